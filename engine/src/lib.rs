@@ -1,0 +1,20 @@
+//! The engine under every machine of the testbed: integer time, timers, seeded random
+//! streams, the machine interface, an event log and the two drivers.
+//!
+//! It knows no protocol. A *machine* ([`Machine`]) reads no clock, opens no socket and owns no
+//! thread; a *driver* ([`virtual_time`], [`real_time`]) brings it inputs and time. What a
+//! machine did under one driver it does, event for event, under the other.
+
+pub mod event_log;
+pub mod machine;
+pub mod queue;
+pub mod random;
+pub mod real_time;
+pub mod time;
+pub mod timers;
+pub mod virtual_time;
+
+pub use machine::Machine;
+pub use queue::EventQueue;
+pub use random::Stream;
+pub use time::{Duration, Instant};

@@ -1,0 +1,14 @@
+//! The medium: all radios and the air between them as one machine without I/O.
+//!
+//! - [`config`]: `medium.json` (see `formats/medium.md`), parsed and checked;
+//! - [`phy`]: radio profiles, durations, propagation, who hears whom how strongly (pure functions);
+//! - [`mac`]: interface queue and the 802.11 DCF of one station;
+//! - [`air`]: what is on the air, what each radio makes of it;
+//! - [`medium`]: the machine that joins them ([`Medium`]);
+//! - [`wire`]: bytes: Ethernet, 802.11, radiotap, link-feedback messages;
+//! - [`sim`]: synthetic traffic in virtual time;
+//! - [`daemon`]: TAPs, sockets, files: the only place with I/O.
+
+pub mod medium;
+
+pub use medium::{AirRecord, Input, Medium, Output, StationId};
