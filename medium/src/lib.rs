@@ -10,5 +10,6 @@
 //! - [`daemon`]: TAPs, sockets, files: the only place with I/O.
 
 pub mod medium;
+pub mod trace;
 
 pub use medium::{AirRecord, Input, Medium, Output, StationId};
