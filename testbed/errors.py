@@ -1,0 +1,23 @@
+"""The errors a user may see. Each message is one line that names the file, key or command, and the remedy.
+
+The class decides the exit status of `manet`: 2 for what was asked wrongly, 1 for what failed while running.
+Anything else that escapes is a bug in the testbed and is shown with its traceback.
+"""
+
+
+class ManetError(Exception):
+    """A failure with a message meant for the user."""
+
+    exit_status = 1
+
+
+class UsageError(ManetError):
+    """A wrong file, key, argument or machine: found before anything was started."""
+
+    exit_status = 2
+
+
+class RunError(ManetError):
+    """Something failed after the run had started; what was captured until then is kept."""
+
+    exit_status = 1

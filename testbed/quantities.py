@@ -1,0 +1,52 @@
+"""Numbers with a unit: what a scenario key accepts beside a bare number.
+
+A bare number is in the key's own unit (metres, seconds, bit/s, m/s). A string carries its unit ("0.2 km",
+"500 kbit/s"); one of another dimension is refused, so that a time can never be read as a distance. "m" alone is
+metres: minutes are written "min".
+"""
+
+import math
+import re
+from typing import Annotated
+
+from pydantic import BeforeValidator
+
+UNITS: dict[str, dict[str, float]] = {
+    "m": {"m": 1.0, "km": 1000.0, "cm": 0.01},
+    "s": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0},
+    "bit/s": {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6},
+    "m/s": {"m/s": 1.0, "km/h": 1 / 3.6},
+}
+NAMES = {"m": "distance", "s": "time", "bit/s": "rate", "m/s": "speed"}
+_WRITTEN = re.compile(r"\s*([-+]?[0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)\s*([A-Za-z/]*)\s*")
+
+
+def parse_quantity(value: object, unit: str) -> object:
+    """`value` as a float in `unit`; whatever is no quantity at all is passed on for the type check to refuse."""
+    if isinstance(value, str):
+        return _from_text(value, unit)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} is not a finite number; give a {NAMES[unit]} in {unit}")
+    return value
+
+
+def _from_text(text: str, unit: str) -> float:
+    match = _WRITTEN.fullmatch(text)
+    known = ", ".join(UNITS[unit])
+    if match is None:
+        raise ValueError(f'"{text}" is not a {NAMES[unit]}; give a number in {unit}, or text with one of {known}')
+    number, written = float(match.group(1).replace("_", "")), match.group(2)
+    if written not in UNITS[unit]:
+        said = f'has the unit "{written}"' if written else "has no unit"
+        raise ValueError(f'"{text}" {said}, but a {NAMES[unit]} is wanted; give a number in {unit}, or text with one of {known}')
+    return number * UNITS[unit][written]
+
+
+def _quantity(unit: str) -> BeforeValidator:
+    return BeforeValidator(lambda value: parse_quantity(value, unit))
+
+
+Metres = Annotated[float, _quantity("m")]
+Seconds = Annotated[float, _quantity("s")]
+BitsPerSecond = Annotated[float, _quantity("bit/s")]
+MetresPerSecond = Annotated[float, _quantity("m/s")]

@@ -1,0 +1,16 @@
+"""Where stations stand when a run begins: pure functions from a few numbers to named points."""
+
+from topologies.addresses import ip_address, mac_address, station_name
+from topologies.layouts import LayoutError, Placed, chain, cross, explicit, grid
+
+__all__ = [
+    "LayoutError",
+    "Placed",
+    "chain",
+    "cross",
+    "explicit",
+    "grid",
+    "ip_address",
+    "mac_address",
+    "station_name",
+]

@@ -1,0 +1,95 @@
+"""Layouts: chain, grid, cross and explicit positions, as lists of named points.
+
+Coordinates are metres from the lower left corner, never negative. Stations are numbered from 1 in the order of the
+list, and that number makes their address (topologies/addresses.py), also where an explicit position brings its own name.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from topologies.addresses import station_name
+
+MOST_STATIONS = 1000
+FARTHEST_M = 100_000.0
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,9}")
+
+
+class LayoutError(ValueError):
+    """A layout that cannot be made; one line with the remedy."""
+
+
+class Placed(NamedTuple):
+    """A station and where it stands, in metres."""
+
+    name: str
+    x_m: float
+    y_m: float
+    z_m: float = 0.0
+
+
+def chain(hops: int, spacing_m: float) -> list[Placed]:
+    """`hops` + 1 stations on a line, neighbours `spacing_m` apart."""
+    _check_count(hops + 1)
+    return _number([(i * spacing_m, 0.0, 0.0) for i in range(hops + 1)])
+
+
+def grid(rows: int, columns: int, spacing_m: float) -> list[Placed]:
+    """Row by row from the lower left corner: sta1 and the last station are at opposite corners."""
+    _check_count(rows * columns)
+    return _number([(c * spacing_m, r * spacing_m, 0.0) for r in range(rows) for c in range(columns)])
+
+
+def cross(hops: int, spacing_m: float) -> list[Placed]:
+    """Two chains of `hops` hops that share their middle station: west to east first, then south to north."""
+    if hops % 2 or hops < 2:
+        raise LayoutError(f"{hops} hops have no middle station for a cross; give an even number of hops, 2 or more")
+    _check_count(2 * hops + 1)
+    middle = hops // 2
+    across = [(i * spacing_m, middle * spacing_m, 0.0) for i in range(hops + 1)]
+    upward = [(middle * spacing_m, i * spacing_m, 0.0) for i in range(hops + 1) if i != middle]
+    return _number(across + upward)
+
+
+def cross_ends(hops: int) -> list[tuple[str, str]]:
+    """The ends of a cross's two arms: (west, east) and (south, north)."""
+    return [(station_name(1), station_name(hops + 1)), (station_name(hops + 2), station_name(2 * hops + 1))]
+
+
+def explicit(points: Sequence[tuple[float, ...]], names: Sequence[str | None] | None = None) -> list[Placed]:
+    """Stations at given points (x, y) or (x, y, z); one without a name is called after its number."""
+    _check_count(len(points))
+    placed: list[Placed] = []
+    for index, point in enumerate(points):
+        given = names[index] if names else None
+        name = given or station_name(index + 1)
+        if given is not None and _NAME.fullmatch(given) is None:
+            raise LayoutError(
+                f'"{given}" is no station name; use at most 10 of a-z, 0-9 and "-", beginning with a letter'
+            )
+        if any(name == other.name for other in placed):
+            raise LayoutError(f'two stations are named "{name}"; give each its own name')
+        placed.append(Placed(name, *_in_range(name, point)))
+    return placed
+
+
+def _in_range(name: str, point: tuple[float, ...]) -> tuple[float, ...]:
+    if len(point) not in (2, 3):
+        raise LayoutError(f"{name} has {len(point)} coordinates; give x and y, or x, y and z, in metres")
+    for axis, value in zip("xyz", point, strict=False):
+        if not (math.isfinite(value) and 0 <= value <= FARTHEST_M):
+            raise LayoutError(
+                f"{axis} of {name} is {value:g} m, outside 0 to {FARTHEST_M:g} m; move the origin so that all "
+                "coordinates are within"
+            )
+    return point
+
+
+def _check_count(count: int) -> None:
+    if not 1 <= count <= MOST_STATIONS:
+        raise LayoutError(f"{count} stations are outside 1 to {MOST_STATIONS}; give another number of stations")
+
+
+def _number(points: list[tuple[float, float, float]]) -> list[Placed]:
+    return explicit(points)
