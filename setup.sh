@@ -1,0 +1,392 @@
+#!/bin/bash
+# setup.sh: makes a fresh Debian 12 or 13 ready for ./manet, and keeps it so. Safe to run twice, or after a run
+# that was cut off.
+#
+#   ./setup.sh           installs and builds what is missing or out of date
+#   ./setup.sh --check   changes nothing; lists what is missing (exit 1 if anything is)
+#
+# Four steps, each done only when its outcome is not there: Debian packages (the only step that needs root), the Rust
+# programs (target/release), the eBPF programs (.build/kernel-tcp), the Python environment (.venv). What a
+# step was made from is hashed into .build/stamps. Logs of the steps: .build/log. On another distribution it
+# works as far as the commands below are there already.
+set -euo pipefail
+export LC_ALL=C DEBIAN_FRONTEND=noninteractive
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
+cd "$root"
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin:${HOME:-/root}/.cargo/bin
+unset MAKEFLAGS MAKELEVEL PYTHONHOME PYTHONPATH VIRTUAL_ENV GIT_DIR GIT_WORK_TREE
+
+readonly RUST_MINOR_NEEDED=85 # 1.85: edition and resolver of Cargo.toml; what Debian 13 carries
+readonly SYSTEM_MB_NEEDED=2000 # measured on fresh root file systems, see docs/validation.md
+readonly CHECKOUT_MB_NEEDED=1500
+readonly LOCK_PATIENCE_S=900
+
+# What must be there, and the Debian package that brings it: `command NAME PACKAGE` or `file GLOB PACKAGE`.
+readonly REQUIREMENTS='
+command git git
+file /etc/ssl/certs/ca-certificates.crt ca-certificates
+command make make
+command cc gcc
+file /usr/include/stdio.h libc6-dev
+command clang clang
+command llvm-strip llvm
+command bpftool bpftool
+file /usr/include/bpf/libbpf.h libbpf-dev
+file /usr/include/libelf.h libelf-dev
+file /usr/include/zlib.h zlib1g-dev
+command pkg-config pkg-config
+command python3 python3
+file /usr/lib/python3.*/ensurepip/__init__.py python3-venv
+file /usr/lib/python3/dist-packages/mininet/net.py mininet
+command mnexec mininet
+command ip iproute2
+command ifconfig net-tools
+command ping iputils-ping
+command sysctl procps
+command unshare util-linux
+command iperf3 iperf3
+command tcpdump tcpdump
+command tshark tshark
+'
+# Folders and files the programs are built from.
+readonly RUST_SOURCES='Cargo.toml Cargo.lock engine medium routing'
+readonly BPF_SOURCES='kernel-tcp'
+readonly PYTHON_SOURCES='requirements.lock'
+
+# ----- words to the user ---------------------------------------------------------------------------------------------
+
+say() { echo "setup: $*"; }
+
+fail() {
+    echo "setup.sh: $*" >&2
+    exit 1
+}
+
+# Runs a command into a log, with a sign of life: step TITLE LOG COMMAND...
+step() {
+    local title=$1 log=.build/log/$2.log status=0 began=$SECONDS
+    shift 2
+    say "$title ..."
+    "$@" >"$log" 2>&1 </dev/null 9>&- &
+    local child=$!
+    running=$child
+    while kill -0 "$child" 2>/dev/null; do
+        # Short at first so that short steps end at once, then a line each quarter of a minute.
+        local elapsed=$((SECONDS - began))
+        if ((elapsed >= next_word_s)); then
+            say "  ${elapsed} s: $(tail -n 1 "$log" | tr '\r' '\n' | tail -n 1 | tr -cd '[:print:]' | cut -c 1-90)"
+            next_word_s=$((elapsed + 15))
+        fi
+        sleep 0.2
+    done
+    wait "$child" || status=$?
+    running=
+    next_word_s=15
+    if ((status == 0)); then say "$title: done in $((SECONDS - began)) s"; fi
+    return "$status"
+}
+running=
+next_word_s=15
+
+# The likely cause of a failed step, from its log, in one line.
+cause_of() {
+    local log=.build/log/$1.log
+    if grep -qiE 'no space left on device|not enough free (disk )?space|disk quota exceeded' "$log"; then
+        echo "the disk is full ($(df -Ph . | awk 'NR == 2 { print $4 }') left here); free about ${SYSTEM_MB_NEEDED} MB and run ./setup.sh again"
+    elif grep -qiE 'temporary failure (in name )?resol|could not resolve|name or service not known|network is unreachable|connection (refused|timed out)|failed to establish a new connection|read timed out|cannot initiate the connection|unable to connect' "$log"; then
+        echo "a package registry was not reached: $(grep -iE 'resolv|unreachable|refused|timed out|connect' "$log" | tail -n 1 | cut -c 1-160); check the network or proxy and run ./setup.sh again"
+    elif grep -qiE 'certificate verify failed|certificate verification failed|SSL certificate problem' "$log"; then
+        echo "a registry's certificate is not trusted by this machine; install your network's CA (update-ca-certificates) and run ./setup.sh again"
+    elif grep -qiE 'permission denied|read-only file system' "$log"; then
+        echo "$(grep -iE 'permission denied|read-only file system' "$log" | tail -n 1 | cut -c 1-160); run ./setup.sh as the owner of the checkout"
+    else
+        echo "$(grep -iE '^(E:|error|.*: error|.*fatal error)' "$log" | tail -n 1 | cut -c 1-200) (log: $log)"
+    fi
+}
+
+# ----- what is missing -----------------------------------------------------------------------------------------------
+
+is_there() { # KIND WHAT
+    case $1 in
+    command) command -v "$2" >/dev/null ;;
+    file) compgen -G "$2" >/dev/null ;;
+    esac
+}
+
+# Prints `PACKAGE (what is not there)`, one a line.
+missing_packages() {
+    local kind what package
+    while read -r kind what package; do
+        [[ -n $kind ]] || continue
+        is_there "$kind" "$what" || echo "$package ($kind $what)"
+    done <<<"$REQUIREMENTS"
+    rust_program cargo >/dev/null && rust_program rustc >/dev/null || echo "$(rust_packages) (Rust >= 1.$RUST_MINOR_NEEDED)"
+}
+
+# The cargo or rustc to use: the first new enough one.
+rust_program() {
+    local candidate minor
+    for candidate in $(type -ap "$1") "/usr/bin/$1"; do
+        [[ -x $candidate ]] || continue
+        minor=$("$candidate" --version 2>/dev/null | sed -nE 's/^[a-z]+ 1\.([0-9]+)\..*/\1/p') || continue
+        if ((${minor:-0} >= RUST_MINOR_NEEDED)); then
+            echo "$candidate"
+            return
+        fi
+    done
+    return 1
+}
+
+rust_packages() {
+    # Debian 12's own rustc is 1.63; the one it keeps current for its browsers is rustc-web.
+    if [[ $system == 'debian 12' ]]; then echo 'cargo-web rustc-web'; else echo 'cargo rustc'; fi
+}
+
+hash_of() { # SOURCES...: one hash over names and contents of the files that matter
+    local here=()
+    local source
+    for source in "$@"; do if [[ -e $source ]]; then here+=("$source"); fi; done
+    ((${#here[@]})) || { echo none; return; }
+    find "${here[@]}" -name __pycache__ -prune -o -name target -prune -o -type f \
+        \( -name '*.rs' -o -name '*.[ch]' -o -name '*.toml' -o -name '*.lock' -o -name Makefile \) -print0 |
+        sort -z | xargs -0 sha256sum | sha256sum | cut -d ' ' -f 1
+}
+
+rust_binaries() { # the [[bin]] names of the workspace, as paths
+    local manifests=()
+    mapfile -t manifests < <(find $(existing $RUST_SOURCES) -name Cargo.toml -not -path '*/fuzz/*')
+    sed -nE '/^\[\[bin\]\]/,/^name/ s/^name *= *"([^"]+)".*/target\/release\/\1/p' "${manifests[@]}"
+}
+
+existing() {
+    local source
+    for source in "$@"; do if [[ -e $source ]]; then echo "$source"; fi; done
+}
+
+stamped() { # NAME KEY: was step NAME finished with this KEY?
+    [[ -r .build/stamps/$1 && $(<".build/stamps/$1") == "$2" ]]
+}
+
+all_exist() {
+    local file
+    for file in "$@"; do [[ -e $file ]] || return 1; done
+}
+
+rust_key() { echo "$(hash_of $RUST_SOURCES) $system"; }
+bpf_key() { echo "$(hash_of $BPF_SOURCES) $system $root"; }
+python_key() { echo "$(hash_of $PYTHON_SOURCES) $(readlink -f /usr/bin/python3) $root"; }
+
+rust_is_ready() { stamped rust "$(rust_key)" && all_exist $(rust_binaries); }
+bpf_is_ready() { [[ ! -e kernel-tcp/Makefile ]] || stamped kernel-tcp "$(bpf_key)"; }
+python_is_ready() { [[ -x .venv/bin/python && ! -e .venv/unfinished ]] && stamped python "$(python_key)"; }
+
+check() {
+    local lines
+    lines=$(
+        missing_packages | sed 's/^/package  /'
+        rust_is_ready || echo "build    Rust programs (cargo build --release): missing or older than their sources"
+        bpf_is_ready || echo "build    eBPF programs (kernel-tcp): missing or older than their sources"
+        python_is_ready || echo "python   .venv: missing or not as requirements.lock says"
+    )
+    if [[ -z $lines ]]; then
+        say "nothing is missing"
+        return 0
+    fi
+    echo "$lines"
+    say "missing; ./setup.sh brings it$( ((EUID == 0)) || echo ' (packages: as root)')"
+    return 1
+}
+
+# ----- Debian packages -----------------------------------------------------------------------------------------------
+
+install_packages() {
+    local lines packages
+    lines=$(missing_packages)
+    [[ -n $lines ]] || return 0
+    packages=$(sed 's/ (.*//' <<<"$lines" | tr ' ' '\n' | sort -u | tr '\n' ' ')
+    packages=${packages% }
+    [[ $system == 'debian 12' || $system == 'debian 13' ]] ||
+        fail "this is ${PRETTY_NAME:-an unknown system}, and only Debian 12 and 13 are supported; install by hand what brings: $packages; then run ./setup.sh again"
+    ((EUID == 0)) || fail "installing packages needs root: run 'sudo ./setup.sh', or 'apt-get install --no-install-recommends $packages' (nothing was changed)"
+    enough_disk / "$SYSTEM_MB_NEEDED"
+    local old=''
+    if [[ $packages == *cargo-web* ]] && dpkg-query -W -f '${Status}' cargo rustc 2>/dev/null | grep -q 'install ok installed'; then
+        old="Debian 12's cargo 0.66/rustc 1.63 are installed, too old, and in the way of cargo-web: run 'apt-get remove cargo rustc' or put Rust >= 1.$RUST_MINOR_NEEDED (rustup) on PATH; then run ./setup.sh again"
+        fail "$old"
+    fi
+    compgen -G '/var/lib/apt/lists/*_Packages*' >/dev/null || apt 'reading package lists' update
+    # A list that is out of date names files the mirror no longer has: then, and only then, read it anew.
+    apt "installing $(wc -w <<<"$packages") Debian packages" install $packages ||
+        { apt 'reading package lists' update && apt 'installing Debian packages, second try' install $packages; } ||
+        fail "apt-get install failed: $(cause_of apt-install)"
+    lines=$(missing_packages)
+    [[ -z $lines ]] || fail "still missing after apt-get install: ${lines//$'\n'/, }; see .build/log/apt-install.log"
+}
+
+# One apt-get call: waits while another process has the lock, mends an interrupted dpkg. apt TITLE update|install ...
+apt() {
+    local title=$1 verb=$2 began=$SECONDS said=''
+    shift
+    local options=(-qq -o Dpkg::Use-Pty=0 -o Acquire::Retries=3 -o Acquire::http::Timeout=60)
+    if [[ $verb == install ]]; then
+        shift
+        set -- -y --no-install-recommends --no-remove install "$@"
+    fi
+    until step "$title" "apt-$verb" apt-get "${options[@]}" "$@"; do
+        local log=.build/log/apt-$verb.log
+        if grep -qE 'Could not get lock|Unable to lock|Unable to acquire the dpkg' "$log"; then
+            ((SECONDS - began < LOCK_PATIENCE_S)) ||
+                fail "another process held apt's lock for $LOCK_PATIENCE_S s: $(grep -m 1 'Could not get lock' "$log"); end it and run ./setup.sh again"
+            [[ -n $said ]] || say "waiting for apt's lock: $(grep -m 1 -E 'held by|another process' "$log" | sed 's/^E: //')"
+            said=yes
+            sleep 3
+        elif grep -q 'dpkg --configure -a' "$log"; then
+            step "finishing an interrupted dpkg" dpkg dpkg --configure -a --force-confold ||
+                fail "dpkg --configure -a failed: $(cause_of dpkg)"
+        else
+            [[ $verb == install ]] || fail "apt-get update failed: $(cause_of apt-update)"
+            if grep -qiE 'no space left|not enough free|held broken|unmet dependencies' "$log"; then
+                fail "apt-get install failed: $(cause_of apt-install)"
+            fi
+            return 1
+        fi
+    done
+    # update succeeds even where no list could be read.
+    if [[ $verb == update ]] && ! compgen -G '/var/lib/apt/lists/*_Packages*' >/dev/null; then
+        fail "apt-get update read no list: $(cause_of apt-update)"
+    fi
+}
+
+enough_disk() { # PATH MB
+    local free
+    free=$(df -Pm "$1" | awk 'NR == 2 { print $4 }')
+    ((free >= $2)) || fail "only $free MB are free on the file system of $1, and about $2 MB are needed; free some and run ./setup.sh again"
+}
+
+# ----- building ------------------------------------------------------------------------------------------------------
+
+finished() { # NAME KEY, written only after the step's work is on disk
+    mkdir -p .build/stamps
+    echo "$2" >".build/stamps/$1.new"
+    mv ".build/stamps/$1.new" ".build/stamps/$1"
+}
+
+build_rust() {
+    local key cargo rustc
+    rust_is_ready && return
+    key=$(rust_key)
+    [[ -d target/release ]] || enough_disk . "$CHECKOUT_MB_NEEDED"
+    cargo=$(rust_program cargo)
+    rustc=$(rust_program rustc)
+    # fetch brings the test-only crates as well, so that the tests need no network.
+    step "fetching Rust crates" cargo-fetch env RUSTC="$rustc" "$cargo" fetch --locked ||
+        fail "cargo fetch failed: $(cause_of cargo-fetch)"
+    step "building the Rust programs" cargo-build env RUSTC="$rustc" "$cargo" build --release --locked --target-dir "$root/target" ||
+        fail "cargo build failed: $(cause_of cargo-build)"
+    all_exist $(rust_binaries) || fail "cargo build made no $(rust_binaries | tr '\n' ' '); see .build/log/cargo-build.log"
+    finished rust "$key"
+}
+
+build_bpf() {
+    local key
+    bpf_is_ready && return
+    key=$(bpf_key)
+    step "building the eBPF programs" kernel-tcp make -C kernel-tcp BUILD="$root/.build/kernel-tcp" ||
+        fail "make -C kernel-tcp failed: $(cause_of kernel-tcp)"
+    finished kernel-tcp "$key"
+}
+
+# --require-hashes is in the lock file itself: every line carries its hashes.
+build_python() {
+    local key
+    python_is_ready && return
+    key=$(python_key)
+    if [[ -e .venv/unfinished ]] || { [[ -e .venv ]] && ! .venv/bin/python -c 'import pip' 2>/dev/null; }; then
+        say "the Python environment is not whole, starting it anew"
+        rm -rf .venv
+    fi
+    if [[ ! -e .venv ]]; then
+        enough_disk . 800
+        mkdir .venv
+        touch .venv/unfinished
+        # System site packages, because Mininet is a Debian package and on no Python index.
+        step "making the Python environment" venv /usr/bin/python3 -m venv --system-site-packages .venv ||
+            fail "python3 -m venv failed: $(cause_of venv)"
+    fi
+    touch .venv/unfinished
+    step "installing Python packages" pip .venv/bin/python -m pip install --disable-pip-version-check --no-input \
+        --require-virtualenv --progress-bar off --only-binary :all: --require-hashes -r requirements.lock ||
+        fail "pip install failed: $(cause_of pip)"
+    rm -f .venv/unfinished
+    finished python "$key"
+}
+
+# What the launcher looks at. Its date is the moment before the sources were hashed, so that a file saved
+# while we were building counts as changed.
+write_ready() {
+    local kind what package source
+    {
+        echo "root $root"
+        echo "system $system"
+        while read -r kind what package; do
+            if [[ $kind == command ]]; then echo "need $what"; fi
+        done <<<"$REQUIREMENTS"
+        rust_binaries | sed 's/^/file /'
+        for source in setup.sh $RUST_SOURCES $BPF_SOURCES $PYTHON_SOURCES; do
+            if [[ -e $source ]]; then echo "watch $source"; fi
+        done
+    } >.build/ready.list
+    cat .build/ready.list >.build/ready.new
+    touch -r .build/began .build/ready.new
+    mv .build/ready.new .build/ready
+    rm .build/ready.list
+}
+
+# Two at once: the second waits, then finds its work done.
+take_lock() {
+    mkdir -p .build/log 2>/dev/null && [[ -w .build ]] || fail "cannot write to $root/.build; run as the owner of the checkout or as root"
+    exec 9>.build/lock
+    if ! flock -n 9; then
+        say "another setup.sh is at work here; waiting for it"
+        flock -w 3600 9 || fail "another setup.sh has been at work for an hour; see 'fuser $root/.build/lock'"
+    fi
+}
+
+stop_child() {
+    trap - INT TERM
+    [[ -z $running ]] || { kill -TERM "$running" 2>/dev/null; wait "$running" 2>/dev/null || true; }
+    echo "setup.sh: interrupted; run it again to go on" >&2
+    exit 130
+}
+
+main() {
+    ID='' VERSION_ID='' PRETTY_NAME=''
+    # shellcheck disable=SC1091
+    . /etc/os-release
+    system="$ID $VERSION_ID"
+    case ${1-} in
+    '') ;;
+    --check)
+        check
+        return
+        ;;
+    -h | --help)
+        sed -n '2,/^set -/ s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+        return
+        ;;
+    *) fail "unknown argument '$1'; it takes --check or nothing" ;;
+    esac
+    # Before anything is written: what a user without root could not finish.
+    if ((EUID != 0)) && [[ -n $(missing_packages) ]]; then install_packages; fi
+    trap stop_child INT TERM
+    take_lock
+    touch .build/began
+    install_packages
+    build_rust
+    build_bpf
+    build_python
+    write_ready
+    say "ready"
+}
+
+main "$@"

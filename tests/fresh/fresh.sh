@@ -1,0 +1,105 @@
+#!/bin/bash
+# fresh.sh: does a clean checkout work on a machine where nothing but git is installed?
+#
+#   tests/fresh/fresh.sh 12 ./manet demo          a fresh Debian 12 root file system, a fresh clone, this command
+#   tests/fresh/fresh.sh 13 ./manet test
+#   tests/fresh/fresh.sh --again 13 ./manet test  the same root file system and clone as last time
+#
+# As root, with debootstrap installed. The root file system is Debian's minbase with git and ca-certificates,
+# debootstrapped once into $FRESH_DIR (default /var/tmp/manet-fresh) and unpacked anew each time. The command runs in a
+# chroot with mount and pid namespaces of its own, on this machine's kernel and network. What this machine needs to
+# reach the package registries (resolver, extra CA certificates, apt proxy, the environment variables named
+# below) is copied in; nothing else of it is seen. The clone is of HEAD: commit first.
+#
+# It departs from a real fresh machine in the kernel (this machine's) and in having no init system.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
+store=${FRESH_DIR:-/var/tmp/manet-fresh}
+mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
+readonly PASSED_ON='http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY SSL_CERT_FILE PIP_CERT PIP_INDEX_URL
+CARGO_HTTP_CAINFO CI TERM'
+
+fail() {
+    echo "fresh.sh: $*" >&2
+    exit 1
+}
+
+again=
+if [[ ${1-} == --again ]]; then
+    again=yes
+    shift
+fi
+case ${1-} in
+12) release=bookworm ;;
+13) release=trixie ;;
+*) fail "usage: tests/fresh/fresh.sh [--again] 12|13 COMMAND..." ;;
+esac
+shift
+(($#)) || fail "which command? for example: tests/fresh/fresh.sh 13 ./manet demo"
+((EUID == 0)) || fail "chroot and debootstrap need root"
+command -v debootstrap >/dev/null || fail "debootstrap is not installed: apt-get install debootstrap"
+rootfs=$store/$release
+
+make_base() {
+    local base=$store/$release.base
+    rm -rf "$base"
+    echo "fresh: debootstrap $release"
+    debootstrap --variant=minbase --include=git,ca-certificates "$release" "$base" "$mirror" >"$store/$release.log" 2>&1 ||
+        fail "debootstrap failed, see $store/$release.log"
+    # As Debian's installer leaves it: with security and stable updates.
+    cat >"$base/etc/apt/sources.list" <<SOURCES
+deb $mirror $release main
+deb $mirror $release-updates main
+deb ${mirror%/debian}/debian-security $release-security main
+SOURCES
+    rm -rf "$base"/var/lib/apt/lists/* "$base"/var/cache/apt/archives/*.deb
+    tar -C "$base" -cf "$store/$release.tar.new" .
+    mv "$store/$release.tar.new" "$store/$release.tar"
+    rm -rf "$base"
+}
+
+let_it_reach_the_registries() {
+    cp -L /etc/resolv.conf "$rootfs/etc/resolv.conf"
+    local proxy
+    for proxy in /etc/apt/apt.conf /etc/apt/apt.conf.d/*proxy*; do
+        if [[ -e $proxy ]]; then cp "$proxy" "$rootfs/etc/apt/apt.conf.d/"; fi
+    done
+    if compgen -G '/usr/local/share/ca-certificates/*.crt' >/dev/null; then
+        cp /usr/local/share/ca-certificates/*.crt "$rootfs/usr/local/share/ca-certificates/"
+        chroot "$rootfs" update-ca-certificates >/dev/null 2>&1
+    fi
+}
+
+mkdir -p "$store"
+if [[ -z $again ]]; then
+    [[ -e $store/$release.tar ]] || make_base
+    rm -rf "$rootfs"
+    mkdir "$rootfs"
+    tar -C "$rootfs" -xf "$store/$release.tar"
+    let_it_reach_the_registries
+    git clone -q --no-hardlinks "$here" "$rootfs/root/manet"
+fi
+[[ -d $rootfs/root/manet ]] || fail "there is no $rootfs/root/manet from a last time; leave out --again"
+
+environment=(PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8)
+for name in $PASSED_ON; do
+    if [[ -n ${!name-} ]]; then environment+=("$name=${!name}"); fi
+done
+echo "fresh: Debian ${release}, $(git -C "$rootfs/root/manet" log -1 --format=%h), $*"
+began=$SECONDS status=0
+# The script below runs in the new namespaces: the root file system becomes a mount point (programs in it may want to
+# change the propagation of /), with this machine's /dev and /sys (cgroups with it) and its own /proc, /run and /tmp.
+unshare --mount --pid --fork --kill-child env -i "${environment[@]}" bash -ec '
+    rootfs=$1
+    shift
+    mount --make-rprivate /
+    mount --bind "$rootfs" "$rootfs"
+    mount --rbind /sys "$rootfs/sys"
+    mount --rbind /dev "$rootfs/dev"
+    mount -t proc proc "$rootfs/proc"
+    mount -t tmpfs tmpfs "$rootfs/run"
+    mount -t tmpfs tmpfs "$rootfs/tmp"
+    exec chroot "$rootfs" bash -c "cd /root/manet && exec \"\$@\"" fresh "$@"
+' fresh "$rootfs" "$@" </dev/null || status=$?
+echo "fresh: Debian $release, exit $status after $((SECONDS - began)) s"
+exit "$status"
