@@ -1,0 +1,119 @@
+"""Saturation throughput of n stations that all hear one another: Bianchi's model and its retry-limited form.
+
+G. Bianchi, "Performance Analysis of the IEEE 802.11 Distributed Coordination Function", IEEE JSAC 18(3), 2000:
+a station transmits in a slot with probability tau, a transmission collides with probability p, both constant;
+    tau = f(p)                      the station's backoff chain, equation (7)
+    p = 1 - (1 - tau)^(n-1)         equation (9)
+and a slot is idle (sigma), a success (Ts) or a collision (Tc), equations (10) to (13).
+
+The chain enters only through the mean number of slots per stage, so it is written here for any list of windows
+W_i (backoff uniform in 0..W_i-1, mean stay (W_i+1)/2 slots, the slot of the transmission included):
+    tau = sum_i p^i / sum_i p^i (W_i+1)/2
+With W_i = 2^i W up to stage m and for ever at stage m this is equation (7) (a test compares); cut off after R
+attempts, the packet then being dropped, it is H. Wu et al., "Performance of Reliable Transport Protocol over
+IEEE 802.11 Wireless LAN", INFOCOM 2002. The windows are a list since ns-2 has 31, 63, 127, ... (`random % cw`)
+where the standard has 32, 64, 128, ...
+
+Freezing. In the 2000 paper a counter also goes down by one for a busy slot (the busy period is one slot). The
+standard's counter (802.11-1999 9.2.5.2) freezes: a station with k slots left before a busy period has k left
+after it. I. Tinnirello, G. Bianchi, Y. Xiao, "Refinements on IEEE 802.11 Distributed Coordination Function
+Modeling Approaches", IEEE Trans. Vehicular Technology 59(3), 2010: then the first slot after a busy period can be
+used only by a station that was itself on the air and drew 0. `freezing=True` is that form: every busy period
+takes one idle slot more, stays are (W_i-1)/2 slots, and a draw of 0 after a success sends at once, in the
+same busy period, with probability 1/W_0. After a collision each of the colliding stations may do so too, each
+with its own next window; this is left out, as the paper does for windows of 32 and more (1/64 of collisions).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+RETRY_FOREVER = 10_000  # attempts; p^10000 is 0 for every p below 0.9
+
+
+@dataclass(frozen=True)
+class Backoff:
+    """The windows of the stages (the last one stays), and after how many attempts a packet is dropped."""
+
+    windows: Sequence[int]
+    attempts: int | None = None
+
+    @classmethod
+    def doubling(cls, window: int, stages: int) -> "Backoff":
+        """Bianchi's W and m: W, 2W, ... 2^m W, retried for ever."""
+        return cls([window << stage for stage in range(stages + 1)])
+
+
+@dataclass(frozen=True)
+class Slots:
+    """Durations in any one unit: empty slot, success and collision (a busy period up to the next slot), payload."""
+
+    empty: float
+    success: float
+    collision: float
+    payload: float
+
+
+@dataclass(frozen=True)
+class Saturation:
+    """tau and p at the fixed point, and the share of time that is payload."""
+
+    tau: float
+    p: float
+    utilisation: float
+
+
+def saturation(stations: int, backoff: Backoff, slots: Slots, freezing: bool = False) -> Saturation:
+    """Solve the model for `stations` saturated senders."""
+    tau = transmission_probability(stations, backoff, freezing)
+    silent = (1.0 - tau) ** stations
+    one = stations * tau * (1.0 - tau) ** (stations - 1)
+    several = 1.0 - silent - one
+    extra_slot = slots.empty if freezing else 0.0
+    # With a draw of 0 a success is followed at once by another: geometric, mean 1/(1-1/W0) successes.
+    row = 1.0 / (1.0 - 1.0 / backoff.windows[0]) if freezing else 1.0
+    mean_slot = (
+        silent * slots.empty
+        + one * (row * slots.success + extra_slot)
+        + several * (slots.collision + extra_slot)
+    )
+    return Saturation(tau, 1.0 - (1.0 - tau) ** (stations - 1), one * row * slots.payload / mean_slot)
+
+
+def transmission_probability(stations: int, backoff: Backoff, freezing: bool = False) -> float:
+    """tau where the chain and the coupling meet: bisection, since tau(p(tau)) - tau falls with tau."""
+    low, high = 0.0, 1.0
+    for _ in range(100):
+        tau = (low + high) / 2
+        collision = 1.0 - (1.0 - tau) ** (stations - 1)
+        low, high = (tau, high) if chain(collision, backoff, freezing) > tau else (low, tau)
+    return (low + high) / 2
+
+
+def chain(collision: float, backoff: Backoff, freezing: bool = False) -> float:
+    """Probability of sending in a slot, given the probability that a sent frame collides."""
+    attempts = backoff.attempts or RETRY_FOREVER
+    windows = backoff.windows
+    last = len(windows) - 1
+    # Attempts per packet at stage i: p^i; all the attempts beyond the last stage share its window.
+    weights = list(accumulate([collision] * min(last, attempts - 1), lambda w, p: w * p, initial=1.0))
+    if attempts > len(windows):
+        beyond = attempts - len(windows)
+        tail = weights[-1] * collision
+        weights[-1] += tail * (1 - collision**beyond) / (1 - collision) if collision < 1 else tail * beyond
+    stays = [_mean_stay(window, freezing and stage == 0, freezing) for stage, window in enumerate(windows)]
+    return sum(weights) / sum(w * stay for w, stay in zip(weights, stays, strict=False))
+
+
+def _mean_stay(window: int, conditional: bool, freezing: bool) -> float:
+    """Mean slots from a draw to its transmission, the latter's slot included.
+
+    Frozen: draw k takes k slots. At stage 0 a draw of 0 sends inside the busy period and is no stay: the mean
+    is over 1..W-1, which is W/2. Later stages keep the draw 0 (left-out term of the header): it is counted as
+    1 slot, a relative error of 1/W_i^2.
+    """
+    if not freezing:
+        return (window + 1) / 2
+    if conditional:
+        return window / 2
+    return (window - 1) / 2 + 1 / window
