@@ -1,1 +1,96 @@
-//! (being written)
+//! The inputs of a run as JSON lines, and the replay of them.
+//!
+//! A line is `{"at":<model ns>,"input":...}`. Deadlines are not in it: they follow from the inputs, so a
+//! log of a run in real time, replayed in virtual time, gives the same outputs at the same instants.
+
+use crate::virtual_time::{Outside, Timeline};
+use crate::{Instant, Machine};
+use serde::{de::DeserializeOwned, Deserialize, Serialize};
+use std::fmt;
+use std::io::{self, BufRead, Write};
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry<I> {
+    pub at: Instant,
+    pub input: I,
+}
+
+/// Why a log cannot be replayed.
+#[derive(Debug)]
+pub enum ReplayError {
+    Read(io::Error),
+    /// The line (from 1) and what is wrong with it.
+    Line(usize, String),
+}
+
+impl fmt::Display for ReplayError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReplayError::Read(e) => write!(f, "event log: {e}"),
+            ReplayError::Line(n, what) => write!(f, "event log, line {n}: {what}"),
+        }
+    }
+}
+impl std::error::Error for ReplayError {}
+
+pub fn write<I: Serialize>(to: &mut impl Write, at: Instant, input: &I) -> io::Result<()> {
+    serde_json::to_writer(&mut *to, &Entry { at, input })?;
+    to.write_all(b"\n")
+}
+
+/// Plays a log into `timeline`; the caller then runs it on to wherever it wants.
+pub fn replay<M>(log: impl BufRead, timeline: &mut Timeline<M>, outside: &mut impl Outside<M>) -> Result<(), ReplayError>
+where
+    M: Machine,
+    M::Input: DeserializeOwned,
+{
+    for (i, line) in log.lines().enumerate() {
+        let line = line.map_err(ReplayError::Read)?;
+        let entry: Entry<M::Input> =
+            serde_json::from_str(&line).map_err(|e| ReplayError::Line(i + 1, e.to_string()))?;
+        if entry.at < timeline.now() {
+            return Err(ReplayError::Line(i + 1, "time goes back".to_owned()));
+        }
+        timeline.input(entry.at, entry.input, outside);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::virtual_time::tests::{Echo, Say};
+    use crate::Duration;
+
+    fn run(line: &mut Timeline<Echo>, log: &[u8]) -> Result<Vec<(Instant, u64)>, String> {
+        let mut heard = Vec::new();
+        replay(log, line, &mut |t, o| heard.push((t, o))).map_err(|e| e.to_string())?;
+        line.run_until(Instant::from_nanos(1000), &mut |t, o| heard.push((t, o)));
+        Ok(heard)
+    }
+
+    #[test]
+    fn a_replay_does_what_the_run_did() {
+        let (mut log, mut heard) = (Vec::new(), Vec::new());
+        let mut line = Timeline::new(Echo::default());
+        let mut at = Instant::ZERO;
+        for n in [30, 4, 17, 4] {
+            at += Duration::from_nanos(3);
+            write(&mut log, at, &Say(n)).unwrap();
+            line.input(at, Say(n), &mut |t, o| heard.push((t, o)));
+        }
+        line.run_until(Instant::from_nanos(1000), &mut |t, o| heard.push((t, o)));
+        assert_eq!(heard.len(), 4);
+        assert_eq!(run(&mut Timeline::new(Echo::default()), &log).unwrap(), heard);
+    }
+
+    #[test]
+    fn a_bad_line_is_named() {
+        let mut line = Timeline::new(Echo::default());
+        let e = run(&mut line, b"{\"at\":5,\"input\":1}\n{\"at\":6}\n").unwrap_err();
+        assert!(e.starts_with("event log, line 2: missing field"), "{e}");
+        let e = run(&mut line, b"{\"at\":2,\"input\":1}\n").unwrap_err();
+        assert_eq!(e, "event log, line 1: time goes back");
+    }
+}

@@ -6,6 +6,7 @@
 //! machine did under one driver it does, event for event, under the other.
 
 pub mod event_log;
+pub mod lateness;
 pub mod machine;
 pub mod queue;
 pub mod random;
@@ -14,7 +15,9 @@ pub mod time;
 pub mod timers;
 pub mod virtual_time;
 
+pub use lateness::Lateness;
 pub use machine::Machine;
 pub use queue::EventQueue;
 pub use random::Stream;
 pub use time::{Duration, Instant};
+pub use virtual_time::{Outside, Timeline};

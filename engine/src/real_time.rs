@@ -1,1 +1,283 @@
-//! (being written)
+//! The wall-clock driver: one thread, epoll, one timerfd.
+//!
+//! Model time is the *scheduled* instant; the wall clock (CLOCK_MONOTONIC, read in this file only)
+//! decides when events are released, all of them in model order even if late. Input from outside is
+//! stamped with the wall clock mapped to model time, never before the last event. Input that the outside gives
+//! *at once* in answer to an output ([`Outside::react`]: what the kernel sends from inside our `write`) is stamped with
+//! the instant of its cause: the host's answer takes no model time and the driver's own lateness does not enter the loop.
+//!
+//! Each release to the outside is recorded with its lateness. A gap of more than [`STALL`] between when the loop had
+//! to run and when it did (SIGSTOP, a suspended host, starvation) is counted as a stall, also when nothing was due: the
+//! loop turns at least every [`HEARTBEAT`].
+
+use crate::lateness::Lateness;
+use crate::virtual_time::{Outside, Timeline};
+use crate::{Duration, Instant, Machine};
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::time::TimeSpec;
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use std::io;
+use std::os::fd::AsFd;
+
+pub const STALL: Duration = Duration::from_millis(50);
+pub const HEARTBEAT: Duration = Duration::from_millis(25);
+const TIMER_TOKEN: u64 = u64::MAX;
+const EVENTS_AT_ONCE: usize = 64;
+
+/// Model time as a function of the wall clock.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    /// CLOCK_MONOTONIC at model time 0.
+    zero_ns: u64,
+}
+
+fn read(clock: nix::time::ClockId) -> u64 {
+    // cannot fail: both clocks used here exist on every Linux
+    clock.now().map_or(0, |t| t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64)
+}
+
+impl Clock {
+    pub fn starting_now() -> Self {
+        Self { zero_ns: read(nix::time::ClockId::CLOCK_MONOTONIC) }
+    }
+
+    pub fn now(&self) -> Instant {
+        Instant::from_nanos(read(nix::time::ClockId::CLOCK_MONOTONIC).saturating_sub(self.zero_ns))
+    }
+
+    /// CLOCK_REALTIME at model time 0: what packet captures count from.
+    pub fn epoch_ns(&self) -> u64 {
+        read(nix::time::ClockId::CLOCK_REALTIME).saturating_sub(self.now().as_nanos())
+    }
+
+    fn wall(&self, at: Instant) -> TimeSpec {
+        TimeSpec::from_duration(std::time::Duration::from_nanos(self.zero_ns.saturating_add(at.as_nanos())))
+    }
+}
+
+/// What the driver saw of the host.
+#[derive(Clone, Debug, Default)]
+pub struct Health {
+    /// Of each release to the outside.
+    pub lateness: Lateness,
+    pub stalls: u64,
+    pub longest_stall: Duration,
+}
+
+impl Health {
+    fn saw_gap(&mut self, gap: Duration) {
+        if gap > STALL {
+            self.stalls += 1;
+            self.longest_stall = self.longest_stall.max(gap);
+        }
+    }
+}
+
+pub struct RealTime<M: Machine> {
+    timeline: Timeline<M>,
+    clock: Clock,
+    epoll: Epoll,
+    timer: TimerFd,
+    armed: Option<Instant>,
+    /// When the loop must turn next.
+    due: Instant,
+    ready: Vec<u64>,
+    health: Health,
+    is_release: fn(&M::Output) -> bool,
+    /// Debug: added to every wake-up.
+    extra_sleep: Duration,
+}
+
+impl<M: Machine> RealTime<M> {
+    /// Starts model time. `is_release`: which outputs act on the outside, so that their lateness counts.
+    pub fn start(machine: M, is_release: fn(&M::Output) -> bool) -> io::Result<Self> {
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+        let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK)?;
+        epoll.add(&timer, EpollEvent::new(EpollFlags::EPOLLIN, TIMER_TOKEN))?;
+        Ok(Self {
+            timeline: Timeline::new(machine),
+            clock: Clock::starting_now(),
+            epoll,
+            timer,
+            armed: None,
+            due: Instant::ZERO + HEARTBEAT,
+            ready: Vec::new(),
+            health: Health::default(),
+            is_release,
+            extra_sleep: Duration::ZERO,
+        })
+    }
+
+    /// Debug: every wake-up by a deadline comes this much too late (to measure what lateness does to results).
+    pub fn inject_lateness(&mut self, late: Duration) {
+        self.extra_sleep = late;
+    }
+
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+    pub fn health(&self) -> &Health {
+        &self.health
+    }
+    pub fn timeline(&self) -> &Timeline<M> {
+        &self.timeline
+    }
+    pub fn machine_mut(&mut self) -> &mut M {
+        self.timeline.machine_mut()
+    }
+
+    /// Has `token` reported by [`Self::turn`] while `fd` is readable (or, with `writable`, writable).
+    /// The token `u64::MAX` is taken.
+    pub fn watch(&self, fd: &impl AsFd, token: u64, writable: bool) -> io::Result<()> {
+        let flags = if writable { EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT } else { EpollFlags::EPOLLIN };
+        Ok(self.epoll.add(fd, EpollEvent::new(flags, token))?)
+    }
+
+    pub fn unwatch(&self, fd: &impl AsFd) -> io::Result<()> {
+        Ok(self.epoll.delete(fd)?)
+    }
+
+    /// Sleeps until something is due or readable, releases all that is due, and says which tokens are ready.
+    pub fn turn(&mut self, outside: &mut impl Outside<M>) -> io::Result<Vec<u64>> {
+        self.sleep()?;
+        let now = self.clock.now();
+        self.health.saw_gap(now.since(self.due));
+        self.release(now, outside);
+        self.due = self.clock.now() + HEARTBEAT;
+        Ok(std::mem::take(&mut self.ready))
+    }
+
+    /// Hands in what came from outside just now.
+    pub fn input(&mut self, input: M::Input, outside: &mut impl Outside<M>) {
+        let now = self.clock.now();
+        let mut timed = Timed { outside, clock: self.clock, health: &mut self.health, is_release: self.is_release };
+        self.timeline.input(now, input, &mut timed);
+    }
+
+    fn release(&mut self, now: Instant, outside: &mut impl Outside<M>) {
+        let mut timed = Timed { outside, clock: self.clock, health: &mut self.health, is_release: self.is_release };
+        self.timeline.run_until(now, &mut timed);
+    }
+
+    fn sleep(&mut self) -> io::Result<()> {
+        let deadline = self.timeline.machine().next_timeout().map(|d| d + self.extra_sleep);
+        let now = self.clock.now();
+        self.due = deadline.map_or(self.due, |d| self.due.min(d.max(self.timeline.now())));
+        let mut wait = HEARTBEAT;
+        match deadline {
+            Some(d) if d <= now => wait = Duration::ZERO,
+            Some(d) if Some(d) != self.armed => self.arm(d)?,
+            Some(_) => {}
+            // an expired timer that nobody sets again would wake the loop for ever
+            None if self.armed.is_some_and(|a| a <= now) => {
+                self.timer.unset()?;
+                self.armed = None;
+            }
+            None => {}
+        }
+        let mut events = [EpollEvent::empty(); EVENTS_AT_ONCE];
+        let timeout = EpollTimeout::try_from(wait.as_nanos() as u32 / 1_000_000).unwrap_or(EpollTimeout::ZERO);
+        let count = match self.epoll.wait(&mut events, timeout) {
+            Err(nix::errno::Errno::EINTR) => 0,
+            other => other?,
+        };
+        self.ready.extend(events[..count].iter().map(EpollEvent::data).filter(|t| *t != TIMER_TOKEN));
+        Ok(())
+    }
+
+    fn arm(&mut self, at: Instant) -> io::Result<()> {
+        self.armed = Some(at);
+        let wall = Expiration::OneShot(self.clock.wall(at));
+        Ok(self.timer.set(wall, TimerSetTimeFlags::TFD_TIMER_ABSTIME)?)
+    }
+}
+
+/// The outside, with a stop watch at the door.
+struct Timed<'a, M: Machine, S> {
+    outside: &'a mut S,
+    clock: Clock,
+    health: &'a mut Health,
+    is_release: fn(&M::Output) -> bool,
+}
+
+impl<M: Machine, S: Outside<M>> Outside<M> for Timed<'_, M, S> {
+    fn put(&mut self, at: Instant, output: M::Output) {
+        if (self.is_release)(&output) {
+            self.health.lateness.record(self.clock.now().since(at));
+        }
+        self.outside.put(at, output);
+    }
+    fn react(&mut self) -> Option<M::Input> {
+        self.outside.react()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::virtual_time::tests::{Echo, Say};
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn nothing_is_released_early_and_its_model_time_is_the_scheduled_one() {
+        let mut driver = RealTime::start(Echo::default(), |_| true).unwrap();
+        let clock = driver.clock();
+        let mut heard: Vec<(Instant, Instant, u64)> = Vec::new();
+        let mut sink = |t: Instant, o: u64| heard.push((t, clock.now(), o));
+        driver.input(Say(3 * MS), &mut sink);
+        driver.input(Say(MS), &mut sink);
+        while driver.health().lateness.count() < 2 {
+            driver.turn(&mut sink).unwrap();
+        }
+        assert_eq!(heard.iter().map(|h| h.2).collect::<Vec<_>>(), [MS, 3 * MS]);
+        assert!(heard.iter().all(|(model, wall, _)| wall >= model));
+        assert!(heard[1].0 - heard[0].0 < Duration::from_millis(3));
+    }
+
+    #[test]
+    fn a_readable_descriptor_is_reported_until_it_is_unwatched() {
+        let mut driver = RealTime::start(Echo::default(), |_| true).unwrap();
+        let (mut a, b) = UnixStream::pair().unwrap();
+        driver.watch(&b, 42, false).unwrap();
+        assert!(driver.turn(&mut |_, _| {}).unwrap().is_empty());
+        a.write_all(b"x").unwrap();
+        assert_eq!(driver.turn(&mut |_, _| {}).unwrap(), [42]);
+        driver.unwatch(&b).unwrap();
+        assert!(driver.turn(&mut |_, _| {}).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_gap_is_a_stall_even_when_nothing_was_due() {
+        let mut driver = RealTime::start(Echo::default(), |_| true).unwrap();
+        driver.turn(&mut |_, _| {}).unwrap();
+        // stands for SIGSTOP: the loop does not turn for 100 ms
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        driver.turn(&mut |_, _| {}).unwrap();
+        assert!(driver.health().stalls >= 1);
+        assert!(driver.health().longest_stall > STALL);
+    }
+
+    #[test]
+    fn injected_lateness_is_seen() {
+        let mut driver = RealTime::start(Echo::default(), |_| true).unwrap();
+        driver.inject_lateness(Duration::from_millis(10));
+        driver.input(Say(MS), &mut |_, _| {});
+        while driver.health().lateness.count() < 1 {
+            driver.turn(&mut |_, _| {}).unwrap();
+        }
+        assert!(driver.health().lateness.max() >= Duration::from_millis(10));
+    }
+
+    #[test]
+    fn the_epoch_is_the_wall_clock_at_model_time_zero() {
+        let before = read(nix::time::ClockId::CLOCK_REALTIME);
+        let clock = Clock::starting_now();
+        let epoch = clock.epoch_ns();
+        let after = read(nix::time::ClockId::CLOCK_REALTIME);
+        // the two clocks are read one after the other: allow a millisecond of being preempted in between
+        assert!(epoch + MS >= before && epoch <= after, "{before} {epoch} {after}");
+    }
+}

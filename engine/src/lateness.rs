@@ -1,0 +1,119 @@
+//! How late things happened: a histogram with buckets 1/8 of an octave wide, from 1 us to hours, in constant memory.
+//!
+//! A quantile read from it is the upper bound of its bucket: at most 12.5 % too high, never too low.
+
+use crate::Duration;
+
+const SUB: u64 = 8;
+/// Octaves above 1 us; 2^33 us is more than two hours.
+const OCTAVES: usize = 34;
+const BUCKETS: usize = OCTAVES * SUB as usize;
+
+#[derive(Clone, Debug)]
+pub struct Lateness {
+    counts: Box<[u64; BUCKETS]>,
+    count: u64,
+    sum_ns: u64,
+    max: Duration,
+}
+
+impl Default for Lateness {
+    fn default() -> Self {
+        Self { counts: Box::new([0; BUCKETS]), count: 0, sum_ns: 0, max: Duration::ZERO }
+    }
+}
+
+/// Values below 1 us share the first bucket; then 8 linear steps in each octave.
+fn bucket(d: Duration) -> usize {
+    let eighths_us = d.as_nanos() / 125;
+    if eighths_us < SUB {
+        return 0;
+    }
+    let octave = (eighths_us.ilog2() - SUB.ilog2()) as usize;
+    let step = (eighths_us >> octave) as usize - SUB as usize;
+    (1 + octave * SUB as usize + step).min(BUCKETS - 1)
+}
+
+/// The smallest duration that is past the bucket.
+fn upper_bound(index: usize) -> Duration {
+    if index == 0 {
+        return Duration::from_micros(1);
+    }
+    let (octave, step) = ((index - 1) as u64 / SUB, (index - 1) as u64 % SUB);
+    Duration::from_nanos(((SUB + step + 1) << octave) * 125)
+}
+
+impl Lateness {
+    pub fn record(&mut self, late: Duration) {
+        self.counts[bucket(late)] += 1;
+        self.count += 1;
+        self.sum_ns = self.sum_ns.saturating_add(late.as_nanos());
+        self.max = self.max.max(late);
+    }
+
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    pub fn max(&self) -> Duration {
+        self.max
+    }
+
+    pub fn mean(&self) -> Duration {
+        Duration::from_nanos(self.sum_ns.checked_div(self.count).unwrap_or(0))
+    }
+
+    /// The lateness that a share `q` of all did not exceed.
+    pub fn quantile(&self, q: f64) -> Duration {
+        let wanted = (q * self.count as f64).ceil() as u64;
+        let mut seen = 0;
+        for (i, n) in self.counts.iter().enumerate() {
+            seen += n;
+            if *n > 0 && seen >= wanted {
+                return upper_bound(i).min(self.max);
+            }
+        }
+        Duration::ZERO
+    }
+
+    /// The share of all that was later than `bound` (a bucket that straddles it counts as not later).
+    pub fn share_above(&self, bound: Duration) -> f64 {
+        let above: u64 = self.counts[bucket(bound) + 1..].iter().sum();
+        if self.count == 0 { 0.0 } else { above as f64 / self.count as f64 }
+    }
+
+    /// Upper bound and count of every bucket that is not empty.
+    pub fn histogram(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
+        self.counts.iter().enumerate().filter(|(_, n)| **n > 0).map(|(i, n)| (upper_bound(i), *n))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn quantiles_and_shares_of_a_known_set() {
+        let mut lateness = Lateness::default();
+        for us in 1..=1000 {
+            lateness.record(Duration::from_micros(us));
+        }
+        let p50 = lateness.quantile(0.5).as_nanos();
+        assert!((500_000..=562_500).contains(&p50), "{p50}");
+        assert_eq!(lateness.quantile(1.0), Duration::from_millis(1));
+        assert_eq!(lateness.mean().as_nanos(), 500_500);
+        // 488 of 1000 are above 512 us, where a bucket begins
+        assert!((lateness.share_above(Duration::from_nanos(511_999)) - 0.489).abs() < 1e-9);
+        assert_eq!(Lateness::default().quantile(0.99), Duration::ZERO);
+    }
+
+    proptest! {
+        #[test]
+        fn every_value_lies_below_its_bound_by_at_most_an_eighth(ns in 0u64..7_000_000_000_000) {
+            let bound = upper_bound(bucket(Duration::from_nanos(ns))).as_nanos();
+            prop_assert!(ns < bound);
+            prop_assert!(bound <= ns + ns / 8 + 1000);
+        }
+    }
+}
