@@ -78,7 +78,7 @@ def load_scenario(path: Path, overrides: Sequence[str] = ()) -> Scenario:
     return build_scenario(apply_overrides(raw, overrides, source), source, prefix, path.parent)
 
 
-def build_scenario(raw: object, source: Source, prefix: KeyPath = (), base: Path = Path(".")) -> Scenario:
+def build_scenario(raw: object, source: Source, prefix: KeyPath = (), base: Path = Path()) -> Scenario:
     """Validates raw keys; `base` is the folder that a relative trace file name counts from."""
     scenario: Scenario = build(Scenario, raw, source, prefix)
     if scenario.mobility == "static":

@@ -149,9 +149,9 @@ class Scenario(BaseModel):
     rows: int | None = Field(None, ge=1, le=MOST_STATIONS)
     columns: int | None = Field(None, ge=1, le=MOST_STATIONS)
     spacing: Metres | None = Field(None, gt=0, le=FARTHEST_M)
-    places: Annotated[
-        tuple[Annotated[Place, BeforeValidator(_as_place)], ...] | None, BeforeValidator(_as_tuple)
-    ] = Field(None, alias="positions")
+    places: Annotated[tuple[Annotated[Place, BeforeValidator(_as_place)], ...] | None, BeforeValidator(_as_tuple)] = Field(
+        None, alias="positions"
+    )
     area: Annotated[tuple[Metres, Metres] | None, BeforeValidator(_as_tuple)] = None
 
     stations: Literal["tap", "hwsim"] = "tap"

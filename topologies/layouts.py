@@ -65,9 +65,7 @@ def explicit(points: Sequence[tuple[float, ...]], names: Sequence[str | None] | 
         given = names[index] if names else None
         name = given or station_name(index + 1)
         if given is not None and _NAME.fullmatch(given) is None:
-            raise LayoutError(
-                f'"{given}" is no station name; use at most 10 of a-z, 0-9 and "-", beginning with a letter'
-            )
+            raise LayoutError(f'"{given}" is no station name; use at most 10 of a-z, 0-9 and "-", beginning with a letter')
         if any(name == other.name for other in placed):
             raise LayoutError(f'two stations are named "{name}"; give each its own name')
         placed.append(Placed(name, *_in_range(name, point)))

@@ -1,0 +1,197 @@
+"""Trace files: where stations are, as a pure function of time (formats/trace.md).
+
+Writes placements and scripted legs, reads a trace back, and checks it before a run uses it: an error names the line.
+`medium/src/trace.rs` reads the same files; both compute a position from the row in force alone, never by stepping,
+with times as integer nanoseconds. Both are tested on formats/examples/trace.csv.
+"""
+
+import bisect
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+FORMAT = "# manet-trace/1"
+HEADER = "time_s,station,x_m,y_m,z_m,speed_mps"
+FARTHEST_M = 1e7  # as in medium/src/trace.rs
+LONGEST_S = 4e6  # beyond it a float of seconds loses the nanosecond
+NS_PER_S = 1_000_000_000
+
+Position = tuple[float, float, float]
+
+
+class TraceError(ValueError):
+    """One line that names the trace, its line and the remedy."""
+
+
+@dataclass(frozen=True)
+class Leg:
+    """From `start_s` on `station` moves straight towards `to` at `speed_mps` (inf: it jumps) and stops there."""
+
+    start_s: float
+    station: str
+    to: Position
+    speed_mps: float
+
+
+@dataclass(frozen=True)
+class _Course:
+    """A leg with the point at which it begins."""
+
+    start_ns: int
+    origin: Position
+    to: Position
+    speed_mps: float
+
+    def at(self, now_ns: int) -> Position:
+        if self.speed_mps == 0:
+            return self.origin
+        if math.isinf(self.speed_mps):
+            return self.to
+        distance_m = math.dist(self.origin, self.to)
+        gone_m = self.speed_mps * (now_ns - self.start_ns) / NS_PER_S
+        if gone_m >= distance_m:
+            return self.to
+        share = gone_m / distance_m
+        x, y, z = (a + (b - a) * share for a, b in zip(self.origin, self.to, strict=True))
+        return (x, y, z)
+
+
+@dataclass
+class Trace:
+    """What a trace says. `end_s` is the length it was made for, None where it does not say."""
+
+    name: str
+    legs: list[Leg]
+    end_s: float | None = None
+    end_line: int = 0
+    _courses: dict[str, list[_Course]] = field(default_factory=dict, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for leg in self.legs:
+            start_ns = round(leg.start_s * NS_PER_S)
+            courses = self._courses.setdefault(leg.station, [])
+            # The first row of a station places it: it has no point to come from.
+            origin = courses[-1].at(start_ns) if courses else leg.to
+            courses.append(_Course(start_ns, origin, leg.to, leg.speed_mps))
+
+    def stations(self) -> list[str]:
+        """In the order in which the trace places them."""
+        return list(self._courses)
+
+    def position(self, station: str, time_s: float) -> Position:
+        """Where `station` is at `time_s` (not negative)."""
+        now_ns = round(time_s * NS_PER_S)
+        courses = self._courses[station]
+        index = bisect.bisect_right(courses, now_ns, key=lambda course: course.start_ns) - 1
+        return courses[index].at(now_ns)
+
+    def check_covers(self, length_s: float) -> None:
+        """Refuses a run longer than the trace was made for."""
+        if self.end_s is not None and length_s > self.end_s:
+            raise TraceError(
+                f"{self.name}: line {self.end_line}: the trace ends at {self.end_s:g} s and the run lasts "
+                f"{length_s:g} s; shorten the run or make a longer trace"
+            )
+
+
+def place(positions: Mapping[str, Sequence[float]] | Iterable[tuple]) -> list[Leg]:
+    """Rows at time 0 for points (name, x, y, z), such as topologies gives them, or {name: (x, y, z)}."""
+    if isinstance(positions, Mapping):
+        positions = [(name, *point) for name, point in positions.items()]
+    return [Leg(0.0, name, (x, y, z), 0.0) for name, x, y, z in positions]
+
+
+def write(legs: Sequence[Leg], end_s: float | None = None) -> str:
+    """The text of a trace; legs may come in any order, those of one instant keep theirs."""
+    lines = [FORMAT, *([f"# end_s: {_number(end_s)}"] if end_s is not None else []), HEADER]
+    for leg in sorted(legs, key=lambda leg: leg.start_s):
+        values = (leg.start_s, *leg.to, leg.speed_mps)
+        time, x, y, z, speed = (_number(value) for value in values)
+        lines.append(f"{time},{leg.station},{x},{y},{z},{speed}")
+    return "\n".join(lines) + "\n"
+
+
+def read(path: Path, stations: Sequence[str]) -> Trace:
+    """The trace in `path`, checked against the stations that the scenario has."""
+    try:
+        return parse(path.read_text(encoding="utf-8"), str(path), stations)
+    except OSError as problem:
+        raise TraceError(f"{path}: cannot be read ({problem.strerror}); give the path of a trace") from None
+    except UnicodeDecodeError:
+        raise TraceError(f"{path}: is not UTF-8 text; write it with mobility.trace.write") from None
+
+
+def parse(text: str, name: str, stations: Sequence[str]) -> Trace:
+    """A checked trace; `name` is what errors call it."""
+    return _Parser(name, stations).run(text)
+
+
+class _Parser:
+    def __init__(self, name: str, stations: Sequence[str]) -> None:
+        self.name = name
+        self.stations = set(stations)
+        self.legs: list[Leg] = []
+        self.end: tuple[float | None, int] = (None, 0)
+        self.placed: set[str] = set()
+        self.line = 0
+
+    def run(self, text: str) -> Trace:
+        lines = text.splitlines()
+        self.line = 1
+        self._expect(bool(lines) and lines[0].rstrip() == FORMAT, f'the first line must be "{FORMAT}"')
+        header_seen = False
+        for self.line, raw in enumerate(lines[1:], start=2):
+            line = raw.strip()
+            if line.startswith("#"):
+                self._comment(line[1:].strip())
+            elif line and not header_seen:
+                self._expect(line == HEADER, f'the header must be "{HEADER}"')
+                header_seen = True
+            elif line:
+                self._row(line)
+        self._expect(header_seen, f'there is no header; the second line must be "{HEADER}"')
+        return Trace(self.name, self.legs, *self.end)
+
+    def _comment(self, comment: str) -> None:
+        if comment.startswith("end_s:"):
+            self.end = (self._number("end_s", comment.removeprefix("end_s:"), LONGEST_S, "seconds"), self.line)
+
+    def _row(self, line: str) -> None:
+        fields = [part.strip() for part in line.split(",")]
+        self._expect(len(fields) == 6, f'{len(fields)} fields; a row is "{HEADER}"')
+        time, station, *point, speed = fields
+        start_s = self._number("time_s", time, LONGEST_S, "seconds")
+        self._expect(not self.legs or start_s >= self.legs[-1].start_s, "time goes back; sort the rows by time_s")
+        self._expect(station in self.stations, f'unknown station "{station}"; the scenario does not have it')
+        x, y, z = (
+            self._number(key, value, FARTHEST_M, "metres") for key, value in zip(("x_m", "y_m", "z_m"), point, strict=True)
+        )
+        speed_mps = math.inf if speed == "inf" else self._number("speed_mps", speed, math.inf, "m/s")
+        if station not in self.placed:
+            self._expect(start_s == 0, f'station "{station}" has no row at time 0; add one that places it')
+            self._expect(
+                speed_mps == 0 or math.isinf(speed_mps),
+                f'the first row of "{station}" places it and has no speed; give 0, and the movement in a second row',
+            )
+            self.placed.add(station)
+        self.legs.append(Leg(start_s, station, (x, y, z), speed_mps))
+
+    def _number(self, key: str, text: str, most: float, unit: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        upto = f" from 0 to {most:g}" if math.isfinite(most) else ', 0 or more, or "inf"'
+        good = math.isfinite(value) and 0 <= value <= most and "_" not in text
+        self._expect(good, f'{key} "{text.strip()}" must be a number of {unit}{upto}')
+        return value
+
+    def _expect(self, condition: bool, text: str) -> None:
+        if not condition:
+            raise TraceError(f"{self.name}: line {self.line}: {text}")
+
+
+def _number(value: float) -> str:
+    """The shortest text that reads back as the same float; whole numbers without the point."""
+    return str(int(value)) if math.isfinite(value) and value == int(value) else repr(float(value))

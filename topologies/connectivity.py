@@ -1,0 +1,57 @@
+"""Who can reach whom, and over how many hops: what static routing and expected throughput are computed from.
+
+Ranges are sharp here (a disc). Shortest paths count hops; of several equally short ones the path whose next station comes
+first in the list is taken, so that routes are the same in every run.
+"""
+
+import math
+from collections import deque
+from collections.abc import Mapping, Sequence
+
+Neighbours = dict[str, list[str]]
+
+
+def neighbours_by_range(points: Sequence[tuple[str, float, float, float]], range_m: float) -> Neighbours:
+    """For every station those at most `range_m` away, in the order of the list."""
+    return {
+        name: [other for other, *there in points if other != name and math.dist(here, there) <= range_m] for name, *here in points
+    }
+
+
+def hop_counts(neighbours: Mapping[str, Sequence[str]], target: str) -> dict[str, int]:
+    """Hops from every station that can reach `target`; links are followed from the station to its neighbour."""
+    heard_by: dict[str, list[str]] = {name: [] for name in neighbours}
+    for name, others in neighbours.items():
+        for other in others:
+            heard_by[other].append(name)
+    hops = {target: 0}
+    waiting = deque([target])
+    while waiting:
+        station = waiting.popleft()
+        for previous in heard_by[station]:
+            if previous not in hops:
+                hops[previous] = hops[station] + 1
+                waiting.append(previous)
+    return hops
+
+
+def next_hops(neighbours: Mapping[str, Sequence[str]]) -> dict[str, dict[str, str]]:
+    """`routes[station][destination]` is the neighbour that comes next; unreachable destinations are left out."""
+    routes: dict[str, dict[str, str]] = {name: {} for name in neighbours}
+    for target in neighbours:
+        hops = hop_counts(neighbours, target)
+        for name, others in neighbours.items():
+            if name != target and name in hops:
+                routes[name][target] = next(o for o in others if hops.get(o) == hops[name] - 1)
+    return routes
+
+
+def path(routes: Mapping[str, Mapping[str, str]], source: str, target: str) -> list[str]:
+    """The stations passed from `source` to `target`, both included; empty if there is no route."""
+    stations = [source]
+    while stations[-1] != target:
+        following = routes[stations[-1]].get(target)
+        if following is None:
+            return []
+        stations.append(following)
+    return stations

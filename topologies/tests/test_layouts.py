@@ -1,0 +1,128 @@
+"""Layouts, addresses and connectivity."""
+
+import math
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import topologies
+from topologies import LayoutError, connectivity
+from topologies.layouts import cross_ends
+
+
+def names(placed):
+    return [station.name for station in placed]
+
+
+def test_a_chain_of_three_hops_has_four_stations_in_a_line():
+    assert topologies.chain(3, 200) == [("sta1", 0, 0, 0), ("sta2", 200, 0, 0), ("sta3", 400, 0, 0), ("sta4", 600, 0, 0)]
+
+
+def test_a_grid_begins_and_ends_in_opposite_corners():
+    placed = topologies.grid(2, 3, 50)
+    assert names(placed) == ["sta1", "sta2", "sta3", "sta4", "sta5", "sta6"]
+    assert placed[0][1:] == (0, 0, 0)
+    assert placed[-1][1:] == (100, 50, 0)
+
+
+def test_the_arms_of_a_cross_share_their_middle_station():
+    placed = {station.name: station[1:3] for station in topologies.cross(4, 200)}
+    assert len(placed) == 9
+    assert placed["sta3"] == (400, 400)
+    assert cross_ends(4) == [("sta1", "sta5"), ("sta6", "sta9")]
+    assert (placed["sta1"], placed["sta5"], placed["sta6"], placed["sta9"]) == ((0, 400), (800, 400), (400, 0), (400, 800))
+    routes = connectivity.next_hops(connectivity.neighbours_by_range(topologies.cross(4, 200), 250))
+    assert "sta3" in connectivity.path(routes, "sta1", "sta5")
+    assert "sta3" in connectivity.path(routes, "sta6", "sta9")
+
+
+def test_explicit_positions_may_bring_names():
+    placed = topologies.explicit([(1, 2), (3, 4, 5)], [None, "gw1"])
+    assert placed == [("sta1", 1, 2, 0), ("gw1", 3, 4, 5)]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: topologies.chain(-1, 200), "0 stations are outside 1 to 1000; give another number of stations"),
+        (
+            lambda: topologies.cross(3, 200),
+            "3 hops have no middle station for a cross; give an even number of hops, 2 or more",
+        ),
+        (
+            lambda: topologies.explicit([(0, 0), (0, -3)]),
+            "y of sta2 is -3 m, outside 0 to 100000 m; move the origin so that all coordinates are within",
+        ),
+        (
+            lambda: topologies.explicit([(0, 0), (1, 1)], ["sta2", None]),
+            'two stations are named "sta2"; give each its own name',
+        ),
+        (
+            lambda: topologies.explicit([(0, 0)], ["Gateway 1"]),
+            '"Gateway 1" is no station name; use at most 10 of a-z, 0-9 and "-", beginning with a letter',
+        ),
+        (
+            lambda: topologies.explicit([(0,)]),
+            "sta1 has 1 coordinates; give x and y, or x, y and z, in metres",
+        ),
+    ],
+)
+def test_a_layout_that_cannot_be_made_says_what_to_do(make, message):
+    with pytest.raises(LayoutError) as caught:
+        make()
+    assert str(caught.value) == message
+
+
+def test_addresses_follow_from_the_number_alone():
+    assert (topologies.station_name(1), topologies.mac_address(1), topologies.ip_address(1)) == (
+        "sta1",
+        "02:00:00:00:00:01",
+        "10.0.0.1",
+    )
+    assert (topologies.mac_address(300), topologies.ip_address(300)) == ("02:00:00:00:01:2c", "10.0.1.44")
+
+
+def test_station_numbers_begin_at_one():
+    with pytest.raises(ValueError, match="station number 0 is outside 1 to 65534; number stations from 1"):
+        topologies.ip_address(0)
+
+
+@given(st.integers(1, 65534), st.integers(1, 65534))
+def test_no_two_numbers_share_an_address(a, b):
+    assert (topologies.ip_address(a) == topologies.ip_address(b)) == (a == b)
+    assert (topologies.mac_address(a) == topologies.mac_address(b)) == (a == b)
+
+
+def test_chain_neighbours_at_200_m_are_one_hop_and_no_more():
+    neighbours = connectivity.neighbours_by_range(topologies.chain(5, 200), 250)
+    assert neighbours["sta3"] == ["sta2", "sta4"]
+    assert connectivity.hop_counts(neighbours, "sta6") == {f"sta{i}": 6 - i for i in range(1, 7)}
+
+
+def test_one_way_links_are_followed_in_their_direction_only():
+    neighbours = {"a": ["b"], "b": [], "c": ["a"]}
+    assert connectivity.hop_counts(neighbours, "b") == {"b": 0, "a": 1, "c": 2}
+    assert connectivity.hop_counts(neighbours, "a") == {"a": 0, "c": 1}
+    routes = connectivity.next_hops(neighbours)
+    assert connectivity.path(routes, "c", "b") == ["c", "a", "b"]
+    assert connectivity.path(routes, "b", "c") == []
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 1000), st.floats(0, 1000)), min_size=1, max_size=12),
+    st.floats(1, 1500),
+)
+def test_every_route_is_as_long_as_its_hop_count(points, range_m):
+    placed = topologies.explicit(points)
+    neighbours = connectivity.neighbours_by_range(placed, range_m)
+    routes = connectivity.next_hops(neighbours)
+    where = {station.name: station[1:] for station in placed}
+    for target in neighbours:
+        hops = connectivity.hop_counts(neighbours, target)
+        for source in neighbours:
+            passed = connectivity.path(routes, source, target)
+            assert len(passed) == (hops[source] + 1 if source in hops else 0)
+            for here, there in pairwise(passed):
+                assert math.dist(where[here], where[there]) <= range_m
