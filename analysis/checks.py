@@ -1,0 +1,151 @@
+"""Cross-checks: captures, iperf3's report, the air log and the medium's counters must tell one story.
+
+Each check is named and carries its figures. Tolerances follow from what the two witnesses can differ by, and each
+function says why; none is a guess at noise.
+"""
+
+from dataclasses import asdict, dataclass
+
+import polars as pl
+
+from analysis.air import Matching
+from analysis.captures import STAMP_BYTES
+from analysis.connections import Connection
+from analysis.iperf import IperfReport
+from analysis.throughput import ReceiverView, SenderView
+
+# iperf3 opens each data connection with this many bytes (its cookie), which it does not count.
+COOKIE_BYTES = 37
+
+# Frames on their way between the medium and tcpdump when a window begins or ends.
+EDGE_FRAMES = 2
+
+# Columns of counters.json that the air log counts as well: counter -> (event, frame or None, fate or None).
+_LOGGED = {
+    "delivered_up": ("deliver", None, None),
+    "enqueued": ("enqueue", None, None),
+    "queue_full": ("drop", None, "queue-full"),
+    "retry_short": ("drop", None, "retry-short"),
+    "retry_long": ("drop", None, "retry-long"),
+    "purged": ("drop", None, "purged"),
+    "tx_rts": ("tx", "rts", None),
+    "tx_cts": ("tx", "cts", None),
+    "tx_data": ("tx", "data", None),
+    "tx_ack": ("tx", "ack", None),
+    "tx_bcast": ("tx", "bcast", None),
+}
+
+
+@dataclass(frozen=True)
+class Check:
+    name: str
+    ok: bool
+    detail: str
+
+    def as_dict(self) -> dict:
+        return asdict(self)
+
+
+def capture_complete(flow: str, sender: SenderView, receiver: ReceiverView) -> Check:
+    """No tolerance: an acknowledged byte that a capture does not have is a packet that tcpdump lost.
+
+    Throughput stays right (it rests on the ACKs); retransmissions and RTT miss the lost packets.
+    """
+    detail = (
+        f"bytes acknowledged but not captured: {sender.unseen_bytes} at the sender, "
+        f"{receiver.unseen_bytes} at the receiver"
+    )
+    return Check(f"{flow} capture-complete", sender.unseen_bytes == receiver.unseen_bytes == 0, detail)
+
+
+def acked_delivered(flow: str, sender: SenderView, receiver: ReceiverView, begin_ns: int, end_ns: int) -> Check:
+    """At both edges of the window the receiver is ahead of the sender's knowledge, by a flight at most.
+
+    An ACK cannot arrive before the data it acknowledges, and what arrived unacknowledged was in flight.
+    """
+    leads = [receiver.delivered.before(edge) - sender.acked.before(edge) for edge in (begin_ns, end_ns)]
+    ok = all(0 <= lead <= sender.largest_flight_bytes for lead in leads)
+    detail = (
+        f"receiver ahead of the sender's ACKs by {leads[0]} and {leads[1]} bytes; "
+        f"allowed 0 to a flight of {sender.largest_flight_bytes}"
+    )
+    return Check(f"{flow} acked-delivered", ok, detail)
+
+
+def iperf_delivered(flow: str, report: IperfReport, sender: SenderView, receiver: ReceiverView) -> Check:
+    """iperf3's receiver has read at least what had arrived when the test ended, at most what ever arrived.
+
+    It counts whole reads only, so that up to one block may be missing; the cookie is not counted.
+    """
+    if not sender.segments.t_ns.size:
+        detail = f"iperf3's receiver read {report.received_bytes} bytes; no segment captured"
+        return Check(f"{flow} iperf3-capture", report.received_bytes == 0, detail)
+    test_end_ns = int(sender.segments.t_ns[0]) + round(report.test_s * 1e9)
+    least = receiver.delivered.before(test_end_ns) - COOKIE_BYTES - report.block_bytes
+    most = receiver.delivered.total - COOKIE_BYTES
+    detail = f"iperf3's receiver read {report.received_bytes} bytes; the capture allows {max(least, 0)} to {most}"
+    return Check(f"{flow} iperf3-capture", least <= report.received_bytes <= most, detail)
+
+
+def iperf_retransmissions(flow: str, report: IperfReport, sender: SenderView) -> Check:
+    """The kernel's count lies between the retransmissions captured until the test ended and all of them.
+
+    One more is allowed for a retransmitted SYN, which the kernel counts and the segments do not, and one less for
+    a segment repeated while the report was being made.
+    """
+    if report.retransmissions is None:
+        return Check(f"{flow} iperf3-retransmissions", False, "iperf3's report has no retransmissions")
+    repeated = sender.segments.t_ns[sender.segments.repeated]
+    first_ns = int(sender.segments.t_ns[0]) if sender.segments.t_ns.size else 0
+    until_end = int((repeated < first_ns + round(report.test_s * 1e9)).sum())
+    ok = until_end - 1 <= report.retransmissions <= len(repeated) + 1
+    detail = f"iperf3 {report.retransmissions}; captured {until_end} until the test ended, {len(repeated)} in all"
+    return Check(f"{flow} iperf3-retransmissions", ok, detail)
+
+
+def iperf_datagrams(flow: str, report: IperfReport, receiver: pl.DataFrame, connection: Connection) -> Check:
+    """iperf3's receiver can have read no more than arrived; what its socket dropped shows as less (1 % allowed:
+    datagrams that arrived while it exchanged results)."""
+    arrived = connection.forward(receiver).filter(pl.col("payload_bytes") >= STAMP_BYTES)
+    total = int(arrived["payload_bytes"].sum())
+    detail = f"iperf3's receiver read {report.received_bytes} bytes; {total} arrived"
+    return Check(f"{flow} iperf3-capture", 0.99 * total <= report.received_bytes <= total, detail)
+
+
+def report_without_error(flow: str, report: IperfReport) -> Check:
+    return Check(f"{flow} iperf3-report", report.error is None, report.error or "complete")
+
+
+def window_covered(flow: str, report: IperfReport, needed_s: float) -> Check:
+    """The test must last to the window's end, or the last part would count as silence."""
+    detail = f"iperf3 ran {report.test_s:g} s, the window ends at {needed_s:g} s"
+    return Check(f"{flow} window-covered", report.test_s >= needed_s, detail)
+
+
+def air_capture(flow: str, station: str, matching: Matching) -> Check:
+    """Every frame that the medium handed up at the destination was captured there, and nothing else.
+
+    A few frames at the window's edges fall on the other side of one of the two clocks.
+    """
+    lag_ms = matching.matched["lag_ns"].max() / 1e6 if len(matching.matched) else 0.0
+    detail = (
+        f"{station}: {len(matching.matched)} frames in both, {matching.only_air} only in the air log, "
+        f"{matching.only_capture} only captured (allowed {EDGE_FRAMES}); captured at most {lag_ms:.1f} ms after delivery"
+    )
+    ok = matching.only_air <= EDGE_FRAMES and matching.only_capture <= EDGE_FRAMES and len(matching.matched) > 0
+    return Check(f"{flow} air-capture", ok, detail)
+
+
+def air_counters(air: pl.DataFrame, counters: dict[str, dict[str, int]]) -> list[Check]:
+    """Whole run, exactly: both are written by the same event in the medium. One check for all stations."""
+    wrong = []
+    for counter, (event, frame, fate) in _LOGGED.items():
+        rows = air.filter(pl.col("event") == event)
+        rows = rows if frame is None else rows.filter(pl.col("frame") == frame)
+        rows = rows if fate is None else rows.filter(pl.col("fate") == fate)
+        logged = dict(rows.group_by("station").len().iter_rows())
+        for station, counted in counters.items():
+            if logged.get(station, 0) != counted.get(counter, 0):
+                wrong.append(f"{station} {counter}: log {logged.get(station, 0)}, counter {counted.get(counter, 0)}")
+    detail = "; ".join(wrong[:5]) + (f"; and {len(wrong) - 5} more" if len(wrong) > 5 else "")
+    return [Check("air-counters", not wrong, detail or f"{len(counters)} stations agree")]

@@ -1,0 +1,65 @@
+"""Which packets of a capture are a flow's: the connection (four-tuple) and its two directions."""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from analysis.captures import SYN
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A TCP connection or UDP flow, named from the side that sends the data."""
+
+    protocol: str  # tcp | udp
+    source: str
+    source_port: int
+    destination: str
+    destination_port: int
+
+    def forward(self, packets: pl.DataFrame) -> pl.DataFrame:
+        """The packets from the data's source to its destination."""
+        return _between(packets, self.protocol, self.source, self.source_port, self.destination, self.destination_port)
+
+    def backward(self, packets: pl.DataFrame) -> pl.DataFrame:
+        """The packets back, which carry the acknowledgements."""
+        return _between(packets, self.protocol, self.destination, self.destination_port, self.source, self.source_port)
+
+    def start_ns(self, packets: pl.DataFrame) -> int | None:
+        """When the flow's first packet (TCP: the first SYN, or what the capture has of it) left; None if never."""
+        return self.forward(packets)["t_ns"].min()
+
+
+def _between(packets: pl.DataFrame, protocol: str, source: str, source_port: int, destination: str, port: int):
+    return packets.filter(
+        (pl.col("protocol") == protocol)
+        & (pl.col("source") == source)
+        & (pl.col("source_port") == source_port)
+        & (pl.col("destination") == destination)
+        & (pl.col("destination_port") == port)
+    )
+
+
+def find_connections(packets: pl.DataFrame, protocol: str, source: str, destination: str) -> list[Connection]:
+    """All flows of one protocol from one address to the other, the one with most payload first.
+
+    For runs whose iperf3 report does not say which ports it used: iperf3's control connection carries some
+    hundred bytes, so that the data connection comes first.
+    """
+    between = packets.filter(
+        (pl.col("protocol") == protocol) & (pl.col("source") == source) & (pl.col("destination") == destination)
+    )
+    totals = (
+        between.group_by("source_port", "destination_port")
+        .agg(pl.col("payload_bytes").sum(), pl.col("t_ns").min())
+        .sort("payload_bytes", "t_ns", descending=[True, False])
+    )
+    return [
+        Connection(protocol, source, row["source_port"], destination, row["destination_port"])
+        for row in totals.iter_rows(named=True)
+    ]
+
+
+def is_syn(packets: pl.DataFrame) -> pl.Series:
+    """Which rows of TCP packets carry SYN."""
+    return (packets["flags"].fill_null(0) & SYN) != 0

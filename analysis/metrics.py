@@ -1,0 +1,193 @@
+"""metrics.json of one run: what each flow achieved, what the air says, and whether the witnesses agree.
+
+The definitions are those of formats/results.md. What cannot be measured is null, with a failed check that says
+why; an analysis never stops at the first bad file, so that a campaign shows every run.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from analysis import checks
+from analysis.air import Matching, air_summary, match_deliveries
+from analysis.checks import Check
+from analysis.connections import Connection, find_connections
+from analysis.datagrams import datagram_metrics
+from analysis.errors import AnalysisError
+from analysis.iperf import IperfReport
+from analysis.rundir import Flow, RunDirectory
+from analysis.throughput import initial_sequence, receiver_view, round_trip_times_ns, sender_view
+
+FORMAT = "manet-metrics/1"
+TCP_METRICS = (
+    "acked_bps", "delivered_bps", "goodput_bps", "iperf3_bps", "air_bps", "segments", "retransmissions",
+    "rtt_ms_mean", "rtt_ms_p95",
+)  # fmt: skip
+UDP_METRICS = (
+    "delivered_bps", "goodput_bps", "iperf3_bps", "air_bps", "sent", "loss", "latency_ms_mean", "latency_ms_p95",
+    "jitter_ms",
+)  # fmt: skip
+
+
+def analyse_run(run_dir: Path) -> dict[str, Any]:
+    """Measure a run and write its metrics.json; returns what it wrote."""
+    run = RunDirectory(Path(run_dir))
+    found: list[Check] = []
+    flows = {flow.name: _analyse_flow(run, flow, found) for flow in run.flows}
+    metrics = {"format": FORMAT, "flows": flows, "air": _air(run, flows, found)}
+    metrics["checks"] = [check.as_dict() for check in found]
+    (run.path / "metrics.json").write_text(json.dumps(metrics, indent=1) + "\n")
+    return metrics
+
+
+def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check]) -> dict[str, Any]:
+    """The flow's entry of `flows`."""
+    names = UDP_METRICS if flow.traffic == "cbr" else TCP_METRICS
+    entry: dict[str, Any] = {"traffic": flow.traffic, "from": flow.source, "to": flow.target}
+    entry |= {"start_ns": None, "window_s": None} | dict.fromkeys(names)
+    try:
+        report = _report(run, flow, found)
+        connection = _connection(run, flow, report)
+        start_ns = connection.start_ns(run.capture(flow.source)) if connection else None
+        if start_ns is None:
+            raise AnalysisError(f"{run.path / 'captures' / flow.source}.pcap: no packet of {flow.name}; did it start?")
+        warmup_s, duration_s = run.scenario["warmup"], run.scenario["duration"]
+        begin_ns = start_ns + round(warmup_s * 1e9)
+        end_ns = begin_ns + round(duration_s * 1e9)
+        entry |= {"start_ns": start_ns, "window_s": [warmup_s, warmup_s + duration_s]}
+        measure = _measure_datagrams if flow.traffic == "cbr" else _measure_tcp
+        entry |= measure(run, flow, connection, report, begin_ns, end_ns, found)
+        entry |= _measure_report(flow, report, start_ns, begin_ns, end_ns, found)
+        entry["air_bps"] = _air_rate(run, flow, connection, begin_ns, end_ns, found)
+    except AnalysisError as problem:
+        found.append(Check(f"{flow.name} readable", False, str(problem)))
+    return entry
+
+
+def _measure_tcp(
+    run: RunDirectory, flow: Flow, connection: Connection, report: IperfReport | None,
+    begin_ns: int, end_ns: int, found: list[Check],
+) -> dict[str, Any]:  # fmt: skip
+    at_sender, at_receiver = run.capture(flow.source), run.capture(flow.target)
+    isn = initial_sequence(connection, at_sender, at_receiver)
+    sender, receiver = sender_view(at_sender, connection, isn), receiver_view(at_receiver, connection, isn)
+    found.append(checks.capture_complete(flow.name, sender, receiver))
+    found.append(checks.acked_delivered(flow.name, sender, receiver, begin_ns, end_ns))
+    if report:
+        found.append(checks.iperf_delivered(flow.name, report, sender, receiver))
+        found.append(checks.iperf_retransmissions(flow.name, report, sender))
+    window_s = (end_ns - begin_ns) / 1e9
+    inside = sender.segments.within(begin_ns, end_ns)
+    rtt_ms = round_trip_times_ns(sender, begin_ns, end_ns) / 1e6
+    return {
+        "acked_bps": sender.acked.rise(begin_ns, end_ns) * 8 / window_s,
+        "delivered_bps": receiver.delivered.rise(begin_ns, end_ns) * 8 / window_s,
+        "segments": int(inside.sum()),
+        "retransmissions": int((inside & sender.segments.repeated).sum()),
+        "rtt_ms_mean": float(rtt_ms.mean()) if rtt_ms.size else None,
+        "rtt_ms_p95": float(np.quantile(rtt_ms, 0.95)) if rtt_ms.size else None,
+    }
+
+
+def _measure_datagrams(
+    run: RunDirectory, flow: Flow, connection: Connection, report: IperfReport | None,
+    begin_ns: int, end_ns: int, found: list[Check],
+) -> dict[str, Any]:  # fmt: skip
+    at_sender, at_receiver = run.capture(flow.source), run.capture(flow.target)
+    measured = datagram_metrics(at_sender, at_receiver, connection, begin_ns, end_ns)
+    if report:
+        found.append(checks.iperf_datagrams(flow.name, report, at_receiver, connection))
+    return {
+        "delivered_bps": measured.delivered_bytes * 8 / ((end_ns - begin_ns) / 1e9),
+        "sent": measured.sent,
+        "loss": measured.loss,
+        "latency_ms_mean": measured.latency_ms_mean,
+        "latency_ms_p95": measured.latency_ms_p95,
+        "jitter_ms": measured.jitter_ms,
+    }
+
+
+def _measure_report(
+    flow: Flow, report: IperfReport | None, start_ns: int, begin_ns: int, end_ns: int, found: list[Check]
+) -> dict[str, Any]:
+    """iperf3's own figures. Its test begins within a round trip of the flow's first packet, far below its intervals."""
+    if report is None:
+        return {}
+    found.append(checks.window_covered(flow.name, report, (end_ns - start_ns) / 1e9))
+    read = report.received_between((begin_ns - start_ns) / 1e9, (end_ns - start_ns) / 1e9)
+    goodput = report.received_bps if read is None else read * 8 / ((end_ns - begin_ns) / 1e9)
+    return {"iperf3_bps": report.received_bps, "goodput_bps": goodput}
+
+
+def _report(run: RunDirectory, flow: Flow, found: list[Check]) -> IperfReport | None:
+    """iperf3's report; without it the captures still give everything but iperf3's own figures."""
+    try:
+        report = run.report(flow)
+    except AnalysisError as problem:
+        found.append(Check(f"{flow.name} iperf3-report", False, str(problem)))
+        return None
+    found.append(checks.report_without_error(flow.name, report))
+    return report
+
+
+def _connection(run: RunDirectory, flow: Flow, report: IperfReport | None) -> Connection | None:
+    """The flow's four-tuple: from iperf3's report, else the largest connection between the two stations."""
+    if report and report.connection:
+        return report.connection
+    candidates = find_connections(run.capture(flow.source), flow.protocol, *_addresses(run, flow))
+    return candidates[0] if candidates else None
+
+
+def _addresses(run: RunDirectory, flow: Flow) -> tuple[str, str]:
+    """Station `i` has MAC 02:00:00:00:<i> and address 10.0.<i> (formats/scenario.md)."""
+    return tuple(
+        "10.0." + ".".join(str(int(byte, 16)) for byte in run.mac(station).split(":")[4:])
+        for station in (flow.source, flow.target)
+    )
+
+
+def _air_rate(
+    run: RunDirectory, flow: Flow, connection: Connection, begin_ns: int, end_ns: int, found: list[Check]
+) -> float | None:
+    """Payload that the medium handed to the flow's destination; null where the log does not fit the capture."""
+    try:
+        matching = _match(run, flow.target, begin_ns, end_ns)
+    except AnalysisError as problem:
+        found.append(Check(f"{flow.name} air-capture", False, str(problem)))
+        return None
+    found.append(checks.air_capture(flow.name, flow.target, matching))
+    rows = connection.forward(matching.matched)
+    payload = (rows["air_bytes"] - (rows["ip_bytes"] - rows["payload_bytes"])).sum()
+    return payload * 8 / ((end_ns - begin_ns) / 1e9)
+
+
+def _match(run: RunDirectory, station: str, begin_ns: int, end_ns: int) -> Matching:
+    """Deliveries and arrivals of the window. The air log is cut by model time, the capture by its own clock."""
+    epoch_ns, mac = run.run["epoch_ns"], run.mac(station)
+    air = run.air.filter(run.air["t_ns"].is_between(begin_ns - epoch_ns, end_ns - epoch_ns, closed="left"))
+    packets = run.capture(station)
+    arrivals = packets.filter(
+        (packets["eth_dst"] == mac) & packets["t_ns"].is_between(begin_ns, end_ns, closed="left")
+    )
+    return match_deliveries(air, arrivals, station, epoch_ns)
+
+
+def _air(run: RunDirectory, flows: dict[str, dict], found: list[Check]) -> dict | None:
+    """The air over the span of all flows' windows."""
+    try:
+        windows = [
+            (entry["start_ns"] + entry["window_s"][0] * 1e9, entry["start_ns"] + entry["window_s"][1] * 1e9)
+            for entry in flows.values()
+            if entry["start_ns"] is not None
+        ]
+        found.extend(checks.air_counters(run.air, run.counters))
+        if not windows:
+            return None
+        epoch_ns = run.run["epoch_ns"]
+        begin_ns, end_ns = round(min(w[0] for w in windows)), round(max(w[1] for w in windows))
+        return air_summary(run.air, begin_ns - epoch_ns, end_ns - epoch_ns)
+    except AnalysisError as problem:
+        found.append(Check("air readable", False, str(problem)))
+        return None

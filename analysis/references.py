@@ -1,0 +1,64 @@
+"""Numbers that others printed or measured, beside which ours stand.
+
+`published/` the papers', `ns2/` ns-2.35's on the same scenario, `peers/` other testbeds'. A table is a CSV whose
+first lines are `# source: ...` (and `# note: ...`, ...); its columns are keys (axes of the experiment, `variant`)
+and metrics under our own names; `<metric>_sd` and `seeds` say how sure the number is.
+"""
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from analysis.errors import RunFileError
+
+FOLDER = Path(__file__).parent
+NOT_KEYS = ("_kbps", "_kbps_sd", "seeds")  # endings of the columns that are not keys
+
+
+@dataclass(frozen=True)
+class Reference:
+    name: str
+    source: str
+    rows: tuple[dict[str, str], ...]
+    keys: tuple[str, ...]
+
+    def value(self, metric: str, cell: Mapping[str, object]) -> float | None:
+        """The number for a cell (its axes and `variant`); None where the table has none.
+
+        Every key of the table must agree with the cell: a table without `variant` holds for all variants.
+        """
+        if not self.rows or metric not in self.rows[0]:
+            return None
+        for row in self.rows:
+            if row[metric] and all(same_value(row[key], cell.get(key)) for key in self.keys):
+                return float(row[metric])
+        return None
+
+    def series(self, axis: str, metric: str, **fixed: str) -> tuple[list[float], list[float]]:
+        """The metric over an axis, for the rows with the fixed keys."""
+        rows = [row for row in self.rows if all(row.get(key) == value for key, value in fixed.items())]
+        return [float(row[axis]) for row in rows], [float(row[metric]) for row in rows]
+
+
+def load_reference(kind: str, name: str | None) -> Reference | None:
+    """A table of `published`, `ns2` or `peers`; None for no name."""
+    if not name:
+        return None
+    path = FOLDER / kind / f"{name}.csv"
+    if not path.exists():
+        known = ", ".join(sorted(entry.stem for entry in path.parent.glob("*.csv")))
+        raise RunFileError(f"{path}: no such table of reference; there are: {known}")
+    lines = path.read_text().splitlines()
+    source = next((line.removeprefix("# source:").strip() for line in lines if line.startswith("# source:")), "")
+    rows = tuple(csv.DictReader(line for line in lines if not line.startswith("#")))
+    columns = rows[0].keys() if rows else ()
+    return Reference(name, source, rows, tuple(column for column in columns if not column.endswith(NOT_KEYS)))
+
+
+def same_value(text: str, value: object) -> bool:
+    """5, 5.0 and "5" are the same value of an axis."""
+    try:
+        return float(text) == float(value)
+    except (TypeError, ValueError):
+        return text == ("" if value is None else str(value))

@@ -1,0 +1,96 @@
+"""A run directory as formats/results.md describes it, read file by file when asked."""
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import polars as pl
+
+from analysis.air import read_air
+from analysis.captures import read_capture
+from analysis.errors import RunFileError
+from analysis.iperf import IperfReport, read_report
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A flow as the scenario asked for it."""
+
+    name: str
+    source: str
+    target: str
+    traffic: str  # bulk | cbr
+
+    @property
+    def protocol(self) -> str:
+        return "udp" if self.traffic == "cbr" else "tcp"
+
+
+class RunDirectory:
+    """Files are read once; a missing or malformed one raises an AnalysisError that names it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._captures: dict[str, pl.DataFrame] = {}
+
+    @cached_property
+    def run(self) -> dict:
+        return self._json("run.json", "manet-run/1")
+
+    @cached_property
+    def scenario(self) -> dict:
+        return self._json("scenario.json")
+
+    @cached_property
+    def medium(self) -> dict:
+        return self._json("medium.json", "manet-medium/1")
+
+    @cached_property
+    def counters(self) -> dict[str, dict[str, int]]:
+        return self._json("counters.json", "manet-counters/1")["stations"]
+
+    @cached_property
+    def verdict(self) -> dict:
+        return self._json("verdict.json", "manet-verdict/1")
+
+    @cached_property
+    def air(self) -> pl.DataFrame:
+        return read_air(self.path / "air.csv")
+
+    @cached_property
+    def flows(self) -> list[Flow]:
+        return [
+            Flow(f"flow{number}", flow["from"], flow["to"], flow.get("traffic", "bulk"))
+            for number, flow in enumerate(self.scenario["flows"], start=1)
+        ]
+
+    def capture(self, station: str) -> pl.DataFrame:
+        if station not in self._captures:
+            self._captures[station] = read_capture(self.path / "captures" / f"{station}.pcap")
+        return self._captures[station]
+
+    def report(self, flow: Flow) -> IperfReport:
+        return read_report(self.path / "traffic" / f"{flow.name}.json")
+
+    def mac(self, station: str) -> str:
+        for entry in self.medium["stations"]:
+            if entry["name"] == station:
+                return entry["mac"].lower()
+        for wire in self.medium.get("wires", []):
+            for end in (wire["a"], wire["b"]):
+                if end["name"] == station:
+                    return end["mac"].lower()
+        raise RunFileError(f'{self.path / "medium.json"}: no station "{station}", which scenario.json names')
+
+    def _json(self, name: str, expected_format: str | None = None) -> dict:
+        path = self.path / name
+        try:
+            content = json.loads(path.read_text())
+        except FileNotFoundError:
+            raise RunFileError(f"{path}: missing; the run did not get that far, see log/ beside it") from None
+        except ValueError as problem:
+            raise RunFileError(f"{path}: not JSON ({problem}); was its writer ended?") from None
+        if expected_format and content.get("format") != expected_format:
+            raise RunFileError(f'{path}: format "{content.get("format")}", this version reads "{expected_format}"')
+        return content

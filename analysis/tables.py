@@ -1,0 +1,213 @@
+"""table.csv (a row per run), summary.csv (a row per cell and metric) and the table printed after a campaign.
+
+Columns as formats/results.md says. A mean is over the runs that are complete and not void; its interval is
+Student's t at 95 %. A run that is void, failed or without metrics is counted as void and never enters a mean.
+"""
+
+import csv
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, is_dataclass
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+from scipy import stats
+
+from analysis.errors import RunFileError
+from analysis.references import Reference, load_reference
+
+CONFIDENCE = 0.95
+# metric of table.csv -> (unit, entry of metrics.json's flow, divisor)
+FLOW_METRICS = {
+    "acked_kbps": ("kbit/s", "acked_bps", 1e3),
+    "delivered_kbps": ("kbit/s", "delivered_bps", 1e3),
+    "goodput_kbps": ("kbit/s", "goodput_bps", 1e3),
+    "iperf3_kbps": ("kbit/s", "iperf3_bps", 1e3),
+    "air_kbps": ("kbit/s", "air_bps", 1e3),
+    "segments": ("segments", "segments", 1),
+    "retransmissions": ("segments", "retransmissions", 1),
+    "rtt_ms_mean": ("ms", "rtt_ms_mean", 1),
+    "rtt_ms_p95": ("ms", "rtt_ms_p95", 1),
+    "sent": ("datagrams", "sent", 1),
+    "loss": ("1", "loss", 1),
+    "latency_ms_mean": ("ms", "latency_ms_mean", 1),
+    "latency_ms_p95": ("ms", "latency_ms_p95", 1),
+    "jitter_ms": ("ms", "jitter_ms", 1),
+}
+SUM_METRICS = {
+    "total_acked_kbps": ("kbit/s", "acked_bps", 1e3),
+    "total_delivered_kbps": ("kbit/s", "delivered_bps", 1e3),
+}
+METRICS = FLOW_METRICS | SUM_METRICS
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What the tables need to know of an experiment."""
+
+    name: str
+    axes: tuple[str, ...]
+    published: Reference | None
+    ns2: Reference | None
+
+    @classmethod
+    def of(cls, definition: Any, out_dir: Path) -> "Experiment":
+        """From a mapping, a dataclass, a pydantic model or, for None, `out_dir`/experiment.json."""
+        raw = _as_mapping(definition, out_dir)
+        return cls(
+            raw.get("name", out_dir.name),
+            tuple(raw.get("axes") or ()),
+            load_reference("published", raw.get("published")),
+            load_reference("ns2", raw.get("ns2")),
+        )
+
+
+def write_tables(out_dir: Path, experiment: Any = None) -> list[Path]:
+    """Write both tables for the runs below `out_dir`; returns their paths."""
+    out_dir = Path(out_dir)
+    description = Experiment.of(experiment, out_dir)
+    rows = collect_runs(out_dir, description.axes)
+    columns = [*description.axes, "variant", "seed", "verdict", "status", *METRICS, "checks", "run_dir"]
+    summary_columns = [
+        *description.axes, "variant", "metric", "unit", "mean", "ci95", "n", "published", "ns2", "valid", "suspect", "void",
+    ]  # fmt: skip
+    return [
+        _write_csv(out_dir / "table.csv", columns, rows),
+        _write_csv(out_dir / "summary.csv", summary_columns, summarise(rows, description)),
+    ]
+
+
+def collect_runs(out_dir: Path, axes: Iterable[str]) -> list[dict[str, Any]]:
+    """A row of table.csv for every run directory below `out_dir`, in the order of cells and seeds."""
+    rows = [_run_row(path.parent, out_dir, tuple(axes)) for path in out_dir.rglob("run.json")]
+    return sorted(rows, key=lambda row: [_sortable(row[key]) for key in ("variant", *axes, "seed")])
+
+
+def summarise(rows: list[dict[str, Any]], experiment: Experiment) -> list[dict[str, Any]]:
+    """A row of summary.csv for every cell and every metric that any of its runs has."""
+    cells: dict[tuple, list[dict[str, Any]]] = {}
+    for row in rows:
+        cells.setdefault(tuple(row[key] for key in (*experiment.axes, "variant")), []).append(row)
+    summary = []
+    for values, runs in cells.items():
+        cell = dict(zip((*experiment.axes, "variant"), values, strict=True))
+        counts = {kind: sum(_standing(run) == kind for run in runs) for kind in ("valid", "suspect", "void")}
+        for metric, (unit, _, _) in METRICS.items():
+            if metric != "acked_kbps" and all(run[metric] is None for run in runs):
+                continue  # a cell of void runs still gets its row, with no mean
+            summary.append(
+                cell
+                | {"metric": metric, "unit": unit}
+                | mean_and_interval([run[metric] for run in runs if _standing(run) != "void"])
+                | {kind: reference.value(metric, cell) if reference else None for kind, reference in _references(experiment)}
+                | counts
+            )
+    return summary
+
+
+def mean_and_interval(values: list[float | None]) -> dict[str, float | int | None]:
+    """Mean, half width of the 95 % interval by Student's t (None for fewer than two) and how many."""
+    present = [value for value in values if value is not None]
+    if not present:
+        return {"mean": None, "ci95": None, "n": 0}
+    if len(present) == 1:
+        return {"mean": present[0], "ci95": None, "n": 1}
+    quantile = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(present) - 1))
+    return {"mean": fmean(present), "ci95": quantile * stdev(present) / len(present) ** 0.5, "n": len(present)}
+
+
+def read_summary(out_dir: Path) -> list[dict[str, Any]]:
+    """summary.csv with numbers as numbers; an empty field is None."""
+    path = Path(out_dir) / "summary.csv"
+    if not path.exists():
+        raise RunFileError(f"{path}: missing; make the tables first (analysis.tables.write_tables, or `manet run`)")
+    with path.open(newline="") as file:
+        return [{key: _number(text) for key, text in row.items()} for row in csv.DictReader(file)]
+
+
+def _run_row(run_dir: Path, out_dir: Path, axes: tuple[str, ...]) -> dict[str, Any]:
+    run, scenario = _json(run_dir / "run.json"), _json(run_dir / "scenario.json")
+    metrics = _json(run_dir / "metrics.json")
+    cell = run.get("axes") or {}
+    flows = metrics.get("flows", {})
+    first = flows.get("flow1", {})
+    failed = [check["name"].replace(" ", ":") for check in metrics.get("checks", []) if not check["ok"]]
+    row = {axis: _plain(cell.get(axis, scenario.get(axis))) for axis in axes}
+    row |= {"variant": run.get("variant") or "", "seed": run.get("seed"), "status": run.get("status", "")}
+    row["verdict"] = _json(run_dir / "verdict.json").get("verdict", "")
+    row |= {name: _scaled(first.get(entry), divisor) for name, (_, entry, divisor) in FLOW_METRICS.items()}
+    for name, (_, entry, divisor) in SUM_METRICS.items():
+        present = [flow[entry] for flow in flows.values() if flow.get(entry) is not None]
+        row[name] = sum(present) / divisor if present else None
+    row["checks"] = (";".join(failed) or "ok") if metrics else "no metrics"
+    row["run_dir"] = str(run_dir.relative_to(out_dir))
+    return row
+
+
+def _standing(run: Mapping[str, Any]) -> str:
+    """valid, suspect or void: as the verdict, and void for a run that has no verdict or did not complete."""
+    if run["status"] != "complete" or run["verdict"] not in ("valid", "suspect"):
+        return "void"
+    return run["verdict"]
+
+
+def _references(experiment: Experiment) -> list[tuple[str, Reference | None]]:
+    return [("published", experiment.published), ("ns2", experiment.ns2)]
+
+
+def _as_mapping(definition: Any, out_dir: Path) -> Mapping[str, Any]:
+    if definition is None:
+        path = out_dir / "experiment.json"
+        if not path.exists():
+            raise RunFileError(f"{path}: missing; pass the experiment, or let `manet run` write it")
+        return _json(path)
+    if isinstance(definition, Mapping):
+        return definition
+    if is_dataclass(definition):
+        return asdict(definition)
+    return definition.model_dump(by_alias=True)
+
+
+def _json(path: Path) -> dict[str, Any]:
+    """A JSON object; empty where the file is missing, as it is for a run that failed early."""
+    if not path.exists():
+        return {}
+    try:
+        return json.loads(path.read_text())
+    except ValueError as problem:
+        raise RunFileError(f"{path}: not JSON ({problem}); remove this run directory and run the cell again") from None
+
+
+def _write_csv(path: Path, columns: list[str], rows: list[dict[str, Any]]) -> Path:
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({key: _text(row[key]) for key in columns} for row in rows)
+    return path
+
+
+def _text(value: Any) -> Any:
+    return f"{value:.6g}" if isinstance(value, float) else value
+
+
+def _number(text: str) -> float | str | None:
+    if text == "":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _plain(value: Any) -> Any:
+    """A table or list as an axis's value is shown as JSON, so that it fits a cell."""
+    return json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else value
+
+
+def _scaled(value: float | None, divisor: float) -> float | None:
+    return None if value is None else value / divisor
+
+
+def _sortable(value: Any) -> tuple[int, float, str]:
+    return (0, float(value), "") if isinstance(value, int | float) else (1, 0.0, str(value))

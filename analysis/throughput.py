@@ -1,0 +1,181 @@
+"""What a TCP flow achieved, from the captures of its two ends.
+
+Acknowledged: the rise of the highest cumulative ACK seen at the sender, which is ns-2's and the papers' measure.
+Delivered: the rise of the in-order bytes at the receiver. RTT: from sending to the first ACK that covers the
+segment, without samples from an ACK that covers a retransmitted segment: after a hole is filled the ACK comes
+late for reasons that are not the path's (Karn's rule, RFC 6298 section 3, in the form Linux uses it without
+timestamps: one retransmitted segment spoils the whole ACK).
+
+Byte 0 is the first byte after the SYN. Windows are half-open: [begin_ns, end_ns).
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from analysis.captures import FIN
+from analysis.connections import Connection, is_syn
+from analysis.sequence import MODULUS, Coverage, unwrap
+
+
+@dataclass
+class Staircase:
+    """A count that only rises: values[i] holds from times_ns[i] on."""
+
+    times_ns: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    values: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+    def before(self, t_ns: int) -> int:
+        """The count just before an instant; 0 before the first step."""
+        index = int(np.searchsorted(self.times_ns, t_ns, side="left"))
+        return int(self.values[index - 1]) if index else 0
+
+    def rise(self, begin_ns: int, end_ns: int) -> int:
+        return self.before(end_ns) - self.before(begin_ns)
+
+    @property
+    def total(self) -> int:
+        return int(self.values[-1]) if self.values.size else 0
+
+
+@dataclass
+class Segments:
+    """Data segments in the order captured; `start` and `end` are unwrapped byte numbers."""
+
+    t_ns: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    repeated: np.ndarray  # it begins below what was sent before: a retransmission
+
+    def within(self, begin_ns: int, end_ns: int) -> np.ndarray:
+        return (self.t_ns >= begin_ns) & (self.t_ns < end_ns)
+
+
+@dataclass
+class SenderView:
+    """The flow as its sender's capture shows it."""
+
+    segments: Segments
+    acked: Staircase
+    unseen_bytes: int  # acknowledged, yet never seen leaving: the capture lost them
+    largest_flight_bytes: int
+
+
+@dataclass
+class ReceiverView:
+    """The flow as its receiver's capture shows it."""
+
+    segments: Segments
+    delivered: Staircase
+    unseen_bytes: int  # acknowledged by this host, yet never seen arriving: the capture lost them
+
+
+def initial_sequence(connection: Connection, *captures: pl.DataFrame) -> int | None:
+    """The sequence number of the flow's SYN; without one the number before the first segment seen."""
+    for packets in captures:
+        forward = connection.forward(packets)
+        syns = forward.filter(is_syn(forward))
+        if len(syns):
+            return syns["sequence"][0]
+    for packets in captures:
+        forward = connection.forward(packets)
+        if len(forward):
+            return (forward["sequence"][0] - 1) % MODULUS
+    return None
+
+
+def sender_view(packets: pl.DataFrame, connection: Connection, isn: int) -> SenderView:
+    """Acknowledged bytes, segments and losses of the capture at the sender."""
+    forward = connection.forward(packets)
+    segments = _segments(forward, isn)
+    times, acks = _acknowledgements(connection.backward(packets), isn, _last_byte(forward, isn))
+    acked = Staircase(times, np.maximum.accumulate(acks))
+    return SenderView(segments, acked, _unseen(segments, acked), _largest_flight(segments, acked))
+
+
+def receiver_view(packets: pl.DataFrame, connection: Connection, isn: int) -> ReceiverView:
+    """In-order bytes and losses of the capture at the receiver.
+
+    The receiver's own ACKs say what it has got even where the capture lost the segment.
+    """
+    forward = connection.forward(packets)
+    segments = _segments(forward, isn)
+    times, acks = _acknowledgements(connection.backward(packets), isn, _last_byte(forward, isn))
+    acked = Staircase(times, np.maximum.accumulate(acks))
+    coverage, unseen, steps, prefixes = Coverage(), 0, [], []
+    for t_ns, start, end in _in_time_order(segments, acked):
+        if start is None:
+            unseen += coverage.skip_to(end)
+        else:
+            coverage.add(start, end)
+        steps.append(t_ns)
+        prefixes.append(coverage.prefix)
+    delivered = Staircase(np.array(steps, dtype=np.int64), np.array(prefixes, dtype=np.int64))
+    return ReceiverView(segments, delivered, unseen)
+
+
+def round_trip_times_ns(view: SenderView, begin_ns: int, end_ns: int) -> np.ndarray:
+    """Samples of the ACKs that arrived in the window, one for each segment that an ACK newly covers."""
+    samples: list[int] = []
+    waiting: dict[int, int] = {}  # end of a segment not yet acknowledged -> when it left for the first time
+    spoiled: set[int] = set()  # those of which a part was sent again
+    for t_ns, start, end in _in_time_order(view.segments, view.acked):
+        if start is not None:
+            spoiled.update(edge for edge in waiting if start < edge <= end)
+            waiting.setdefault(end, t_ns)
+            continue
+        covered = [edge for edge in waiting if edge <= end]
+        if begin_ns <= t_ns < end_ns and spoiled.isdisjoint(covered):
+            samples.extend(t_ns - waiting[edge] for edge in covered)
+        for edge in covered:
+            del waiting[edge]
+            spoiled.discard(edge)
+    return np.array(samples, dtype=np.int64)
+
+
+def _segments(forward: pl.DataFrame, isn: int) -> Segments:
+    data = forward.filter((pl.col("payload_bytes") > 0) & ~is_syn(forward))
+    start = unwrap(data["sequence"].to_numpy(), isn + 1)
+    end = start + data["payload_bytes"].to_numpy().astype(np.int64)
+    sent_before = np.concatenate([[0], np.maximum.accumulate(end)[:-1]]) if end.size else end
+    return Segments(data["t_ns"].to_numpy(), start, end, start < sent_before)
+
+
+def _acknowledgements(backward: pl.DataFrame, isn: int, last_byte: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """Times and unwrapped values of the ACKs; the one that acknowledges the FIN counts no byte for it."""
+    acks = backward.filter(pl.col("acknowledgement").is_not_null())
+    values = unwrap(acks["acknowledgement"].to_numpy(), isn + 1)
+    return acks["t_ns"].to_numpy(), values if last_byte is None else np.minimum(values, last_byte)
+
+
+def _last_byte(forward: pl.DataFrame, isn: int) -> int | None:
+    """How many bytes the flow has, known once its FIN was seen."""
+    positions = unwrap(forward["sequence"].to_numpy(), isn + 1) + forward["payload_bytes"].to_numpy()
+    closing = positions[((forward["flags"].fill_null(0) & FIN) != 0).to_numpy()]
+    return int(closing.max()) if closing.size else None
+
+
+def _unseen(segments: Segments, acked: Staircase) -> int:
+    coverage, unseen = Coverage(), 0
+    for _, start, end in _in_time_order(segments, acked):
+        if start is None:
+            unseen += coverage.skip_to(end)
+        else:
+            coverage.add(start, end)
+    return unseen
+
+
+def _largest_flight(segments: Segments, acked: Staircase) -> int:
+    if not segments.end.size:
+        return 0
+    outstanding = np.maximum.accumulate(segments.end) - np.array([acked.before(t) for t in segments.t_ns])
+    return int(outstanding.max())
+
+
+def _in_time_order(segments: Segments, acked: Staircase) -> list[tuple[int, int | None, int]]:
+    """Segments as (time, start, end) and ACKs as (time, None, value); a segment before an ACK of its instant."""
+    sent = zip(segments.t_ns.tolist(), segments.start.tolist(), segments.end.tolist(), strict=True)
+    acks = zip(acked.times_ns.tolist(), acked.values.tolist(), strict=True)
+    events = [(t, 0, start, end) for t, start, end in sent] + [(t, 1, None, value) for t, value in acks]
+    return [(t, start, end) for t, _, start, end in sorted(events, key=lambda event: event[:2])]
