@@ -333,7 +333,7 @@ write_ready() {
         done <<<"$REQUIREMENTS"
         rust_binaries | sed 's/^/file /'
         for source in setup.sh $RUST_SOURCES $BPF_SOURCES $PYTHON_SOURCES; do
-            if [[ -e $source ]]; then echo "watch $source"; fi
+            if [[ -e $source ]]; then echo "watch $source"; else echo "absent $source"; fi
         done
     } >.build/ready.list
     cat .build/ready.list >.build/ready.new

@@ -1,0 +1,47 @@
+# The developers' verbs. Users need none of them: ./manet sets itself up.
+#
+#   make build     what ./setup.sh does
+#   make check     ruff, rustfmt, clippy; warnings are errors
+#   make test      ./manet test
+#   make bench     speed of the medium, CPU share, lateness side by side, start and stop (minutes)
+#   make fuzz      each fuzz target for FUZZ_S seconds
+#   make figures   draw the figures of RESULTS anew, from the tables there
+#   make lock      requirements.in -> requirements.lock, newest versions
+#   make clean     remove what was built (not results/)
+
+CARGO ?= cargo
+PYTHON = .venv/bin/python
+FUZZ_S ?= 60
+RESULTS ?= results
+
+.PHONY: build check test bench fuzz figures lock clean
+
+build:
+	./setup.sh
+
+check: build
+	$(PYTHON) -m ruff check .
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+test:
+	./manet test
+
+bench: build
+	$(PYTHON) -P -m tests.bench
+
+fuzz: build
+	tests/fuzz.sh $(FUZZ_S)
+
+figures: build
+	$(PYTHON) -P -m analysis.figures $(RESULTS)
+
+lock:
+	$(PYTHON) -m pip install --quiet pip-tools
+	$(PYTHON) -m piptools compile --quiet --upgrade --generate-hashes --strip-extras --allow-unsafe \
+		--output-file requirements.lock requirements.in
+
+clean:
+	rm -rf target .build .venv
+
+export PYTHONPATH := $(CURDIR)
