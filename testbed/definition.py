@@ -6,7 +6,7 @@ tables, and its values are TOML values (bare words are taken as text: `--set tcp
 
 import difflib
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -78,25 +78,35 @@ def load_scenario(path: Path, overrides: Sequence[str] = ()) -> Scenario:
     return build_scenario(apply_overrides(raw, overrides, source), source, prefix, path.parent)
 
 
-def build_scenario(raw: object, source: Source, prefix: KeyPath = (), base: Path = Path()) -> Scenario:
-    """Validates raw keys; `base` is the folder that a relative trace file name counts from."""
-    scenario: Scenario = build(Scenario, raw, source, prefix)
+def build_scenario(
+    raw: object, source: Source, prefix: KeyPath = (), base: Path = Path(), origins: Mapping[str, KeyPath] | None = None
+) -> Scenario:
+    """Validates raw keys. `base` is the folder that a relative trace file name counts from; `origins` says of a top
+    key that it stands elsewhere in the file than under `prefix` (an axis, a variant)."""
+    scenario = build(Scenario, raw, source, prefix, origins)
     if scenario.mobility == "static":
         return scenario
     trace = (base / scenario.mobility).resolve()
     if not trace.is_file():
         text = f'there is no trace file {trace}; use "static" or the path of a trace, relative to this file'
-        raise source.error((*prefix, "mobility"), text)
+        raise source.error((origins or {}).get("mobility", (*prefix, "mobility")), text)
     return scenario.model_copy(update={"mobility": str(trace)})
 
 
-def build(model: type[Model], raw: object, source: Source, prefix: KeyPath = ()) -> Model:
+def build(
+    model: type[Model],
+    raw: object,
+    source: Source,
+    prefix: KeyPath = (),
+    origins: Mapping[str, KeyPath] | None = None,
+) -> Model:
     """Validates `raw` as `model`; the first thing wrong becomes the one-line error."""
     try:
         return model.model_validate(raw)
     except ValidationError as problem:
-        error = _first(problem)
-        path, text = _explain(error, model)
+        path, text = _explain(_first(problem), model)
+        if origins and path and path[0] in origins:
+            raise source.error((*origins[str(path[0])], *path[1:]), text) from None
         raise source.error((*prefix, *path), text) from None
 
 
@@ -106,7 +116,7 @@ def apply_overrides(raw: dict[str, Any], overrides: Sequence[str], source: Sourc
         key, equals, written = setting.partition("=")
         if not equals or not key.strip():
             raise UsageError(f"--set {setting}: is not key=value; write for example --set hops=3")
-        raw = _replaced(raw, key.strip().split("."), parse_value(written.strip()), setting)
+        raw = replaced(raw, key.strip().split("."), parse_value(written.strip()), f"--set {setting}")
         source.set_keys.add(key.strip().split(".")[0])
     return raw
 
@@ -119,20 +129,21 @@ def parse_value(written: str) -> Any:
         return written
 
 
-def _replaced(raw: Any, path: list[str], value: Any, setting: str) -> Any:
+def replaced(raw: Any, path: list[str], value: Any, setting: str) -> Any:
+    """`raw` with `value` at the end of `path`; nothing given is changed in place."""
     if not path:
         return value
     if isinstance(raw, list):
         if not path[0].isdigit() or int(path[0]) >= len(raw):
-            raise UsageError(f'--set {setting}: "{path[0]}" is no element of the list; count from 0 to {len(raw) - 1}')
+            raise UsageError(f'{setting}: "{path[0]}" is no element of the list; count from 0 to {len(raw) - 1}')
         index = int(path[0])
-        return [*raw[:index], _replaced(raw[index], path[1:], value, setting), *raw[index + 1 :]]
+        return [*raw[:index], replaced(raw[index], path[1:], value, setting), *raw[index + 1 :]]
     if not isinstance(raw, dict):
         if path[0:1] and isinstance(raw, str):
             raw = {"model": raw}  # propagation = "name" is short for { model = "name" }
         else:
-            raise UsageError(f'--set {setting}: there is no table to hold "{path[0]}"; set the whole key instead')
-    return {**raw, path[0]: _replaced(raw.get(path[0], {}), path[1:], value, setting)}
+            raise UsageError(f'{setting}: there is no table to hold "{path[0]}"; set the whole key instead')
+    return {**raw, path[0]: replaced(raw.get(path[0], {}), path[1:], value, setting)}
 
 
 def _dotted(path: KeyPath) -> str:
