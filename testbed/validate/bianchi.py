@@ -16,12 +16,12 @@ where the standard has 32, 64, 128, ...
 
 Freezing. In the 2000 paper a counter also goes down by one for a busy slot (the busy period is one slot). The
 standard's counter (802.11-1999 9.2.5.2) freezes: a station with k slots left before a busy period has k left
-after it. I. Tinnirello, G. Bianchi, Y. Xiao, "Refinements on IEEE 802.11 Distributed Coordination Function
-Modeling Approaches", IEEE Trans. Vehicular Technology 59(3), 2010: then the first slot after a busy period can be
-used only by a station that was itself on the air and drew 0. `freezing=True` is that form: every busy period
-takes one idle slot more, stays are (W_i-1)/2 slots, and a draw of 0 after a success sends at once, in the
-same busy period, with probability 1/W_0. After a collision each of the colliding stations may do so too, each
-with its own next window; this is left out, as the paper does for windows of 32 and more (1/64 of collisions).
+after it, so that the first slot after it can be used only by a station that was itself on the air and drew 0
+(I. Tinnirello, G. Bianchi, Y. Xiao, "Refinements on IEEE 802.11 Distributed Coordination Function Modeling
+Approaches", IEEE Trans. Vehicular Technology 59(3), 2010). `freezing=True` is our form of that: every busy period
+takes one empty slot more, a draw of k takes k slots and not k+1, and after a success a draw of 0 (probability
+1/W_0) sends again in the same busy period. Left out: a draw of 0 after a collision. ns-3's reference for its
+wifi-bianchi example has the same slot and the same row of successes with the 2000 chain; a test compares.
 """
 
 from collections.abc import Sequence
@@ -72,11 +72,7 @@ def saturation(stations: int, backoff: Backoff, slots: Slots, freezing: bool = F
     extra_slot = slots.empty if freezing else 0.0
     # With a draw of 0 a success is followed at once by another: geometric, mean 1/(1-1/W0) successes.
     row = 1.0 / (1.0 - 1.0 / backoff.windows[0]) if freezing else 1.0
-    mean_slot = (
-        silent * slots.empty
-        + one * (row * slots.success + extra_slot)
-        + several * (slots.collision + extra_slot)
-    )
+    mean_slot = silent * slots.empty + one * (row * slots.success + extra_slot) + several * (slots.collision + extra_slot)
     return Saturation(tau, 1.0 - (1.0 - tau) ** (stations - 1), one * row * slots.payload / mean_slot)
 
 
@@ -109,8 +105,7 @@ def _mean_stay(window: int, conditional: bool, freezing: bool) -> float:
     """Mean slots from a draw to its transmission, the latter's slot included.
 
     Frozen: draw k takes k slots. At stage 0 a draw of 0 sends inside the busy period and is no stay: the mean
-    is over 1..W-1, which is W/2. Later stages keep the draw 0 (left-out term of the header): it is counted as
-    1 slot, a relative error of 1/W_i^2.
+    is over 1..W-1, which is W/2. At later stages (the header's left-out case) a draw of 0 counts as 1 slot.
     """
     if not freezing:
         return (window + 1) / 2

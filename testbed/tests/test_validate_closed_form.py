@@ -1,0 +1,57 @@
+"""Durations and the closed form against arithmetic by hand."""
+
+import pytest
+
+from testbed.errors import UsageError
+from testbed.validate import closed_form, radio
+
+
+def test_wavelan_exchange_by_hand():
+    # 192 + 1534 * 4 = 6328, + 10 + 304 + 50 = 6692; + 15 slots of 20 = 6992 us: 1716 kbit/s (ns-2 measures 1716)
+    constants = radio.load("ns2-dsss-2m")
+    assert closed_form.success_us(constants, 1500, rts=False) == pytest.approx(6692)
+    assert closed_form.mean_backoff_us(constants) == pytest.approx(300)
+    assert closed_form.single_sender_bps(constants, 1500, rts=False) == pytest.approx(12000 / 6992e-6)
+
+
+def test_rts_adds_676_us_on_wavelan():
+    # 352 + 10 + 304 + 10
+    constants = radio.load("ns2-dsss-2m")
+    with_rts = closed_form.success_us(constants, 1500, rts=True)
+    assert with_rts - closed_form.success_us(constants, 1500, rts=False) == pytest.approx(676)
+
+
+def test_802_11a_exchange_by_hand():
+    # data 1536 bytes: (16 + 12288 + 6) / 216 -> 57 symbols: 248 us; ACK (16 + 112 + 6) / 96 -> 2: 28 us;
+    # 248 + 16 + 28 + 34 = 326; backoff 7.5 * 9 = 67.5 us
+    constants = radio.load("dot11a-54m")
+    assert closed_form.success_us(constants, 1500, rts=False) == pytest.approx(326)
+    assert closed_form.single_sender_bps(constants, 1500, rts=False) == pytest.approx(12000 / 393.5e-6)
+
+
+def test_802_11g_pays_six_us_of_signal_extension_a_frame_and_saves_them_in_sifs():
+    # data 254, SIFS 10, ACK 34, DIFS 28: 326 as well
+    constants = radio.load("dot11g-54m")
+    assert closed_form.airtime_us(constants, 14, 24_000_000) == 34
+    assert closed_form.success_us(constants, 1500, rts=False) == pytest.approx(326)
+
+
+def test_802_11b_exchange_by_hand():
+    # data 192 + 1536 * 8 / 11 = 1309.09; ACK 192 + 56 = 248; 1309.09 + 10 + 248 + 50 + 15.5 * 20 = 1927.09 us
+    constants = radio.load("dot11b-11m")
+    assert closed_form.single_sender_bps(constants, 1500, rts=False) == pytest.approx(12000 / 1927.0909e-6)
+
+
+def test_eifs_leaves_room_for_an_ack_at_the_lowest_rate():
+    assert closed_form.eifs_us(radio.load("ns2-dsss-2m")) == 364  # 10 + 50 + 304
+    assert closed_form.eifs_us(radio.load("dot11a-54m")) == 94  # 16 + 34 + 44: 134 bits in 6 symbols at 6 Mbit/s
+
+
+def test_windows_double_as_the_profile_draws_them():
+    assert radio.load("ns2-dsss-2m").windows == [31, 63, 127, 255, 511, 1023]
+    assert radio.load("dot11a-54m").windows == [16, 32, 64, 128, 256, 512, 1024]
+
+
+def test_an_unknown_profile_is_named_with_those_there_are():
+    with pytest.raises(UsageError, match=r"dot11a-55m\.toml: not found; profiles are dot11a-54m, "):
+        radio.load("dot11a-55m")

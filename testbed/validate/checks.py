@@ -1,0 +1,239 @@
+"""What the medium is checked against, and how close it has to be.
+
+closed-form  one saturated sender, every radio profile, RTS on and off: within 1 %
+bianchi      n saturated senders: within 5 %. The medium is set to what the model assumes: all in range of one another
+             with equal power, no capture, and for the model of 2000 no retry limit that is ever reached.
+             `retry-limit` is the same with the profile's own limits against Wu et al., counters freezing.
+ns2          saturation, hidden terminals, capture, UDP chain: within 5 % of ns-2.35's mean, or within three
+             standard deviations of ns-2's own seeds where that is more
+
+Durations of the models: a success ends with DIFS; a collision ends, for those who hear it, with EIFS instead. In
+ns-2's MAC (rule `eifs_as_nav`) EIFS is a NAV, after which DIFS is waited as well. With RTS only RTS frames
+collide. The parties to a collision wait for CTS or ACK timeout and DIFS; the models give all stations one Tc.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from statistics import fmean
+
+from testbed.validate import bianchi, closed_form, ns2, radio, simulate
+from testbed.validate.simulate import Layout, Result
+
+IP_BYTES = 1500
+NEVER = 3000  # an RTS threshold no frame reaches
+NO_CAPTURE_DB = 90.0
+RETRY_LIMIT_MAX = 255
+SEEDS = (1, 2, 3)
+SENDERS = (2, 5, 10, 20, 50)
+SWITCH = {"on": 0, "off": NEVER}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A layout of the medium and the number it must give."""
+
+    name: str
+    layout: Layout
+    metric: Callable[[Result], float]
+    unit: str
+    reference: float
+    source: str
+    tolerance: float  # relative to the reference
+
+
+@dataclass(frozen=True)
+class Check:
+    """A case with its outcome: the mean over our seeds."""
+
+    name: str
+    ours: float
+    reference: float
+    source: str
+    tolerance: float
+    ok: bool
+    unit: str
+    error: float
+
+
+def cases(pattern: str | None = None) -> list[Case]:
+    """Every case, or those whose name matches the shell pattern or contains it."""
+    everything = [*_closed_form(), *_bianchi(), *_ns2_saturation(), *_ns2_hidden(), *_ns2_udp_chain()]
+    if pattern is None:
+        return everything
+    return [case for case in everything if pattern in case.name or fnmatch(case.name, pattern)]
+
+
+def evaluate(chosen: Sequence[Case], progress: Callable[[int, int], None]) -> list[Check]:
+    """Simulate every case with every seed and compare."""
+    jobs = [(case.layout, seed) for case in chosen for seed in SEEDS]
+    results = simulate.run_all(jobs, progress)
+    return [
+        _compare(case, results[first : first + len(SEEDS)])
+        for case, first in zip(chosen, range(0, len(jobs), len(SEEDS)), strict=True)
+    ]
+
+
+def _compare(case: Case, results: Sequence[Result]) -> Check:
+    ours = fmean(case.metric(result) for result in results)
+    error = (ours - case.reference) / case.reference
+    return Check(case.name, ours, case.reference, case.source, case.tolerance, abs(error) <= case.tolerance, case.unit, error)
+
+
+def _total(result: Result) -> float:
+    return result.total_kbps
+
+
+def _closed_form() -> list[Case]:
+    found = []
+    for profile in radio.names():
+        for rts in ("on", "off"):
+            layout = Layout(
+                profile,
+                simulate.circle(1, 10.0),
+                [simulate.saturated(1, 0)],
+                measured_s=20.0,
+                warmup_s=1.0,
+                overrides={"rts_threshold_bytes": SWITCH[rts]},
+            )
+            expected = closed_form.single_sender_bps(radio.load(profile), IP_BYTES, rts == "on") / 1000
+            source = "IEEE Std 802.11-2012: frame durations, DIFS, mean backoff"
+            found.append(Case(f"closed-form/{profile}/rts-{rts}", layout, _total, "kbit/s", expected, source, 0.01))
+    return found
+
+
+def _bianchi() -> list[Case]:
+    found = []
+    for profile in ("ns2-dsss-2m", "dot11a-54m"):
+        for rts in ("on", "off"):
+            for senders in SENDERS:
+                found += _bianchi_pair(profile, rts, senders)
+    return found
+
+
+def _bianchi_pair(profile: str, rts: str, senders: int) -> list[Case]:
+    """The model of 2000 without retry limits, and its retry-limited, freezing form with the profile's."""
+    constants = radio.load(profile)
+    slots = _model_slots(constants, rts == "on")
+    no_limit = {"short_retry_limit": RETRY_LIMIT_MAX, "long_retry_limit": RETRY_LIMIT_MAX}
+    # Only first frames of an exchange collide (RTS, or data below the threshold): the short retry limit counts.
+    limited = bianchi.Backoff(constants.windows, constants.short_retry_limit)
+    found = []
+    for model, backoff, freezing, overrides, source in (
+        ("bianchi", bianchi.Backoff(constants.windows), False, no_limit, "Bianchi 2000"),
+        ("retry-limit", limited, True, {}, "Bianchi 2000, retry limits (Wu 2002), frozen counters"),
+    ):
+        layout = Layout(
+            profile,
+            simulate.circle(senders, 10.0),
+            [simulate.saturated(i, 0) for i in range(1, senders + 1)],
+            measured_s=_measured_s(profile),
+            warmup_s=1.0,
+            overrides={"rts_threshold_bytes": SWITCH[rts], "capture_db": NO_CAPTURE_DB, **overrides},
+        )
+        expected = bianchi.saturation(senders, backoff, slots, freezing).utilisation * 1000
+        found.append(Case(f"{model}/{profile}/rts-{rts}/n={senders}", layout, _total, "kbit/s", expected, source, 0.05))
+    return found
+
+
+def _measured_s(profile: str) -> float:
+    """Some 4000 packets: a fast radio needs less time for as many."""
+    return 30.0 if "dsss" in profile else 4.0
+
+
+def _model_slots(constants: radio.Radio, rts: bool) -> bianchi.Slots:
+    """Durations in us and a payload in bits, so that utilisation is Mbit/s."""
+    length = closed_form.RTS_BYTES if rts else IP_BYTES + constants.overhead_bytes
+    rate = constants.control_rate_bps if rts else constants.data_rate_bps
+    collision = closed_form.airtime_us(constants, length, rate) + closed_form.eifs_us(constants)
+    if constants.eifs_as_nav:
+        collision += closed_form.difs_us(constants)
+    success = closed_form.success_us(constants, IP_BYTES, rts)
+    return bianchi.Slots(constants.slot_us, success, collision, 8 * IP_BYTES)
+
+
+def _ns2_case(name: str, layout: Layout, summary: ns2.Summary, unit: str, metric: Callable[[Result], float]) -> Case:
+    tolerance = max(0.05, 3 * summary.deviation / summary.mean)
+    rule = "5 %" if tolerance == 0.05 else "3 sd"
+    return Case(name, layout, metric, unit, summary.mean, f"ns-2.35, {summary.seeds} seeds, {rule}", tolerance)
+
+
+def _ns2_saturation() -> list[Case]:
+    rows = ns2.read("ns2_saturation")
+    found = []
+    for rts in ("on", "off"):
+        for senders in (1, *SENDERS):
+            layout = Layout(
+                "ns2-dsss-2m",
+                simulate.circle(senders, 50.0),
+                [simulate.saturated(i, 0) for i in range(1, senders + 1)],
+                measured_s=30.0,
+                warmup_s=1.0,
+                overrides={"rts_threshold_bytes": SWITCH[rts]},
+            )
+            summary = ns2.summarise(rows, senders=senders, rts=rts)
+            found.append(_ns2_case(f"ns2/saturation/rts-{rts}/n={senders}", layout, summary, "kbit/s", _total))
+            if senders > 1:
+                failed = ns2.summarise(rows, "failed_attempts", senders=senders, rts=rts)
+                label = f"ns2/failed-attempts/rts-{rts}/n={senders}"
+                found.append(_ns2_case(label, layout, failed, "share", lambda result: result.failed_attempts))
+    return found
+
+
+def _ns2_hidden() -> list[Case]:
+    rows = ns2.read("ns2_hidden")
+    found = []
+    for rts in ("on", "off"):
+        for capture in ("on", "off"):
+            for a_m, c_m in ((200, 200), (50, 240), (120, 240)):
+                if a_m == c_m and capture == "off":
+                    continue  # equal power: nothing is captured, ns-2's rows are identical
+                for offered_kbps in (2400, 400):
+                    layout = _hidden_layout(a_m, c_m, rts, capture, offered_kbps)
+                    summary = ns2.summarise(
+                        rows,
+                        distance_a_m=a_m,
+                        distance_c_m=c_m,
+                        rts=rts,
+                        capture=capture,
+                        offered_kbps=offered_kbps,
+                    )
+                    kind = "hidden" if a_m == c_m else "capture"
+                    label = f"ns2/{kind}/{a_m}m-{c_m}m/{offered_kbps}k/rts-{rts}/capture-{capture}"
+                    found.append(_ns2_case(label, layout, summary, "kbit/s", _total))
+    return found
+
+
+def _hidden_layout(a_m: float, c_m: float, rts: str, capture: str, offered_kbps: float) -> Layout:
+    """A - B - C, carrier sense cut to the 250 m of reception: A and C do not hear each other."""
+    overrides = {"rts_threshold_bytes": SWITCH[rts], "carrier_sense_threshold_w": ns2.SENSE_250_M_W}
+    if capture == "off":
+        overrides["capture_db"] = NO_CAPTURE_DB
+    return Layout(
+        "ns2-dsss-2m",
+        [(500.0, 500.0), (500.0 - a_m, 500.0), (500.0 + c_m, 500.0)],
+        [simulate.cbr([sender, 0], offered_kbps * 1000, start_s=0.001 * sender) for sender in (1, 2)],
+        measured_s=30.0,
+        warmup_s=1.0,
+        overrides=overrides,
+    )
+
+
+def _ns2_udp_chain() -> list[Case]:
+    """Each chain at the load with ns-2's highest throughput, and at the highest load."""
+    rows = ns2.read("ns2_udp_chain")
+    found = []
+    for hops in range(1, 11):
+        loads = sorted({int(row["offered_kbps"]) for row in rows if row["hops"] == str(hops)})
+        summaries = {load: ns2.summarise(rows, hops=hops, offered_kbps=load) for load in loads}
+        best = max(loads, key=lambda load: summaries[load].mean)
+        for load in sorted({best, loads[-1]}):
+            layout = Layout(
+                "ns2-dsss-2m",
+                [(200.0 * i, 1.0) for i in range(hops + 1)],
+                [simulate.cbr(range(hops + 1), load * 1000)],
+                measured_s=40.0,
+                warmup_s=5.0,
+            )
+            found.append(_ns2_case(f"ns2/udp-chain/{hops}-hops/{load}k", layout, summaries[load], "kbit/s", _total))
+    return found

@@ -1,0 +1,56 @@
+"""Throughput of one saturated sender, and the durations behind it, straight from IEEE Std 802.11.
+
+One sender and a channel without errors: every packet costs DIFS, the mean backoff (post-backoff included, since
+the queue is never empty: 802.11-2012 9.3.3), the exchange and its SIFS. Nothing collides, so this is exact up
+to the propagation delay (0.03 us per 10 m), which is left out.
+
+Frame durations: DSSS and HR/DSSS 802.11-2012 16.2.2 and 17.2.2 (PLCP preamble and header at their own rate, then
+the MPDU), OFDM 18.3.2 and 18.4.3 (16 us preamble, 4 us SIGNAL, 4 us symbols over 16 service bits, MPDU, 6 tail
+bits), ERP-OFDM 19.3.2.4 (6 us signal extension, part of the frame's duration).
+Control frames: RTS 20, CTS and ACK 14 bytes (8.3.1). DIFS = SIFS + 2 slots, EIFS = SIFS + DIFS + ACK at the lowest
+basic rate (9.3.7).
+"""
+
+import math
+
+from testbed.validate.radio import Radio
+
+RTS_BYTES, CTS_BYTES, ACK_BYTES = 20, 14, 14
+
+
+def airtime_us(radio: Radio, mpdu_bytes: int, rate_bps: int) -> float:
+    """Duration of one frame."""
+    if radio.modulation == "dsss":
+        return 1e6 * (radio.plcp_bits / radio.plcp_rate_bps + 8 * mpdu_bytes / rate_bps)
+    bits_per_symbol = rate_bps * 4e-6
+    symbols = math.ceil((16 + 8 * mpdu_bytes + 6) / bits_per_symbol)
+    return 16 + 4 + 4 * symbols + radio.signal_extension_us
+
+
+def difs_us(radio: Radio) -> float:
+    return radio.sifs_us + 2 * radio.slot_us
+
+
+def eifs_us(radio: Radio) -> float:
+    return radio.sifs_us + difs_us(radio) + airtime_us(radio, ACK_BYTES, radio.eifs_ack_rate_bps)
+
+
+def success_us(radio: Radio, ip_bytes: int, rts: bool) -> float:
+    """From the first bit of an exchange to the end of the DIFS after it."""
+    sifs = radio.sifs_us
+    data = airtime_us(radio, ip_bytes + radio.overhead_bytes, radio.data_rate_bps)
+    time = data + sifs + airtime_us(radio, ACK_BYTES, radio.control_rate_bps) + difs_us(radio)
+    if rts:
+        time += airtime_us(radio, RTS_BYTES, radio.control_rate_bps) + sifs
+        time += airtime_us(radio, CTS_BYTES, radio.control_rate_bps) + sifs
+    return time
+
+
+def mean_backoff_us(radio: Radio) -> float:
+    """Backoff at the smallest window: uniform over 0..W-1."""
+    return (radio.windows[0] - 1) / 2 * radio.slot_us
+
+
+def single_sender_bps(radio: Radio, ip_bytes: int, rts: bool) -> float:
+    """IP bits a second of one saturated sender."""
+    return 8 * ip_bytes / (success_us(radio, ip_bytes, rts) + mean_backoff_us(radio)) * 1e6

@@ -1,0 +1,74 @@
+"""The constants of a radio profile (medium/radios/<name>.toml) that timing depends on.
+
+Read here by themselves, without the medium's code: the closed form and Bianchi's model must be able to
+disagree with it.
+"""
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.errors import UsageError
+
+FOLDER = Path(__file__).resolve().parents[2] / "medium" / "radios"
+
+
+@dataclass(frozen=True)
+class Radio:
+    name: str
+    modulation: str
+    data_rate_bps: int
+    control_rate_bps: int
+    eifs_ack_rate_bps: int
+    plcp_bits: int
+    plcp_rate_bps: int
+    signal_extension_us: float
+    overhead_bytes: int
+    slot_us: float
+    sifs_us: float
+    cw_min: int
+    cw_max: int
+    short_retry_limit: int
+    long_retry_limit: int
+    draws_below_cw: bool
+    eifs_as_nav: bool
+
+    @property
+    def windows(self) -> list[int]:
+        """How many values a backoff is drawn from, stage by stage: CW doubles (plus one) from cw_min to cw_max."""
+        windows = [self.cw_min]
+        while windows[-1] < self.cw_max:
+            windows.append(min(2 * windows[-1] + 1, self.cw_max))
+        return windows if self.draws_below_cw else [cw + 1 for cw in windows]
+
+
+def names() -> list[str]:
+    """Every profile there is."""
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+def load(name: str) -> Radio:
+    path = FOLDER / f"{name}.toml"
+    try:
+        values = tomllib.loads(path.read_text())
+    except FileNotFoundError:
+        raise UsageError(f"{path}: not found; profiles are {', '.join(names())}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path}: {error}; correct the file") from None
+    try:
+        rules = values["rules"]
+        return Radio(
+            name=name,
+            plcp_bits=values.get("plcp_bits", 0),
+            plcp_rate_bps=values.get("plcp_rate_bps", 0),
+            signal_extension_us=values.get("signal_extension_us", 0),
+            draws_below_cw=rules["backoff_draw"] == "cw-1",
+            eifs_as_nav=rules["eifs_as_nav"],
+            **{
+                key: values[key]
+                for key in Radio.__dataclass_fields__
+                if key not in {"name", "plcp_bits", "plcp_rate_bps", "signal_extension_us", "draws_below_cw", "eifs_as_nav"}
+            },
+        )
+    except KeyError as error:
+        raise UsageError(f"{path}: key {error} is missing; see formats/radio.md") from None

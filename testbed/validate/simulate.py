@@ -1,0 +1,136 @@
+"""The medium in virtual time: write a medium.json, run `manet-medium sim` on it, read what it prints.
+
+The format of both is formats/medium.md. Each run is one process on one core; several go side by side.
+"""
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from math import cos, pi, sin
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import RunError, UsageError
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = ROOT / "target" / "release" / "manet-medium"
+TIMEOUT_S = 300.0
+
+Position = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Stations, who sends to whom, and for how long; the radio is a profile and what departs from it."""
+
+    radio: str
+    positions: Sequence[Position]
+    traffic: Sequence[dict[str, Any]]
+    measured_s: float
+    warmup_s: float
+    overrides: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one run delivered, after the warm-up."""
+
+    flows_kbps: list[float]
+    stations: dict[str, dict[str, int]]
+
+    @property
+    def total_kbps(self) -> float:
+        return sum(self.flows_kbps)
+
+    @property
+    def failed_attempts(self) -> float:
+        """1 - ACKs sent / first frames of an exchange sent (RTS where there are any, else data)."""
+        first = self._sum("tx_rts") or self._sum("tx_data")
+        return 1.0 - self._sum("tx_ack") / first if first else 0.0
+
+    def _sum(self, counter: str) -> int:
+        return sum(counters[counter] for counters in self.stations.values())
+
+
+def name(index: int) -> str:
+    return f"sta{index + 1}"
+
+
+def saturated(sender: int, receiver: int, ip_bytes: int = 1500) -> dict[str, Any]:
+    return {"from": name(sender), "to": name(receiver), "kind": "saturated", "bytes": ip_bytes}
+
+
+def cbr(route: Sequence[int], rate_bps: float, ip_bytes: int = 1500, start_s: float = 0.0) -> dict[str, Any]:
+    """A constant mean rate over `route`, gaps uniform within +-50 % as in ns-2."""
+    return {
+        "from": name(route[0]),
+        "to": name(route[-1]),
+        "kind": "cbr",
+        "bytes": ip_bytes,
+        "rate_bps": float(rate_bps),
+        "start_s": start_s,
+        "route": [name(station) for station in route],
+        "jitter": True,
+    }
+
+
+def circle(senders: int, radius_m: float) -> list[Position]:
+    """Station 0 in the middle, the senders around it at equal distance, hence equal power."""
+    angles = [2 * pi * k / senders for k in range(senders)]
+    return [(500.0, 500.0), *((500 + radius_m * cos(a), 500 + radius_m * sin(a)) for a in angles)]
+
+
+def medium_json(layout: Layout, seed: int) -> dict[str, Any]:
+    return {
+        "format": "manet-medium/1",
+        "seed": seed,
+        "radio": str(ROOT / "medium" / "radios" / f"{layout.radio}.toml"),
+        "radio_overrides": layout.overrides,
+        "propagation": {"model": "two-ray"},
+        "interference": "ns2",
+        "queue": {"packets": 50, "control_first": True},
+        "stations": [
+            {"name": name(i), "mac": f"02:00:00:00:{(i + 1) >> 8:02x}:{(i + 1) & 255:02x}", "position": [x, y, 0.0]}
+            for i, (x, y) in enumerate(layout.positions)
+        ],
+        "traffic": list(layout.traffic),
+        "duration_s": layout.warmup_s + layout.measured_s,
+        "warmup_s": layout.warmup_s,
+        "outputs": {},
+    }
+
+
+def run(layout: Layout, seed: int) -> Result:
+    if not PROGRAM.exists():
+        raise UsageError(f"{PROGRAM}: not found; build it with ./setup.sh")
+    with tempfile.TemporaryDirectory(prefix="manet-validate-") as folder:
+        path = Path(folder) / "medium.json"
+        path.write_text(json.dumps(medium_json(layout, seed)))
+        command = [str(PROGRAM), "sim", str(path)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+        except subprocess.TimeoutExpired:
+            raise RunError(f"{PROGRAM.name} sim: not done after {TIMEOUT_S:.0f} s; is the machine overloaded?") from None
+    if done.returncode != 0:
+        said = (done.stderr.strip().splitlines() or ["nothing"])[-1]
+        raise RunError(f"{PROGRAM.name} sim: exit {done.returncode}, said: {said}; rebuild with ./setup.sh")
+    printed = json.loads(done.stdout)
+    return Result([flow["throughput_bps"] / 1000 for flow in printed["flows"]], printed["stations"])
+
+
+def run_all(jobs: Sequence[tuple[Layout, int]], progress: Callable[[int, int], None], workers: int | None = None) -> list[Result]:
+    """Every (layout, seed), in this order; `progress(done, total)` after each."""
+    with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
+        futures = [pool.submit(run, layout, seed) for layout, seed in jobs]
+        try:
+            for done, future in enumerate(as_completed(futures), start=1):
+                future.result()
+                progress(done, len(jobs))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    return [future.result() for future in futures]
