@@ -6,7 +6,7 @@
 #   make bench     speed of the medium, CPU share, lateness side by side, start and stop (minutes)
 #   make fuzz      each fuzz target for FUZZ_S seconds
 #   make figures   draw the figures of RESULTS anew, from the tables there
-#   make lock      requirements.in -> requirements.lock, newest versions
+#   make lock      requirements.in -> requirements.lock, newest versions (on Python 3.11)
 #   make clean     remove what was built (not results/)
 
 CARGO ?= cargo
@@ -38,8 +38,8 @@ figures: build
 
 lock:
 	$(PYTHON) -m pip install --quiet pip-tools
-	$(PYTHON) -m piptools compile --quiet --upgrade --generate-hashes --strip-extras --allow-unsafe \
-		--output-file requirements.lock requirements.in
+	$(PYTHON) -m piptools compile --quiet --upgrade --generate-hashes --strip-extras --no-annotate \
+		--no-emit-find-links --no-emit-index-url --output-file requirements.lock requirements.in
 
 clean:
 	rm -rf target .build .venv

@@ -32,9 +32,7 @@ command clang clang
 command llvm-strip llvm
 command bpftool bpftool
 file /usr/include/bpf/libbpf.h libbpf-dev
-file /usr/include/libelf.h libelf-dev
-file /usr/include/zlib.h zlib1g-dev
-command pkg-config pkg-config
+file /usr/include/jansson.h libjansson-dev
 command python3 python3
 file /usr/lib/python3.*/ensurepip/__init__.py python3-venv
 file /usr/lib/python3/dist-packages/mininet/net.py mininet
@@ -51,6 +49,7 @@ command tshark tshark
 # Folders and files the programs are built from.
 readonly RUST_SOURCES='Cargo.toml Cargo.lock engine medium routing'
 readonly BPF_SOURCES='kernel-tcp'
+readonly BPF_BINARIES='.build/kernel-tcp/manet-tcp'
 readonly PYTHON_SOURCES='requirements.lock'
 
 # ----- words to the user ---------------------------------------------------------------------------------------------
@@ -177,7 +176,7 @@ bpf_key() { echo "$(hash_of $BPF_SOURCES) $system $root"; }
 python_key() { echo "$(hash_of $PYTHON_SOURCES) $(readlink -f /usr/bin/python3) $root"; }
 
 rust_is_ready() { stamped rust "$(rust_key)" && all_exist $(rust_binaries); }
-bpf_is_ready() { [[ ! -e kernel-tcp/Makefile ]] || stamped kernel-tcp "$(bpf_key)"; }
+bpf_is_ready() { [[ ! -e kernel-tcp/Makefile ]] || { stamped kernel-tcp "$(bpf_key)" && all_exist $BPF_BINARIES; }; }
 python_is_ready() { [[ -x .venv/bin/python && ! -e .venv/unfinished ]] && stamped python "$(python_key)"; }
 
 check() {
@@ -293,6 +292,7 @@ build_bpf() {
     key=$(bpf_key)
     step "building the eBPF programs" kernel-tcp make -C kernel-tcp BUILD="$root/.build/kernel-tcp" ||
         fail "make -C kernel-tcp failed: $(cause_of kernel-tcp)"
+    all_exist $BPF_BINARIES || fail "make -C kernel-tcp made no $BPF_BINARIES; see .build/log/kernel-tcp.log"
     finished kernel-tcp "$key"
 }
 
@@ -332,6 +332,7 @@ write_ready() {
             if [[ $kind == command ]]; then echo "need $what"; fi
         done <<<"$REQUIREMENTS"
         rust_binaries | sed 's/^/file /'
+        [[ ! -e kernel-tcp/Makefile ]] || echo "file $BPF_BINARIES"
         for source in setup.sh $RUST_SOURCES $BPF_SOURCES $PYTHON_SOURCES; do
             if [[ -e $source ]]; then echo "watch $source"; else echo "absent $source"; fi
         done
