@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * csv.c - writes tcp.csv (formats/tcp.md).
+ *
+ * The file always ends with a whole row: the buffer holds whole rows, and a
+ * write cut short (disk full) is cut back to the last line end.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "csv.h"
+#include "kernel.h"
+
+#define HEADER "t_ns,station,cookie,saddr,sport,daddr,dport,data_len,snd_nxt," \
+	       "snd_una,snd_cwnd,ssthresh,snd_wnd,srtt_us,rto_us,rcv_wnd,ca_state\n"
+#define ROW_BYTES 512	/* more than any row can have */
+
+int csv_open(struct csv *csv, const struct run_settings *run)
+{
+	csv->path = run->samples;
+	csv->stations = run->stations;
+	csv->us_per_jiffy = 1000000L / jiffies_per_second();
+	csv->unwritten = csv->rows = 0;
+	csv->fd = open(csv->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (csv->fd < 0)
+		return complain("%s: cannot be written: %s; choose another \"samples\"",
+				csv->path, strerror(errno));
+	csv->used = strlen(HEADER);
+	memcpy(csv->buffer, HEADER, csv->used);
+	csv_flush(csv);
+	csv_update_clock(csv);
+	return 0;
+}
+
+static __s64 clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+/* The program stamps with CLOCK_MONOTONIC (BPF has no CLOCK_REALTIME); captures
+ * count CLOCK_REALTIME, which may be stepped: so asked anew for every batch. Of
+ * five tries the one with the least time between its readings is right even if
+ * we were put off the CPU in another. */
+void csv_update_clock(struct csv *csv)
+{
+	__s64 least = INT64_MAX;
+
+	for (int i = 0; i < 5; i++) {
+		__s64 before = clock_ns(CLOCK_MONOTONIC);
+		__s64 real = clock_ns(CLOCK_REALTIME);
+		__s64 after = clock_ns(CLOCK_MONOTONIC);
+
+		if (after - before < least) {
+			least = after - before;
+			csv->realtime_minus_monotonic_ns =
+				real - before - (after - before) / 2;
+		}
+	}
+}
+
+static void address_text(const __u8 *address, char *text)
+{
+	static const __u8 mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	if (!memcmp(address, mapped, sizeof(mapped)))
+		inet_ntop(AF_INET, address + 12, text, INET6_ADDRSTRLEN);
+	else
+		inet_ntop(AF_INET6, address, text, INET6_ADDRSTRLEN);
+}
+
+void csv_add(struct csv *csv, const struct sample *row)
+{
+	char local[INET6_ADDRSTRLEN], remote[INET6_ADDRSTRLEN];
+
+	if (csv->fd < 0) {
+		csv->unwritten++;
+		return;
+	}
+	if (csv->used + ROW_BYTES > sizeof(csv->buffer))
+		csv_flush(csv);
+	address_text(row->local, local);
+	address_text(row->remote, remote);
+	csv->used += snprintf(csv->buffer + csv->used, ROW_BYTES,
+		"%lld,%s,%llu,%s,%u,%s,%u,%u,%u,%u,%u,%u,%u,%u,%llu,%u,%u\n",
+		(long long)row->monotonic_ns + csv->realtime_minus_monotonic_ns,
+		csv->stations[row->station].name, row->socket_cookie,
+		local, row->local_port, remote, row->remote_port,
+		row->data_bytes, row->snd_nxt, row->snd_una, row->snd_cwnd,
+		row->ssthresh, row->snd_wnd, row->srtt_us,
+		(unsigned long long)row->rto_jiffies * csv->us_per_jiffy,
+		row->rcv_wnd, row->ca_state);
+	csv->rows++;
+}
+
+/* What is on disk ends in the middle of a row: cut that row off. */
+static void cut_back(struct csv *csv, size_t written)
+{
+	size_t whole = written;
+
+	while (whole && csv->buffer[whole - 1] != '\n')
+		whole--;
+	for (size_t i = 0; i < whole; i++)
+		csv->rows -= csv->rows && csv->buffer[i] == '\n';
+	if (whole < written) {
+		off_t end = lseek(csv->fd, 0, SEEK_END);
+
+		if (end < 0 || ftruncate(csv->fd, end - (off_t)(written - whole)))
+			complain("%s: ends in half a row", csv->path);
+	}
+}
+
+void csv_flush(struct csv *csv)
+{
+	size_t written = 0;
+
+	while (csv->fd >= 0 && written < csv->used) {
+		ssize_t now = write(csv->fd, csv->buffer + written,
+				    csv->used - written);
+
+		if (now >= 0) {
+			written += now;
+			continue;
+		}
+		if (errno == EINTR)
+			continue;
+		complain("%s: cannot be written: %s; the run goes on without samples from here",
+			 csv->path, strerror(errno));
+		cut_back(csv, written);
+		csv->unwritten += csv->rows;
+		close(csv->fd);
+		csv->fd = -1;
+	}
+	csv->used = csv->rows = 0;
+}
+
+void csv_close(struct csv *csv)
+{
+	csv_flush(csv);
+	if (csv->fd >= 0)
+		close(csv->fd);
+	csv->fd = -1;
+}

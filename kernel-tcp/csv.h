@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* Writes tcp.csv (formats/tcp.md) from samples. */
+#ifndef CSV_H
+#define CSV_H
+
+#include "settings.h"
+
+struct csv {
+	int fd;			/* -1 once the file cannot be written */
+	const char *path;
+	const struct station *stations;
+	long us_per_jiffy;
+	__s64 realtime_minus_monotonic_ns;
+	__u64 unwritten;	/* samples lost to a failed write */
+	size_t rows, used;	/* in the buffer */
+	char buffer[1 << 18];
+};
+
+int csv_open(struct csv *csv, const struct run_settings *run);
+void csv_update_clock(struct csv *csv);
+void csv_add(struct csv *csv, const struct sample *row);
+void csv_flush(struct csv *csv);
+void csv_close(struct csv *csv);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * What the BPF programs and the loader both know: the value of the station
+ * map, a sample, and the counters of refused settings.
+ */
+#ifndef INTF_H
+#define INTF_H
+
+#define ALGORITHM_BYTES 16	/* TCP_CA_NAME_MAX, include/net/tcp.h */
+#define MAX_STATIONS 4096
+
+/* One station's settings; 0 or "" = leave the kernel's own. */
+struct station_settings {
+	__u32 station;			/* index into the loader's table of names */
+	__u32 window_segments;
+	__u32 initial_window_segments;
+	__u32 rto_min_us;
+	__u32 rto_max_ms;
+	__u32 rto_initial_jiffies;
+	__u32 delack_max_us;
+	char algorithm[ALGORITHM_BYTES];
+};
+
+/* What can be refused by the kernel; names in setting_names[] of report.c. */
+enum setting {
+	SETTING_ALGORITHM,
+	SETTING_WINDOW,
+	SETTING_RECEIVE_WINDOW,
+	SETTING_INITIAL_WINDOW,
+	SETTING_RTO_MIN,
+	SETTING_RTO_MAX,
+	SETTING_DELAYED_ACK,
+	SETTINGS,
+};
+
+struct counters {
+	__u64 connections;		/* that reached ESTABLISHED */
+	__u64 samples;
+	__u64 lost_samples;		/* ring buffer was full */
+	__u64 refused[SETTINGS];
+	__s32 refused_error[SETTINGS];	/* the last -errno */
+};
+
+/* One hit of tcp_probe. Addresses are IPv6 or v4-mapped, network order. */
+struct sample {
+	__u64 monotonic_ns;
+	__u64 socket_cookie;
+	__u8 local[16];
+	__u8 remote[16];
+	__u32 station;
+	__u32 data_bytes;
+	__u32 snd_nxt;
+	__u32 snd_una;
+	__u32 snd_cwnd;
+	__u32 ssthresh;
+	__u32 snd_wnd;
+	__u32 srtt_us;
+	__u32 rto_jiffies;
+	__u32 rcv_wnd;
+	__u16 local_port;		/* host order */
+	__u16 remote_port;
+	__u32 ca_state;
+};
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* Small questions to the running kernel, and how errors are said. */
+#ifndef KERNEL_H
+#define KERNEL_H
+
+#include <stdbool.h>
+#include <linux/types.h>
+
+#define BTF_PATH "/sys/kernel/btf/vmlinux"
+
+/* Prints "manet-tcp: ..." and a newline to standard error; returns -1. */
+int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+long jiffies_per_second(void);
+bool kernel_has_rto_max(void);
+/* Loads the algorithm's module where there is one. 0, or errno. */
+int kernel_algorithm_error(const char *name);
+/* 0, or errno; `step` then names what failed. */
+int netns_cookie_of(const char *netns, __u64 *cookie, const char **step);
+
+#endif

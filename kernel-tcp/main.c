@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * manet-tcp - settings and samples of the TCP connections of stations.
+ *
+ * `run` attaches the programs of manet_tcp.bpf.c; `features` says what the
+ * kernel can do. Interfaces: formats/tcp.md.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <bpf/libbpf.h>
+#include "run.h"
+
+static const char usage[] =
+	"usage: manet-tcp [--debug] run SETTINGS.json\n"
+	"       manet-tcp [--debug] features [--json]\n"
+	"\n"
+	"run       applies TCP settings to the programs of a cgroup, station by station,\n"
+	"          and samples their connections; prints \"ready\" when attached and\n"
+	"          detaches on SIGTERM or SIGINT\n"
+	"features  says what this kernel can do; exit code 1 if `run` would not work\n"
+	"--debug   shows what libbpf says\n"
+	"\n"
+	"example:  manet-tcp run results/demo/seed-1/tcp-settings.json\n";
+
+static bool debug;
+
+static int libbpf_says(enum libbpf_print_level level, const char *format,
+		       va_list arguments)
+{
+	(void)level;
+	return debug ? vfprintf(stderr, format, arguments) : 0;
+}
+
+int main(int argc, char **argv)
+{
+	libbpf_set_print(libbpf_says);
+	if (argc > 1 && !strcmp(argv[1], "--debug")) {
+		debug = true;
+		argc--;
+		argv++;
+	}
+	if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
+		fputs(usage, stdout);
+		return 0;
+	}
+	if (argc == 3 && !strcmp(argv[1], "run"))
+		return run_command(argv[2]);
+	if (argc == 2 && !strcmp(argv[1], "features"))
+		return features_command(false);
+	if (argc == 3 && !strcmp(argv[1], "features") && !strcmp(argv[2], "--json"))
+		return features_command(true);
+	fputs(usage, stderr);
+	return EXIT_SETTINGS;
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * manet_tcp.bpf.c - settings and samples of the TCP connections of stations.
+ *
+ * A station is a network namespace; it is known by its cookie (Linux 5.14).
+ * Two programs:
+ *
+ *  - settings: BPF_PROG_TYPE_SOCK_OPS on the run's cgroup. Applies a station's
+ *    settings to every connection its programs open or accept, so that
+ *    unmodified programs get them.
+ *  - sample: the tcp_probe tracepoint (net/ipv4/tcp_input.c,
+ *    tcp_rcv_established()), hit by every segment received by an established
+ *    socket BEFORE the segment is processed.
+ *
+ * How "a window of N segments" is made exact. TCP_BPF_SNDCWND_CLAMP bounds cwnd
+ * (and, as the kernel has it, sets ssthresh to N: slow start ends at the window,
+ * as in ns-2, where ssthresh starts at window_). But cwnd counts what is
+ * *in the network*: in fast recovery Linux sends new data for every duplicate
+ * ACK, up to N segments beyond N. In ns-2 and in a TCP of 1999 the window is the
+ * receiver's, and bounds snd_nxt - snd_una always. So the receiver's window is
+ * made N segments too: BPF_SOCK_OPS_RWND_INIT in the handshake,
+ * TCP_WINDOW_CLAMP afterwards. Not for N = 1: Linux then halves the segments
+ * (tcp_bound_to_half_wnd()), and a window of one has no fast recovery anyway.
+ */
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+#include "kernel_types.h"
+#include "intf.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+/* include/uapi/linux/{in,tcp}.h, include/linux/socket.h; ours to keep the
+ * build free of headers that fight with kernel_types.h. */
+#define SOL_TCP 6
+#define TCP_WINDOW_CLAMP 10
+#define TCP_CONGESTION 13
+#define TCP_RTO_MAX_MS 44	/* Linux 6.15 */
+#define AF_INET6 10
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MAX_STATIONS);
+	__type(key, __u64);	/* network namespace cookie */
+	__type(value, struct station_settings);
+} stations SEC(".maps");
+
+/* 4 MiB: 36 000 samples, a third of a second of one busy core's ACKs; the
+ * reader comes by ten times a second. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4 << 20);
+} samples SEC(".maps");
+
+struct counters counters = {};
+
+/* ---- settings ---- */
+
+static void set_option(struct bpf_sock_ops *ctx, enum setting setting,
+		       int option, int value)
+{
+	int error;
+
+	if (!value)
+		return;
+	error = bpf_setsockopt(ctx, SOL_TCP, option, &value, sizeof(value));
+	if (error) {
+		__sync_fetch_and_add(&counters.refused[setting], 1);
+		counters.refused_error[setting] = error;
+	}
+}
+
+static void set_algorithm(struct bpf_sock_ops *ctx,
+			  const struct station_settings *own)
+{
+	char name[ALGORITHM_BYTES];
+	int error;
+
+	if (!own->algorithm[0])
+		return;
+	__builtin_memcpy(name, own->algorithm, sizeof(name));
+	error = bpf_setsockopt(ctx, SOL_TCP, TCP_CONGESTION, name, sizeof(name));
+	if (error) {
+		__sync_fetch_and_add(&counters.refused[SETTING_ALGORITHM], 1);
+		counters.refused_error[SETTING_ALGORITHM] = error;
+	}
+}
+
+/* What holds from the SYN on, or may be set before it. */
+static void before_handshake(struct bpf_sock_ops *ctx,
+			     const struct station_settings *own)
+{
+	set_algorithm(ctx, own);
+	set_option(ctx, SETTING_RTO_MIN, TCP_BPF_RTO_MIN, own->rto_min_us);
+	set_option(ctx, SETTING_RTO_MAX, TCP_RTO_MAX_MS, own->rto_max_ms);
+	set_option(ctx, SETTING_DELAYED_ACK, TCP_BPF_DELACK_MAX,
+		   own->delack_max_us);
+}
+
+/* What needs the connection: the kernel has just computed its own cwnd. */
+static void after_handshake(struct bpf_sock_ops *ctx,
+			    const struct station_settings *own)
+{
+	__u32 window = own->window_segments;
+	__u32 initial = own->initial_window_segments;
+
+	__sync_fetch_and_add(&counters.connections, 1);
+	/* The clamp does not lower a cwnd that is above it already. */
+	if (window && (initial ? initial : ctx->snd_cwnd) > window)
+		initial = window;
+	set_option(ctx, SETTING_INITIAL_WINDOW, TCP_BPF_IW, initial);
+	set_option(ctx, SETTING_WINDOW, TCP_BPF_SNDCWND_CLAMP, window);
+	if (window > 1)
+		set_option(ctx, SETTING_RECEIVE_WINDOW, TCP_WINDOW_CLAMP,
+			   window * ctx->mss_cache);
+}
+
+SEC("sockops")
+int settings(struct bpf_sock_ops *ctx)
+{
+	const struct station_settings *own;
+	__u64 cookie = bpf_get_netns_cookie(ctx);
+
+	own = bpf_map_lookup_elem(&stations, &cookie);
+	if (!own)
+		return 1;
+
+	switch (ctx->op) {
+	case BPF_SOCK_OPS_TIMEOUT_INIT:
+		if (own->rto_initial_jiffies)
+			ctx->reply = own->rto_initial_jiffies;
+		break;
+	case BPF_SOCK_OPS_RWND_INIT:
+		if (own->window_segments > 1)
+			ctx->reply = own->window_segments;
+		break;
+	case BPF_SOCK_OPS_TCP_CONNECT_CB:
+		before_handshake(ctx, own);
+		break;
+	case BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB:
+		after_handshake(ctx, own);
+		break;
+	case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB:
+		before_handshake(ctx, own);
+		after_handshake(ctx, own);
+		break;
+	}
+	return 1;
+}
+
+/* ---- samples ---- */
+
+static __u64 netns_cookie(struct sock *sk)
+{
+	struct net *net = BPF_CORE_READ(sk, __sk_common.skc_net.net);
+
+	/* Before 5.14 the cookie was an atomic64_t of another name. */
+	if (!bpf_core_field_exists(net->net_cookie))
+		return 0;
+	return BPF_CORE_READ(net, net_cookie);
+}
+
+static void map_ipv4(__u8 *to, __be32 address)
+{
+	__builtin_memset(to, 0, 10);
+	to[10] = 0xff;
+	to[11] = 0xff;
+	__builtin_memcpy(to + 12, &address, 4);
+}
+
+static void read_addresses(struct sample *row, struct sock *sk)
+{
+	if (BPF_CORE_READ(sk, __sk_common.skc_family) == AF_INET6) {
+		BPF_CORE_READ_INTO(&row->local, sk,
+				   __sk_common.skc_v6_rcv_saddr.in6_u.u6_addr8);
+		BPF_CORE_READ_INTO(&row->remote, sk,
+				   __sk_common.skc_v6_daddr.in6_u.u6_addr8);
+	} else {
+		map_ipv4(row->local, BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr));
+		map_ipv4(row->remote, BPF_CORE_READ(sk, __sk_common.skc_daddr));
+	}
+	row->local_port = BPF_CORE_READ(sk, __sk_common.skc_num);
+	row->remote_port = bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport));
+}
+
+/* skb->data is the TCP header in tcp_rcv_established(). */
+static __u32 payload_bytes(struct sk_buff *skb)
+{
+	__u8 offset_words = 0;
+	__u32 bytes = BPF_CORE_READ(skb, len), header;
+
+	/* The data offset is the high half of octet 12, RFC 9293 3.1. */
+	bpf_probe_read_kernel(&offset_words, 1, BPF_CORE_READ(skb, data) + 12);
+	header = (offset_words >> 4) * 4;
+	return bytes > header ? bytes - header : 0;
+}
+
+static void read_state(struct sample *row, struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct inet_connection_sock *icsk = (struct inet_connection_sock *)sk;
+
+	row->snd_nxt = BPF_CORE_READ(tp, snd_nxt);
+	row->snd_una = BPF_CORE_READ(tp, snd_una);
+	row->snd_cwnd = BPF_CORE_READ(tp, snd_cwnd);
+	row->ssthresh = BPF_CORE_READ(tp, snd_ssthresh);
+	row->snd_wnd = BPF_CORE_READ(tp, snd_wnd);
+	row->srtt_us = BPF_CORE_READ(tp, srtt_us) >> 3;
+	row->rcv_wnd = BPF_CORE_READ(tp, rcv_wnd);
+	row->rto_jiffies = BPF_CORE_READ(icsk, icsk_rto);
+	row->ca_state = BPF_CORE_READ_BITFIELD_PROBED(icsk, icsk_ca_state);
+}
+
+SEC("tp_btf/tcp_probe")
+int BPF_PROG(sample, struct sock *sk, struct sk_buff *skb)
+{
+	const struct station_settings *own;
+	__u64 cookie = netns_cookie(sk);
+	struct sample *row;
+
+	own = bpf_map_lookup_elem(&stations, &cookie);
+	if (!own)
+		return 0;
+	row = bpf_ringbuf_reserve(&samples, sizeof(*row), 0);
+	if (!row) {
+		__sync_fetch_and_add(&counters.lost_samples, 1);
+		return 0;
+	}
+	row->monotonic_ns = bpf_ktime_get_ns();
+	row->socket_cookie = bpf_get_socket_cookie(sk);
+	row->station = own->station;
+	row->data_bytes = payload_bytes(skb);
+	read_addresses(row, sk);
+	read_state(row, sk);
+	/* No wake-up: the reader polls, so that sampling costs the run no
+	 * context switch per ACK. */
+	bpf_ringbuf_submit(row, BPF_RB_NO_WAKEUP);
+	__sync_fetch_and_add(&counters.samples, 1);
+	return 0;
+}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * run.c - `manet-tcp run settings.json`: attach, sample, detach.
+ *
+ * Nothing is pinned: the programs hang on links held by this process's
+ * descriptors, so they go when the process goes, whatever ends it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <linux/magic.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+#include <bpf/bpf.h>
+#include "csv.h"
+#include "kernel.h"
+#include "run.h"
+#include "manet_tcp.skel.h"
+
+#define DRAIN_EVERY_MS 100	/* the ring holds a third of a second at the worst */
+
+static const char *const setting_names[SETTINGS] = {
+	[SETTING_ALGORITHM] = "algorithm",
+	[SETTING_WINDOW] = "window_segments",
+	[SETTING_RECEIVE_WINDOW] = "window_segments (receive side)",
+	[SETTING_INITIAL_WINDOW] = "initial_window_segments",
+	[SETTING_RTO_MIN] = "rto_min_us",
+	[SETTING_RTO_MAX] = "rto_max_ms",
+	[SETTING_DELAYED_ACK] = "delayed_ack",
+};
+
+struct run {
+	struct run_settings settings;
+	struct manet_tcp *programs;
+	struct ring_buffer *ring;
+	struct csv *csv;
+	int signals;
+};
+
+static int open_cgroup(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct statfs system;
+
+	if (fd < 0)
+		return complain("cgroup %s: %s; make it with mkdir in a cgroup v2 hierarchy",
+				path, strerror(errno));
+	if (!fstatfs(fd, &system) && system.f_type == CGROUP2_SUPER_MAGIC)
+		return fd;
+	close(fd);
+	return complain("cgroup %s: not in a cgroup v2 hierarchy; `manet-tcp features` names the one that is mounted",
+			path);
+}
+
+static int open_programs(struct run *run)
+{
+	int error;
+
+	if (access(BTF_PATH, R_OK))
+		return complain("%s: %s; the kernel needs CONFIG_DEBUG_INFO_BTF (see kernel-tcp/kernel.config)",
+				BTF_PATH, strerror(errno));
+	run->programs = manet_tcp__open();
+	if (!run->programs)
+		return complain("the programs cannot be opened: %s", strerror(errno));
+	bpf_program__set_autoload(run->programs->progs.sample,
+				  run->settings.samples[0]);
+	error = -manet_tcp__load(run->programs);
+	if (error == EPERM || error == EACCES)
+		return complain("the kernel refuses to load BPF: %s; run as root (CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON)",
+				strerror(error));
+	if (error)
+		return complain("the kernel refuses the programs: %s; `manet-tcp features` says what is missing, `--debug` shows libbpf's words",
+				strerror(error));
+	return 0;
+}
+
+static int fill_stations(struct run *run)
+{
+	int map = bpf_map__fd(run->programs->maps.stations);
+
+	for (size_t i = 0; i < run->settings.station_count; i++) {
+		struct station *station = &run->settings.stations[i];
+
+		if (bpf_map_update_elem(map, &station->netns_cookie,
+					&station->settings, BPF_NOEXIST))
+			return complain("station %s: cannot be registered: %s",
+					station->name, strerror(errno));
+	}
+	return 0;
+}
+
+static int attach_settings(struct run *run)
+{
+	struct manet_tcp *programs = run->programs;
+	int cgroup = open_cgroup(run->settings.cgroup);
+
+	if (cgroup < 0)
+		return -1;
+	programs->links.settings =
+		bpf_program__attach_cgroup(programs->progs.settings, cgroup);
+	close(cgroup);
+	if (!programs->links.settings)
+		return complain("cgroup %s: cannot attach: %s",
+				run->settings.cgroup, strerror(errno));
+	return 0;
+}
+
+static int take_sample(void *context, void *data, size_t bytes)
+{
+	if (bytes >= sizeof(struct sample))
+		csv_add(context, data);
+	return 0;
+}
+
+static int attach_samples(struct run *run)
+{
+	struct manet_tcp *programs = run->programs;
+
+	run->csv = malloc(sizeof(*run->csv));
+	if (!run->csv)
+		return complain("out of memory");
+	run->csv->fd = -1;
+	if (csv_open(run->csv, &run->settings))
+		return -1;
+	run->ring = ring_buffer__new(bpf_map__fd(programs->maps.samples),
+				     take_sample, run->csv, NULL);
+	if (!run->ring)
+		return complain("no ring buffer: %s", strerror(errno));
+	programs->links.sample = bpf_program__attach(programs->progs.sample);
+	if (!programs->links.sample)
+		return complain("tcp_probe: cannot attach: %s; `manet-tcp features` says whether this kernel has it",
+				strerror(errno));
+	return 0;
+}
+
+/* Blocked before anything is attached, so that a signal at any moment is an
+ * orderly end. */
+static int watch_signals(struct run *run)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	run->signals = signalfd(-1, &set, SFD_CLOEXEC);
+	return run->signals < 0 ? complain("signalfd: %s", strerror(errno)) : 0;
+}
+
+static void drain(struct run *run)
+{
+	csv_update_clock(run->csv);
+	ring_buffer__consume(run->ring);
+	csv_flush(run->csv);
+}
+
+static void until_told_to_stop(struct run *run)
+{
+	struct pollfd signals = { .fd = run->signals, .events = POLLIN };
+	int timeout_ms = run->ring ? DRAIN_EVERY_MS : -1;
+
+	while (poll(&signals, 1, timeout_ms) <= 0)
+		if (run->ring)
+			drain(run);
+}
+
+static json_t *refusals(const struct counters *counted)
+{
+	json_t *all = json_object();
+
+	for (int i = 0; i < SETTINGS; i++) {
+		if (!counted->refused[i])
+			continue;
+		complain("%s: refused by the kernel for %llu connections: %s",
+			 setting_names[i], counted->refused[i],
+			 strerror(-counted->refused_error[i]));
+		json_object_set_new(all, setting_names[i],
+				    json_integer(counted->refused[i]));
+	}
+	return all;
+}
+
+/* The last line on standard output: what was done, for run.json. */
+static void report(const struct run *run)
+{
+	const struct counters *counted = &run->programs->bss->counters;
+	__u64 unwritten = run->csv ? run->csv->unwritten : 0;
+	json_t *line;
+
+	if (counted->lost_samples)
+		complain("%llu of %llu samples lost: the ring buffer was full (is the host overloaded?)",
+			 counted->lost_samples,
+			 counted->samples + counted->lost_samples);
+	line = json_pack("{s:s, s:I, s:I, s:I, s:I, s:o}",
+			 "format", "manet-tcp-report/1",
+			 "connections", (json_int_t)counted->connections,
+			 "samples", (json_int_t)(counted->samples - unwritten),
+			 "lost_samples", (json_int_t)counted->lost_samples,
+			 "unwritten_samples", (json_int_t)unwritten,
+			 "refused", refusals(counted));
+	json_dumpf(line, stdout, JSON_COMPACT);
+	putchar('\n');
+	fflush(stdout);
+	json_decref(line);
+}
+
+static void detach(struct run *run)
+{
+	struct manet_tcp *programs = run->programs;
+
+	bpf_link__destroy(programs->links.settings);
+	bpf_link__destroy(programs->links.sample);
+	programs->links.settings = programs->links.sample = NULL;
+	if (run->ring)
+		drain(run);
+	if (run->csv)
+		csv_close(run->csv);
+}
+
+static int attach_and_wait(struct run *run)
+{
+	if (open_programs(run) || fill_stations(run) ||
+	    (run->settings.samples[0] && attach_samples(run)) ||
+	    attach_settings(run))
+		return EXIT_RUNTIME;
+	puts("ready");
+	fflush(stdout);
+	until_told_to_stop(run);
+	detach(run);
+	report(run);
+	return 0;
+}
+
+int run_command(const char *path)
+{
+	struct run run = { .signals = -1 };
+	int code = EXIT_SETTINGS, cgroup;
+
+	if (settings_load(path, &run.settings) || watch_signals(&run))
+		goto out;
+	/* Before the name spaces: a wrong path is the likelier mistake. */
+	cgroup = open_cgroup(run.settings.cgroup);
+	if (cgroup < 0)
+		goto out;
+	close(cgroup);
+	if (!settings_resolve(path, &run.settings))
+		code = attach_and_wait(&run);
+out:
+	ring_buffer__free(run.ring);
+	manet_tcp__destroy(run.programs);
+	if (run.csv)
+		csv_close(run.csv);
+	free(run.csv);
+	if (run.signals >= 0)
+		close(run.signals);
+	settings_free(&run.settings);
+	return code;
+}

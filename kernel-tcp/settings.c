@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * settings.c - reads and checks tcp-settings.json (formats/tcp.md).
+ *
+ * Two steps: settings_load() needs only the file; settings_resolve() asks the
+ * kernel (algorithms, name spaces, bounds that depend on the length of a jiffy).
+ * Every error is one line with file, key and remedy, before anything is attached.
+ */
+#include <errno.h>
+#include <jansson.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "kernel.h"
+#include "settings.h"
+
+#define FORMAT "manet-tcp-settings/1"
+
+/* Bounds of the kernel: TCP_RTO_MIN and TCP_RTO_MAX in include/net/tcp.h, and
+ * 1 s as the least TCP_RTO_MAX_MS (net/ipv4/tcp.c, 6.15). */
+#define RTO_MIN_US_LARGEST 200000
+#define RTO_MAX_MS_LEAST 1000
+#define RTO_MS_LARGEST 120000
+#define DELACK_JIFFIES_LEAST 2	/* TCP_TIMEOUT_MIN */
+
+struct number_key {
+	const char *name;
+	size_t offset;
+	long least, largest;
+	const char *remedy;	/* what to do about a value out of range */
+};
+
+#define NUMBER(key, least, largest, remedy) \
+	{ #key, offsetof(struct station_settings, key), least, largest, remedy }
+
+static const struct number_key number_keys[] = {
+	NUMBER(window_segments, 1, 32767, "leave it out for the kernel's own"),
+	NUMBER(initial_window_segments, 1, 32767, "leave it out for the kernel's own"),
+	NUMBER(rto_min_us, 1, RTO_MIN_US_LARGEST,
+	       "for more, set sysctl net.ipv4.tcp_rto_min_us (Linux 6.11) or the routes' rto_min"),
+	NUMBER(rto_max_ms, RTO_MAX_MS_LEAST, RTO_MS_LARGEST,
+	       "the kernel takes no other"),
+	/* In milliseconds here, in jiffies once resolved. */
+	{ "rto_initial_ms", offsetof(struct station_settings, rto_initial_jiffies),
+	  10, RTO_MS_LARGEST, "the kernel takes no more" },
+};
+#define NUMBER_KEYS (sizeof(number_keys) / sizeof(number_keys[0]))
+
+static bool one_of(const char *key, const char *const *known)
+{
+	for (; *known; known++)
+		if (!strcmp(key, *known))
+			return true;
+	return false;
+}
+
+static int check_keys(const char *path, const char *where, json_t *object,
+		      const char *const *known)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach(object, key, value)
+		if (!one_of(key, known))
+			return complain("%s: %s: unknown key \"%s\"; formats/tcp.md lists the keys",
+					path, where, key);
+	return 0;
+}
+
+static int copy_string(const char *path, const char *where, const char *key,
+		       json_t *value, char *to, size_t bytes)
+{
+	if (!json_is_string(value) || !json_string_length(value))
+		return complain("%s: %s: \"%s\" must be a string that is not empty",
+				path, where, key);
+	if (json_string_length(value) >= bytes)
+		return complain("%s: %s: \"%s\" is longer than %zu bytes", path,
+				where, key, bytes - 1);
+	strcpy(to, json_string_value(value));
+	return 0;
+}
+
+static bool is_null(json_t *value)
+{
+	return !value || json_is_null(value);
+}
+
+static int load_number(const char *path, const char *where, json_t *object,
+		       const struct number_key *key, struct station_settings *own)
+{
+	json_t *value = json_object_get(object, key->name);
+	json_int_t number;
+
+	if (is_null(value))
+		return 0;
+	number = json_integer_value(value);
+	if (!json_is_integer(value) || number < key->least || number > key->largest)
+		return complain("%s: %s: \"%s\" must be a whole number from %ld to %ld; %s",
+				path, where, key->name, key->least, key->largest,
+				key->remedy);
+	*(__u32 *)((char *)own + key->offset) = number;
+	return 0;
+}
+
+static int load_station_settings(const char *path, const char *where,
+				 json_t *object, struct station_settings *own)
+{
+	static const char *const known[] = {
+		"algorithm", "window_segments", "initial_window_segments",
+		"rto_min_us", "rto_max_ms", "rto_initial_ms", "delayed_ack", NULL };
+	json_t *algorithm = json_object_get(object, "algorithm");
+	json_t *delayed = json_object_get(object, "delayed_ack");
+
+	if (!json_is_object(object))
+		return complain("%s: %s: \"settings\" must be an object", path, where);
+	if (check_keys(path, where, object, known))
+		return -1;
+	if (!is_null(algorithm) &&
+	    copy_string(path, where, "algorithm", algorithm, own->algorithm,
+			ALGORITHM_BYTES))
+		return -1;
+	/* Linux's reno is NewReno (RFC 6582); the experiments call it so. */
+	if (!strcmp(own->algorithm, "newreno"))
+		strcpy(own->algorithm, "reno");
+	for (size_t i = 0; i < NUMBER_KEYS; i++)
+		if (load_number(path, where, object, &number_keys[i], own))
+			return -1;
+	if (!is_null(delayed) && !json_is_boolean(delayed))
+		return complain("%s: %s: \"delayed_ack\" must be true or false",
+				path, where);
+	/* 1: "as short as may be", put right by settings_resolve(). */
+	own->delack_max_us = json_is_false(delayed);
+	return 0;
+}
+
+static int load_station(const char *path, json_t *object, size_t index,
+			struct run_settings *run)
+{
+	static const char *const known[] = { "name", "netns", "settings", NULL };
+	struct station *station = &run->stations[index];
+	char where[STATION_NAME_BYTES + 16];
+	json_t *settings;
+
+	snprintf(where, sizeof(where), "stations[%zu]", index);
+	if (!json_is_object(object))
+		return complain("%s: %s must be an object", path, where);
+	if (check_keys(path, where, object, known) ||
+	    copy_string(path, where, "name", json_object_get(object, "name"),
+			station->name, sizeof(station->name)))
+		return -1;
+	snprintf(where, sizeof(where), "station %s", station->name);
+	/* Names go into a CSV without quotes. */
+	if (strpbrk(station->name, ",\"\n\r"))
+		return complain("%s: %s: a name has no comma, quote or line end",
+				path, where);
+	for (size_t i = 0; i < index; i++)
+		if (!strcmp(run->stations[i].name, station->name))
+			return complain("%s: %s is there twice; rename one", path, where);
+	if (copy_string(path, where, "netns", json_object_get(object, "netns"),
+			station->netns, sizeof(station->netns)))
+		return -1;
+	station->settings.station = index;
+	settings = json_object_get(object, "settings");
+	return is_null(settings) ? 0 :
+		load_station_settings(path, where, settings, &station->settings);
+}
+
+/* A relative name counts from the folder of the settings file. */
+static int resolve_samples(const char *path, json_t *value, char *to)
+{
+	char own_path[PATH_MAX], name[PATH_MAX];
+
+	if (is_null(value))
+		return 0;
+	if (copy_string(path, "top level", "samples", value, name, sizeof(name)))
+		return -1;
+	snprintf(own_path, sizeof(own_path), "%s", path);
+	if ((size_t)snprintf(to, PATH_MAX, "%s%s%s",
+			     name[0] == '/' ? "" : dirname(own_path),
+			     name[0] == '/' ? "" : "/", name) >= PATH_MAX)
+		return complain("%s: \"samples\": path too long", path);
+	return 0;
+}
+
+static int load_top(const char *path, json_t *top, struct run_settings *run)
+{
+	static const char *const known[] = { "format", "cgroup", "samples",
+					     "stations", NULL };
+	const char *format;
+	json_t *stations;
+
+	if (!json_is_object(top))
+		return complain("%s: must hold one JSON object", path);
+	format = json_string_value(json_object_get(top, "format"));
+	if (!format || strcmp(format, FORMAT))
+		return complain("%s: \"format\" must be \"%s\"", path, FORMAT);
+	if (check_keys(path, "top level", top, known) ||
+	    copy_string(path, "top level", "cgroup", json_object_get(top, "cgroup"),
+			run->cgroup, sizeof(run->cgroup)) ||
+	    resolve_samples(path, json_object_get(top, "samples"), run->samples))
+		return -1;
+	stations = json_object_get(top, "stations");
+	if (!json_is_array(stations) || !json_array_size(stations) ||
+	    json_array_size(stations) > MAX_STATIONS)
+		return complain("%s: \"stations\" must be a list of 1 to %d stations",
+				path, MAX_STATIONS);
+	run->station_count = json_array_size(stations);
+	run->stations = calloc(run->station_count, sizeof(*run->stations));
+	if (!run->stations)
+		return complain("%s: out of memory for %zu stations", path,
+				run->station_count);
+	for (size_t i = 0; i < run->station_count; i++)
+		if (load_station(path, json_array_get(stations, i), i, run))
+			return -1;
+	return 0;
+}
+
+int settings_load(const char *path, struct run_settings *run)
+{
+	json_error_t error;
+	json_t *top;
+	int result;
+
+	memset(run, 0, sizeof(*run));
+	top = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+	if (!top && json_error_code(&error) == json_error_cannot_open_file)
+		return complain("%s: cannot be read: %s", path, strerror(errno));
+	if (!top)
+		return complain("%s:%d: not JSON: %s", path, error.line, error.text);
+	result = load_top(path, top, run);
+	json_decref(top);
+	return result;
+}
+
+static int resolve_station(const char *path, struct run_settings *run,
+			   size_t index, long hz)
+{
+	struct station *station = &run->stations[index];
+	struct station_settings *own = &station->settings;
+	long least_us = DELACK_JIFFIES_LEAST * 1000000L / hz;
+	const char *step;
+	int error;
+
+	error = own->algorithm[0] ? kernel_algorithm_error(own->algorithm) : 0;
+	if (error)
+		return complain("%s: station %s: algorithm \"%s\": %s; this kernel's are in /proc/sys/net/ipv4/tcp_available_congestion_control",
+				path, station->name, own->algorithm, strerror(error));
+	/* usecs_to_jiffies() rounds up; below two jiffies is refused. */
+	if (own->rto_min_us && (long)own->rto_min_us <= least_us / 2)
+		return complain("%s: station %s: \"rto_min_us\" must be over %ld: two ticks of this kernel's clock (%ld Hz)",
+				path, station->name, least_us / 2, hz);
+	if (own->rto_initial_jiffies)
+		own->rto_initial_jiffies =
+			(own->rto_initial_jiffies * hz + 999) / 1000;
+	if (own->delack_max_us)
+		own->delack_max_us = least_us;
+	error = netns_cookie_of(station->netns, &station->netns_cookie, &step);
+	if (error)
+		return complain("%s: station %s: cannot %s netns %s: %s; is the station running, and are you root?",
+				path, station->name, step, station->netns,
+				strerror(error));
+	for (size_t i = 0; i < index; i++)
+		if (run->stations[i].netns_cookie == station->netns_cookie)
+			return complain("%s: stations %s and %s are one network namespace (%s); give each its own",
+					path, run->stations[i].name,
+					station->name, station->netns);
+	return 0;
+}
+
+int settings_resolve(const char *path, struct run_settings *run)
+{
+	long hz = jiffies_per_second();
+	bool rto_max_wanted = false;
+
+	for (size_t i = 0; i < run->station_count; i++) {
+		if (resolve_station(path, run, i, hz))
+			return -1;
+		rto_max_wanted |= run->stations[i].settings.rto_max_ms != 0;
+	}
+	if (!rto_max_wanted || kernel_has_rto_max())
+		return 0;
+	complain("%s: \"rto_max_ms\" is not supported by this kernel (Linux 6.15 is needed): it stays at 120 s",
+		 path);
+	for (size_t i = 0; i < run->station_count; i++)
+		run->stations[i].settings.rto_max_ms = 0;
+	return 0;
+}
+
+void settings_free(struct run_settings *run)
+{
+	free(run->stations);
+	run->stations = NULL;
+}
