@@ -47,7 +47,8 @@ def test_fixed_point_satisfies_both_equations():
 
 @pytest.mark.parametrize(("slots", "published_k"), [(BASIC, 9.334), (RTS_CTS, 2.042)])
 def test_highest_throughput_for_many_stations_is_the_papers_bound(slots, published_k):
-    """The paper's maximum over tau for many stations: tau* = 1/(nK), K = sqrt(Tc*/2); then S = P/(Ts + sigma K + Tc (K (e^(1/K) - 1) - 1))."""
+    """The maximum over tau for many stations: tau* = 1/(nK), K = sqrt(Tc*/2); then
+    S = P/(Ts + sigma K + Tc (K (e^(1/K) - 1) - 1))."""
     k = sqrt(slots.collision / slots.empty / 2)
     assert k == pytest.approx(published_k, abs=5e-4)
     bound = slots.payload / (slots.success + slots.empty * k + slots.collision * (k * (exp(1 / k) - 1) - 1))
