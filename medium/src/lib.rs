@@ -11,5 +11,6 @@
 
 pub mod medium;
 pub mod trace;
+pub mod wire;
 
 pub use medium::{AirRecord, Input, Medium, Output, StationId};
