@@ -46,7 +46,7 @@ def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check]) -> dict[str
     """The flow's entry of `flows`."""
     names = UDP_METRICS if flow.traffic == "cbr" else TCP_METRICS
     entry: dict[str, Any] = {"traffic": flow.traffic, "from": flow.source, "to": flow.target}
-    entry |= {"start_ns": None, "window_s": None} | dict.fromkeys(names)
+    entry |= dict.fromkeys(("source_port", "destination_port", "start_ns", "window_s", *names))
     try:
         report = _report(run, flow, found)
         connection = _connection(run, flow, report)
@@ -56,6 +56,7 @@ def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check]) -> dict[str
         warmup_s, duration_s = run.scenario["warmup"], run.scenario["duration"]
         begin_ns = start_ns + round(warmup_s * 1e9)
         end_ns = begin_ns + round(duration_s * 1e9)
+        entry |= {"source_port": connection.source_port, "destination_port": connection.destination_port}
         entry |= {"start_ns": start_ns, "window_s": [warmup_s, warmup_s + duration_s]}
         measure = _measure_datagrams if flow.traffic == "cbr" else _measure_tcp
         entry |= measure(run, flow, connection, report, begin_ns, end_ns, found)

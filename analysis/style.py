@@ -4,14 +4,16 @@ The colours are Okabe and Ito's (Color Universal Design, 2008), which stay apart
 blindness; marker and line differ as well, so that a grey print can be read.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import matplotlib
 
 matplotlib.use("Agg")  # figures are files; no display is needed
-import matplotlib.pyplot as plt  # noqa: E402 (the backend comes first)
-from matplotlib.figure import Figure  # noqa: E402
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
 
 BLACK, GREY, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
     "#000000", "#7f7f7f", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7",
@@ -54,7 +56,7 @@ SETTINGS = {
     "savefig.dpi": 200,
     "pdf.fonttype": 42,  # text stays text
 }
-COLUMN_WIDTH_IN = 5.0
+WIDTH_IN = 5.6
 
 
 def look(variant: str | None, position: int = 0) -> Look:
@@ -70,19 +72,20 @@ def variant_name(variant: str | None) -> str:
     return variant or ""
 
 
-def new_figure(height_in: float, rows: int = 1, **options) -> tuple[Figure, list]:
-    """A figure of our width with `rows` axes one above the other."""
-    with plt.rc_context(SETTINGS):
-        figure, axes = plt.subplots(rows, 1, figsize=(COLUMN_WIDTH_IN, height_in), squeeze=False, **options)
-    return figure, list(axes[:, 0])
+@contextmanager
+def page(out_dir: Path, name: str, height_in: float, **options) -> Iterator[tuple[list[Axes], list[Path]]]:
+    """Axes one above the other to draw on (`options` as plt.subplots takes them), saved when the block ends.
 
-
-def save(figure: Figure, out_dir: Path, name: str) -> list[Path]:
-    """PNG for the screen, PDF for print; the figure is closed."""
-    out_dir.mkdir(parents=True, exist_ok=True)
-    paths = [out_dir / f"{name}.png", out_dir / f"{name}.pdf"]
+    Yields the axes and the list that holds the written files after the block: PNG for the screen, PDF for print.
+    """
+    written: list[Path] = []
     with plt.rc_context(SETTINGS):
-        figure.savefig(paths[0])
-        figure.savefig(paths[1], metadata={"CreationDate": None})  # the same figure, the same bytes
-    plt.close(figure)
-    return paths
+        figure, axes = plt.subplots(figsize=(WIDTH_IN, height_in), squeeze=False, **options)
+        try:
+            yield list(axes[:, 0]), written
+            out_dir.mkdir(parents=True, exist_ok=True)
+            written += [out_dir / f"{name}.png", out_dir / f"{name}.pdf"]
+            figure.savefig(written[0])
+            figure.savefig(written[1], metadata={"CreationDate": None})  # the same figure, the same bytes
+        finally:
+            plt.close(figure)

@@ -7,7 +7,7 @@ Student's t at 95 %. A run that is void, failed or without metrics is counted as
 import csv
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -53,7 +53,7 @@ class Experiment:
 
     @classmethod
     def of(cls, definition: Any, out_dir: Path) -> "Experiment":
-        """From a mapping, a dataclass, a pydantic model or, for None, `out_dir`/experiment.json."""
+        """From a mapping, an object with these attributes or, for None, `out_dir`/experiment.json."""
         raw = _as_mapping(definition, out_dir)
         return cls(
             raw.get("name", out_dir.name),
@@ -164,9 +164,7 @@ def _as_mapping(definition: Any, out_dir: Path) -> Mapping[str, Any]:
         return _json(path)
     if isinstance(definition, Mapping):
         return definition
-    if is_dataclass(definition):
-        return asdict(definition)
-    return definition.model_dump(by_alias=True)
+    return vars(definition)
 
 
 def _json(path: Path) -> dict[str, Any]:
