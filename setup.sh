@@ -66,7 +66,8 @@ step() {
     local title=$1 log=.build/log/$2.log status=0 began=$SECONDS
     shift 2
     say "$title ..."
-    "$@" >"$log" 2>&1 </dev/null 9>&- &
+    # A session of its own, so that stop_child reaches the compilers that cargo and make start.
+    setsid "$@" >"$log" 2>&1 </dev/null 9>&- &
     local child=$!
     running=$child
     while kill -0 "$child" 2>/dev/null; do
@@ -153,7 +154,8 @@ hash_of() { # SOURCES...: one hash over names and contents of the files that mat
 
 rust_binaries() { # the [[bin]] names of the workspace, as paths
     local manifests=()
-    mapfile -t manifests < <(find $(existing $RUST_SOURCES) -name Cargo.toml -not -path '*/fuzz/*')
+    mapfile -t manifests < <(find $(existing $RUST_SOURCES) -name Cargo.toml -not -path '*/fuzz/*' 2>/dev/null)
+    ((${#manifests[@]})) || return 0
     sed -nE '/^\[\[bin\]\]/,/^name/ s/^name *= *"([^"]+)".*/target\/release\/\1/p' "${manifests[@]}"
 }
 
@@ -354,8 +356,14 @@ take_lock() {
 }
 
 stop_child() {
-    trap - INT TERM
-    [[ -z $running ]] || { kill -TERM "$running" 2>/dev/null; wait "$running" 2>/dev/null || true; }
+    trap '' INT TERM
+    if [[ -n $running ]]; then
+        local patience=50
+        kill -TERM -- "-$running" 2>/dev/null || true
+        wait "$running" 2>/dev/null || true
+        while kill -0 -- "-$running" 2>/dev/null && ((patience--)); do sleep 0.2; done
+        kill -KILL -- "-$running" 2>/dev/null || true
+    fi
     echo "setup.sh: interrupted; run it again to go on" >&2
     exit 130
 }

@@ -1,0 +1,282 @@
+"""setup.sh and the launcher, in a small checkout of their own: apt-get and cargo are stand-ins, the rest is real.
+
+The real thing, from nothing, is tests/fresh/fresh.sh. Here: what happens when something goes wrong, and that nothing is done twice.
+"""
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+DEADLINE_S = 60.0
+
+# Says it is new enough; `build` does what $STUB/build says.
+CARGO = """#!/bin/sh
+case $1 in
+--version) echo "${0##*/} 1.99.0 (stand-in)" ;;
+build) echo build >>"$STUB/calls"; . "$STUB/build" ;;
+esac
+"""
+APT_GET = """#!/bin/sh
+echo "apt-get $*" >>"$STUB/calls"
+. "$STUB/apt"
+"""
+MANIFEST = '[package]\nname = "manet-medium"\n[[bin]]\nname = "manet-medium"\npath = "src/main.rs"\n'
+BUILD_WORKS = "mkdir -p target/release && touch target/release/manet-medium"
+
+
+class Checkout:
+    """A folder with the real manet and setup.sh, a one-file `testbed`, and stand-ins first on PATH."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root, self.stub = folder / "checkout", folder / "stub"
+        (self.root / "medium" / "src").mkdir(parents=True)
+        (self.root / "testbed").mkdir()
+        self.stub.mkdir()
+        for name in ("manet", "setup.sh"):
+            (self.root / name).write_text((ROOT / name).read_text())
+            (self.root / name).chmod(0o755)
+        self.write("Cargo.toml", "[workspace]\n")
+        self.write("medium/Cargo.toml", MANIFEST)
+        self.write("medium/src/main.rs", "fn main() {}\n")
+        self.write("requirements.lock", "")
+        self.write("testbed/__init__.py", "")
+        self.write("testbed/__main__.py", "import sys\nprint('testbed', *sys.argv[1:])\n")
+        for name, text in (("cargo", CARGO), ("rustc", CARGO), ("apt-get", APT_GET)):
+            (self.stub / name).write_text(text)
+            (self.stub / name).chmod(0o755)
+        self.cargo_build(BUILD_WORKS)
+        self.apt("exit 1")
+
+    def write(self, name: str, text: str) -> None:
+        (self.root / name).write_text(text)
+
+    def cargo_build(self, script: str) -> None:
+        (self.stub / "build").write_text(script + "\n")
+
+    def apt(self, script: str) -> None:
+        (self.stub / "apt").write_text(script + "\n")
+
+    def need(self, requirement: str) -> None:
+        """One more line in setup.sh's table of what must be there."""
+        text = (self.root / "setup.sh").read_text()
+        self.write("setup.sh", text.replace("REQUIREMENTS='\n", f"REQUIREMENTS='\n{requirement}\n", 1))
+
+    @property
+    def calls(self) -> str:
+        path = self.stub / "calls"
+        return path.read_text() if path.exists() else ""
+
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "PATH": f"{self.stub}:{os.environ['PATH']}", "STUB": str(self.stub)}
+
+    def run(self, *words: str, before: tuple[str, ...] = ()) -> subprocess.CompletedProcess:
+        return subprocess.run(
+            [*before, f"./{words[0]}", *words[1:]],
+            cwd=self.root,
+            env=self.environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE_S,
+        )
+
+    def start(self, *words: str) -> subprocess.Popen:
+        return subprocess.Popen(
+            [f"./{words[0]}", *words[1:]],
+            cwd=self.root,
+            env=self.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def files(self) -> set[str]:
+        return {str(path.relative_to(self.root)) for path in self.root.rglob("*")}
+
+
+def tools_are_here() -> bool:
+    """Whether all that the real table asks for is installed: else setup.sh would rightly call apt-get in every test."""
+    listed = subprocess.run([ROOT / "setup.sh", "--check"], capture_output=True, text=True, check=False).stdout
+    return "package  " not in listed
+
+
+needs_tools = pytest.mark.skipif(not tools_are_here(), reason="packages are missing: run ./setup.sh as root first")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it changes user or binds over /etc/os-release")
+pytestmark = needs_tools
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    return Checkout(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """A checkout that was set up once; tests leave it set up."""
+    checkout = Checkout(tmp_path_factory.mktemp("made"))
+    done = checkout.run("manet", "first", "call")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("testbed first call\n")
+    return checkout
+
+
+def wait_until(condition) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+def one_line(done: subprocess.CompletedProcess) -> str:
+    lines = [line for line in done.stderr.splitlines() if line.strip()]
+    assert len(lines) == 1, done.stderr
+    return lines[0]
+
+
+def test_second_call_goes_straight_to_the_command(made: Checkout) -> None:
+    before = made.calls
+    done = made.run("manet", "run", "a b")
+    assert (done.stdout, done.stderr, done.returncode) == ("testbed run a b\n", "", 0)
+    assert made.calls == before
+
+
+def test_second_set_up_builds_nothing(made: Checkout) -> None:
+    before = made.calls
+    done = made.run("setup.sh")
+    assert (done.stdout, done.returncode) == ("setup: ready\n", 0)
+    assert made.calls == before
+    assert made.run("setup.sh", "--check").returncode == 0
+
+
+def test_changed_source_is_built_by_the_next_call(made: Checkout) -> None:
+    builds = made.calls.count("build")
+    made.write("medium/src/main.rs", f"fn main() {{}} // {time.time_ns()}\n")
+    assert "build    Rust programs" in made.run("setup.sh", "--check").stdout
+    assert made.run("manet", "x").stdout.endswith("testbed x\n")
+    assert made.calls.count("build") == builds + 1
+    assert made.run("manet", "x").stdout == "testbed x\n"
+
+
+def test_touched_but_equal_source_is_not_built_again(made: Checkout) -> None:
+    builds = made.calls.count("build")
+    (made.root / "medium/src/main.rs").touch()
+    assert made.run("manet", "x").stdout == "setup: ready\ntestbed x\n"
+    assert made.calls.count("build") == builds
+
+
+def test_lost_program_is_built_again(made: Checkout) -> None:
+    (made.root / "target/release/manet-medium").unlink()
+    assert made.run("manet", "x").stdout.endswith("testbed x\n")
+    assert (made.root / "target/release/manet-medium").exists()
+
+
+def test_cut_off_python_environment_is_made_anew(made: Checkout) -> None:
+    (made.root / ".venv/unfinished").touch()
+    (made.root / ".venv/half").touch()
+    assert made.run("setup.sh").returncode == 0
+    assert not (made.root / ".venv/half").exists()
+    assert made.run("manet", "x").stdout == "testbed x\n"
+
+
+def test_two_at_once_take_turns(made: Checkout) -> None:
+    made.cargo_build(f'echo $$ >"$STUB/building"; while [ ! -e "$STUB/go" ]; do sleep 0.05; done; {BUILD_WORKS}')
+    made.write("medium/src/main.rs", f"fn main() {{}} // {time.time_ns()}\n")
+    builds = made.calls.count("build")
+    first = made.start("setup.sh")
+    wait_until((made.stub / "building").exists)
+    second = made.start("setup.sh")
+    assert "another setup.sh is at work here" in second.stdout.readline()
+    (made.stub / "go").touch()
+    assert (first.wait(DEADLINE_S), second.wait(DEADLINE_S)) == (0, 0)
+    first.communicate()
+    second.communicate()
+    made.cargo_build(BUILD_WORKS)
+    assert made.calls.count("build") == builds + 1
+
+
+def test_check_and_help_change_nothing(checkout: Checkout) -> None:
+    before = checkout.files()
+    checked = checkout.run("setup.sh", "--check")
+    assert checked.returncode == 1
+    assert "build    Rust programs" in checked.stdout and "python   .venv" in checked.stdout
+    helped = checkout.run("manet", "--help")
+    assert helped.returncode == 0 and "./manet demo" in helped.stdout
+    doctor = checkout.run("manet", "doctor")
+    assert doctor.returncode == 1 and "run ./setup.sh as root" in doctor.stderr
+    assert checkout.files() == before and checkout.calls == ""
+
+
+@needs_root
+def test_without_root_missing_packages_are_named_and_nothing_is_written(checkout: Checkout) -> None:
+    checkout.need("command no-such-tool no-such-package")
+    for folder in (checkout.root, *checkout.root.parents[:3]):
+        folder.chmod(0o755)
+    before = checkout.files()
+    done = checkout.run("manet", "demo", before=("setpriv", "--reuid", "65534", "--clear-groups"))
+    assert done.returncode == 1
+    assert "needs root: run 'sudo ./setup.sh'" in one_line(done) and "no-such-package" in done.stderr
+    assert checkout.files() == before
+
+
+@needs_root
+def test_another_distribution_is_named_with_what_to_install(checkout: Checkout, tmp_path: Path) -> None:
+    release = tmp_path / "os-release"
+    release.write_text('ID=ubuntu\nVERSION_ID="24.04"\nPRETTY_NAME="Ubuntu 24.04"\n')
+    checkout.need("command no-such-tool no-such-package")
+    script = f'mount --bind {release} "$(readlink -f /etc/os-release)" && exec "$@"'
+    done = checkout.run("setup.sh", before=("unshare", "--mount", "sh", "-c", script, "sh"))
+    assert done.returncode == 1
+    assert "this is Ubuntu 24.04" in one_line(done) and "no-such-package" in done.stderr
+    assert checkout.calls == ""
+
+
+@needs_root
+def test_apt_lock_is_waited_for(checkout: Checkout) -> None:
+    checkout.need(f"file {checkout.stub}/brought no-such-package")
+    checkout.apt(
+        'if [ $(grep -c "apt-get.*install" "$STUB/calls") -lt 2 ]; then\n'
+        'echo "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 4711 (apt-get)"; exit 100; fi\n'
+        'case $* in *install*) touch "$STUB/brought" ;; esac'
+    )
+    done = checkout.run("setup.sh")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("waiting for apt's lock: Could not get lock") == 1
+    assert "held by process 4711" in done.stdout
+
+
+@needs_root
+def test_no_network_is_one_line(checkout: Checkout) -> None:
+    checkout.need(f"file {checkout.stub}/brought no-such-package")
+    checkout.apt("echo \"E: Failed to fetch http://deb.debian.org/x  Temporary failure resolving 'deb.debian.org'\"; exit 100")
+    done = checkout.run("setup.sh")
+    assert done.returncode == 1
+    assert "a package registry was not reached" in one_line(done) and "check the network" in done.stderr
+
+
+def test_full_disk_is_one_line_and_the_next_run_goes_on(checkout: Checkout) -> None:
+    checkout.cargo_build('echo "error: failed to write x: No space left on device (os error 28)"; exit 101')
+    done = checkout.run("setup.sh")
+    assert done.returncode == 1
+    assert "cargo build failed: the disk is full" in one_line(done)
+    checkout.cargo_build(BUILD_WORKS)
+    assert checkout.run("manet", "x").stdout.endswith("testbed x\n")
+
+
+def test_ctrl_c_ends_the_step_and_the_next_run_goes_on(checkout: Checkout) -> None:
+    checkout.cargo_build('echo $$ >"$STUB/pid.new"; mv "$STUB/pid.new" "$STUB/pid"; exec sleep 600')
+    going = checkout.start("setup.sh")
+    wait_until((checkout.stub / "pid").exists)
+    step = int((checkout.stub / "pid").read_text())
+    going.send_signal(signal.SIGINT)
+    _, errors = going.communicate(timeout=DEADLINE_S)
+    assert going.returncode == 130
+    assert errors.strip() == "setup.sh: interrupted; run it again to go on"
+    assert not Path(f"/proc/{step}").exists()
+    checkout.cargo_build(BUILD_WORKS)
+    assert checkout.run("setup.sh").returncode == 0
