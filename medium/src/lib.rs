@@ -9,8 +9,15 @@
 //! - [`sim`]: synthetic traffic in virtual time;
 //! - [`daemon`]: TAPs, sockets, files: the only place with I/O.
 
+pub mod air;
+pub mod config;
+pub mod ethernet;
+pub mod mac;
 pub mod medium;
+pub mod phy;
+pub mod record;
+pub mod sim;
 pub mod trace;
-pub mod wire;
 
-pub use medium::{AirRecord, Input, Medium, Output, StationId};
+pub use medium::{Input, Medium, Output, StationId};
+pub use record::AirRecord;

@@ -1,0 +1,213 @@
+//! Is a real-time run to be believed? A pure function of what the driver saw of the host.
+//!
+//! A run on an overloaded host looks better than it is, because a late medium gives hosts time that the air would not.
+//! The thresholds are configuration (key `verdict` of medium.json); their defaults come from injecting
+//! lateness and stalls and watching throughput: docs/measurements/lateness.md.
+
+use manet_engine::{Duration, Lateness};
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    Valid,
+    Suspect,
+    Void,
+}
+
+/// At or above which value a run is suspect or void.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Thresholds {
+    /// A release later than this is late.
+    pub late_us: u64,
+    /// Share of releases that are late.
+    pub suspect_late_share: f64,
+    pub void_late_share: f64,
+    /// Times the loop did not turn for more than 50 ms.
+    pub suspect_stalls: u64,
+    pub void_stalls: u64,
+    pub void_stall_ms: u64,
+    /// Frames lost between the medium and the hosts.
+    pub suspect_tap_drops: u64,
+    pub void_tap_drops: u64,
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Self {
+            late_us: 2_000,
+            suspect_late_share: 0.02,
+            void_late_share: 0.10,
+            suspect_stalls: 1,
+            void_stalls: 5,
+            void_stall_ms: 500,
+            suspect_tap_drops: 1,
+            void_tap_drops: 20,
+        }
+    }
+}
+
+impl Thresholds {
+    /// From the key `verdict` of medium.json; the error names the key.
+    pub fn from_config(value: Option<&serde_json::Value>) -> Result<Self, String> {
+        let Some(value) = value else { return Ok(Self::default()) };
+        let t = Self::deserialize(value).map_err(|e| format!("key \"verdict\": {e}"))?;
+        let shares = [t.suspect_late_share, t.void_late_share];
+        if shares.iter().any(|s| !(0.0..=1.0).contains(s)) || t.suspect_late_share > t.void_late_share {
+            return Err("key \"verdict\": late shares must lie between 0 and 1, suspect not above void".to_owned());
+        }
+        Ok(t)
+    }
+}
+
+/// What was seen of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Evidence {
+    pub lateness: Lateness,
+    pub stalls: u64,
+    pub longest_stall: Duration,
+    pub tap_read_drops: u64,
+    pub tap_write_drops: u64,
+    pub log_drops: u64,
+    /// An output file could not be written; the message.
+    pub write_errors: Vec<String>,
+    pub model: Duration,
+    pub cpu_s: f64,
+}
+
+/// A verdict and why.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judgement {
+    pub verdict: Verdict,
+    pub late_share: f64,
+    pub reasons: Vec<String>,
+}
+
+pub fn judge(evidence: &Evidence, t: &Thresholds) -> Judgement {
+    let late_share = evidence.lateness.share_above(Duration::from_micros(t.late_us));
+    let mut judgement = Judgement { verdict: Verdict::Valid, late_share, reasons: Vec::new() };
+    let mut find = |void: bool, suspect: bool, reason: String| {
+        if void || suspect {
+            judgement.verdict = judgement.verdict.max(if void { Verdict::Void } else { Verdict::Suspect });
+            judgement.reasons.push(reason);
+        }
+    };
+    find(
+        late_share >= t.void_late_share && late_share > 0.0,
+        late_share >= t.suspect_late_share && late_share > 0.0,
+        format!("{:.2} % of releases were more than {} us late", late_share * 100.0, t.late_us),
+    );
+    let longest_ms = evidence.longest_stall.as_nanos() / 1_000_000;
+    find(
+        evidence.stalls >= t.void_stalls || longest_ms >= t.void_stall_ms,
+        evidence.stalls >= t.suspect_stalls,
+        format!("the medium stood still {} times, for up to {longest_ms} ms", evidence.stalls),
+    );
+    let drops = evidence.tap_read_drops + evidence.tap_write_drops;
+    find(
+        drops >= t.void_tap_drops,
+        drops >= t.suspect_tap_drops,
+        format!(
+            "{drops} frames were lost at the TAPs ({} from and {} to the hosts)",
+            evidence.tap_read_drops, evidence.tap_write_drops
+        ),
+    );
+    find(false, evidence.log_drops > 0, format!("{} rows are missing in the air log", evidence.log_drops));
+    for error in &evidence.write_errors {
+        find(true, true, error.clone());
+    }
+    judgement
+}
+
+/// `verdict.json` (formats/air.md).
+pub fn report(evidence: &Evidence, thresholds: &Thresholds) -> serde_json::Value {
+    let judgement = judge(evidence, thresholds);
+    serde_json::json!({
+        "format": "manet-verdict/1",
+        "verdict": judgement.verdict,
+        "reasons": judgement.reasons,
+        "lateness": lateness_json(&evidence.lateness),
+        "late_share": judgement.late_share,
+        "tap_read_drops": evidence.tap_read_drops,
+        "tap_write_drops": evidence.tap_write_drops,
+        "log_drops": evidence.log_drops,
+        "stalls": evidence.stalls,
+        "longest_stall_ms": micros(evidence.longest_stall) / 1e3,
+        "thresholds": thresholds,
+        "model_ns": evidence.model.as_nanos(),
+        "cpu_s": evidence.cpu_s,
+    })
+}
+
+pub fn lateness_json(lateness: &Lateness) -> serde_json::Value {
+    let quantile = |q: f64| micros(lateness.quantile(q));
+    serde_json::json!({
+        "count": lateness.count(),
+        "mean_us": micros(lateness.mean()),
+        "p50_us": quantile(0.5),
+        "p90_us": quantile(0.9),
+        "p99_us": quantile(0.99),
+        "p999_us": quantile(0.999),
+        "max_us": micros(lateness.max()),
+        "histogram_us": lateness.histogram().map(|(bound, n)| (micros(bound), n)).collect::<Vec<_>>(),
+    })
+}
+
+fn micros(d: Duration) -> f64 {
+    d.as_nanos() as f64 / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_late(late: u64, in_time: u64) -> Evidence {
+        let mut evidence = Evidence::default();
+        for i in 0..late + in_time {
+            evidence.lateness.record(if i < late { Duration::from_millis(5) } else { Duration::from_micros(100) });
+        }
+        evidence
+    }
+
+    fn verdict(evidence: &Evidence) -> Verdict {
+        judge(evidence, &Thresholds::default()).verdict
+    }
+
+    #[test]
+    fn a_run_in_time_is_valid_and_so_is_one_where_nothing_happened() {
+        assert_eq!(verdict(&with_late(0, 1000)), Verdict::Valid);
+        assert_eq!(verdict(&Evidence::default()), Verdict::Valid);
+        assert!(judge(&with_late(0, 10), &Thresholds::default()).reasons.is_empty());
+    }
+
+    #[test]
+    fn the_share_of_late_releases_decides() {
+        assert_eq!(verdict(&with_late(19, 981)), Verdict::Valid);
+        assert_eq!(verdict(&with_late(20, 980)), Verdict::Suspect);
+        assert_eq!(verdict(&with_late(100, 900)), Verdict::Void);
+    }
+
+    #[test]
+    fn every_loss_and_stall_counts_and_the_worst_decides() {
+        let drop = Evidence { tap_read_drops: 1, ..Evidence::default() };
+        assert_eq!(verdict(&drop), Verdict::Suspect);
+        let stall = Evidence { stalls: 1, longest_stall: Duration::from_millis(60), ..drop.clone() };
+        let judgement = judge(&stall, &Thresholds::default());
+        assert_eq!((judgement.verdict, judgement.reasons.len()), (Verdict::Suspect, 2));
+        let long = Evidence { longest_stall: Duration::from_millis(600), ..stall };
+        assert_eq!(verdict(&long), Verdict::Void);
+        let full = Evidence { write_errors: vec!["air.csv: disk full".into()], ..Evidence::default() };
+        assert_eq!(judge(&full, &Thresholds::default()).reasons, ["air.csv: disk full"]);
+        assert_eq!(verdict(&full), Verdict::Void);
+    }
+
+    #[test]
+    fn thresholds_are_configuration_and_checked() {
+        let read = |text: &str| Thresholds::from_config(Some(&serde_json::from_str(text).unwrap()));
+        assert_eq!(read(r#"{"late_us": 7}"#).unwrap().late_us, 7);
+        assert!(read(r#"{"late_ms": 7}"#).unwrap_err().starts_with("key \"verdict\": unknown field"));
+        assert!(read(r#"{"suspect_late_share": 0.5}"#).unwrap_err().contains("suspect not above void"));
+        assert_eq!(Thresholds::from_config(None), Ok(Thresholds::default()));
+    }
+}

@@ -1,0 +1,196 @@
+//! Wired links: full duplex, each direction a drop-tail queue, a rate and a delay. One machine for all of them, without I/O.
+//!
+//! A frame counts as the TAP carries it (14-byte header and payload; no preamble, FCS or gap), the queue holds the frames
+//! that wait behind the one being sent, and a frame arrives `delay` after its last bit was sent. This is ns-2's duplex link.
+//! Not modelled: errors, autonegotiation, pause frames.
+
+use manet_engine::{Duration, Instant, Machine};
+use std::collections::VecDeque;
+
+/// An end of a link: link `i` has the ends `2 i` and `2 i + 1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EndId(pub u16);
+
+impl EndId {
+    pub fn other(self) -> Self {
+        Self(self.0 ^ 1)
+    }
+}
+
+/// How both directions of a link behave.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LinkSettings {
+    /// Above 0.
+    pub rate_bps: u64,
+    pub delay: Duration,
+    pub queue_packets: usize,
+}
+
+/// The host at `end` sends a frame.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sent {
+    pub end: EndId,
+    pub frame: Vec<u8>,
+}
+
+/// Hand this frame to the host at `end`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arrived {
+    pub end: EndId,
+    pub frame: Vec<u8>,
+}
+
+/// What one direction has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    pub delivered: u64,
+    pub queue_full: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Direction {
+    settings: LinkSettings,
+    to: EndId,
+    queue: VecDeque<Vec<u8>>,
+    sending: Option<(Instant, Vec<u8>)>,
+    on_the_way: VecDeque<(Instant, Vec<u8>)>,
+    counters: Counters,
+}
+
+impl Direction {
+    fn next_timeout(&self) -> Option<Instant> {
+        let sent = self.sending.as_ref().map(|(at, _)| *at);
+        let arrives = self.on_the_way.front().map(|(at, _)| *at);
+        [sent, arrives].into_iter().flatten().min()
+    }
+
+    fn accept(&mut self, now: Instant, frame: Vec<u8>) {
+        if self.sending.is_none() {
+            self.send(now, frame);
+        } else if self.queue.len() < self.settings.queue_packets {
+            self.queue.push_back(frame);
+        } else {
+            self.counters.queue_full += 1;
+        }
+    }
+
+    fn send(&mut self, now: Instant, frame: Vec<u8>) {
+        let airtime = Duration::of_bits(frame.len() as u64 * 8, self.settings.rate_bps);
+        // even an empty frame takes a nanosecond, or a deadline would not go away
+        self.sending = Some((now + airtime.max(Duration::from_nanos(1)), frame));
+    }
+
+    fn advance(&mut self, now: Instant, out: &mut VecDeque<Arrived>) {
+        while let Some((done, frame)) = self.sending.take_if(|(done, _)| *done <= now) {
+            self.on_the_way.push_back((done + self.settings.delay, frame));
+            if let Some(next) = self.queue.pop_front() {
+                self.send(done, next);
+            }
+        }
+        while self.on_the_way.front().is_some_and(|(at, _)| *at <= now) {
+            if let Some((_, frame)) = self.on_the_way.pop_front() {
+                self.counters.delivered += 1;
+                out.push_back(Arrived { end: self.to, frame });
+            }
+        }
+    }
+}
+
+/// All wired links.
+#[derive(Clone, Debug, Default)]
+pub struct Wires {
+    /// Indexed by the end that sends.
+    directions: Vec<Direction>,
+    out: VecDeque<Arrived>,
+}
+
+impl Wires {
+    pub fn new(links: &[LinkSettings]) -> Self {
+        let direction = |i: usize, settings: LinkSettings| Direction {
+            settings,
+            to: EndId(i as u16).other(),
+            queue: VecDeque::new(),
+            sending: None,
+            on_the_way: VecDeque::new(),
+            counters: Counters::default(),
+        };
+        let ends = links.iter().flat_map(|l| [*l, *l]).enumerate();
+        Self { directions: ends.map(|(i, l)| direction(i, l)).collect(), out: VecDeque::new() }
+    }
+
+    /// Of the direction that leaves `end`.
+    pub fn counters(&self, end: EndId) -> Counters {
+        self.directions[usize::from(end.0)].counters
+    }
+}
+
+impl Machine for Wires {
+    type Input = Sent;
+    type Output = Arrived;
+
+    fn handle(&mut self, now: Instant, input: Sent) {
+        self.directions[usize::from(input.end.0)].accept(now, input.frame);
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        for direction in &mut self.directions {
+            direction.advance(now, &mut self.out);
+        }
+    }
+    fn poll_output(&mut self) -> Option<Arrived> {
+        self.out.pop_front()
+    }
+    fn next_timeout(&self) -> Option<Instant> {
+        self.directions.iter().filter_map(Direction::next_timeout).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use manet_engine::Timeline;
+
+    const SETTINGS: LinkSettings =
+        LinkSettings { rate_bps: 1_000_000, delay: Duration::from_millis(2), queue_packets: 2 };
+
+    fn line() -> Timeline<Wires> {
+        Timeline::new(Wires::new(&[SETTINGS, SETTINGS]))
+    }
+
+    fn run(line: &mut Timeline<Wires>, sent: &[(u64, u16, usize)]) -> Vec<(u64, u16, usize)> {
+        let mut heard = Vec::new();
+        let mut sink = |at: Instant, a: Arrived| heard.push((at.as_nanos() / 1000, a.end.0, a.frame.len()));
+        for &(at_us, end, bytes) in sent {
+            let input = Sent { end: EndId(end), frame: vec![0; bytes] };
+            line.input(Instant::from_nanos(at_us * 1000), input, &mut sink);
+        }
+        line.run_until(Instant::from_nanos(1_000_000_000), &mut sink);
+        heard
+    }
+
+    #[test]
+    fn a_frame_takes_its_bits_and_the_delay() {
+        // 125 bytes = 1000 bits at 1 Mbit/s = 1000 us; with 2000 us of delay
+        assert_eq!(run(&mut line(), &[(0, 0, 125)]), [(3000, 1, 125)]);
+    }
+
+    #[test]
+    fn frames_queue_behind_each_other_and_the_last_is_dropped() {
+        let mut line = line();
+        let heard = run(&mut line, &[(0, 2, 125), (0, 2, 250), (0, 2, 125), (0, 2, 999)]);
+        assert_eq!(heard, [(3000, 3, 125), (5000, 3, 250), (6000, 3, 125)]);
+        assert_eq!(line.machine().counters(EndId(2)), Counters { delivered: 3, queue_full: 1 });
+    }
+
+    #[test]
+    fn the_directions_do_not_disturb_each_other() {
+        let heard = run(&mut line(), &[(0, 0, 125), (0, 1, 125), (0, 3, 125)]);
+        assert_eq!(heard.iter().map(|h| (h.0, h.1)).collect::<Vec<_>>(), [(3000, 1), (3000, 0), (3000, 2)]);
+    }
+
+    #[test]
+    fn without_delay_and_length_time_still_goes_on() {
+        let settings = LinkSettings { rate_bps: u64::MAX, delay: Duration::ZERO, queue_packets: 1 };
+        let mut line = Timeline::new(Wires::new(&[settings]));
+        assert_eq!(run(&mut line, &[(0, 0, 0), (1, 1, 60)]).len(), 2);
+    }
+}
