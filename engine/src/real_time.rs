@@ -18,6 +18,7 @@ use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use std::io;
 use std::os::fd::AsFd;
+use std::rc::Rc;
 
 pub const STALL: Duration = Duration::from_millis(50);
 pub const HEARTBEAT: Duration = Duration::from_millis(25);
@@ -73,10 +74,31 @@ impl Health {
     }
 }
 
+/// The descriptors that wake the driver. A clone is the same set. A descriptor that is closed leaves it.
+#[derive(Clone, Debug)]
+pub struct Watcher(Rc<Epoll>);
+
+fn interest(writable: bool) -> EpollFlags {
+    if writable { EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT } else { EpollFlags::EPOLLIN }
+}
+
+impl Watcher {
+    /// Has `token` reported while `fd` is readable (or, with `writable`, writable). The token `u64::MAX` is taken.
+    pub fn watch(&self, fd: &impl AsFd, token: u64, writable: bool) -> io::Result<()> {
+        Ok(self.0.add(fd, EpollEvent::new(interest(writable), token))?)
+    }
+    pub fn change(&self, fd: &impl AsFd, token: u64, writable: bool) -> io::Result<()> {
+        Ok(self.0.modify(fd, &mut EpollEvent::new(interest(writable), token))?)
+    }
+    pub fn unwatch(&self, fd: &impl AsFd) -> io::Result<()> {
+        Ok(self.0.delete(fd)?)
+    }
+}
+
 pub struct RealTime<M: Machine> {
     timeline: Timeline<M>,
     clock: Clock,
-    epoll: Epoll,
+    epoll: Watcher,
     timer: TimerFd,
     armed: Option<Instant>,
     /// When the loop must turn next.
@@ -91,9 +113,9 @@ pub struct RealTime<M: Machine> {
 impl<M: Machine> RealTime<M> {
     /// Starts model time. `is_release`: which outputs act on the outside, so that their lateness counts.
     pub fn start(machine: M, is_release: fn(&M::Output) -> bool) -> io::Result<Self> {
-        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+        let epoll = Watcher(Rc::new(Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?));
         let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK)?;
-        epoll.add(&timer, EpollEvent::new(EpollFlags::EPOLLIN, TIMER_TOKEN))?;
+        epoll.watch(&timer, TIMER_TOKEN, false)?;
         Ok(Self {
             timeline: Timeline::new(machine),
             clock: Clock::starting_now(),
@@ -126,15 +148,9 @@ impl<M: Machine> RealTime<M> {
         self.timeline.machine_mut()
     }
 
-    /// Has `token` reported by [`Self::turn`] while `fd` is readable (or, with `writable`, writable).
-    /// The token `u64::MAX` is taken.
-    pub fn watch(&self, fd: &impl AsFd, token: u64, writable: bool) -> io::Result<()> {
-        let flags = if writable { EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT } else { EpollFlags::EPOLLIN };
-        Ok(self.epoll.add(fd, EpollEvent::new(flags, token))?)
-    }
-
-    pub fn unwatch(&self, fd: &impl AsFd) -> io::Result<()> {
-        Ok(self.epoll.delete(fd)?)
+    /// What decides which descriptors [`Self::turn`] reports.
+    pub fn watcher(&self) -> Watcher {
+        self.epoll.clone()
     }
 
     /// Sleeps until something is due or readable, releases all that is due, and says which tokens are ready.
@@ -177,7 +193,7 @@ impl<M: Machine> RealTime<M> {
         }
         let mut events = [EpollEvent::empty(); EVENTS_AT_ONCE];
         let timeout = EpollTimeout::try_from(wait.as_nanos() as u32 / 1_000_000).unwrap_or(EpollTimeout::ZERO);
-        let count = match self.epoll.wait(&mut events, timeout) {
+        let count = match self.epoll.0.wait(&mut events, timeout) {
             Err(nix::errno::Errno::EINTR) => 0,
             other => other?,
         };
@@ -241,11 +257,11 @@ mod tests {
     fn a_readable_descriptor_is_reported_until_it_is_unwatched() {
         let mut driver = RealTime::start(Echo::default(), |_| true).unwrap();
         let (mut a, b) = UnixStream::pair().unwrap();
-        driver.watch(&b, 42, false).unwrap();
+        driver.watcher().watch(&b, 42, false).unwrap();
         assert!(driver.turn(&mut |_, _| {}).unwrap().is_empty());
         a.write_all(b"x").unwrap();
         assert_eq!(driver.turn(&mut |_, _| {}).unwrap(), [42]);
-        driver.unwatch(&b).unwrap();
+        driver.watcher().unwatch(&b).unwrap();
         assert!(driver.turn(&mut |_, _| {}).unwrap().is_empty());
     }
 
