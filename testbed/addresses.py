@@ -1,0 +1,30 @@
+"""Addresses of the stations' radios, and the ARP tables where an experiment wants none of ARP's traffic.
+
+The address is 10.0.<i/256>.<i%256>/8 with no prefix route: a station can reach whom its routing says it can, and a missing route is
+"unreachable", not a vain ARP request to all the network.
+"""
+
+from testbed import iproute, kernel_tcp, namespace, offloads
+from testbed.site import Site
+from testbed.station import StationNet
+from topologies.addresses import INTERFACE, PREFIX_BITS
+
+
+def assign(site: Site, net: StationNet) -> None:
+    """Addresses, loopback, and the radio's own settings; the medium has made the devices."""
+    offload = kernel_tcp.profile(site.scenario.profile).get("offload", {})
+    lines = {}
+    for station in net.stations:
+        lines[station] = [
+            "link set lo up",
+            f"address add {station.IP()}/{PREFIX_BITS} dev {INTERFACE} noprefixroute",
+        ]
+        if "gso_max_segs" in offload:
+            lines[station].append(f"link set {INTERFACE} gso_max_segs {offload['gso_max_segs']}")
+        if site.scenario.arp == "static":
+            others = [other for other in net.stations if other is not station]
+            lines[station] += [
+                f"neighbour replace {other.IP()} lladdr {other.MAC()} dev {INTERFACE} nud permanent" for other in others
+            ]
+        namespace.within(station.netns, lambda: offloads.switch(INTERFACE, offload))
+    iproute.batches(lines, "addresses", site.log)

@@ -1,0 +1,94 @@
+"""Constant bit rate over UDP, as a program: `cbr.py send ...` and `cbr.py receive ...`. Standard library only.
+
+iperf3's UDP test talks TCP over the same radio before and after; this one puts nothing on the air but its datagrams. Datagram k
+leaves at start + k * gap, computed from the start each time, so that a late one delays no other. The
+payload begins with the sending time (CLOCK_REALTIME, ns, u64) and the counter (u32), little-endian: 12 bytes, by which
+the analysis knows a datagram again (analysis/datagrams.py). `bytes` is the IP packet: payload + 28.
+"""
+
+import argparse
+import json
+import signal
+import socket
+import struct
+import sys
+import time
+
+HEADERS_BYTES = 28  # IPv4 without options, UDP
+STAMP = struct.Struct("<QI")
+RECEIVE_BUFFER_BYTES = 1 << 20
+
+
+def send(options: argparse.Namespace) -> dict:
+    """All datagrams of the flow; what the kernel refuses (no route, queue full) is counted and not repeated."""
+    payload_bytes = options.bytes - HEADERS_BYTES
+    padding = bytes(max(0, payload_bytes - STAMP.size))
+    gap_s = options.bytes * 8 / options.rate
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sock.bind((options.source, 0))
+    sock.connect((options.to, options.port))
+    total = max(1, int(options.seconds / gap_s))
+    sent = refused = 0
+    start = time.monotonic()
+    for count in range(total):
+        wait_s = start + count * gap_s - time.monotonic()
+        if wait_s > 0:
+            time.sleep(wait_s)
+        try:
+            sock.send((STAMP.pack(time.time_ns(), count) + padding)[:payload_bytes])
+            sent += 1
+        except OSError:
+            refused += 1
+    return {"sent": sent, "refused": refused, "payload_bytes": payload_bytes, "port": sock.getsockname()[1]}
+
+
+def receive(options: argparse.Namespace) -> dict:
+    """Count what arrives, each datagram once, until SIGTERM."""
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+    sock.bind((options.source, options.port))
+    seen: set[bytes] = set()
+    received_bytes, first, last, duplicates = 0, None, None, 0
+
+    def stop(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)
+    print("listening", flush=True)
+    try:
+        while True:
+            payload = sock.recv(65536)
+            stamp = payload[: STAMP.size]
+            if len(stamp) == STAMP.size and stamp in seen:
+                duplicates += 1
+                continue
+            seen.add(stamp)
+            received_bytes += len(payload)
+            last = time.monotonic()
+            first = last if first is None else first
+    except KeyboardInterrupt:
+        seconds = (last - first) if first is not None and last is not None else 0.0
+        return {"received": len(seen), "received_bytes": received_bytes, "seconds": seconds, "duplicates": duplicates}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    for verb in ("send", "receive"):
+        sub = verbs.add_parser(verb)
+        sub.add_argument("--source", required=True, help="own address")
+        sub.add_argument("--port", type=int, required=True, help="the receiver's port")
+        sub.add_argument("--out", required=True, help="file for the counts (JSON)")
+    sender = verbs.choices["send"]
+    sender.add_argument("--to", required=True)
+    sender.add_argument("--rate", type=float, required=True, help="bit/s of IP packets")
+    sender.add_argument("--bytes", type=int, required=True, help="of the IP packet")
+    sender.add_argument("--seconds", type=float, required=True)
+    options = parser.parse_args()
+    counts = send(options) if options.verb == "send" else receive(options)
+    with open(options.out, "w") as out:  # noqa: PTH123 (pathlib would double this program's start-up time)
+        json.dump(counts, out)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""The control group of a run: `<cgroup2 mount>/manet/<run id>`.
+
+It holds every process of the run. kernel-tcp attaches its `sockops` program there, and `manet clean` can end the whole
+run through it. No controller is enabled: the group is for naming, not for limiting.
+"""
+
+import errno
+import time
+from pathlib import Path
+
+from testbed.errors import UsageError
+
+PARENT = "manet"
+EMPTY_DEADLINE_S = 5.0
+
+
+def cgroup2_mount(mountinfo: Path = Path("/proc/self/mountinfo")) -> Path | None:
+    """Where cgroup version 2 is mounted (proc_pid_mountinfo(5): the type follows the separator `-`)."""
+    for line in mountinfo.read_text().splitlines():
+        before, _, after = line.partition(" - ")
+        if after.split(" ")[0] == "cgroup2":
+            return Path(before.split(" ")[4])
+    return None
+
+
+def require_mount() -> Path:
+    mount = cgroup2_mount()
+    if mount is None:
+        raise UsageError(
+            "no cgroup2 file system is mounted; mount one: mkdir -p /sys/fs/cgroup/unified && mount -t cgroup2 none /sys/fs/cgroup/unified"
+        )
+    return mount
+
+
+def create(run_id: str) -> Path:
+    group = require_mount() / PARENT / run_id
+    try:
+        group.mkdir(parents=True)
+    except OSError as problem:
+        raise UsageError(f"{group}: {problem.strerror}; the testbed needs root, and `manet clean` removes leftovers") from None
+    return group
+
+
+def enter(group: Path) -> None:
+    """Move the calling process; children that it starts from now on are born there."""
+    (group / "cgroup.procs").write_text("0")
+
+
+def members(group: Path) -> list[int]:
+    try:
+        return [int(pid) for pid in (group / "cgroup.procs").read_text().split()]
+    except OSError:
+        return []
+
+
+def remove(group: Path) -> bool:
+    """Remove the group once it is empty, and the parent if this was the last; True if it is gone."""
+    deadline = time.monotonic() + EMPTY_DEADLINE_S
+    while True:
+        try:
+            group.rmdir()
+            break
+        except FileNotFoundError:
+            break
+        except OSError as problem:
+            if problem.errno != errno.EBUSY or time.monotonic() > deadline:
+                return False
+            time.sleep(0.01)  # a killed process leaves its group a moment after it was waited for
+    try:
+        group.parent.rmdir()
+    except OSError:
+        pass  # other runs are in it
+    return True

@@ -1,0 +1,40 @@
+"""The medium's control socket (formats/sockets.md): one JSON object a line, one answer a line."""
+
+import json
+import socket
+from pathlib import Path
+
+from testbed.errors import RunError
+
+ANSWER_DEADLINE_S = 10.0
+
+
+class MediumControl:
+    """A connection to the medium; `ask` raises RunError with the medium's own words if it refuses."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.settimeout(ANSWER_DEADLINE_S)
+        try:
+            self._socket.connect(str(path))
+        except OSError as problem:
+            raise RunError(f"{path}: {problem.strerror or problem}; the medium is not running, see log/medium.log") from None
+        self._stream = self._socket.makefile("rb")
+
+    def ask(self, op: str, **arguments: object) -> dict:
+        try:
+            self._socket.sendall(json.dumps({"op": op, **arguments}).encode() + b"\n")
+            line = self._stream.readline()
+        except OSError as problem:
+            raise RunError(f"medium, {op}: {problem.strerror or problem}; see log/medium.log") from None
+        if not line:
+            raise RunError(f"medium, {op}: it closed the connection; see log/medium.log")
+        answer = json.loads(line)
+        if not answer.get("ok"):
+            raise RunError(f"medium, {op}: {answer.get('error', 'refused')}")
+        return answer
+
+    def close(self) -> None:
+        self._stream.close()
+        self._socket.close()

@@ -1,0 +1,118 @@
+"""The stage that runs the medium: writes medium.json and trace.csv (formats/medium.md, trace.md), starts the daemon."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from testbed.control import MediumControl
+from testbed.errors import UsageError
+from testbed.processes import Child, Processes
+from testbed.site import ROOT, Site
+from testbed.station import StationNet
+from topologies.addresses import INTERFACE, mac_address
+
+READY_DEADLINE_S = 30.0
+RADIOS = ROOT / "medium" / "radios"
+TRACE_TITLE = "# manet-trace/1\ntime_s,station,x_m,y_m,z_m,speed_mps\n"
+
+
+def medium_config(site: Site, netns: dict[str, str]) -> dict:
+    """The content of medium.json. `netns` gives each station's network namespace by name (empty: `check` only)."""
+    scenario = site.scenario
+    return {
+        "format": "manet-medium/1",
+        "seed": site.seed,
+        "radio": str(RADIOS / f"{scenario.radio}.toml"),
+        "radio_overrides": dict(scenario.radio_overrides),
+        "propagation": scenario.propagation.for_medium(),
+        "interference": scenario.interference,
+        "queue": {"packets": scenario.queue, "control_first": scenario.control_first},
+        "stations": [
+            {
+                "name": placed.name,
+                "mac": mac_address(number),
+                "position": [placed.x_m, placed.y_m, placed.z_m],
+                **({"netns": netns[placed.name], "ifname": INTERFACE} if netns else {}),
+            }
+            for number, placed in enumerate(scenario.positions(), start=1)
+        ],
+        "links": [link.model_dump(by_alias=True, mode="json") for link in scenario.links],
+        "trace": "trace.csv",
+        "outputs": {
+            "air_log": "air.csv",
+            "air_pcapng": "air.pcapng",
+            "counters": "counters.json",
+            "verdict": "verdict.json",
+        },
+        "control_socket": str(site.control_socket),
+        "feedback_dir": str(site.feedback_folder),
+        "duration_s": None,
+    }
+
+
+def write_trace(site: Site) -> None:
+    """The trace the scenario names, or one that says where everybody stands and stays."""
+    target = site.directory / "trace.csv"
+    if site.scenario.mobility != "static":
+        try:
+            shutil.copyfile(site.scenario.mobility, target)
+        except OSError as problem:
+            raise UsageError(f'{site.scenario.mobility}: {problem.strerror}; mobility names a trace file, or "static"') from None
+        return
+    rows = (f"0,{p.name},{p.x_m:g},{p.y_m:g},{p.z_m:g},0\n" for p in site.scenario.positions())
+    target.write_text(TRACE_TITLE + "".join(rows))
+
+
+class Medium:
+    """The running daemon: its process and its control socket."""
+
+    def __init__(self, child: Child, control: MediumControl) -> None:
+        self.child, self.control = child, control
+
+    def ask(self, op: str, **arguments: object) -> dict:
+        return self.control.ask(op, **arguments)
+
+    def links(self) -> list[tuple[str, str]]:
+        """Directed pairs of stations in each other's reception range now."""
+        return [(link["from"], link["to"]) for link in self.ask("links")["links"] if link["range"]]
+
+
+@contextmanager
+def medium_running(site: Site, net: StationNet, children: Processes) -> Iterator[Medium]:
+    """From the daemon's `ready` (every radio is up) to its orderly end (every output is complete)."""
+    write_trace(site)
+    site.feedback_folder.mkdir(exist_ok=True)
+    netns = {station.name: str(station.netns) for station in net.stations}
+    config = site.directory / "medium.json"
+    config.write_text(json.dumps(medium_config(site, netns), indent=1) + "\n")
+    child = children.start(
+        "medium",
+        [site.programs.medium, "run", config],
+        remedy="the radios went with it and the run is void; see log/medium.log and run it again",
+    )
+    children.wait_for_text([child], "ready\n", within_s=READY_DEADLINE_S)
+    control = MediumControl(site.control_socket)
+    try:
+        yield Medium(child, control)
+    finally:
+        control.close()
+        children.stop([child])
+    if child.popen.returncode != 0:
+        raise child.failure()
+
+
+def verdict_of(directory: Path) -> str | None:
+    """`valid`, `suspect` or `void`; None if the medium did not get so far as to write it."""
+    try:
+        return json.loads((directory / "verdict.json").read_text())["verdict"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def reasons_of(directory: Path) -> list[str]:
+    try:
+        return list(json.loads((directory / "verdict.json").read_text())["reasons"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return []

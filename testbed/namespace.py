@@ -1,0 +1,88 @@
+"""Acting inside a network namespace without starting a program there: setns(2) on a thread of our own.
+
+setns(2) moves only the calling thread, so that a short-lived thread can enter a namespace, do its work (open
+`/proc/sys/net`, a netlink socket, start a child, which is born in the thread's namespace) and end. The process itself
+never moves. Python 3.11 has no os.setns; `ctypes` calls it.
+"""
+
+import ctypes
+import os
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from testbed.errors import RunError
+
+CLONE_NEWNET = 0x4000_0000  # <linux/sched.h>
+MS_NOSUID, MS_NODEV = 2, 4  # <linux/mount.h>
+
+T = TypeVar("T")
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def within(netns: str | Path, action: Callable[[], T]) -> T:
+    """What `action` returns (or raises) when a thread in the network namespace `netns` calls it."""
+    outcome: list = []
+
+    def enter_and_act() -> None:
+        try:
+            _setns(netns)
+            outcome.append((action(), None))
+        except BaseException as problem:  # handed to the caller's thread whole
+            outcome.append((None, problem))
+
+    thread = threading.Thread(target=enter_and_act, name=f"in {netns}")
+    thread.start()
+    thread.join()
+    result, problem = outcome[0]
+    if problem is not None:
+        raise problem
+    return result
+
+
+def mount_tmpfs(where: str | Path) -> None:
+    """A fresh file system in memory over the folder `where`, seen by this mount namespace alone."""
+    if _libc.mount(b"tmpfs", os.fsencode(where), b"tmpfs", MS_NOSUID | MS_NODEV, b"mode=755") != 0:
+        code = ctypes.get_errno()
+        raise RunError(f"mount -t tmpfs {where}: {os.strerror(code)}; run as root, outside of a restricted container")
+
+
+def write_sysctls(values: Mapping[str, object], *, absent_is_error: bool = True, proc: Path = Path("/proc/sys")) -> None:
+    """Set sysctls (dotted names) of the calling thread's network namespace."""
+    for name, value in values.items():
+        try:
+            sysctl_path(name, proc=proc).write_text(f"{value}\n")
+        except FileNotFoundError:
+            if absent_is_error:
+                raise RunError(f"sysctl {name}: this kernel does not have it; use a newer one") from None
+        except OSError as problem:
+            raise RunError(f"sysctl {name} = {value}: {problem.strerror}; this kernel does not take it") from None
+
+
+def read_sysctls(names: list[str], *, proc: Path = Path("/proc/sys")) -> dict[str, str]:
+    """The sysctls of the calling thread's network namespace; what this kernel lacks is left out."""
+    values = {}
+    for name in names:
+        try:
+            values[name] = " ".join(sysctl_path(name, proc=proc).read_text().split())
+        except OSError:
+            continue
+    return values
+
+
+def sysctl_path(name: str, *, proc: Path = Path("/proc/sys")) -> Path:
+    return proc / name.replace(".", "/")
+
+
+def _setns(netns: str | Path) -> None:
+    try:
+        descriptor = os.open(netns, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as problem:
+        raise RunError(f"{netns}: {problem.strerror}; the station that owned this namespace has ended") from None
+    try:
+        if _libc.setns(descriptor, CLONE_NEWNET) != 0:
+            code = ctypes.get_errno()
+            raise RunError(f"setns {netns}: {os.strerror(code)}; run as root")
+    finally:
+        os.close(descriptor)

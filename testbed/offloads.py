@@ -1,0 +1,29 @@
+"""Switching a device's segmentation offloads, as `ethtool -K` does (SIOCETHTOOL, <linux/ethtool.h>).
+
+With them on, a capture shows packets larger than those that go on the air, and queues count several as one.
+"""
+
+import ctypes
+import fcntl
+import os
+import socket
+import struct
+
+from testbed.errors import RunError
+
+SIOCETHTOOL = 0x8946
+COMMANDS = {"tso": 0x1F, "gso": 0x24, "gro": 0x2C}  # ETHTOOL_STSO, _SGSO, _SGRO
+
+
+def switch(interface: str, wanted: dict[str, object]) -> None:
+    """Set those of `wanted` that ethtool knows (`tso`, `gso`, `gro`), on a device of the calling thread's namespace."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        for name in COMMANDS.keys() & wanted.keys():
+            value = ctypes.create_string_buffer(struct.pack("II", COMMANDS[name], int(bool(wanted[name]))))
+            request = struct.pack("16sQ16x", interface.encode(), ctypes.addressof(value))  # struct ifreq
+            try:
+                fcntl.ioctl(sock, SIOCETHTOOL, request)
+            except OSError as problem:
+                raise RunError(
+                    f"ethtool -K {interface} {name}: {os.strerror(problem.errno)}; the device does not take it"
+                ) from None

@@ -1,0 +1,60 @@
+"""run.json: what happened in a run, kept true at every moment (formats/results.md).
+
+The file is written at the start, as "interrupted": if nothing more can be written, not even because the machine lost its
+power, that is what the run was. Its space is reserved then, and it is later rewritten in place, so that a full disk
+cannot keep the reason from being recorded. (Blank space after a JSON value is JSON.)
+"""
+
+import contextlib
+import json
+import os
+from pathlib import Path
+
+FORMAT = "manet-run/1"
+RESERVED_BYTES = 32 * 1024
+RESERVED_BYTES_PER_STATION = 2 * 1024
+
+
+class RunRecord:
+    """The record of one run; `update` merges fields and writes."""
+
+    def __init__(self, path: Path, fields: dict, *, reserve_bytes: int = 0) -> None:
+        self.path, self.fields, self._reserve_bytes = path, fields, reserve_bytes
+
+    @classmethod
+    def create(cls, path: Path, stations: int, **fields: object) -> "RunRecord":
+        started = {"format": FORMAT, "status": "interrupted", "error": "the run never came to its end", **fields}
+        record = cls(path, started, reserve_bytes=RESERVED_BYTES + stations * RESERVED_BYTES_PER_STATION)
+        record._write()
+        return record
+
+    @classmethod
+    def open(cls, path: Path) -> "RunRecord":
+        text = path.read_text()
+        return cls(path, json.loads(text), reserve_bytes=len(text.encode()))
+
+    def update(self, **fields: object) -> None:
+        self.fields.update(fields)
+        self._write()
+
+    def close(self) -> None:
+        """Give back the space that was reserved."""
+        self._reserve_bytes = 0
+        with contextlib.suppress(OSError):
+            self._write()
+
+    def _write(self) -> None:
+        text = json.dumps(self.fields, indent=1).encode() + b"\n"
+        padded = text.ljust(self._reserve_bytes)
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            _write_all(descriptor, padded)
+            os.ftruncate(descriptor, len(padded))
+        finally:
+            os.close(descriptor)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    written = 0
+    while written < len(data):
+        written += os.pwrite(descriptor, data[written:], written)

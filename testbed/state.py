@@ -1,0 +1,85 @@
+"""What is running now: one file per run, `/run/manet/<run id>.json`, by which `manet clean` knows what is the testbed's own.
+
+A process is named by pid and start time together (field 22 of /proc/<pid>/stat, proc(5)), since a pid alone may by now
+be somebody else's.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from testbed.errors import UsageError
+
+STATE_FOLDER = Path("/run/manet")
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process that cannot be confused with a later one of the same pid."""
+
+    pid: int
+    start: int  # clock ticks since boot
+
+    @classmethod
+    def of(cls, pid: int) -> "Process | None":
+        start = _start_of(pid)
+        return None if start is None else cls(pid, start)
+
+    def alive(self) -> bool:
+        return _start_of(self.pid) == self.start
+
+
+@dataclass
+class RunState:
+    """A run and who owns it: `owner` is the `manet` that asked for it, `keeper` the process that holds its namespaces."""
+
+    run_id: str
+    directory: str
+    cgroup: str
+    owner: Process
+    keeper: Process | None = None
+
+    @property
+    def path(self) -> Path:
+        return STATE_FOLDER / f"{self.run_id}.json"
+
+    def save(self) -> None:
+        """Written whole or not at all."""
+        try:
+            STATE_FOLDER.mkdir(parents=True, exist_ok=True)
+            draft = self.path.with_suffix(".new")
+            draft.write_text(json.dumps(asdict(self)) + "\n")
+            draft.replace(self.path)
+        except OSError as problem:
+            raise UsageError(f"{STATE_FOLDER}: {problem.strerror}; the testbed needs root and a writable /run") from None
+
+    def remove(self) -> None:
+        self.path.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path: Path) -> "RunState | None":
+        """The state in a file; None if it is no state file."""
+        try:
+            data = json.loads(path.read_text())
+            for key in ("owner", "keeper"):
+                data[key] = Process(**data[key]) if data.get(key) else None
+            return cls(**data)
+        except (OSError, ValueError, TypeError):
+            return None
+
+
+def recorded_runs() -> list[RunState]:
+    """Every run that has a state file."""
+    states = [RunState.load(path) for path in sorted(STATE_FOLDER.glob("*.json"))]
+    return [state for state in states if state is not None]
+
+
+def _start_of(pid: int) -> int | None:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    fields = text[text.rindex(")") + 2 :].split()  # the name in parentheses may hold anything
+    if fields[0] in ("Z", "X"):
+        return None  # dead, only not waited for yet
+    return int(fields[19])

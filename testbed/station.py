@@ -1,0 +1,178 @@
+"""Stations: Mininet hosts in network namespaces whose radio `wlan0` is a TAP device of the medium.
+
+Mininet starts a host by starting its shell and waiting for each answer in turn, and sets it up with one shell command
+per setting. With fifty stations that is most of a run's time. Here all shells are started first and waited for
+afterwards; everything else is done from this process by `testbed.namespace`, and shells are left to the prompt.
+"""
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import termios
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mininet.link import Intf
+from mininet.net import Mininet
+from mininet.node import Host
+from mininet.util import getincrementaldecoder
+
+from testbed.errors import RunError
+from testbed.scenario import Scenario
+from topologies.addresses import INTERFACE, PREFIX_BITS, ip_address, mac_address
+
+PROMPT = chr(127)  # Mininet's sentinel: node.monitor() takes it for the end of a command
+SHELL_DEADLINE_S = 30.0
+
+
+class RadioInterface(Intf):
+    """Mininet's view of `wlan0`. The device itself is the medium's, so nothing is created or moved here."""
+
+    def __init__(self, node: "Station", mac: str, ip: str) -> None:
+        # Intf.__init__ would configure the device by shell commands, before it exists
+        self.node, self.name, self.link = node, INTERFACE, None
+        self.mac, self.ip, self.prefixLen = mac, ip, str(PREFIX_BITS)
+        self.params: dict = {}
+        node.addIntf(self, moveIntfFn=lambda *_args: None)
+
+    def updateIP(self) -> str:
+        return self.ip
+
+    def updateMAC(self) -> str:
+        return self.mac
+
+    def delete(self) -> None:
+        """The medium's TAP goes when the medium goes."""
+
+
+class Station(Host):
+    """A node of the network: a shell in a network namespace of its own, number `number` counted from 1."""
+
+    def __init__(self, name: str, *, number: int, **params: object) -> None:
+        self.number = number
+        super().__init__(name, **params)
+        self.radio = RadioInterface(self, mac_address(number), ip_address(number))
+
+    @property
+    def netns(self) -> Path:
+        return Path(f"/proc/{self.pid}/ns/net")
+
+    def startShell(self, mnopts: str | None = None) -> None:
+        """Start the shell and return at once; `wait_for_shell` collects it."""
+        self.master, self.slave = pty.openpty()
+        attributes = termios.tcgetattr(self.slave)
+        attributes[3] &= ~termios.ECHO  # what `stty -echo` would do, without a process
+        termios.tcsetattr(self.slave, termios.TCSANOW, attributes)
+        self.shell = subprocess.Popen(
+            ["mnexec", mnopts or "-dn", "bash", "--norc", "--noediting", "-is", f"mininet:{self.name}"],
+            stdin=self.slave,
+            stdout=self.slave,
+            stderr=self.slave,
+            env={**os.environ, "PS1": PROMPT},
+        )
+        os.write(self.master, b"unset HISTFILE; set +m\n")  # as Mininet does; answered by a second prompt
+        self.stdin = self.stdout = os.fdopen(self.master, "r")
+        self.pid = self.shell.pid
+        self.pollOut = select.poll()
+        self.pollOut.register(self.stdout)
+        self.outToNode[self.stdout.fileno()] = self
+        self.inToNode[self.stdin.fileno()] = self
+        self.execed, self.lastCmd, self.lastPid, self.readbuf, self.waiting = False, None, None, "", False
+        self.decoder = getincrementaldecoder()
+
+    def wait_for_shell(self, deadline: float) -> None:
+        """Until the shell has answered; then it is in its namespace and takes commands."""
+        seen = ""
+        while seen.count(PROMPT) < 2:
+            left_s = deadline - time.monotonic()
+            if left_s <= 0 or not self.pollOut.poll(left_s * 1000):
+                raise RunError(f"{self.name}: its shell did not answer within {SHELL_DEADLINE_S:g} s; the host is overloaded")
+            try:
+                seen += os.read(self.master, 4096).decode(errors="replace")
+            except OSError:  # EIO: the other end of the terminal is gone
+                self.shell.wait()
+                raise RunError(f"{self.name}: mnexec could not make a namespace: {seen.strip()[:200]}; run as root") from None
+
+    def hang_up(self) -> None:
+        """Ask the shell to end; `terminate` waits for it."""
+        if self.shell and self.shell.poll() is None:
+            os.killpg(self.shell.pid, signal.SIGHUP)
+
+    def terminate(self) -> None:
+        if not self.shell:
+            return
+        self.hang_up()
+        try:
+            self.shell.wait(5)
+        except subprocess.TimeoutExpired:
+            self.shell.kill()
+        self.outToNode.pop(self.master, None)
+        self.inToNode.pop(self.master, None)
+        self.cleanup()
+
+    def config(self, **_params: object) -> dict:
+        """Nothing: addresses are set once the medium has made the device (testbed.network)."""
+        return {}
+
+
+class StationNet(Mininet):
+    """A Mininet network of stations: what the prompt and scripts work on."""
+
+    def __init__(self) -> None:
+        # Mininet's own initialisation would raise limits of the whole system (fs.file-max, kernel.pid_max,
+        # net.core.*, ...) and never restore them
+        Mininet.inited = True
+        super().__init__(topo=None, build=False, controller=None)
+
+    def addStation(self, name: str, number: int | None = None) -> Station:
+        """Declare and start one station; its shell may still be starting."""
+        return self.addHost(name, cls=Station, number=number or len(self.hosts) + 1)
+
+    @property
+    def stations(self) -> list[Station]:
+        return self.hosts
+
+
+@contextmanager
+def stations_up(names: list[str]) -> Iterator[StationNet]:
+    """Start one station per name, numbered from 1; the block's end ends their shells, and so their namespaces."""
+    net = StationNet()
+    try:
+        for name in names:
+            net.addStation(name)
+        deadline = time.monotonic() + SHELL_DEADLINE_S
+        for station in net.stations:
+            station.wait_for_shell(deadline)
+        yield net
+    finally:
+        for station in net.stations:
+            station.hang_up()  # all at once, so that they end side by side
+        for station in net.stations:
+            station.terminate()
+
+
+def host_sysctls(scenario: Scenario) -> dict[str, object]:
+    """What makes a namespace a node of an ad hoc network; set before its radio exists, so that nothing else goes on air."""
+    sysctls: dict[str, object] = {
+        "net.ipv4.ip_forward": 1,
+        # a station answers and accepts whatever reaches its only radio, whichever way it came
+        "net.ipv4.conf.all.rp_filter": 0,
+        "net.ipv4.conf.default.rp_filter": 0,
+        # every relayed packet leaves by the interface it came in by, which would raise an ICMP redirect each time
+        "net.ipv4.conf.all.send_redirects": 0,
+        "net.ipv4.conf.default.send_redirects": 0,
+        "net.ipv4.conf.all.accept_redirects": 0,
+        "net.ipv4.conf.default.accept_redirects": 0,
+    }
+    if not scenario.ipv6:
+        # router solicitations, multicast listener reports and duplicate address detection would take air time
+        sysctls |= {"net.ipv6.conf.all.disable_ipv6": 1, "net.ipv6.conf.default.disable_ipv6": 1}
+    else:
+        sysctls |= {"net.ipv6.conf.all.forwarding": 1}
+    if scenario.unres_qlen is not None:
+        sysctls["net.ipv4.neigh.default.unres_qlen"] = scenario.unres_qlen
+    return sysctls
