@@ -1,6 +1,7 @@
 """setup.sh and the launcher, in a small checkout of their own: apt-get and cargo are stand-ins, the rest is real.
 
-The real thing, from nothing, is tests/fresh/fresh.sh. Here: what happens when something goes wrong, and that nothing is done twice.
+The real thing, from nothing, is tests/fresh/fresh.sh. Here: what happens when something goes wrong, and that nothing
+is done twice.
 """
 
 import os

@@ -1,0 +1,66 @@
+"""`python -m tests.bench [QUESTION...] [--json]`: all questions, or those named."""
+
+import argparse
+import json
+import os
+import platform
+import sys
+from dataclasses import asdict
+
+from rich.console import Console
+from rich.table import Table as Drawn
+
+from testbed.errors import ManetError
+from tests.bench import Table, cpu_share, lateness, launcher, medium_speed, stations
+
+QUESTIONS = {
+    "medium": medium_speed.measure,
+    "cpu": cpu_share.measure,
+    "lateness": lateness.measure,
+    "stations": stations.measure,
+    "launcher": launcher.measure,
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("questions", nargs="*", metavar="QUESTION", help=f"one of {', '.join(QUESTIONS)}; default: all")
+    parser.add_argument("--json", action="store_true", help="for programs: a list of tables")
+    asked = parser.parse_args()
+    for name in asked.questions:
+        if name not in QUESTIONS:
+            parser.error(f'"{name}" is no question; use {", ".join(QUESTIONS)}')
+    console = Console(stderr=asked.json)
+    console.print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.2f}, Linux {platform.release()}")
+    tables = []
+    try:
+        for name in asked.questions or QUESTIONS:
+            tables.append(QUESTIONS[name]())
+            _draw(console, tables[-1])
+    except ManetError as problem:
+        print(f"bench: {problem}", file=sys.stderr)
+        return problem.exit_status
+    except KeyboardInterrupt:
+        return 130
+    if asked.json:
+        print(json.dumps([asdict(table) for table in tables], indent=1))
+    return 0
+
+
+def _draw(console: Console, table: Table) -> None:
+    drawn = Drawn(title=table.title, caption=f"aim: {table.aim}", title_justify="left", caption_justify="left")
+    for column in table.columns:
+        drawn.add_column(column, justify="right")
+    for row in table.rows:
+        drawn.add_row(*(_shown(cell) for cell in row))
+    console.print(drawn)
+
+
+def _shown(cell: str | float) -> str:
+    if isinstance(cell, float):
+        return f"{cell:,.0f}" if abs(cell) >= 1000 else f"{cell:.3g}"
+    return str(cell)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+"""Runs for the benchmark: in a folder that is gone afterwards, with the instants at which their stages began."""
+
+import json
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from testbed.errors import RunError
+from testbed.run import RunResult, run_scenario
+from testbed.scenario import Scenario
+
+
+@contextmanager
+def bench_folder() -> Iterator[Path]:
+    """In /var/tmp, on a disk: /tmp may be memory, which a run's captures would fill."""
+    folder = Path(tempfile.mkdtemp(prefix="manet-bench-", dir="/var/tmp"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@dataclass
+class TimedRun:
+    """A run that ended well: `stages` holds when each stage was entered, in seconds after the call."""
+
+    result: RunResult
+    stages: dict[str, float] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    @property
+    def verdict(self) -> dict:
+        """verdict.json (formats/air.md)."""
+        return json.loads((self.result.directory / "verdict.json").read_text())
+
+
+def timed_run(scenario: Scenario, directory: Path, seed: int = 1) -> TimedRun:
+    began = time.monotonic()
+    stages: dict[str, float] = {}
+    result = run_scenario(
+        scenario,
+        seed,
+        directory,
+        progress=lambda stage, _fraction: stages.setdefault(stage, time.monotonic() - began),
+    )
+    if result.status != "complete":
+        raise RunError(f"{directory.name}: {result.error}")
+    return TimedRun(result, stages, time.monotonic() - began)
+
+
+def chain(stations: int, duration_s: float) -> Scenario:
+    """A chain with one bulk TCP flow over its first hops, so that every station is up and some of them work."""
+    far = f"sta{min(stations, 10)}"
+    flow = {"from": "sta1", "to": far, "traffic": "bulk"}
+    return Scenario.model_validate(
+        {"topology": "chain", "nodes": stations, "window": 8, "warmup": 2.0, "duration": duration_s, "flows": [flow]}
+    )
