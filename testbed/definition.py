@@ -6,18 +6,21 @@ tables, and its values are TOML values (bare words are taken as text: `--set tcp
 
 import difflib
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+import mobility.trace
 from testbed.errors import UsageError
 from testbed.quantities import NAMES
 from testbed.scenario import KeyProblem, Scenario
 from testbed.toml_lines import Path as KeyPath
 from testbed.toml_lines import line_of, locate
 
+RADIOS = Path(__file__).resolve().parent.parent / "medium" / "radios"
 Model = TypeVar("Model", bound=BaseModel)
 
 UNIT_OF_KEY = {
@@ -84,13 +87,42 @@ def build_scenario(
     """Validates raw keys. `base` is the folder that a relative trace file name counts from; `origins` says of a top
     key that it stands elsewhere in the file than under `prefix` (an axis, a variant)."""
     scenario = build(Scenario, raw, source, prefix, origins)
+    place = partial(_place, origins or {}, prefix)
+    _check_radio(scenario, source, place)
     if scenario.mobility == "static":
         return scenario
-    trace = (base / scenario.mobility).resolve()
-    if not trace.is_file():
-        text = f'there is no trace file {trace}; use "static" or the path of a trace, relative to this file'
-        raise source.error((origins or {}).get("mobility", (*prefix, "mobility")), text)
-    return scenario.model_copy(update={"mobility": str(trace)})
+    return _with_trace(scenario, source, place, base)
+
+
+def _place(origins: Mapping[str, KeyPath], prefix: KeyPath, key: str) -> KeyPath:
+    return origins.get(key, (*prefix, key))
+
+
+def _check_radio(scenario: Scenario, source: Source, place: Callable[[str], KeyPath]) -> None:
+    known = sorted(path.stem for path in RADIOS.glob("*.toml"))
+    if scenario.radio not in known:
+        text = f'"{scenario.radio}" is no radio profile of medium/radios; use one of {", ".join(known)}'
+        raise source.error(place("radio"), text)
+    profile = tomllib.loads((RADIOS / f"{scenario.radio}.toml").read_text())
+    for key in scenario.radio_overrides:
+        if key not in profile:
+            close = difflib.get_close_matches(key, profile, n=1)
+            text = f'did you mean "{close[0]}"?' if close else f"the keys are those of medium/radios/{scenario.radio}.toml"
+            raise source.error((*place("radio_overrides"), key), f"unknown key; {text}")
+
+
+def _with_trace(scenario: Scenario, source: Source, place: Callable[[str], KeyPath], base: Path) -> Scenario:
+    """The scenario with its trace's full path, once the trace is known to be good for the whole run."""
+    path = (base / scenario.mobility).resolve()
+    if not path.is_file():
+        text = f'there is no trace file {path}; use "static" or the path of a trace, relative to this file'
+        raise source.error(place("mobility"), text)
+    try:
+        trace = mobility.trace.read(path, scenario.station_names())
+        trace.check_covers(scenario.traffic_seconds())
+    except mobility.trace.TraceError as problem:
+        raise UsageError(str(problem)) from None
+    return scenario.model_copy(update={"mobility": str(path)})
 
 
 def build(

@@ -139,7 +139,7 @@ def find(name: str) -> Path:
     raise UsageError(f"{name}: there is no experiment or file of this name; the experiments are {known}")
 
 
-def load(path: Path, request: Request = Request()) -> Experiment:  # noqa: B008 (frozen)
+def load(path: Path, request: Request = Request()) -> Experiment:
     """The experiment or scenario in `path` as it is to run."""
     raw, source = read_toml(path)
     source.name = _shown(path)

@@ -1,0 +1,90 @@
+"""The `manet` command: parses, hands over to a verb of testbed/commands, turns errors into one line and a status.
+
+Status 0: done. 1: it failed while running (or a check is not met). 2: asked wrongly, or the machine cannot. 130: Ctrl-C.
+"""
+
+import argparse
+import importlib
+import os
+import signal
+import sys
+from typing import NoReturn
+
+from testbed import __version__
+from testbed.commands import VERBS
+from testbed.commands.options import Help
+from testbed.errors import ManetError
+
+EXAMPLES = """examples:
+  ./manet demo                             the main job at its quick size: a table and a figure
+  ./manet test                             all tests
+  ./manet run hv-fig1 --set hops=[1,5]     part of an experiment
+  ./manet cli experiments/scenarios/chain5.toml     a prompt on a running network
+  ./manet run --help                       every verb has help with examples
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """Wrong usage is one line, like every other error."""
+
+    def error(self, message: str) -> NoReturn:
+        print(f"{self.prog}: {message}; see {self.prog} --help", file=sys.stderr)
+        raise SystemExit(2)
+
+
+def parser(verb: str = "") -> argparse.ArgumentParser:
+    """`verb` is the one that will run: only its options are declared where that takes imports."""
+    top = Parser(
+        prog="manet", description="Kernel TCP over 802.11 ad hoc networks, emulated frame by frame.",
+        epilog=EXAMPLES, formatter_class=Help,
+    )  # fmt: skip
+    top.add_argument("--version", action="version", version=f"manet {__version__}")
+    verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True, parser_class=Parser)
+    for name in VERBS:
+        module = importlib.import_module(f"testbed.commands.{name}")
+        module.add(verbs)
+        if name == verb and hasattr(module, "add_options"):
+            module.add_options(verbs.choices[name])
+    return top
+
+
+def main(arguments: list[str] | None = None) -> int:
+    given = sys.argv[1:] if arguments is None else arguments
+    if not given or given == ["help"]:
+        given = ["--help"]
+    options, rest = parser(given[0]).parse_known_args(given)
+    if rest and options.verb != "test":  # what `test` does not know is pytest's
+        parser().error(f"unrecognized arguments: {' '.join(rest)}")
+    options.rest = rest
+    signal.signal(signal.SIGTERM, _as_ctrl_c)
+    try:
+        return importlib.import_module(f"testbed.commands.{options.verb}").run(options)
+    except ManetError as problem:
+        print(f"manet {options.verb}: {problem}", file=sys.stderr)
+        return problem.exit_status
+    except KeyboardInterrupt:
+        print(f"manet {options.verb}: interrupted; everything was taken down, what was captured is kept", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # `manet ... | head`: not an error, but nothing more can be said
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as problem:
+        if problem.filename is None:
+            raise
+        print(f"manet {options.verb}: {problem.filename}: {problem.strerror}", file=sys.stderr)
+        return 1
+    except Exception as problem:
+        if type(problem).__module__ != "analysis.errors":
+            raise
+        print(f"manet {options.verb}: {problem}", file=sys.stderr)
+        return 1
+
+
+def _as_ctrl_c(_number: int, _frame: object) -> None:
+    """SIGTERM ends as orderly as Ctrl-C; a second one changes nothing."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,6 @@
+"""The verbs of `manet`, one module each: `add(subparsers)` declares it, `run(options)` does it and gives the exit status.
+
+Whatever a verb needs is imported when it runs, so that `./manet --help` answers at once.
+"""
+
+VERBS = ("demo", "test", "run", "report", "cli", "validate", "doctor", "clean")

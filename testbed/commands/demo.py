@@ -1,0 +1,33 @@
+"""`manet demo`: the main job at its quick size."""
+
+import argparse
+from pathlib import Path
+
+from testbed.commands.options import add_campaign, add_verb, results_folder
+
+EXAMPLES = """
+  ./manet demo                  a table and a figure, some minutes from a fresh checkout on
+  ./manet demo --json           the same, for a program to read
+"""
+
+
+def add(verbs: argparse._SubParsersAction) -> None:
+    parser = add_verb(verbs, "demo", "TCP over chains of 1 to 8 hops: a table and a figure in some minutes", EXAMPLES)
+    add_campaign(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    from testbed.commands.run import carry_out
+    from testbed.experiment import Request, find, load
+
+    options.resume = False
+    return carry_out(load(find("hv-fig1"), Request(quick=True)), free_folder(results_folder()), options)
+
+
+def free_folder(results: Path) -> Path:
+    """results/demo, or the first of results/demo-2, -3, ... that is not there: a demo may be repeated."""
+    candidate, number = results / "demo", 1
+    while candidate.exists():
+        number += 1
+        candidate = results / f"demo-{number}"
+    return candidate

@@ -1,0 +1,50 @@
+"""Options that several verbs share, and the checks of their values."""
+
+import argparse
+from pathlib import Path
+
+
+class Help(argparse.RawDescriptionHelpFormatter):
+    """Keeps the examples' lines as they are written."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=28, width=110)
+
+
+def add_verb(verbs: argparse._SubParsersAction, name: str, summary: str, examples: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = verbs.add_parser(
+        name, help=summary, description=summary[0].upper() + summary[1:] + ".",
+        epilog="examples:\n" + examples.strip("\n"), formatter_class=Help,
+    )  # fmt: skip
+    return parser
+
+
+def positive(text: str) -> int:
+    number = int(text) if text.isdigit() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f'"{text}" is not a whole number of at least 1')
+    return number
+
+
+def results_folder() -> Path:
+    """`results/` of the checkout, written short where that is possible."""
+    root = Path(__file__).resolve().parents[2]
+    return Path("results") if Path.cwd() == root else root / "results"
+
+
+def add_overrides(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--set", metavar="KEY=VALUE", action="append", default=[], dest="overrides",
+        help="replace a key of the scenario (formats/scenario.md); may be given several times",
+    )  # fmt: skip
+    parser.add_argument("--profile", choices=("period", "modern"), help="TCP settings: the papers' or Linux as shipped")
+
+
+def overrides(options: argparse.Namespace) -> tuple[str, ...]:
+    profile = (f"profile={options.profile}",) if options.profile else ()
+    return (*options.overrides, *profile)
+
+
+def add_campaign(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--jobs", metavar="N", type=positive, help="runs side by side (default: one per core)")
+    parser.add_argument("--json", action="store_true", help="print the answer as one JSON object")

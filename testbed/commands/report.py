@@ -1,0 +1,32 @@
+"""`manet report`: tables and figure of existing results, drawn again."""
+
+import argparse
+from pathlib import Path
+
+from testbed.commands.options import add_verb
+
+EXAMPLES = """
+  ./manet report results/hv-fig1
+  ./manet report results/hv-fig1 --again --json
+"""
+
+
+def add(verbs: argparse._SubParsersAction) -> None:
+    parser = add_verb(verbs, "report", "tables and figure of a folder of results, made anew", EXAMPLES)
+    parser.add_argument("directory", metavar="DIR", type=Path, help="a folder that `manet run` has made")
+    parser.add_argument("--again", action="store_true", help="measure the captures again, too")
+    parser.add_argument("--json", action="store_true", help="print the answer as one JSON object")
+
+
+def run(options: argparse.Namespace) -> int:
+    import json
+
+    from testbed.report import Report
+
+    report = Report(options.directory)
+    report.make(analyse_again=options.again)
+    if options.json:
+        print(json.dumps(report.as_json([]), indent=1))
+    else:
+        report.print()
+    return 0

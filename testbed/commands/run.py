@@ -1,0 +1,75 @@
+"""`manet run`: an experiment or a scenario file, to its tables and figure."""
+
+import argparse
+from pathlib import Path
+
+from testbed.commands.options import add_campaign, add_overrides, add_verb, overrides, positive, results_folder
+
+EXAMPLES = """
+  ./manet run hv-fig1 --quick                          the quick size, minutes
+  ./manet run hv-fig1                                  full size; results in results/hv-fig1
+  ./manet run hv-fig1 --quick --variant hv --set hops=[1,3,5] --seeds 3 --out /tmp/odd-hops
+  ./manet run hv-fig1 --profile modern --set tcp=cubic --out results/hv-fig1-cubic
+  ./manet run hv-fig1 --resume                         do the runs that are still missing
+  ./manet run experiments/scenarios/chain5.toml --set duration=10 --json
+"""
+
+
+def add(verbs: argparse._SubParsersAction) -> None:
+    parser = add_verb(verbs, "run", "run an experiment by name, or a scenario file", EXAMPLES)
+    parser.add_argument("experiment", metavar="NAME|FILE", help="a name of experiments/, or a TOML file")
+    parser.add_argument("--quick", action="store_true", help="the experiment's quick size")
+    parser.add_argument("--out", metavar="DIR", type=Path, help="folder of results (default: results/NAME, results/NAME-quick)")
+    add_overrides(parser)
+    parser.add_argument("--variant", metavar="NAME", action="append", default=[], help="only this variant; may be repeated")
+    parser.add_argument("--seeds", metavar="N", type=positive, help="seeds 1 to N instead of the experiment's number")
+    parser.add_argument("--resume", action="store_true", help="keep complete runs of the same scenario in the folder")
+    add_campaign(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    from testbed.experiment import Request, find, load
+
+    request = Request(options.quick, overrides(options), tuple(options.variant), options.seeds)
+    experiment = load(find(options.experiment), request)
+    default = results_folder() / (experiment.name + ("-quick" if options.quick else ""))
+    return carry_out(experiment, options.out or default, options)
+
+
+def carry_out(experiment, directory: Path, options: argparse.Namespace) -> int:
+    """Runs, analyses, prints; 1 if a run failed or stayed void."""
+    import json
+    import sys
+
+    from testbed.campaign import Campaign, default_jobs
+    from testbed.algorithms import require_algorithm
+    from testbed.progress import Progress
+    from testbed.report import Report
+    from testbed.requirements import require_for_runs
+    from testbed.run import run_scenario
+
+    require_for_runs()
+    for algorithm in {cell.scenario.algorithm for cell in experiment.cells}:
+        require_algorithm(algorithm)
+    progress = Progress(0, 0.0)
+    jobs = options.jobs or default_jobs()
+    try:
+        outcomes = Campaign(experiment, directory, jobs, progress, run_scenario).run(options.resume)
+        progress.note("measuring the captures")
+        report = Report(directory)
+        report.make()
+    finally:
+        progress.close()
+    runs = [
+        {"cell": o.task.cell.name, "seed": o.task.seed, "status": o.status, "verdict": o.verdict, "voids": o.voids,
+         "error": o.reason or None, "directory": str(o.task.directory)}
+        for o in outcomes
+    ]  # fmt: skip
+    if options.json:
+        print(json.dumps(report.as_json(runs), indent=1))
+    else:
+        report.print()
+    bad = [o for o in outcomes if o.status == "failed" or o.verdict == "void"]
+    for outcome in bad:
+        print(f"manet run: {outcome.task.name}: {outcome.text()}; see {outcome.task.directory}/log", file=sys.stderr)
+    return 1 if bad else 0

@@ -1,0 +1,136 @@
+"""`manet test`: cargo's and pytest's tests, counted together.
+
+The last line is `N passed, N failed, N skipped`, alone, over all runners. A runner that cannot start counts as a
+failure; a skipped test is listed with its reason.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from testbed.commands.options import add_verb
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = """
+  ./manet test                       everything, as CI does
+  ./manet test --quick               without the tests marked slow
+  ./manet test topologies -k chain   what is given goes to pytest; cargo's tests are then left out
+  ./manet test --rust                cargo's tests alone
+"""
+_CARGO = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored")
+_CARGO_IGNORED = re.compile(r"^test (\S+) \.\.\. ignored(?:, (.*))?$")
+_PYTEST = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed|deselected)\b")
+
+
+@dataclass
+class Counts:
+    """What the runners report; an error of pytest counts as a failure."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    reasons: list[str] = field(default_factory=list)
+
+    def add(self, other: "Counts") -> None:
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+        self.reasons += other.reasons
+
+    def line(self) -> str:
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+def add(verbs: argparse._SubParsersAction) -> None:
+    parser = add_verb(verbs, "test", "run the tests of all languages and count them", EXAMPLES)
+    parser.usage = "manet test [-h] [--quick] [--rust | --python] [pytest arguments]"
+    parser.add_argument("--quick", action="store_true", help="leave out the tests marked slow")
+    parser.add_argument("--rust", action="store_true", help="cargo's tests alone")
+    parser.add_argument("--python", action="store_true", help="pytest's tests alone")
+
+
+def run(options: argparse.Namespace) -> int:
+    total = Counts()
+    if not options.python and (options.rust or not options.rest):
+        total.add(run_cargo(options.quick))
+    if not options.rust or options.rest:
+        total.add(run_pytest(options.rest, options.quick))
+    if total.reasons:
+        print("\nskipped:")
+        for reason in total.reasons:
+            print(f"  {reason}")
+    print(f"\n{total.line()}")
+    return 1 if total.failed or not total.passed else 0
+
+
+def run_cargo(quick: bool) -> Counts:
+    """Debug tests would make the medium's long ones take minutes, and setup.sh has built the release already."""
+    command = ["cargo", "test", "--workspace", "--release", "--locked", "--no-fail-fast"]
+    environment = {**os.environ, **({"PROPTEST_CASES": "32"} if quick else {})}
+    return _run("cargo test", command, count_cargo, environment)
+
+
+def run_pytest(arguments: Sequence[str], quick: bool) -> Counts:
+    command = [sys.executable, "-P", "-m", "pytest", "-rs", *arguments]
+    if quick:
+        command += ["-m", "not slow"]
+    return _run("pytest", command, count_pytest, {**os.environ, "PYTHONPATH": str(ROOT)})
+
+
+def count_cargo(lines: Iterable[str]) -> Counts:
+    """One `test result` line per test binary."""
+    counts = Counts()
+    for line in lines:
+        if match := _CARGO.match(line):
+            passed, failed, ignored = map(int, match.groups())
+            counts.add(Counts(passed, failed, ignored))
+        elif match := _CARGO_IGNORED.match(line):
+            counts.reasons.append(f"{match.group(1)}: {match.group(2) or 'ignored, no reason given'}")
+    return counts
+
+
+def count_pytest(lines: Iterable[str]) -> Counts:
+    """The closing line's counts, and the reasons of `-rs`."""
+    counts = Counts()
+    for line in lines:
+        if line.startswith("SKIPPED "):
+            counts.reasons.append(line.removeprefix("SKIPPED ").strip())
+        bare = line.strip("= \n")
+        if re.fullmatch(r"(no tests ran|(\d+ \w+(, )?)+) in [\d.]+s.*", bare):
+            found = {kind: int(number) for number, kind in _PYTEST.findall(bare)}
+            counts.passed = found.get("passed", 0) + found.get("xpassed", 0)
+            counts.failed = found.get("failed", 0) + found.get("error", 0) + found.get("errors", 0)
+            counts.skipped = found.get("skipped", 0) + found.get("xfailed", 0)
+    return counts
+
+
+def _run(name: str, command: Sequence[str], count: Callable[[Iterable[str]], Counts], environment: dict[str, str]) -> Counts:
+    """Shows the runner's output as it comes and counts it; a bad status without a failed test is a failure."""
+    print(f"$ {' '.join(command)}", flush=True)
+    try:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        )
+    except FileNotFoundError:
+        print(f"{command[0]}: not found; run ./setup.sh", file=sys.stderr)
+        return Counts(failed=1)
+    lines: list[str] = []
+    assert process.stdout is not None
+    try:
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            lines.append(line)
+        status = process.wait()
+    except KeyboardInterrupt:
+        process.wait()  # it got the signal, too, from the terminal
+        raise
+    counts = count(lines)
+    if status != 0 and counts.failed == 0:
+        print(f"{name}: ended with status {status} without a result; its output above says why", file=sys.stderr)
+        counts.failed = 1
+    return counts
