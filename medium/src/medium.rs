@@ -1,6 +1,19 @@
-//! The machine that joins stations and air. **API sketch while being built.**
+//! The machine that joins the stations' MACs and radios through the air.
+//!
+//! Ties: at an instant, first the frames that end are heard (phase 0), then all timers fire (phase 1), then the frames that
+//! began are heard by others (phase 2). So two stations whose backoff ends at the same instant both send and collide:
+//! neither could have heard the other (style: "two-phase tick for the air").
 
-use manet_engine::{Instant, Machine};
+use crate::air::{Began, Cause, FrameId, Heard, Receiver};
+use crate::config::{ErrorFrames, ErrorUnit, Loaded};
+use crate::mac::{Action, Dcf, Dest, Frame, InterfaceQueue, Packet};
+use crate::phy::{FrameKind, Propagation, Radio};
+use crate::record::{AirRecord, Counters, DropReason, Fate};
+use crate::trace::Trajectory;
+use manet_engine::random::Purpose;
+use manet_engine::{Duration, EventQueue, Instant, Machine, Stream};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 /// Index into the configuration's list of stations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -10,28 +23,34 @@ pub type MacAddress = [u8; 6];
 
 #[derive(Clone, Debug)]
 pub enum Input {
-    /// The station's host sends an Ethernet frame (14-byte header and payload, no FCS).
+    /// The station's host sends an Ethernet frame (14-byte header and payload, no FCS). Shorter ones are ignored.
     Packet { station: StationId, frame: Vec<u8> },
+    /// A packet without bytes, for traffic in virtual time.
+    Synthetic { station: StationId, to: Option<StationId>, ip_bytes: u32, tag: u64 },
     /// From now on the station moves towards `to` at `speed_mps` (infinite: a jump).
     Move { station: StationId, to: [f64; 3], speed_mps: f64 },
-    /// Error rate of data frames on a directed link.
+    /// Error rate of the frames of a directed link.
     SetErrorRate { from: StationId, to: StationId, rate: f64 },
-    /// Take the queued frames for a neighbour out; answered by `Output::Purged`.
+    /// Take the queued frames for a neighbour out; answered by [`Output::Purged`].
     Purge { station: StationId, neighbour: MacAddress, token: u32 },
+    /// The run ends: everything queued or in flight is accounted for as `stopped`.
+    Stop,
 }
 
 #[derive(Clone, Debug)]
 pub enum Output {
-    /// Hand this Ethernet frame to the station's host.
-    Deliver { station: StationId, frame: Vec<u8> },
+    /// Hand this packet to the station's host; `packet.ethernet` are the bytes.
+    Deliver { station: StationId, packet: Arc<Packet> },
     /// Retries exhausted: link feedback.
-    Failed { station: StationId, neighbour: MacAddress, reason: FailReason, frame: Vec<u8> },
-    Purged { station: StationId, neighbour: MacAddress, token: u32, frames: Vec<Vec<u8>> },
+    Failed { station: StationId, neighbour: MacAddress, reason: FailReason, packet: Arc<Packet> },
+    Purged { station: StationId, neighbour: MacAddress, token: u32, packets: Vec<Arc<Packet>> },
     /// ACK received for a unicast frame.
-    Acked { station: StationId, neighbour: MacAddress, retries: u16 },
-    /// A data frame decoded by a station it was not for (only if `Medium::set_overhear`).
-    Overheard { station: StationId, transmitter: MacAddress, receiver: MacAddress, frame: Vec<u8> },
-    /// One row of the air log.
+    Acked { station: StationId, neighbour: MacAddress, retries: u32, packet: Arc<Packet> },
+    /// A broadcast frame has been sent.
+    Broadcast { station: StationId, packet: Arc<Packet> },
+    /// A data frame decoded by a station it was not for; only after [`Medium::set_overhear`].
+    Overheard { station: StationId, transmitter: StationId, packet: Arc<Packet> },
+    /// One row of the air log; only after [`Medium::set_recording`].
     Air(AirRecord),
 }
 
@@ -41,29 +60,595 @@ pub enum FailReason {
     LongRetryLimit = 2,
 }
 
-/// One row of `air.csv` (formats/air.md), and for `Event::Tx` what `air.pcapng` needs besides.
-#[derive(Clone, Debug)]
-pub struct AirRecord {
-    pub at: Instant,
-    // event, frame kind, station, peer, packet, attempt, bytes, rate_bps, airtime, backoff_slots, fate, receivers
-    // for tx: sequence number, duration field, retry bit, and the payload (Rc<[u8]>-like, shared) for pcapng
+/// What the radio of a directed pair would do with a frame now.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LinkState {
+    pub from: StationId,
+    pub to: StationId,
+    pub power_w: f64,
+    pub in_range: bool,
+    pub sensed: bool,
+    pub error_rate: f64,
 }
 
-pub struct Medium {}
+enum Event {
+    FrameEnds(FrameId),
+    Wake { station: u16, at: Instant },
+    FrameBegins(FrameId),
+}
+
+const HEAR_END: u8 = 0;
+const TIMERS: u8 = 1;
+const HEAR_BEGIN: u8 = 2;
+
+/// A frame on the air, with where it is heard.
+struct Airborne {
+    frame: Frame,
+    began: Instant,
+    /// Stations that sense it, with the power there.
+    heard: Arc<[(u16, f64)]>,
+    /// At the station it is for: why it is lost there, once it is.
+    fate: Option<Fate>,
+    receivers: u32,
+}
+
+struct Station {
+    dcf: Dcf,
+    receiver: Receiver,
+    trajectory: Trajectory,
+    errors: Stream,
+    overhear: bool,
+    counters: Counters,
+    /// The wake-up last put into the event queue.
+    wake: Option<Instant>,
+}
+
+pub struct Medium {
+    radio: Arc<Radio>,
+    propagation: Propagation,
+    stations: Vec<Station>,
+    by_mac: HashMap<MacAddress, u16>,
+    error_rates: ErrorRates,
+    events: EventQueue<Event>,
+    airborne: Vec<Option<Airborne>>,
+    free: Vec<FrameId>,
+    /// Who hears each station, while nobody moves.
+    neighbourhoods: Vec<Option<Arc<[(u16, f64)]>>>,
+    still_from: Instant,
+    outputs: VecDeque<Output>,
+    recording: bool,
+    next_packet: u64,
+    receptions: u64,
+    handled: u64,
+    scratch: Vec<Action>,
+}
+
+impl Medium {
+    /// `trajectories`: where each station is over time; from the trace, or standing at its position.
+    pub fn new(loaded: &Loaded, trajectories: Vec<Trajectory>) -> Self {
+        let config = &loaded.config;
+        let radio = Arc::new(loaded.radio.clone());
+        let n = config.stations.len();
+        let index = loaded.station_index();
+        let propagation = Propagation::new(&config.propagation, &radio, n, config.seed, |name| index[name]);
+        let station = |i: usize, trajectory| {
+            let queue = InterfaceQueue::new(config.queue.packets, config.queue.control_first);
+            let backoff = Stream::new(config.seed, i as u64, Purpose::Backoff);
+            Station {
+                dcf: Dcf::new(i as u16, n, radio.clone(), queue, backoff),
+                receiver: Receiver::new(config.interference, &radio),
+                trajectory,
+                errors: Stream::new(config.seed, i as u64, Purpose::Error),
+                overhear: false,
+                counters: Counters::default(),
+                wake: None,
+            }
+        };
+        let still_from = trajectories.iter().map(|t| t.moving_until()).max().unwrap_or(Instant::ZERO);
+        Self {
+            propagation,
+            stations: trajectories.into_iter().enumerate().map(|(i, t)| station(i, t)).collect(),
+            by_mac: config.stations.iter().enumerate().map(|(i, s)| (s.mac, i as u16)).collect(),
+            error_rates: ErrorRates::new(loaded),
+            events: EventQueue::default(),
+            airborne: Vec::new(),
+            free: Vec::new(),
+            neighbourhoods: vec![None; n],
+            still_from,
+            outputs: VecDeque::new(),
+            recording: false,
+            next_packet: 1,
+            receptions: 0,
+            handled: 0,
+            scratch: Vec::new(),
+            radio,
+        }
+    }
+
+    /// Air-log rows among the outputs, or not (the default).
+    pub fn set_recording(&mut self, on: bool) {
+        self.recording = on;
+    }
+
+    pub fn set_overhear(&mut self, station: StationId, on: bool) {
+        self.stations[station.0 as usize].overhear = on;
+    }
+
+    pub fn position(&self, station: StationId, now: Instant) -> [f64; 3] {
+        self.stations[station.0 as usize].trajectory.at(now)
+    }
+
+    pub fn backlog(&self, station: StationId) -> usize {
+        self.stations[station.0 as usize].dcf.backlog()
+    }
+
+    pub fn station_of_mac(&self, mac: MacAddress) -> Option<StationId> {
+        self.by_mac.get(&mac).copied().map(StationId)
+    }
+
+    /// Frame ends handled at stations that sensed them, so far.
+    pub fn receptions(&self) -> u64 {
+        self.receptions
+    }
+
+    /// Events handled so far.
+    pub fn events(&self) -> u64 {
+        self.handled
+    }
+
+    pub fn counters(&self, station: StationId) -> Counters {
+        let s = &self.stations[station.0 as usize];
+        let dcf = s.dcf.counters;
+        Counters {
+            rx_data: dcf.rx_data,
+            rx_duplicate: dcf.rx_duplicate,
+            ack_timeout: dcf.ack_timeout,
+            cts_timeout: dcf.cts_timeout,
+            ..s.counters.clone()
+        }
+    }
+
+    /// Every ordered pair of stations as the radio sees it at `now`.
+    pub fn links(&self, now: Instant) -> Vec<LinkState> {
+        let n = self.stations.len() as u16;
+        let pairs = (0..n).flat_map(|a| (0..n).filter(move |b| *b != a).map(move |b| (a, b)));
+        pairs
+            .map(|(a, b)| {
+                let power_w = self.power_w(a, b, now);
+                LinkState {
+                    from: StationId(a),
+                    to: StationId(b),
+                    power_w,
+                    in_range: power_w >= self.radio.receive_threshold_w,
+                    sensed: power_w >= self.radio.carrier_sense_threshold_w,
+                    error_rate: self.error_rates.rate(a, b),
+                }
+            })
+            .collect()
+    }
+
+    fn power_w(&self, from: u16, to: u16, now: Instant) -> f64 {
+        let (a, b) = (&self.stations[from as usize], &self.stations[to as usize]);
+        self.propagation.power_w(from.into(), to.into(), a.trajectory.at(now), b.trajectory.at(now))
+    }
+
+    /// Who senses a frame of `from` that begins now.
+    fn neighbourhood(&mut self, from: u16, now: Instant) -> Arc<[(u16, f64)]> {
+        let still = now >= self.still_from;
+        if still {
+            if let Some(known) = &self.neighbourhoods[from as usize] {
+                return known.clone();
+            }
+        }
+        // a summed interference needs what is below the sense threshold too, down to a tenth of the noise
+        let floor_w = self.radio.carrier_sense_threshold_w.min(self.radio.noise_w * 0.1);
+        let floor_w = if self.sums_interference() { floor_w } else { self.radio.carrier_sense_threshold_w };
+        let others = (0..self.stations.len() as u16).filter(|s| *s != from);
+        let heard: Arc<[(u16, f64)]> =
+            others.map(|s| (s, self.power_w(from, s, now))).filter(|(_, p)| *p >= floor_w).collect();
+        if still {
+            self.neighbourhoods[from as usize] = Some(heard.clone());
+        }
+        heard
+    }
+
+    fn sums_interference(&self) -> bool {
+        self.stations[0].receiver.sums()
+    }
+
+    fn advance(&mut self, now: Instant) {
+        while let Some((at, event)) = self.events.pop_due(now) {
+            self.handled += 1;
+            match event {
+                Event::FrameEnds(id) => self.frame_ends(at, id),
+                Event::Wake { station, at: planned } => {
+                    let s = &mut self.stations[station as usize];
+                    if s.wake == Some(planned) {
+                        s.wake = None;
+                        s.dcf.handle_timeout(at);
+                        self.after(at, station);
+                    }
+                }
+                Event::FrameBegins(id) => self.frame_begins(at, id),
+            }
+        }
+    }
+
+    /// Carries out what a station's MAC wants and plans its next wake-up.
+    fn after(&mut self, now: Instant, station: u16) {
+        let mut actions = std::mem::take(&mut self.scratch);
+        self.stations[station as usize].dcf.take_actions(&mut actions);
+        for action in actions.drain(..) {
+            self.act(now, station, action);
+        }
+        self.scratch = actions;
+        let s = &mut self.stations[station as usize];
+        let next = s.dcf.next_timeout();
+        if next != s.wake {
+            s.wake = next;
+            if let Some(at) = next {
+                self.events.push(at, TIMERS, Event::Wake { station, at });
+            }
+        }
+    }
+
+    fn act(&mut self, now: Instant, station: u16, action: Action) {
+        let id = StationId(station);
+        match action {
+            Action::Transmit(frame) => self.transmit(now, frame),
+            Action::Deliver(packet) => {
+                self.outputs.push_back(Output::Deliver { station: id, packet });
+            }
+            Action::Sent { packet, retries } => {
+                let neighbour = packet.dest_mac;
+                self.outputs.push_back(match packet.dest {
+                    Dest::Broadcast => Output::Broadcast { station: id, packet },
+                    _ => Output::Acked { station: id, neighbour, retries, packet },
+                });
+            }
+            Action::Failed { packet, reason } => {
+                let why = match (packet.dest, reason) {
+                    (Dest::Nobody, _) => DropReason::NoPeer,
+                    (_, FailReason::ShortRetryLimit) => DropReason::RetryShort,
+                    (_, FailReason::LongRetryLimit) => DropReason::RetryLong,
+                };
+                self.drop_packet(now, station, &packet, why);
+                let neighbour = packet.dest_mac;
+                self.outputs.push_back(Output::Failed { station: id, neighbour, reason, packet });
+            }
+        }
+    }
+
+    fn drop_packet(&mut self, at: Instant, station: u16, packet: &Packet, reason: DropReason) {
+        self.stations[station as usize].counters.count_drop(reason);
+        if self.recording {
+            let (peer, bytes) = (packet.dest, packet.ip_bytes);
+            let row = AirRecord::Drop { at, station, peer, packet: packet.id, bytes, reason };
+            self.outputs.push_back(Output::Air(row));
+        }
+    }
+
+    fn transmit(&mut self, now: Instant, frame: Frame) {
+        let from = frame.from;
+        let sender = &mut self.stations[from as usize];
+        sender.counters.count_tx(frame.kind, frame.airtime);
+        if let Some(lost) = sender.receiver.send_begins() {
+            self.spoil(lost, from, Fate::Busy);
+        }
+        let heard = self.neighbourhood(from, now);
+        // a station that does not even sense the frame cannot decode it
+        let fate = match frame.dest {
+            Dest::Station(to) if !heard.iter().any(|(s, _)| *s == to) => Some(Fate::Weak),
+            Dest::Nobody => Some(Fate::Weak),
+            _ => None,
+        };
+        let end = now + frame.airtime;
+        let airborne = Airborne { frame, began: now, heard, fate, receivers: 0 };
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.airborne[id as usize] = Some(airborne);
+                id
+            }
+            None => {
+                self.airborne.push(Some(airborne));
+                (self.airborne.len() - 1) as FrameId
+            }
+        };
+        self.events.push(now, HEAR_BEGIN, Event::FrameBegins(id));
+        self.events.push(end, HEAR_END, Event::FrameEnds(id));
+    }
+
+    fn frame_begins(&mut self, now: Instant, id: FrameId) {
+        let airborne = self.airborne[id as usize].as_ref().expect("a frame ends after it begins");
+        let (heard, airtime) = (airborne.heard.clone(), airborne.frame.airtime);
+        let end_ns = (now + airtime).as_nanos();
+        for &(s, power_w) in heard.iter() {
+            let station = &mut self.stations[s as usize];
+            let began = station.receiver.frame_begins(id, power_w, end_ns);
+            if began.captured {
+                station.dcf.captured(now, airtime);
+            }
+            if station.receiver.senses() {
+                station.dcf.medium_busy(now);
+            }
+            self.settle(id, s, began);
+            self.after(now, s);
+        }
+    }
+
+    /// Fates that the start of frame `id` decides at station `s`.
+    fn settle(&mut self, id: FrameId, s: u16, began: Began) {
+        if let Some(spoilt) = began.spoils {
+            let fate = self.interference_fate(spoilt, id);
+            self.spoil(spoilt, s, fate);
+        }
+        if let Some(cause) = began.lost {
+            let fate = match cause {
+                Cause::Weak => Fate::Weak,
+                Cause::Sending => Fate::Busy,
+                Cause::Interferer(other) => self.interference_fate(id, other),
+            };
+            self.spoil(id, s, fate);
+        }
+    }
+
+    /// Frame `id` cannot be decoded at `at_station`: that is its fate if it was for that station.
+    fn spoil(&mut self, id: FrameId, at_station: u16, fate: Fate) {
+        if let Some(airborne) = &mut self.airborne[id as usize] {
+            if airborne.frame.dest == Dest::Station(at_station) && airborne.fate.is_none() {
+                airborne.fate = Some(fate);
+            }
+        }
+    }
+
+    /// Could the sender of `victim` have sensed the sender of `other`?
+    fn interference_fate(&self, victim: FrameId, other: FrameId) -> Fate {
+        let (Some(victim), Some(other)) = (&self.airborne[victim as usize], &self.airborne[other as usize]) else {
+            return Fate::Collision;
+        };
+        let sense_w = self.radio.carrier_sense_threshold_w;
+        let sensed = other.heard.iter().any(|(s, p)| *s == victim.frame.from && *p >= sense_w);
+        if sensed { Fate::Collision } else { Fate::Hidden }
+    }
+
+    fn frame_ends(&mut self, now: Instant, id: FrameId) {
+        let airborne = self.airborne[id as usize].as_ref().expect("a frame ends once");
+        let (heard, frame) = (airborne.heard.clone(), airborne.frame.clone());
+        let sender = &mut self.stations[frame.from as usize];
+        sender.receiver.send_ends();
+        sender.dcf.transmit_end(now, frame.reserves);
+        self.after(now, frame.from);
+        for &(s, power_w) in heard.iter() {
+            self.frame_ends_at(now, id, &frame, s, power_w);
+        }
+        let airborne = self.airborne[id as usize].take().expect("still there");
+        self.free.push(id);
+        self.log_tx(airborne);
+    }
+
+    fn frame_ends_at(&mut self, now: Instant, id: FrameId, frame: &Frame, s: u16, power_w: f64) {
+        self.receptions += 1;
+        let station = &mut self.stations[s as usize];
+        let heard = station.receiver.frame_ends(id);
+        let for_me = frame.dest == Dest::Station(s);
+        match heard {
+            Heard::Good if self.error_rates.strikes(frame, s, &mut station.errors) => {
+                station.dcf.receive_failed(now, false);
+                self.spoil(id, s, Fate::Error);
+            }
+            Heard::Good => self.decoded(now, id, frame, s),
+            // ns-2 recv_timer: a frame that ends while the station sends leaves no trace
+            Heard::Spoiled | Heard::Sensed if !station.receiver.is_sending() => {
+                station.dcf.receive_failed(now, heard == Heard::Sensed);
+            }
+            _ => {}
+        }
+        if for_me && heard != Heard::Good {
+            self.spoil(id, s, if power_w < self.radio.receive_threshold_w { Fate::Weak } else { Fate::Collision });
+        }
+        let station = &mut self.stations[s as usize];
+        if !station.receiver.senses() {
+            station.dcf.medium_idle(now);
+        }
+        self.after(now, s);
+    }
+
+    fn decoded(&mut self, now: Instant, id: FrameId, frame: &Frame, s: u16) {
+        let station = &mut self.stations[s as usize];
+        let before = station.dcf.counters.rx_data;
+        let answered = station.dcf.receive(now, frame);
+        let delivered = station.dcf.counters.rx_data > before;
+        let nav = station.dcf.nav_until() > now;
+        if delivered {
+            station.counters.delivered_up += 1;
+        }
+        if frame.dest == Dest::Broadcast {
+            self.airborne[id as usize].as_mut().expect("still there").receivers += 1;
+        }
+        if !answered {
+            self.spoil(id, s, if nav { Fate::Nav } else { Fate::Busy });
+        } else {
+            self.spoil(id, s, Fate::Delivered);
+        }
+        if delivered && self.recording {
+            let (packet, bytes) = frame.packet.as_ref().map_or((0, 0), |p| (p.id, p.ip_bytes));
+            let row = AirRecord::Deliver { at: now, station: s, from: frame.from, kind: frame.kind, packet, bytes };
+            self.outputs.push_back(Output::Air(row));
+        }
+        let overhears = self.stations[s as usize].overhear && frame.kind == FrameKind::Data;
+        if overhears && frame.dest != Dest::Station(s) {
+            if let Some(packet) = frame.packet.clone() {
+                let (station, transmitter) = (StationId(s), StationId(frame.from));
+                self.outputs.push_back(Output::Overheard { station, transmitter, packet });
+            }
+        }
+    }
+
+    fn log_tx(&mut self, airborne: Airborne) {
+        let Airborne { frame, began, fate, receivers, .. } = airborne;
+        if let Some(fate) = fate {
+            self.stations[frame.from as usize].counters.count_fate(fate);
+        }
+        if self.recording {
+            self.outputs.push_back(Output::Air(AirRecord::Tx { at: began, frame, fate, receivers }));
+        }
+    }
+
+    // ----- inputs
+
+    fn packet_from_host(&mut self, now: Instant, station: StationId, frame: Vec<u8>) {
+        let Some(header) = crate::ethernet::Header::parse(&frame) else { return };
+        let dest = if header.destination[0] & 1 == 1 {
+            Dest::Broadcast
+        } else {
+            self.by_mac.get(&header.destination).map_or(Dest::Nobody, |s| Dest::Station(*s))
+        };
+        let packet = Packet {
+            id: 0,
+            dest,
+            dest_mac: header.destination,
+            ip_bytes: (frame.len() - crate::ethernet::HEADER_BYTES) as u32,
+            control: header.is_network_control(&frame),
+            ethernet: frame.into(),
+            tag: 0,
+        };
+        self.enqueue(now, station.0, packet);
+    }
+
+    fn enqueue(&mut self, now: Instant, station: u16, mut packet: Packet) {
+        packet.id = self.next_packet;
+        self.next_packet += 1;
+        let (peer, id, bytes) = (packet.dest, packet.id, packet.ip_bytes);
+        let s = &mut self.stations[station as usize];
+        s.counters.enqueued += 1;
+        if self.recording {
+            self.outputs.push_back(Output::Air(AirRecord::Enqueue { at: now, station, peer, packet: id, bytes }));
+        }
+        if let Some(out) = s.dcf.enqueue(now, Arc::new(packet)) {
+            self.drop_packet(now, station, &out, DropReason::QueueFull);
+        }
+        self.after(now, station);
+    }
+
+    fn purge(&mut self, now: Instant, station: StationId, neighbour: MacAddress, token: u32) {
+        let packets = self.stations[station.0 as usize].dcf.queue.purge(neighbour);
+        for packet in &packets {
+            self.drop_packet(now, station.0, packet, DropReason::Purged);
+        }
+        self.outputs.push_back(Output::Purged { station, neighbour, token, packets });
+    }
+
+    fn stop(&mut self, now: Instant) {
+        for station in 0..self.stations.len() as u16 {
+            for packet in self.stations[station as usize].dcf.remaining() {
+                self.drop_packet(now, station, &packet, DropReason::Stopped);
+            }
+        }
+        self.events = EventQueue::default();
+    }
+
+    fn move_station(&mut self, now: Instant, station: StationId, to: [f64; 3], speed_mps: f64) {
+        self.stations[station.0 as usize].trajectory.move_to(now, to, speed_mps);
+        self.still_from = self.stations.iter().map(|s| s.trajectory.moving_until()).max().unwrap_or(now).max(now);
+        self.neighbourhoods.fill(None);
+    }
+}
 
 impl Machine for Medium {
     type Input = Input;
     type Output = Output;
-    fn handle(&mut self, _now: Instant, _input: Input) {
-        todo!()
+
+    fn handle(&mut self, now: Instant, input: Input) {
+        self.advance(now);
+        match input {
+            Input::Packet { station, frame } => self.packet_from_host(now, station, frame),
+            Input::Synthetic { station, to, ip_bytes, tag } => {
+                let dest = to.map_or(Dest::Broadcast, |s| Dest::Station(s.0));
+                let packet =
+                    Packet { id: 0, dest, dest_mac: [0xff; 6], ip_bytes, control: false, ethernet: [].into(), tag };
+                self.enqueue(now, station.0, packet);
+            }
+            Input::Move { station, to, speed_mps } => self.move_station(now, station, to, speed_mps),
+            Input::SetErrorRate { from, to, rate } => self.error_rates.set(from.0, to.0, rate),
+            Input::Purge { station, neighbour, token } => self.purge(now, station, neighbour, token),
+            Input::Stop => self.stop(now),
+        }
+        self.advance(now);
     }
-    fn handle_timeout(&mut self, _now: Instant) {
-        todo!()
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.advance(now);
     }
+
     fn poll_output(&mut self) -> Option<Output> {
-        todo!()
+        self.outputs.pop_front()
     }
+
     fn next_timeout(&self) -> Option<Instant> {
-        todo!()
+        self.events.next_at()
     }
+}
+
+/// Packet error rates of directed links.
+struct ErrorRates {
+    stations: usize,
+    rate: Vec<f64>,
+    unit: Vec<ErrorUnit>,
+    frames: Vec<ErrorFrames>,
+    overhead_bytes: u32,
+}
+
+impl ErrorRates {
+    fn new(loaded: &Loaded) -> Self {
+        let n = loaded.config.stations.len();
+        let mut rates = Self {
+            stations: n,
+            rate: vec![0.0; n * n],
+            unit: vec![ErrorUnit::Frame; n * n],
+            frames: vec![ErrorFrames::Data; n * n],
+            overhead_bytes: loaded.radio.overhead_bytes,
+        };
+        let index = loaded.station_index();
+        let matches = |name: &str, i: usize| name == "*" || index[name] == i;
+        for link in &loaded.config.links {
+            for pair in 0..n * n {
+                if matches(&link.from, pair / n) && matches(&link.to, pair % n) {
+                    rates.rate[pair] = link.error_rate;
+                    rates.unit[pair] = link.unit;
+                    rates.frames[pair] = link.frames;
+                }
+            }
+        }
+        rates
+    }
+
+    fn rate(&self, from: u16, to: u16) -> f64 {
+        self.rate[from as usize * self.stations + to as usize]
+    }
+
+    fn set(&mut self, from: u16, to: u16, rate: f64) {
+        self.rate[from as usize * self.stations + to as usize] = rate.clamp(0.0, 1.0);
+    }
+
+    fn strikes(&self, frame: &Frame, at: u16, dice: &mut Stream) -> bool {
+        let pair = frame.from as usize * self.stations + at as usize;
+        let rate = self.rate[pair];
+        let data = matches!(frame.kind, FrameKind::Data | FrameKind::Bcast);
+        if rate == 0.0 || !(data || self.frames[pair] == ErrorFrames::All) {
+            return false;
+        }
+        let probability = match self.unit[pair] {
+            ErrorUnit::Frame => rate,
+            ErrorUnit::Byte => {
+                let bytes = if data { frame.bytes.saturating_sub(self.overhead_bytes) } else { frame.bytes };
+                1.0 - (1.0 - rate).powi(bytes as i32)
+            }
+        };
+        dice.chance(probability)
+    }
+}
+
+/// How long a frame's start and end lie apart at most; for planning.
+pub fn longest_frame(radio: &Radio) -> Duration {
+    radio.airtime(2304 + radio.overhead_bytes, radio.data_rate_bps.min(radio.broadcast_rate_bps))
 }

@@ -1,0 +1,465 @@
+//! `medium.json` (formats/medium.md): parsed, checked, every default filled in. Unknown keys are errors.
+//!
+//! Every error is one line: file, key, what is wrong, what would be right.
+
+use crate::phy::propagation::Model;
+use crate::phy::Radio;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+pub const FORMAT: &str = "manet-medium/1";
+/// Station numbers are 16 bits on the way through the medium; far beyond what one host can run.
+pub const MAX_STATIONS: usize = 2000;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError(pub String);
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+impl std::error::Error for ConfigError {}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    pub format: String,
+    #[serde(default = "one")]
+    pub seed: u64,
+    pub radio: PathBuf,
+    #[serde(default)]
+    pub radio_overrides: toml::Table,
+    #[serde(default)]
+    pub propagation: Model,
+    #[serde(default)]
+    pub interference: Interference,
+    #[serde(default)]
+    pub queue: QueueConfig,
+    pub stations: Vec<StationConfig>,
+    #[serde(default)]
+    pub links: Vec<LinkConfig>,
+    #[serde(default)]
+    pub trace: Option<PathBuf>,
+    #[serde(default)]
+    pub wires: Vec<WireConfig>,
+    #[serde(default)]
+    pub outputs: Outputs,
+    #[serde(default)]
+    pub control_socket: Option<PathBuf>,
+    #[serde(default)]
+    pub feedback_dir: Option<PathBuf>,
+    #[serde(default)]
+    pub traffic: Vec<TrafficConfig>,
+    #[serde(default)]
+    pub duration_s: Option<f64>,
+    #[serde(default)]
+    pub warmup_s: f64,
+    /// Thresholds of the verdict; see `crate::verdict`.
+    #[serde(default)]
+    pub verdict: Option<serde_json::Value>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// How a reception fares among others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Interference {
+    #[default]
+    Ns2,
+    Sinr,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QueueConfig {
+    #[serde(default = "fifty")]
+    pub packets: usize,
+    #[serde(default = "yes")]
+    pub control_first: bool,
+}
+fn fifty() -> usize {
+    50
+}
+fn yes() -> bool {
+    true
+}
+impl Default for QueueConfig {
+    fn default() -> Self {
+        Self { packets: 50, control_first: true }
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StationConfig {
+    pub name: String,
+    #[serde(with = "mac_text")]
+    pub mac: [u8; 6],
+    pub position: [f64; 3],
+    #[serde(default)]
+    pub netns: Option<PathBuf>,
+    #[serde(default = "wlan0")]
+    pub ifname: String,
+}
+fn wlan0() -> String {
+    "wlan0".into()
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkConfig {
+    pub from: String,
+    pub to: String,
+    pub error_rate: f64,
+    #[serde(default)]
+    pub unit: ErrorUnit,
+    #[serde(default)]
+    pub frames: ErrorFrames,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ErrorUnit {
+    #[default]
+    Frame,
+    Byte,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ErrorFrames {
+    /// Data frames, unicast and broadcast.
+    #[default]
+    Data,
+    /// RTS, CTS and ACK too, as ns-2's `IncomingErrProc` does.
+    All,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MatrixEntry {
+    pub from: String,
+    pub to: String,
+    pub loss_db: f64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WireConfig {
+    pub a: WireEnd,
+    pub b: WireEnd,
+    pub rate_bps: u64,
+    pub delay_us: u64,
+    #[serde(default = "fifty")]
+    pub queue_packets: usize,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WireEnd {
+    pub name: String,
+    #[serde(default)]
+    pub netns: Option<PathBuf>,
+    #[serde(default = "eth0")]
+    pub ifname: String,
+    #[serde(with = "mac_text")]
+    pub mac: [u8; 6],
+}
+fn eth0() -> String {
+    "eth0".into()
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Outputs {
+    #[serde(default)]
+    pub air_log: Option<PathBuf>,
+    #[serde(default)]
+    pub air_pcapng: Option<PathBuf>,
+    #[serde(default)]
+    pub counters: Option<PathBuf>,
+    #[serde(default)]
+    pub verdict: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrafficConfig {
+    pub from: String,
+    pub to: String,
+    pub kind: TrafficKind,
+    pub bytes: u32,
+    #[serde(default)]
+    pub rate_bps: Option<f64>,
+    #[serde(default)]
+    pub start_s: f64,
+    #[serde(default)]
+    pub stop_s: Option<f64>,
+    #[serde(default)]
+    pub route: Vec<String>,
+    #[serde(default)]
+    pub jitter: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TrafficKind {
+    Saturated,
+    Cbr,
+}
+
+/// A configuration whose radio is loaded and whose names are known to exist.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    pub config: Config,
+    pub radio: Radio,
+    /// The folder relative paths count from.
+    pub folder: PathBuf,
+}
+
+impl Loaded {
+    /// Reads and checks `path`. All errors name the file and the key.
+    pub fn from_file(path: &Path) -> Result<Self, ConfigError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|e| ConfigError(format!("{}: cannot be read: {e}; give the path of a medium.json", path.display())))?;
+        let folder = path.parent().unwrap_or(Path::new(".")).to_path_buf();
+        Self::from_text(&text, folder).map_err(|e| ConfigError(format!("{}: {e}", path.display())))
+    }
+
+    pub fn from_text(text: &str, folder: PathBuf) -> Result<Self, ConfigError> {
+        let config: Config = serde_json::from_str(text).map_err(|e| ConfigError(e.to_string()))?;
+        let radio = load_radio(&folder.join(&config.radio), &config.radio_overrides)?;
+        let loaded = Self { config, radio, folder };
+        loaded.check().map_err(ConfigError)?;
+        Ok(loaded)
+    }
+
+    pub fn station_index(&self) -> HashMap<&str, usize> {
+        self.config.stations.iter().enumerate().map(|(i, s)| (s.name.as_str(), i)).collect()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let c = &self.config;
+        if c.format != FORMAT {
+            return Err(format!("key \"format\": \"{}\" is not \"{FORMAT}\"", c.format));
+        }
+        self.check_stations()?;
+        if !(1..=100_000).contains(&c.queue.packets) {
+            return Err(format!("key \"queue.packets\": {} is not between 1 and 100000", c.queue.packets));
+        }
+        check_model(&c.propagation)?;
+        let known = self.station_index();
+        let station = |key: &str, name: &str| {
+            if known.contains_key(name) { Ok(()) } else { Err(format!("key \"{key}\": there is no station \"{name}\"")) }
+        };
+        if let Model::Matrix { matrix } = &c.propagation {
+            for e in matrix {
+                station("propagation.matrix.from", &e.from)?;
+                station("propagation.matrix.to", &e.to)?;
+            }
+        }
+        for l in &c.links {
+            for (key, name) in [("links.from", &l.from), ("links.to", &l.to)] {
+                if name != "*" {
+                    station(key, name)?;
+                }
+            }
+            if !(0.0..=1.0).contains(&l.error_rate) {
+                return Err(format!("key \"links.error_rate\": {} is not between 0 and 1", l.error_rate));
+            }
+        }
+        for w in &c.wires {
+            if w.rate_bps == 0 || w.queue_packets == 0 {
+                return Err("keys \"wires.rate_bps\" and \"wires.queue_packets\" must be above 0".into());
+            }
+        }
+        for t in &c.traffic {
+            station("traffic.from", &t.from)?;
+            if t.to != "*" {
+                station("traffic.to", &t.to)?;
+            }
+            t.route.iter().try_for_each(|s| station("traffic.route", s))?;
+            if !(28..=2304).contains(&t.bytes) {
+                return Err(format!("key \"traffic.bytes\": {} is not between 28 and 2304", t.bytes));
+            }
+            if t.kind == TrafficKind::Cbr && !t.rate_bps.is_some_and(|r| r > 0.0 && r.is_finite()) {
+                return Err("key \"traffic.rate_bps\": a cbr source needs a rate above 0 bit/s".into());
+            }
+            if !t.route.is_empty() && (t.route.first() != Some(&t.from) || t.route.last() != Some(&t.to)) {
+                return Err(format!("key \"traffic.route\": must begin with \"{}\" and end with \"{}\"", t.from, t.to));
+            }
+        }
+        for (key, v) in [("duration_s", c.duration_s.unwrap_or(1.0)), ("warmup_s", c.warmup_s)] {
+            if !v.is_finite() || v < 0.0 {
+                return Err(format!("key \"{key}\": {v} is not a length of time in seconds"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_stations(&self) -> Result<(), String> {
+        let stations = &self.config.stations;
+        if stations.is_empty() || stations.len() > MAX_STATIONS {
+            return Err(format!("key \"stations\": {} stations; 1 to {MAX_STATIONS} are possible", stations.len()));
+        }
+        let (mut names, mut macs) = (HashMap::new(), HashMap::new());
+        for (i, s) in stations.iter().enumerate() {
+            if s.name.is_empty() || s.name == "*" || s.name.contains(|c: char| c == ',' || c.is_whitespace() || c == '/') {
+                return Err(format!("key \"stations[{i}].name\": \"{}\" is no name (no commas, slashes or blanks)", s.name));
+            }
+            if let Some(first) = names.insert(&s.name, i) {
+                return Err(format!("key \"stations[{i}].name\": \"{}\" is already station {first}", s.name));
+            }
+            if let Some(first) = macs.insert(s.mac, i) {
+                return Err(format!("key \"stations[{i}].mac\": already the address of station {first}"));
+            }
+            if s.mac[0] & 1 == 1 {
+                return Err(format!("key \"stations[{i}].mac\": a group address cannot be a station's"));
+            }
+            if s.position.iter().any(|v| !v.is_finite() || v.abs() > 1e7) {
+                return Err(format!("key \"stations[{i}].position\": {:?} is not finite metres within 10,000 km", s.position));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_model(model: &Model) -> Result<(), String> {
+    let positive = |key: &str, v: f64| {
+        if v.is_finite() && v > 0.0 { Ok(()) } else { Err(format!("key \"propagation.{key}\": {v} is not above 0")) }
+    };
+    match model {
+        Model::LogDistance { exponent, reference_m } => {
+            positive("exponent", *exponent)?;
+            positive("reference_m", *reference_m)
+        }
+        Model::Shadowing { exponent, reference_m, sigma_db } => {
+            positive("exponent", *exponent)?;
+            positive("reference_m", *reference_m)?;
+            if (0.0..=30.0).contains(sigma_db) {
+                Ok(())
+            } else {
+                Err(format!("key \"propagation.sigma_db\": {sigma_db} is not between 0 and 30"))
+            }
+        }
+        Model::Disc { range_m, sense_m } => {
+            positive("range_m", *range_m)?;
+            if sense_m >= range_m {
+                Ok(())
+            } else {
+                Err(format!("key \"propagation.sense_m\": {sense_m} is below range_m {range_m}"))
+            }
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Reads a profile and lays `overrides` over it; both are checked alike.
+pub fn load_radio(path: &Path, overrides: &toml::Table) -> Result<Radio, ConfigError> {
+    let error = |what: String| ConfigError(format!("{}: {what}", path.display()));
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| error(format!("cannot be read: {e}; the profiles are in medium/radios")))?;
+    let mut table: toml::Table = text.parse().map_err(|e: toml::de::Error| error(one_line(&e.to_string())))?;
+    for (key, value) in overrides {
+        match (table.get_mut(key), value) {
+            (Some(toml::Value::Table(old)), toml::Value::Table(new)) => old.extend(new.clone()),
+            _ => {
+                table.insert(key.clone(), value.clone());
+            }
+        }
+    }
+    let radio: Radio = table.try_into().map_err(|e: toml::de::Error| error(one_line(&e.to_string())))?;
+    radio.check().map_err(error)?;
+    Ok(radio)
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// MAC addresses as `02:00:00:00:00:01`.
+pub mod mac_text {
+    use serde::{de::Error, Deserialize, Deserializer, Serializer};
+
+    pub fn format(mac: [u8; 6]) -> String {
+        mac.map(|b| format!("{b:02x}")).join(":")
+    }
+
+    pub fn parse(text: &str) -> Option<[u8; 6]> {
+        let mut mac = [0; 6];
+        let mut parts = text.split(':');
+        for byte in &mut mac {
+            let part = parts.next().filter(|p| p.len() == 2 && p.bytes().all(|b| b.is_ascii_hexdigit()))?;
+            *byte = u8::from_str_radix(part, 16).ok()?;
+        }
+        parts.next().is_none().then_some(mac)
+    }
+
+    pub fn serialize<S: Serializer>(mac: &[u8; 6], s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_str(&format(*mac))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<[u8; 6], D::Error> {
+        let text = String::deserialize(d)?;
+        parse(&text).ok_or_else(|| D::Error::custom(format!("\"{text}\" is no MAC address like 02:00:00:00:00:01")))
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// A small valid configuration with `change` applied to its JSON.
+    pub fn loaded(change: impl FnOnce(&mut serde_json::Value)) -> Result<Loaded, ConfigError> {
+        let mut json = serde_json::json!({
+            "format": FORMAT,
+            "radio": concat!(env!("CARGO_MANIFEST_DIR"), "/radios/ns2-dsss-2m.toml"),
+            "stations": [
+                {"name": "sta1", "mac": "02:00:00:00:00:01", "position": [0.0, 0.0, 0.0]},
+                {"name": "sta2", "mac": "02:00:00:00:00:02", "position": [200.0, 0.0, 0.0]},
+            ],
+        });
+        change(&mut json);
+        Loaded::from_text(&json.to_string(), PathBuf::from("."))
+    }
+
+    fn refusal(change: impl FnOnce(&mut serde_json::Value)) -> String {
+        loaded(change).unwrap_err().0
+    }
+
+    #[test]
+    fn defaults_are_filled_in() {
+        let l = loaded(|_| ()).unwrap();
+        assert_eq!(l.config.queue.packets, 50);
+        assert_eq!(l.config.interference, Interference::Ns2);
+        assert_eq!(l.radio.data_rate_bps, 2_000_000);
+    }
+
+    #[test]
+    fn an_override_replaces_one_key_of_the_profile() {
+        let l = loaded(|j| j["radio_overrides"] = serde_json::json!({"rts_threshold_bytes": 3000})).unwrap();
+        assert_eq!((l.radio.rts_threshold_bytes, l.radio.slot_us), (3000, 20));
+        let l = loaded(|j| j["radio_overrides"] = serde_json::json!({"rules": {"cts_holds": false}})).unwrap();
+        assert!(!l.radio.rules.cts_holds && l.radio.rules.eifs_as_nav);
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_key() {
+        assert!(refusal(|j| j["quue"] = 1.into()).contains("unknown field `quue`"));
+        assert!(refusal(|j| j["stations"] = serde_json::json!([])).contains("key \"stations\": 0 stations"));
+        assert!(refusal(|j| j["stations"][1]["name"] = "sta1".into()).contains("\"sta1\" is already station 0"));
+        assert!(refusal(|j| j["stations"][0]["mac"] = "02:0".into()).contains("is no MAC address"));
+        assert!(refusal(|j| j["stations"][0]["position"][0] = 1e9.into()).contains("stations[0].position"));
+        assert!(refusal(|j| j["radio_overrides"] = serde_json::json!({"slto_us": 3})).contains("unknown field `slto_us`"));
+        assert!(refusal(|j| j["links"] = serde_json::json!([{"from": "sta9", "to": "*", "error_rate": 0.1}]))
+            .contains("no station \"sta9\""));
+        assert!(refusal(|j| j["propagation"] = serde_json::json!({"model": "disc", "range_m": 5.0, "sense_m": 1.0}))
+            .contains("propagation.sense_m"));
+    }
+}

@@ -1,0 +1,583 @@
+//! The DCF of one station: when it may send, what it answers, when it gives up.
+//!
+//! IEEE Std 802.11-2012 clause 9.3 (the basic access of 802.11-1997 unchanged): carrier sense, physical and virtual
+//! (9.3.2.1), inter-frame spaces (9.3.2.3), random backoff (9.3.3), access procedure (9.3.4), RTS/CTS (9.3.2.6), ACK
+//! (9.3.2.8), duplicates (9.3.2.10), retry counters (9.3.4.4). ns-2.35's departures are switches of the radio profile
+//! ([`crate::phy::radio::Rules`]). Not modelled: fragmentation, PCF, power save, EDCA, the optional NAV reset after an
+//! RTS that no data follows (9.3.2.4), rate adaptation.
+//!
+//! The machine is told what its radio senses ([`Dcf::medium_busy`], [`Dcf::medium_idle`]) and decodes
+//! ([`Dcf::receive`], [`Dcf::receive_failed`]); it answers with [`Action`]s. Time comes with each call. It has one
+//! deadline ([`Dcf::next_timeout`]), always the end of what its [`State`] waits for or of its backoff.
+
+use super::{Dest, Frame, InterfaceQueue, Packet};
+use crate::medium::FailReason;
+use crate::phy::radio::{BackoffDraw, Timeouts, CTS_BYTES, RTS_BYTES};
+use crate::phy::{FrameKind, Radio};
+use manet_engine::{Duration, Instant, Stream};
+use std::sync::Arc;
+
+/// What the machine wants done, in order.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// Put the frame on the air now.
+    Transmit(Frame),
+    /// Hand the packet up to the host.
+    Deliver(Arc<Packet>),
+    /// The packet was acknowledged (unicast) or sent (broadcast); `retries` beyond the first attempts.
+    Sent { packet: Arc<Packet>, retries: u32 },
+    /// Retries exhausted.
+    Failed { packet: Arc<Packet>, reason: FailReason },
+}
+
+/// Events worth counting that are not actions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DcfCounters {
+    pub cts_timeout: u64,
+    pub ack_timeout: u64,
+    pub rx_duplicate: u64,
+    pub rx_data: u64,
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    /// Contending, or nothing to do.
+    Idle,
+    Transmitting(FrameKind),
+    AwaitCts { until: Instant },
+    AwaitAck { until: Instant },
+    /// CTS sent; the data frame should have ended by then (ns-2 only).
+    AwaitData { until: Instant },
+    /// A response goes out after SIFS.
+    Sifs { at: Instant, then: Response },
+}
+
+#[derive(Clone, Debug)]
+enum Response {
+    Cts { to: Dest, reserves: Duration },
+    Ack { to: Dest },
+    Data,
+}
+
+/// The packet in service.
+#[derive(Clone, Debug)]
+struct Service {
+    packet: Arc<Packet>,
+    sequence: u16,
+    rts_attempts: u32,
+    data_attempts: u32,
+}
+
+#[derive(Clone, Debug)]
+pub struct Dcf {
+    station: u16,
+    radio: Arc<Radio>,
+    random: Stream,
+    pub queue: InterfaceQueue,
+    service: Option<Service>,
+    state: State,
+
+    cw: u32,
+    short_retries: u32,
+    long_retries: u32,
+    next_sequence: u16,
+
+    /// Backoff slots to go; `None`: no backoff pending.
+    slots: Option<u32>,
+    /// The backoff was not drawn: the medium was found idle (9.3.4.2), a busy medium makes it a drawn one.
+    undrawn: bool,
+    drawn: u32,
+    /// When the countdown may begin at the earliest, besides the medium's reasons.
+    ready_at: Instant,
+
+    busy: bool,
+    idle_since: Instant,
+    nav_until: Instant,
+    eifs_until: Instant,
+
+    /// Last sequence number heard from each station (9.3.2.10).
+    heard: Vec<Option<u16>>,
+    actions: Vec<Action>,
+    pub counters: DcfCounters,
+}
+
+impl Dcf {
+    pub fn new(station: u16, stations: usize, radio: Arc<Radio>, queue: InterfaceQueue, random: Stream) -> Self {
+        let cw = radio.cw_min;
+        Self {
+            station,
+            radio,
+            random,
+            queue,
+            service: None,
+            state: State::Idle,
+            cw,
+            short_retries: 0,
+            long_retries: 0,
+            next_sequence: 0,
+            slots: None,
+            undrawn: false,
+            drawn: 0,
+            ready_at: Instant::ZERO,
+            busy: false,
+            idle_since: Instant::ZERO,
+            nav_until: Instant::ZERO,
+            eifs_until: Instant::ZERO,
+            heard: vec![None; stations],
+            actions: Vec::new(),
+            counters: DcfCounters::default(),
+        }
+    }
+
+    /// What came of the last call, in order; leaves nothing.
+    pub fn take_actions(&mut self, into: &mut Vec<Action>) {
+        into.append(&mut self.actions);
+    }
+
+    pub fn is_transmitting(&self) -> bool {
+        matches!(self.state, State::Transmitting(_))
+    }
+
+    /// Packets waiting, the one in service included.
+    pub fn backlog(&self) -> usize {
+        self.queue.len() + usize::from(self.service.is_some())
+    }
+
+    pub fn nav_until(&self) -> Instant {
+        self.nav_until
+    }
+
+    // ----- from the host
+
+    /// Takes a packet; returns the one that fell out of a full queue.
+    pub fn enqueue(&mut self, now: Instant, packet: Arc<Packet>) -> Option<Arc<Packet>> {
+        if self.service.is_none() && self.queue.is_empty() {
+            self.serve(packet);
+            self.begin_access(now);
+            return None;
+        }
+        self.queue.push(packet)
+    }
+
+    /// Everything not yet acknowledged, at the end of a run.
+    pub fn remaining(&mut self) -> Vec<Arc<Packet>> {
+        let service = self.service.take().map(|s| s.packet);
+        service.into_iter().chain(self.queue.drain()).collect()
+    }
+
+    fn serve(&mut self, packet: Arc<Packet>) {
+        let sequence = self.next_sequence;
+        self.next_sequence = (sequence + 1) % 4096;
+        self.service = Some(Service { packet, sequence, rts_attempts: 0, data_attempts: 0 });
+    }
+
+    fn begin_access(&mut self, now: Instant) {
+        if !matches!(self.state, State::Idle) || self.slots.is_some() {
+            return;
+        }
+        self.ready_at = now;
+        let found_idle = !self.busy && self.nav_until <= now && self.eifs_until <= now;
+        if self.radio.rules.backoff_when_idle || !found_idle {
+            self.draw();
+        } else {
+            self.slots = Some(0);
+            self.undrawn = true;
+            self.drawn = 0;
+        }
+    }
+
+    fn draw(&mut self) {
+        let values = match self.radio.rules.backoff_draw {
+            BackoffDraw::Cw => self.cw + 1,
+            BackoffDraw::CwMinusOne => self.cw,
+        };
+        self.drawn = self.random.below(values.into()) as u32;
+        self.slots = Some(self.drawn);
+        self.undrawn = false;
+    }
+
+    // ----- carrier sense
+
+    /// The radio senses the medium busy from now on.
+    pub fn medium_busy(&mut self, now: Instant) {
+        if !self.busy {
+            self.freeze(now);
+            self.busy = true;
+        }
+    }
+
+    /// The radio senses nothing from now on.
+    pub fn medium_idle(&mut self, now: Instant) {
+        if self.busy {
+            self.busy = false;
+            self.idle_since = now;
+            self.fail_if_overdue(now);
+        }
+    }
+
+    /// ns-2's capture: the frame ignored reserves the medium until it has ended and EIFS is over.
+    pub fn captured(&mut self, now: Instant, ignored: Duration) {
+        self.nav_until = self.nav_until.max(now + self.radio.eifs() + ignored);
+    }
+
+    /// When the backoff's first slot begins; only meaningful while idle.
+    fn countdown_start(&self) -> Instant {
+        let difs = self.radio.difs();
+        let after_medium = (self.idle_since.max(self.nav_until) + difs).max(self.eifs_until);
+        let after_own = if self.radio.rules.backoff_when_idle { self.ready_at + difs } else { self.ready_at };
+        after_medium.max(after_own)
+    }
+
+    fn counts_down(&self) -> bool {
+        matches!(self.state, State::Idle) && !self.busy && self.slots.is_some()
+    }
+
+    /// Stops the countdown; slots that are over by `now` count, a slot begun does not.
+    fn freeze(&mut self, now: Instant) {
+        if !self.counts_down() {
+            return;
+        }
+        if self.undrawn {
+            self.draw();
+            return;
+        }
+        let elapsed = now.since(self.countdown_start()).as_nanos() / self.radio.slot().as_nanos();
+        self.slots = self.slots.map(|s| s - s.min(elapsed as u32));
+    }
+
+    // ----- time
+
+    pub fn next_timeout(&self) -> Option<Instant> {
+        match &self.state {
+            State::Idle if self.counts_down() => {
+                Some(self.countdown_start() + self.radio.slot() * u64::from(self.slots?))
+            }
+            State::Idle | State::Transmitting(_) => None,
+            State::AwaitCts { until } | State::AwaitAck { until } | State::AwaitData { until } => {
+                (*until < Instant::MAX).then_some(*until)
+            }
+            State::Sifs { at, .. } => Some(*at),
+        }
+    }
+
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.next_timeout().is_none_or(|t| t > now) {
+            return;
+        }
+        match std::mem::replace(&mut self.state, State::Idle) {
+            State::Idle => self.access(now),
+            State::AwaitCts { .. } => self.response_overdue(now, FrameKind::Rts),
+            State::AwaitAck { .. } => self.response_overdue(now, FrameKind::Data),
+            State::AwaitData { .. } => self.resume(now),
+            State::Sifs { then, .. } => self.respond(now, then),
+            State::Transmitting(_) => unreachable!("a transmission has no deadline here"),
+        }
+    }
+
+    fn response_overdue(&mut self, now: Instant, sent: FrameKind) {
+        // 9.3.2.8: a reception that began within the timeout is waited for; its end decides (receive, receive_failed)
+        if self.radio.rules.timeouts == Timeouts::Standard && self.busy {
+            let until = Instant::MAX;
+            self.state =
+                if sent == FrameKind::Rts { State::AwaitCts { until } } else { State::AwaitAck { until } };
+            return;
+        }
+        self.attempt_failed(now, sent);
+    }
+
+    /// The backoff is over.
+    fn access(&mut self, now: Instant) {
+        self.slots = None;
+        self.undrawn = false;
+        let Some(service) = &mut self.service else { return };
+        if needs_rts(&self.radio, &service.packet) {
+            service.rts_attempts += 1;
+            self.transmit_rts();
+        } else {
+            service.data_attempts += 1;
+            self.transmit_data(now);
+        }
+    }
+
+    // ----- transmissions
+
+    fn transmit(&mut self, frame: Frame) {
+        self.state = State::Transmitting(frame.kind);
+        self.actions.push(Action::Transmit(frame));
+    }
+
+    fn transmit_rts(&mut self) {
+        let radio = self.radio.clone();
+        let service = self.service.as_ref().expect("RTS only with a packet in service");
+        let data = radio.airtime(service.packet.ip_bytes + radio.overhead_bytes, radio.data_rate_bps);
+        let frame = Frame {
+            kind: FrameKind::Rts,
+            from: self.station,
+            dest: service.packet.dest,
+            reserves: radio.sifs() * 3
+                + radio.control_airtime(FrameKind::Cts)
+                + data
+                + radio.control_airtime(FrameKind::Ack),
+            bytes: RTS_BYTES,
+            rate_bps: radio.control_rate_bps,
+            airtime: radio.control_airtime(FrameKind::Rts),
+            sequence: 0,
+            retry: service.rts_attempts > 1,
+            attempt: service.rts_attempts,
+            backoff_slots: self.drawn,
+            packet: Some(service.packet.clone()),
+        };
+        self.transmit(frame);
+    }
+
+    fn transmit_data(&mut self, _now: Instant) {
+        let radio = self.radio.clone();
+        let service = self.service.as_ref().expect("data only with a packet in service");
+        let kind = if service.packet.dest == Dest::Broadcast { FrameKind::Bcast } else { FrameKind::Data };
+        let bytes = service.packet.ip_bytes + radio.overhead_bytes;
+        let rate_bps = radio.rate_of(kind);
+        let frame = Frame {
+            kind,
+            from: self.station,
+            dest: service.packet.dest,
+            reserves: match kind {
+                FrameKind::Bcast => Duration::ZERO,
+                _ => radio.sifs() + radio.control_airtime(FrameKind::Ack),
+            },
+            bytes,
+            rate_bps,
+            airtime: radio.airtime(bytes, rate_bps),
+            sequence: service.sequence,
+            retry: service.data_attempts > 1,
+            attempt: service.data_attempts,
+            backoff_slots: if needs_rts(&radio, &service.packet) { 0 } else { self.drawn },
+            packet: Some(service.packet.clone()),
+        };
+        self.transmit(frame);
+    }
+
+    fn respond(&mut self, now: Instant, response: Response) {
+        let medium_free = !self.busy && self.nav_until <= now;
+        let held_back = self.radio.rules.response_needs_idle && !medium_free;
+        match response {
+            Response::Ack { to } => self.transmit_answer(FrameKind::Ack, to, Duration::ZERO),
+            Response::Cts { .. } if held_back => self.resume(now),
+            Response::Cts { to, reserves } => self.transmit_answer(FrameKind::Cts, to, reserves),
+            Response::Data if held_back => {
+                // ns-2 check_pktTx: the RTS is made anew and the window grows
+                self.grow_window();
+                self.draw();
+                self.resume(now);
+            }
+            Response::Data => {
+                self.service.as_mut().expect("data after CTS").data_attempts += 1;
+                self.transmit_data(now);
+            }
+        }
+    }
+
+    fn transmit_answer(&mut self, kind: FrameKind, to: Dest, reserves: Duration) {
+        let frame = Frame {
+            kind,
+            from: self.station,
+            dest: to,
+            reserves,
+            bytes: CTS_BYTES,
+            rate_bps: self.radio.control_rate_bps,
+            airtime: self.radio.control_airtime(kind),
+            sequence: 0,
+            retry: false,
+            attempt: 1,
+            backoff_slots: 0,
+            packet: None,
+        };
+        self.transmit(frame);
+    }
+
+    /// The frame put on the air has ended; `reserves` is its Duration field.
+    pub fn transmit_end(&mut self, now: Instant, reserves: Duration) {
+        let State::Transmitting(kind) = self.state else { return };
+        // nothing was sensed through the station's own transmission
+        self.idle_since = self.idle_since.max(now);
+        let radio = &self.radio;
+        match kind {
+            FrameKind::Rts => self.state = State::AwaitCts { until: now + radio.response_timeout() },
+            FrameKind::Data => self.state = State::AwaitAck { until: now + radio.response_timeout() },
+            FrameKind::Cts if radio.rules.cts_holds => {
+                // ns-2 check_pktCTRL: until the data frame should have ended
+                let ack = radio.sifs() + radio.control_airtime(FrameKind::Ack);
+                self.state = State::AwaitData { until: now + (reserves - ack) + Duration::from_micros(4) };
+            }
+            FrameKind::Cts | FrameKind::Ack => self.resume(now),
+            FrameKind::Bcast => self.sent(now),
+        }
+    }
+
+    // ----- outcomes
+
+    fn attempt_failed(&mut self, now: Instant, sent: FrameKind) {
+        let radio = self.radio.clone();
+        let service = self.service.as_ref().expect("an attempt has a packet");
+        let short = sent == FrameKind::Rts || !needs_rts(&radio, &service.packet);
+        match sent {
+            FrameKind::Rts => self.counters.cts_timeout += 1,
+            _ => self.counters.ack_timeout += 1,
+        }
+        let (count, limit, reason) = if short {
+            (&mut self.short_retries, radio.short_retry_limit, FailReason::ShortRetryLimit)
+        } else {
+            (&mut self.long_retries, radio.long_retry_limit, FailReason::LongRetryLimit)
+        };
+        *count += 1;
+        if *count >= limit {
+            *count = 0;
+            self.cw = radio.cw_min;
+            let packet = self.service.take().expect("checked above").packet;
+            self.actions.push(Action::Failed { packet, reason });
+        } else {
+            self.grow_window();
+        }
+        self.draw();
+        self.resume(now);
+    }
+
+    fn sent(&mut self, now: Instant) {
+        let service = self.service.take().expect("something was sent");
+        if needs_rts(&self.radio, &service.packet) {
+            self.long_retries = 0;
+        } else {
+            self.short_retries = 0;
+        }
+        self.cw = self.radio.cw_min;
+        let attempts = service.rts_attempts + service.data_attempts;
+        let first = 1 + u32::from(needs_rts(&self.radio, &service.packet));
+        self.actions.push(Action::Sent { packet: service.packet, retries: attempts.saturating_sub(first) });
+        self.draw(); // post-backoff, whether or not something is queued (9.3.4.2)
+        self.resume(now);
+    }
+
+    fn grow_window(&mut self) {
+        self.cw = (self.cw * 2 + 1).min(self.radio.cw_max);
+    }
+
+    /// Back to contention: the next packet comes into service, a backoff is drawn if none is pending.
+    fn resume(&mut self, now: Instant) {
+        self.state = State::Idle;
+        self.ready_at = now;
+        if self.service.is_none() {
+            if let Some(packet) = self.queue.pop() {
+                self.serve(packet);
+            }
+        }
+        if self.service.is_some() && self.slots.is_none() {
+            self.draw();
+        }
+    }
+
+    // ----- receptions
+
+    /// A frame was decoded. Returns false for an RTS that was heard and not answered because of the NAV or another duty.
+    pub fn receive(&mut self, now: Instant, frame: &Frame) -> bool {
+        self.eifs_until = Instant::ZERO; // a correct frame ends EIFS (9.3.2.3.7)
+        if frame.dest == Dest::Broadcast {
+            self.fail_if_waiting(now);
+            self.deliver(frame);
+            return true;
+        }
+        if frame.dest != Dest::Station(self.station) {
+            self.nav_until = self.nav_until.max(now + frame.reserves);
+            self.fail_if_waiting(now);
+            return true;
+        }
+        match frame.kind {
+            FrameKind::Rts => self.receive_rts(now, frame),
+            FrameKind::Cts => {
+                if matches!(self.state, State::AwaitCts { .. }) {
+                    self.short_retries = 0;
+                    self.state = State::Sifs { at: now + self.radio.sifs(), then: Response::Data };
+                }
+                true
+            }
+            FrameKind::Ack => {
+                if matches!(self.state, State::AwaitAck { .. }) {
+                    self.sent(now);
+                }
+                true
+            }
+            FrameKind::Data | FrameKind::Bcast => {
+                self.receive_data(now, frame);
+                true
+            }
+        }
+    }
+
+    /// A frame ended that was not decoded; `weak`: it was only sensed, never locked on.
+    pub fn receive_failed(&mut self, now: Instant, weak: bool) {
+        let until = now + self.radio.eifs();
+        if self.radio.rules.eifs_as_nav {
+            self.nav_until = self.nav_until.max(until);
+        } else if !weak {
+            self.eifs_until = self.eifs_until.max(until);
+        }
+        self.fail_if_overdue(now);
+    }
+
+    fn receive_rts(&mut self, now: Instant, frame: &Frame) -> bool {
+        self.fail_if_waiting(now);
+        if !matches!(self.state, State::Idle) || self.nav_until > now {
+            return false;
+        }
+        let reserves = frame.reserves - self.radio.sifs() - self.radio.control_airtime(FrameKind::Cts);
+        let then = Response::Cts { to: Dest::Station(frame.from), reserves };
+        self.state = State::Sifs { at: now + self.radio.sifs(), then };
+        true
+    }
+
+    fn receive_data(&mut self, now: Instant, frame: &Frame) {
+        self.fail_if_waiting(now);
+        if matches!(self.state, State::Sifs { .. } | State::Transmitting(_) | State::AwaitCts { .. } | State::AwaitAck { .. }) {
+            return; // another duty: no room for an ACK, so the sender will retry
+        }
+        let then = Response::Ack { to: Dest::Station(frame.from) };
+        self.state = State::Sifs { at: now + self.radio.sifs(), then };
+        let last = self.heard[frame.from as usize].replace(frame.sequence);
+        if frame.retry && last == Some(frame.sequence) {
+            self.counters.rx_duplicate += 1;
+        } else {
+            self.deliver(frame);
+        }
+    }
+
+    fn deliver(&mut self, frame: &Frame) {
+        if let Some(packet) = &frame.packet {
+            self.counters.rx_data += 1;
+            self.actions.push(Action::Deliver(packet.clone()));
+        }
+    }
+
+    /// 9.3.2.8: any other frame instead of the awaited one ends the wait; ns-2 goes on waiting.
+    fn fail_if_waiting(&mut self, now: Instant) {
+        if self.radio.rules.timeouts != Timeouts::Standard {
+            return;
+        }
+        match self.state {
+            State::AwaitCts { .. } => self.attempt_failed(now, FrameKind::Rts),
+            State::AwaitAck { .. } => self.attempt_failed(now, FrameKind::Data),
+            _ => {}
+        }
+    }
+
+    /// A wait prolonged by a reception ends with it.
+    fn fail_if_overdue(&mut self, now: Instant) {
+        match self.state {
+            State::AwaitCts { until: Instant::MAX } => self.attempt_failed(now, FrameKind::Rts),
+            State::AwaitAck { until: Instant::MAX } => self.attempt_failed(now, FrameKind::Data),
+            _ => {}
+        }
+    }
+}
+
+/// RTS/CTS goes before unicast MPDUs longer than the threshold (9.3.2.6).
+fn needs_rts(radio: &Radio, packet: &Packet) -> bool {
+    packet.dest != Dest::Broadcast && packet.ip_bytes + radio.overhead_bytes > radio.rts_threshold_bytes
+}

@@ -1,0 +1,133 @@
+//! The interface queue: drop-tail, network control (DSCP CS6) first if asked.
+//!
+//! As ns-2's `PriQueue`, a control packet that finds the queue full pushes out the data packet at the tail.
+//! Unlike it, control packets keep their own order.
+
+use super::{Dest, Packet};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+#[derive(Clone, Debug)]
+pub struct InterfaceQueue {
+    limit: usize,
+    control_first: bool,
+    control: VecDeque<Arc<Packet>>,
+    data: VecDeque<Arc<Packet>>,
+}
+
+impl InterfaceQueue {
+    pub fn new(limit: usize, control_first: bool) -> Self {
+        Self { limit, control_first, control: VecDeque::new(), data: VecDeque::new() }
+    }
+
+    pub fn len(&self) -> usize {
+        self.control.len() + self.data.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Puts `packet` in; returns the packet that fell out of a full queue, which may be `packet` itself.
+    pub fn push(&mut self, packet: Arc<Packet>) -> Option<Arc<Packet>> {
+        let full = self.len() >= self.limit;
+        if packet.control && self.control_first {
+            let out = if full { self.data.pop_back() } else { None };
+            if full && out.is_none() {
+                return Some(packet);
+            }
+            self.control.push_back(packet);
+            return out;
+        }
+        if full {
+            return Some(packet);
+        }
+        self.data.push_back(packet);
+        None
+    }
+
+    pub fn pop(&mut self) -> Option<Arc<Packet>> {
+        self.control.pop_front().or_else(|| self.data.pop_front())
+    }
+
+    /// Takes out what is queued for the unicast address `mac`, in order.
+    pub fn purge(&mut self, mac: [u8; 6]) -> Vec<Arc<Packet>> {
+        let mut out = Vec::new();
+        for queue in [&mut self.control, &mut self.data] {
+            queue.retain(|p| {
+                let hit = p.dest != Dest::Broadcast && p.dest_mac == mac;
+                if hit {
+                    out.push(p.clone());
+                }
+                !hit
+            });
+        }
+        out
+    }
+
+    /// Everything still queued, in the order it would go.
+    pub fn drain(&mut self) -> impl Iterator<Item = Arc<Packet>> + '_ {
+        self.control.drain(..).chain(self.data.drain(..))
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    pub fn packet(id: u64, dest: u16, control: bool) -> Arc<Packet> {
+        Arc::new(Packet {
+            id,
+            dest: Dest::Station(dest),
+            dest_mac: [2, 0, 0, 0, 0, dest as u8],
+            ip_bytes: 1500,
+            control,
+            ethernet: [].into(),
+            tag: 0,
+        })
+    }
+
+    fn order(q: &mut InterfaceQueue) -> Vec<u64> {
+        std::iter::from_fn(|| q.pop()).map(|p| p.id).collect()
+    }
+
+    #[test]
+    fn a_full_queue_drops_the_newcomer() {
+        let mut q = InterfaceQueue::new(2, true);
+        assert!(q.push(packet(1, 1, false)).is_none());
+        assert!(q.push(packet(2, 1, false)).is_none());
+        assert_eq!(q.push(packet(3, 1, false)).unwrap().id, 3);
+        assert_eq!(order(&mut q), [1, 2]);
+    }
+
+    #[test]
+    fn control_goes_first_and_pushes_data_out_of_a_full_queue() {
+        let mut q = InterfaceQueue::new(2, true);
+        q.push(packet(1, 1, false));
+        q.push(packet(2, 1, false));
+        assert_eq!(q.push(packet(3, 1, true)).unwrap().id, 2);
+        assert!(q.push(packet(4, 1, true)).is_some_and(|p| p.id == 1));
+        assert_eq!(q.push(packet(5, 1, true)).unwrap().id, 5, "a queue full of control drops like any other");
+        assert_eq!(order(&mut q), [3, 4]);
+    }
+
+    #[test]
+    fn without_priority_order_is_order_of_arrival() {
+        let mut q = InterfaceQueue::new(5, false);
+        for (id, control) in [(1, false), (2, true), (3, false)] {
+            q.push(packet(id, 1, control));
+        }
+        assert_eq!(order(&mut q), [1, 2, 3]);
+    }
+
+    #[test]
+    fn a_purge_takes_one_neighbours_packets_and_leaves_the_rest_in_order() {
+        let mut q = InterfaceQueue::new(9, true);
+        for (id, dest, control) in [(1, 7, false), (2, 8, false), (3, 7, true), (4, 8, false), (5, 7, false)] {
+            q.push(packet(id, dest, control));
+        }
+        let out: Vec<u64> = q.purge([2, 0, 0, 0, 0, 7]).iter().map(|p| p.id).collect();
+        assert_eq!(out, [3, 1, 5]);
+        assert_eq!(order(&mut q), [2, 4]);
+    }
+}

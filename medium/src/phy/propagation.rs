@@ -1,0 +1,227 @@
+//! Propagation: the power with which a frame arrives, as a pure function of where both ends are.
+//!
+//! `two-ray` is ns-2's `TwoRayGround` (propagation/tworayground.cc): free space (Friis) up to the crossover distance
+//! 4 pi ht hr / lambda, beyond it Pt Gt Gr ht^2 hr^2 / (d^4 L). The others: free space (Friis 1946);
+//! log-distance (Rappaport, Wireless Communications, section 4.9.1: free space up to the reference distance);
+//! shadowing (section 4.9.2: one log-normal draw a pair, symmetric, from the seed); disc (sharp: full power inside, just sensed between `range_m` and
+//! `sense_m`, nothing beyond); matrix (the losses given, nothing else).
+
+use super::Radio;
+use crate::config::MatrixEntry;
+use manet_engine::random::{Purpose, Stream};
+use serde::{Deserialize, Serialize};
+use std::f64::consts::PI;
+
+const LIGHT_MPS: f64 = 3.0e8; // ns-2's value, so that 250 m stays 250 m
+
+/// The `propagation` table of `medium.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "model", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Model {
+    TwoRay {},
+    FreeSpace {},
+    LogDistance {
+        #[serde(default = "default_exponent")]
+        exponent: f64,
+        #[serde(default = "default_reference")]
+        reference_m: f64,
+    },
+    Shadowing {
+        #[serde(default = "default_exponent")]
+        exponent: f64,
+        #[serde(default = "default_reference")]
+        reference_m: f64,
+        sigma_db: f64,
+    },
+    Disc {
+        range_m: f64,
+        sense_m: f64,
+    },
+    Matrix {
+        matrix: Vec<MatrixEntry>,
+    },
+}
+
+fn default_exponent() -> f64 {
+    3.0
+}
+fn default_reference() -> f64 {
+    1.0
+}
+
+impl Default for Model {
+    fn default() -> Self {
+        Model::TwoRay {}
+    }
+}
+
+/// A model with everything per pair worked out.
+#[derive(Clone, Debug)]
+pub struct Propagation {
+    model: Model,
+    wavelength_m: f64,
+    /// Pt Gt Gr / L
+    radiated_w: f64,
+    height_m: f64,
+    receive_w: f64,
+    sense_w: f64,
+    stations: usize,
+    /// Gain (factor on the power) of each ordered pair: shadowing or matrix.
+    pair_gain: Vec<f64>,
+}
+
+impl Propagation {
+    /// `index` finds a station of the matrix by name; names were checked before.
+    pub fn new(model: &Model, radio: &Radio, stations: usize, seed: u64, index: impl Fn(&str) -> usize) -> Self {
+        let gains = 10f64.powf((2.0 * radio.antenna_gain_db - radio.system_loss_db) / 10.0);
+        let mut pair_gain = Vec::new();
+        match model {
+            Model::Shadowing { sigma_db, .. } => {
+                pair_gain = vec![1.0; stations * stations];
+                for a in 0..stations {
+                    for b in a + 1..stations {
+                        let pair = (a * stations + b) as u64;
+                        let db = Stream::new(seed, pair, Purpose::Shadowing).normal() * sigma_db;
+                        pair_gain[a * stations + b] = 10f64.powf(db / 10.0);
+                        pair_gain[b * stations + a] = 10f64.powf(db / 10.0);
+                    }
+                }
+            }
+            Model::Matrix { matrix } => {
+                pair_gain = vec![0.0; stations * stations];
+                let mut given = vec![false; stations * stations];
+                for entry in matrix {
+                    let (a, b) = (index(&entry.from), index(&entry.to));
+                    let gain = 10f64.powf(-entry.loss_db / 10.0);
+                    pair_gain[a * stations + b] = gain;
+                    given[a * stations + b] = true;
+                    if !given[b * stations + a] {
+                        pair_gain[b * stations + a] = gain;
+                    }
+                }
+            }
+            _ => {}
+        }
+        Self {
+            model: model.clone(),
+            wavelength_m: LIGHT_MPS / radio.frequency_hz,
+            radiated_w: radio.tx_power_w * gains,
+            height_m: radio.antenna_height_m,
+            receive_w: radio.receive_threshold_w,
+            sense_w: radio.carrier_sense_threshold_w,
+            stations,
+            pair_gain,
+        }
+    }
+
+    /// Power in W at station `to` (at `b`) of what station `from` (at `a`) sends.
+    pub fn power_w(&self, from: usize, to: usize, a: [f64; 3], b: [f64; 3]) -> f64 {
+        let d = distance_m(a, b);
+        let pair = from * self.stations + to;
+        match &self.model {
+            Model::TwoRay {} => {
+                let crossover_m = 4.0 * PI * self.height_m * self.height_m / self.wavelength_m;
+                if d <= crossover_m {
+                    self.free_space_w(d)
+                } else {
+                    self.radiated_w * self.height_m.powi(4) / d.powi(4)
+                }
+            }
+            Model::FreeSpace {} => self.free_space_w(d),
+            Model::LogDistance { exponent, reference_m } => self.log_distance_w(d, *exponent, *reference_m),
+            Model::Shadowing { exponent, reference_m, .. } => {
+                self.log_distance_w(d, *exponent, *reference_m) * self.pair_gain[pair]
+            }
+            // 1 % above the thresholds: rounding must not decide who is in range
+            Model::Disc { range_m, .. } if d <= *range_m => self.receive_w * 1.01,
+            Model::Disc { sense_m, .. } if d <= *sense_m => self.sense_w * 1.01,
+            Model::Disc { .. } => 0.0,
+            Model::Matrix { .. } => self.radiated_w * self.pair_gain[pair],
+        }
+    }
+
+    fn free_space_w(&self, d: f64) -> f64 {
+        if d == 0.0 {
+            return self.radiated_w;
+        }
+        let spread = self.wavelength_m / (4.0 * PI * d);
+        self.radiated_w * (spread * spread).min(1.0)
+    }
+
+    fn log_distance_w(&self, d: f64, exponent: f64, reference_m: f64) -> f64 {
+        if d <= reference_m {
+            self.free_space_w(d)
+        } else {
+            self.free_space_w(reference_m) * (reference_m / d).powf(exponent)
+        }
+    }
+}
+
+pub fn distance_m(a: [f64; 3], b: [f64; 3]) -> f64 {
+    let d = [a[0] - b[0], a[1] - b[1], a[2] - b[2]];
+    (d[0] * d[0] + d[1] * d[1] + d[2] * d[2]).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::phy::radio::tests::profile;
+
+    fn at(model: Model, d: f64) -> f64 {
+        Propagation::new(&model, &profile("ns2-dsss-2m"), 2, 1, |_| 0).power_w(0, 1, [0.0; 3], [d, 0.0, 0.0])
+    }
+
+    #[test]
+    fn two_ray_receives_at_250_m_and_senses_at_550_m_as_ns2_does() {
+        let r = profile("ns2-dsss-2m");
+        assert!(at(Model::TwoRay {}, 250.0) >= r.receive_threshold_w, "ns-2: exactly 250.0 m works");
+        assert!(at(Model::TwoRay {}, 250.2) < r.receive_threshold_w);
+        assert!(at(Model::TwoRay {}, 550.0) >= r.carrier_sense_threshold_w);
+        assert!(at(Model::TwoRay {}, 550.5) < r.carrier_sense_threshold_w);
+    }
+
+    #[test]
+    fn two_ray_changes_law_at_the_crossover_distance() {
+        // 4 pi 1.5^2 / (3e8 / 914e6) = 86.14 m: d^-2 below, d^-4 above
+        let ratio = |a, b| at(Model::TwoRay {}, a) / at(Model::TwoRay {}, b);
+        assert!((ratio(40.0, 80.0) - 4.0).abs() < 1e-9);
+        assert!((ratio(100.0, 200.0) - 16.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn log_distance_falls_by_its_exponent_and_is_free_space_up_to_the_reference() {
+        let model = Model::LogDistance { exponent: 3.0, reference_m: 1.0 };
+        assert!((at(model.clone(), 10.0) / at(model.clone(), 20.0) - 8.0).abs() < 1e-9);
+        assert_eq!(at(model, 1.0), at(Model::FreeSpace {}, 1.0));
+    }
+
+    #[test]
+    fn shadowing_is_seeded_symmetric_and_as_wide_as_asked() {
+        let model = Model::Shadowing { exponent: 2.0, reference_m: 1.0, sigma_db: 4.0 };
+        let r = profile("ns2-dsss-2m");
+        let n = 60;
+        let p = Propagation::new(&model, &r, n, 9, |_| 0);
+        let power = |a, b| p.power_w(a, b, [0.0; 3], [100.0, 0.0, 0.0]);
+        assert_eq!(power(3, 7), power(7, 3));
+        assert_ne!(power(3, 7), power(3, 8));
+        let median = 10.0 * at(Model::LogDistance { exponent: 2.0, reference_m: 1.0 }, 100.0).log10();
+        let mut sum = (0.0, 0.0, 0.0);
+        for a in 0..n {
+            for b in a + 1..n {
+                let x = 10.0 * power(a, b).log10() - median;
+                sum = (sum.0 + 1.0, sum.1 + x, sum.2 + x * x);
+            }
+        }
+        let (mean, sd) = (sum.1 / sum.0, (sum.2 / sum.0).sqrt());
+        // 1770 draws: the mean within 3.3 * 4 / sqrt(1770) = 0.31, the deviation within 0.22
+        assert!(mean.abs() < 0.31 && (sd - 4.0).abs() < 0.22, "{mean} {sd}");
+    }
+
+    #[test]
+    fn the_disc_is_sharp() {
+        let r = profile("ns2-dsss-2m");
+        let disc = |d| at(Model::Disc { range_m: 100.0, sense_m: 200.0 }, d);
+        assert!(disc(100.0) >= r.receive_threshold_w && disc(100.01) < r.receive_threshold_w);
+        assert!(disc(200.0) >= r.carrier_sense_threshold_w && disc(200.01) == 0.0);
+    }
+}

@@ -1,0 +1,290 @@
+//! Radio profiles: every number of an 802.11 PHY and of the DCF's rules, read from
+//! `medium/radios/<name>.toml`. The medium knows no profile by name.
+//!
+//! Durations follow IEEE Std 802.11-2012: clause 16.2 (DSSS PPDU: preamble and header, then the MPDU at its
+//! rate), clause 18.3 (OFDM: 16 us preamble, 4 us SIGNAL, symbols of 4 us holding 16 service bits, the MPDU
+//! and 6 tail bits), clause 19.3 (ERP-OFDM: 6 us signal extension). Inter-frame spaces: clause 9.3.2.3.
+
+use manet_engine::Duration;
+use serde::{Deserialize, Serialize};
+
+/// What a frame is; its length follows from the kind except for data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FrameKind {
+    Rts,
+    Cts,
+    Data,
+    Ack,
+    Bcast,
+}
+
+impl FrameKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rts => "rts",
+            Self::Cts => "cts",
+            Self::Data => "data",
+            Self::Ack => "ack",
+            Self::Bcast => "bcast",
+        }
+    }
+}
+
+/// MPDU lengths of the control frames, bytes with FCS (802.11-2012 clauses 8.3.1.2 to 8.3.1.4).
+pub const RTS_BYTES: u32 = 20;
+pub const CTS_BYTES: u32 = 14;
+pub const ACK_BYTES: u32 = 14;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Modulation {
+    /// Preamble and header of `plcp_bits` at `plcp_rate_bps`, then the MPDU (also HR/DSSS).
+    Dsss,
+    /// 20 us preamble and SIGNAL, then symbols of 4 us.
+    Ofdm,
+}
+
+/// The departures of ns-2.35's `mac-802_11.cc` from the standard, each by its own switch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rules {
+    /// `cw` draws 0..=CW as in clause 9.3.3; `cw-1` draws 0..=CW-1 (ns-2: `Random::random() % cw`).
+    pub backoff_draw: BackoffDraw,
+    /// A frame that finds the medium idle longer than DIFS goes out at once (clause 9.3.4.2), or (ns-2,
+    /// `bugFix_timer_`) waits DIFS and a drawn backoff like any other.
+    pub backoff_when_idle: bool,
+    /// After a frame that was not decoded: EIFS instead of DIFS (clause 9.3.2.3.7), or (ns-2) a NAV of EIFS, after
+    /// which DIFS is waited, during which no RTS is answered, and which weak frames set as well.
+    pub eifs_as_nav: bool,
+    /// CTS, and data after CTS, are sent only if the medium is idle after SIFS (ns-2); the standard asks for an idle NAV when the
+    /// RTS has been received (clause 9.3.2.6) and for nothing afterwards.
+    pub response_needs_idle: bool,
+    /// A station that sent CTS defers until the data frame should have ended (ns-2).
+    pub cts_holds: bool,
+    /// How long CTS and ACK are waited for: `standard` = SIFS + slot + PHY start delay, prolonged by a reception
+    /// under way (clauses 9.3.2.6, 9.3.2.8); `full` = SIFS + the whole answer (ns-2).
+    pub timeouts: Timeouts,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum BackoffDraw {
+    #[serde(rename = "cw")]
+    Cw,
+    #[serde(rename = "cw-1")]
+    CwMinusOne,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Timeouts {
+    Standard,
+    Full,
+}
+
+/// One radio profile. Units are in the names; rates in bit/s, powers in W at the receiver's antenna port.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Radio {
+    pub name: String,
+    pub source: String,
+
+    pub modulation: Modulation,
+    pub frequency_hz: f64,
+    pub data_rate_bps: u64,
+    /// RTS, CTS and ACK.
+    pub control_rate_bps: u64,
+    pub broadcast_rate_bps: u64,
+    /// Rate of the ACK that EIFS makes room for: the lowest basic rate.
+    pub eifs_ack_rate_bps: u64,
+    /// DSSS only.
+    #[serde(default)]
+    pub plcp_bits: u32,
+    #[serde(default)]
+    pub plcp_rate_bps: u64,
+    /// OFDM in the 2.4 GHz band: 6 us of silence after each frame (clause 19.3.2.1).
+    #[serde(default)]
+    pub signal_extension_us: u32,
+    /// MAC header, LLC/SNAP where counted, and FCS around the IP packet.
+    pub overhead_bytes: u32,
+
+    pub slot_us: u32,
+    pub sifs_us: u32,
+    /// aRxPHYStartDelay
+    pub rx_start_delay_us: u32,
+    pub cw_min: u32,
+    pub cw_max: u32,
+    pub short_retry_limit: u32,
+    pub long_retry_limit: u32,
+    /// An MPDU longer than this is preceded by RTS/CTS; 0: always, 3000: never.
+    pub rts_threshold_bytes: u32,
+
+    pub tx_power_w: f64,
+    pub antenna_height_m: f64,
+    pub antenna_gain_db: f64,
+    pub system_loss_db: f64,
+    pub receive_threshold_w: f64,
+    pub carrier_sense_threshold_w: f64,
+    pub capture_db: f64,
+    /// Thermal noise and noise figure over the channel; used by `interference = "sinr"`.
+    pub noise_w: f64,
+
+    pub rules: Rules,
+}
+
+impl Radio {
+    pub fn slot(&self) -> Duration {
+        Duration::from_micros(self.slot_us.into())
+    }
+    pub fn sifs(&self) -> Duration {
+        Duration::from_micros(self.sifs_us.into())
+    }
+    pub fn difs(&self) -> Duration {
+        self.sifs() + self.slot() * 2
+    }
+    /// SIFS + DIFS + an ACK at the lowest rate.
+    pub fn eifs(&self) -> Duration {
+        self.sifs() + self.difs() + self.airtime(ACK_BYTES, self.eifs_ack_rate_bps)
+    }
+
+    /// Time on the air of an MPDU of `bytes` (FCS included) at `rate_bps`.
+    pub fn airtime(&self, bytes: u32, rate_bps: u64) -> Duration {
+        let bits = u64::from(bytes) * 8;
+        match self.modulation {
+            Modulation::Dsss => {
+                Duration::of_bits(self.plcp_bits.into(), self.plcp_rate_bps) + Duration::of_bits(bits, rate_bps)
+            }
+            Modulation::Ofdm => {
+                let bits_per_symbol = rate_bps * 4 / 1_000_000;
+                let symbols = (16 + bits + 6).div_ceil(bits_per_symbol);
+                Duration::from_micros(20 + 4 * symbols + u64::from(self.signal_extension_us))
+            }
+        }
+    }
+
+    pub fn rate_of(&self, kind: FrameKind) -> u64 {
+        match kind {
+            FrameKind::Data => self.data_rate_bps,
+            FrameKind::Bcast => self.broadcast_rate_bps,
+            _ => self.control_rate_bps,
+        }
+    }
+
+    pub fn control_airtime(&self, kind: FrameKind) -> Duration {
+        let bytes = if kind == FrameKind::Rts { RTS_BYTES } else { CTS_BYTES };
+        self.airtime(bytes, self.control_rate_bps)
+    }
+
+    /// How long after its own frame a station gives CTS or ACK up.
+    pub fn response_timeout(&self) -> Duration {
+        match self.rules.timeouts {
+            // 4 us: ns-2 adds twice DSSS_MaxPropagationDelay
+            Timeouts::Full => self.sifs() + self.control_airtime(FrameKind::Ack) + Duration::from_micros(4),
+            Timeouts::Standard => {
+                self.sifs() + self.slot() + Duration::from_micros(self.rx_start_delay_us.into())
+            }
+        }
+    }
+
+    /// Checks what serde cannot: ranges and combinations. The message names the key and the range.
+    pub fn check(&self) -> Result<(), String> {
+        let positive = |key: &str, v: f64| {
+            if v.is_finite() && v > 0.0 { Ok(()) } else { Err(format!("key \"{key}\": {v} is not above 0")) }
+        };
+        positive("frequency_hz", self.frequency_hz)?;
+        positive("tx_power_w", self.tx_power_w)?;
+        positive("antenna_height_m", self.antenna_height_m)?;
+        positive("receive_threshold_w", self.receive_threshold_w)?;
+        positive("carrier_sense_threshold_w", self.carrier_sense_threshold_w)?;
+        positive("noise_w", self.noise_w)?;
+        positive("slot_us", self.slot_us.into())?;
+        positive("sifs_us", self.sifs_us.into())?;
+        for (key, rate) in [
+            ("data_rate_bps", self.data_rate_bps),
+            ("control_rate_bps", self.control_rate_bps),
+            ("broadcast_rate_bps", self.broadcast_rate_bps),
+            ("eifs_ack_rate_bps", self.eifs_ack_rate_bps),
+        ] {
+            if !(100_000..=10_000_000_000).contains(&rate) {
+                return Err(format!("key \"{key}\": {rate} is not between 100000 and 10000000000 bit/s"));
+            }
+            if self.modulation == Modulation::Ofdm && ![6, 9, 12, 18, 24, 36, 48, 54].contains(&(rate / 1_000_000)) {
+                return Err(format!("key \"{key}\": {rate} is no OFDM rate (6, 9, 12, 18, 24, 36, 48, 54 Mbit/s)"));
+            }
+        }
+        if self.modulation == Modulation::Dsss && (self.plcp_bits == 0 || self.plcp_rate_bps == 0) {
+            return Err("keys \"plcp_bits\" and \"plcp_rate_bps\" are needed for DSSS".into());
+        }
+        for (key, cw) in [("cw_min", self.cw_min), ("cw_max", self.cw_max)] {
+            if !(1..=32767).contains(&cw) || !(cw + 1).is_power_of_two() {
+                return Err(format!("key \"{key}\": {cw} is not 2^k - 1 between 1 and 32767"));
+            }
+        }
+        if self.cw_min > self.cw_max {
+            return Err(format!("key \"cw_min\": {} is above cw_max {}", self.cw_min, self.cw_max));
+        }
+        for (key, limit) in [("short_retry_limit", self.short_retry_limit), ("long_retry_limit", self.long_retry_limit)]
+        {
+            if !(1..=255).contains(&limit) {
+                return Err(format!("key \"{key}\": {limit} is not between 1 and 255"));
+            }
+        }
+        if self.overhead_bytes > 200 {
+            return Err(format!("key \"overhead_bytes\": {} is above 200", self.overhead_bytes));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// The profile of a name as it lies in `medium/radios`, for tests of every module.
+    pub fn profile(name: &str) -> Radio {
+        let path = format!("{}/radios/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+        let radio: Radio = toml::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        radio.check().unwrap();
+        radio
+    }
+
+    #[test]
+    fn every_profile_is_valid_and_named_as_its_file() {
+        let mut n = 0;
+        for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/radios")).unwrap() {
+            let path = entry.unwrap().path();
+            let stem = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            assert_eq!(profile(&stem).name, stem);
+            n += 1;
+        }
+        assert!(n >= 6);
+    }
+
+    #[test]
+    fn wavelan_durations_are_those_of_ns2() {
+        // reference: data 192 us + (IP bytes + 34) * 8 / rate; RTS 192 + 160, CTS and ACK 192 + 112 us; EIFS 364 us
+        let r = profile("ns2-dsss-2m");
+        assert_eq!(r.airtime(1500 + r.overhead_bytes, r.data_rate_bps), Duration::from_micros(192 + 1534 * 4));
+        assert_eq!(r.control_airtime(FrameKind::Rts), Duration::from_micros(352));
+        assert_eq!(r.control_airtime(FrameKind::Cts), Duration::from_micros(304));
+        assert_eq!(r.eifs(), Duration::from_micros(364));
+        assert_eq!(r.difs(), Duration::from_micros(50));
+    }
+
+    #[test]
+    fn ofdm_durations_count_whole_symbols() {
+        // 1536 bytes at 54 Mbit/s: (16 + 12288 + 6) / 216 = 56.99 -> 57 symbols = 228 us, + 20 us preamble and SIGNAL
+        let a = profile("dot11a-54m");
+        assert_eq!(a.airtime(1536, 54_000_000), Duration::from_micros(248));
+        // an ACK at 24 Mbit/s: (16 + 112 + 6) / 96 -> 2 symbols: 28 us (34 us with 802.11g's signal extension)
+        assert_eq!(a.airtime(14, 24_000_000), Duration::from_micros(28));
+        assert_eq!(profile("dot11g-54m").airtime(14, 24_000_000), Duration::from_micros(34));
+    }
+
+    #[test]
+    fn a_contention_window_that_is_no_power_of_two_minus_one_is_refused() {
+        let mut r = profile("ns2-dsss-2m");
+        r.cw_min = 30;
+        assert_eq!(r.check().unwrap_err(), "key \"cw_min\": 30 is not 2^k - 1 between 1 and 32767");
+    }
+}

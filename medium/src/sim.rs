@@ -1,0 +1,259 @@
+//! Synthetic traffic in virtual time: many stations in one process, no I/O, for tests, validation and planning.
+//!
+//! Sources as ns-2's: `saturated` keeps the sender's queue filled; `cbr` sends every bytes * 8 / rate seconds, with
+//! `jitter` each gap drawn uniformly within +-50 % (Application/Traffic/CBR, `random_ 1`). A flow with a `route` is
+//! handed on hop by hop by its stations, without any routing protocol.
+
+use crate::config::{Loaded, TrafficConfig, TrafficKind};
+use crate::medium::{Input, Medium, Output, StationId};
+use crate::record::{AirRecord, Counters};
+use crate::trace::Trajectory;
+use manet_engine::random::Purpose;
+use manet_engine::{Duration, EventQueue, Instant, Machine, Stream};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A saturated source keeps this many packets at its station, so that the MAC never waits for it.
+const SATURATED_BACKLOG: usize = 3;
+
+#[derive(Clone, Debug, Serialize)]
+pub struct FlowResult {
+    pub from: String,
+    pub to: String,
+    pub offered_packets: u64,
+    pub delivered_packets: u64,
+    pub delivered_bytes: u64,
+    pub throughput_bps: f64,
+    pub mean_delay_us: f64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct SimResult {
+    pub simulated_s: f64,
+    pub measured_s: f64,
+    pub events: u64,
+    /// Frame ends handled at stations that sensed the frame, over the whole simulation.
+    pub receptions: u64,
+    pub flows: Vec<FlowResult>,
+    /// Counted after the warm-up.
+    pub stations: BTreeMap<String, Counters>,
+}
+
+struct Flow {
+    /// Stations passed, source first; a broadcast has one.
+    route: Vec<u16>,
+    bytes: u32,
+    kind: TrafficKind,
+    gap: Duration,
+    jitter: bool,
+    stop: Instant,
+    dice: Stream,
+    broadcast: bool,
+    offered: u64,
+    delivered: u64,
+    delay_ns: u128,
+    created: Vec<Instant>,
+}
+
+pub struct Sim<'a> {
+    medium: Medium,
+    flows: Vec<Flow>,
+    sources: EventQueue<usize>,
+    warmup: Instant,
+    on_air: &'a mut dyn FnMut(&AirRecord),
+    names: Vec<String>,
+}
+
+/// Runs the traffic of `loaded` over `duration_s` (after `warmup_s`); `on_air` gets every row of the air log.
+///
+/// `None` as `on_air` spares the recording.
+pub fn run(loaded: &Loaded, trajectories: Vec<Trajectory>, on_air: Option<&mut dyn FnMut(&AirRecord)>) -> SimResult {
+    let mut medium = Medium::new(loaded, trajectories);
+    medium.set_recording(on_air.is_some());
+    let mut nowhere = |_: &AirRecord| ();
+    let warmup = Instant::ZERO + Duration::from_secs_f64(loaded.config.warmup_s);
+    let measured = Duration::from_secs_f64(loaded.config.duration_s.unwrap_or(10.0));
+    let mut sim = Sim {
+        medium,
+        flows: flows(loaded),
+        sources: EventQueue::default(),
+        warmup,
+        on_air: match on_air {
+            Some(f) => f,
+            None => &mut nowhere,
+        },
+        names: loaded.config.stations.iter().map(|s| s.name.clone()).collect(),
+    };
+    for (i, t) in loaded.config.traffic.iter().enumerate() {
+        sim.sources.push(Instant::ZERO + Duration::from_secs_f64(t.start_s), 0, i);
+    }
+    sim.run_until(warmup);
+    let before = sim.counters();
+    sim.run_until(warmup + measured);
+    let after = sim.counters();
+    sim.result(measured, &before, &after)
+}
+
+fn flows(loaded: &Loaded) -> Vec<Flow> {
+    let index = loaded.station_index();
+    let flow = |(i, t): (usize, &TrafficConfig)| {
+        let broadcast = t.to == "*";
+        let route: Vec<u16> = match (t.route.is_empty(), broadcast) {
+            (false, _) => t.route.iter().map(|s| index[s.as_str()] as u16).collect(),
+            (true, true) => vec![index[t.from.as_str()] as u16],
+            (true, false) => vec![index[t.from.as_str()] as u16, index[t.to.as_str()] as u16],
+        };
+        Flow {
+            route,
+            bytes: t.bytes,
+            kind: t.kind,
+            gap: Duration::from_secs_f64(f64::from(t.bytes) * 8.0 / t.rate_bps.unwrap_or(f64::INFINITY)),
+            jitter: t.jitter,
+            stop: t.stop_s.map_or(Instant::MAX, |s| Instant::ZERO + Duration::from_secs_f64(s)),
+            dice: Stream::new(loaded.config.seed, i as u64, Purpose::Traffic),
+            broadcast,
+            offered: 0,
+            delivered: 0,
+            delay_ns: 0,
+            created: Vec::new(),
+        }
+    };
+    loaded.config.traffic.iter().enumerate().map(flow).collect()
+}
+
+/// Which flow, which packet of it, which hop: the tag of a synthetic packet.
+#[derive(Clone, Copy)]
+struct Tag {
+    flow: u16,
+    hop: u16,
+    number: u32,
+}
+
+impl Tag {
+    fn pack(self) -> u64 {
+        u64::from(self.flow) << 48 | u64::from(self.hop) << 32 | u64::from(self.number)
+    }
+    fn unpack(tag: u64) -> Self {
+        Self { flow: (tag >> 48) as u16, hop: (tag >> 32) as u16, number: tag as u32 }
+    }
+}
+
+impl Sim<'_> {
+    fn run_until(&mut self, end: Instant) {
+        loop {
+            let source = self.sources.next_at().unwrap_or(Instant::MAX);
+            let medium = self.medium.next_timeout().unwrap_or(Instant::MAX);
+            let next = source.min(medium);
+            if next > end {
+                return;
+            }
+            if medium <= source {
+                self.medium.handle_timeout(medium);
+                self.drain(medium);
+            } else if let Some((now, flow)) = self.sources.pop_due(source) {
+                self.source_fires(now, flow);
+            }
+        }
+    }
+
+    fn source_fires(&mut self, now: Instant, i: usize) {
+        if now >= self.flows[i].stop {
+            return;
+        }
+        match self.flows[i].kind {
+            TrafficKind::Saturated => self.refill(now, i),
+            TrafficKind::Cbr => {
+                self.send(now, i);
+                let flow = &mut self.flows[i];
+                let factor = if flow.jitter { 0.5 + flow.dice.unit() } else { 1.0 };
+                let gap = Duration::from_secs_f64(flow.gap.as_secs_f64() * factor);
+                self.sources.push(now + gap, 0, i);
+            }
+        }
+    }
+
+    fn refill(&mut self, now: Instant, i: usize) {
+        let source = StationId(self.flows[i].route[0]);
+        while now < self.flows[i].stop && self.medium.backlog(source) < SATURATED_BACKLOG {
+            self.send(now, i);
+        }
+    }
+
+    fn send(&mut self, now: Instant, i: usize) {
+        let flow = &mut self.flows[i];
+        let number = flow.created.len() as u32;
+        flow.created.push(now);
+        flow.offered += u64::from(now >= self.warmup);
+        let to = (!flow.broadcast).then(|| StationId(flow.route[1]));
+        let tag = Tag { flow: i as u16, hop: 1, number }.pack();
+        let input = Input::Synthetic { station: StationId(flow.route[0]), to, ip_bytes: flow.bytes, tag };
+        self.medium.handle(now, input);
+        self.drain(now);
+    }
+
+    fn drain(&mut self, now: Instant) {
+        while let Some(output) = self.medium.poll_output() {
+            match output {
+                Output::Deliver { packet, .. } => self.delivered(now, Tag::unpack(packet.tag)),
+                Output::Acked { packet, .. } | Output::Failed { packet, .. } | Output::Broadcast { packet, .. } => {
+                    self.sender_free(now, Tag::unpack(packet.tag));
+                }
+                Output::Air(record) => (self.on_air)(&record),
+                _ => {}
+            }
+        }
+    }
+
+    fn sender_free(&mut self, now: Instant, tag: Tag) {
+        let flow = &self.flows[tag.flow as usize];
+        if flow.kind == TrafficKind::Saturated && tag.hop == 1 {
+            self.sources.push(now, 0, tag.flow.into());
+        }
+    }
+
+    fn delivered(&mut self, now: Instant, tag: Tag) {
+        let flow = &mut self.flows[tag.flow as usize];
+        let hops = flow.route.len() as u16 - 1;
+        if flow.broadcast || tag.hop == hops {
+            let created = flow.created[tag.number as usize];
+            if now >= self.warmup {
+                flow.delivered += 1;
+                flow.delay_ns += u128::from((now - created).as_nanos());
+            }
+            return;
+        }
+        let station = StationId(flow.route[tag.hop as usize]);
+        let to = Some(StationId(flow.route[tag.hop as usize + 1]));
+        let tag = Tag { hop: tag.hop + 1, ..tag }.pack();
+        let ip_bytes = flow.bytes;
+        self.medium.handle(now, Input::Synthetic { station, to, ip_bytes, tag });
+    }
+
+    fn counters(&self) -> Vec<Counters> {
+        (0..self.names.len() as u16).map(|s| self.medium.counters(StationId(s))).collect()
+    }
+
+    fn result(&self, measured: Duration, before: &[Counters], after: &[Counters]) -> SimResult {
+        let flow = |f: &Flow| {
+            let bytes = f.delivered * u64::from(f.bytes);
+            FlowResult {
+                from: self.names[f.route[0] as usize].clone(),
+                to: if f.broadcast { "*".into() } else { self.names[*f.route.last().unwrap_or(&0) as usize].clone() },
+                offered_packets: f.offered,
+                delivered_packets: f.delivered,
+                delivered_bytes: bytes,
+                throughput_bps: bytes as f64 * 8.0 / measured.as_secs_f64(),
+                mean_delay_us: f.delay_ns as f64 / 1e3 / f.delivered.max(1) as f64,
+            }
+        };
+        let stations = self.names.iter().cloned().zip(before.iter().zip(after).map(|(b, a)| a.since(b)));
+        SimResult {
+            simulated_s: (self.warmup + measured).as_secs_f64(),
+            measured_s: measured.as_secs_f64(),
+            events: self.medium.events(),
+            receptions: self.medium.receptions(),
+            flows: self.flows.iter().map(flow).collect(),
+            stations: stations.collect(),
+        }
+    }
+}
