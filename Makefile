@@ -5,14 +5,14 @@
 #   make test      ./manet test
 #   make bench     speed of the medium, CPU share, lateness side by side, start and stop (minutes)
 #   make fuzz      each fuzz target for FUZZ_S seconds
-#   make figures   draw the figures of RESULTS anew, from the tables there
+#   make figures   tables and figure of the results in RESULTS, drawn anew
 #   make lock      requirements.in -> requirements.lock, newest versions (on Python 3.11)
 #   make clean     remove what was built (not results/)
 
 CARGO ?= cargo
 PYTHON = .venv/bin/python
 FUZZ_S ?= 60
-RESULTS ?= results
+RESULTS ?= results/demo
 
 .PHONY: build check test bench fuzz figures lock clean
 
@@ -34,7 +34,7 @@ fuzz: build
 	tests/fuzz.sh $(FUZZ_S)
 
 figures: build
-	$(PYTHON) -P -m analysis.figures $(RESULTS)
+	./manet report $(RESULTS)
 
 lock:
 	$(PYTHON) -m pip install --quiet pip-tools
