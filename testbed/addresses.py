@@ -1,7 +1,7 @@
 """Addresses of the stations' radios, and the ARP tables where an experiment wants none of ARP's traffic.
 
-The address is 10.0.<i/256>.<i%256>/8 with no prefix route: a station can reach whom its routing says it can, and a missing route is
-"unreachable", not a vain ARP request to all the network.
+The address is 10.0.<i/256>.<i%256>/8 with no prefix route: a station can reach whom its routing says it can, and a
+missing route is "unreachable", not a vain ARP request to all the network.
 """
 
 from testbed import iproute, kernel_tcp, namespace, offloads

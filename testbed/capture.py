@@ -1,8 +1,8 @@
 """tcpdump on every station's radio: `captures/<station>.pcap`, 128 bytes of each packet (headers, and the CBR stamp).
 
-Ready when tcpdump has opened its socket ("listening on"), complete when it has ended by itself after SIGTERM. libpcap hands over a block of
-packets when it is full or `to_ms` old, and drops the youngest block when it is stopped (pcap-linux.c); so a second
-passes, after the last packet of the traffic, before the signal.
+Ready when tcpdump has opened its socket ("listening on"), complete when it has ended by itself after SIGTERM. libpcap
+hands over a block of packets when it is full or `to_ms` old, and drops the youngest block when it is stopped
+(pcap-linux.c); so a second passes, after the last packet of the traffic, before the signal.
 """
 
 import re

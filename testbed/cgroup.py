@@ -4,6 +4,7 @@ It holds every process of the run. kernel-tcp attaches its `sockops` program the
 run through it. No controller is enabled: the group is for naming, not for limiting.
 """
 
+import contextlib
 import errno
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 from testbed.errors import UsageError
 
 PARENT = "manet"
+MOUNT_COMMAND = "mkdir -p /sys/fs/cgroup/unified && mount -t cgroup2 none /sys/fs/cgroup/unified"
 EMPTY_DEADLINE_S = 5.0
 
 
@@ -26,9 +28,7 @@ def cgroup2_mount(mountinfo: Path = Path("/proc/self/mountinfo")) -> Path | None
 def require_mount() -> Path:
     mount = cgroup2_mount()
     if mount is None:
-        raise UsageError(
-            "no cgroup2 file system is mounted; mount one: mkdir -p /sys/fs/cgroup/unified && mount -t cgroup2 none /sys/fs/cgroup/unified"
-        )
+        raise UsageError(f"no cgroup2 file system is mounted; mount one: {MOUNT_COMMAND}")
     return mount
 
 
@@ -66,8 +66,6 @@ def remove(group: Path) -> bool:
             if problem.errno != errno.EBUSY or time.monotonic() > deadline:
                 return False
             time.sleep(0.01)  # a killed process leaves its group a moment after it was waited for
-    try:
+    with contextlib.suppress(OSError):  # other runs are in it
         group.parent.rmdir()
-    except OSError:
-        pass  # other runs are in it
     return True

@@ -9,8 +9,8 @@ kernel ends all others (pid_namespaces(7)). Who does what:
           the run    `testbed.run` or `testbed.prompt`
 
 The lifeline is a pipe whose other end nobody writes to: when `manet` closes it, or dies in whatever way, the run reads
-end-of-file and takes itself down in order, with captured data kept. The run is in a session of its own, so that Ctrl-C on the terminal
-reaches `manet` alone (not so for the prompt, which needs the terminal).
+end-of-file and takes itself down in order, with captured data kept. The run is in a session of its own, so that Ctrl-C
+on the terminal reaches `manet` alone (not so for the prompt, which needs the terminal).
 """
 
 import argparse

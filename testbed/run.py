@@ -1,8 +1,8 @@
 """One run of one scenario with one seed: a directory in, the same directory filled (formats/results.md).
 
 `run_scenario` is the parent's half: it refuses what cannot work, claims the directory, starts the isolated process
-(testbed.isolation), passes on progress and returns how it ended. `inside` is the half in the new namespaces: a `with` block of stages
-that read from top to bottom and undo themselves from bottom to top.
+(testbed.isolation), passes on progress and returns how it ended. `inside` is the half in the new namespaces: a `with`
+block of stages that read from top to bottom and undo themselves from bottom to top.
 """
 
 import errno
@@ -55,15 +55,15 @@ def run_scenario(
     """Run `scenario` into `directory`; blocks until everything is torn down. Safe from several threads at once.
 
     `record` is written into run.json as it is (experiment, cell, variant, axes). A directory that holds a run is refused
-    (UsageError); a run that fails is a result. KeyboardInterrupt ends the run in order and is raised again; `cancel` does the same for
-    a call in another thread, which then returns with status "interrupted".
+    (UsageError); a run that fails is a result. KeyboardInterrupt ends the run in order and is raised again; `cancel`
+    does the same for a call in another thread, which then returns with status "interrupted".
     """
     require_for_runs(programs=programs)
     directory = directory.resolve()
     with claimed(directory):
-        _prepare(scenario, seed, directory, record)
+        prepare(scenario, seed, directory, record)
         outcome = isolated_run("testbed.run", seed, directory, progress, cancel, programs=programs)
-        return _concluded(directory, outcome)
+        return conclude(directory, outcome)
 
 
 @contextmanager
@@ -140,7 +140,7 @@ def _cancelling(isolated: Isolated, cancel: threading.Event | None) -> Iterator[
         thread.join()
 
 
-def _prepare(scenario: Scenario, seed: int, directory: Path, record: dict) -> None:
+def prepare(scenario: Scenario, seed: int, directory: Path, record: dict) -> None:
     (directory / "scenario.json").write_text(scenario.to_json())
     fields = {"experiment": None, "cell": None, "variant": "", "axes": {}, **record}
     RunRecord.create(
@@ -160,7 +160,7 @@ def _prepare(scenario: Scenario, seed: int, directory: Path, record: dict) -> No
     )
 
 
-def _concluded(directory: Path, outcome: dict) -> RunResult:
+def conclude(directory: Path, outcome: dict) -> RunResult:
     """The run's own last word; if it had none, it was ended by force."""
     from testbed.medium import verdict_of
 
@@ -180,12 +180,16 @@ class Interrupted(BaseException):
 
 
 def inside(arguments: dict, report: Report) -> int:
-    """Called by testbed.isolation. Always has a last word, unless it is killed."""
-    directory = Path(arguments["directory"])
+    """Called by testbed.isolation."""
+    return last_word(Path(arguments["directory"]), report, lambda: _stages(site_of(arguments), report))
+
+
+def last_word(directory: Path, report: Report, work: Callable[[], None]) -> int:
+    """Do the work and report how it ended, whatever happens short of SIGKILL; the exit status of the process."""
     outcome = {"status": "complete", "error": None}
     try:
         raise_on_signals()
-        _stages(_site(arguments), report)
+        work()
     except Interrupted:
         outcome = {"status": "interrupted", "error": "interrupted; what was captured is kept"}
     except ManetError as problem:
@@ -211,7 +215,7 @@ def raise_on_signals() -> None:
         signal.signal(number, interrupt)
 
 
-def _site(arguments: dict) -> Site:
+def site_of(arguments: dict) -> Site:
     from testbed.ids import own_cgroup
 
     directory = Path(arguments["directory"])
