@@ -37,13 +37,13 @@ def read_air(path: Path) -> pl.DataFrame:
     if not path.exists():
         raise RunFileError(f"{path}: no air log; did the medium start? see log/ beside it")
     try:
-        air = pl.read_csv(path, schema_overrides=SCHEMA, missing_utf8_is_empty_string=True)
+        air = pl.read_csv(path, schema_overrides=SCHEMA)
     except (pl.exceptions.PolarsError, UnicodeDecodeError) as problem:
         first_line = str(problem).splitlines()[0]
         raise RunFileError(f"{path}: not an air log (formats/air.md): {first_line}") from None
     if air.columns != list(SCHEMA):
         raise RunFileError(f"{path}: columns {air.columns} are not those of formats/air.md; made by another version?")
-    return air
+    return air.with_columns(pl.col("fate").fill_null(""))
 
 
 def air_summary(air: pl.DataFrame, begin_ns: int, end_ns: int) -> dict:

@@ -26,7 +26,7 @@ class DatagramMetrics:
 
     @property
     def loss(self) -> float | None:
-        return 1 - self.received / self.sent if self.sent else None
+        return (self.sent - self.received) / self.sent if self.sent else None
 
 
 def datagram_metrics(

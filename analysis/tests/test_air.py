@@ -1,0 +1,78 @@
+"""The air log: reading it, and pairing deliveries with captured frames."""
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.air import SCHEMA, air_summary, match_deliveries, read_air
+from analysis.errors import RunFileError
+
+HEADER = ",".join(SCHEMA)
+EPOCH_NS = 10**18
+
+
+def _log(deliveries: list[tuple[int, int]]) -> pl.DataFrame:
+    """A log of nothing but deliveries (time, bytes) at sta2."""
+    rows = [
+        (t, "sta2", "deliver", "data", "sta1", number, None, size, None, None, None, "", None)
+        for number, (t, size) in enumerate(deliveries, start=1)
+    ]
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+
+
+def _arrivals(frames: list[tuple[int, int]]) -> pl.DataFrame:
+    return pl.DataFrame(
+        {"t_ns": [EPOCH_NS + t for t, _ in frames], "ip_bytes": [size for _, size in frames]},
+        schema={"t_ns": pl.Int64, "ip_bytes": pl.Int32},
+    )
+
+
+def test_rows_with_empty_numbers_are_read(tmp_path):
+    path = tmp_path / "air.csv"
+    path.write_text(f"{HEADER}\n5,sta1,tx,rts,sta2,1,1,20,1000000,352000,3,hidden,\n9,sta1,drop,data,sta2,1,,1500,,,,retry-short,\n")
+    air = read_air(path)
+    assert air["fate"].to_list() == ["hidden", "retry-short"]
+    assert air_summary(air, 0, 10)["stations"]["sta1"]["drops"] == {"retry-short": 1}
+
+
+def test_a_log_without_rows_is_silence(tmp_path):
+    path = tmp_path / "air.csv"
+    path.write_text(HEADER + "\n")
+    assert air_summary(read_air(path), 0, 10**9) == {"window_s": 1.0, "stations": {}}
+
+
+@pytest.mark.parametrize("content", ["", "t_ns,station\n1,sta1\n", HEADER + "\nnow,sta1,tx,rts,sta2,1,1,20,1,1,3,hidden,\n"])
+def test_what_is_no_air_log_is_an_error_that_names_the_file(tmp_path, content):
+    path = tmp_path / "air.csv"
+    path.write_text(content)
+    with pytest.raises(RunFileError, match=str(path)):
+        read_air(path)
+
+
+def test_stations_are_listed_in_the_order_people_count(tmp_path):
+    path = tmp_path / "air.csv"
+    lines = [f"5,sta{number},tx,rts,sta1,1,1,20,1000000,352000,3,delivered,\n" for number in (10, 9, 2)]
+    path.write_text(HEADER + "\n" + "".join(lines))
+    assert list(air_summary(read_air(path), 0, 10)["stations"]) == ["sta2", "sta9", "sta10"]
+
+
+def test_a_frame_that_only_one_witness_has_is_told_apart_by_its_size():
+    log = _log([(100, 1500), (200, 40), (300, 1500)])
+    missed = match_deliveries(log, _arrivals([(110, 1500), (310, 1500)]), "sta2", EPOCH_NS)
+    assert (len(missed.matched), missed.only_air, missed.only_capture) == (2, 1, 0)
+    extra = match_deliveries(log, _arrivals([(110, 1500), (210, 40), (250, 99), (310, 1500)]), "sta2", EPOCH_NS)
+    assert (len(extra.matched), extra.only_air, extra.only_capture) == (3, 0, 1)
+
+
+def test_other_stations_deliveries_do_not_count():
+    assert match_deliveries(_log([(100, 1500)]), _arrivals([]), "sta3", EPOCH_NS).only_air == 0
+
+
+@given(st.lists(st.tuples(st.integers(1, 10**6), st.sampled_from([40, 576, 1500])), max_size=30), st.integers(0, 10**6))
+def test_a_complete_capture_matches_whatever_the_lag(steps, lag_ns):
+    times = [sum(step for step, _ in steps[: count + 1]) for count in range(len(steps))]
+    frames = [(t, size) for t, (_, size) in zip(times, steps, strict=True)]
+    matching = match_deliveries(_log(frames), _arrivals([(t + lag_ns, size) for t, size in frames]), "sta2", EPOCH_NS)
+    assert (matching.only_air, matching.only_capture) == (0, 0)
+    assert matching.matched["lag_ns"].to_list() == [lag_ns] * len(frames)

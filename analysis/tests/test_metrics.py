@@ -1,0 +1,139 @@
+"""One whole run directory to metrics.json: exact numbers, and what the checks say when a witness lies."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from analysis.metrics import analyse_run
+from analysis.tests import make_fixtures
+
+FIXTURE = Path(__file__).parent / "fixtures" / "two-flows"
+
+
+@pytest.fixture
+def run_dir(tmp_path) -> Path:
+    return Path(shutil.copytree(FIXTURE, tmp_path / "seed-1"))
+
+
+def _failed(metrics: dict) -> dict[str, str]:
+    return {check["name"]: check["detail"] for check in metrics["checks"] if not check["ok"]}
+
+
+def test_the_stored_fixture_is_what_its_script_writes(tmp_path):
+    make_fixtures.main(tmp_path)
+    written = {path.relative_to(tmp_path): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    stored = {path.relative_to(FIXTURE.parent): path.read_bytes() for path in FIXTURE.rglob("*") if path.is_file()}
+    assert written == stored, "run `python -m analysis.tests.make_fixtures` and review the difference"
+
+
+def test_tcp_flow_to_the_byte(run_dir):
+    """Segment k leaves at 50 + 100 k ms and its ACK arrives 40 ms later; the window is [1 s, 5 s) after the SYN."""
+    flow = analyse_run(run_dir)["flows"]["flow1"]
+    # ACKs at 90 + 100 k ms: k = 10 (1090) .. 49 (4990); but 49's comes at 5030, so that 39 segments are acknowledged
+    assert flow["acked_bps"] == 39 * 1000 * 8 / 4
+    # arrivals at 70 + 100 k ms: k = 10 .. 49; the lost one, 20, is repeated within the window
+    assert flow["delivered_bps"] == 40 * 1000 * 8 / 4
+    # sent at 50 + 100 k ms: k = 10 .. 49, and one repetition
+    assert (flow["segments"], flow["retransmissions"]) == (41, 1)
+    # 39 segments acknowledged in the window less 20..23, whose ACK covers the repeated one: 35 samples, one of 100 ms
+    assert flow["rtt_ms_mean"] == pytest.approx((34 * 40 + 100) / 35)
+    assert flow["rtt_ms_p95"] == 40
+    assert flow["goodput_bps"] == 4 * 10_000 * 8 / 4  # four whole seconds of 10 segments
+    assert flow["iperf3_bps"] == pytest.approx((60_000 - 37) * 8 / 6)
+    assert flow["air_bps"] == flow["delivered_bps"]  # nothing arrived twice
+    assert flow["start_ns"] == 1_700_000_000_000_000_000
+
+
+def test_datagram_flow_to_the_byte(run_dir):
+    """Datagram k leaves 50 k ms after the first; the window is [1 s, 5 s) after it, so k = 20 .. 99."""
+    flow = analyse_run(run_dir)["flows"]["flow2"]
+    assert flow["sent"] == 80
+    assert flow["loss"] == 8 / 80  # 29, 39, ..., 99
+    assert flow["delivered_bps"] == 72 * 500 * 8 / 4
+    delays = [10 + k % 5 for k in range(20, 100) if k % 10 != 9]
+    mean = sum(delays) / 72
+    assert flow["latency_ms_mean"] == pytest.approx(mean)
+    assert flow["jitter_ms"] == pytest.approx((sum((delay - mean) ** 2 for delay in delays) / 71) ** 0.5)
+
+
+def test_the_air_by_station(run_dir):
+    air = analyse_run(run_dir)["air"]
+    assert air["window_s"] == 4.5  # from flow1's 1 s to flow2's 0.5 s + 5 s
+    assert air["stations"]["sta1"]["drops"] == {"retry-short": 1}
+    assert air["stations"]["sta1"]["fates"]["hidden"] == 7
+    rows = [line.split(",") for line in (run_dir / "air.csv").read_text().splitlines()[1:]]
+    # model time 0 is 2 s before the captures' T0, so that the window is [3 s, 7.5 s) there
+    own = [row for row in rows if row[1:3] == ["sta3", "tx"] and 3e9 <= int(row[0]) < 7.5e9]
+    assert air["stations"]["sta3"]["airtime_share"] == pytest.approx(sum(int(row[9]) for row in own) / 4.5e9)
+
+
+def test_all_witnesses_of_the_fixture_agree_and_the_file_says_what_is_returned(run_dir):
+    metrics = analyse_run(run_dir)
+    assert _failed(metrics) == {}
+    assert len(metrics["checks"]) == 12
+    assert json.loads((run_dir / "metrics.json").read_text()) == metrics
+
+
+def _lie(path: Path, *keys, value) -> None:
+    content = json.loads(path.read_text())
+    place = content
+    for key in keys[:-1]:
+        place = place[key]
+    place[keys[-1]] = value
+    path.write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    ("file", "keys", "value", "check"),
+    [
+        ("traffic/flow1.json", ("end", "sum_received", "bytes"), 59_964, "flow1 iperf3-capture"),  # one byte too many
+        ("traffic/flow1.json", ("end", "sum_received", "bytes"), 58_962, "flow1 iperf3-capture"),  # a block and a byte short
+        ("traffic/flow1.json", ("end", "sum_sent", "retransmits"), 3, "flow1 iperf3-retransmissions"),
+        ("traffic/flow1.json", ("start", "test_start", "duration"), 4, "flow1 window-covered"),
+        ("traffic/flow1.json", ("error",), "control socket has closed", "flow1 iperf3-report"),
+        ("traffic/flow2.json", ("end", "sum_received", "bytes"), 53_500, "flow2 iperf3-capture"),
+        ("counters.json", ("stations", "sta1", "retry_short"), 2, "air-counters"),
+        ("run.json", ("epoch_ns",), make_fixtures.EPOCH_NS + 10**10, "flow1 air-capture"),
+    ],
+)
+def test_a_witness_that_disagrees_is_named(run_dir, file, keys, value, check):
+    _lie(run_dir / file, *keys, value=value)
+    assert check in _failed(analyse_run(run_dir))
+
+
+def test_frames_missing_from_the_air_log_are_noticed(run_dir):
+    lines = (run_dir / "air.csv").read_text().splitlines(keepends=True)
+    gone = [number for number, line in enumerate(lines) if ",sta2,deliver," in line][60:65]
+    (run_dir / "air.csv").write_text("".join(line for number, line in enumerate(lines) if number not in gone))
+    failed = _failed(analyse_run(run_dir))
+    assert "5 only captured" in failed["flow1 air-capture"]
+    assert "sta2 delivered_up" in failed["air-counters"]
+
+
+def test_a_truncated_capture_leaves_the_flow_unmeasured_and_is_named(run_dir):
+    path = run_dir / "captures" / "sta2.pcap"
+    path.write_bytes(path.read_bytes()[:-10])
+    metrics = analyse_run(run_dir)
+    assert metrics["flows"]["flow1"]["acked_bps"] is None
+    assert "sta2.pcap: cut short" in _failed(metrics)["flow1 readable"]
+
+
+def test_a_flow_that_never_started_is_named(run_dir):
+    (run_dir / "captures" / "sta1.pcap").write_bytes((run_dir / "captures" / "sta1.pcap").read_bytes()[:24])
+    assert "no packet of flow1" in _failed(analyse_run(run_dir))["flow1 readable"]
+
+
+@pytest.mark.parametrize("name", ["traffic/flow1.json", "air.csv", "counters.json", "medium.json", "captures/sta1.pcap"])
+def test_a_missing_file_is_named_and_the_rest_is_still_measured(run_dir, name):
+    (run_dir / name).unlink()
+    metrics = analyse_run(run_dir)
+    assert any(Path(name).name in detail for detail in _failed(metrics).values())
+    assert metrics["flows"]["flow2"]["delivered_bps"] == 72_000
+
+
+def test_without_iperf3_s_report_the_connection_is_found_in_the_capture(run_dir):
+    expected = analyse_run(run_dir)["flows"]["flow1"]["acked_bps"]
+    (run_dir / "traffic" / "flow1.json").unlink()
+    assert analyse_run(run_dir)["flows"]["flow1"]["acked_bps"] == expected

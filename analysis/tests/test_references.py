@@ -1,0 +1,45 @@
+"""The numbers of others: every table can be read, says where it is from, and answers for a cell."""
+
+from pathlib import Path
+
+import pytest
+
+from analysis.references import FOLDER, load_reference, same_value
+
+TABLES = sorted(path for kind in ("published", "ns2", "peers") for path in (FOLDER / kind).glob("*.csv"))
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_every_table_names_its_source_and_has_numbers(path: Path):
+    reference = load_reference(path.parent.name, path.stem)
+    assert len(reference.source) > 20
+    assert reference.keys
+    for row in reference.rows:
+        assert all(float(row[column]) > 0 for column in row if column not in reference.keys)
+
+
+def test_a_table_without_variants_holds_for_all():
+    published = load_reference("published", "holland-vaidya_fig1")
+    assert published.value("acked_kbps", {"hops": 6, "variant": "hv"}) == 205.2
+    assert published.value("rtt_ms_mean", {"hops": 6, "variant": "hv"}) is None
+
+
+def test_ns2_values_are_those_the_chain_is_held_to():
+    """Issue 2's two lines; the table has them with two decimals."""
+    ns2 = load_reference("ns2", "chain_static")
+    for variant, expected in {
+        "ns2": [1234, 619, 390, 289, 251, 231, 220, 213, 208, 206],
+        "hv": [1436, 721, 482, 351, 263, 235, 217, 205, 202, 198],
+        "hv-alt": [1457, 732, 489, 360, 271, 243, 227, 215, 204, 199],
+    }.items():
+        assert [round(ns2.value("acked_kbps", {"hops": hops, "variant": variant})) for hops in range(1, 11)] == expected
+    assert ns2.value("acked_kbps", {"hops": 11, "variant": "ns2"}) is None
+    assert ns2.value("acked_kbps", {"hops": 1, "variant": ""}) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "same"),
+    [("5", 5.0, True), ("5", "5", True), ("hv", "hv", True), ("", None, True), ("5", 6, False), ("hv", 5, False)],
+)
+def test_axis_values_are_compared_as_values(text, value, same):
+    assert same_value(text, value) is same

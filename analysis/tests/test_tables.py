@@ -1,0 +1,117 @@
+"""table.csv, summary.csv and the printed table, from run directories with metrics made up."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from analysis.errors import RunFileError
+from analysis.printed import result_table
+from analysis.tables import FLOW_METRICS, mean_and_interval, read_summary, write_tables
+
+EXPERIMENT = {"name": "hv-fig1", "axes": {"hops": [1, 2]}, "published": "holland-vaidya_fig1", "ns2": "chain_static"}
+
+
+def make_run(
+    out_dir: Path, variant: str, hops: int, seed: int, acked_kbps: float | None, verdict="valid", status="complete", **more
+):
+    """A run directory with metrics made up; `more` may hold further `flows` and `checks`."""
+    folder = out_dir / f"{variant}-hops{hops}" / f"seed-{seed}"
+    folder.mkdir(parents=True)
+    run = {"format": "manet-run/1", "variant": variant, "axes": {"hops": hops}, "seed": seed, "status": status}
+    (folder / "run.json").write_text(json.dumps(run))
+    (folder / "scenario.json").write_text(json.dumps({"hops": hops}))
+    (folder / "verdict.json").write_text(json.dumps({"verdict": verdict}))
+    if acked_kbps is not None:
+        flow = dict.fromkeys(entry for _, entry, _ in FLOW_METRICS.values()) | {"acked_bps": acked_kbps * 1e3}
+        flows = {"flow1": flow, **more.get("flows", {})}
+        metrics = {"format": "manet-metrics/1", "flows": flows, "checks": more.get("checks", [])}
+        (folder / "metrics.json").write_text(json.dumps(metrics))
+
+
+def _summary(out_dir: Path, metric: str = "acked_kbps") -> dict[tuple, dict]:
+    return {(row["variant"], row["hops"]): row for row in read_summary(out_dir) if row["metric"] == metric}
+
+
+def test_mean_interval_and_references_stand_in_one_row(tmp_path):
+    for seed, value in enumerate((600.0, 620.0, 640.0), start=1):
+        make_run(tmp_path, "ns2", 2, seed, value)
+    write_tables(tmp_path, EXPERIMENT)
+    row = _summary(tmp_path)["ns2", 2.0]
+    assert row["mean"] == 620
+    # s = 20, n = 3, Student's t for 2 degrees of freedom at 97.5 %: 4.302653; 4.302653 * 20 / sqrt(3)
+    assert row["ci95"] == pytest.approx(49.683, abs=1e-3)
+    assert (row["n"], row["unit"]) == (3, "kbit/s")
+    assert (row["published"], row["ns2"]) == (729.0, 619.19)
+    assert (row["valid"], row["suspect"], row["void"]) == (3, 0, 0)
+
+
+def test_void_and_unfinished_runs_are_counted_and_enter_no_mean(tmp_path):
+    make_run(tmp_path, "ns2", 1, 1, 1200.0)
+    make_run(tmp_path, "ns2", 1, 2, 1300.0, verdict="suspect")
+    make_run(tmp_path, "ns2", 1, 3, 9999.0, verdict="void")
+    make_run(tmp_path, "ns2", 1, 4, 9999.0, status="interrupted")
+    make_run(tmp_path, "ns2", 1, 5, None, status="failed")
+    write_tables(tmp_path, EXPERIMENT)
+    row = _summary(tmp_path)["ns2", 1.0]
+    assert (row["mean"], row["n"]) == (1250, 2)
+    assert (row["valid"], row["suspect"], row["void"]) == (1, 1, 3)
+
+
+def test_a_cell_of_void_runs_keeps_its_row_without_a_mean(tmp_path):
+    make_run(tmp_path, "hv", 1, 1, 1400.0, verdict="void")
+    write_tables(tmp_path, EXPERIMENT)
+    row = _summary(tmp_path)["hv", 1.0]
+    assert (row["mean"], row["ci95"], row["n"], row["void"]) == (None, None, 0, 1)
+
+
+def test_table_has_a_row_per_run_with_its_verdict_and_what_disagreed(tmp_path):
+    make_run(tmp_path, "ns2", 10, 1, 200.0, checks=[{"name": "flow1 air-capture", "ok": False, "detail": ""}])
+    make_run(tmp_path, "ns2", 2, 1, 600.0, checks=[{"name": "air-counters", "ok": True, "detail": ""}])
+    make_run(tmp_path, "hv", 2, 1, None, status="failed")
+    table, _ = write_tables(tmp_path, EXPERIMENT)
+    with table.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["variant"], row["hops"]) for row in rows] == [("hv", "2"), ("ns2", "2"), ("ns2", "10")]
+    assert [row["checks"] for row in rows] == ["no metrics", "ok", "flow1:air-capture"]
+    assert [row["acked_kbps"] for row in rows] == ["", "600", "200"]
+    assert rows[2]["run_dir"] == "ns2-hops10/seed-1"
+
+
+def test_totals_are_over_all_flows(tmp_path):
+    make_run(tmp_path, "ns2", 1, 1, 500.0, flows={"flow2": {"acked_bps": 250_000.0}, "flow3": {"acked_bps": None}})
+    write_tables(tmp_path, EXPERIMENT)
+    assert _summary(tmp_path, "total_acked_kbps")["ns2", 1.0]["mean"] == 750
+
+
+def test_an_experiment_may_be_read_from_the_folder(tmp_path):
+    make_run(tmp_path, "ns2", 1, 1, 1234.0)
+    (tmp_path / "experiment.json").write_text(json.dumps(EXPERIMENT))
+    write_tables(tmp_path)
+    assert _summary(tmp_path)["ns2", 1.0]["published"] == 1463
+
+
+def test_an_unknown_reference_is_an_error_that_lists_the_known_ones(tmp_path):
+    with pytest.raises(RunFileError, match=r"nowhere\.csv: .*there are: holland-vaidya_fig1"):
+        write_tables(tmp_path, EXPERIMENT | {"published": "nowhere"})
+
+
+def test_a_single_run_has_no_interval():
+    assert mean_and_interval([5.0, None]) == {"mean": 5.0, "ci95": None, "n": 1}
+    assert mean_and_interval([]) == {"mean": None, "ci95": None, "n": 0}
+
+
+def test_the_printed_table_has_ours_theirs_and_the_ratio(tmp_path):
+    make_run(tmp_path, "ns2", 1, 1, 1246.0, checks=[{"name": "air-counters", "ok": False, "detail": ""}])
+    make_run(tmp_path, "ns2", 2, 1, 600.0, verdict="void")
+    console = Console(file=io.StringIO(), width=120)
+    console.print(result_table(tmp_path, EXPERIMENT))
+    text = console.file.getvalue()
+    rows = [line.replace("│", " ").split() for line in text.splitlines()]
+    # 1246 / 1463 = 0.85; 1246 / 1233.64 = 1.01; one run has no interval
+    assert ["1", "ns2", "1246", "1463", "0.85", "1234", "1.01", "1", "valid"] in rows
+    assert "1 void" in text
+    assert "ns2-hops1/seed-1: air-counters" in text
