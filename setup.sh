@@ -202,6 +202,12 @@ check() {
 
 install_packages() {
     local lines packages
+    # Cut off in the middle, apt leaves packages whose files are there, but that are not set up.
+    if [[ -e .build/installing ]] && ((EUID == 0)); then
+        step "finishing an interrupted installation" dpkg dpkg --configure -a --force-confold ||
+            fail "dpkg --configure -a failed: $(cause_of dpkg)"
+        rm .build/installing
+    fi
     lines=$(missing_packages)
     [[ -n $lines ]] || return 0
     packages=$(sed 's/ (.*//' <<<"$lines" | tr ' ' '\n' | sort -u | tr '\n' ' ')
@@ -209,17 +215,17 @@ install_packages() {
     [[ $system == 'debian 12' || $system == 'debian 13' ]] ||
         fail "this is ${PRETTY_NAME:-an unknown system}, and only Debian 12 and 13 are supported; install by hand what brings: $packages; then run ./setup.sh again"
     ((EUID == 0)) || fail "installing packages needs root: run 'sudo ./setup.sh', or 'apt-get install --no-install-recommends $packages' (nothing was changed)"
-    enough_disk / "$SYSTEM_MB_NEEDED"
-    local old=''
+    enough_disk / $((SYSTEM_MB_NEEDED * $(wc -w <<<"$packages") / $(wc -l <<<"$REQUIREMENTS") + 100))
     if [[ $packages == *cargo-web* ]] && dpkg-query -W -f '${Status}' cargo rustc 2>/dev/null | grep -q 'install ok installed'; then
-        old="Debian 12's cargo 0.66/rustc 1.63 are installed, too old, and in the way of cargo-web: run 'apt-get remove cargo rustc' or put Rust >= 1.$RUST_MINOR_NEEDED (rustup) on PATH; then run ./setup.sh again"
-        fail "$old"
+        fail "Debian 12's cargo 0.66/rustc 1.63 are installed, too old, and in the way of cargo-web: run 'apt-get remove cargo rustc' or put Rust >= 1.$RUST_MINOR_NEEDED (rustup) on PATH; then run ./setup.sh again"
     fi
     compgen -G '/var/lib/apt/lists/*_Packages*' >/dev/null || apt 'reading package lists' update
+    touch .build/installing
     # A list that is out of date names files the mirror no longer has: then, and only then, read it anew.
     apt "installing $(wc -w <<<"$packages") Debian packages" install $packages ||
         { apt 'reading package lists' update && apt 'installing Debian packages, second try' install $packages; } ||
         fail "apt-get install failed: $(cause_of apt-install)"
+    rm .build/installing
     lines=$(missing_packages)
     [[ -z $lines ]] || fail "still missing after apt-get install: ${lines//$'\n'/, }; see .build/log/apt-install.log"
 }

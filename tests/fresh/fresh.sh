@@ -85,7 +85,7 @@ environment=(PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin H
 for name in $PASSED_ON; do
     if [[ -n ${!name-} ]]; then environment+=("$name=${!name}"); fi
 done
-echo "fresh: Debian ${release}, $(git -C "$rootfs/root/manet" log -1 --format=%h), $*"
+echo "fresh: Debian ${release}, $(git -c safe.directory="*" -C "$rootfs/root/manet" log -1 --format=%h), $*"
 began=$SECONDS status=0
 # The script below runs in the new namespaces: the root file system becomes a mount point (programs in it may want to
 # change the propagation of /), with this machine's /dev and /sys (cgroups with it) and its own /proc, /run and /tmp.
