@@ -80,7 +80,8 @@ def write_tables(out_dir: Path, experiment: Any = None) -> list[Path]:
 
 def collect_runs(out_dir: Path, axes: Iterable[str]) -> list[dict[str, Any]]:
     """A row of table.csv for every run directory below `out_dir`, in the order of cells and seeds."""
-    rows = [_run_row(path.parent, out_dir, tuple(axes)) for path in out_dir.rglob("run.json")]
+    found = (path.parent for path in out_dir.rglob("run.json") if "void" not in path.relative_to(out_dir).parts)  # put aside
+    rows = [_run_row(run_dir, out_dir, tuple(axes)) for run_dir in found]
     return sorted(rows, key=lambda row: [_sortable(row[key]) for key in ("variant", *axes, "seed")])
 
 

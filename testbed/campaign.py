@@ -91,8 +91,8 @@ class Campaign:
                 for outcome in voids:
                     self._put_aside(outcome)
                 voids = self._side_by_side([outcome.task for outcome in voids], 1)
-        order = {task: number for number, task in enumerate(tasks)}
-        return sorted(self.outcomes, key=lambda outcome: order[outcome.task])
+        order = {task.directory: number for number, task in enumerate(tasks)}
+        return sorted(self.outcomes, key=lambda outcome: order[outcome.task.directory])
 
     def _tasks(self) -> Iterator[Task]:
         """All cells at one seed before the next seed, so that a campaign cut short has every cell."""

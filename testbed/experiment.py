@@ -129,14 +129,14 @@ def names() -> list[str]:
 
 
 def find(name: str) -> Path:
-    """The file of an experiment's name, or the file itself."""
-    named = FOLDER / f"{name}.toml"
-    if named.is_file():
-        return named
+    """The file of an experiment's or a ready-made scenario's name, or the file itself."""
+    for named in (FOLDER / f"{name}.toml", FOLDER / "scenarios" / f"{name}.toml"):
+        if named.is_file():
+            return named
     if Path(name).is_file():
         return Path(name)
-    known = ", ".join(names())
-    raise UsageError(f"{name}: there is no experiment or file of this name; the experiments are {known}")
+    known = ", ".join([*names(), *sorted(path.stem for path in FOLDER.glob("scenarios/*.toml"))])
+    raise UsageError(f"{name}: there is no experiment or file of this name; there are {known}")
 
 
 def load(path: Path, request: Request = Request()) -> Experiment:
@@ -219,7 +219,7 @@ class _Loader:
     def _variants(self) -> list[Variant | None]:
         known = {variant.name: variant for variant in self.definition.variants}
         for index, variant in enumerate(self.definition.variants):
-            if known[variant.name] is not variant:
+            if any(variant.name == earlier.name for earlier in self.definition.variants[:index]):
                 text = f'two variants are named "{variant.name}"; give each its own name'
                 raise self.source.error(("variants", index, "name"), text)
         for name in self.size.variants or ():

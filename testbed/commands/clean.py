@@ -1,19 +1,38 @@
-"""`manet clean`: remove what a killed run left behind; safe at any time (testbed/clean.py)."""
+"""`manet clean`: take away what a killed run left behind (testbed/clean.py)."""
 
 import argparse
 
+from testbed.commands.options import add_verb
+
+EXAMPLES = """
+  ./manet clean                 safe at any time, also twice, also beside running experiments
+  ./manet clean --all           end the runs that other manet commands are at work on, too
+"""
+
 
 def add(verbs: argparse._SubParsersAction) -> None:
-    verbs.add_parser("clean", help="remove what a killed run left behind; safe at any time")
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    from testbed import clean
-
-    clean.add_arguments(parser)
+    parser = add_verb(verbs, "clean", "remove what a killed run left behind; results are never touched", EXAMPLES)
+    parser.add_argument("--all", action="store_true", help="also end runs that are under way")
+    parser.add_argument("--json", action="store_true", help="print what was done as one JSON object")
 
 
 def run(options: argparse.Namespace) -> int:
-    from testbed import clean
+    import json
+    from dataclasses import asdict
 
-    return clean.run(options)
+    from testbed.clean import clean
+
+    cleaned = clean(running_too=options.all)
+    if options.json:
+        print(json.dumps(asdict(cleaned), indent=1))
+        return 1 if cleaned.could_not else 0
+    for word, lines in (
+        ("removed", cleaned.removed),
+        ("left alone", cleaned.still_running),
+        ("could not remove", cleaned.could_not),
+    ):
+        for line in lines:
+            print(f"{word:18}{line}")
+    if not (cleaned.removed or cleaned.still_running or cleaned.could_not):
+        print("nothing was left behind")
+    return 1 if cleaned.could_not else 0

@@ -1,19 +1,39 @@
-"""`manet cli`: a Mininet prompt on a running scenario, with links, routes, move, drops, air (testbed/prompt.py)."""
+"""`manet cli`: Mininet's prompt on a running scenario (testbed/prompt.py)."""
 
 import argparse
+from pathlib import Path
+
+from testbed.commands.options import add_overrides, add_verb, overrides, positive
+
+EXAMPLES = """
+  ./manet cli                                             five hops in a line
+  ./manet cli experiments/scenarios/hidden3.toml          your own scenario file, or one of these
+  ./manet cli hv-fig1 --set hops=3 --variant hv           the first cell of an experiment
+  echo 'sta1 ping -c 3 sta6' | ./manet cli chain5         commands from a pipe
+
+at the prompt: links, routes, move, drops, air, and Mininet's own verbs (help lists them)
+"""
 
 
 def add(verbs: argparse._SubParsersAction) -> None:
-    verbs.add_parser("cli", help="a Mininet prompt on a running scenario, with links, routes, move, drops, air")
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    from testbed import prompt
-
-    prompt.add_arguments(parser)
+    parser = add_verb(verbs, "cli", "a Mininet prompt on a running scenario, with links, routes, move, drops, air", EXAMPLES)
+    parser.add_argument("experiment", metavar="NAME|FILE", nargs="?", default="chain5", help="default: chain5")
+    parser.add_argument("--out", metavar="DIR", type=Path, help="folder for captures and air log (default: results/cli/TIME)")
+    add_overrides(parser)
+    parser.add_argument("--variant", metavar="NAME", action="append", default=[], help="this variant of an experiment")
+    parser.add_argument("--seed", metavar="N", type=positive, default=1, help="seed of the medium (default: 1)")
 
 
 def run(options: argparse.Namespace) -> int:
-    from testbed import prompt
+    from testbed.algorithms import require_algorithm
+    from testbed.errors import RunError
+    from testbed.experiment import Request, find, load
+    from testbed.prompt import open_prompt
 
-    return prompt.run(options)
+    request = Request(overrides=overrides(options), variants=tuple(options.variant))
+    scenario = load(find(options.experiment), request).cells[0].scenario
+    require_algorithm(scenario.algorithm)
+    ended = open_prompt(scenario, seed=options.seed, directory=options.out)
+    if ended.status == "failed":
+        raise RunError(ended.error or f"{ended.directory}: failed; see log/ there")
+    return 0

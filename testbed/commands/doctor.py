@@ -2,18 +2,34 @@
 
 import argparse
 
+from testbed.commands.options import add_verb
+
+EXAMPLES = """
+  ./manet doctor                every question with its answer; status 1 if something needed is missing
+  ./manet doctor --json         the same, for a program to read
+"""
+
 
 def add(verbs: argparse._SubParsersAction) -> None:
-    verbs.add_parser("doctor", help="what this machine can do, what is missing and how to get it")
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    from testbed import doctor
-
-    doctor.add_arguments(parser)
+    parser = add_verb(verbs, "doctor", "what this machine can do, what is missing and how to get it", EXAMPLES)
+    parser.add_argument("--json", action="store_true", help="print the checks as a JSON list")
 
 
 def run(options: argparse.Namespace) -> int:
-    from testbed import doctor
+    import json
+    from dataclasses import asdict
 
-    return doctor.run(options)
+    from testbed.doctor import doctor
+
+    checks = doctor()
+    missing = [check for check in checks if check.needed and not check.ok]
+    if options.json:
+        print(json.dumps([asdict(check) for check in checks], indent=1))
+        return 1 if missing else 0
+    width = max(len(check.name) for check in checks)
+    for check in checks:
+        word = "ok" if check.ok else "MISSING" if check.needed else "-"
+        remedy = f"; {check.remedy}" if check.remedy and not check.ok else ""
+        print(f"{word:8}{check.name:{width}}  {check.detail}{remedy}")
+    print(f"\n{len(missing)} things needed are missing" if missing else "\nnothing needed is missing")
+    return 1 if missing else 0

@@ -41,8 +41,8 @@ def carry_out(experiment, directory: Path, options: argparse.Namespace) -> int:
     import json
     import sys
 
-    from testbed.campaign import Campaign, default_jobs
     from testbed.algorithms import require_algorithm
+    from testbed.campaign import Campaign, default_jobs
     from testbed.progress import Progress
     from testbed.report import Report
     from testbed.requirements import require_for_runs

@@ -1,0 +1,206 @@
+"""Campaigns with a stand-in for the runs: side by side, void, failing, resumed, interrupted."""
+
+import io
+import json
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from testbed.campaign import Campaign, claimed
+from testbed.errors import RunError, UsageError
+from testbed.experiment import Request, load
+from testbed.progress import Progress
+
+TEXT = 'question = "?"\n[scenario]\nhops = 1\n[axes]\nhops = [1, 2]\n[full]\nseeds = 2\n'
+
+
+@dataclass
+class Ended:
+    status: str = "complete"
+    verdict: str | None = "valid"
+    error: str | None = None
+
+
+class FakeRuns:
+    """Writes what a run would leave; `plan` gives the endings of a cell and seed in turn."""
+
+    def __init__(self, plan=None, hold_s=0.0):
+        self.plan = plan or {}
+        self.hold_s = hold_s
+        self.calls = []
+        self.at_once = self.most_at_once = 0
+        self.lock = threading.Lock()
+
+    def __call__(self, scenario, seed, directory, *, progress, cancel, experiment, cell, variant, axes):
+        with self.lock:
+            self.calls.append((cell, seed))
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+        progress("traffic", 0.5)
+        cancelled = cancel.wait(self.hold_s)
+        with self.lock:
+            self.at_once -= 1
+            endings = self.plan.get((cell, seed), [])
+            ended = Ended("interrupted", None, "interrupted") if cancelled else (endings.pop(0) if endings else Ended())
+        directory.joinpath("scenario.json").write_text(scenario.to_json())
+        directory.joinpath("run.json").write_text(json.dumps({"status": ended.status, "experiment": experiment, "axes": axes}))
+        directory.joinpath("verdict.json").write_text(json.dumps({"verdict": ended.verdict}))
+        return ended
+
+
+@pytest.fixture
+def campaign(tmp_path):
+    (tmp_path / "e.toml").write_text(TEXT)
+    log = io.StringIO()
+
+    def make(runs, *overrides, jobs=1, out=tmp_path / "out"):
+        experiment = load(tmp_path / "e.toml", Request(overrides=overrides))
+        return Campaign(experiment, out, jobs, Progress(0, 0, stream=log), runs)
+
+    make.log = log
+    make.out = tmp_path / "out"
+    return make
+
+
+def test_every_cell_is_run_at_one_seed_before_the_next(campaign):
+    runs = FakeRuns()
+    outcomes = campaign(runs).run(resume=False)
+    assert runs.calls == [("hops1", 1), ("hops2", 1), ("hops1", 2), ("hops2", 2)]
+    assert [(o.task.name, o.status, o.verdict) for o in outcomes][-1] == ("hops2 seed 2", "complete", "valid")
+    assert (campaign.out / "hops2" / "seed-2" / "scenario.json").exists()
+    assert json.loads((campaign.out / "experiment.json").read_text())["cells"][1] == {
+        "name": "hops2", "variant": "", "axes": {"hops": 2},
+    }  # fmt: skip
+
+
+def test_no_more_runs_are_side_by_side_than_asked(campaign):
+    runs = FakeRuns(hold_s=0.05)
+    campaign(runs, jobs=2).run(resume=False)
+    assert runs.most_at_once == 2
+
+
+def test_a_void_run_is_put_aside_and_done_over_alone(campaign):
+    runs = FakeRuns({("hops1", 1): [Ended(verdict="void")]})
+    outcomes = campaign(runs, jobs=2).run(resume=False)
+    assert runs.calls.count(("hops1", 1)) == 2
+    assert (outcomes[0].verdict, outcomes[0].voids) == ("valid", 1)
+    assert (campaign.out / "hops1" / "void" / "seed-1-try-1" / "run.json").exists()
+    assert "hops1 seed 1: void, done over alone" in campaign.log.getvalue()
+
+
+def test_a_run_that_stays_void_is_done_three_times_and_kept_as_void(campaign):
+    runs = FakeRuns({("hops2", 2): [Ended(verdict="void") for _ in range(5)]})
+    outcomes = campaign(runs).run(resume=False)
+    assert runs.calls.count(("hops2", 2)) == 3
+    assert (outcomes[-1].verdict, outcomes[-1].voids) == ("void", 2)
+    assert (campaign.out / "hops2" / "seed-2" / "run.json").exists()
+
+
+def test_a_failed_run_does_not_stop_the_others(campaign):
+    runs = FakeRuns({("hops1", 1): [Ended("failed", None, "sta2: its shell was killed; run it again")]})
+    outcomes = campaign(runs).run(resume=False)
+    assert len(runs.calls) == 4
+    assert outcomes[0].text() == "failed: sta2: its shell was killed; run it again"
+
+
+def test_when_nothing_but_failures_comes_the_campaign_gives_up(campaign):
+    failed = Ended("failed", None, "medium: cannot open the TAP")
+    runs = FakeRuns({(cell, seed): [failed] for cell in ("hops1", "hops2") for seed in (1, 2)})
+    with pytest.raises(RunError, match="the first 3 runs failed, the last so: medium: cannot open the TAP"):
+        campaign(runs).run(resume=False)
+    assert len(runs.calls) == 3
+
+
+def test_a_full_disk_stops_the_campaign_at_once(campaign):
+    runs = FakeRuns({("hops1", 1): [Ended("failed", None, "/out: disk full; make room")]})
+    with pytest.raises(RunError, match="/out: disk full; make room"):
+        campaign(runs).run(resume=False)
+    assert len(runs.calls) == 1
+
+
+def test_an_unfit_machine_stops_the_campaign_at_once(campaign):
+    def unfit(*_arguments, **_named):
+        raise UsageError("/dev/net/tun: not there; modprobe tun")
+
+    with pytest.raises(UsageError, match="/dev/net/tun: not there"):
+        campaign(unfit).run(resume=False)
+
+
+def test_the_same_folder_twice_is_refused_with_the_remedy(campaign):
+    campaign(FakeRuns()).run(resume=False)
+    with pytest.raises(UsageError) as caught:
+        campaign(FakeRuns()).run(resume=False)
+    assert str(caught.value) == (
+        f"{campaign.out}: holds results already; give another folder with --out, complete them with --resume, "
+        "or remove the folder"
+    )
+
+
+def test_resume_does_only_what_is_missing_or_changed(campaign):
+    campaign(FakeRuns({("hops2", 1): [Ended("failed", None, "killed")]})).run(resume=False)
+    again = FakeRuns()
+    outcomes = campaign(again).run(resume=True)
+    assert again.calls == [("hops2", 1)]
+    assert [o.status for o in outcomes] == ["kept", "complete", "kept", "kept"]
+    assert (campaign.out / "hops2" / "void" / "seed-1-try-1" / "run.json").exists()
+
+    changed = FakeRuns()
+    campaign(changed, "window=4").run(resume=True)
+    assert len(changed.calls) == 4
+
+
+def test_resume_refuses_the_results_of_another_experiment(campaign, tmp_path):
+    campaign(FakeRuns()).run(resume=False)
+    (tmp_path / "f.toml").write_text(TEXT)
+    other = Campaign(load(tmp_path / "f.toml"), campaign.out, 1, Progress(0, 0, quiet=True), FakeRuns())
+    with pytest.raises(UsageError, match=r"holds another experiment \(e\); give another folder with --out"):
+        other.run(resume=True)
+
+
+def test_two_at_once_do_not_share_a_folder(campaign):
+    experiment = campaign(FakeRuns()).experiment
+    with (
+        claimed(campaign.out, experiment, resume=True),
+        pytest.raises(UsageError, match="another manet is writing there"),
+        claimed(campaign.out, experiment, resume=True),
+    ):
+        pass
+
+
+def test_a_folder_that_cannot_be_made_is_named(campaign, tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(UsageError, match=r"file/out: Not a directory; give another folder with --out"):
+        campaign(FakeRuns(), out=blocked / "out").run(resume=False)
+
+
+def test_ctrl_c_ends_the_runs_under_way_and_starts_no_more(campaign):
+    runs = FakeRuns(hold_s=30)
+    interrupted = campaign(runs, jobs=2)
+    interrupted.progress.stage = _interrupt_once(interrupted.progress.stage)
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        interrupted.run(resume=False)
+    assert time.monotonic() - began < 10
+    assert len(runs.calls) <= 2
+    assert runs.at_once == 0
+    for path in Path(campaign.out).rglob("run.json"):
+        assert json.loads(path.read_text())["status"] == "interrupted"
+
+
+def _interrupt_once(stage):
+    """Ctrl-C for the main thread as soon as the first run reports a stage."""
+    import _thread
+
+    pressed = threading.Event()
+
+    def wrapped(name, text):
+        stage(name, text)
+        if text.startswith("traffic") and not pressed.is_set():
+            pressed.set()
+            _thread.interrupt_main()
+
+    return wrapped

@@ -1,0 +1,120 @@
+"""The command line: help, wrong usage, exit status, counts of `manet test`."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from testbed import __main__ as manet
+from testbed.algorithms import available, require_algorithm
+from testbed.commands import VERBS
+from testbed.commands.demo import free_folder
+from testbed.commands.test import Counts, count_cargo, count_pytest
+from testbed.errors import UsageError
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_with_examples(verb, capsys):
+    with pytest.raises(SystemExit) as ended:
+        manet.main([verb, "--help"])
+    assert ended.value.code == 0
+    assert "examples:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        (["fly"], "manet: argument VERB: invalid choice: 'fly'"),
+        (["run"], "manet run: the following arguments are required: NAME|FILE; see manet run --help"),
+        (["run", "hv-fig1", "--quik"], "manet: unrecognized arguments: --quik; see manet --help"),
+        (["run", "hv-fig1", "--seeds", "0"], 'manet run: argument --seeds: "0" is not a whole number of at least 1'),
+    ],
+)
+def test_wrong_usage_is_one_line_and_status_2(arguments, wanted, capsys):
+    with pytest.raises(SystemExit) as ended:
+        manet.main(arguments)
+    assert ended.value.code == 2
+    error = capsys.readouterr().err
+    assert error.startswith(wanted)
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        (["run", "nowhere"], "manet run: nowhere: there is no experiment or file of this name; there are"),
+        (["run", "hv-fig1", "--set", "spacing=-1"], 'manet run: --set: key "spacing": -1 is out of range; give more than 0 m'),
+        (["report", "/nowhere"], "manet report: /nowhere: holds no experiment.json; give a folder that `manet run` has made"),
+    ],
+)
+def test_a_wrong_question_is_one_line_and_status_2_before_anything_starts(arguments, wanted, capsys):
+    assert manet.main(arguments) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(wanted)
+    assert error.count("\n") == 1
+
+
+def test_help_needs_no_library_beside_pythons_own():
+    code = "import sys; from testbed.__main__ import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
+    code += "heavy = {'pydantic', 'polars', 'rich', 'numpy', 'mininet'} & set(sys.modules); assert not heavy, heavy"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "examples:" in done.stdout
+
+
+def test_a_demo_never_meets_the_results_of_the_last_one(tmp_path):
+    assert free_folder(tmp_path) == tmp_path / "demo"
+    (tmp_path / "demo").mkdir()
+    (tmp_path / "demo-2").mkdir()
+    assert free_folder(tmp_path) == tmp_path / "demo-3"
+
+
+def test_cargos_results_are_added_over_all_binaries():
+    text = """running 3 tests
+test a::works ... ok
+test a::slow ... ignored, needs a minute
+test b::left ... ignored
+test result: ok. 12 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out; finished in 0.51s
+test result: FAILED. 3 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s"""
+    counts = count_cargo(text.splitlines())
+    assert counts.line() == "15 passed, 1 failed, 2 skipped"
+    assert counts.reasons == ["a::slow: needs a minute", "b::left: ignored, no reason given"]
+
+
+@pytest.mark.parametrize(
+    ("closing", "wanted"),
+    [
+        ("===== 12 passed in 0.51s =====", Counts(12, 0, 0)),
+        ("= 1 failed, 12 passed, 3 skipped, 2 deselected, 1 warning in 61.51s (0:01:01) =", Counts(12, 1, 3)),
+        ("===== 2 errors in 0.10s =====", Counts(0, 2, 0)),
+        ("===== no tests ran in 0.10s =====", Counts(0, 0, 0)),
+        ("3 passed, 1 xfailed in 0.10s", Counts(3, 0, 1)),
+    ],
+)
+def test_pytests_closing_line_is_counted(closing, wanted):
+    assert count_pytest(["test_x.py: 12 passed in spirit", closing + "\n"]) == wanted
+
+
+def test_skipped_tests_are_listed_with_their_reason():
+    counts = count_pytest(["SKIPPED [1] tests/test_x.py:3: needs root\n", "=== 1 skipped in 0.1s ==="])
+    assert counts == Counts(0, 0, 1, ["[1] tests/test_x.py:3: needs root"])
+
+
+def test_a_congestion_control_the_kernel_would_load_counts_as_available(tmp_path):
+    listed = tmp_path / "available"
+    listed.write_text("reno cubic\n")
+    folder = tmp_path / "6.1.0" / "kernel" / "net" / "ipv4"
+    folder.mkdir(parents=True)
+    for name in ("tcp_vegas.ko", "tcp_bbr.ko.xz", "tcp_diag.ko"):
+        (folder / name).write_text("")
+    assert available(listed, tmp_path, "6.1.0") == ["bbr", "cubic", "reno", "vegas"]
+
+
+def test_a_congestion_control_the_kernel_lacks_is_refused():
+    require_algorithm("reno", ["cubic", "reno"])
+    with pytest.raises(UsageError) as caught:
+        require_algorithm("vegas", ["cubic", "reno"])
+    assert str(caught.value) == 'key "tcp": this kernel has no "vegas"; use one of newreno, sack, cubic, reno'

@@ -1,0 +1,32 @@
+"""Expectations compared with a summary."""
+
+from testbed.expectations import compare
+from testbed.experiment import Expectation
+
+
+def row(hops, mean, ns2, variant="ns2", metric="acked_kbps"):
+    return {"hops": hops, "variant": variant, "metric": metric, "mean": mean, "ns2": ns2, "published": None}
+
+
+EXPECT = Expectation(variants=("ns2",), within_percent=7)
+
+
+def test_it_passes_when_every_cell_is_within_and_names_the_farthest():
+    summary = [row(1, 1000, 1020), row(2, 530, 500), row(2, 1, 500, variant="hv"), row(2, 1, 2, metric="rtt_ms_mean")]
+    (result,) = compare([EXPECT], summary, ["hops"])
+    assert result.ok
+    assert result.line() == ("pass  acked_kbps (ns2) within 7 % of ns2: all 2 cells, the farthest +6.0 % (ns2, hops 2)")
+
+
+def test_it_fails_with_every_cell_that_is_away():
+    (result,) = compare([EXPECT], [row(1, 1000, 1000), row(2.0, 400, 500), row(3, 550, 500)], ["hops"])
+    assert result.ok is False
+    assert result.line() == (
+        "FAIL  acked_kbps (ns2) within 7 % of ns2: 2 of 3 cells are not: ns2, hops 2: -20.0 %; ns2, hops 3: +10.0 %"
+    )
+
+
+def test_without_anything_to_compare_it_neither_passes_nor_fails():
+    (result,) = compare([EXPECT], [row(1, None, 1000), row(2, 5, None)], ["hops"])
+    assert result.ok is None
+    assert result.detail == "no cell has both a result and a number from ns2"

@@ -1,0 +1,160 @@
+"""Experiments: cells, sizes, overrides, and errors before anything starts. Every definition of the project loads."""
+
+from pathlib import Path
+
+import pytest
+
+from testbed.errors import UsageError
+from testbed.experiment import FOLDER, Request, find, load, names
+
+TEXT = """
+question = "?"
+[scenario]
+topology = "chain"
+window = 8
+duration = 60
+[axes]
+hops = [1, 2, 3]
+tcp = ["newreno", "cubic"]
+[[variants]]
+name = "near"
+[[variants]]
+name = "far"
+set = { spacing = 240, "propagation.model" = "free-space" }
+[full]
+seeds = 5
+[quick]
+seeds = 2
+duration = 10
+variants = ["far"]
+axes = { hops = [1, 3] }
+[[expect.checks]]
+variants = ["near"]
+within_percent = 7
+"""
+
+
+@pytest.fixture
+def experiment(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def from_text(text=TEXT, *overrides, **request):
+        Path("e.toml").write_text(text)
+        return load(Path("e.toml"), Request(overrides=overrides, **request))
+
+    return from_text
+
+
+def message(experiment, *arguments, **request):
+    with pytest.raises(UsageError) as caught:
+        experiment(*arguments, **request)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_cells_are_the_cross_product_of_axes_and_variants(experiment):
+    full = experiment()
+    assert len(full.cells) == 12
+    assert full.seeds == 5
+    assert full.cells[0].name == "near-hops1-tcpnewreno"
+    assert full.cells[-1].name == "far-hops3-tcpcubic"
+    assert full.cells[-1].axes == {"hops": 3, "tcp": "cubic"}
+    assert full.cells[-1].scenario.spacing == 240
+    assert full.cells[-1].scenario.propagation.model == "free-space"
+    assert full.cells[0].scenario.duration == 60
+
+
+def test_quick_has_its_own_seeds_axes_variants_and_keys(experiment):
+    quick = experiment(TEXT, quick=True)
+    assert [cell.name for cell in quick.cells] == [
+        "far-hops1-tcpnewreno", "far-hops1-tcpcubic", "far-hops3-tcpnewreno", "far-hops3-tcpcubic",
+    ]  # fmt: skip
+    assert quick.seeds == 2
+    assert {cell.scenario.duration for cell in quick.cells} == {10}
+
+
+def test_set_narrows_an_axis_and_overrides_variants(experiment):
+    one = experiment(TEXT, "hops=4", 'tcp=["bbr"]', "spacing=100", variants=("far",), seeds=3)
+    assert [cell.name for cell in one.cells] == ["far-hops4-tcpbbr"]
+    assert one.cells[0].scenario.spacing == 100
+    assert one.seeds == 3
+    assert experiment(TEXT, "seeds=4").seeds == 4
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wanted"),
+    [
+        ("hops = [1, 2, 3]", "hops = [1, 0]", 'e.toml: line 8: key "axes.hops[2]": 0 is out of range; give at least 1'),
+        (
+            "spacing = 240",
+            'spacing = "240 s"',
+            'e.toml: line 14: key "variants[2].set.spacing": "240 s" has the unit "s", but a distance is wanted; '
+            "give a number in m, or text with one of m, km, cm",
+        ),
+        ("duration = 10", "durtion = 10", None),
+        ("window = 8", "windw = 8", 'e.toml: line 5: key "windw": unknown key; did you mean "window"?'),
+        ('name = "far"', 'name = "near"', 'e.toml: line 13: key "variants[2].name": two variants are named "near"; '
+         "give each its own name"),
+        ("hops = [1, 2, 3]", "hops = []", 'e.toml: line 8: key "axes.hops": has no values; give at least one'),
+        ("hops = [1, 2, 3]", "hops = [1, 1]", 'e.toml: line 8: key "axes.hops": 1 stands there twice; remove one'),
+        ('question = "?"', 'qestion = "?"', 'e.toml: line 2: key "qestion": unknown key; did you mean "question"?'),
+        ("seeds = 5", "seeds = 0", 'e.toml: line 16: key "full.seeds": 0 is out of range; give at least 1'),
+        ('variants = ["near"]', 'variants = ["nah"]',
+         'e.toml: line 23: key "expect.checks[1].variants": there is no variant "nah"; the variants are far, near'),
+    ],
+)  # fmt: skip
+def test_an_error_names_the_axis_variant_or_table_it_comes_from(experiment, old, new, wanted):
+    assert TEXT.count(old) == 1
+    text = TEXT.replace(old, new)
+    if wanted is None:
+        experiment(text)  # the full size does not read [quick]
+        wanted = 'e.toml: line 19: key "quick.durtion": unknown key; did you mean "duration"?'
+        assert message(experiment, text, quick=True) == wanted
+    else:
+        assert message(experiment, text) == wanted
+
+
+def test_an_unknown_variant_on_the_command_line_is_refused(experiment):
+    assert message(experiment, TEXT, variants=("x",)) == "--variant x: e.toml has no such variant; the variants are near, far"
+
+
+def test_an_unknown_experiment_is_refused_with_the_known_ones():
+    with pytest.raises(UsageError, match="nowhere: there is no experiment or file of this name; there are hv-fig1"):
+        find("nowhere")
+
+
+def test_a_scenario_file_is_an_experiment_of_one_cell(experiment):
+    single = experiment("hops = 2\nseeds = 3", "tcp=cubic")
+    assert [(cell.name, cell.variant, cell.axes) for cell in single.cells] == [("all", "", {})]
+    assert (single.name, single.seeds, single.cells[0].scenario.tcp) == ("e", 3, "cubic")
+
+
+@pytest.mark.parametrize("quick", [False, True])
+@pytest.mark.parametrize("name", names())
+def test_every_experiment_of_the_project_loads(name, quick):
+    experiment = load(find(name), Request(quick=quick))
+    assert experiment.cells
+    assert experiment.question
+    assert experiment.expect.outcome
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("scenarios/*.toml")), ids=lambda path: path.stem)
+def test_every_scenario_of_the_project_loads(path):
+    assert load(path).cells[0].scenario.flows
+
+
+def test_hv_fig1_has_ten_hops_three_variants_and_five_seeds():
+    full = load(find("hv-fig1"))
+    assert full.axes == {"hops": list(range(1, 11))}
+    assert (full.variants, full.seeds, len(full.cells)) == (("ns2", "hv", "hv-alt"), 5, 30)
+    settings = {c.variant: (c.scenario.radio, c.scenario.spacing, c.scenario.window, c.scenario.profile) for c in full.cells}
+    assert settings == {
+        "ns2": ("ns2-dsss-2m", 200, 8, "period"),
+        "hv": ("hv-dsss-2m", 180, 8, "period"),
+        "hv-alt": ("hv-dsss-2m-alt", 180, 8, "period"),
+    }
+
+
+def test_the_quick_size_of_hv_fig1_takes_minutes_even_one_run_at_a_time():
+    quick = load(find("hv-fig1"), Request(quick=True))
+    assert quick.seeds * sum(cell.scenario.traffic_seconds() for cell in quick.cells) <= 240

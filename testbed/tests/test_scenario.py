@@ -1,0 +1,262 @@
+"""Scenarios: what a good one gives, and every error as the one line the user sees."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from testbed.definition import load_scenario, parse_value
+from testbed.errors import UsageError
+from testbed.scenario import Scenario
+
+EXAMPLES = Path(__file__).parents[2] / "formats" / "examples"
+
+
+@pytest.fixture
+def load(tmp_path, monkeypatch):
+    """Loads TOML text as x.toml of the current folder, with `--set` values."""
+    monkeypatch.chdir(tmp_path)
+
+    def from_text(text, *overrides):
+        Path("x.toml").write_text(text)
+        return load_scenario(Path("x.toml"), overrides)
+
+    return from_text
+
+
+def message(load, text, *overrides):
+    with pytest.raises(UsageError) as caught:
+        load(text, *overrides)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_the_golden_scenario_is_read_as_the_golden_json():
+    scenario = load_scenario(EXAMPLES / "scenario.toml")
+    assert scenario.to_json() == (EXAMPLES / "scenario.json").read_text()
+    assert Scenario.from_json(scenario.to_json()) == scenario
+
+
+def test_a_chain_gets_a_bulk_flow_from_end_to_end(load):
+    scenario = load("hops = 3")
+    assert scenario.station_names() == ["sta1", "sta2", "sta3", "sta4"]
+    assert [(f.source, f.target, f.traffic) for f in scenario.flows] == [("sta1", "sta4", "bulk")]
+    assert scenario.flow_names() == ["flow1"]
+    assert scenario.positions()[3].x_m == 600
+
+
+def test_nodes_may_stand_for_hops(load):
+    assert load("nodes = 4").positions() == load("hops = 3").positions()
+
+
+def test_a_cross_gets_a_flow_along_each_arm(load):
+    flows = load('topology = "cross"\nhops = 4').flows
+    assert [(f.source, f.target) for f in flows] == [("sta1", "sta5"), ("sta6", "sta9")]
+
+
+def test_quantities_may_carry_their_unit(load):
+    scenario = load('hops = 1\nspacing = "0.2 km"\nduration = "2 min"\nrto_min = "200 ms"')
+    assert (scenario.spacing, scenario.duration, scenario.rto_min) == (200, 120, 0.2)
+
+
+def test_the_scenario_may_stand_in_a_table_of_its_own(load):
+    assert load("[scenario]\nhops = 2") == load("hops = 2")
+
+
+def test_set_replaces_keys_and_reaches_into_tables_and_lists(load):
+    text = 'hops = 2\n[[flows]]\nfrom = "sta1"\nto = "sta3"'
+    scenario = load(text, "tcp=cubic", "spacing=150 m", "flows.0.to=sta2", "propagation.model=disc", "propagation.range_m=160")
+    assert (scenario.tcp, scenario.spacing, scenario.flows[0].target) == ("cubic", 150, "sta2")
+    assert scenario.propagation.for_medium() == {"model": "disc", "range_m": 160.0}
+
+
+def test_newreno_and_sack_are_the_kernels_reno(load):
+    newreno, sack, cubic = (load("hops = 1", f"tcp={tcp}") for tcp in ("newreno", "sack", "cubic"))
+    assert [(s.algorithm, s.sack) for s in (newreno, sack, cubic)] == [("reno", False), ("reno", True), ("cubic", None)]
+
+
+def test_only_stated_tcp_settings_override_the_profile(load):
+    stated = load("hops = 1\nwindow = 8\nrto_min = 0.2\nrto_max = 60\ndelayed_ack = false").tcp_settings()
+    assert stated == {
+        "algorithm": "reno", "window_segments": 8, "rto_min_us": 200_000, "rto_max_ms": 60_000, "delayed_ack": False,
+    }  # fmt: skip
+
+
+def test_the_traffic_lasts_until_the_last_flow_has_been_measured(load):
+    text = 'hops = 2\nwarmup = 5\nduration = 30\nflows = [{from="sta1",to="sta3"},{from="sta3",to="sta1",start=12}]'
+    assert load(text).traffic_seconds() == 47
+
+
+FLOW = '[[flows]]\nfrom = "sta1"\nto = "sta3"\n'
+ERRORS = {
+    "unknown key": ("hops = 2\nspacin = 200", 'x.toml: line 2: key "spacin": unknown key; did you mean "spacing"?'),
+    "unknown key in a flow": (
+        f"hops = 2\n{FLOW}\n{FLOW}ratee = 3",
+        'x.toml: line 9: key "flows[2].ratee": unknown key; did you mean "rate"?',
+    ),
+    "wrong unit": (
+        'hops = 2\nspacing = "200 s"',
+        'x.toml: line 2: key "spacing": "200 s" has the unit "s", but a distance is wanted; '
+        "give a number in m, or text with one of m, km, cm",
+    ),
+    "no unit": (
+        'hops = 2\nduration = "30"',
+        'x.toml: line 2: key "duration": "30" has no unit, but a time is wanted; '
+        "give a number in s, or text with one of s, ms, us, min",
+    ),
+    "negative distance": (
+        "hops = 2\nspacing = -200",
+        'x.toml: line 2: key "spacing": -200 is out of range; give more than 0 m',
+    ),
+    "zero stations": ("nodes = 0", 'x.toml: line 1: key "nodes": 0 is out of range; give at least 1'),
+    "no positions": (
+        'topology = "positions"\npositions = []',
+        'x.toml: line 2: key "positions": 0 stations are outside 1 to 1000; give another number of stations',
+    ),
+    "one station": ("nodes = 1", "x.toml: one station has nobody to talk to; give at least two stations"),
+    "too many stations": ("hops = 5000", 'x.toml: line 1: key "hops": 5000 is out of range; give at most 999'),
+    "a station named twice": (
+        'topology = "positions"\npositions = [\n  [0, 0],\n  { name = "sta1", at = [1, 2] },\n]',
+        'x.toml: line 2: key "positions": two stations are named "sta1"; give each its own name',
+    ),
+    "a position out of range": (
+        'topology = "positions"\npositions = [[0, 0], [-5, 1]]',
+        'x.toml: line 2: key "positions": x of sta2 is -5 m, outside 0 to 100000 m; '
+        "move the origin so that all coordinates are within",
+    ),
+    "a position that is text": (
+        'topology = "positions"\npositions = [\n  [0, 0],\n  [1, "x"],\n]',
+        'x.toml: line 4: key "positions[2].at[2]": "x" is not a distance; give a number in m, or text with one of m, km, cm',
+    ),
+    "a station outside the area": (
+        "hops = 2\narea = [300, 300]",
+        'x.toml: line 2: key "area": sta3 at (400, 0) m is outside 300 x 300 m; enlarge the area or move the station',
+    ),
+    "text for a number": ('hops = "2"', 'x.toml: line 1: key "hops": "2" is of the wrong type; give a whole number'),
+    "a fraction for a whole number": (
+        "hops = 2.5",
+        'x.toml: line 1: key "hops": 2.5 is of the wrong type; give a whole number',
+    ),
+    "true for a number": (
+        "hops = 2\nduration = true",
+        'x.toml: line 2: key "duration": true is of the wrong type; give a number in s (time)',
+    ),
+    "a number for true": ("hops = 2\nipv6 = 1", 'x.toml: line 2: key "ipv6": 1 is of the wrong type; give true or false'),
+    "not finite": (
+        "hops = 2\nduration = nan",
+        'x.toml: line 2: key "duration": nan is not a finite number; give a time in s',
+    ),
+    "not among the choices": (
+        'hops = 2\nrouting = "olsrr"',
+        'x.toml: line 2: key "routing": "olsrr" is not known; use one of "static", "none"',
+    ),
+    "not built yet": (
+        'hops = 2\nstations = "hwsim"',
+        'x.toml: line 2: key "stations": "hwsim" radios are not built yet; use "tap"',
+    ),
+    "no such radio": (
+        'hops = 2\nradio = "ns2"',
+        'x.toml: line 2: key "radio": "ns2" is no radio profile of medium/radios; use one of dot11a-54m, dot11b-11m, '
+        "dot11g-54m, hv-dsss-2m, hv-dsss-2m-alt, ns2-dsss-1m, ns2-dsss-2m",
+    ),
+    "no such key of the radio": (
+        "hops = 2\nradio_overrides = { cw_mim = 15 }",
+        'x.toml: line 2: key "radio_overrides.cw_mim": unknown key; did you mean "cw_min"?',
+    ),
+    "a flow to nobody": (
+        'hops = 2\n[[flows]]\nfrom = "sta1"\nto = "sta9"',
+        'x.toml: line 4: key "flows[1].to": there is no station "sta9"; the stations are sta1 to sta3',
+    ),
+    "a flow to itself": (
+        'hops = 2\n[[flows]]\nfrom = "sta1"\nto = "sta1"',
+        'x.toml: line 4: key "flows[1].to": "sta1" is also "from"; name another station',
+    ),
+    "cbr without a rate": (
+        f'hops = 2\n{FLOW}traffic = "cbr"',
+        'x.toml: line 2: key "flows[1]": a "cbr" flow needs "rate"; add rate = 100_000',
+    ),
+    "a key of another topology": (
+        "hops = 2\nrows = 3",
+        'x.toml: line 2: key "rows": topology "chain" does not use it; remove it',
+    ),
+    "nodes against hops": (
+        "hops = 2\nnodes = 7",
+        'x.toml: line 2: key "nodes": 7 nodes contradict 2 hops; remove one of the two keys',
+    ),
+    "a missing key": ('topology = "grid"\nrows = 3', 'x.toml: topology "grid" needs "columns"; add it'),
+    "a propagation key of another model": (
+        'hops = 2\npropagation = { model = "two-ray", exponent = 3 }',
+        'x.toml: line 2: key "propagation.exponent": the model "two-ray" has no "exponent"; remove it',
+    ),
+    "an error rate above one": (
+        "hops = 2\n[[links]]\nerror_rate = 1.5",
+        'x.toml: line 3: key "links[1].error_rate": 1.5 is out of range; give at most 1',
+    ),
+    "not TOML": ("hops = 2\nspacing =\n", "x.toml: line 2: not TOML: Invalid value; see https://toml.io for the syntax"),
+}
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_an_error_names_file_line_key_and_remedy(load, case):
+    text, wanted = ERRORS[case]
+    assert message(load, text) == wanted
+
+
+def test_an_error_in_set_names_set(load):
+    assert message(load, "hops = 2", "hops=x") == '--set: key "hops": "x" is of the wrong type; give a whole number'
+    assert message(load, "hops = 2", "hops") == "--set hops: is not key=value; write for example --set hops=3"
+    assert message(load, "hops = 2", "foo=1").startswith('--set: key "foo": unknown key; the keys here are topology, hops')
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(UsageError, match=r"no\.toml: cannot be read \(No such file or directory\); give the path of a TOML"):
+        load_scenario(tmp_path / "no.toml")
+
+
+def test_a_missing_trace_is_named_before_anything_starts(load, tmp_path):
+    assert message(load, 'hops = 2\nmobility = "walk.csv"') == (
+        f'x.toml: line 2: key "mobility": there is no trace file {tmp_path}/walk.csv; '
+        'use "static" or the path of a trace, relative to this file'
+    )
+
+
+def test_a_trace_that_ends_early_is_refused_with_its_line(load, tmp_path):
+    (tmp_path / "walk.csv").write_text("# manet-trace/1\n# end_s: 20\ntime_s,station,x_m,y_m,z_m,speed_mps\n0,sta1,0,0,0,0\n")
+    assert message(load, 'hops = 2\nmobility = "walk.csv"\nwarmup = 5\nduration = 30') == (
+        f"{tmp_path}/walk.csv: line 2: the trace ends at 20 s and the run lasts 35 s; shorten the run or make a longer trace"
+    )
+    good = load('hops = 2\nmobility = "walk.csv"\nwarmup = 5\nduration = 15')
+    assert good.mobility == str(tmp_path / "walk.csv")
+
+
+def test_a_trace_with_a_foreign_station_is_refused_with_its_line(load, tmp_path):
+    (tmp_path / "walk.csv").write_text("# manet-trace/1\ntime_s,station,x_m,y_m,z_m,speed_mps\n0,sta9,0,0,0,0\n")
+    assert message(load, 'hops = 2\nmobility = "walk.csv"') == (
+        f'{tmp_path}/walk.csv: line 3: unknown station "sta9"; the scenario does not have it'
+    )
+
+
+@given(
+    st.fixed_dictionaries(
+        {"hops": st.integers(1, 30)},
+        optional={
+            "spacing": st.floats(1, 1000),
+            "window": st.integers(1, 1000),
+            "tcp": st.sampled_from(["newreno", "sack", "cubic"]),
+            "links": st.lists(st.fixed_dictionaries({"error_rate": st.floats(0, 1)}), max_size=3),
+            "delayed_ack": st.booleans(),
+            "arp": st.sampled_from(["real", "static"]),
+        },
+    )
+)
+def test_json_reads_back_as_the_same_scenario(raw):
+    scenario = Scenario.model_validate(raw)
+    assert Scenario.from_json(scenario.to_json()) == scenario
+    assert json.loads(scenario.to_json())["hops"] == raw["hops"]
+
+
+@given(st.text(max_size=60))
+def test_no_value_of_set_is_beyond_reading(text):
+    parse_value(text)

@@ -1,0 +1,88 @@
+"""Imports point to lower levels only (docs/architecture.md), in Python and in Cargo.toml.
+
+Level 0 formats; 1 engine, topologies, mobility, kernel-tcp; 2 medium, routing, analysis; 3 experiments, testbed; 4 tests.
+A folder may use its own modules and those of lower levels; of its own level nothing else.
+"""
+
+import ast
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+LEVELS = {
+    "formats": 0,
+    "engine": 1, "topologies": 1, "mobility": 1, "kernel-tcp": 1,
+    "medium": 2, "routing": 2, "analysis": 2,
+    "experiments": 3, "testbed": 3,
+    "tests": 4,
+}  # fmt: skip
+# Beyond the folder of a crate `manet-<folder>` nothing of the project is a dependency.
+CRATE_PREFIX = "manet-"
+
+
+def upward(folder, used):
+    """Those of `used` that `folder` must not use."""
+    return sorted(other for other in used if other in LEVELS and other != folder and LEVELS[other] >= LEVELS[folder])
+
+
+def imported(source):
+    """Top-level packages that a Python text imports, also inside functions."""
+    packages = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            packages |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            packages.add(node.module.split(".")[0])
+    return packages
+
+
+def crate_uses(manifest):
+    """Folders of the project that a Cargo.toml depends on, in whatever table."""
+    tables = [manifest, *manifest.get("target", {}).values()]
+    names = {
+        name
+        for table in tables
+        for kind in ("dependencies", "build-dependencies", "dev-dependencies")
+        for name in table.get(kind, {})
+    }
+    return {name.removeprefix(CRATE_PREFIX) for name in names if name.startswith(CRATE_PREFIX)}
+
+
+PYTHON = sorted(
+    path.relative_to(ROOT)
+    for folder in LEVELS
+    for path in (ROOT / folder).rglob("*.py")
+    if not {"target", "__pycache__"} & set(path.parts)
+)
+CRATES = sorted(path.relative_to(ROOT) for folder in LEVELS for path in (ROOT / folder).rglob("Cargo.toml"))
+
+
+def test_the_project_has_what_is_checked_here():
+    assert len(PYTHON) > 20
+    assert Path("medium/Cargo.toml") in CRATES
+
+
+@pytest.mark.parametrize("path", PYTHON, ids=str)
+def test_python_imports_point_down(path):
+    assert upward(path.parts[0], imported((ROOT / path).read_text())) == []
+
+
+@pytest.mark.parametrize("path", CRATES, ids=str)
+def test_crates_depend_downwards(path):
+    assert upward(path.parts[0], crate_uses(tomllib.loads((ROOT / path).read_text()))) == []
+
+
+def test_every_folder_with_code_has_a_level():
+    folders = {path.parts[0] for path in (p.relative_to(ROOT) for p in ROOT.glob("*/*.py"))}
+    folders |= {path.relative_to(ROOT).parts[0] for path in ROOT.glob("*/Cargo.toml")}
+    assert folders - set(LEVELS) - {"results", "target", "fuzz", "docs"} == set()
+
+
+def test_an_import_that_points_up_is_found():
+    assert upward("analysis", imported("def f():\n    from testbed.run import x\nimport topologies.layouts")) == ["testbed"]
+    assert upward("topologies", imported("import mobility")) == ["mobility"]
+    assert upward("medium", crate_uses({"dependencies": {"manet-engine": {}}, "dev-dependencies": {"manet-routing": {}}})) == [
+        "routing"
+    ]
