@@ -11,13 +11,17 @@
 
 pub mod air;
 pub mod config;
-pub mod ethernet;
+pub mod error_rate;
 pub mod mac;
 pub mod medium;
 pub mod phy;
 pub mod record;
 pub mod sim;
 pub mod trace;
+pub mod verdict;
+pub mod wire;
+pub mod wired;
+pub mod wire;
 
 pub use medium::{Input, Medium, Output, StationId};
 pub use record::AirRecord;

@@ -5,13 +5,15 @@
 //! neither could have heard the other (style: "two-phase tick for the air").
 
 use crate::air::{Began, Cause, FrameId, Heard, Receiver};
-use crate::config::{ErrorFrames, ErrorUnit, Loaded};
+use crate::config::Loaded;
 use crate::mac::{Action, Dcf, Dest, Frame, InterfaceQueue, Packet};
 use crate::phy::{FrameKind, Propagation, Radio};
 use crate::record::{AirRecord, Counters, DropReason, Fate};
+use crate::error_rate::ErrorRates;
 use crate::trace::Trajectory;
+use crate::wire::{ethernet, is_group};
 use manet_engine::random::Purpose;
-use manet_engine::{Duration, EventQueue, Instant, Machine, Stream};
+use manet_engine::{EventQueue, Instant, Machine, Stream};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -497,22 +499,15 @@ impl Medium {
     // ----- inputs
 
     fn packet_from_host(&mut self, now: Instant, station: StationId, frame: Vec<u8>) {
-        let Some(header) = crate::ethernet::Header::parse(&frame) else { return };
-        let dest = if header.destination[0] & 1 == 1 {
+        let Ok(header) = ethernet::Frame::new_checked(frame.as_slice()) else { return };
+        let dest_mac = header.destination();
+        let dest = if is_group(&dest_mac) {
             Dest::Broadcast
         } else {
-            self.by_mac.get(&header.destination).map_or(Dest::Nobody, |s| Dest::Station(*s))
+            self.by_mac.get(&dest_mac).map_or(Dest::Nobody, |s| Dest::Station(*s))
         };
-        let packet = Packet {
-            id: 0,
-            dest,
-            dest_mac: header.destination,
-            ip_bytes: (frame.len() - crate::ethernet::HEADER_BYTES) as u32,
-            control: header.is_network_control(&frame),
-            ethernet: frame.into(),
-            tag: 0,
-        };
-        self.enqueue(now, station.0, packet);
+        let (ip_bytes, control) = (header.payload().len() as u32, header.is_network_control());
+        self.enqueue(now, station.0, Packet { id: 0, dest, dest_mac, ip_bytes, control, ethernet: frame.into(), tag: 0 });
     }
 
     fn enqueue(&mut self, now: Instant, station: u16, mut packet: Packet) {
@@ -587,68 +582,4 @@ impl Machine for Medium {
     fn next_timeout(&self) -> Option<Instant> {
         self.events.next_at()
     }
-}
-
-/// Packet error rates of directed links.
-struct ErrorRates {
-    stations: usize,
-    rate: Vec<f64>,
-    unit: Vec<ErrorUnit>,
-    frames: Vec<ErrorFrames>,
-    overhead_bytes: u32,
-}
-
-impl ErrorRates {
-    fn new(loaded: &Loaded) -> Self {
-        let n = loaded.config.stations.len();
-        let mut rates = Self {
-            stations: n,
-            rate: vec![0.0; n * n],
-            unit: vec![ErrorUnit::Frame; n * n],
-            frames: vec![ErrorFrames::Data; n * n],
-            overhead_bytes: loaded.radio.overhead_bytes,
-        };
-        let index = loaded.station_index();
-        let matches = |name: &str, i: usize| name == "*" || index[name] == i;
-        for link in &loaded.config.links {
-            for pair in 0..n * n {
-                if matches(&link.from, pair / n) && matches(&link.to, pair % n) {
-                    rates.rate[pair] = link.error_rate;
-                    rates.unit[pair] = link.unit;
-                    rates.frames[pair] = link.frames;
-                }
-            }
-        }
-        rates
-    }
-
-    fn rate(&self, from: u16, to: u16) -> f64 {
-        self.rate[from as usize * self.stations + to as usize]
-    }
-
-    fn set(&mut self, from: u16, to: u16, rate: f64) {
-        self.rate[from as usize * self.stations + to as usize] = rate.clamp(0.0, 1.0);
-    }
-
-    fn strikes(&self, frame: &Frame, at: u16, dice: &mut Stream) -> bool {
-        let pair = frame.from as usize * self.stations + at as usize;
-        let rate = self.rate[pair];
-        let data = matches!(frame.kind, FrameKind::Data | FrameKind::Bcast);
-        if rate == 0.0 || !(data || self.frames[pair] == ErrorFrames::All) {
-            return false;
-        }
-        let probability = match self.unit[pair] {
-            ErrorUnit::Frame => rate,
-            ErrorUnit::Byte => {
-                let bytes = if data { frame.bytes.saturating_sub(self.overhead_bytes) } else { frame.bytes };
-                1.0 - (1.0 - rate).powi(bytes as i32)
-            }
-        };
-        dice.chance(probability)
-    }
-}
-
-/// How long a frame's start and end lie apart at most; for planning.
-pub fn longest_frame(radio: &Radio) -> Duration {
-    radio.airtime(2304 + radio.overhead_bytes, radio.data_rate_bps.min(radio.broadcast_rate_bps))
 }

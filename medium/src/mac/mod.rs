@@ -7,3 +7,6 @@ pub mod queue;
 pub use dcf::{Action, Dcf};
 pub use packet::{Dest, Frame, Packet};
 pub use queue::InterfaceQueue;
+
+#[cfg(test)]
+mod dcf_timelines;

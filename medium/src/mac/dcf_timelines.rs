@@ -1,0 +1,443 @@
+//! The DCF alone against drawn timelines: no other stations, no air; the test says what is sensed and decoded when,
+//! and at which microsecond the station must send. Profile `dot11b-11m` (the standard's rules): slot 20, SIFS 10, DIFS 50,
+//! RTS 272, CTS and ACK 248, EIFS 10 + 50 + 304 = 364 us; `ns2-dsss-2m` for ns-2's departures.
+
+use super::dcf::{Action, Dcf};
+use super::queue::tests::packet;
+use super::{Dest, Frame, InterfaceQueue, Packet};
+use crate::medium::FailReason;
+use crate::phy::radio::tests::profile;
+use crate::phy::{FrameKind, Radio};
+use manet_engine::random::Purpose;
+use manet_engine::{Duration, Instant, Stream};
+use std::sync::Arc;
+
+const ME: u16 = 0;
+const PEER: u16 = 1;
+const OTHER: u16 = 2;
+
+fn us(t: u64) -> Instant {
+    Instant::from_nanos(t * 1000)
+}
+
+struct Bench {
+    dcf: Dcf,
+    radio: Arc<Radio>,
+    sent: Vec<(u64, Frame)>,
+    delivered: Vec<u64>,
+    failed: Vec<(u64, FailReason)>,
+    now: u64,
+}
+
+impl Bench {
+    fn new(name: &str, change: impl FnOnce(&mut Radio)) -> Self {
+        let mut radio = profile(name);
+        change(&mut radio);
+        let radio = Arc::new(radio);
+        let random = Stream::new(4, 0, Purpose::Backoff);
+        let dcf = Dcf::new(ME, 3, radio.clone(), InterfaceQueue::new(50, true), random);
+        Self { dcf, radio, sent: vec![], delivered: vec![], failed: vec![], now: 0 }
+    }
+
+    /// The standard's rules, no RTS unless the test asks.
+    fn standard() -> Self {
+        Self::new("dot11b-11m", |r| r.rts_threshold_bytes = 3000)
+    }
+
+    /// Runs the station's own timers, ends its transmissions, up to `t` microseconds.
+    fn until(&mut self, t: u64) -> &mut Self {
+        loop {
+            let own_end = self.sent.last().map(|(at, f)| at + f.airtime.as_nanos().div_ceil(1000));
+            let ends = own_end.filter(|_| self.dcf.is_transmitting());
+            let timer = self.dcf.next_timeout().map(|i| i.as_nanos() / 1000);
+            let Some(next) = ends.into_iter().chain(timer).min().filter(|n| *n <= t) else { break };
+            if ends == Some(next) {
+                let reserves = self.sent.last().unwrap().1.reserves;
+                self.dcf.transmit_end(us(next), reserves);
+            } else {
+                self.dcf.handle_timeout(us(next));
+            }
+            self.collect(next);
+        }
+        self.now = t;
+        self
+    }
+
+    fn collect(&mut self, now: u64) {
+        let mut actions = vec![];
+        self.dcf.take_actions(&mut actions);
+        for action in actions {
+            match action {
+                Action::Transmit(frame) => self.sent.push((now, frame)),
+                Action::Deliver(packet) => self.delivered.push(packet.id),
+                Action::Failed { packet, reason } => self.failed.push((packet.id, reason)),
+                Action::Sent { .. } => {}
+            }
+        }
+    }
+
+    fn packet(&mut self, t: u64, p: Arc<Packet>) -> &mut Self {
+        self.until(t);
+        self.dcf.enqueue(us(t), p);
+        self.collect(t);
+        self
+    }
+
+    /// Something undecodable occupies the medium.
+    fn noise(&mut self, from: u64, to: u64, weak: bool) -> &mut Self {
+        self.until(from);
+        self.dcf.medium_busy(us(from));
+        self.until(to);
+        self.dcf.receive_failed(us(to), weak);
+        self.dcf.medium_idle(us(to));
+        self.collect(to);
+        self
+    }
+
+    /// A frame that is decoded.
+    fn hears(&mut self, from: u64, to: u64, frame: &Frame) -> bool {
+        self.until(from);
+        self.dcf.medium_busy(us(from));
+        self.until(to);
+        let answered = self.dcf.receive(us(to), frame);
+        self.dcf.medium_idle(us(to));
+        self.collect(to);
+        answered
+    }
+
+    fn frame(&self, kind: FrameKind, from: u16, dest: Dest, reserves_us: u64) -> Frame {
+        Frame {
+            kind,
+            from,
+            dest,
+            reserves: Duration::from_micros(reserves_us),
+            bytes: 14,
+            rate_bps: self.radio.control_rate_bps,
+            airtime: self.radio.control_airtime(kind),
+            sequence: 0,
+            retry: false,
+            attempt: 1,
+            backoff_slots: 0,
+            packet: matches!(kind, FrameKind::Data | FrameKind::Bcast).then(|| packet(77, ME, false)),
+        }
+    }
+
+    fn data(&self, sequence: u16, retry: bool) -> Frame {
+        Frame { sequence, retry, ..self.frame(FrameKind::Data, PEER, Dest::Station(ME), 0) }
+    }
+
+    /// The last frame sent is answered by `kind` after SIFS.
+    fn answer(&mut self, kind: FrameKind) {
+        let (at, frame) = self.sent.last().unwrap().clone();
+        let start = at + frame.airtime.as_nanos().div_ceil(1000) + 10;
+        let reserves = if kind == FrameKind::Cts { 5000 } else { 0 };
+        let answer = self.frame(kind, PEER, Dest::Station(ME), reserves);
+        self.hears(start, start + answer.airtime.as_nanos() / 1000, &answer);
+    }
+
+    fn last(&self) -> (u64, FrameKind) {
+        self.sent.last().map(|(t, f)| (*t, f.kind)).expect("something was sent")
+    }
+
+    /// When transmission `n` began, without the backoff drawn for it; and that backoff's slots.
+    fn before_backoff(&self, n: usize) -> (u64, u32) {
+        let (at, frame) = &self.sent[n];
+        (at - u64::from(frame.backoff_slots) * u64::from(self.radio.slot_us), frame.backoff_slots)
+    }
+}
+
+//  0                    1000
+//  |  idle longer than DIFS | packet, sent at once
+#[test]
+fn idle_longer_than_difs_is_sent_on_at_once() {
+    let mut b = Bench::standard();
+    b.packet(1000, packet(1, PEER, false)).until(1000);
+    assert_eq!(b.last(), (1000, FrameKind::Data));
+    assert_eq!(b.sent[0].1.backoff_slots, 0);
+}
+
+//  0    30        50
+//  |    | packet  | DIFS over: sent, no backoff (9.3.4.2: the medium was idle when the packet came)
+#[test]
+fn idle_shorter_than_difs_waits_for_its_end() {
+    let mut b = Bench::standard();
+    b.packet(30, packet(1, PEER, false)).until(2000);
+    assert_eq!(b.last().0, 50);
+}
+
+//  100      300       350
+//   | busy   | DIFS    | slots ...
+//      | packet at 200
+#[test]
+fn busy_at_arrival_means_difs_and_a_drawn_backoff() {
+    let mut b = Bench::standard();
+    b.until(100).dcf.medium_busy(us(100));
+    b.packet(200, packet(1, PEER, false));
+    let good = b.frame(FrameKind::Ack, OTHER, Dest::Station(PEER), 0);
+    b.dcf.receive(us(300), &good);
+    b.dcf.medium_idle(us(300));
+    b.until(5000);
+    let (start, slots) = b.before_backoff(0);
+    assert!(slots > 0, "seed 4 draws a backoff above 0");
+    assert_eq!(start, 300 + 50);
+}
+
+//  ns-2: the packet finds the medium idle and still waits DIFS and a backoff, both from its arrival
+#[test]
+fn ns2_backs_off_even_when_the_medium_was_idle() {
+    let mut b = Bench::new("ns2-dsss-2m", |_| ());
+    b.packet(1000, packet(1, PEER, false)).until(9000);
+    assert_eq!(b.sent[0].0, 1000 + 50 + u64::from(b.sent[0].1.backoff_slots) * 20);
+}
+
+//  |DIFS|s0|s1|s| busy |DIFS|s2|...    the third slot was begun, not over: it does not count
+#[test]
+fn busy_in_mid_slot_does_not_count() {
+    let mut b = Bench::new("ns2-dsss-2m", |r| r.rules.eifs_as_nav = false);
+    b.packet(1000, packet(1, PEER, false));
+    // two and a half slots into the countdown that began at 1050
+    let quiet = b.frame(FrameKind::Ack, OTHER, Dest::Station(PEER), 0);
+    b.hears(1100, 1500, &quiet);
+    b.until(9000);
+    let drawn = u64::from(b.sent[0].1.backoff_slots);
+    assert!(drawn > 2, "seed 4 draws more than two slots");
+    assert_eq!(b.sent[0].0, 1500 + 50 + (drawn - 2) * 20);
+}
+
+//  a slot that ends in the very instant the medium becomes busy is over
+#[test]
+fn a_slot_that_ends_as_the_medium_becomes_busy_counts() {
+    let mut b = Bench::new("ns2-dsss-2m", |_| ());
+    b.packet(1000, packet(1, PEER, false));
+    let quiet = b.frame(FrameKind::Ack, OTHER, Dest::Station(PEER), 0);
+    b.hears(1090, 1500, &quiet);
+    b.until(9000);
+    assert_eq!(b.sent[0].0, 1500 + 50 + (u64::from(b.sent[0].1.backoff_slots) - 2) * 20);
+}
+
+//  busy again before DIFS is over: nothing is counted down
+#[test]
+fn two_receptions_back_to_back_leave_no_slot_between() {
+    let mut b = Bench::new("ns2-dsss-2m", |_| ());
+    b.packet(1000, packet(1, PEER, false));
+    let quiet = b.frame(FrameKind::Ack, OTHER, Dest::Station(PEER), 0);
+    b.hears(1010, 1300, &quiet);
+    b.hears(1340, 1600, &quiet);
+    b.until(9000);
+    assert_eq!(b.sent[0].0, 1600 + 50 + u64::from(b.sent[0].1.backoff_slots) * 20);
+}
+
+//  | undecodable | EIFS 364 |  instead of DIFS (9.3.2.3.7)
+#[test]
+fn eifs_follows_an_undecodable_frame() {
+    let mut b = Bench::standard();
+    b.noise(100, 300, false);
+    b.packet(310, packet(1, PEER, false)).until(9000);
+    assert_eq!(b.before_backoff(0).0, 300 + 364);
+}
+
+//  | undecodable | EIFS ... | decoded | DIFS |   a correct frame ends EIFS
+#[test]
+fn a_decoded_frame_ends_eifs() {
+    let mut b = Bench::standard();
+    b.noise(100, 300, false);
+    let good = b.frame(FrameKind::Ack, OTHER, Dest::Station(PEER), 0);
+    b.hears(320, 400, &good);
+    b.packet(1000, packet(1, PEER, false)).until(1000);
+    assert_eq!(b.last().0, 1000, "600 us of idle medium are longer than DIFS");
+}
+
+#[test]
+fn a_frame_only_sensed_asks_for_difs_in_the_standard_and_for_a_nav_of_eifs_in_ns2() {
+    let mut b = Bench::standard();
+    b.noise(100, 300, true);
+    b.packet(400, packet(1, PEER, false)).until(400);
+    assert_eq!(b.last().0, 400);
+    let mut b = Bench::new("ns2-dsss-2m", |_| ());
+    b.noise(100, 300, true);
+    b.packet(400, packet(1, PEER, false)).until(9000);
+    assert_eq!(b.sent[0].0, 300 + 364 + 50 + u64::from(b.sent[0].1.backoff_slots) * 20);
+}
+
+//  | RTS for another, NAV 3000 ... | DIFS | backoff
+#[test]
+fn the_nav_holds_the_station_as_a_busy_medium_does() {
+    let mut b = Bench::standard();
+    let rts = b.frame(FrameKind::Rts, OTHER, Dest::Station(PEER), 3000);
+    b.hears(100, 372, &rts);
+    b.packet(500, packet(1, PEER, false)).until(9000);
+    assert_eq!(b.before_backoff(0).0, 372 + 3000 + 50);
+}
+
+#[test]
+fn a_shorter_reservation_never_shortens_the_nav() {
+    let mut b = Bench::standard();
+    b.hears(100, 372, &b.frame(FrameKind::Rts, OTHER, Dest::Station(PEER), 3000));
+    b.hears(400, 648, &b.frame(FrameKind::Cts, PEER, Dest::Station(OTHER), 10));
+    assert_eq!(b.dcf.nav_until(), us(3372));
+}
+
+#[test]
+fn an_rts_is_answered_after_sifs_and_not_under_a_nav() {
+    let mut b = Bench::standard();
+    let rts = b.frame(FrameKind::Rts, PEER, Dest::Station(ME), 3000);
+    assert!(b.hears(100, 372, &rts));
+    b.until(382);
+    assert_eq!(b.last(), (382, FrameKind::Cts));
+    // the CTS reserves what the RTS did, less SIFS and its own 248 us
+    assert_eq!(b.sent[0].1.reserves, Duration::from_micros(3000 - 10 - 248));
+
+    let mut b = Bench::standard();
+    b.hears(100, 372, &b.frame(FrameKind::Rts, OTHER, Dest::Station(PEER), 5000));
+    let rts = b.frame(FrameKind::Rts, PEER, Dest::Station(ME), 3000);
+    assert!(!b.hears(1000, 1272, &rts));
+    b.until(4000);
+    assert!(b.sent.is_empty());
+}
+
+#[test]
+fn data_is_acknowledged_after_sifs_even_if_the_medium_is_busy() {
+    let mut b = Bench::standard();
+    let data = b.data(5, false);
+    b.hears(100, 1000, &data);
+    b.dcf.medium_busy(us(1005));
+    b.until(1010);
+    assert_eq!(b.last(), (1010, FrameKind::Ack));
+    assert_eq!(b.delivered, [77]);
+}
+
+#[test]
+fn a_duplicate_is_acknowledged_and_not_delivered() {
+    let mut b = Bench::standard();
+    b.hears(100, 1000, &b.data(5, false));
+    b.until(3000);
+    b.hears(4000, 5000, &b.data(5, true));
+    b.until(7000);
+    b.hears(8000, 9000, &b.data(6, true));
+    b.until(12_000);
+    assert_eq!(b.sent.iter().filter(|(_, f)| f.kind == FrameKind::Ack).count(), 3);
+    assert_eq!((b.delivered.len(), b.dcf.counters.rx_duplicate), (2, 1));
+}
+
+//  RTS 272 | SIFS 10 | CTS 248 | SIFS 10 | data | SIFS | ACK | DIFS + post-backoff
+#[test]
+fn a_full_exchange_keeps_its_spaces() {
+    let mut b = Bench::new("dot11b-11m", |_| ());
+    b.packet(1000, packet(1, PEER, false));
+    b.packet(1000, packet(2, PEER, false)).until(1000);
+    assert_eq!(b.last(), (1000, FrameKind::Rts));
+    b.answer(FrameKind::Cts);
+    b.until(1000 + 272 + 10 + 248 + 10);
+    assert_eq!(b.last(), (1540, FrameKind::Data));
+    b.answer(FrameKind::Ack);
+    let ack_end = b.now;
+    b.until(ack_end + 2000);
+    assert_eq!(b.before_backoff(2).0, ack_end + 50);
+    assert_eq!((b.sent[2].1.kind, b.sent[2].1.packet_id()), (FrameKind::Rts, 2));
+}
+
+#[test]
+fn after_a_success_a_backoff_runs_though_nothing_is_queued() {
+    let mut b = Bench::standard();
+    b.packet(1000, packet(1, PEER, false)).until(1000);
+    b.answer(FrameKind::Ack);
+    let ack_end = b.now;
+    b.packet(ack_end + 1, packet(2, PEER, false)).until(ack_end + 9000);
+    let (start, slots) = b.before_backoff(1);
+    assert!(slots > 0);
+    assert_eq!(start, ack_end + 50, "the post-backoff, begun at the ACK's end");
+}
+
+//  data | SIFS + slot + PHY start delay = 10 + 20 + 192 | no ACK: backoff of the doubled window
+#[test]
+fn a_missing_ack_is_noticed_after_the_standards_timeout_and_doubles_the_window() {
+    let mut b = Bench::standard();
+    b.packet(1000, packet(1, PEER, false)).until(1000);
+    let data_us = b.sent[0].1.airtime.as_nanos().div_ceil(1000);
+    b.until(1000 + data_us + 221);
+    assert_eq!(b.dcf.counters.ack_timeout, 0);
+    b.until(1000 + data_us + 222);
+    assert_eq!(b.dcf.counters.ack_timeout, 1);
+    b.until(50_000);
+    // the medium has been idle longer than DIFS: the slots begin at once
+    let (at, frame) = &b.sent[1];
+    assert_eq!(*at, 1000 + data_us + 222 + u64::from(frame.backoff_slots) * 20);
+    assert!(frame.retry && frame.attempt == 2 && frame.sequence == b.sent[0].1.sequence);
+}
+
+#[test]
+fn the_window_doubles_to_its_maximum_and_the_packet_fails_at_the_retry_limit() {
+    let mut b = Bench::standard();
+    let mut most = [0u32; 8];
+    for id in 1..=400 {
+        b.sent.clear();
+        let t = b.now + 100_000;
+        b.packet(t, packet(id, PEER, false)).until(t + 90_000);
+        assert_eq!(b.sent.len(), 7, "short retry limit 7");
+        for (i, (_, frame)) in b.sent.iter().enumerate() {
+            most[i + 1] = most[i + 1].max(frame.backoff_slots);
+        }
+    }
+    assert_eq!(b.failed.len(), 400);
+    assert!(b.failed.iter().all(|(_, r)| *r == FailReason::ShortRetryLimit));
+    assert_eq!(most[1], 0, "the first attempt finds the medium idle and the last backoff over");
+    for (attempt, cw) in [(2, 63), (3, 127), (4, 255), (5, 511), (6, 1023), (7, 1023)] {
+        let m = most[attempt];
+        assert!(m <= cw && m > cw * 8 / 10, "attempt {attempt}: {m} of {cw}");
+    }
+}
+
+#[test]
+fn with_rts_the_data_frame_fails_at_the_long_retry_limit() {
+    let mut b = Bench::new("ns2-dsss-2m", |_| ());
+    b.packet(1000, packet(1, PEER, false));
+    let mut answered = 0;
+    while b.failed.is_empty() && b.now < 1_000_000 {
+        let next = b.now + 10;
+        b.until(next);
+        if b.sent.len() > answered && b.last().1 == FrameKind::Rts {
+            b.answer(FrameKind::Cts); // the ACK never comes
+            answered = b.sent.len();
+        }
+    }
+    assert_eq!(b.failed, [(1, FailReason::LongRetryLimit)]);
+    assert_eq!(b.sent.iter().filter(|(_, f)| f.kind == FrameKind::Data).count(), 4);
+}
+
+#[test]
+fn a_broadcast_is_sent_once_at_the_basic_rate_without_rts() {
+    let mut b = Bench::new("ns2-dsss-2m", |_| ());
+    let mut p = (*packet(1, PEER, false)).clone();
+    p.dest = Dest::Broadcast;
+    b.packet(1000, Arc::new(p)).until(100_000);
+    assert_eq!(b.sent.len(), 1);
+    let frame = &b.sent[0].1;
+    assert_eq!((frame.kind, frame.rate_bps, frame.reserves), (FrameKind::Bcast, 1_000_000, Duration::ZERO));
+}
+
+#[test]
+fn ns2_does_not_answer_an_rts_while_it_senses_something() {
+    for (needs_idle, answers) in [(true, 0), (false, 1)] {
+        let mut b = Bench::new("ns2-dsss-2m", |r| r.rules.response_needs_idle = needs_idle);
+        let rts = b.frame(FrameKind::Rts, PEER, Dest::Station(ME), 3000);
+        b.hears(100, 452, &rts);
+        b.dcf.medium_busy(us(455));
+        b.until(1000);
+        assert_eq!(b.sent.len(), answers);
+    }
+}
+
+#[test]
+fn after_its_cts_ns2_waits_for_the_data_and_the_standard_does_not() {
+    for (holds, first) in [(true, 462 + 304 + 6000), (false, 462 + 304 + 50)] {
+        let mut b = Bench::new("ns2-dsss-2m", |r| r.rules.cts_holds = holds);
+        let data_ack = 10 + 304 + 6000 + 10 + 304;
+        let rts = b.frame(FrameKind::Rts, PEER, Dest::Station(ME), data_ack);
+        b.hears(100, 452, &rts);
+        b.packet(500, packet(1, PEER, false)).until(20_000);
+        assert_eq!(b.sent[0].1.kind, FrameKind::Cts);
+        let (at, frame) = &b.sent[1];
+        let wait = at - u64::from(frame.backoff_slots) * 20;
+        assert!((first..first + 100).contains(&wait), "{wait}");
+    }
+}
