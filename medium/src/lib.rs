@@ -11,6 +11,7 @@
 
 pub mod air;
 pub mod config;
+pub mod daemon;
 pub mod error_rate;
 pub mod mac;
 pub mod medium;
@@ -21,7 +22,6 @@ pub mod trace;
 pub mod verdict;
 pub mod wire;
 pub mod wired;
-pub mod wire;
 
 pub use medium::{Input, Medium, Output, StationId};
 pub use record::AirRecord;
