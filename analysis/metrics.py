@@ -35,11 +35,20 @@ def analyse_run(run_dir: Path) -> dict[str, Any]:
     """Measure a run and write its metrics.json; returns what it wrote."""
     run = RunDirectory(Path(run_dir))
     found: list[Check] = []
-    flows = {flow.name: _analyse_flow(run, flow, found) for flow in run.flows}
-    metrics = {"format": FORMAT, "flows": flows, "air": _air(run, flows, found)}
+    flows = {flow.name: _analyse_flow(run, flow, found) for flow in _flows(run, found)}
+    metrics: dict[str, Any] = {"format": FORMAT, "flows": flows, "air": _air(run, flows, found)}
     metrics["checks"] = [check.as_dict() for check in found]
     (run.path / "metrics.json").write_text(json.dumps(metrics, indent=1) + "\n")
     return metrics
+
+
+def _flows(run: RunDirectory, found: list[Check]) -> list[Flow]:
+    """The scenario's flows; none for a run that ended before it wrote its scenario."""
+    try:
+        return run.flows
+    except AnalysisError as problem:
+        found.append(Check("scenario readable", False, str(problem)))
+        return []
 
 
 def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check]) -> dict[str, Any]:
@@ -166,7 +175,7 @@ def _air_rate(
 
 def _match(run: RunDirectory, station: str, begin_ns: int, end_ns: int) -> Matching:
     """Deliveries and arrivals of the window. The air log is cut by model time, the capture by its own clock."""
-    epoch_ns, mac = run.run["epoch_ns"], run.mac(station)
+    epoch_ns, mac = run.epoch_ns, run.mac(station)
     air = run.air.filter(run.air["t_ns"].is_between(begin_ns - epoch_ns, end_ns - epoch_ns, closed="left"))
     packets = run.capture(station)
     arrivals = packets.filter(
@@ -186,7 +195,7 @@ def _air(run: RunDirectory, flows: dict[str, dict], found: list[Check]) -> dict 
         found.extend(checks.air_counters(run.air, run.counters))
         if not windows:
             return None
-        epoch_ns = run.run["epoch_ns"]
+        epoch_ns = run.epoch_ns
         begin_ns, end_ns = round(min(w[0] for w in windows)), round(max(w[1] for w in windows))
         return air_summary(run.air, begin_ns - epoch_ns, end_ns - epoch_ns)
     except AnalysisError as problem:

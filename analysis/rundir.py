@@ -39,6 +39,14 @@ class RunDirectory:
         return self._json("run.json", "manet-run/1")
 
     @cached_property
+    def epoch_ns(self) -> int:
+        """CLOCK_REALTIME at model time 0; a run whose medium never started has none."""
+        epoch_ns = self.run.get("epoch_ns")
+        if not isinstance(epoch_ns, int):
+            raise RunFileError(f"{self.path / 'run.json'}: no epoch_ns; the medium never started, see log/ beside it")
+        return epoch_ns
+
+    @cached_property
     def scenario(self) -> dict:
         return self._json("scenario.json")
 

@@ -28,7 +28,8 @@ def draw(out_dir: Path) -> list[Path]:
     if (out_dir / "run.json").exists():
         return _draw_run(out_dir)
     cells: dict[Path, Path] = {}
-    for path in sorted(out_dir.rglob("tcp.csv"), key=lambda path: (len(path.parent.name), path.parent.name)):
+    samples = (path for path in out_dir.rglob("tcp.csv") if "void" not in path.relative_to(out_dir).parts)
+    for path in sorted(samples, key=lambda path: (len(path.parent.name), path.parent.name)):
         cells.setdefault(path.parent.parent, path.parent)
     return [written for _, run_dir in sorted(cells.items()) for written in _draw_run(run_dir)]
 

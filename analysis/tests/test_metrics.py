@@ -133,6 +133,20 @@ def test_a_missing_file_is_named_and_the_rest_is_still_measured(run_dir, name):
     assert metrics["flows"]["flow2"]["delivered_bps"] == 72_000
 
 
+def test_a_run_that_ended_at_once_is_analysed_to_nothing(tmp_path):
+    (tmp_path / "run.json").write_text('{"format":"manet-run/1","epoch_ns":null,"status":"failed"}')
+    metrics = analyse_run(tmp_path)
+    assert metrics["flows"] == {}
+    assert "scenario.json: missing" in _failed(metrics)["scenario readable"]
+
+
+def test_a_run_without_its_medium_s_epoch_is_measured_from_the_captures(run_dir):
+    _lie(run_dir / "run.json", "epoch_ns", value=None)
+    metrics = analyse_run(run_dir)
+    assert metrics["flows"]["flow1"]["acked_bps"] == 78_000
+    assert "no epoch_ns" in _failed(metrics)["flow1 air-capture"]
+
+
 def test_without_iperf3_s_report_the_connection_is_found_in_the_capture(run_dir):
     expected = analyse_run(run_dir)["flows"]["flow1"]["acked_bps"]
     (run_dir / "traffic" / "flow1.json").unlink()

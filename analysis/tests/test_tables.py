@@ -61,6 +61,14 @@ def test_void_and_unfinished_runs_are_counted_and_enter_no_mean(tmp_path):
     assert (row["valid"], row["suspect"], row["void"]) == (1, 1, 3)
 
 
+def test_runs_put_aside_when_a_campaign_repeated_them_are_left_out(tmp_path):
+    make_run(tmp_path, "ns2", 1, 1, 1200.0)
+    make_run(tmp_path / "void", "ns2", 1, 1, 9999.0, verdict="void")
+    write_tables(tmp_path, EXPERIMENT)
+    row = _summary(tmp_path)["ns2", 1.0]
+    assert (row["mean"], row["n"], row["void"]) == (1200, 1, 0)
+
+
 def test_a_cell_of_void_runs_keeps_its_row_without_a_mean(tmp_path):
     make_run(tmp_path, "hv", 1, 1, 1400.0, verdict="void")
     write_tables(tmp_path, EXPERIMENT)
