@@ -1,0 +1,88 @@
+"""What is made of the runs in a folder: tables, answer for programs, verdict, errors."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from testbed import __main__ as manet
+from testbed.errors import UsageError
+from testbed.report import Report
+
+FIXTURE = Path(__file__).parents[2] / "analysis" / "tests" / "fixtures" / "two-flows"
+
+
+@pytest.fixture
+def results(tmp_path):
+    """A folder of one cell with a run, and a run put aside as void."""
+    for run in ("all/seed-1", "all/void/seed-1-try-1"):
+        shutil.copytree(FIXTURE, tmp_path / run)
+    description = {
+        "format": "manet-experiment/1", "name": "e", "question": "", "source": None, "figure": None, "published": None,
+        "ns2": None, "quick": False, "axes": {}, "variants": [], "seeds": 1,
+        "cells": [{"name": "all", "variant": "", "axes": {}}], "expect": {},
+    }  # fmt: skip
+    (tmp_path / "experiment.json").write_text(json.dumps(description))
+    return tmp_path
+
+
+def test_tables_are_made_and_runs_put_aside_are_left_out(results):
+    report = Report(results)
+    report.make()
+    assert len((results / "table.csv").read_text().splitlines()) == 2
+    assert sum(report.verdicts().values()) == 1
+    assert report.capture() == results / "all" / "seed-1" / "captures" / "sta1.pcap"
+
+
+def test_the_answer_for_programs_names_every_file(results, capsys):
+    assert manet.main(["report", str(results), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["format"] == "manet-answer/1"
+    assert answer["table"] == str(results / "table.csv")
+    assert Path(answer["summary"]).exists()
+    assert answer["capture"] == str(results / "all" / "seed-1" / "captures" / "sta1.pcap")
+    assert set(answer["verdicts"]) == {"valid", "suspect", "void"}
+
+
+def test_people_get_the_table_the_files_and_the_verdict(results, capsys):
+    assert manet.main(["report", str(results)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1].startswith("verdict   ")
+    assert f"table     {results / 'table.csv'}" in lines
+    assert f"capture   {results / 'all' / 'seed-1' / 'captures' / 'sta1.pcap'}" in lines
+
+
+def test_metrics_are_kept_unless_asked_for_again(results):
+    Report(results).make()
+    metrics = results / "all" / "seed-1" / "metrics.json"
+    metrics.write_text(metrics.read_text().replace("\n", "\n\n"))
+    kept = metrics.read_text()
+    Report(results).make()
+    assert metrics.read_text() == kept
+    Report(results).make(analyse_again=True)
+    assert metrics.read_text() != kept
+
+
+@pytest.mark.parametrize(
+    ("counts", "wanted"),
+    [
+        ((3, 0, 0), "valid (3 valid, 0 suspect, 0 void): the host kept up with the air in every run"),
+        ((2, 1, 0), "suspect (2 valid, 1 suspect, 0 void): in some runs the host was late at times"),
+        ((2, 1, 1), "void (2 valid, 1 suspect, 1 void): some runs failed or the host fell behind"),
+        ((0, 0, 0), "none (0 valid, 0 suspect, 0 void)"),
+    ],
+)
+def test_the_verdict_is_that_of_the_worst_run(results, counts, wanted):
+    report = Report(results)
+    report.summary = [{"metric": "acked_kbps", **dict(zip(("valid", "suspect", "void"), counts, strict=True))}]
+    assert report.verdict_line().startswith(wanted)
+
+
+def test_a_folder_that_holds_no_results_is_named(tmp_path):
+    with pytest.raises(UsageError) as caught:
+        Report(tmp_path)
+    assert str(caught.value) == f"{tmp_path}: holds no experiment.json; give a folder that `manet run` has made"
+    (tmp_path / "experiment.json").write_text("{")
+    with pytest.raises(UsageError, match=r"experiment\.json: is not JSON; run again with --resume"):
+        Report(tmp_path)
