@@ -1,1 +1,137 @@
-fn main() {}
+//! `manet-medium`: the air as a program. `run` in real time over TAPs, `sim` in virtual time, `check` a configuration.
+//!
+//! Exit status: 0 done, 1 failed while running, 2 the configuration is wrong. Every error is one line on standard error.
+
+use clap::{Args, Parser, Subcommand};
+use manet_engine::real_time::Clock;
+use manet_engine::Duration;
+use manet_medium::config::Loaded;
+use manet_medium::daemon::recorder::{Files, Names};
+use manet_medium::daemon::run::Options;
+use manet_medium::trace::{self, Trajectory};
+use manet_medium::verdict::Thresholds;
+use manet_medium::{daemon, sim, AirRecord};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// The 802.11 medium of the testbed (formats/medium.md, formats/sockets.md, formats/air.md).
+#[derive(Parser)]
+#[command(version, name = "manet-medium")]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Make the stations' TAPs and be their air, in real time, until SIGTERM or `stop`
+    Run(RunArguments),
+    /// Synthetic traffic in virtual time; prints one JSON object
+    Sim {
+        /// medium.json
+        file: PathBuf,
+    },
+    /// Print nothing, or what is wrong with a configuration
+    Check {
+        /// medium.json
+        file: PathBuf,
+    },
+}
+
+#[derive(Args)]
+struct RunArguments {
+    /// medium.json
+    file: PathBuf,
+    /// Stop when the process that started this one has ended
+    #[arg(long)]
+    die_with_parent: bool,
+    /// Do not ask the host for real-time priority
+    #[arg(long)]
+    ordinary_priority: bool,
+    /// Debug: release everything this many microseconds late
+    #[arg(long, value_name = "US", default_value_t = 0)]
+    inject_lateness: u64,
+    /// Debug: stand still for MS milliseconds every PERIOD_MS
+    #[arg(long, value_name = "MS:PERIOD_MS", value_parser = stall)]
+    inject_stall: Option<(Duration, Duration)>,
+}
+
+fn stall(text: &str) -> Result<(Duration, Duration), String> {
+    let parts = text.split_once(':').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
+    match parts {
+        Some((length, period)) if period > 0 => Ok((Duration::from_millis(length), Duration::from_millis(period))),
+        _ => Err("give two whole numbers of milliseconds, e.g. 100:1000".to_owned()),
+    }
+}
+
+enum Failure {
+    Configuration(String),
+    Run(Vec<String>),
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().verb {
+        Verb::Run(arguments) => run(arguments),
+        Verb::Sim { file } => simulate(&file),
+        Verb::Check { file } => load(&file).map(drop),
+    };
+    let (lines, status) = match result {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Failure::Configuration(line)) => (vec![line], 2),
+        Err(Failure::Run(lines)) => (lines, 1),
+    };
+    for line in lines {
+        eprintln!("manet-medium: {line}");
+    }
+    ExitCode::from(status)
+}
+
+fn load(file: &std::path::Path) -> Result<(Loaded, Vec<Trajectory>), Failure> {
+    let in_file = |e: String| Failure::Configuration(format!("{}: {e}", file.display()));
+    let loaded = Loaded::from_file(file).map_err(|e| Failure::Configuration(e.to_string()))?;
+    Thresholds::from_config(loaded.config.verdict.as_ref()).map_err(in_file)?;
+    let trajectories = trace::of_stations(&loaded).map_err(|e| Failure::Configuration(e.to_string()))?;
+    Ok((loaded, trajectories))
+}
+
+fn run(arguments: RunArguments) -> Result<(), Failure> {
+    let (loaded, trajectories) = load(&arguments.file)?;
+    let options = Options {
+        die_with_parent: arguments.die_with_parent,
+        ordinary_priority: arguments.ordinary_priority,
+        inject_lateness: Duration::from_micros(arguments.inject_lateness),
+        inject_stall: arguments.inject_stall,
+    };
+    let unwritten = daemon::run::run(&loaded, trajectories, &options)
+        .map_err(|e| Failure::Run(vec![format!("{}: {e}", arguments.file.display())]))?;
+    if unwritten.is_empty() { Ok(()) } else { Err(Failure::Run(unwritten)) }
+}
+
+fn simulate(file: &std::path::Path) -> Result<(), Failure> {
+    let (loaded, trajectories) = load(file)?;
+    let outputs = &loaded.config.outputs;
+    let in_folder = |p: &Option<PathBuf>| p.as_ref().map(|p| loaded.folder.join(p));
+    let (csv, pcapng) = (in_folder(&outputs.air_log), in_folder(&outputs.air_pcapng));
+    let fail = |e: String| Failure::Run(vec![e]);
+    let mut files =
+        Files::create(csv.as_deref(), pcapng.as_deref(), Names::of(&loaded)).map_err(|e| fail(e.to_string()))?;
+    let clock = Clock::starting_now();
+    let result = if files.is_empty() {
+        sim::run(&loaded, trajectories, None)
+    } else {
+        sim::run(&loaded, trajectories, Some(&mut |record: &AirRecord| files.record(record)))
+    };
+    let wall_s = clock.now().as_secs_f64();
+    let unwritten = files.finish();
+    if !unwritten.is_empty() {
+        return Err(Failure::Run(unwritten));
+    }
+    if let Some(path) = in_folder(&outputs.counters) {
+        let counters = serde_json::json!({"format": "manet-counters/1", "stations": result.stations});
+        std::fs::write(&path, format!("{counters:#}\n")).map_err(|e| fail(format!("{}: {e}", path.display())))?;
+    }
+    let mut json = serde_json::to_value(&result).map_err(|e| fail(e.to_string()))?;
+    json["wall_s"] = wall_s.into();
+    println!("{json}");
+    Ok(())
+}

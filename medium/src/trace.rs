@@ -7,6 +7,7 @@
 //!
 //! Departs from ns-2's `setdest` traces: no `next-hop` or `god` lines, times are absolute.
 
+use crate::config::Loaded;
 use manet_engine::{Duration, Instant};
 use std::collections::HashMap;
 use std::fmt;
@@ -215,6 +216,23 @@ impl Trace {
             _ => Ok(()),
         }
     }
+}
+
+/// Where each station of a configuration is over time: as its trace says, or standing at its position.
+pub fn of_stations(loaded: &Loaded) -> Result<Vec<Trajectory>, TraceError> {
+    let config = &loaded.config;
+    let standing = config.stations.iter().map(|s| Trajectory::standing(s.position));
+    let Some(path) = &config.trace else { return Ok(standing.collect()) };
+    let path = loaded.folder.join(path);
+    let file = path.display().to_string();
+    let text = std::fs::read_to_string(&path)
+        .map_err(|e| TraceError(format!("{file}: cannot be read: {e}; key \"trace\" names it")))?;
+    let names: Vec<&str> = config.stations.iter().map(|s| s.name.as_str()).collect();
+    let trace = Trace::parse(&text, &file, &names)?;
+    if let Some(duration_s) = config.duration_s {
+        trace.check_covers(Duration::from_secs_f64(config.warmup_s + duration_s))?;
+    }
+    Ok(trace.trajectories.into_iter().zip(standing).map(|(moving, standing)| moving.unwrap_or(standing)).collect())
 }
 
 fn parse_row(line: &str) -> Result<Row<'_>, String> {

@@ -1,0 +1,285 @@
+//! What can be asked over the control socket, and the answers (formats/sockets.md).
+
+use super::host::Scheduling;
+use super::outlet::Outlet;
+use super::world::{Input, World};
+use crate::config::Loaded;
+use crate::medium::{self, StationId};
+use crate::verdict::{judge, Evidence, Thresholds};
+use crate::wired::EndId;
+use manet_engine::real_time::RealTime;
+use serde::Deserialize;
+use serde_json::{json, Map, Value};
+
+/// Coordinates beyond this are a mistake (as in a trace).
+const FARTHEST_M: f64 = 1e7;
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "op", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Request {
+    Status {},
+    Links {},
+    Counters {},
+    Drops {},
+    Air {
+        #[serde(default = "twenty")]
+        last: usize,
+    },
+    Move {
+        station: String,
+        position: [f64; 3],
+        /// Absent: a jump.
+        #[serde(default)]
+        speed_mps: Option<f64>,
+    },
+    Link {
+        from: String,
+        to: String,
+        error_rate: f64,
+    },
+    Positions {},
+    Stop {},
+}
+
+fn twenty() -> usize {
+    20
+}
+
+/// Reads one line; the error is one line with the remedy.
+pub fn parse(line: &[u8]) -> Result<Request, String> {
+    let text = std::str::from_utf8(line).map_err(|_| "not UTF-8; send one JSON object a line".to_owned())?;
+    let request: Request = serde_json::from_str(text)
+        .map_err(|e| format!("{}; see formats/sockets.md", e.to_string().replace('\n', " ")))?;
+    match &request {
+        Request::Move { position, .. } if position.iter().any(|v| v.abs() > FARTHEST_M) => {
+            Err(format!("position: coordinates are metres from -{FARTHEST_M:e} to {FARTHEST_M:e}"))
+        }
+        Request::Move { speed_mps: Some(v), .. } if *v < 0.0 => {
+            Err(format!("speed_mps: {v} is below 0; leave it out for a jump"))
+        }
+        Request::Link { error_rate, .. } if !(0.0..=1.0).contains(error_rate) => {
+            Err(format!("error_rate: {error_rate} is not between 0 and 1"))
+        }
+        _ => Ok(request),
+    }
+}
+
+/// What answering needs of the daemon.
+pub struct Desk<'a> {
+    pub loaded: &'a Loaded,
+    pub thresholds: &'a Thresholds,
+    pub epoch_ns: u64,
+    pub scheduling: Scheduling,
+}
+
+impl Desk<'_> {
+    /// Carries a request out; the flag says that the run is to stop.
+    pub fn answer(&self, line: &[u8], driver: &mut RealTime<World>, outlet: &mut Outlet) -> (Value, bool) {
+        let result = parse(line).and_then(|request| {
+            let stop = request == Request::Stop {};
+            self.carry_out(request, driver, outlet).map(|value| (value, stop))
+        });
+        match result {
+            Ok((mut value, stop)) => {
+                value["ok"] = true.into();
+                (value, stop)
+            }
+            Err(error) => (json!({"ok": false, "error": error}), false),
+        }
+    }
+
+    fn carry_out(&self, request: Request, driver: &mut RealTime<World>, outlet: &mut Outlet) -> Result<Value, String> {
+        Ok(match request {
+            Request::Status {} => self.status(driver, outlet),
+            Request::Links {} => json!({"links": self.links(driver)}),
+            Request::Counters {} => json!({"stations": self.counters(driver), "wires": self.wires(driver)}),
+            Request::Drops {} => json!({"drops": self.drops(driver), "hosts": self.host_drops(outlet)}),
+            Request::Air { last } => json!({
+                "header": crate::AirRecord::CSV_HEADER,
+                "rows": self.rows(outlet, last),
+            }),
+            Request::Move { station, position, speed_mps } => {
+                let station = self.station(&station)?;
+                let speed_mps = speed_mps.unwrap_or(f64::INFINITY);
+                driver.input(Input::Air(medium::Input::Move { station, to: position, speed_mps }), outlet);
+                json!({})
+            }
+            Request::Link { from, to, error_rate: rate } => {
+                let (from, to) = (self.station(&from)?, self.station(&to)?);
+                driver.input(Input::Air(medium::Input::SetErrorRate { from, to, rate }), outlet);
+                json!({})
+            }
+            Request::Positions {} => {
+                let (machine, now) = (driver.timeline().machine(), driver.clock().now());
+                let place = |(i, name)| (name, json!(machine.medium.position(StationId(i), now)));
+                json!({"positions": self.names().map(place).collect::<Map<_, _>>()})
+            }
+            Request::Stop {} => json!({}),
+        })
+    }
+
+    fn station(&self, name: &str) -> Result<StationId, String> {
+        let index = self.loaded.config.stations.iter().position(|s| s.name == name);
+        index.map(|i| StationId(i as u16)).ok_or_else(|| format!("there is no station `{name}`"))
+    }
+
+    fn names(&self) -> impl Iterator<Item = (u16, String)> + '_ {
+        self.loaded.config.stations.iter().enumerate().map(|(i, s)| (i as u16, s.name.clone()))
+    }
+
+    fn status(&self, driver: &RealTime<World>, outlet: &Outlet) -> Value {
+        let evidence = evidence_so_far(driver, outlet);
+        let late = |q| evidence.lateness.quantile(q).as_nanos() as f64 / 1e3;
+        json!({
+            "model_ns": driver.clock().now().as_nanos(),
+            "epoch_ns": self.epoch_ns,
+            "stations": self.loaded.config.stations.len(),
+            "verdict": judge(&evidence, self.thresholds).verdict,
+            "lateness": {
+                "count": evidence.lateness.count(),
+                "p50_us": late(0.5),
+                "p99_us": late(0.99),
+                "max_us": evidence.lateness.max().as_nanos() as f64 / 1e3,
+            },
+            "stalls": evidence.stalls,
+            "events": driver.timeline().machine().medium.events(),
+            "scheduling": self.scheduling.name(),
+        })
+    }
+
+    fn links(&self, driver: &RealTime<World>) -> Vec<Value> {
+        let name = |s: StationId| &self.loaded.config.stations[usize::from(s.0)].name;
+        let links = driver.timeline().machine().medium.links(driver.clock().now());
+        let link = |l: medium::LinkState| {
+            json!({
+                "from": name(l.from),
+                "to": name(l.to),
+                // no power at all has no level
+                "power_dbm": (l.power_w > 0.0).then(|| 10.0 * (l.power_w * 1e3).log10()),
+                "range": l.in_range,
+                "sensed": l.sensed,
+                "error_rate": l.error_rate,
+            })
+        };
+        links.into_iter().map(link).collect()
+    }
+
+    /// As in `counters.json`.
+    pub fn counters(&self, driver: &RealTime<World>) -> Map<String, Value> {
+        let medium = &driver.timeline().machine().medium;
+        self.names().map(|(i, name)| (name, json!(medium.counters(StationId(i))))).collect()
+    }
+
+    /// Of each wired link, both directions.
+    pub fn wires(&self, driver: &RealTime<World>) -> Vec<Value> {
+        let wires = &driver.timeline().machine().wires;
+        let direction = |from: &str, to: &str, end: usize| {
+            let c = wires.counters(EndId(end as u16));
+            json!({"from": from, "to": to, "delivered": c.delivered, "queue_full": c.queue_full})
+        };
+        let links = self.loaded.config.wires.iter().enumerate();
+        links
+            .flat_map(|(i, w)| {
+                [direction(&w.a.name, &w.b.name, 2 * i), direction(&w.b.name, &w.a.name, 2 * i + 1)]
+            })
+            .collect()
+    }
+
+    /// By the fates of `drop` rows; what did not happen is left out.
+    fn drops(&self, driver: &RealTime<World>) -> Map<String, Value> {
+        let medium = &driver.timeline().machine().medium;
+        let drops = |(i, name)| {
+            let c = medium.counters(StationId(i));
+            let reasons = [
+                ("queue-full", c.queue_full),
+                ("retry-short", c.retry_short),
+                ("retry-long", c.retry_long),
+                ("purged", c.purged),
+                ("no-peer", c.no_peer),
+            ];
+            (name, happened(&reasons))
+        };
+        self.names().map(drops).collect()
+    }
+
+    /// Frames lost between the medium and the hosts, stations and ends of wires.
+    fn host_drops(&self, outlet: &Outlet) -> Map<String, Value> {
+        let drops = |port: &super::outlet::Port| {
+            let from_host = port.tap.dropped().unwrap_or(0);
+            let reasons = [("to-host", port.write_drops), ("host-down", port.while_down), ("from-host", from_host)];
+            (port.name.clone(), happened(&reasons))
+        };
+        outlet.ports.iter().map(drops).collect()
+    }
+
+    fn rows(&self, outlet: &Outlet, last: usize) -> Vec<String> {
+        let skip = outlet.last_rows.len().saturating_sub(last);
+        let row = |record: &crate::AirRecord| {
+            let mut line = String::new();
+            record.write_csv(&mut line, |s| &self.loaded.config.stations[usize::from(s)].name);
+            line
+        };
+        outlet.last_rows.iter().skip(skip).map(row).collect()
+    }
+}
+
+fn happened(counts: &[(&str, u64)]) -> Value {
+    let some = counts.iter().filter(|(_, n)| *n > 0);
+    Value::Object(some.map(|(what, n)| ((*what).to_owned(), json!(n))).collect())
+}
+
+/// Without what only the end of the run shows.
+pub fn evidence_so_far(driver: &RealTime<World>, outlet: &Outlet) -> Evidence {
+    let health = driver.health();
+    Evidence {
+        lateness: health.lateness.clone(),
+        stalls: health.stalls,
+        longest_stall: health.longest_stall,
+        tap_write_drops: outlet.ports.iter().map(|p| p.write_drops).sum(),
+        log_drops: outlet.recorder.drops(),
+        model: driver.timeline().now() - manet_engine::Instant::ZERO,
+        cpu_s: super::host::cpu_s(),
+        ..Evidence::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_requests_of_the_format_page_are_understood() {
+        assert_eq!(parse(br#"{"op":"status"}"#), Ok(Request::Status {}));
+        assert_eq!(parse(br#"{"op":"air"}"#), Ok(Request::Air { last: 20 }));
+        let jump = parse(br#"{"op":"move","station":"sta1","position":[1,2,3]}"#);
+        assert_eq!(jump, Ok(Request::Move { station: "sta1".into(), position: [1.0, 2.0, 3.0], speed_mps: None }));
+    }
+
+    #[test]
+    fn mistakes_are_answered_in_one_line() {
+        let lines: [&[u8]; 9] = [
+            b"",
+            b"{",
+            b"\xff",
+            br#"{"op":"explode"}"#,
+            br#"{"op":"status","extra":1}"#,
+            br#"{"op":"move","station":"sta1","position":[1,2]}"#,
+            br#"{"op":"move","station":"sta1","position":[1,2,1e300]}"#,
+            br#"{"op":"move","station":"sta1","position":[1,2,3],"speed_mps":-1}"#,
+            br#"{"op":"link","from":"a","to":"b","error_rate":1.5}"#,
+        ];
+        for line in lines {
+            let error = parse(line).unwrap_err();
+            assert!(!error.is_empty() && !error.contains('\n'), "{error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_panics(line: Vec<u8>, text in "[{}\\[\\]\",:a-z0-9.e+-]{0,80}") {
+            let _ = parse(&line);
+            let _ = parse(text.as_bytes());
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The link-feedback sockets, `feedback_dir/<station>.sock` (formats/sockets.md).
+//!
+//! A client that does not read loses the oldest messages and never stalls the medium; a malformed
+//! message is answered with ERROR and ignored.
+
+use super::{Token, DaemonError};
+use crate::wire::feedback::{Repr, DELIVERED, FAILURES, MAX_LEN, OVERHEARD};
+use crate::wire::MacAddress;
+use crate::StationId;
+use manet_engine::real_time::Watcher;
+use nix::errno::Errno;
+use nix::sys::socket::{
+    accept4, bind, listen, recv, send, socket, AddressFamily, Backlog, MsgFlags, SockFlag, SockType, UnixAddr,
+};
+use std::collections::{BTreeMap, VecDeque};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+/// Messages kept for a client whose socket is full.
+const BACKLOG: usize = 1024;
+/// Messages taken from one client before the medium has its turn again.
+const MESSAGES_AT_ONCE: usize = 32;
+const CLIENTS: usize = 1024;
+
+struct Client {
+    socket: OwnedFd,
+    station: StationId,
+    flags: u32,
+    waiting: VecDeque<Vec<u8>>,
+}
+
+pub struct Feedback {
+    watcher: Watcher,
+    listeners: Vec<(OwnedFd, PathBuf)>,
+    clients: BTreeMap<u32, Client>,
+    next_client: u32,
+    /// Purges under way: our token, and whose it is.
+    purges: BTreeMap<u32, (u32, u32)>,
+    next_purge: u32,
+    pub messages_lost: u64,
+}
+
+/// What a client wants of the medium.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Purge {
+    pub station: StationId,
+    pub neighbour: MacAddress,
+    pub token: u32,
+}
+
+impl Feedback {
+    /// Listens for each station; `folder` `None`: no sockets.
+    pub fn open(folder: Option<&Path>, stations: &[&str], watcher: Watcher) -> Result<Self, DaemonError> {
+        let mut feedback = Self {
+            watcher,
+            listeners: Vec::new(),
+            clients: BTreeMap::new(),
+            next_client: 0,
+            purges: BTreeMap::new(),
+            next_purge: 0,
+            messages_lost: 0,
+        };
+        let Some(folder) = folder else { return Ok(feedback) };
+        std::fs::create_dir_all(folder)
+            .map_err(|e| DaemonError(format!("key \"feedback_dir\": {}: {e}", folder.display())))?;
+        for (i, station) in stations.iter().enumerate() {
+            let path = folder.join(format!("{station}.sock"));
+            let socket = open_listener(&path)?;
+            feedback.watcher.watch(&socket, Token::FeedbackListener(i as u32).pack(), false)?;
+            feedback.listeners.push((socket, path));
+        }
+        Ok(feedback)
+    }
+
+    pub fn accept(&mut self, listener: u32) {
+        let Some((socket, _)) = self.listeners.get(listener as usize) else { return };
+        let Ok(fd) = accept4(socket.as_raw_fd(), SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC) else { return };
+        // SAFETY: accept4 gave us this descriptor and nobody else has it
+        let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+        let id = self.next_client;
+        if self.clients.len() < CLIENTS && self.watcher.watch(&socket, Token::FeedbackClient(id).pack(), false).is_ok() {
+            self.next_client = id.wrapping_add(1);
+            let station = StationId(listener as u16);
+            self.clients.insert(id, Client { socket, station, flags: 0, waiting: VecDeque::new() });
+        }
+    }
+
+    /// Reads and writes what is possible; returns the station and what is wanted of it.
+    pub fn ready(&mut self, id: u32) -> (Option<StationId>, Vec<Purge>) {
+        let mut purges = Vec::new();
+        let Some(station) = self.clients.get(&id).map(|c| c.station) else { return (None, purges) };
+        self.flush(id);
+        let mut buffer = vec![0; MAX_LEN];
+        for _ in 0..MESSAGES_AT_ONCE {
+            let Some(client) = self.clients.get_mut(&id) else { break };
+            let length = match recv(client.socket.as_raw_fd(), &mut buffer, MsgFlags::MSG_DONTWAIT) {
+                Err(Errno::EAGAIN | Errno::EINTR) => break,
+                // a client that has gone, and an empty packet: nothing we could answer
+                Ok(0) | Err(_) => {
+                    self.clients.remove(&id);
+                    break;
+                }
+                Ok(length) => length,
+            };
+            match Repr::parse(&buffer[..length]) {
+                Ok(Repr::Subscribe { flags }) => client.flags = flags,
+                Ok(Repr::Purge { neighbour, token }) => {
+                    let ours = self.next_purge;
+                    self.next_purge = ours.wrapping_add(1);
+                    self.purges.insert(ours, (id, token));
+                    purges.push(Purge { station, neighbour, token: ours });
+                }
+                Ok(_) => self.send_to(id, &Repr::Error { text: "only SUBSCRIBE and PURGE go to the medium" }),
+                Err(e) => self.send_to(id, &Repr::Error { text: e.0 }),
+            }
+        }
+        (Some(station), purges)
+    }
+
+    pub fn wants_overheard(&self, station: StationId) -> bool {
+        self.wants(station, OVERHEARD)
+    }
+
+    fn wants(&self, station: StationId, flag: u32) -> bool {
+        self.clients.values().any(|c| c.station == station && c.flags & flag != 0)
+    }
+
+    /// To every client of the station that asked for this kind of message.
+    pub fn publish(&mut self, station: StationId, message: &Repr) {
+        let flag = match message {
+            Repr::Failed { .. } => FAILURES,
+            Repr::Overheard { .. } => OVERHEARD,
+            Repr::Delivered { .. } => DELIVERED,
+            _ => return,
+        };
+        if !self.wants(station, flag) {
+            return;
+        }
+        let asked = |(id, c): (&u32, &Client)| (c.station == station && c.flags & flag != 0).then_some(*id);
+        for id in self.clients.iter().filter_map(asked).collect::<Vec<_>>() {
+            self.send_to(id, message);
+        }
+    }
+
+    /// The answer to a purge, to whoever wanted it.
+    pub fn purged<'a>(&mut self, token: u32, neighbour: MacAddress, frames: impl Iterator<Item = &'a [u8]>) {
+        let Some((id, token)) = self.purges.remove(&token) else { return };
+        let mut count = 0;
+        for frame in frames {
+            count += 1;
+            self.send_to(id, &Repr::Purged { token, neighbour, frame });
+        }
+        self.send_to(id, &Repr::PurgeDone { token, count });
+    }
+
+    fn send_to(&mut self, id: u32, message: &Repr) {
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        if client.waiting.len() >= BACKLOG {
+            client.waiting.pop_front();
+            self.messages_lost += 1;
+        }
+        let first = client.waiting.is_empty();
+        client.waiting.push_back(message.to_vec());
+        if first {
+            self.flush(id);
+        }
+    }
+
+    /// Sends what waits; what cannot be sent yet is told by epoll.
+    fn flush(&mut self, id: u32) {
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        let had_to_wait = !client.waiting.is_empty();
+        while let Some(message) = client.waiting.front() {
+            match send(client.socket.as_raw_fd(), message, MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL) {
+                Err(Errno::EAGAIN | Errno::EINTR | Errno::ENOBUFS) => break,
+                Ok(_) => {
+                    client.waiting.pop_front();
+                }
+                Err(_) => {
+                    self.clients.remove(&id);
+                    return;
+                }
+            }
+        }
+        if had_to_wait {
+            let writable = !client.waiting.is_empty();
+            let _ = self.watcher.change(&client.socket, Token::FeedbackClient(id).pack(), writable);
+        }
+    }
+}
+
+impl Drop for Feedback {
+    fn drop(&mut self) {
+        for (_, path) in &self.listeners {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+fn open_listener(path: &Path) -> Result<OwnedFd, DaemonError> {
+    super::clear_stale_socket(path, "feedback_dir")?;
+    let fail = |e: Errno| DaemonError(format!("key \"feedback_dir\": {}: {}; socket paths hold 107 bytes", path.display(), e.desc()));
+    let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+    let fd = socket(AddressFamily::Unix, SockType::SeqPacket, flags, None).map_err(fail)?;
+    let address = UnixAddr::new(path).map_err(fail)?;
+    bind(fd.as_raw_fd(), &address).map_err(fail)?;
+    let backlog = Backlog::new(16).map_err(fail)?;
+    listen(&fd.as_fd(), backlog).map_err(fail)?;
+    Ok(fd)
+}

@@ -1,0 +1,136 @@
+//! What the world does to the hosts and clients, and what the hosts answer at once.
+//!
+//! A frame written to a TAP is processed by the kernel inside our `write`: it is forwarded, acknowledged, answered with
+//! the next segments, before the call returns. Such answers are read back at once and enter the medium at the
+//! model instant of their cause ([`Outside::react`]), so that our own lateness is not added to every hop.
+
+use super::feedback::Feedback;
+use super::recorder::Recorder;
+use super::tap::{Handed, Tap, MAX_FRAME};
+use super::world::{Input, Output, World};
+use crate::medium::{self, StationId};
+use crate::record::AirRecord;
+use crate::wire::feedback::Repr;
+use crate::wired::{EndId, Sent};
+use manet_engine::{Instant, Outside};
+use std::collections::VecDeque;
+
+/// Frames read from one TAP before others have their turn: a host that floods cannot stop the world.
+pub const FRAMES_AT_ONCE: u32 = 64;
+/// Rows of the air log kept for the control socket.
+const ROWS_KEPT: usize = 1000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortKind {
+    Station(StationId),
+    Wire(EndId),
+}
+
+pub struct Port {
+    pub name: String,
+    pub kind: PortKind,
+    pub tap: Tap,
+    pub write_drops: u64,
+    pub while_down: u64,
+}
+
+pub struct Outlet {
+    /// Stations first, in their order, then the ends of the wires.
+    pub ports: Vec<Port>,
+    pub stations: usize,
+    pub feedback: Feedback,
+    pub recorder: Recorder,
+    pub last_rows: VecDeque<AirRecord>,
+    /// Ports just written to, whose hosts may have answered.
+    answering: VecDeque<(usize, u32)>,
+    buffer: Vec<u8>,
+}
+
+impl Outlet {
+    pub fn new(ports: Vec<Port>, stations: usize, feedback: Feedback, recorder: Recorder) -> Self {
+        Self {
+            ports,
+            stations,
+            feedback,
+            recorder,
+            last_rows: VecDeque::with_capacity(ROWS_KEPT),
+            answering: VecDeque::new(),
+            buffer: vec![0; MAX_FRAME],
+        }
+    }
+
+    /// What the host behind a port has sent.
+    pub fn read(&mut self, port: usize) -> Option<Input> {
+        let port = self.ports.get(port)?;
+        let frame = port.tap.read(&mut self.buffer)?.to_vec();
+        Some(match port.kind {
+            PortKind::Station(station) => Input::Air(medium::Input::Packet { station, frame }),
+            PortKind::Wire(end) => Input::Wire(Sent { end, frame }),
+        })
+    }
+
+    fn write(&mut self, port: usize, frame: &[u8]) {
+        let p = &mut self.ports[port];
+        match p.tap.write(frame) {
+            Handed::Taken => self.answering.push_back((port, FRAMES_AT_ONCE)),
+            Handed::Down => p.while_down += 1,
+            Handed::Lost => p.write_drops += 1,
+        }
+    }
+
+    fn put_air(&mut self, at: Instant, output: medium::Output) {
+        let at_ns = at.as_nanos();
+        match output {
+            medium::Output::Deliver { station, packet } => self.write(usize::from(station.0), &packet.ethernet),
+            medium::Output::Failed { station, neighbour, reason, packet } => {
+                let message = Repr::Failed { at_ns, neighbour, reason: reason as u16, frame: &packet.ethernet };
+                self.feedback.publish(station, &message);
+            }
+            medium::Output::Acked { station, neighbour, retries, .. } => {
+                let retries = u16::try_from(retries).unwrap_or(u16::MAX);
+                self.feedback.publish(station, &Repr::Delivered { at_ns, neighbour, retries });
+            }
+            // routing daemons wait for no end of a broadcast
+            medium::Output::Broadcast { .. } => {}
+            medium::Output::Overheard { station, packet, .. } => {
+                let Ok(header) = crate::wire::ethernet::Frame::new_checked(&packet.ethernet[..]) else { return };
+                let (transmitter, receiver) = (header.source(), header.destination());
+                let message = Repr::Overheard { at_ns, transmitter, receiver, frame: &packet.ethernet };
+                self.feedback.publish(station, &message);
+            }
+            medium::Output::Purged { neighbour, token, packets, .. } => {
+                self.feedback.purged(token, neighbour, packets.iter().map(|p| &p.ethernet[..]));
+            }
+            medium::Output::Air(record) => {
+                if self.last_rows.len() == ROWS_KEPT {
+                    self.last_rows.pop_front();
+                }
+                self.last_rows.push_back(record.clone());
+                self.recorder.push(record);
+            }
+        }
+    }
+}
+
+impl Outside<World> for Outlet {
+    fn put(&mut self, at: Instant, output: Output) {
+        match output {
+            Output::Air(output) => self.put_air(at, output),
+            Output::Wire(arrived) => self.write(self.stations + usize::from(arrived.end.0), &arrived.frame),
+        }
+    }
+
+    fn react(&mut self) -> Option<Input> {
+        while let Some((port, budget)) = self.answering.front_mut() {
+            let port = *port;
+            if *budget > 0 {
+                *budget -= 1;
+                if let Some(input) = self.read(port) {
+                    return Some(input);
+                }
+            }
+            self.answering.pop_front();
+        }
+        None
+    }
+}

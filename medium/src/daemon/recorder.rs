@@ -1,0 +1,368 @@
+//! The air log (air.csv) and the capture of the air (air.pcapng).
+//!
+//! [`Files`] writes them; [`Recorder`] does so on a thread of its own behind a bounded channel, so that no disk ever
+//! stalls the medium: rows go over in batches, and when the thread is too far behind they are dropped and counted.
+//!
+//! A captured frame is radiotap, 802.11 header, LLC/SNAP and the first [`SNAP_BODY`] bytes of the packet; no FCS. Every frame
+//! that was on the air is there, also those nobody decoded: their fate is the packet's comment.
+
+use super::DaemonError;
+use crate::mac::{Dest, Frame};
+use crate::phy::radio::Modulation;
+use crate::phy::{FrameKind, Radio};
+use crate::record::{AirRecord, Fate};
+use crate::wire::pcapng::{Block, LINK_RADIOTAP};
+use crate::wire::{dot11, ethernet, radiotap, MacAddress};
+use manet_engine::Instant;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{sync_channel, Receiver, SyncSender, TrySendError};
+use std::thread::JoinHandle;
+
+/// Bytes of a packet that the capture keeps: IP and TCP headers with all options, and some data.
+pub const SNAP_BODY: usize = 128;
+const BSSID: MacAddress = [0x02, 0, 0, 0, 0, 0];
+/// Rows in a batch.
+const BATCH: usize = 512;
+/// Batches the thread may be behind: some 130,000 rows, a minute of a crowded air.
+const BATCHES: usize = 256;
+
+/// Who is who, for files that name stations.
+#[derive(Clone, Debug)]
+pub struct Names {
+    pub stations: Vec<String>,
+    pub macs: Vec<MacAddress>,
+    pub channel: Option<(u16, u16)>,
+    pub short_preamble: bool,
+}
+
+impl Names {
+    pub fn of(loaded: &crate::config::Loaded) -> Self {
+        let radio: &Radio = &loaded.radio;
+        Self {
+            stations: loaded.config.stations.iter().map(|s| s.name.clone()).collect(),
+            macs: loaded.config.stations.iter().map(|s| s.mac).collect(),
+            channel: radiotap::channel(radio.frequency_hz, radio.modulation == Modulation::Ofdm),
+            short_preamble: false,
+        }
+    }
+}
+
+/// A file that is given up at the first error, which is kept.
+struct Output {
+    path: PathBuf,
+    to: Result<BufWriter<File>, String>,
+}
+
+impl Output {
+    fn create(path: &Path) -> Result<Self, DaemonError> {
+        let file = File::create(path)
+            .map_err(|e| DaemonError(format!("{}: {e}; does the folder exist and may it be written?", path.display())))?;
+        Ok(Self { path: path.to_owned(), to: Ok(BufWriter::with_capacity(1 << 16, file)) })
+    }
+
+    fn attempt(&mut self, write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>) {
+        let Ok(to) = &mut self.to else { return };
+        if let Err(e) = write(to) {
+            let remedy = if e.raw_os_error() == Some(nix::libc::ENOSPC) { "; free some space and run again" } else { "" };
+            let message = format!("{}: {e}{remedy}; what was written until then is kept", self.path.display());
+            // dropping a BufWriter tries to write once more: take it apart instead
+            if let Ok(broken) = std::mem::replace(&mut self.to, Err(message)) {
+                let _ = broken.into_parts();
+            }
+        }
+    }
+}
+
+/// Both files, written at once.
+pub struct Files {
+    names: Names,
+    epoch_ns: u64,
+    csv: Option<Output>,
+    pcapng: Option<Output>,
+    line: String,
+    bytes: Vec<u8>,
+}
+
+impl Files {
+    /// Creates what is asked for. `epoch_ns`: wall clock at model time 0.
+    pub fn create(csv: Option<&Path>, pcapng: Option<&Path>, names: Names) -> Result<Self, DaemonError> {
+        let mut files = Self {
+            names,
+            epoch_ns: 0,
+            csv: csv.map(Output::create).transpose()?,
+            pcapng: pcapng.map(Output::create).transpose()?,
+            line: String::new(),
+            bytes: Vec::new(),
+        };
+        if let Some(csv) = &mut files.csv {
+            csv.attempt(|to| writeln!(to, "{}", AirRecord::CSV_HEADER));
+        }
+        if let Some(pcapng) = &mut files.pcapng {
+            let mut head = Vec::new();
+            Block::Section.emit(&mut head);
+            Block::Interface { link_type: LINK_RADIOTAP, name: "air" }.emit(&mut head);
+            pcapng.attempt(|to| to.write_all(&head));
+        }
+        Ok(files)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.csv.is_none() && self.pcapng.is_none()
+    }
+
+    pub fn set_epoch(&mut self, epoch_ns: u64) {
+        self.epoch_ns = epoch_ns;
+    }
+
+    pub fn record(&mut self, record: &AirRecord) {
+        if let Some(csv) = &mut self.csv {
+            self.line.clear();
+            record.write_csv(&mut self.line, |s| &self.names.stations[usize::from(s)]);
+            self.line.push('\n');
+            csv.attempt(|to| to.write_all(self.line.as_bytes()));
+        }
+        if let (Some(pcapng), AirRecord::Tx { at, frame, fate, .. }) = (&mut self.pcapng, record) {
+            self.bytes.clear();
+            capture(&mut self.bytes, &self.names, self.epoch_ns, *at, frame, *fate);
+            pcapng.attempt(|to| to.write_all(&self.bytes));
+        }
+    }
+
+    pub fn flush(&mut self) {
+        for output in [&mut self.csv, &mut self.pcapng].into_iter().flatten() {
+            output.attempt(Write::flush);
+        }
+    }
+
+    /// What could not be written, a line each.
+    pub fn finish(mut self) -> Vec<String> {
+        self.flush();
+        [self.csv, self.pcapng].into_iter().flatten().filter_map(|o| o.to.err()).collect()
+    }
+}
+
+fn receiver(frame: &Frame, names: &Names) -> MacAddress {
+    match (frame.dest, &frame.packet) {
+        (Dest::Station(s), _) => names.macs[usize::from(s)],
+        (_, Some(packet)) => packet.dest_mac,
+        _ => crate::wire::BROADCAST,
+    }
+}
+
+fn header(frame: &Frame, names: &Names) -> dot11::Repr {
+    // the Duration field is in whole microseconds, rounded up (IEEE 802.11-2016 clause 9.2.5), and below 32768
+    let duration_us = frame.reserves.as_nanos().div_ceil(1000).min(32_767) as u16;
+    let (receiver, transmitter) = (receiver(frame, names), names.macs[usize::from(frame.from)]);
+    match frame.kind {
+        FrameKind::Rts => dot11::Repr::Rts { retry: frame.retry, duration_us, receiver, transmitter },
+        FrameKind::Cts => dot11::Repr::Cts { duration_us, receiver },
+        FrameKind::Ack => dot11::Repr::Ack { duration_us, receiver },
+        FrameKind::Data | FrameKind::Bcast => dot11::Repr::Data {
+            retry: frame.retry,
+            duration_us,
+            receiver,
+            transmitter,
+            bssid: BSSID,
+            sequence: frame.sequence & 0xfff,
+            fragment: 0,
+        },
+    }
+}
+
+/// Adds one enhanced packet block.
+fn capture(out: &mut Vec<u8>, names: &Names, epoch_ns: u64, at: Instant, frame: &Frame, fate: Option<Fate>) {
+    let tap = radiotap::Repr {
+        tsft_us: at.as_nanos() / 1000,
+        short_preamble: names.short_preamble,
+        rate_500k: radiotap::rate_500k(frame.rate_bps),
+        channel: names.channel,
+    };
+    let mac = header(frame, names);
+    let mut data = vec![0; tap.buffer_len() + mac.buffer_len()];
+    tap.emit(&mut data);
+    mac.emit(&mut data[tap.buffer_len()..]);
+    let mut cut = 0;
+    if let (dot11::Kind::Data, Some(packet)) = (mac.kind(), &frame.packet) {
+        if let Ok(ethernet) = ethernet::Frame::new_checked(&packet.ethernet[..]) {
+            let body = ethernet.payload();
+            cut = body.len().saturating_sub(SNAP_BODY);
+            data.extend_from_slice(&dot11::snap(ethernet.ethertype()));
+            data.extend_from_slice(&body[..body.len() - cut]);
+        }
+    }
+    let comment = match fate {
+        Some(fate) if fate != Fate::Delivered => fate.name(),
+        _ => "",
+    };
+    let original_len = (data.len() + cut) as u32;
+    Block::Packet { interface: 0, at_ns: epoch_ns + at.as_nanos(), original_len, data: &data, comment }.emit(out);
+}
+
+/// [`Files`] on a thread of their own.
+pub struct Recorder {
+    to: Option<SyncSender<Vec<AirRecord>>>,
+    thread: Option<JoinHandle<Vec<String>>>,
+    batch: Vec<AirRecord>,
+    drops: u64,
+}
+
+impl Recorder {
+    pub fn start(files: Files) -> Result<Self, DaemonError> {
+        if files.is_empty() {
+            return Ok(Self { to: None, thread: None, batch: Vec::new(), drops: 0 });
+        }
+        let (to, from) = sync_channel(BATCHES);
+        let thread = std::thread::Builder::new().name("recorder".to_owned()).spawn(move || write_all(files, &from))?;
+        Ok(Self { to: Some(to), thread: Some(thread), batch: Vec::with_capacity(BATCH), drops: 0 })
+    }
+
+    pub fn push(&mut self, record: AirRecord) {
+        if self.to.is_some() {
+            self.batch.push(record);
+            if self.batch.len() >= BATCH {
+                self.hand_over();
+            }
+        }
+    }
+
+    /// Gives the thread what there is; called by the daemon a few times a second.
+    pub fn hand_over(&mut self) {
+        if self.batch.is_empty() {
+            return;
+        }
+        let Some(to) = &self.to else { return };
+        let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH));
+        match to.try_send(batch) {
+            Ok(()) => {}
+            Err(TrySendError::Full(batch) | TrySendError::Disconnected(batch)) => self.drops += batch.len() as u64,
+        }
+    }
+
+    pub fn drops(&self) -> u64 {
+        self.drops
+    }
+
+    /// Waits until all is written; rows lost, and what could not be written.
+    pub fn finish(mut self) -> (u64, Vec<String>) {
+        // nothing is in a hurry any more: wait for room instead of dropping
+        if let Some(to) = self.to.take() {
+            let rest = std::mem::take(&mut self.batch);
+            let length = rest.len() as u64;
+            if to.send(rest).is_err() {
+                self.drops += length;
+            }
+        }
+        let errors = self.thread.take().map(JoinHandle::join);
+        match errors {
+            None => (self.drops, Vec::new()),
+            Some(Ok(errors)) => (self.drops, errors),
+            Some(Err(_)) => (self.drops, vec!["the air log's writer failed; its files are incomplete".to_owned()]),
+        }
+    }
+}
+
+fn write_all(mut files: Files, from: &Receiver<Vec<AirRecord>>) -> Vec<String> {
+    while let Ok(batch) = from.recv() {
+        for record in &batch {
+            files.record(record);
+        }
+        // a run that is killed keeps what it had
+        files.flush();
+    }
+    files.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mac::Packet;
+    use manet_engine::Duration;
+    use std::sync::Arc;
+
+    fn names() -> Names {
+        Names {
+            stations: vec!["sta1".into(), "sta2".into()],
+            macs: vec![[2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]],
+            channel: None,
+            short_preamble: false,
+        }
+    }
+
+    fn frame(kind: FrameKind, body: usize) -> Frame {
+        let mut ethernet = vec![0; 14 + body];
+        ethernet[12] = 8;
+        let packet = Packet {
+            id: 5,
+            dest: Dest::Station(1),
+            dest_mac: [2, 0, 0, 0, 0, 2],
+            ip_bytes: body as u32,
+            control: false,
+            ethernet: ethernet.into(),
+            tag: 0,
+        };
+        Frame {
+            kind,
+            from: 0,
+            dest: Dest::Station(1),
+            reserves: Duration::from_nanos(10_500),
+            bytes: 100,
+            rate_bps: 2_000_000,
+            airtime: Duration::from_millis(1),
+            sequence: 77,
+            retry: true,
+            attempt: 2,
+            backoff_slots: 3,
+            packet: Some(Arc::new(packet)),
+        }
+    }
+
+    #[test]
+    fn a_captured_frame_reads_back() {
+        let mut out = Vec::new();
+        let at = Instant::from_nanos(3_000);
+        capture(&mut out, &names(), 1_000_000, at, &frame(FrameKind::Data, 1000), Some(Fate::Hidden));
+        let (block, rest) = Block::parse(&out).unwrap();
+        assert!(rest.is_empty());
+        let Block::Packet { at_ns, original_len, data, comment, .. } = block else { panic!("{block:?}") };
+        assert_eq!((at_ns, comment), (1_003_000, "hidden"));
+        let (tap, mac) = radiotap::Repr::parse(data).unwrap();
+        assert_eq!((tap.tsft_us, tap.rate_500k), (3, 4));
+        let dot11::Repr::Data { retry, duration_us, sequence, .. } = dot11::Repr::parse(mac).unwrap() else { panic!() };
+        assert_eq!((retry, duration_us, sequence), (true, 11, 77));
+        let (ethertype, body) = dot11::parse_snap(&mac[dot11::DATA_HEADER_LEN..]).unwrap();
+        assert_eq!((ethertype, body.len()), (0x0800, SNAP_BODY));
+        // radiotap 18, MAC 24, SNAP 8, packet 1000
+        assert_eq!(original_len, 1050);
+    }
+
+    #[test]
+    fn control_frames_have_no_body() {
+        let mut out = Vec::new();
+        capture(&mut out, &names(), 0, Instant::ZERO, &frame(FrameKind::Rts, 1000), None);
+        let (Block::Packet { data, original_len, .. }, _) = Block::parse(&out).unwrap() else { panic!() };
+        assert_eq!(original_len as usize, data.len());
+        assert!(matches!(dot11::Repr::parse(&data[18..]), Ok(dot11::Repr::Rts { .. })));
+    }
+
+    #[test]
+    fn a_full_disk_is_reported_once_and_stops_nothing() {
+        let mut files = Files::create(Some(Path::new("/dev/full")), None, names()).unwrap();
+        let record = AirRecord::Tx { at: Instant::ZERO, frame: frame(FrameKind::Data, 10), fate: None, receivers: 0 };
+        for _ in 0..10_000 {
+            files.record(&record);
+        }
+        let mut recorder = Recorder::start(files).unwrap();
+        recorder.push(record);
+        let (drops, errors) = recorder.finish();
+        assert_eq!((drops, errors.len()), (0, 1));
+        assert!(errors[0].starts_with("/dev/full: No space left on device"), "{errors:?}");
+    }
+
+    #[test]
+    fn a_folder_that_does_not_exist_is_named() {
+        let e = Files::create(Some(Path::new("/nonexistent/air.csv")), None, names()).err().unwrap();
+        assert!(e.0.starts_with("/nonexistent/air.csv: "));
+    }
+}

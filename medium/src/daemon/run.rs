@@ -1,0 +1,215 @@
+//! `manet-medium run`: from a configuration to a finished run.
+
+use super::commands::{evidence_so_far, Desk};
+use super::control::Control;
+use super::feedback::Feedback;
+use super::outlet::{Outlet, Port, PortKind, FRAMES_AT_ONCE};
+use super::recorder::{Files, Names, Recorder};
+use super::tap::Tap;
+use super::world::{Input, World};
+use super::{host, DaemonError, Token};
+use crate::config::Loaded;
+use crate::medium::{self, StationId};
+use crate::trace::Trajectory;
+use crate::verdict::{self, Thresholds};
+use crate::wired::{EndId, LinkSettings, Wires};
+use crate::Medium;
+use manet_engine::real_time::RealTime;
+use manet_engine::{Duration, Instant};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Rows wait at most this long for the writer.
+const HAND_OVER_EVERY: Duration = Duration::from_millis(100);
+
+/// How the daemon is to behave; what the run means is in the configuration.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    pub die_with_parent: bool,
+    pub ordinary_priority: bool,
+    /// Debug, to calibrate the verdict: every release comes this late.
+    pub inject_lateness: Duration,
+    /// Debug: stand still for the first duration, once every second one.
+    pub inject_stall: Option<(Duration, Duration)>,
+}
+
+struct Daemon<'a> {
+    driver: RealTime<World>,
+    outlet: Outlet,
+    control: Control,
+    desk: Desk<'a>,
+    stop: bool,
+}
+
+/// Runs until told to stop; returns what could not be written, a line each.
+pub fn run(loaded: &Loaded, trajectories: Vec<Trajectory>, options: &Options) -> Result<Vec<String>, DaemonError> {
+    host::raise_descriptor_limit();
+    let thresholds = Thresholds::from_config(loaded.config.verdict.as_ref()).map_err(DaemonError)?;
+    let signals = host::stop_signals()?;
+    let parent = options.die_with_parent.then(host::parent).transpose()?;
+    let in_folder = |p: &Option<PathBuf>| p.as_ref().map(|p| loaded.folder.join(p));
+    let outputs = &loaded.config.outputs;
+    let (csv, pcapng) = (in_folder(&outputs.air_log), in_folder(&outputs.air_pcapng));
+    let mut files = Files::create(csv.as_deref(), pcapng.as_deref(), Names::of(loaded))?;
+    let ports = open_ports(loaded)?;
+
+    let mut driver = RealTime::start(world(loaded, trajectories), super::world::Output::is_release)?;
+    driver.inject_lateness(options.inject_lateness);
+    let watcher = driver.watcher();
+    watcher.watch(&signals, Token::Signal.pack(), false)?;
+    if let Some(parent) = &parent {
+        watcher.watch(parent, Token::Parent.pack(), false)?;
+    }
+    for (i, port) in ports.iter().enumerate() {
+        watcher.watch(&port.tap, Token::Port(i as u32).pack(), false)?;
+    }
+    let names: Vec<&str> = loaded.config.stations.iter().map(|s| s.name.as_str()).collect();
+    let feedback = Feedback::open(in_folder(&loaded.config.feedback_dir).as_deref(), &names, watcher.clone())?;
+    let control = Control::open(in_folder(&loaded.config.control_socket).as_deref(), watcher)?;
+    let epoch_ns = driver.clock().epoch_ns();
+    files.set_epoch(epoch_ns);
+    // before the priority is asked for: the writer is to have an ordinary one
+    let recorder = Recorder::start(files)?;
+    let scheduling = if options.ordinary_priority { host::Scheduling::Ordinary } else { host::ask_for_priority() };
+    host::settle_in_memory();
+
+    let outlet = Outlet::new(ports, names.len(), feedback, recorder);
+    let desk = Desk { loaded, thresholds: &thresholds, epoch_ns, scheduling };
+    let mut daemon = Daemon { driver, outlet, control, desk, stop: false };
+    println!("ready");
+    std::io::stdout().flush()?;
+    daemon.work(options)?;
+    daemon.finish()
+}
+
+fn world(loaded: &Loaded, trajectories: Vec<Trajectory>) -> World {
+    let mut medium = Medium::new(loaded, trajectories);
+    medium.set_recording(true);
+    let link = |w: &crate::config::WireConfig| LinkSettings {
+        rate_bps: w.rate_bps,
+        delay: Duration::from_micros(w.delay_us),
+        queue_packets: w.queue_packets,
+    };
+    let links: Vec<_> = loaded.config.wires.iter().map(link).collect();
+    World { medium, wires: Wires::new(&links) }
+}
+
+fn open_ports(loaded: &Loaded) -> Result<Vec<Port>, DaemonError> {
+    let open = |name: &str, key: String, netns: Option<&Path>, ifname: &str, mac, kind| {
+        let netns = netns.ok_or_else(|| {
+            DaemonError(format!("key \"{key}.netns\" is missing; `run` makes an interface there (`sim` needs none)"))
+        })?;
+        let tap = Tap::create(netns, ifname, mac).map_err(|e| DaemonError(format!("{name}: {e}")))?;
+        Ok(Port { name: name.to_owned(), kind, tap, write_drops: 0, while_down: 0 })
+    };
+    let stations = loaded.config.stations.iter().enumerate().map(|(i, s)| {
+        let kind = PortKind::Station(StationId(i as u16));
+        open(&s.name, format!("stations[{i}]"), s.netns.as_deref(), &s.ifname, s.mac, kind)
+    });
+    let ends = loaded.config.wires.iter().enumerate().flat_map(|(i, w)| [(i, "a", &w.a), (i, "b", &w.b)]);
+    let wires = ends.enumerate().map(|(end, (i, side, e))| {
+        let kind = PortKind::Wire(EndId(end as u16));
+        open(&e.name, format!("wires[{i}].{side}"), e.netns.as_deref(), &e.ifname, e.mac, kind)
+    });
+    stations.chain(wires).collect()
+}
+
+impl Daemon<'_> {
+    fn work(&mut self, options: &Options) -> Result<(), DaemonError> {
+        let config = &self.desk.loaded.config;
+        let end = config.duration_s.map(|s| Instant::ZERO + Duration::from_secs_f64(s + config.warmup_s));
+        let mut hand_over = Instant::ZERO;
+        let mut stall = options.inject_stall.map(|(_, period)| Instant::ZERO + period);
+        while !self.stop {
+            for token in self.driver.turn(&mut self.outlet)? {
+                self.serve(token);
+            }
+            let now = self.driver.timeline().now();
+            if now >= hand_over {
+                self.outlet.recorder.hand_over();
+                hand_over = now + HAND_OVER_EVERY;
+            }
+            if let (Some(at), Some((length, period))) = (stall, options.inject_stall) {
+                if now >= at {
+                    std::thread::sleep(std::time::Duration::from_nanos(length.as_nanos()));
+                    stall = Some(now + period);
+                }
+            }
+            self.stop |= end.is_some_and(|end| now >= end);
+        }
+        Ok(())
+    }
+
+    fn serve(&mut self, token: u64) {
+        match Token::unpack(token) {
+            Some(Token::Port(port)) => {
+                for _ in 0..FRAMES_AT_ONCE {
+                    let Some(input) = self.outlet.read(port as usize) else { break };
+                    self.driver.input(input, &mut self.outlet);
+                }
+            }
+            Some(Token::FeedbackListener(station)) => self.outlet.feedback.accept(station),
+            Some(Token::FeedbackClient(client)) => self.serve_feedback(client),
+            Some(Token::ControlListener) => self.control.accept(),
+            Some(Token::ControlClient(client)) => {
+                for line in self.control.ready(client) {
+                    let (answer, stop) = self.desk.answer(&line, &mut self.driver, &mut self.outlet);
+                    self.control.answer(client, &answer);
+                    self.stop |= stop;
+                }
+            }
+            Some(Token::Signal | Token::Parent) => self.stop = true,
+            None => {}
+        }
+    }
+
+    fn serve_feedback(&mut self, client: u32) {
+        let (station, purges) = self.outlet.feedback.ready(client);
+        for p in purges {
+            let input = medium::Input::Purge { station: p.station, neighbour: p.neighbour, token: p.token };
+            self.driver.input(Input::Air(input), &mut self.outlet);
+        }
+        if let Some(station) = station {
+            let wanted = self.outlet.feedback.wants_overheard(station);
+            self.driver.machine_mut().medium.set_overhear(station, wanted);
+        }
+    }
+
+    /// Completes the outputs.
+    fn finish(mut self) -> Result<Vec<String>, DaemonError> {
+        self.driver.input(Input::Air(medium::Input::Stop), &mut self.outlet);
+        let mut evidence = evidence_so_far(&self.driver, &self.outlet);
+        evidence.tap_read_drops = self.outlet.ports.iter().filter_map(|p| p.tap.dropped()).sum();
+        let counters = serde_json::json!({
+            "format": "manet-counters/1",
+            "stations": self.desk.counters(&self.driver),
+            "wires": self.desk.wires(&self.driver),
+        });
+        let Desk { loaded, thresholds, .. } = self.desk;
+        let Outlet { ports, feedback, recorder, .. } = self.outlet;
+        drop((self.control, feedback, ports));
+        (evidence.log_drops, evidence.write_errors) = recorder.finish();
+        let outputs = &loaded.config.outputs;
+        let mut errors = Vec::new();
+        if let Some(path) = &outputs.counters {
+            errors.extend(write_json(&loaded.folder.join(path), &counters).err());
+        }
+        evidence.write_errors.append(&mut errors);
+        if let Some(path) = &outputs.verdict {
+            let report = verdict::report(&evidence, thresholds);
+            errors.extend(write_json(&loaded.folder.join(path), &report).err());
+        }
+        evidence.write_errors.append(&mut errors);
+        Ok(evidence.write_errors)
+    }
+}
+
+/// Whole or not at all: written beside and moved into place.
+fn write_json(path: &Path, value: &serde_json::Value) -> Result<(), String> {
+    let beside = path.with_extension("json.part");
+    let written = std::fs::write(&beside, format!("{value:#}\n")).and_then(|()| std::fs::rename(&beside, path));
+    written.map_err(|e| {
+        let _ = std::fs::remove_file(&beside);
+        format!("{}: {e}; free some space or choose another folder", path.display())
+    })
+}

@@ -1,0 +1,193 @@
+//! TAP devices in other network namespaces (Linux Documentation/networking/tuntap.rst).
+//!
+//! A TAP is made *inside* its namespace: this thread enters it (setns(2)), opens /dev/net/tun there, and comes back.
+//! It is not persistent: when the descriptor goes, however the process ends, so does the device.
+//! No offloads and no virtio header: what we read are frames as a wire would carry them.
+
+use super::DaemonError;
+use crate::wire::ethernet::Mac;
+use crate::wire::MacAddress;
+use nix::errno::Errno;
+use nix::libc;
+use nix::sched::{setns, CloneFlags};
+use nix::sys::socket::{socket, AddressFamily, SockFlag, SockType};
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+pub const MTU: i32 = 1500;
+/// The longest Ethernet frame a host may hand over, whatever MTU somebody sets.
+pub const MAX_FRAME: usize = 65_536;
+
+nix::ioctl_write_ptr_bad!(tun_set_iff, nix::request_code_write!(b'T', 202, size_of::<libc::c_int>()), libc::ifreq);
+nix::ioctl_write_ptr_bad!(set_hardware_address, libc::SIOCSIFHWADDR, libc::ifreq);
+nix::ioctl_write_ptr_bad!(set_mtu, libc::SIOCSIFMTU, libc::ifreq);
+nix::ioctl_write_ptr_bad!(set_flags, libc::SIOCSIFFLAGS, libc::ifreq);
+
+/// A network namespace that stays open, so that it is still there when the run ends.
+#[derive(Debug)]
+pub struct Namespace {
+    file: File,
+    path: PathBuf,
+}
+
+impl Namespace {
+    pub fn open(path: &Path) -> Result<Self, DaemonError> {
+        let file = File::open(path).map_err(|e| {
+            DaemonError(format!("netns {}: {e}; is the station's process running?", path.display()))
+        })?;
+        Ok(Self { file, path: path.to_owned() })
+    }
+
+    /// Does `work` inside the namespace and comes back.
+    ///
+    /// # Panics
+    /// If the thread cannot come back: nothing it did from then on would be where it belongs.
+    pub fn inside<R>(&self, work: impl FnOnce() -> Result<R, DaemonError>) -> Result<R, DaemonError> {
+        let home = File::open("/proc/thread-self/ns/net")
+            .map_err(|e| DaemonError(format!("/proc/thread-self/ns/net: {e}; is /proc mounted?")))?;
+        setns(&self.file, CloneFlags::CLONE_NEWNET).map_err(|e| {
+            DaemonError(format!("netns {}: cannot be entered: {}; run as root", self.path.display(), e.desc()))
+        })?;
+        let result = work();
+        setns(&home, CloneFlags::CLONE_NEWNET).expect("the way back to the own network namespace is open");
+        result
+    }
+}
+
+/// What became of a frame handed to a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handed {
+    Taken,
+    /// The host has set the interface down: its own doing.
+    Down,
+    Lost,
+}
+
+#[derive(Debug)]
+pub struct Tap {
+    file: File,
+    namespace: Namespace,
+    ifname: String,
+}
+
+impl Tap {
+    /// Makes `ifname` with address `mac` in the namespace at `netns` and sets it up.
+    pub fn create(netns: &Path, ifname: &str, mac: MacAddress) -> Result<Self, DaemonError> {
+        let namespace = Namespace::open(netns)?;
+        let file = namespace.inside(|| make(ifname, mac))
+            .map_err(|e| DaemonError(format!("{} in netns {}", e.0, netns.display())))?;
+        Ok(Self { file, namespace, ifname: ifname.to_owned() })
+    }
+
+    /// The next frame that the host has sent, if there is one.
+    pub fn read<'a>(&self, buffer: &'a mut [u8]) -> Option<&'a [u8]> {
+        // every error is "nothing to read now": the interface is down, or nothing waits
+        let length = (&self.file).read(buffer).ok()?;
+        Some(&buffer[..length])
+    }
+
+    pub fn write(&self, frame: &[u8]) -> Handed {
+        match (&self.file).write(frame) {
+            Ok(n) if n == frame.len() => Handed::Taken,
+            Err(e) if e.raw_os_error() == Some(libc::EIO) => Handed::Down,
+            _ => Handed::Lost,
+        }
+    }
+
+    /// Frames of the host that the kernel dropped because we did not read them in time.
+    pub fn dropped(&self) -> Option<u64> {
+        let table = self.namespace.inside(|| {
+            std::fs::read_to_string("/proc/thread-self/net/dev").map_err(|e| DaemonError(e.to_string()))
+        });
+        tx_dropped(&table.ok()?, &self.ifname)
+    }
+}
+
+impl AsFd for Tap {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+/// Column "drop" of "Transmit" in /proc/net/dev: after 8 columns of "Receive", the fourth.
+fn tx_dropped(table: &str, ifname: &str) -> Option<u64> {
+    let line = table.lines().find_map(|l| l.trim_start().strip_prefix(ifname)?.strip_prefix(':'))?;
+    line.split_whitespace().nth(11)?.parse().ok()
+}
+
+fn request(ifname: &str) -> Result<libc::ifreq, DaemonError> {
+    if ifname.is_empty() || ifname.len() >= libc::IFNAMSIZ || ifname.contains(|c: char| c == '/' || c == '%' || c.is_whitespace()) {
+        return Err(DaemonError(format!("ifname \"{ifname}\" is no interface name of 1 to 15 characters")));
+    }
+    // SAFETY: ifreq is plain data for which all zeroes is a value
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(ifname.bytes()) {
+        *to = from as libc::c_char;
+    }
+    Ok(request)
+}
+
+/// In the present namespace.
+fn make(ifname: &str, mac: MacAddress) -> Result<File, DaemonError> {
+    let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
+        .open("/dev/net/tun")
+        .map_err(|e| DaemonError(format!("/dev/net/tun: {e}; load the kernel's tun module and run as root")))?;
+    let mut r = request(ifname)?;
+    r.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI) as libc::c_short;
+    // SAFETY: an ifreq is what TUNSETIFF reads; the descriptor is open
+    unsafe { tun_set_iff(file.as_raw_fd(), &r) }.map_err(|e| failed(ifname, "cannot be made", e))?;
+    let control = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)
+        .map_err(|e| failed(ifname, "no socket to configure it with", e))?;
+    let mut r = request(ifname)?;
+    let mut address = libc::sockaddr { sa_family: libc::ARPHRD_ETHER, sa_data: [0; 14] };
+    for (to, from) in address.sa_data.iter_mut().zip(mac) {
+        *to = from as libc::c_char;
+    }
+    r.ifr_ifru.ifru_hwaddr = address;
+    // SAFETY: here and below, an ifreq is what these requests read; the descriptor is open
+    unsafe { set_hardware_address(control.as_raw_fd(), &r) }
+        .map_err(|e| failed(ifname, &format!("cannot take the address {}", Mac(mac)), e))?;
+    let mut r = request(ifname)?;
+    r.ifr_ifru.ifru_mtu = MTU;
+    unsafe { set_mtu(control.as_raw_fd(), &r) }.map_err(|e| failed(ifname, "cannot take MTU 1500", e))?;
+    let mut r = request(ifname)?;
+    r.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING | libc::IFF_BROADCAST | libc::IFF_MULTICAST) as libc::c_short;
+    unsafe { set_flags(control.as_raw_fd(), &r) }.map_err(|e| failed(ifname, "cannot be set up", e))?;
+    Ok(file)
+}
+
+fn failed(ifname: &str, what: &str, errno: Errno) -> DaemonError {
+    let remedy = match errno {
+        Errno::EBUSY | Errno::EEXIST | Errno::EINVAL => "; is there an interface of that name already? `manet clean` removes old ones",
+        Errno::EPERM | Errno::EACCES => "; run as root",
+        _ => "",
+    };
+    DaemonError(format!("interface {ifname}: {what}: {}{remedy}", errno.desc()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drops_are_read_from_the_transmit_side() {
+        let table = "Inter-|   Receive                                                |  Transmit\n \
+             face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls\n    \
+             lo:       1       2    3    4    5     6          7         8        9      10   11   12   13    14\n \
+             wlan0: 100 2 0 3 0 0 0 0 200 4 0 77 0 0 0 0\n";
+        assert_eq!(tx_dropped(table, "wlan0"), Some(77));
+        assert_eq!(tx_dropped(table, "lo"), Some(12));
+        assert_eq!(tx_dropped(table, "wlan"), None);
+    }
+
+    #[test]
+    fn impossible_names_and_namespaces_are_refused_with_a_remedy() {
+        assert!(request("a-name-too-long-for-linux").is_err());
+        assert!(request("a/b").is_err());
+        let e = Tap::create(Path::new("/nonexistent/ns"), "wlan0", [2, 0, 0, 0, 0, 1]).unwrap_err();
+        assert!(e.0.starts_with("netns /nonexistent/ns: ") && e.0.ends_with("is the station's process running?"));
+    }
+}
