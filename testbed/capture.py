@@ -47,6 +47,6 @@ def captures_running(site: Site, net: StationNet, children: Processes) -> Iterat
     children.wait_for_text(captures.children.values(), "listening on", within_s=READY_DEADLINE_S)
     try:
         yield captures
-        children.watch(until=time.monotonic() + BLOCK_S * 1.1)
     finally:
+        time.sleep(BLOCK_S * 1.1)  # also after a fault, of which the last second tells most
         children.stop(captures.children.values())

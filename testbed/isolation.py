@@ -14,6 +14,7 @@ on the terminal reaches `manet` alone (not so for the prompt, which needs the te
 """
 
 import argparse
+import contextlib
 import importlib
 import json
 import os
@@ -134,10 +135,8 @@ class Report:
         self._descriptor = descriptor
 
     def send(self, **message: object) -> None:
-        try:
+        with contextlib.suppress(OSError):
             os.write(self._descriptor, json.dumps(message).encode() + b"\n")
-        except OSError:
-            pass
 
 
 def main() -> int:

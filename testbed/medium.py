@@ -4,7 +4,6 @@ import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from testbed.control import MediumControl
 from testbed.errors import UsageError
@@ -101,18 +100,3 @@ def medium_running(site: Site, net: StationNet, children: Processes) -> Iterator
         children.stop([child])
     if child.popen.returncode != 0:
         raise child.failure()
-
-
-def verdict_of(directory: Path) -> str | None:
-    """`valid`, `suspect` or `void`; None if the medium did not get so far as to write it."""
-    try:
-        return json.loads((directory / "verdict.json").read_text())["verdict"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def reasons_of(directory: Path) -> list[str]:
-    try:
-        return list(json.loads((directory / "verdict.json").read_text())["reasons"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return []

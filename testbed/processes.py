@@ -19,6 +19,7 @@ from testbed import namespace
 from testbed.errors import RunError
 
 POLL_S = 0.005  # between two looks at a condition that no descriptor announces (a line in a log)
+CONSEQUENCES_S = 0.2  # in which a process that fell takes others with it
 STOP_DEADLINE_S = 10.0  # from the polite signal to SIGKILL
 
 
@@ -142,12 +143,19 @@ class Processes:
             self._forget(child)
 
     def check(self) -> None:
-        """Raise for the first child that ended though it should not have, or for a check that fails."""
-        for child in self.children:
-            if not child.stopped and not child.running() and not child.ended_well():
-                raise child.failure()
-        for check in self.checks:
+        """Raise for a child that ended though it should not have, or for a check that fails.
+
+        When one process ends, others that lean on it may end too, even before it is seen to have ended (the
+        medium's devices vanish first). Children are started in the order of their dependence: the oldest is the cause.
+        """
+        for check in self.checks:  # first: a full disk is the cause of what falls over it
             check()
+        if self._fallen():
+            time.sleep(CONSEQUENCES_S)
+            raise self._fallen()[0].failure()
+
+    def _fallen(self) -> list[Child]:
+        return [c for c in self.children if not c.stopped and not c.running() and not c.ended_well()]
 
     def wait_for_text(self, children: Iterable[Child], text: str, *, within_s: float) -> None:
         """Until each child has printed `text`."""

@@ -3,6 +3,7 @@
 The paths are arguments so that a test can name a machine that lacks them.
 """
 
+import importlib.util
 import os
 import shutil
 from pathlib import Path
@@ -38,6 +39,8 @@ def require_for_runs(
     missing = {tool: package for tool, package in TOOLS.items() if shutil.which(tool, path=path) is None}
     if missing:
         raise UsageError(f"{', '.join(missing)}: not found; apt-get install {' '.join(sorted(set(missing.values())))}")
+    if importlib.util.find_spec("mininet") is None:
+        raise UsageError("the Python package mininet: not found; apt-get install mininet, then ./setup.sh")
     if not tun.exists():
         raise UsageError(f"{tun}: not there, and every radio is a TAP device; modprobe tun (the kernel needs CONFIG_TUN)")
     try:

@@ -20,16 +20,19 @@ from pathlib import Path
 
 from testbed import metadata
 from testbed.errors import ManetError, RunError, UsageError
+from testbed.ids import new_run_id, own_cgroup
 from testbed.isolation import Isolated, Report
 from testbed.record import RunRecord
 from testbed.requirements import require_for_runs
 from testbed.scenario import Scenario
 from testbed.site import BUILT, Programs, Site
+from testbed.verdict import verdict_of
 
 Progress = Callable[[str, float | None], None]
 
 # Below this much free space a run ends itself, while its files can still be completed.
 RESERVE_BYTES = 1 << 20
+KILLED = "the run's own process was killed; what it had captured is kept; run it again"
 
 
 @dataclass(frozen=True)
@@ -102,8 +105,6 @@ def isolated_run(
     terminal: bool = False,
 ) -> dict:
     """Run `module.inside` in namespaces of its own and return its last word."""
-    from testbed.ids import new_run_id
-
     arguments = {"seed": seed, "directory": str(directory), "programs": programs.as_arguments()}
     outcome: dict = {}
     with Isolated(new_run_id(directory), directory, module, arguments, terminal=terminal) as isolated:
@@ -161,15 +162,17 @@ def prepare(scenario: Scenario, seed: int, directory: Path, record: dict) -> Non
 
 
 def conclude(directory: Path, outcome: dict) -> RunResult:
-    """The run's own last word; if it had none, it was ended by force."""
-    from testbed.medium import verdict_of
-
-    record = RunRecord.open(directory / "run.json")
+    """The run has written its own end into run.json, unless it was ended by force."""
     if not outcome:
-        outcome = {"status": "failed", "error": "the run's own process was killed; what it had captured is kept; run it again"}
-    record.update(status=outcome["status"], error=outcome["error"], ended=metadata.now())
-    record.close()
+        outcome = {"status": "failed", "error": KILLED}
+        _write_end(directory, outcome)
     return RunResult(outcome["status"], verdict_of(directory), directory, outcome["error"])
+
+
+def _write_end(directory: Path, outcome: dict) -> None:
+    record = RunRecord.open(directory / "run.json")
+    record.update(**outcome, ended=metadata.now())
+    record.close()
 
 
 # --- in the run's own namespaces --------------------------------------------------------------------------------------
@@ -199,6 +202,7 @@ def last_word(directory: Path, report: Report, work: Callable[[], None]) -> int:
     except Exception as problem:  # a bug: the record says so, the log has the trace
         traceback.print_exc()
         outcome = {"status": "failed", "error": f"bug in the testbed: {problem!r}; see {directory}/log/run.log"}
+    _write_end(directory, outcome)
     report.send(**outcome)
     return 0 if outcome["status"] == "complete" else 1
 
@@ -216,8 +220,6 @@ def raise_on_signals() -> None:
 
 
 def site_of(arguments: dict) -> Site:
-    from testbed.ids import own_cgroup
-
     directory = Path(arguments["directory"])
     scenario = Scenario.from_json((directory / "scenario.json").read_text())
     return Site(scenario, arguments["seed"], directory, own_cgroup(), Programs.from_arguments(arguments["programs"]))

@@ -155,8 +155,12 @@ def _start_sender(site: Site, flow: RunningFlow, children: Processes) -> None:
 
 
 def _finish(site: Site, flow: RunningFlow) -> None:
-    """iperf3's word on the flow, or a report of the same form made of the CBR programs' counts."""
-    if flow.flow.traffic == "cbr":
+    """iperf3's word on the flow (it ends with status 0 even so), or a report made of the CBR programs' counts."""
+    if flow.flow.traffic == "bulk":
+        error = iperf_error(flow.report)
+        if error is not None:
+            raise RunError(f'{flow.name}: iperf3: "{error}"; {REMEDY}')
+    else:
         flow.report.write_text(json.dumps(_cbr_report(site, flow), indent=1) + "\n")
 
 

@@ -1,0 +1,219 @@
+"""Helpers for tests that run scenarios: a run in a thread or in a process of its own, and what it leaves behind."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from testbed import site
+from testbed.cgroup import PARENT, cgroup2_mount, members
+from testbed.requirements import require_for_runs
+from testbed.run import RunResult, run_scenario
+from testbed.scenario import Scenario
+from testbed.state import RunState, recorded_runs
+
+STAGES = ["stations", "medium", "routing", "kernel-tcp", "captures", "traffic", "stop"]
+DEADLINE_S = 60.0
+
+
+def why_no_runs() -> str:
+    """Why this machine cannot run scenarios; empty if it can."""
+    try:
+        require_for_runs(programs=site.BUILT)
+    except Exception as problem:
+        return str(problem)
+    return ""
+
+
+needs_runs = pytest.mark.skipif(why_no_runs() != "", reason=why_no_runs())
+
+
+def chain(**keys: object) -> Scenario:
+    """One hop, as short as a test can use."""
+    return Scenario.model_validate({"hops": 1, "warmup": 0, "duration": 2, **keys})
+
+
+def wait_until(condition: Callable[[], object], what: str, within_s: float = DEADLINE_S) -> None:
+    deadline = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline, f"{what}: not within {within_s:g} s"
+        time.sleep(0.02)
+
+
+def state_of(directory: Path) -> RunState | None:
+    return next((state for state in recorded_runs() if state.directory == str(directory)), None)
+
+
+def process_of(directory: Path, word: str) -> int:
+    """The pid of the run's process whose command line has `word` in it."""
+    state = state_of(directory)
+    assert state is not None, f"no run is recorded for {directory}"
+    for pid in members(Path(state.cgroup)):
+        try:
+            line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if word in line:
+            return pid
+    raise AssertionError(f'no process of the run has "{word}" in its command line')
+
+
+class Background:
+    """run_scenario in a thread; `at` waits for a stage, `result` for the end."""
+
+    def __init__(self, scenario: Scenario, directory: Path, **options: object) -> None:
+        self.directory, self.seen, self._changed = directory, [], threading.Condition()
+        self._outcome: list = []
+        self._thread = threading.Thread(target=self._run, args=(scenario, options), daemon=True)
+        self._thread.start()
+
+    def _run(self, scenario: Scenario, options: dict) -> None:
+        try:
+            self._outcome.append(run_scenario(scenario, 1, self.directory, progress=self._note, programs=site.BUILT, **options))
+        except Exception as problem:
+            self._outcome.append(problem)
+        with self._changed:
+            self._changed.notify_all()
+
+    def _note(self, stage: str, fraction: float | None) -> None:
+        with self._changed:
+            self.seen.append((stage, fraction or 0.0))
+            self._changed.notify_all()
+
+    def at(self, stage: str, fraction: float = 0.0) -> "Background":
+        """Wait until the run has reported this much."""
+
+        def there() -> bool:
+            return bool(self._outcome) or any(s == stage and f >= fraction for s, f in self.seen)
+
+        with self._changed:
+            assert self._changed.wait_for(there, DEADLINE_S), f"never came to {stage} {fraction}: {self.seen}"
+        assert not self._outcome, f"ended before {stage} {fraction}: {self._outcome}"
+        return self
+
+    def result(self) -> RunResult:
+        self._thread.join(DEADLINE_S)
+        assert self._outcome, f"still running after {DEADLINE_S:g} s: {self.seen[-1:]}"
+        if isinstance(self._outcome[0], Exception):
+            raise self._outcome[0]
+        return self._outcome[0]
+
+
+DRIVER = """
+import sys
+from pathlib import Path
+from testbed.run import run_scenario
+from testbed.scenario import Scenario
+from testbed.site import Programs
+say = lambda stage, fraction: print(stage, fraction or 0.0, flush=True)
+programs = Programs(Path(sys.argv[3]), Path(sys.argv[4]))
+try:
+    print(run_scenario(Scenario.from_json(sys.argv[1]), 1, Path(sys.argv[2]), progress=say, programs=programs).status)
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+def driven(scenario: Scenario, directory: Path) -> subprocess.Popen:
+    """A `manet` of its own, to which signals can be sent; prints its stages."""
+    programs = [str(site.BUILT.medium), str(site.BUILT.kernel_tcp)]
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", DRIVER, scenario.to_json(), str(directory), *programs],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(site.ROOT)},
+    )
+
+
+def until_stage(process: subprocess.Popen, stage: str, fraction: float = 0.0) -> None:
+    assert process.stdout is not None
+    for line in process.stdout:
+        words = line.split()
+        if words[0] == stage and float(words[1]) >= fraction:
+            return
+    raise AssertionError(f"ended before {stage}")
+
+
+def run_json(directory: Path) -> dict:
+    return json.loads((directory / "run.json").read_text())
+
+
+@dataclass
+class Traces:
+    """What a run has in the kernel while it lives, and how to see whether any of it is still there."""
+
+    processes: list[int]
+    namespaces: set[str]
+    cgroup: Path
+    programs: set[int]
+
+    @classmethod
+    def of(cls, directory: Path, programs_before: set[int]) -> "Traces":
+        state = state_of(directory)
+        assert state is not None
+        group = Path(state.cgroup)
+        pids = members(group)
+        spaces = {space for pid in pids for space in _namespaces(pid)} - set(_namespaces(os.getpid()))
+        return cls(pids, spaces, group, bpf_programs() - programs_before)
+
+    def left(self) -> list[str]:
+        """Everything that is still there."""
+        found = [f"process {pid}" for pid in self.processes if Path(f"/proc/{pid}").exists()]
+        in_use = {space for pid in _pids() for space in _namespaces(pid)}
+        found += [f"namespace {space}" for space in self.namespaces & in_use]
+        found += [f"cgroup {self.cgroup}"] if self.cgroup.exists() else []
+        found += [f"BPF program {number}" for number in self.programs & bpf_programs()]
+        return found
+
+
+def nothing_left(directory: Path) -> bool:
+    """No state file and no cgroup of a run in this directory."""
+    mount = cgroup2_mount()
+    assert mount is not None
+    recorded = state_of(directory)
+    groups = [group for group in (mount / PARENT).glob("*") if recorded is not None and str(group) == recorded.cgroup]
+    return recorded is None and not groups
+
+
+def bpf_programs() -> set[int]:
+    if shutil.which("bpftool") is None:
+        return set()
+    done = subprocess.run(["bpftool", "prog", "list", "--json"], capture_output=True, text=True, check=False)
+    return {program["id"] for program in json.loads(done.stdout or "[]")}
+
+
+def sysctls() -> dict[str, str]:
+    """All of this namespace's sysctls but those that are counters or change by themselves."""
+    changing = ("fs.dentry-state", "fs.inode", "fs.file-nr", "kernel.random.", "kernel.ns_last_pid", "kernel.pty.nr")
+    changing += ("fs.aio-nr", "net.netfilter.nf_conntrack_count", "vm.stat_refresh", "kernel.perf_event_max_sample_rate")
+    changing += ("fs.quota.", "kernel.sched_domain", "kernel.ftrace_enabled", "kernel.bpf_stats_enabled")
+    done = subprocess.run(["sysctl", "-a"], capture_output=True, text=True, check=False)
+    pairs = (line.partition(" = ") for line in done.stdout.splitlines())
+    return {name: value for name, _, value in pairs if not name.startswith(changing)}
+
+
+def links() -> list[str]:
+    """Names of the network devices of this namespace."""
+    return sorted(path.name for path in Path("/sys/class/net").iterdir())
+
+
+def _pids() -> list[int]:
+    return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
+
+
+def _namespaces(pid: int) -> list[str]:
+    spaces = []
+    for kind in ("net", "mnt", "pid"):
+        try:
+            spaces.append(str(Path(f"/proc/{pid}/ns/{kind}").readlink()))
+        except OSError:
+            continue
+    return spaces

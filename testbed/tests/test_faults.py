@@ -1,0 +1,155 @@
+"""What goes wrong in a run: each fault gives one line with the remedy, tears all down, and keeps what was captured."""
+
+import os
+import signal
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+from testbed.clean import clean
+from testbed.errors import UsageError
+from testbed.run import RESERVE_BYTES, run_scenario
+from testbed.tests.running import (
+    STAGES,
+    Background,
+    chain,
+    driven,
+    needs_runs,
+    nothing_left,
+    process_of,
+    run_json,
+    state_of,
+    until_stage,
+    wait_until,
+)
+
+pytestmark = [pytest.mark.root, needs_runs]
+LONG = {"duration": 20}
+
+
+def assert_ended_cleanly(directory: Path, status: str, *words: str) -> None:
+    """The record says so in one line, the captures can be read, and the machine is as before."""
+    record = run_json(directory)
+    assert record["status"] == status
+    assert "\n" not in record["error"]
+    for word in words:
+        assert word in record["error"]
+    assert nothing_left(directory)
+
+
+def packets(directory: Path, station: str) -> int:
+    """How many packets tcpdump reads back; a damaged file is an error."""
+    argv = ["tcpdump", "-n", "-r", str(directory / "captures" / f"{station}.pcap")]
+    return len(subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("victim", "words"),
+    [
+        ("medium.json", ["medium", "SIGKILL", "void"]),
+        ("mininet:sta2", ["sta2", "SIGKILL", "namespace is lost"]),
+        ("sta1.pcap", ["tcpdump-sta1", "SIGKILL"]),
+        ("--server", ["flow1", "iperf3"]),
+        ("tcp-settings.json", ["kernel-tcp", "SIGKILL"]),
+    ],
+    ids=["medium", "station", "tcpdump", "iperf3", "kernel-tcp"],
+)
+def test_a_killed_process_fails_the_run_and_is_named(tmp_path: Path, victim: str, words: list[str]) -> None:
+    run = Background(chain(**LONG), tmp_path / "run").at("traffic", 0.1)
+    os.kill(process_of(tmp_path / "run", victim), signal.SIGKILL)
+    result = run.result()
+    assert result.status == "failed"
+    assert_ended_cleanly(tmp_path / "run", "failed", *words)
+    assert packets(tmp_path / "run", "sta2") > 10
+    assert run_json(tmp_path / "run")["error"] == result.error
+
+
+def test_the_killed_run_itself_is_recorded_as_failed(tmp_path: Path) -> None:
+    run = Background(chain(**LONG), tmp_path / "run").at("traffic", 0.1)
+    state = state_of(tmp_path / "run")
+    assert state is not None and state.keeper is not None
+    os.kill(state.keeper.pid, signal.SIGKILL)
+    assert run.result().status == "failed"
+    assert_ended_cleanly(tmp_path / "run", "failed", "was killed", "run it again")
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_ctrl_c_at_any_stage_interrupts_the_run_in_order(tmp_path: Path, stage: str) -> None:
+    process = driven(chain(duration=20 if stage == "traffic" else 1), tmp_path / "run")
+    until_stage(process, stage)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert_ended_cleanly(tmp_path / "run", "interrupted", "interrupted")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["SIGTERM", "SIGKILL"])
+def test_a_run_whose_manet_dies_takes_itself_down_and_clean_may_come_twice(tmp_path: Path, number: int) -> None:
+    directory = tmp_path / "run"
+    process = driven(chain(**LONG), directory)
+    until_stage(process, "traffic", 0.05)
+    state = state_of(directory)
+    assert state is not None and state.keeper is not None
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    wait_until(lambda: not state.keeper.alive(), "the run ends by itself")
+    assert run_json(directory)["status"] == "interrupted"
+    assert packets(directory, "sta1") > 0
+    first = clean()
+    assert not first.could_not
+    assert any(str(directory) in line for line in first.removed)
+    assert nothing_left(directory)
+    assert not any(str(directory) in line for line in clean().removed)
+
+
+def test_cancelling_from_another_thread_interrupts_the_run(tmp_path: Path) -> None:
+    cancel = threading.Event()
+    run = Background(chain(**LONG), tmp_path / "run", cancel=cancel).at("traffic", 0.1)
+    cancel.set()
+    assert run.result().status == "interrupted"
+    assert_ended_cleanly(tmp_path / "run", "interrupted")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path):
+    """A file system with hardly more room than a run keeps in reserve."""
+    where = tmp_path / "disk"
+    where.mkdir()
+    size = 2 * RESERVE_BYTES + 600 * 1024
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(where)], check=True)
+    yield where
+    subprocess.run(["umount", "--lazy", str(where)], check=True)
+
+
+def test_a_disk_that_fills_up_ends_the_run_with_readable_captures(small_disk: Path) -> None:
+    result = run_scenario(chain(duration=120), 1, small_disk / "run")
+    assert result.status == "failed"
+    assert_ended_cleanly(small_disk / "run", "failed", "disk full", "--out")
+    assert packets(small_disk / "run", "sta1") > 100
+
+
+def test_a_disk_that_is_suddenly_full_still_gets_the_reason_recorded(small_disk: Path) -> None:
+    run = Background(chain(**LONG), small_disk / "run").at("traffic", 0.05)
+    with pytest.raises(OSError, match="No space left"), (small_disk / "filler").open("wb", buffering=0) as filler:
+        while True:
+            filler.write(bytes(4096))
+    assert run.result().status == "failed"
+    assert_ended_cleanly(small_disk / "run", "failed", "disk full")
+
+
+def test_a_full_disk_is_refused_before_anything_starts(small_disk: Path) -> None:
+    (small_disk / "filler").write_bytes(bytes(1024 * 1024))
+    with pytest.raises(UsageError, match="disk full"):
+        run_scenario(chain(), 1, small_disk / "run")
+
+
+def test_a_second_run_of_the_same_name_is_refused_while_the_first_runs_and_after(tmp_path: Path) -> None:
+    run = Background(chain(), tmp_path / "run").at("stations")
+    with pytest.raises(UsageError, match=r"another run is writing there now.*--out"):
+        run_scenario(chain(), 1, tmp_path / "run")
+    assert run.result().status == "complete"
+    with pytest.raises(UsageError, match=r"holds a run already.*--out"):
+        run_scenario(chain(), 1, tmp_path / "run")
+    assert run_json(tmp_path / "run")["status"] == "complete"

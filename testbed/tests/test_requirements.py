@@ -1,0 +1,52 @@
+"""A machine that cannot run scenarios is told so before anything is started."""
+
+from pathlib import Path
+
+import pytest
+
+from testbed.errors import UsageError
+from testbed.requirements import require_for_runs
+from testbed.site import Programs
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> dict:
+    """A machine that has everything, made of empty files."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for tool in ("mnexec", "unshare", "ip", "tcpdump", "iperf3", "bash"):
+        (tools / tool).write_text("")
+        (tools / tool).chmod(0o755)
+    for name in ("tun", "btf", "medium", "tcp"):
+        (tmp_path / name).write_text("")
+    programs = Programs(tmp_path / "medium", tmp_path / "tcp")
+    return {"tun": tmp_path / "tun", "btf": tmp_path / "btf", "path": str(tools), "user": 0, "programs": programs}
+
+
+def test_a_complete_machine_is_accepted(machine: dict) -> None:
+    require_for_runs(**machine)
+
+
+@pytest.mark.parametrize(
+    ("missing", "words"),
+    [
+        ("tun", "modprobe tun"),
+        ("btf", "CONFIG_DEBUG_INFO_BTF"),
+        ("medium", "setup.sh"),
+        ("tcp", "setup.sh"),
+        ("bin/iperf3", "apt-get install iperf3"),
+        ("bin/mnexec", "apt-get install mininet"),
+    ],
+)
+def test_what_is_missing_is_named_with_the_way_to_get_it(machine: dict, tmp_path: Path, missing: str, words: str) -> None:
+    (tmp_path / missing).unlink()
+    with pytest.raises(UsageError) as caught:
+        require_for_runs(**machine)
+    assert words in str(caught.value)
+    assert Path(missing).name in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_another_user_than_root_is_told_so(machine: dict) -> None:
+    with pytest.raises(UsageError, match="not root"):
+        require_for_runs(**{**machine, "user": 1000})
