@@ -165,7 +165,7 @@ class Campaign:
         aside.mkdir(exist_ok=True)
         number = 1 + sum(1 for _ in aside.glob(f"seed-{task.seed}-try-*"))
         task.directory.rename(aside / f"seed-{task.seed}-try-{number}")
-        self.progress.again(task.name, f"void, done over alone (the void run is kept in {aside})")
+        self.progress.again(task.name, f"void, done over alone (the void run is kept in {aside})", _expected_s(task))
 
 
 @contextmanager

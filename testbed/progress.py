@@ -46,10 +46,11 @@ class Progress:
             self._stages.pop(name, None)
             self._say(f"[{self.done}/{self.total}] {name}: {outcome}{self._left()}")
 
-    def again(self, name: str, why: str) -> None:
-        """The run has to be done over: one more unit of work."""
+    def again(self, name: str, why: str, expected_s: float) -> None:
+        """The run has to be done over: one more unit of work, of this length."""
         with self._lock:
             self.total += 1
+            self.expected_s += expected_s
             self._say(f"        {name}: {why}")
 
     def note(self, text: str) -> None:
@@ -63,11 +64,11 @@ class Progress:
                 self.stream.flush()
 
     def seconds_left(self) -> float:
-        """From the pace so far once something has ended, before that from the lengths of the runs."""
+        """From the lengths of the runs; once those are used up, from the pace so far."""
         gone_s = time.monotonic() - self._began
-        if self.done:
-            return gone_s / self.done * (self.total - self.done)
-        return max(self.expected_s - gone_s, 0.0)
+        if gone_s < self.expected_s or not self.done:
+            return max(self.expected_s - gone_s, 0.0)
+        return gone_s / self.done * (self.total - self.done)
 
     def _left(self) -> str:
         return f", about {duration_text(self.seconds_left())} left" if self.done < self.total else ""

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -81,7 +82,8 @@ class Report:
 
         from analysis.printed import result_table
 
-        console = Console(highlight=False, soft_wrap=False)
+        # a pipe or file has no width of its own: wide enough for every column
+        console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
         if self.description.get("question"):
             console.print(self.description["question"], style="bold")
         console.print(result_table(self.directory))

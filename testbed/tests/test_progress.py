@@ -53,3 +53,10 @@ def test_quiet_says_nothing():
     progress.finished("a", "valid")
     progress.note("more")
     assert stream.getvalue() == ""
+
+
+def test_after_the_expected_time_the_pace_so_far_decides():
+    progress = Progress(4, 0.0, io.StringIO())
+    progress._began -= 30
+    progress.finished("a", "valid")
+    assert 89 < progress.seconds_left() < 95
