@@ -19,7 +19,8 @@
  * ACK, up to N segments beyond N. In ns-2 and in a TCP of 1999 the window is the
  * receiver's, and bounds snd_nxt - snd_una always. So the receiver's window is
  * made N segments too: BPF_SOCK_OPS_RWND_INIT in the handshake,
- * TCP_WINDOW_CLAMP afterwards. Not for N = 1: Linux then halves the segments
+ * TCP_WINDOW_CLAMP afterwards (rounded up to the unit of the window scale, which
+ * is less than a segment). Not for N = 1: Linux then halves the segments
  * (tcp_bound_to_half_wnd()), and a window of one has no fast recovery anyway.
  */
 #include <linux/bpf.h>
@@ -99,6 +100,18 @@ static void before_handshake(struct bpf_sock_ops *ctx,
 		   own->delack_max_us);
 }
 
+/* Called before every packet sent, as its header is laid out and before its
+ * window field is computed: the kernel moves the clamp on its own when it tunes
+ * the buffer (tcp_rcv_space_adjust()) and when it learns how much memory a
+ * segment takes (tcp_measure_rcv_mss(), since 6.10). A clamp that has not moved
+ * costs the kernel one comparison. */
+static void hold_receive_window(struct bpf_sock_ops *ctx,
+				const struct station_settings *own)
+{
+	set_option(ctx, SETTING_RECEIVE_WINDOW, TCP_WINDOW_CLAMP,
+		   own->window_segments * ctx->mss_cache);
+}
+
 /* What needs the connection: the kernel has just computed its own cwnd. */
 static void after_handshake(struct bpf_sock_ops *ctx,
 			    const struct station_settings *own)
@@ -112,9 +125,11 @@ static void after_handshake(struct bpf_sock_ops *ctx,
 		initial = window;
 	set_option(ctx, SETTING_INITIAL_WINDOW, TCP_BPF_IW, initial);
 	set_option(ctx, SETTING_WINDOW, TCP_BPF_SNDCWND_CLAMP, window);
-	if (window > 1)
-		set_option(ctx, SETTING_RECEIVE_WINDOW, TCP_WINDOW_CLAMP,
-			   window * ctx->mss_cache);
+	if (window > 1) {
+		hold_receive_window(ctx, own);
+		bpf_sock_ops_cb_flags_set(ctx, ctx->bpf_sock_ops_cb_flags |
+					  BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG);
+	}
 }
 
 SEC("sockops")
@@ -145,6 +160,9 @@ int settings(struct bpf_sock_ops *ctx)
 	case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB:
 		before_handshake(ctx, own);
 		after_handshake(ctx, own);
+		break;
+	case BPF_SOCK_OPS_HDR_OPT_LEN_CB:
+		hold_receive_window(ctx, own);
 		break;
 	}
 	return 1;

@@ -178,7 +178,7 @@ static json_t *refusals(const struct counters *counted)
 	for (int i = 0; i < SETTINGS; i++) {
 		if (!counted->refused[i])
 			continue;
-		complain("%s: refused by the kernel for %llu connections: %s",
+		complain("%s: refused by the kernel %llu times: %s",
 			 setting_names[i], counted->refused[i],
 			 strerror(-counted->refused_error[i]));
 		json_object_set_new(all, setting_names[i],

@@ -1,0 +1,103 @@
+"""Stands between two test stations: carries frames from `left` to `right` and back, with rate, delay and loss.
+
+    relay.py --rate-bps 2000000 --delay-ms 10 --drop 40,41 [--ack-delay-ms 0]
+
+Drops the n-th data segments (TCP payload over 1000 bytes, counted from 1, retransmissions included) of the
+direction left to right. Reads commands from standard input, a line each: `dark` drops everything from now on,
+`light` ends that. Prints `ready` when it carries frames.
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import itertools
+import selectors
+import socket
+import sys
+import time
+
+ETH_P_ALL = 3
+PACKET_OUTGOING = 4
+
+
+class Direction:
+    """One way: frames leave one after the other at the rate, each `delay_s` after its end."""
+
+    def __init__(self, source: socket.socket, target: socket.socket, rate_bps: float, delay_s: float, drop: set[int]):
+        self.source, self.target = source, target
+        self.rate_bps, self.delay_s, self.drop = rate_bps, delay_s, drop
+        self.free_at = 0.0
+        self.data_frames = 0
+
+    def departure(self, frame: bytes, now: float) -> float | None:
+        """When the frame arrives at the other side; None if it is lost."""
+        if len(frame) > 1000:
+            self.data_frames += 1
+            if self.data_frames in self.drop:
+                return None
+        self.free_at = max(self.free_at, now) + len(frame) * 8 / self.rate_bps
+        return self.free_at + self.delay_s
+
+
+def open_side(name: str) -> socket.socket:
+    side = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
+    side.bind((name, 0))
+    side.setblocking(False)
+    return side
+
+
+def receive(direction: Direction):
+    while True:
+        try:
+            frame, address = direction.source.recvfrom(65536)
+        except BlockingIOError:
+            return
+        if address[2] != PACKET_OUTGOING:
+            yield frame
+
+
+def relay(forward: Direction, back: Direction) -> None:
+    waiting: list[tuple[float, int, Direction, bytes]] = []
+    numbers = itertools.count()
+    dark = False
+    selector = selectors.DefaultSelector()
+    selector.register(forward.source, selectors.EVENT_READ, forward)
+    selector.register(back.source, selectors.EVENT_READ, back)
+    selector.register(sys.stdin, selectors.EVENT_READ, None)
+    print("ready", flush=True)
+    while True:
+        timeout = max(0.0, waiting[0][0] - time.monotonic()) if waiting else None
+        for key, _ in selector.select(timeout):
+            if key.data is None:
+                line = sys.stdin.readline()
+                if not line:
+                    return
+                dark = line.strip() == "dark"
+                continue
+            for frame in receive(key.data):
+                at = key.data.departure(frame, time.monotonic())
+                if at is not None and not dark:
+                    heapq.heappush(waiting, (at, next(numbers), key.data, frame))
+        while waiting and waiting[0][0] <= time.monotonic():
+            _, _, direction, frame = heapq.heappop(waiting)
+            direction.target.send(frame)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rate-bps", type=float, default=1e9)
+    parser.add_argument("--delay-ms", type=float, default=0.0)
+    parser.add_argument("--drop", default="", help="numbers of data segments, comma between")
+    arguments = parser.parse_args()
+    drop = {int(number) for number in arguments.drop.split(",") if number}
+    left, right = open_side("left"), open_side("right")
+    delay_s = arguments.delay_ms / 1000
+    relay(
+        Direction(left, right, arguments.rate_bps, delay_s, drop),
+        Direction(right, left, arguments.rate_bps, delay_s, set()),
+    )
+
+
+if __name__ == "__main__":
+    main()
