@@ -1,8 +1,10 @@
 //! The machine that joins the stations' MACs and radios through the air.
 //!
-//! Ties: at an instant, first the frames that end are heard (phase 0), then all timers fire (phase 1), then the frames that
-//! began are heard by others (phase 2). So two stations whose backoff ends at the same instant both send and collide:
-//! neither could have heard the other (style: "two-phase tick for the air").
+//! Ties: at an instant, first the senders of the frames that end are done (phase 0), then these ends are heard (phase 1),
+//! then all timers fire (phase 2), then the frames that began are heard by others (phase 3). So two stations whose
+//! backoff ends at the same instant both send and collide: neither could have heard the other (style: "two-phase tick
+//! for the air"). And when both frames end together, either sender hears the other's end with its own frame
+//! over, as it does in the world, where that end has some metres to travel.
 
 use crate::air::{Began, Cause, FrameId, Heard, Receiver};
 use crate::config::Loaded;
@@ -74,14 +76,16 @@ pub struct LinkState {
 }
 
 enum Event {
+    SendEnds(FrameId),
     FrameEnds(FrameId),
     Wake { station: u16, at: Instant },
     FrameBegins(FrameId),
 }
 
-const HEAR_END: u8 = 0;
-const TIMERS: u8 = 1;
-const HEAR_BEGIN: u8 = 2;
+const SEND_END: u8 = 0;
+const HEAR_END: u8 = 1;
+const TIMERS: u8 = 2;
+const HEAR_BEGIN: u8 = 3;
 
 /// A frame on the air, with where it is heard.
 struct Airborne {
@@ -262,6 +266,7 @@ impl Medium {
         while let Some((at, event)) = self.events.pop_due(now) {
             self.handled += 1;
             match event {
+                Event::SendEnds(id) => self.send_ends(at, id),
                 Event::FrameEnds(id) => self.frame_ends(at, id),
                 Event::Wake { station, at: planned } => {
                     let s = &mut self.stations[station as usize];
@@ -357,6 +362,7 @@ impl Medium {
             }
         };
         self.events.push(now, HEAR_BEGIN, Event::FrameBegins(id));
+        self.events.push(end, SEND_END, Event::SendEnds(id));
         self.events.push(end, HEAR_END, Event::FrameEnds(id));
     }
 
@@ -413,13 +419,18 @@ impl Medium {
         if sensed { Fate::Collision } else { Fate::Hidden }
     }
 
+    fn send_ends(&mut self, now: Instant, id: FrameId) {
+        let frame = &self.airborne[id as usize].as_ref().expect("a frame ends once").frame;
+        let (from, reserves) = (frame.from, frame.reserves);
+        let sender = &mut self.stations[from as usize];
+        sender.receiver.send_ends();
+        sender.dcf.transmit_end(now, reserves);
+        self.after(now, from);
+    }
+
     fn frame_ends(&mut self, now: Instant, id: FrameId) {
         let airborne = self.airborne[id as usize].as_ref().expect("a frame ends once");
         let (heard, frame) = (airborne.heard.clone(), airborne.frame.clone());
-        let sender = &mut self.stations[frame.from as usize];
-        sender.receiver.send_ends();
-        sender.dcf.transmit_end(now, frame.reserves);
-        self.after(now, frame.from);
         for &(s, power_w) in heard.iter() {
             self.frame_ends_at(now, id, &frame, s, power_w);
         }

@@ -45,6 +45,24 @@ fn backoffs_that_end_at_one_instant_collide() {
 }
 
 #[test]
+fn both_parties_of_a_collision_wait_as_long_as_the_others() {
+    // ns-2: either hears the other's end with its own frame over, not decoded: a NAV of EIFS, then DIFS
+    let two = loaded(&[[0.0, 0.0], [100.0, 0.0], [50.0, 80.0]], |j| j["traffic"] = saturated(&[(1, 3), (2, 3)]));
+    let mut starts: Vec<Instant> = records(&two)
+        .iter()
+        .filter_map(|r| match r {
+            AirRecord::Tx { at, .. } => Some(*at),
+            _ => None,
+        })
+        .collect();
+    starts.sort();
+    let next_us = |w: &[Instant]| w[2].since(w[0]).as_nanos() / 1000;
+    let waits: Vec<u64> = starts.windows(3).filter(|w| w[0] == w[1]).map(next_us).collect();
+    // RTS 352, EIFS 364, DIFS 50; the CTS timeout, 318 after the RTS, is over earlier
+    assert!(waits.len() > 20 && waits.iter().all(|us| *us >= 352 + 364 + 50), "{waits:?}");
+}
+
+#[test]
 fn two_pairs_out_of_sense_range_do_not_share_airtime() {
     let far = [[0.0, 0.0], [200.0, 0.0], [5000.0, 0.0], [5200.0, 0.0]];
     let both = loaded(&far, |j| j["traffic"] = saturated(&[(1, 2), (3, 4)]));
