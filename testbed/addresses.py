@@ -26,5 +26,13 @@ def assign(site: Site, net: StationNet) -> None:
             lines[station] += [
                 f"neighbour replace {other.IP()} lladdr {other.MAC()} dev {INTERFACE} nud permanent" for other in others
             ]
-        namespace.within(station.netns, lambda: offloads.switch(INTERFACE, offload))
+        namespace.within(station.netns, lambda: _set_device(site, offload))
     iproute.batches(lines, "addresses", site.log)
+
+
+def _set_device(site: Site, offload: dict[str, object]) -> None:
+    """What is set by ioctl and sysctl, in the station's namespace."""
+    offloads.switch(INTERFACE, offload)
+    if site.scenario.unres_qlen is not None:
+        # packets that wait for one ARP answer; only the device's own value belongs to the namespace
+        namespace.write_sysctls({f"net.ipv4.neigh.{INTERFACE}.unres_qlen": site.scenario.unres_qlen})

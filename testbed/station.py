@@ -159,6 +159,7 @@ def host_sysctls(scenario: Scenario) -> dict[str, object]:
     """What makes a namespace a node of an ad hoc network; set before its radio exists, so that nothing else goes on air."""
     sysctls: dict[str, object] = {
         "net.ipv4.ip_forward": 1,
+        "net.ipv4.ip_default_ttl": 255,  # the default, 64, would end a chain of 65 hops
         # a station answers and accepts whatever reaches its only radio, whichever way it came
         "net.ipv4.conf.all.rp_filter": 0,
         "net.ipv4.conf.default.rp_filter": 0,
@@ -173,6 +174,4 @@ def host_sysctls(scenario: Scenario) -> dict[str, object]:
         sysctls |= {"net.ipv6.conf.all.disable_ipv6": 1, "net.ipv6.conf.default.disable_ipv6": 1}
     else:
         sysctls |= {"net.ipv6.conf.all.forwarding": 1}
-    if scenario.unres_qlen is not None:
-        sysctls["net.ipv4.neigh.default.unres_qlen"] = scenario.unres_qlen
     return sysctls

@@ -1,0 +1,32 @@
+"""Static routes: shortest paths over links that work both ways."""
+
+from testbed import routing
+from testbed.routing.static import next_hops
+
+
+def both_ways(*pairs: tuple[str, str]) -> list[tuple[str, str]]:
+    return [*pairs, *((b, a) for a, b in pairs)]
+
+
+def test_a_chain_is_walked_neighbour_by_neighbour() -> None:
+    hops = next_hops(["a", "b", "c", "d"], both_ways(("a", "b"), ("b", "c"), ("c", "d")))
+    assert hops["a"] == {"b": "b", "c": "b", "d": "b"}
+    assert hops["c"] == {"b": "b", "d": "d", "a": "b"}
+
+
+def test_of_equal_paths_the_one_over_the_first_station_is_taken() -> None:
+    square = both_ways(("a", "b"), ("a", "c"), ("b", "d"), ("c", "d"))
+    assert next_hops(["a", "b", "c", "d"], square)["a"]["d"] == "b"
+    assert next_hops(["a", "b", "c", "d"], list(reversed(square)))["a"]["d"] == "b"
+
+
+def test_a_link_that_works_one_way_is_no_link() -> None:
+    assert next_hops(["a", "b"], [("a", "b")]) == {"a": {}, "b": {}}
+
+
+def test_who_cannot_be_reached_has_no_route() -> None:
+    assert "c" not in next_hops(["a", "b", "c"], both_ways(("a", "b")))["a"]
+
+
+def test_every_protocol_in_the_folder_is_known() -> None:
+    assert routing.names() == ["none", "static"]

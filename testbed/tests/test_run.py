@@ -1,0 +1,192 @@
+"""A run from a scenario to a filled directory, on this kernel."""
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from testbed import site
+from testbed.clean import clean
+from testbed.run import run_scenario
+from testbed.tests.running import (
+    Background,
+    Traces,
+    bpf_programs,
+    chain,
+    links,
+    needs_runs,
+    nothing_left,
+    run_json,
+    sysctls,
+    wait_until,
+)
+
+pytestmark = [pytest.mark.root, needs_runs]
+
+
+def captured(directory: Path, station: str, *words: str) -> list[str]:
+    """tcpdump's lines for the packets that match a filter."""
+    argv = ["tcpdump", "-n", "-r", str(directory / "captures" / f"{station}.pcap"), *words]
+    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+@pytest.fixture(scope="module")
+def two_hops(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One short run that several tests look at."""
+    directory = tmp_path_factory.mktemp("two-hops") / "run"
+    result = run_scenario(chain(hops=2, duration=3), 7, directory, experiment="test", cell="hops=2", axes={"hops": 2})
+    assert result.status == "complete", result.error
+    return directory
+
+
+def test_the_directory_explains_itself(two_hops: Path) -> None:
+    names = "scenario.json run.json medium.json trace.csv air.csv air.pcapng counters.json verdict.json"
+    names += " tcp-settings.json tcp.csv traffic/flow1.json routes/sta1.txt captures/sta3.pcap log/medium.log"
+    assert [name for name in names.split() if not (two_hops / name).stat().st_size] == []
+    record = run_json(two_hops)
+    assert record["format"] == "manet-run/1"
+    assert (record["status"], record["error"], record["seed"]) == ("complete", None, 7)
+    assert (record["experiment"], record["cell"], record["axes"]) == ("test", "hops=2", {"hops": 2})
+    assert record["sysctls"]["sta2"]["net.ipv4.ip_forward"] == "1"
+    assert record["sysctls"]["sta1"]["net.ipv4.tcp_sack"] == "0"
+    assert record["versions"]["iperf3"].startswith("iperf")
+    assert record["capture_drops"] == 0
+
+
+def test_the_epoch_joins_the_air_log_to_the_captures(two_hops: Path) -> None:
+    """The first frame on the air is the ARP request that sta1's capture shows microseconds before."""
+    epoch_ns = run_json(two_hops)["epoch_ns"]
+    with (two_hops / "air.csv").open() as file:
+        first = next(row for row in csv.DictReader(file) if row["event"] == "enqueue")
+    argv = ["tcpdump", "-n", "-tt", "--nano", "-r", str(two_hops / "captures" / "sta1.pcap"), "-c", "1"]
+    seconds, _, nanoseconds = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split()[0].partition(".")
+    captured_ns = int(seconds) * 10**9 + int(nanoseconds)
+    assert abs(epoch_ns + int(first["t_ns"]) - captured_ns) < 5_000_000
+
+
+def test_the_relay_forwards_and_full_packets_are_1500_bytes(two_hops: Path) -> None:
+    data = captured(two_hops, "sta2", "tcp and ip[2:2] > 1000")
+    assert len(data) > 100
+    assert len(captured(two_hops, "sta2", "tcp and ip[2:2] = 1500")) / len(data) > 0.95
+    assert captured(two_hops, "sta2", "ip[2:2] > 1500") == []
+
+
+def test_nothing_but_ipv4_and_arp_is_on_the_air(two_hops: Path) -> None:
+    assert captured(two_hops, "sta1", "not ip and not arp") == []
+    assert captured(two_hops, "sta1", "not tcp and not arp") == []
+
+
+def test_without_delayed_acks_every_segment_is_acknowledged(two_hops: Path) -> None:
+    """The `period` profile's setting; the last window may be cut off."""
+    data = len(captured(two_hops, "sta3", "dst host 10.0.0.3 and tcp and ip[2:2] = 1500"))
+    acks = len(captured(two_hops, "sta3", "src host 10.0.0.3 and tcp and ip[2:2] < 60"))
+    assert acks / data > 0.95
+
+
+def test_delayed_acks_static_arp_and_the_arp_queue_are_as_asked_for(tmp_path: Path) -> None:
+    result = run_scenario(chain(delayed_ack=True, arp="static", unres_qlen=5), 1, tmp_path / "run")
+    assert result.status == "complete", result.error
+    assert run_json(tmp_path / "run")["sysctls"]["sta2"]["net.ipv4.neigh.wlan0.unres_qlen"] == "5"
+    data = len(captured(tmp_path / "run", "sta2", "dst host 10.0.0.2 and tcp and ip[2:2] = 1500"))
+    acks = len(captured(tmp_path / "run", "sta2", "src host 10.0.0.2 and tcp and ip[2:2] < 60"))
+    assert data > 100
+    assert acks / data < 0.75
+    assert captured(tmp_path / "run", "sta1", "arp") == []
+
+
+def test_staggered_bulk_and_cbr_flows_end_together_and_are_reported(tmp_path: Path) -> None:
+    flows = [
+        {"from": "sta1", "to": "sta2"},
+        {"from": "sta2", "to": "sta1", "start": 1},
+        {"from": "sta1", "to": "sta2", "traffic": "cbr", "rate": 80_000, "bytes": 500, "start": 1},
+    ]
+    result = run_scenario(chain(flows=flows, duration=2), 1, tmp_path / "run")
+    assert result.status == "complete", result.error
+    reports = [json.loads((tmp_path / "run" / "traffic" / f"flow{i}.json").read_text()) for i in (1, 2, 3)]
+    assert [report["start"]["test_start"]["duration"] for report in reports] == [3, 2, 2]
+    assert reports[0]["end"]["sum_received"]["bytes"] > 50_000
+    assert reports[1]["end"]["sum_received"]["bytes"] > 50_000
+    assert reports[2]["end"]["sum_sent"]["packets"] == 2 * 80_000 / (500 * 8)
+    assert len(captured(tmp_path / "run", "sta1", "udp and ip[2:2] = 500")) == 40
+    assert reports[2]["end"]["sum_received"]["packets"] > 30
+
+
+def test_runs_side_by_side_do_not_see_each_other(tmp_path: Path) -> None:
+    runs = [Background(chain(duration=2), tmp_path / str(number)) for number in range(3)]
+    assert [run.result().status for run in runs] == ["complete"] * 3
+    for number in range(3):
+        assert len(captured(tmp_path / str(number), "sta1", "tcp[tcpflags] & tcp-syn != 0 and dst host 10.0.0.2")) == 2
+        assert nothing_left(tmp_path / str(number))
+
+
+def test_a_run_leaves_the_machine_as_it_was(tmp_path: Path) -> None:
+    sysctls_before, links_before, programs_before = sysctls(), links(), bpf_programs()
+    run = Background(chain(duration=2), tmp_path / "run").at("traffic", 0.1)
+    traces = Traces.of(tmp_path / "run", programs_before)
+    assert len(traces.processes) > 8
+    assert len(traces.namespaces) > 4
+    assert traces.programs
+    assert traces.left()  # the test would notice
+    assert run.result().status == "complete"
+    wait_until(lambda: not traces.left(), f"gone: {traces.left()}", 10)
+    assert nothing_left(tmp_path / "run")
+    assert links() == links_before
+    assert sysctls() == sysctls_before
+    assert not clean().could_not
+
+
+PROMPT = """
+import sys
+from pathlib import Path
+from testbed.prompt import open_prompt
+from testbed.scenario import Scenario
+result = open_prompt(Scenario.from_json(sys.argv[1]), directory=Path(sys.argv[2]))
+print("status", result.status, result.error)
+"""
+
+
+def prompt(directory: Path, *lines: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", PROMPT, chain(hops=2).to_json(), str(directory)],
+        input="".join(f"{line}\n" for line in lines),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": str(directory.parent), "PYTHONPATH": str(site.ROOT)},
+    )
+    return done.stdout
+
+
+def test_the_prompt_takes_commands_from_a_pipe(tmp_path: Path) -> None:
+    answers = prompt(
+        tmp_path / "run",
+        "links",
+        "routes sta1",
+        "sta1 ping -c 1 -W 5 sta3",
+        "air 3",
+        "drops",
+        "move sta2 400 400",
+        "links",
+        "move sta9 0 0",
+        "move sta1 nowhere",
+        "nodes",
+        "exit",
+    )
+    assert "sta2 -> sta1 sta3\n" in answers
+    assert "10.0.0.3 via 10.0.0.2 dev wlan0" in answers
+    assert "1 received" in answers
+    assert answers.count(",tx,") >= 1
+    assert "sta2 -> (nobody)" in answers
+    assert "there is no station sta9" in answers
+    assert "usage: move" in answers
+    assert answers.index("sta2 -> sta1 sta3") < answers.index("1 received") < answers.index("sta2 -> (nobody)")
+    assert "status complete None" in answers
+    assert nothing_left(tmp_path / "run")
+
+
+def test_the_prompt_ends_with_its_input(tmp_path: Path) -> None:
+    assert "status complete None" in prompt(tmp_path / "run", "nodes")
