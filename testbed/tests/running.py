@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import threading
@@ -153,16 +152,16 @@ class Traces:
     processes: list[int]
     namespaces: set[str]
     cgroup: Path
-    programs: set[int]
+    bpf_objects: set[str]
 
     @classmethod
-    def of(cls, directory: Path, programs_before: set[int]) -> "Traces":
+    def of(cls, directory: Path) -> "Traces":
         state = state_of(directory)
         assert state is not None
         group = Path(state.cgroup)
         pids = members(group)
         spaces = {space for pid in pids for space in _namespaces(pid)} - set(_namespaces(os.getpid()))
-        return cls(pids, spaces, group, bpf_programs() - programs_before)
+        return cls(pids, spaces, group, {thing for pid in pids for thing in _bpf_objects_of(pid)})
 
     def left(self) -> list[str]:
         """Everything that is still there."""
@@ -170,8 +169,7 @@ class Traces:
         in_use = {space for pid in _pids() for space in _namespaces(pid)}
         found += [f"namespace {space}" for space in self.namespaces & in_use]
         found += [f"cgroup {self.cgroup}"] if self.cgroup.exists() else []
-        found += [f"BPF program {number}" for number in self.programs & bpf_programs()]
-        return found
+        return found + sorted(self.bpf_objects & bpf_objects())
 
 
 def nothing_left(directory: Path) -> bool:
@@ -183,11 +181,27 @@ def nothing_left(directory: Path) -> bool:
     return recorded is None and not groups
 
 
-def bpf_programs() -> set[int]:
-    if shutil.which("bpftool") is None:
-        return set()
-    done = subprocess.run(["bpftool", "prog", "list", "--json"], capture_output=True, text=True, check=False)
-    return {program["id"] for program in json.loads(done.stdout or "[]")}
+def bpf_objects() -> set[str]:
+    """The BPF programs and links in the kernel."""
+    found = set()
+    for kind in ("prog", "link"):
+        done = subprocess.run(["bpftool", kind, "list", "--json"], capture_output=True, text=True, check=True)
+        found |= {f"BPF {kind} {entry['id']}" for entry in json.loads(done.stdout or "[]")}
+    return found
+
+
+def _bpf_objects_of(pid: int) -> set[str]:
+    """Those that a process holds open: /proc/<pid>/fdinfo names them."""
+    found = set()
+    for path in Path(f"/proc/{pid}/fdinfo").glob("*"):
+        try:
+            words = dict(line.split(None, 1) for line in path.read_text().splitlines() if line.count("\t"))
+        except OSError:
+            continue
+        for kind in ("prog", "link"):
+            if f"{kind}_id:" in words:
+                found.add(f"BPF {kind} {words[f'{kind}_id:']}")
+    return found
 
 
 def sysctls() -> dict[str, str]:
