@@ -18,17 +18,17 @@ Freezing. In the 2000 paper a counter also goes down by one for a busy slot (the
 standard's counter (802.11-1999 9.2.5.2) freezes: a station with k slots left before a busy period has k left
 after it, so that the first slot after it can be used only by a station that was itself on the air and drew 0
 (I. Tinnirello, G. Bianchi, Y. Xiao, "Refinements on IEEE 802.11 Distributed Coordination Function Modeling
-Approaches", IEEE Trans. Vehicular Technology 59(3), 2010). `freezing=True` is our form of that: every busy period
-takes one empty slot more, a draw of k takes k slots and not k+1, and after a success a draw of 0 (probability
-1/W_0) sends again in the same busy period. Left out: a draw of 0 after a collision. ns-3's reference for its
-wifi-bianchi example has the same slot and the same row of successes with the 2000 chain; a test compares.
+Approaches", IEEE Trans. Vehicular Technology 59(3), 2010). `freezing=True` is our form of that: a draw of k takes
+k slots and not k+1; every busy period takes one empty slot more; after a success a draw of 0 (probability 1/W_0)
+sends again at once, and after a collision, taken to be of two, either party does so with 1/W of its next stage,
+which is a success (both at once is left out). ns-3's reference for its wifi-bianchi example has the same slot
+and the same row of successes with the chain of 2000, and nothing after collisions; a test compares.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
-RETRY_FOREVER = 10_000  # attempts; p^10000 is 0 for every p below 0.9
+RETRY_FOREVER = 500  # attempts; 0.9^500 is 1e-23
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,17 @@ def saturation(stations: int, backoff: Backoff, slots: Slots, freezing: bool = F
     silent = (1.0 - tau) ** stations
     one = stations * tau * (1.0 - tau) ** (stations - 1)
     several = 1.0 - silent - one
-    extra_slot = slots.empty if freezing else 0.0
-    # With a draw of 0 a success is followed at once by another: geometric, mean 1/(1-1/W0) successes.
-    row = 1.0 / (1.0 - 1.0 / backoff.windows[0]) if freezing else 1.0
-    mean_slot = silent * slots.empty + one * (row * slots.success + extra_slot) + several * (slots.collision + extra_slot)
-    return Saturation(tau, 1.0 - (1.0 - tau) ** (stations - 1), one * row * slots.payload / mean_slot)
+    p = 1.0 - (1.0 - tau) ** (stations - 1)
+    time = silent * slots.empty + one * slots.success + several * slots.collision
+    successes = one
+    if freezing:
+        # The slots only a party of the busy period can use: a row of successes after a success (geometric), one
+        # such row after a collision.
+        row = 1.0 / (1.0 - 1.0 / backoff.windows[0])
+        after_collision = several * 2.0 * _zero_after_failure(p, backoff)
+        successes = (one + after_collision) * row
+        time += (successes - one) * slots.success + (one + several) * slots.empty
+    return Saturation(tau, p, successes * slots.payload / time)
 
 
 def transmission_probability(stations: int, backoff: Backoff, freezing: bool = False) -> float:
@@ -88,27 +94,28 @@ def transmission_probability(stations: int, backoff: Backoff, freezing: bool = F
 
 def chain(collision: float, backoff: Backoff, freezing: bool = False) -> float:
     """Probability of sending in a slot, given the probability that a sent frame collides."""
-    attempts = backoff.attempts or RETRY_FOREVER
-    windows = backoff.windows
-    last = len(windows) - 1
-    # Attempts per packet at stage i: p^i; all the attempts beyond the last stage share its window.
-    weights = list(accumulate([collision] * min(last, attempts - 1), lambda w, p: w * p, initial=1.0))
-    if attempts > len(windows):
-        beyond = attempts - len(windows)
-        tail = weights[-1] * collision
-        weights[-1] += tail * (1 - collision**beyond) / (1 - collision) if collision < 1 else tail * beyond
-    stays = [_mean_stay(window, freezing and stage == 0, freezing) for stage, window in enumerate(windows)]
-    return sum(weights) / sum(w * stay for w, stay in zip(weights, stays, strict=False))
+    weights, windows = _attempts(collision, backoff)
+    slots = sum(w * _mean_stay(window, freezing) for w, window in zip(weights, windows, strict=True))
+    return sum(weights) / slots
 
 
-def _mean_stay(window: int, conditional: bool, freezing: bool) -> float:
+def _attempts(collision: float, backoff: Backoff) -> tuple[list[float], list[int]]:
+    """Of each possible attempt of a packet: how often it takes place, and its window."""
+    numbers = range(backoff.attempts or RETRY_FOREVER)
+    last = len(backoff.windows) - 1
+    return [collision**i for i in numbers], [backoff.windows[min(i, last)] for i in numbers]
+
+
+def _zero_after_failure(collision: float, backoff: Backoff) -> float:
+    """Probability that a station whose attempt failed draws 0; after the last attempt the first window is back."""
+    weights, windows = _attempts(collision, backoff)
+    following = [*windows[1:], windows[0]]
+    return sum(w / window for w, window in zip(weights, following, strict=True)) / sum(weights)
+
+
+def _mean_stay(window: int, freezing: bool) -> float:
     """Mean slots from a draw to its transmission, the latter's slot included.
 
-    Frozen: draw k takes k slots. At stage 0 a draw of 0 sends inside the busy period and is no stay: the mean
-    is over 1..W-1, which is W/2. At later stages (the header's left-out case) a draw of 0 counts as 1 slot.
+    Frozen: a draw of k takes k slots, and one of 0 sends inside the busy period and is no stay: the mean of 1..W-1.
     """
-    if not freezing:
-        return (window + 1) / 2
-    if conditional:
-        return window / 2
-    return (window - 1) / 2 + 1 / window
+    return window / 2 if freezing else (window + 1) / 2

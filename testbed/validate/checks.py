@@ -9,7 +9,9 @@ ns2          saturation, hidden terminals, capture, UDP chain: within 5 % of ns-
 
 Durations of the models: a success ends with DIFS; a collision ends, for those who hear it, with EIFS instead. In
 ns-2's MAC (rule `eifs_as_nav`) EIFS is a NAV, after which DIFS is waited as well. With RTS only RTS frames
-collide. The parties to a collision wait for CTS or ACK timeout and DIFS; the models give all stations one Tc.
+collide. The models give all stations one Tc; the parties to a collision wait for CTS or ACK timeout and DIFS instead.
+With ns-2's rules that is over before the EIFS they wait for as well; with the standard's the start delay in the timeout is
+set so that it takes as long as EIFS.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +26,7 @@ IP_BYTES = 1500
 NEVER = 3000  # an RTS threshold no frame reaches
 NO_CAPTURE_DB = 90.0
 RETRY_LIMIT_MAX = 255
-SEEDS = (1, 2, 3)
+SEEDS = (1, 2, 3, 4, 5)
 SENDERS = (2, 5, 10, 20, 50)
 SWITCH = {"on": 0, "off": NEVER}
 
@@ -129,16 +131,29 @@ def _bianchi_pair(profile: str, rts: str, senders: int) -> list[Case]:
             [simulate.saturated(i, 0) for i in range(1, senders + 1)],
             measured_s=_measured_s(profile),
             warmup_s=1.0,
-            overrides={"rts_threshold_bytes": SWITCH[rts], "capture_db": NO_CAPTURE_DB, **overrides},
+            overrides={
+                "rts_threshold_bytes": SWITCH[rts],
+                "capture_db": NO_CAPTURE_DB,
+                **_same_wait_for_all(constants),
+                **overrides,
+            },
         )
         expected = bianchi.saturation(senders, backoff, slots, freezing).utilisation * 1000
         found.append(Case(f"{model}/{profile}/rts-{rts}/n={senders}", layout, _total, "kbit/s", expected, source, 0.05))
     return found
 
 
+def _same_wait_for_all(constants: radio.Radio) -> dict[str, int]:
+    """Overrides by which timeout and DIFS take as long as EIFS: SIFS + slot + start delay + DIFS = SIFS + ACK + DIFS."""
+    if constants.eifs_as_nav:
+        return {}
+    ack_us = closed_form.airtime_us(constants, closed_form.ACK_BYTES, constants.eifs_ack_rate_bps)
+    return {"rx_start_delay_us": round(ack_us - constants.slot_us)}
+
+
 def _measured_s(profile: str) -> float:
     """Some 4000 packets: a fast radio needs less time for as many."""
-    return 30.0 if "dsss" in profile else 4.0
+    return 30.0 if "dsss" in profile else 8.0
 
 
 def _model_slots(constants: radio.Radio, rts: bool) -> bianchi.Slots:
