@@ -1,0 +1,31 @@
+#!/bin/sh
+# Runs the fuzz targets of fuzz/ with the stable compiler: tests/fuzz.sh SECONDS [TARGET ...]
+#
+# cargo-fuzz wants a nightly compiler for its sanitizers. Our code has no unsafe in what is fuzzed, so libFuzzer with
+# coverage alone is enough, and that the stable compiler can build. What is found stays in fuzz/artifacts/TARGET.
+set -eu
+cd "$(dirname "$0")/../fuzz"
+seconds=${1:?usage: tests/fuzz.sh SECONDS [TARGET ...]}
+shift
+targets=${*:-$(sed -n 's/^path = "targets\/\(.*\)\.rs"$/\1/p' Cargo.toml)}
+
+# what `cargo fuzz build --sanitizer none` sets
+RUSTFLAGS="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+-Ccodegen-units=1 --cfg fuzzing"
+export RUSTFLAGS
+host=$(rustc -vV | sed -n 's/^host: //p')
+cargo build --release --locked --quiet --target "$host"
+
+for target in $targets; do
+    mkdir -p "corpus/$target" "artifacts/$target"
+    log=artifacts/$target/log
+    if "target/$host/release/$target" -max_total_time="$seconds" -max_len=4096 -verbosity=0 -print_final_stats=1 \
+        -artifact_prefix="artifacts/$target/" "corpus/$target" "seeds/$target" >"$log" 2>&1; then
+        echo "fuzz: $target: $(sed -n 's/^stat::number_of_executed_units: *//p' "$log") inputs in $seconds s, nothing found"
+    else
+        tail -n 40 "$log" >&2
+        echo "fuzz: $target: found something; the input is in fuzz/artifacts/$target, the end of the log above" >&2
+        exit 1
+    fi
+done
