@@ -48,7 +48,7 @@ struct {
 	__type(value, struct station_settings);
 } stations SEC(".maps");
 
-/* 4 MiB: 36 000 samples, a third of a second of one busy core's ACKs; the
+/* 4 MiB: 40 000 samples, a third of a second of one busy core's ACKs; the
  * reader comes by ten times a second. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

@@ -41,6 +41,18 @@ def wait_for(condition, what: str, seconds: float = 10.0):
         time.sleep(0.02)
 
 
+def read_line(pipe, seconds: float = 10.0) -> str:
+    """One line, or what came of it in time. Past Python's buffers, which select() does not see."""
+    deadline = time.monotonic() + seconds
+    line = b""
+    while select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
+        byte = os.read(pipe.fileno(), 1)
+        if byte in (b"\n", b""):
+            break
+        line += byte
+    return line.decode()
+
+
 def end(process: subprocess.Popen) -> None:
     if process.poll() is None:
         process.terminate()
@@ -121,9 +133,8 @@ class Lab:
 
     def ready_line(self, process: subprocess.Popen, line: str, seconds: float = 10.0) -> None:
         """Waits until `process` prints `line` on its standard output."""
-        ready, _, _ = select.select([process.stdout], [], [], seconds)
-        got = process.stdout.readline() if ready else ""
-        if got.strip() != line:
+        got = read_line(process.stdout, seconds)
+        if got != line:
             process.kill()
             raise AssertionError(f"expected {line!r}, got {got!r}; {process.stderr.read()}")
 
@@ -196,8 +207,7 @@ class Lab:
             "tcpdump", "-i", "eth0", "-U", "-s", "128", "--immediate-mode", "-w", str(path), "tcp",
             in_cgroup=False, stdout=subprocess.DEVNULL,
         )  # fmt: skip
-        said, _, _ = select.select([process.stderr], [], [], 10)
-        assert said and "listening on" in process.stderr.readline(), "tcpdump does not listen"
+        assert "listening on" in read_line(process.stderr), "tcpdump does not listen"
         packets: list[Packet] = []
         yield packets
         time.sleep(0.1)  # tcpdump reads what the kernel has queued for it
@@ -269,9 +279,9 @@ def _command(*argv: str) -> None:
 
 
 def _holder() -> subprocess.Popen:
-    own = os.readlink("/proc/self/ns/net")
+    own = Path("/proc/self/ns/net").readlink()
     process = subprocess.Popen(["unshare", "--net", "sleep", "infinity"])
-    wait_for(lambda: os.readlink(f"/proc/{process.pid}/ns/net") != own, "a network namespace")
+    wait_for(lambda: Path(f"/proc/{process.pid}/ns/net").readlink() != own, "a network namespace")
     return process
 
 

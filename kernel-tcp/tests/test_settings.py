@@ -1,0 +1,257 @@
+"""Settings reach the sockets of programs that know nothing of them, on both sides, and nobody else's."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+
+import pytest
+from tcplab import MANET_TCP, MSS, Packet, highest_outstanding, stations, wait_for
+
+pytestmark = pytest.mark.root
+
+PAPER = {
+    "algorithm": "reno",
+    "window_segments": 8,
+    "initial_window_segments": 2,
+    "rto_min_us": 100000,
+    "rto_initial_ms": 3000,
+    "delayed_ack": False,
+}
+
+
+def hold_connection(lab, **options):
+    """An idle connection from `a` to `b` that stays open; returns when both ends are established."""
+    lab.serve(read=False)
+    client = lab.send(1000, then="time.sleep(600)", **options)
+    lab.ready_line(client, "connected")
+    lab.ready_line(client, "sent")
+    return client
+
+
+def test_both_ends_get_algorithm_and_window(lab):
+    other = "cubic" if "cubic" in available(lab) else "bbr"
+    with lab.manet_tcp(both=PAPER | {"algorithm": "reno"}, b={"algorithm": other, "window_segments": 5}, a=PAPER):
+        hold_connection(lab)
+        (active,), (passive,) = lab.a.sockets(), lab.b.sockets()
+    assert " reno " in active["words"]
+    assert f" {other} " in passive["words"]
+    assert active["ssthresh"] == "8"
+    assert passive["ssthresh"] == "5"
+
+
+def available(lab) -> list[str]:
+    return lab.a.run("sysctl", "-n", "net.ipv4.tcp_available_congestion_control").split()
+
+
+def test_newreno_is_the_kernels_reno(lab):
+    with lab.manet_tcp(both={"algorithm": "newreno"}):
+        hold_connection(lab)
+        assert " reno " in lab.a.sockets()[0]["words"]
+
+
+def test_absent_settings_leave_the_kernels_own(lab):
+    def facts():
+        row = lab.a.sockets()[0]
+        return row["cwnd"], row.get("ssthresh"), row["rto"].split(".")[0], set(row["words"].split()) & set(available(lab))
+
+    client = hold_connection(lab)
+    without = facts()
+    client.kill()
+    wait_for(lambda: not lab.a.sockets(), "the first connection to end")
+    with lab.manet_tcp(both={}):
+        lab.serve(port=5202, read=False)
+        second = lab.send(1000, port=5202, then="time.sleep(600)")
+        lab.ready_line(second, "connected")
+        lab.ready_line(second, "sent")
+        assert facts() == without
+
+
+def test_iperf3_unmodified_keeps_the_window(slow_lab):
+    lab = slow_lab
+    with lab.manet_tcp(both=PAPER):
+        server = lab.b.start("iperf3", "-s", "-1", "-J")
+        wait_for(lambda: ":5201" in lab.b.run("ss", "-tlnH"), "iperf3 to listen")
+        with lab.capture(lab.a) as packets:
+            result = json.loads(lab.a.run("iperf3", "-c", "10.9.0.2", "-t", "2", "-J"))
+        server.communicate(timeout=10)
+    ports = {stream["local_port"] for stream in result["start"]["connected"]}
+    data = [p for p in packets if p.sport in ports or p.dport in ports]
+    # 2 Mbit/s and 40 ms hold only 7 segments: without the setting the relay's queue would hold tens.
+    assert highest_outstanding(data) == 8 * MSS
+    assert max(stream["sender"]["max_snd_cwnd"] for stream in result["end"]["streams"]) == 8 * MSS
+
+
+@pytest.mark.parametrize("slow_lab", ["", "60", "60,61", "40,60,80"], indirect=True, ids=["no-loss", "one", "two", "three"])
+def test_never_more_than_the_window_is_outstanding(slow_lab):
+    """In fast recovery the cwnd clamp alone lets 13 or 14 of 8 out (measured): the receiver's window must hold too."""
+    with slow_lab.manet_tcp(both=PAPER), slow_lab.capture(slow_lab.a) as packets:
+        slow_lab.transfer(150 * MSS)
+    assert highest_outstanding(packets) == 8 * MSS
+
+
+def test_window_of_one_sends_whole_segments(slow_lab):
+    with slow_lab.manet_tcp(both=PAPER | {"window_segments": 1}), slow_lab.capture(slow_lab.a) as packets:
+        slow_lab.transfer(10 * MSS)
+    sizes = [p.payload for p in packets if p.payload]
+    assert sizes == [MSS] * 10
+    assert highest_outstanding(packets) == MSS
+
+
+@pytest.mark.parametrize("initial", [1, 2, 4])
+def test_initial_window(slow_lab, initial):
+    with slow_lab.manet_tcp(both=PAPER | {"initial_window_segments": initial}), slow_lab.capture(slow_lab.a) as packets:
+        slow_lab.transfer(20 * MSS)
+    first_burst = 0
+    for p in packets:
+        if p.source == "10.9.0.1":
+            first_burst += bool(p.payload)
+        elif first_burst:  # the first ACK of data
+            break
+    assert first_burst == initial
+
+
+def test_window_below_the_kernels_initial_window_holds_from_the_start(slow_lab):
+    with slow_lab.manet_tcp(both={"window_segments": 4}), slow_lab.capture(slow_lab.a) as packets:
+        slow_lab.transfer(20 * MSS)
+    assert highest_outstanding(packets) == 4 * MSS
+
+
+def acks_per_segment(packets: list[Packet]) -> tuple[int, int]:
+    data = sum(1 for p in packets if p.source == "10.9.0.1" and p.payload)
+    acks = sum(1 for p in packets if p.source == "10.9.0.2" and p.flags == Packet.ACK and not p.payload)
+    return data, acks
+
+
+def test_quickack_route_gives_one_ack_per_segment(slow_lab):
+    with slow_lab.manet_tcp(both=PAPER), slow_lab.capture(slow_lab.a) as packets:
+        slow_lab.transfer(200 * MSS)
+    data, acks = acks_per_segment(packets)
+    assert data == 200
+    assert 200 <= acks <= 201  # one more for the FIN if it comes alone
+
+
+def test_route_without_quickack_delays_acks(tmp_path, cgroup_root):
+    """Why the route metric is needed: TCP_BPF_DELACK_MAX, the only knob of BPF, is two ticks at least."""
+    with (
+        stations(tmp_path, cgroup_root, ["--rate-bps", "2e6", "--delay-ms", "20"]) as lab,
+        lab.manet_tcp(both=PAPER),
+        lab.capture(lab.a) as packets,
+    ):
+        lab.transfer(200 * MSS)
+    data, acks = acks_per_segment(packets)
+    assert data == 200
+    assert acks < 160
+
+
+def syn_times(lab, count: int, seconds: float) -> list[float]:
+    """When the SYNs to an address that answers nothing go out, from the first on."""
+    lab.a.run("ip", "neigh", "add", "10.9.0.77", "lladdr", "02:00:00:00:00:77", "dev", "eth0", "nud", "permanent")
+    with lab.capture(lab.a) as packets:
+        client = lab.a.python("import socket; socket.create_connection(('10.9.0.77', 9))")
+        with pytest.raises(subprocess.TimeoutExpired):
+            client.wait(seconds)
+        client.kill()
+    times = [p.time for p in packets if p.is_syn]
+    assert len(times) >= count
+    return [t - times[0] for t in times]
+
+
+def test_initial_rto_is_the_spacing_of_syns(lab):
+    lab.a.sysctl(tcp_syn_linear_timeouts=0)
+    with lab.manet_tcp(both=PAPER | {"rto_initial_ms": 600}):
+        times = syn_times(lab, 3, 2.3)
+    # Doubled each time: 0.6 s, then 1.2 s later. A timer wheel of 4 to 10 ms ticks is late by up to 1/8.
+    assert times[1] == pytest.approx(0.6, rel=0.15)
+    assert times[2] - times[1] == pytest.approx(1.2, rel=0.15)
+
+
+def test_initial_rto_holds_for_the_listening_side(lab):
+    """SYN-ACKs are sent by a request socket, which has no callbacks of its own but the listener's cgroup."""
+    lab.serve()
+    lab.b.run("ip", "neigh", "replace", "10.9.0.1", "lladdr", "02:00:00:00:00:77", "dev", "eth0", "nud", "permanent")
+    with lab.manet_tcp(a={"rto_initial_ms": 5000}, b={"rto_initial_ms": 700}), lab.capture(lab.b) as packets:
+        client = lab.send(1)
+        with pytest.raises(subprocess.TimeoutExpired):
+            client.wait(1.5)
+        client.kill()
+    times = [p.time for p in packets if p.is_syn and p.source == "10.9.0.2"]
+    assert times[1] - times[0] == pytest.approx(0.7, rel=0.15)
+
+
+def data_gaps_in_the_dark(lab, settings: dict, seconds: float) -> list[float]:
+    """The times between sendings of the oldest segment once nothing arrives any more."""
+    with lab.manet_tcp(both=settings):
+        server = lab.serve()
+        client = lab.send(20 * MSS, then="sys.stdin.readline(); c.sendall(bytes(1000)); time.sleep(600)", stdin=subprocess.PIPE)
+        lab.ready_line(client, "connected")
+        lab.ready_line(client, "sent")
+        lab.ready_line(server, "accepted")
+        wait_for(lambda: "unacked" not in lab.a.sockets()[0], "everything to be acknowledged")
+        with lab.capture(lab.a) as packets:
+            lab.relay.stdin.write("dark\n")
+            lab.relay.stdin.flush()
+            client.stdin.write("\n")
+            client.stdin.flush()
+            with pytest.raises(subprocess.TimeoutExpired):
+                client.wait(seconds)
+    times = [p.time for p in packets if p.payload == 1000]
+    return [later - earlier for earlier, later in itertools.pairwise(times)]
+
+
+@pytest.mark.parametrize(("rto_min_us", "least", "most"), [(20000, 0.05, 0.15), (200000, 0.24, 0.4)])
+def test_rto_min_is_the_least_timeout(slow_lab, rto_min_us, least, most):
+    """Linux: RTO = srtt + max(rto_min, 4 rttvar). A window of one keeps the round trip at 46 ms and rttvar small."""
+    gaps = data_gaps_in_the_dark(slow_lab, PAPER | {"window_segments": 1, "rto_min_us": rto_min_us}, 1)
+    assert least < gaps[0] < most
+
+
+def test_rto_max_bounds_the_backoff(slow_lab, features):
+    if not features["rto_max"]:
+        pytest.skip("TCP_RTO_MAX_MS needs Linux 6.15")
+    gaps = data_gaps_in_the_dark(slow_lab, PAPER | {"rto_max_ms": 1000}, 5)
+    assert gaps[0] < 0.6
+    assert len(gaps) >= 4
+    for gap in gaps[3:]:  # 0.3, 0.6, then 1 s and no more
+        assert gap == pytest.approx(1.0, rel=0.15)
+
+
+def test_two_runs_side_by_side(tmp_path, cgroup_root):
+    """Each has its cgroup and stations; neither sees the other."""
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    with (
+        stations(tmp_path / "one", cgroup_root) as one,
+        stations(tmp_path / "two", cgroup_root) as two,
+        one.manet_tcp("tcp.csv", both={"algorithm": "reno", "window_segments": 3}),
+        two.manet_tcp("tcp.csv", both={"algorithm": "reno", "window_segments": 7}) as second,
+    ):
+        hold_connection(one)
+        hold_connection(two)
+        assert one.a.sockets()[0]["ssthresh"] == "3"
+        assert two.a.sockets()[0]["ssthresh"] == "7"
+        second.terminate()
+        out, _ = second.communicate(timeout=5)
+        assert json.loads(out)["connections"] == 2
+
+
+def test_programs_outside_the_cgroup_are_untouched(lab):
+    with lab.manet_tcp(both={"window_segments": 3, "algorithm": "reno"}):
+        hold_connection(lab, in_cgroup=False)
+        (outside,), (inside,) = lab.a.sockets(), lab.b.sockets()
+    assert "ssthresh" not in outside
+    assert inside["ssthresh"] == "3"
+
+
+def test_name_spaces_that_are_no_station_are_untouched(lab):
+    path = lab.write_settings(a={"algorithm": "reno", "window_segments": 3})
+    document = json.loads(path.read_text())
+    del document["stations"][1]
+    path.write_text(json.dumps(document))
+    process = subprocess.Popen([MANET_TCP, "run", path], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    lab.processes.append(process)
+    lab.ready_line(process, "ready")
+    hold_connection(lab)
+    assert lab.a.sockets()[0]["ssthresh"] == "3"
+    assert "ssthresh" not in lab.b.sockets()[0]
