@@ -52,32 +52,38 @@ def main(arguments: list[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     if not given or given == ["help"]:
         given = ["--help"]
-    options, rest = parser(given[0]).parse_known_args(given)
-    if rest and options.verb != "test":  # what `test` does not know is pytest's
-        parser().error(f"unrecognized arguments: {' '.join(rest)}")
-    options.rest = rest
-    signal.signal(signal.SIGTERM, _as_ctrl_c)
+    verb = given[0]
     try:
-        return importlib.import_module(f"testbed.commands.{options.verb}").run(options)
-    except ManetError as problem:
-        print(f"manet {options.verb}: {problem}", file=sys.stderr)
-        return problem.exit_status
+        signal.signal(signal.SIGTERM, _as_ctrl_c)
+        options, rest = parser(verb).parse_known_args(given)
+        if rest and verb != "test":  # what `test` does not know is pytest's
+            parser().error(f"unrecognized arguments: {' '.join(rest)}")
+        options.rest = rest
+        return importlib.import_module(f"testbed.commands.{verb}").run(options)
     except KeyboardInterrupt:
-        print(f"manet {options.verb}: interrupted; everything was taken down, what was captured is kept", file=sys.stderr)
+        print(f"manet {verb}: interrupted; everything was taken down, what was captured is kept", file=sys.stderr)
         return 130
     except BrokenPipeError:  # `manet ... | head`: not an error, but nothing more can be said
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except OSError as problem:
-        if problem.filename is None:
-            raise
-        print(f"manet {options.verb}: {problem.filename}: {problem.strerror}", file=sys.stderr)
-        return 1
     except Exception as problem:
-        if type(problem).__module__ != "analysis.errors":
+        status = _status_of(problem)
+        if status is None:
             raise
-        print(f"manet {options.verb}: {problem}", file=sys.stderr)
-        return 1
+        print(f"manet {verb}: {_one_line(problem)}", file=sys.stderr)
+        return status
+
+
+def _status_of(problem: Exception) -> int | None:
+    """None for what is a bug of ours: that is shown with its trace."""
+    if isinstance(problem, ManetError):
+        return problem.exit_status
+    expected = type(problem).__module__ == "analysis.errors" or (isinstance(problem, OSError) and problem.filename is not None)
+    return 1 if expected else None
+
+
+def _one_line(problem: Exception) -> str:
+    return f"{problem.filename}: {problem.strerror}" if isinstance(problem, OSError) else str(problem)
 
 
 def _as_ctrl_c(_number: int, _frame: object) -> None:
