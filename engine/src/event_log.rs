@@ -40,7 +40,11 @@ pub fn write<I: Serialize>(to: &mut impl Write, at: Instant, input: &I) -> io::R
 }
 
 /// Plays a log into `timeline`; the caller then runs it on to wherever it wants.
-pub fn replay<M>(log: impl BufRead, timeline: &mut Timeline<M>, outside: &mut impl Outside<M>) -> Result<(), ReplayError>
+pub fn replay<M>(
+    log: impl BufRead,
+    timeline: &mut Timeline<M>,
+    outside: &mut impl Outside<M>,
+) -> Result<(), ReplayError>
 where
     M: Machine,
     M::Input: DeserializeOwned,

@@ -79,7 +79,11 @@ impl Lateness {
     /// The share of all that was later than `bound` (a bucket that straddles it counts as not later).
     pub fn share_above(&self, bound: Duration) -> f64 {
         let above: u64 = self.counts[bucket(bound) + 1..].iter().sum();
-        if self.count == 0 { 0.0 } else { above as f64 / self.count as f64 }
+        if self.count == 0 {
+            0.0
+        } else {
+            above as f64 / self.count as f64
+        }
     }
 
     /// Upper bound and count of every bucket that is not empty.

@@ -79,7 +79,11 @@ impl Health {
 pub struct Watcher(Rc<Epoll>);
 
 fn interest(writable: bool) -> EpollFlags {
-    if writable { EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT } else { EpollFlags::EPOLLIN }
+    if writable {
+        EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT
+    } else {
+        EpollFlags::EPOLLIN
+    }
 }
 
 impl Watcher {

@@ -104,7 +104,11 @@ fn run(arguments: RunArguments) -> Result<(), Failure> {
     };
     let unwritten = daemon::run::run(&loaded, trajectories, &options)
         .map_err(|e| Failure::Run(vec![format!("{}: {e}", arguments.file.display())]))?;
-    if unwritten.is_empty() { Ok(()) } else { Err(Failure::Run(unwritten)) }
+    if unwritten.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::Run(unwritten))
+    }
 }
 
 fn simulate(file: &std::path::Path) -> Result<(), Failure> {

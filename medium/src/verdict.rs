@@ -2,7 +2,7 @@
 //!
 //! A run on an overloaded host looks better than it is, because a late medium gives hosts time that the air would not.
 //! The thresholds are configuration (key `verdict` of medium.json); their defaults come from injecting
-//! lateness and stalls and watching throughput: docs/measurements/lateness.md.
+//! lateness and stalls and watching throughput: docs/verdict.md.
 
 use manet_engine::{Duration, Lateness};
 use serde::{Deserialize, Serialize};

@@ -179,9 +179,7 @@ impl Desk<'_> {
         };
         let links = self.loaded.config.wires.iter().enumerate();
         links
-            .flat_map(|(i, w)| {
-                [direction(&w.a.name, &w.b.name, 2 * i), direction(&w.b.name, &w.a.name, 2 * i + 1)]
-            })
+            .flat_map(|(i, w)| [direction(&w.a.name, &w.b.name, 2 * i), direction(&w.b.name, &w.a.name, 2 * i + 1)])
             .collect()
     }
 

@@ -31,7 +31,8 @@ impl Control {
         let mut control = Self { watcher, listener: None, clients: BTreeMap::new(), next_client: 0 };
         let Some(path) = path else { return Ok(control) };
         clear_stale_socket(path, "control_socket")?;
-        let fail = |e| DaemonError(format!("key \"control_socket\": {}: {e}; socket paths hold 107 bytes", path.display()));
+        let fail =
+            |e| DaemonError(format!("key \"control_socket\": {}: {e}; socket paths hold 107 bytes", path.display()));
         let listener = UnixListener::bind(path).map_err(fail)?;
         listener.set_nonblocking(true)?;
         control.watcher.watch(&listener, Token::ControlListener.pack(), false)?;
@@ -69,7 +70,11 @@ impl Control {
         if !keep || too_long {
             self.clients.remove(&id);
         }
-        if too_long { Vec::new() } else { lines }
+        if too_long {
+            Vec::new()
+        } else {
+            lines
+        }
     }
 
     pub fn answer(&mut self, id: u32, answer: &serde_json::Value) {

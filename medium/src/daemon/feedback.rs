@@ -3,7 +3,7 @@
 //! A client that does not read loses the oldest messages and never stalls the medium; a malformed
 //! message is answered with ERROR and ignored.
 
-use super::{Token, DaemonError};
+use super::{DaemonError, Token};
 use crate::wire::feedback::{Repr, DELIVERED, FAILURES, MAX_LEN, OVERHEARD};
 use crate::wire::MacAddress;
 use crate::StationId;
@@ -78,7 +78,8 @@ impl Feedback {
         // SAFETY: accept4 gave us this descriptor and nobody else has it
         let socket = unsafe { OwnedFd::from_raw_fd(fd) };
         let id = self.next_client;
-        if self.clients.len() < CLIENTS && self.watcher.watch(&socket, Token::FeedbackClient(id).pack(), false).is_ok() {
+        if self.clients.len() < CLIENTS && self.watcher.watch(&socket, Token::FeedbackClient(id).pack(), false).is_ok()
+        {
             self.next_client = id.wrapping_add(1);
             let station = StationId(listener as u16);
             self.clients.insert(id, Client { socket, station, flags: 0, waiting: VecDeque::new() });
@@ -199,7 +200,9 @@ impl Drop for Feedback {
 
 fn open_listener(path: &Path) -> Result<OwnedFd, DaemonError> {
     super::clear_stale_socket(path, "feedback_dir")?;
-    let fail = |e: Errno| DaemonError(format!("key \"feedback_dir\": {}: {}; socket paths hold 107 bytes", path.display(), e.desc()));
+    let fail = |e: Errno| {
+        DaemonError(format!("key \"feedback_dir\": {}: {}; socket paths hold 107 bytes", path.display(), e.desc()))
+    };
     let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
     let fd = socket(AddressFamily::Unix, SockType::SeqPacket, flags, None).map_err(fail)?;
     let address = UnixAddr::new(path).map_err(fail)?;

@@ -83,7 +83,10 @@ fn clear_stale_socket(path: &Path, key: &str) -> Result<(), DaemonError> {
     use std::os::unix::fs::FileTypeExt;
     let Ok(meta) = path.symlink_metadata() else { return Ok(()) };
     if !meta.file_type().is_socket() {
-        return Err(DaemonError(format!("key \"{key}\": {} exists and is no socket; choose another path", path.display())));
+        return Err(DaemonError(format!(
+            "key \"{key}\": {} exists and is no socket; choose another path",
+            path.display()
+        )));
     }
     // a SEQPACKET listener refuses a stream with EPROTOTYPE: alive as well
     match UnixStream::connect(path) {
@@ -104,8 +107,15 @@ mod tests {
 
     #[test]
     fn tokens_survive_packing() {
-        for token in [Token::Signal, Token::Parent, Token::ControlListener, Token::ControlClient(7),
-                      Token::FeedbackListener(8), Token::FeedbackClient(u32::MAX), Token::Port(9)] {
+        for token in [
+            Token::Signal,
+            Token::Parent,
+            Token::ControlListener,
+            Token::ControlClient(7),
+            Token::FeedbackListener(8),
+            Token::FeedbackClient(u32::MAX),
+            Token::Port(9),
+        ] {
             assert_eq!(Token::unpack(token.pack()), Some(token));
         }
         assert_eq!(Token::unpack(u64::MAX), None);

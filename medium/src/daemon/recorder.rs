@@ -57,15 +57,17 @@ struct Output {
 
 impl Output {
     fn create(path: &Path) -> Result<Self, DaemonError> {
-        let file = File::create(path)
-            .map_err(|e| DaemonError(format!("{}: {e}; does the folder exist and may it be written?", path.display())))?;
+        let file = File::create(path).map_err(|e| {
+            DaemonError(format!("{}: {e}; does the folder exist and may it be written?", path.display()))
+        })?;
         Ok(Self { path: path.to_owned(), to: Ok(BufWriter::with_capacity(1 << 16, file)) })
     }
 
     fn attempt(&mut self, write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>) {
         let Ok(to) = &mut self.to else { return };
         if let Err(e) = write(to) {
-            let remedy = if e.raw_os_error() == Some(nix::libc::ENOSPC) { "; free some space and run again" } else { "" };
+            let remedy =
+                if e.raw_os_error() == Some(nix::libc::ENOSPC) { "; free some space and run again" } else { "" };
             let message = format!("{}: {e}{remedy}; what was written until then is kept", self.path.display());
             // dropping a BufWriter tries to write once more: take it apart instead
             if let Ok(broken) = std::mem::replace(&mut self.to, Err(message)) {

@@ -35,9 +35,8 @@ pub struct Namespace {
 
 impl Namespace {
     pub fn open(path: &Path) -> Result<Self, DaemonError> {
-        let file = File::open(path).map_err(|e| {
-            DaemonError(format!("netns {}: {e}; is the station's process running?", path.display()))
-        })?;
+        let file = File::open(path)
+            .map_err(|e| DaemonError(format!("netns {}: {e}; is the station's process running?", path.display())))?;
         Ok(Self { file, path: path.to_owned() })
     }
 
@@ -77,7 +76,8 @@ impl Tap {
     /// Makes `ifname` with address `mac` in the namespace at `netns` and sets it up.
     pub fn create(netns: &Path, ifname: &str, mac: MacAddress) -> Result<Self, DaemonError> {
         let namespace = Namespace::open(netns)?;
-        let file = namespace.inside(|| make(ifname, mac))
+        let file = namespace
+            .inside(|| make(ifname, mac))
             .map_err(|e| DaemonError(format!("{} in netns {}", e.0, netns.display())))?;
         Ok(Self { file, namespace, ifname: ifname.to_owned() })
     }
@@ -99,9 +99,9 @@ impl Tap {
 
     /// Frames of the host that the kernel dropped because we did not read them in time.
     pub fn dropped(&self) -> Option<u64> {
-        let table = self.namespace.inside(|| {
-            std::fs::read_to_string("/proc/thread-self/net/dev").map_err(|e| DaemonError(e.to_string()))
-        });
+        let table = self
+            .namespace
+            .inside(|| std::fs::read_to_string("/proc/thread-self/net/dev").map_err(|e| DaemonError(e.to_string())));
         tx_dropped(&table.ok()?, &self.ifname)
     }
 }
@@ -119,7 +119,10 @@ fn tx_dropped(table: &str, ifname: &str) -> Option<u64> {
 }
 
 fn request(ifname: &str) -> Result<libc::ifreq, DaemonError> {
-    if ifname.is_empty() || ifname.len() >= libc::IFNAMSIZ || ifname.contains(|c: char| c == '/' || c == '%' || c.is_whitespace()) {
+    if ifname.is_empty()
+        || ifname.len() >= libc::IFNAMSIZ
+        || ifname.contains(|c: char| c == '/' || c == '%' || c.is_whitespace())
+    {
         return Err(DaemonError(format!("ifname \"{ifname}\" is no interface name of 1 to 15 characters")));
     }
     // SAFETY: ifreq is plain data for which all zeroes is a value
@@ -132,7 +135,10 @@ fn request(ifname: &str) -> Result<libc::ifreq, DaemonError> {
 
 /// In the present namespace.
 fn make(ifname: &str, mac: MacAddress) -> Result<File, DaemonError> {
-    let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
         .open("/dev/net/tun")
         .map_err(|e| DaemonError(format!("/dev/net/tun: {e}; load the kernel's tun module and run as root")))?;
     let mut r = request(ifname)?;
@@ -154,14 +160,17 @@ fn make(ifname: &str, mac: MacAddress) -> Result<File, DaemonError> {
     r.ifr_ifru.ifru_mtu = MTU;
     unsafe { set_mtu(control.as_raw_fd(), &r) }.map_err(|e| failed(ifname, "cannot take MTU 1500", e))?;
     let mut r = request(ifname)?;
-    r.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING | libc::IFF_BROADCAST | libc::IFF_MULTICAST) as libc::c_short;
+    r.ifr_ifru.ifru_flags =
+        (libc::IFF_UP | libc::IFF_RUNNING | libc::IFF_BROADCAST | libc::IFF_MULTICAST) as libc::c_short;
     unsafe { set_flags(control.as_raw_fd(), &r) }.map_err(|e| failed(ifname, "cannot be set up", e))?;
     Ok(file)
 }
 
 fn failed(ifname: &str, what: &str, errno: Errno) -> DaemonError {
     let remedy = match errno {
-        Errno::EBUSY | Errno::EEXIST | Errno::EINVAL => "; is there an interface of that name already? `manet clean` removes old ones",
+        Errno::EBUSY | Errno::EEXIST | Errno::EINVAL => {
+            "; is there an interface of that name already? `manet clean` removes old ones"
+        }
         Errno::EPERM | Errno::EACCES => "; run as root",
         _ => "",
     };

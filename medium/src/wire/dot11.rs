@@ -106,7 +106,11 @@ impl<T: AsRef<[u8]>> Frame<T> {
     }
     /// What follows the header; empty for control frames, whatever trails them.
     pub fn body(&self) -> &[u8] {
-        if self.kind == Kind::Data { &self.bytes.as_ref()[DATA_HEADER_LEN..] } else { &[] }
+        if self.kind == Kind::Data {
+            &self.bytes.as_ref()[DATA_HEADER_LEN..]
+        } else {
+            &[]
+        }
     }
     fn flags_beyond_retry(&self) -> u8 {
         self.bytes.as_ref()[1] & !RETRY
@@ -115,9 +119,20 @@ impl<T: AsRef<[u8]>> Frame<T> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repr {
-    Rts { retry: bool, duration_us: u16, receiver: MacAddress, transmitter: MacAddress },
-    Cts { duration_us: u16, receiver: MacAddress },
-    Ack { duration_us: u16, receiver: MacAddress },
+    Rts {
+        retry: bool,
+        duration_us: u16,
+        receiver: MacAddress,
+        transmitter: MacAddress,
+    },
+    Cts {
+        duration_us: u16,
+        receiver: MacAddress,
+    },
+    Ack {
+        duration_us: u16,
+        receiver: MacAddress,
+    },
     /// Independent BSS: neither to nor from a distribution system, address 3 is the BSSID (table 9-26).
     Data {
         retry: bool,
@@ -255,9 +270,7 @@ mod tests {
             (vec![0xc4, 0x00, 0x10, 0x00, 2, 0, 0, 0, 0, 1], Repr::Cts { duration_us: 16, receiver: A }),
             (vec![0xd4, 0x00, 0x00, 0x00, 2, 0, 0, 0, 0, 1], Repr::Ack { duration_us: 0, receiver: A }),
             (
-                vec![
-                    0x08, 0x08, 0x3a, 0x01, 2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0x51, 0x01,
-                ],
+                vec![0x08, 0x08, 0x3a, 0x01, 2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0x51, 0x01],
                 Repr::Data {
                     retry: true,
                     duration_us: 314,

@@ -105,8 +105,7 @@ mod tests {
 
     // header written out by hand after clause 3.2.6; first bytes of an IPv4 packet with TOS 0xc0 (CS6)
     const BYTES: [u8; 16] = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x08, 0x00, 0x45, 0xc0];
-    const REPR: Repr =
-        Repr { destination: [2, 0, 0, 0, 0, 2], source: [2, 0, 0, 0, 0, 1], ethertype: TYPE_IPV4 };
+    const REPR: Repr = Repr { destination: [2, 0, 0, 0, 0, 2], source: [2, 0, 0, 0, 0, 1], ethertype: TYPE_IPV4 };
 
     #[test]
     fn golden_bytes_both_ways() {

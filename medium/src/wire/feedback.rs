@@ -67,7 +67,11 @@ impl<'a> Message<'a> {
     }
 
     fn exactly(&self, len: usize) -> Result<()> {
-        if self.body.len() == len { Ok(()) } else { Err(Malformed("wrong body length for this type")) }
+        if self.body.len() == len {
+            Ok(())
+        } else {
+            Err(Malformed("wrong body length for this type"))
+        }
     }
     fn u16(&self, at: usize) -> u16 {
         u16::from_le_bytes(array(self.body, at..at + 2))
@@ -222,7 +226,11 @@ impl<'a> Repr<'a> {
 
 impl Message<'_> {
     fn zero(&self, at: usize) -> Result<()> {
-        if self.u16(at) == 0 { Ok(()) } else { Err(Malformed("the reserved bytes are not 0")) }
+        if self.u16(at) == 0 {
+            Ok(())
+        } else {
+            Err(Malformed("the reserved bytes are not 0"))
+        }
     }
 }
 
@@ -251,14 +259,9 @@ mod tests {
     fn golden() -> Vec<(Vec<u8>, Repr<'static>)> {
         vec![
             (vec![1, 1, 0, 0, 4, 0, 0, 0, 5, 0, 0, 0], Repr::Subscribe { flags: FAILURES | DELIVERED }),
+            (vec![1, 2, 0, 0, 12, 0, 0, 0, 2, 0, 0, 0, 0, 9, 0, 0, 7, 0, 0, 0], Repr::Purge { neighbour: N, token: 7 }),
             (
-                vec![1, 2, 0, 0, 12, 0, 0, 0, 2, 0, 0, 0, 0, 9, 0, 0, 7, 0, 0, 0],
-                Repr::Purge { neighbour: N, token: 7 },
-            ),
-            (
-                vec![
-                    1, 129, 0, 0, 22, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 9, 1, 0, 2, 0, 0, 0, 0xaa, 0xbb,
-                ],
+                vec![1, 129, 0, 0, 22, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 9, 1, 0, 2, 0, 0, 0, 0xaa, 0xbb],
                 Repr::Failed { at_ns: 513, neighbour: N, reason: 1, frame: &[0xaa, 0xbb] },
             ),
             (

@@ -41,5 +41,9 @@ fn array<const N: usize>(bytes: &[u8], field: Range<usize>) -> [u8; N] {
 }
 
 fn check_len(bytes: &[u8], least: usize) -> Result<()> {
-    if bytes.len() < least { Err(Malformed("truncated")) } else { Ok(()) }
+    if bytes.len() < least {
+        Err(Malformed("truncated"))
+    } else {
+        Ok(())
+    }
 }

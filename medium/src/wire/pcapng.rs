@@ -146,10 +146,7 @@ fn parse_interface(body: &[u8]) -> Result<Block<'_>> {
     if option(&body[8..], IF_TSRESOL)? != [NANOSECONDS] {
         return Err(Malformed("timestamps that are not nanoseconds"));
     }
-    Ok(Block::Interface {
-        link_type: u16::from_le_bytes(array(body, 0..2)),
-        name: text(option(&body[8..], IF_NAME)?)?,
-    })
+    Ok(Block::Interface { link_type: u16::from_le_bytes(array(body, 0..2)), name: text(option(&body[8..], IF_NAME)?)? })
 }
 
 fn parse_packet(body: &[u8]) -> Result<Block<'_>> {
@@ -190,8 +187,7 @@ mod tests {
 
     #[test]
     fn golden_bytes_both_ways() {
-        let block =
-            Block::Packet { interface: 0, at_ns: 0x1_0000_0002, original_len: 9, data: b"hello", comment: "" };
+        let block = Block::Packet { interface: 0, at_ns: 0x1_0000_0002, original_len: 9, data: b"hello", comment: "" };
         assert_eq!(Block::parse(&BYTES), Ok((block.clone(), &[][..])));
         // we leave the end-of-options out where there are none (section 3.5: may be absent)
         let mut expected = BYTES.to_vec();

@@ -77,7 +77,11 @@ impl Repr {
     }
 
     pub const fn buffer_len(&self) -> usize {
-        if self.channel.is_some() { LEN_WITH_CHANNEL } else { LEN_WITHOUT_CHANNEL }
+        if self.channel.is_some() {
+            LEN_WITH_CHANNEL
+        } else {
+            LEN_WITHOUT_CHANNEL
+        }
     }
 
     /// # Panics
@@ -119,8 +123,7 @@ mod tests {
     use proptest::prelude::*;
 
     // written out by hand after radiotap.org
-    const BYTES: [u8; 22] =
-        [0, 0, 22, 0, 0x0f, 0, 0, 0, 0x40, 0x42, 0x0f, 0, 0, 0, 0, 0, 0, 4, 0x6c, 0x09, 0xa0, 0x00];
+    const BYTES: [u8; 22] = [0, 0, 22, 0, 0x0f, 0, 0, 0, 0x40, 0x42, 0x0f, 0, 0, 0, 0, 0, 0, 4, 0x6c, 0x09, 0xa0, 0x00];
     const REPR: Repr = Repr {
         tsft_us: 1_000_000,
         short_preamble: false,
