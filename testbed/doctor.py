@@ -29,9 +29,10 @@ OTHERS = {
 }
 LATENESS_SAMPLES = 300
 SLEEP_S = 0.001
-# CPU that a real-time run of ten stations with one flow takes, as a share of one core (docs/load.md), and how
-# much of the machine may be busy before timers come late
-CORE_SHARE_PER_RUN = 0.15
+# CPU that a real-time run of ten stations with one flow takes in all its processes, as a share of one core: 0.116
+# alone, 0.089 beside seven others, on two cores at 2 Mbit/s (`make bench`). The rest of the machine is left idle, so
+# that timers come in time.
+CORE_SHARE_PER_RUN = 0.12
 BUSY_SHARE = 0.7
 LATE_TIMER_US = 1000  # p99 above this: every run would be late whatever it does
 

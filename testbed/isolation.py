@@ -111,12 +111,14 @@ class Isolated:
 
     def _end(self) -> None:
         self.let_go()
-        if hasattr(self, "_keeper"):
-            self._end_keeper()
-        if hasattr(self, "_report_fd"):
-            os.close(self._report_fd)
-        if cgroup.remove(Path(self.state.cgroup)):
-            self.state.remove()
+        try:
+            if hasattr(self, "_keeper"):
+                self._end_keeper()
+        finally:
+            if hasattr(self, "_report_fd"):
+                os.close(self._report_fd)
+            if cgroup.remove(Path(self.state.cgroup)):
+                self.state.remove()
 
     def _end_keeper(self) -> None:
         """Wait for the run to end in order. A second Ctrl-C is an order to end it by force."""

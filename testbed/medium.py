@@ -4,13 +4,16 @@ import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from testbed.control import MediumControl
 from testbed.errors import UsageError
 from testbed.processes import Child, Processes
 from testbed.site import ROOT, Site
-from testbed.station import StationNet
 from topologies.addresses import INTERFACE, mac_address
+
+if TYPE_CHECKING:  # Mininet is imported only in the run's own process
+    from testbed.station import StationNet
 
 READY_DEADLINE_S = 30.0
 RADIOS = ROOT / "medium" / "radios"
@@ -79,7 +82,7 @@ class Medium:
 
 
 @contextmanager
-def medium_running(site: Site, net: StationNet, children: Processes) -> Iterator[Medium]:
+def medium_running(site: Site, net: "StationNet", children: Processes) -> Iterator[Medium]:
     """From the daemon's `ready` (every radio is up) to its orderly end (every output is complete)."""
     write_trace(site)
     site.feedback_folder.mkdir(exist_ok=True)

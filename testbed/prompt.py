@@ -26,6 +26,7 @@ from testbed.capture import captures_running
 from testbed.errors import RunError
 from testbed.isolation import Report
 from testbed.network import network_up
+from testbed.preflight import check_medium
 from testbed.processes import Processes
 from testbed.record import RunRecord
 from testbed.requirements import require_for_runs
@@ -42,6 +43,7 @@ def open_prompt(scenario: Scenario, *, seed: int = 1, directory: Path | None = N
     Captures and the air log are kept in `directory` (default: results/cli/<time>).
     """
     require_for_runs(programs=programs)
+    check_medium(scenario, seed, programs)
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
     directory = (directory or ROOT / "results" / "cli" / stamp).resolve()
     with claimed(directory), _terminal_signals_left_to_the_prompt():

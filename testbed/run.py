@@ -22,6 +22,7 @@ from testbed import metadata
 from testbed.errors import ManetError, RunError, UsageError
 from testbed.ids import new_run_id, own_cgroup
 from testbed.isolation import Isolated, Report
+from testbed.preflight import check_medium
 from testbed.record import RunRecord
 from testbed.requirements import require_for_runs
 from testbed.scenario import Scenario
@@ -62,6 +63,7 @@ def run_scenario(
     does the same for a call in another thread, which then returns with status "interrupted".
     """
     require_for_runs(programs=programs)
+    check_medium(scenario, seed, programs)
     directory = directory.resolve()
     with claimed(directory):
         prepare(scenario, seed, directory, record)

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,35 @@ def test_a_full_disk_is_refused_before_anything_starts(small_disk: Path) -> None
     (small_disk / "filler").write_bytes(bytes(1024 * 1024))
     with pytest.raises(UsageError, match="disk full"):
         run_scenario(chain(), 1, small_disk / "run")
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"radio": "no-such-radio"}, "no-such-radio"),
+        ({"radio_overrides": {"rts_treshold": 1}}, "rts_treshold"),
+    ],
+)
+def test_what_the_medium_would_refuse_is_refused_before_anything_starts(tmp_path: Path, keys: dict, words: str) -> None:
+    with pytest.raises(UsageError, match=words) as caught:
+        run_scenario(chain(**keys), 1, tmp_path / "run")
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_second_ctrl_c_ends_a_run_that_hangs_by_force(tmp_path: Path) -> None:
+    """The medium is stopped so that the orderly end would have to wait for it."""
+    process = driven(chain(**LONG), tmp_path / "run")
+    until_stage(process, "traffic", 0.05)
+    os.kill(process_of(tmp_path / "run", "medium.json"), signal.SIGSTOP)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.5)  # two signals at once would count as one
+    begin = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert time.monotonic() - begin < 5
+    assert run_json(tmp_path / "run")["status"] == "interrupted"
+    assert nothing_left(tmp_path / "run")
 
 
 def test_a_second_run_of_the_same_name_is_refused_while_the_first_runs_and_after(tmp_path: Path) -> None:
