@@ -24,6 +24,7 @@ EXAMPLES = """
 """
 _CARGO = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored")
 _CARGO_IGNORED = re.compile(r"^test (\S+) \.\.\. ignored(?:, (.*))?$")
+_CARGO_FAILED = re.compile(r"^test (\S+) \.\.\. FAILED")
 _PYTEST = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed|deselected)\b")
 
 
@@ -35,12 +36,14 @@ class Counts:
     failed: int = 0
     skipped: int = 0
     reasons: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
 
     def add(self, other: "Counts") -> None:
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
         self.reasons += other.reasons
+        self.failures += other.failures
 
     def line(self) -> str:
         return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
@@ -60,10 +63,9 @@ def run(options: argparse.Namespace) -> int:
         total.add(run_cargo(options.quick))
     if not options.rust or options.rest:
         total.add(run_pytest(options.rest, options.quick))
-    if total.reasons:
-        print("\nskipped:")
-        for reason in total.reasons:
-            print(f"  {reason}")
+    for heading, lines in (("skipped", total.reasons), ("failed", total.failures)):
+        if lines:
+            print("\n  ".join([f"\n{heading}:", *lines]))
     print(f"\n{total.line()}")
     return 1 if total.failed or not total.passed else 0
 
@@ -76,7 +78,7 @@ def run_cargo(quick: bool) -> Counts:
 
 
 def run_pytest(arguments: Sequence[str], quick: bool) -> Counts:
-    command = [sys.executable, "-P", "-m", "pytest", "-rs", *arguments]
+    command = [sys.executable, "-P", "-m", "pytest", "-ra", *arguments]
     if quick:
         command += ["-m", "not slow"]
     return _run("pytest", command, count_pytest, {**os.environ, "PYTHONPATH": str(ROOT)})
@@ -91,6 +93,8 @@ def count_cargo(lines: Iterable[str]) -> Counts:
             counts.add(Counts(passed, failed, ignored))
         elif match := _CARGO_IGNORED.match(line):
             counts.reasons.append(f"{match.group(1)}: {match.group(2) or 'ignored, no reason given'}")
+        elif match := _CARGO_FAILED.match(line):
+            counts.failures.append(match.group(1))
     return counts
 
 
@@ -100,6 +104,8 @@ def count_pytest(lines: Iterable[str]) -> Counts:
     for line in lines:
         if line.startswith("SKIPPED "):
             counts.reasons.append(line.removeprefix("SKIPPED ").strip())
+        if line.startswith(("FAILED ", "ERROR ")):
+            counts.failures.append(line.strip())
         bare = line.strip("= \n")
         if re.fullmatch(r"(no tests ran|(\d+ \w+(, )?)+) in [\d.]+s.*", bare):
             found = {kind: int(number) for number, kind in _PYTEST.findall(bare)}

@@ -77,11 +77,13 @@ def test_cargos_results_are_added_over_all_binaries():
 test a::works ... ok
 test a::slow ... ignored, needs a minute
 test b::left ... ignored
+test c::broken ... FAILED
 test result: ok. 12 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out; finished in 0.51s
 test result: FAILED. 3 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s"""
     counts = count_cargo(text.splitlines())
     assert counts.line() == "15 passed, 1 failed, 2 skipped"
     assert counts.reasons == ["a::slow: needs a minute", "b::left: ignored, no reason given"]
+    assert counts.failures == ["c::broken"]
 
 
 @pytest.mark.parametrize(
@@ -98,9 +100,10 @@ def test_pytests_closing_line_is_counted(closing, wanted):
     assert count_pytest(["test_x.py: 12 passed in spirit", closing + "\n"]) == wanted
 
 
-def test_skipped_tests_are_listed_with_their_reason():
-    counts = count_pytest(["SKIPPED [1] tests/test_x.py:3: needs root\n", "=== 1 skipped in 0.1s ==="])
-    assert counts == Counts(0, 0, 1, ["[1] tests/test_x.py:3: needs root"])
+def test_skipped_tests_are_listed_with_their_reason_and_failed_ones_too():
+    lines = ["SKIPPED [1] t/test_x.py:3: needs root\n", "FAILED t/test_y.py::test_z - assert 1 == 2\n"]
+    counts = count_pytest([*lines, "=== 1 failed, 1 skipped in 0.1s ==="])
+    assert counts == Counts(0, 1, 1, ["[1] t/test_x.py:3: needs root"], ["FAILED t/test_y.py::test_z - assert 1 == 2"])
 
 
 def test_a_congestion_control_the_kernel_would_load_counts_as_available(tmp_path):
