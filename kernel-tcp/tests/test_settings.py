@@ -145,6 +145,32 @@ def test_route_without_quickack_delays_acks(tmp_path, cgroup_root):
     assert acks < 160
 
 
+def test_quickack_follows_a_route_that_changes_under_the_connection(tmp_path, cgroup_root):
+    """What a routing daemon may rely on: the connection takes the metric of the route that replaces its own."""
+    with (
+        stations(tmp_path, cgroup_root, ["--rate-bps", "2e6", "--delay-ms", "20"]) as lab,
+        lab.manet_tcp(both=PAPER),
+        lab.capture(lab.a) as packets,
+    ):
+        server = lab.serve()
+        client = lab.send(100 * MSS, then="sys.stdin.readline(); c.sendall(bytes(200*1460))", stdin=subprocess.PIPE)
+        lab.ready_line(client, "connected")
+        lab.ready_line(client, "sent")
+        wait_for(lambda: "unacked" not in lab.a.sockets()[0], "the first part to be acknowledged")
+        lab.b.run("ip", "route", "replace", "10.9.0.0/24", "dev", "eth0", "quickack", "1", in_cgroup=False)
+        client.stdin.write("\n")
+        client.stdin.flush()
+        server.wait(10)
+    hundredth = [p for p in packets if p.payload][100].time
+    data, acks = acks_per_segment([p for p in packets if p.time < hundredth])
+    assert data == 100
+    assert acks < 90
+    data, acks = acks_per_segment([p for p in packets if p.time >= hundredth])
+    assert data == 200
+    # The first ACK may still be a delayed one: the route is looked up when something is sent.
+    assert 198 <= acks <= 202
+
+
 def syn_times(lab, count: int, seconds: float) -> list[float]:
     """When the SYNs to an address that answers nothing go out, from the first on."""
     lab.a.run("ip", "neigh", "add", "10.9.0.77", "lladdr", "02:00:00:00:00:77", "dev", "eth0", "nud", "permanent")
