@@ -4,7 +4,10 @@ import pytest
 
 from testbed.validate import checks, simulate
 
-pytestmark = pytest.mark.skipif(not simulate.PROGRAM.exists(), reason="the medium is not built (./setup.sh)")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not simulate.PROGRAM.exists(), reason="the medium is not built (./setup.sh)"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from testbed.validate import checks, ns2
 
 HELP = "check the medium against a closed form, Bianchi's model and ns-2.35"
 EXAMPLES = """examples:
-  manet validate                          every check, in about two minutes
+  manet validate                          every check, in about half a minute
   manet validate --only 'ns2/*'           the comparison with ns-2 alone
   manet validate --only closed-form       names that contain this
   manet validate --json                   a list of {name, ours, reference, source, tolerance, ok, ...}
