@@ -42,6 +42,7 @@ command ifconfig net-tools
 command ping iputils-ping
 command sysctl procps
 command unshare util-linux
+command ethtool ethtool
 command iperf3 iperf3
 command tcpdump tcpdump
 command tshark tshark
