@@ -18,6 +18,7 @@ from testbed.errors import UsageError
 from testbed.state import STATE_FOLDER, Process, RunState, recorded_runs
 
 END_DEADLINE_S = 10.0
+STRAY_AGE_S = 60.0
 
 
 @dataclass
@@ -35,7 +36,7 @@ def clean(*, running_too: bool = False) -> Cleaned:
         raise UsageError("manet clean: not root; run it with sudo")
     cleaned = Cleaned()
     for state in recorded_runs():
-        if state.owner.alive() and not running_too:
+        if state.owner_alive() and not running_too:
             cleaned.still_running.append(f"{state.directory}: process {state.owner.pid} is at work on it")
         else:
             _end(state, cleaned)
@@ -100,15 +101,20 @@ def _kill(process: Process) -> None:
 
 
 def _remove_strays(cleaned: Cleaned) -> None:
-    """Empty cgroups and broken state files to which no run belongs any more."""
-    kept = {state.cgroup for state in recorded_runs()}
+    """Empty cgroups and broken state files to which no run belongs any more.
+
+    The groups are listed before the records are read: a run's record is there before its group is. A run in a container
+    may share the cgroups but not /run, so that one without a record is only touched if it is empty, and not new.
+    """
     mount = cgroup.cgroup2_mount()
-    for group in sorted((mount / cgroup.PARENT).glob("*/")) if mount is not None else []:
-        if str(group) in kept:
+    groups = sorted((mount / cgroup.PARENT).glob("*/")) if mount is not None else []
+    recorded = {state.cgroup for state in recorded_runs()}
+    for group in groups:
+        if str(group) in recorded or not group.exists():
             continue
         if cgroup.members(group):
-            cleaned.could_not.append(f"{group}: has processes but no record of a run; look at {group}/cgroup.procs")
-        elif cgroup.remove(group):
+            cleaned.still_running.append(f"{group}: a run that {STATE_FOLDER} has no record of (a container's?)")
+        elif time.time() - group.stat().st_mtime > STRAY_AGE_S and cgroup.remove(group):
             cleaned.removed.append(f"{group}: an empty cgroup")
     for path in sorted(STATE_FOLDER.glob("*")):
         if path.suffix == ".new" or (path.suffix == ".json" and RunState.load(path) is None):

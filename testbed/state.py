@@ -5,7 +5,7 @@ be somebody else's.
 """
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from testbed.errors import UsageError
@@ -38,6 +38,11 @@ class RunState:
     cgroup: str
     owner: Process
     keeper: Process | None = None
+    pid_namespace: str = field(default_factory=lambda: _pid_namespace())  # in which the pids above are meant
+
+    def owner_alive(self) -> bool:
+        """Also true where it cannot be told: in a container whose /run is shared with this one."""
+        return self.pid_namespace != _pid_namespace() or self.owner.alive()
 
     @property
     def path(self) -> Path:
@@ -72,6 +77,10 @@ def recorded_runs() -> list[RunState]:
     """Every run that has a state file."""
     states = [RunState.load(path) for path in sorted(STATE_FOLDER.glob("*.json"))]
     return [state for state in states if state is not None]
+
+
+def _pid_namespace() -> str:
+    return str(Path("/proc/self/ns/pid").readlink())
 
 
 def _start_of(pid: int) -> int | None:

@@ -134,7 +134,7 @@ def test_a_run_leaves_the_machine_as_it_was(tmp_path: Path) -> None:
     assert nothing_left(tmp_path / "run")
     assert links() == links_before
     assert sysctls() == sysctls_before
-    assert not clean().could_not
+    assert not any(str(tmp_path) in line for lines in vars(clean()).values() for line in lines)
 
 
 PROMPT = """

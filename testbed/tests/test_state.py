@@ -87,6 +87,14 @@ def test_a_run_whose_owner_lives_is_left_alone(folder: Path, sleeper: subprocess
 
 
 @root_only
+def test_pids_of_another_pid_namespace_mean_nothing_here(folder: Path) -> None:
+    run = recorded(folder, GONE, None)
+    run.pid_namespace = "pid:[1]"
+    run.save()
+    assert len(clean.clean().still_running) == 1 and run.path.exists()
+
+
+@root_only
 def test_a_recorded_pid_that_now_belongs_to_another_is_left_alone(folder: Path, sleeper: subprocess.Popen) -> None:
     run = recorded(folder, GONE, Process(sleeper.pid, 1))
     clean.clean()
@@ -108,6 +116,15 @@ def test_a_state_file_cannot_point_clean_at_a_foreign_cgroup(folder: Path, sleep
         sleeper.kill()
         sleeper.wait()
         assert cgroup.remove(foreign)
+
+
+@root_only
+def test_an_empty_cgroup_without_a_record_is_removed_once_it_is_old(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new one may be a run in a container that is just starting."""
+    group = cgroup.create("run-stray")
+    assert clean.clean() == clean.Cleaned() and group.exists()
+    monkeypatch.setattr(clean, "STRAY_AGE_S", -1.0)
+    assert len(clean.clean().removed) == 1 and not group.exists()
 
 
 @root_only
