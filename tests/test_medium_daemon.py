@@ -358,6 +358,32 @@ def test_a_live_move_breaks_the_link_and_a_link_error_rate_too(hosts, start):
     assert len(daemon.ask("air", last=7)["rows"]) == 7
 
 
+def test_a_replay_in_virtual_time_is_the_run_byte_for_byte(hosts, start, tmp_path):
+    stations = hosts(3)
+    log, again = tmp_path / "inputs.jsonl", tmp_path / "again.csv"
+    daemon = start(configuration(stations, spacing_m=150.0), "--input-log", str(log), "--inject-lateness", "3000")
+    address(stations)
+    assert pings_answered(stations[0], "10.0.0.2", 20, "-s", "1400") == 20
+    daemon.ask("move", station="sta3", position=[320, 0, 0])
+    pings_answered(stations[0], "10.0.0.3", 2, "-W", "0.3")
+    assert daemon.stop() == (0, "")
+    subprocess.run([str(MEDIUM), "replay", str(tmp_path / "medium.json"), str(log), str(again)], check=True, timeout=60)
+    assert again.read_bytes() == (tmp_path / "air.csv").read_bytes()
+    assert len(air_rows(tmp_path)) > 200
+
+
+def test_a_deleted_interface_is_told_of_and_costs_no_processor(hosts, start):
+    stations = hosts(2)
+    daemon = start(configuration(stations))
+    address(stations)
+    stations[1].sh("ip", "link", "delete", "wlan0")
+    assert pings_answered(stations[0], "10.0.0.2", 1, "-W", "1") == 0
+    code, errors = daemon.stop()
+    assert code == 1 and errors.count("\n") == 1 and "the interface of sta2 was deleted" in errors
+    verdict = daemon.read("verdict.json")
+    assert verdict["verdict"] == "void" and verdict["cpu_s"] < 0.5
+
+
 def test_wired_links_have_their_delay_and_rate(hosts, start):
     radio, left, right = hosts(3)
     wire = {

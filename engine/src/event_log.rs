@@ -39,6 +39,49 @@ pub fn write<I: Serialize>(to: &mut impl Write, at: Instant, input: &I) -> io::R
     to.write_all(b"\n")
 }
 
+/// A machine that writes down what reaches it, and otherwise is the one inside.
+pub struct Logged<M, W> {
+    pub machine: M,
+    /// `None`: nothing is written down.
+    log: Option<W>,
+    error: Option<io::Error>,
+}
+
+impl<M, W: Write> Logged<M, W> {
+    pub fn new(machine: M, log: Option<W>) -> Self {
+        Self { machine, log, error: None }
+    }
+
+    /// Completes the log; the first error there was. After it nothing more was written.
+    pub fn finish(&mut self) -> io::Result<()> {
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
+        self.log.as_mut().map_or(Ok(()), Write::flush)
+    }
+}
+
+impl<M: Machine<Input: Serialize>, W: Write> Machine for Logged<M, W> {
+    type Input = M::Input;
+    type Output = M::Output;
+
+    fn handle(&mut self, now: Instant, input: M::Input) {
+        if let Some(log) = self.log.as_mut().filter(|_| self.error.is_none()) {
+            self.error = write(log, now, &input).err();
+        }
+        self.machine.handle(now, input);
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        self.machine.handle_timeout(now);
+    }
+    fn poll_output(&mut self) -> Option<M::Output> {
+        self.machine.poll_output()
+    }
+    fn next_timeout(&self) -> Option<Instant> {
+        self.machine.next_timeout()
+    }
+}
+
 /// Plays a log into `timeline`; the caller then runs it on to wherever it wants.
 pub fn replay<M>(
     log: impl BufRead,
@@ -77,16 +120,29 @@ mod tests {
     #[test]
     fn a_replay_does_what_the_run_did() {
         let (mut log, mut heard) = (Vec::new(), Vec::new());
-        let mut line = Timeline::new(Echo::default());
+        let mut line = Timeline::new(Logged::new(Echo::default(), Some(&mut log)));
         let mut at = Instant::ZERO;
         for n in [30, 4, 17, 4] {
             at += Duration::from_nanos(3);
-            write(&mut log, at, &Say(n)).unwrap();
             line.input(at, Say(n), &mut |t, o| heard.push((t, o)));
         }
         line.run_until(Instant::from_nanos(1000), &mut |t, o| heard.push((t, o)));
         assert_eq!(heard.len(), 4);
+        line.machine_mut().finish().unwrap();
         assert_eq!(run(&mut Timeline::new(Echo::default()), &log).unwrap(), heard);
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_written_stops_nothing_and_is_told_of() {
+        let mut full: [u8; 40] = [0; 40];
+        let mut line = Timeline::new(Logged::new(Echo::default(), Some(&mut full[..])));
+        let mut heard = 0;
+        for n in 1..9 {
+            line.input(Instant::ZERO, Say(n), &mut |_, _| ());
+        }
+        line.run_until(Instant::from_nanos(1000), &mut |_, _| heard += 1);
+        assert_eq!(heard, 8);
+        assert!(line.machine_mut().finish().is_err());
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! `manet-medium`: the air as a program. `run` in real time over TAPs, `sim` in virtual time, `check` a configuration.
+//! `manet-medium`: the air as a program. `run` in real time over TAPs, `sim` in virtual time,
+//! `replay` of a run's inputs, `check` of a configuration.
 //!
 //! Exit status: 0 done, 1 failed while running, 2 the configuration is wrong. Every error is one line on standard error.
 
@@ -31,6 +32,15 @@ enum Verb {
         /// medium.json
         file: PathBuf,
     },
+    /// A run's inputs again in virtual time; writes the same air log
+    Replay {
+        /// medium.json of the run
+        file: PathBuf,
+        /// What `run --input-log` wrote
+        log: PathBuf,
+        /// The air log to write
+        air_log: PathBuf,
+    },
     /// Print nothing, or what is wrong with a configuration
     Check {
         /// medium.json
@@ -48,6 +58,9 @@ struct RunArguments {
     /// Do not ask the host for real-time priority
     #[arg(long)]
     ordinary_priority: bool,
+    /// Write every input of the run to this file, for `replay`
+    #[arg(long, value_name = "FILE")]
+    input_log: Option<PathBuf>,
     /// Debug: release everything this many microseconds late
     #[arg(long, value_name = "US", default_value_t = 0)]
     inject_lateness: u64,
@@ -73,6 +86,7 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().verb {
         Verb::Run(arguments) => run(arguments),
         Verb::Sim { file } => simulate(&file),
+        Verb::Replay { file, log, air_log } => replay(&file, &log, &air_log),
         Verb::Check { file } => load(&file).map(drop),
     };
     let (lines, status) = match result {
@@ -99,6 +113,7 @@ fn run(arguments: RunArguments) -> Result<(), Failure> {
     let options = Options {
         die_with_parent: arguments.die_with_parent,
         ordinary_priority: arguments.ordinary_priority,
+        input_log: arguments.input_log,
         inject_lateness: Duration::from_micros(arguments.inject_lateness),
         inject_stall: arguments.inject_stall,
     };
@@ -109,6 +124,13 @@ fn run(arguments: RunArguments) -> Result<(), Failure> {
     } else {
         Err(Failure::Run(unwritten))
     }
+}
+
+fn replay(file: &std::path::Path, log: &std::path::Path, air_log: &std::path::Path) -> Result<(), Failure> {
+    let (loaded, trajectories) = load(file)?;
+    let fail = |e: daemon::DaemonError| Failure::Run(vec![e.to_string()]);
+    let files = Files::create(Some(air_log), None, Names::of(&loaded)).map_err(fail)?;
+    daemon::replay::replay(&loaded, trajectories, log, files).map_err(fail)
 }
 
 fn simulate(file: &std::path::Path) -> Result<(), Failure> {

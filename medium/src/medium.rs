@@ -13,26 +13,31 @@ use crate::phy::{FrameKind, Propagation, Radio};
 use crate::record::{AirRecord, Counters, DropReason, Fate};
 use crate::error_rate::ErrorRates;
 use crate::trace::Trajectory;
+pub use crate::wire::MacAddress;
 use crate::wire::{ethernet, is_group};
 use manet_engine::random::Purpose;
 use manet_engine::{EventQueue, Instant, Machine, Stream};
+use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 /// Index into the configuration's list of stations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct StationId(pub u16);
 
-pub type MacAddress = [u8; 6];
-
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Input {
     /// The station's host sends an Ethernet frame (14-byte header and payload, no FCS). Shorter ones are ignored.
     Packet { station: StationId, frame: Vec<u8> },
     /// A packet without bytes, for traffic in virtual time.
     Synthetic { station: StationId, to: Option<StationId>, ip_bytes: u32, tag: u64 },
     /// From now on the station moves towards `to` at `speed_mps` (infinite: a jump).
-    Move { station: StationId, to: [f64; 3], speed_mps: f64 },
+    Move {
+        station: StationId,
+        to: [f64; 3],
+        #[serde(with = "crate::trace::speed_json")]
+        speed_mps: f64,
+    },
     /// Error rate of the frames of a directed link.
     SetErrorRate { from: StationId, to: StationId, rate: f64 },
     /// Take the queued frames for a neighbour out; answered by [`Output::Purged`].

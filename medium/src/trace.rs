@@ -235,6 +235,18 @@ pub fn of_stations(loaded: &Loaded) -> Result<Vec<Trajectory>, TraceError> {
     Ok(trace.trajectories.into_iter().zip(standing).map(|(moving, standing)| moving.unwrap_or(standing)).collect())
 }
 
+/// JSON has no infinity: a jump's speed is `null` there.
+pub mod speed_json {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(speed_mps: &f64, s: S) -> Result<S::Ok, S::Error> {
+        speed_mps.is_finite().then_some(*speed_mps).serialize(s)
+    }
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<f64, D::Error> {
+        Ok(Option::deserialize(d)?.unwrap_or(f64::INFINITY))
+    }
+}
+
 fn parse_row(line: &str) -> Result<Row<'_>, String> {
     let fields: Vec<&str> = line.split(',').map(str::trim).collect();
     let [time, station, x, y, z, speed] = fields[..] else {

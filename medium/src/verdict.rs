@@ -70,7 +70,7 @@ pub struct Evidence {
     pub tap_read_drops: u64,
     pub tap_write_drops: u64,
     pub log_drops: u64,
-    /// An output file could not be written; the message.
+    /// What makes the results incomplete, a line each: files that could not be written, interfaces that went away.
     pub write_errors: Vec<String>,
     pub model: Duration,
     pub cpu_s: f64,

@@ -5,10 +5,11 @@
 //! Not modelled: errors, autonegotiation, pause frames.
 
 use manet_engine::{Duration, Instant, Machine};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// An end of a link: link `i` has the ends `2 i` and `2 i + 1`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct EndId(pub u16);
 
 impl EndId {
@@ -27,7 +28,7 @@ pub struct LinkSettings {
 }
 
 /// The host at `end` sends a frame.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sent {
     pub end: EndId,
     pub frame: Vec<u8>,

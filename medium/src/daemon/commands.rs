@@ -2,7 +2,7 @@
 
 use super::host::Scheduling;
 use super::outlet::Outlet;
-use super::world::{Input, World};
+use super::world::{Input, LoggedWorld, World};
 use crate::config::Loaded;
 use crate::medium::{self, StationId};
 use crate::verdict::{judge, Evidence, Thresholds};
@@ -74,7 +74,7 @@ pub struct Desk<'a> {
 
 impl Desk<'_> {
     /// Carries a request out; the flag says that the run is to stop.
-    pub fn answer(&self, line: &[u8], driver: &mut RealTime<World>, outlet: &mut Outlet) -> (Value, bool) {
+    pub fn answer(&self, line: &[u8], driver: &mut RealTime<LoggedWorld>, outlet: &mut Outlet) -> (Value, bool) {
         let result = parse(line).and_then(|request| {
             let stop = request == Request::Stop {};
             self.carry_out(request, driver, outlet).map(|value| (value, stop))
@@ -88,7 +88,12 @@ impl Desk<'_> {
         }
     }
 
-    fn carry_out(&self, request: Request, driver: &mut RealTime<World>, outlet: &mut Outlet) -> Result<Value, String> {
+    fn carry_out(
+        &self,
+        request: Request,
+        driver: &mut RealTime<LoggedWorld>,
+        outlet: &mut Outlet,
+    ) -> Result<Value, String> {
         Ok(match request {
             Request::Status {} => self.status(driver, outlet),
             Request::Links {} => json!({"links": self.links(driver)}),
@@ -110,7 +115,7 @@ impl Desk<'_> {
                 json!({})
             }
             Request::Positions {} => {
-                let (machine, now) = (driver.timeline().machine(), driver.clock().now());
+                let (machine, now) = (world(driver), driver.clock().now());
                 let place = |(i, name)| (name, json!(machine.medium.position(StationId(i), now)));
                 json!({"positions": self.names().map(place).collect::<Map<_, _>>()})
             }
@@ -127,7 +132,7 @@ impl Desk<'_> {
         self.loaded.config.stations.iter().enumerate().map(|(i, s)| (i as u16, s.name.clone()))
     }
 
-    fn status(&self, driver: &RealTime<World>, outlet: &Outlet) -> Value {
+    fn status(&self, driver: &RealTime<LoggedWorld>, outlet: &Outlet) -> Value {
         let evidence = evidence_so_far(driver, outlet);
         let late = |q| evidence.lateness.quantile(q).as_nanos() as f64 / 1e3;
         json!({
@@ -142,14 +147,14 @@ impl Desk<'_> {
                 "max_us": evidence.lateness.max().as_nanos() as f64 / 1e3,
             },
             "stalls": evidence.stalls,
-            "events": driver.timeline().machine().medium.events(),
+            "events": world(driver).medium.events(),
             "scheduling": self.scheduling.name(),
         })
     }
 
-    fn links(&self, driver: &RealTime<World>) -> Vec<Value> {
+    fn links(&self, driver: &RealTime<LoggedWorld>) -> Vec<Value> {
         let name = |s: StationId| &self.loaded.config.stations[usize::from(s.0)].name;
-        let links = driver.timeline().machine().medium.links(driver.clock().now());
+        let links = world(driver).medium.links(driver.clock().now());
         let link = |l: medium::LinkState| {
             json!({
                 "from": name(l.from),
@@ -165,14 +170,14 @@ impl Desk<'_> {
     }
 
     /// As in `counters.json`.
-    pub fn counters(&self, driver: &RealTime<World>) -> Map<String, Value> {
-        let medium = &driver.timeline().machine().medium;
+    pub fn counters(&self, driver: &RealTime<LoggedWorld>) -> Map<String, Value> {
+        let medium = &world(driver).medium;
         self.names().map(|(i, name)| (name, json!(medium.counters(StationId(i))))).collect()
     }
 
     /// Of each wired link, both directions.
-    pub fn wires(&self, driver: &RealTime<World>) -> Vec<Value> {
-        let wires = &driver.timeline().machine().wires;
+    pub fn wires(&self, driver: &RealTime<LoggedWorld>) -> Vec<Value> {
+        let wires = &world(driver).wires;
         let direction = |from: &str, to: &str, end: usize| {
             let c = wires.counters(EndId(end as u16));
             json!({"from": from, "to": to, "delivered": c.delivered, "queue_full": c.queue_full})
@@ -184,8 +189,8 @@ impl Desk<'_> {
     }
 
     /// By the fates of `drop` rows; what did not happen is left out.
-    fn drops(&self, driver: &RealTime<World>) -> Map<String, Value> {
-        let medium = &driver.timeline().machine().medium;
+    fn drops(&self, driver: &RealTime<LoggedWorld>) -> Map<String, Value> {
+        let medium = &world(driver).medium;
         let drops = |(i, name)| {
             let c = medium.counters(StationId(i));
             let reasons = [
@@ -221,13 +226,17 @@ impl Desk<'_> {
     }
 }
 
+fn world(driver: &RealTime<LoggedWorld>) -> &World {
+    &driver.timeline().machine().machine
+}
+
 fn happened(counts: &[(&str, u64)]) -> Value {
     let some = counts.iter().filter(|(_, n)| *n > 0);
     Value::Object(some.map(|(what, n)| ((*what).to_owned(), json!(n))).collect())
 }
 
 /// Without what only the end of the run shows.
-pub fn evidence_so_far(driver: &RealTime<World>, outlet: &Outlet) -> Evidence {
+pub fn evidence_so_far(driver: &RealTime<LoggedWorld>, outlet: &Outlet) -> Evidence {
     let health = driver.health();
     Evidence {
         lateness: health.lateness.clone(),

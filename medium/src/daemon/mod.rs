@@ -12,6 +12,7 @@ pub mod feedback;
 pub mod host;
 pub mod outlet;
 pub mod recorder;
+pub mod replay;
 pub mod run;
 pub mod tap;
 pub mod world;

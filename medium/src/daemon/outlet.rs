@@ -6,8 +6,8 @@
 
 use super::feedback::Feedback;
 use super::recorder::Recorder;
-use super::tap::{Handed, Tap, MAX_FRAME};
-use super::world::{Input, Output, World};
+use super::tap::{Handed, Taken, Tap, MAX_FRAME};
+use super::world::{Input, LoggedWorld, Output};
 use crate::medium::{self, StationId};
 use crate::record::AirRecord;
 use crate::wire::feedback::Repr;
@@ -32,6 +32,8 @@ pub struct Port {
     pub tap: Tap,
     pub write_drops: u64,
     pub while_down: u64,
+    /// Somebody removed the interface while we ran.
+    pub deleted: bool,
 }
 
 pub struct Outlet {
@@ -61,8 +63,15 @@ impl Outlet {
 
     /// What the host behind a port has sent.
     pub fn read(&mut self, port: usize) -> Option<Input> {
-        let port = self.ports.get(port)?;
-        let frame = port.tap.read(&mut self.buffer)?.to_vec();
+        let port = self.ports.get_mut(port)?;
+        let frame = match port.tap.read(&mut self.buffer) {
+            Taken::Frame(frame) => frame.to_vec(),
+            Taken::Nothing => return None,
+            Taken::Deleted => {
+                port.deleted = true;
+                return None;
+            }
+        };
         Some(match port.kind {
             PortKind::Station(station) => Input::Air(medium::Input::Packet { station, frame }),
             PortKind::Wire(end) => Input::Wire(Sent { end, frame }),
@@ -75,6 +84,7 @@ impl Outlet {
             Handed::Taken => self.answering.push_back((port, FRAMES_AT_ONCE)),
             Handed::Down => p.while_down += 1,
             Handed::Lost => p.write_drops += 1,
+            Handed::Deleted => p.deleted = true,
         }
     }
 
@@ -112,7 +122,7 @@ impl Outlet {
     }
 }
 
-impl Outside<World> for Outlet {
+impl Outside<LoggedWorld> for Outlet {
     fn put(&mut self, at: Instant, output: Output) {
         match output {
             Output::Air(output) => self.put_air(at, output),

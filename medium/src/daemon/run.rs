@@ -6,17 +6,18 @@ use super::feedback::Feedback;
 use super::outlet::{Outlet, Port, PortKind, FRAMES_AT_ONCE};
 use super::recorder::{Files, Names, Recorder};
 use super::tap::Tap;
-use super::world::{Input, World};
+use super::world::{Input, LoggedWorld, World};
 use super::{host, DaemonError, Token};
 use crate::config::Loaded;
 use crate::medium::{self, StationId};
 use crate::trace::Trajectory;
 use crate::verdict::{self, Thresholds};
-use crate::wired::{EndId, LinkSettings, Wires};
-use crate::Medium;
+use crate::wired::EndId;
+use manet_engine::event_log::Logged;
 use manet_engine::real_time::RealTime;
 use manet_engine::{Duration, Instant};
-use std::io::Write;
+use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Rows wait at most this long for the writer.
@@ -27,6 +28,8 @@ const HAND_OVER_EVERY: Duration = Duration::from_millis(100);
 pub struct Options {
     pub die_with_parent: bool,
     pub ordinary_priority: bool,
+    /// Every input of the run as JSON lines, for `replay`.
+    pub input_log: Option<PathBuf>,
     /// Debug, to calibrate the verdict: every release comes this late.
     pub inject_lateness: Duration,
     /// Debug: stand still for the first duration, once every second one.
@@ -34,7 +37,7 @@ pub struct Options {
 }
 
 struct Daemon<'a> {
-    driver: RealTime<World>,
+    driver: RealTime<LoggedWorld>,
     outlet: Outlet,
     control: Control,
     desk: Desk<'a>,
@@ -53,7 +56,12 @@ pub fn run(loaded: &Loaded, trajectories: Vec<Trajectory>, options: &Options) ->
     let mut files = Files::create(csv.as_deref(), pcapng.as_deref(), Names::of(loaded))?;
     let ports = open_ports(loaded)?;
 
-    let mut driver = RealTime::start(world(loaded, trajectories), super::world::Output::is_release)?;
+    let input_log = options.input_log.as_ref().map(File::create).transpose().map_err(|e| {
+        let path = options.input_log.as_deref().unwrap_or(Path::new(""));
+        DaemonError(format!("--input-log {}: {e}; does the folder exist?", path.display()))
+    })?;
+    let machine = Logged::new(World::new(loaded, trajectories), input_log.map(BufWriter::new));
+    let mut driver = RealTime::start(machine, super::world::Output::is_release)?;
     driver.inject_lateness(options.inject_lateness);
     let watcher = driver.watcher();
     watcher.watch(&signals, Token::Signal.pack(), false)?;
@@ -82,25 +90,13 @@ pub fn run(loaded: &Loaded, trajectories: Vec<Trajectory>, options: &Options) ->
     daemon.finish()
 }
 
-fn world(loaded: &Loaded, trajectories: Vec<Trajectory>) -> World {
-    let mut medium = Medium::new(loaded, trajectories);
-    medium.set_recording(true);
-    let link = |w: &crate::config::WireConfig| LinkSettings {
-        rate_bps: w.rate_bps,
-        delay: Duration::from_micros(w.delay_us),
-        queue_packets: w.queue_packets,
-    };
-    let links: Vec<_> = loaded.config.wires.iter().map(link).collect();
-    World { medium, wires: Wires::new(&links) }
-}
-
 fn open_ports(loaded: &Loaded) -> Result<Vec<Port>, DaemonError> {
     let open = |name: &str, key: String, netns: Option<&Path>, ifname: &str, mac, kind| {
         let netns = netns.ok_or_else(|| {
             DaemonError(format!("key \"{key}.netns\" is missing; `run` makes an interface there (`sim` needs none)"))
         })?;
         let tap = Tap::create(netns, ifname, mac).map_err(|e| DaemonError(format!("{name}: {e}")))?;
-        Ok(Port { name: name.to_owned(), kind, tap, write_drops: 0, while_down: 0 })
+        Ok(Port { name: name.to_owned(), kind, tap, write_drops: 0, while_down: 0, deleted: false })
     };
     let stations = loaded.config.stations.iter().enumerate().map(|(i, s)| {
         let kind = PortKind::Station(StationId(i as u16));
@@ -147,6 +143,10 @@ impl Daemon<'_> {
                     let Some(input) = self.outlet.read(port as usize) else { break };
                     self.driver.input(input, &mut self.outlet);
                 }
+                // a descriptor without a device is readable for ever
+                if let Some(port) = self.outlet.ports.get(port as usize).filter(|p| p.deleted) {
+                    let _ = self.driver.watcher().unwatch(&port.tap);
+                }
             }
             Some(Token::FeedbackListener(station)) => self.outlet.feedback.accept(station),
             Some(Token::FeedbackClient(client)) => self.serve_feedback(client),
@@ -171,7 +171,7 @@ impl Daemon<'_> {
         }
         if let Some(station) = station {
             let wanted = self.outlet.feedback.wants_overheard(station);
-            self.driver.machine_mut().medium.set_overhear(station, wanted);
+            self.driver.machine_mut().machine.medium.set_overhear(station, wanted);
         }
     }
 
@@ -180,6 +180,13 @@ impl Daemon<'_> {
         self.driver.input(Input::Air(medium::Input::Stop), &mut self.outlet);
         let mut evidence = evidence_so_far(&self.driver, &self.outlet);
         evidence.tap_read_drops = self.outlet.ports.iter().filter_map(|p| p.tap.dropped()).sum();
+        let deleted = |p: &Port| {
+            p.deleted.then(|| {
+                format!("the interface of {} was deleted while the medium ran; leave it to the medium", p.name)
+            })
+        };
+        let mut errors: Vec<String> = self.outlet.ports.iter().filter_map(deleted).collect();
+        errors.extend(self.driver.machine_mut().finish().err().map(|e| format!("the log of inputs: {e}")));
         let counters = serde_json::json!({
             "format": "manet-counters/1",
             "stations": self.desk.counters(&self.driver),
@@ -190,7 +197,6 @@ impl Daemon<'_> {
         drop((self.control, feedback, ports));
         (evidence.log_drops, evidence.write_errors) = recorder.finish();
         let outputs = &loaded.config.outputs;
-        let mut errors = Vec::new();
         if let Some(path) = &outputs.counters {
             errors.extend(write_json(&loaded.folder.join(path), &counters).err());
         }

@@ -63,6 +63,16 @@ pub enum Handed {
     /// The host has set the interface down: its own doing.
     Down,
     Lost,
+    /// The interface is no more.
+    Deleted,
+}
+
+/// What could be read from a host.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Taken<'a> {
+    Frame(&'a [u8]),
+    Nothing,
+    Deleted,
 }
 
 #[derive(Debug)]
@@ -83,16 +93,20 @@ impl Tap {
     }
 
     /// The next frame that the host has sent, if there is one.
-    pub fn read<'a>(&self, buffer: &'a mut [u8]) -> Option<&'a [u8]> {
-        // every error is "nothing to read now": the interface is down, or nothing waits
-        let length = (&self.file).read(buffer).ok()?;
-        Some(&buffer[..length])
+    pub fn read<'a>(&self, buffer: &'a mut [u8]) -> Taken<'a> {
+        match (&self.file).read(buffer) {
+            Ok(length) => Taken::Frame(&buffer[..length]),
+            Err(e) if e.raw_os_error() == Some(libc::EBADFD) => Taken::Deleted,
+            // nothing waits, or the interface is down
+            Err(_) => Taken::Nothing,
+        }
     }
 
     pub fn write(&self, frame: &[u8]) -> Handed {
         match (&self.file).write(frame) {
             Ok(n) if n == frame.len() => Handed::Taken,
             Err(e) if e.raw_os_error() == Some(libc::EIO) => Handed::Down,
+            Err(e) if e.raw_os_error() == Some(libc::EBADFD) => Handed::Deleted,
             _ => Handed::Lost,
         }
     }

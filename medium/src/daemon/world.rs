@@ -1,14 +1,38 @@
 //! Everything the daemon drives, as one machine: the air and the wires.
 
-use crate::wired::{Arrived, Sent, Wires};
+use crate::config::{Loaded, WireConfig};
+use crate::trace::Trajectory;
+use crate::wired::{Arrived, LinkSettings, Sent, Wires};
 use crate::{medium, Medium};
-use manet_engine::{Instant, Machine};
+use manet_engine::event_log::Logged;
+use manet_engine::{Duration, Instant, Machine};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::BufWriter;
 
 pub struct World {
     pub medium: Medium,
     pub wires: Wires,
 }
 
+/// What the real-time driver drives.
+pub type LoggedWorld = Logged<World, BufWriter<File>>;
+
+impl World {
+    pub fn new(loaded: &Loaded, trajectories: Vec<Trajectory>) -> Self {
+        let mut medium = Medium::new(loaded, trajectories);
+        medium.set_recording(true);
+        let link = |w: &WireConfig| LinkSettings {
+            rate_bps: w.rate_bps,
+            delay: Duration::from_micros(w.delay_us),
+            queue_packets: w.queue_packets,
+        };
+        let links: Vec<_> = loaded.config.wires.iter().map(link).collect();
+        Self { medium, wires: Wires::new(&links) }
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Input {
     Air(medium::Input),
     Wire(Sent),
