@@ -100,6 +100,10 @@ unshare --mount --pid --fork --kill-child env -i "${environment[@]}" bash -ec '
     mount -t tmpfs tmpfs "$rootfs/run"
     mount -t tmpfs tmpfs "$rootfs/tmp"
     exec chroot "$rootfs" bash -c "cd /root/manet && exec \"\$@\"" fresh "$@"
-' fresh "$rootfs" "$@" </dev/null || status=$?
+' fresh "$rootfs" "$@" </dev/null &
+child=$!
+# unshare --fork ignores the polite signals; with it goes everything in its pid namespace.
+trap 'kill -KILL "$child"' INT TERM
+wait "$child" 2>/dev/null || status=$?
 echo "fresh: Debian $release, exit $status after $((SECONDS - began)) s"
 exit "$status"
