@@ -146,28 +146,26 @@ def _connection(run: RunDirectory, flow: Flow, report: IperfReport | None) -> Co
     """The flow's four-tuple: from iperf3's report, else the largest connection between the two stations."""
     if report and report.connection:
         return report.connection
-    candidates = find_connections(run.capture(flow.source), flow.protocol, *_addresses(run, flow))
+    candidates = find_connections(run.capture(flow.source), flow.protocol, run.address(flow.source), run.address(flow.target))
     return candidates[0] if candidates else None
-
-
-def _addresses(run: RunDirectory, flow: Flow) -> tuple[str, str]:
-    """Station `i` has MAC 02:00:00:00:<i> and address 10.0.<i> (formats/scenario.md)."""
-    return tuple(
-        "10.0." + ".".join(str(int(byte, 16)) for byte in run.mac(station).split(":")[4:])
-        for station in (flow.source, flow.target)
-    )
 
 
 def _air_rate(
     run: RunDirectory, flow: Flow, connection: Connection, begin_ns: int, end_ns: int, found: list[Check]
 ) -> float | None:
-    """Payload that the medium handed to the flow's destination; null where the log does not fit the capture."""
+    """Payload that the medium handed to the flow's destination, or to the gateway on its way there.
+
+    Null where the log does not fit the capture, and for a flow between a gateway and its wired hosts.
+    """
     try:
-        matching = _match(run, flow.target, begin_ns, end_ns)
+        station = run.last_station(flow)
+        if station is None:
+            return None
+        matching = _match(run, station, begin_ns, end_ns)
     except AnalysisError as problem:
         found.append(Check(f"{flow.name} air-capture", False, str(problem)))
         return None
-    found.append(checks.air_capture(flow.name, flow.target, matching))
+    found.append(checks.air_capture(flow.name, station, matching))
     rows = connection.forward(matching.matched)
     payload = (rows["air_bytes"] - (rows["ip_bytes"] - rows["payload_bytes"])).sum()
     return payload * 8 / ((end_ns - begin_ns) / 1e9)
@@ -178,9 +176,7 @@ def _match(run: RunDirectory, station: str, begin_ns: int, end_ns: int) -> Match
     epoch_ns, mac = run.epoch_ns, run.mac(station)
     air = run.air.filter(run.air["t_ns"].is_between(begin_ns - epoch_ns, end_ns - epoch_ns, closed="left"))
     packets = run.capture(station)
-    arrivals = packets.filter(
-        (packets["eth_dst"] == mac) & packets["t_ns"].is_between(begin_ns, end_ns, closed="left")
-    )
+    arrivals = packets.filter((packets["eth_dst"] == mac) & packets["t_ns"].is_between(begin_ns, end_ns, closed="left"))
     return match_deliveries(air, arrivals, station, epoch_ns)
 
 

@@ -11,6 +11,7 @@ from analysis.air import read_air
 from analysis.captures import read_capture
 from analysis.errors import RunFileError
 from analysis.iperf import IperfReport, read_report
+from topologies.addresses import HOST_END, ip_address, wire_ip
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,20 @@ class RunDirectory:
                 if end["name"] == station:
                     return end["mac"].lower()
         raise RunFileError(f'{self.path / "medium.json"}: no station "{station}", which scenario.json names')
+
+    def address(self, node: str) -> str:
+        """The IP address of a station's radio, or of a wired host (formats/scenario.md, at its end)."""
+        for number, wire in enumerate(self.medium.get("wires", []), start=1):
+            if wire["b"]["name"] == node:
+                return wire_ip(number, HOST_END)
+        high, low = (int(byte, 16) for byte in self.mac(node).split(":")[4:])
+        return ip_address(high * 256 + low)
+
+    def last_station(self, flow: Flow) -> str | None:
+        """Where the flow's packets leave the air: its target, or the gateway of a wired one. None if it never is on the air."""
+        gateways = {wire["b"]["name"]: wire["a"]["name"] for wire in self.medium.get("wires", [])}
+        first, last = (gateways.get(node, node) for node in (flow.source, flow.target))
+        return None if first == last else last
 
     def _json(self, name: str, expected_format: str | None = None) -> dict:
         path = self.path / name

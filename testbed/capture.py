@@ -1,4 +1,5 @@
-"""tcpdump on every station's radio: `captures/<station>.pcap`, 128 bytes of each packet (headers, and the CBR stamp).
+"""tcpdump on every radio (`captures/<station>.pcap`) and on both ends of every wire (`<host>.pcap`, `<station>.eth0.pcap`):
+128 bytes of each packet (headers, and the CBR stamp).
 
 Ready when tcpdump has opened its socket ("listening on"), complete when it has ended by itself after SIGTERM. libpcap
 hands over a block of packets when it is full or `to_ms` old, and drops the youngest block when it is stopped
@@ -12,8 +13,8 @@ from contextlib import contextmanager
 
 from testbed.processes import Child, Processes
 from testbed.site import Site
-from testbed.station import StationNet
-from topologies.addresses import INTERFACE
+from testbed.station import NamespaceHost, StationNet
+from topologies.addresses import INTERFACE, wire_interface
 
 SNAP_BYTES = 128
 BLOCK_S = 1.0  # tcpdump's to_ms
@@ -32,17 +33,24 @@ class Captures:
         return sum(int(count) for child in self.children.values() for count in _DROPPED.findall(child.printed()))
 
 
+def interfaces(net: StationNet) -> dict[str, tuple[NamespaceHost, str]]:
+    """What is captured, by the name of its file. A dot is in no station's name."""
+    radios = {station.name: (station, INTERFACE) for station in net.stations}
+    gateways = {f"{wire.gateway.name}.{wire.interface}": (wire.gateway, wire.interface) for wire in net.wires}
+    return {**radios, **gateways, **{wire.host.name: (wire.host, wire_interface(1)) for wire in net.wires}}
+
+
 @contextmanager
 def captures_running(site: Site, net: StationNet, children: Processes) -> Iterator[Captures]:
     """From every capture's socket being open to every file being complete."""
     folder = site.folder("captures")
     captures = Captures()
-    for station in net.stations:
-        argv = ["tcpdump", "-i", INTERFACE, "-s", SNAP_BYTES, "-n", "--time-stamp-precision=nano"]
+    for name, (host, interface) in interfaces(net).items():
+        argv = ["tcpdump", "-i", interface, "-s", SNAP_BYTES, "-n", "--time-stamp-precision=nano"]
         # -Z root: tcpdump would otherwise give up the right to write into a results folder that is root's
-        argv += ["-Z", "root", "-w", folder / f"{station.name}.pcap"]
-        captures.children[station.name] = children.start(
-            f"tcpdump-{station.name}", argv, netns=station.netns, remedy="what it had captured is kept; run it again"
+        argv += ["-Z", "root", "-w", folder / f"{name}.pcap"]
+        captures.children[name] = children.start(
+            f"tcpdump-{name}", argv, netns=host.netns, remedy="what it had captured is kept; run it again"
         )
     children.wait_for_text(captures.children.values(), "listening on", within_s=READY_DEADLINE_S)
     try:

@@ -26,6 +26,7 @@ Model = TypeVar("Model", bound=BaseModel)
 UNIT_OF_KEY = {
     "spacing": "m", "area": "m", "positions": "m", "at": "m", "range_m": "m", "sense_m": "m", "reference_m": "m",
     "duration": "s", "warmup": "s", "start": "s", "rto_min": "s", "rto_max": "s", "rto_initial": "s",
+    "delay": "s",
     "rate": "bit/s", "speed": "m/s",
 }  # fmt: skip
 _TYPE_WORDS = {

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from testbed import namespace
 from testbed.errors import RunError
-from testbed.station import Station
+from testbed.station import NamespaceHost
 
 
-def batches(commands: dict[Station, list[str]], what: str, log_folder: Path) -> None:
+def batches(commands: dict[NamespaceHost, list[str]], what: str, log_folder: Path) -> None:
     """Run each station's lines (without the leading `ip`) in its namespace, all stations side by side."""
     running = []
     for station, lines in commands.items():
@@ -31,7 +31,7 @@ def batches(commands: dict[Station, list[str]], what: str, log_folder: Path) -> 
         raise RunError(problems[0])
 
 
-def ask(station: Station, *words: str) -> str:
+def ask(station: NamespaceHost, *words: str) -> str:
     """What `ip <words>` prints in a station."""
     argv = ["ip", *words]
     process = namespace.within(station.netns, lambda: subprocess.run(argv, capture_output=True, text=True, check=False))

@@ -42,6 +42,11 @@ def sysctls(scenario: Scenario) -> dict[str, object]:
     return values
 
 
+def ack_metric(scenario: Scenario) -> str:
+    """The route metric that makes a receiver acknowledge each packet at once, where the scenario asks for no delayed ACK."""
+    return " quickack 1" if effective_settings(scenario).get("delayed_ack") is False else ""
+
+
 @contextmanager
 def kernel_tcp_running(site: Site, net: StationNet, children: Processes) -> Iterator[Child]:
     """From the programs being attached to the samples being complete on disk."""
@@ -50,8 +55,7 @@ def kernel_tcp_running(site: Site, net: StationNet, children: Processes) -> Iter
         "cgroup": str(site.cgroup),
         "samples": "tcp.csv",
         "stations": [
-            {"name": station.name, "netns": str(station.netns), "settings": effective_settings(site.scenario)}
-            for station in net.stations
+            {"name": host.name, "netns": str(host.netns), "settings": effective_settings(site.scenario)} for host in net.hosts
         ],
     }
     path = site.directory / "tcp-settings.json"
@@ -69,15 +73,15 @@ def kernel_tcp_running(site: Site, net: StationNet, children: Processes) -> Iter
 
 
 def set_sysctls(net: StationNet, values: dict[str, object]) -> None:
-    """In every station; made with the namespace and gone with it, so nothing has to be restored.
+    """In every station and wired host; made with the namespace and gone with it, so nothing has to be restored.
 
     A sysctl that this kernel lacks is left out: what it would switch off is not there either, or is not per namespace
     (run.json says what each station really has).
     """
-    for station in net.stations:
-        namespace.within(station.netns, lambda: namespace.write_sysctls(values, absent_is_error=False))
+    for host in net.hosts:
+        namespace.within(host.netns, lambda: namespace.write_sysctls(values, absent_is_error=False))
 
 
 def read_sysctls(net: StationNet, names: list[str]) -> dict[str, dict[str, str]]:
     """What the kernel says now, by station."""
-    return {s.name: namespace.within(s.netns, lambda: namespace.read_sysctls(names)) for s in net.stations}
+    return {s.name: namespace.within(s.netns, lambda: namespace.read_sysctls(names)) for s in net.hosts}

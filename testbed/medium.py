@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from testbed.control import MediumControl
 from testbed.errors import UsageError
 from testbed.processes import Child, Processes
+from testbed.scenario import Scenario
 from testbed.site import ROOT, Site
-from topologies.addresses import INTERFACE, mac_address
+from topologies.addresses import GATEWAY_END, HOST_END, INTERFACE, mac_address, wire_interface, wire_mac
 
 if TYPE_CHECKING:  # Mininet is imported only in the run's own process
     from testbed.station import StationNet
@@ -21,7 +22,7 @@ TRACE_TITLE = "# manet-trace/1\ntime_s,station,x_m,y_m,z_m,speed_mps\n"
 
 
 def medium_config(site: Site, netns: dict[str, str]) -> dict:
-    """The content of medium.json. `netns` gives each station's network namespace by name (empty: `check` only)."""
+    """The content of medium.json. `netns` gives each node's network namespace by name (empty: `check` only)."""
     scenario = site.scenario
     return {
         "format": "manet-medium/1",
@@ -42,6 +43,7 @@ def medium_config(site: Site, netns: dict[str, str]) -> dict:
         ],
         "links": [link.model_dump(by_alias=True, mode="json") for link in scenario.links],
         "trace": "trace.csv",
+        "wires": wires_config(scenario, netns),
         "outputs": {
             "air_log": "air.csv",
             "air_pcapng": "air.pcapng",
@@ -52,6 +54,26 @@ def medium_config(site: Site, netns: dict[str, str]) -> dict:
         "feedback_dir": str(site.feedback_folder),
         "duration_s": None,
     }
+
+
+def wires_config(scenario: Scenario, netns: dict[str, str]) -> list[dict]:
+    """`a` is the gateway's end, `b` the host's."""
+    gateways = [wire.station for wire in scenario.wires]
+
+    def end(wire: int, name: str, side: int, interface: str) -> dict:
+        place = {"netns": netns[name]} if netns else {}
+        return {"name": name, "ifname": interface, "mac": wire_mac(wire, side), **place}
+
+    return [
+        {
+            "a": end(number, wire.station, GATEWAY_END, wire_interface(gateways[:number].count(wire.station))),
+            "b": end(number, wire.host, HOST_END, wire_interface(1)),
+            "rate_bps": round(wire.rate),
+            "delay_us": round(wire.delay * 1e6),
+            "queue_packets": wire.queue,
+        }
+        for number, wire in enumerate(scenario.wires, start=1)
+    ]
 
 
 def write_trace(site: Site) -> None:
@@ -86,7 +108,7 @@ def medium_running(site: Site, net: "StationNet", children: Processes) -> Iterat
     """From the daemon's `ready` (every radio is up) to its orderly end (every output is complete)."""
     write_trace(site)
     site.feedback_folder.mkdir(exist_ok=True)
-    netns = {station.name: str(station.netns) for station in net.stations}
+    netns = {host.name: str(host.netns) for host in net.hosts}
     config = site.directory / "medium.json"
     config.write_text(json.dumps(medium_config(site, netns), indent=1) + "\n")
     child = children.start(

@@ -18,8 +18,8 @@ def network_up(site: Site, children: Processes, say: Callable[..., None]) -> Ite
     """All stations reachable as the scenario's routing has it; undone in the opposite order."""
     with ExitStack() as stages:
         say("stations")
-        net = stages.enter_context(stations_up(site.scenario.station_names()))
-        shells = [children.adopt(station.name, station.shell, SHELL_REMEDY) for station in net.stations]
+        net = stages.enter_context(stations_up(site.scenario.station_names(), site.scenario.wires))
+        shells = [children.adopt(host.name, host.shell, SHELL_REMEDY) for host in net.hosts]
         stages.callback(children.release, shells)
         kernel_tcp.set_sysctls(net, {**host_sysctls(site.scenario), **kernel_tcp.sysctls(site.scenario)})
         say("medium")
@@ -32,9 +32,9 @@ def network_up(site: Site, children: Processes, say: Callable[..., None]) -> Ite
 
 
 def write_routes(network: Network, when: str) -> None:
-    """Append each station's routes and neighbours to routes/<station>.txt."""
+    """Append each station's and wired host's routes and neighbours to routes/<name>.txt."""
     folder = network.site.folder("routes")
-    for station in network.stations:
+    for station in network.net.hosts:
         text = f"# {when}\n{iproute.ask(station, 'route', 'show', 'table', 'all')}"
         text += f"# neighbours\n{iproute.ask(station, 'neighbour', 'show')}"
         with (folder / f"{station.name}.txt").open("a") as file:

@@ -124,16 +124,19 @@ class Prompt(CLI):
             output(node.monitor())
 
     def do_links(self, _line: str) -> None:
-        "Who is in whose range. Usage: links"
+        "Who is in whose range, and the wires. Usage: links"
         heard: dict[str, list[str]] = {station.name: [] for station in self.network.stations}
         for source, target in self.network.medium.links():
             heard[source].append(target)
         for name, others in heard.items():
             say(f"{name} -> {' '.join(others) or '(nobody)'}")
+        for wire in self.network.net.wires:
+            settings = wire.settings
+            say(f"{wire.gateway.name} -- {wire.host.name} (wire, {settings.rate:g} bit/s, {settings.delay:g} s)")
 
     def do_routes(self, line: str) -> None:
         "The kernel's route tables. Usage: routes [station]"
-        names = line.split() or [station.name for station in self.network.stations]
+        names = line.split() or [host.name for host in self.network.net.hosts]
         for name in names:
             if self._known(name):
                 say(f"{name}:\n{iproute.ask(self.network.net[name], 'route', 'show').rstrip()}")
@@ -158,6 +161,8 @@ class Prompt(CLI):
         lines = [
             f"{name}: " + ", ".join(f"{count} {reason}" for reason, count in d.items() if count) for name, d in drops.items()
         ]
+        wires = self.network.medium.ask("counters")["wires"]
+        lines += [f"{w['from']} -> {w['to']}: {w['queue_full']} queue-full (wire)" for w in wires if w["queue_full"]]
         say("\n".join(line for line in lines if not line.endswith(": ")) or "none")
 
     def do_air(self, line: str) -> None:

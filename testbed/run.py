@@ -148,7 +148,7 @@ def prepare(scenario: Scenario, seed: int, directory: Path, record: dict) -> Non
     fields = {"experiment": None, "cell": None, "variant": "", "axes": {}, **record}
     RunRecord.create(
         directory / "run.json",
-        len(scenario.station_names()),
+        len(scenario.station_names()) + len(scenario.host_names()),
         **fields,
         seed=seed,
         started=metadata.now(),

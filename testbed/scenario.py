@@ -7,12 +7,14 @@ A TCP setting left out (None) is the profile's own (kernel-tcp/profiles/<profile
 """
 
 import json
+import re
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 import topologies
 from testbed.quantities import BitsPerSecond, Metres, MetresPerSecond, Seconds
+from topologies.addresses import MOST_WIRES
 from topologies.layouts import FARTHEST_M, MOST_STATIONS, cross_ends
 
 STRICT = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
@@ -35,6 +37,7 @@ PROPAGATION_KEYS: dict[str, tuple[set[str], set[str]]] = {
 }
 DEFAULT_SPACING_M = 200.0
 WORD = r"^[a-z][a-z0-9_-]{0,31}$"
+HOST_NAME = re.compile(r"[a-z][a-z0-9-]{0,9}")  # as a station's
 
 
 class KeyProblem(ValueError):
@@ -93,6 +96,24 @@ class LinkErrors(BaseModel):
     target: str = Field("*", alias="to")
     error_rate: float = Field(ge=0, le=1)
     unit: Literal["frame", "byte"] = "frame"
+
+
+class Wire(BaseModel):
+    """A wired link from a station (the gateway) to a plain host, which exists by being named here."""
+
+    model_config = STRICT
+    station: str
+    host: str
+    rate: BitsPerSecond = Field(100e6, ge=1000, le=1e11)
+    delay: Seconds = Field(0.002, ge=0, le=10)
+    queue: int = Field(50, ge=1, le=100_000)
+
+    @model_validator(mode="after")
+    def _named(self) -> Self:
+        if HOST_NAME.fullmatch(self.host) is None:
+            text = f'"{self.host}" is no host name; use at most 10 of a-z, 0-9 and "-", beginning with a letter'
+            raise KeyProblem(("host",), text)
+        return self
 
 
 class MatrixEntry(BaseModel):
@@ -162,6 +183,7 @@ class Scenario(BaseModel):
     links: Annotated[tuple[LinkErrors, ...], BeforeValidator(_as_tuple)] = ()
     queue: int = Field(50, ge=1, le=100_000)
     control_first: bool = True
+    wires: Annotated[tuple[Wire, ...], BeforeValidator(_as_tuple)] = Field((), max_length=MOST_WIRES)
 
     mobility: str = "static"
     speed: MetresPerSecond | None = Field(None, gt=0, le=1000)
@@ -195,6 +217,7 @@ class Scenario(BaseModel):
             object.__setattr__(self, "spacing", DEFAULT_SPACING_M)
         if not self.flows:
             object.__setattr__(self, "flows", self._default_flows())
+        self._check_wires()
         self._check_station_references()
         self._check_times()
         return self
@@ -217,6 +240,10 @@ class Scenario(BaseModel):
 
     def station_names(self) -> list[str]:
         return [placed.name for placed in self.positions()]
+
+    def host_names(self) -> list[str]:
+        """The plain wired hosts, in the order of wire numbers."""
+        return [wire.host for wire in self.wires]
 
     def flow_names(self) -> list[str]:
         """`flow1`, `flow2`, ... in the order of `flows`."""
@@ -301,21 +328,40 @@ class Scenario(BaseModel):
         return tuple(Flow.model_validate({"from": a, "to": b, "traffic": self.traffic}) for a, b in ends)
 
     def _check_station_references(self) -> None:
-        names = set(self.station_names())
+        stations, hosts = set(self.station_names()), set(self.host_names())
         matrix = self.propagation.matrix or ()
-        for base, entries, wild in (
-            (("flows",), self.flows, False),
-            (("links",), self.links, True),
-            (("propagation", "matrix"), matrix, False),
+        for base, entries, known in (
+            (("flows",), self.flows, stations | hosts),
+            (("links",), self.links, stations | {"*"}),
+            (("propagation", "matrix"), matrix, stations),
         ):
             for index, entry in enumerate(entries):
                 for key, name in (("from", entry.source), ("to", entry.target)):
-                    if name not in names and not (wild and name == "*"):
-                        last = self.station_names()[-1]
-                        text = f'there is no station "{name}"; the stations are sta1 to {last}'
-                        if self.topology == "positions":
-                            text = f'there is no station "{name}"; the stations are {", ".join(self.station_names())}'
+                    if name in hosts and name not in known:
+                        text = f'"{name}" is a wired host, which has no radio; name a station'
                         raise KeyProblem((*base, index, key), text)
+                    if name not in known:
+                        raise KeyProblem((*base, index, key), self._no_such(name, hosts=base == ("flows",)))
+
+    def _check_wires(self) -> None:
+        stations, hosts = set(self.station_names()), set()
+        for index, wire in enumerate(self.wires):
+            if wire.station not in stations:
+                raise KeyProblem(("wires", index, "station"), self._no_such(wire.station))
+            if wire.host in stations:
+                text = f'"{wire.host}" is a station already; give the host a name of its own'
+                raise KeyProblem(("wires", index, "host"), text)
+            if wire.host in hosts:
+                text = f'"{wire.host}" has a wire already; a host has one: give this one another name'
+                raise KeyProblem(("wires", index, "host"), text)
+            hosts.add(wire.host)
+
+    def _no_such(self, name: str, hosts: bool = False) -> str:
+        """What to say of a name that nobody has."""
+        names = self.station_names()
+        listed = ", ".join(names) if self.topology == "positions" else f"sta1 to {names[-1]}"
+        wired = f", the hosts {', '.join(self.host_names())}" if hosts and self.wires else ""
+        return f'there is no station "{name}"; the stations are {listed}{wired}'
 
     def _check_times(self) -> None:
         if self.rto_min is not None and self.rto_max is not None and self.rto_min > self.rto_max:

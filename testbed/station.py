@@ -1,4 +1,4 @@
-"""Stations: Mininet hosts in network namespaces whose radio `wlan0` is a TAP device of the medium.
+"""Stations: Mininet hosts in network namespaces whose radio `wlan0` is a TAP device of the medium; plain hosts on its wires.
 
 Mininet starts a host by starting its shell and waiting for each answer in turn, and sets it up with one shell command
 per setting. With fifty stations that is most of a run's time. Here all shells are started first and waited for
@@ -12,8 +12,9 @@ import signal
 import subprocess
 import termios
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from mininet.link import Intf
@@ -22,20 +23,31 @@ from mininet.node import Host
 from mininet.util import getincrementaldecoder
 
 from testbed.errors import RunError
-from testbed.scenario import Scenario
-from topologies.addresses import INTERFACE, PREFIX_BITS, ip_address, mac_address
+from testbed.scenario import Scenario, Wire
+from topologies.addresses import (
+    GATEWAY_END,
+    HOST_END,
+    INTERFACE,
+    PREFIX_BITS,
+    WIRE_PREFIX_BITS,
+    ip_address,
+    mac_address,
+    wire_interface,
+    wire_ip,
+    wire_mac,
+)
 
 PROMPT = chr(127)  # Mininet's sentinel: node.monitor() takes it for the end of a command
 SHELL_DEADLINE_S = 30.0
 
 
-class RadioInterface(Intf):
-    """Mininet's view of `wlan0`. The device itself is the medium's, so nothing is created or moved here."""
+class MediumInterface(Intf):
+    """Mininet's view of a radio or a wire's end. The device itself is the medium's, so nothing is created or moved here."""
 
-    def __init__(self, node: "Station", mac: str, ip: str) -> None:
+    def __init__(self, node: "NamespaceHost", name: str, mac: str, ip: str, prefix_bits: int) -> None:
         # Intf.__init__ would configure the device by shell commands, before it exists
-        self.node, self.name, self.link = node, INTERFACE, None
-        self.mac, self.ip, self.prefixLen = mac, ip, str(PREFIX_BITS)
+        self.node, self.name, self.link = node, name, None
+        self.mac, self.ip, self.prefixLen = mac, ip, str(prefix_bits)
         self.params: dict = {}
         node.addIntf(self, moveIntfFn=lambda *_args: None)
 
@@ -49,13 +61,8 @@ class RadioInterface(Intf):
         """The medium's TAP goes when the medium goes."""
 
 
-class Station(Host):
-    """A node of the network: a shell in a network namespace of its own, number `number` counted from 1."""
-
-    def __init__(self, name: str, *, number: int, **params: object) -> None:
-        self.number = number
-        super().__init__(name, **params)
-        self.radio = RadioInterface(self, mac_address(number), ip_address(number))
+class NamespaceHost(Host):
+    """A shell in a network namespace of its own."""
 
     @property
     def netns(self) -> Path:
@@ -119,40 +126,82 @@ class Station(Host):
         return {}
 
 
+class Station(NamespaceHost):
+    """A node of the ad hoc network, number `number` counted from 1."""
+
+    def __init__(self, name: str, *, number: int, **params: object) -> None:
+        self.number = number
+        super().__init__(name, **params)
+        self.radio = MediumInterface(self, INTERFACE, mac_address(number), ip_address(number), PREFIX_BITS)
+
+
+class WiredHost(NamespaceHost):
+    """A host without a radio at the far end of wire number `wire`."""
+
+    def __init__(self, name: str, *, wire: int, **params: object) -> None:
+        super().__init__(name, **params)
+        MediumInterface(self, wire_interface(1), wire_mac(wire, HOST_END), wire_ip(wire, HOST_END), WIRE_PREFIX_BITS)
+
+
+@dataclass(frozen=True)
+class WiredLink:
+    """Wire number `number`: `interface` is the gateway's; the host has one interface only."""
+
+    number: int
+    settings: Wire
+    gateway: Station
+    interface: str
+    host: WiredHost
+
+
 class StationNet(Mininet):
-    """A Mininet network of stations: what the prompt and scripts work on."""
+    """A Mininet network of stations and wired hosts (`hosts` is both): what the prompt and scripts work on."""
 
     def __init__(self) -> None:
         # Mininet's own initialisation would raise limits of the whole system (fs.file-max, kernel.pid_max,
         # net.core.*, ...) and never restore them
         Mininet.inited = True
         super().__init__(topo=None, build=False, controller=None)
+        self.wires: list[WiredLink] = []
 
     def addStation(self, name: str, number: int | None = None) -> Station:
         """Declare and start one station; its shell may still be starting."""
-        return self.addHost(name, cls=Station, number=number or len(self.hosts) + 1)
+        return self.addHost(name, cls=Station, number=number or len(self.stations) + 1)
+
+    def addWire(self, settings: Wire) -> WiredLink:
+        """Declare a wire and start its host; the medium makes both ends."""
+        number, gateway = len(self.wires) + 1, self[settings.station]
+        interface = wire_interface(1 + sum(wire.gateway is gateway for wire in self.wires))
+        MediumInterface(gateway, interface, wire_mac(number, GATEWAY_END), wire_ip(number, GATEWAY_END), WIRE_PREFIX_BITS)
+        host = self.addHost(settings.host, cls=WiredHost, wire=number)
+        self.wires.append(WiredLink(number, settings, gateway, interface, host))
+        return self.wires[-1]
 
     @property
     def stations(self) -> list[Station]:
-        return self.hosts
+        """The nodes that have a radio, in the order of their numbers."""
+        return [host for host in self.hosts if isinstance(host, Station)]
 
 
 @contextmanager
-def stations_up(names: list[str]) -> Iterator[StationNet]:
-    """Start one station per name, numbered from 1; the block's end ends their shells, and so their namespaces."""
+def stations_up(names: list[str], wires: Sequence[Wire] = ()) -> Iterator[StationNet]:
+    """Start one station per name, numbered from 1, and a host per wire; the block's end ends their shells, and so their
+    namespaces."""
     net = StationNet()
     try:
         for name in names:
             net.addStation(name)
+        for wire in wires:
+            net.addWire(wire)
         deadline = time.monotonic() + SHELL_DEADLINE_S
-        for station in net.stations:
-            station.wait_for_shell(deadline)
+        for host in net.hosts:
+            host.wait_for_shell(deadline)
         yield net
     finally:
-        for station in net.stations:
-            station.hang_up()  # all at once, so that they end side by side
-        for station in net.stations:
-            station.terminate()
+        for host in net.hosts:
+            host.hang_up()  # all at once, so that they end side by side
+        for host in net.hosts:
+            host.terminate()
 
 
 def host_sysctls(scenario: Scenario) -> dict[str, object]:

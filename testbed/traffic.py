@@ -18,7 +18,7 @@ from testbed.errors import RunError
 from testbed.processes import Child, Processes
 from testbed.scenario import Flow
 from testbed.site import Site
-from testbed.station import Station, StationNet
+from testbed.station import NamespaceHost, StationNet
 
 FIRST_PORT = 5201  # iperf3's own; flow i uses FIRST_PORT + i - 1
 READY_DEADLINE_S = 20.0
@@ -39,8 +39,8 @@ class RunningFlow:
     port: int
     seconds: float
     report: Path
-    source: Station
-    target: Station
+    source: NamespaceHost
+    target: NamespaceHost
     receiver: Child | None = None
     sender: Child | None = None
 

@@ -1,4 +1,4 @@
-"""The names and addresses of station number i, counted from 1 (formats/scenario.md, last paragraph).
+"""The names and addresses of station number i and of wire number k, both counted from 1 (formats/scenario.md, at its end).
 
 They depend on the number alone, so that a capture can be read without looking anything up.
 """
@@ -6,6 +6,10 @@ They depend on the number alone, so that a capture can be read without looking a
 INTERFACE = "wlan0"
 PREFIX_BITS = 8
 LAST_NUMBER = 0xFFFF
+
+WIRE_PREFIX_BITS = 30
+MOST_WIRES = 250
+GATEWAY_END, HOST_END = 1, 2  # the station's end of a wire and the plain host's
 
 
 def station_name(number: int) -> str:
@@ -24,6 +28,33 @@ def ip_address(number: int) -> str:
     """10.0.<i/256>.<i%256>, without the prefix length (which is 8, and gives no prefix route)."""
     _check(number)
     return f"10.0.{number // 256}.{number % 256}"
+
+
+def wire_interface(index: int) -> str:
+    """A host's only interface is its first, `eth0`; a station's wires are eth0, eth1, ... in the order of the scenario."""
+    return f"eth{index - 1}"
+
+
+def wire_network(wire: int) -> str:
+    """192.168.<k>.0/30."""
+    return f"{_wire(wire)}.0/{WIRE_PREFIX_BITS}"
+
+
+def wire_ip(wire: int, end: int) -> str:
+    """192.168.<k>.1 at the station, 192.168.<k>.2 at the host."""
+    return f"{_wire(wire)}.{end}"
+
+
+def wire_mac(wire: int, end: int) -> str:
+    """02:00:00:01:<k>:<end>: no station has a 1 in the fourth byte."""
+    _wire(wire)
+    return f"02:00:00:01:{wire:02x}:{end:02x}"
+
+
+def _wire(wire: int) -> str:
+    if not 1 <= wire <= MOST_WIRES:
+        raise ValueError(f"wire number {wire} is outside 1 to {MOST_WIRES}; number wires from 1")
+    return f"192.168.{wire}"
 
 
 def _check(number: int) -> None:

@@ -1,7 +1,8 @@
 """Shortest paths by number of hops, over the links the medium says are in range, written once into the kernel's tables.
 
-The reference case of the literature's chain experiments: routes cost nothing on the air and never change. Of several
-shortest paths the one over the lowest station numbers is taken, so that a grid has the same routes every time.
+The reference case of the literature's chain experiments: routes cost nothing on the air and never change, also where
+stations move: they are those of the positions at the start. Of several shortest paths the one over the lowest station
+numbers is taken, so that a grid has the same routes every time. The network of a wire is reached through its gateway.
 """
 
 from collections import deque
@@ -9,18 +10,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from testbed import iproute
+from testbed.kernel_tcp import ack_metric
 from testbed.routing import Network
-from testbed.routing.none import ack_metric
-from topologies.addresses import INTERFACE
+from testbed.station import Station, WiredLink
+from topologies.addresses import INTERFACE, wire_network
 
 
 @contextmanager
 def running(network: Network) -> Iterator[None]:
     hops = next_hops([station.name for station in network.stations], network.medium.links())
     address = {station.name: station.IP() for station in network.stations}
-    metric = ack_metric(network)
+    metric = ack_metric(network.site.scenario)
     lines = {
         station: [_route(address, target, hop, metric) for target, hop in hops[station.name].items()]
+        + [_wire_route(address, wire, hops[station.name], metric) for wire in _reached(network, station, hops)]
         for station in network.stations
     }
     iproute.batches(lines, "routes", network.site.log)
@@ -52,3 +55,13 @@ def _route(address: dict[str, str], target: str, hop: str, metric: str) -> str:
         return f"route add {address[target]}/32 dev {INTERFACE} scope link{metric}"
     # onlink: the next hop need not be covered by a route that the kernel has seen already
     return f"route add {address[target]}/32 via {address[hop]} dev {INTERFACE} onlink{metric}"
+
+
+def _reached(network: Network, station: Station, hops: dict[str, dict[str, str]]) -> list[WiredLink]:
+    """The wires that `station` reaches over the air."""
+    return [wire for wire in network.net.wires if wire.gateway.name in hops[station.name]]
+
+
+def _wire_route(address: dict[str, str], wire: WiredLink, hops: dict[str, str], metric: str) -> str:
+    hop = address[hops[wire.gateway.name]]
+    return f"route add {wire_network(wire.number)} via {hop} dev {INTERFACE} onlink{metric}"
