@@ -80,12 +80,12 @@ void csv_add(struct csv *csv, const struct sample *row)
 {
 	char local[INET6_ADDRSTRLEN], remote[INET6_ADDRSTRLEN];
 
+	if (csv->used + ROW_BYTES > sizeof(csv->buffer))
+		csv_flush(csv);	/* which may find the disk full */
 	if (csv->fd < 0) {
 		csv->unwritten++;
 		return;
 	}
-	if (csv->used + ROW_BYTES > sizeof(csv->buffer))
-		csv_flush(csv);
 	address_text(row->local, local);
 	address_text(row->remote, remote);
 	csv->used += snprintf(csv->buffer + csv->used, ROW_BYTES,
