@@ -406,3 +406,4 @@ main() {
 }
 
 main "$@"
+exit
