@@ -155,19 +155,18 @@ class _Parser:
 
     def _comment(self, comment: str) -> None:
         if comment.startswith("end_s:"):
-            self.end = (self._number("end_s", comment.removeprefix("end_s:"), LONGEST_S, "seconds"), self.line)
+            self.end = (self._number("end_s", comment.removeprefix("end_s:"), "seconds", 0, LONGEST_S), self.line)
 
     def _row(self, line: str) -> None:
         fields = [part.strip() for part in line.split(",")]
         self._expect(len(fields) == 6, f'{len(fields)} fields; a row is "{HEADER}"')
         time, station, *point, speed = fields
-        start_s = self._number("time_s", time, LONGEST_S, "seconds")
+        start_s = self._number("time_s", time, "seconds", 0, LONGEST_S)
         self._expect(not self.legs or start_s >= self.legs[-1].start_s, "time goes back; sort the rows by time_s")
         self._expect(station in self.stations, f'unknown station "{station}"; the scenario does not have it')
-        x, y, z = (
-            self._number(key, value, FARTHEST_M, "metres") for key, value in zip(("x_m", "y_m", "z_m"), point, strict=True)
-        )
-        speed_mps = math.inf if speed == "inf" else self._number("speed_mps", speed, math.inf, "m/s")
+        axes = zip(("x_m", "y_m", "z_m"), point, strict=True)
+        x, y, z = (self._number(key, value, "metres", -FARTHEST_M, FARTHEST_M) for key, value in axes)
+        speed_mps = math.inf if speed == "inf" else self._number("speed_mps", speed, "m/s", 0, math.inf)
         if station not in self.placed:
             self._expect(start_s == 0, f'station "{station}" has no row at time 0; add one that places it')
             self._expect(
@@ -177,14 +176,14 @@ class _Parser:
             self.placed.add(station)
         self.legs.append(Leg(start_s, station, (x, y, z), speed_mps))
 
-    def _number(self, key: str, text: str, most: float, unit: str) -> float:
+    def _number(self, key: str, text: str, unit: str, least: float, most: float) -> float:
         try:
             value = float(text)
         except ValueError:
             value = math.nan
-        upto = f" from 0 to {most:g}" if math.isfinite(most) else ', 0 or more, or "inf"'
-        good = math.isfinite(value) and 0 <= value <= most and "_" not in text
-        self._expect(good, f'{key} "{text.strip()}" must be a number of {unit}{upto}')
+        allowed = f" from {least:g} to {most:g}" if math.isfinite(most) else ', 0 or more, or "inf"'
+        good = math.isfinite(value) and least <= value <= most and "_" not in text
+        self._expect(good, f'{key} "{text.strip()}" must be a number of {unit}{allowed}')
         return value
 
     def _expect(self, condition: bool, text: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from mobility import trace
 from testbed.control import MediumControl
 from testbed.errors import UsageError
 from testbed.processes import Child, Processes
@@ -18,7 +19,6 @@ if TYPE_CHECKING:  # Mininet is imported only in the run's own process
 
 READY_DEADLINE_S = 30.0
 RADIOS = ROOT / "medium" / "radios"
-TRACE_TITLE = "# manet-trace/1\ntime_s,station,x_m,y_m,z_m,speed_mps\n"
 
 
 def medium_config(site: Site, netns: dict[str, str]) -> dict:
@@ -85,8 +85,7 @@ def write_trace(site: Site) -> None:
         except OSError as problem:
             raise UsageError(f'{site.scenario.mobility}: {problem.strerror}; mobility names a trace file, or "static"') from None
         return
-    rows = (f"0,{p.name},{p.x_m:g},{p.y_m:g},{p.z_m:g},0\n" for p in site.scenario.positions())
-    target.write_text(TRACE_TITLE + "".join(rows))
+    target.write_text(trace.write(trace.place((p.name, p.x_m, p.y_m, p.z_m) for p in site.scenario.positions())))
 
 
 class Medium:

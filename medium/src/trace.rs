@@ -257,7 +257,9 @@ fn parse_row(line: &str) -> Result<Row<'_>, String> {
         _ => Err(format!("{name} `{text}` must be a number of metres from -{FARTHEST_M:e} to {FARTHEST_M:e}")),
     };
     let speed_mps = match speed.parse::<f64>() {
-        Ok(v) if v >= 0.0 && v.is_sign_positive() => v,
+        // `1e400` and `infinity` parse as infinite too, and are mistakes
+        Ok(v) if v.is_finite() && v >= 0.0 => v.abs(),
+        Ok(_) if speed == "inf" => f64::INFINITY,
         _ => return Err(format!("speed_mps `{speed}` must be `inf` or a number of m/s, 0 or more")),
     };
     Ok(Row {
@@ -292,6 +294,26 @@ mod tests {
 
     fn error(rows: &str) -> String {
         parse(rows).unwrap_err()
+    }
+
+    #[test]
+    fn the_golden_trace_gives_the_golden_positions() {
+        let read = |name: &str| {
+            let path = format!("{}/../formats/examples/{name}", env!("CARGO_MANIFEST_DIR"));
+            std::fs::read_to_string(path).unwrap()
+        };
+        let stations = ["sta1", "sta2", "sta3"];
+        let trace = Trace::parse(&read("trace.csv"), "trace.csv", &stations).unwrap();
+        assert_eq!(trace.end, Some(s(120.0)));
+        let positions = read("trace-positions.csv");
+        let rows: Vec<Vec<&str>> = positions.lines().skip(1).map(|line| line.split(',').collect()).collect();
+        assert!(rows.len() > 10);
+        for row in rows {
+            let number = |i: usize| row[i].parse::<f64>().unwrap();
+            let station = stations.iter().position(|name| *name == row[1]).unwrap();
+            let place = trace.trajectories[station].as_ref().unwrap().at(s(number(0)));
+            assert!(distance_m(place, [number(2), number(3), number(4)]) < 1e-7, "{row:?}: {place:?}");
+        }
     }
 
     #[test]
@@ -360,6 +382,8 @@ mod tests {
         assert!(error("0,sta1,inf,0,0,0\n").starts_with("t.csv:3: x_m `inf`"));
         assert!(error("0,sta1,0,0,0,-2\n").starts_with("t.csv:3: speed_mps `-2`"));
         assert!(error("0,sta1,0,0,0,NaN\n").starts_with("t.csv:3: speed_mps `NaN`"));
+        assert!(error("0,sta1,0,0,0,1e400\n").starts_with("t.csv:3: speed_mps `1e400`"));
+        assert!(error("0,sta1,-2e7,0,0,0\n").starts_with("t.csv:3: x_m `-2e7`"));
         assert!(error("1,sta1,0,0,0,0\n").starts_with("t.csv:3: station `sta1` has no row at time 0"));
         assert!(error("0,sta1,0,0\n").starts_with("t.csv:3: 4 fields"));
         assert!(error("0,sta1,0,0,0,3\n").contains("places it and cannot have a speed"));

@@ -55,9 +55,11 @@ def test_speed_zero_stops_a_station_on_its_way():
             "t.csv: line 5: time goes back; sort the rows by time_s",
         ),
         ("-1,sta1,0,0,0,0\n", 't.csv: line 3: time_s "-1" must be a number of seconds from 0 to 4e+06'),
-        ("0,sta1,-5,0,0,0\n", 't.csv: line 3: x_m "-5" must be a number of metres from 0 to 1e+07'),
-        ("0,sta1,0,inf,0,0\n", 't.csv: line 3: y_m "inf" must be a number of metres from 0 to 1e+07'),
+        ("0,sta1,-2e7,0,0,0\n", 't.csv: line 3: x_m "-2e7" must be a number of metres from -1e+07 to 1e+07'),
+        ("0,sta1,0,inf,0,0\n", 't.csv: line 3: y_m "inf" must be a number of metres from -1e+07 to 1e+07'),
         ("0,sta1,0,0,0,nan\n", 't.csv: line 3: speed_mps "nan" must be a number of m/s, 0 or more, or "inf"'),
+        ("0,sta1,0,0,0,-2\n", 't.csv: line 3: speed_mps "-2" must be a number of m/s, 0 or more, or "inf"'),
+        ("0,sta1,0,0,0,1e400\n", 't.csv: line 3: speed_mps "1e400" must be a number of m/s, 0 or more, or "inf"'),
         ("1,sta1,0,0,0,0\n", 't.csv: line 3: station "sta1" has no row at time 0; add one that places it'),
         (
             "0,sta1,0,0,0,3\n",
@@ -97,7 +99,7 @@ def test_a_missing_file_is_an_error_that_names_it(tmp_path):
         trace.read(tmp_path / "nowhere.csv", STATIONS)
 
 
-coordinate = st.floats(0, 5000)
+coordinate = st.floats(-5000, 5000)
 legs = st.lists(
     st.builds(
         Leg,
