@@ -6,6 +6,7 @@ run through it. No controller is enabled: the group is for naming, not for limit
 
 import contextlib
 import errno
+import os
 import time
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from testbed.errors import UsageError
 PARENT = "manet"
 MOUNT_COMMAND = "mkdir -p /sys/fs/cgroup/unified && mount -t cgroup2 none /sys/fs/cgroup/unified"
 EMPTY_DEADLINE_S = 5.0
+CREATE_TRIES = 100
 
 
 def cgroup2_mount(mountinfo: Path = Path("/proc/self/mountinfo")) -> Path | None:
@@ -34,11 +36,21 @@ def require_mount() -> Path:
 
 def create(run_id: str) -> Path:
     group = require_mount() / PARENT / run_id
-    try:
-        group.mkdir(parents=True)
-    except OSError as problem:
-        raise UsageError(f"{group}: {problem.strerror}; the testbed needs root, and `manet clean` removes leftovers") from None
-    return group
+    for _ in range(CREATE_TRIES):
+        try:
+            with contextlib.suppress(FileExistsError):
+                group.parent.mkdir()
+            group.mkdir()
+            return group
+        except FileNotFoundError:
+            continue  # another run, which was the last, has just removed the parent
+        except OSError as problem:
+            raise _refused(group, problem) from None
+    raise _refused(group, OSError(errno.ENOENT, os.strerror(errno.ENOENT)))
+
+
+def _refused(group: Path, problem: OSError) -> UsageError:
+    return UsageError(f"{group}: {problem.strerror}; the testbed needs root, and `manet clean` removes leftovers")
 
 
 def enter(group: Path) -> None:

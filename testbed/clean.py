@@ -110,13 +110,21 @@ def _remove_strays(cleaned: Cleaned) -> None:
     groups = sorted((mount / cgroup.PARENT).glob("*/")) if mount is not None else []
     recorded = {state.cgroup for state in recorded_runs()}
     for group in groups:
-        if str(group) in recorded or not group.exists():
+        if str(group) in recorded:
             continue
-        if cgroup.members(group):
-            cleaned.still_running.append(f"{group}: a run that {STATE_FOLDER} has no record of (a container's?)")
-        elif time.time() - group.stat().st_mtime > STRAY_AGE_S and cgroup.remove(group):
-            cleaned.removed.append(f"{group}: an empty cgroup")
+        with contextlib.suppress(FileNotFoundError):  # its run has just ended
+            if cgroup.members(group):
+                cleaned.still_running.append(f"{group}: a run that {STATE_FOLDER} has no record of (a container's?)")
+            elif _old(group) and cgroup.remove(group):
+                cleaned.removed.append(f"{group}: an empty cgroup")
     for path in sorted(STATE_FOLDER.glob("*")):
+        # a new draft is a record that another `manet` is writing at this moment
         if path.suffix == ".new" or (path.suffix == ".json" and RunState.load(path) is None):
-            path.unlink(missing_ok=True)
-            cleaned.removed.append(f"{path}: a broken record")
+            with contextlib.suppress(FileNotFoundError):  # a run that has just ended takes its own record away
+                if _old(path):
+                    path.unlink()
+                    cleaned.removed.append(f"{path}: a broken record")
+
+
+def _old(path: Path) -> bool:
+    return time.time() - path.stat().st_mtime > STRAY_AGE_S

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -128,11 +129,33 @@ def test_an_empty_cgroup_without_a_record_is_removed_once_it_is_old(folder: Path
 
 
 @root_only
-def test_broken_state_files_are_removed(folder: Path) -> None:
+def test_broken_state_files_are_removed_once_they_are_old(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new one may be a record that another `manet` is writing."""
     (folder / "run-x.json").write_text("{")
     (folder / "run-y.new").write_text("")
+    assert clean.clean() == clean.Cleaned() and len(list(folder.iterdir())) == 2
+    monkeypatch.setattr(clean, "STRAY_AGE_S", -1.0)
     assert len(clean.clean().removed) == 2
     assert not list(folder.iterdir())
+
+
+@root_only
+def test_runs_that_start_and_end_beside_each_other_do_not_take_the_parent_group_away(folder: Path) -> None:
+    problems: list[Exception] = []
+
+    def start_and_end(name: str) -> None:
+        try:
+            for number in range(100):
+                assert cgroup.remove(cgroup.create(f"{name}-{number}"))
+        except Exception as problem:
+            problems.append(problem)
+
+    threads = [threading.Thread(target=start_and_end, args=(name,)) for name in ("one", "two", "three")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
 
 
 def test_run_json_is_valid_json_at_every_moment_and_shrinks_at_the_end(tmp_path: Path) -> None:
