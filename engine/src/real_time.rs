@@ -62,6 +62,8 @@ pub struct Health {
     /// Of each release to the outside.
     pub lateness: Lateness,
     pub stalls: u64,
+    /// All stalls together.
+    pub stalled: Duration,
     pub longest_stall: Duration,
 }
 
@@ -69,6 +71,7 @@ impl Health {
     fn saw_gap(&mut self, gap: Duration) {
         if gap > STALL {
             self.stalls += 1;
+            self.stalled += gap;
             self.longest_stall = self.longest_stall.max(gap);
         }
     }

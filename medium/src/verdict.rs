@@ -24,9 +24,11 @@ pub struct Thresholds {
     /// Share of releases that are late.
     pub suspect_late_share: f64,
     pub void_late_share: f64,
-    /// Times the loop did not turn for more than 50 ms.
-    pub suspect_stalls: u64,
-    pub void_stalls: u64,
+    /// Share of the run in which the loop did not turn for more than 50 ms at a time.
+    pub suspect_stalled_share: f64,
+    pub void_stalled_share: f64,
+    /// The longest such time.
+    pub suspect_stall_ms: u64,
     pub void_stall_ms: u64,
     /// Frames lost between the medium and the hosts.
     pub suspect_tap_drops: u64,
@@ -36,11 +38,12 @@ pub struct Thresholds {
 impl Default for Thresholds {
     fn default() -> Self {
         Self {
-            late_us: 2_000,
-            suspect_late_share: 0.02,
-            void_late_share: 0.10,
-            suspect_stalls: 1,
-            void_stalls: 5,
+            late_us: 5_000,
+            suspect_late_share: 0.05,
+            void_late_share: 0.20,
+            suspect_stalled_share: 0.01,
+            void_stalled_share: 0.05,
+            suspect_stall_ms: 150,
             void_stall_ms: 500,
             suspect_tap_drops: 1,
             void_tap_drops: 20,
@@ -53,9 +56,9 @@ impl Thresholds {
     pub fn from_config(value: Option<&serde_json::Value>) -> Result<Self, String> {
         let Some(value) = value else { return Ok(Self::default()) };
         let t = Self::deserialize(value).map_err(|e| format!("key \"verdict\": {e}"))?;
-        let shares = [t.suspect_late_share, t.void_late_share];
-        if shares.iter().any(|s| !(0.0..=1.0).contains(s)) || t.suspect_late_share > t.void_late_share {
-            return Err("key \"verdict\": late shares must lie between 0 and 1, suspect not above void".to_owned());
+        let pairs = [(t.suspect_late_share, t.void_late_share), (t.suspect_stalled_share, t.void_stalled_share)];
+        if pairs.iter().any(|(suspect, void)| !(0.0..=1.0).contains(suspect) || !(*suspect..=1.0).contains(void)) {
+            return Err("key \"verdict\": shares must lie between 0 and 1, suspect not above void".to_owned());
         }
         Ok(t)
     }
@@ -66,6 +69,7 @@ impl Thresholds {
 pub struct Evidence {
     pub lateness: Lateness,
     pub stalls: u64,
+    pub stalled: Duration,
     pub longest_stall: Duration,
     pub tap_read_drops: u64,
     pub tap_write_drops: u64,
@@ -74,6 +78,15 @@ pub struct Evidence {
     pub write_errors: Vec<String>,
     pub model: Duration,
     pub cpu_s: f64,
+}
+
+impl Evidence {
+    fn stalled_share(&self) -> f64 {
+        if self.stalled == Duration::ZERO {
+            return 0.0;
+        }
+        self.stalled.as_secs_f64() / self.model.max(self.stalled).as_secs_f64()
+    }
 }
 
 /// A verdict and why.
@@ -99,10 +112,15 @@ pub fn judge(evidence: &Evidence, t: &Thresholds) -> Judgement {
         format!("{:.2} % of releases were more than {} us late", late_share * 100.0, t.late_us),
     );
     let longest_ms = evidence.longest_stall.as_nanos() / 1_000_000;
+    let stalled_share = evidence.stalled_share();
     find(
-        evidence.stalls >= t.void_stalls || longest_ms >= t.void_stall_ms,
-        evidence.stalls >= t.suspect_stalls,
-        format!("the medium stood still {} times, for up to {longest_ms} ms", evidence.stalls),
+        stalled_share >= t.void_stalled_share || longest_ms >= t.void_stall_ms,
+        stalled_share >= t.suspect_stalled_share || longest_ms >= t.suspect_stall_ms,
+        format!(
+            "the medium stood still {} times, for up to {longest_ms} ms and {:.2} % of the run",
+            evidence.stalls,
+            stalled_share * 100.0
+        ),
     );
     let drops = evidence.tap_read_drops + evidence.tap_write_drops;
     find(
@@ -133,6 +151,7 @@ pub fn report(evidence: &Evidence, thresholds: &Thresholds) -> serde_json::Value
         "tap_write_drops": evidence.tap_write_drops,
         "log_drops": evidence.log_drops,
         "stalls": evidence.stalls,
+        "stalled_share": evidence.stalled_share(),
         "longest_stall_ms": micros(evidence.longest_stall) / 1e3,
         "thresholds": thresholds,
         "model_ns": evidence.model.as_nanos(),
@@ -183,20 +202,41 @@ mod tests {
 
     #[test]
     fn the_share_of_late_releases_decides() {
-        assert_eq!(verdict(&with_late(19, 981)), Verdict::Valid);
-        assert_eq!(verdict(&with_late(20, 980)), Verdict::Suspect);
-        assert_eq!(verdict(&with_late(100, 900)), Verdict::Void);
+        let late = |late, in_time| {
+            let mut evidence = with_late(0, in_time);
+            (0..late).for_each(|_| evidence.lateness.record(Duration::from_millis(6)));
+            verdict(&evidence)
+        };
+        assert_eq!(late(49, 951), Verdict::Valid);
+        assert_eq!(late(50, 950), Verdict::Suspect);
+        assert_eq!(late(200, 800), Verdict::Void);
     }
 
     #[test]
-    fn every_loss_and_stall_counts_and_the_worst_decides() {
-        let drop = Evidence { tap_read_drops: 1, ..Evidence::default() };
-        assert_eq!(verdict(&drop), Verdict::Suspect);
-        let stall = Evidence { stalls: 1, longest_stall: Duration::from_millis(60), ..drop.clone() };
-        let judgement = judge(&stall, &Thresholds::default());
+    fn stalls_are_judged_by_their_share_of_the_run_and_by_the_longest() {
+        let stalled = |stalled_ms, longest_ms, run_s| Evidence {
+            stalls: 1,
+            stalled: Duration::from_millis(stalled_ms),
+            longest_stall: Duration::from_millis(longest_ms),
+            model: Duration::from_secs(run_s),
+            ..Evidence::default()
+        };
+        assert_eq!(verdict(&stalled(60, 60, 30)), Verdict::Valid);
+        assert_eq!(verdict(&stalled(310, 60, 30)), Verdict::Suspect);
+        assert_eq!(verdict(&stalled(1600, 60, 30)), Verdict::Void);
+        assert_eq!(verdict(&stalled(150, 150, 900)), Verdict::Suspect);
+        assert_eq!(verdict(&stalled(500, 500, 900)), Verdict::Void);
+        // a run shorter than its stall, stopped at once
+        assert_eq!(verdict(&stalled(60, 60, 0)), Verdict::Void);
+    }
+
+    #[test]
+    fn every_loss_counts_and_the_worst_decides() {
+        let drop = Evidence { tap_read_drops: 1, log_drops: 3, ..Evidence::default() };
+        let judgement = judge(&drop, &Thresholds::default());
         assert_eq!((judgement.verdict, judgement.reasons.len()), (Verdict::Suspect, 2));
-        let long = Evidence { longest_stall: Duration::from_millis(600), ..stall };
-        assert_eq!(verdict(&long), Verdict::Void);
+        let many = Evidence { tap_write_drops: 19, ..drop };
+        assert_eq!(verdict(&many), Verdict::Void);
         let full = Evidence { write_errors: vec!["air.csv: disk full".into()], ..Evidence::default() };
         assert_eq!(judge(&full, &Thresholds::default()).reasons, ["air.csv: disk full"]);
         assert_eq!(verdict(&full), Verdict::Void);

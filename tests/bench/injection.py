@@ -1,6 +1,6 @@
 """What lateness and stalls of the medium do to TCP throughput: the measurement behind the verdict's thresholds (docs/verdict.md).
 
-    PYTHONPATH=. .venv/bin/python -P -m tests.bench.injection [REPETITIONS]
+    PYTHONPATH=. .venv/bin/python -P -m tests.bench.injection [REPETITIONS [SCENARIO [INJECTION ...]]]
 
 The same scenario is run with a medium that is made late (`--inject-lateness`) or to stand still (`--inject-stall`); each row
 says how far throughput moved from that of the undisturbed runs of the same scenario, and what the verdict's inputs were.
@@ -28,8 +28,11 @@ SCENARIOS = {
 }
 INJECTIONS = [
     "",
-    *(f"--inject-lateness {us}" for us in (500, 1000, 2000, 5000, 10_000, 20_000)),
-    *(f"--inject-stall {stall}" for stall in ("10:100", "20:200", "60:5000", "60:1000", "100:2000", "200:5000", "500:10000")),
+    *(f"--inject-lateness {us}" for us in (1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000)),
+    *(
+        f"--inject-stall {stall}"
+        for stall in ("10:100", "60:1000", "100:2000", "200:5000", "200:2000", "500:10000", "500:3000", "1000:10000")
+    ),
 ]
 COMMON = {"topology": "chain", "window": 8, "warmup": 2.0, "duration": 20.0}
 
@@ -56,24 +59,24 @@ def one(folder: Path, keys: dict, options: str, seed: int) -> tuple[float, dict]
 
 def main() -> int:
     repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else 2
-    print("| scenario | injected | kbit/s | moved | late p50 us | p99 us | > 1 ms | > 2 ms | > 5 ms | stalls | longest ms |")
-    print("|---|---|---|---|---|---|---|---|---|---|---|")
-    for name, keys in SCENARIOS.items():
-        base = None
-        for options in INJECTIONS:
+    scenarios = {name: keys for name, keys in SCENARIOS.items() if name in sys.argv[2:3] or len(sys.argv) < 3}
+    print("| scenario | injected | kbit/s | sd | moved | p50 us | p99 us | > 1 ms | > 5 ms | stalled | longest ms | verdict |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|---|")
+    for name, keys in scenarios.items():
+        base: float | None = None
+        for options in ["", *sys.argv[3:]] if len(sys.argv) > 3 else INJECTIONS:
             rates, verdicts = [], []
             for seed in range(1, repetitions + 1):
                 with bench_folder() as folder:
                     rate, verdict = one(folder, keys, options, seed)
                 rates.append(rate)
                 verdicts.append(verdict)
-            mean = statistics.fmean(rates)
-            base = base or mean
-            print(row(name, options, mean, mean / base - 1, verdicts), flush=True)
+            base = base or statistics.fmean(rates)
+            print(row(name, options, rates, base, verdicts), flush=True)
     return 0
 
 
-def row(name: str, options: str, mean: float, moved: float, verdicts: list[dict]) -> str:
+def row(name: str, options: str, rates: list[float], base: float, verdicts: list[dict]) -> str:
     def late(key: str) -> str:
         return f"{statistics.fmean(v['lateness'][key] for v in verdicts):.0f}"
 
@@ -82,12 +85,15 @@ def row(name: str, options: str, mean: float, moved: float, verdicts: list[dict]
         shares = [sum(n for bound, n in seen["histogram_us"] if bound > us) / max(seen["count"], 1) for seen in late]
         return f"{100 * statistics.fmean(shares):.2f} %"
 
-    stalls = statistics.fmean(v["stalls"] for v in verdicts)
-    longest = max(v["longest_stall_ms"] for v in verdicts)
+    mean = statistics.fmean(rates)
     what = options.removeprefix("--inject-").replace("lateness", "late, us").replace("stall", "stall, ms:every") or "nothing"
-    cells = [name, what, f"{mean:.1f}", f"{100 * moved:+.1f} %", late("p50_us"), late("p99_us")]
-    cells += [above(1000), above(2000), above(5000)]
-    return "| " + " | ".join([*cells, f"{stalls:.0f}", f"{longest:.0f}"]) + " |"
+    spread = f"{statistics.stdev(rates):.1f}" if len(rates) > 1 else ""
+    cells = [name, what, f"{mean:.1f}", spread, f"{100 * (mean / base - 1):+.1f} %"]
+    cells += [late("p50_us"), late("p99_us"), above(1000), above(5000)]
+    cells.append(f"{100 * statistics.fmean(v['stalled_share'] for v in verdicts):.1f} %")
+    cells.append(f"{max(v['longest_stall_ms'] for v in verdicts):.0f}")
+    cells.append(", ".join(sorted({v["verdict"] for v in verdicts})))
+    return "| " + " | ".join(cells) + " |"
 
 
 if __name__ == "__main__":

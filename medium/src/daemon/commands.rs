@@ -241,6 +241,7 @@ pub fn evidence_so_far(driver: &RealTime<LoggedWorld>, outlet: &Outlet) -> Evide
     Evidence {
         lateness: health.lateness.clone(),
         stalls: health.stalls,
+        stalled: health.stalled,
         longest_stall: health.longest_stall,
         tap_write_drops: outlet.ports.iter().map(|p| p.write_drops).sum(),
         log_drops: outlet.recorder.drops(),
