@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tcplab import MANET_TCP, end, wait_for
+from tcplab import DEADLINE_S, MANET_TCP, end, wait_for
 
 pytestmark = pytest.mark.root
 
@@ -54,7 +54,7 @@ def test_nothing_stays_attached(lab, how):
     assert len(ours["prog"]) == len(ours["link"]) == 2
     assert "settings" in on_cgroup(lab)
     process.send_signal(how)
-    process.wait(5)
+    process.wait(DEADLINE_S)
     assert process.returncode == (-how if how == signal.SIGKILL else 0)
     # The kernel frees what a process held a moment after it.
     wait_for(lambda: not any(alive(ours).values()), "programs, links and maps to be gone")
@@ -84,13 +84,13 @@ def test_sockets_open_when_it_ends_live_on(lab):
     end(process)
     client.stdin.write("\n")
     client.stdin.flush()
-    out, _ = server.communicate(timeout=5)
+    out, _ = server.communicate(timeout=DEADLINE_S)
     assert out.split()[-1] == "100000"
 
 
 def refused(path, *arguments) -> str:
     """The one line on standard error of a start that must fail, and never say ready."""
-    done = subprocess.run([MANET_TCP, "run", path, *arguments], capture_output=True, text=True, timeout=10)
+    done = subprocess.run([MANET_TCP, "run", path, *arguments], capture_output=True, text=True, timeout=DEADLINE_S)
     assert done.returncode == 2, done
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1, done.stderr
@@ -157,7 +157,7 @@ def test_refused_with_the_reason(lab, edit, words):
 
 def test_samples_that_cannot_be_written_are_refused_before_ready(lab):
     done = subprocess.run(
-        [MANET_TCP, "run", lab.write_settings("no/such/folder.csv")], capture_output=True, text=True, timeout=10
+        [MANET_TCP, "run", lab.write_settings("no/such/folder.csv")], capture_output=True, text=True, timeout=DEADLINE_S
     )
     assert done.returncode == 1
     assert done.stdout == ""

@@ -9,7 +9,7 @@ import subprocess
 import time
 
 import pytest
-from tcplab import MANET_TCP, MSS, end
+from tcplab import DEADLINE_S, MANET_TCP, MSS, end, wait_for
 
 pytestmark = pytest.mark.root
 
@@ -36,7 +36,7 @@ def sampled_transfer(lab, segments: int):
         with lab.capture(lab.a) as packets:
             lab.transfer(segments * MSS)
         process.terminate()
-        out, err = process.communicate(timeout=5)
+        out, err = process.communicate(timeout=DEADLINE_S)
     assert process.returncode == 0
     assert err == ""
     return json.loads(out), packets
@@ -95,12 +95,13 @@ def test_samples_agree_with_ss(slow_lab):
         client = lab.send(50 * MSS, then="sys.stdin.readline(); c.sendall(b'x'); time.sleep(600)", stdin=subprocess.PIPE)
         lab.ready_line(client, "connected")
         lab.ready_line(client, "sent")
-        time.sleep(0.6)  # the last segments and their ACKs: 50 at 6 ms and a round trip
+        wait_for(lambda: "unacked" not in lab.a.sockets()[0], "the first segments to be acknowledged")
         (socket,) = lab.a.sockets()
         # One more segment: its ACK finds the state ss has just shown.
         client.stdin.write("\n")
         client.stdin.flush()
-        time.sleep(0.3)
+        acknowledged = int(socket["bytes_acked"]) + 1
+        wait_for(lambda: int(lab.a.sockets()[0]["bytes_acked"]) == acknowledged, "the ACK of one more byte")
         end(process)
     last = rows(lab, "a")[-1]
     assert last["cookie"] == int(socket["sk"], 16)
@@ -138,8 +139,8 @@ def test_listener_on_ipv6_is_sampled_with_ipv4_addresses(lab):
     with lab.manet_tcp("tcp.csv", both={}) as process:
         server = lab.b.python(code)
         lab.ready_line(server, "listening")
-        lab.send(5000).wait(5)
-        server.wait(5)
+        lab.send(5000).wait(DEADLINE_S)
+        server.wait(DEADLINE_S)
         end(process)
     assert {(row["saddr"], row["daddr"]) for row in rows(lab, "b")} == {("10.9.0.2", "10.9.0.1")}
 
@@ -151,14 +152,13 @@ def test_disk_full_is_one_line_and_the_run_goes_on(lab, tmp_path):
     try:
         with lab.manet_tcp(str(small / "tcp.csv"), both=RENO) as process:
             lab.transfer(2000 * MSS)
-            time.sleep(0.3)
             assert process.poll() is None
             lab.serve(port=5202, read=False)
             client = lab.send(1000, port=5202, then="time.sleep(600)")
             lab.ready_line(client, "connected")
             assert " reno " in lab.a.sockets()[0]["words"]  # settings are still applied
             process.terminate()
-            out, err = process.communicate(timeout=5)
+            out, err = process.communicate(timeout=DEADLINE_S)
         lines = (small / "tcp.csv").read_text()
     finally:
         subprocess.run(["umount", small], check=True)
@@ -178,7 +178,7 @@ def test_lost_samples_are_counted_and_said(lab):
         lab.transfer(90_000_000)
         process.send_signal(signal.SIGCONT)
         process.terminate()
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=DEADLINE_S)
     report = json.loads(out)
     assert report["lost_samples"] > 0
     assert report["samples"] == len(rows(lab, "a")) + len(rows(lab, "b"))
