@@ -1,5 +1,6 @@
 """Helpers for tests that run scenarios: a run in a thread or in a process of its own, and what it leaves behind."""
 
+import csv
 import json
 import os
 import subprocess
@@ -104,6 +105,48 @@ class Background:
         if isinstance(self._outcome[0], Exception):
             raise self._outcome[0]
         return self._outcome[0]
+
+
+PROMPT = """
+import sys
+from pathlib import Path
+from testbed.prompt import open_prompt
+from testbed.scenario import Scenario
+result = open_prompt(Scenario.from_json(sys.argv[1]), directory=Path(sys.argv[2]))
+print("status", result.status, result.error)
+"""
+
+
+def prompt(scenario: Scenario, directory: Path, *lines: str) -> str:
+    """What `manet cli` answers to these lines, and its last status."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", PROMPT, scenario.to_json(), str(directory)],
+        input="".join(f"{line}\n" for line in lines),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": str(directory.parent), "PYTHONPATH": str(site.ROOT)},
+    )
+    return done.stdout
+
+
+def captured(directory: Path, name: str, expression: str, *options: str) -> list[str]:
+    """tcpdump's lines for the packets of a capture that match a filter."""
+    argv = ["tcpdump", "-n", *options, "-r", str(directory / "captures" / f"{name}.pcap"), expression]
+    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def ipv6_frames(directory: Path) -> list[str]:
+    """tshark's lines for the IPv6 packets on the air. (Most come as a radio does, before the stations' captures.)"""
+    argv = ["tshark", "-n", "-r", str(directory / "air.pcapng"), "-Y", "ipv6"]
+    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def air_rows(directory: Path, station: str, event: str, frame: str) -> list[dict[str, str]]:
+    with (directory / "air.csv").open() as file:
+        rows = csv.DictReader(file)
+        return [row for row in rows if (row["station"], row["event"], row["frame"]) == (station, event, frame)]
 
 
 DRIVER = """

@@ -2,34 +2,31 @@
 
 import csv
 import json
+import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from testbed import site
 from testbed.clean import clean
 from testbed.run import run_scenario
 from testbed.tests.running import (
     Background,
     Traces,
+    air_rows,
+    captured,
     chain,
+    ipv6_frames,
     links,
     needs_runs,
     nothing_left,
+    prompt,
     run_json,
     sysctls,
     wait_until,
 )
 
 pytestmark = [pytest.mark.root, needs_runs]
-
-
-def captured(directory: Path, station: str, *words: str) -> list[str]:
-    """tcpdump's lines for the packets that match a filter."""
-    argv = ["tcpdump", "-n", "-r", str(directory / "captures" / f"{station}.pcap"), *words]
-    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +71,9 @@ def test_the_relay_forwards_and_full_packets_are_1500_bytes(two_hops: Path) -> N
 
 
 def test_nothing_but_ipv4_and_arp_is_on_the_air(two_hops: Path) -> None:
-    assert captured(two_hops, "sta1", "not ip and not arp") == []
+    for station in ("sta1", "sta2", "sta3"):
+        assert captured(two_hops, station, "not ip and not arp") == []
+    assert ipv6_frames(two_hops) == []
     assert captured(two_hops, "sta1", "not tcp and not arp") == []
 
 
@@ -96,13 +95,14 @@ def test_delayed_acks_static_arp_and_the_arp_queue_are_as_asked_for(tmp_path: Pa
     assert captured(tmp_path / "run", "sta1", "arp") == []
 
 
-def test_staggered_bulk_and_cbr_flows_end_together_and_are_reported(tmp_path: Path) -> None:
+def test_staggered_bulk_and_cbr_flows_over_a_lossy_link_end_together_and_are_reported(tmp_path: Path) -> None:
     flows = [
         {"from": "sta1", "to": "sta2"},
         {"from": "sta2", "to": "sta1", "start": 1},
         {"from": "sta1", "to": "sta2", "traffic": "cbr", "rate": 80_000, "bytes": 500, "start": 1},
     ]
-    result = run_scenario(chain(flows=flows, duration=2), 1, tmp_path / "run")
+    links = [{"from": "sta1", "to": "sta2", "error_rate": 0.2}]
+    result = run_scenario(chain(flows=flows, links=links, duration=2), 1, tmp_path / "run")
     assert result.status == "complete", result.error
     reports = [json.loads((tmp_path / "run" / "traffic" / f"flow{i}.json").read_text()) for i in (1, 2, 3)]
     assert [report["start"]["test_start"]["duration"] for report in reports] == [3, 2, 2]
@@ -111,6 +111,13 @@ def test_staggered_bulk_and_cbr_flows_end_together_and_are_reported(tmp_path: Pa
     assert reports[2]["end"]["sum_sent"]["packets"] == 2 * 80_000 / (500 * 8)
     assert len(captured(tmp_path / "run", "sta1", "udp and ip[2:2] = 500")) == 40
     assert reports[2]["end"]["sum_received"]["packets"] > 30
+    first, second = (float(captured(tmp_path / "run", "sta1", f"port {port}", "-tt")[0].split()[0]) for port in (5201, 5202))
+    assert second - first == pytest.approx(1, abs=0.3)  # two programs' time to start lies between
+    fates = {station: [row["fate"] for row in air_rows(tmp_path / "run", station, "tx", "data")] for station in ("sta1", "sta2")}
+    assert fates["sta1"].count("error") / len(fates["sta1"]) == pytest.approx(
+        0.2, abs=4 * (0.2 * 0.8 / len(fates["sta1"])) ** 0.5
+    )
+    assert "error" not in fates["sta2"]
 
 
 def test_runs_side_by_side_do_not_see_each_other(tmp_path: Path) -> None:
@@ -137,31 +144,9 @@ def test_a_run_leaves_the_machine_as_it_was(tmp_path: Path) -> None:
     assert not any(str(tmp_path) in line for lines in vars(clean()).values() for line in lines)
 
 
-PROMPT = """
-import sys
-from pathlib import Path
-from testbed.prompt import open_prompt
-from testbed.scenario import Scenario
-result = open_prompt(Scenario.from_json(sys.argv[1]), directory=Path(sys.argv[2]))
-print("status", result.status, result.error)
-"""
-
-
-def prompt(directory: Path, *lines: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", PROMPT, chain(hops=2).to_json(), str(directory)],
-        input="".join(f"{line}\n" for line in lines),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": str(directory.parent), "PYTHONPATH": str(site.ROOT)},
-    )
-    return done.stdout
-
-
 def test_the_prompt_takes_commands_from_a_pipe(tmp_path: Path) -> None:
     answers = prompt(
+        chain(hops=2),
         tmp_path / "run",
         "links",
         "routes sta1",
@@ -188,4 +173,17 @@ def test_the_prompt_takes_commands_from_a_pipe(tmp_path: Path) -> None:
 
 
 def test_the_prompt_ends_with_its_input(tmp_path: Path) -> None:
-    assert "status complete None" in prompt(tmp_path / "run", "nodes")
+    assert "status complete None" in prompt(chain(), tmp_path / "run", "nodes")
+
+
+def test_without_routing_neighbours_are_reached_and_the_arp_queue_is_as_long_as_asked(tmp_path: Path) -> None:
+    # The kernel turns the setting into memory (neigh_proc: unres_qlen full frames' worth), of which a ping takes some more.
+    burst = "sta1 ping -n -c 9 -l 9 -s 1400 -W 1 sta2"
+    shortened = prompt(
+        chain(hops=2, routing="none", unres_qlen=3), tmp_path / "3", burst, "sta1 ping -c 1 -W 1 sta3", "routes sta1", "exit"
+    )
+    assert "10.0.0.0/8 dev wlan0 scope link" in shortened
+    answered = int(re.search(r"9 packets transmitted, (\d) received", shortened)[1])
+    assert 1 <= answered <= 3  # the others were thrown out while ARP asked
+    assert "1 packets transmitted, 0 received" in shortened  # two hops: nobody relays
+    assert "9 packets transmitted, 9 received" in prompt(chain(hops=2), tmp_path / "kernel's", burst, "exit")

@@ -194,6 +194,47 @@ ERRORS = {
         "hops = 2\n[[links]]\nerror_rate = 1.5",
         'x.toml: line 3: key "links[1].error_rate": 1.5 is out of range; give at most 1',
     ),
+    "a wire without a gateway": (
+        'hops = 2\n[[wires]]\nstation = "sta4"\nhost = "host1"',
+        'x.toml: line 3: key "wires[1].station": there is no station "sta4"; the stations are sta1 to sta3',
+    ),
+    "a wire to a station": (
+        'hops = 2\n[[wires]]\nstation = "sta3"\nhost = "sta1"',
+        'x.toml: line 4: key "wires[1].host": "sta1" is a station already; give the host a name of its own',
+    ),
+    "two wires to one host": (
+        'hops = 2\nwires = [{station="sta3",host="h"},{station="sta1",host="h"}]',
+        'x.toml: line 2: key "wires[2].host": "h" has a wire already; a host has one: give this one another name',
+    ),
+    "a host's name with a dot": (
+        'hops = 2\n[[wires]]\nstation = "sta3"\nhost = "www.x"',
+        'x.toml: line 4: key "wires[1].host": "www.x" is no host name; use at most 10 of a-z, 0-9 and "-", '
+        "beginning with a letter",
+    ),
+    "a wire too slow": (
+        'hops = 2\n[[wires]]\nstation = "sta3"\nhost = "h"\nrate = 100',
+        'x.toml: line 5: key "wires[1].rate": 100 is out of range; give at least 1000 bit/s',
+    ),
+    "a negative delay": (
+        'hops = 2\n[[wires]]\nstation = "sta3"\nhost = "h"\ndelay = -1',
+        'x.toml: line 5: key "wires[1].delay": -1 is out of range; give at least 0 s',
+    ),
+    "a wire without a queue": (
+        'hops = 2\n[[wires]]\nstation = "sta3"\nhost = "h"\nqueue = 0',
+        'x.toml: line 5: key "wires[1].queue": 0 is out of range; give at least 1',
+    ),
+    "an unknown key of a wire": (
+        'hops = 2\n[[wires]]\nstation = "sta3"\nhost = "h"\nlatency = 1',
+        'x.toml: line 5: key "wires[1].latency": unknown key; the keys here are station, host, rate, delay, queue',
+    ),
+    "a flow to neither station nor host": (
+        'hops = 2\nwires = [{station="sta3",host="h"}]\nflows = [{from="sta1",to="x"}]',
+        'x.toml: line 3: key "flows[1].to": there is no station "x"; the stations are sta1 to sta3, the hosts h',
+    ),
+    "a radio link of a host": (
+        'hops = 2\nwires = [{station="sta3",host="h"}]\nlinks = [{from="h",error_rate=0.1}]',
+        'x.toml: line 3: key "links[1].from": "h" is a wired host, which has no radio; name a station',
+    ),
     "not TOML": ("hops = 2\nspacing =\n", "x.toml: line 2: not TOML: Invalid value; see https://toml.io for the syntax"),
 }
 
@@ -236,6 +277,21 @@ def test_a_trace_with_a_foreign_station_is_refused_with_its_line(load, tmp_path)
     assert message(load, 'hops = 2\nmobility = "walk.csv"') == (
         f'{tmp_path}/walk.csv: line 3: unknown station "sta9"; the scenario does not have it'
     )
+
+
+def test_a_bad_line_of_a_trace_is_refused_with_its_line(load, tmp_path):
+    (tmp_path / "walk.csv").write_text("# manet-trace/1\ntime_s,station,x_m,y_m,z_m,speed_mps\n0,sta1,0,0,0,0\n5,sta1,9,0\n")
+    assert message(load, 'hops = 2\nmobility = "walk.csv"') == (
+        f'{tmp_path}/walk.csv: line 4: 4 fields; a row is "time_s,station,x_m,y_m,z_m,speed_mps"'
+    )
+
+
+def test_a_wire_has_a_fast_links_defaults_and_flows_may_name_its_host(load):
+    scenario = load('hops = 1\n[[wires]]\nstation = "sta2"\nhost = "host1"\n[[flows]]\nfrom = "host1"\nto = "sta1"')
+    assert (scenario.wires[0].rate, scenario.wires[0].delay, scenario.wires[0].queue) == (100e6, 0.002, 50)
+    assert (scenario.station_names(), scenario.host_names()) == (["sta1", "sta2"], ["host1"])
+    assert Scenario.from_json(scenario.to_json()) == scenario
+    assert load('hops = 1\n[[wires]]\nstation = "sta2"\nhost = "h"\ndelay = "5 ms"\nrate = "1 Mbit/s"').wires[0].rate == 1e6
 
 
 @given(

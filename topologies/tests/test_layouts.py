@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import topologies
 from topologies import LayoutError, connectivity
+from topologies.addresses import GATEWAY_END, HOST_END, wire_ip, wire_mac, wire_network
 from topologies.layouts import cross_ends
 
 
@@ -82,6 +83,15 @@ def test_addresses_follow_from_the_number_alone():
         "10.0.0.1",
     )
     assert (topologies.mac_address(300), topologies.ip_address(300)) == ("02:00:00:00:01:2c", "10.0.1.44")
+
+
+def test_a_wire_is_a_network_of_its_own():
+    assert (wire_network(3), wire_ip(3, GATEWAY_END), wire_ip(3, HOST_END)) == ("192.168.3.0/30", "192.168.3.1", "192.168.3.2")
+    macs = {wire_mac(wire, end) for wire in (1, 2, 250) for end in (GATEWAY_END, HOST_END)}
+    assert len(macs) == 6 and "02:00:00:01:fa:02" in macs
+    assert not macs & {topologies.mac_address(number) for number in (1, 2, 257, 65534)}
+    with pytest.raises(ValueError, match="wire number 251 is outside 1 to 250"):
+        wire_network(251)
 
 
 def test_station_numbers_begin_at_one():

@@ -1,0 +1,62 @@
+"""Movement in scenarios on this kernel: the example in experiments/scenarios, against its geometry."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import mobility.trace
+from analysis.metrics import analyse_run
+from testbed.definition import load_scenario
+from testbed.run import run_scenario
+from testbed.scenario import Scenario
+from testbed.site import ROOT
+from testbed.tests.running import air_rows, captured, needs_runs, run_json
+
+pytestmark = [pytest.mark.root, needs_runs]
+
+RANGE_M = 250.0  # of ns2-dsss-2m under two-ray ground
+GAP_S = 0.05  # between two datagrams of the example's second flow
+ON_THE_WAY_S = 0.02  # an exchange that began in range may end out of it, behind a TCP segment's
+
+
+def crossings(scenario: Scenario, stations: tuple[str, str]) -> list[float]:
+    """When the two stations pass each other's range, from the trace alone, to a millisecond."""
+    trace = mobility.trace.read(Path(scenario.mobility), scenario.station_names())
+    distance_m = [
+        abs(trace.position(stations[0], ms / 1000)[0] - trace.position(stations[1], ms / 1000)[0]) for ms in range(16000)
+    ]
+    return [ms / 1000 for ms in range(1, 16000) if (distance_m[ms] > RANGE_M) != (distance_m[ms - 1] > RANGE_M)]
+
+
+def longest_silence(times: list[float]) -> tuple[float, float]:
+    return max(pairwise(times), key=lambda pair: pair[1] - pair[0])
+
+
+def test_a_station_walks_out_of_range_and_back_and_tcp_stops_and_resumes(tmp_path: Path) -> None:
+    scenario = load_scenario(ROOT / "experiments" / "scenarios" / "walk.toml")
+    result = run_scenario(scenario, 1, tmp_path / "run")
+    assert result.status == "complete", result.error
+    out_s, back_s = crossings(scenario, ("sta2", "sta3"))
+    assert (out_s, back_s) == pytest.approx((5.0, 9.0), abs=0.002)
+
+    delivered = [int(row["t_ns"]) / 1e9 for row in air_rows(tmp_path / "run", "sta3", "deliver", "data") if row["peer"] == "sta2"]
+    stops_s, resumes_s = longest_silence(delivered)
+    assert out_s - GAP_S - ON_THE_WAY_S < stops_s < out_s + ON_THE_WAY_S
+    # the relay still has some older datagrams to try when the station comes back; each may wait a last backoff
+    assert back_s < resumes_s < back_s + 2 * GAP_S + ON_THE_WAY_S
+
+    weak = [int(row["t_ns"]) / 1e9 for row in air_rows(tmp_path / "run", "sta2", "tx", "rts") if row["fate"] == "weak"]
+    assert out_s <= min(weak) < out_s + 2 * GAP_S
+    assert max(weak) < back_s
+
+    epoch_s = run_json(tmp_path / "run")["epoch_ns"] / 1e9
+    segments = captured(tmp_path / "run", "sta3", "tcp dst port 5201 and ip[2:2] = 1500", "-tt")
+    times = [float(line.split()[0]) - epoch_s for line in segments]
+    silent, speaks = longest_silence(times)
+    assert silent < out_s + ON_THE_WAY_S
+    # retransmissions at least double their distance: the first one that arrives left within twice the absence
+    assert back_s < speaks < back_s + (back_s - out_s) + 0.5
+    assert sum(time > speaks for time in times) > 50
+    checks = analyse_run(tmp_path / "run")["checks"]
+    assert [check for check in checks if not check["ok"]] == []

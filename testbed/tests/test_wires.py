@@ -1,0 +1,153 @@
+"""Wired links of a scenario on this kernel: a gateway at the end of a chain, a host of the fixed network behind it.
+
+A packet of 1500 bytes is 1514 on the wire, as the TAP carries it: its time there follows from the wire's rate.
+"""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from analysis.metrics import analyse_run
+from testbed.scenario import Scenario
+from testbed.tests.running import (
+    Background,
+    Traces,
+    captured,
+    chain,
+    ipv6_frames,
+    needs_runs,
+    nothing_left,
+    prompt,
+    run_json,
+    wait_until,
+)
+
+pytestmark = [pytest.mark.root, needs_runs]
+
+WIRE = {"station": "sta3", "host": "host1"}
+SLOW_BPS = 200_000
+
+
+def two_hops_and_a_wire(source: str, target: str, **keys: object) -> Scenario:
+    return chain(hops=2, wires=[WIRE], flows=[{"from": source, "to": target}], warmup=1, duration=6, **keys)
+
+
+@pytest.fixture(scope="module")
+def side_by_side(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The same two hops without a wire, up to the host behind them, and down from it; nothing is left behind."""
+    folder = tmp_path_factory.mktemp("wires")
+    scenarios = {
+        "air": chain(hops=2, warmup=1, duration=6),
+        "up": two_hops_and_a_wire("sta1", "host1"),
+        "down": two_hops_and_a_wire("host1", "sta1"),
+    }
+    runs = {name: Background(scenario, folder / name) for name, scenario in scenarios.items()}
+    runs["up"].at("traffic", 0.1)
+    traces = Traces.of(folder / "up")
+    assert len([namespace for namespace in traces.namespaces if namespace.startswith("net")]) == 5  # run, stations, host
+    for run in runs.values():
+        result = run.result()
+        assert result.status == "complete", result.error
+    wait_until(lambda: not traces.left(), "gone", 10)
+    assert nothing_left(folder / "up")
+    return {name: folder / name for name in runs}
+
+
+def test_a_fast_wire_costs_two_hops_nothing_in_either_direction(side_by_side: dict[str, Path]) -> None:
+    metrics = {name: analyse_run(directory) for name, directory in side_by_side.items()}
+    for name in metrics:
+        assert [check for check in metrics[name]["checks"] if not check["ok"]] == [], name
+    acked = {name: metrics[name]["flows"]["flow1"]["acked_bps"] for name in metrics}
+    assert acked["up"] == pytest.approx(acked["air"], rel=0.05)
+    assert acked["down"] == pytest.approx(acked["air"], rel=0.05)
+    for name, check in (("up", "sta3: "), ("down", "sta1: ")):  # where the packets leave the air
+        detail = next(check for check in metrics[name]["checks"] if check["name"] == "flow1 air-capture")["detail"]
+        assert detail.startswith(check)
+        assert metrics[name]["flows"]["flow1"]["air_bps"] == pytest.approx(acked[name], rel=0.05)
+
+
+def test_both_ends_of_the_wire_are_captured(side_by_side: dict[str, Path]) -> None:
+    data = "tcp and dst host 192.168.1.2 and ip[2:2] = 1500"
+    at_radio, at_wire, at_host = (len(captured(side_by_side["up"], name, data)) for name in ("sta3", "sta3.eth0", "host1"))
+    assert at_host == at_wire == at_radio > 200
+    counted = json.loads((side_by_side["up"] / "counters.json").read_text())["wires"]
+    assert [(wire["from"], wire["to"], wire["queue_full"]) for wire in counted] == [("sta3", "host1", 0), ("host1", "sta3", 0)]
+    assert counted[0]["delivered"] >= at_host
+
+
+def test_the_profile_and_the_window_hold_for_hosts(side_by_side: dict[str, Path]) -> None:
+    directory = side_by_side["down"]
+    assert run_json(directory)["sysctls"]["host1"]["net.ipv4.tcp_sack"] == "0"
+    syns = captured(directory, "host1", "tcp[tcpflags] & tcp-syn != 0")
+    assert len(syns) == 4 and not any("sackOK" in syn or "TS val" in syn for syn in syns)
+    with (directory / "tcp.csv").open() as file:
+        windows = [int(row["snd_cwnd"]) for row in csv.DictReader(file) if row["station"] == "host1"]
+    assert max(windows) == 8
+    acks = len(captured(directory, "sta1", "src host 10.0.0.1 and tcp and ip[2:2] < 60"))
+    assert acks / len(captured(directory, "sta1", "dst host 10.0.0.1 and tcp and ip[2:2] = 1500")) > 0.95
+
+
+@pytest.fixture(scope="module")
+def slow_wire(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wire far slower than the radio, with a short queue, under Linux as shipped, with IPv6 and without ARP."""
+    directory = tmp_path_factory.mktemp("slow-wire") / "run"
+    wire = {"station": "sta2", "host": "host1", "rate": SLOW_BPS, "queue": 5}
+    flows = [{"from": "host1", "to": "sta1"}]
+    how = {"profile": "modern", "tcp": "sack", "ipv6": True, "arp": "static", "radio": "dot11b-11m"}
+    result = Background(chain(wires=[wire], flows=flows, warmup=1, duration=5, spacing=50, **how), directory).result()
+    assert result.status == "complete", result.error
+    return directory
+
+
+def test_a_slow_wire_sets_the_rate_and_its_queue_drops(slow_wire: Path) -> None:
+    passed = captured(slow_wire, "sta2.eth0", "tcp and src host 192.168.1.2 and ip[2:2] = 1500", "-tt")
+    gap_s = (float(passed[-1].split()[0]) - float(passed[0].split()[0])) / (len(passed) - 1)
+    assert len(passed) > 50
+    assert 0.999 < gap_s / (1514 * 8 / SLOW_BPS) < 1.2  # never faster than the wire, and the wire is busy most of the time
+    up, down = json.loads((slow_wire / "counters.json").read_text())["wires"]
+    assert down["from"] == "host1"
+    assert down["queue_full"] > 3  # an initial window of ten segments alone is four too many
+    assert up["queue_full"] == 0
+    at_host, at_gateway = (len(captured(slow_wire, name, "tcp and src host 192.168.1.2")) for name in ("host1", "sta2.eth0"))
+    assert at_host - at_gateway == down["queue_full"]
+
+
+def test_the_modern_profile_is_linux_as_shipped(slow_wire: Path) -> None:
+    syns = captured(slow_wire, "host1", "tcp[tcpflags] & tcp-syn != 0")
+    assert syns and all("sackOK" in syn and "TS val" in syn and "wscale" in syn for syn in syns)
+    data = captured(slow_wire, "host1", "tcp and src host 192.168.1.2 and ip[2:2] = 1500", "-tt")
+    assert float(data[9].split()[0]) - float(data[0].split()[0]) < 0.05  # ten at once; one takes 61 ms on this wire
+
+
+def test_ipv6_is_on_the_air_when_asked_for_and_static_arp_keeps_arp_off(slow_wire: Path) -> None:
+    assert ipv6_frames(slow_wire)
+    assert [captured(slow_wire, name, "arp") for name in ("sta1", "sta2", "sta2.eth0", "host1")] == [[]] * 4
+
+
+def test_the_prompt_reaches_hosts_and_a_ping_has_the_wires_delay(tmp_path: Path) -> None:
+    wires = [{**WIRE, "delay": 0.05}, {"station": "sta3", "host": "host2", "delay": 0, "rate": SLOW_BPS, "queue": 1}]
+    answers = prompt(
+        chain(hops=2, wires=wires),
+        tmp_path / "run",
+        "nodes",
+        "links",
+        "routes host1",
+        "sta1 ping -n -c 3 -i 0.3 -W 5 host1",
+        "host1 ping -n -c 1 -W 5 sta2",
+        "host1 ping -n -c 1 -W 5 host2",
+        "sta3 ping -n -c 9 -l 9 -s 1000 -W 1 host2",
+        "drops",
+        "move host1 0 0",
+        "exit",
+    )
+    assert "host1 host2 sta1 sta2 sta3" in answers
+    assert "sta3 -- host1 (wire, 1e+08 bit/s, 0.05 s)" in answers
+    assert "default via 192.168.1.1 dev eth0" in answers
+    assert "3 packets transmitted, 3 received" in answers
+    assert answers.count("1 packets transmitted, 1 received") == 2
+    fastest_ms = float(answers.split("min/avg/max/mdev = ")[1].split("/")[0])
+    assert 100 < fastest_ms < 130  # twice 50 ms, and some 10 ms for two hops there and back
+    assert "sta3 -> host2: 7 queue-full (wire)" in answers  # of nine at once one is sent and one waits
+    assert "status complete None" in answers
