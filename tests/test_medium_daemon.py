@@ -122,9 +122,11 @@ def hosts():
 def start(tmp_path):
     daemons: list[Daemon] = []
 
-    def start(config: dict, *options: str) -> Daemon:
-        daemons.append(Daemon(tmp_path, config, *options))
-        return daemons[-1]
+    def start(config: dict, *options: str, ready: bool = True) -> Daemon:
+        daemon = Daemon(tmp_path, config, *options)
+        daemons.append(daemon)
+        assert daemon.ready == ready, daemon.stop()
+        return daemon
 
     yield start
     for daemon in daemons:
@@ -171,7 +173,6 @@ def air_rows(folder: Path) -> list[dict]:
 def test_a_ping_crosses_the_air_and_every_output_tells_of_it(hosts, start, tmp_path):
     stations = hosts(2)
     daemon = start(configuration(stations))
-    assert daemon.ready
     link = json.loads(stations[0].sh("ip", "-j", "link", "show", "wlan0"))[0]
     assert (link["mtu"], link["address"], "UP" in link["flags"]) == (1500, "02:00:00:00:00:01", True)
     address(stations)
@@ -412,8 +413,7 @@ def test_killed_it_leaves_nothing_but_its_data_and_starts_again(hosts, start, tm
     wait_for("rows on disk", lambda: "deliver" in (tmp_path / "air.csv").read_text())
     daemon.stop(signal.SIGKILL)
     wait_for("the TAPs to vanish", lambda: stations[0].interfaces() == stations[1].interfaces() == ["lo"])
-    again = start(configuration(stations))
-    assert again.ready
+    start(configuration(stations))
     address(stations)
     assert pings_answered(stations[0], "10.0.0.2") == 5
 
@@ -421,9 +421,9 @@ def test_killed_it_leaves_nothing_but_its_data_and_starts_again(hosts, start, tm
 def test_a_second_medium_on_the_same_sockets_is_refused(hosts, start, tmp_path):
     first, second = hosts(1), hosts(1)
     daemon = start(configuration(first))
-    other = start(configuration(second))
+    other = start(configuration(second), ready=False)
     code, errors = other.stop()
-    assert not other.ready and code == 1
+    assert code == 1
     assert errors.count("\n") == 1 and "another medium listens on" in errors
     assert daemon.ask("status")["ok"]
 
@@ -486,6 +486,27 @@ def test_a_stopped_process_is_a_stall_even_when_the_air_is_quiet(hosts, start):
     assert verdict["longest_stall_ms"] >= 600
 
 
+def test_starved_of_processor_time_the_run_is_not_valid(hosts, start):
+    stations = hosts(2)
+    daemon = start(configuration(stations), "--ordinary-priority")
+    address(stations)
+    cpu = min(os.sched_getaffinity(0))
+    os.sched_setaffinity(daemon.process.pid, {cpu})
+    # a class that gets only what others leave, on a processor where others leave nothing
+    os.sched_setscheduler(daemon.process.pid, os.SCHED_IDLE, os.sched_param(0))
+    hogs = [subprocess.Popen(["taskset", "-c", str(cpu), "sh", "-c", "while :; do :; done"]) for _ in range(3)]
+    try:
+        pings_answered(stations[0], "10.0.0.2", 40, "-W", "1")
+    finally:
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
+    assert daemon.stop()[0] == 0
+    verdict = daemon.read("verdict.json")
+    assert verdict["verdict"] in ("suspect", "void"), verdict
+    assert verdict["reasons"]
+
+
 def test_lateness_is_seen_and_judged(hosts, start):
     stations = hosts(2)
     daemon = start(configuration(stations, verdict={"late_us": 5000}), "--inject-lateness", "20000")
@@ -536,9 +557,9 @@ def broken(change) -> dict:
 )
 def test_mistakes_are_one_line_with_the_remedy_and_leave_nothing(start, change, says, code, tmp_path):
     before = Path("/proc/net/dev").read_text().count("\n")
-    daemon = start(broken(change))
+    daemon = start(broken(change), ready=False)
     status, errors = daemon.stop()
-    assert not daemon.ready and status == code
+    assert status == code
     assert errors.count("\n") == 1 and says in errors and str(tmp_path) in errors, errors
     assert Path("/proc/net/dev").read_text().count("\n") == before
 
