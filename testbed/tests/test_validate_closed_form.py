@@ -37,9 +37,10 @@ def test_802_11g_pays_six_us_of_signal_extension_a_frame_and_saves_them_in_sifs(
 
 
 def test_802_11b_exchange_by_hand():
-    # data 192 + 1536 * 8 / 11 = 1309.09; ACK 192 + 56 = 248; 1309.09 + 10 + 248 + 50 + 15.5 * 20 = 1927.09 us
+    # data 192 + 1536 * 8 / 11 = 1117.09, in whole microseconds 1310; ACK 192 + 56 = 248;
+    # 1310 + 10 + 248 + 50 + 15.5 * 20 = 1928 us
     constants = radio.load("dot11b-11m")
-    assert closed_form.single_sender_bps(constants, 1500, rts=False) == pytest.approx(12000 / 1927.0909e-6)
+    assert closed_form.single_sender_bps(constants, 1500, rts=False) == pytest.approx(12000 / 1928e-6)
 
 
 def test_eifs_leaves_room_for_an_ack_at_the_lowest_rate():

@@ -4,8 +4,8 @@ One sender and a channel without errors: every packet costs DIFS, the mean backo
 the queue is never empty: 802.11-2012 9.3.3), the exchange and its SIFS. Nothing collides, so this is exact up
 to the propagation delay (0.03 us per 10 m), which is left out.
 
-Frame durations: DSSS and HR/DSSS 802.11-2012 16.2.2 and 17.2.2 (PLCP preamble and header at their own rate, then
-the MPDU), OFDM 18.3.2 and 18.4.3 (16 us preamble, 4 us SIGNAL, 4 us symbols over 16 service bits, MPDU, 6 tail
+Frame durations: DSSS and HR/DSSS 802.11-2012 16.2.2, 17.2.2 and 17.3.4 (PLCP preamble and header at their own rate,
+then the MPDU in whole microseconds), OFDM 18.3.2 and 18.4.3 (16 us preamble, 4 us SIGNAL, 4 us symbols over 16 service bits, MPDU, 6 tail
 bits), ERP-OFDM 19.3.2.4 (6 us signal extension, part of the frame's duration).
 Control frames: RTS 20, CTS and ACK 14 bytes (8.3.1). DIFS = SIFS + 2 slots, EIFS = SIFS + DIFS + ACK at the lowest
 basic rate (9.3.7).
@@ -21,7 +21,7 @@ RTS_BYTES, CTS_BYTES, ACK_BYTES = 20, 14, 14
 def airtime_us(radio: Radio, mpdu_bytes: int, rate_bps: int) -> float:
     """Duration of one frame."""
     if radio.modulation == "dsss":
-        return 1e6 * (radio.plcp_bits / radio.plcp_rate_bps + 8 * mpdu_bytes / rate_bps)
+        return 1e6 * radio.plcp_bits / radio.plcp_rate_bps + math.ceil(8 * mpdu_bytes * 1_000_000 / rate_bps)
     bits_per_symbol = rate_bps * 4e-6
     symbols = math.ceil((16 + 8 * mpdu_bytes + 6) / bits_per_symbol)
     return 16 + 4 + 4 * symbols + radio.signal_extension_us

@@ -10,46 +10,34 @@
 //! ([`Dcf::receive`], [`Dcf::receive_failed`]); it answers with [`Action`]s. Time comes with each call. It has one
 //! deadline ([`Dcf::next_timeout`]), always the end of what its [`State`] waits for or of its backoff.
 
+use super::action::{Action, DcfCounters};
 use super::{Dest, Frame, InterfaceQueue, Packet};
-use crate::medium::FailReason;
+use crate::message::FailReason;
 use crate::phy::radio::{BackoffDraw, Timeouts, CTS_BYTES, RTS_BYTES};
 use crate::phy::{FrameKind, Radio};
 use manet_engine::{Duration, Instant, Stream};
 use std::sync::Arc;
-
-/// What the machine wants done, in order.
-#[derive(Clone, Debug)]
-pub enum Action {
-    /// Put the frame on the air now.
-    Transmit(Frame),
-    /// Hand the packet up to the host.
-    Deliver(Arc<Packet>),
-    /// The packet was acknowledged (unicast) or sent (broadcast); `retries` beyond the first attempts.
-    Sent { packet: Arc<Packet>, retries: u32 },
-    /// Retries exhausted.
-    Failed { packet: Arc<Packet>, reason: FailReason },
-}
-
-/// Events worth counting that are not actions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DcfCounters {
-    pub cts_timeout: u64,
-    pub ack_timeout: u64,
-    pub rx_duplicate: u64,
-    pub rx_data: u64,
-}
 
 #[derive(Clone, Debug)]
 enum State {
     /// Contending, or nothing to do.
     Idle,
     Transmitting(FrameKind),
-    AwaitCts { until: Instant },
-    AwaitAck { until: Instant },
+    AwaitCts {
+        until: Instant,
+    },
+    AwaitAck {
+        until: Instant,
+    },
     /// CTS sent; the data frame should have ended by then (ns-2 only).
-    AwaitData { until: Instant },
+    AwaitData {
+        until: Instant,
+    },
     /// A response goes out after SIFS.
-    Sifs { at: Instant, then: Response },
+    Sifs {
+        at: Instant,
+        then: Response,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -94,6 +82,8 @@ pub struct Dcf {
     idle_since: Instant,
     nav_until: Instant,
     eifs_until: Instant,
+    /// A frame was not decoded: EIFS begins when the medium is idle again.
+    eifs_due: bool,
 
     /// Last sequence number heard from each station (9.3.2.10).
     heard: Vec<Option<u16>>,
@@ -123,6 +113,7 @@ impl Dcf {
             idle_since: Instant::ZERO,
             nav_until: Instant::ZERO,
             eifs_until: Instant::ZERO,
+            eifs_due: false,
             heard: vec![None; stations],
             actions: Vec::new(),
             counters: DcfCounters::default(),
@@ -211,6 +202,9 @@ impl Dcf {
         if self.busy {
             self.busy = false;
             self.idle_since = now;
+            if std::mem::take(&mut self.eifs_due) {
+                self.eifs_until = self.eifs_until.max(now + self.radio.eifs());
+            }
             self.fail_if_overdue(now);
         }
     }
@@ -278,8 +272,7 @@ impl Dcf {
         // 9.3.2.8: a reception that began within the timeout is waited for; its end decides (receive, receive_failed)
         if self.radio.rules.timeouts == Timeouts::Standard && self.busy {
             let until = Instant::MAX;
-            self.state =
-                if sent == FrameKind::Rts { State::AwaitCts { until } } else { State::AwaitAck { until } };
+            self.state = if sent == FrameKind::Rts { State::AwaitCts { until } } else { State::AwaitAck { until } };
             return;
         }
         self.attempt_failed(now, sent);
@@ -295,7 +288,7 @@ impl Dcf {
             self.transmit_rts();
         } else {
             service.data_attempts += 1;
-            self.transmit_data(now);
+            self.transmit_data();
         }
     }
 
@@ -330,7 +323,7 @@ impl Dcf {
         self.transmit(frame);
     }
 
-    fn transmit_data(&mut self, _now: Instant) {
+    fn transmit_data(&mut self) {
         let radio = self.radio.clone();
         let service = self.service.as_ref().expect("data only with a packet in service");
         let kind = if service.packet.dest == Dest::Broadcast { FrameKind::Bcast } else { FrameKind::Data };
@@ -371,7 +364,7 @@ impl Dcf {
             }
             Response::Data => {
                 self.service.as_mut().expect("data after CTS").data_attempts += 1;
-                self.transmit_data(now);
+                self.transmit_data();
             }
         }
     }
@@ -431,6 +424,9 @@ impl Dcf {
         *count += 1;
         if *count >= limit {
             *count = 0;
+            if !radio.rules.retries_carry_over {
+                (self.short_retries, self.long_retries) = (0, 0);
+            }
             self.cw = radio.cw_min;
             let packet = self.service.take().expect("checked above").packet;
             self.actions.push(Action::Failed { packet, reason });
@@ -476,9 +472,11 @@ impl Dcf {
 
     // ----- receptions
 
-    /// A frame was decoded. Returns false for an RTS that was heard and not answered because of the NAV or another duty.
+    /// A frame was decoded. Returns false for an RTS that is not answered because of the NAV, and for an RTS or data that find the
+    /// station at another duty.
     pub fn receive(&mut self, now: Instant, frame: &Frame) -> bool {
         self.eifs_until = Instant::ZERO; // a correct frame ends EIFS (9.3.2.3.7)
+        self.eifs_due = false;
         if frame.dest == Dest::Broadcast {
             self.fail_if_waiting(now);
             self.deliver(frame);
@@ -504,20 +502,16 @@ impl Dcf {
                 }
                 true
             }
-            FrameKind::Data | FrameKind::Bcast => {
-                self.receive_data(now, frame);
-                true
-            }
+            FrameKind::Data | FrameKind::Bcast => self.receive_data(now, frame),
         }
     }
 
     /// A frame ended that was not decoded; `weak`: it was only sensed, never locked on.
     pub fn receive_failed(&mut self, now: Instant, weak: bool) {
-        let until = now + self.radio.eifs();
         if self.radio.rules.eifs_as_nav {
-            self.nav_until = self.nav_until.max(until);
+            self.nav_until = self.nav_until.max(now + self.radio.eifs());
         } else if !weak {
-            self.eifs_until = self.eifs_until.max(until);
+            self.eifs_due = true; // the frame that spoiled it may still be on the air
         }
         self.fail_if_overdue(now);
     }
@@ -533,10 +527,13 @@ impl Dcf {
         true
     }
 
-    fn receive_data(&mut self, now: Instant, frame: &Frame) {
+    fn receive_data(&mut self, now: Instant, frame: &Frame) -> bool {
         self.fail_if_waiting(now);
-        if matches!(self.state, State::Sifs { .. } | State::Transmitting(_) | State::AwaitCts { .. } | State::AwaitAck { .. }) {
-            return; // another duty: no room for an ACK, so the sender will retry
+        if matches!(
+            self.state,
+            State::Sifs { .. } | State::Transmitting(_) | State::AwaitCts { .. } | State::AwaitAck { .. }
+        ) {
+            return false; // another duty: no room for an ACK, so the sender will retry
         }
         let then = Response::Ack { to: Dest::Station(frame.from) };
         self.state = State::Sifs { at: now + self.radio.sifs(), then };
@@ -546,6 +543,7 @@ impl Dcf {
         } else {
             self.deliver(frame);
         }
+        true
     }
 
     fn deliver(&mut self, frame: &Frame) {

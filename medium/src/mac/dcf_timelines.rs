@@ -2,7 +2,8 @@
 //! and at which microsecond the station must send. Profile `dot11b-11m` (the standard's rules): slot 20, SIFS 10, DIFS 50,
 //! RTS 272, CTS and ACK 248, EIFS 10 + 50 + 304 = 364 us; `ns2-dsss-2m` for ns-2's departures.
 
-use super::dcf::{Action, Dcf};
+use super::action::Action;
+use super::dcf::Dcf;
 use super::queue::tests::packet;
 use super::{Dest, Frame, InterfaceQueue, Packet};
 use crate::medium::FailReason;
@@ -236,6 +237,18 @@ fn eifs_follows_an_undecodable_frame() {
     assert_eq!(b.before_backoff(0).0, 300 + 364);
 }
 
+//  | undecodable |
+//           | what spoiled it | EIFS 364 |    from when the medium is idle
+#[test]
+fn eifs_begins_when_the_medium_is_idle_again() {
+    let mut b = Bench::standard();
+    b.dcf.medium_busy(us(100));
+    b.dcf.receive_failed(us(300), false);
+    b.dcf.medium_idle(us(500));
+    b.packet(510, packet(1, PEER, false)).until(9000);
+    assert_eq!(b.before_backoff(0).0, 500 + 364);
+}
+
 //  | undecodable | EIFS ... | decoded | DIFS |   a correct frame ends EIFS
 #[test]
 fn a_decoded_frame_ends_eifs() {
@@ -402,6 +415,41 @@ fn with_rts_the_data_frame_fails_at_the_long_retry_limit() {
     }
     assert_eq!(b.failed, [(1, FailReason::LongRetryLimit)]);
     assert_eq!(b.sent.iter().filter(|(_, f)| f.kind == FrameKind::Data).count(), 4);
+}
+
+#[test]
+fn only_in_ns2_a_packet_that_failed_at_one_limit_leaves_the_other_counter_to_the_next() {
+    // packet 1: CTS, no ACK (long 1), then never a CTS (short limit); packet 2: always CTS, never an ACK
+    for (carry, tries) in [(true, 3), (false, 4)] {
+        let mut b = Bench::new("ns2-dsss-2m", |r| r.rules.retries_carry_over = carry);
+        b.packet(1000, packet(1, PEER, false)).packet(1000, packet(2, PEER, false));
+        let (mut seen, mut answered) = (0, false);
+        while b.failed.len() < 2 && b.now < 3_000_000 {
+            let next = b.now + 10;
+            b.until(next);
+            if b.sent.len() > seen && b.last().1 == FrameKind::Rts && !(b.failed.is_empty() && answered) {
+                b.answer(FrameKind::Cts);
+                answered = true;
+            }
+            seen = b.sent.len();
+        }
+        assert_eq!(b.failed, [(1, FailReason::ShortRetryLimit), (2, FailReason::LongRetryLimit)]);
+        let of_second = |f: &Frame| f.kind == FrameKind::Data && f.packet_id() == 2;
+        assert_eq!(b.sent.iter().filter(|(_, f)| of_second(f)).count(), tries);
+    }
+}
+
+#[test]
+fn data_that_finds_the_station_waiting_for_an_ack_is_not_taken() {
+    // ns-2's rules: the wait goes on; by the standard's it would end here
+    let mut b = Bench::new("ns2-dsss-2m", |r| r.rts_threshold_bytes = 3000);
+    b.packet(1000, packet(1, PEER, false)).until(1000);
+    let start = b.dcf.next_timeout().unwrap().as_nanos() / 1000;
+    let end = start + b.radio.airtime(1534, 2_000_000).as_nanos() / 1000;
+    b.until(end);
+    let data = b.data(5, false);
+    assert!(!b.hears(end + 10, end + 300, &data));
+    assert!(b.delivered.is_empty());
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! One station's MAC: its interface queue and its DCF, each a machine without I/O.
 
+pub mod action;
 pub mod dcf;
 pub mod packet;
 pub mod queue;
 
-pub use dcf::{Action, Dcf};
+pub use action::Action;
+pub use dcf::Dcf;
 pub use packet::{Dest, Frame, Packet};
 pub use queue::InterfaceQueue;
 

@@ -36,6 +36,9 @@ pub const RTS_BYTES: u32 = 20;
 pub const CTS_BYTES: u32 = 14;
 pub const ACK_BYTES: u32 = 14;
 
+/// Clause 18.1.1.
+const OFDM_RATES_MBPS: [f64; 8] = [6.0, 9.0, 12.0, 18.0, 24.0, 36.0, 48.0, 54.0];
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Modulation {
@@ -62,6 +65,9 @@ pub struct Rules {
     pub response_needs_idle: bool,
     /// A station that sent CTS defers until the data frame should have ended (ns-2).
     pub cts_holds: bool,
+    /// A packet that fails at one retry limit leaves the other counter as it is for the next packet (ns-2: one `ssrc_` and one
+    /// `slrc_` a station); in the standard each packet has its own counters (clause 9.3.4.4).
+    pub retries_carry_over: bool,
     /// How long CTS and ACK are waited for: `standard` = SIFS + slot + PHY start delay, prolonged by a reception
     /// under way (clauses 9.3.2.6, 9.3.2.8); `full` = SIFS + the whole answer (ns-2).
     pub timeouts: Timeouts,
@@ -152,7 +158,9 @@ impl Radio {
         let bits = u64::from(bytes) * 8;
         match self.modulation {
             Modulation::Dsss => {
-                Duration::of_bits(self.plcp_bits.into(), self.plcp_rate_bps) + Duration::of_bits(bits, rate_bps)
+                // the PLCP header states the MPDU's time in whole microseconds (clause 17.3.4): rounded up at 5.5 and 11 Mbit/s
+                let mpdu_us = Duration::of_bits(bits, rate_bps).as_nanos().div_ceil(1000);
+                Duration::of_bits(self.plcp_bits.into(), self.plcp_rate_bps) + Duration::from_micros(mpdu_us)
             }
             Modulation::Ofdm => {
                 let bits_per_symbol = rate_bps * 4 / 1_000_000;
@@ -180,16 +188,18 @@ impl Radio {
         match self.rules.timeouts {
             // 4 us: ns-2 adds twice DSSS_MaxPropagationDelay
             Timeouts::Full => self.sifs() + self.control_airtime(FrameKind::Ack) + Duration::from_micros(4),
-            Timeouts::Standard => {
-                self.sifs() + self.slot() + Duration::from_micros(self.rx_start_delay_us.into())
-            }
+            Timeouts::Standard => self.sifs() + self.slot() + Duration::from_micros(self.rx_start_delay_us.into()),
         }
     }
 
     /// Checks what serde cannot: ranges and combinations. The message names the key and the range.
     pub fn check(&self) -> Result<(), String> {
         let positive = |key: &str, v: f64| {
-            if v.is_finite() && v > 0.0 { Ok(()) } else { Err(format!("key \"{key}\": {v} is not above 0")) }
+            if v.is_finite() && v > 0.0 {
+                Ok(())
+            } else {
+                Err(format!("key \"{key}\": {v} is not above 0"))
+            }
         };
         positive("frequency_hz", self.frequency_hz)?;
         positive("tx_power_w", self.tx_power_w)?;
@@ -197,6 +207,15 @@ impl Radio {
         positive("receive_threshold_w", self.receive_threshold_w)?;
         positive("carrier_sense_threshold_w", self.carrier_sense_threshold_w)?;
         positive("noise_w", self.noise_w)?;
+        for (key, db) in [
+            ("antenna_gain_db", self.antenna_gain_db),
+            ("system_loss_db", self.system_loss_db),
+            ("capture_db", self.capture_db),
+        ] {
+            if !(-100.0..=100.0).contains(&db) {
+                return Err(format!("key \"{key}\": {db} is not between -100 and 100 dB"));
+            }
+        }
         positive("slot_us", self.slot_us.into())?;
         positive("sifs_us", self.sifs_us.into())?;
         for (key, rate) in [
@@ -208,7 +227,7 @@ impl Radio {
             if !(100_000..=10_000_000_000).contains(&rate) {
                 return Err(format!("key \"{key}\": {rate} is not between 100000 and 10000000000 bit/s"));
             }
-            if self.modulation == Modulation::Ofdm && ![6, 9, 12, 18, 24, 36, 48, 54].contains(&(rate / 1_000_000)) {
+            if self.modulation == Modulation::Ofdm && !OFDM_RATES_MBPS.contains(&(rate as f64 / 1e6)) {
                 return Err(format!("key \"{key}\": {rate} is no OFDM rate (6, 9, 12, 18, 24, 36, 48, 54 Mbit/s)"));
             }
         }
@@ -279,6 +298,22 @@ pub mod tests {
         // an ACK at 24 Mbit/s: (16 + 112 + 6) / 96 -> 2 symbols: 28 us (34 us with 802.11g's signal extension)
         assert_eq!(a.airtime(14, 24_000_000), Duration::from_micros(28));
         assert_eq!(profile("dot11g-54m").airtime(14, 24_000_000), Duration::from_micros(34));
+    }
+
+    #[test]
+    fn hr_dsss_durations_are_whole_microseconds() {
+        // 1536 bytes at 11 Mbit/s: 12288 / 11 = 1117.09 us, stated and sent as 1118; preamble and header 192 us
+        assert_eq!(profile("dot11b-11m").airtime(1536, 11_000_000), Duration::from_micros(192 + 1118));
+    }
+
+    #[test]
+    fn a_gain_that_is_no_number_and_a_rate_between_two_are_refused() {
+        let mut r = profile("dot11a-54m");
+        r.capture_db = f64::NAN;
+        assert_eq!(r.check().unwrap_err(), "key \"capture_db\": NaN is not between -100 and 100 dB");
+        let mut r = profile("dot11a-54m");
+        r.control_rate_bps = 6_500_000;
+        assert!(r.check().unwrap_err().starts_with("key \"control_rate_bps\": 6500000 is no OFDM rate"));
     }
 
     #[test]

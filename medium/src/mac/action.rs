@@ -1,0 +1,27 @@
+//! What the DCF wants done, and what it counts besides.
+
+use super::{Frame, Packet};
+use crate::message::FailReason;
+use std::sync::Arc;
+
+/// What the machine wants done, in order.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// Put the frame on the air now.
+    Transmit(Frame),
+    /// Hand the packet up to the host.
+    Deliver(Arc<Packet>),
+    /// The packet was acknowledged (unicast) or sent (broadcast); `retries` beyond the first attempts.
+    Sent { packet: Arc<Packet>, retries: u32 },
+    /// Retries exhausted.
+    Failed { packet: Arc<Packet>, reason: FailReason },
+}
+
+/// Events worth counting that are not actions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DcfCounters {
+    pub cts_timeout: u64,
+    pub ack_timeout: u64,
+    pub rx_duplicate: u64,
+    pub rx_data: u64,
+}
