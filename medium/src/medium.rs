@@ -8,77 +8,18 @@
 
 use crate::air::{Began, Cause, FrameId, Heard, Receiver};
 use crate::config::Loaded;
+use crate::error_rate::ErrorRates;
 use crate::mac::{Action, Dcf, Dest, Frame, InterfaceQueue, Packet};
+pub use crate::message::{FailReason, Input, LinkState, Output, StationId};
 use crate::phy::{FrameKind, Propagation, Radio};
 use crate::record::{AirRecord, Counters, DropReason, Fate};
-use crate::error_rate::ErrorRates;
 use crate::trace::Trajectory;
 pub use crate::wire::MacAddress;
 use crate::wire::{ethernet, is_group};
 use manet_engine::random::Purpose;
 use manet_engine::{EventQueue, Instant, Machine, Stream};
-use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-
-/// Index into the configuration's list of stations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct StationId(pub u16);
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum Input {
-    /// The station's host sends an Ethernet frame (14-byte header and payload, no FCS). Shorter ones are ignored.
-    Packet { station: StationId, frame: Vec<u8> },
-    /// A packet without bytes, for traffic in virtual time.
-    Synthetic { station: StationId, to: Option<StationId>, ip_bytes: u32, tag: u64 },
-    /// From now on the station moves towards `to` at `speed_mps` (infinite: a jump).
-    Move {
-        station: StationId,
-        to: [f64; 3],
-        #[serde(with = "crate::trace::speed_json")]
-        speed_mps: f64,
-    },
-    /// Error rate of the frames of a directed link.
-    SetErrorRate { from: StationId, to: StationId, rate: f64 },
-    /// Take the queued frames for a neighbour out; answered by [`Output::Purged`].
-    Purge { station: StationId, neighbour: MacAddress, token: u32 },
-    /// The run ends: everything queued or in flight is accounted for as `stopped`.
-    Stop,
-}
-
-#[derive(Clone, Debug)]
-pub enum Output {
-    /// Hand this packet to the station's host; `packet.ethernet` are the bytes.
-    Deliver { station: StationId, packet: Arc<Packet> },
-    /// Retries exhausted: link feedback.
-    Failed { station: StationId, neighbour: MacAddress, reason: FailReason, packet: Arc<Packet> },
-    Purged { station: StationId, neighbour: MacAddress, token: u32, packets: Vec<Arc<Packet>> },
-    /// ACK received for a unicast frame.
-    Acked { station: StationId, neighbour: MacAddress, retries: u32, packet: Arc<Packet> },
-    /// A broadcast frame has been sent.
-    Broadcast { station: StationId, packet: Arc<Packet> },
-    /// A data frame decoded by a station it was not for; only after [`Medium::set_overhear`].
-    Overheard { station: StationId, transmitter: StationId, packet: Arc<Packet> },
-    /// One row of the air log; only after [`Medium::set_recording`].
-    Air(AirRecord),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FailReason {
-    ShortRetryLimit = 1,
-    LongRetryLimit = 2,
-}
-
-/// What the radio of a directed pair would do with a frame now.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LinkState {
-    pub from: StationId,
-    pub to: StationId,
-    pub power_w: f64,
-    pub in_range: bool,
-    pub sensed: bool,
-    pub error_rate: f64,
-}
 
 enum Event {
     SendEnds(FrameId),
@@ -92,12 +33,14 @@ const HEAR_END: u8 = 1;
 const TIMERS: u8 = 2;
 const HEAR_BEGIN: u8 = 3;
 
+/// Stations that sense a frame, with the power there.
+type Neighbourhood = Arc<[(u16, f64)]>;
+
 /// A frame on the air, with where it is heard.
 struct Airborne {
     frame: Frame,
     began: Instant,
-    /// Stations that sense it, with the power there.
-    heard: Arc<[(u16, f64)]>,
+    heard: Neighbourhood,
     /// At the station it is for: why it is lost there, once it is.
     fate: Option<Fate>,
     receivers: u32,
@@ -124,7 +67,7 @@ pub struct Medium {
     airborne: Vec<Option<Airborne>>,
     free: Vec<FrameId>,
     /// Who hears each station, while nobody moves.
-    neighbourhoods: Vec<Option<Arc<[(u16, f64)]>>>,
+    neighbourhoods: Vec<Option<Neighbourhood>>,
     still_from: Instant,
     outputs: VecDeque<Output>,
     recording: bool,
@@ -244,7 +187,7 @@ impl Medium {
     }
 
     /// Who senses a frame of `from` that begins now.
-    fn neighbourhood(&mut self, from: u16, now: Instant) -> Arc<[(u16, f64)]> {
+    fn neighbourhood(&mut self, from: u16, now: Instant) -> Neighbourhood {
         let still = now >= self.still_from;
         if still {
             if let Some(known) = &self.neighbourhoods[from as usize] {
@@ -255,7 +198,7 @@ impl Medium {
         let floor_w = self.radio.carrier_sense_threshold_w.min(self.radio.noise_w * 0.1);
         let floor_w = if self.sums_interference() { floor_w } else { self.radio.carrier_sense_threshold_w };
         let others = (0..self.stations.len() as u16).filter(|s| *s != from);
-        let heard: Arc<[(u16, f64)]> =
+        let heard: Neighbourhood =
             others.map(|s| (s, self.power_w(from, s, now))).filter(|(_, p)| *p >= floor_w).collect();
         if still {
             self.neighbourhoods[from as usize] = Some(heard.clone());
@@ -421,7 +364,11 @@ impl Medium {
         };
         let sense_w = self.radio.carrier_sense_threshold_w;
         let sensed = other.heard.iter().any(|(s, p)| *s == victim.frame.from && *p >= sense_w);
-        if sensed { Fate::Collision } else { Fate::Hidden }
+        if sensed {
+            Fate::Collision
+        } else {
+            Fate::Hidden
+        }
     }
 
     fn send_ends(&mut self, now: Instant, id: FrameId) {
@@ -523,7 +470,11 @@ impl Medium {
             self.by_mac.get(&dest_mac).map_or(Dest::Nobody, |s| Dest::Station(*s))
         };
         let (ip_bytes, control) = (header.payload().len() as u32, header.is_network_control());
-        self.enqueue(now, station.0, Packet { id: 0, dest, dest_mac, ip_bytes, control, ethernet: frame.into(), tag: 0 });
+        self.enqueue(
+            now,
+            station.0,
+            Packet { id: 0, dest, dest_mac, ip_bytes, control, ethernet: frame.into(), tag: 0 },
+        );
     }
 
     fn enqueue(&mut self, now: Instant, station: u16, mut packet: Packet) {
@@ -550,6 +501,11 @@ impl Medium {
     }
 
     fn stop(&mut self, now: Instant) {
+        // what is on the air has been counted; without a fate unless it is lost already
+        for airborne in std::mem::take(&mut self.airborne).into_iter().flatten() {
+            self.log_tx(airborne);
+        }
+        self.free.clear();
         for station in 0..self.stations.len() as u16 {
             for packet in self.stations[station as usize].dcf.remaining() {
                 self.drop_packet(now, station, &packet, DropReason::Stopped);

@@ -6,7 +6,8 @@ use common::{chain, loaded, standing};
 use manet_engine::{Duration, Instant, Machine};
 use manet_medium::config::Loaded;
 use manet_medium::medium::FailReason;
-use manet_medium::record::{AirRecord, Fate};
+use manet_medium::phy::FrameKind;
+use manet_medium::record::{AirRecord, DropReason, Fate};
 use manet_medium::{sim, Input, Medium, Output, StationId};
 use serde_json::json;
 
@@ -84,7 +85,9 @@ fn rts_rescues_hidden_senders() {
     assert!(with > 4.0 * without, "{with} against {without}");
     let rows = records(&hidden(3000));
     let fate = |f: Fate| {
-        rows.iter().filter(|r| matches!(r, AirRecord::Tx { fate: Some(g), frame, .. } if *g == f && frame.from != 1)).count()
+        rows.iter()
+            .filter(|r| matches!(r, AirRecord::Tx { fate: Some(g), frame, .. } if *g == f && frame.from != 1))
+            .count()
     };
     assert!(fate(Fate::Hidden) > 100 && fate(Fate::Collision) == 0, "neither sender can sense the other");
 }
@@ -107,7 +110,9 @@ fn a_frame_to_a_station_out_of_range_is_weak_and_fails_at_the_short_limit() {
                     assert_eq!(fate, Some(Fate::Weak));
                     fates += 1;
                 }
-                Output::Failed { station, neighbour, reason, packet } => failed = Some((station, neighbour, reason, packet)),
+                Output::Failed { station, neighbour, reason, packet } => {
+                    failed = Some((station, neighbour, reason, packet))
+                }
                 _ => {}
             }
         }
@@ -254,4 +259,81 @@ fn after_stop_nothing_is_pending_and_the_queue_is_accounted_for() {
     let outputs: Vec<Output> = std::iter::from_fn(|| medium.poll_output()).collect();
     let stopped = outputs.iter().filter(|o| matches!(o, Output::Air(AirRecord::Drop { .. }))).count();
     assert_eq!(stopped, 5);
+}
+
+/// Whenever a run is stopped: what the counters say is what the log says.
+#[test]
+fn log_and_counters_agree_at_every_end() {
+    let busy = |ends_us: u64| {
+        let four = loaded(&[[0.0, 0.0], [200.0, 0.0], [400.0, 0.0], [600.0, 0.0]], |j| {
+            j["queue"] = json!({"packets": 3});
+            j["links"] = json!([{"from": "sta1", "to": "sta2", "error_rate": 0.3}]);
+        });
+        let mut medium = Medium::new(&four, standing(&four));
+        medium.set_recording(true);
+        for n in 0..24 {
+            let to = [Some(StationId((n % 4) ^ 1)), Some(StationId(1)), None][usize::from(n) % 3];
+            let input = Input::Synthetic { station: StationId(n % 4), to, ip_bytes: 200, tag: 0 };
+            medium.handle(Instant::from_nanos(u64::from(n) * 150_000), input);
+        }
+        let end = Instant::from_nanos(ends_us * 1000);
+        while let Some(t) = medium.next_timeout().filter(|t| *t <= end) {
+            medium.handle_timeout(t);
+        }
+        medium.handle(end, Input::Stop);
+        medium
+    };
+    let mut in_flight = 0;
+    for ends_us in (3_600..40_000).step_by(733) {
+        let mut medium = busy(ends_us);
+        let rows: Vec<AirRecord> = std::iter::from_fn(|| medium.poll_output())
+            .filter_map(|o| if let Output::Air(row) = o { Some(row) } else { None })
+            .collect();
+        for s in 0..4 {
+            let c = medium.counters(StationId(s));
+            let count = |wanted: &dyn Fn(&AirRecord) -> bool| rows.iter().filter(|r| wanted(r)).count() as u64;
+            let tx = |kind: FrameKind| {
+                count(&|r| matches!(r, AirRecord::Tx { frame, .. } if frame.from == s && frame.kind == kind))
+            };
+            let sent = [FrameKind::Rts, FrameKind::Cts, FrameKind::Data, FrameKind::Ack, FrameKind::Bcast].map(tx);
+            assert_eq!(sent, [c.tx_rts, c.tx_cts, c.tx_data, c.tx_ack, c.tx_bcast], "stopped at {ends_us} us");
+            let fate = |wanted: Fate| {
+                count(&|r| matches!(r, AirRecord::Tx { frame, fate, .. } if frame.from == s && *fate == Some(wanted)))
+            };
+            let fates = [Fate::Collision, Fate::Hidden, Fate::Weak, Fate::Error, Fate::Busy, Fate::Nav].map(fate);
+            let counted = [c.fate_collision, c.fate_hidden, c.fate_weak, c.fate_error, c.fate_busy, c.fate_nav];
+            assert_eq!(fates, counted, "stopped at {ends_us} us");
+            let delivered = count(&|r| matches!(r, AirRecord::Deliver { station, .. } if *station == s));
+            let enqueued = count(&|r| matches!(r, AirRecord::Enqueue { station, .. } if *station == s));
+            let dropped = |wanted: DropReason| {
+                count(&|r| matches!(r, AirRecord::Drop { station, reason, .. } if *station == s && *reason == wanted))
+            };
+            let drops = [DropReason::QueueFull, DropReason::RetryShort, DropReason::RetryLong].map(dropped);
+            assert_eq!(drops, [c.queue_full, c.retry_short, c.retry_long]);
+            assert_eq!((delivered, enqueued), (c.delivered_up, c.enqueued));
+        }
+        let unicast =
+            |r: &AirRecord| matches!(r, AirRecord::Tx { frame, fate: None, .. } if frame.kind != FrameKind::Bcast);
+        in_flight += rows.iter().filter(|r| unicast(r)).count();
+    }
+    assert!(in_flight > 5, "{in_flight}: some ends fall into a frame");
+}
+
+/// A packet for an address that no station has: tried, failed, told of as such.
+#[test]
+fn a_packet_for_nobody_is_dropped_as_such() {
+    let pair = loaded(&chain(2, 100.0), |_| ());
+    let mut medium = Medium::new(&pair, standing(&pair));
+    medium.set_recording(true);
+    let mut frame = vec![2, 0, 0, 0, 0, 0x77, 2, 0, 0, 0, 0, 1, 8, 0];
+    frame.resize(100, 0);
+    medium.handle(Instant::ZERO, Input::Packet { station: StationId(0), frame });
+    while let Some(t) = medium.next_timeout() {
+        medium.handle_timeout(t);
+    }
+    let drops: Vec<DropReason> = std::iter::from_fn(|| medium.poll_output())
+        .filter_map(|o| if let Output::Air(AirRecord::Drop { reason, .. }) = o { Some(reason) } else { None })
+        .collect();
+    assert_eq!(drops, [DropReason::NoPeer]);
+    assert_eq!((medium.counters(StationId(0)).no_peer, medium.counters(StationId(0)).fate_weak), (1, 7));
 }

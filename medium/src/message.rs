@@ -1,0 +1,91 @@
+//! What goes into the medium and what comes out.
+
+use crate::mac::Packet;
+use crate::record::AirRecord;
+use crate::wire::MacAddress;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Index into the configuration's list of stations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct StationId(pub u16);
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Input {
+    /// The station's host sends an Ethernet frame (14-byte header and payload, no FCS). Shorter ones are ignored.
+    Packet { station: StationId, frame: Vec<u8> },
+    /// A packet without bytes, for traffic in virtual time.
+    Synthetic { station: StationId, to: Option<StationId>, ip_bytes: u32, tag: u64 },
+    /// From now on the station moves towards `to` at `speed_mps` (infinite: a jump).
+    Move {
+        station: StationId,
+        to: [f64; 3],
+        #[serde(with = "crate::trace::speed_json")]
+        speed_mps: f64,
+    },
+    /// Error rate of the frames of a directed link.
+    SetErrorRate { from: StationId, to: StationId, rate: f64 },
+    /// Take the queued frames for a neighbour out; answered by [`Output::Purged`].
+    Purge { station: StationId, neighbour: MacAddress, token: u32 },
+    /// The run ends: everything queued or in flight is accounted for as `stopped`.
+    Stop,
+}
+
+#[derive(Clone, Debug)]
+pub enum Output {
+    /// Hand this packet to the station's host; `packet.ethernet` are the bytes.
+    Deliver {
+        station: StationId,
+        packet: Arc<Packet>,
+    },
+    /// Retries exhausted: link feedback.
+    Failed {
+        station: StationId,
+        neighbour: MacAddress,
+        reason: FailReason,
+        packet: Arc<Packet>,
+    },
+    Purged {
+        station: StationId,
+        neighbour: MacAddress,
+        token: u32,
+        packets: Vec<Arc<Packet>>,
+    },
+    /// ACK received for a unicast frame.
+    Acked {
+        station: StationId,
+        neighbour: MacAddress,
+        retries: u32,
+        packet: Arc<Packet>,
+    },
+    /// A broadcast frame has been sent.
+    Broadcast {
+        station: StationId,
+        packet: Arc<Packet>,
+    },
+    /// A data frame decoded by a station it was not for; only after [`crate::Medium::set_overhear`].
+    Overheard {
+        station: StationId,
+        transmitter: StationId,
+        packet: Arc<Packet>,
+    },
+    /// One row of the air log; only after [`crate::Medium::set_recording`].
+    Air(AirRecord),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailReason {
+    ShortRetryLimit = 1,
+    LongRetryLimit = 2,
+}
+
+/// What the radio of a directed pair would do with a frame now.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LinkState {
+    pub from: StationId,
+    pub to: StationId,
+    pub power_w: f64,
+    pub in_range: bool,
+    pub sensed: bool,
+    pub error_rate: f64,
+}
