@@ -12,6 +12,10 @@ use std::path::{Path, PathBuf};
 pub const FORMAT: &str = "manet-medium/1";
 /// Station numbers are 16 bits on the way through the medium; far beyond what one host can run.
 pub const MAX_STATIONS: usize = 2000;
+/// Of a synthetic source.
+const MAX_RATE_BPS: f64 = 1e10;
+/// Beyond this a time is a mistake (as in a trace).
+const LONGEST_S: f64 = 4e6;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError(pub String);
@@ -141,14 +145,6 @@ pub enum ErrorFrames {
     All,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct MatrixEntry {
-    pub from: String,
-    pub to: String,
-    pub loss_db: f64,
-}
-
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WireConfig {
@@ -226,8 +222,9 @@ pub struct Loaded {
 impl Loaded {
     /// Reads and checks `path`. All errors name the file and the key.
     pub fn from_file(path: &Path) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|e| ConfigError(format!("{}: cannot be read: {e}; give the path of a medium.json", path.display())))?;
+        let text = std::fs::read_to_string(path).map_err(|e| {
+            ConfigError(format!("{}: cannot be read: {e}; give the path of a medium.json", path.display()))
+        })?;
         let folder = path.parent().unwrap_or(Path::new(".")).to_path_buf();
         Self::from_text(&text, folder).map_err(|e| ConfigError(format!("{}: {e}", path.display())))
     }
@@ -254,51 +251,71 @@ impl Loaded {
             return Err(format!("key \"queue.packets\": {} is not between 1 and 100000", c.queue.packets));
         }
         check_model(&c.propagation)?;
-        let known = self.station_index();
-        let station = |key: &str, name: &str| {
-            if known.contains_key(name) { Ok(()) } else { Err(format!("key \"{key}\": there is no station \"{name}\"")) }
-        };
-        if let Model::Matrix { matrix } = &c.propagation {
-            for e in matrix {
-                station("propagation.matrix.from", &e.from)?;
-                station("propagation.matrix.to", &e.to)?;
-            }
-        }
-        for l in &c.links {
-            for (key, name) in [("links.from", &l.from), ("links.to", &l.to)] {
-                if name != "*" {
-                    station(key, name)?;
-                }
-            }
-            if !(0.0..=1.0).contains(&l.error_rate) {
-                return Err(format!("key \"links.error_rate\": {} is not between 0 and 1", l.error_rate));
-            }
-        }
+        self.check_links()?;
         for w in &c.wires {
             if w.rate_bps == 0 || w.queue_packets == 0 {
                 return Err("keys \"wires.rate_bps\" and \"wires.queue_packets\" must be above 0".into());
             }
         }
-        for t in &c.traffic {
-            station("traffic.from", &t.from)?;
-            if t.to != "*" {
-                station("traffic.to", &t.to)?;
+        self.check_traffic()?;
+        check_time("duration_s", c.duration_s.unwrap_or(1.0))?;
+        check_time("warmup_s", c.warmup_s)
+    }
+
+    fn check_name(&self, key: &str, name: &str) -> Result<(), String> {
+        if self.config.stations.iter().any(|s| s.name == name) {
+            return Ok(());
+        }
+        Err(format!("key \"{key}\": there is no station \"{name}\""))
+    }
+
+    fn check_name_or_star(&self, key: &str, name: &str) -> Result<(), String> {
+        if name == "*" {
+            Ok(())
+        } else {
+            self.check_name(key, name)
+        }
+    }
+
+    fn check_links(&self) -> Result<(), String> {
+        if let Model::Matrix { matrix } = &self.config.propagation {
+            for e in matrix {
+                self.check_name("propagation.matrix.from", &e.from)?;
+                self.check_name("propagation.matrix.to", &e.to)?;
+                if !(0.0..=1000.0).contains(&e.loss_db) {
+                    return Err(format!("key \"propagation.matrix.loss_db\": {} is not between 0 and 1000", e.loss_db));
+                }
             }
-            t.route.iter().try_for_each(|s| station("traffic.route", s))?;
+        }
+        for l in &self.config.links {
+            self.check_name_or_star("links.from", &l.from)?;
+            self.check_name_or_star("links.to", &l.to)?;
+            if !(0.0..=1.0).contains(&l.error_rate) {
+                return Err(format!("key \"links.error_rate\": {} is not between 0 and 1", l.error_rate));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_traffic(&self) -> Result<(), String> {
+        for t in &self.config.traffic {
+            self.check_name("traffic.from", &t.from)?;
+            self.check_name_or_star("traffic.to", &t.to)?;
+            t.route.iter().try_for_each(|s| self.check_name("traffic.route", s))?;
             if !(28..=2304).contains(&t.bytes) {
                 return Err(format!("key \"traffic.bytes\": {} is not between 28 and 2304", t.bytes));
             }
-            if t.kind == TrafficKind::Cbr && !t.rate_bps.is_some_and(|r| r > 0.0 && r.is_finite()) {
-                return Err("key \"traffic.rate_bps\": a cbr source needs a rate above 0 bit/s".into());
+            // faster, and the gap between two packets would round to nothing
+            if t.kind == TrafficKind::Cbr && !t.rate_bps.is_some_and(|r| r > 0.0 && r <= MAX_RATE_BPS) {
+                return Err(format!(
+                    "key \"traffic.rate_bps\": a cbr source needs a rate above 0, at most {MAX_RATE_BPS:e} bit/s"
+                ));
             }
             if !t.route.is_empty() && (t.route.first() != Some(&t.from) || t.route.last() != Some(&t.to)) {
                 return Err(format!("key \"traffic.route\": must begin with \"{}\" and end with \"{}\"", t.from, t.to));
             }
-        }
-        for (key, v) in [("duration_s", c.duration_s.unwrap_or(1.0)), ("warmup_s", c.warmup_s)] {
-            if !v.is_finite() || v < 0.0 {
-                return Err(format!("key \"{key}\": {v} is not a length of time in seconds"));
-            }
+            check_time("traffic.start_s", t.start_s)?;
+            check_time("traffic.stop_s", t.stop_s.unwrap_or(0.0))?;
         }
         Ok(())
     }
@@ -310,8 +327,14 @@ impl Loaded {
         }
         let (mut names, mut macs) = (HashMap::new(), HashMap::new());
         for (i, s) in stations.iter().enumerate() {
-            if s.name.is_empty() || s.name == "*" || s.name.contains(|c: char| c == ',' || c.is_whitespace() || c == '/') {
-                return Err(format!("key \"stations[{i}].name\": \"{}\" is no name (no commas, slashes or blanks)", s.name));
+            if s.name.is_empty()
+                || s.name == "*"
+                || s.name.contains(|c: char| c == ',' || c.is_whitespace() || c == '/')
+            {
+                return Err(format!(
+                    "key \"stations[{i}].name\": \"{}\" is no name (no commas, slashes or blanks)",
+                    s.name
+                ));
             }
             if let Some(first) = names.insert(&s.name, i) {
                 return Err(format!("key \"stations[{i}].name\": \"{}\" is already station {first}", s.name));
@@ -323,16 +346,30 @@ impl Loaded {
                 return Err(format!("key \"stations[{i}].mac\": a group address cannot be a station's"));
             }
             if s.position.iter().any(|v| !v.is_finite() || v.abs() > 1e7) {
-                return Err(format!("key \"stations[{i}].position\": {:?} is not finite metres within 10,000 km", s.position));
+                return Err(format!(
+                    "key \"stations[{i}].position\": {:?} is not finite metres within 10,000 km",
+                    s.position
+                ));
             }
         }
         Ok(())
     }
 }
 
+fn check_time(key: &str, seconds: f64) -> Result<(), String> {
+    if (0.0..=LONGEST_S).contains(&seconds) {
+        return Ok(());
+    }
+    Err(format!("key \"{key}\": {seconds} is not a time in seconds from 0 to {LONGEST_S:e}"))
+}
+
 fn check_model(model: &Model) -> Result<(), String> {
     let positive = |key: &str, v: f64| {
-        if v.is_finite() && v > 0.0 { Ok(()) } else { Err(format!("key \"propagation.{key}\": {v} is not above 0")) }
+        if v.is_finite() && v > 0.0 {
+            Ok(())
+        } else {
+            Err(format!("key \"propagation.{key}\": {v} is not above 0"))
+        }
     };
     match model {
         Model::LogDistance { exponent, reference_m } => {
@@ -456,9 +493,23 @@ pub mod tests {
         assert!(refusal(|j| j["stations"][1]["name"] = "sta1".into()).contains("\"sta1\" is already station 0"));
         assert!(refusal(|j| j["stations"][0]["mac"] = "02:0".into()).contains("is no MAC address"));
         assert!(refusal(|j| j["stations"][0]["position"][0] = 1e9.into()).contains("stations[0].position"));
-        assert!(refusal(|j| j["radio_overrides"] = serde_json::json!({"slto_us": 3})).contains("unknown field `slto_us`"));
+        assert!(
+            refusal(|j| j["radio_overrides"] = serde_json::json!({"slto_us": 3})).contains("unknown field `slto_us`")
+        );
         assert!(refusal(|j| j["links"] = serde_json::json!([{"from": "sta9", "to": "*", "error_rate": 0.1}]))
             .contains("no station \"sta9\""));
+        let cbr = |key: &str, value: f64| {
+            let mut flow =
+                serde_json::json!({"from": "sta1", "to": "sta2", "kind": "cbr", "bytes": 100, "rate_bps": 1e5});
+            flow[key] = value.into();
+            refusal(|j| j["traffic"] = serde_json::json!([flow]))
+        };
+        assert!(cbr("rate_bps", 1e18).contains("key \"traffic.rate_bps\""), "it would send for ever at one instant");
+        assert!(cbr("start_s", -1.0).contains("key \"traffic.start_s\": -1 is not a time"));
+        let loss = serde_json::json!([{"from": "sta1", "to": "sta2", "loss_db": -1e308}]);
+        assert!(refusal(|j| j["propagation"] = serde_json::json!({"model": "matrix", "matrix": loss}))
+            .contains("propagation.matrix.loss_db"));
+        assert!(refusal(|j| j["warmup_s"] = 1e300.into()).contains("key \"warmup_s\""));
         assert!(refusal(|j| j["propagation"] = serde_json::json!({"model": "disc", "range_m": 5.0, "sense_m": 1.0}))
             .contains("propagation.sense_m"));
     }

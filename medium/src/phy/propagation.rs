@@ -1,13 +1,13 @@
 //! Propagation: the power with which a frame arrives, as a pure function of where both ends are.
 //!
-//! `two-ray` is ns-2's `TwoRayGround` (propagation/tworayground.cc): free space (Friis) up to the crossover distance
-//! 4 pi ht hr / lambda, beyond it Pt Gt Gr ht^2 hr^2 / (d^4 L). The others: free space (Friis 1946);
-//! log-distance (Rappaport, Wireless Communications, section 4.9.1: free space up to the reference distance);
-//! shadowing (section 4.9.2: one log-normal draw a pair, symmetric, from the seed); disc (sharp: full power inside, just sensed between `range_m` and
-//! `sense_m`, nothing beyond); matrix (the losses given, nothing else).
+//! `two-ray` is ns-2's `TwoRayGround` (mobile/tworayground.cc): free space (Friis) up to the crossover distance
+//! 4 pi ht hr / lambda, beyond it Pt Gt Gr ht^2 hr^2 / (d^4 L); an antenna's height is its own and the station's z over
+//! the ground, which is z = 0 (nothing is heard from or below it). The others: free space (Friis 1946); log-distance
+//! (Rappaport, Wireless Communications, section 4.9.1: free space up to the reference distance); shadowing
+//! (section 4.9.2: one log-normal draw a pair, symmetric, from the seed); disc (sharp: full power inside, just sensed
+//! between `range_m` and `sense_m`, nothing beyond); matrix (the losses given, nothing else).
 
 use super::Radio;
-use crate::config::MatrixEntry;
 use manet_engine::random::{Purpose, Stream};
 use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
@@ -40,6 +40,14 @@ pub enum Model {
     Matrix {
         matrix: Vec<MatrixEntry>,
     },
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MatrixEntry {
+    pub from: String,
+    pub to: String,
+    pub loss_db: f64,
 }
 
 fn default_exponent() -> f64 {
@@ -120,11 +128,12 @@ impl Propagation {
         let pair = from * self.stations + to;
         match &self.model {
             Model::TwoRay {} => {
-                let crossover_m = 4.0 * PI * self.height_m * self.height_m / self.wavelength_m;
+                let heights_m2 = (self.height_m + a[2]).max(0.0) * (self.height_m + b[2]).max(0.0);
+                let crossover_m = 4.0 * PI * heights_m2 / self.wavelength_m;
                 if d <= crossover_m {
                     self.free_space_w(d)
                 } else {
-                    self.radiated_w * self.height_m.powi(4) / d.powi(4)
+                    self.radiated_w * heights_m2.powi(2) / d.powi(4)
                 }
             }
             Model::FreeSpace {} => self.free_space_w(d),
@@ -186,6 +195,17 @@ mod tests {
         let ratio = |a, b| at(Model::TwoRay {}, a) / at(Model::TwoRay {}, b);
         assert!((ratio(40.0, 80.0) - 4.0).abs() < 1e-9);
         assert!((ratio(100.0, 200.0) - 16.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn two_ray_carries_further_from_a_hill() {
+        let model = Propagation::new(&Model::TwoRay {}, &profile("ns2-dsss-2m"), 2, 1, |_| 0);
+        let power = |z: f64| model.power_w(0, 1, [0.0, 0.0, z], [300.0, 0.0, z]);
+        // both antennas at 2 m and not 1.5 m: the crossover is at 153 m, the power (2 / 1.5)^4 times that on the flat;
+        // at 3 m it is at 345 m, and 300 m are free space
+        assert!((power(0.5) / power(0.0) - (2.0f64 / 1.5).powi(4)).abs() < 1e-9);
+        assert!((power(1.5) / at(Model::FreeSpace {}, 300.0) - 1.0).abs() < 1e-9);
+        assert_eq!(power(-2.0), 0.0, "below the ground");
     }
 
     #[test]
