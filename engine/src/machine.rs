@@ -1,6 +1,6 @@
 //! The interface between a machine and whatever drives it.
 
-use crate::{Duration, Instant};
+use crate::Instant;
 
 /// A protocol state machine without I/O.
 ///
@@ -20,27 +20,4 @@ pub trait Machine {
     fn poll_output(&mut self) -> Option<Self::Output>;
     /// When the machine must be called next; `None` means only when something arrives.
     fn next_timeout(&self) -> Option<Instant>;
-}
-
-/// A place for outputs: what the drivers hand them to.
-pub trait Sink<O> {
-    fn put(&mut self, now: Instant, output: O);
-}
-
-impl<O, F: FnMut(Instant, O)> Sink<O> for F {
-    fn put(&mut self, now: Instant, output: O) {
-        self(now, output)
-    }
-}
-
-/// Hands every waiting output to `sink`.
-pub fn drain<M: Machine>(machine: &mut M, now: Instant, sink: &mut impl Sink<M::Output>) {
-    while let Some(output) = machine.poll_output() {
-        sink.put(now, output);
-    }
-}
-
-/// How far behind its deadline a machine was called.
-pub fn lateness(deadline: Instant, called: Instant) -> Duration {
-    called.since(deadline)
 }
