@@ -64,10 +64,35 @@ impl DropReason {
 #[derive(Clone, Debug)]
 pub enum AirRecord {
     /// A frame was on the air from `at` for `frame.airtime`. `receivers`: how many decoded a broadcast.
-    Tx { at: Instant, frame: Frame, fate: Option<Fate>, receivers: u32 },
-    Enqueue { at: Instant, station: u16, peer: Dest, packet: u64, bytes: u32 },
-    Deliver { at: Instant, station: u16, from: u16, kind: FrameKind, packet: u64, bytes: u32 },
-    Drop { at: Instant, station: u16, peer: Dest, packet: u64, bytes: u32, reason: DropReason },
+    Tx {
+        at: Instant,
+        frame: Frame,
+        fate: Option<Fate>,
+        receivers: u32,
+    },
+    Enqueue {
+        at: Instant,
+        station: u16,
+        peer: Dest,
+        packet: u64,
+        bytes: u32,
+    },
+    Deliver {
+        at: Instant,
+        station: u16,
+        from: u16,
+        kind: FrameKind,
+        packet: u64,
+        bytes: u32,
+    },
+    Drop {
+        at: Instant,
+        station: u16,
+        peer: Dest,
+        packet: u64,
+        bytes: u32,
+        reason: DropReason,
+    },
 }
 
 impl AirRecord {

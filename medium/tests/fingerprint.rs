@@ -55,7 +55,10 @@ fn check(name: &str, log: &str) {
         std::fs::write(&path, &ours).unwrap();
     }
     let golden = std::fs::read_to_string(&path).unwrap();
-    assert_eq!(ours, golden, "the air log of \"{name}\" changed; if that is meant: UPDATE=1 cargo test -p manet-medium");
+    assert_eq!(
+        ours, golden,
+        "the air log of \"{name}\" changed; if that is meant: UPDATE=1 cargo test -p manet-medium"
+    );
 }
 
 #[test]
