@@ -259,7 +259,7 @@ impl Dcf {
             return;
         }
         match std::mem::replace(&mut self.state, State::Idle) {
-            State::Idle => self.access(now),
+            State::Idle => self.access(),
             State::AwaitCts { .. } => self.response_overdue(now, FrameKind::Rts),
             State::AwaitAck { .. } => self.response_overdue(now, FrameKind::Data),
             State::AwaitData { .. } => self.resume(now),
@@ -279,7 +279,7 @@ impl Dcf {
     }
 
     /// The backoff is over.
-    fn access(&mut self, now: Instant) {
+    fn access(&mut self) {
         self.slots = None;
         self.undrawn = false;
         let Some(service) = &mut self.service else { return };
