@@ -1,6 +1,6 @@
 """The outcome that an experiment stated beforehand, compared with what came out (`[expect]`, formats/scenario.md)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +20,16 @@ class Comparison:
         return f"{word}  {self.text}: {self.detail}"
 
 
-def compare(expected: Sequence[Expectation], summary: Sequence[dict[str, Any]], axes: Sequence[str]) -> list[Comparison]:
-    """`summary` is summary.csv as analysis.tables.read_summary gives it."""
-    return [_compare(one, summary, axes) for one in expected]
+def compare(
+    expected: Sequence[Expectation], summary: Sequence[dict[str, Any]], axes: Sequence[str], profiles: Mapping[str, str]
+) -> list[Comparison]:
+    """`summary` is summary.csv as analysis.tables.read_summary gives it; `profiles` is each variant's TCP profile, which
+    counts where `profile` is no axis. A number of 1999 says nothing of Linux as shipped."""
+    return [_compare(one, [row for row in summary if _profile(row, profiles) == one.profile], axes) for one in expected]
+
+
+def _profile(row: Mapping[str, Any], profiles: Mapping[str, str]) -> str:
+    return row["profile"] if "profile" in row else profiles[row["variant"] or ""]
 
 
 def _compare(expected: Expectation, summary: Sequence[dict[str, Any]], axes: Sequence[str]) -> Comparison:
@@ -35,6 +42,8 @@ def _compare(expected: Expectation, summary: Sequence[dict[str, Any]], axes: Seq
         if row["metric"] == expected.metric and wanted and reference and row["mean"] is not None:
             cell = ", ".join([*([str(row["variant"])] if row["variant"] else []), *(f"{a} {_plain(row[a])}" for a in axes)])
             away.append((100 * (row["mean"] / reference - 1), cell))
+    if not summary:
+        return Comparison(text, None, f'nothing was run with profile "{expected.profile}", for which this is expected')
     if not away:
         return Comparison(text, None, f"no cell has both a result and a number from {expected.against}")
     outside = [(percent, cell) for percent, cell in away if abs(percent) > expected.within_percent]

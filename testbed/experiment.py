@@ -40,6 +40,7 @@ class Expectation(BaseModel):
     metric: str = "acked_kbps"
     variants: Annotated[tuple[str, ...] | None, BeforeValidator(_as_tuple)] = None
     against: Literal["ns2", "published"] = "ns2"
+    profile: Literal["period", "modern"] = "period"
     within_percent: float = Field(gt=0, le=1000)
 
 
@@ -116,7 +117,7 @@ class Experiment:
 
     def to_json(self) -> str:
         """Text of experiment.json (formats/results.md), by which tables and figures can be drawn again."""
-        cells = [{"name": c.name, "variant": c.variant, "axes": c.axes} for c in self.cells]
+        cells = [{"name": c.name, "variant": c.variant, "axes": c.axes, "profile": c.scenario.profile} for c in self.cells]
         text = {"format": "manet-experiment/1", "name": self.name, "question": self.question, "source": self.source}
         text |= {"figure": self.figure, "published": self.published, "ns2": self.ns2, "quick": self.quick}
         text |= {"axes": self.axes, "variants": list(self.variants), "seeds": self.seeds, "cells": cells}

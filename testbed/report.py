@@ -41,7 +41,8 @@ class Report:
         tables.write_tables(self.directory)
         self.summary = tables.read_summary(self.directory)
         expected = Expected.model_validate(self.description.get("expect", {}))
-        self.comparisons = compare(expected.checks, self.summary, list(self.description["axes"]))
+        profiles = {cell["variant"]: cell.get("profile", "period") for cell in self.description["cells"]}
+        self.comparisons = compare(expected.checks, self.summary, list(self.description["axes"]), profiles)
         if self.description.get("figure") and any(row["mean"] is not None for row in self.summary):
             figure = importlib.import_module(f"analysis.figures.{self.description['figure']}")
             self.figures = [Path(path) for path in figure.draw(self.directory)]
@@ -50,6 +51,10 @@ class Report:
         """How many cells' runs are valid, suspect and void (or failed)."""
         rows = [row for row in self.summary if row["metric"] == "acked_kbps"]
         return {kind: round(sum(row[kind] for row in rows)) for kind in ("valid", "suspect", "void")}
+
+    def put_aside(self) -> int:
+        """How many void or incomplete runs were done over; they are kept in `<cell>/void/` and are in no table."""
+        return sum(1 for cell in self.description["cells"] for _ in (self.directory / cell["name"] / "void").glob("seed-*"))
 
     def capture(self) -> Path | None:
         """One capture worth opening: the first flow's sender in the first run."""
@@ -72,6 +77,7 @@ class Report:
             "figures": [str(path) for path in self.figures],
             "capture": None if capture is None else str(capture),
             "verdicts": self.verdicts(),
+            "put_aside": self.put_aside(),
             "expect": [asdict(comparison) for comparison in self.comparisons],
             "runs": runs,
         }
@@ -108,7 +114,9 @@ class Report:
             "suspect": "in some runs the host was late at times; their verdict.json says how much",
             "void": "some runs failed or the host fell behind; they are left out of every mean",
         }[worst]
-        return f"{worst if sum(count.values()) else 'none'} ({counts}): {meaning}"
+        aside = self.put_aside()
+        done_over = f"; {aside} void or incomplete before, done over (kept in <cell>/void)" if aside else ""
+        return f"{worst if sum(count.values()) else 'none'} ({counts}{done_over}): {meaning}"
 
     def _runs(self) -> list[Path]:
         """Run folders, in the order of cells and seeds, those put aside left out."""

@@ -56,7 +56,8 @@ def _draw_throughput(axes: Axes, ours: dict[str, list[dict[str, Any]]]) -> None:
     axes.set_yscale("log")
     axes.set_ylabel("TCP throughput, acknowledged (kbit/s)")
     _label_ticks(axes.yaxis, [150, 200, 300, 400, 600, 800, 1000, 1500])
-    axes.set_ylim(150, 2000)
+    low, high = axes.dataLim.intervaly
+    axes.set_ylim(min(150, 0.9 * low), max(2000, 1.1 * high))
     axes.legend(entries.values(), entries.keys(), loc="upper right", handlelength=4, title_fontsize=7.5,
                 title="filled: this testbed, 95 % intervals; open: ns-2.35", alignment="left",
                 handler_map={tuple: HandlerTuple(ndivide=None)})  # fmt: skip

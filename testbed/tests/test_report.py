@@ -74,9 +74,16 @@ def test_metrics_are_kept_unless_asked_for_again(results):
     ],
 )
 def test_the_verdict_is_that_of_the_worst_run(results, counts, wanted):
+    shutil.rmtree(results / "all" / "void")
     report = Report(results)
     report.summary = [{"metric": "acked_kbps", **dict(zip(("valid", "suspect", "void"), counts, strict=True))}]
     assert report.verdict_line().startswith(wanted)
+
+
+def test_a_void_run_that_was_done_over_is_told_of(results, capsys):
+    assert manet.main(["report", str(results)]) == 0
+    assert "; 1 void or incomplete before, done over (kept in <cell>/void)" in capsys.readouterr().out.splitlines()[-1]
+    assert Report(results).as_json([])["put_aside"] == 1
 
 
 def test_a_folder_that_holds_no_results_is_named(tmp_path):
