@@ -59,7 +59,7 @@ def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check]) -> dict[str
     try:
         report = _report(run, flow, found)
         connection = _connection(run, flow, report)
-        start_ns = connection.start_ns(run.capture(flow.source)) if connection else None
+        start_ns = connection.start_ns(run.capture_of(flow, flow.source)) if connection else None
         if start_ns is None:
             raise AnalysisError(f"{run.path / 'captures' / flow.source}.pcap: no packet of {flow.name}; did it start?")
         warmup_s, duration_s = run.scenario["warmup"], run.scenario["duration"]
@@ -80,7 +80,7 @@ def _measure_tcp(
     run: RunDirectory, flow: Flow, connection: Connection, report: IperfReport | None,
     begin_ns: int, end_ns: int, found: list[Check],
 ) -> dict[str, Any]:  # fmt: skip
-    at_sender, at_receiver = run.capture(flow.source), run.capture(flow.target)
+    at_sender, at_receiver = run.capture_of(flow, flow.source), run.capture_of(flow, flow.target)
     isn = initial_sequence(connection, at_sender, at_receiver)
     sender, receiver = sender_view(at_sender, connection, isn), receiver_view(at_receiver, connection, isn)
     found.append(checks.capture_complete(flow.name, sender, receiver))
@@ -105,7 +105,7 @@ def _measure_datagrams(
     run: RunDirectory, flow: Flow, connection: Connection, report: IperfReport | None,
     begin_ns: int, end_ns: int, found: list[Check],
 ) -> dict[str, Any]:  # fmt: skip
-    at_sender, at_receiver = run.capture(flow.source), run.capture(flow.target)
+    at_sender, at_receiver = run.capture_of(flow, flow.source), run.capture_of(flow, flow.target)
     measured = datagram_metrics(at_sender, at_receiver, connection, begin_ns, end_ns)
     if report:
         found.append(checks.iperf_datagrams(flow.name, report, at_receiver, connection))
@@ -146,7 +146,9 @@ def _connection(run: RunDirectory, flow: Flow, report: IperfReport | None) -> Co
     """The flow's four-tuple: from iperf3's report, else the largest connection between the two stations."""
     if report and report.connection:
         return report.connection
-    candidates = find_connections(run.capture(flow.source), flow.protocol, run.address(flow.source), run.address(flow.target))
+    candidates = find_connections(
+        run.capture_of(flow, flow.source), flow.protocol, run.address(flow.source), run.address(flow.target)
+    )
     return candidates[0] if candidates else None
 
 

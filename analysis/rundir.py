@@ -11,7 +11,7 @@ from analysis.air import read_air
 from analysis.captures import read_capture
 from analysis.errors import RunFileError
 from analysis.iperf import IperfReport, read_report
-from topologies.addresses import HOST_END, ip_address, wire_ip
+from topologies.addresses import HOST_END, ip_address, wire_interfaces, wire_ip
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,15 @@ class Flow:
     @property
     def protocol(self) -> str:
         return "udp" if self.traffic == "cbr" else "tcp"
+
+
+@dataclass(frozen=True)
+class Wire:
+    """A wired link of the scenario; `interface` is the station's."""
+
+    station: str
+    interface: str
+    host: str
 
 
 class RunDirectory:
@@ -74,10 +83,25 @@ class RunDirectory:
             for number, flow in enumerate(self.scenario["flows"], start=1)
         ]
 
+    @cached_property
+    def wires(self) -> list[Wire]:
+        """In the order of their numbers."""
+        wires = self.scenario.get("wires", [])
+        interfaces = wire_interfaces([wire["station"] for wire in wires])
+        return [Wire(wire["station"], name, wire["host"]) for wire, name in zip(wires, interfaces, strict=True)]
+
     def capture(self, station: str) -> pl.DataFrame:
         if station not in self._captures:
             self._captures[station] = read_capture(self.path / "captures" / f"{station}.pcap")
         return self._captures[station]
+
+    def capture_of(self, flow: Flow, node: str) -> pl.DataFrame:
+        """The capture at `node`, an end of the flow: of its radio, or of the wire to the host at the other end."""
+        other = flow.target if node == flow.source else flow.source
+        for wire in self.wires:
+            if (wire.station, wire.host) == (node, other):
+                return self.capture(f"{node}.{wire.interface}")
+        return self.capture(node)
 
     def report(self, flow: Flow) -> IperfReport:
         return read_report(self.path / "traffic" / f"{flow.name}.json")
@@ -94,15 +118,15 @@ class RunDirectory:
 
     def address(self, node: str) -> str:
         """The IP address of a station's radio, or of a wired host (formats/scenario.md, at its end)."""
-        for number, wire in enumerate(self.medium.get("wires", []), start=1):
-            if wire["b"]["name"] == node:
+        for number, wire in enumerate(self.wires, start=1):
+            if wire.host == node:
                 return wire_ip(number, HOST_END)
         high, low = (int(byte, 16) for byte in self.mac(node).split(":")[4:])
         return ip_address(high * 256 + low)
 
     def last_station(self, flow: Flow) -> str | None:
         """Where the flow's packets leave the air: its target, or the gateway of a wired one. None if it never is on the air."""
-        gateways = {wire["b"]["name"]: wire["a"]["name"] for wire in self.medium.get("wires", [])}
+        gateways = {wire.host: wire.station for wire in self.wires}
         first, last = (gateways.get(node, node) for node in (flow.source, flow.target))
         return None if first == last else last
 

@@ -11,10 +11,10 @@ from testbed.station import NamespaceHost, StationNet, WiredLink
 from topologies.addresses import (
     GATEWAY_END,
     HOST_END,
+    HOST_INTERFACE,
     INTERFACE,
     PREFIX_BITS,
     WIRE_PREFIX_BITS,
-    wire_interface,
     wire_ip,
     wire_mac,
     wire_network,
@@ -38,7 +38,7 @@ def assign(site: Site, net: StationNet) -> None:
 def _assign_wire(site: Site, wire: WiredLink, lines: dict[NamespaceHost, list[str]]) -> None:
     """Both ends, with the routes that follow from the wire itself: to its network, and from the host to everybody."""
     metric = kernel_tcp.ack_metric(site.scenario)
-    ends = ((wire.gateway, wire.interface, GATEWAY_END, HOST_END), (wire.host, wire_interface(1), HOST_END, GATEWAY_END))
+    ends = ((wire.gateway, wire.interface, GATEWAY_END, HOST_END), (wire.host, HOST_INTERFACE, HOST_END, GATEWAY_END))
     for host, interface, here, there in ends:
         lines[host] += [
             *_device(site, host, interface),

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from testbed.processes import Child, Processes
 from testbed.site import Site
 from testbed.station import NamespaceHost, StationNet
-from topologies.addresses import INTERFACE, wire_interface
+from topologies.addresses import HOST_INTERFACE, INTERFACE
 
 SNAP_BYTES = 128
 BLOCK_S = 1.0  # tcpdump's to_ms
@@ -37,7 +37,7 @@ def interfaces(net: StationNet) -> dict[str, tuple[NamespaceHost, str]]:
     """What is captured, by the name of its file. A dot is in no station's name."""
     radios = {station.name: (station, INTERFACE) for station in net.stations}
     gateways = {f"{wire.gateway.name}.{wire.interface}": (wire.gateway, wire.interface) for wire in net.wires}
-    return {**radios, **gateways, **{wire.host.name: (wire.host, wire_interface(1)) for wire in net.wires}}
+    return {**radios, **gateways, **{wire.host.name: (wire.host, HOST_INTERFACE) for wire in net.wires}}
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from testbed.errors import UsageError
 from testbed.processes import Child, Processes
 from testbed.scenario import Scenario
 from testbed.site import ROOT, Site
-from topologies.addresses import GATEWAY_END, HOST_END, INTERFACE, mac_address, wire_interface, wire_mac
+from topologies.addresses import GATEWAY_END, HOST_END, HOST_INTERFACE, INTERFACE, mac_address, wire_interfaces, wire_mac
 
 if TYPE_CHECKING:  # Mininet is imported only in the run's own process
     from testbed.station import StationNet
@@ -58,7 +58,7 @@ def medium_config(site: Site, netns: dict[str, str]) -> dict:
 
 def wires_config(scenario: Scenario, netns: dict[str, str]) -> list[dict]:
     """`a` is the gateway's end, `b` the host's."""
-    gateways = [wire.station for wire in scenario.wires]
+    interfaces = wire_interfaces([wire.station for wire in scenario.wires])
 
     def end(wire: int, name: str, side: int, interface: str) -> dict:
         place = {"netns": netns[name]} if netns else {}
@@ -66,8 +66,8 @@ def wires_config(scenario: Scenario, netns: dict[str, str]) -> list[dict]:
 
     return [
         {
-            "a": end(number, wire.station, GATEWAY_END, wire_interface(gateways[:number].count(wire.station))),
-            "b": end(number, wire.host, HOST_END, wire_interface(1)),
+            "a": end(number, wire.station, GATEWAY_END, interfaces[number - 1]),
+            "b": end(number, wire.host, HOST_END, HOST_INTERFACE),
             "rate_bps": round(wire.rate),
             "delay_us": round(wire.delay * 1e6),
             "queue_packets": wire.queue,

@@ -27,12 +27,13 @@ from testbed.scenario import Scenario, Wire
 from topologies.addresses import (
     GATEWAY_END,
     HOST_END,
+    HOST_INTERFACE,
     INTERFACE,
     PREFIX_BITS,
     WIRE_PREFIX_BITS,
     ip_address,
     mac_address,
-    wire_interface,
+    wire_interfaces,
     wire_ip,
     wire_mac,
 )
@@ -140,7 +141,7 @@ class WiredHost(NamespaceHost):
 
     def __init__(self, name: str, *, wire: int, **params: object) -> None:
         super().__init__(name, **params)
-        MediumInterface(self, wire_interface(1), wire_mac(wire, HOST_END), wire_ip(wire, HOST_END), WIRE_PREFIX_BITS)
+        MediumInterface(self, HOST_INTERFACE, wire_mac(wire, HOST_END), wire_ip(wire, HOST_END), WIRE_PREFIX_BITS)
 
 
 @dataclass(frozen=True)
@@ -171,7 +172,7 @@ class StationNet(Mininet):
     def addWire(self, settings: Wire) -> WiredLink:
         """Declare a wire and start its host; the medium makes both ends."""
         number, gateway = len(self.wires) + 1, self[settings.station]
-        interface = wire_interface(1 + sum(wire.gateway is gateway for wire in self.wires))
+        interface = wire_interfaces([*(wire.gateway.name for wire in self.wires), gateway.name])[-1]
         MediumInterface(gateway, interface, wire_mac(number, GATEWAY_END), wire_ip(number, GATEWAY_END), WIRE_PREFIX_BITS)
         host = self.addHost(settings.host, cls=WiredHost, wire=number)
         self.wires.append(WiredLink(number, settings, gateway, interface, host))

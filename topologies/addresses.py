@@ -3,11 +3,14 @@
 They depend on the number alone, so that a capture can be read without looking anything up.
 """
 
+from collections.abc import Sequence
+
 INTERFACE = "wlan0"
 PREFIX_BITS = 8
 LAST_NUMBER = 0xFFFF
 
 WIRE_PREFIX_BITS = 30
+HOST_INTERFACE = "eth0"
 MOST_WIRES = 250
 GATEWAY_END, HOST_END = 1, 2  # the station's end of a wire and the plain host's
 
@@ -30,9 +33,9 @@ def ip_address(number: int) -> str:
     return f"10.0.{number // 256}.{number % 256}"
 
 
-def wire_interface(index: int) -> str:
-    """A host's only interface is its first, `eth0`; a station's wires are eth0, eth1, ... in the order of the scenario."""
-    return f"eth{index - 1}"
+def wire_interfaces(gateways: Sequence[str]) -> list[str]:
+    """The interface of each wire's station, given by name in the order of the wires: its first is `eth0`, its second `eth1`."""
+    return [f"eth{gateways[:index].count(name)}" for index, name in enumerate(gateways)]
 
 
 def wire_network(wire: int) -> str:

@@ -110,7 +110,8 @@ def test_a_slow_wire_sets_the_rate_and_its_queue_drops(slow_wire: Path) -> None:
     assert down["from"] == "host1"
     assert down["queue_full"] > 3  # an initial window of ten segments alone is four too many
     assert up["queue_full"] == 0
-    at_host, at_gateway = (len(captured(slow_wire, name, "tcp and src host 192.168.1.2")) for name in ("host1", "sta2.eth0"))
+    from_host = "ether src 02:00:00:01:01:02"  # IPv6's frames too
+    at_host, at_gateway = (len(captured(slow_wire, name, from_host)) for name in ("host1", "sta2.eth0"))
     assert at_host - at_gateway == down["queue_full"]
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import topologies
 from topologies import LayoutError, connectivity
-from topologies.addresses import GATEWAY_END, HOST_END, wire_ip, wire_mac, wire_network
+from topologies.addresses import GATEWAY_END, HOST_END, wire_interfaces, wire_ip, wire_mac, wire_network
 from topologies.layouts import cross_ends
 
 
@@ -90,6 +90,7 @@ def test_a_wire_is_a_network_of_its_own():
     macs = {wire_mac(wire, end) for wire in (1, 2, 250) for end in (GATEWAY_END, HOST_END)}
     assert len(macs) == 6 and "02:00:00:01:fa:02" in macs
     assert not macs & {topologies.mac_address(number) for number in (1, 2, 257, 65534)}
+    assert wire_interfaces(["gw", "sta1", "gw", "gw"]) == ["eth0", "eth0", "eth1", "eth2"]
     with pytest.raises(ValueError, match="wire number 251 is outside 1 to 250"):
         wire_network(251)
 
