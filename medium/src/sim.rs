@@ -87,9 +87,10 @@ pub fn run(loaded: &Loaded, trajectories: Vec<Trajectory>, on_air: Option<&mut d
     for (i, t) in loaded.config.traffic.iter().enumerate() {
         sim.sources.push(Instant::ZERO + Duration::from_secs_f64(t.start_s), 0, i);
     }
-    sim.run_until(warmup);
+    // what happens at the very end of the warm-up is measured, as `offered` and `delivered` are
+    sim.run_while(|next| next < warmup);
     let before = sim.counters();
-    sim.run_until(warmup + measured);
+    sim.run_while(|next| next <= warmup + measured);
     let after = sim.counters();
     sim.result(measured, &before, &after)
 }
@@ -139,12 +140,13 @@ impl Tag {
 }
 
 impl Sim<'_> {
-    fn run_until(&mut self, end: Instant) {
+    /// Does what is due, as long as its instant is `within`.
+    fn run_while(&mut self, within: impl Fn(Instant) -> bool) {
         loop {
             let source = self.sources.next_at().unwrap_or(Instant::MAX);
             let medium = self.medium.next_timeout().unwrap_or(Instant::MAX);
             let next = source.min(medium);
-            if next > end {
+            if next == Instant::MAX || !within(next) {
                 return;
             }
             if medium <= source {

@@ -1,0 +1,103 @@
+//! The golden examples of `formats/examples`, as Rust reads and writes them; `tests/test_formats.py` does the same in
+//! Python. `UPDATE=1 cargo test -p manet-medium` rewrites what the medium writes, to be reviewed as a diff.
+
+use manet_medium::config::{mac_text, Loaded};
+use manet_medium::daemon::commands;
+use manet_medium::record::AirRecord;
+use manet_medium::wire::feedback::Repr;
+use manet_medium::{sim, trace};
+use serde_json::{json, Value};
+use std::path::PathBuf;
+
+fn example(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../formats/examples").join(name)
+}
+
+fn read(name: &str) -> String {
+    std::fs::read_to_string(example(name)).unwrap()
+}
+
+fn check(name: &str, ours: &str) {
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(example(name), ours).unwrap();
+    }
+    assert_eq!(ours, read(name), "{name}; if that is meant: UPDATE=1 cargo test -p manet-medium");
+}
+
+#[test]
+fn the_configuration_that_the_testbed_writes_is_taken() {
+    let loaded = Loaded::from_file(&example("medium.json")).unwrap();
+    let names: Vec<&str> = loaded.config.stations.iter().map(|s| s.name.as_str()).collect();
+    assert_eq!(names, ["sta1", "sta2", "gw1"]);
+    assert_eq!((loaded.radio.name.as_str(), loaded.radio.rts_threshold_bytes), ("dot11b-11m", 2347));
+    let places = trace::of_stations(&loaded).unwrap();
+    assert_eq!(places[2].at(manet_engine::Instant::ZERO), [400.0, 0.0, 2.5]);
+}
+
+#[test]
+fn the_air_log_and_the_counters_of_the_example_are_golden() {
+    let loaded = Loaded::from_file(&example("sim.json")).unwrap();
+    let names: Vec<&str> = loaded.config.stations.iter().map(|s| s.name.as_str()).collect();
+    let mut log = format!("{}\n", AirRecord::CSV_HEADER);
+    let mut on_air = |record: &AirRecord| {
+        record.write_csv(&mut log, |s| names[usize::from(s)]);
+        log.push('\n');
+    };
+    let result = sim::run(&loaded, trace::of_stations(&loaded).unwrap(), Some(&mut on_air));
+    check("air.csv", &log);
+    let counters = json!({"format": "manet-counters/1", "stations": result.stations});
+    check("counters.json", &format!("{counters:#}\n"));
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// As the example client prints it.
+fn told(message: &Repr) -> Value {
+    let mac = |m: &[u8; 6]| mac_text::format(*m);
+    let reason = |r: u16| if r == 1 { "short retry limit" } else { "long retry limit" };
+    match message {
+        Repr::Subscribe { flags } => json!({"type": "subscribe", "flags": flags}),
+        Repr::Purge { neighbour, token } => json!({"type": "purge", "neighbour": mac(neighbour), "token": token}),
+        Repr::Failed { at_ns, neighbour, reason: why, frame } => json!({"type": "failed", "model_ns": at_ns,
+            "neighbour": mac(neighbour), "reason": reason(*why), "frame": hex(frame)}),
+        Repr::Purged { token, neighbour, frame } => {
+            json!({"type": "purged", "token": token, "neighbour": mac(neighbour), "frame": hex(frame)})
+        }
+        Repr::PurgeDone { token, count } => json!({"type": "purge_done", "token": token, "count": count}),
+        Repr::Overheard { at_ns, transmitter, receiver, frame } => json!({"type": "overheard", "model_ns": at_ns,
+            "transmitter": mac(transmitter), "receiver": mac(receiver), "frame": hex(frame)}),
+        Repr::Delivered { at_ns, neighbour, retries } => {
+            json!({"type": "delivered", "model_ns": at_ns, "neighbour": mac(neighbour), "retries": retries})
+        }
+        Repr::Error { text } => json!({"type": "error", "text": text}),
+    }
+}
+
+#[test]
+fn link_feedback_messages_are_the_golden_bytes_both_ways() {
+    let text = read("feedback.txt");
+    let lines: Vec<&str> = text.lines().filter(|l| !l.starts_with('#')).collect();
+    assert_eq!(lines.len(), 9, "each of the eight types, and both reasons");
+    for line in lines {
+        let (bytes, says) = line.split_at(line.find('{').unwrap());
+        let digits: String = bytes.split_whitespace().collect();
+        let bytes: Vec<u8> =
+            (0..digits.len()).step_by(2).map(|i| u8::from_str_radix(&digits[i..i + 2], 16).unwrap()).collect();
+        let message = Repr::parse(&bytes).unwrap();
+        assert_eq!(told(&message), serde_json::from_str::<Value>(says).unwrap());
+        assert_eq!(message.to_vec(), bytes);
+    }
+}
+
+#[test]
+fn the_control_requests_of_the_example_are_understood() {
+    let text = read("control.jsonl");
+    assert!(text.lines().count() > 10);
+    for line in text.lines() {
+        let exchange: Value = serde_json::from_str(line).unwrap();
+        let understood = commands::parse(exchange["request"].to_string().as_bytes());
+        assert_eq!(understood.is_ok(), exchange["answer"]["ok"] == true, "{line}: {understood:?}");
+    }
+}

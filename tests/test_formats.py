@@ -1,0 +1,115 @@
+"""The golden examples of formats/examples, as Python reads and writes them; medium/tests/formats.rs does the same in Rust.
+
+`UPDATE=1` rewrites what Python writes (medium.json, trace-static.csv), to be reviewed as a diff.
+"""
+
+import importlib.util
+import json
+import os
+import socket
+import struct
+import threading
+from pathlib import Path
+
+import pytest
+
+from analysis.air import read_air
+from analysis.checks import air_counters
+from testbed.control import MediumControl
+from testbed.definition import load_scenario
+from testbed.errors import RunError
+from testbed.medium import RADIOS, medium_config, write_trace
+from testbed.site import Site
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = ROOT / "formats" / "examples"
+CLIENT = ROOT / "medium" / "examples" / "link_feedback_client.py"
+DEADLINE_S = 10
+
+
+def check(name, ours):
+    if "UPDATE" in os.environ:
+        (EXAMPLES / name).write_text(ours)
+    assert ours == (EXAMPLES / name).read_text(), f"{name} changed; if that is meant: UPDATE=1, and review the diff"
+
+
+def test_the_golden_scenario_gives_the_golden_configuration_and_trace(tmp_path):
+    site = Site(load_scenario(EXAMPLES / "scenario.toml"), 1, tmp_path, cgroup=Path("/"))
+    write_trace(site)
+    check("trace-static.csv", (tmp_path / "trace.csv").read_text())
+    netns = {place.name: f"/proc/{4711 + i}/ns/net" for i, place in enumerate(site.scenario.positions())}
+    config = medium_config(site, netns)
+    # only paths of this machine are made relative
+    config["radio"] = config["radio"].replace(str(RADIOS), "../../medium/radios")
+    config |= {"trace": "trace-static.csv", "control_socket": "medium.sock", "feedback_dir": "feedback"}
+    check("medium.json", json.dumps(config, indent=1) + "\n")
+
+
+def test_the_golden_air_log_is_read_and_agrees_with_the_golden_counters():
+    air = read_air(EXAMPLES / "air.csv")
+    counters = json.loads((EXAMPLES / "counters.json").read_text())
+    assert counters["format"] == "manet-counters/1"
+    assert [result.detail for result in air_counters(air, counters["stations"]) if not result.ok] == []
+    # the example is worth something only if it has nearly everything in it
+    assert set(air["event"]) == {"tx", "enqueue", "deliver", "drop"}
+    assert set(air["frame"]) == {"rts", "cts", "data", "ack", "bcast"}
+    sent = air.filter(air["event"] == "tx")
+    assert {"delivered", "error", "weak"} <= set(sent["fate"])
+    assert {"collision", "hidden", "busy", "nav"} & set(sent["fate"])
+    assert {"queue-full", "retry-short"} <= set(air.filter(air["event"] == "drop")["fate"])
+
+
+def feedback_messages():
+    messages = []
+    for line in (EXAMPLES / "feedback.txt").read_text().splitlines():
+        if not line.startswith("#"):
+            at = line.index("{")
+            messages.append((bytes.fromhex(line[:at]), json.loads(line[at:])))
+    return messages
+
+
+@pytest.mark.parametrize(("packet", "says"), feedback_messages())
+def test_the_example_client_speaks_the_golden_messages(packet, says):
+    spec = importlib.util.spec_from_file_location("link_feedback_client", CLIENT)
+    client = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(client)
+    if says["type"] == "subscribe":
+        assert client.message(client.SUBSCRIBE, struct.pack("<I", says["flags"])) == packet
+    elif says["type"] == "purge":
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with ours, theirs:
+            client.purge(ours, says["neighbour"], says["token"])
+            assert theirs.recv(client.LONGEST) == packet
+    else:
+        decoded = client.decode(packet)
+        assert {key: value.hex() if isinstance(value, bytes) else value for key, value in decoded.items()} == says
+
+
+def test_the_control_connection_speaks_the_golden_exchanges(tmp_path):
+    exchanges = [json.loads(line) for line in (EXAMPLES / "control.jsonl").read_text().splitlines()]
+    received = []
+
+    def serve(listener):
+        connection, _ = listener.accept()
+        with connection, connection.makefile("rwb") as stream:
+            for exchange in exchanges:
+                received.append(json.loads(stream.readline()))
+                stream.write(json.dumps(exchange["answer"]).encode() + b"\n")
+                stream.flush()
+
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.settimeout(DEADLINE_S)
+        listener.bind(str(tmp_path / "medium.sock"))
+        listener.listen()
+        server = threading.Thread(target=serve, args=[listener])
+        server.start()
+        control = MediumControl(tmp_path / "medium.sock")
+        for exchange in exchanges:
+            if exchange["answer"]["ok"]:
+                assert control.ask(**exchange["request"]) == exchange["answer"]
+            else:
+                with pytest.raises(RunError, match="unknown variant"):
+                    control.ask(**exchange["request"])
+        control.close()
+        server.join(DEADLINE_S)
+    assert received == [exchange["request"] for exchange in exchanges]
