@@ -5,6 +5,7 @@ A folder may use its own modules and those of lower levels; of its own level not
 """
 
 import ast
+import re
 import tomllib
 from pathlib import Path
 
@@ -78,6 +79,24 @@ def test_every_folder_with_code_has_a_level():
     folders = {path.parts[0] for path in (p.relative_to(ROOT) for p in ROOT.glob("*/*.py"))}
     folders |= {path.relative_to(ROOT).parts[0] for path in ROOT.glob("*/Cargo.toml")}
     assert folders - set(LEVELS) - {"results", "target", "fuzz", "docs"} == set()
+
+
+# Only the real driver reads a clock, so that whatever it drives does the same in virtual time; `unsafe` is for I/O.
+CLOCKS = re.compile(r"Instant::now\(|SystemTime|ClockId|clock_gettime|elapsed\(\)")
+RUST = sorted(path.relative_to(ROOT) for folder in ("engine", "medium") for path in (ROOT / folder).rglob("*.rs"))
+
+
+def without_comments(path):
+    return "\n".join(line.split("//")[0] for line in (ROOT / path).read_text().splitlines())
+
+
+def test_only_the_real_driver_reads_a_clock():
+    assert [str(path) for path in RUST if CLOCKS.search(without_comments(path))] == ["engine/src/real_time.rs"]
+
+
+def test_unsafe_code_is_the_daemons_alone():
+    unsafe = [path for path in RUST if re.search(r"\bunsafe\b", without_comments(path))]
+    assert unsafe and all(path.is_relative_to("medium/src/daemon") for path in unsafe)
 
 
 def test_an_import_that_points_up_is_found():
