@@ -180,7 +180,7 @@ def test_without_routing_neighbours_are_reached_and_the_arp_queue_is_as_long_as_
     # The kernel turns the setting into memory (neigh_proc: unres_qlen full frames' worth), of which a ping takes some more.
     burst = "sta1 ping -n -c 9 -l 9 -s 1400 -W 1 sta2"
     shortened = prompt(
-        chain(hops=2, routing="none", unres_qlen=3), tmp_path / "3", burst, "sta1 ping -c 1 -W 1 sta3", "routes sta1", "exit"
+        chain(hops=2, routing="none", unres_qlen=3), tmp_path / "3", burst, "sta1 ping -n -c 1 -W 1 sta3", "routes sta1", "exit"
     )
     assert "10.0.0.0/8 dev wlan0 scope link" in shortened
     answered = int(re.search(r"9 packets transmitted, (\d) received", shortened)[1])
