@@ -67,3 +67,67 @@ impl ErrorRates {
         dice.chance(probability)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::tests::loaded;
+    use crate::mac::Dest;
+    use manet_engine::random::Purpose;
+    use manet_engine::Duration;
+    use serde_json::json;
+
+    fn rates(links: serde_json::Value) -> ErrorRates {
+        ErrorRates::new(&loaded(|j| j["links"] = links).unwrap())
+    }
+
+    fn frame(kind: FrameKind, bytes: u32) -> Frame {
+        Frame {
+            kind,
+            from: 0,
+            dest: Dest::Station(1),
+            reserves: Duration::ZERO,
+            bytes,
+            rate_bps: 2_000_000,
+            airtime: Duration::ZERO,
+            sequence: 0,
+            retry: false,
+            attempt: 1,
+            backoff_slots: 0,
+            packet: None,
+        }
+    }
+
+    fn share_lost(rates: &ErrorRates, frame: &Frame, at: u16) -> f64 {
+        let mut dice = Stream::new(1, 0, Purpose::Error);
+        (0..20_000).filter(|_| rates.strikes(frame, at, &mut dice)).count() as f64 / 20_000.0
+    }
+
+    #[test]
+    fn a_rate_per_frame_is_the_share_of_data_frames_lost() {
+        let r = rates(json!([{"from": "sta1", "to": "sta2", "error_rate": 0.2}]));
+        // 20,000 draws: 3.5 standard deviations are 0.01
+        assert!((share_lost(&r, &frame(FrameKind::Data, 1534), 1) - 0.2).abs() < 0.01);
+        assert!((share_lost(&r, &frame(FrameKind::Bcast, 134), 1) - 0.2).abs() < 0.01);
+        assert_eq!(share_lost(&r, &frame(FrameKind::Rts, 20), 1), 0.0, "only data unless asked");
+        let back = Frame { from: 1, ..frame(FrameKind::Data, 1534) };
+        assert_eq!(share_lost(&r, &back, 0), 0.0, "a directed link");
+    }
+
+    #[test]
+    fn a_rate_per_byte_counts_the_bytes_of_the_packet() {
+        let r = rates(json!([{"from": "sta1", "to": "sta2", "error_rate": 0.001, "unit": "byte"}]));
+        // 500 bytes and 34 around them: 1 - 0.999^500 = 0.3936
+        assert!((share_lost(&r, &frame(FrameKind::Data, 534), 1) - 0.3936).abs() < 0.012);
+    }
+
+    #[test]
+    fn all_frames_if_asked_and_the_last_entry_for_a_link_holds() {
+        let r = rates(json!([
+            {"from": "*", "to": "*", "error_rate": 0.5},
+            {"from": "sta1", "to": "sta2", "error_rate": 1.0, "frames": "all"},
+        ]));
+        assert_eq!((r.rate(0, 1), r.rate(1, 0)), (1.0, 0.5));
+        assert_eq!(share_lost(&r, &frame(FrameKind::Rts, 20), 1), 1.0);
+    }
+}

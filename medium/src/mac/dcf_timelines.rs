@@ -379,6 +379,45 @@ fn a_missing_ack_is_noticed_after_the_standards_timeout_and_doubles_the_window()
 }
 
 #[test]
+fn another_frame_in_place_of_the_ack_ends_the_wait_by_the_standard_only() {
+    for (name, given_up) in [("dot11b-11m", 1), ("ns2-dsss-2m", 0)] {
+        let mut b = Bench::new(name, |r| r.rts_threshold_bytes = 3000);
+        b.packet(1000, packet(1, PEER, false)).until(1000);
+        let start = b.dcf.next_timeout().map_or(1000, |t| t.as_nanos() / 1000);
+        let end =
+            start + b.radio.airtime(1500 + b.radio.overhead_bytes, b.radio.data_rate_bps).as_nanos().div_ceil(1000);
+        let cts = b.frame(FrameKind::Cts, OTHER, Dest::Station(PEER), 500);
+        b.until(end).hears(end + 20, end + 200, &cts);
+        assert_eq!(b.dcf.counters.ack_timeout, given_up, "{name}");
+    }
+}
+
+#[test]
+fn a_success_brings_the_window_back_to_its_minimum() {
+    let mut b = Bench::standard();
+    let mut most = 0;
+    for id in 1..=200 {
+        // two attempts fail (the window is 127 then), the third is acknowledged
+        let t = b.now + 50_000;
+        let first = b.sent.len();
+        b.packet(t, packet(2 * id, PEER, false));
+        b.packet(t, packet(2 * id + 1, PEER, false));
+        while b.sent.len() < first + 3 {
+            let next = b.now + 10;
+            b.until(next);
+        }
+        b.answer(FrameKind::Ack);
+        let next = b.now + 1000;
+        b.until(next);
+        let after = &b.sent[first + 3].1;
+        assert_eq!(after.packet_id(), 2 * id + 1);
+        most = most.max(after.backoff_slots);
+        b.answer(FrameKind::Ack);
+    }
+    assert!((26..=31).contains(&most), "{most}: the most of 200 draws from 0 to 31");
+}
+
+#[test]
 fn the_window_doubles_to_its_maximum_and_the_packet_fails_at_the_retry_limit() {
     let mut b = Bench::standard();
     let mut most = [0u32; 8];

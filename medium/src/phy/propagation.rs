@@ -238,6 +238,19 @@ mod tests {
     }
 
     #[test]
+    fn a_matrix_has_its_entries_both_ways_and_nothing_else() {
+        let entry = |from: &str, to: &str, loss_db| MatrixEntry { from: from.into(), to: to.into(), loss_db };
+        let matrix = vec![entry("0", "1", 60.0), entry("1", "2", 70.0), entry("2", "1", 80.0)];
+        let r = profile("ns2-dsss-2m");
+        let p = Propagation::new(&Model::Matrix { matrix }, &r, 3, 1, |name| name.parse().unwrap());
+        let loss_db = |a, b| 10.0 * (r.tx_power_w / p.power_w(a, b, [0.0; 3], [1e6, 0.0, 0.0])).log10();
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
+        assert!(near(loss_db(0, 1), 60.0) && near(loss_db(1, 0), 60.0), "symmetric unless both are given");
+        assert!(near(loss_db(1, 2), 70.0) && near(loss_db(2, 1), 80.0));
+        assert_eq!(p.power_w(0, 2, [0.0; 3], [0.0; 3]), 0.0);
+    }
+
+    #[test]
     fn the_disc_is_sharp() {
         let r = profile("ns2-dsss-2m");
         let disc = |d| at(Model::Disc { range_m: 100.0, sense_m: 200.0 }, d);
