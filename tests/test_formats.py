@@ -6,6 +6,7 @@
 import importlib.util
 import json
 import os
+import shutil
 import socket
 import struct
 import threading
@@ -20,6 +21,7 @@ from testbed.definition import load_scenario
 from testbed.errors import RunError
 from testbed.medium import RADIOS, medium_config, write_trace
 from testbed.site import Site
+from testbed.verdict import reasons_of, verdict_of
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "formats" / "examples"
@@ -57,6 +59,12 @@ def test_the_golden_air_log_is_read_and_agrees_with_the_golden_counters():
     assert {"delivered", "error", "weak"} <= set(sent["fate"])
     assert {"collision", "hidden", "busy", "nav"} & set(sent["fate"])
     assert {"queue-full", "retry-short"} <= set(air.filter(air["event"] == "drop")["fate"])
+
+
+def test_the_golden_verdict_is_read(tmp_path):
+    shutil.copy(EXAMPLES / "verdict.json", tmp_path)
+    assert verdict_of(tmp_path) == "void"  # one release of five is late
+    assert any("2 frames were lost at the TAPs" in reason for reason in reasons_of(tmp_path))
 
 
 def feedback_messages():

@@ -1,9 +1,11 @@
 //! The golden examples of `formats/examples`, as Rust reads and writes them; `tests/test_formats.py` does the same in
 //! Python. `UPDATE=1 cargo test -p manet-medium` rewrites what the medium writes, to be reviewed as a diff.
 
+use manet_engine::{Duration, Instant};
 use manet_medium::config::{mac_text, Loaded};
 use manet_medium::daemon::commands;
 use manet_medium::record::AirRecord;
+use manet_medium::verdict::{report, Evidence, Thresholds};
 use manet_medium::wire::feedback::Repr;
 use manet_medium::{sim, trace};
 use serde_json::{json, Value};
@@ -31,7 +33,7 @@ fn the_configuration_that_the_testbed_writes_is_taken() {
     assert_eq!(names, ["sta1", "sta2", "gw1"]);
     assert_eq!((loaded.radio.name.as_str(), loaded.radio.rts_threshold_bytes), ("dot11b-11m", 2347));
     let places = trace::of_stations(&loaded).unwrap();
-    assert_eq!(places[2].at(manet_engine::Instant::ZERO), [400.0, 0.0, 2.5]);
+    assert_eq!(places[2].at(Instant::ZERO), [400.0, 0.0, 2.5]);
 }
 
 #[test]
@@ -47,6 +49,17 @@ fn the_air_log_and_the_counters_of_the_example_are_golden() {
     check("air.csv", &log);
     let counters = json!({"format": "manet-counters/1", "stations": result.stations});
     check("counters.json", &format!("{counters:#}\n"));
+}
+
+#[test]
+fn a_verdict_is_the_golden_one() {
+    let mut evidence = Evidence { stalls: 1, tap_read_drops: 2, cpu_s: 1.5, ..Evidence::default() };
+    (evidence.stalled, evidence.longest_stall) = (Duration::from_millis(60), Duration::from_millis(60));
+    evidence.model = Duration::from_secs(60);
+    for late_us in [20, 40, 40, 90, 7_000] {
+        evidence.lateness.record(Duration::from_micros(late_us));
+    }
+    check("verdict.json", &format!("{:#}\n", report(&evidence, &Thresholds::default())));
 }
 
 fn hex(bytes: &[u8]) -> String {
