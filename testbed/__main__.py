@@ -32,8 +32,7 @@ class Parser(argparse.ArgumentParser):
         raise SystemExit(2)
 
 
-def parser(verb: str = "") -> argparse.ArgumentParser:
-    """`verb` is the one that will run: only its options are declared where that takes imports."""
+def parser() -> argparse.ArgumentParser:
     top = Parser(
         prog="manet", description="Kernel TCP over 802.11 ad hoc networks, emulated frame by frame.",
         epilog=EXAMPLES, formatter_class=Help,
@@ -41,10 +40,7 @@ def parser(verb: str = "") -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"manet {__version__}")
     verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True, parser_class=Parser)
     for name in VERBS:
-        module = importlib.import_module(f"testbed.commands.{name}")
-        module.add(verbs)
-        if name == verb and hasattr(module, "add_options"):
-            module.add_options(verbs.choices[name])
+        importlib.import_module(f"testbed.commands.{name}").add(verbs)
     return top
 
 
@@ -55,9 +51,9 @@ def main(arguments: list[str] | None = None) -> int:
     verb = given[0]
     try:
         signal.signal(signal.SIGTERM, _as_ctrl_c)
-        options, rest = parser(verb).parse_known_args(given)
+        options, rest = parser().parse_known_args(given)
         if rest and verb != "test":  # what `test` does not know is pytest's
-            parser().error(f"unrecognized arguments: {' '.join(rest)}")
+            Parser(prog=f"manet {verb}").error(f"unrecognized arguments: {' '.join(rest)}")
         options.rest = rest
         return importlib.import_module(f"testbed.commands.{verb}").run(options)
     except KeyboardInterrupt:

@@ -20,9 +20,9 @@ def available(listed: Path = AVAILABLE, modules: Path = MODULES, release: str | 
     return sorted(names)
 
 
-def require_algorithm(algorithm: str, names: list[str] | None = None) -> None:
-    """Refuses, before anything starts, what no connection could use."""
+def require_algorithm(algorithm: str, experiment: str, names: list[str] | None = None) -> None:
+    """Refuses, before anything starts, what no connection could use; `experiment` is its name or file."""
     names = available() if names is None else names
     if algorithm not in names:
         known = ", ".join(["newreno", "sack", *names])
-        raise UsageError(f'key "tcp": this kernel has no "{algorithm}"; use one of {known}')
+        raise UsageError(f'{experiment}: key "tcp": this kernel has no "{algorithm}"; use one of {known}')

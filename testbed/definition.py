@@ -176,6 +176,8 @@ def replaced(raw: Any, path: list[str], value: Any, setting: str) -> Any:
             raw = {"model": raw}  # propagation = "name" is short for { model = "name" }
         else:
             raise UsageError(f'{setting}: there is no table to hold "{path[0]}"; set the whole key instead')
+    if path[0].isdigit():
+        raise UsageError(f"{setting}: there is no list to count in; give it whole, or write it into the file")
     return {**raw, path[0]: replaced(raw.get(path[0], {}), path[1:], value, setting)}
 
 

@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
 
     request = Request(overrides=overrides(options), variants=tuple(options.variant))
     scenario = load(find(options.experiment), request).cells[0].scenario
-    require_algorithm(scenario.algorithm)
+    require_algorithm(scenario.algorithm, options.experiment)
     ended = open_prompt(scenario, seed=options.seed, directory=options.out)
     if ended.status == "failed":
         raise RunError(ended.error or f"{ended.directory}: failed; see log/ there")

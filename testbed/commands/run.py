@@ -50,7 +50,7 @@ def carry_out(experiment, directory: Path, options: argparse.Namespace) -> int:
 
     require_for_runs()
     for algorithm in {cell.scenario.algorithm for cell in experiment.cells}:
-        require_algorithm(algorithm)
+        require_algorithm(algorithm, experiment.name)
     progress = Progress(0, 0.0)
     jobs = options.jobs or default_jobs()
     try:

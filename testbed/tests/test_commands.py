@@ -29,7 +29,7 @@ def test_every_verb_has_help_with_examples(verb, capsys):
     [
         (["fly"], "manet: argument VERB: invalid choice: 'fly'"),
         (["run"], "manet run: the following arguments are required: NAME|FILE; see manet run --help"),
-        (["run", "hv-fig1", "--quik"], "manet: unrecognized arguments: --quik; see manet --help"),
+        (["run", "hv-fig1", "--quik"], "manet run: unrecognized arguments: --quik; see manet run --help"),
         (["run", "hv-fig1", "--seeds", "0"], 'manet run: argument --seeds: "0" is not a whole number of at least 1'),
     ],
 )
@@ -46,6 +46,8 @@ def test_wrong_usage_is_one_line_and_status_2(arguments, wanted, capsys):
     ("arguments", "wanted"),
     [
         (["run", "nowhere"], "manet run: nowhere: there is no experiment or file of this name; there are"),
+        (["run", "chain5", "--set", "flows.3.to=sta2"], "manet run: --set flows.3.to=sta2: there is no list to count in"),
+        (["run", "hv-fig1", "--set", "tcp=tahoe"], 'manet run: hv-fig1: key "tcp": this kernel has no "tahoe"; use one of'),
         (["run", "hv-fig1", "--set", "spacing=-1"], 'manet run: --set: key "spacing": -1 is out of range; give more than 0 m'),
         (["report", "/nowhere"], "manet report: /nowhere: holds no experiment.json; give a folder that `manet run` has made"),
     ],
@@ -117,7 +119,7 @@ def test_a_congestion_control_the_kernel_would_load_counts_as_available(tmp_path
 
 
 def test_a_congestion_control_the_kernel_lacks_is_refused():
-    require_algorithm("reno", ["cubic", "reno"])
+    require_algorithm("reno", "x.toml", ["cubic", "reno"])
     with pytest.raises(UsageError) as caught:
-        require_algorithm("vegas", ["cubic", "reno"])
-    assert str(caught.value) == 'key "tcp": this kernel has no "vegas"; use one of newreno, sack, cubic, reno'
+        require_algorithm("vegas", "x.toml", ["cubic", "reno"])
+    assert str(caught.value) == 'x.toml: key "tcp": this kernel has no "vegas"; use one of newreno, sack, cubic, reno'

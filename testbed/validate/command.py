@@ -15,23 +15,6 @@ from rich.table import Table
 from testbed.errors import UsageError
 from testbed.validate import checks, ns2
 
-HELP = "check the medium against a closed form, Bianchi's model and ns-2.35"
-EXAMPLES = """examples:
-  manet validate                          every check, in about half a minute
-  manet validate --only 'ns2/*'           the comparison with ns-2 alone
-  manet validate --only closed-form       names that contain this
-  manet validate --json                   a list of {name, ours, reference, source, tolerance, ok, ...}
-  manet validate --rerun-ns2              run ns-2 itself again and rewrite medium/validation/ns2_*.csv
-"""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description, parser.epilog = HELP, EXAMPLES
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--json", action="store_true", help="print the checks as JSON")
-    parser.add_argument("--only", metavar="PATTERN", help="checks whose name matches (shell pattern) or contains it")
-    parser.add_argument("--rerun-ns2", action="store_true", help="regenerate ns-2's tables; needs Debian's ns2")
-
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.rerun_ns2:
