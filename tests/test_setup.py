@@ -167,7 +167,8 @@ def test_changed_source_is_built_by_the_next_call(made: Checkout) -> None:
 def test_touched_but_equal_source_is_not_built_again(made: Checkout) -> None:
     builds = made.calls.count("build")
     (made.root / "medium/src/main.rs").touch()
-    assert made.run("manet", "x").stdout == "setup: ready\ntestbed x\n"
+    done = made.run("manet", "x")
+    assert (done.stdout, done.stderr) == ("testbed x\n", "setup: ready\n")
     assert made.calls.count("build") == builds
 
 
@@ -206,8 +207,9 @@ def test_check_and_help_change_nothing(checkout: Checkout) -> None:
     checked = checkout.run("setup.sh", "--check")
     assert checked.returncode == 1
     assert "build    Rust programs" in checked.stdout and "python   .venv" in checked.stdout
-    helped = checkout.run("manet", "--help")
-    assert helped.returncode == 0 and "./manet demo" in helped.stdout
+    for words in (["--help"], ["run", "--help"]):
+        helped = checkout.run("manet", *words)
+        assert helped.returncode == 0 and "./manet demo" in helped.stdout
     doctor = checkout.run("manet", "doctor")
     assert doctor.returncode == 1 and "run ./setup.sh as root" in doctor.stderr
     assert checkout.files() == before and checkout.calls == ""

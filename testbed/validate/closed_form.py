@@ -5,8 +5,8 @@ the queue is never empty: 802.11-2012 9.3.3), the exchange and its SIFS. Nothing
 to the propagation delay (0.03 us per 10 m), which is left out.
 
 Frame durations: DSSS and HR/DSSS 802.11-2012 16.2.2, 17.2.2 and 17.3.4 (PLCP preamble and header at their own rate,
-then the MPDU in whole microseconds), OFDM 18.3.2 and 18.4.3 (16 us preamble, 4 us SIGNAL, 4 us symbols over 16 service bits, MPDU, 6 tail
-bits), ERP-OFDM 19.3.2.4 (6 us signal extension, part of the frame's duration).
+then the MPDU in whole microseconds), OFDM 18.3.2 and 18.4.3 (16 us preamble, 4 us SIGNAL, 4 us symbols over 16 service
+bits, MPDU, 6 tail bits), ERP-OFDM 19.3.2.4 (6 us signal extension, part of the frame's duration).
 Control frames: RTS 20, CTS and ACK 14 bytes (8.3.1). DIFS = SIFS + 2 slots, EIFS = SIFS + DIFS + ACK at the lowest
 basic rate (9.3.7).
 """
