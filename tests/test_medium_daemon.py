@@ -489,7 +489,7 @@ def test_starved_of_processor_time_the_run_is_not_valid(hosts, start):
     os.sched_setaffinity(daemon.process.pid, {cpu})
     # a class that gets only what others leave, on a processor where others leave nothing
     os.sched_setscheduler(daemon.process.pid, os.SCHED_IDLE, os.sched_param(0))
-    hogs = [subprocess.Popen(["taskset", "-c", str(cpu), "sh", "-c", "while :; do :; done"]) for _ in range(3)]
+    hogs = [subprocess.Popen(["taskset", "-c", str(cpu), "sh", "-c", "while :; do :; done"]) for _ in range(12)]
     try:
         pings_answered(stations[0], "10.0.0.2", 40, "-W", "1")
     finally:
