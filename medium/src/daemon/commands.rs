@@ -207,12 +207,14 @@ impl Desk<'_> {
 
     /// Frames lost between the medium and the hosts, stations and ends of wires.
     fn host_drops(&self, outlet: &Outlet) -> Map<String, Value> {
-        let drops = |port: &super::outlet::Port| {
+        let drops = |(i, port): (usize, &super::outlet::Port)| {
+            // a gateway has two interfaces under one name
+            let name = if i < outlet.stations { port.name.clone() } else { format!("{} wire", port.name) };
             let from_host = port.tap.dropped().unwrap_or(0);
             let reasons = [("to-host", port.write_drops), ("host-down", port.while_down), ("from-host", from_host)];
-            (port.name.clone(), happened(&reasons))
+            (name, happened(&reasons))
         };
-        outlet.ports.iter().map(drops).collect()
+        outlet.ports.iter().enumerate().map(drops).collect()
     }
 
     fn rows(&self, outlet: &Outlet, last: usize) -> Vec<String> {
