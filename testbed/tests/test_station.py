@@ -1,7 +1,6 @@
 """Stations: many at once, each a Mininet host."""
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -72,8 +71,15 @@ def test_shells_are_gone_after_the_block_even_if_it_fails() -> None:
     assert [pid for pid in pids if Path(f"/proc/{pid}").exists()] == []
 
 
-def test_fifty_stations_start_well_under_three_seconds() -> None:
-    """A generous bound for a busy host; `make bench` has the real figures (0.4 s on two cores)."""
-    start = time.monotonic()
-    with stations_up([f"sta{number}" for number in range(1, 51)]):
-        assert time.monotonic() - start < 3
+def test_fifty_stations_take_little_processor_time() -> None:
+    """Processor time, since a busy host makes the time on the clock anything; `make bench` has that (0.4 s on two cores)."""
+    before = processor_s()
+    with stations_up([f"sta{number}" for number in range(1, 51)]) as network:
+        assert len(network.stations) == 50
+    assert processor_s() - before < 3
+
+
+def processor_s() -> float:
+    """Of this process and of the children that it has waited for."""
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
