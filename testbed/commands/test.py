@@ -7,6 +7,7 @@ failure; a skipped test is listed with its reason.
 import argparse
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -58,6 +59,8 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    # Started in the background of a script, we were told to ignore Ctrl-C, and every test of Ctrl-C would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     total = Counts()
     if not options.python and (options.rust or not options.rest):
         total.add(run_cargo(options.quick))

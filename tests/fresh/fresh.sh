@@ -89,7 +89,7 @@ echo "fresh: Debian ${release}, $(git -c safe.directory="*" -C "$rootfs/root/man
 began=$SECONDS status=0
 # The script below runs in the new namespaces: the root file system becomes a mount point (programs in it may want to
 # change the propagation of /), with this machine's /dev and /sys (cgroups with it) and its own /proc, /run and /tmp.
-unshare --mount --pid --fork --kill-child env -i "${environment[@]}" bash -ec '
+unshare --mount --pid --fork --kill-child env -i --default-signal=INT "${environment[@]}" bash -ec '
     rootfs=$1
     shift
     mount --make-rprivate /
