@@ -8,6 +8,7 @@ keeps complete runs of the same scenario and does the others.
 import fcntl
 import json
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -81,7 +82,7 @@ class Campaign:
 
     def run(self, resume: bool) -> list[Outcome]:
         """Every run that is not there yet; their outcomes in the order of seeds and cells."""
-        with claimed(self.directory, self.experiment, resume):
+        with claimed(self.directory, self.experiment, resume), _ctrl_c_sets(self.stop):
             tasks = list(self._tasks())
             todo = [task for task in tasks if not (resume and self._keep(task))]
             self.progress.total = len(todo)
@@ -118,9 +119,11 @@ class Campaign:
                     ended, running = wait(running, timeout=POLL_S, return_when=FIRST_COMPLETED)
                     for future in ended:
                         voids += self._record(future.result())
+                    if self.stop.is_set():
+                        raise KeyboardInterrupt
             except BaseException:
                 self.stop.set()  # the pool's end waits for the runs to take themselves down
-                self.progress.note("ending the runs under way; what they captured is kept")
+                self.progress.note("ending the runs under way; what they captured is kept, and --resume goes on from there")
                 raise
         return voids
 
@@ -166,6 +169,28 @@ class Campaign:
         number = 1 + sum(1 for _ in aside.glob(f"seed-{task.seed}-try-*"))
         task.directory.rename(aside / f"seed-{task.seed}-try-{number}")
         self.progress.again(task.name, f"void, done over alone (the void run is kept in {aside})", _expected_s(task))
+
+
+@contextmanager
+def _ctrl_c_sets(stop: threading.Event) -> Iterator[None]:
+    """Ctrl-C and SIGTERM set `stop`; a second one is raised at once.
+
+    An exception in the midst of the pool's starting a thread would leave that thread, and its run, to itself.
+    """
+
+    def note(_number: int, _frame: object) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+        if stop.is_set():  # between two runs, or after the last
+            raise KeyboardInterrupt
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.doctor import Check, doctor, timer_lateness_us
+from testbed.doctor import Check, _load, _timers, doctor, timer_lateness_us
 from testbed.site import Programs
 
 
@@ -50,6 +50,13 @@ def test_every_no_has_a_remedy_and_every_line_is_one_line(bare: dict[str, Check]
 def test_timer_lateness_is_sorted_and_positive() -> None:
     late_us = timer_lateness_us(20)
     assert late_us == sorted(late_us) and len(late_us) == 20 and late_us[0] >= 0
+
+
+def test_timers_as_late_as_would_make_a_run_suspect_are_a_no_with_no_safe_load() -> None:
+    mostly_in_time, late = [50.0] * 96 + [9000.0] * 4, [50.0] * 94 + [9000.0] * 6
+    assert _timers(mostly_in_time).ok
+    assert not _timers(late).ok and "suspect" in _timers(late).remedy
+    assert not _load(late).ok and "about 0 runs" in _load(late).detail
 
 
 def test_a_tool_that_is_there_is_found(tmp_path: Path) -> None:
