@@ -33,7 +33,7 @@ class Cleaned:
 def clean(*, running_too: bool = False) -> Cleaned:
     """Remove all that was left; with `running_too` also end the runs that other `manet` commands are at work on."""
     if os.geteuid() != 0:
-        raise UsageError("manet clean: not root; run it with sudo")
+        raise UsageError("not root; run it with sudo")
     cleaned = Cleaned()
     for state in recorded_runs():
         if state.owner_alive() and not running_too:

@@ -17,6 +17,7 @@ BTF = Path("/sys/kernel/btf/vmlinux")
 # program: the Debian package that has it
 TOOLS = {
     "mnexec": "mininet",
+    "ifconfig": "net-tools",  # without it `import mininet` ends the process
     "unshare": "util-linux",
     "ip": "iproute2",
     "tcpdump": "tcpdump",

@@ -33,7 +33,7 @@ Progress = Callable[[str, float | None], None]
 
 # Below this much free space a run ends itself, while its files can still be completed.
 RESERVE_BYTES = 1 << 20
-KILLED = "the run's own process was killed; what it had captured is kept; run it again"
+KILLED = "the run's own process was killed, or ended unasked (log/run.log); what it had captured is kept; run it again"
 
 
 @dataclass(frozen=True)

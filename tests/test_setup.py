@@ -239,6 +239,7 @@ def test_another_distribution_is_named_with_what_to_install(checkout: Checkout, 
     assert checkout.calls == ""
 
 
+@pytest.mark.slow
 @needs_root
 def test_apt_lock_is_waited_for(checkout: Checkout) -> None:
     checkout.need(f"file {checkout.stub}/brought no-such-package")

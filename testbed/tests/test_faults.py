@@ -50,9 +50,9 @@ def packets(directory: Path, station: str) -> int:
     [
         ("medium.json", ["medium", "SIGKILL", "void"]),
         ("mininet:sta2", ["sta2", "SIGKILL", "namespace is lost"]),
-        ("sta1.pcap", ["tcpdump-sta1", "SIGKILL"]),
-        ("--server", ["flow1", "iperf3"]),
-        ("tcp-settings.json", ["kernel-tcp", "SIGKILL"]),
+        pytest.param("sta1.pcap", ["tcpdump-sta1", "SIGKILL"], marks=pytest.mark.slow),
+        pytest.param("--server", ["flow1", "iperf3"], marks=pytest.mark.slow),
+        pytest.param("tcp-settings.json", ["kernel-tcp", "SIGKILL"], marks=pytest.mark.slow),
     ],
     ids=["medium", "station", "tcpdump", "iperf3", "kernel-tcp"],
 )
@@ -123,6 +123,7 @@ def small_disk(tmp_path: Path):
     subprocess.run(["umount", "--lazy", str(where)], check=True)
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_up_ends_the_run_with_readable_captures(small_disk: Path) -> None:
     result = run_scenario(chain(duration=120), 1, small_disk / "run")
     assert result.status == "failed"

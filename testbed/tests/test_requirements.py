@@ -14,7 +14,7 @@ def machine(tmp_path: Path) -> dict:
     """A machine that has everything, made of empty files."""
     tools = tmp_path / "bin"
     tools.mkdir()
-    for tool in ("mnexec", "unshare", "ip", "tcpdump", "iperf3", "bash"):
+    for tool in ("mnexec", "ifconfig", "unshare", "ip", "tcpdump", "iperf3", "bash"):
         (tools / tool).write_text("")
         (tools / tool).chmod(0o755)
     for name in ("tun", "btf", "medium", "tcp"):

@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -53,14 +52,14 @@ def test_the_directory_explains_itself(two_hops: Path) -> None:
 
 
 def test_the_epoch_joins_the_air_log_to_the_captures(two_hops: Path) -> None:
-    """The first frame on the air is the ARP request that sta1's capture shows microseconds before."""
-    epoch_ns = run_json(two_hops)["epoch_ns"]
+    """What sta1 sends is captured microseconds before the medium takes it; a busy host makes some of it later, not all."""
+    epoch_s = run_json(two_hops)["epoch_ns"] / 1e9
     with (two_hops / "air.csv").open() as file:
-        first = next(row for row in csv.DictReader(file) if row["event"] == "enqueue")
-    argv = ["tcpdump", "-n", "-tt", "--nano", "-r", str(two_hops / "captures" / "sta1.pcap"), "-c", "1"]
-    seconds, _, nanoseconds = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split()[0].partition(".")
-    captured_ns = int(seconds) * 10**9 + int(nanoseconds)
-    assert abs(epoch_ns + int(first["t_ns"]) - captured_ns) < 5_000_000
+        taken = [row for row in csv.DictReader(file) if (row["station"], row["event"]) == ("sta1", "enqueue")]
+    sent = captured(two_hops, "sta1", "ether src 02:00:00:00:00:01", "-tt", "--nano")
+    assert len(taken) == len(sent) > 100
+    late_s = [epoch_s + int(row["t_ns"]) / 1e9 - float(line.split()[0]) for row, line in zip(taken, sent, strict=True)]
+    assert min(abs(late) for late in late_s) < 0.005
 
 
 def test_the_relay_forwards_and_full_packets_are_1500_bytes(two_hops: Path) -> None:
@@ -95,6 +94,7 @@ def test_delayed_acks_static_arp_and_the_arp_queue_are_as_asked_for(tmp_path: Pa
     assert captured(tmp_path / "run", "sta1", "arp") == []
 
 
+@pytest.mark.slow
 def test_staggered_bulk_and_cbr_flows_over_a_lossy_link_end_together_and_are_reported(tmp_path: Path) -> None:
     flows = [
         {"from": "sta1", "to": "sta2"},
@@ -112,7 +112,7 @@ def test_staggered_bulk_and_cbr_flows_over_a_lossy_link_end_together_and_are_rep
     assert len(captured(tmp_path / "run", "sta1", "udp and ip[2:2] = 500")) == 40
     assert reports[2]["end"]["sum_received"]["packets"] > 30
     first, second = (float(captured(tmp_path / "run", "sta1", f"port {port}", "-tt")[0].split()[0]) for port in (5201, 5202))
-    assert second - first == pytest.approx(1, abs=0.3)  # two programs' time to start lies between
+    assert 0.5 < second - first < 3  # one second, and what two programs take to start
     fates = {station: [row["fate"] for row in air_rows(tmp_path / "run", station, "tx", "data")] for station in ("sta1", "sta2")}
     assert fates["sta1"].count("error") / len(fates["sta1"]) == pytest.approx(
         0.2, abs=4 * (0.2 * 0.8 / len(fates["sta1"])) ** 0.5
@@ -137,7 +137,7 @@ def test_a_run_leaves_the_machine_as_it_was(tmp_path: Path) -> None:
     assert {"BPF link", "BPF prog"} == {" ".join(thing.split()[:2]) for thing in traces.bpf_objects}
     assert traces.left()  # the test would notice
     assert run.result().status == "complete"
-    wait_until(lambda: not traces.left(), f"gone: {traces.left()}", 10)
+    wait_until(lambda: not traces.left(), f"gone: {traces.left()}")
     assert nothing_left(tmp_path / "run")
     assert links() == links_before
     assert sysctls() == sysctls_before
@@ -176,6 +176,7 @@ def test_the_prompt_ends_with_its_input(tmp_path: Path) -> None:
     assert "status complete None" in prompt(chain(), tmp_path / "run", "nodes")
 
 
+@pytest.mark.slow
 def test_without_routing_neighbours_are_reached_and_the_arp_queue_is_as_long_as_asked(tmp_path: Path) -> None:
     # The kernel turns the setting into memory (neigh_proc: unres_qlen full frames' worth), of which a ping takes some more.
     burst = "sta1 ping -n -c 9 -l 9 -s 1400 -W 1 sta2"
