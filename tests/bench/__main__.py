@@ -30,7 +30,7 @@ def main() -> int:
     for name in asked.questions:
         if name not in QUESTIONS:
             parser.error(f'"{name}" is no question; use {", ".join(QUESTIONS)}')
-    console = Console(stderr=asked.json)
+    console = Console(stderr=asked.json, width=None if sys.stdout.isatty() else 120)
     console.print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.2f}, Linux {platform.release()}")
     tables = []
     try:
