@@ -16,12 +16,12 @@ import pytest
 
 from analysis.air import read_air
 from analysis.checks import air_counters
-from testbed.control import MediumControl
-from testbed.definition import load_scenario
 from testbed.errors import RunError
-from testbed.medium import RADIOS, medium_config, write_trace
-from testbed.site import Site
-from testbed.verdict import reasons_of, verdict_of
+from testbed.runs.verdict import reasons_of, verdict_of
+from testbed.scenarios.definition import load_scenario
+from testbed.stages.control import MediumControl
+from testbed.stages.medium import RADIOS, medium_config, write_trace
+from testbed.stages.site import Site
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "formats" / "examples"

@@ -99,8 +99,23 @@ def test_unsafe_code_is_the_daemons_alone():
     assert unsafe and all(path.is_relative_to("medium/src/daemon") for path in unsafe)
 
 
+# Within testbed: who may use whom, beside errors and programs (testbed/README.md); commands and tests may all.
+TESTBED = {
+    "host": set(), "scenarios": set(), "validate": set(), "campaigns": {"scenarios"},
+    "stages": {"host", "scenarios"}, "runs": {"host", "scenarios", "stages"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("folder", TESTBED)
+def test_the_folders_of_testbed_import_downwards(folder):
+    files = list((ROOT / "testbed" / folder).rglob("*.py"))
+    used = {match for path in files for match in re.findall(r"(?:from|import) testbed\.(\w+)", path.read_text())}
+    assert len(files) > 3
+    assert used - {folder, "errors", "programs"} <= TESTBED[folder]
+
+
 def test_an_import_that_points_up_is_found():
-    assert upward("analysis", imported("def f():\n    from testbed.run import x\nimport topologies.layouts")) == ["testbed"]
+    assert upward("analysis", imported("def f():\n    from testbed.runs.run import x\nimport topologies.layouts")) == ["testbed"]
     assert upward("topologies", imported("import mobility")) == ["mobility"]
     assert upward("medium", crate_uses({"dependencies": {"manet-engine": {}}, "dev-dependencies": {"manet-routing": {}}})) == [
         "routing"

@@ -1,4 +1,4 @@
-"""`manet clean`: take away what a killed run left behind (testbed/clean.py)."""
+"""`manet clean`: take away what a killed run left behind (testbed/host/clean.py)."""
 
 import argparse
 
@@ -20,7 +20,7 @@ def run(options: argparse.Namespace) -> int:
     import json
     from dataclasses import asdict
 
-    from testbed.clean import clean
+    from testbed.host.clean import clean
 
     cleaned = clean(running_too=options.all)
     if options.json:

@@ -1,4 +1,4 @@
-"""`manet cli`: Mininet's prompt on a running scenario (testbed/prompt.py)."""
+"""`manet cli`: Mininet's prompt on a running scenario (testbed/runs/prompt.py)."""
 
 import argparse
 from pathlib import Path
@@ -25,10 +25,10 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from testbed.algorithms import require_algorithm
+    from testbed.campaigns.experiment import Request, find, load
     from testbed.errors import RunError
-    from testbed.experiment import Request, find, load
-    from testbed.prompt import open_prompt
+    from testbed.host.algorithms import require_algorithm
+    from testbed.runs.prompt import open_prompt
 
     request = Request(overrides=overrides(options), variants=tuple(options.variant))
     scenario = load(find(options.experiment), request).cells[0].scenario

@@ -17,8 +17,8 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from testbed.campaigns.experiment import Request, find, load
     from testbed.commands.run import carry_out
-    from testbed.experiment import Request, find, load
 
     options.resume = False
     return carry_out(load(find("hv-fig1"), Request(quick=True)), free_folder(results_folder()), options)

@@ -1,4 +1,4 @@
-"""`manet doctor`: what this machine can do, what is missing and how to get it (testbed/doctor.py)."""
+"""`manet doctor`: what this machine can do, what is missing and how to get it (testbed/host/doctor.py)."""
 
 import argparse
 
@@ -19,7 +19,7 @@ def run(options: argparse.Namespace) -> int:
     import json
     from dataclasses import asdict
 
-    from testbed.doctor import doctor
+    from testbed.host.doctor import doctor
 
     checks = doctor()
     missing = [check for check in checks if check.needed and not check.ok]

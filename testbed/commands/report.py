@@ -21,7 +21,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
 def run(options: argparse.Namespace) -> int:
     import json
 
-    from testbed.report import Report
+    from testbed.campaigns.report import Report
 
     report = Report(options.directory)
     report.make(analyse_again=options.again)

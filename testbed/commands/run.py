@@ -28,7 +28,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from testbed.experiment import Request, find, load
+    from testbed.campaigns.experiment import Request, find, load
 
     request = Request(options.quick, overrides(options), tuple(options.variant), options.seeds)
     experiment = load(find(options.experiment), request)
@@ -41,12 +41,12 @@ def carry_out(experiment, directory: Path, options: argparse.Namespace) -> int:
     import json
     import sys
 
-    from testbed.algorithms import require_algorithm
-    from testbed.campaign import Campaign, default_jobs
-    from testbed.progress import Progress
-    from testbed.report import Report
-    from testbed.requirements import require_for_runs
-    from testbed.run import run_scenario
+    from testbed.campaigns.campaign import Campaign, default_jobs
+    from testbed.campaigns.progress import Progress
+    from testbed.campaigns.report import Report
+    from testbed.host.algorithms import require_algorithm
+    from testbed.host.requirements import require_for_runs
+    from testbed.runs.run import run_scenario
 
     require_for_runs()
     for algorithm in {cell.scenario.algorithm for cell in experiment.cells}:

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from testbed import site
-from testbed.cgroup import PARENT, cgroup2_mount, members
-from testbed.requirements import require_for_runs
-from testbed.run import RunResult, run_scenario
-from testbed.scenario import Scenario
-from testbed.state import RunState, recorded_runs
+from testbed.host.cgroup import PARENT, cgroup2_mount, members
+from testbed.host.requirements import require_for_runs
+from testbed.host.state import RunState, recorded_runs
+from testbed.programs import BUILT, ROOT
+from testbed.runs.run import RunResult, run_scenario
+from testbed.scenarios.scenario import Scenario
 
 STAGES = ["stations", "medium", "routing", "kernel-tcp", "captures", "traffic", "stop"]
 DEADLINE_S = 60.0
@@ -27,7 +27,7 @@ DEADLINE_S = 60.0
 def why_no_runs() -> str:
     """Why this machine cannot run scenarios; empty if it can."""
     try:
-        require_for_runs(programs=site.BUILT)
+        require_for_runs(programs=BUILT)
     except Exception as problem:
         return str(problem)
     return ""
@@ -77,7 +77,7 @@ class Background:
 
     def _run(self, scenario: Scenario, options: dict) -> None:
         try:
-            self._outcome.append(run_scenario(scenario, 1, self.directory, progress=self._note, programs=site.BUILT, **options))
+            self._outcome.append(run_scenario(scenario, 1, self.directory, progress=self._note, programs=BUILT, **options))
         except Exception as problem:
             self._outcome.append(problem)
         with self._changed:
@@ -110,8 +110,8 @@ class Background:
 PROMPT = """
 import sys
 from pathlib import Path
-from testbed.prompt import open_prompt
-from testbed.scenario import Scenario
+from testbed.runs.prompt import open_prompt
+from testbed.scenarios.scenario import Scenario
 result = open_prompt(Scenario.from_json(sys.argv[1]), directory=Path(sys.argv[2]))
 print("status", result.status, result.error)
 """
@@ -126,7 +126,7 @@ def prompt(scenario: Scenario, directory: Path, *lines: str) -> str:
         text=True,
         timeout=120,
         check=True,
-        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": str(directory.parent), "PYTHONPATH": str(site.ROOT)},
+        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": str(directory.parent), "PYTHONPATH": str(ROOT)},
     )
     return done.stdout
 
@@ -152,9 +152,9 @@ def air_rows(directory: Path, station: str, event: str, frame: str) -> list[dict
 DRIVER = """
 import sys
 from pathlib import Path
-from testbed.run import run_scenario
-from testbed.scenario import Scenario
-from testbed.site import Programs
+from testbed.runs.run import run_scenario
+from testbed.scenarios.scenario import Scenario
+from testbed.programs import Programs
 say = lambda stage, fraction: print(stage, fraction or 0.0, flush=True)
 programs = Programs(Path(sys.argv[3]), Path(sys.argv[4]))
 try:
@@ -166,12 +166,12 @@ except KeyboardInterrupt:
 
 def driven(scenario: Scenario, directory: Path) -> subprocess.Popen:
     """A `manet` of its own, to which signals can be sent; prints its stages."""
-    programs = [str(site.BUILT.medium), str(site.BUILT.kernel_tcp)]
+    programs = [str(BUILT.medium), str(BUILT.kernel_tcp)]
     return subprocess.Popen(
         [sys.executable, "-P", "-c", DRIVER, scenario.to_json(), str(directory), *programs],
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(site.ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed.campaign import Campaign, claimed
+from testbed.campaigns.campaign import Campaign, claimed
+from testbed.campaigns.experiment import Request, load
+from testbed.campaigns.progress import Progress
 from testbed.errors import RunError, UsageError
-from testbed.experiment import Request, load
-from testbed.progress import Progress
 
 TEXT = 'question = "?"\n[scenario]\nhops = 1\n[axes]\nhops = [1, 2]\n[full]\nseeds = 2\n'
 

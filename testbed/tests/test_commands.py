@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from testbed import __main__ as manet
-from testbed.algorithms import available, require_algorithm
 from testbed.commands import VERBS
 from testbed.commands.demo import free_folder
 from testbed.commands.test import Counts, count_cargo, count_pytest
 from testbed.errors import UsageError
+from testbed.host.algorithms import available, require_algorithm
 
 ROOT = Path(__file__).parents[2]
 

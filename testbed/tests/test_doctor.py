@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.doctor import Check, _load, _timers, doctor, timer_lateness_us
-from testbed.site import Programs
+from testbed.host.doctor import Check, _load, _timers, doctor, timer_lateness_us
+from testbed.programs import Programs
 
 
 @pytest.fixture(scope="module")

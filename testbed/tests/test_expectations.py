@@ -1,7 +1,7 @@
 """Expectations compared with a summary."""
 
-from testbed.expectations import compare
-from testbed.experiment import Expectation
+from testbed.campaigns.expectations import compare
+from testbed.campaigns.experiment import Expectation
 
 
 def row(hops, mean, ns2, variant="ns2", metric="acked_kbps"):

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from testbed.campaigns.experiment import FOLDER, Request, find, load, names
 from testbed.errors import UsageError
-from testbed.experiment import FOLDER, Request, find, load, names
 
 TEXT = """
 question = "?"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed.clean import clean
 from testbed.errors import UsageError
-from testbed.run import RESERVE_BYTES, run_scenario
+from testbed.host.clean import clean
+from testbed.runs.run import RESERVE_BYTES, run_scenario
 from testbed.tests.running import (
     STAGES,
     Background,

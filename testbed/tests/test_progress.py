@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from testbed.progress import Progress, duration_text
+from testbed.campaigns.progress import Progress, duration_text
 
 
 @pytest.mark.parametrize(

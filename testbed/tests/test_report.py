@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from testbed import __main__ as manet
+from testbed.campaigns.report import Report
 from testbed.errors import UsageError
-from testbed.report import Report
 
 FIXTURE = Path(__file__).parents[2] / "analysis" / "tests" / "fixtures" / "two-flows"
 

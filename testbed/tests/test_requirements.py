@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from testbed.errors import UsageError
-from testbed.requirements import require_for_runs
-from testbed.site import Programs
+from testbed.host.requirements import require_for_runs
+from testbed.programs import Programs
 
 
 @pytest.fixture

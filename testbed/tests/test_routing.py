@@ -1,7 +1,7 @@
 """Static routes: shortest paths over links that work both ways."""
 
-from testbed import routing
-from testbed.routing.static import next_hops
+from testbed.stages import routing
+from testbed.stages.routing.static import next_hops
 
 
 def both_ways(*pairs: tuple[str, str]) -> list[tuple[str, str]]:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.clean import clean
-from testbed.run import run_scenario
+from testbed.host.clean import clean
+from testbed.runs.run import run_scenario
 from testbed.tests.running import (
     Background,
     Traces,

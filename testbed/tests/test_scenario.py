@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.definition import load_scenario, parse_value
 from testbed.errors import UsageError
-from testbed.scenario import Scenario
+from testbed.scenarios.definition import load_scenario, parse_value
+from testbed.scenarios.scenario import Scenario
 
 EXAMPLES = Path(__file__).parents[2] / "formats" / "examples"
 

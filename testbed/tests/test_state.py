@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed import cgroup, clean, state
-from testbed.record import RunRecord
-from testbed.state import Process, RunState
+from testbed.host import cgroup, clean, state
+from testbed.host.state import Process, RunState
+from testbed.runs.record import RunRecord
 
 root_only = pytest.mark.skipif(os.geteuid() != 0 or cgroup.cgroup2_mount() is None, reason="needs root and cgroup2")
 GONE = Process(pid=os.getpid(), start=1)  # this pid, but of a process started at boot: not this one

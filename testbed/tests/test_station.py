@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed import namespace
 from testbed.errors import RunError
-from testbed.scenario import Scenario
-from testbed.station import StationNet, host_sysctls, stations_up
+from testbed.host import namespace
+from testbed.scenarios.scenario import Scenario
+from testbed.stages.station import StationNet, host_sysctls, stations_up
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")]
 

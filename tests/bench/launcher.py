@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from testbed.errors import RunError
-from testbed.site import ROOT
+from testbed.programs import ROOT
 from tests.bench import Table
 from tests.bench.runs import bench_folder
 

@@ -10,8 +10,8 @@ import os
 import subprocess
 
 from testbed.errors import RunError
-from testbed.medium import RADIOS
-from testbed.site import BUILT
+from testbed.programs import BUILT
+from testbed.stages.medium import RADIOS
 from tests.bench import Table
 from tests.bench.runs import bench_folder
 from topologies.addresses import mac_address

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from testbed.errors import RunError
-from testbed.run import RunResult, run_scenario
-from testbed.scenario import Scenario
+from testbed.runs.run import RunResult, run_scenario
+from testbed.scenarios.scenario import Scenario
 
 
 @contextmanager

@@ -1,0 +1,267 @@
+"""Running an experiment: every cell and seed, several side by side, into one folder of results (formats/results.md).
+
+A run whose verdict is void is put aside below `<cell>/void/` and done over, alone, up to RETRIES times. A failed run does
+not stop the others; a wrong machine or a full disk does. Ctrl-C ends what runs and keeps what was captured. `--resume`
+keeps complete runs of the same scenario and does the others.
+"""
+
+import fcntl
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from testbed.campaigns.experiment import Cell, Experiment
+from testbed.campaigns.progress import Progress
+from testbed.errors import RunError, UsageError
+
+RETRIES = 2
+GIVE_UP_AFTER = 3  # failures with nothing complete: the machine is at fault, not the cell
+START_AND_STOP_S = 5.0  # a guess until the first run has ended
+POLL_S = 0.2
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run to do."""
+
+    cell: Cell
+    seed: int
+    directory: Path
+
+    @property
+    def name(self) -> str:
+        return f"{self.cell.name} seed {self.seed}"
+
+
+@dataclass
+class Outcome:
+    """What became of a task."""
+
+    task: Task
+    status: str  # complete | failed | interrupted | kept
+    verdict: str = ""
+    reason: str = ""
+    voids: int = 0
+
+    def text(self) -> str:
+        if self.status in ("failed", "interrupted"):
+            return f"{self.status}: {self.reason}"
+        return (f"{self.status}, " if self.status == "kept" else "") + self.verdict
+
+
+class Ended(Protocol):
+    """What a runner says of a run (testbed.runs.run.RunResult)."""
+
+    status: str  # complete | failed | interrupted
+    verdict: str | None
+    error: str | None
+
+
+# testbed.runs.run.run_scenario, or a stand-in for it in tests
+Runner = Callable[..., Ended]
+
+
+@dataclass
+class Campaign:
+    """What is to be done and what became of it."""
+
+    experiment: Experiment
+    directory: Path
+    jobs: int
+    progress: Progress
+    runner: Runner
+    outcomes: list[Outcome] = field(default_factory=list)
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def run(self, resume: bool) -> list[Outcome]:
+        """Every run that is not there yet; their outcomes in the order of seeds and cells."""
+        with claimed(self.directory, self.experiment, resume), _ctrl_c_sets(self.stop):
+            tasks = list(self._tasks())
+            todo = [task for task in tasks if not (resume and self._keep(task))]
+            self.progress.total = len(todo)
+            self.progress.expected_s = sum(_expected_s(task) for task in todo) / self.jobs
+            voids = self._side_by_side(todo, self.jobs)
+            for _ in range(RETRIES):
+                for outcome in voids:
+                    self._put_aside(outcome)
+                voids = self._side_by_side([outcome.task for outcome in voids], 1)
+        order = {task.directory: number for number, task in enumerate(tasks)}
+        return sorted(self.outcomes, key=lambda outcome: order[outcome.task.directory])
+
+    def _tasks(self) -> Iterator[Task]:
+        """All cells at one seed before the next seed, so that a campaign cut short has every cell."""
+        for seed in range(1, self.experiment.seeds + 1):
+            for cell in self.experiment.cells:
+                yield Task(cell, seed, self.directory / cell.name / f"seed-{seed}")
+
+    def _keep(self, task: Task) -> bool:
+        if not is_complete(task):
+            return False
+        self.outcomes.append(Outcome(task, "kept", read_verdict(task.directory)))
+        return True
+
+    def _side_by_side(self, tasks: list[Task], jobs: int) -> list[Outcome]:
+        """Runs `tasks`; returns those that came out void. What stops the campaign is raised when all have ended."""
+        waiting, running = list(tasks), set[Future[Outcome]]()
+        voids: list[Outcome] = []
+        with ThreadPoolExecutor(max(1, jobs), thread_name_prefix="run") as pool:
+            try:
+                while waiting or running:
+                    while waiting and len(running) < jobs:
+                        running.add(pool.submit(self._one, waiting.pop(0)))
+                    ended, running = wait(running, timeout=POLL_S, return_when=FIRST_COMPLETED)
+                    for future in ended:
+                        voids += self._record(future.result())
+                    if self.stop.is_set():
+                        raise KeyboardInterrupt
+            except BaseException:
+                self.stop.set()  # the pool's end waits for the runs to take themselves down
+                self.progress.note("ending the runs under way; what they captured is kept, and --resume goes on from there")
+                raise
+        return voids
+
+    def _one(self, task: Task) -> Outcome:
+        """In a thread of the pool. A failure of this run alone is an outcome, anything else an exception."""
+        cell = task.cell
+        clear(task.directory)
+        ended = self.runner(
+            cell.scenario,
+            task.seed,
+            task.directory,
+            progress=lambda stage, fraction: self.progress.stage(task.name, _stage_text(stage, fraction)),
+            cancel=self.stop,
+            experiment=self.experiment.name,
+            cell=cell.name,
+            variant=cell.variant,
+            axes=cell.axes,
+        )
+        if ended.status == "complete":
+            return Outcome(task, "complete", ended.verdict or "void")
+        return Outcome(task, ended.status, ended.verdict or "", ended.error or "")
+
+    def _record(self, outcome: Outcome) -> list[Outcome]:
+        """Enters an outcome; a void one comes back, to be done over while tries are left."""
+        before = next((o for o in self.outcomes if o.task == outcome.task), None)
+        if before is not None:
+            outcome.voids = before.voids
+            self.outcomes.remove(before)
+        self.outcomes.append(outcome)
+        self.progress.finished(outcome.task.name, outcome.text())
+        if "disk full" in outcome.reason:
+            raise RunError(outcome.reason)
+        failed = [o for o in self.outcomes if o.status == "failed"]
+        if len(failed) >= GIVE_UP_AFTER and len(failed) == len(self.outcomes):
+            raise RunError(f"the first {len(failed)} runs failed, the last so: {outcome.reason}")
+        return [outcome] if outcome.status == "complete" and outcome.verdict == "void" else []
+
+    def _put_aside(self, outcome: Outcome) -> None:
+        outcome.voids += 1
+        task = outcome.task
+        aside = self.directory / task.cell.name / "void"
+        aside.mkdir(exist_ok=True)
+        number = 1 + sum(1 for _ in aside.glob(f"seed-{task.seed}-try-*"))
+        task.directory.rename(aside / f"seed-{task.seed}-try-{number}")
+        self.progress.again(task.name, f"void, done over alone (the void run is kept in {aside})", _expected_s(task))
+
+
+@contextmanager
+def _ctrl_c_sets(stop: threading.Event) -> Iterator[None]:
+    """Ctrl-C and SIGTERM set `stop`; a second one is raised at once.
+
+    An exception in the midst of the pool's starting a thread would leave that thread, and its run, to itself.
+    """
+
+    def note(_number: int, _frame: object) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+        if stop.is_set():  # between two runs, or after the last
+            raise KeyboardInterrupt
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def claimed(directory: Path, experiment: Experiment, resume: bool) -> Iterator[None]:
+    """The folder of results for this experiment alone, from now to the end."""
+    description = directory / "experiment.json"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as problem:
+        raise UsageError(f"{directory}: {problem.strerror}; give another folder with --out") from None
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(f"{directory}: another manet is writing there; give another folder with --out") from None
+        if not resume and any(directory.iterdir()):
+            raise UsageError(
+                f"{directory}: holds results already; give another folder with --out, complete them with --resume, "
+                "or remove the folder"
+            )
+        if resume and description.exists() and _name_in(description) != experiment.name:
+            raise UsageError(f"{directory}: holds another experiment ({_name_in(description)}); give another folder with --out")
+        description.write_text(experiment.to_json())
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def is_complete(task: Task) -> bool:
+    """Whether the run is there, complete, not void, and of the very scenario that is wanted now."""
+    run, scenario = _json(task.directory / "run.json"), _json(task.directory / "scenario.json")
+    same = scenario == json.loads(task.cell.scenario.to_json())
+    return run.get("status") == "complete" and same and read_verdict(task.directory) in ("valid", "suspect")
+
+
+def clear(directory: Path) -> None:
+    """An incomplete run of before makes way: it is put beside, never deleted."""
+    if directory.exists() and any(directory.iterdir()):
+        aside = directory.parent / "void"
+        aside.mkdir(exist_ok=True)
+        number = 1 + sum(1 for _ in aside.glob(f"{directory.name}-try-*"))
+        directory.rename(aside / f"{directory.name}-try-{number}")
+    directory.mkdir(parents=True, exist_ok=True)
+
+
+def read_verdict(directory: Path) -> str:
+    """`void` where the medium did not get to write one."""
+    return _json(directory / "verdict.json").get("verdict", "void")
+
+
+def default_jobs() -> int:
+    """Runs side by side: one per core that is ours."""
+    return max(1, len(os.sched_getaffinity(0)))
+
+
+def _stage_text(stage: str, fraction: float | None) -> str:
+    return stage if fraction is None else f"{stage} {100 * fraction:.0f} %"
+
+
+def _expected_s(task: Task) -> float:
+    return task.cell.scenario.traffic_seconds() + START_AND_STOP_S
+
+
+def _name_in(description: Path) -> str:
+    return str(_json(description).get("name", "unknown"))
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}

@@ -1,0 +1,58 @@
+"""The outcome that an experiment stated beforehand, compared with what came out (`[expect]`, formats/scenario.md)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from testbed.campaigns.experiment import Expectation
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One expectation over all its cells; `ok` is None where nothing could be compared."""
+
+    text: str
+    ok: bool | None
+    detail: str
+
+    def line(self) -> str:
+        word = {True: "pass", False: "FAIL", None: "none"}[self.ok]
+        return f"{word}  {self.text}: {self.detail}"
+
+
+def compare(
+    expected: Sequence[Expectation], summary: Sequence[dict[str, Any]], axes: Sequence[str], profiles: Mapping[str, str]
+) -> list[Comparison]:
+    """`summary` is summary.csv as analysis.tables.read_summary gives it; `profiles` is each variant's TCP profile, which
+    counts where `profile` is no axis. A number of 1999 says nothing of Linux as shipped."""
+    return [_compare(one, [row for row in summary if _profile(row, profiles) == one.profile], axes) for one in expected]
+
+
+def _profile(row: Mapping[str, Any], profiles: Mapping[str, str]) -> str:
+    return row["profile"] if "profile" in row else profiles[row["variant"] or ""]
+
+
+def _compare(expected: Expectation, summary: Sequence[dict[str, Any]], axes: Sequence[str]) -> Comparison:
+    who = f" ({', '.join(expected.variants)})" if expected.variants else ""
+    text = f"{expected.metric}{who} within {expected.within_percent:g} % of {expected.against}"
+    away: list[tuple[float, str]] = []
+    for row in summary:
+        wanted = expected.variants is None or row["variant"] in expected.variants
+        reference = row[expected.against]
+        if row["metric"] == expected.metric and wanted and reference and row["mean"] is not None:
+            cell = ", ".join([*([str(row["variant"])] if row["variant"] else []), *(f"{a} {_plain(row[a])}" for a in axes)])
+            away.append((100 * (row["mean"] / reference - 1), cell))
+    if not summary:
+        return Comparison(text, None, f'nothing was run with profile "{expected.profile}", for which this is expected')
+    if not away:
+        return Comparison(text, None, f"no cell has both a result and a number from {expected.against}")
+    outside = [(percent, cell) for percent, cell in away if abs(percent) > expected.within_percent]
+    if outside:
+        shown = "; ".join(f"{cell}: {percent:+.1f} %" for percent, cell in outside)
+        return Comparison(text, False, f"{len(outside)} of {len(away)} cells are not: {shown}")
+    percent, cell = max(away, key=lambda pair: abs(pair[0]))
+    return Comparison(text, True, f"all {len(away)} cells, the farthest {percent:+.1f} % ({cell})")
+
+
+def _plain(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,288 @@
+"""An experiment: a question, a scenario, the axes of its sweep and what is expected (formats/scenario.md).
+
+`load` reads `experiments/<name>.toml`, or a scenario file, which is an experiment of a single cell. Everything is
+checked before anything starts: every cell's scenario is built here, and an error names the line it comes from.
+"""
+
+import itertools
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, Field
+
+from testbed.errors import UsageError
+from testbed.programs import ROOT
+from testbed.scenarios.definition import Source, apply_overrides, build, build_scenario, parse_value, read_toml, replaced
+from testbed.scenarios.scenario import STRICT, Scenario, _as_tuple
+from testbed.scenarios.toml_lines import Path as KeyPath
+
+FOLDER = ROOT / "experiments"
+ONLY_CELL = "all"  # the name of the cell of an experiment without axes and variants
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+
+
+class Variant(BaseModel):
+    """A named alternative: keys that replace the scenario's."""
+
+    model_config = STRICT
+    name: str = Field(pattern=NAME)
+    set: dict[str, Any] = Field(default_factory=dict)
+
+
+class Expectation(BaseModel):
+    """One thing the outcome is compared with, cell by cell."""
+
+    model_config = STRICT
+    metric: str = "acked_kbps"
+    variants: Annotated[tuple[str, ...] | None, BeforeValidator(_as_tuple)] = None
+    against: Literal["ns2", "published"] = "ns2"
+    profile: Literal["period", "modern"] = "period"
+    within_percent: float = Field(gt=0, le=1000)
+
+
+class Expected(BaseModel):
+    """The outcome stated beforehand, in words and as checks."""
+
+    model_config = STRICT
+    outcome: str | None = None
+    checks: Annotated[tuple[Expectation, ...], BeforeValidator(_as_tuple)] = ()
+
+
+class Definition(BaseModel):
+    """The tables of an experiment file. `full` and `quick` also take scenario keys, hence are plain tables here."""
+
+    model_config = STRICT
+    question: str
+    source: str | None = None
+    figure: str | None = None
+    published: str | None = None
+    ns2: str | None = None
+    scenario: dict[str, Any]
+    axes: dict[str, list[Any]] = Field(default_factory=dict)
+    variants: Annotated[tuple[Variant, ...], BeforeValidator(_as_tuple)] = ()
+    full: dict[str, Any] = Field(default_factory=dict)
+    quick: dict[str, Any] = Field(default_factory=dict)
+    expect: Expected = Expected()
+
+
+class Size(BaseModel):
+    """What `[full]` and `[quick]` say beside scenario keys."""
+
+    model_config = STRICT
+    seeds: int | None = Field(None, ge=1, le=10_000)
+    axes: dict[str, list[Any]] = Field(default_factory=dict)
+    variants: Annotated[tuple[str, ...] | None, BeforeValidator(_as_tuple)] = None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One combination of axis values and variant; `name` is its folder."""
+
+    name: str
+    variant: str
+    axes: dict[str, Any]
+    scenario: Scenario
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command line asks of an experiment."""
+
+    quick: bool = False
+    overrides: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
+    seeds: int | None = None
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A checked experiment: its cells, how many seeds each, and what the analysis needs to know."""
+
+    name: str
+    question: str
+    source: str | None
+    figure: str | None
+    published: str | None
+    ns2: str | None
+    quick: bool
+    axes: dict[str, list[Any]]
+    variants: tuple[str, ...]
+    seeds: int
+    cells: tuple[Cell, ...]
+    expect: Expected
+
+    def to_json(self) -> str:
+        """Text of experiment.json (formats/results.md), by which tables and figures can be drawn again."""
+        cells = [{"name": c.name, "variant": c.variant, "axes": c.axes, "profile": c.scenario.profile} for c in self.cells]
+        text = {"format": "manet-experiment/1", "name": self.name, "question": self.question, "source": self.source}
+        text |= {"figure": self.figure, "published": self.published, "ns2": self.ns2, "quick": self.quick}
+        text |= {"axes": self.axes, "variants": list(self.variants), "seeds": self.seeds, "cells": cells}
+        return json.dumps(text | {"expect": self.expect.model_dump(mode="json")}, indent=1) + "\n"
+
+
+def names() -> list[str]:
+    """The experiments that can be run by name."""
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+def find(name: str) -> Path:
+    """The file of an experiment's or a ready-made scenario's name, or the file itself."""
+    for named in (FOLDER / f"{name}.toml", FOLDER / "scenarios" / f"{name}.toml"):
+        if named.is_file():
+            return named
+    if Path(name).is_file():
+        return Path(name)
+    known = ", ".join([*names(), *sorted(path.stem for path in FOLDER.glob("scenarios/*.toml"))])
+    raise UsageError(f"{name}: there is no experiment or file of this name; there are {known}")
+
+
+def load(path: Path, request: Request = Request()) -> Experiment:
+    """The experiment or scenario in `path` as it is to run."""
+    raw, source = read_toml(path)
+    source.name = _shown(path)
+    if "question" in raw or "axes" in raw or "variants" in raw:
+        return _Loader(path, raw, source, request).experiment()
+    return _single(path, raw, source, request)
+
+
+def _shown(path: Path) -> str:
+    """Relative to the current folder where that is shorter, as people write it."""
+    return min(str(path), os.path.relpath(path), key=len)
+
+
+def _single(path: Path, raw: dict[str, Any], source: Source, request: Request) -> Experiment:
+    prefix: KeyPath = ()
+    if "scenario" in raw:
+        stray = next((key for key in raw if key != "scenario"), None)
+        if stray is not None:
+            raise source.error((stray,), "unknown key beside [scenario]; put it into the table, or remove it")
+        raw, prefix = raw["scenario"], ("scenario",)
+    if request.variants:
+        raise UsageError(f"--variant {request.variants[0]}: {source.name} has no variants; leave it out")
+    raw = apply_overrides(raw, request.overrides, source)
+    scenario = build_scenario(raw, source, prefix, path.parent)
+    return Experiment(
+        name=path.stem, question="", source=None, figure=None, published=None, ns2=None, quick=request.quick,
+        axes={}, variants=(), seeds=request.seeds or scenario.seeds,
+        cells=(Cell(ONLY_CELL, "", {}, scenario),), expect=Expected(),
+    )  # fmt: skip
+
+
+class _Loader:
+    """Joins scenario, size, variant, axis values and `--set`, in this order; the later one wins."""
+
+    def __init__(self, path: Path, raw: dict[str, Any], source: Source, request: Request) -> None:
+        self.path, self.source, self.request = path, source, request
+        self.definition = build(Definition, raw, source)
+        self.size_name = "quick" if request.quick else "full"
+        table = getattr(self.definition, self.size_name)
+        own = {key: value for key, value in table.items() if key in Size.model_fields}
+        self.size = build(Size, own, source, (self.size_name,))
+        self.size_keys = {key: value for key, value in table.items() if key not in own}
+        self.axes, self.axis_paths = self._axes()
+
+    def experiment(self) -> Experiment:
+        definition, size = self.definition, self.size
+        variants = self._variants()
+        cells = tuple(self._cell(variant, values) for variant in variants for values in self._combinations())
+        self._check_expectations()
+        seeds = self.request.seeds or self._seeds_set() or size.seeds or cells[0].scenario.seeds
+        return Experiment(
+            name=self.path.stem, question=definition.question, source=definition.source, figure=definition.figure,
+            published=definition.published, ns2=definition.ns2, quick=self.request.quick, axes=self.axes,
+            variants=tuple(v.name for v in variants if v is not None), seeds=seeds, cells=cells,
+            expect=definition.expect,
+        )  # fmt: skip
+
+    def _axes(self) -> tuple[dict[str, list[Any]], dict[str, KeyPath]]:
+        """The axes at this size and where each stands; `--set` of an axis narrows it."""
+        axes = {**self.definition.axes, **self.size.axes}
+        paths: dict[str, KeyPath] = {key: ("axes", key) for key in self.definition.axes}
+        paths |= {key: (self.size_name, "axes", key) for key in self.size.axes}
+        for key, values in axes.items():
+            if not values:
+                raise self.source.error(paths[key], "has no values; give at least one")
+            double = next((v for i, v in enumerate(values) if v in values[:i]), None)
+            if double is not None:
+                raise self.source.error(paths[key], f"{double} stands there twice; remove one")
+        for setting in self.request.overrides:
+            key, _, written = setting.partition("=")
+            if key.strip() in axes:
+                value = parse_value(written.strip())
+                axes[key.strip()] = value if isinstance(value, list) else [value]
+                self.source.set_keys.add(key.strip())
+        return axes, paths
+
+    def _variants(self) -> list[Variant | None]:
+        known = {variant.name: variant for variant in self.definition.variants}
+        for index, variant in enumerate(self.definition.variants):
+            if any(variant.name == earlier.name for earlier in self.definition.variants[:index]):
+                text = f'two variants are named "{variant.name}"; give each its own name'
+                raise self.source.error(("variants", index, "name"), text)
+        for name in self.size.variants or ():
+            if name not in known:
+                text = f'there is no variant "{name}"; the variants are {", ".join(known)}'
+                raise self.source.error((self.size_name, "variants"), text)
+        for name in self.request.variants:
+            if name not in known:
+                has = f"the variants are {', '.join(known)}" if known else "it has none"
+                raise UsageError(f"--variant {name}: {self.source.name} has no such variant; {has}")
+        wanted: Sequence[str] = self.request.variants or self.size.variants or tuple(known)
+        return [known[name] for name in wanted] or [None]
+
+    def _combinations(self) -> list[dict[str, Any]]:
+        return [dict(zip(self.axes, values, strict=True)) for values in itertools.product(*self.axes.values())]
+
+    def _cell(self, variant: Variant | None, values: dict[str, Any]) -> Cell:
+        raw: Any = {**self.definition.scenario, **self.size_keys}
+        origins: dict[str, KeyPath] = {key: (self.size_name, key) for key in self.size_keys}
+        if variant is not None:
+            index = self.definition.variants.index(variant)
+            for key, value in variant.set.items():
+                raw = replaced(raw, key.split("."), value, f"{self.source.name}: variant {variant.name}")
+                origins[key.split(".")[0]] = ("variants", index, "set", key)
+        for key, value in values.items():
+            raw = replaced(raw, key.split("."), value, f"{self.source.name}: axis {key}")
+            place = self.axis_paths[key]
+            origins[key.split(".")[0]] = (*place, self.axes[key].index(value))
+        settings = [s for s in self.request.overrides if s.partition("=")[0].strip() not in self.axes]
+        raw = apply_overrides(raw, settings, self.source)
+        for key in self.source.set_keys:
+            origins[key] = (key,)
+        scenario = build_scenario(raw, self.source, ("scenario",), self.path.parent, origins)
+        return Cell(_cell_name(variant, values), variant.name if variant else "", values, scenario)
+
+    def _seeds_set(self) -> int | None:
+        """`--set seeds=5` means the number of seeds, as everywhere."""
+        given = [s.partition("=")[2] for s in self.request.overrides if s.partition("=")[0].strip() == "seeds"]
+        value = parse_value(given[-1].strip()) if given else None
+        return value if isinstance(value, int) else None
+
+    def _check_expectations(self) -> None:
+        known = {variant.name for variant in self.definition.variants}
+        for index, check in enumerate(self.definition.expect.checks):
+            unknown = next((name for name in check.variants or () if name not in known), None)
+            if unknown is not None:
+                text = f'there is no variant "{unknown}"; the variants are {", ".join(sorted(known))}'
+                raise self.source.error(("expect", "checks", index, "variants"), text)
+
+
+def _cell_name(variant: Variant | None, values: dict[str, Any]) -> str:
+    """`ns2-hops3`: a folder name that says what differs."""
+    parts = [variant.name] if variant else []
+    parts += [f"{key}{_plain(value)}" for key, value in values.items()]
+    return "-".join(parts) or ONLY_CELL
+
+
+def _plain(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+    return "".join(c if c.isalnum() or c in "._" else "_" for c in text)
+
+
+def with_overrides(request: Request, *more: str) -> Request:
+    """`request` with further `--set` values, which win."""
+    return replace(request, overrides=(*request.overrides, *more))

@@ -1,0 +1,1 @@
+"""This machine: its namespaces, control groups and processes, what it lacks, and what runs on it."""

@@ -1,0 +1,130 @@
+"""`manet clean`: take away what a killed `manet`, or a crash, left behind. Safe to run twice, and beside running experiments.
+
+What is the testbed's own is known from the state files in /run/manet (testbed.host.state), never from a name: a process
+is ended only if its pid and its start time are those recorded, or if it is in the cgroup recorded for a run whose
+owner is gone. A run whose owner is alive is left alone and mentioned. Namespaces, TAPs and BPF programs have no life of
+their own here: they go with the processes that hold them.
+"""
+
+import contextlib
+import os
+import signal
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from testbed.errors import UsageError
+from testbed.host import cgroup
+from testbed.host.state import STATE_FOLDER, Process, RunState, recorded_runs
+
+END_DEADLINE_S = 10.0
+STRAY_AGE_S = 60.0
+
+
+@dataclass
+class Cleaned:
+    """What `clean` found, a line each."""
+
+    removed: list[str] = field(default_factory=list)
+    still_running: list[str] = field(default_factory=list)
+    could_not: list[str] = field(default_factory=list)
+
+
+def clean(*, running_too: bool = False) -> Cleaned:
+    """Remove all that was left; with `running_too` also end the runs that other `manet` commands are at work on."""
+    if os.geteuid() != 0:
+        raise UsageError("not root; run it with sudo")
+    cleaned = Cleaned()
+    for state in recorded_runs():
+        if state.owner_alive() and not running_too:
+            cleaned.still_running.append(f"{state.directory}: process {state.owner.pid} is at work on it")
+        else:
+            _end(state, cleaned)
+    _remove_strays(cleaned)
+    return cleaned
+
+
+def _end(state: RunState, cleaned: Cleaned) -> None:
+    """The run's processes, its cgroup, and last its state file, so that a clean that is itself killed can be repeated."""
+    group = Path(state.cgroup)
+    _end_processes(state.keeper, group)
+    if not _is_run_group(group) or not cgroup.remove(group):
+        cleaned.could_not.append(f"{group}: processes in it do not end; look at {group}/cgroup.procs")
+        return
+    state.remove()
+    cleaned.removed.append(f"{state.directory}: the run {state.run_id} and all that was left of it")
+
+
+def _end_processes(keeper: Process | None, group: Path) -> None:
+    """In order first: a run whose owner died takes itself down; it gets a moment, then the kernel ends it whole."""
+    members = [process for process in map(Process.of, _members(group)) if process is not None]
+    if keeper is not None and keeper.alive():
+        members.append(keeper)
+    if not members:
+        return
+    if not _all_ended(members, END_DEADLINE_S):
+        if keeper is not None:
+            _kill(keeper)  # its child, pid 1 of the run's namespace, goes with it, and so everything in it
+        for process in members:
+            _kill(process)
+        _all_ended(members, END_DEADLINE_S)
+
+
+def _members(group: Path) -> list[int]:
+    return cgroup.members(group) if _is_run_group(group) else []
+
+
+def _is_run_group(group: Path) -> bool:
+    """Whatever a state file says, only a folder directly below `<cgroup2>/manet` is ever touched."""
+    mount = cgroup.cgroup2_mount()
+    return mount is not None and group.parent == mount / cgroup.PARENT
+
+
+def _all_ended(processes: list[Process], within_s: float) -> bool:
+    deadline = time.monotonic() + within_s
+    while any(process.alive() for process in processes):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def _kill(process: Process) -> None:
+    """By pidfd, opened before the identity is checked, so that the pid cannot change hands in between."""
+    with contextlib.suppress(ProcessLookupError):
+        descriptor = os.pidfd_open(process.pid)
+        try:
+            if process.alive():
+                signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+        finally:
+            os.close(descriptor)
+
+
+def _remove_strays(cleaned: Cleaned) -> None:
+    """Empty cgroups and broken state files to which no run belongs any more.
+
+    The groups are listed before the records are read: a run's record is there before its group is. A run in a container
+    may share the cgroups but not /run, so that one without a record is only touched if it is empty, and not new.
+    """
+    mount = cgroup.cgroup2_mount()
+    groups = sorted((mount / cgroup.PARENT).glob("*/")) if mount is not None else []
+    recorded = {state.cgroup for state in recorded_runs()}
+    for group in groups:
+        if str(group) in recorded:
+            continue
+        with contextlib.suppress(FileNotFoundError):  # its run has just ended
+            if cgroup.members(group):
+                cleaned.still_running.append(f"{group}: a run that {STATE_FOLDER} has no record of (a container's?)")
+            elif _old(group) and cgroup.remove(group):
+                cleaned.removed.append(f"{group}: an empty cgroup")
+    for path in sorted(STATE_FOLDER.glob("*")):
+        # a new draft is a record that another `manet` is writing at this moment
+        if path.suffix == ".new" or (path.suffix == ".json" and RunState.load(path) is None):
+            with contextlib.suppress(FileNotFoundError):  # a run that has just ended takes its own record away
+                if _old(path):
+                    path.unlink()
+                    cleaned.removed.append(f"{path}: a broken record")
+
+
+def _old(path: Path) -> bool:
+    return time.time() - path.stat().st_mtime > STRAY_AGE_S

@@ -1,0 +1,194 @@
+"""`manet doctor`: what this machine can do, what is missing, how to get it, and how much it bears.
+
+Every check is a question with an answer and, where the answer is no, a remedy. `needed` checks decide whether the
+testbed works at all; the others say what could be used beside it (routing daemons of others, kernel wireless).
+"""
+
+import json
+import os
+import shutil
+import socket
+import statistics
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.host import cgroup
+from testbed.host.requirements import BTF, TOOLS, TUN
+from testbed.programs import BUILT, Programs
+
+# programs that analysis and development want beside those a run needs
+MORE_TOOLS = {"tshark": "tshark", "bpftool": "bpftool", "ns": "ns2"}
+# not in any registry, or not needed: where to get them
+OTHERS = {
+    "olsrd": ("olsrd", "build it from https://github.com/OLSR/olsrd (its README says how)"),
+    "AODV-UU": ("aodvd", "build it from https://github.com/erimatnor/aodv-uu (its README says how; needs a kernel module)"),
+    "batman-adv's batctl": ("batctl", "apt-get install batctl; the kernel needs CONFIG_BATMAN_ADV"),
+    "babeld": ("babeld", "apt-get install babeld"),
+}
+LATENESS_SAMPLES = 300
+SLEEP_S = 0.001
+# CPU that a real-time run of ten stations with one flow takes in all its processes, as a share of one core: 0.116
+# alone, 0.089 beside seven others, on two cores at 2 Mbit/s (`make bench`). The rest of the machine is left idle, so
+# that timers come in time.
+CORE_SHARE_PER_RUN = 0.12
+BUSY_SHARE = 0.7
+LATE_TIMER_US = 5000  # p95 above this: the medium's own rule for `suspect` (docs/verdict.md)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One question: `ok` None means that it does not matter here."""
+
+    name: str
+    ok: bool
+    detail: str
+    remedy: str = ""
+    needed: bool = True
+
+
+def doctor(
+    *, tun: Path = TUN, btf: Path = BTF, path: str | None = None, programs: Programs = BUILT, user: int | None = None
+) -> list[Check]:
+    """All checks. The arguments name another machine's devices and programs, for tests."""
+    checks = [
+        _root(os.geteuid() if user is None else user),
+        _tun(tun),
+        _namespaces(),
+        _cgroup2(),
+        _btf(btf),
+        _bpf(programs),
+        _medium(programs),
+    ]
+    checks += [_tool(tool, package, path, needed=True) for tool, package in TOOLS.items()]
+    checks += [_tool(tool, package, path, needed=False) for tool, package in MORE_TOOLS.items()]
+    checks += [_wireless(), _mininet(), _mininet_wifi(), _batman_adv()]
+    checks += [_other(name, program, remedy, path) for name, (program, remedy) in OTHERS.items()]
+    lateness_us = timer_lateness_us()
+    return [*checks, _timers(lateness_us), _load(lateness_us)]
+
+
+def _root(user: int) -> Check:
+    return Check("root", user == 0, f"user {user}", "" if user == 0 else "run it with sudo")
+
+
+def _tun(tun: Path) -> Check:
+    try:
+        os.close(os.open(tun, os.O_RDWR | os.O_CLOEXEC))
+    except OSError as problem:
+        return Check("TUN", False, f"{tun}: {problem.strerror}", "modprobe tun (CONFIG_TUN); in a container, pass the device in")
+    return Check("TUN", True, str(tun))
+
+
+def _namespaces() -> Check:
+    argv = ["unshare", "--mount", "--net", "--pid", "--fork", "--mount-proc", "true"]
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        return Check("namespaces", False, str(problem), "apt-get install util-linux")
+    remedy = "" if done.returncode == 0 else "run as root, outside of a restricted container"
+    return Check("namespaces", done.returncode == 0, done.stderr.strip() or "mount, network and pid", remedy)
+
+
+def _cgroup2() -> Check:
+    mount = cgroup.cgroup2_mount()
+    return Check("cgroup2", mount is not None, str(mount or "not mounted"), "" if mount else cgroup.MOUNT_COMMAND)
+
+
+def _btf(btf: Path) -> Check:
+    remedy = "" if btf.exists() else "use a kernel with CONFIG_DEBUG_INFO_BTF (Debian's has it)"
+    return Check("BTF", btf.exists(), str(btf) if btf.exists() else f"{btf}: not there", remedy)
+
+
+def _bpf(programs: Programs) -> Check:
+    if not programs.kernel_tcp.exists():
+        return Check("kernel-tcp", False, f"{programs.kernel_tcp}: not built", "run ./setup.sh")
+    argv = [str(programs.kernel_tcp), "features", "--json"]
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False)
+        features = json.loads(done.stdout)
+    except (OSError, ValueError, subprocess.TimeoutExpired) as problem:
+        return Check("kernel-tcp", False, f"features: {problem}", "run ./setup.sh")
+    said = ", ".join(f"{key} {_word(value)}" for key, value in features.items() if not isinstance(value, dict | list))
+    remedy = "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["use a newer kernel"])[-1]
+    return Check("kernel-tcp", done.returncode == 0, said, remedy)
+
+
+def _word(value: object) -> str:
+    return {True: "yes", False: "no"}.get(value, str(value)) if isinstance(value, bool) else str(value)
+
+
+def _medium(programs: Programs) -> Check:
+    there = programs.medium.exists()
+    return Check(
+        "medium", there, str(programs.medium) if there else f"{programs.medium}: not built", "" if there else "run ./setup.sh"
+    )
+
+
+def _tool(tool: str, package: str, path: str | None, *, needed: bool) -> Check:
+    found = shutil.which(tool, path=path)
+    return Check(tool, found is not None, found or "not found", "" if found else f"apt-get install {package}", needed)
+
+
+def _wireless() -> Check:
+    there = Path("/sys/class/ieee80211").exists()
+    remedy = "" if there else "not needed: TAP radios do without; hwsim radios need CONFIG_MAC80211_HWSIM"
+    return Check("kernel wireless", there, "cfg80211 present" if there else "this kernel has none", remedy, needed=False)
+
+
+def _mininet() -> Check:
+    try:
+        from mininet.net import VERSION
+    except ImportError:
+        return Check("Mininet", False, "not importable", "apt-get install mininet, then ./setup.sh")
+    return Check("Mininet", True, VERSION)
+
+
+def _mininet_wifi() -> Check:
+    remedy = "follow https://github.com/intrig-unicamp/mininet-wifi (install.sh); never required"
+    try:
+        import mn_wifi
+    except ImportError:
+        return Check("Mininet-WiFi", False, "not installed", remedy, needed=False)
+    return Check("Mininet-WiFi", True, str(Path(mn_wifi.__file__).parent), needed=False)
+
+
+def _batman_adv() -> Check:
+    there = Path("/sys/module/batman_adv").exists()
+    remedy = "" if there else "modprobe batman-adv, on a kernel with CONFIG_BATMAN_ADV"
+    return Check("batman-adv", there, "loaded" if there else "not loaded", remedy, needed=False)
+
+
+def _other(name: str, program: str, remedy: str, path: str | None) -> Check:
+    found = shutil.which(program, path=path)
+    return Check(name, found is not None, found or "not installed", "" if found else remedy, needed=False)
+
+
+def timer_lateness_us(samples: int = LATENESS_SAMPLES) -> list[float]:
+    """How late a sleep of 1 ms ends, in microseconds, sorted."""
+    late = []
+    for _ in range(samples):
+        due = time.monotonic_ns() + round(SLEEP_S * 1e9)
+        time.sleep(SLEEP_S)
+        late.append(max(0.0, (time.monotonic_ns() - due) / 1000))
+    return sorted(late)
+
+
+def _timers(late_us: list[float]) -> Check:
+    detail = f"late by {statistics.median(late_us):.0f} us (median), {_p95(late_us):.0f} us (p95), {late_us[-1]:.0f} us (worst)"
+    good = _p95(late_us) < LATE_TIMER_US
+    remedy = "" if good else "quieten the host, or give it more cores: runs here would be suspect or void"
+    return Check("timers", good, detail, remedy, needed=False)
+
+
+def _p95(late_us: list[float]) -> float:
+    return late_us[int(0.95 * len(late_us))]
+
+
+def _load(late_us: list[float]) -> Check:
+    cores, busy = os.cpu_count() or 1, os.getloadavg()[0]
+    spare = max(0.0, cores * BUSY_SHARE - busy)
+    runs = 0 if _p95(late_us) >= LATE_TIMER_US else int(spare / CORE_SHARE_PER_RUN)
+    detail = f"{cores} cores, load {busy:.2f} now: about {runs} runs of ten stations side by side ({socket.gethostname()})"
+    return Check("safe load", runs > 0, detail, "" if runs else "wait until the host is quieter", needed=False)

@@ -1,0 +1,211 @@
+"""The child processes of one run, held by handle: started, watched, and ended by pid, never by name.
+
+A child ends when we stop it or, if it was started with `may_end`, by itself. Any other end is a failure of the run, and
+`watch` says which child it was, how it ended, what it printed last, and what to do. What a child prints goes to
+`log/<name>.log`.
+"""
+
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Self
+
+from testbed.errors import RunError
+from testbed.host import namespace
+
+POLL_S = 0.005  # between two looks at a condition that no descriptor announces (a line in a log)
+CONSEQUENCES_S = 0.2  # in which a process that fell takes others with it
+STOP_DEADLINE_S = 10.0  # from the polite signal to SIGKILL
+
+
+@dataclass(eq=False)
+class Child:
+    """One process: `name` is also its log file's."""
+
+    name: str
+    popen: subprocess.Popen
+    log: Path
+    pidfd: int
+    remedy: str
+    may_end: bool = False
+    any_status: bool = False
+    explain: Callable[[], str | None] = lambda: None  # the program's own words, where they are not in its log
+    stopped: bool = field(default=False, init=False)
+
+    @property
+    def pid(self) -> int:
+        return self.popen.pid
+
+    def running(self) -> bool:
+        return self.popen.poll() is None
+
+    def printed(self) -> str:
+        try:
+            return self.log.read_text(errors="replace")
+        except OSError:
+            return ""
+
+    def ended_well(self) -> bool:
+        return self.may_end and (self.any_status or self.popen.returncode == 0)
+
+    def how_it_ended(self) -> str:
+        status = self.popen.returncode
+        return f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+
+    def failure(self) -> RunError:
+        """One line for the user."""
+        lines = [line.strip() for line in self.printed().splitlines() if line.strip()]
+        words = self.explain() or (lines[-1] if lines else "")
+        last = f': "{words[:300]}"' if words else ""
+        return RunError(f"{self.name}: {Path(self.popen.args[0]).name} {self.how_it_ended()}{last}; {self.remedy}")
+
+
+class Processes:
+    """All children of a run; leaving the `with` block ends those that are left, youngest first."""
+
+    def __init__(self, log_folder: Path) -> None:
+        self.log_folder = log_folder
+        self.children: list[Child] = []
+        self.checks: list[Callable[[], None]] = []  # called now and then by watch(); each may raise
+
+    def __enter__(self) -> Self:
+        self.log_folder.mkdir(parents=True, exist_ok=True)
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.stop(reversed(self.children))
+
+    def start(
+        self,
+        name: str,
+        argv: list[str | Path],
+        *,
+        netns: str | Path | None = None,
+        remedy: str,
+        may_end: bool = False,
+        any_status: bool = False,
+        explain: Callable[[], str | None] = lambda: None,
+        stdout: IO | None = None,
+    ) -> Child:
+        """Start a program, in the network namespace `netns` if given, in a session of its own (no terminal signals).
+
+        `may_end`: it may end by itself, with status 0 (`any_status`: with any).
+        """
+        log_path = self.log_folder / f"{name}.log"
+
+        def spawn() -> subprocess.Popen:
+            with log_path.open("ab") as log:
+                return subprocess.Popen(
+                    [str(word) for word in argv],
+                    stdin=subprocess.DEVNULL,
+                    stdout=stdout or log,
+                    stderr=log,
+                    start_new_session=True,
+                )
+
+        try:
+            popen = spawn() if netns is None else namespace.within(netns, spawn)
+        except FileNotFoundError as problem:
+            raise RunError(f"{problem.filename}: not found; `manet doctor` says how to get it") from None
+        child = Child(name, popen, log_path, os.pidfd_open(popen.pid), remedy, may_end, any_status, explain)
+        self.children.append(child)
+        return child
+
+    def adopt(self, name: str, popen: subprocess.Popen, remedy: str) -> Child:
+        """Watch a process that somebody else started and will end (a station's shell)."""
+        child = Child(name, popen, self.log_folder / f"{name}.log", os.pidfd_open(popen.pid), remedy)
+        self.children.append(child)
+        return child
+
+    def release(self, children: Iterable[Child]) -> None:
+        """Stop watching what others will end."""
+        for child in list(children):
+            self._forget(child)
+
+    def stop(self, children: Iterable[Child], *, first: int = signal.SIGTERM) -> None:
+        """Ask all of them to end, wait, then end by force what is left. Their exit status stays readable."""
+        asked = [child for child in children if child in self.children]
+        for child in asked:
+            child.stopped = True
+            _signal(child, first)
+        deadline = time.monotonic() + STOP_DEADLINE_S
+        for child in asked:
+            try:
+                child.popen.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                _signal(child, signal.SIGKILL)
+                child.popen.wait()
+            self._forget(child)
+
+    def check(self) -> None:
+        """Raise for a child that ended though it should not have, or for a check that fails.
+
+        When one process ends, others that lean on it may end too, even before it is seen to have ended (the
+        medium's devices vanish first). Children are started in the order of their dependence: the oldest is the cause.
+        """
+        for check in self.checks:  # first: a full disk is the cause of what falls over it
+            check()
+        if self._fallen():
+            time.sleep(CONSEQUENCES_S)
+            raise self._fallen()[0].failure()
+
+    def _fallen(self) -> list[Child]:
+        return [c for c in self.children if not c.stopped and not c.running() and not c.ended_well()]
+
+    def wait_for_text(self, children: Iterable[Child], text: str, *, within_s: float) -> None:
+        """Until each child has printed `text`."""
+        waiting = list(children)
+        deadline = time.monotonic() + within_s
+        while waiting:
+            waiting = [child for child in waiting if text not in child.printed()]
+            if not waiting:
+                return
+            self.check()
+            if time.monotonic() > deadline:
+                child = waiting[0]
+                raise RunError(f'{child.name}: no "{text}" within {within_s:g} s (see {child.log}); {child.remedy}')
+            time.sleep(POLL_S)
+
+    def watch(
+        self,
+        *,
+        until: float | None = None,
+        ended: Iterable[Child] = (),
+        tick_s: float = 0.5,
+        on_tick: Callable[[], None] = lambda: None,
+    ) -> bool:
+        """Sleep until the monotonic instant `until`, or until all of `ended` have ended (then True).
+
+        Wakes at once when any child ends, and every `tick_s` for the checks.
+        """
+        awaited = list(ended)
+        with selectors.DefaultSelector() as selector:
+            for child in self.children:
+                if child.running():
+                    selector.register(child.pidfd, selectors.EVENT_READ, child)
+            while True:
+                self.check()
+                on_tick()
+                if awaited and not any(child.running() for child in awaited):
+                    return True
+                left = float("inf") if until is None else until - time.monotonic()
+                if left <= 0:
+                    return False
+                for key, _events in selector.select(min(left, tick_s)):
+                    selector.unregister(key.fd)
+
+    def _forget(self, child: Child) -> None:
+        if child in self.children:
+            self.children.remove(child)
+            os.close(child.pidfd)
+
+
+def _signal(child: Child, number: int) -> None:
+    """Signal a child that has not been waited for: its pid cannot have gone to another process."""
+    if child.running():
+        child.popen.send_signal(number)

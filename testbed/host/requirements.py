@@ -1,0 +1,60 @@
+"""What this machine must have before a run is started; `manet doctor` shows the same in full.
+
+The paths are arguments so that a test can name a machine that lacks them.
+"""
+
+import importlib.util
+import os
+import shutil
+from pathlib import Path
+
+from testbed.errors import UsageError
+from testbed.host import cgroup
+from testbed.programs import BUILT, Programs
+
+TUN = Path("/dev/net/tun")
+BTF = Path("/sys/kernel/btf/vmlinux")
+# program: the Debian package that has it
+TOOLS = {
+    "mnexec": "mininet",
+    "ifconfig": "net-tools",  # without it `import mininet` ends the process
+    "unshare": "util-linux",
+    "ip": "iproute2",
+    "tcpdump": "tcpdump",
+    "iperf3": "iperf3",
+    "bash": "bash",
+}
+
+
+def require_for_runs(
+    *,
+    tun: Path = TUN,
+    btf: Path = BTF,
+    path: str | None = None,
+    user: int | None = None,
+    programs: Programs = BUILT,
+) -> None:
+    """Raise for the first thing missing, in the order in which one would have to get them."""
+    if (os.geteuid() if user is None else user) != 0:
+        raise UsageError("not root: network namespaces, TAP devices and BPF need it; run it with sudo")
+    missing = {tool: package for tool, package in TOOLS.items() if shutil.which(tool, path=path) is None}
+    if missing:
+        raise UsageError(f"{', '.join(missing)}: not found; apt-get install {' '.join(sorted(set(missing.values())))}")
+    if importlib.util.find_spec("mininet") is None:
+        raise UsageError("the Python package mininet: not found; apt-get install mininet, then ./setup.sh")
+    if not tun.exists():
+        raise UsageError(f"{tun}: not there, and every radio is a TAP device; modprobe tun (the kernel needs CONFIG_TUN)")
+    try:
+        os.close(os.open(tun, os.O_RDWR | os.O_CLOEXEC))
+    except OSError as problem:
+        raise UsageError(
+            f"{tun}: {problem.strerror}, and every radio is a TAP device; in a container, pass the device in"
+        ) from None
+    if not btf.exists():
+        raise UsageError(
+            f"{btf}: not there, and kernel-tcp's programs need it; use a kernel with CONFIG_DEBUG_INFO_BTF (Debian's has it)"
+        )
+    cgroup.require_mount()
+    for binary, what in ((programs.medium, "the medium"), (programs.kernel_tcp, "kernel-tcp's loader")):
+        if not binary.exists():
+            raise UsageError(f"{binary}: {what} is not built; run ./setup.sh")

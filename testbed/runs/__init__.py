@@ -1,0 +1,1 @@
+"""One run of one scenario with one seed: isolation, its record, its end; and the prompt on a running network."""

@@ -1,0 +1,198 @@
+"""One run in a world of its own: a child process in new mount, network and pid namespaces and a cgroup.
+
+Several runs can so be side by side without a name in common, and when the first process of the pid namespace ends, the
+kernel ends all others (pid_namespaces(7)). Who does what:
+
+    manet            `Isolated`: starts the keeper, holds the lifeline, reads what the run reports
+      keeper         unshare(1), in the first pid namespace; its death kills the run (--kill-child)
+        init         `main` below as pid 1: waits for orphans, does nothing else
+          the run    `testbed.runs.run` or `testbed.runs.prompt`
+
+The lifeline is a pipe whose other end nobody writes to: when `manet` closes it, or dies in whatever way, the run reads
+end-of-file and takes itself down in order, with captured data kept. The run is in a session of its own, so that Ctrl-C
+on the terminal reaches `manet` alone (not so for the prompt, which needs the terminal).
+"""
+
+import argparse
+import contextlib
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from testbed.errors import UsageError
+from testbed.host import cgroup
+from testbed.host.state import STATE_FOLDER, Process, RunState
+from testbed.programs import ROOT
+
+TEARDOWN_DEADLINE_S = 40.0  # from the end of the lifeline to SIGKILL: above processes.STOP_DEADLINE_S, several stages deep
+UNSHARE = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child=SIGKILL", "--mount-proc", "--propagation", "private"]
+
+
+class Isolated:
+    """The parent's handle on one isolated run of `module.inside(arguments)`; a `with` block that leaves nothing running."""
+
+    def __init__(self, run_id: str, directory: Path, module: str, arguments: dict, *, terminal: bool = False) -> None:
+        self.run_id, self.directory, self.module, self.arguments, self.terminal = run_id, directory, module, arguments, terminal
+        self._lifeline: int | None = None
+
+    def __enter__(self) -> Self:
+        owner = Process.of(os.getpid())
+        assert owner is not None
+        group = cgroup.require_mount() / cgroup.PARENT / self.run_id
+        self.state = RunState(self.run_id, str(self.directory), str(group), owner)
+        self.state.save()  # first, so that `clean` finds whatever comes next
+        try:
+            self.cgroup = cgroup.create(self.run_id)
+            self._start()
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(self, _type: object, _value: object, _trace: TracebackType | None) -> None:
+        self._end()
+
+    def reports(self) -> Iterator[dict]:
+        """What the run says, until it has ended."""
+        with os.fdopen(self._report_fd, "rb", closefd=False) as stream:
+            for line in stream:
+                yield json.loads(line)
+
+    def let_go(self) -> None:
+        """Ask the run to end in order; returns at once. Safe from any thread."""
+        lifeline, self._lifeline = self._lifeline, None
+        if lifeline is not None:
+            os.close(lifeline)
+
+    def wait(self) -> int:
+        """The exit status of the run, which is ended by force if it takes too long after `let_go`."""
+        try:
+            return self._keeper.wait(None if self._lifeline is not None else TEARDOWN_DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            self._keeper.kill()
+            return self._keeper.wait()
+
+    def _start(self) -> None:
+        lifeline_read, self._lifeline = os.pipe()
+        self._report_fd, report_write = os.pipe()
+        # -P: only the project itself may shadow installed modules; no bytecode races between side-by-side runs
+        inner = [
+            sys.executable,
+            "-P",
+            "-m",
+            "testbed.runs.isolation",
+            "--lifeline",
+            str(lifeline_read),
+            "--report",
+            str(report_write),
+        ]
+        inner += ["--cgroup", str(self.cgroup), "--module", self.module, "--arguments", json.dumps(self.arguments)]
+        (self.directory / "log").mkdir(parents=True, exist_ok=True)
+        log = None if self.terminal else (self.directory / "log" / "run.log").open("ab")
+        try:
+            self._keeper = subprocess.Popen(
+                UNSHARE + inner,
+                stdin=None if self.terminal else subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=(lifeline_read, report_write),
+                start_new_session=not self.terminal,
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+            )
+        except FileNotFoundError:
+            raise UsageError("unshare: not found; apt-get install util-linux") from None
+        finally:
+            os.close(lifeline_read)
+            os.close(report_write)
+            if log is not None:
+                log.close()
+        self.state.keeper = Process.of(self._keeper.pid)
+        self.state.save()
+
+    def _end(self) -> None:
+        self.let_go()
+        try:
+            if hasattr(self, "_keeper"):
+                self._end_keeper()
+        finally:
+            if hasattr(self, "_report_fd"):
+                os.close(self._report_fd)
+            if cgroup.remove(Path(self.state.cgroup)):
+                self.state.remove()
+
+    def _end_keeper(self) -> None:
+        """Wait for the run to end in order. A second Ctrl-C is an order to end it by force."""
+        try:
+            self.wait()
+        except KeyboardInterrupt:
+            self._keeper.kill()
+            self._keeper.wait()
+            raise
+
+
+class Report:
+    """The run's end of the pipe to `manet`: one JSON object a line. A reader that is gone is no error."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def send(self, **message: object) -> None:
+        with contextlib.suppress(OSError):
+            os.write(self._descriptor, json.dumps(message).encode() + b"\n")
+
+
+def main() -> int:
+    """pid 1 of the new namespaces. Forks the run before any thread exists, then waits for every orphan."""
+    parser = argparse.ArgumentParser(prog="testbed.runs.isolation", description="started by the testbed itself")
+    parser.add_argument("--lifeline", type=int, required=True)
+    parser.add_argument("--report", type=int, required=True)
+    parser.add_argument("--cgroup", type=Path, required=True)
+    parser.add_argument("--module", required=True)
+    parser.add_argument("--arguments", type=json.loads, required=True)
+    options = parser.parse_args()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # the run decides; when it ends, so does this
+    cgroup.enter(options.cgroup)
+    run = os.fork()
+    if run == 0:
+        return _be_the_run(options)
+    os.close(options.report)
+    while True:
+        pid, status = os.wait()
+        if pid == run:
+            code = os.waitstatus_to_exitcode(status)
+            return 128 - code if code < 0 else code
+
+
+def _be_the_run(options: argparse.Namespace) -> int:
+    for descriptor in (options.lifeline, options.report):
+        os.set_inheritable(descriptor, False)  # children must not keep the pipes open
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    threading.Thread(target=_follow_lifeline, args=(options.lifeline,), name="lifeline", daemon=True).start()
+    # a folder of the same name in every run: short paths for sockets, and no two runs see each other's
+    from testbed.host.namespace import mount_tmpfs
+
+    mount_tmpfs(STATE_FOLDER)
+    return importlib.import_module(options.module).inside(options.arguments, Report(options.report))
+
+
+def _follow_lifeline(descriptor: int) -> None:
+    """End of file means that `manet` let go or died. SIGTERM until somebody handles it (imports may still be under way)."""
+    os.read(descriptor, 1)
+    while True:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.5)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,112 @@
+"""What a run was made with, so that it can be repeated and two runs compared: versions, kernel, commit, host, sysctls."""
+
+import os
+import platform
+import subprocess
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+
+from testbed.programs import BUILT, ROOT
+
+# What of a station's TCP and IP may change a result: read back from the kernel, whoever set it.
+SYSCTLS = [
+    *(
+        f"net.ipv4.{name}"
+        for name in [
+            "ip_forward",
+            "tcp_congestion_control",
+            "tcp_sack",
+            "tcp_dsack",
+            "tcp_timestamps",
+            "tcp_window_scaling",
+            "tcp_ecn",
+            "tcp_frto",
+            "tcp_recovery",
+            "tcp_early_retrans",
+            "tcp_autocorking",
+            "tcp_no_metrics_save",
+            "tcp_slow_start_after_idle",
+            "tcp_reordering",
+            "tcp_min_tso_segs",
+            "tcp_limit_output_bytes",
+            "tcp_rmem",
+            "tcp_wmem",
+            "tcp_rto_max_ms",
+            "tcp_rto_min_us",
+            "tcp_pacing_ss_ratio",
+            "tcp_pacing_ca_ratio",
+            "tcp_moderate_rcvbuf",
+            "tcp_comp_sack_nr",
+            "tcp_thin_linear_timeouts",
+            "tcp_syn_linear_timeouts",
+        ]
+    ),
+    "net.ipv4.conf.all.rp_filter",
+    "net.ipv4.conf.all.send_redirects",
+    "net.ipv4.neigh.wlan0.unres_qlen",
+    "net.ipv6.conf.all.disable_ipv6",
+]
+
+
+def now() -> str:
+    """UTC, ISO 8601."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def host() -> dict:
+    return {"cpus": os.cpu_count(), "load": [round(load, 2) for load in os.getloadavg()], "name": platform.node()}
+
+
+def kernel() -> str:
+    return platform.release()
+
+
+@cache
+def commit() -> str | None:
+    """The commit of this checkout, with `+` if files differ from it; None outside of git."""
+    head = _first_line(["git", "-C", str(ROOT), "rev-parse", "HEAD"])
+    if head is None:
+        return None
+    status = ["git", "-C", str(ROOT), "status", "--porcelain", "--untracked-files=no"]
+    return head + ("+" if _first_line(status) else "")
+
+
+@cache
+def versions() -> dict[str, str | None]:
+    """The programs and libraries that a result may depend on."""
+    return {
+        "manet-medium": _first_line([str(BUILT.medium), "--version"]),
+        "iperf3": _first_line(["iperf3", "--version"]),
+        "tcpdump": _first_line(["tcpdump", "--version"]),
+        "iproute2": _first_line(["ip", "-V"]),
+        "python": platform.python_version(),
+        "mininet": _mininet_version(),
+        "system": _system(),
+    }
+
+
+def _mininet_version() -> str | None:
+    try:
+        from mininet.net import VERSION
+    except ImportError:
+        return None
+    return VERSION
+
+
+def _system() -> str | None:
+    try:
+        return platform.freedesktop_os_release().get("PRETTY_NAME")
+    except OSError:
+        return None
+
+
+def _first_line(argv: list[str]) -> str | None:
+    if "/" in argv[0] and not Path(argv[0]).exists():
+        return None
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    lines = (done.stdout or done.stderr).strip().splitlines()
+    return lines[0] if lines and done.returncode == 0 else None

@@ -1,0 +1,182 @@
+"""`manet cli`: Mininet's prompt on a running scenario, with verbs of the radio beside Mininet's own.
+
+    links                       who is in whose range
+    routes [STATION]            the kernel's route tables
+    move STATION X Y [Z] [SPEED]   at once, or at SPEED m/s in a straight line
+    drops                       packets that ended on the way, by reason
+    air [N]                     the last N transmissions
+    sta1 ping sta2              a command on a station, as in Mininet
+
+Reads a terminal, or lines from a pipe (so tests and scripts can drive it).
+"""
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import datetime
+from pathlib import Path
+
+from mininet.cli import CLI
+from mininet.log import lg, output, setLogLevel
+
+from testbed.errors import RunError
+from testbed.host.processes import Processes
+from testbed.host.requirements import require_for_runs
+from testbed.programs import BUILT, ROOT, Programs
+from testbed.runs import metadata
+from testbed.runs.isolation import Report
+from testbed.runs.preflight import check_medium
+from testbed.runs.record import RunRecord
+from testbed.runs.run import RunResult, claimed, conclude, isolated_run, last_word, prepare, site_of
+from testbed.scenarios.scenario import Scenario
+from testbed.stages import iproute, kernel_tcp
+from testbed.stages.capture import captures_running
+from testbed.stages.network import network_up
+from testbed.stages.routing import Network
+from testbed.stages.site import Site
+from testbed.stages.station import Station
+
+
+def open_prompt(scenario: Scenario, *, seed: int = 1, directory: Path | None = None, programs: Programs = BUILT) -> RunResult:
+    """Start the scenario, without its traffic, and give the terminal to the prompt until `exit`.
+
+    Captures and the air log are kept in `directory` (default: results/cli/<time>).
+    """
+    require_for_runs(programs=programs)
+    check_medium(scenario, seed, programs)
+    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
+    directory = (directory or ROOT / "results" / "cli" / stamp).resolve()
+    with claimed(directory), _terminal_signals_left_to_the_prompt():
+        prepare(scenario, seed, directory, {"experiment": "cli"})
+        outcome = isolated_run("testbed.runs.prompt", seed, directory, _say, programs=programs, terminal=True)
+        return conclude(directory, outcome)
+
+
+@contextmanager
+def _terminal_signals_left_to_the_prompt() -> Iterator[None]:
+    """Ctrl-C reaches every process of the terminal; at the prompt it means "end that command", not "end the scenario"."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _say(stage: str, _fraction: float | None) -> None:
+    print(f"manet: {stage}", file=sys.stderr, flush=True)
+
+
+def inside(arguments: dict, report: Report) -> int:
+    """Called by testbed.runs.isolation in the run's own namespaces."""
+    return last_word(Path(arguments["directory"]), report, lambda: _prompt(site_of(arguments), report))
+
+
+def _prompt(site: Site, report: Report) -> None:
+    setLogLevel("output")
+    lg.handlers[0].setStream(sys.stdout)  # Mininet answers on standard error; an answer belongs on standard output
+    record = RunRecord.open(site.directory / "run.json")
+    with ExitStack() as stages:
+        children = stages.enter_context(Processes(site.log))
+        network = stages.enter_context(network_up(site, children, lambda stage: report.send(stage=stage)))
+        stages.enter_context(kernel_tcp.kernel_tcp_running(site, network.net, children))
+        stages.enter_context(captures_running(site, network.net, children))
+        record.update(
+            epoch_ns=network.medium.ask("status")["epoch_ns"], sysctls=kernel_tcp.read_sysctls(network.net, metadata.SYSCTLS)
+        )
+        report.send(stage=f"{len(network.stations)} stations ready; try `sta1 ping -c 3 sta2`, `links`, `help`, `exit`")
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # from here on Ctrl-C is the prompt's
+        Prompt(network)
+
+
+def say(text: str) -> None:
+    """One answer, on the stream that Mininet's own answers take, so that they stay in order."""
+    output(f"{text}\n")
+
+
+class Prompt(CLI):
+    """Mininet's CLI; a wrong argument is a line of help, never the end of the prompt."""
+
+    prompt = "manet> "
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        if not sys.stdin.isatty():
+            self.prompt = ""
+        super().__init__(network.net)
+
+    def onecmd(self, line: str) -> bool | None:
+        try:
+            self.network.children.check()
+            return super().onecmd(line)
+        except RunError as problem:
+            say(f"*** {problem}")
+            return None
+
+    def waitForNode(self, node: Station) -> None:
+        """Mininet hands what is typed meanwhile to the running command; lines from a pipe are commands to come."""
+        if self.isatty():
+            super().waitForNode(node)
+            return
+        while node.waiting:
+            output(node.monitor())
+
+    def do_links(self, _line: str) -> None:
+        "Who is in whose range, and the wires. Usage: links"
+        heard: dict[str, list[str]] = {station.name: [] for station in self.network.stations}
+        for source, target in self.network.medium.links():
+            heard[source].append(target)
+        for name, others in heard.items():
+            say(f"{name} -> {' '.join(others) or '(nobody)'}")
+        for wire in self.network.net.wires:
+            settings = wire.settings
+            say(f"{wire.gateway.name} -- {wire.host.name} (wire, {settings.rate:g} bit/s, {settings.delay:g} s)")
+
+    def do_routes(self, line: str) -> None:
+        "The kernel's route tables. Usage: routes [station]"
+        names = line.split() or [host.name for host in self.network.net.hosts]
+        for name in names:
+            if self._known(name):
+                say(f"{name}:\n{iproute.ask(self.network.net[name], 'route', 'show').rstrip()}")
+
+    def do_move(self, line: str) -> None:
+        "Move a station, at once or at a speed in m/s. Usage: move station x y [z] [speed]"
+        words = line.split()
+        try:
+            numbers = [float(word) for word in words[1:]]
+        except ValueError:
+            numbers = []
+        if not 2 <= len(numbers) <= 4:
+            say("usage: move station x y [z] [speed]        (metres, m/s)")
+        elif self._known(words[0]):
+            position = [*numbers[:3], 0.0][:3]
+            speed = {"speed_mps": numbers[3]} if len(numbers) == 4 else {}
+            self.network.medium.ask("move", station=words[0], position=position, **speed)
+
+    def do_drops(self, _line: str) -> None:
+        "Packets that ended on the way, by station and reason. Usage: drops"
+        drops = self.network.medium.ask("drops")["drops"]
+        lines = [
+            f"{name}: " + ", ".join(f"{count} {reason}" for reason, count in d.items() if count) for name, d in drops.items()
+        ]
+        wires = self.network.medium.ask("counters")["wires"]
+        lines += [f"{w['from']} -> {w['to']}: {w['queue_full']} queue-full (wire)" for w in wires if w["queue_full"]]
+        say("\n".join(line for line in lines if not line.endswith(": ")) or "none")
+
+    def do_air(self, line: str) -> None:
+        "The last rows of the air log. Usage: air [how many]"
+        if line.strip() and not line.strip().isdigit():
+            say("usage: air [how many]")
+            return
+        for row in self.network.medium.ask("air", last=int(line.strip() or 20))["rows"]:
+            say(row)
+
+    def _known(self, name: str) -> bool:
+        if name in self.network.net:
+            return True
+        say(f"*** there is no station {name}; `nodes` lists them")
+        return False

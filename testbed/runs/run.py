@@ -1,0 +1,276 @@
+"""One run of one scenario with one seed: a directory in, the same directory filled (formats/results.md).
+
+`run_scenario` is the parent's half: it refuses what cannot work, claims the directory, starts the isolated process
+(testbed.runs.isolation), passes on progress and returns how it ended. `inside` is the half in the new namespaces: a `with`
+block of stages that read from top to bottom and undo themselves from bottom to top.
+"""
+
+import errno
+import fcntl
+import os
+import shutil
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.errors import ManetError, RunError, UsageError
+from testbed.host.requirements import require_for_runs
+from testbed.programs import BUILT, Programs
+from testbed.runs import metadata
+from testbed.runs.ids import new_run_id, own_cgroup
+from testbed.runs.isolation import Isolated, Report
+from testbed.runs.preflight import check_medium
+from testbed.runs.record import RunRecord
+from testbed.runs.verdict import verdict_of
+from testbed.scenarios.scenario import Scenario
+from testbed.stages.site import Site
+
+Progress = Callable[[str, float | None], None]
+
+# Below this much free space a run ends itself, while its files can still be completed.
+RESERVE_BYTES = 1 << 20
+KILLED = "the run's own process was killed, or ended unasked (log/run.log); what it had captured is kept; run it again"
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """`status` is run.json's, `verdict` the medium's (None if it never wrote one), `error` one line with the remedy."""
+
+    status: str
+    verdict: str | None
+    directory: Path
+    error: str | None
+
+
+def run_scenario(
+    scenario: Scenario,
+    seed: int,
+    directory: Path,
+    *,
+    progress: Progress = lambda _stage, _fraction: None,
+    cancel: threading.Event | None = None,
+    programs: Programs = BUILT,
+    **record: object,
+) -> RunResult:
+    """Run `scenario` into `directory`; blocks until everything is torn down. Safe from several threads at once.
+
+    `record` is written into run.json as it is (experiment, cell, variant, axes). A directory that holds a run is refused
+    (UsageError); a run that fails is a result. KeyboardInterrupt ends the run in order and is raised again; `cancel`
+    does the same for a call in another thread, which then returns with status "interrupted".
+    """
+    require_for_runs(programs=programs)
+    check_medium(scenario, seed, programs)
+    directory = directory.resolve()
+    with claimed(directory):
+        prepare(scenario, seed, directory, record)
+        outcome = isolated_run("testbed.runs.run", seed, directory, progress, cancel, programs=programs)
+        return conclude(directory, outcome)
+
+
+@contextmanager
+def claimed(directory: Path) -> Iterator[None]:
+    """Make the directory, and hold it against a second run of the same name for as long as this one lasts."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as problem:
+        raise UsageError(f"{directory}: {problem.strerror}; give another folder with --out") from None
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(
+                f"{directory}: another run is writing there now; wait for it, or give another folder with --out"
+            ) from None
+        if (directory / "run.json").exists():
+            raise UsageError(f"{directory}: holds a run already; remove it, or give another folder with --out")
+        free = shutil.disk_usage(directory).free
+        if free < 2 * RESERVE_BYTES:
+            raise UsageError(f"{directory}: disk full ({free >> 10} KiB free); make room, or give another folder with --out")
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def isolated_run(
+    module: str,
+    seed: int,
+    directory: Path,
+    progress: Progress,
+    cancel: threading.Event | None = None,
+    *,
+    programs: Programs = BUILT,
+    terminal: bool = False,
+) -> dict:
+    """Run `module.inside` in namespaces of its own and return its last word."""
+    arguments = {"seed": seed, "directory": str(directory), "programs": programs.as_arguments()}
+    outcome: dict = {}
+    with Isolated(new_run_id(directory), directory, module, arguments, terminal=terminal) as isolated:
+        with _cancelling(isolated, cancel):
+            for message in isolated.reports():
+                if "stage" in message:
+                    progress(message["stage"], message.get("fraction"))
+                else:
+                    outcome = message
+        isolated.wait()
+    return outcome
+
+
+@contextmanager
+def _cancelling(isolated: Isolated, cancel: threading.Event | None) -> Iterator[None]:
+    """Let go of the run as soon as `cancel` is set."""
+    if cancel is None:
+        yield
+        return
+    done = threading.Event()
+
+    def follow() -> None:
+        while not done.is_set():
+            if cancel.wait(0.2):
+                isolated.let_go()
+                return
+
+    thread = threading.Thread(target=follow, name="cancel", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def prepare(scenario: Scenario, seed: int, directory: Path, record: dict) -> None:
+    (directory / "scenario.json").write_text(scenario.to_json())
+    fields = {"experiment": None, "cell": None, "variant": "", "axes": {}, **record}
+    RunRecord.create(
+        directory / "run.json",
+        len(scenario.station_names()) + len(scenario.host_names()),
+        **fields,
+        seed=seed,
+        started=metadata.now(),
+        ended=None,
+        epoch_ns=None,
+        commit=metadata.commit(),
+        kernel=metadata.kernel(),
+        versions=metadata.versions(),
+        sysctls={},
+        argv=sys.argv,
+        host=metadata.host(),
+    )
+
+
+def conclude(directory: Path, outcome: dict) -> RunResult:
+    """The run has written its own end into run.json, unless it was ended by force."""
+    if not outcome:
+        outcome = {"status": "failed", "error": KILLED}
+        _write_end(directory, outcome)
+    return RunResult(outcome["status"], verdict_of(directory), directory, outcome["error"])
+
+
+def _write_end(directory: Path, outcome: dict) -> None:
+    record = RunRecord.open(directory / "run.json")
+    record.update(**outcome, ended=metadata.now())
+    record.close()
+
+
+# --- in the run's own namespaces --------------------------------------------------------------------------------------
+
+
+class Interrupted(BaseException):
+    """`manet` let go of the run, or somebody sent it a signal."""
+
+
+def inside(arguments: dict, report: Report) -> int:
+    """Called by testbed.runs.isolation."""
+    return last_word(Path(arguments["directory"]), report, lambda: _stages(site_of(arguments), report))
+
+
+def last_word(directory: Path, report: Report, work: Callable[[], None]) -> int:
+    """Do the work and report how it ended, whatever happens short of SIGKILL; the exit status of the process."""
+    outcome = {"status": "complete", "error": None}
+    try:
+        raise_on_signals()
+        work()
+    except Interrupted:
+        outcome = {"status": "interrupted", "error": "interrupted; what was captured is kept"}
+    except ManetError as problem:
+        outcome = {"status": "failed", "error": str(problem)}
+    except OSError as problem:
+        outcome = {"status": "failed", "error": _os_error(problem, directory)}
+    except Exception as problem:  # a bug: the record says so, the log has the trace
+        traceback.print_exc()
+        outcome = {"status": "failed", "error": f"bug in the testbed: {problem!r}; see {directory}/log/run.log"}
+    _write_end(directory, outcome)
+    report.send(**outcome)
+    return 0 if outcome["status"] == "complete" else 1
+
+
+def raise_on_signals() -> None:
+    """The first signal takes the run down; later ones cannot disturb that."""
+
+    def interrupt(_number: int, _frame: object) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        raise Interrupted
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, interrupt)
+
+
+def site_of(arguments: dict) -> Site:
+    directory = Path(arguments["directory"])
+    scenario = Scenario.from_json((directory / "scenario.json").read_text())
+    return Site(scenario, arguments["seed"], directory, own_cgroup(), Programs.from_arguments(arguments["programs"]))
+
+
+def _stages(site: Site, report: Report) -> None:
+    """The run."""
+    from testbed.host.processes import Processes
+    from testbed.stages import kernel_tcp, traffic
+    from testbed.stages.capture import captures_running
+    from testbed.stages.network import network_up, write_routes
+
+    def say(stage: str, fraction: float | None = None) -> None:
+        report.send(stage=stage, fraction=fraction)
+
+    record = RunRecord.open(site.directory / "run.json")
+    with ExitStack() as stages:
+        children = stages.enter_context(Processes(site.log))
+        children.checks.append(lambda: check_space(site.directory))
+        network = stages.enter_context(network_up(site, children, say))
+        say("kernel-tcp")
+        stages.enter_context(kernel_tcp.kernel_tcp_running(site, network.net, children))
+        say("captures")
+        captures = stages.enter_context(captures_running(site, network.net, children))
+        write_routes(network, "at the start of the traffic")
+        record.update(
+            epoch_ns=network.medium.ask("status")["epoch_ns"],
+            sysctls=kernel_tcp.read_sysctls(network.net, sorted({*metadata.SYSCTLS, *kernel_tcp.sysctls(site.scenario)})),
+        )
+        say("traffic", 0.0)
+        traffic.run_flows(site, network.net, children, lambda fraction: say("traffic", fraction))
+        write_routes(network, "at the end of the traffic")
+        say("stop")
+    record.update(capture_drops=captures.dropped())
+
+
+def check_space(directory: Path) -> None:
+    """End the run while its files can still be completed."""
+    free = shutil.disk_usage(directory).free
+    if free < RESERVE_BYTES:
+        raise RunError(
+            f"{directory}: disk full; make room, or give a folder on another disk with --out (what was captured is kept)"
+        )
+
+
+def _os_error(problem: OSError, directory: Path) -> str:
+    if problem.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"{directory}: disk full; make room, or give a folder on another disk with --out (what was captured is kept)"
+    with suppress(Exception):
+        traceback.print_exc()
+    return f"{problem.filename or directory}: {problem.strerror or problem}; see {directory}/log/run.log"

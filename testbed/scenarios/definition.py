@@ -1,0 +1,275 @@
+"""Reading scenarios from TOML and `--set`, and wording what is wrong with them.
+
+Every error is one line: file, line, key, what is wrong, remedy. `--set` takes the same keys as the files, dotted for
+tables, and its values are TOML values (bare words are taken as text: `--set tcp=cubic`).
+"""
+
+import difflib
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+import mobility.trace
+from testbed.errors import UsageError
+from testbed.programs import ROOT
+from testbed.scenarios.quantities import NAMES
+from testbed.scenarios.scenario import KeyProblem, Scenario
+from testbed.scenarios.toml_lines import Path as KeyPath
+from testbed.scenarios.toml_lines import line_of, locate
+
+RADIOS = ROOT / "medium" / "radios"
+Model = TypeVar("Model", bound=BaseModel)
+
+UNIT_OF_KEY = {
+    "spacing": "m", "area": "m", "positions": "m", "at": "m", "range_m": "m", "sense_m": "m", "reference_m": "m",
+    "duration": "s", "warmup": "s", "start": "s", "rto_min": "s", "rto_max": "s", "rto_initial": "s",
+    "delay": "s",
+    "rate": "bit/s", "speed": "m/s",
+}  # fmt: skip
+_TYPE_WORDS = {
+    "int": "a whole number", "float": "a number", "bool": "true or false", "string": "text in quotes",
+    "tuple": "a list", "dict": "a table", "model": "a table", "model_attributes": "a table",
+}  # fmt: skip
+
+
+class Source:
+    """Where raw values came from: a file with its lines, and the keys that `--set` replaced."""
+
+    def __init__(self, name: str, lines: dict[KeyPath, int] | None = None) -> None:
+        self.name = name
+        self.lines = lines or {}
+        self.set_keys: set[str] = set()
+
+    def error(self, path: KeyPath, text: str) -> UsageError:
+        """`path` is the whole key path in the file, `scenario` included where the file has that table."""
+        bare = path[1:] if path[:1] == ("scenario",) else path
+        key = _dotted(bare)
+        if bare and str(bare[0]) in self.set_keys:
+            return UsageError(f'--set: key "{key}": {text}')
+        line = line_of(self.lines, path)
+        place = f"{self.name}: line {line}: " if line else f"{self.name}: "
+        return UsageError(place + (f'key "{key}": ' if key else "") + text)
+
+
+def read_toml(path: Path) -> tuple[dict[str, Any], Source]:
+    """The raw tables of a TOML file and where its keys stand."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        return tomllib.loads(text), Source(str(path), locate(text))
+    except OSError as problem:
+        raise UsageError(f"{path}: cannot be read ({problem.strerror}); give the path of a TOML file") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: is not UTF-8 text; save it as UTF-8") from None
+    except tomllib.TOMLDecodeError as problem:
+        what, _, where = str(problem).partition(" (at ")
+        line = where.split(",")[0].removesuffix(")")
+        place = f"{line}: " if line.startswith("line") else f"line {max(1, len(text.splitlines()))}: "
+        raise UsageError(f"{path}: {place}not TOML: {what}; see https://toml.io for the syntax") from None
+
+
+def load_scenario(path: Path, overrides: Sequence[str] = ()) -> Scenario:
+    """The scenario in `path` (keys at top level or in a `[scenario]` table), with `--set` values applied."""
+    raw, source = read_toml(path)
+    prefix: KeyPath = ()
+    if "scenario" in raw:
+        for key in raw:
+            if key != "scenario":
+                raise source.error((key,), "unknown key beside [scenario]; put it into the table, or remove it")
+        raw, prefix = raw["scenario"], ("scenario",)
+    return build_scenario(apply_overrides(raw, overrides, source), source, prefix, path.parent)
+
+
+def build_scenario(
+    raw: object, source: Source, prefix: KeyPath = (), base: Path = Path(), origins: Mapping[str, KeyPath] | None = None
+) -> Scenario:
+    """Validates raw keys. `base` is the folder that a relative trace file name counts from; `origins` says of a top
+    key that it stands elsewhere in the file than under `prefix` (an axis, a variant)."""
+    scenario = build(Scenario, raw, source, prefix, origins)
+    place = partial(_place, origins or {}, prefix)
+    _check_radio(scenario, source, place)
+    if scenario.mobility == "static":
+        return scenario
+    return _with_trace(scenario, source, place, base)
+
+
+def _place(origins: Mapping[str, KeyPath], prefix: KeyPath, key: str) -> KeyPath:
+    return origins.get(key, (*prefix, key))
+
+
+def _check_radio(scenario: Scenario, source: Source, place: Callable[[str], KeyPath]) -> None:
+    known = sorted(path.stem for path in RADIOS.glob("*.toml"))
+    if scenario.radio not in known:
+        text = f'"{scenario.radio}" is no radio profile of medium/radios; use one of {", ".join(known)}'
+        raise source.error(place("radio"), text)
+    profile = tomllib.loads((RADIOS / f"{scenario.radio}.toml").read_text())
+    for key in scenario.radio_overrides:
+        if key not in profile:
+            close = difflib.get_close_matches(key, profile, n=1)
+            text = f'did you mean "{close[0]}"?' if close else f"the keys are those of medium/radios/{scenario.radio}.toml"
+            raise source.error((*place("radio_overrides"), key), f"unknown key; {text}")
+
+
+def _with_trace(scenario: Scenario, source: Source, place: Callable[[str], KeyPath], base: Path) -> Scenario:
+    """The scenario with its trace's full path, once the trace is known to be good for the whole run."""
+    path = (base / scenario.mobility).resolve()
+    if not path.is_file():
+        text = f'there is no trace file {path}; use "static" or the path of a trace, relative to this file'
+        raise source.error(place("mobility"), text)
+    try:
+        trace = mobility.trace.read(path, scenario.station_names())
+        trace.check_covers(scenario.traffic_seconds())
+    except mobility.trace.TraceError as problem:
+        raise UsageError(str(problem)) from None
+    return scenario.model_copy(update={"mobility": str(path)})
+
+
+def build(
+    model: type[Model],
+    raw: object,
+    source: Source,
+    prefix: KeyPath = (),
+    origins: Mapping[str, KeyPath] | None = None,
+) -> Model:
+    """Validates `raw` as `model`; the first thing wrong becomes the one-line error."""
+    try:
+        return model.model_validate(raw)
+    except ValidationError as problem:
+        path, text = _explain(_first(problem), model)
+        if origins and path and path[0] in origins:
+            raise source.error((*origins[str(path[0])], *path[1:]), text) from None
+        raise source.error((*prefix, *path), text) from None
+
+
+def apply_overrides(raw: dict[str, Any], overrides: Sequence[str], source: Source) -> dict[str, Any]:
+    """`raw` with `key=value` settings in place; dotted keys reach into tables, numbers into lists."""
+    for setting in overrides:
+        key, equals, written = setting.partition("=")
+        if not equals or not key.strip():
+            raise UsageError(f"--set {setting}: is not key=value; write for example --set hops=3")
+        raw = replaced(raw, key.strip().split("."), parse_value(written.strip()), f"--set {setting}")
+        source.set_keys.add(key.strip().split(".")[0])
+    return raw
+
+
+def parse_value(written: str) -> Any:
+    """A TOML value; what is not one is taken as text, so that words need no quotes in a shell."""
+    try:
+        return tomllib.loads(f"value = {written}")["value"]
+    except tomllib.TOMLDecodeError:
+        return written
+
+
+def replaced(raw: Any, path: list[str], value: Any, setting: str) -> Any:
+    """`raw` with `value` at the end of `path`; nothing given is changed in place."""
+    if not path:
+        return value
+    if isinstance(raw, list):
+        if not path[0].isdigit() or int(path[0]) >= len(raw):
+            raise UsageError(f'{setting}: "{path[0]}" is no element of the list; count from 0 to {len(raw) - 1}')
+        index = int(path[0])
+        return [*raw[:index], replaced(raw[index], path[1:], value, setting), *raw[index + 1 :]]
+    if not isinstance(raw, dict):
+        if path[0:1] and isinstance(raw, str):
+            raw = {"model": raw}  # propagation = "name" is short for { model = "name" }
+        else:
+            raise UsageError(f'{setting}: there is no table to hold "{path[0]}"; set the whole key instead')
+    if path[0].isdigit():
+        raise UsageError(f"{setting}: there is no list to count in; give it whole, or write it into the file")
+    return {**raw, path[0]: replaced(raw.get(path[0], {}), path[1:], value, setting)}
+
+
+def _dotted(path: KeyPath) -> str:
+    out = ""
+    for part in path:
+        out += f"[{part + 1}]" if isinstance(part, int) else (f".{part}" if out else part)
+    return out
+
+
+def _first(problem: ValidationError) -> dict[str, Any]:
+    """Unknown keys first: a misspelt key is the cause of the missing one beside it."""
+    errors = problem.errors(include_url=False)
+    return next((e for e in errors if e["type"] == "extra_forbidden"), errors[0])
+
+
+def _explain(error: dict[str, Any], model: type[BaseModel]) -> tuple[KeyPath, str]:
+    path: KeyPath = tuple(error["loc"])
+    kind, given, ctx = error["type"], error["input"], error.get("ctx", {})
+    if kind == "value_error":
+        cause = ctx["error"]
+        return path + (cause.path if isinstance(cause, KeyProblem) else ()), str(cause)
+    if kind == "extra_forbidden":
+        return path, _unknown(str(path[-1]), model, path[:-1])
+    if kind == "missing":
+        return path, "is missing; add it"
+    if kind in ("literal_error", "string_pattern_mismatch"):
+        return path, _not_a_choice(given, ctx)
+    if kind in ("greater_than", "greater_than_equal", "less_than", "less_than_equal"):
+        return path, _out_of_range(path, given, ctx)
+    if path[:-1] and path[-1] in ("bool", "int", "float", "str"):
+        return path[:-1], f"{_shown(given)} is of the wrong type; give a number, true, false or text in quotes"
+    wanted = _TYPE_WORDS.get(kind.removesuffix("_type").removesuffix("_parsing"))
+    if kind == "int_from_float":
+        wanted = "a whole number"
+    if wanted:
+        return path, f"{_shown(given)} is of the wrong type; give {wanted}{_in_unit(path)}"
+    return path, f"{error['msg'][0].lower()}{error['msg'][1:]}; correct it"
+
+
+def _unknown(key: str, model: type[BaseModel], path: KeyPath) -> str:
+    known = _keys_at(model, path)
+    close = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
+    if close:
+        return f'unknown key; did you mean "{close[0]}"?'
+    return f"unknown key; the keys here are {', '.join(known)}" if known else "unknown key; remove it"
+
+
+def _keys_at(model: type[BaseModel], path: KeyPath) -> list[str]:
+    """The keys of the (sub)model that `path` leads to, as they are written in files."""
+    for part in path:
+        if isinstance(part, int):
+            continue
+        field = next((f for name, f in model.model_fields.items() if (f.alias or name) == part), None)
+        inner = _model_within(field.annotation) if field else None
+        if inner is None:
+            return []
+        model = inner
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def _model_within(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    found = (_model_within(part) for part in getattr(annotation, "__args__", ()))
+    return next((model for model in found if model), None)
+
+
+def _not_a_choice(given: object, ctx: dict[str, Any]) -> str:
+    if "expected" in ctx:
+        choices = ctx["expected"].replace("'", '"').replace(" or ", ", ")
+        return f"{_shown(given)} is not known; use one of {choices}"
+    return f"{_shown(given)} is not a name; use letters, digits, '-' and '_' only"
+
+
+def _out_of_range(path: KeyPath, given: object, ctx: dict[str, Any]) -> str:
+    words = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}
+    bound = next(f"{words[key]} {value:g}" for key, value in ctx.items() if key in words)
+    return f"{_shown(given)} is out of range; give {bound}{_in_unit(path, short=True)}"
+
+
+def _in_unit(path: KeyPath, short: bool = False) -> str:
+    unit = next((UNIT_OF_KEY[str(part)] for part in reversed(path) if str(part) in UNIT_OF_KEY), None)
+    if unit is None:
+        return ""
+    return f" {unit}" if short else f" in {unit} ({NAMES[unit]})"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else "this"

@@ -1,0 +1,379 @@
+"""A scenario: everything that decides what one run means, as a frozen value (formats/scenario.md).
+
+The keys are those of `/formats/scenario.md`; they are the same in TOML files, after `--set` and in `scenario.json`.
+Reading files and wording errors is `testbed.scenarios.definition`'s part. Nothing here touches the kernel or the file system.
+
+A TCP setting left out (None) is the profile's own (kernel-tcp/profiles/<profile>.toml), not a default of this file.
+"""
+
+import json
+import re
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+import topologies
+from testbed.scenarios.quantities import BitsPerSecond, Metres, MetresPerSecond, Seconds
+from topologies.addresses import MOST_WIRES
+from topologies.layouts import FARTHEST_M, MOST_STATIONS, cross_ends
+
+STRICT = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+# Which layout keys each topology is made from; any other of them is an error, never ignored.
+LAYOUT_KEYS = {
+    "chain": {"hops", "nodes", "spacing"},
+    "grid": {"rows", "columns", "spacing"},
+    "cross": {"hops", "spacing"},
+    "positions": {"positions"},
+}
+# What each propagation model takes beside its name: required keys, optional keys (formats/medium.md).
+PROPAGATION_KEYS: dict[str, tuple[set[str], set[str]]] = {
+    "two-ray": (set(), set()),
+    "free-space": (set(), set()),
+    "log-distance": (set(), {"exponent", "reference_m"}),
+    "shadowing": ({"sigma_db"}, {"exponent", "reference_m"}),
+    "disc": ({"range_m"}, {"sense_m"}),
+    "matrix": ({"matrix"}, set()),
+}
+DEFAULT_SPACING_M = 200.0
+WORD = r"^[a-z][a-z0-9_-]{0,31}$"
+HOST_NAME = re.compile(r"[a-z][a-z0-9-]{0,9}")  # as a station's
+
+
+class KeyProblem(ValueError):
+    """A value that is wrong in company of others: the key to blame, and one line with the remedy."""
+
+    def __init__(self, path: tuple[str | int, ...], text: str) -> None:
+        super().__init__(text)
+        self.path = path
+
+
+def _as_tuple(value: object) -> object:
+    """TOML and JSON give lists; the frozen model keeps tuples."""
+    return tuple(_as_tuple(item) for item in value) if isinstance(value, list) else value
+
+
+class Place(BaseModel):
+    """One explicit position, with a name where `sta<i>` is not wanted."""
+
+    model_config = STRICT
+    name: str | None = None
+    at: Annotated[tuple[Metres, ...], BeforeValidator(_as_tuple)]
+
+
+def _as_place(value: object) -> object:
+    return {"at": value} if isinstance(value, list | tuple) else value
+
+
+class Flow(BaseModel):
+    """One transport connection or datagram stream. `start` counts from the start of the traffic."""
+
+    model_config = STRICT
+    source: str = Field(alias="from")
+    target: str = Field(alias="to")
+    traffic: Literal["bulk", "cbr"] = "bulk"
+    start: Seconds = Field(0.0, ge=0, le=86_400)
+    rate: BitsPerSecond | None = Field(None, gt=0, le=1e10)
+    bytes: int | None = Field(None, ge=29, le=1500)  # IP packet: 28 bytes of headers and at least one of data
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if self.source == self.target:
+            raise KeyProblem(("to",), f'"{self.target}" is also "from"; name another station')
+        for key in ("rate", "bytes"):
+            if self.traffic == "cbr" and getattr(self, key) is None:
+                raise KeyProblem((), f'a "cbr" flow needs "{key}"; add {key} = {"100_000" if key == "rate" else "512"}')
+            if self.traffic == "bulk" and getattr(self, key) is not None:
+                raise KeyProblem((key,), f'a "bulk" flow has no "{key}"; remove it, or set traffic = "cbr"')
+        return self
+
+
+class LinkErrors(BaseModel):
+    """Packet error rate of a directed link; "*" is any station."""
+
+    model_config = STRICT
+    source: str = Field("*", alias="from")
+    target: str = Field("*", alias="to")
+    error_rate: float = Field(ge=0, le=1)
+    unit: Literal["frame", "byte"] = "frame"
+
+
+class Wire(BaseModel):
+    """A wired link from a station (the gateway) to a plain host, which exists by being named here."""
+
+    model_config = STRICT
+    station: str
+    host: str
+    rate: BitsPerSecond = Field(100e6, ge=1000, le=1e11)
+    delay: Seconds = Field(0.002, ge=0, le=10)
+    queue: int = Field(50, ge=1, le=100_000)
+
+    @model_validator(mode="after")
+    def _named(self) -> Self:
+        if HOST_NAME.fullmatch(self.host) is None:
+            text = f'"{self.host}" is no host name; use at most 10 of a-z, 0-9 and "-", beginning with a letter'
+            raise KeyProblem(("host",), text)
+        return self
+
+
+class MatrixEntry(BaseModel):
+    """Path loss between two stations for `propagation.model = "matrix"`."""
+
+    model_config = STRICT
+    source: str = Field(alias="from")
+    target: str = Field(alias="to")
+    loss_db: float = Field(ge=0, le=300)
+
+
+class Propagation(BaseModel):
+    """How power falls with distance; the keys are those of medium.json."""
+
+    model_config = STRICT
+    model: Literal["two-ray", "free-space", "log-distance", "shadowing", "disc", "matrix"] = "two-ray"
+    exponent: float | None = Field(None, gt=0, le=10)
+    reference_m: Metres | None = Field(None, gt=0, le=1000)
+    sigma_db: float | None = Field(None, ge=0, le=50)
+    range_m: Metres | None = Field(None, gt=0, le=FARTHEST_M)
+    sense_m: Metres | None = Field(None, gt=0, le=FARTHEST_M)
+    matrix: Annotated[tuple[MatrixEntry, ...], BeforeValidator(_as_tuple)] | None = None
+
+    @model_validator(mode="after")
+    def _fits_model(self) -> Self:
+        required, optional = PROPAGATION_KEYS[self.model]
+        given = {key for key in type(self).model_fields if key != "model" and getattr(self, key) is not None}
+        for key in sorted(given - required - optional):
+            raise KeyProblem((key,), f'the model "{self.model}" has no "{key}"; remove it')
+        for key in sorted(required - given):
+            raise KeyProblem((), f'the model "{self.model}" needs "{key}"; add it')
+        if "exponent" in optional:
+            object.__setattr__(self, "exponent", 3.0 if self.exponent is None else self.exponent)
+            object.__setattr__(self, "reference_m", 1.0 if self.reference_m is None else self.reference_m)
+        return self
+
+    def for_medium(self) -> dict:
+        """The `propagation` object of medium.json."""
+        return self.model_dump(by_alias=True, exclude_none=True, mode="json")
+
+
+def _as_propagation(value: object) -> object:
+    return {"model": value} if isinstance(value, str) else value
+
+
+class Scenario(BaseModel):
+    """One scenario; `positions()` and `flows` are complete after validation."""
+
+    model_config = STRICT
+
+    topology: Literal["chain", "grid", "cross", "positions"] = "chain"
+    hops: int | None = Field(None, ge=1, le=MOST_STATIONS - 1)
+    nodes: int | None = Field(None, ge=1, le=MOST_STATIONS)
+    rows: int | None = Field(None, ge=1, le=MOST_STATIONS)
+    columns: int | None = Field(None, ge=1, le=MOST_STATIONS)
+    spacing: Metres | None = Field(None, gt=0, le=FARTHEST_M)
+    places: Annotated[tuple[Annotated[Place, BeforeValidator(_as_place)], ...] | None, BeforeValidator(_as_tuple)] = Field(
+        None, alias="positions"
+    )
+    area: Annotated[tuple[Metres, Metres] | None, BeforeValidator(_as_tuple)] = None
+
+    stations: Literal["tap", "hwsim"] = "tap"
+    radio: str = Field("ns2-dsss-2m", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    radio_overrides: dict[str, bool | int | float | str] = Field(default_factory=dict)
+    propagation: Annotated[Propagation, BeforeValidator(_as_propagation)] = Propagation()
+    interference: Literal["ns2", "sinr"] = "ns2"
+    links: Annotated[tuple[LinkErrors, ...], BeforeValidator(_as_tuple)] = ()
+    queue: int = Field(50, ge=1, le=100_000)
+    control_first: bool = True
+    wires: Annotated[tuple[Wire, ...], BeforeValidator(_as_tuple)] = Field((), max_length=MOST_WIRES)
+
+    mobility: str = "static"
+    speed: MetresPerSecond | None = Field(None, gt=0, le=1000)
+
+    routing: Literal["static", "none"] = "static"
+    arp: Literal["real", "static"] = "real"
+    unres_qlen: int | None = Field(None, ge=1, le=10_000)
+    ipv6: bool = False
+
+    tcp: str = Field("newreno", pattern=WORD)
+    profile: Literal["period", "modern"] = "period"
+    window: int | None = Field(None, ge=1, le=32_767)
+    initial_window: int | None = Field(None, ge=1, le=1000)
+    rto_min: Seconds | None = Field(None, ge=0.001, le=120)
+    rto_max: Seconds | None = Field(None, ge=1, le=120)
+    rto_initial: Seconds | None = Field(None, ge=0.001, le=120)
+    delayed_ack: bool | None = None
+
+    traffic: Literal["bulk"] = "bulk"
+    flows: Annotated[tuple[Flow, ...], BeforeValidator(_as_tuple)] = ()
+    warmup: Seconds = Field(5.0, ge=0, le=86_400)
+    duration: Seconds = Field(30.0, gt=0, le=86_400)
+    clock: Literal["real", "virtual"] = "real"
+    seeds: int = Field(1, ge=1, le=10_000)
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        self._refuse_what_is_not_built()
+        self._check_layout()
+        if self.spacing is None and self.topology != "positions":
+            object.__setattr__(self, "spacing", DEFAULT_SPACING_M)
+        if not self.flows:
+            object.__setattr__(self, "flows", self._default_flows())
+        self._check_wires()
+        self._check_station_references()
+        self._check_times()
+        return self
+
+    # --- what others ask a scenario -------------------------------------------------------------------------------
+
+    def positions(self) -> list[topologies.Placed]:
+        """Where every station stands at time 0, in the order of station numbers."""
+        spacing_m = self.spacing or DEFAULT_SPACING_M
+        match self.topology:
+            case "chain":
+                return topologies.chain(self.hops if self.hops is not None else (self.nodes or 1) - 1, spacing_m)
+            case "grid":
+                return topologies.grid(self.rows or 0, self.columns or 0, spacing_m)
+            case "cross":
+                return topologies.cross(self.hops or 0, spacing_m)
+            case _:
+                places = self.places or ()
+                return topologies.explicit([place.at for place in places], [place.name for place in places])
+
+    def station_names(self) -> list[str]:
+        return [placed.name for placed in self.positions()]
+
+    def host_names(self) -> list[str]:
+        """The plain wired hosts, in the order of wire numbers."""
+        return [wire.host for wire in self.wires]
+
+    def flow_names(self) -> list[str]:
+        """`flow1`, `flow2`, ... in the order of `flows`."""
+        return [f"flow{index}" for index in range(1, len(self.flows) + 1)]
+
+    def traffic_seconds(self) -> float:
+        """From the start of the traffic to its end: the last flow's start, the warm-up and the measurement."""
+        return max(flow.start for flow in self.flows) + self.warmup + self.duration
+
+    @property
+    def algorithm(self) -> str:
+        """The kernel's name of the congestion control: NewReno and SACK are both its `reno`."""
+        return "reno" if self.tcp in ("newreno", "sack") else self.tcp
+
+    @property
+    def sack(self) -> bool | None:
+        """Whether selective acknowledgements are asked for by name; None leaves it to the profile."""
+        return {"newreno": False, "sack": True}.get(self.tcp)
+
+    def tcp_settings(self) -> dict:
+        """The settings this scenario states itself, named as in tcp-settings.json; the profile gives the others."""
+        stated = {
+            "algorithm": self.algorithm,
+            "window_segments": self.window,
+            "initial_window_segments": self.initial_window,
+            "rto_min_us": _scaled(self.rto_min, 1_000_000),
+            "rto_max_ms": _scaled(self.rto_max, 1000),
+            "rto_initial_ms": _scaled(self.rto_initial, 1000),
+            "delayed_ack": self.delayed_ack,
+        }
+        return {key: value for key, value in stated.items() if value is not None}
+
+    def to_json(self) -> str:
+        """Text of scenario.json: every key and default written out, the same for equal scenarios."""
+        return json.dumps(self.model_dump(by_alias=True, mode="json"), indent=1) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        return cls.model_validate(json.loads(text))
+
+    # --- checks over several keys ---------------------------------------------------------------------------------
+
+    def _refuse_what_is_not_built(self) -> None:
+        if self.stations == "hwsim":
+            raise KeyProblem(("stations",), '"hwsim" radios are not built yet; use "tap"')
+        if self.clock == "virtual":
+            raise KeyProblem(("clock",), '"virtual" is not built yet for whole runs; use "real"')
+        if self.speed is not None:
+            raise KeyProblem(("speed",), f'mobility "{self.mobility}" has no speed of its own; remove it')
+
+    def _check_layout(self) -> None:
+        given = {"hops", "nodes", "rows", "columns", "spacing"} & {k for k, v in self if v is not None}
+        given |= {"positions"} if self.places is not None else set()
+        for key in sorted(given - LAYOUT_KEYS[self.topology]):
+            raise KeyProblem((key,), f'topology "{self.topology}" does not use it; remove it')
+        self._check_layout_is_complete(given)
+        try:
+            positions = self.positions()
+        except topologies.LayoutError as problem:
+            raise KeyProblem((_blame(self.topology, str(problem)),), str(problem)) from None
+        for placed in positions if self.area else ():
+            if placed.x_m > self.area[0] or placed.y_m > self.area[1]:
+                text = f"{placed.name} at ({placed.x_m:g}, {placed.y_m:g}) m is outside {self.area[0]:g} x "
+                raise KeyProblem(("area",), text + f"{self.area[1]:g} m; enlarge the area or move the station")
+
+    def _check_layout_is_complete(self, given: set[str]) -> None:
+        if self.topology == "chain":
+            if not given & {"hops", "nodes"}:
+                raise KeyProblem((), 'a "chain" needs "hops"; add hops = 5')
+            if {"hops", "nodes"} <= given and self.nodes != (self.hops or 0) + 1:
+                text = f"{self.nodes} nodes contradict {self.hops} hops; remove one of the two keys"
+                raise KeyProblem(("nodes",), text)
+            return
+        for key in sorted(LAYOUT_KEYS[self.topology] - given - {"spacing"}):
+            raise KeyProblem((), f'topology "{self.topology}" needs "{key}"; add it')
+
+    def _default_flows(self) -> tuple[Flow, ...]:
+        names = self.station_names()
+        if len(names) < 2:
+            raise KeyProblem((), "one station has nobody to talk to; give at least two stations")
+        ends = cross_ends(self.hops or 0) if self.topology == "cross" else [(names[0], names[-1])]
+        return tuple(Flow.model_validate({"from": a, "to": b, "traffic": self.traffic}) for a, b in ends)
+
+    def _check_station_references(self) -> None:
+        stations, hosts = set(self.station_names()), set(self.host_names())
+        matrix = self.propagation.matrix or ()
+        for base, entries, known in (
+            (("flows",), self.flows, stations | hosts),
+            (("links",), self.links, stations | {"*"}),
+            (("propagation", "matrix"), matrix, stations),
+        ):
+            for index, entry in enumerate(entries):
+                for key, name in (("from", entry.source), ("to", entry.target)):
+                    if name in hosts and name not in known:
+                        text = f'"{name}" is a wired host, which has no radio; name a station'
+                        raise KeyProblem((*base, index, key), text)
+                    if name not in known:
+                        raise KeyProblem((*base, index, key), self._no_such(name, hosts=base == ("flows",)))
+
+    def _check_wires(self) -> None:
+        stations, hosts = set(self.station_names()), set()
+        for index, wire in enumerate(self.wires):
+            if wire.station not in stations:
+                raise KeyProblem(("wires", index, "station"), self._no_such(wire.station))
+            if wire.host in stations:
+                text = f'"{wire.host}" is a station already; give the host a name of its own'
+                raise KeyProblem(("wires", index, "host"), text)
+            if wire.host in hosts:
+                text = f'"{wire.host}" has a wire already; a host has one: give this one another name'
+                raise KeyProblem(("wires", index, "host"), text)
+            hosts.add(wire.host)
+
+    def _no_such(self, name: str, hosts: bool = False) -> str:
+        """What to say of a name that nobody has."""
+        names = self.station_names()
+        listed = ", ".join(names) if self.topology == "positions" else f"sta1 to {names[-1]}"
+        wired = f", the hosts {', '.join(self.host_names())}" if hosts and self.wires else ""
+        return f'there is no station "{name}"; the stations are {listed}{wired}'
+
+    def _check_times(self) -> None:
+        if self.rto_min is not None and self.rto_max is not None and self.rto_min > self.rto_max:
+            raise KeyProblem(("rto_min",), f"{self.rto_min:g} s is above rto_max = {self.rto_max:g} s; lower it")
+
+
+def _scaled(seconds: float | None, per_second: int) -> int | None:
+    return None if seconds is None else round(seconds * per_second)
+
+
+def _blame(topology: str, problem: str) -> str:
+    """The key that decides what a layout complains of."""
+    if topology == "positions":
+        return "positions"
+    return "spacing" if " m, outside " in problem else ("rows" if topology == "grid" else "hops")

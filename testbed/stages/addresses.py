@@ -1,0 +1,70 @@
+"""Addresses of radios and wires, and the ARP tables where an experiment wants none of ARP's traffic.
+
+A station's address is 10.0.<i/256>.<i%256>/8 with no prefix route: a station can reach whom its routing says it can, and a
+missing route is "unreachable", not a vain ARP request to all the network. A wire is a network of its own,
+192.168.<k>.0/30, known to both of its ends here; who else knows it is the routing's business.
+"""
+
+from testbed.host import namespace, offloads
+from testbed.stages import iproute, kernel_tcp
+from testbed.stages.site import Site
+from testbed.stages.station import NamespaceHost, StationNet, WiredLink
+from topologies.addresses import (
+    GATEWAY_END,
+    HOST_END,
+    HOST_INTERFACE,
+    INTERFACE,
+    PREFIX_BITS,
+    WIRE_PREFIX_BITS,
+    wire_ip,
+    wire_mac,
+    wire_network,
+)
+
+
+def assign(site: Site, net: StationNet) -> None:
+    """Addresses, loopback, and the devices' own settings; the medium has made the devices."""
+    lines: dict[NamespaceHost, list[str]] = {host: ["link set lo up"] for host in net.hosts}
+    for station in net.stations:
+        lines[station] += _device(site, station, INTERFACE)
+        lines[station].append(f"address add {station.IP()}/{PREFIX_BITS} dev {INTERFACE} noprefixroute")
+        if site.scenario.arp == "static":
+            others = [other for other in net.stations if other is not station]
+            lines[station] += [_neighbour(other.IP(), other.MAC(), INTERFACE) for other in others]
+    for wire in net.wires:
+        _assign_wire(site, wire, lines)
+    iproute.batches(lines, "addresses", site.log)
+
+
+def _assign_wire(site: Site, wire: WiredLink, lines: dict[NamespaceHost, list[str]]) -> None:
+    """Both ends, with the routes that follow from the wire itself: to its network, and from the host to everybody."""
+    metric = kernel_tcp.ack_metric(site.scenario)
+    ends = ((wire.gateway, wire.interface, GATEWAY_END, HOST_END), (wire.host, HOST_INTERFACE, HOST_END, GATEWAY_END))
+    for host, interface, here, there in ends:
+        lines[host] += [
+            *_device(site, host, interface),
+            f"address add {wire_ip(wire.number, here)}/{WIRE_PREFIX_BITS} dev {interface} noprefixroute",
+            f"route add {wire_network(wire.number)} dev {interface} scope link{metric}",
+        ]
+        if site.scenario.arp == "static":
+            lines[host].append(_neighbour(wire_ip(wire.number, there), wire_mac(wire.number, there), interface))
+    lines[wire.host].append(f"route add default via {wire_ip(wire.number, GATEWAY_END)}{metric}")
+
+
+def _neighbour(ip: str, mac: str, interface: str) -> str:
+    return f"neighbour replace {ip} lladdr {mac} dev {interface} nud permanent"
+
+
+def _device(site: Site, host: NamespaceHost, interface: str) -> list[str]:
+    """The profile's settings of a device: by ioctl and sysctl at once, and the lines of those that ip(8) sets."""
+    offload = kernel_tcp.profile(site.scenario.profile).get("offload", {})
+    namespace.within(host.netns, lambda: _set_device(site, interface, offload))
+    return [f"link set {interface} gso_max_segs {offload['gso_max_segs']}"] if "gso_max_segs" in offload else []
+
+
+def _set_device(site: Site, interface: str, offload: dict[str, object]) -> None:
+    """What is set by ioctl and sysctl, in the host's namespace."""
+    offloads.switch(interface, offload)
+    if site.scenario.unres_qlen is not None:
+        # packets that wait for one ARP answer; only the device's own value belongs to the namespace
+        namespace.write_sysctls({f"net.ipv4.neigh.{interface}.unres_qlen": site.scenario.unres_qlen})

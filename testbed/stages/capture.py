@@ -1,0 +1,60 @@
+"""tcpdump on every radio (`captures/<station>.pcap`) and on both ends of every wire (`<host>.pcap`, `<station>.eth0.pcap`):
+128 bytes of each packet (headers, and the CBR stamp).
+
+Ready when tcpdump has opened its socket ("listening on"), complete when it has ended by itself after SIGTERM. libpcap
+hands over a block of packets when it is full or `to_ms` old, and drops the youngest block when it is stopped
+(pcap-linux.c); so a second passes, after the last packet of the traffic, before the signal.
+"""
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from testbed.host.processes import Child, Processes
+from testbed.stages.site import Site
+from testbed.stages.station import NamespaceHost, StationNet
+from topologies.addresses import HOST_INTERFACE, INTERFACE
+
+SNAP_BYTES = 128
+BLOCK_S = 1.0  # tcpdump's to_ms
+READY_DEADLINE_S = 30.0
+_DROPPED = re.compile(r"^(\d+) packets? dropped by (?:kernel|interface)", re.MULTILINE)
+
+
+class Captures:
+    """The tcpdumps of a run, and after their end how many packets they missed."""
+
+    def __init__(self) -> None:
+        self.children: dict[str, Child] = {}
+
+    def dropped(self) -> int:
+        """Packets that the kernel or the interface did not hand to tcpdump in time."""
+        return sum(int(count) for child in self.children.values() for count in _DROPPED.findall(child.printed()))
+
+
+def interfaces(net: StationNet) -> dict[str, tuple[NamespaceHost, str]]:
+    """What is captured, by the name of its file. A dot is in no station's name."""
+    radios = {station.name: (station, INTERFACE) for station in net.stations}
+    gateways = {f"{wire.gateway.name}.{wire.interface}": (wire.gateway, wire.interface) for wire in net.wires}
+    return {**radios, **gateways, **{wire.host.name: (wire.host, HOST_INTERFACE) for wire in net.wires}}
+
+
+@contextmanager
+def captures_running(site: Site, net: StationNet, children: Processes) -> Iterator[Captures]:
+    """From every capture's socket being open to every file being complete."""
+    folder = site.folder("captures")
+    captures = Captures()
+    for name, (host, interface) in interfaces(net).items():
+        argv = ["tcpdump", "-i", interface, "-s", SNAP_BYTES, "-n", "--time-stamp-precision=nano"]
+        # -Z root: tcpdump would otherwise give up the right to write into a results folder that is root's
+        argv += ["-Z", "root", "-w", folder / f"{name}.pcap"]
+        captures.children[name] = children.start(
+            f"tcpdump-{name}", argv, netns=host.netns, remedy="what it had captured is kept; run it again"
+        )
+    children.wait_for_text(captures.children.values(), "listening on", within_s=READY_DEADLINE_S)
+    try:
+        yield captures
+    finally:
+        time.sleep(BLOCK_S * 1.1)  # also after a fault, of which the last second tells most
+        children.stop(captures.children.values())

@@ -1,0 +1,44 @@
+"""Network settings of many namespaces at once, each by one batch of ip(8).
+
+The batches are kept in `log/`, so that what was done to a station's tables can be read, and repeated by hand.
+"""
+
+import subprocess
+from pathlib import Path
+
+from testbed.errors import RunError
+from testbed.host import namespace
+from testbed.stages.station import NamespaceHost
+
+
+def batches(commands: dict[NamespaceHost, list[str]], what: str, log_folder: Path) -> None:
+    """Run each station's lines (without the leading `ip`) in its namespace, all stations side by side."""
+    running = []
+    for station, lines in commands.items():
+        if lines:
+            batch = log_folder / f"{what}-{station.name}.ip"
+            batch.write_text("".join(f"{line}\n" for line in lines))
+            running.append((station, batch, namespace.within(station.netns, lambda batch=batch: _start(batch))))
+    problems = []
+    for station, batch, process in running:
+        _, errors = process.communicate()
+        if process.returncode != 0:
+            first = errors.decode(errors="replace").strip().splitlines()[:1]
+            problems.append(
+                f"{what} of {station.name}: ip -batch {batch}: {first[0] if first else 'failed'}; see the file's lines"
+            )
+    if problems:
+        raise RunError(problems[0])
+
+
+def ask(station: NamespaceHost, *words: str) -> str:
+    """What `ip <words>` prints in a station."""
+    argv = ["ip", *words]
+    process = namespace.within(station.netns, lambda: subprocess.run(argv, capture_output=True, text=True, check=False))
+    return process.stdout
+
+
+def _start(batch: Path) -> subprocess.Popen:
+    return subprocess.Popen(
+        ["ip", "-batch", str(batch)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )

@@ -1,0 +1,127 @@
+"""The stage that runs the medium: writes medium.json and trace.csv (formats/medium.md, trace.md), starts the daemon."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from mobility import trace
+from testbed.errors import UsageError
+from testbed.host.processes import Child, Processes
+from testbed.programs import ROOT
+from testbed.scenarios.scenario import Scenario
+from testbed.stages.control import MediumControl
+from testbed.stages.site import Site
+from topologies.addresses import GATEWAY_END, HOST_END, HOST_INTERFACE, INTERFACE, mac_address, wire_interfaces, wire_mac
+
+if TYPE_CHECKING:  # Mininet is imported only in the run's own process
+    from testbed.stages.station import StationNet
+
+READY_DEADLINE_S = 30.0
+RADIOS = ROOT / "medium" / "radios"
+
+
+def medium_config(site: Site, netns: dict[str, str]) -> dict:
+    """The content of medium.json. `netns` gives each node's network namespace by name (empty: `check` only)."""
+    scenario = site.scenario
+    return {
+        "format": "manet-medium/1",
+        "seed": site.seed,
+        "radio": str(RADIOS / f"{scenario.radio}.toml"),
+        "radio_overrides": dict(scenario.radio_overrides),
+        "propagation": scenario.propagation.for_medium(),
+        "interference": scenario.interference,
+        "queue": {"packets": scenario.queue, "control_first": scenario.control_first},
+        "stations": [
+            {
+                "name": placed.name,
+                "mac": mac_address(number),
+                "position": [placed.x_m, placed.y_m, placed.z_m],
+                **({"netns": netns[placed.name], "ifname": INTERFACE} if netns else {}),
+            }
+            for number, placed in enumerate(scenario.positions(), start=1)
+        ],
+        "links": [link.model_dump(by_alias=True, mode="json") for link in scenario.links],
+        "trace": "trace.csv",
+        "wires": wires_config(scenario, netns),
+        "outputs": {
+            "air_log": "air.csv",
+            "air_pcapng": "air.pcapng",
+            "counters": "counters.json",
+            "verdict": "verdict.json",
+        },
+        "control_socket": str(site.control_socket),
+        "feedback_dir": str(site.feedback_folder),
+        "duration_s": None,
+    }
+
+
+def wires_config(scenario: Scenario, netns: dict[str, str]) -> list[dict]:
+    """`a` is the gateway's end, `b` the host's."""
+    interfaces = wire_interfaces([wire.station for wire in scenario.wires])
+
+    def end(wire: int, name: str, side: int, interface: str) -> dict:
+        place = {"netns": netns[name]} if netns else {}
+        return {"name": name, "ifname": interface, "mac": wire_mac(wire, side), **place}
+
+    return [
+        {
+            "a": end(number, wire.station, GATEWAY_END, interfaces[number - 1]),
+            "b": end(number, wire.host, HOST_END, HOST_INTERFACE),
+            "rate_bps": round(wire.rate),
+            "delay_us": round(wire.delay * 1e6),
+            "queue_packets": wire.queue,
+        }
+        for number, wire in enumerate(scenario.wires, start=1)
+    ]
+
+
+def write_trace(site: Site) -> None:
+    """The trace the scenario names, or one that says where everybody stands and stays."""
+    target = site.directory / "trace.csv"
+    if site.scenario.mobility != "static":
+        try:
+            shutil.copyfile(site.scenario.mobility, target)
+        except OSError as problem:
+            raise UsageError(f'{site.scenario.mobility}: {problem.strerror}; mobility names a trace file, or "static"') from None
+        return
+    target.write_text(trace.write(trace.place((p.name, p.x_m, p.y_m, p.z_m) for p in site.scenario.positions())))
+
+
+class Medium:
+    """The running daemon: its process and its control socket."""
+
+    def __init__(self, child: Child, control: MediumControl) -> None:
+        self.child, self.control = child, control
+
+    def ask(self, op: str, **arguments: object) -> dict:
+        return self.control.ask(op, **arguments)
+
+    def links(self) -> list[tuple[str, str]]:
+        """Directed pairs of stations in each other's reception range now."""
+        return [(link["from"], link["to"]) for link in self.ask("links")["links"] if link["range"]]
+
+
+@contextmanager
+def medium_running(site: Site, net: "StationNet", children: Processes) -> Iterator[Medium]:
+    """From the daemon's `ready` (every radio is up) to its orderly end (every output is complete)."""
+    write_trace(site)
+    site.feedback_folder.mkdir(exist_ok=True)
+    netns = {host.name: str(host.netns) for host in net.hosts}
+    config = site.directory / "medium.json"
+    config.write_text(json.dumps(medium_config(site, netns), indent=1) + "\n")
+    child = children.start(
+        "medium",
+        [site.programs.medium, "run", config],
+        remedy="the radios went with it and the run is void; see log/medium.log and run it again",
+    )
+    children.wait_for_text([child], "ready\n", within_s=READY_DEADLINE_S)
+    control = MediumControl(site.control_socket)
+    try:
+        yield Medium(child, control)
+    finally:
+        control.close()
+        children.stop([child])
+    if child.popen.returncode != 0:
+        raise child.failure()

@@ -1,0 +1,18 @@
+"""No routing at all: stations reach whom they hear, and nobody relays."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from testbed.stages import iproute
+from testbed.stages.kernel_tcp import ack_metric
+from testbed.stages.routing import Network
+from topologies.addresses import INTERFACE
+
+
+@contextmanager
+def running(network: Network) -> Iterator[None]:
+    """One route over the radio to everybody; ARP finds out who is there. A wired host is reached from its gateway alone."""
+    route = f"route add 10.0.0.0/8 dev {INTERFACE} scope link{ack_metric(network.site.scenario)}"
+    lines = {station: [route] for station in network.stations}
+    iproute.batches(lines, "routes", network.site.log)
+    yield

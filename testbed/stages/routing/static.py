@@ -1,0 +1,67 @@
+"""Shortest paths by number of hops, over the links the medium says are in range, written once into the kernel's tables.
+
+The reference case of the literature's chain experiments: routes cost nothing on the air and never change, also where
+stations move: they are those of the positions at the start. Of several shortest paths the one over the lowest station
+numbers is taken, so that a grid has the same routes every time. The network of a wire is reached through its gateway.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from testbed.stages import iproute
+from testbed.stages.kernel_tcp import ack_metric
+from testbed.stages.routing import Network
+from testbed.stages.station import Station, WiredLink
+from topologies.addresses import INTERFACE, wire_network
+
+
+@contextmanager
+def running(network: Network) -> Iterator[None]:
+    hops = next_hops([station.name for station in network.stations], network.medium.links())
+    address = {station.name: station.IP() for station in network.stations}
+    metric = ack_metric(network.site.scenario)
+    lines = {
+        station: [_route(address, target, hop, metric) for target, hop in hops[station.name].items()]
+        + [_wire_route(address, wire, hops[station.name], metric) for wire in _reached(network, station, hops)]
+        for station in network.stations
+    }
+    iproute.batches(lines, "routes", network.site.log)
+    yield
+
+
+def next_hops(stations: list[str], links: list[tuple[str, str]]) -> dict[str, dict[str, str]]:
+    """For each station, the neighbour to take to each station it can reach. Only links that work both ways count."""
+    directed = set(links)
+    neighbours = {a: [b for b in stations if (a, b) in directed and (b, a) in directed] for a in stations}
+    return {source: _from(source, neighbours) for source in stations}
+
+
+def _from(source: str, neighbours: dict[str, list[str]]) -> dict[str, str]:
+    """Breadth first: the first hop of the first shortest path found."""
+    first: dict[str, str] = {}
+    waiting = deque([source])
+    while waiting:
+        here = waiting.popleft()
+        for there in neighbours[here]:
+            if there != source and there not in first:
+                first[there] = first.get(here, there)
+                waiting.append(there)
+    return first
+
+
+def _route(address: dict[str, str], target: str, hop: str, metric: str) -> str:
+    if hop == target:
+        return f"route add {address[target]}/32 dev {INTERFACE} scope link{metric}"
+    # onlink: the next hop need not be covered by a route that the kernel has seen already
+    return f"route add {address[target]}/32 via {address[hop]} dev {INTERFACE} onlink{metric}"
+
+
+def _reached(network: Network, station: Station, hops: dict[str, dict[str, str]]) -> list[WiredLink]:
+    """The wires that `station` reaches over the air."""
+    return [wire for wire in network.net.wires if wire.gateway.name in hops[station.name]]
+
+
+def _wire_route(address: dict[str, str], wire: WiredLink, hops: dict[str, str], metric: str) -> str:
+    hop = address[hops[wire.gateway.name]]
+    return f"route add {wire_network(wire.number)} via {hop} dev {INTERFACE} onlink{metric}"

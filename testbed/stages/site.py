@@ -1,0 +1,40 @@
+"""Where one run takes place: its scenario, seed, folders and programs."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.host.state import STATE_FOLDER
+from testbed.programs import BUILT, Programs
+from testbed.scenarios.scenario import Scenario
+
+# The run's own folder in memory (a tmpfs in its mount namespace, the same path in every run): a Unix socket's path
+# must be shorter than 108 bytes (unix(7)), which a results folder's need not be.
+SOCKETS = STATE_FOLDER
+
+
+@dataclass(frozen=True)
+class Site:
+    """Everything a stage may want to know before anything is started."""
+
+    scenario: Scenario
+    seed: int
+    directory: Path
+    cgroup: Path
+    programs: Programs = BUILT
+
+    @property
+    def log(self) -> Path:
+        return self.directory / "log"
+
+    @property
+    def control_socket(self) -> Path:
+        return SOCKETS / "medium.sock"
+
+    @property
+    def feedback_folder(self) -> Path:
+        return SOCKETS / "feedback"
+
+    def folder(self, name: str) -> Path:
+        path = self.directory / name
+        path.mkdir(exist_ok=True)
+        return path

@@ -1,0 +1,227 @@
+"""Stations: Mininet hosts in network namespaces whose radio `wlan0` is a TAP device of the medium; plain hosts on its wires.
+
+Mininet starts a host by starting its shell and waiting for each answer in turn, and sets it up with one shell command
+per setting. With fifty stations that is most of a run's time. Here all shells are started first and waited for
+afterwards; everything else is done from this process by `testbed.host.namespace`, and shells are left to the prompt.
+"""
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import termios
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from mininet.link import Intf
+from mininet.net import Mininet
+from mininet.node import Host
+from mininet.util import getincrementaldecoder
+
+from testbed.errors import RunError
+from testbed.scenarios.scenario import Scenario, Wire
+from topologies.addresses import (
+    GATEWAY_END,
+    HOST_END,
+    HOST_INTERFACE,
+    INTERFACE,
+    PREFIX_BITS,
+    WIRE_PREFIX_BITS,
+    ip_address,
+    mac_address,
+    wire_interfaces,
+    wire_ip,
+    wire_mac,
+)
+
+PROMPT = chr(127)  # Mininet's sentinel: node.monitor() takes it for the end of a command
+SHELL_DEADLINE_S = 30.0
+
+
+class MediumInterface(Intf):
+    """Mininet's view of a radio or a wire's end. The device itself is the medium's, so nothing is created or moved here."""
+
+    def __init__(self, node: "NamespaceHost", name: str, mac: str, ip: str, prefix_bits: int) -> None:
+        # Intf.__init__ would configure the device by shell commands, before it exists
+        self.node, self.name, self.link = node, name, None
+        self.mac, self.ip, self.prefixLen = mac, ip, str(prefix_bits)
+        self.params: dict = {}
+        node.addIntf(self, moveIntfFn=lambda *_args: None)
+
+    def updateIP(self) -> str:
+        return self.ip
+
+    def updateMAC(self) -> str:
+        return self.mac
+
+    def delete(self) -> None:
+        """The medium's TAP goes when the medium goes."""
+
+
+class NamespaceHost(Host):
+    """A shell in a network namespace of its own."""
+
+    @property
+    def netns(self) -> Path:
+        return Path(f"/proc/{self.pid}/ns/net")
+
+    def startShell(self, mnopts: str | None = None) -> None:
+        """Start the shell and return at once; `wait_for_shell` collects it."""
+        self.master, self.slave = pty.openpty()
+        attributes = termios.tcgetattr(self.slave)
+        attributes[3] &= ~termios.ECHO  # what `stty -echo` would do, without a process
+        termios.tcsetattr(self.slave, termios.TCSANOW, attributes)
+        self.shell = subprocess.Popen(
+            ["mnexec", mnopts or "-dn", "bash", "--norc", "--noediting", "-is", f"mininet:{self.name}"],
+            stdin=self.slave,
+            stdout=self.slave,
+            stderr=self.slave,
+            env={**os.environ, "PS1": PROMPT},
+        )
+        os.write(self.master, b"unset HISTFILE; set +m\n")  # as Mininet does; answered by a second prompt
+        self.stdin = self.stdout = os.fdopen(self.master, "r")
+        self.pid = self.shell.pid
+        self.pollOut = select.poll()
+        self.pollOut.register(self.stdout)
+        self.outToNode[self.stdout.fileno()] = self
+        self.inToNode[self.stdin.fileno()] = self
+        self.execed, self.lastCmd, self.lastPid, self.readbuf, self.waiting = False, None, None, "", False
+        self.decoder = getincrementaldecoder()
+
+    def wait_for_shell(self, deadline: float) -> None:
+        """Until the shell has answered; then it is in its namespace and takes commands."""
+        seen = ""
+        while seen.count(PROMPT) < 2:
+            left_s = deadline - time.monotonic()
+            if left_s <= 0 or not self.pollOut.poll(left_s * 1000):
+                raise RunError(f"{self.name}: its shell did not answer within {SHELL_DEADLINE_S:g} s; the host is overloaded")
+            try:
+                seen += os.read(self.master, 4096).decode(errors="replace")
+            except OSError:  # EIO: the other end of the terminal is gone
+                self.shell.wait()
+                raise RunError(f"{self.name}: mnexec could not make a namespace: {seen.strip()[:200]}; run as root") from None
+
+    def hang_up(self) -> None:
+        """Ask the shell to end; `terminate` waits for it."""
+        if self.shell and self.shell.poll() is None:
+            os.killpg(self.shell.pid, signal.SIGHUP)
+
+    def terminate(self) -> None:
+        if not self.shell:
+            return
+        self.hang_up()
+        try:
+            self.shell.wait(5)
+        except subprocess.TimeoutExpired:
+            self.shell.kill()
+        self.outToNode.pop(self.master, None)
+        self.inToNode.pop(self.master, None)
+        self.cleanup()
+
+    def config(self, **_params: object) -> dict:
+        """Nothing: addresses are set once the medium has made the device (testbed.stages.network)."""
+        return {}
+
+
+class Station(NamespaceHost):
+    """A node of the ad hoc network, number `number` counted from 1."""
+
+    def __init__(self, name: str, *, number: int, **params: object) -> None:
+        self.number = number
+        super().__init__(name, **params)
+        self.radio = MediumInterface(self, INTERFACE, mac_address(number), ip_address(number), PREFIX_BITS)
+
+
+class WiredHost(NamespaceHost):
+    """A host without a radio at the far end of wire number `wire`."""
+
+    def __init__(self, name: str, *, wire: int, **params: object) -> None:
+        super().__init__(name, **params)
+        MediumInterface(self, HOST_INTERFACE, wire_mac(wire, HOST_END), wire_ip(wire, HOST_END), WIRE_PREFIX_BITS)
+
+
+@dataclass(frozen=True)
+class WiredLink:
+    """Wire number `number`: `interface` is the gateway's; the host has one interface only."""
+
+    number: int
+    settings: Wire
+    gateway: Station
+    interface: str
+    host: WiredHost
+
+
+class StationNet(Mininet):
+    """A Mininet network of stations and wired hosts (`hosts` is both): what the prompt and scripts work on."""
+
+    def __init__(self) -> None:
+        # Mininet's own initialisation would raise limits of the whole system (fs.file-max, kernel.pid_max,
+        # net.core.*, ...) and never restore them
+        Mininet.inited = True
+        super().__init__(topo=None, build=False, controller=None)
+        self.wires: list[WiredLink] = []
+
+    def addStation(self, name: str, number: int | None = None) -> Station:
+        """Declare and start one station; its shell may still be starting."""
+        return self.addHost(name, cls=Station, number=number or len(self.stations) + 1)
+
+    def addWire(self, settings: Wire) -> WiredLink:
+        """Declare a wire and start its host; the medium makes both ends."""
+        number, gateway = len(self.wires) + 1, self[settings.station]
+        interface = wire_interfaces([*(wire.gateway.name for wire in self.wires), gateway.name])[-1]
+        MediumInterface(gateway, interface, wire_mac(number, GATEWAY_END), wire_ip(number, GATEWAY_END), WIRE_PREFIX_BITS)
+        host = self.addHost(settings.host, cls=WiredHost, wire=number)
+        self.wires.append(WiredLink(number, settings, gateway, interface, host))
+        return self.wires[-1]
+
+    @property
+    def stations(self) -> list[Station]:
+        """The nodes that have a radio, in the order of their numbers."""
+        return [host for host in self.hosts if isinstance(host, Station)]
+
+
+@contextmanager
+def stations_up(names: list[str], wires: Sequence[Wire] = ()) -> Iterator[StationNet]:
+    """Start one station per name, numbered from 1, and a host per wire; the block's end ends their shells, and so their
+    namespaces."""
+    net = StationNet()
+    try:
+        for name in names:
+            net.addStation(name)
+        for wire in wires:
+            net.addWire(wire)
+        deadline = time.monotonic() + SHELL_DEADLINE_S
+        for host in net.hosts:
+            host.wait_for_shell(deadline)
+        yield net
+    finally:
+        for host in net.hosts:
+            host.hang_up()  # all at once, so that they end side by side
+        for host in net.hosts:
+            host.terminate()
+
+
+def host_sysctls(scenario: Scenario) -> dict[str, object]:
+    """What makes a namespace a node of an ad hoc network; set before its radio exists, so that nothing else goes on air."""
+    sysctls: dict[str, object] = {
+        "net.ipv4.ip_forward": 1,
+        "net.ipv4.ip_default_ttl": 255,  # the default, 64, would end a chain of 65 hops
+        # a station answers and accepts whatever reaches its only radio, whichever way it came
+        "net.ipv4.conf.all.rp_filter": 0,
+        "net.ipv4.conf.default.rp_filter": 0,
+        # every relayed packet leaves by the interface it came in by, which would raise an ICMP redirect each time
+        "net.ipv4.conf.all.send_redirects": 0,
+        "net.ipv4.conf.default.send_redirects": 0,
+        "net.ipv4.conf.all.accept_redirects": 0,
+        "net.ipv4.conf.default.accept_redirects": 0,
+    }
+    if not scenario.ipv6:
+        # router solicitations, multicast listener reports and duplicate address detection would take air time
+        sysctls |= {"net.ipv6.conf.all.disable_ipv6": 1, "net.ipv6.conf.default.disable_ipv6": 1}
+    else:
+        sysctls |= {"net.ipv6.conf.all.forwarding": 1}
+    return sysctls
