@@ -97,9 +97,7 @@ def match_deliveries(air: pl.DataFrame, arrivals: pl.DataFrame, station: str, ep
             left, only_air = left + 1, only_air + 1
         else:
             right, only_capture = right + 1, only_capture + 1
-    matched = arrivals[rows].with_columns(
-        air_bytes=pl.Series(sizes, dtype=pl.Int64), lag_ns=pl.Series(lags, dtype=pl.Int64)
-    )
+    matched = arrivals[rows].with_columns(air_bytes=pl.Series(sizes, dtype=pl.Int64), lag_ns=pl.Series(lags, dtype=pl.Int64))
     return Matching(matched, only_air + len(deliveries) - left, only_capture + len(frames) - right)
 
 

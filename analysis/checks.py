@@ -28,6 +28,7 @@ _LOGGED = {
     "retry_short": ("drop", None, "retry-short"),
     "retry_long": ("drop", None, "retry-long"),
     "purged": ("drop", None, "purged"),
+    "no_peer": ("drop", None, "no-peer"),
     "tx_rts": ("tx", "rts", None),
     "tx_cts": ("tx", "cts", None),
     "tx_data": ("tx", "data", None),
@@ -51,10 +52,7 @@ def capture_complete(flow: str, sender: SenderView, receiver: ReceiverView) -> C
 
     Throughput stays right (it rests on the ACKs); retransmissions and RTT miss the lost packets.
     """
-    detail = (
-        f"bytes acknowledged but not captured: {sender.unseen_bytes} at the sender, "
-        f"{receiver.unseen_bytes} at the receiver"
-    )
+    detail = f"bytes acknowledged but not captured: {sender.unseen_bytes} at the sender, {receiver.unseen_bytes} at the receiver"
     return Check(f"{flow} capture-complete", sender.unseen_bytes == receiver.unseen_bytes == 0, detail)
 
 

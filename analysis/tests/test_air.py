@@ -30,7 +30,9 @@ def _arrivals(frames: list[tuple[int, int]]) -> pl.DataFrame:
 
 def test_rows_with_empty_numbers_are_read(tmp_path):
     path = tmp_path / "air.csv"
-    path.write_text(f"{HEADER}\n5,sta1,tx,rts,sta2,1,1,20,1000000,352000,3,hidden,\n9,sta1,drop,data,sta2,1,,1500,,,,retry-short,\n")
+    path.write_text(
+        f"{HEADER}\n5,sta1,tx,rts,sta2,1,1,20,1000000,352000,3,hidden,\n9,sta1,drop,data,sta2,1,,1500,,,,retry-short,\n"
+    )
     air = read_air(path)
     assert air["fate"].to_list() == ["hidden", "retry-short"]
     assert air_summary(air, 0, 10)["stations"]["sta1"]["drops"] == {"retry-short": 1}
