@@ -42,7 +42,8 @@ class Report:
         self.summary = tables.read_summary(self.directory)
         expected = Expected.model_validate(self.description.get("expect", {}))
         profiles = {cell["variant"]: cell.get("profile", "period") for cell in self.description["cells"]}
-        self.comparisons = compare(expected.checks, self.summary, list(self.description["axes"]), profiles)
+        checks = [check.of_size(self.description["quick"]) for check in expected.checks]
+        self.comparisons = compare(checks, self.summary, list(self.description["axes"]), profiles)
         if self.description.get("figure") and any(row["mean"] is not None for row in self.summary):
             figure = importlib.import_module(f"analysis.figures.{self.description['figure']}")
             self.figures = [Path(path) for path in figure.draw(self.directory)]

@@ -43,3 +43,12 @@ def test_a_profile_that_is_an_axis_counts_row_by_row():
     summary = [row(1, 1000, 1000) | {"profile": "period"}, row(1, 2000, 1000) | {"profile": "modern"}]
     both = [EXPECT, EXPECT.model_copy(update={"profile": "modern"})]
     assert [result.ok for result in compare(both, summary, ["profile"], PERIOD)] == [True, False]
+
+
+def test_at_quick_size_the_wider_bound_counts_and_is_the_one_printed():
+    expectation = EXPECT.model_copy(update={"quick_within_percent": 12})
+    summary = [row(1, 1100, 1000)]
+    for quick, ok, bound in [(True, True, "within 12 %"), (False, False, "within 7 %")]:
+        (result,) = compare([expectation.of_size(quick)], summary, ["hops"], PERIOD)
+        assert result.ok is ok and bound in result.text
+    assert EXPECT.of_size(quick=True) == EXPECT
