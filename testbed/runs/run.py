@@ -234,6 +234,7 @@ def _stages(site: Site, report: Report) -> None:
     from testbed.stages import kernel_tcp, traffic
     from testbed.stages.capture import captures_running
     from testbed.stages.network import network_up, write_routes
+    from testbed.stages.routing import static
 
     def say(stage: str, fraction: float | None = None) -> None:
         report.send(stage=stage, fraction=fraction)
@@ -252,6 +253,8 @@ def _stages(site: Site, report: Report) -> None:
             epoch_ns=network.medium.ask("status")["epoch_ns"],
             sysctls=kernel_tcp.read_sysctls(network.net, sorted({*metadata.SYSCTLS, *kernel_tcp.sysctls(site.scenario)})),
         )
+        if site.scenario.routing == "static":
+            static.check_flows(network)
         say("traffic", 0.0)
         traffic.run_flows(site, network.net, children, lambda fraction: say("traffic", fraction))
         write_routes(network, "at the end of the traffic")

@@ -1,7 +1,10 @@
 """Static routes: shortest paths over links that work both ways."""
 
+import pytest
+
+from testbed.errors import RunError
 from testbed.stages import routing
-from testbed.stages.routing.static import next_hops
+from testbed.stages.routing.static import next_hops, require_paths
 
 
 def both_ways(*pairs: tuple[str, str]) -> list[tuple[str, str]]:
@@ -26,6 +29,13 @@ def test_a_link_that_works_one_way_is_no_link() -> None:
 
 def test_who_cannot_be_reached_has_no_route() -> None:
     assert "c" not in next_hops(["a", "b", "c"], both_ways(("a", "b")))["a"]
+
+
+def test_a_flow_without_a_path_is_named_and_one_through_a_gateway_has_one() -> None:
+    hops = next_hops(["a", "b", "c"], both_ways(("a", "b")))
+    require_paths({"flow1": ("a", "host1"), "flow2": ("host1", "b"), "flow3": ("host1", "b")}, {"host1": "b"}, hops)
+    with pytest.raises(RunError, match=r"^flow2: there is no path from host1 to c at the start positions"):
+        require_paths({"flow1": ("a", "b"), "flow2": ("host1", "c")}, {"host1": "b"}, hops)
 
 
 def test_every_protocol_in_the_folder_is_known() -> None:

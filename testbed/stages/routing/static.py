@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from testbed.errors import RunError
 from testbed.stages import iproute
 from testbed.stages.kernel_tcp import ack_metric
 from testbed.stages.routing import Network
@@ -18,7 +19,7 @@ from topologies.addresses import INTERFACE, wire_network
 
 @contextmanager
 def running(network: Network) -> Iterator[None]:
-    hops = next_hops([station.name for station in network.stations], network.medium.links())
+    hops = _hops(network)
     address = {station.name: station.IP() for station in network.stations}
     metric = ack_metric(network.site.scenario)
     lines = {
@@ -28,6 +29,28 @@ def running(network: Network) -> Iterator[None]:
     }
     iproute.batches(lines, "routes", network.site.log)
     yield
+
+
+def check_flows(network: Network) -> None:
+    """Before the traffic: a flow that these routes can never carry is refused. (At the prompt nothing has to be reachable.)"""
+    scenario = network.site.scenario
+    flows = {name: (flow.source, flow.target) for name, flow in zip(scenario.flow_names(), scenario.flows, strict=True)}
+    require_paths(flows, {wire.host.name: wire.gateway.name for wire in network.net.wires}, _hops(network))
+
+
+def require_paths(flows: dict[str, tuple[str, str]], gateways: dict[str, str], hops: dict[str, dict[str, str]]) -> None:
+    """`flows` is name: (from, to); hosts are reached through their gateways."""
+    for name, ends in flows.items():
+        source, target = (gateways.get(end, end) for end in ends)
+        if source != target and target not in hops[source]:
+            raise RunError(
+                f'{name}: there is no path from {ends[0]} to {ends[1]} at the start positions, and routing = "static" finds no '
+                "other; place the stations within range of each other (the prompt's `links` shows who is) or take out the flow"
+            )
+
+
+def _hops(network: Network) -> dict[str, dict[str, str]]:
+    return next_hops([station.name for station in network.stations], network.medium.links())
 
 
 def next_hops(stations: list[str], links: list[tuple[str, str]]) -> dict[str, dict[str, str]]:
