@@ -41,13 +41,18 @@ class Reference:
         return [float(row[axis]) for row in rows], [float(row[metric]) for row in rows]
 
 
+def known_references(kind: str) -> list[str]:
+    """The tables that there are of `published`, `ns2` or `peers`."""
+    return sorted(entry.stem for entry in (FOLDER / kind).glob("*.csv"))
+
+
 def load_reference(kind: str, name: str | None) -> Reference | None:
     """A table of `published`, `ns2` or `peers`; None for no name."""
     if not name:
         return None
     path = FOLDER / kind / f"{name}.csv"
     if not path.exists():
-        known = ", ".join(sorted(entry.stem for entry in path.parent.glob("*.csv")))
+        known = ", ".join(known_references(kind))
         raise RunFileError(f"{path}: no such table of reference; there are: {known}")
     lines = path.read_text().splitlines()
     source = next((line.removeprefix("# source:").strip() for line in lines if line.startswith("# source:")), "")

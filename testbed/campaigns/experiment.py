@@ -7,6 +7,7 @@ checked before anything starts: every cell's scenario is built here, and an erro
 import itertools
 import json
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field
 
+from analysis.references import known_references
 from testbed.errors import UsageError
 from testbed.programs import ROOT
 from testbed.scenarios.definition import Source, apply_overrides, build, build_scenario, parse_value, read_toml, replaced
@@ -21,6 +23,7 @@ from testbed.scenarios.scenario import STRICT, Scenario, _as_tuple
 from testbed.scenarios.toml_lines import Path as KeyPath
 
 FOLDER = ROOT / "experiments"
+FIGURES = ROOT / "analysis" / "figures"
 ONLY_CELL = "all"  # the name of the cell of an experiment without axes and variants
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
@@ -136,6 +139,12 @@ def names() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
+def figures() -> list[str]:
+    """The figures that can be drawn; read as text, because importing them takes as long as matplotlib."""
+    modules = sorted(FIGURES.glob("*.py"))
+    return [path.stem for path in modules if re.search(r"^def draw\(", path.read_text(encoding="utf-8"), re.MULTILINE)]
+
+
 def find(name: str) -> Path:
     """The file of an experiment's or a ready-made scenario's name, or the file itself."""
     for named in (FOLDER / f"{name}.toml", FOLDER / "scenarios" / f"{name}.toml"):
@@ -197,6 +206,7 @@ class _Loader:
         variants = self._variants()
         cells = tuple(self._cell(variant, values) for variant in variants for values in self._combinations())
         self._check_expectations()
+        self._check_analysis()
         seeds = self.request.seeds or self._seeds_set() or size.seeds or cells[0].scenario.seeds
         return Experiment(
             name=self.path.stem, question=definition.question, source=definition.source, figure=definition.figure,
@@ -211,18 +221,22 @@ class _Loader:
         paths: dict[str, KeyPath] = {key: ("axes", key) for key in self.definition.axes}
         paths |= {key: (self.size_name, "axes", key) for key in self.size.axes}
         for key, values in axes.items():
-            if not values:
-                raise self.source.error(paths[key], "has no values; give at least one")
-            double = next((v for i, v in enumerate(values) if v in values[:i]), None)
-            if double is not None:
-                raise self.source.error(paths[key], f"{double} stands there twice; remove one")
+            self._check_axis(paths[key], values)
         for setting in self.request.overrides:
             key, _, written = setting.partition("=")
             if key.strip() in axes:
                 value = parse_value(written.strip())
                 axes[key.strip()] = value if isinstance(value, list) else [value]
                 self.source.set_keys.add(key.strip())
+                self._check_axis((key.strip(),), axes[key.strip()])
         return axes, paths
+
+    def _check_axis(self, place: KeyPath, values: list[Any]) -> None:
+        if not values:
+            raise self.source.error(place, "has no values; give at least one")
+        double = next((v for i, v in enumerate(values) if v in values[:i]), None)
+        if double is not None:
+            raise self.source.error(place, f"{double} stands there twice; remove one")
 
     def _variants(self) -> list[Variant | None]:
         known = {variant.name: variant for variant in self.definition.variants}
@@ -276,6 +290,17 @@ class _Loader:
             if unknown is not None:
                 text = f'there is no variant "{unknown}"; the variants are {", ".join(sorted(known))}'
                 raise self.source.error(("expect", "checks", index, "variants"), text)
+
+    def _check_analysis(self) -> None:
+        """What is only read after the last run must be known to be there before the first."""
+        definition = self.definition
+        if definition.figure and definition.figure not in figures():
+            text = f'no such figure "{definition.figure}"; there are {", ".join(figures())}'
+            raise self.source.error(("figure",), text)
+        for key, name in (("published", definition.published), ("ns2", definition.ns2)):
+            if name and name not in known_references(key):
+                text = f'no such table "{name}" in analysis/{key}; there are {", ".join(known_references(key))}'
+                raise self.source.error((key,), text)
 
 
 def _cell_name(variant: Variant | None, values: dict[str, Any]) -> str:

@@ -114,6 +114,24 @@ def test_an_error_names_the_axis_variant_or_table_it_comes_from(experiment, old,
         assert message(experiment, text) == wanted
 
 
+def test_an_axis_by_set_is_checked_like_one_of_the_file(experiment):
+    assert message(experiment, TEXT, "hops=[]") == '--set: key "hops": has no values; give at least one'
+    assert message(experiment, TEXT, "hops=[2,2]") == '--set: key "hops": 2 stands there twice; remove one'
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ('figure = "nofig"', 'key "figure": no such figure "nofig"; there are cwnd, hv_fig1'),
+        ('figure = "__init__"', 'key "figure": no such figure "__init__"; there are cwnd, hv_fig1'),
+        ('published = "no"', 'key "published": no such table "no" in analysis/published; there are holland-vaidya_fig1'),
+        ('ns2 = "../peers/wmediumd"', 'key "ns2": no such table "../peers/wmediumd" in analysis/ns2; there are chain_static'),
+    ],
+)
+def test_a_figure_or_table_that_is_not_there_is_refused_before_anything_starts(experiment, line, wanted):
+    assert message(experiment, TEXT.replace("[scenario]", f"{line}\n[scenario]")) == f"e.toml: line 3: {wanted}"
+
+
 def test_an_unknown_variant_on_the_command_line_is_refused(experiment):
     assert message(experiment, TEXT, variants=("x",)) == "--variant x: e.toml has no such variant; the variants are near, far"
 
