@@ -47,9 +47,10 @@ class Source:
     def error(self, path: KeyPath, text: str) -> UsageError:
         """`path` is the whole key path in the file, `scenario` included where the file has that table."""
         bare = path[1:] if path[:1] == ("scenario",) else path
-        key = _dotted(bare)
         if bare and str(bare[0]) in self.set_keys:
-            return UsageError(f'--set: key "{key}": {text}')
+            as_set = ".".join(str(part) for part in bare)  # counted from 0, as --set itself counts
+            return UsageError(f'--set: key "{as_set}": {text}')
+        key = _dotted(bare)
         line = line_of(self.lines, path)
         place = f"{self.name}: line {line}: " if line else f"{self.name}: "
         return UsageError(place + (f'key "{key}": ' if key else "") + text)

@@ -251,6 +251,12 @@ def test_an_error_in_set_names_set(load):
     assert message(load, "hops = 2", "foo=1").startswith('--set: key "foo": unknown key; the keys here are topology, hops')
 
 
+def test_an_error_in_set_counts_from_0_as_set_does(load):
+    flows = 'hops = 2\nflows = [{from="sta1",to="sta2"},{from="sta2",to="sta3"}]'
+    wanted = '--set: key "flows.1.to": there is no station "zzz"; the stations are sta1 to sta3'
+    assert message(load, flows, "flows.1.to=zzz") == wanted
+
+
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(UsageError, match=r"no\.toml: cannot be read \(No such file or directory\); give the path of a TOML"):
         load_scenario(tmp_path / "no.toml")
