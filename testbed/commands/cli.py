@@ -1,9 +1,8 @@
 """`manet cli`: Mininet's prompt on a running scenario (testbed/runs/prompt.py)."""
 
 import argparse
-from pathlib import Path
 
-from testbed.commands.options import add_overrides, add_verb, overrides, positive
+from testbed.commands.options import add_overrides, add_verb, folder, overrides, place_of, positive
 
 EXAMPLES = """
   ./manet cli                                             five hops in a line
@@ -18,7 +17,7 @@ at the prompt: links, routes, move, drops, air, and Mininet's own verbs (help li
 def add(verbs: argparse._SubParsersAction) -> None:
     parser = add_verb(verbs, "cli", "a Mininet prompt on a running scenario, with links, routes, move, drops, air", EXAMPLES)
     parser.add_argument("experiment", metavar="NAME|FILE", nargs="?", default="chain5", help="default: chain5")
-    parser.add_argument("--out", metavar="DIR", type=Path, help="folder for captures and air log (default: results/cli/TIME)")
+    parser.add_argument("--out", metavar="DIR", type=folder, help="folder for captures and air log (default: results/cli/TIME)")
     add_overrides(parser)
     parser.add_argument("--variant", metavar="NAME", action="append", default=[], help="this variant of an experiment")
     parser.add_argument("--seed", metavar="N", type=positive, default=1, help="seed of the medium (default: 1)")
@@ -32,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
 
     request = Request(overrides=overrides(options), variants=tuple(options.variant))
     scenario = load(find(options.experiment), request).cells[0].scenario
-    require_algorithm(scenario.algorithm, options.experiment)
+    require_algorithm(scenario.algorithm, place_of("tcp", options.overrides, options.experiment))
     ended = open_prompt(scenario, seed=options.seed, directory=options.out)
     if ended.status == "failed":
         raise RunError(ended.error or f"{ended.directory}: failed; see log/ there")

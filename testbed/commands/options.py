@@ -1,6 +1,7 @@
 """Options that several verbs share, and the checks of their values."""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 
@@ -26,6 +27,13 @@ def positive(text: str) -> int:
     return number
 
 
+def folder(text: str) -> Path:
+    """An empty name, as an unset variable of a shell leaves it, would be the current folder."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("give a folder's name")
+    return Path(text)
+
+
 def results_folder() -> Path:
     """`results/` of the checkout, written short where that is possible."""
     root = Path(__file__).resolve().parents[2]
@@ -43,6 +51,12 @@ def add_overrides(parser: argparse.ArgumentParser) -> None:
 def overrides(options: argparse.Namespace) -> tuple[str, ...]:
     profile = (f"profile={options.profile}",) if options.profile else ()
     return (*options.overrides, *profile)
+
+
+def place_of(key: str, settings: Sequence[str], otherwise: str) -> str:
+    """What an error about `key` names: the `--set` that gave it, which wins, else the experiment."""
+    given = [setting for setting in settings if setting.partition("=")[0].strip() == key]
+    return f"--set {given[-1]}" if given else otherwise
 
 
 def add_campaign(parser: argparse.ArgumentParser) -> None:

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from testbed.commands.options import add_campaign, add_overrides, add_verb, overrides, positive, results_folder
+from testbed.commands.options import add_campaign, add_overrides, add_verb, folder, overrides, place_of, positive, results_folder
 
 EXAMPLES = """
   ./manet run hv-fig1 --quick                          the quick size, minutes
@@ -19,7 +19,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
     parser = add_verb(verbs, "run", "run an experiment by name, or a scenario file", EXAMPLES)
     parser.add_argument("experiment", metavar="NAME|FILE", help="a name of experiments/, or a TOML file")
     parser.add_argument("--quick", action="store_true", help="the experiment's quick size")
-    parser.add_argument("--out", metavar="DIR", type=Path, help="folder of results (default: results/NAME, results/NAME-quick)")
+    parser.add_argument("--out", metavar="DIR", type=folder, help="folder of results (default: results/NAME, results/NAME-quick)")
     add_overrides(parser)
     parser.add_argument("--variant", metavar="NAME", action="append", default=[], help="only this variant; may be repeated")
     parser.add_argument("--seeds", metavar="N", type=positive, help="seeds 1 to N instead of the experiment's number")
@@ -49,8 +49,9 @@ def carry_out(experiment, directory: Path, options: argparse.Namespace) -> int:
     from testbed.runs.run import run_scenario
 
     require_for_runs()
+    place = place_of("tcp", getattr(options, "overrides", ()), experiment.name)
     for algorithm in {cell.scenario.algorithm for cell in experiment.cells}:
-        require_algorithm(algorithm, experiment.name)
+        require_algorithm(algorithm, place)
     progress = Progress(0, 0.0)
     jobs = options.jobs or default_jobs()
     try:

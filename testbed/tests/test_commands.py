@@ -31,6 +31,8 @@ def test_every_verb_has_help_with_examples(verb, capsys):
         (["run"], "manet run: the following arguments are required: NAME|FILE; see manet run --help"),
         (["run", "hv-fig1", "--quik"], "manet run: unrecognized arguments: --quik; see manet run --help"),
         (["run", "hv-fig1", "--seeds", "0"], 'manet run: argument --seeds: "0" is not a whole number of at least 1'),
+        (["cli", "chain5", "--out", ""], "manet cli: argument --out: give a folder's name; see manet cli --help"),
+        (["run", "hv-fig1", "--out", ""], "manet run: argument --out: give a folder's name; see manet run --help"),
     ],
 )
 def test_wrong_usage_is_one_line_and_status_2(arguments, wanted, capsys):
@@ -47,7 +49,14 @@ def test_wrong_usage_is_one_line_and_status_2(arguments, wanted, capsys):
     [
         (["run", "nowhere"], "manet run: nowhere: there is no experiment or file of this name; there are"),
         (["run", "chain5", "--set", "flows.3.to=sta2"], "manet run: --set flows.3.to=sta2: there is no list to count in"),
-        (["run", "hv-fig1", "--set", "tcp=tahoe"], 'manet run: hv-fig1: key "tcp": this kernel has no "tahoe"; use one of'),
+        (
+            ["run", "hv-fig1", "--set", "tcp=tahoe"],
+            'manet run: --set tcp=tahoe: key "tcp": this kernel has no "tahoe"; use one of',
+        ),
+        (
+            ["cli", "chain5", "--set", "tcp=tahoe"],
+            'manet cli: --set tcp=tahoe: key "tcp": this kernel has no "tahoe"; use one of',
+        ),
         (["run", "hv-fig1", "--set", "spacing=-1"], 'manet run: --set: key "spacing": -1 is out of range; give more than 0 m'),
         (["report", "/nowhere"], "manet report: /nowhere: holds no experiment.json; give a folder that `manet run` has made"),
     ],
