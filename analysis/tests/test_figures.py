@@ -1,11 +1,14 @@
 """Every figure of analysis/figures draws from small data, is not empty, and says in its docstring what it shows."""
 
 import importlib
+import json
 import shutil
 from pathlib import Path
 
 import matplotlib.image
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from analysis import figures, style
 from analysis.errors import RunFileError
@@ -93,3 +96,41 @@ def test_cwnd_says_when_the_run_has_no_samples(run_dir):
 def test_variants_differ_in_colour_and_in_marker():
     named = [style.look(variant) for variant in ("ns2", "hv", "hv-alt")] + [style.look("new", 0), style.look("newer", 1)]
     assert len({look.colour for look in named}) == len({look.marker for look in named}) == 5
+
+
+def _words(draw, folder: Path, monkeypatch) -> str:
+    """Every text of the figure, as it stood when it was saved."""
+    found: list[str] = []
+    saved = Figure.savefig
+
+    def save(figure, *where, **how):
+        found.extend(text.get_text() for text in figure.findobj(Text))
+        return saved(figure, *where, **how)
+
+    monkeypatch.setattr(Figure, "savefig", save)
+    draw(folder)
+    return "\n".join(found)
+
+
+def test_hv_fig1_promises_intervals_only_for_several_runs(campaign, tmp_path_factory, monkeypatch):
+    assert "mean of 2 runs, 95 % intervals" in _words(hv_fig1.draw, campaign, monkeypatch)
+    single = tmp_path_factory.mktemp("single")
+    make_run(single, "ns2", 1, 1, 1250.0)
+    write_tables(single, EXPERIMENT)
+    words = _words(hv_fig1.draw, single, monkeypatch)
+    assert "this testbed, one run each" in words
+    assert "95 %" not in words
+
+
+def test_hv_fig1_says_of_which_runs_it_is_and_marks_the_suspect(tmp_path, monkeypatch):
+    make_run(tmp_path, "ns2", 1, 1, 1250.0)
+    write_tables(tmp_path, EXPERIMENT)
+    assert "suspect" not in _words(hv_fig1.draw, tmp_path, monkeypatch)
+    make_run(tmp_path, "ns2", 2, 1, 630.0, verdict="suspect")
+    for scenario in tmp_path.rglob("scenario.json"):
+        scenario.write_text(json.dumps({"duration": 12.0}))
+    (tmp_path / "experiment.json").write_text(json.dumps({"name": "hv-fig1", "quick": True}))
+    write_tables(tmp_path, EXPERIMENT)
+    words = _words(hv_fig1.draw, tmp_path, monkeypatch)
+    assert "hv-fig1 quick: 1 run of 12 s per point (seed 1); 1 valid, 1 suspect" in words
+    assert "with a suspect run" in words
