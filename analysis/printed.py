@@ -1,32 +1,89 @@
-"""The table that a campaign prints: ours, published, ns-2's, and the ratios between them."""
+"""The tables that a campaign prints: ours, the published paper's, ns-2's, and the ratios; each flow's rate if there are several.
 
+They fit a terminal of 80 columns: a column that is empty in every row is left out.
+"""
+
+import json
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
+from rich.console import Group
 from rich.table import Table
+from rich.text import Text
 
 from analysis.style import variant_name
 from analysis.tables import Experiment, collect_runs, summarise
 
+HEADINGS = ("ours", "±95 %", "paper", "ours/\npaper", "ns-2", "ours/\nns-2")
+FLOW_ROWS = 24  # more are for a program to read, from metrics.json
 
-def result_table(out_dir: Path, experiment: Any = None, metric: str = "acked_kbps") -> Table:
-    """One row per cell. Print it with a rich Console; written to a file it is plain text."""
+
+def result_table(out_dir: Path, experiment: Any = None, metric: str = "acked_kbps") -> Group:
+    """Title, a row per cell, and what the cross-checks say (of their own width, as the table may be narrow)."""
     out_dir = Path(out_dir)
     description = Experiment.of(experiment, out_dir)
     runs = collect_runs(out_dir, description.axes)
     cells = [row for row in summarise(runs, description) if row["metric"] == metric]
     with_variants = any(row["variant"] for row in cells)
     unit = cells[0]["unit"] if cells else ""
-    table = Table(title=f"{description.name}: {metric.rpartition('_')[0] or metric}, {unit}", caption=_caption(runs))
-    for heading in [*description.axes, *(["variant"] if with_variants else [])]:
-        table.add_column(heading, justify="left" if heading == "variant" else "right")
-    for heading in ("ours", "±95 %", "published", "ours/pub.", "ns-2", "ours/ns-2", "runs"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in cells:
-        names = [str(row[axis]) for axis in description.axes]
-        names += [variant_name(row["variant"])] if with_variants else []
-        table.add_row(*names, *_figures(row), _standings(row))
+    flow = ", flow 1" if any(len(_flows(out_dir, run)) > 1 for run in runs) else ""
+    title = f"{description.name}: {metric.rpartition('_')[0] or metric}, {unit}{flow}"
+    table = Table()
+    _add_names(table, description.axes, with_variants)
+    figures = [_figures(row) for row in cells]
+    kept = [column for column in range(len(HEADINGS)) if column == 0 or any(row[column] for row in figures)]
+    for column in kept:
+        table.add_column(HEADINGS[column], justify="right", no_wrap=True)
+    table.add_column("runs", justify="right", no_wrap=True)
+    for row, texts in zip(cells, figures, strict=True):
+        table.add_row(*_names(row, description.axes, with_variants), *(texts[column] for column in kept), _standings(row))
+    return Group(Text(title, style="italic"), table, Text(_caption(runs), style="dim"))
+
+
+def flows_table(out_dir: Path, experiment: Any = None) -> Table | None:
+    """A row for each flow of each cell: its rate, mean over the runs that count. None where no run has several flows."""
+    out_dir = Path(out_dir)
+    axes = Experiment.of(experiment, out_dir).axes
+    runs = collect_runs(out_dir, axes)
+    if all(len(_flows(out_dir, run)) < 2 for run in runs):
+        return None
+    rows: dict[tuple[str, ...], list[float]] = {}
+    with_variants = any(run["variant"] for run in runs)
+    for run in runs:
+        if run["status"] != "complete" or run["verdict"] not in ("valid", "suspect"):
+            continue
+        for name, flow in _flows(out_dir, run).items():
+            kind = "acked" if flow.get("acked_bps") is not None else "delivered"
+            ends = f"{flow.get('from', '')} to {flow.get('to', '')}"
+            values = rows.setdefault((*_names(run, axes, with_variants), name, ends, kind), [])
+            values += [flow[f"{kind}_bps"] / 1e3] if flow.get(f"{kind}_bps") is not None else []
+    more = f"and {len(rows) - FLOW_ROWS} more: metrics.json of each run" if len(rows) > FLOW_ROWS else None
+    table = Table(title="every flow, kbit/s", caption=more)
+    _add_names(table, axes, with_variants)
+    for heading in ("flow", "from, to", "rate"):
+        table.add_column(heading, overflow="fold")
+    table.add_column("kbit/s", justify="right", no_wrap=True)
+    for names, values in list(rows.items())[:FLOW_ROWS]:
+        table.add_row(*names, _rounded(fmean(values) if values else None))
     return table
+
+
+def _add_names(table: Table, axes: tuple[str, ...], with_variants: bool) -> None:
+    """The columns that name a cell; a long value is folded, a heading never."""
+    for heading in [*axes, *(["variant"] if with_variants else [])]:
+        justify = "left" if heading == "variant" else "right"
+        table.add_column(heading, justify=justify, overflow="fold", min_width=len(heading))
+
+
+def _names(row: dict[str, Any], axes: tuple[str, ...], with_variants: bool) -> list[str]:
+    return [str(row[axis]) for axis in axes] + ([variant_name(row["variant"])] if with_variants else [])
+
+
+def _flows(out_dir: Path, run: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The flows that this run's metrics.json holds; none where there are no metrics."""
+    path = out_dir / run["run_dir"] / "metrics.json"
+    return json.loads(path.read_text()).get("flows", {}) if path.exists() else {}
 
 
 def _figures(row: dict[str, Any]) -> list[str]:
@@ -38,17 +95,18 @@ def _figures(row: dict[str, Any]) -> list[str]:
 
 
 def _standings(row: dict[str, Any]) -> str:
-    """`3 valid`, or all kinds that occur."""
-    return ", ".join(f"{row[kind]} {kind}" for kind in ("valid", "suspect", "void") if row[kind])
+    """`3 valid`, or all kinds that occur, each on a line of its own."""
+    return "\n".join(f"{row[kind]} {kind}" for kind in ("valid", "suspect", "void") if row[kind])
 
 
 def _caption(runs: list[dict[str, Any]]) -> str:
     """Which cross-checks failed, and where to read why."""
     failed = [run for run in runs if run["checks"] != "ok"]
+    counted = f"{len(runs)} run{'' if len(runs) == 1 else 's'}"
     if not failed:
-        return f"{len(runs)} runs; captures, iperf3, air log and counters agree in all"
+        return f"{counted}; captures, iperf3, air log and counters agree{' in all' if len(runs) > 1 else ''}"
     shown = "\n".join(f"{run['run_dir']}: {run['checks']}" for run in failed[:5])
-    return f"cross-checks failed in {len(failed)} of {len(runs)} runs (metrics.json says why):\n{shown}"
+    return f"cross-checks failed in {len(failed)} of {counted} (metrics.json says why):\n{shown}"
 
 
 def _rounded(value: float | None) -> str:

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from analysis.errors import RunFileError
-from analysis.printed import result_table
+from analysis.printed import flows_table, result_table
 from analysis.tables import FLOW_METRICS, mean_and_interval, read_summary, write_tables
 
 EXPERIMENT = {"name": "hv-fig1", "axes": {"hops": [1, 2]}, "published": "holland-vaidya_fig1", "ns2": "chain_static"}
@@ -123,3 +123,44 @@ def test_the_printed_table_has_ours_theirs_and_the_ratio(tmp_path):
     assert ["1", "ns2", "1246", "1463", "0.85", "1234", "1.01", "1", "valid"] in rows
     assert "1 void" in text
     assert "ns2-hops1/seed-1: air-counters" in text
+
+
+def _printed(table, width: int = 80) -> str:
+    console = Console(file=io.StringIO(), width=width)
+    console.print(table)
+    return console.file.getvalue()
+
+
+def test_the_printed_table_fits_80_columns_and_no_heading_is_cut(tmp_path):
+    for seed, verdict in enumerate(("valid", "valid", "suspect", "void"), start=1):
+        make_run(tmp_path, "hv-alt", 1, seed, 1246.0 + seed, verdict=verdict)
+    text = _printed(result_table(tmp_path, EXPERIMENT))
+    assert "…" not in text
+    for word in ("hops", "variant", "ours", "±95 %", "paper", "ns-2", "2 valid", "1 suspect", "1 void"):
+        assert word in text
+    wide = _printed(result_table(tmp_path, EXPERIMENT), width=200).splitlines()
+    assert max(len(line.strip()) for line in wide) <= 80
+
+
+def test_columns_that_are_empty_everywhere_are_not_printed(tmp_path):
+    make_run(tmp_path, "", 1, 1, 1246.0)
+    text = _printed(result_table(tmp_path, {"name": "plain", "axes": {"hops": [1]}}))
+    assert all(heading not in text for heading in ("±95 %", "paper", "ns-2", "variant"))
+    assert "1 run; captures, iperf3, air log and counters agree" in " ".join(text.split())
+    assert "1 runs" not in text
+
+
+def test_several_flows_are_printed_each_and_the_title_says_which_is_flow_1(tmp_path):
+    second = {"from": "sta3", "to": "sta1", "acked_bps": None, "delivered_bps": 50e3}
+    make_run(tmp_path, "", 1, 1, 400.0, flows={"flow2": second})
+    make_run(tmp_path, "", 1, 2, 420.0, flows={"flow2": second})
+    make_run(tmp_path, "", 1, 3, 900.0, verdict="void", flows={"flow2": second})
+    assert "acked, kbit/s, flow 1" in _printed(result_table(tmp_path, EXPERIMENT))
+    rows = [line.replace("│", " ").split() for line in _printed(flows_table(tmp_path, EXPERIMENT)).splitlines()]
+    assert ["1", "flow2", "sta3", "to", "sta1", "delivered", "50"] in rows
+    assert any(row[:2] == ["1", "flow1"] and row[-2:] == ["acked", "410"] for row in rows)
+
+
+def test_a_single_flow_has_no_table_of_flows(tmp_path):
+    make_run(tmp_path, "", 1, 1, 400.0)
+    assert flows_table(tmp_path, EXPERIMENT) is None

@@ -12,6 +12,7 @@ from testbed.campaigns.experiment import Expected
 from testbed.errors import UsageError
 
 FORMAT = "manet-answer/1"
+NAMED_RUNS = 5  # how many runs that are not valid the verdict names
 
 
 class Report:
@@ -28,6 +29,7 @@ class Report:
         self.figures: list[Path] = []
         self.comparisons: list[Comparison] = []
         self.summary: list[dict[str, Any]] = []
+        self.doubtful: list[str] = []  # the runs that are not valid, as `<cell>/seed-<n> suspect`
 
     def make(self, analyse_again: bool = False) -> None:
         """metrics.json where it is missing or older than the run, table.csv, summary.csv, the figure."""
@@ -40,6 +42,11 @@ class Report:
                 analyse_run(run)
         tables.write_tables(self.directory)
         self.summary = tables.read_summary(self.directory)
+        self.doubtful = [
+            f"{run['run_dir']} {(run['verdict'] if run['status'] == 'complete' else run['status']) or 'without verdict'}"
+            for run in tables.collect_runs(self.directory, self.description["axes"])
+            if run["status"] != "complete" or run["verdict"] != "valid"
+        ]
         expected = Expected.model_validate(self.description.get("expect", {}))
         profiles = {cell["variant"]: cell.get("profile", "period") for cell in self.description["cells"]}
         checks = [check.of_size(self.description["quick"]) for check in expected.checks]
@@ -87,13 +94,16 @@ class Report:
         """Table, files, verdict and expectations on standard output."""
         from rich.console import Console
 
-        from analysis.printed import result_table
+        from analysis.printed import flows_table, result_table
 
         # a pipe or file has no width of its own: wide enough for every column
         console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
         if self.description.get("question"):
             console.print(self.description["question"], style="bold")
         console.print(result_table(self.directory))
+        flows = flows_table(self.directory)
+        if flows is not None:
+            console.print(flows)
         for comparison in self.comparisons:
             print(f"expected  {comparison.line()}")
         print(f"table     {self.directory / 'table.csv'}")
@@ -117,7 +127,13 @@ class Report:
         }[worst]
         aside = self.put_aside()
         done_over = f"; {aside} void or incomplete before, done over (kept in <cell>/void)" if aside else ""
-        return f"{worst if sum(count.values()) else 'none'} ({counts}{done_over}): {meaning}"
+        return f"{worst if sum(count.values()) else 'none'} ({counts}{done_over}): {meaning}{self._named()}"
+
+    def _named(self) -> str:
+        """Which runs are not valid; nothing where all are."""
+        more = len(self.doubtful) - NAMED_RUNS
+        named = self.doubtful[:NAMED_RUNS] + ([f"and {more} more"] if more > 0 else [])
+        return f" [{', '.join(named)}]" if named else ""
 
     def _runs(self) -> list[Path]:
         """Run folders, in the order of cells and seeds, those put aside left out."""

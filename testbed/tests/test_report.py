@@ -93,3 +93,13 @@ def test_a_folder_that_holds_no_results_is_named(tmp_path):
     (tmp_path / "experiment.json").write_text("{")
     with pytest.raises(UsageError, match=r"experiment\.json: is not JSON; run again with --resume"):
         Report(tmp_path)
+
+
+def test_the_verdict_names_at_most_five_runs_that_are_not_valid(results):
+    folder = results / "all"
+    (folder / "seed-1" / "verdict.json").write_text('{"verdict": "suspect"}')
+    report = Report(results)
+    report.make()
+    assert report.verdict_line().endswith("[all/seed-1 suspect]")
+    report.doubtful = [f"all/seed-{seed} void" for seed in range(1, 8)]
+    assert report.verdict_line().endswith("all/seed-4 void, all/seed-5 void, and 2 more]")
