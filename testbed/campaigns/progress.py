@@ -85,6 +85,7 @@ class Progress:
     def _draw(self) -> None:
         self._drawn = time.monotonic()
         stages = "; ".join(f"{name} {stage}" for name, stage in self._stages.items())
-        text = f"{self.done}/{self.total} runs, about {duration_text(self.seconds_left())} left: {stages}"
+        runs = "run" if self.total == 1 else "runs"
+        text = f"{self.done}/{self.total} {runs}, about {duration_text(self.seconds_left())} left: {stages}"
         self.stream.write(f"\r\x1b[K{text[:118]}")
         self.stream.flush()

@@ -72,5 +72,7 @@ def carry_out(experiment, directory: Path, options: argparse.Namespace) -> int:
         report.print()
     bad = [o for o in outcomes if o.status == "failed" or o.verdict == "void"]
     for outcome in bad:
-        print(f"manet run: {outcome.task.name}: {outcome.text()}; see {outcome.task.directory}/log", file=sys.stderr)
+        # why it failed was said when it ended
+        kind = outcome.status if outcome.status == "failed" else outcome.verdict
+        print(f"manet run: {outcome.task.name}: {kind}; see {outcome.task.directory}/log", file=sys.stderr)
     return 1 if bad else 0

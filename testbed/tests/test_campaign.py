@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed import __main__ as manet
 from testbed.campaigns.campaign import Campaign, claimed
 from testbed.campaigns.experiment import Request, load
 from testbed.campaigns.progress import Progress
@@ -204,3 +205,16 @@ def _interrupt_once(stage):
             _thread.interrupt_main()
 
     return wrapped
+
+
+def test_why_a_run_failed_is_printed_once(tmp_path, monkeypatch, capsys):
+    (tmp_path / "e.toml").write_text(TEXT)
+    runs = FakeRuns({("hops1", 1): [Ended("failed", None, "sta2: its shell was killed; run it again")]})
+    monkeypatch.setattr("testbed.runs.run.run_scenario", runs)
+    monkeypatch.setattr("testbed.host.requirements.require_for_runs", lambda: None)
+    monkeypatch.setattr("testbed.campaigns.report.Report.make", lambda self: None)
+    status = manet.main(["run", str(tmp_path / "e.toml"), "--out", str(tmp_path / "out"), "--json"])
+    error = capsys.readouterr().err
+    assert status == 1
+    assert error.count("its shell was killed") == 1
+    assert error.splitlines()[-1] == f"manet run: hops1 seed 1: failed; see {tmp_path}/out/hops1/seed-1/log"
