@@ -10,7 +10,7 @@ EXAMPLES = """
   ./manet cli hv-fig1 --set hops=3 --variant hv           the first cell of an experiment
   echo 'sta1 ping -c 3 sta6' | ./manet cli chain5         commands from a pipe
 
-at the prompt: links, routes, move, drops, air, and Mininet's own verbs (help lists them)
+at the prompt: links, routes, move, drops, air, iperf (iperf3), and Mininet's own verbs (help lists them)
 """
 
 
@@ -35,4 +35,6 @@ def run(options: argparse.Namespace) -> int:
     ended = open_prompt(scenario, seed=options.seed, directory=options.out)
     if ended.status == "failed":
         raise RunError(ended.error or f"{ended.directory}: failed; see log/ there")
+    if ended.status == "interrupted":
+        raise KeyboardInterrupt  # as in `manet run`: one line, status 130
     return 0

@@ -99,15 +99,16 @@ class Isolated:
         (self.directory / "log").mkdir(parents=True, exist_ok=True)
         log = None if self.terminal else (self.directory / "log" / "run.log").open("ab")
         try:
-            self._keeper = subprocess.Popen(
-                UNSHARE + inner,
-                stdin=None if self.terminal else subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                pass_fds=(lifeline_read, report_write),
-                start_new_session=not self.terminal,
-                env={**os.environ, "PYTHONPATH": str(ROOT)},
-            )
+            with _interrupts_held():
+                self._keeper = subprocess.Popen(
+                    UNSHARE + inner,
+                    stdin=None if self.terminal else subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    pass_fds=(lifeline_read, report_write),
+                    start_new_session=not self.terminal,
+                    env={**os.environ, "PYTHONPATH": str(ROOT)},
+                )
         except FileNotFoundError:
             raise UsageError("unshare: not found; apt-get install util-linux") from None
         finally:
@@ -139,6 +140,16 @@ class Isolated:
             raise
 
 
+@contextlib.contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """What is started here begins with SIGINT blocked, until `main` has said what is to become of it; ours comes afterwards."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class Report:
     """The run's end of the pipe to `manet`: one JSON object a line. A reader that is gone is no error."""
 
@@ -161,6 +172,7 @@ def main() -> int:
     options = parser.parse_args()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # the run decides; when it ends, so does this
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # held by `Isolated` until here
     cgroup.enter(options.cgroup)
     run = os.fork()
     if run == 0:
@@ -176,7 +188,7 @@ def main() -> int:
 def _be_the_run(options: argparse.Namespace) -> int:
     for descriptor in (options.lifeline, options.report):
         os.set_inheritable(descriptor, False)  # children must not keep the pipes open
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    # SIGINT stays ignored until the module handles it: `manet` has it too, and lets go
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     threading.Thread(target=_follow_lifeline, args=(options.lifeline,), name="lifeline", daemon=True).start()
     # a folder of the same name in every run: short paths for sockets, and no two runs see each other's
@@ -191,7 +203,7 @@ def _follow_lifeline(descriptor: int) -> None:
     os.read(descriptor, 1)
     while True:
         os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(0.5)
+        time.sleep(0.05)
 
 
 if __name__ == "__main__":

@@ -5,11 +5,13 @@
     move STATION X Y [Z] [SPEED]   at once, or at SPEED m/s in a straight line
     drops                       packets that ended on the way, by reason
     air [N]                     the last N transmissions
+    iperf [STATION STATION]     iperf3 from the first to the second, for five seconds
     sta1 ping sta2              a command on a station, as in Mininet
 
 Reads a terminal, or lines from a pipe (so tests and scripts can drive it).
 """
 
+import re
 import signal
 import sys
 import threading
@@ -29,14 +31,19 @@ from testbed.runs import metadata
 from testbed.runs.isolation import Report
 from testbed.runs.preflight import check_medium
 from testbed.runs.record import RunRecord
-from testbed.runs.run import RunResult, claimed, conclude, isolated_run, last_word, prepare, site_of
+from testbed.runs.run import Interrupted, RunResult, claimed, conclude, isolated_run, last_word, prepare, site_of
+from testbed.runs.throughput import measure
 from testbed.scenarios.scenario import Scenario
 from testbed.stages import iproute, kernel_tcp
 from testbed.stages.capture import captures_running
 from testbed.stages.network import network_up
 from testbed.stages.routing import Network
 from testbed.stages.site import Site
-from testbed.stages.station import Station
+from testbed.stages.station import NamespaceHost, Station
+
+READY = 1.0  # the fraction that the run reports when its prompt is about to open
+UDP_RATE = "1M"
+NOT_HERE = ("dpctl", "link", "switch")  # Mininet's, for networks of switches
 
 
 def open_prompt(scenario: Scenario, *, seed: int = 1, directory: Path | None = None, programs: Programs = BUILT) -> RunResult:
@@ -48,26 +55,28 @@ def open_prompt(scenario: Scenario, *, seed: int = 1, directory: Path | None = N
     check_medium(scenario, seed, programs)
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
     directory = (directory or ROOT / "results" / "cli" / stamp).resolve()
-    with claimed(directory), _terminal_signals_left_to_the_prompt():
+    with claimed(directory), _interrupts_restored():
         prepare(scenario, seed, directory, {"experiment": "cli"})
         outcome = isolated_run("testbed.runs.prompt", seed, directory, _say, programs=programs, terminal=True)
         return conclude(directory, outcome)
 
 
 @contextmanager
-def _terminal_signals_left_to_the_prompt() -> Iterator[None]:
-    """Ctrl-C reaches every process of the terminal; at the prompt it means "end that command", not "end the scenario"."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _interrupts_restored() -> Iterator[None]:
+    """What `_say` does to Ctrl-C lasts as long as the prompt."""
+    before = signal.getsignal(signal.SIGINT)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
 
 
-def _say(stage: str, _fraction: float | None) -> None:
+def _say(stage: str, fraction: float | None) -> None:
+    """Ctrl-C reaches every process of the terminal. Until the stations are ready it ends all, as in `manet run`; at the
+    prompt it means "end that command", not "end the scenario"."""
+    if fraction == READY and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     print(f"manet: {stage}", file=sys.stderr, flush=True)
 
 
@@ -77,6 +86,8 @@ def inside(arguments: dict, report: Report) -> int:
 
 
 def _prompt(site: Site, report: Report) -> None:
+    # `manet` has a Ctrl-C of the start too and lets go: one cause to end is enough. No SIG_IGN, which commands would inherit.
+    signal.signal(signal.SIGINT, lambda _number, _frame: None)
     setLogLevel("output")
     lg.handlers[0].setStream(sys.stdout)  # Mininet answers on standard error; an answer belongs on standard output
     record = RunRecord.open(site.directory / "run.json")
@@ -88,9 +99,22 @@ def _prompt(site: Site, report: Report) -> None:
         record.update(
             epoch_ns=network.medium.ask("status")["epoch_ns"], sysctls=kernel_tcp.read_sysctls(network.net, metadata.SYSCTLS)
         )
-        report.send(stage=f"{len(network.stations)} stations ready; try `sta1 ping -c 3 sta2`, `links`, `help`, `exit`")
+        here = Path.cwd()
+        shown = site.directory.relative_to(here) if site.directory.is_relative_to(here) else site.directory
+        report.send(stage=f"results in {shown}")
+        ready = f"{len(network.stations)} stations ready; try `sta1 ping -c 3 sta2`, `links`, `help`, `exit`"
+        report.send(stage=ready, fraction=READY)
+        _give_terminal(network)
+
+
+def _give_terminal(network: Network) -> None:
+    try:
         signal.signal(signal.SIGINT, signal.default_int_handler)  # from here on Ctrl-C is the prompt's
         Prompt(network)
+    except KeyboardInterrupt:  # before the prompt had taken over
+        raise Interrupted from None
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # what follows is taken down in order
 
 
 def say(text: str) -> None:
@@ -172,8 +196,50 @@ class Prompt(CLI):
         if line.strip() and not line.strip().isdigit():
             say("usage: air [how many]")
             return
-        for row in self.network.medium.ask("air", last=int(line.strip() or 20))["rows"]:
+        answer = self.network.medium.ask("air", last=int(line.strip() or 20))
+        for row in (answer["header"], *answer["rows"]):
             say(row)
+
+    def do_iperf(self, line: str) -> None:
+        "TCP throughput: iperf3 for 5 s, client on the first, server on the second. Usage: iperf [station station]"
+        ends = self._two_ends(line.split(), "iperf station station")
+        if ends:
+            say(measure(self.network.children, *ends))
+
+    def do_iperfudp(self, line: str) -> None:
+        "UDP throughput: iperf3 for 5 s at a rate in bit/s (1M). Usage: iperfudp [rate station station]"
+        rate, *names = line.split() or [UDP_RATE]
+        if not re.fullmatch(r"[1-9][0-9]*(\.[0-9]+)?[KMGkmg]?", rate) or (line.strip() and not names):
+            say("usage: iperfudp rate station station        (bit/s: 500K, 1M)")
+            return
+        ends = self._two_ends(names, "iperfudp rate station station")
+        if ends:
+            say(measure(self.network.children, *ends, udp_rate=rate))
+
+    def _two_ends(self, names: list[str], usage: str) -> list[NamespaceHost] | None:
+        """The hosts of these names; without names the first and the last, as Mininet has it."""
+        hosts = self.network.net.hosts
+        names = names or [hosts[0].name, hosts[-1].name]
+        if len(names) != 2 or names[0] == names[1]:
+            say(f"usage: {usage}        (two different ones)")
+            return None
+        return [self.network.net[name] for name in names] if all([self._known(name) for name in names]) else None
+
+    def get_names(self) -> list[str]:
+        """What `help` and the tab key offer."""
+        return [name for name in super().get_names() if name.removeprefix("do_") not in NOT_HERE]
+
+    def do_switch(self, _line: str) -> None:
+        "Not here: stations have a radio and no switches; `links` and `move` are the verbs of the radio."
+        say(f"*** {self.do_switch.__doc__}")
+
+    def do_dpctl(self, _line: str) -> None:
+        "Not here: stations have a radio and no switches; `routes` shows how packets go."
+        say(f"*** {self.do_dpctl.__doc__}")
+
+    def do_link(self, _line: str) -> None:
+        "Not here: a radio link is there while its ends are in range; `move` a station away, `links` shows the others."
+        say(f"*** {self.do_link.__doc__}")
 
     def _known(self, name: str) -> bool:
         if name in self.network.net:

@@ -1,0 +1,105 @@
+"""The prompt of `manet cli`: its verbs through a pipe, and Ctrl-C on a terminal of its own."""
+
+import os
+import pty
+import re
+import select
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from testbed.programs import ROOT
+from testbed.tests.running import DEADLINE_S, chain, needs_runs, nothing_left, prompt, run_json
+
+pytestmark = [pytest.mark.root, needs_runs]
+
+
+def test_iperf_and_air_answer_and_verbs_of_switches_say_why_not(tmp_path: Path) -> None:
+    lines = ["iperf sta1 sta2", "iperfudp 100K sta2 sta1", "air 2", "iperf sta1", "iperf sta1 sta9", "iperfudp much sta1 sta2"]
+    answers = prompt(chain(), tmp_path / "run", *lines, "link sta1 sta2 down", "switch s1 stop", "dpctl", "help iperf", "exit")
+    tcp = re.search(r"^sta1 -> sta2: (\d+) kbit/s \(TCP, 5 s\)$", answers, re.MULTILINE)
+    udp = re.search(r"^sta2 -> sta1: (\d+) kbit/s \(UDP offered at 100K", answers, re.MULTILINE)
+    assert tcp and udp, answers
+    assert int(tcp[1]) > 300
+    assert 60 <= int(udp[1]) <= 110
+    assert re.search(r"^t_ns,station,event,.*\n\d+,sta", answers, re.MULTILINE)
+    assert answers.count("usage: iperf") == 2
+    assert "there is no station sta9" in answers
+    assert answers.count("*** Not here: ") == 3
+    assert "iperf3" in answers
+    assert "status complete None" in answers
+    assert nothing_left(tmp_path / "run")
+
+
+def test_iperf_without_a_path_ends_with_one_line(tmp_path: Path) -> None:
+    answers = prompt(chain(), tmp_path / "run", "move sta2 9000 9000", "iperf sta1 sta2", "nodes", "exit")
+    assert len(re.findall(r'^\*\*\* iperf3: "unable to connect.*$', answers, re.MULTILINE)) == 1, answers
+    assert "available nodes" in answers
+    assert "status complete None" in answers
+
+
+@pytest.mark.parametrize("word", ["", "manet: stations", "manet: medium"], ids=["imports", "stations", "medium"])
+def test_ctrl_c_while_the_prompt_starts_takes_all_down_in_one_line(tmp_path: Path, word: str) -> None:
+    directory = tmp_path / "run"
+    terminal = Terminal(directory)
+    terminal.until(lambda: (directory / "log" / "run.log").parent.exists() and word in terminal.seen)
+    os.write(terminal.descriptor, b"\x03")
+    assert terminal.ended() == 130
+    assert "Traceback" not in terminal.seen
+    assert "manet> " not in terminal.seen
+    assert terminal.seen.count("manet cli: interrupted") == 1
+    assert run_json(directory)["status"] == "interrupted"
+    assert nothing_left(directory)
+
+
+def test_ctrl_c_at_the_prompt_ends_the_command_only(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path / "run")
+    terminal.until(lambda: "manet> " in terminal.seen)
+    assert re.search(r"results in \S*run\r\n", terminal.seen)
+    os.write(terminal.descriptor, b"sta1 ping sta2\n")
+    terminal.until(lambda: "bytes from" in terminal.seen)
+    os.write(terminal.descriptor, b"\x03")
+    terminal.until(lambda: re.search(r"packets transmitted[^$]*manet> $", terminal.seen))
+    os.write(terminal.descriptor, b"exit\n")
+    assert terminal.ended() == 0
+    assert run_json(tmp_path / "run")["status"] == "complete"
+
+
+class Terminal:
+    """`manet cli` as the first process of a terminal; `seen` is what stands on it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.seen = ""
+        self.pid, self.descriptor = pty.fork()
+        if self.pid == 0:
+            argv = [sys.executable, "-P", "-m", "testbed", "cli", "chain5", "--set", "hops=1", "--out", str(directory)]
+            os.execve(argv[0], argv, {**os.environ, "HOME": str(directory.parent), "PYTHONPATH": str(ROOT)})
+
+    def until(self, condition) -> None:
+        deadline = time.monotonic() + DEADLINE_S
+        while not condition():
+            assert self._read(), f"ended early: {self.seen}"
+            if time.monotonic() > deadline:
+                os.kill(self.pid, signal.SIGTERM)
+                raise AssertionError(f"not within {DEADLINE_S:g} s: {self.seen}")
+
+    def ended(self) -> int:
+        deadline = time.monotonic() + DEADLINE_S
+        while self._read():
+            if time.monotonic() > deadline:
+                os.kill(self.pid, signal.SIGTERM)
+                raise AssertionError(f"still there after {DEADLINE_S:g} s: {self.seen}")
+        os.close(self.descriptor)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+    def _read(self) -> bool:
+        """Take what has come within a moment; False once nobody holds the terminal."""
+        if select.select([self.descriptor], [], [], 0.02)[0]:
+            try:
+                self.seen += os.read(self.descriptor, 4096).decode(errors="replace")
+            except OSError:
+                return False
+        return True
