@@ -1,0 +1,39 @@
+//! What the routing daemons share.
+//!
+//! A protocol is a [`Protocol`]: a machine without clock, socket or thread that is told what happened ([`Input`]) and says
+//! what to do ([`Output`]). The same machine runs in three surroundings:
+//! - `host` of this crate: a daemon in a network namespace, the kernel forwarding (design A) or not (design B);
+//! - `tests/mesh`: many machines joined by the medium library, in virtual time;
+//! - tests that play inputs and compare outputs.
+//!
+//! Design A (AODV, DSDV, OLSR): the kernel forwards by its own table; a packet without a route falls into a TUN
+//! device and reaches the machine as [`Input::Packet`]. Design B (DSR): every packet passes the machine, as
+//! [`Input::Packet`] from the own stack and as [`Input::Frame`] from the air.
+//!
+//! Contracts with the outside: `formats/routing.md` (configuration, status, notes, event log).
+
+pub mod bytes;
+pub mod counters;
+pub mod held;
+pub mod message;
+pub mod packet;
+pub mod protocol;
+pub mod routes;
+pub mod seconds;
+pub mod status;
+
+pub use bytes::Bytes;
+pub use counters::Counters;
+pub use held::Held;
+pub use message::{Flow, Input, Note, Output};
+pub use protocol::{Carrier, Node, Protocol};
+pub use routes::{Device, Route, Routes};
+pub use status::Status;
+
+use std::net::Ipv4Addr;
+
+/// IEEE 802 address.
+pub type Mac = [u8; 6];
+pub const BROADCAST_MAC: Mac = [0xff; 6];
+/// Limited broadcast: never forwarded by anybody's kernel.
+pub const BROADCAST: Ipv4Addr = Ipv4Addr::BROADCAST;

@@ -1,0 +1,65 @@
+//! What a routing protocol must be, to be driven by the host or by a simulation.
+
+use crate::{Input, Mac, Output, Status};
+use manet_engine::{Instant, Machine};
+use serde::{de::DeserializeOwned, Deserialize, Serialize};
+use std::net::Ipv4Addr;
+
+/// How a protocol's control packets travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// Design A: UDP datagrams from and to this port; the kernel forwards data.
+    Udp(u16),
+    /// Design B: IPv4 packets in frames of our own making; the kernel forwards nothing.
+    Frames,
+}
+
+/// Who a machine is; the same for every protocol.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Node {
+    /// Counted from 1; with `seed` it chooses the node's dice.
+    pub number: u64,
+    pub address: Ipv4Addr,
+    /// The ad hoc network: addresses outside it are the Internet.
+    pub network: (Ipv4Addr, u8),
+    #[serde(with = "crate::status::mac")]
+    pub mac: Mac,
+    /// Wired networks that this node reaches by other interfaces: it is a gateway if there are any.
+    #[serde(default)]
+    pub wires: Vec<(Ipv4Addr, u8)>,
+    /// The radio's MTU in bytes.
+    #[serde(default = "ethernet_mtu")]
+    pub mtu: u16,
+    pub seed: u64,
+    /// Whether the radio tells of failed links ([`Input::LinkFailed`], [`Input::FrameFailed`]).
+    pub feedback: bool,
+    /// Whether an earlier daemon of this node ended without cleaning up (its sequence numbers are lost).
+    #[serde(default)]
+    pub restarted: bool,
+}
+
+fn ethernet_mtu() -> u16 {
+    1500
+}
+
+impl Node {
+    pub fn in_network(&self, address: Ipv4Addr) -> bool {
+        crate::routes::network(address, self.network.1) == crate::routes::network(self.network.0, self.network.1)
+    }
+}
+
+/// A routing protocol as a machine. Its `Machine` part never panics, whatever arrives.
+pub trait Protocol: Machine<Input = Input, Output = Output> + Sized {
+    const NAME: &'static str;
+    const CARRIER: Carrier;
+    /// IP protocols whose packets for us are the machine's ([`Input::Tunnelled`]).
+    const TUNNELS: &'static [u8] = &[];
+    /// Documented with units in `formats/routing.md`; unknown keys are refused.
+    type Options: Default + Serialize + DeserializeOwned + Clone + std::fmt::Debug;
+
+    /// Errors are one line that names the option and the remedy. Deadlines count from instant 0: the first may be armed here.
+    fn new(node: Node, options: Self::Options) -> Result<Self, String>;
+
+    fn status(&self, now: Instant) -> Status;
+}

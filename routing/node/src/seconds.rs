@@ -1,0 +1,20 @@
+//! Options in seconds (`f64` in JSON), durations in the machines: `#[serde(with = "manet_routing::seconds")]`.
+
+use manet_engine::Duration;
+use serde::{de::Error, Deserialize, Deserializer, Serializer};
+
+/// Longer is a mistake of the unit.
+const LONGEST_S: f64 = 86_400.0;
+
+pub fn serialize<S: Serializer>(d: &Duration, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_f64(d.as_secs_f64())
+}
+
+pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Duration, D::Error> {
+    let s = f64::deserialize(d)?;
+    if (0.0..=LONGEST_S).contains(&s) {
+        Ok(Duration::from_secs_f64(s))
+    } else {
+        Err(D::Error::custom(format!("{s} is no time in seconds from 0 to {LONGEST_S}")))
+    }
+}

@@ -1,0 +1,1 @@
+//! Machines of routing protocols joined by the medium library, in virtual time.
