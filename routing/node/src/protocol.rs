@@ -61,5 +61,10 @@ pub trait Protocol: Machine<Input = Input, Output = Output> + Sized {
     /// Errors are one line that names the option and the remedy. Deadlines count from instant 0: the first may be armed here.
     fn new(node: Node, options: Self::Options) -> Result<Self, String>;
 
+    /// The MTU of the TUN device: less than the radio's where the protocol adds to each packet (DSR's source route).
+    fn tun_mtu(node: &Node, _options: &Self::Options) -> u16 {
+        node.mtu
+    }
+
     fn status(&self, now: Instant) -> Status;
 }
