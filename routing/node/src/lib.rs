@@ -13,6 +13,7 @@
 //! Contracts with the outside: `formats/routing.md` (configuration, status, notes, event log).
 
 pub mod bytes;
+pub mod conformance;
 pub mod counters;
 pub mod held;
 pub mod message;
