@@ -29,6 +29,7 @@ _LOGGED = {
     "retry_long": ("drop", None, "retry-long"),
     "purged": ("drop", None, "purged"),
     "no_peer": ("drop", None, "no-peer"),
+    "off": ("drop", None, "off"),
     "tx_rts": ("tx", "rts", None),
     "tx_cts": ("tx", "cts", None),
     "tx_data": ("tx", "data", None),

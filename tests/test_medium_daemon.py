@@ -354,6 +354,43 @@ def test_a_live_move_breaks_the_link_and_a_link_error_rate_too(hosts, start):
     assert len(daemon.ask("air", last=7)["rows"]) == 7
 
 
+def carrier(host: Host, ifname: str) -> bool:
+    return "LOWER_UP" in json.loads(host.sh("ip", "-j", "link", "show", ifname))[0]["flags"]
+
+
+def test_a_station_without_power_is_silent_and_its_host_sees_no_carrier(hosts, start, tmp_path):
+    radio, gateway, inet = hosts(3)
+    wire = {
+        "a": {"name": "sta2", "netns": str(gateway.netns), "ifname": "eth0", "mac": "02:00:00:00:01:01"},
+        "b": {"name": "inet1", "netns": str(inet.netns), "ifname": "eth0", "mac": "02:00:00:00:01:02"},
+        "rate_bps": 1_000_000,
+        "delay_us": 1_000,
+    }
+    daemon = start(configuration([radio, gateway], wires=[wire]))
+    address([radio, gateway])
+    address([gateway, inet], "eth0", "10.9.0")
+    places = [(radio, "wlan0"), (gateway, "wlan0"), (gateway, "eth0"), (inet, "eth0")]
+    assert [carrier(*place) for place in places] == [True] * 4
+    assert pings_answered(radio, "10.0.0.2") == pings_answered(inet, "10.9.0.1") == 5
+
+    assert daemon.ask("power", station="sta2", on=False) == {"ok": True}
+    assert [carrier(*place) for place in places] == [True, False, False, False]
+    assert not any(link["range"] or link["sensed"] for link in daemon.ask("links")["links"])
+    sent_before = daemon.ask("counters")["stations"]["sta2"]["tx_ack"]
+    connection = client.connect(str(tmp_path / "feedback" / "sta1.sock"), client.WANT_FAILURES)
+    connection.settimeout(DEADLINE_S)
+    assert pings_answered(radio, "10.0.0.2", 1, "-W", "1") == 0
+    assert next(client.receive(connection))["type"] == "failed"
+    assert pings_answered(inet, "10.9.0.1", 1, "-W", "0.3") == 0
+    assert pings_answered(gateway, "10.0.0.1", 1, "-W", "0.3") == 0
+    assert daemon.ask("counters")["stations"]["sta2"]["tx_ack"] == sent_before
+
+    assert daemon.ask("power", station="sta2", on=True) == {"ok": True}
+    assert [carrier(*place) for place in places] == [True] * 4
+    assert pings_answered(radio, "10.0.0.2") == pings_answered(inet, "10.9.0.1") == 5
+    assert daemon.ask("power", station="sta9", on=True) == {"ok": False, "error": "there is no station `sta9`"}
+
+
 def test_a_replay_in_virtual_time_is_the_run_byte_for_byte(hosts, start, tmp_path):
     stations = hosts(3)
     log, again = tmp_path / "inputs.jsonl", tmp_path / "again.csv"
@@ -362,6 +399,10 @@ def test_a_replay_in_virtual_time_is_the_run_byte_for_byte(hosts, start, tmp_pat
     assert pings_answered(stations[0], "10.0.0.2", 20, "-s", "1400") == 20
     daemon.ask("move", station="sta3", position=[320, 0, 0])
     pings_answered(stations[0], "10.0.0.3", 2, "-W", "0.3")
+    daemon.ask("power", station="sta2", on=False)
+    pings_answered(stations[0], "10.0.0.2", 1, "-W", "0.3")
+    daemon.ask("power", station="sta2", on=True)
+    assert pings_answered(stations[0], "10.0.0.2", 3) == 3
     assert daemon.stop() == (0, "")
     subprocess.run([str(MEDIUM), "replay", str(tmp_path / "medium.json"), str(log), str(again)], check=True, timeout=60)
     assert again.read_bytes() == (tmp_path / "air.csv").read_bytes()

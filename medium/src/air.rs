@@ -92,6 +92,10 @@ impl Receiver {
         }
     }
 
+    pub fn rule(&self) -> Interference {
+        self.rule
+    }
+
     pub fn is_sending(&self) -> bool {
         self.sending
     }

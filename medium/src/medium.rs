@@ -21,6 +21,8 @@ use manet_engine::{EventQueue, Instant, Machine, Stream};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+mod power;
+
 enum Event {
     SendEnds(FrameId),
     FrameEnds(FrameId),
@@ -44,6 +46,8 @@ struct Airborne {
     /// At the station it is for: why it is lost there, once it is.
     fate: Option<Fate>,
     receivers: u32,
+    /// Its sender was switched off before its end.
+    cut: bool,
 }
 
 struct Station {
@@ -52,6 +56,7 @@ struct Station {
     trajectory: Trajectory,
     errors: Stream,
     overhear: bool,
+    on: bool,
     counters: Counters,
     /// The wake-up last put into the event queue.
     wake: Option<Instant>,
@@ -94,6 +99,7 @@ impl Medium {
                 trajectory,
                 errors: Stream::new(config.seed, i as u64, Purpose::Error),
                 overhear: false,
+                on: true,
                 counters: Counters::default(),
                 wake: None,
             }
@@ -168,7 +174,8 @@ impl Medium {
         let pairs = (0..n).flat_map(|a| (0..n).filter(move |b| *b != a).map(move |b| (a, b)));
         pairs
             .map(|(a, b)| {
-                let power_w = self.power_w(a, b, now);
+                let on = self.is_on(StationId(a)) && self.is_on(StationId(b));
+                let power_w = if on { self.power_w(a, b, now) } else { 0.0 };
                 LinkState {
                     from: StationId(a),
                     to: StationId(b),
@@ -197,7 +204,7 @@ impl Medium {
         // a summed interference needs what is below the sense threshold too, down to a tenth of the noise
         let floor_w = self.radio.carrier_sense_threshold_w.min(self.radio.noise_w * 0.1);
         let floor_w = if self.sums_interference() { floor_w } else { self.radio.carrier_sense_threshold_w };
-        let others = (0..self.stations.len() as u16).filter(|s| *s != from);
+        let others = (0..self.stations.len() as u16).filter(|s| *s != from && self.stations[*s as usize].on);
         let heard: Neighbourhood =
             others.map(|s| (s, self.power_w(from, s, now))).filter(|(_, p)| *p >= floor_w).collect();
         if still {
@@ -298,7 +305,7 @@ impl Medium {
             _ => None,
         };
         let end = now + frame.airtime;
-        let airborne = Airborne { frame, began: now, heard, fate, receivers: 0 };
+        let airborne = Airborne { frame, began: now, heard, fate, receivers: 0, cut: false };
         let id = match self.free.pop() {
             Some(id) => {
                 self.airborne[id as usize] = Some(airborne);
@@ -372,8 +379,11 @@ impl Medium {
     }
 
     fn send_ends(&mut self, now: Instant, id: FrameId) {
-        let frame = &self.airborne[id as usize].as_ref().expect("a frame ends once").frame;
-        let (from, reserves) = (frame.from, frame.reserves);
+        let airborne = self.airborne[id as usize].as_ref().expect("a frame ends once");
+        if airborne.cut {
+            return;
+        }
+        let (from, reserves) = (airborne.frame.from, airborne.frame.reserves);
         let sender = &mut self.stations[from as usize];
         sender.receiver.send_ends();
         sender.dcf.transmit_end(now, reserves);
@@ -394,8 +404,16 @@ impl Medium {
     fn frame_ends_at(&mut self, now: Instant, id: FrameId, frame: &Frame, s: u16, power_w: f64) {
         self.receptions += 1;
         let station = &mut self.stations[s as usize];
-        let heard = station.receiver.frame_ends(id);
         let for_me = frame.dest == Dest::Station(s);
+        if !station.on {
+            self.spoil(id, s, Fate::Weak);
+            return;
+        }
+        let cut = self.airborne[id as usize].as_ref().is_some_and(|a| a.cut);
+        let heard = match station.receiver.frame_ends(id) {
+            Heard::Good if cut => Heard::Spoiled,
+            heard => heard,
+        };
         match heard {
             Heard::Good if self.error_rates.strikes(frame, s, &mut station.errors) => {
                 station.dcf.receive_failed(now, false);
@@ -486,7 +504,12 @@ impl Medium {
         if self.recording {
             self.outputs.push_back(Output::Air(AirRecord::Enqueue { at: now, station, peer, packet: id, bytes }));
         }
-        if let Some(out) = s.dcf.enqueue(now, Arc::new(packet)) {
+        let packet = Arc::new(packet);
+        if !s.on {
+            self.drop_packet(now, station, &packet, DropReason::Off);
+            return;
+        }
+        if let Some(out) = s.dcf.enqueue(now, packet) {
             self.drop_packet(now, station, &out, DropReason::QueueFull);
         }
         self.after(now, station);
@@ -537,6 +560,7 @@ impl Machine for Medium {
             }
             Input::Move { station, to, speed_mps } => self.move_station(now, station, to, speed_mps),
             Input::SetErrorRate { from, to, rate } => self.error_rates.set(from.0, to.0, rate),
+            Input::Power { station, on } => self.set_power(now, station, on),
             Input::Purge { station, neighbour, token } => self.purge(now, station, neighbour, token),
             Input::Stop => self.stop(now),
         }

@@ -25,6 +25,8 @@ pub enum Input {
     },
     /// Error rate of the frames of a directed link.
     SetErrorRate { from: StationId, to: StationId, rate: f64 },
+    /// Switch the radio of a station off or on.
+    Power { station: StationId, on: bool },
     /// Take the queued frames for a neighbour out; answered by [`Output::Purged`].
     Purge { station: StationId, neighbour: MacAddress, token: u32 },
     /// The run ends: everything queued or in flight is accounted for as `stopped`.

@@ -44,6 +44,8 @@ pub enum DropReason {
     RetryLong,
     Purged,
     NoPeer,
+    /// The station was switched off.
+    Off,
     Stopped,
 }
 
@@ -55,6 +57,7 @@ impl DropReason {
             Self::RetryLong => "retry-long",
             Self::Purged => "purged",
             Self::NoPeer => "no-peer",
+            Self::Off => "off",
             Self::Stopped => "stopped",
         }
     }
@@ -165,6 +168,7 @@ pub struct Counters {
     pub retry_long: u64,
     pub purged: u64,
     pub no_peer: u64,
+    pub off: u64,
     pub tx_rts: u64,
     pub tx_cts: u64,
     pub tx_data: u64,
@@ -217,6 +221,7 @@ impl Counters {
             retry_long: self.retry_long - earlier.retry_long,
             purged: self.purged - earlier.purged,
             no_peer: self.no_peer - earlier.no_peer,
+            off: self.off - earlier.off,
             tx_rts: self.tx_rts - earlier.tx_rts,
             tx_cts: self.tx_cts - earlier.tx_cts,
             tx_data: self.tx_data - earlier.tx_data,
@@ -243,6 +248,7 @@ impl Counters {
             DropReason::RetryLong => &mut self.retry_long,
             DropReason::Purged => &mut self.purged,
             DropReason::NoPeer => &mut self.no_peer,
+            DropReason::Off => &mut self.off,
             DropReason::Stopped => return,
         } += 1;
     }

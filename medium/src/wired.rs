@@ -2,6 +2,7 @@
 //!
 //! A frame counts as the TAP carries it (14-byte header and payload; no preamble, FCS or gap), the queue holds the frames
 //! that wait behind the one being sent, and a frame arrives `delay` after its last bit was sent. This is ns-2's duplex link.
+//! A link with a station that is switched off carries nothing: what is queued or on the way is lost.
 //! Not modelled: errors, autonegotiation, pause frames.
 
 use manet_engine::{Duration, Instant, Machine};
@@ -46,6 +47,8 @@ pub struct Arrived {
 pub struct Counters {
     pub delivered: u64,
     pub queue_full: u64,
+    /// Lost because an end was switched off.
+    pub off: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -55,6 +58,7 @@ struct Direction {
     queue: VecDeque<Vec<u8>>,
     sending: Option<(Instant, Vec<u8>)>,
     on_the_way: VecDeque<(Instant, Vec<u8>)>,
+    up: bool,
     counters: Counters,
 }
 
@@ -66,7 +70,9 @@ impl Direction {
     }
 
     fn accept(&mut self, now: Instant, frame: Vec<u8>) {
-        if self.sending.is_none() {
+        if !self.up {
+            self.counters.off += 1;
+        } else if self.sending.is_none() {
             self.send(now, frame);
         } else if self.queue.len() < self.settings.queue_packets {
             self.queue.push_back(frame);
@@ -113,10 +119,28 @@ impl Wires {
             queue: VecDeque::new(),
             sending: None,
             on_the_way: VecDeque::new(),
+            up: true,
             counters: Counters::default(),
         };
         let ends = links.iter().flat_map(|l| [*l, *l]).enumerate();
         Self { directions: ends.map(|(i, l)| direction(i, l)).collect(), out: VecDeque::new() }
+    }
+
+    /// Both directions of the link of `end`: whether they carry anything.
+    pub fn set_up(&mut self, now: Instant, end: EndId, up: bool) {
+        self.handle_timeout(now);
+        for end in [end, end.other()] {
+            let direction = &mut self.directions[usize::from(end.0)];
+            direction.up = up;
+            if !up {
+                let lost =
+                    direction.queue.len() + direction.on_the_way.len() + usize::from(direction.sending.is_some());
+                direction.counters.off += lost as u64;
+                direction.queue.clear();
+                direction.on_the_way.clear();
+                direction.sending = None;
+            }
+        }
     }
 
     /// Of the direction that leaves `end`.
@@ -179,7 +203,28 @@ mod tests {
         let mut line = line();
         let heard = run(&mut line, &[(0, 2, 125), (0, 2, 250), (0, 2, 125), (0, 2, 999)]);
         assert_eq!(heard, [(3000, 3, 125), (5000, 3, 250), (6000, 3, 125)]);
-        assert_eq!(line.machine().counters(EndId(2)), Counters { delivered: 3, queue_full: 1 });
+        assert_eq!(line.machine().counters(EndId(2)), Counters { delivered: 3, queue_full: 1, off: 0 });
+    }
+
+    #[test]
+    fn a_link_that_is_down_carries_nothing_and_loses_what_it_had() {
+        let mut line = line();
+        let mut heard = Vec::new();
+        let mut sink = |_: Instant, a: Arrived| heard.push(a.frame.len());
+        let at = |us: u64| Instant::from_nanos(us * 1000);
+        // sent at 0 and 1000 us and waiting: at 1500 us one is on the way, one is being sent
+        line.input(at(0), Sent { end: EndId(0), frame: vec![0; 125] }, &mut sink);
+        line.input(at(0), Sent { end: EndId(0), frame: vec![0; 125] }, &mut sink);
+        line.run_until(at(1500), &mut sink);
+        line.machine_mut().set_up(at(1500), EndId(1), false);
+        line.input(at(1600), Sent { end: EndId(0), frame: vec![0; 125] }, &mut sink);
+        line.input(at(1600), Sent { end: EndId(2), frame: vec![0; 60] }, &mut sink);
+        line.run_until(at(20_000), &mut sink);
+        line.machine_mut().set_up(at(20_000), EndId(0), true);
+        line.input(at(21_000), Sent { end: EndId(1), frame: vec![0; 70] }, &mut sink);
+        line.run_until(at(40_000), &mut sink);
+        assert_eq!(heard, [60, 70], "the other link is not touched, and this one works again");
+        assert_eq!(line.machine().counters(EndId(0)), Counters { delivered: 0, queue_full: 0, off: 3 });
     }
 
     #[test]

@@ -3,6 +3,7 @@
     links                       who is in whose range
     routes [STATION]            the kernel's route tables
     move STATION X Y [Z] [SPEED]   at once, or at SPEED m/s in a straight line
+    power STATION off|on        a station without power: silent, deaf, its wires dead
     drops                       packets that ended on the way, by reason
     air [N]                     the last N transmissions
     iperf [STATION STATION]     iperf3 from the first to the second, for five seconds
@@ -180,6 +181,14 @@ class Prompt(CLI):
             position = [*numbers[:3], 0.0][:3]
             speed = {"speed_mps": numbers[3]} if len(numbers) == 4 else {}
             self.network.medium.ask("move", station=words[0], position=position, **speed)
+
+    def do_power(self, line: str) -> None:
+        "Switch a station off or on: radio and wires; its host goes on running. Usage: power station off|on"
+        words = line.split()
+        if len(words) != 2 or words[1] not in ("off", "on"):
+            say("usage: power station off|on")
+        elif self._known(words[0]):
+            self.network.medium.ask("power", station=words[0], on=words[1] == "on")
 
     def do_drops(self, _line: str) -> None:
         "Packets that ended on the way, by station and reason. Usage: drops"

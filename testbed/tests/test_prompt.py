@@ -41,6 +41,16 @@ def test_iperf_without_a_path_ends_with_one_line(tmp_path: Path) -> None:
     assert "status complete None" in answers
 
 
+def test_a_station_is_switched_off_and_on(tmp_path: Path) -> None:
+    ping = "sta1 ping -n -c 1 -W 1 sta2"
+    lines = [ping, "power sta2 off", "links", ping, "power sta2 on", ping, "power sta2", "power sta9 off", "exit"]
+    answers = prompt(chain(), tmp_path / "run", *lines)
+    assert re.findall(r"(\d) received", answers) == ["1", "0", "1"], answers
+    assert "sta1 -> (nobody)" in answers
+    assert "usage: power station off|on" in answers
+    assert "there is no station sta9" in answers
+
+
 @pytest.mark.parametrize("word", ["", "manet: stations", "manet: medium"], ids=["imports", "stations", "medium"])
 def test_ctrl_c_while_the_prompt_starts_takes_all_down_in_one_line(tmp_path: Path, word: str) -> None:
     directory = tmp_path / "run"

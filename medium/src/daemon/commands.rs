@@ -37,6 +37,10 @@ pub enum Request {
         to: String,
         error_rate: f64,
     },
+    Power {
+        station: String,
+        on: bool,
+    },
     Positions {},
     Stop {},
 }
@@ -114,6 +118,12 @@ impl Desk<'_> {
                 driver.input(Input::Air(medium::Input::SetErrorRate { from, to, rate }), outlet);
                 json!({})
             }
+            Request::Power { station, on } => {
+                let station = self.station(&station)?;
+                driver.input(Input::Air(medium::Input::Power { station, on }), outlet);
+                outlet.set_carriers(world(driver));
+                json!({})
+            }
             Request::Positions {} => {
                 let (machine, now) = (world(driver), driver.clock().now());
                 let place = |(i, name)| (name, json!(machine.medium.position(StationId(i), now)));
@@ -180,7 +190,7 @@ impl Desk<'_> {
         let wires = &world(driver).wires;
         let direction = |from: &str, to: &str, end: usize| {
             let c = wires.counters(EndId(end as u16));
-            json!({"from": from, "to": to, "delivered": c.delivered, "queue_full": c.queue_full})
+            json!({"from": from, "to": to, "delivered": c.delivered, "queue_full": c.queue_full, "off": c.off})
         };
         let links = self.loaded.config.wires.iter().enumerate();
         links
@@ -199,6 +209,7 @@ impl Desk<'_> {
                 ("retry-long", c.retry_long),
                 ("purged", c.purged),
                 ("no-peer", c.no_peer),
+                ("off", c.off),
             ];
             (name, happened(&reasons))
         };
@@ -268,7 +279,7 @@ mod tests {
 
     #[test]
     fn mistakes_are_answered_in_one_line() {
-        let lines: [&[u8]; 9] = [
+        let lines: [&[u8]; 10] = [
             b"",
             b"{",
             b"\xff",
@@ -278,6 +289,7 @@ mod tests {
             br#"{"op":"move","station":"sta1","position":[1,2,1e300]}"#,
             br#"{"op":"move","station":"sta1","position":[1,2,3],"speed_mps":-1}"#,
             br#"{"op":"link","from":"a","to":"b","error_rate":1.5}"#,
+            br#"{"op":"power","station":"sta1"}"#,
         ];
         for line in lines {
             let error = parse(line).unwrap_err();

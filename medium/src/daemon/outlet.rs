@@ -7,7 +7,7 @@
 use super::feedback::Feedback;
 use super::recorder::Recorder;
 use super::tap::{Handed, Taken, Tap, MAX_FRAME};
-use super::world::{Input, LoggedWorld, Output};
+use super::world::{Input, LoggedWorld, Output, World};
 use crate::medium::{self, StationId};
 use crate::record::AirRecord;
 use crate::wire::feedback::Repr;
@@ -76,6 +76,16 @@ impl Outlet {
             PortKind::Station(station) => Input::Air(medium::Input::Packet { station, frame }),
             PortKind::Wire(end) => Input::Wire(Sent { end, frame }),
         })
+    }
+
+    /// Carriers as the power of the stations has them.
+    pub fn set_carriers(&self, world: &World) {
+        for port in &self.ports {
+            port.tap.set_carrier(match port.kind {
+                PortKind::Station(station) => world.medium.is_on(station),
+                PortKind::Wire(end) => world.wire_is_up(end),
+            });
+        }
     }
 
     fn write(&mut self, port: usize, frame: &[u8]) {

@@ -22,6 +22,7 @@ pub const MTU: i32 = 1500;
 pub const MAX_FRAME: usize = 65_536;
 
 nix::ioctl_write_ptr_bad!(tun_set_iff, nix::request_code_write!(b'T', 202, size_of::<libc::c_int>()), libc::ifreq);
+nix::ioctl_write_ptr!(tun_set_carrier, b'T', 226, libc::c_int);
 nix::ioctl_write_ptr_bad!(set_hardware_address, libc::SIOCSIFHWADDR, libc::ifreq);
 nix::ioctl_write_ptr_bad!(set_mtu, libc::SIOCSIFMTU, libc::ifreq);
 nix::ioctl_write_ptr_bad!(set_flags, libc::SIOCSIFFLAGS, libc::ifreq);
@@ -109,6 +110,13 @@ impl Tap {
             Err(e) if e.raw_os_error() == Some(libc::EBADFD) => Handed::Deleted,
             _ => Handed::Lost,
         }
+    }
+
+    /// Tells the host that the interface has a carrier, or none (a station without power; a wire to one).
+    pub fn set_carrier(&self, on: bool) {
+        let value = libc::c_int::from(on);
+        // SAFETY: TUNSETCARRIER reads an int; the descriptor is open. It fails only for a device that is gone.
+        let _ = unsafe { tun_set_carrier(self.file.as_raw_fd(), &value) };
     }
 
     /// Frames of the host that the kernel dropped because we did not read them in time.

@@ -1,8 +1,9 @@
 //! Everything the daemon drives, as one machine: the air and the wires.
 
 use crate::config::{Loaded, WireConfig};
+use crate::medium::StationId;
 use crate::trace::Trajectory;
-use crate::wired::{Arrived, LinkSettings, Sent, Wires};
+use crate::wired::{Arrived, EndId, LinkSettings, Sent, Wires};
 use crate::{medium, Medium};
 use manet_engine::event_log::Logged;
 use manet_engine::{Duration, Instant, Machine};
@@ -13,6 +14,8 @@ use std::io::BufWriter;
 pub struct World {
     pub medium: Medium,
     pub wires: Wires,
+    /// Which stations the ends of each wire are, where they are stations.
+    ends: Vec<[Option<StationId>; 2]>,
 }
 
 /// What the real-time driver drives.
@@ -28,7 +31,22 @@ impl World {
             queue_packets: w.queue_packets,
         };
         let links: Vec<_> = loaded.config.wires.iter().map(link).collect();
-        Self { medium, wires: Wires::new(&links) }
+        let index = loaded.station_index();
+        let station = |name: &str| index.get(name).map(|i| StationId(*i as u16));
+        let ends = loaded.config.wires.iter().map(|w| [station(&w.a.name), station(&w.b.name)]).collect();
+        Self { medium, wires: Wires::new(&links), ends }
+    }
+
+    /// Does the wire of this end carry anything, both its ends having power?
+    pub fn wire_is_up(&self, end: EndId) -> bool {
+        self.ends[usize::from(end.0 / 2)].iter().flatten().all(|s| self.medium.is_on(*s))
+    }
+
+    fn settle_wires(&mut self, now: Instant) {
+        for wire in 0..self.ends.len() as u16 {
+            let end = EndId(2 * wire);
+            self.wires.set_up(now, end, self.wire_is_up(end));
+        }
     }
 }
 
@@ -56,7 +74,13 @@ impl Machine for World {
 
     fn handle(&mut self, now: Instant, input: Input) {
         match input {
-            Input::Air(input) => self.medium.handle(now, input),
+            Input::Air(input) => {
+                let power = matches!(input, medium::Input::Power { .. });
+                self.medium.handle(now, input);
+                if power {
+                    self.settle_wires(now);
+                }
+            }
             Input::Wire(input) => self.wires.handle(now, input),
         }
     }

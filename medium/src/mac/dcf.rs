@@ -156,6 +156,21 @@ impl Dcf {
         service.into_iter().chain(self.queue.drain()).collect()
     }
 
+    /// The radio loses its power: everything not yet acknowledged, and the state of a station that has just begun. What it
+    /// numbered stays numbered, or others would take its next frames for duplicates.
+    pub fn switch_off(&mut self, now: Instant) -> Vec<Arc<Packet>> {
+        let lost = self.remaining();
+        self.state = State::Idle;
+        self.cw = self.radio.cw_min;
+        (self.short_retries, self.long_retries) = (0, 0);
+        (self.slots, self.undrawn, self.drawn) = (None, false, 0);
+        (self.busy, self.idle_since, self.ready_at) = (false, now, now);
+        (self.nav_until, self.eifs_until, self.eifs_due) = (Instant::ZERO, Instant::ZERO, false);
+        self.heard.fill(None);
+        self.actions.clear();
+        lost
+    }
+
     fn serve(&mut self, packet: Arc<Packet>) {
         let sequence = self.next_sequence;
         self.next_sequence = (sequence + 1) % 4096;
