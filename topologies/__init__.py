@@ -1,7 +1,7 @@
 """Where stations stand when a run begins: pure functions from a few numbers to named points."""
 
 from topologies.addresses import ip_address, mac_address, station_name
-from topologies.layouts import LayoutError, Placed, chain, cross, explicit, grid
+from topologies.layouts import LayoutError, Placed, chain, cross, explicit, grid, random_uniform
 
 __all__ = [
     "LayoutError",
@@ -12,5 +12,6 @@ __all__ = [
     "grid",
     "ip_address",
     "mac_address",
+    "random_uniform",
     "station_name",
 ]

@@ -1,4 +1,4 @@
-"""Layouts: chain, grid, cross and explicit positions, as lists of named points.
+"""Layouts: chain, grid, cross, random and explicit positions, as lists of named points.
 
 Coordinates are metres from the lower left corner, never negative. Stations are numbered from 1 in the order of the
 list, and that number makes their address (topologies/addresses.py), also where an explicit position brings its own name.
@@ -7,6 +7,7 @@ list, and that number makes their address (topologies/addresses.py), also where 
 import math
 import re
 from collections.abc import Sequence
+from random import Random
 from typing import NamedTuple
 
 from topologies.addresses import station_name
@@ -55,6 +56,15 @@ def cross(hops: int, spacing_m: float) -> list[Placed]:
 def cross_ends(hops: int) -> list[tuple[str, str]]:
     """The ends of a cross's two arms: (west, east) and (south, north)."""
     return [(station_name(1), station_name(hops + 1)), (station_name(hops + 2), station_name(2 * hops + 1))]
+
+
+def random_uniform(nodes: int, area: tuple[float, float], seed: int) -> list[Placed]:
+    """`nodes` stations anywhere in the area, each drawn for itself: a further station moves no other."""
+    _check_count(nodes)
+    if not (0 < area[0] <= FARTHEST_M and 0 < area[1] <= FARTHEST_M):
+        raise LayoutError(f"an area of {area[0]:g} x {area[1]:g} m is outside 0 to {FARTHEST_M:g} m; give another")
+    dice = [Random(f"random placement {seed} {number}") for number in range(1, nodes + 1)]
+    return _number([(one.random() * area[0], one.random() * area[1], 0.0) for one in dice])
 
 
 def explicit(points: Sequence[tuple[float, ...]], names: Sequence[str | None] | None = None) -> list[Placed]:

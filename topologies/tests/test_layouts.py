@@ -21,6 +21,19 @@ def test_a_chain_of_three_hops_has_four_stations_in_a_line():
     assert topologies.chain(3, 200) == [("sta1", 0, 0, 0), ("sta2", 200, 0, 0), ("sta3", 400, 0, 0), ("sta4", 600, 0, 0)]
 
 
+def test_a_random_layout_is_uniform_and_a_further_station_moves_no_other():
+    placed = topologies.random_uniform(1000, (1500.0, 300.0), 1)
+    assert all(0 <= station.x_m <= 1500 and 0 <= station.y_m <= 300 for station in placed)
+    spread = 4 * math.sqrt(1000 * 0.25 * 0.75)  # four standard deviations of how many fall into a quarter
+    for side in (lambda station: station.x_m // 375, lambda station: station.y_m // 75):
+        assert all(abs(sum(side(station) == quarter for station in placed) - 250) < spread for quarter in range(4))
+    assert topologies.random_uniform(3, (1500.0, 300.0), 1) == placed[:3]
+    assert topologies.random_uniform(3, (1500.0, 300.0), 2) != placed[:3]
+    assert (placed[0].x_m, placed[0].y_m) == (215.40690969138066, 252.4727301394153)  # old results hang on it
+    with pytest.raises(LayoutError, match="area of 0 x 300 m"):
+        topologies.random_uniform(3, (0.0, 300.0), 1)
+
+
 def test_a_grid_begins_and_ends_in_opposite_corners():
     placed = topologies.grid(2, 3, 50)
     assert names(placed) == ["sta1", "sta2", "sta3", "sta4", "sta5", "sta6"]
