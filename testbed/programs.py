@@ -12,9 +12,14 @@ class Programs:
 
     medium: Path = ROOT / "target" / "release" / "manet-medium"
     kernel_tcp: Path = ROOT / ".build" / "kernel-tcp" / "manet-tcp"
+    daemons: Path = ROOT / "target" / "release"  # the folder of the routing daemons
+
+    def daemon(self, protocol: str) -> Path:
+        """Our daemon of this routing protocol."""
+        return self.daemons / f"manet-{protocol}"
 
     def as_arguments(self) -> dict[str, str]:
-        return {"medium": str(self.medium), "kernel_tcp": str(self.kernel_tcp)}
+        return {"medium": str(self.medium), "kernel_tcp": str(self.kernel_tcp), "daemons": str(self.daemons)}
 
     @classmethod
     def from_arguments(cls, paths: dict[str, str]) -> "Programs":

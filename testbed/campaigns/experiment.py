@@ -19,7 +19,8 @@ from analysis.references import known_references
 from testbed.errors import UsageError
 from testbed.programs import ROOT
 from testbed.scenarios.definition import Source, apply_overrides, build, build_scenario, parse_value, read_toml, replaced
-from testbed.scenarios.scenario import STRICT, Scenario, _as_tuple
+from testbed.scenarios.models import STRICT, as_tuple
+from testbed.scenarios.scenario import Scenario
 from testbed.scenarios.toml_lines import Path as KeyPath
 
 FOLDER = ROOT / "experiments"
@@ -41,7 +42,7 @@ class Expectation(BaseModel):
 
     model_config = STRICT
     metric: str = "acked_kbps"
-    variants: Annotated[tuple[str, ...] | None, BeforeValidator(_as_tuple)] = None
+    variants: Annotated[tuple[str, ...] | None, BeforeValidator(as_tuple)] = None
     against: Literal["ns2", "published"] = "ns2"
     profile: Literal["period", "modern"] = "period"
     within_percent: float = Field(gt=0, le=1000)
@@ -59,7 +60,7 @@ class Expected(BaseModel):
 
     model_config = STRICT
     outcome: str | None = None
-    checks: Annotated[tuple[Expectation, ...], BeforeValidator(_as_tuple)] = ()
+    checks: Annotated[tuple[Expectation, ...], BeforeValidator(as_tuple)] = ()
 
 
 class Definition(BaseModel):
@@ -73,7 +74,7 @@ class Definition(BaseModel):
     ns2: str | None = None
     scenario: dict[str, Any]
     axes: dict[str, list[Any]] = Field(default_factory=dict)
-    variants: Annotated[tuple[Variant, ...], BeforeValidator(_as_tuple)] = ()
+    variants: Annotated[tuple[Variant, ...], BeforeValidator(as_tuple)] = ()
     full: dict[str, Any] = Field(default_factory=dict)
     quick: dict[str, Any] = Field(default_factory=dict)
     expect: Expected = Expected()
@@ -85,7 +86,7 @@ class Size(BaseModel):
     model_config = STRICT
     seeds: int | None = Field(None, ge=1, le=10_000)
     axes: dict[str, list[Any]] = Field(default_factory=dict)
-    variants: Annotated[tuple[str, ...] | None, BeforeValidator(_as_tuple)] = None
+    variants: Annotated[tuple[str, ...] | None, BeforeValidator(as_tuple)] = None
 
 
 @dataclass(frozen=True)

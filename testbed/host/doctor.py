@@ -14,19 +14,13 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.host import cgroup
+from testbed.host import cgroup, protocols
 from testbed.host.requirements import BTF, TOOLS, TUN
 from testbed.programs import BUILT, Programs
 
 # programs that analysis and development want beside those a run needs
 MORE_TOOLS = {"tshark": "tshark", "bpftool": "bpftool", "ns": "ns2"}
-# not in any registry, or not needed: where to get them
-OTHERS = {
-    "olsrd": ("olsrd", "build it from https://github.com/OLSR/olsrd (its README says how)"),
-    "AODV-UU": ("aodvd", "build it from https://github.com/erimatnor/aodv-uu (its README says how; needs a kernel module)"),
-    "batman-adv's batctl": ("batctl", "apt-get install batctl; the kernel needs CONFIG_BATMAN_ADV"),
-    "babeld": ("babeld", "apt-get install babeld"),
-}
+ROUTING = "routing "  # begins the names of the checks of routing protocols
 LATENESS_SAMPLES = 300
 SLEEP_S = 0.001
 # CPU that a real-time run of ten stations with one flow takes in all its processes, as a share of one core: 0.116
@@ -63,8 +57,8 @@ def doctor(
     ]
     checks += [_tool(tool, package, path, needed=True) for tool, package in TOOLS.items()]
     checks += [_tool(tool, package, path, needed=False) for tool, package in MORE_TOOLS.items()]
-    checks += [_wireless(), _mininet(), _mininet_wifi(), _batman_adv()]
-    checks += [_other(name, program, remedy, path) for name, (program, remedy) in OTHERS.items()]
+    checks += [_wireless(), _mininet(), _mininet_wifi()]
+    checks += [_routing(protocol, programs, path) for protocol in protocols.protocols()]
     lateness_us = timer_lateness_us()
     return [*checks, _timers(lateness_us), _load(lateness_us)]
 
@@ -154,15 +148,10 @@ def _mininet_wifi() -> Check:
     return Check("Mininet-WiFi", True, str(Path(mn_wifi.__file__).parent), needed=False)
 
 
-def _batman_adv() -> Check:
-    there = Path("/sys/module/batman_adv").exists()
-    remedy = "" if there else "modprobe batman-adv, on a kernel with CONFIG_BATMAN_ADV"
-    return Check("batman-adv", there, "loaded" if there else "not loaded", remedy, needed=False)
-
-
-def _other(name: str, program: str, remedy: str, path: str | None) -> Check:
-    found = shutil.which(program, path=path)
-    return Check(name, found is not None, found or "not installed", "" if found else remedy, needed=False)
+def _routing(protocol: str, programs: Programs, path: str | None) -> Check:
+    missing = protocols.why_not(protocol, programs=programs, path=path)
+    detail, remedy = missing or (protocols.found(protocol, programs=programs, path=path), "")
+    return Check(f"{ROUTING}{protocol}", missing is None, detail, remedy, needed=False)
 
 
 def timer_lateness_us(samples: int = LATENESS_SAMPLES) -> list[float]:

@@ -1,4 +1,4 @@
-"""Switching a device's segmentation offloads, as `ethtool -K` does (SIOCETHTOOL, <linux/ethtool.h>).
+"""A device's settings by ioctl: its MTU, and its segmentation offloads, as `ethtool -K` does (SIOCETHTOOL, <linux/ethtool.h>).
 
 With them on, a capture shows packets larger than those that go on the air, and queues count several as one.
 """
@@ -12,6 +12,7 @@ import struct
 from testbed.errors import RunError
 
 SIOCETHTOOL = 0x8946
+SIOCGIFMTU = 0x8921  # <linux/sockios.h>
 COMMANDS = {"tso": 0x1F, "gso": 0x24, "gro": 0x2C}  # ETHTOOL_STSO, _SGSO, _SGRO
 
 
@@ -27,3 +28,13 @@ def switch(interface: str, wanted: dict[str, object]) -> None:
                 raise RunError(
                     f"ethtool -K {interface} {name}: {os.strerror(problem.errno)}; the device does not take it"
                 ) from None
+
+
+def mtu(interface: str) -> int:
+    """Of a device of the calling thread's namespace, in bytes."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        try:
+            answer = fcntl.ioctl(sock, SIOCGIFMTU, struct.pack("16si20x", interface.encode(), 0))  # struct ifreq
+        except OSError as problem:
+            raise RunError(f"{interface}: {os.strerror(problem.errno)}; the medium that made it has ended") from None
+        return struct.unpack_from("i", answer, 16)[0]

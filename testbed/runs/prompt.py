@@ -26,6 +26,7 @@ from mininet.log import lg, output, setLogLevel
 
 from testbed.errors import RunError
 from testbed.host.processes import Processes
+from testbed.host.protocols import require_protocol
 from testbed.host.requirements import require_for_runs
 from testbed.programs import BUILT, ROOT, Programs
 from testbed.runs import metadata
@@ -38,7 +39,7 @@ from testbed.scenarios.scenario import Scenario
 from testbed.stages import iproute, kernel_tcp
 from testbed.stages.capture import captures_running
 from testbed.stages.network import network_up
-from testbed.stages.routing import Network
+from testbed.stages.routing import Network, Protocol
 from testbed.stages.site import Site
 from testbed.stages.station import NamespaceHost, Station
 
@@ -53,6 +54,7 @@ def open_prompt(scenario: Scenario, *, seed: int = 1, directory: Path | None = N
     Captures and the air log are kept in `directory` (default: results/cli/<time>).
     """
     require_for_runs(programs=programs)
+    require_protocol(scenario.routing.protocol, programs=programs)
     check_medium(scenario, seed, programs)
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
     directory = (directory or ROOT / "results" / "cli" / stamp).resolve()
@@ -94,7 +96,7 @@ def _prompt(site: Site, report: Report) -> None:
     record = RunRecord.open(site.directory / "run.json")
     with ExitStack() as stages:
         children = stages.enter_context(Processes(site.log))
-        network = stages.enter_context(network_up(site, children, lambda stage: report.send(stage=stage)))
+        network, protocol = stages.enter_context(network_up(site, children, lambda stage: report.send(stage=stage)))
         stages.enter_context(kernel_tcp.kernel_tcp_running(site, network.net, children))
         stages.enter_context(captures_running(site, network.net, children))
         record.update(
@@ -105,13 +107,13 @@ def _prompt(site: Site, report: Report) -> None:
         report.send(stage=f"results in {shown}")
         ready = f"{len(network.stations)} stations ready; try `sta1 ping -c 3 sta2`, `links`, `help`, `exit`"
         report.send(stage=ready, fraction=READY)
-        _give_terminal(network)
+        _give_terminal(network, protocol)
 
 
-def _give_terminal(network: Network) -> None:
+def _give_terminal(network: Network, protocol: Protocol) -> None:
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)  # from here on Ctrl-C is the prompt's
-        Prompt(network)
+        Prompt(network, protocol)
     except KeyboardInterrupt:  # before the prompt had taken over
         raise Interrupted from None
     finally:
@@ -128,8 +130,8 @@ class Prompt(CLI):
 
     prompt = "manet> "
 
-    def __init__(self, network: Network) -> None:
-        self.network = network
+    def __init__(self, network: Network, protocol: Protocol) -> None:
+        self.network, self.protocol = network, protocol
         if not sys.stdin.isatty():
             self.prompt = ""
         super().__init__(network.net)

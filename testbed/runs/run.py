@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.errors import ManetError, RunError, UsageError
+from testbed.host.protocols import require_protocol
 from testbed.host.requirements import require_for_runs
 from testbed.programs import BUILT, Programs
 from testbed.runs import metadata
@@ -64,6 +65,7 @@ def run_scenario(
     does the same for a call in another thread, which then returns with status "interrupted".
     """
     require_for_runs(programs=programs)
+    require_protocol(scenario.routing.protocol, programs=programs)
     check_medium(scenario, seed, programs)
     directory = directory.resolve()
     with claimed(directory):
@@ -234,7 +236,6 @@ def _stages(site: Site, report: Report) -> None:
     from testbed.stages import kernel_tcp, traffic
     from testbed.stages.capture import captures_running
     from testbed.stages.network import network_up, write_routes
-    from testbed.stages.routing import static
 
     def say(stage: str, fraction: float | None = None) -> None:
         report.send(stage=stage, fraction=fraction)
@@ -243,21 +244,20 @@ def _stages(site: Site, report: Report) -> None:
     with ExitStack() as stages:
         children = stages.enter_context(Processes(site.log))
         children.checks.append(lambda: check_space(site.directory))
-        network = stages.enter_context(network_up(site, children, say))
+        network, protocol = stages.enter_context(network_up(site, children, say))
         say("kernel-tcp")
         stages.enter_context(kernel_tcp.kernel_tcp_running(site, network.net, children))
         say("captures")
         captures = stages.enter_context(captures_running(site, network.net, children))
-        write_routes(network, "at the start of the traffic")
+        protocol.before_traffic(say)
+        write_routes(network, protocol, "start")
         record.update(
             epoch_ns=network.medium.ask("status")["epoch_ns"],
             sysctls=kernel_tcp.read_sysctls(network.net, sorted({*metadata.SYSCTLS, *kernel_tcp.sysctls(site.scenario)})),
         )
-        if site.scenario.routing == "static":
-            static.check_flows(network)
         say("traffic", 0.0)
         traffic.run_flows(site, network.net, children, lambda fraction: say("traffic", fraction))
-        write_routes(network, "at the end of the traffic")
+        write_routes(network, protocol, "end")
         say("stop")
     record.update(capture_drops=captures.dropped())
 

@@ -16,8 +16,10 @@ from pydantic import BaseModel, ValidationError
 import mobility.trace
 from testbed.errors import UsageError
 from testbed.programs import ROOT
+from testbed.scenarios.models import KeyProblem
 from testbed.scenarios.quantities import NAMES
-from testbed.scenarios.scenario import KeyProblem, Scenario
+from testbed.scenarios.routing import PROTOCOLS, SECONDS
+from testbed.scenarios.scenario import Scenario
 from testbed.scenarios.toml_lines import Path as KeyPath
 from testbed.scenarios.toml_lines import line_of, locate
 
@@ -29,7 +31,9 @@ UNIT_OF_KEY = {
     "duration": "s", "warmup": "s", "start": "s", "rto_min": "s", "rto_max": "s", "rto_initial": "s",
     "delay": "s",
     "rate": "bit/s", "speed": "m/s",
+    **dict.fromkeys(SECONDS, "s"),
 }  # fmt: skip
+SHORT_FOR = {"propagation": "model", "routing": "protocol"}  # propagation = "name" is short for { model = "name" }
 _TYPE_WORDS = {
     "int": "a whole number", "float": "a number", "bool": "true or false", "string": "text in quotes",
     "tuple": "a list", "dict": "a table", "model": "a table", "model_attributes": "a table",
@@ -164,8 +168,8 @@ def parse_value(written: str) -> Any:
         return written
 
 
-def replaced(raw: Any, path: list[str], value: Any, setting: str) -> Any:
-    """`raw` with `value` at the end of `path`; nothing given is changed in place."""
+def replaced(raw: Any, path: list[str], value: Any, setting: str, inside: str = "") -> Any:
+    """`raw`, which is the value of key `inside`, with `value` at the end of `path`; nothing given is changed in place."""
     if not path:
         return value
     if isinstance(raw, list):
@@ -174,13 +178,13 @@ def replaced(raw: Any, path: list[str], value: Any, setting: str) -> Any:
         index = int(path[0])
         return [*raw[:index], replaced(raw[index], path[1:], value, setting), *raw[index + 1 :]]
     if not isinstance(raw, dict):
-        if path[0:1] and isinstance(raw, str):
-            raw = {"model": raw}  # propagation = "name" is short for { model = "name" }
+        if isinstance(raw, str) and inside in SHORT_FOR:
+            raw = {SHORT_FOR[inside]: raw}
         else:
             raise UsageError(f'{setting}: there is no table to hold "{path[0]}"; set the whole key instead')
     if path[0].isdigit():
         raise UsageError(f"{setting}: there is no list to count in; give it whole, or write it into the file")
-    return {**raw, path[0]: replaced(raw.get(path[0], {}), path[1:], value, setting)}
+    return {**raw, path[0]: replaced(raw.get(path[0], {}), path[1:], value, setting, path[0])}
 
 
 def _dotted(path: KeyPath) -> str:
@@ -197,13 +201,23 @@ def _first(problem: ValidationError) -> dict[str, Any]:
 
 
 def _explain(error: dict[str, Any], model: type[BaseModel]) -> tuple[KeyPath, str]:
+    """The key as the user wrote it, and the text. (pydantic's path names the protocol after `routing`.)"""
     path: KeyPath = tuple(error["loc"])
+    within, text = _worded(error, model, path)
+    return (within[:1] + within[2:] if within[:1] == ("routing",) and within[1:2] and within[1] in PROTOCOLS else within), text
+
+
+def _worded(error: dict[str, Any], model: type[BaseModel], path: KeyPath) -> tuple[KeyPath, str]:
     kind, given, ctx = error["type"], error["input"], error.get("ctx", {})
     if kind == "value_error":
         cause = ctx["error"]
         return path + (cause.path if isinstance(cause, KeyProblem) else ()), str(cause)
     if kind == "extra_forbidden":
         return path, _unknown(str(path[-1]), model, path[:-1])
+    if kind == "union_tag_invalid":
+        return path, _not_a_choice(ctx["tag"], {"expected": ctx["expected_tags"]})
+    if kind == "union_tag_not_found":
+        return path, f'names no protocol; add protocol = one of {", ".join(PROTOCOLS)}'
     if kind == "missing":
         return path, "is missing; add it"
     if kind in ("literal_error", "string_pattern_mismatch"):
@@ -232,6 +246,9 @@ def _keys_at(model: type[BaseModel], path: KeyPath) -> list[str]:
     """The keys of the (sub)model that `path` leads to, as they are written in files."""
     for part in path:
         if isinstance(part, int):
+            continue
+        if issubclass(model, tuple(PROTOCOLS.values())) and part in PROTOCOLS:
+            model = PROTOCOLS[part]
             continue
         field = next((f for name, f in model.model_fields.items() if (f.alias or name) == part), None)
         inner = _model_within(field.annotation) if field else None

@@ -10,14 +10,14 @@ import json
 import re
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
 import topologies
+from testbed.scenarios.models import STRICT, KeyProblem, as_tuple
 from testbed.scenarios.quantities import BitsPerSecond, Metres, MetresPerSecond, Seconds
+from testbed.scenarios.routing import Routing, Static
 from topologies.addresses import MOST_WIRES
 from topologies.layouts import FARTHEST_M, MOST_STATIONS, cross_ends
-
-STRICT = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 # Which layout keys each topology is made from; any other of them is an error, never ignored.
 LAYOUT_KEYS = {
@@ -40,25 +40,12 @@ WORD = r"^[a-z][a-z0-9_-]{0,31}$"
 HOST_NAME = re.compile(r"[a-z][a-z0-9-]{0,9}")  # as a station's
 
 
-class KeyProblem(ValueError):
-    """A value that is wrong in company of others: the key to blame, and one line with the remedy."""
-
-    def __init__(self, path: tuple[str | int, ...], text: str) -> None:
-        super().__init__(text)
-        self.path = path
-
-
-def _as_tuple(value: object) -> object:
-    """TOML and JSON give lists; the frozen model keeps tuples."""
-    return tuple(_as_tuple(item) for item in value) if isinstance(value, list) else value
-
-
 class Place(BaseModel):
     """One explicit position, with a name where `sta<i>` is not wanted."""
 
     model_config = STRICT
     name: str | None = None
-    at: Annotated[tuple[Metres, ...], BeforeValidator(_as_tuple)]
+    at: Annotated[tuple[Metres, ...], BeforeValidator(as_tuple)]
 
 
 def _as_place(value: object) -> object:
@@ -135,7 +122,7 @@ class Propagation(BaseModel):
     sigma_db: float | None = Field(None, ge=0, le=50)
     range_m: Metres | None = Field(None, gt=0, le=FARTHEST_M)
     sense_m: Metres | None = Field(None, gt=0, le=FARTHEST_M)
-    matrix: Annotated[tuple[MatrixEntry, ...], BeforeValidator(_as_tuple)] | None = None
+    matrix: Annotated[tuple[MatrixEntry, ...], BeforeValidator(as_tuple)] | None = None
 
     @model_validator(mode="after")
     def _fits_model(self) -> Self:
@@ -170,25 +157,25 @@ class Scenario(BaseModel):
     rows: int | None = Field(None, ge=1, le=MOST_STATIONS)
     columns: int | None = Field(None, ge=1, le=MOST_STATIONS)
     spacing: Metres | None = Field(None, gt=0, le=FARTHEST_M)
-    places: Annotated[tuple[Annotated[Place, BeforeValidator(_as_place)], ...] | None, BeforeValidator(_as_tuple)] = Field(
+    places: Annotated[tuple[Annotated[Place, BeforeValidator(_as_place)], ...] | None, BeforeValidator(as_tuple)] = Field(
         None, alias="positions"
     )
-    area: Annotated[tuple[Metres, Metres] | None, BeforeValidator(_as_tuple)] = None
+    area: Annotated[tuple[Metres, Metres] | None, BeforeValidator(as_tuple)] = None
 
     stations: Literal["tap", "hwsim"] = "tap"
     radio: str = Field("ns2-dsss-2m", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     radio_overrides: dict[str, bool | int | float | str] = Field(default_factory=dict)
     propagation: Annotated[Propagation, BeforeValidator(_as_propagation)] = Propagation()
     interference: Literal["ns2", "sinr"] = "ns2"
-    links: Annotated[tuple[LinkErrors, ...], BeforeValidator(_as_tuple)] = ()
+    links: Annotated[tuple[LinkErrors, ...], BeforeValidator(as_tuple)] = ()
     queue: int = Field(50, ge=1, le=100_000)
     control_first: bool = True
-    wires: Annotated[tuple[Wire, ...], BeforeValidator(_as_tuple)] = Field((), max_length=MOST_WIRES)
+    wires: Annotated[tuple[Wire, ...], BeforeValidator(as_tuple)] = Field((), max_length=MOST_WIRES)
 
     mobility: str = "static"
     speed: MetresPerSecond | None = Field(None, gt=0, le=1000)
 
-    routing: Literal["static", "none"] = "static"
+    routing: Routing = Static()
     arp: Literal["real", "static"] = "real"
     unres_qlen: int | None = Field(None, ge=1, le=10_000)
     ipv6: bool = False
@@ -203,7 +190,7 @@ class Scenario(BaseModel):
     delayed_ack: bool | None = None
 
     traffic: Literal["bulk"] = "bulk"
-    flows: Annotated[tuple[Flow, ...], BeforeValidator(_as_tuple)] = ()
+    flows: Annotated[tuple[Flow, ...], BeforeValidator(as_tuple)] = ()
     warmup: Seconds = Field(5.0, ge=0, le=86_400)
     duration: Seconds = Field(30.0, gt=0, le=86_400)
     clock: Literal["real", "virtual"] = "real"
@@ -219,6 +206,8 @@ class Scenario(BaseModel):
             object.__setattr__(self, "flows", self._default_flows())
         self._check_wires()
         self._check_station_references()
+        self._check_routing()
+        object.__setattr__(self, "routing", self.routing.for_stations(len(self.station_names())))
         self._check_times()
         return self
 
@@ -355,6 +344,16 @@ class Scenario(BaseModel):
                 text = f'"{wire.host}" has a wire already; a host has one: give this one another name'
                 raise KeyProblem(("wires", index, "host"), text)
             hosts.add(wire.host)
+
+    def _check_routing(self) -> None:
+        """A flow that the protocol can never carry is refused here; a path is only looked for in the run."""
+        gateways = {wire.host: wire.station for wire in self.wires}
+        for index, flow in enumerate(self.flows):
+            ends = {gateways.get(flow.source, flow.source), gateways.get(flow.target, flow.target)}
+            wired = {flow.source, flow.target} & set(gateways)
+            if wired and len(ends) > 1 and not self.routing.TO_WIRES:
+                text = f'"{self.routing.protocol}" routes over the air to stations only, not to {", ".join(sorted(wired))}; '
+                raise KeyProblem(("flows", index), text + 'take "static", "aodv" or "olsr", or end the flow at the gateway')
 
     def _no_such(self, name: str, hosts: bool = False) -> str:
         """What to say of a name that nobody has."""

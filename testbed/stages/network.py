@@ -1,21 +1,23 @@
 """The stages from nothing to a network one can use: stations, medium, addresses, routes."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 from testbed.host.processes import Processes
 from testbed.stages import addresses, iproute, kernel_tcp, routing
 from testbed.stages.medium import medium_running
-from testbed.stages.routing import Network
+from testbed.stages.routing import Network, Protocol
 from testbed.stages.site import Site
 from testbed.stages.station import host_sysctls, stations_up
 
+STATUS_FORMAT = "manet-routing-status/1"
 SHELL_REMEDY = "its namespace is lost; what was captured is kept; run it again"
 
 
 @contextmanager
-def network_up(site: Site, children: Processes, say: Callable[..., None]) -> Iterator[Network]:
-    """All stations reachable as the scenario's routing has it; undone in the opposite order."""
+def network_up(site: Site, children: Processes, say: Callable[..., None]) -> Iterator[tuple[Network, Protocol]]:
+    """All stations up with the scenario's routing at work; undone in the opposite order."""
     with ExitStack() as stages:
         say("stations")
         net = stages.enter_context(stations_up(site.scenario.station_names(), site.scenario.wires))
@@ -27,15 +29,19 @@ def network_up(site: Site, children: Processes, say: Callable[..., None]) -> Ite
         addresses.assign(site, net)
         say("routing")
         network = Network(site, net, medium, children)
-        stages.enter_context(routing.running(network))
-        yield network
+        yield network, stages.enter_context(routing.running(network))
 
 
-def write_routes(network: Network, when: str) -> None:
-    """Append each station's and wired host's routes and neighbours to routes/<name>.txt."""
+def write_routes(network: Network, protocol: Protocol, when: str) -> None:
+    """At the `start` or `end` of the traffic: each host's kernel tables, appended to routes/<name>.txt, and what its routing
+    daemon says of itself, into routing/<name>.status.json."""
     folder = network.site.folder("routes")
     for station in network.net.hosts:
-        text = f"# {when}\n{iproute.ask(station, 'route', 'show', 'table', 'all')}"
+        text = f"# at the {when} of the traffic\n{iproute.ask(station, 'route', 'show', 'table', 'all')}"
         text += f"# neighbours\n{iproute.ask(station, 'neighbour', 'show')}"
         with (folder / f"{station.name}.txt").open("a") as file:
             file.write(text)
+    for name, status in protocol.status().items():
+        path = network.site.folder("routing") / f"{name}.status.json"
+        before = json.loads(path.read_text()) if path.exists() else {"format": STATUS_FORMAT}
+        path.write_text(json.dumps({**before, when: status}, indent=1) + "\n")

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from testbed.errors import UsageError
 from testbed.host.doctor import Check, _load, _timers, doctor, timer_lateness_us
+from testbed.host.protocols import require_protocol
 from testbed.programs import Programs
 
 
@@ -12,7 +14,7 @@ from testbed.programs import Programs
 def bare(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Check]:
     """A machine that has nothing."""
     nothing = tmp_path_factory.mktemp("nothing")
-    programs = Programs(nothing / "manet-medium", nothing / "manet-tcp")
+    programs = Programs(nothing / "manet-medium", nothing / "manet-tcp", daemons=nothing)
     checks = doctor(tun=nothing / "tun", btf=nothing / "vmlinux", path=str(nothing), programs=programs, user=1000)
     return {check.name: check for check in checks}
 
@@ -35,10 +37,29 @@ def test_what_is_missing_has_a_remedy(bare: dict[str, Check], name: str, remedy:
     assert remedy in bare[name].remedy
 
 
-@pytest.mark.parametrize("name", ["olsrd", "AODV-UU", "babeld"])
-def test_software_of_others_is_never_needed_but_one_is_told_where_it_is(bare: dict[str, Check], name: str) -> None:
-    assert not bare[name].ok and not bare[name].needed
-    assert "http" in bare[name].remedy or "apt-get" in bare[name].remedy
+@pytest.mark.parametrize(
+    ("name", "detail", "remedy"),
+    [
+        ("aodv", "manet-aodv: not built", "run ./setup.sh"),
+        ("babeld", "babeld: not found", "apt-get install babeld"),
+        ("batmand", "batmand: not found", "apt-get install batmand"),
+        ("olsrd", "olsrd: not found", "https://github.com/OLSR/olsrd"),
+        ("aodv-uu", "the kernel module kaodv is not loaded", "https://github.com/ramonfontes/aodv-uu"),
+        ("batman-adv", "batctl: not found", "CONFIG_BATMAN_ADV"),
+    ],
+)
+def test_each_routing_protocol_says_why_it_is_not_usable_and_how_to_get_it(
+    bare: dict[str, Check], name: str, detail: str, remedy: str
+) -> None:
+    check = bare[f"routing {name}"]
+    assert not check.ok and not check.needed
+    assert detail in check.detail and remedy in check.remedy
+
+
+def test_a_protocol_that_this_machine_cannot_run_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r'^routing "dsr": .*/manet-dsr: not built; run ./setup.sh$'):
+        require_protocol("dsr", programs=Programs(daemons=tmp_path))
+    require_protocol("static", programs=Programs(daemons=tmp_path))
 
 
 def test_every_no_has_a_remedy_and_every_line_is_one_line(bare: dict[str, Check]) -> None:
@@ -63,4 +84,4 @@ def test_a_tool_that_is_there_is_found(tmp_path: Path) -> None:
     (tmp_path / "olsrd").write_text("")
     (tmp_path / "olsrd").chmod(0o755)
     found = {check.name: check for check in doctor(path=str(tmp_path))}
-    assert found["olsrd"].ok and str(tmp_path) in found["olsrd"].detail
+    assert found["routing olsrd"].ok and str(tmp_path) in found["routing olsrd"].detail

@@ -3,6 +3,8 @@
 import pytest
 
 from testbed.errors import RunError
+from testbed.host.protocols import protocols
+from testbed.scenarios.routing import PROTOCOLS
 from testbed.stages import routing
 from testbed.stages.routing.static import next_hops, require_paths
 
@@ -38,5 +40,6 @@ def test_a_flow_without_a_path_is_named_and_one_through_a_gateway_has_one() -> N
         require_paths({"flow1": ("a", "b"), "flow2": ("host1", "c")}, {"host1": "b"}, hops)
 
 
-def test_every_protocol_in_the_folder_is_known() -> None:
-    assert routing.names() == ["none", "static"]
+def test_every_protocol_of_a_scenario_has_its_file_and_every_file_its_options() -> None:
+    assert routing.names() == sorted(PROTOCOLS)
+    assert set(protocols()) | {"static", "none"} == set(PROTOCOLS)

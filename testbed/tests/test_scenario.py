@@ -150,7 +150,8 @@ ERRORS = {
     ),
     "not among the choices": (
         'hops = 2\nrouting = "olsrr"',
-        'x.toml: line 2: key "routing": "olsrr" is not known; use one of "static", "none"',
+        'x.toml: line 2: key "routing": "olsrr" is not known; use one of "static", "none", "aodv", "dsdv", "olsr", "dsr", '
+        '"babeld", "batmand", "olsrd", "aodv-uu", "batman-adv"',
     ),
     "not built yet": (
         'hops = 2\nstations = "hwsim"',

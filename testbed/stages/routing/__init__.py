@@ -1,12 +1,15 @@
 """Routing protocols, one file each: `routing/<name>.py` is what `routing = "<name>"` in a scenario means.
 
 A file offers one context manager, `running(network)`: on entering it starts the protocol on every station and returns
-when it may be relied on; on leaving it ends what it started. See `static.py` for one without daemons. A daemon is started
-with `network.children.start(name, argv, netns=station.netns, remedy=...)`; that is watched from then on.
+when it runs; on leaving it ends what it started. It yields a `Protocol`, which says when flows may begin and what the
+stations know. See `static.py` for one without daemons, `babeld.py` for a daemon of others, `aodv.py` for ours; `shared/`
+is what several use. The options of each are a class of testbed/scenarios/routing.py; what a machine must have for it is
+said in testbed/host/protocols.py.
 """
 
 import importlib
 import pkgutil
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
@@ -15,6 +18,8 @@ from testbed.host.processes import Processes
 from testbed.stages.medium import Medium
 from testbed.stages.site import Site
 from testbed.stages.station import Station, StationNet
+
+Say = Callable[..., None]
 
 
 @dataclass(frozen=True)
@@ -31,13 +36,28 @@ class Network:
         return self.net.stations
 
 
+class Protocol:
+    """A protocol at work. What one has no use for it leaves as it is here."""
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+
+    def before_traffic(self, say: Say) -> None:
+        """Return when the flows may begin, or raise RunError if they never can. (The prompt does not ask.)"""
+
+    def status(self) -> dict[str, dict]:
+        """What each station's daemon tells of itself, by station; only ours do (formats/routing.md)."""
+        return {}
+
+
 def names() -> list[str]:
-    return sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name != "tests")
+    """The protocols, as scenarios name them. A folder is none."""
+    return sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__) if not module.ispkg)
 
 
-def running(network: Network) -> AbstractContextManager[None]:
+def running(network: Network) -> AbstractContextManager[Protocol]:
     """The scenario's protocol, for the length of a `with` block."""
-    name = network.site.scenario.routing
+    name = network.site.scenario.routing.protocol
     if name not in names():
         raise UsageError(f'routing "{name}" is not known; use one of {", ".join(names())}')
-    return importlib.import_module(f"{__name__}.{name}").running(network)
+    return importlib.import_module(f"{__name__}.{name.replace('-', '_')}").running(network)

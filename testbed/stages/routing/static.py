@@ -12,13 +12,21 @@ from contextlib import contextmanager
 from testbed.errors import RunError
 from testbed.stages import iproute
 from testbed.stages.kernel_tcp import ack_metric
-from testbed.stages.routing import Network
+from testbed.stages.routing import Network, Protocol, Say
 from testbed.stages.station import Station, WiredLink
 from topologies.addresses import INTERFACE, wire_network
 
 
+class StaticRoutes(Protocol):
+    def before_traffic(self, _say: Say) -> None:
+        """A flow that these routes can never carry is refused."""
+        network, scenario = self.network, self.network.site.scenario
+        flows = {name: (flow.source, flow.target) for name, flow in zip(scenario.flow_names(), scenario.flows, strict=True)}
+        require_paths(flows, {wire.host.name: wire.gateway.name for wire in network.net.wires}, _hops(network))
+
+
 @contextmanager
-def running(network: Network) -> Iterator[None]:
+def running(network: Network) -> Iterator[Protocol]:
     hops = _hops(network)
     address = {station.name: station.IP() for station in network.stations}
     metric = ack_metric(network.site.scenario)
@@ -28,14 +36,7 @@ def running(network: Network) -> Iterator[None]:
         for station in network.stations
     }
     iproute.batches(lines, "routes", network.site.log)
-    yield
-
-
-def check_flows(network: Network) -> None:
-    """Before the traffic: a flow that these routes can never carry is refused. (At the prompt nothing has to be reachable.)"""
-    scenario = network.site.scenario
-    flows = {name: (flow.source, flow.target) for name, flow in zip(scenario.flow_names(), scenario.flows, strict=True)}
-    require_paths(flows, {wire.host.name: wire.gateway.name for wire in network.net.wires}, _hops(network))
+    yield StaticRoutes(network)
 
 
 def require_paths(flows: dict[str, tuple[str, str]], gateways: dict[str, str], hops: dict[str, dict[str, str]]) -> None:

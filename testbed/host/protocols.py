@@ -1,0 +1,76 @@
+"""Which routing protocols this machine can run, and how to get those it cannot.
+
+`routing` of a scenario is refused here before anything is started; `manet doctor` shows the same for all. Nothing of
+this is needed for the testbed itself: set-up builds our own daemons, those of others are installed by who wants them.
+"""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.errors import UsageError
+from testbed.programs import BUILT, Programs
+
+OURS = ("aodv", "dsdv", "olsr", "dsr")
+OLSRD = "https://github.com/OLSR/olsrd"
+AODV_UU = "https://github.com/ramonfontes/aodv-uu"
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """What a daemon of others needs: programs, a kernel module, and the way to get them."""
+
+    programs: tuple[str, ...]
+    remedy: str
+    module: str | None = None
+
+
+FOREIGN = {
+    "babeld": Foreign(("babeld",), "apt-get install babeld"),
+    "batmand": Foreign(("batmand",), "apt-get install batmand"),
+    "olsrd": Foreign(("olsrd",), f"build it from {OLSRD} (its README says how) and put it on the PATH"),
+    "aodv-uu": Foreign(
+        ("aodvd",),
+        f"build daemon and module from {AODV_UU}, a port to current kernels of https://github.com/erimatnor/aodv-uu",
+        module="kaodv",
+    ),
+    "batman-adv": Foreign(
+        ("batctl",), "apt-get install batctl; modprobe batman-adv, on a kernel with CONFIG_BATMAN_ADV", module="batman_adv"
+    ),
+}
+
+
+def protocols() -> list[str]:
+    """Those that need anything of the machine."""
+    return [*OURS, *FOREIGN]
+
+
+def found(protocol: str, *, programs: Programs = BUILT, path: str | None = None) -> str:
+    """Where the protocol's program is; empty if it is not there."""
+    if protocol in OURS:
+        daemon = programs.daemon(protocol)
+        return str(daemon) if daemon.exists() else ""
+    return shutil.which(FOREIGN[protocol].programs[0], path=path) or ""
+
+
+def why_not(
+    protocol: str, *, programs: Programs = BUILT, path: str | None = None, modules: Path = Path("/sys/module")
+) -> tuple[str, str] | None:
+    """What is missing for the protocol, and the remedy; None if it can be used."""
+    if protocol in OURS:
+        daemon = programs.daemon(protocol)
+        return None if daemon.exists() else (f"{daemon}: not built", "run ./setup.sh")
+    foreign = FOREIGN.get(protocol)
+    if foreign is None:
+        return None
+    missing = [f"{program}: not found" for program in foreign.programs if shutil.which(program, path=path) is None]
+    if foreign.module is not None and not (modules / foreign.module).exists():
+        missing.append(f"the kernel module {foreign.module} is not loaded")
+    return (", ".join(missing), foreign.remedy) if missing else None
+
+
+def require_protocol(protocol: str, *, programs: Programs = BUILT) -> None:
+    """UsageError if this machine cannot run the protocol."""
+    missing = why_not(protocol, programs=programs)
+    if missing is not None:
+        raise UsageError(f'routing "{protocol}": {missing[0]}; {missing[1]}')

@@ -1,0 +1,13 @@
+"""DSDV (Perkins and Bhagwat 1994, with ns-2's timers) by manet-dsdv: every station keeps routes to all others.
+
+The traffic waits for those it needs.
+"""
+
+from contextlib import AbstractContextManager
+
+from testbed.stages.routing import Network, Protocol
+from testbed.stages.routing.shared.ours import daemons_running
+
+
+def running(network: Network) -> AbstractContextManager[Protocol]:
+    return daemons_running(network, settles=True)

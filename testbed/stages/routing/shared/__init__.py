@@ -1,0 +1,1 @@
+"""What several protocols of this folder use."""

@@ -1,0 +1,129 @@
+"""Our own daemons (routing/, formats/routing.md): one process a station, in its namespace.
+
+What a run keeps of each station in `routing/`: <station>.config.json, the notes <station>.jsonl, the event log
+<station>.events.jsonl (with the former the replay file), <station>.status.json at the start and the end of the traffic.
+"""
+
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from testbed.errors import RunError
+from testbed.host import namespace, offloads
+from testbed.stages import iproute, kernel_tcp
+from testbed.stages.routing import Network, Protocol, Say
+from testbed.stages.routing.shared.settle import wait_until_settled
+from testbed.stages.site import SOCKETS
+from testbed.stages.station import Station
+from topologies.addresses import INTERFACE, PREFIX_BITS, WIRE_PREFIX_BITS, wire_network
+
+TUN = "manet0"
+NETWORK = "10.0.0.0"
+READY_DEADLINE_S = 30.0
+ANSWER_DEADLINE_S = 5.0
+
+
+class Daemons(Protocol):
+    """The daemons of all stations; `settles`: a protocol that looks for routes before anybody asks."""
+
+    def __init__(self, network: Network, *, settles: bool) -> None:
+        super().__init__(network)
+        self.settles = settles
+
+    def before_traffic(self, say: Say) -> None:
+        if self.settles:
+            wait_until_settled(self.network, self.network.site.scenario.routing.settle, say)
+
+    def status(self) -> dict[str, dict]:
+        return {station.name: ask(status_socket(station.name), "status") for station in self.network.stations}
+
+
+@contextmanager
+def daemons_running(network: Network, *, settles: bool) -> Iterator[Daemons]:
+    """From every daemon's `ready` to their orderly ends."""
+    site, children = network.site, network.children
+    name = site.scenario.routing.protocol
+    program = site.programs.daemon(name)
+    (SOCKETS / "routing").mkdir(exist_ok=True)
+    epoch_ns = network.medium.ask("status")["epoch_ns"]
+    daemons = []
+    for station in network.stations:
+        path = site.folder("routing") / f"{station.name}.config.json"
+        path.write_text(json.dumps(daemon_config(network, station, epoch_ns), indent=1) + "\n")
+        remedy = f"the routes went with it; see log/{name}-{station.name}.log and run it again"
+        daemons.append(children.start(f"{name}-{station.name}", [program, "run", path], netns=station.netns, remedy=remedy))
+    children.wait_for_text(daemons, "ready\n", within_s=READY_DEADLINE_S)
+    _set_tun_devices(network)
+    try:
+        yield Daemons(network, settles=settles)
+    finally:
+        children.stop(daemons)
+    fallen = [daemon for daemon in daemons if daemon.popen.returncode != 0]
+    if fallen:
+        raise fallen[0].failure()
+
+
+def daemon_config(network: Network, station: Station, epoch_ns: int) -> dict:
+    """The content of a station's CONFIG."""
+    site, results = network.site, network.site.folder("routing")
+    routing = site.scenario.routing
+    wires = [wire_network(wire.number) for wire in network.net.wires if wire.gateway is station]
+    return {
+        "format": "manet-routing/1",
+        "node": {
+            "number": station.number,
+            "address": station.IP(),
+            "network": [NETWORK, PREFIX_BITS],
+            "mac": station.MAC(),
+            "wires": [[wire.partition("/")[0], WIRE_PREFIX_BITS] for wire in wires],
+            "mtu": _mtu(station),
+            "seed": site.seed,
+            "feedback": routing.link == "feedback",
+        },
+        "interface": INTERFACE,
+        "tun": TUN,
+        "feedback": {"medium": str(site.feedback_folder / f"{station.name}.sock")},
+        "status": str(status_socket(station.name)),
+        "epoch_ns": epoch_ns,
+        "notes": str(results / f"{station.name}.jsonl"),
+        "events": str(results / f"{station.name}.events.jsonl") if routing.events else None,
+        "quickack": kernel_tcp.ack_metric(site.scenario) != "",
+        "options": routing.options(),
+    }
+
+
+def status_socket(station: str, folder: Path = SOCKETS) -> Path:
+    return folder / "routing" / f"{station}.sock"
+
+
+def ask(path: Path, op: str) -> dict:
+    """One question to a daemon's status socket."""
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(ANSWER_DEADLINE_S)
+            connection.connect(str(path))
+            connection.sendall(json.dumps({"op": op}).encode() + b"\n")
+            with connection.makefile("rb") as stream:
+                answer = json.loads(stream.readline() or b"{}")
+    except (OSError, ValueError) as problem:
+        raise RunError(f"{path}: {problem}; the station's routing daemon does not answer, see log/") from None
+    if not answer.get("ok"):
+        raise RunError(f"{path}: {op}: {answer.get('error', 'no answer')}")
+    return answer
+
+
+def _mtu(station: Station) -> int:
+    return namespace.within(station.netns, lambda: offloads.mtu(INTERFACE))
+
+
+def _set_tun_devices(network: Network) -> None:
+    """TCP sees the device of its route, which is the TUN while there is none (with DSR: always): as the radio is set."""
+    offload = kernel_tcp.profile(network.site.scenario.profile).get("offload", {})
+    for station in network.stations:
+        namespace.within(station.netns, lambda: offloads.switch(TUN, offload))
+    if "gso_max_segs" in offload:
+        line = f"link set {TUN} gso_max_segs {offload['gso_max_segs']}"
+        iproute.batches({station: [line] for station in network.stations}, "tun", network.site.log)
+

@@ -1,0 +1,84 @@
+"""Waiting until a protocol that keeps routes to everybody has found those that the flows need.
+
+A flow can begin when both of its ends, and every station on the way, have a route to the other: the kernel's own tables
+are asked hop by hop (`ip route get`), so that it is the same question whoever wrote them.
+"""
+
+import re
+import subprocess
+import time
+from collections.abc import Callable, Iterable
+
+from testbed.errors import RunError
+from testbed.host import namespace
+from testbed.stages.routing import Network, Say
+from testbed.stages.station import NamespaceHost
+from topologies.addresses import INTERFACE, wire_interfaces
+
+POLL_S = 0.5
+_VIA = re.compile(r"\bvia ([0-9.]+)")
+_DEV = re.compile(r"\bdev (\S+)")
+NextHop = Callable[[NamespaceHost, str], str | None]
+
+
+def wait_until_settled(network: Network, at_most_s: float, say: Say, *, devices: Iterable[str] = (INTERFACE,)) -> None:
+    """Until every flow's ends reach each other over `devices`; RunError after `at_most_s` seconds (0: no waiting)."""
+    if at_most_s == 0:
+        return
+    start = time.monotonic()
+    allowed = {*devices, *wire_interfaces([wire.station for wire in network.site.scenario.wires])}
+    pairs = _pairs(network)
+    while missing := unreachable(network, pairs, lambda host, to: next_hop(host, to, allowed)):
+        passed_s = time.monotonic() - start
+        if passed_s > at_most_s:
+            raise RunError(_never(network, missing, at_most_s))
+        say("settle", min(1.0, passed_s / at_most_s))
+        network.children.watch(until=time.monotonic() + POLL_S)
+
+
+def _pairs(network: Network) -> list[tuple[str, str]]:
+    """Who must reach whom: both ends of each flow, each pair once."""
+    flows = network.site.scenario.flows
+    both = [pair for flow in flows for pair in ((flow.source, flow.target), (flow.target, flow.source))]
+    return list(dict.fromkeys(both))
+
+
+def unreachable(network: Network, pairs: list[tuple[str, str]], hop: NextHop) -> list[tuple[str, str, str]]:
+    """Pairs without a path, and where the path ends; walked hop by hop."""
+    address = {host.name: host.IP() for host in network.net.hosts}
+    owner = {ip: name for name, ip in address.items()}
+    # a gateway is also known by its address on the wire
+    for wire in network.net.wires:
+        owner[wire.gateway.intf(wire.interface).IP()] = wire.gateway.name
+    missing = []
+    for source, target in pairs:
+        here, seen = source, {source}
+        while here != target:
+            there = owner.get(hop(network.net[here], address[target]) or "")
+            if there is None or there in seen:  # no route, or one that runs in a circle
+                missing.append((source, target, here))
+                break
+            here = there
+            seen.add(here)
+    return missing
+
+
+def next_hop(host: NamespaceHost, to: str, devices: set[str]) -> str | None:
+    """The address that the kernel would hand a packet for `to` to; None without a route over one of `devices`."""
+    argv = ["ip", "route", "get", to]
+    done = namespace.within(host.netns, lambda: subprocess.run(argv, capture_output=True, text=True, check=False))
+    device = _DEV.search(done.stdout)
+    if done.returncode != 0 or device is None or device.group(1) not in devices:
+        return None
+    via = _VIA.search(done.stdout)
+    return via.group(1) if via else to
+
+
+def _never(network: Network, missing: list[tuple[str, str, str]], waited_s: float) -> str:
+    source, target, at = missing[0]
+    name = network.site.scenario.routing.protocol
+    more = f" (and {len(missing) - 1} more pairs)" if len(missing) > 1 else ""
+    return (
+        f"{name}: {source} has no route to {target} after {waited_s:g} s{more}; {at} knows no way on. Place the stations within "
+        f"range of each other, or set routing.settle: a longer wait, or 0 to begin without routes"
+    )
