@@ -1,1 +1,16 @@
-//! Dsdv.
+//! Destination-sequenced distance vector routing (Perkins and Bhagwat, SIGCOMM 1994), as in ns-2.35, in ns-3's messages.
+//!
+//! [`Dsdv`] is the machine; it knows no socket and no kernel. README.md says what is modelled and what is not.
+
+pub mod entry;
+pub mod machine;
+pub mod neighbours;
+pub mod number;
+pub mod options;
+mod packets;
+pub mod table;
+mod updates;
+pub mod wire;
+
+pub use machine::Dsdv;
+pub use options::Options;

@@ -1,0 +1,276 @@
+//! A DSDV node: deadlines, and which input goes where. The rules are in [`crate::table`], what is done with an update in
+//! `updates.rs`, with a data packet in `packets.rs`.
+//!
+//! It follows ns-2.35's DSDV agent with `use_mac_`, and SIGCOMM 1994 where the agent leaves something out; the
+//! README lists the differences.
+
+use crate::neighbours::Neighbours;
+use crate::number::Number;
+use crate::options::{Link, Options};
+use crate::table::{Settling, Table};
+use crate::wire;
+use manet_engine::random::Purpose;
+use manet_engine::timers::{TimerName, Timers};
+use manet_engine::{Duration, Instant, Machine, Stream};
+use manet_routing::status::{NeighbourStatus, RouteStatus};
+use manet_routing::{Carrier, Counters, Held, Input, Node, Output, Protocol, Route, Status};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::Ipv4Addr;
+
+/// The first full update comes within this time, so that nodes started together do not stay together (ns-2.35).
+const STARTUP_JITTER: Duration = Duration::from_secs(2);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timer {
+    /// A neighbour was silent for too long.
+    Silence,
+    /// A full update is due.
+    Full,
+    /// An incremental update may be due.
+    Trigger,
+    /// The update decided on goes out.
+    Send,
+    /// A held packet has waited too long.
+    Held,
+}
+
+impl TimerName for Timer {
+    const ALL: &'static [Self] = &[Timer::Silence, Timer::Full, Timer::Trigger, Timer::Send, Timer::Held];
+    fn index(self) -> usize {
+        self as usize
+    }
+}
+
+pub struct Dsdv {
+    pub(crate) node: Node,
+    pub(crate) options: Options,
+    pub(crate) dice: Stream,
+    pub(crate) timers: Timers<Timer, 5>,
+    pub(crate) table: Table,
+    pub(crate) neighbours: Neighbours,
+    pub(crate) held: Held,
+    /// Next hops as the host was told.
+    pub(crate) kernel: BTreeMap<Ipv4Addr, Ipv4Addr>,
+    /// Our own sequence number.
+    pub(crate) number: Number,
+    pub(crate) last_update_at: Option<Instant>,
+    /// The update that waits to be sent is a full one.
+    pub(crate) full_wanted: bool,
+    /// Somebody unconfirmed was heard and should know it (`bidirectional_check`).
+    pub(crate) greeting_wanted: bool,
+    pub(crate) stopped: bool,
+    pub(crate) counters: Counters,
+    pub(crate) out: VecDeque<Output>,
+}
+
+impl Protocol for Dsdv {
+    const NAME: &'static str = "dsdv";
+    const CARRIER: Carrier = Carrier::Udp(wire::PORT);
+    type Options = Options;
+
+    fn new(node: Node, options: Options) -> Result<Self, String> {
+        options.check()?;
+        if wire::entries_per_datagram(node.mtu) < 2 {
+            return Err(format!("node.mtu: {} holds no update of two entries; at least 52", node.mtu));
+        }
+        let settling = Settling {
+            first: options.settling,
+            weight: options.settling_weight,
+            trigger_on_fresh: options.trigger_on_fresh,
+        };
+        let mut dsdv = Self {
+            dice: Stream::new(node.seed, node.number, Purpose::Routing),
+            timers: Timers::default(),
+            table: Table::new(settling),
+            neighbours: Neighbours::new(options.silence()),
+            held: Held::new(options.held_packets, options.held_per_destination, options.held_seconds),
+            kernel: BTreeMap::new(),
+            number: Number(0),
+            last_update_at: None,
+            full_wanted: false,
+            greeting_wanted: false,
+            stopped: false,
+            counters: Counters::default(),
+            out: VecDeque::new(),
+            node,
+            options,
+        };
+        // who forgot its table must say so before it hears its old routes from those who still use them
+        let within = if dsdv.node.restarted { Duration::ZERO } else { STARTUP_JITTER };
+        let start = Instant::ZERO + dsdv.up_to(within);
+        dsdv.timers.set(Timer::Full, start);
+        Ok(dsdv)
+    }
+
+    fn status(&self, now: Instant) -> Status {
+        Status {
+            sequence: Some(self.number.0),
+            routes: self.table.iter().map(|(d, _)| self.route_status(now, d)).collect(),
+            neighbours: self.neighbour_status(now),
+            held: self.held.len(),
+            counters: self.counters.clone(),
+            details: serde_json::json!({
+                "next_full_s": self.timers.get(Timer::Full).map(|at| at.since(now).as_secs_f64()),
+                "next_triggered_s": self.timers.get(Timer::Trigger).map(|at| at.since(now).as_secs_f64()),
+            }),
+        }
+    }
+}
+
+impl Machine for Dsdv {
+    type Input = Input;
+    type Output = Output;
+
+    fn handle(&mut self, now: Instant, input: Input) {
+        if self.stopped {
+            return;
+        }
+        match input {
+            Input::Control { from, bytes, .. } => self.hear(now, from, &bytes),
+            Input::Packet { bytes } => self.packet(now, bytes),
+            Input::LinkFailed { neighbour, bytes } => self.link_failed(now, neighbour, bytes),
+            Input::Purged { packets, .. } => packets.into_iter().for_each(|bytes| self.returned(now, bytes)),
+            Input::Used { .. } => {}
+            Input::Stop => self.stop(),
+            _ => self.counters.count("unexpected-input"),
+        }
+        self.rearm(now);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        while let Some((timer, _)) = self.timers.expire(now) {
+            match timer {
+                Timer::Silence => self.silence(now),
+                Timer::Full => self.full_due(now),
+                Timer::Trigger => self.send_soon(now),
+                Timer::Send => self.send(now),
+                Timer::Held => self.give_up_old(now),
+            }
+            self.rearm(now);
+        }
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        self.out.pop_front()
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        self.timers.next_timeout()
+    }
+}
+
+impl Dsdv {
+    /// Deadlines that follow from the state.
+    fn rearm(&mut self, now: Instant) {
+        if self.stopped {
+            return;
+        }
+        self.arm(Timer::Silence, self.neighbours.next_timeout());
+        self.arm(Timer::Held, self.held.next_timeout());
+        let trigger = if self.greeting_wanted { Some(now) } else { self.table.next_trigger() };
+        let sending = self.timers.get(Timer::Send).is_some();
+        self.arm(Timer::Trigger, trigger.filter(|_| !sending).map(|at| at.max(self.next_update_at(now))));
+    }
+
+    fn arm(&mut self, timer: Timer, at: Option<Instant>) {
+        match at {
+            Some(at) => self.timers.set(timer, at),
+            None => self.timers.stop(timer),
+        }
+    }
+
+    /// Evenly from nothing to `longest`.
+    pub(crate) fn up_to(&mut self, longest: Duration) -> Duration {
+        Duration::from_secs_f64(longest.as_secs_f64() * self.dice.unit())
+    }
+
+    fn silence(&mut self, now: Instant) {
+        for neighbour in self.neighbours.expire(now) {
+            self.counters.count("link-silent");
+            self.lose_link(now, neighbour, 2);
+        }
+    }
+
+    fn link_failed(&mut self, now: Instant, neighbour: Ipv4Addr, bytes: manet_routing::Bytes) {
+        if !self.node.feedback || self.options.link == Link::Hello {
+            self.counters.count("feedback-ignored");
+            return;
+        }
+        self.counters.count("link-failed");
+        let known = self.neighbours.forget(neighbour);
+        if self.lose_link(now, neighbour, 1) || known {
+            self.out.push_back(Output::Purge { neighbour });
+        }
+        if !bytes.is_empty() {
+            self.returned(now, bytes);
+        }
+    }
+
+    /// Whether any route went over it.
+    fn lose_link(&mut self, now: Instant, neighbour: Ipv4Addr, cause: u64) -> bool {
+        let lost = self.lose_routes(now, neighbour);
+        if lost {
+            self.out.push_back(Output::note("link-broken", neighbour, cause));
+        }
+        lost
+    }
+
+    pub(crate) fn lose_routes(&mut self, now: Instant, neighbour: Ipv4Addr) -> bool {
+        let lost = self.table.lose_via(now, neighbour);
+        for destination in &lost {
+            self.follow(*destination);
+        }
+        !lost.is_empty()
+    }
+
+    /// Makes the kernel's route what the table says; held packets go as soon as there is one.
+    pub(crate) fn follow(&mut self, destination: Ipv4Addr) {
+        let usable = self.table.get(destination).filter(|e| e.is_usable());
+        match usable.map(|e| (e.via, e.hops)) {
+            Some((via, hops)) => {
+                if self.kernel.insert(destination, via) != Some(via) {
+                    self.out.push_back(Output::SetRoute(Route::host(destination, via, hops)));
+                }
+                if self.held.is_empty() {
+                    return;
+                }
+                for bytes in self.held.take(destination) {
+                    self.counters.count("held-sent");
+                    self.out.push_back(Output::Send { bytes });
+                }
+            }
+            None => {
+                if self.kernel.remove(&destination).is_some() {
+                    self.out.push_back(Output::ClearRoute { destination, prefix: 32 });
+                }
+            }
+        }
+    }
+
+    fn route_status(&self, now: Instant, destination: Ipv4Addr) -> RouteStatus {
+        let entry = self.table.get(destination).expect("asked for entries of the table only");
+        let neighbour = self.neighbours.get(entry.via).filter(|_| entry.is_usable());
+        RouteStatus {
+            destination,
+            prefix: 32,
+            via: entry.via,
+            hops: u32::from(entry.hops),
+            state: entry.state(now),
+            sequence: Some(entry.number.0),
+            expires_s: neighbour.map(|n| self.neighbours.expires_at(n).since(now).as_secs_f64()),
+            precursors: Vec::new(),
+            path: Vec::new(),
+        }
+    }
+
+    fn neighbour_status(&self, now: Instant) -> Vec<NeighbourStatus> {
+        let state = |confirmed: bool| if confirmed { "symmetric" } else { "heard" };
+        let all = self.neighbours.iter();
+        all.map(|(address, n)| NeighbourStatus {
+            address,
+            state: state(n.hears_us_at.is_some()),
+            expires_s: Some(self.neighbours.expires_at(n).since(now).as_secs_f64()),
+        })
+        .collect()
+    }
+}

@@ -1,0 +1,51 @@
+//! Data packets that the kernel has no route for, or that the radio gave back.
+
+use crate::machine::Dsdv;
+use manet_engine::Instant;
+use manet_routing::packet::ipv4;
+use manet_routing::{Bytes, Output};
+use std::net::Ipv4Addr;
+
+impl Dsdv {
+    /// From the TUN device: our own waits for a route, another's is given up.
+    pub(crate) fn packet(&mut self, now: Instant, bytes: Bytes) {
+        let Some(packet) = ipv4::Packet::parse(&bytes) else { return self.counters.count("malformed-packet") };
+        let (source, destination) = (packet.source(), packet.destination());
+        if destination.is_broadcast() || destination.is_multicast() || destination.is_unspecified() {
+            return self.counters.count("not-unicast");
+        }
+        if self.table.next_hop(destination).is_some() {
+            self.counters.count("sent-again");
+            self.out.push_back(Output::Send { bytes });
+        } else if !self.is_station(destination) {
+            self.counters.count("outside");
+            self.out.push_back(Output::Unreachable { bytes });
+        } else if source == self.node.address {
+            self.counters.count("held");
+            if let Some(oldest) = self.held.hold(now, destination, bytes) {
+                self.give_up("held-full", oldest);
+            }
+        } else {
+            self.give_up("no-route", bytes);
+        }
+    }
+
+    /// From the radio's queue: over another route if there is one.
+    pub(crate) fn returned(&mut self, now: Instant, bytes: Bytes) {
+        self.counters.count("returned");
+        self.packet(now, bytes);
+    }
+
+    pub(crate) fn give_up_old(&mut self, now: Instant) {
+        for bytes in self.held.expire(now) {
+            self.give_up("held-expired", bytes);
+        }
+    }
+
+    fn give_up(&mut self, why: &'static str, bytes: Bytes) {
+        self.counters.count(why);
+        let about = ipv4::Packet::parse(&bytes).map_or(Ipv4Addr::UNSPECIFIED, |p| p.destination());
+        self.out.push_back(Output::note("no-route", about, 1));
+        self.out.push_back(Output::Unreachable { bytes });
+    }
+}
