@@ -8,7 +8,7 @@
 //!
 //! Each release to the outside is recorded with its lateness. A gap of more than [`STALL`] between when the loop had
 //! to run and when it did (SIGSTOP, a suspended host, starvation) is counted as a stall, also when nothing was due: the
-//! loop turns at least every [`HEARTBEAT`].
+//! loop turns at least every [`HEARTBEAT`], or as often as [`RealTime::set_heartbeat`] says.
 
 use crate::lateness::Lateness;
 use crate::virtual_time::{Outside, Timeline};
@@ -110,6 +110,7 @@ pub struct RealTime<M: Machine> {
     armed: Option<Instant>,
     /// When the loop must turn next.
     due: Instant,
+    heartbeat: Duration,
     ready: Vec<u64>,
     health: Health,
     is_release: fn(&M::Output) -> bool,
@@ -130,6 +131,7 @@ impl<M: Machine> RealTime<M> {
             timer,
             armed: None,
             due: Instant::ZERO + HEARTBEAT,
+            heartbeat: HEARTBEAT,
             ready: Vec::new(),
             health: Health::default(),
             is_release,
@@ -140,6 +142,12 @@ impl<M: Machine> RealTime<M> {
     /// Debug: every wake-up by a deadline comes this much too late (to measure what lateness does to results).
     pub fn inject_lateness(&mut self, late: Duration) {
         self.extra_sleep = late;
+    }
+
+    /// How often the loop turns though nothing happens: [`HEARTBEAT`] unless told. A longer one sees fewer stalls.
+    pub fn set_heartbeat(&mut self, every: Duration) {
+        self.heartbeat = every;
+        self.due = self.clock.now() + every;
     }
 
     pub fn clock(&self) -> Clock {
@@ -166,7 +174,7 @@ impl<M: Machine> RealTime<M> {
         let now = self.clock.now();
         self.health.saw_gap(now.since(self.due));
         self.release(now, outside);
-        self.due = self.clock.now() + HEARTBEAT;
+        self.due = self.clock.now() + self.heartbeat;
         Ok(std::mem::take(&mut self.ready))
     }
 
@@ -186,7 +194,7 @@ impl<M: Machine> RealTime<M> {
         let deadline = self.timeline.machine().next_timeout().map(|d| d + self.extra_sleep);
         let now = self.clock.now();
         self.due = deadline.map_or(self.due, |d| self.due.min(d.max(self.timeline.now())));
-        let mut wait = HEARTBEAT;
+        let mut wait = self.heartbeat;
         match deadline {
             Some(d) if d <= now => wait = Duration::ZERO,
             Some(d) if Some(d) != self.armed => self.arm(d)?,
@@ -199,7 +207,8 @@ impl<M: Machine> RealTime<M> {
             None => {}
         }
         let mut events = [EpollEvent::empty(); EVENTS_AT_ONCE];
-        let timeout = EpollTimeout::try_from(wait.as_nanos() as u32 / 1_000_000).unwrap_or(EpollTimeout::ZERO);
+        let wait_ms = i32::try_from(wait.as_nanos() / 1_000_000).unwrap_or(i32::MAX);
+        let timeout = EpollTimeout::try_from(wait_ms).unwrap_or(EpollTimeout::ZERO);
         let count = match self.epoll.0.wait(&mut events, timeout) {
             Err(nix::errno::Errno::EINTR) => 0,
             other => other?,
@@ -281,6 +290,20 @@ mod tests {
         driver.turn(&mut |_, _| {}).unwrap();
         assert!(driver.health().stalls >= 1);
         assert!(driver.health().longest_stall > STALL);
+    }
+
+    #[test]
+    fn a_long_heartbeat_leaves_the_loop_asleep_until_its_deadline() {
+        let mut driver = RealTime::start(Echo::default(), |_| true).unwrap();
+        driver.set_heartbeat(Duration::from_secs(3600));
+        driver.input(Say(200 * MS), &mut |_, _| {});
+        let mut turns = 0;
+        while driver.health().lateness.count() < 1 {
+            driver.turn(&mut |_, _| {}).unwrap();
+            turns += 1;
+        }
+        // one wake-up by the timer and perhaps one more by its rest; 25 ms apart it would be eight
+        assert!(turns <= 2, "{turns}");
     }
 
     #[test]
