@@ -7,7 +7,8 @@ use serde::{de::Error, Deserialize, Deserializer, Serializer};
 const LONGEST_S: f64 = 86_400.0;
 
 pub fn serialize<S: Serializer>(d: &Duration, s: S) -> Result<S::Ok, S::Error> {
-    s.serialize_f64(d.as_secs_f64())
+    // divided, not multiplied by 1e-9: 30 ms prints as 0.03
+    s.serialize_f64(d.as_nanos() as f64 / 1e9)
 }
 
 pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Duration, D::Error> {
