@@ -1,0 +1,299 @@
+//! The route cache (RFC 4728, section 4.1), as a path cache.
+//!
+//! Whole paths from here, as they were learnt, not a graph of links: the RFC allows both, ns-2's DSR (whose figures ours
+//! are compared with) keeps paths, and a path cannot combine old links with new ones into a route that nobody has seen.
+//! A link that breaks cuts every path that crosses it. No path visits a node twice or comes back here.
+//! When the cache is full the path that was not used for longest goes (ns-2: the oldest).
+
+use manet_engine::{Duration, Instant};
+use manet_routing::Node;
+use std::net::Ipv4Addr;
+
+/// The hops from here; the destination last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    pub hops: Vec<Ipv4Addr>,
+    /// The last hop is outside the DSR network.
+    pub external: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Path {
+    route: Route,
+    /// When it was learnt or used.
+    used: Instant,
+}
+
+#[derive(Clone, Debug)]
+pub struct Cache {
+    node: Node,
+    most: usize,
+    longest: usize,
+    timeout: Duration,
+    paths: Vec<Path>,
+}
+
+impl Cache {
+    /// `most` paths of `longest` hops, each kept for `timeout` after its last use (RouteCacheTimeout).
+    pub fn new(node: Node, most: usize, longest: usize, timeout: Duration) -> Self {
+        Self { node, most, longest, timeout, paths: Vec::new() }
+    }
+
+    /// Learns the path, as far as it goes without returning to a node, and not longer than allowed. False: nothing to learn.
+    pub fn add(&mut self, now: Instant, hops: &[Ipv4Addr], external: bool) -> bool {
+        let whole = hops.len();
+        let inside = if external { whole.saturating_sub(1) } else { whole };
+        let sound = |i: usize| {
+            let hop = hops[i];
+            let new = hop != self.node.address && !hops[..i].contains(&hop);
+            new && if i < inside { self.can_be_a_node(hop) } else { !self.node.in_network(hop) && is_host(hop) }
+        };
+        let len = (0..whole.min(self.longest)).take_while(|i| sound(*i)).count();
+        if len == 0 {
+            return false;
+        }
+        self.put(now, Route { hops: hops[..len].to_vec(), external: external && len == whole });
+        true
+    }
+
+    fn put(&mut self, now: Instant, route: Route) {
+        self.expire(now);
+        let known = self.paths.iter_mut().find(|p| p.route == route || p.route.continues(&route));
+        if let Some(path) = known {
+            path.used = now;
+            return;
+        }
+        self.paths.retain(|p| !route.continues(&p.route));
+        if self.paths.len() >= self.most {
+            let oldest = (0..self.paths.len()).min_by_key(|i| self.paths[*i].used);
+            oldest.map(|i| self.paths.remove(i));
+        }
+        self.paths.push(Path { route, used: now });
+    }
+
+    /// The shortest route; of several the one learnt or used last. Its use keeps it.
+    pub fn find(&mut self, now: Instant, destination: Ipv4Addr) -> Option<Route> {
+        let (index, len) = self.best(now, destination)?;
+        let path = &mut self.paths[index];
+        path.used = now;
+        Some(path.route.up_to(len))
+    }
+
+    /// As [`Self::find`], without using it.
+    pub fn look(&self, now: Instant, destination: Ipv4Addr) -> Option<Route> {
+        self.best(now, destination).map(|(index, len)| self.paths[index].route.up_to(len))
+    }
+
+    /// Which path, and how many of its hops.
+    fn best(&self, now: Instant, destination: Ipv4Addr) -> Option<(usize, usize)> {
+        let hops_to = |path: &Path| path.route.hops.iter().position(|h| *h == destination);
+        let fresh = self.paths.iter().enumerate().filter(|(_, p)| now.since(p.used) < self.timeout);
+        let reaching = fresh.filter_map(|(i, p)| hops_to(p).map(|at| (i, at + 1, p.used)));
+        reaching.min_by_key(|(_, len, used)| (*len, std::cmp::Reverse(*used))).map(|(i, len, _)| (i, len))
+    }
+
+    /// Cuts every path before `to` where it comes right after `from` (RFC 4728, 8.3.5). True: some path was cut.
+    pub fn remove_link(&mut self, from: Ipv4Addr, to: Ipv4Addr) -> bool {
+        let own = self.node.address;
+        let crosses = |hops: &[Ipv4Addr]| {
+            (0..hops.len()).find(|i| hops[*i] == to && (if *i == 0 { own } else { hops[i - 1] }) == from)
+        };
+        let mut cut = false;
+        for path in &mut self.paths {
+            if let Some(at) = crosses(&path.route.hops) {
+                path.route = path.route.up_to(at);
+                cut = true;
+            }
+        }
+        if cut {
+            self.merge();
+        }
+        cut
+    }
+
+    /// Drops paths that became empty, or the beginning of another.
+    fn merge(&mut self) {
+        let paths = std::mem::take(&mut self.paths);
+        for path in paths {
+            let known = self.paths.iter().any(|p| p.route == path.route || p.route.continues(&path.route));
+            if !path.route.hops.is_empty() && !known {
+                self.paths.retain(|p| !path.route.continues(&p.route));
+                self.paths.push(path);
+            }
+        }
+    }
+
+    fn expire(&mut self, now: Instant) {
+        let timeout = self.timeout;
+        self.paths.retain(|p| now.since(p.used) < timeout);
+    }
+
+    fn can_be_a_node(&self, address: Ipv4Addr) -> bool {
+        self.node.in_network(address) && is_host(address)
+    }
+
+    /// The paths with the time that each has left.
+    pub fn paths(&self, now: Instant) -> impl Iterator<Item = (&Route, Duration)> {
+        self.paths.iter().map(move |p| (&p.route, (p.used + self.timeout) - now))
+    }
+
+    pub fn len(&self) -> usize {
+        self.paths.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.paths.is_empty()
+    }
+}
+
+impl Route {
+    /// Whether `beginning` is a proper beginning of this route.
+    fn continues(&self, beginning: &Route) -> bool {
+        !beginning.external && self.hops.len() > beginning.hops.len() && self.hops.starts_with(&beginning.hops)
+    }
+
+    fn up_to(&self, len: usize) -> Route {
+        Route { hops: self.hops[..len].to_vec(), external: self.external && len == self.hops.len() }
+    }
+}
+
+fn is_host(address: Ipv4Addr) -> bool {
+    !(address.is_unspecified() || address.is_broadcast() || address.is_multicast() || address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const OWN: u8 = 1;
+
+    const fn ip(d: u8) -> Ipv4Addr {
+        Ipv4Addr::new(10, 0, 0, d)
+    }
+
+    fn hops(list: &[u8]) -> Vec<Ipv4Addr> {
+        list.iter().map(|d| ip(*d)).collect()
+    }
+
+    fn at(s: u64) -> Instant {
+        Instant::ZERO + Duration::from_secs(s)
+    }
+
+    fn cache(most: usize) -> Cache {
+        let node = Node {
+            number: 1,
+            address: ip(OWN),
+            network: (ip(0), 24),
+            mac: [2, 0, 0, 0, 0, 1],
+            wires: Vec::new(),
+            mtu: 1500,
+            seed: 1,
+            feedback: true,
+            restarted: false,
+        };
+        Cache::new(node, most, 15, Duration::from_secs(300))
+    }
+
+    fn found(cache: &mut Cache, to: u8) -> Option<Vec<Ipv4Addr>> {
+        cache.find(at(1), ip(to)).map(|r| r.hops)
+    }
+
+    #[test]
+    fn a_path_leads_to_each_of_its_hops_and_the_shortest_is_taken() {
+        let mut cache = cache(64);
+        cache.add(at(0), &hops(&[2, 3, 4]), false);
+        cache.add(at(0), &hops(&[5, 4]), false);
+        assert_eq!(found(&mut cache, 4), Some(hops(&[5, 4])));
+        assert_eq!(found(&mut cache, 3), Some(hops(&[2, 3])));
+        assert_eq!(found(&mut cache, 9), None);
+    }
+
+    #[test]
+    fn of_equally_short_routes_the_one_learnt_last_is_taken() {
+        let mut cache = cache(64);
+        cache.add(at(1), &hops(&[3, 4]), false);
+        cache.add(at(0), &hops(&[2, 4]), false);
+        assert_eq!(found(&mut cache, 4), Some(hops(&[3, 4])));
+    }
+
+    #[test]
+    fn a_broken_link_cuts_the_paths_that_cross_it_in_its_direction() {
+        let mut cache = cache(64);
+        cache.add(at(0), &hops(&[2, 3, 4]), false);
+        cache.add(at(0), &hops(&[5, 4, 3]), false);
+        assert!(cache.remove_link(ip(3), ip(4)));
+        assert_eq!(found(&mut cache, 4), Some(hops(&[5, 4])));
+        assert_eq!(found(&mut cache, 3), Some(hops(&[2, 3])));
+        assert!(cache.remove_link(ip(OWN), ip(2)));
+        assert_eq!(found(&mut cache, 3), Some(hops(&[5, 4, 3])));
+        assert!(!cache.remove_link(ip(3), ip(4)));
+    }
+
+    #[test]
+    fn a_path_that_comes_back_is_learnt_up_to_there() {
+        let mut cache = cache(64);
+        assert!(cache.add(at(0), &hops(&[2, 3, 2, 4]), false));
+        assert_eq!((found(&mut cache, 3), found(&mut cache, 4)), (Some(hops(&[2, 3])), None));
+        assert!(!cache.add(at(0), &hops(&[OWN, 4]), false));
+    }
+
+    #[test]
+    fn a_path_unused_for_its_time_is_forgotten() {
+        let mut cache = cache(64);
+        cache.add(at(0), &hops(&[2]), false);
+        assert!(cache.find(at(299), ip(2)).is_some());
+        assert!(cache.look(at(598), ip(2)).is_some());
+        assert!(cache.look(at(599), ip(2)).is_none());
+    }
+
+    #[test]
+    fn a_full_cache_forgets_the_path_unused_for_longest() {
+        let mut cache = cache(2);
+        cache.add(at(0), &hops(&[2]), false);
+        cache.add(at(0), &hops(&[3]), false);
+        cache.find(at(1), ip(2));
+        cache.add(at(2), &hops(&[4]), false);
+        assert_eq!((found(&mut cache, 3), cache.len()), (None, 2));
+    }
+
+    #[test]
+    fn only_the_last_hop_may_be_outside_and_only_if_the_path_says_so() {
+        let outside = Ipv4Addr::new(192, 168, 1, 1);
+        let mut cache = cache(64);
+        assert!(cache.add(at(0), &[ip(2), outside], false));
+        assert_eq!(cache.look(at(0), outside), None);
+        assert!(cache.add(at(0), &[ip(2), outside], true));
+        assert_eq!(cache.look(at(0), outside), Some(Route { hops: vec![ip(2), outside], external: true }));
+        assert!(!cache.look(at(0), ip(2)).unwrap().external);
+    }
+
+    proptest! {
+        #[test]
+        fn no_route_visits_a_node_twice_or_comes_home(
+            adds in proptest::collection::vec((proptest::collection::vec(0..9u8, 0..20), any::<bool>()), 0..40),
+            cuts in proptest::collection::vec((0..9u8, 0..9u8), 0..9)
+        ) {
+            let mut cache = cache(16);
+            for (path, external) in &adds {
+                cache.add(at(0), &hops(path), *external);
+            }
+            for (from, to) in &cuts {
+                cache.remove_link(ip(*from), ip(*to));
+            }
+            prop_assert!(cache.len() <= 16);
+            for (route, _) in cache.paths(at(0)) {
+                let mut seen = route.hops.clone();
+                seen.push(ip(OWN));
+                for (from, to) in &cuts {
+                    let from_own = *from == OWN && route.hops.first() == Some(&ip(*to));
+                    prop_assert!(!from_own && !route.hops.windows(2).any(|w| w == [ip(*from), ip(*to)]));
+                }
+                seen.sort();
+                seen.dedup();
+                prop_assert_eq!(seen.len(), route.hops.len() + 1);
+                prop_assert!(!route.hops.is_empty() && route.hops.len() <= 15);
+            }
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The machine: what it knows, and who takes care of which input.
+//!
+//! `sending` originates packets and looks for routes, `receiving` takes frames apart and passes packets on, `discovery` has
+//! requests and replies, `salvage` broken links, `shortening` the shorter way that was overheard.
+
+use crate::cache::Cache;
+use crate::delayed::Queue;
+use crate::maintenance::{self, Maintenance};
+use crate::neighbours::Neighbours;
+use crate::options::{self, Link, Options};
+use crate::requests::{self, Discoveries, Seen};
+use crate::shortening::Gratuitous;
+use crate::wire::RouteError;
+use manet_engine::random::Purpose;
+use manet_engine::{Instant, Machine, Stream};
+use manet_routing::status::{NeighbourStatus, RouteStatus};
+use manet_routing::{Carrier, Counters, Held, Input, Node, Output, Protocol, Status};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::Ipv4Addr;
+
+pub struct Dsr {
+    pub(crate) node: Node,
+    pub(crate) options: Options,
+    pub(crate) dice: Stream,
+    pub(crate) counters: Counters,
+    pub(crate) cache: Cache,
+    pub(crate) neighbours: Neighbours,
+    /// The send buffer (RFC 4728, 4.2).
+    pub(crate) held: Held,
+    pub(crate) seen: Seen,
+    pub(crate) discoveries: Discoveries,
+    pub(crate) delayed: Queue,
+    pub(crate) gratuitous: Gratuitous,
+    /// `None`: the radio tells of failed frames.
+    pub(crate) maintenance: Option<Maintenance>,
+    /// Of our next request.
+    pub(crate) request_id: u16,
+    /// IP identification of our next control packet.
+    pub(crate) ip_id: u16,
+    /// A Route Error that came for us, to be told with our next request (3.4.4).
+    pub(crate) pending_error: Option<RouteError>,
+    /// Who was told of the link that broke last, so that the packets purged for it do not tell them again.
+    pub(crate) told: (Option<Ipv4Addr>, BTreeSet<Ipv4Addr>),
+    /// The path last used to each destination of our own packets, for the notes.
+    pub(crate) noted: BTreeMap<Ipv4Addr, Vec<Ipv4Addr>>,
+    out: VecDeque<Output>,
+}
+
+impl Dsr {
+    pub(crate) fn own(&self) -> Ipv4Addr {
+        self.node.address
+    }
+
+    pub(crate) fn is_gateway(&self) -> bool {
+        !self.node.wires.is_empty()
+    }
+
+    pub(crate) fn put(&mut self, output: Output) {
+        self.out.push_back(output);
+    }
+
+    pub(crate) fn note(&mut self, event: &str, about: Ipv4Addr, value: u64) {
+        self.put(Output::note(event, about, value));
+    }
+
+    pub(crate) fn count(&mut self, what: &'static str) {
+        self.counters.count(what);
+    }
+
+    pub(crate) fn next_ip_id(&mut self) -> u16 {
+        self.ip_id = self.ip_id.wrapping_add(1);
+        self.ip_id
+    }
+
+    fn timeouts(&self) -> Option<Instant> {
+        let maintenance = self.maintenance.as_ref().and_then(Maintenance::next_timeout);
+        let all = [self.held.next_timeout(), self.discoveries.next_timeout(), self.delayed.next_timeout(), maintenance];
+        all.into_iter().flatten().min()
+    }
+}
+
+impl Machine for Dsr {
+    type Input = Input;
+    type Output = Output;
+
+    fn handle(&mut self, now: Instant, input: Input) {
+        match input {
+            Input::Packet { bytes } => self.originate(now, &bytes),
+            Input::Frame { from, bytes, .. } => self.receive(now, from, &bytes),
+            Input::Overheard { from, bytes, .. } => self.overhear(now, from, &bytes),
+            Input::FrameFailed { to, bytes } => self.frame_failed(now, to, &bytes),
+            Input::FrameDelivered { to } => self.frame_delivered(now, to),
+            Input::FramesPurged { to, packets } => self.frames_purged(now, to, &packets),
+            // of design A; and DSR has no word for goodbye
+            Input::Control { .. }
+            | Input::Tunnelled { .. }
+            | Input::Used { .. }
+            | Input::LinkFailed { .. }
+            | Input::Purged { .. }
+            | Input::Stop => {}
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        while self.timeouts().is_some_and(|at| at <= now) {
+            self.expire_held(now);
+            self.continue_discoveries(now);
+            self.send_delayed(now);
+            self.continue_maintenance(now);
+        }
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        self.out.pop_front()
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        self.timeouts()
+    }
+}
+
+impl Protocol for Dsr {
+    const NAME: &'static str = "dsr";
+    const CARRIER: Carrier = Carrier::Frames;
+    type Options = Options;
+
+    fn tun_mtu(node: &Node, options: &Options) -> u16 {
+        node.mtu.saturating_sub(options::overhead(options))
+    }
+
+    fn new(node: Node, options: Options) -> Result<Self, String> {
+        options::check(&node, &options)?;
+        let mut dice = Stream::new(node.seed, node.number, Purpose::Routing);
+        // RFC 4728, 4.3 remembers ids: a daemon that starts anew must not begin with those it used before it died
+        let request_id = (dice.next_u64() as u16).wrapping_add(if node.restarted { 0x8000 } else { 0 });
+        let by_acks = options.link == Link::Ack || !node.feedback;
+        Ok(Self {
+            cache: Cache::new(node.clone(), options.cache_paths, options.max_hops, options.cache_timeout),
+            neighbours: Neighbours::default(),
+            held: Held::new(options.send_buffer, options.send_buffer, options.send_buffer_timeout),
+            seen: Seen::default(),
+            discoveries: Discoveries::new(discovery_pace(&options)),
+            delayed: Queue::default(),
+            gratuitous: Gratuitous::new(options.grat_reply_holdoff),
+            maintenance: by_acks.then(|| Maintenance::new(maintenance_pace(&options))),
+            request_id,
+            ip_id: dice.next_u64() as u16,
+            pending_error: None,
+            told: (None, BTreeSet::new()),
+            noted: BTreeMap::new(),
+            out: VecDeque::new(),
+            counters: Counters::default(),
+            dice,
+            node,
+            options,
+        })
+    }
+
+    fn status(&self, now: Instant) -> Status {
+        let mut destinations: Vec<Ipv4Addr> = self.cache.paths(now).flat_map(|(r, _)| r.hops.clone()).collect();
+        destinations.sort();
+        destinations.dedup();
+        let neighbours = self.neighbours.iter();
+        Status {
+            sequence: Some(u32::from(self.request_id)),
+            routes: destinations.into_iter().filter_map(|d| self.route_status(now, d)).collect(),
+            neighbours: neighbours
+                .map(|(address, _)| NeighbourStatus { address, state: "heard", expires_s: None })
+                .collect(),
+            held: self.held.len(),
+            counters: self.counters.clone(),
+            details: serde_json::json!({
+                "paths": self.cache.paths(now).map(|(r, left)| serde_json::json!({
+                    "hops": r.hops, "external": r.external, "expires_s": left.as_secs_f64(),
+                })).collect::<Vec<_>>(),
+                "discoveries": self.discoveries.len(),
+                "initiators": self.seen.len(),
+                "delayed": self.delayed.len(),
+                "unconfirmed": self.maintenance.as_ref().map_or(0, Maintenance::len),
+            }),
+        }
+    }
+}
+
+impl Dsr {
+    fn route_status(&self, now: Instant, destination: Ipv4Addr) -> Option<RouteStatus> {
+        let route = self.cache.look(now, destination)?;
+        Some(RouteStatus {
+            destination,
+            prefix: 32,
+            via: route.hops[0],
+            hops: route.hops.len() as u32,
+            state: if route.external { "internet" } else { "cached" },
+            sequence: None,
+            expires_s: None,
+            precursors: Vec::new(),
+            path: route.hops,
+        })
+    }
+}
+
+fn discovery_pace(options: &Options) -> requests::Pace {
+    requests::Pace {
+        nonpropagating: options.nonpropagating,
+        nonprop_timeout: options.nonprop_timeout,
+        period: options.request_period,
+        longest: options.max_request_period,
+        retries: options.max_request_rexmt,
+    }
+}
+
+fn maintenance_pace(options: &Options) -> maintenance::Pace {
+    maintenance::Pace {
+        passive: options.passive_ack_timeout,
+        holdoff: options.maint_holdoff,
+        retries: options.max_maint_rexmt,
+    }
+}

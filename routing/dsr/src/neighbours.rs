@@ -1,0 +1,63 @@
+//! Which link address a neighbour has: learnt from the frames it sends, since nobody answers ARP here.
+
+use manet_engine::Instant;
+use manet_routing::{Mac, BROADCAST_MAC};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+const MOST: usize = 256;
+
+#[derive(Clone, Debug, Default)]
+pub struct Neighbours(BTreeMap<Ipv4Addr, (Mac, Instant)>);
+
+impl Neighbours {
+    pub fn heard(&mut self, now: Instant, address: Ipv4Addr, mac: Mac) {
+        if mac == BROADCAST_MAC || mac[0] & 1 != 0 {
+            return;
+        }
+        if !self.0.contains_key(&address) && self.0.len() >= MOST {
+            let oldest = self.0.iter().min_by_key(|(_, (_, heard))| *heard).map(|(who, _)| *who);
+            oldest.map(|who| self.0.remove(&who));
+        }
+        self.0.insert(address, (mac, now));
+    }
+
+    pub fn mac(&self, address: Ipv4Addr) -> Option<Mac> {
+        self.0.get(&address).map(|(mac, _)| *mac)
+    }
+
+    /// The neighbour that was last heard with this link address.
+    pub fn address(&self, mac: Mac) -> Option<Ipv4Addr> {
+        self.0.iter().filter(|(_, (m, _))| *m == mac).max_by_key(|(_, (_, heard))| *heard).map(|(who, _)| *who)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (Ipv4Addr, Instant)> + '_ {
+        self.0.iter().map(|(who, (_, heard))| (*who, *heard))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_bounded_and_forgets_the_one_not_heard_for_longest() {
+        let mut neighbours = Neighbours::default();
+        for n in 0..1000u32 {
+            neighbours.heard(
+                Instant::from_nanos(u64::from(n)),
+                Ipv4Addr::from(n),
+                [2, 0, 0, 0, (n >> 8) as u8, n as u8],
+            );
+        }
+        assert_eq!((neighbours.iter().count(), neighbours.mac(Ipv4Addr::from(743))), (256, None));
+        assert_eq!(neighbours.address([2, 0, 0, 0, 3, 231]), Some(Ipv4Addr::from(999)));
+    }
+
+    #[test]
+    fn a_group_address_is_nobody_s() {
+        let mut neighbours = Neighbours::default();
+        neighbours.heard(Instant::ZERO, Ipv4Addr::from(1), [0x01, 0, 0x5e, 0, 0, 1]);
+        assert_eq!(neighbours.iter().count(), 0);
+    }
+}

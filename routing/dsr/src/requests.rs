@@ -1,0 +1,217 @@
+//! The Route Request Table (RFC 4728, section 4.3): requests of others that were seen, and our own that are under way.
+
+use manet_engine::{Duration, Instant};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::Ipv4Addr;
+
+/// RequestTableSize and RequestTableIds (section 9).
+const INITIATORS: usize = 64;
+const IDS: usize = 16;
+/// Own discoveries at a time; a stack that asks for more destinations than that waits.
+const DISCOVERIES: usize = 64;
+
+/// Which requests were seen: the last 16 of each of the last 64 initiators.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    initiators: BTreeMap<Ipv4Addr, Ids>,
+    count: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Ids {
+    last: u64,
+    ids: VecDeque<(u16, Ipv4Addr)>,
+}
+
+impl Seen {
+    /// Whether this request is new; it is not any more.
+    pub fn is_new(&mut self, initiator: Ipv4Addr, identification: u16, target: Ipv4Addr) -> bool {
+        self.count += 1;
+        if !self.initiators.contains_key(&initiator) && self.initiators.len() >= INITIATORS {
+            let oldest = self.initiators.iter().min_by_key(|(_, ids)| ids.last).map(|(who, _)| *who);
+            oldest.map(|who| self.initiators.remove(&who));
+        }
+        let entry = self.initiators.entry(initiator).or_default();
+        entry.last = self.count;
+        if entry.ids.contains(&(identification, target)) {
+            return false;
+        }
+        if entry.ids.len() >= IDS {
+            entry.ids.pop_front();
+        }
+        entry.ids.push_back((identification, target));
+        true
+    }
+
+    pub fn len(&self) -> usize {
+        self.initiators.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.initiators.is_empty()
+    }
+}
+
+/// How a discovery goes on.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    pub nonpropagating: bool,
+    /// Wait after the non-propagating request (NonpropRequestTimeout).
+    pub nonprop_timeout: Duration,
+    /// Wait after the first propagating request; doubles up to `longest` (RequestPeriod, MaxRequestPeriod).
+    pub period: Duration,
+    pub longest: Duration,
+    /// Propagating requests after the first (MaxRequestRexmt).
+    pub retries: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Send a request that only neighbours hear.
+    Neighbours,
+    /// Send one that is passed on.
+    Network,
+    GiveUp,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Discovery {
+    /// Propagating requests sent.
+    sent: u32,
+    wait: Duration,
+    at: Instant,
+    given_up: bool,
+}
+
+/// Own discoveries by target. A target stays until its wait is over, found wanting or not, so that no target is asked for
+/// more often than the backoff allows (section 8.2.1).
+#[derive(Clone, Debug)]
+pub struct Discoveries {
+    pace: Pace,
+    targets: BTreeMap<Ipv4Addr, Discovery>,
+}
+
+impl Discoveries {
+    pub fn new(pace: Pace) -> Self {
+        Self { pace, targets: BTreeMap::new() }
+    }
+
+    /// The first step for `target`; `None`: under way already, or too many are.
+    pub fn start(&mut self, now: Instant, target: Ipv4Addr) -> Option<Step> {
+        if self.targets.contains_key(&target) || self.targets.len() >= DISCOVERIES {
+            return None;
+        }
+        let (sent, step, wait) = if self.pace.nonpropagating {
+            (0, Step::Neighbours, self.pace.nonprop_timeout)
+        } else {
+            (1, Step::Network, self.pace.period)
+        };
+        self.targets.insert(target, Discovery { sent, wait: self.pace.period, at: now + wait, given_up: false });
+        Some(step)
+    }
+
+    /// A target whose wait is over and what to do. `wanted`: whether packets still wait for it.
+    pub fn due(&mut self, now: Instant, wanted: impl Fn(Ipv4Addr) -> bool) -> Option<(Ipv4Addr, Step)> {
+        loop {
+            let (target, _) = self.targets.iter().filter(|(_, d)| d.at <= now).min_by_key(|(_, d)| d.at)?;
+            let target = *target;
+            let discovery = self.targets.get_mut(&target)?;
+            if discovery.given_up || !wanted(target) {
+                self.targets.remove(&target);
+                continue;
+            }
+            if discovery.sent > self.pace.retries {
+                // its last wait begins anew: who asks at once again must not start over
+                discovery.given_up = true;
+                discovery.at = now + self.pace.longest;
+                return Some((target, Step::GiveUp));
+            }
+            discovery.sent += 1;
+            discovery.at = now + discovery.wait;
+            discovery.wait = (discovery.wait + discovery.wait).min(self.pace.longest);
+            return Some((target, Step::Network));
+        }
+    }
+
+    /// A route is there.
+    pub fn finish(&mut self, target: Ipv4Addr) {
+        self.targets.remove(&target);
+    }
+
+    pub fn next_timeout(&self) -> Option<Instant> {
+        self.targets.values().map(|d| d.at).min()
+    }
+
+    pub fn len(&self) -> usize {
+        self.targets.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.targets.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const T: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 9);
+    const PACE: Pace = Pace {
+        nonpropagating: true,
+        nonprop_timeout: Duration::from_millis(30),
+        period: Duration::from_millis(500),
+        longest: Duration::from_secs(10),
+        retries: 16,
+    };
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn waits_are_30_ms_then_half_a_second_doubling_to_ten() {
+        let mut discoveries = Discoveries::new(PACE);
+        assert_eq!(discoveries.start(at(0), T), Some(Step::Neighbours));
+        let mut sent = Vec::new();
+        while let Some(next) = discoveries.next_timeout() {
+            if let Some((_, step)) = discoveries.due(next, |_| true) {
+                sent.push((next.as_nanos() / 1_000_000, step));
+            }
+        }
+        // 30 ms, then + 0.5, 1, 2, 4, 8, 10, 10, ... s; 1 + 16 propagating requests
+        let times: Vec<u64> = sent.iter().map(|(at, _)| *at).collect();
+        assert_eq!(times[..7], [30, 530, 1530, 3530, 7530, 15_530, 25_530]);
+        assert_eq!((sent.len(), sent[17].1), (18, Step::GiveUp));
+        assert!(sent[..17].iter().all(|(_, step)| *step == Step::Network));
+    }
+
+    #[test]
+    fn a_target_is_not_asked_for_again_within_its_wait() {
+        let mut discoveries = Discoveries::new(PACE);
+        discoveries.start(at(0), T);
+        assert_eq!(discoveries.start(at(1), T), None);
+        // nobody waits any more: nothing is sent, but the target was blocked until then
+        assert_eq!(discoveries.due(at(30), |_| false), None);
+        assert_eq!(discoveries.start(at(30), T), Some(Step::Neighbours));
+    }
+
+    #[test]
+    fn a_request_is_new_once_and_again_after_sixteen_others() {
+        let mut seen = Seen::default();
+        assert!(seen.is_new(T, 1, T) && !seen.is_new(T, 1, T));
+        for id in 2..18 {
+            assert!(seen.is_new(T, id, T));
+        }
+        assert!(seen.is_new(T, 1, T));
+    }
+
+    #[test]
+    fn initiators_beyond_64_push_out_the_one_not_heard_for_longest() {
+        let mut seen = Seen::default();
+        for n in 0..10_000u32 {
+            seen.is_new(Ipv4Addr::from(n), 1, T);
+            assert!(seen.len() <= 64);
+        }
+        assert!(seen.is_new(Ipv4Addr::from(0), 1, T) && !seen.is_new(Ipv4Addr::from(9_999), 1, T));
+    }
+}

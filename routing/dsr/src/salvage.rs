@@ -1,0 +1,206 @@
+//! Broken links: Route Errors (RFC 4728, 8.3.4, 8.3.5), salvaging (8.3.6, 3.4.1), and what happens to packets that die.
+
+use crate::cache::Route;
+use crate::datagram::Datagram;
+use crate::machine::Dsr;
+use crate::receiving::errors;
+use crate::wire::{Opt, RouteError, SourceRoute, What};
+use manet_engine::Instant;
+use manet_routing::packet::icmp;
+use manet_routing::{Bytes, Mac, Output};
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+
+/// Values of the note `link-broken`.
+const BY_FEEDBACK: u64 = 1;
+const BY_SILENCE: u64 = 2;
+
+impl Dsr {
+    /// The radio gave a frame up (8.3.1).
+    pub(crate) fn frame_failed(&mut self, now: Instant, to: Mac, bytes: &[u8]) {
+        self.count("frames-failed");
+        let packet = Datagram::parse(bytes).ok();
+        let named = packet.as_ref().filter(|p| p.request().is_none()).and_then(Datagram::next_hop);
+        let next = named.filter(|n| self.neighbours.mac(*n) == Some(to)).or(self.neighbours.address(to));
+        let Some(next) = next else { return self.count("failed-unknown") };
+        self.put(Output::PurgeFrames { to });
+        self.broken(now, next, packet.into_iter().collect());
+    }
+
+    /// What waited in the radio's queue for a neighbour that is gone (3.4.2): as the packet that failed, but who has been told
+    /// of the link is not told again.
+    pub(crate) fn frames_purged(&mut self, now: Instant, to: Mac, packets: &[Bytes]) {
+        let Some(next) = self.neighbours.address(to) else { return self.count("failed-unknown") };
+        let mut told = if self.told.0 == Some(next) { std::mem::take(&mut self.told.1) } else { BTreeSet::new() };
+        let packets: Vec<Datagram> = packets.iter().filter_map(|b| Datagram::parse(b).ok()).collect();
+        self.counters.add("frames-purged", packets.len() as u64);
+        for packet in packets {
+            self.failed(now, next, packet, &mut told);
+        }
+        self.told = (Some(next), told);
+    }
+
+    pub(crate) fn frame_delivered(&mut self, now: Instant, to: Mac) {
+        let Some(next) = self.neighbours.address(to) else { return };
+        self.neighbours.heard(now, next, to);
+        if let Some(maintenance) = &mut self.maintenance {
+            maintenance.alive(now, next);
+        }
+    }
+
+    pub(crate) fn broken(&mut self, now: Instant, next: Ipv4Addr, packets: Vec<Datagram>) {
+        self.link_gone(now, next, packets, BY_FEEDBACK);
+    }
+
+    pub(crate) fn broken_silently(&mut self, now: Instant, next: Ipv4Addr, packets: Vec<Datagram>) {
+        self.link_gone(now, next, packets, BY_SILENCE);
+    }
+
+    /// The link to `next` is gone, and these packets (as they were sent) did not get over it.
+    fn link_gone(&mut self, now: Instant, next: Ipv4Addr, mut packets: Vec<Datagram>, how: u64) {
+        self.count("links-broken");
+        self.note("link-broken", next, how);
+        let own = self.own();
+        self.cache.remove_link(own, next);
+        if let Some(maintenance) = &mut self.maintenance {
+            packets.extend(maintenance.broken(next));
+        }
+        let mut told = BTreeSet::new();
+        for packet in packets {
+            self.failed(now, next, packet, &mut told);
+        }
+        self.told = (Some(next), told);
+    }
+
+    fn failed(&mut self, now: Instant, next: Ipv4Addr, mut packet: Datagram, told: &mut BTreeSet<Ipv4Addr>) {
+        if packet.request().is_some() {
+            return;
+        }
+        packet.options.retain(|o| !matches!(o, Opt::AckRequest(_)));
+        if packet.salvage() == 0 && packet.origin() == self.own() || packet.source() == self.own() {
+            return self.failed_at_home(now, packet);
+        }
+        let origin = packet.origin();
+        if origin != self.own() && told.insert(origin) {
+            self.send_error(now, &packet, What::NodeUnreachable(next));
+        }
+        if !self.salvage(now, &mut packet) {
+            self.die(now, &packet);
+        }
+    }
+
+    /// Our own packet: another route, or the send buffer. What has no payload is not worth a discovery (and a reply must not
+    /// start one, or two nodes could ask for each other for ever: 8.2.4).
+    fn failed_at_home(&mut self, now: Instant, mut packet: Datagram) {
+        packet.unroute();
+        if !packet.is_control() {
+            self.count("resent");
+            return self.send_data(now, packet);
+        }
+        let route = self.cache.find(now, packet.destination());
+        match route.filter(|_| packet.replies().next().is_none()) {
+            Some(route) => self.send_over(now, packet, &route),
+            None => self.count("control-lost"),
+        }
+    }
+
+    /// 8.3.6. False: it cannot be.
+    fn salvage(&mut self, now: Instant, packet: &mut Datagram) -> bool {
+        let count = packet.salvage();
+        let only_reply = packet.is_control() && packet.replies().next().is_some();
+        if !self.options.salvage || count >= self.options.max_salvage || only_reply {
+            return false;
+        }
+        let Some(Route { hops, external }) = self.cache.find(now, packet.destination()) else { return false };
+        let mut addresses = vec![self.own()];
+        addresses.extend(&hops[..hops.len() - 1]);
+        packet.unroute();
+        let route = SourceRoute {
+            first_external: false,
+            last_external: external,
+            salvage: count + 1,
+            segments_left: (hops.len() - 1) as u8,
+            addresses,
+        };
+        packet.options.insert(0, Opt::SourceRoute(route));
+        self.count("salvaged");
+        self.note("salvage", packet.destination(), u64::from(count + 1));
+        self.transmit(now, packet.clone(), hops[0]);
+        true
+    }
+
+    /// A packet of somebody else ends here: its source hears it by ICMP, over the packet's own way back or a cached route.
+    fn die(&mut self, now: Instant, packet: &Datagram) {
+        self.count("lost");
+        if packet.is_control() {
+            return;
+        }
+        let plain = packet.plain();
+        let Some(error) = icmp::host_unreachable(&plain, self.own()) else { return };
+        let Ok(error) = Datagram::parse(&error) else { return };
+        let Some(route) = self.route_to_source(now, packet) else { return self.count("icmp-without-route") };
+        self.count("icmp-sent");
+        self.note("unreachable", packet.destination(), u64::from(packet.next()));
+        self.send_over(now, error, &route);
+    }
+
+    fn route_to_source(&mut self, now: Instant, packet: &Datagram) -> Option<Route> {
+        let hops = packet.way_back(self.own());
+        if hops.last() == Some(&packet.source()) {
+            let external = packet.source_route().is_some_and(|r| r.first_external);
+            return Some(Route { hops, external });
+        }
+        self.cache.find(now, packet.source())
+    }
+
+    /// 8.3.4: over the way the packet came; errors and acknowledgements that it carried go on behind ours.
+    pub(crate) fn send_error(&mut self, now: Instant, packet: &Datagram, what: What) {
+        let (origin, salvage) = (packet.origin(), packet.salvage());
+        let mut hops = packet.way_back(self.own());
+        if let Some(at) = hops.iter().position(|h| *h == origin) {
+            hops.truncate(at + 1);
+        } else {
+            hops = self.cache.find(now, origin).map(|r| r.hops).unwrap_or_default();
+        }
+        let error = RouteError { salvage, source: self.own(), destination: origin, what };
+        let mut options = vec![Opt::Error(error)];
+        // 6.4, "total salvage count": one and its own salvage count for each error in the packet
+        let mut total = 1 + u32::from(salvage);
+        for option in &packet.options {
+            match option {
+                Opt::Error(error) => {
+                    total += 1 + u32::from(error.salvage);
+                    if total > u32::from(self.options.max_salvage) {
+                        break;
+                    }
+                    options.push(option.clone());
+                }
+                Opt::Ack(_) => options.push(option.clone()),
+                _ => {}
+            }
+        }
+        self.count("errors-sent");
+        self.send_control(now, options, hops);
+    }
+
+    /// 8.3.5: an error for us, and behind it one that we had sent and that did not arrive: it goes on from here.
+    pub(crate) fn relay_errors(&mut self, now: Instant, packet: &Datagram) {
+        let own = self.own();
+        let mut rest = packet.options.iter().skip_while(|o| !matches!(o, Opt::Error(e) if e.destination == own));
+        if rest.next().is_none() {
+            return;
+        }
+        let rest: Vec<Opt> = rest.filter(|o| matches!(o, Opt::Error(_) | Opt::Ack(_))).cloned().collect();
+        let Some(Opt::Error(lost)) = rest.first() else { return };
+        if lost.source != own
+            || lost.destination == own
+            || errors(packet).count() > usize::from(self.options.max_salvage)
+        {
+            return;
+        }
+        if let Some(route) = self.cache.find(now, lost.destination) {
+            self.count("errors-relayed");
+            self.send_control(now, rest, route.hops);
+        }
+    }
+}

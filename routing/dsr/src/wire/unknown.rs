@@ -1,0 +1,60 @@
+//! An option of a type that has no meaning here, and what its type says is to be done with it (RFC 4728, section 8.1.6).
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unknown {
+    pub kind: u8,
+    pub data: Vec<u8>,
+}
+
+/// Bits 0x60 of the type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Treatment {
+    Ignore,
+    Remove,
+    /// Set bit 0x10 of the type and go on.
+    Mark,
+    Drop,
+}
+
+const MARK: u8 = 0x10;
+
+impl Unknown {
+    /// Whether the sender wants to hear (bit 0x80) that we do not know it.
+    pub fn wants_error(&self) -> bool {
+        self.kind & 0x80 != 0
+    }
+
+    pub fn treatment(&self) -> Treatment {
+        match self.kind >> 5 & 3 {
+            0 => Treatment::Ignore,
+            1 => Treatment::Remove,
+            2 => Treatment::Mark,
+            _ => Treatment::Drop,
+        }
+    }
+
+    pub fn mark(&mut self) {
+        self.kind |= MARK;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_three_bits_of_the_type_decide() {
+        let table = [
+            (0b0000_0101, false, Treatment::Ignore),
+            (0b0010_0001, false, Treatment::Remove),
+            (0b0100_0001, false, Treatment::Mark),
+            (0b0110_0001, false, Treatment::Drop),
+            (0b1000_0000, true, Treatment::Ignore),
+            (0b1110_0001, true, Treatment::Drop),
+        ];
+        for (kind, error, treatment) in table {
+            let unknown = Unknown { kind, data: Vec::new() };
+            assert_eq!((unknown.wants_error(), unknown.treatment()), (error, treatment), "{kind:#b}");
+        }
+    }
+}
