@@ -11,7 +11,7 @@ from analysis.air import read_air
 from analysis.captures import read_capture
 from analysis.errors import RunFileError
 from analysis.iperf import IperfReport, read_report
-from topologies.addresses import HOST_END, ip_address, wire_interfaces, wire_ip
+from topologies.addresses import HOST_END, HOST_INTERFACE, ip_address, wire_interfaces, wire_ip
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,17 @@ class Flow:
 
 @dataclass(frozen=True)
 class Wire:
-    """A wired link of the scenario; `interface` is the station's."""
+    """A wired link of the scenario, with the interfaces at its ends."""
 
     station: str
     interface: str
     host: str
+    host_interface: str
+
+    @property
+    def host_capture(self) -> str:
+        """The name of the capture at the host (formats/results.md)."""
+        return self.host if self.host_interface == HOST_INTERFACE else f"{self.host}.{self.host_interface}"
 
 
 class RunDirectory:
@@ -87,8 +93,8 @@ class RunDirectory:
     def wires(self) -> list[Wire]:
         """In the order of their numbers."""
         wires = self.scenario.get("wires", [])
-        interfaces = wire_interfaces([wire["station"] for wire in wires])
-        return [Wire(wire["station"], name, wire["host"]) for wire, name in zip(wires, interfaces, strict=True)]
+        ends = (wire_interfaces([wire[end] for wire in wires]) for end in ("station", "host"))
+        return [Wire(wire["station"], here, wire["host"], there) for wire, here, there in zip(wires, *ends, strict=True)]
 
     def capture(self, station: str) -> pl.DataFrame:
         if station not in self._captures:
@@ -96,12 +102,16 @@ class RunDirectory:
         return self._captures[station]
 
     def capture_of(self, flow: Flow, node: str) -> pl.DataFrame:
-        """The capture at `node`, an end of the flow: of its radio, or of the wire to the host at the other end."""
+        """The capture at `node`, an end of the flow: of its radio, or of the wire to the host at the other end; of a host
+        all its wires, for any of them may be the way."""
         other = flow.target if node == flow.source else flow.source
         for wire in self.wires:
             if (wire.station, wire.host) == (node, other):
                 return self.capture(f"{node}.{wire.interface}")
-        return self.capture(node)
+        names = [wire.host_capture for wire in self.wires if wire.host == node] or [node]
+        if len(names) == 1:
+            return self.capture(names[0])
+        return pl.concat([self.capture(name) for name in names]).sort("t_ns", maintain_order=True)
 
     def report(self, flow: Flow) -> IperfReport:
         return read_report(self.path / "traffic" / f"{flow.name}.json")
@@ -125,8 +135,11 @@ class RunDirectory:
         return ip_address(high * 256 + low)
 
     def last_station(self, flow: Flow) -> str | None:
-        """Where the flow's packets leave the air: its target, or the gateway of a wired one. None if it never is on the air."""
+        """Where the flow's packets leave the air: its target, or the gateway of a wired one. None if it never is on the air,
+        or if it may leave it at several gateways."""
         gateways = {wire.host: wire.station for wire in self.wires}
+        if sum(wire.host == flow.target for wire in self.wires) > 1:
+            return None
         first, last = (gateways.get(node, node) for node in (flow.source, flow.target))
         return None if first == last else last
 

@@ -1,8 +1,8 @@
 """The random waypoint model (Johnson and Maltz, 1996), with the speeds of Holland and Vaidya, MobiCom 1999, section 2.
 
 From where it stands a station goes in a straight line to a point drawn uniformly from the area, at a speed drawn uniformly
-from 0.9 to 1.1 times the mean, pauses, and goes on to the next point. What is drawn depends on the seed and the station's place in
-the list alone, so that the same seed visits the same points in the same order whatever the mean speed: without a pause
+from 0.9 to 1.1 times the mean, pauses, and goes on to the next point. What is drawn depends on the seed and the number of
+the station alone, so that the same seed visits the same points in the same order whatever the mean speed: without a pause
 the movement at twice the speed is the same movement in half the time, which is how the paper compares speeds.
 Not corrected: that the stations gather towards the middle as they move, and that slow legs last longer than fast ones
 (a tenth about the mean: the mean over time is 0.3 % lower).

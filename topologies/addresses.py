@@ -33,9 +33,10 @@ def ip_address(number: int) -> str:
     return f"10.0.{number // 256}.{number % 256}"
 
 
-def wire_interfaces(gateways: Sequence[str]) -> list[str]:
-    """The interface of each wire's station, given by name in the order of the wires: its first is `eth0`, its second `eth1`."""
-    return [f"eth{gateways[:index].count(name)}" for index, name in enumerate(gateways)]
+def wire_interfaces(ends: Sequence[str]) -> list[str]:
+    """The interface of each wire's station, or of each wire's host, given by name in the order of the wires: its first is
+    `eth0`, its second `eth1`."""
+    return [f"eth{ends[:index].count(name)}" for index, name in enumerate(ends)]
 
 
 def wire_network(wire: int) -> str:

@@ -235,6 +235,7 @@ def _stages(site: Site, report: Report) -> None:
     from testbed.host.processes import Processes
     from testbed.stages import kernel_tcp, traffic
     from testbed.stages.capture import captures_running
+    from testbed.stages.events import events_running, wait_for_traffic_at
     from testbed.stages.network import network_up, write_routes
 
     def say(stage: str, fraction: float | None = None) -> None:
@@ -250,13 +251,15 @@ def _stages(site: Site, report: Report) -> None:
         say("captures")
         captures = stages.enter_context(captures_running(site, network.net, children))
         protocol.before_traffic(say)
+        wait_for_traffic_at(site, network.medium, children)
         write_routes(network, protocol, "start")
         record.update(
             epoch_ns=network.medium.ask("status")["epoch_ns"],
             sysctls=kernel_tcp.read_sysctls(network.net, sorted({*metadata.SYSCTLS, *kernel_tcp.sysctls(site.scenario)})),
         )
         say("traffic", 0.0)
-        traffic.run_flows(site, network.net, children, lambda fraction: say("traffic", fraction))
+        with events_running(site, children) as events:
+            traffic.run_flows(site, network.net, children, lambda fraction: say("traffic", fraction), events.begin)
         write_routes(network, protocol, "end")
         say("stop")
     record.update(capture_drops=captures.dropped())

@@ -19,7 +19,7 @@ from testbed.programs import ROOT
 from testbed.scenarios.models import KeyProblem
 from testbed.scenarios.quantities import NAMES
 from testbed.scenarios.routing import PROTOCOLS, SECONDS
-from testbed.scenarios.scenario import Scenario
+from testbed.scenarios.scenario import MOBILITY_MODELS, Scenario
 from testbed.scenarios.toml_lines import Path as KeyPath
 from testbed.scenarios.toml_lines import line_of, locate
 
@@ -29,7 +29,7 @@ Model = TypeVar("Model", bound=BaseModel)
 UNIT_OF_KEY = {
     "spacing": "m", "area": "m", "positions": "m", "at": "m", "range_m": "m", "sense_m": "m", "reference_m": "m",
     "duration": "s", "warmup": "s", "start": "s", "rto_min": "s", "rto_max": "s", "rto_initial": "s",
-    "delay": "s",
+    "delay": "s", "pause": "s", "traffic_at": "s",
     "rate": "bit/s", "speed": "m/s",
     **dict.fromkeys(SECONDS, "s"),
 }  # fmt: skip
@@ -96,7 +96,7 @@ def build_scenario(
     scenario = build(Scenario, raw, source, prefix, origins)
     place = partial(_place, origins or {}, prefix)
     _check_radio(scenario, source, place)
-    if scenario.mobility == "static":
+    if scenario.mobility in ("static", *MOBILITY_MODELS):
         return scenario
     return _with_trace(scenario, source, place, base)
 
@@ -122,7 +122,8 @@ def _with_trace(scenario: Scenario, source: Source, place: Callable[[str], KeyPa
     """The scenario with its trace's full path, once the trace is known to be good for the whole run."""
     path = (base / scenario.mobility).resolve()
     if not path.is_file():
-        text = f'there is no trace file {path}; use "static" or the path of a trace, relative to this file'
+        models = ", ".join(f'"{name}"' for name in ("static", *MOBILITY_MODELS))
+        text = f"there is no trace file {path}; use {models} or the path of a trace, relative to this file"
         raise source.error(place("mobility"), text)
     try:
         trace = mobility.trace.read(path, scenario.station_names())
@@ -217,7 +218,7 @@ def _worded(error: dict[str, Any], model: type[BaseModel], path: KeyPath) -> tup
     if kind == "union_tag_invalid":
         return path, _not_a_choice(ctx["tag"], {"expected": ctx["expected_tags"]})
     if kind == "union_tag_not_found":
-        return path, f'names no protocol; add protocol = one of {", ".join(PROTOCOLS)}'
+        return path, f"names no protocol; add protocol = one of {', '.join(PROTOCOLS)}"
     if kind == "missing":
         return path, "is missing; add it"
     if kind in ("literal_error", "string_pattern_mismatch"):

@@ -13,6 +13,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
 import topologies
+from testbed.scenarios.events import Event, check_events
 from testbed.scenarios.models import STRICT, KeyProblem, as_tuple
 from testbed.scenarios.quantities import BitsPerSecond, Metres, MetresPerSecond, Seconds
 from testbed.scenarios.routing import Routing, Static
@@ -24,8 +25,12 @@ LAYOUT_KEYS = {
     "chain": {"hops", "nodes", "spacing"},
     "grid": {"rows", "columns", "spacing"},
     "cross": {"hops", "spacing"},
+    "random": {"nodes"},
     "positions": {"positions"},
 }
+# Movements made from the seed; any other `mobility` but "static" is a trace file.
+MOBILITY_MODELS = ("random-waypoint",)
+MODEL_TRAFFIC_AT_S = 10.0  # from the medium's start to that of traffic and movement, where a scenario does not say
 # What each propagation model takes beside its name: required keys, optional keys (formats/medium.md).
 PROPAGATION_KEYS: dict[str, tuple[set[str], set[str]]] = {
     "two-ray": (set(), set()),
@@ -151,7 +156,7 @@ class Scenario(BaseModel):
 
     model_config = STRICT
 
-    topology: Literal["chain", "grid", "cross", "positions"] = "chain"
+    topology: Literal["chain", "grid", "cross", "random", "positions"] = "chain"
     hops: int | None = Field(None, ge=1, le=MOST_STATIONS - 1)
     nodes: int | None = Field(None, ge=1, le=MOST_STATIONS)
     rows: int | None = Field(None, ge=1, le=MOST_STATIONS)
@@ -174,6 +179,7 @@ class Scenario(BaseModel):
 
     mobility: str = "static"
     speed: MetresPerSecond | None = Field(None, gt=0, le=1000)
+    pause: Seconds | None = Field(None, ge=0, le=86_400)
 
     routing: Routing = Static()
     arp: Literal["real", "static"] = "real"
@@ -193,14 +199,17 @@ class Scenario(BaseModel):
     flows: Annotated[tuple[Flow, ...], BeforeValidator(as_tuple)] = ()
     warmup: Seconds = Field(5.0, ge=0, le=86_400)
     duration: Seconds = Field(30.0, gt=0, le=86_400)
+    traffic_at: Seconds | None = Field(None, ge=0, le=3600)
+    events: Annotated[tuple[Event, ...], BeforeValidator(as_tuple)] = Field((), max_length=10_000)
     clock: Literal["real", "virtual"] = "real"
     seeds: int = Field(1, ge=1, le=10_000)
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
         self._refuse_what_is_not_built()
+        self._check_mobility()
         self._check_layout()
-        if self.spacing is None and self.topology != "positions":
+        if self.spacing is None and self.topology not in ("positions", "random"):
             object.__setattr__(self, "spacing", DEFAULT_SPACING_M)
         if not self.flows:
             object.__setattr__(self, "flows", self._default_flows())
@@ -209,12 +218,13 @@ class Scenario(BaseModel):
         self._check_routing()
         object.__setattr__(self, "routing", self.routing.for_stations(len(self.station_names())))
         self._check_times()
+        check_events(self.events, self.station_names(), self.host_names(), self.traffic_seconds())
         return self
 
     # --- what others ask a scenario -------------------------------------------------------------------------------
 
-    def positions(self) -> list[topologies.Placed]:
-        """Where every station stands at time 0, in the order of station numbers."""
+    def positions(self, seed: int = 1) -> list[topologies.Placed]:
+        """Where every station stands at time 0, in the order of station numbers. Only a random layout asks for the seed."""
         spacing_m = self.spacing or DEFAULT_SPACING_M
         match self.topology:
             case "chain":
@@ -223,6 +233,8 @@ class Scenario(BaseModel):
                 return topologies.grid(self.rows or 0, self.columns or 0, spacing_m)
             case "cross":
                 return topologies.cross(self.hops or 0, spacing_m)
+            case "random":
+                return topologies.random_uniform(self.nodes or 0, self.area or (0.0, 0.0), seed)
             case _:
                 places = self.places or ()
                 return topologies.explicit([place.at for place in places], [place.name for place in places])
@@ -231,8 +243,8 @@ class Scenario(BaseModel):
         return [placed.name for placed in self.positions()]
 
     def host_names(self) -> list[str]:
-        """The plain wired hosts, in the order of wire numbers."""
-        return [wire.host for wire in self.wires]
+        """The plain wired hosts, in the order of their first wires."""
+        return list(dict.fromkeys(wire.host for wire in self.wires))
 
     def flow_names(self) -> list[str]:
         """`flow1`, `flow2`, ... in the order of `flows`."""
@@ -280,8 +292,19 @@ class Scenario(BaseModel):
             raise KeyProblem(("stations",), '"hwsim" radios are not built yet; use "tap"')
         if self.clock == "virtual":
             raise KeyProblem(("clock",), '"virtual" is not built yet for whole runs; use "real"')
-        if self.speed is not None:
-            raise KeyProblem(("speed",), f'mobility "{self.mobility}" has no speed of its own; remove it')
+
+    def _check_mobility(self) -> None:
+        if self.mobility not in MOBILITY_MODELS:
+            for key in ("speed", "pause"):
+                if getattr(self, key) is not None:
+                    raise KeyProblem((key,), f'mobility "{self.mobility}" has no {key} of its own; remove it')
+            return
+        for key, example in (("speed", "10"), ("area", "[1500, 300]")):
+            if getattr(self, key) is None:
+                raise KeyProblem((), f'mobility "{self.mobility}" needs "{key}"; add {key} = {example}')
+        object.__setattr__(self, "pause", 0.0 if self.pause is None else self.pause)
+        if self.traffic_at is None:
+            object.__setattr__(self, "traffic_at", MODEL_TRAFFIC_AT_S)
 
     def _check_layout(self) -> None:
         given = {"hops", "nodes", "rows", "columns", "spacing"} & {k for k, v in self if v is not None}
@@ -308,6 +331,8 @@ class Scenario(BaseModel):
             return
         for key in sorted(LAYOUT_KEYS[self.topology] - given - {"spacing"}):
             raise KeyProblem((), f'topology "{self.topology}" needs "{key}"; add it')
+        if self.topology == "random" and self.area is None:
+            raise KeyProblem((), 'topology "random" needs "area"; add area = [1500, 300]')
 
     def _default_flows(self) -> tuple[Flow, ...]:
         names = self.station_names()
@@ -333,21 +358,21 @@ class Scenario(BaseModel):
                         raise KeyProblem((*base, index, key), self._no_such(name, hosts=base == ("flows",)))
 
     def _check_wires(self) -> None:
-        stations, hosts = set(self.station_names()), set()
+        stations, ends = set(self.station_names()), set()
         for index, wire in enumerate(self.wires):
             if wire.station not in stations:
                 raise KeyProblem(("wires", index, "station"), self._no_such(wire.station))
             if wire.host in stations:
                 text = f'"{wire.host}" is a station already; give the host a name of its own'
                 raise KeyProblem(("wires", index, "host"), text)
-            if wire.host in hosts:
-                text = f'"{wire.host}" has a wire already; a host has one: give this one another name'
+            if (wire.station, wire.host) in ends:
+                text = f'"{wire.host}" has a wire to {wire.station} already; take one out, or give this host another name'
                 raise KeyProblem(("wires", index, "host"), text)
-            hosts.add(wire.host)
+            ends.add((wire.station, wire.host))
 
     def _check_routing(self) -> None:
         """A flow that the protocol can never carry is refused here; a path is only looked for in the run."""
-        gateways = {wire.host: wire.station for wire in self.wires}
+        gateways = {wire.host: wire.station for wire in reversed(self.wires)}  # of several the first
         for index, flow in enumerate(self.flows):
             ends = {gateways.get(flow.source, flow.source), gateways.get(flow.target, flow.target)}
             wired = {flow.source, flow.target} & set(gateways)

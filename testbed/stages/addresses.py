@@ -5,6 +5,8 @@ missing route is "unreachable", not a vain ARP request to all the network. A wir
 192.168.<k>.0/30, known to both of its ends here; who else knows it is the routing's business.
 """
 
+import itertools
+
 from testbed.host import namespace, offloads
 from testbed.stages import iproute, kernel_tcp
 from testbed.stages.site import Site
@@ -12,7 +14,6 @@ from testbed.stages.station import NamespaceHost, StationNet, WiredLink
 from topologies.addresses import (
     GATEWAY_END,
     HOST_END,
-    HOST_INTERFACE,
     INTERFACE,
     PREFIX_BITS,
     WIRE_PREFIX_BITS,
@@ -20,6 +21,8 @@ from topologies.addresses import (
     wire_mac,
     wire_network,
 )
+
+OTHER_WIRE_METRIC = 10  # before what a routing daemon knows (100): over the air it can only be farther
 
 
 def assign(site: Site, net: StationNet) -> None:
@@ -33,13 +36,14 @@ def assign(site: Site, net: StationNet) -> None:
             lines[station] += [_neighbour(other.IP(), other.MAC(), INTERFACE) for other in others]
     for wire in net.wires:
         _assign_wire(site, wire, lines)
+    _join_wires(net, lines, kernel_tcp.ack_metric(site.scenario))
     iproute.batches(lines, "addresses", site.log)
 
 
 def _assign_wire(site: Site, wire: WiredLink, lines: dict[NamespaceHost, list[str]]) -> None:
     """Both ends, with the routes that follow from the wire itself: to its network, and from the host to everybody."""
     metric = kernel_tcp.ack_metric(site.scenario)
-    ends = ((wire.gateway, wire.interface, GATEWAY_END, HOST_END), (wire.host, HOST_INTERFACE, HOST_END, GATEWAY_END))
+    ends = ((wire.gateway, wire.interface, GATEWAY_END, HOST_END), (wire.host, wire.host_interface, HOST_END, GATEWAY_END))
     for host, interface, here, there in ends:
         lines[host] += [
             *_device(site, host, interface),
@@ -48,7 +52,23 @@ def _assign_wire(site: Site, wire: WiredLink, lines: dict[NamespaceHost, list[st
         ]
         if site.scenario.arp == "static":
             lines[host].append(_neighbour(wire_ip(wire.number, there), wire_mac(wire.number, there), interface))
-    lines[wire.host].append(f"route add default via {wire_ip(wire.number, GATEWAY_END)}{metric}")
+    place = int(wire.host_interface.removeprefix("eth"))
+    # of several wires the first that has a carrier is the way to everybody
+    behind = f" metric {place}" if place else ""
+    lines[wire.host].append(f"route add default via {wire_ip(wire.number, GATEWAY_END)}{behind}{metric}")
+
+
+def _join_wires(net: StationNet, lines: dict[NamespaceHost, list[str]], metric: str) -> None:
+    """Hosts on several wires: a dead wire is seen by its carrier, and each gateway delivers to all of the host's addresses."""
+    for host in dict.fromkeys(wire.host for wire in net.wires):
+        wires = [wire for wire in net.wires if wire.host is host]
+        if len(wires) > 1:
+            names = ["all", "default", *(wire.host_interface for wire in wires)]
+            sysctls = {f"net.ipv4.conf.{name}.ignore_routes_with_linkdown": 1 for name in names}
+            namespace.within(host.netns, lambda sysctls=sysctls: namespace.write_sysctls(sysctls))
+        for wire, other in itertools.permutations(wires, 2):
+            via = f"via {wire_ip(wire.number, HOST_END)} dev {wire.interface}"
+            lines[wire.gateway].append(f"route add {wire_network(other.number)} {via} metric {OTHER_WIRE_METRIC}{metric}")
 
 
 def _neighbour(ip: str, mac: str, interface: str) -> str:

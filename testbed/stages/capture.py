@@ -1,5 +1,5 @@
-"""tcpdump on every radio (`captures/<station>.pcap`) and on both ends of every wire (`<host>.pcap`, `<station>.eth0.pcap`):
-128 bytes of each packet (headers, and the CBR stamp).
+"""tcpdump on every radio (`captures/<station>.pcap`) and on both ends of every wire (`<host>.pcap`, of its second wire
+`<host>.eth1.pcap`; `<station>.eth0.pcap`): 128 bytes of each packet (headers, and the CBR stamp).
 
 Ready when tcpdump has opened its socket ("listening on"), complete when it has ended by itself after SIGTERM. libpcap
 hands over a block of packets when it is full or `to_ms` old, and drops the youngest block when it is stopped
@@ -37,7 +37,14 @@ def interfaces(net: StationNet) -> dict[str, tuple[NamespaceHost, str]]:
     """What is captured, by the name of its file. A dot is in no station's name."""
     radios = {station.name: (station, INTERFACE) for station in net.stations}
     gateways = {f"{wire.gateway.name}.{wire.interface}": (wire.gateway, wire.interface) for wire in net.wires}
-    return {**radios, **gateways, **{wire.host.name: (wire.host, HOST_INTERFACE) for wire in net.wires}}
+    hosts = {
+        wire.host.name if wire.host_interface == HOST_INTERFACE else f"{wire.host.name}.{wire.host_interface}": (
+            wire.host,
+            wire.host_interface,
+        )
+        for wire in net.wires
+    }
+    return {**radios, **gateways, **hosts}
 
 
 @contextmanager

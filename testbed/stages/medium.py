@@ -7,18 +7,20 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from mobility import trace
+from mobility.random_waypoint import random_waypoint
 from testbed.errors import UsageError
 from testbed.host.processes import Child, Processes
 from testbed.programs import ROOT
 from testbed.scenarios.scenario import Scenario
 from testbed.stages.control import MediumControl
 from testbed.stages.site import Site
-from topologies.addresses import GATEWAY_END, HOST_END, HOST_INTERFACE, INTERFACE, mac_address, wire_interfaces, wire_mac
+from topologies.addresses import GATEWAY_END, HOST_END, INTERFACE, mac_address, wire_interfaces, wire_mac
 
 if TYPE_CHECKING:  # Mininet is imported only in the run's own process
     from testbed.stages.station import StationNet
 
 READY_DEADLINE_S = 30.0
+AFTER_TRAFFIC_S = 120.0  # in which a run ends: iperf3 has a minute, and there are captures to complete
 RADIOS = ROOT / "medium" / "radios"
 
 
@@ -40,7 +42,7 @@ def medium_config(site: Site, netns: dict[str, str]) -> dict:
                 "position": [placed.x_m, placed.y_m, placed.z_m],
                 **({"netns": netns[placed.name], "ifname": INTERFACE} if netns else {}),
             }
-            for number, placed in enumerate(scenario.positions(), start=1)
+            for number, placed in enumerate(scenario.positions(site.seed), start=1)
         ],
         "links": [link.model_dump(by_alias=True, mode="json") for link in scenario.links],
         "trace": "trace.csv",
@@ -60,6 +62,7 @@ def medium_config(site: Site, netns: dict[str, str]) -> dict:
 def wires_config(scenario: Scenario, netns: dict[str, str]) -> list[dict]:
     """`a` is the gateway's end, `b` the host's."""
     interfaces = wire_interfaces([wire.station for wire in scenario.wires])
+    host_interfaces = wire_interfaces([wire.host for wire in scenario.wires])
 
     def end(wire: int, name: str, side: int, interface: str) -> dict:
         place = {"netns": netns[name]} if netns else {}
@@ -68,7 +71,7 @@ def wires_config(scenario: Scenario, netns: dict[str, str]) -> list[dict]:
     return [
         {
             "a": end(number, wire.station, GATEWAY_END, interfaces[number - 1]),
-            "b": end(number, wire.host, HOST_END, HOST_INTERFACE),
+            "b": end(number, wire.host, HOST_END, host_interfaces[number - 1]),
             "rate_bps": round(wire.rate),
             "delay_us": round(wire.delay * 1e6),
             "queue_packets": wire.queue,
@@ -78,15 +81,31 @@ def wires_config(scenario: Scenario, netns: dict[str, str]) -> list[dict]:
 
 
 def write_trace(site: Site) -> None:
-    """The trace the scenario names, or one that says where everybody stands and stays."""
+    """The trace the scenario names, the one that its model makes, or one that says where everybody stands and stays."""
     target = site.directory / "trace.csv"
-    if site.scenario.mobility != "static":
+    scenario = site.scenario
+    places = [(p.name, p.x_m, p.y_m, p.z_m) for p in scenario.positions(site.seed)]
+    if scenario.mobility == "random-waypoint":
+        begin_s = scenario.traffic_at or 0.0
+        end_s = begin_s + scenario.traffic_seconds() + AFTER_TRAFFIC_S
+        legs = random_waypoint(
+            places,
+            scenario.area or (0.0, 0.0),
+            mean_mps=scenario.speed or 0.0,
+            pause_s=scenario.pause or 0.0,
+            begin_s=begin_s,
+            end_s=end_s,
+            seed=site.seed,
+        )
+        target.write_text(trace.write(legs, end_s))
+        return
+    if scenario.mobility != "static":
         try:
             shutil.copyfile(site.scenario.mobility, target)
         except OSError as problem:
             raise UsageError(f'{site.scenario.mobility}: {problem.strerror}; mobility names a trace file, or "static"') from None
         return
-    target.write_text(trace.write(trace.place((p.name, p.x_m, p.y_m, p.z_m) for p in site.scenario.positions())))
+    target.write_text(trace.write(trace.place(places)))
 
 
 class Medium:

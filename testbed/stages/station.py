@@ -27,7 +27,6 @@ from testbed.scenarios.scenario import Scenario, Wire
 from topologies.addresses import (
     GATEWAY_END,
     HOST_END,
-    HOST_INTERFACE,
     INTERFACE,
     PREFIX_BITS,
     WIRE_PREFIX_BITS,
@@ -137,22 +136,19 @@ class Station(NamespaceHost):
 
 
 class WiredHost(NamespaceHost):
-    """A host without a radio at the far end of wire number `wire`."""
-
-    def __init__(self, name: str, *, wire: int, **params: object) -> None:
-        super().__init__(name, **params)
-        MediumInterface(self, HOST_INTERFACE, wire_mac(wire, HOST_END), wire_ip(wire, HOST_END), WIRE_PREFIX_BITS)
+    """A host without a radio at the far end of one wire or several; the first gives it its address."""
 
 
 @dataclass(frozen=True)
 class WiredLink:
-    """Wire number `number`: `interface` is the gateway's; the host has one interface only."""
+    """Wire number `number`, with the interfaces at its two ends."""
 
     number: int
     settings: Wire
     gateway: Station
     interface: str
     host: WiredHost
+    host_interface: str
 
 
 class StationNet(Mininet):
@@ -170,12 +166,14 @@ class StationNet(Mininet):
         return self.addHost(name, cls=Station, number=number or len(self.stations) + 1)
 
     def addWire(self, settings: Wire) -> WiredLink:
-        """Declare a wire and start its host; the medium makes both ends."""
+        """Declare a wire and start its host, if it is the host's first; the medium makes both ends."""
         number, gateway = len(self.wires) + 1, self[settings.station]
         interface = wire_interfaces([*(wire.gateway.name for wire in self.wires), gateway.name])[-1]
         MediumInterface(gateway, interface, wire_mac(number, GATEWAY_END), wire_ip(number, GATEWAY_END), WIRE_PREFIX_BITS)
-        host = self.addHost(settings.host, cls=WiredHost, wire=number)
-        self.wires.append(WiredLink(number, settings, gateway, interface, host))
+        host = self[settings.host] if settings.host in self else self.addHost(settings.host, cls=WiredHost)
+        host_interface = wire_interfaces([*(wire.host.name for wire in self.wires), host.name])[-1]
+        MediumInterface(host, host_interface, wire_mac(number, HOST_END), wire_ip(number, HOST_END), WIRE_PREFIX_BITS)
+        self.wires.append(WiredLink(number, settings, gateway, interface, host, host_interface))
         return self.wires[-1]
 
     @property

@@ -45,14 +45,21 @@ class RunningFlow:
     sender: Child | None = None
 
 
-def run_flows(site: Site, net: StationNet, children: Processes, progress: Callable[[float], None]) -> None:
-    """Run all flows of the scenario to their end and leave their reports in `traffic/`."""
+def run_flows(
+    site: Site,
+    net: StationNet,
+    children: Processes,
+    progress: Callable[[float], None],
+    begin: Callable[[float], None] = lambda _start_s: None,
+) -> None:
+    """Run all flows of the scenario to their end and leave their reports in `traffic/`; `begin` is told the monotonic
+    instant from which their starts count."""
     flows = _plan(site, net)
     try:
         for flow in flows:
             _start_receiver(site, flow, children)
         _wait_until_listening(flows, children)
-        _send(site, flows, children, progress)
+        _send(site, flows, children, progress, begin)
     finally:
         children.stop([child for flow in flows for child in (flow.sender, flow.receiver) if child is not None])
     for flow in flows:
@@ -113,9 +120,16 @@ def _listening(flow: RunningFlow) -> bool:
     return any(row[1].endswith(port) and (kind == "udp" or row[3] == LISTEN) for row in rows)
 
 
-def _send(site: Site, flows: list[RunningFlow], children: Processes, progress: Callable[[float], None]) -> None:
+def _send(
+    site: Site,
+    flows: list[RunningFlow],
+    children: Processes,
+    progress: Callable[[float], None],
+    begin: Callable[[float], None],
+) -> None:
     """Start each sender at its time and wait for all of them."""
     start = time.monotonic()
+    begin(start)
     length_s = site.scenario.traffic_seconds()
 
     def tick() -> None:

@@ -84,6 +84,18 @@ def test_only_stated_tcp_settings_override_the_profile(load):
     }  # fmt: skip
 
 
+def test_a_random_layout_is_the_seed_s_and_waypoints_begin_with_the_traffic(load):
+    scenario = load('topology = "random"\nnodes = 5\narea = [1500, 300]\nmobility = "random-waypoint"\nspeed = "72 km/h"')
+    assert scenario.positions(1) != scenario.positions(2)
+    assert [place.name for place in scenario.positions(2)] == scenario.station_names() == [f"sta{i}" for i in range(1, 6)]
+    assert (scenario.speed, scenario.pause, scenario.traffic_at) == (20, 0, 10)
+
+
+def test_a_host_may_have_several_wires_and_is_one_host(load):
+    wires = '[{station="sta1",host="h"},{station="sta3",host="h"},{station="sta3",host="i"}]'
+    assert load(f"hops = 2\nwires = {wires}").host_names() == ["h", "i"]
+
+
 def test_the_traffic_lasts_until_the_last_flow_has_been_measured(load):
     text = 'hops = 2\nwarmup = 5\nduration = 30\nflows = [{from="sta1",to="sta3"},{from="sta3",to="sta1",start=12}]'
     assert load(text).traffic_seconds() == 47
@@ -203,9 +215,61 @@ ERRORS = {
         'hops = 2\n[[wires]]\nstation = "sta3"\nhost = "sta1"',
         'x.toml: line 4: key "wires[1].host": "sta1" is a station already; give the host a name of its own',
     ),
-    "two wires to one host": (
-        'hops = 2\nwires = [{station="sta3",host="h"},{station="sta1",host="h"}]',
-        'x.toml: line 2: key "wires[2].host": "h" has a wire already; a host has one: give this one another name',
+    "two wires between the same": (
+        'hops = 2\nwires = [{station="sta3",host="h"},{station="sta3",host="h"}]',
+        'x.toml: line 2: key "wires[2].host": "h" has a wire to sta3 already; take one out, or give this host another name',
+    ),
+    "an event that is none": (
+        "hops = 2\nevents = [{at=1}]",
+        'x.toml: line 2: key "events[1]": says not what happens; add one of power, link, move, cut',
+    ),
+    "an event that is two": (
+        'hops = 2\n[[events]]\nat = 1\npower = "sta1"\non = true\nmove = "sta1"\nto = [1, 2]',
+        'x.toml: line 6: key "events[1].move": says both "power" and "move"; make two events of it',
+    ),
+    "an event without what it needs": (
+        'hops = 2\nevents = [{at=1, power="sta1"}]',
+        'x.toml: line 2: key "events[1]": a "power" event needs "on"; add it',
+    ),
+    "an event with another's key": (
+        'hops = 2\nevents = [{at=1, power="sta1", on=false, speed=3}]',
+        'x.toml: line 2: key "events[1].speed": a "power" event has no "speed"; remove it',
+    ),
+    "an event after the end": (
+        'hops = 2\nwarmup = 5\nduration = 10\nevents = [{at=16, power="sta1", on=false}]',
+        'x.toml: line 4: key "events[1].at": 16 s is after the end of the traffic at 15 s; give an earlier time',
+    ),
+    "an event of nobody": (
+        'hops = 2\nevents = [{at=1, link=["sta1","sta9"], error_rate=1}]',
+        'x.toml: line 2: key "events[1].link[2]": there is no station "sta9"; name one of the scenario\'s',
+    ),
+    "an event of a wired host": (
+        'hops = 2\nwires = [{station="sta3",host="h"}]\nevents = [{at=1, power="h", on=false}]',
+        'x.toml: line 3: key "events[1].power": "h" is a wired host, which has no radio; name a station',
+    ),
+    "a move to a station": (
+        'hops = 2\nevents = [{at=1, move="sta1", to="sta2"}]',
+        'x.toml: line 2: key "events[1].to": a "move" goes to a place; give to = [x, y], in metres',
+    ),
+    "a move out of the world": (
+        'hops = 2\nevents = [{at=1, move="sta1", to=[-1, 0]}]',
+        'x.toml: line 2: key "events[1].to": a coordinate is outside 0 to 100000 m; give a place within',
+    ),
+    "a cut of the way to a place": (
+        'hops = 2\nevents = [{at=1, cut="next-hop", from="sta1", to=[1, 2]}]',
+        'x.toml: line 2: key "events[1].to": a "cut" is of the way to a station; give its name',
+    ),
+    "a random layout without an area": (
+        'topology = "random"\nnodes = 5',
+        'x.toml: topology "random" needs "area"; add area = [1500, 300]',
+    ),
+    "random waypoint without a speed": (
+        'hops = 2\nmobility = "random-waypoint"\narea = [500, 500]',
+        'x.toml: mobility "random-waypoint" needs "speed"; add speed = 10',
+    ),
+    "a pause without a model": (
+        "hops = 2\npause = 3",
+        'x.toml: line 2: key "pause": mobility "static" has no pause of its own; remove it',
     ),
     "a host's name with a dot": (
         'hops = 2\n[[wires]]\nstation = "sta3"\nhost = "www.x"',
@@ -266,7 +330,7 @@ def test_a_missing_file_is_named(tmp_path):
 def test_a_missing_trace_is_named_before_anything_starts(load, tmp_path):
     assert message(load, 'hops = 2\nmobility = "walk.csv"') == (
         f'x.toml: line 2: key "mobility": there is no trace file {tmp_path}/walk.csv; '
-        'use "static" or the path of a trace, relative to this file'
+        'use "static", "random-waypoint" or the path of a trace, relative to this file'
     )
 
 

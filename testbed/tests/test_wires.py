@@ -154,3 +154,33 @@ def test_the_prompt_reaches_hosts_and_a_ping_has_the_wires_delay(tmp_path: Path)
     thrown_out = int(re.search(r"sta3 -> host2: (\d) queue-full \(wire\)", answers)[1])
     assert 5 <= thrown_out <= 7  # of nine at once one is sent and one waits; a host that stutters lets another one through
     assert "status complete None" in answers
+
+
+def test_a_host_on_two_wires_goes_on_over_the_second_when_the_first_gateway_dies(tmp_path: Path) -> None:
+    wires = [{"station": "sta2", "host": "host1"}, {"station": "sta3", "host": "host1", "delay": 0.03}]
+    scenario = chain(hops=2, spacing=100, wires=wires)  # all hear all
+    ping = "ping -n -c 2 -i 0.2 -W 2"
+    answers = prompt(
+        scenario,
+        tmp_path / "run",
+        "host1 ip route get 10.0.0.1",
+        f"host1 {ping} sta1",
+        "power sta2 off",
+        "host1 sleep 1.5",  # the kernel looks at carriers once a second (net/core/link_watch.c)
+        "host1 ip route get 10.0.0.1",
+        f"host1 {ping} sta1",
+        f"sta3 {ping} host1",
+        "power sta2 on",
+        "host1 sleep 1.5",
+        "host1 ip route get 10.0.0.1",
+        f"host1 {ping} sta1",
+        "exit",
+    )
+    ways = re.findall(r"10\.0\.0\.1 via 192\.168\.(\d)\.1 dev (eth\d)", answers)
+    assert ways == [("1", "eth0"), ("2", "eth1"), ("1", "eth0")], answers
+    # the third is to the host's first address, over the wire of the second gateway
+    assert answers.count("2 packets transmitted, 2 received") == 4, answers
+    fastest_ms = [float(line.split("/")[0]) for line in re.findall(r"min/avg/max/mdev = (.*)", answers)]
+    assert [ms > 60 for ms in fastest_ms] == [False, True, True, False]
+    assert len(captured(tmp_path / "run", "host1.eth1", "icmp")) == 8
+    assert len(captured(tmp_path / "run", "sta3.eth0", "icmp and host 192.168.1.2")) == 4

@@ -22,7 +22,7 @@ class StaticRoutes(Protocol):
         """A flow that these routes can never carry is refused."""
         network, scenario = self.network, self.network.site.scenario
         flows = {name: (flow.source, flow.target) for name, flow in zip(scenario.flow_names(), scenario.flows, strict=True)}
-        require_paths(flows, {wire.host.name: wire.gateway.name for wire in network.net.wires}, _hops(network))
+        require_paths(flows, {wire.host.name: wire.gateway.name for wire in reversed(network.net.wires)}, _hops(network))
 
 
 @contextmanager
@@ -82,8 +82,9 @@ def _route(address: dict[str, str], target: str, hop: str, metric: str) -> str:
 
 
 def _reached(network: Network, station: Station, hops: dict[str, dict[str, str]]) -> list[WiredLink]:
-    """The wires that `station` reaches over the air."""
-    return [wire for wire in network.net.wires if wire.gateway.name in hops[station.name]]
+    """The wires that `station` reaches over the air, but for those of hosts at its own wires."""
+    own = {wire.host for wire in network.net.wires if wire.gateway is station}
+    return [wire for wire in network.net.wires if wire.gateway.name in hops[station.name] and wire.host not in own]
 
 
 def _wire_route(address: dict[str, str], wire: WiredLink, hops: dict[str, str], metric: str) -> str:

@@ -1,0 +1,91 @@
+"""What happens to stations and links while a run lasts (`events` of formats/scenario.md)."""
+
+from collections.abc import Collection
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+
+from testbed.scenarios.models import STRICT, KeyProblem, as_tuple
+from testbed.scenarios.quantities import Metres, MetresPerSecond, Seconds
+from topologies.layouts import FARTHEST_M
+
+# What an event is, by the key that says so: the keys it needs, those it may have.
+KINDS: dict[str, tuple[set[str], set[str]]] = {
+    "power": ({"on"}, set()),
+    "link": ({"error_rate"}, set()),
+    "move": ({"to"}, {"speed"}),
+    "cut": ({"from", "to"}, set()),
+}
+
+
+class Event(BaseModel):
+    """One event, `at` seconds after the start of the traffic."""
+
+    model_config = STRICT
+    at: Seconds = Field(ge=0, le=86_400)
+    power: str | None = None
+    on: bool | None = None
+    link: Annotated[tuple[str, str] | None, BeforeValidator(as_tuple)] = None
+    error_rate: float | None = Field(None, ge=0, le=1)
+    move: str | None = None
+    to: Annotated[str | tuple[Metres, ...] | None, BeforeValidator(as_tuple)] = None
+    speed: MetresPerSecond | None = Field(None, gt=0, le=1000)
+    cut: Literal["next-hop"] | None = None
+    source: str | None = Field(None, alias="from")
+
+    @property
+    def kind(self) -> str:
+        return next(kind for kind in KINDS if getattr(self, kind) is not None)
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        fields = {"from" if name == "source" else name: value for name, value in self}
+        given = {key for key, value in fields.items() if value is not None} - {"at"}
+        kinds = [kind for kind in KINDS if kind in given]
+        if len(kinds) != 1:
+            which = f'says both "{kinds[0]}" and "{kinds[1]}"; make two events of it' if kinds else "says not what happens"
+            raise KeyProblem((kinds[1],) if kinds else (), which if kinds else f"{which}; add one of {', '.join(KINDS)}")
+        needed, optional = KINDS[kinds[0]]
+        for key in sorted(given - needed - optional - {kinds[0]}):
+            raise KeyProblem((key,), f'a "{kinds[0]}" event has no "{key}"; remove it')
+        for key in sorted(needed - given):
+            raise KeyProblem((), f'a "{kinds[0]}" event needs "{key}"; add it')
+        self._check_target()
+        return self
+
+    def _check_target(self) -> None:
+        if self.move is not None:
+            if isinstance(self.to, str) or len(self.to or ()) not in (2, 3):
+                raise KeyProblem(("to",), 'a "move" goes to a place; give to = [x, y], in metres')
+            if any(not 0 <= value <= FARTHEST_M for value in self.to or ()):
+                raise KeyProblem(("to",), f"a coordinate is outside 0 to {FARTHEST_M:g} m; give a place within")
+        if self.cut is not None and not isinstance(self.to, str):
+            raise KeyProblem(("to",), 'a "cut" is of the way to a station; give its name')
+        for key, ends in (("link", self.link), ("to", (self.source, self.to) if self.cut else None)):
+            if ends is not None and ends[0] == ends[1]:
+                raise KeyProblem((key,), f'"{ends[0]}" is named twice; name two stations')
+
+    @model_serializer(mode="wrap")
+    def _without_the_other_kinds_keys(self, as_usual: SerializerFunctionWrapHandler) -> dict:
+        return {key: value for key, value in as_usual(self).items() if value is not None}
+
+    def stations(self) -> list[tuple[tuple[str | int, ...], str]]:
+        """The stations it names, each with its key."""
+        named: list[tuple[tuple[str | int, ...], object]] = [(("power",), self.power), (("move",), self.move)]
+        named += [(("link", index), name) for index, name in enumerate(self.link or ())]
+        named += [(("from",), self.source), (("to",), self.to)]
+        return [(path, name) for path, name in named if isinstance(name, str)]
+
+
+def check_events(events: Collection[Event], stations: Collection[str], hosts: Collection[str], length_s: float) -> None:
+    """Against the rest of the scenario: who there is, and how long the traffic lasts."""
+    for index, event in enumerate(events):
+        if event.at > length_s:
+            text = f"{event.at:g} s is after the end of the traffic at {length_s:g} s; give an earlier time"
+            raise KeyProblem(("events", index, "at"), text)
+        for path, name in event.stations():
+            if name in hosts:
+                text = f'"{name}" is a wired host, which has no radio; name a station'
+                raise KeyProblem(("events", index, *path), text)
+            if name not in stations:
+                raise KeyProblem(("events", index, *path), f'there is no station "{name}"; name one of the scenario\'s')

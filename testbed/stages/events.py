@@ -1,0 +1,163 @@
+"""The stage that carries out a scenario's events while the traffic runs, each at its time, and writes `events.csv`.
+
+A thread with a connection of its own to the medium; `at` counts from the start of the traffic. What was done, and the model
+time right after, stand in the file: a `cut` learns only then who it is that it switches off. An event that
+cannot be carried out ends the run (the check that every stage's `watch` makes).
+"""
+
+import csv
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from testbed.errors import ManetError, RunError
+from testbed.host.processes import Processes
+from testbed.scenarios.events import Event
+from testbed.stages.control import MediumControl
+from testbed.stages.medium import Medium
+from testbed.stages.site import Site
+
+HEADER = ("t_s", "at_s", "event", "station", "detail")
+FILE = "events.csv"
+IN_USE_S = 1.0  # a relay is in use if it was given frames within this time
+AIR_ROWS = 1000  # the most that the medium keeps for its socket (formats/sockets.md)
+
+
+class Events:
+    """The events of one run; `begin` says that the traffic starts now."""
+
+    def __init__(self, site: Site) -> None:
+        self.events = sorted(site.scenario.events, key=lambda event: event.at)
+        self._path = site.directory / FILE
+        self._socket = site.control_socket
+        self._start_s: float | None = None
+        self._go, self._stop = threading.Event(), threading.Event()
+        self._problem: ManetError | None = None
+        self._thread = threading.Thread(target=self._work, name="events", daemon=True)
+
+    def begin(self, start_s: float) -> None:
+        """The traffic starts at the monotonic instant `start_s`."""
+        self._start_s = start_s
+        self._go.set()
+
+    def check(self) -> None:
+        if self._problem is not None:
+            raise self._problem
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def end(self) -> None:
+        self._stop.set()
+        self._go.set()
+        self._thread.join()
+
+    def _work(self) -> None:
+        self._go.wait()
+        if self._start_s is None:
+            return
+        try:
+            with self._path.open("w", newline="") as file:
+                log = csv.writer(file, lineterminator="\n")
+                log.writerow(HEADER)
+                control = MediumControl(self._socket)
+                try:
+                    for event in self.events:
+                        if self._stop.wait(max(0.0, self._start_s + event.at - time.monotonic())):
+                            return
+                        station, detail = carry_out(control, event)
+                        now_ns = control.ask("status")["model_ns"]
+                        log.writerow([f"{now_ns / 1e9:.6f}", f"{event.at:g}", event.kind, station, detail])
+                        file.flush()
+                finally:
+                    control.close()
+        except ManetError as problem:
+            self._problem = problem
+        except OSError as problem:
+            self._problem = RunError(f"{self._path}: {problem.strerror}; make room, or give another folder with --out")
+
+
+@contextmanager
+def events_running(site: Site, children: Processes) -> Iterator[Events]:
+    """Ready to begin; nothing is written for a scenario without events."""
+    events = Events(site)
+    if not events.events:
+        yield events
+        return
+    events.start()
+    children.checks.append(events.check)
+    try:
+        yield events
+    finally:
+        children.checks.remove(events.check)
+        events.end()
+    events.check()
+
+
+def carry_out(control: MediumControl, event: Event) -> tuple[str, str]:
+    """Do it; whom it was done to, and how."""
+    match event.kind:
+        case "power":
+            control.ask("power", station=event.power, on=event.on)
+            return str(event.power), "on" if event.on else "off"
+        case "link":
+            one, other = event.link or ("", "")
+            for ends in ((one, other), (other, one)):
+                control.ask("link", **dict(zip(("from", "to"), ends, strict=True)), error_rate=event.error_rate)
+            return f"{one} {other}", f"error_rate {event.error_rate:g}"
+        case "move":
+            to = [float(value) for value in event.to or ()]
+            speed = {} if event.speed is None else {"speed_mps": event.speed}
+            control.ask("move", station=event.move, position=[*to, 0.0][:3], **speed)
+            return str(event.move), f"to {' '.join(f'{value:g}' for value in to)}" + (
+                "" if event.speed is None else f" at {event.speed:g}"
+            )
+        case _:
+            relay = relay_in_use(control, str(event.source), str(event.to))
+            control.ask("power", station=relay, on=False)
+            return relay, f"off, next hop of {event.source} to {event.to}"
+
+
+def relay_in_use(control: MediumControl, source: str, target: str) -> str:
+    """The neighbour that took most of what `source` sent over relays lately.
+
+    From the air log and not from a route table: it holds for every protocol, source routes too, and for what is used.
+    """
+    model_ns = control.ask("status")["model_ns"]
+    answer = control.ask("air", last=AIR_ROWS)
+    taken: Counter[str] = Counter()
+    for row in csv.DictReader([answer["header"], *answer["rows"]]):
+        given = row["event"] == "deliver" and row["frame"] == "data" and row["peer"] == source
+        if given and row["station"] != target and int(row["t_ns"]) > model_ns - IN_USE_S * 1e9:
+            taken[row["station"]] += int(row["bytes"])
+    if not taken:
+        raise RunError(
+            f"events: cut: no station took frames of {source} for others within the last {IN_USE_S:g} s; is there a route to "
+            f"{target} over a relay, and traffic, at that time?"
+        )
+    return taken.most_common(1)[0][0]
+
+
+def wait_for_traffic_at(site: Site, medium: Medium, children: Processes) -> None:
+    """Until the model time at which the scenario wants its traffic to start, if it names one."""
+    wanted_s = site.scenario.traffic_at
+    if wanted_s is None:
+        return
+    left_s = wanted_s - medium.ask("status")["model_ns"] / 1e9
+    if left_s < 0:
+        raise RunError(
+            f"the network was ready {-left_s:.1f} s after traffic_at = {wanted_s:g} s; give a later one, or leave it out"
+        )
+    children.watch(until=time.monotonic() + left_s)
+
+
+def read_events(directory: Path) -> list[dict[str, str]]:
+    """The rows of a run's events.csv; none where nothing happened."""
+    path = directory / FILE
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
