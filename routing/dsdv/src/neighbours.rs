@@ -14,7 +14,7 @@ pub struct Neighbour {
     pub heard_at: Instant,
     /// The last it said of itself.
     pub number: Option<Number>,
-    /// When it last told that it hears us (`bidirectional_check`).
+    /// When it last told that it hears us (asked for by `bidirectional_check` only).
     pub hears_us_at: Option<Instant>,
 }
 

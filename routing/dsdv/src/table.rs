@@ -173,3 +173,146 @@ fn replace(entry: &mut Entry, now: Instant, via: Ipv4Addr, hops: u8) {
     entry.advertise_at = if settles { now + entry.settling * 2 } else { now };
     (entry.via, entry.hops, entry.changed_at) = (via, hops, now);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const D: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 9);
+    const P: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+    const Q: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 3);
+
+    fn at(s: f64) -> Instant {
+        Instant::ZERO + Duration::from_secs_f64(s)
+    }
+
+    fn table() -> Table {
+        Table::new(Settling { first: Duration::from_secs(6), weight: 0.875, trigger_on_fresh: true })
+    }
+
+    /// A table that knows D over P, 3 hops, number 100, and has told it.
+    fn told() -> Table {
+        let mut table = table();
+        table.hear(at(0.0), P, D, 3, Number(100));
+        assert_eq!(table.tell(at(12.0), true).len(), 1);
+        table
+    }
+
+    #[test]
+    fn a_new_destination_is_told_after_twice_the_settling_time() {
+        let mut table = table();
+        assert_eq!(table.hear(at(1.0), P, D, 3, Number(100)), Heard::Believed);
+        assert_eq!((table.next_hop(D), table.next_trigger()), (Some(P), Some(at(13.0)))); // 1 + 2 x 6
+        assert!(table.tell(at(12.9), true).is_empty());
+        let advert = Advert { destination: D, hops: 4, number: Number(100) };
+        assert_eq!(table.tell(at(13.0), false), [advert]);
+        assert_eq!(table.next_trigger(), None);
+    }
+
+    #[test]
+    fn the_settling_time_is_an_average_with_seven_eighths_of_the_old() {
+        let mut table = table();
+        table.hear(at(0.0), P, D, 3, Number(100));
+        table.hear(at(4.0), Q, D, 2, Number(100)); // the best one came 4 s after the first
+        assert_eq!(table.get(D).unwrap().advertise_at, at(16.0)); // 4 + 2 x 6
+        table.hear(at(15.0), P, D, 3, Number(102));
+        assert_eq!(table.get(D).unwrap().settling, Duration::from_secs_f64(5.75)); // 7/8 x 6 + 1/8 x 4
+        assert_eq!(table.get(D).unwrap().advertise_at, at(26.5)); // 15 + 2 x 5.75
+        table.hear(at(28.0), P, D, 3, Number(104));
+        assert_eq!(table.get(D).unwrap().settling, Duration::from_secs_f64(5.03125));
+        // 7/8 x 5.75 + 1/8 x 0
+    }
+
+    #[test]
+    fn the_same_number_must_be_nearer_and_an_older_one_never_counts() {
+        let mut table = told();
+        assert_eq!(table.hear(at(13.0), Q, D, 3, Number(100)), Heard::Refused("not-nearer"));
+        assert_eq!(table.hear(at(13.0), Q, D, 1, Number(98)), Heard::Refused("older-number"));
+        assert_eq!(table.next_hop(D), Some(P));
+        assert_eq!(table.hear(at(13.0), Q, D, 2, Number(100)), Heard::Believed);
+        assert_eq!(table.next_hop(D), Some(Q));
+    }
+
+    #[test]
+    fn a_newer_number_is_believed_though_it_is_farther_across_the_wrap_too() {
+        let mut table = table();
+        table.hear(at(0.0), P, D, 3, Number(u32::MAX - 1));
+        assert_eq!(table.hear(at(1.0), Q, D, 7, Number(0)), Heard::Believed);
+        assert_eq!((table.next_hop(D), table.get(D).unwrap().hops), (Some(Q), 7));
+    }
+
+    #[test]
+    fn a_fresh_number_alone_triggers_nothing_but_another_hop_count_does() {
+        let mut table = told();
+        table.hear(at(20.0), P, D, 3, Number(102));
+        assert_eq!(table.next_trigger(), None);
+        assert_eq!(table.news(at(40.0)), 1, "it is in the next update all the same");
+        table.hear(at(33.0), P, D, 4, Number(104));
+        assert!(table.next_trigger().is_some());
+        // going back to what was told last needs no update (ns-2.35)
+        table.hear(at(46.0), P, D, 3, Number(106));
+        assert_eq!(table.next_trigger(), None);
+    }
+
+    #[test]
+    fn ns_2_waits_with_a_fresh_hop_count_for_the_next_update() {
+        let mut table = told();
+        table.settling.trigger_on_fresh = false;
+        table.hear(at(33.0), P, D, 4, Number(104));
+        assert_eq!((table.next_trigger(), table.news(at(60.0))), (None, 1));
+    }
+
+    #[test]
+    fn a_lost_route_is_told_at_once_with_an_odd_number_and_so_is_its_return() {
+        let mut table = told();
+        assert_eq!(table.lose_via(at(20.0), P), [D]);
+        assert_eq!((table.next_hop(D), table.next_trigger()), (None, Some(at(20.0))));
+        assert_eq!(table.tell(at(20.0), false), [Advert { destination: D, hops: 250, number: Number(101) }]);
+        assert_eq!(table.hear(at(21.0), Q, D, 2, Number(100)), Heard::Refused("older-number"));
+        assert_eq!(table.hear(at(22.0), Q, D, 5, Number(102)), Heard::Believed);
+        assert_eq!((table.next_hop(D), table.next_trigger()), (Some(Q), Some(at(22.0))));
+    }
+
+    #[test]
+    fn our_own_loss_does_not_lengthen_the_settling_time() {
+        let mut table = told();
+        table.lose_via(at(20.0), P);
+        table.hear(at(21.0), Q, D, 5, Number(102));
+        assert_eq!(table.get(D).unwrap().settling, Duration::from_secs_f64(5.25));
+        // 7/8 x 6 + 1/8 x 0
+    }
+
+    #[test]
+    fn who_lost_a_destination_with_an_older_number_is_told_ours() {
+        let mut table = told();
+        assert_eq!(table.hear(at(20.0), Q, D, INFINITE, Number(99)), Heard::Educate);
+        assert_eq!((table.next_hop(D), table.next_trigger()), (Some(P), Some(at(20.0))));
+    }
+
+    #[test]
+    fn an_incremental_update_repeats_a_hop_count_until_a_full_one_but_a_number_only_once() {
+        let mut table = told();
+        table.hear(at(20.0), Q, D, 2, Number(100));
+        assert_eq!(table.tell(at(32.0), false).len(), 1);
+        assert_eq!(table.tell(at(33.0), false).len(), 1);
+        assert_eq!(table.tell(at(34.0), true).len(), 1);
+        assert_eq!(table.tell(at(35.0), false).len(), 0);
+        table.hear(at(40.0), Q, D, 2, Number(102));
+        assert_eq!(table.tell(at(60.0), false).len(), 1);
+        assert_eq!(table.tell(at(61.0), false).len(), 0);
+    }
+
+    #[test]
+    fn a_full_table_gives_up_the_longest_broken_and_no_route() {
+        let mut table = table();
+        let d = |i: usize| Ipv4Addr::from(0x0a01_0000 + i as u32);
+        for i in 0..MOST_DESTINATIONS {
+            table.hear(at(i as f64), if i < 2 { P } else { Q }, d(i), 2, Number(2));
+        }
+        assert_eq!(table.hear(at(2000.0), Q, D, 2, Number(2)), Heard::Refused("table-full"));
+        table.lose_via(at(2000.0), P);
+        assert_eq!(table.hear(at(2001.0), Q, D, INFINITE, Number(3)), Heard::Refused("table-full"));
+        assert_eq!(table.hear(at(2001.0), Q, D, 2, Number(2)), Heard::Believed);
+        assert_eq!((table.len(), table.get(d(0)), table.get(d(1)).is_some()), (MOST_DESTINATIONS, None, true));
+    }
+}

@@ -29,10 +29,13 @@ impl Dsdv {
         let before = neighbour.number;
         neighbour.number = own.or(before);
         let about_us = |a: &&Advert| a.destination == self.node.address;
-        if adverts.iter().filter(about_us).any(tells_that_it_hears) {
+        let check = self.options.bidirectional_check;
+        if check && adverts.iter().filter(about_us).any(tells_that_it_hears) {
+            // it may wait for the same word from us
+            self.greeting_wanted |= neighbour.hears_us_at.is_none();
             neighbour.hears_us_at = Some(now);
         }
-        let believed = !self.options.bidirectional_check || neighbour.hears_us_at.is_some();
+        let believed = !check || neighbour.hears_us_at.is_some();
         if let Some(own) = own {
             self.hear_of_itself(now, from, before, own);
         }

@@ -1,0 +1,168 @@
+//! Several nodes on an ideal air.
+
+mod air;
+
+use air::{at, ip, Air};
+use manet_dsdv::Options;
+use manet_engine::random::Purpose;
+use manet_engine::{Duration, Stream};
+use manet_routing::{Input, Output, Protocol};
+use proptest::prelude::*;
+
+#[test]
+fn a_chain_is_known_after_settling_at_each_hop_and_not_before() {
+    let hops = 7;
+    for seed in 1..=20 {
+        let mut air = Air::chain(hops + 1, &Options::default(), seed);
+        // The first hop: the first full update within 2 s and the jitter of 10 ms. Each further one: 2 x 6 s of settling; a
+        // fresh number (every 11.25 s at most) that comes before they are over starts 2 x 7/8 x 6 = 10.5 s anew; then up to
+        // 1 s between updates, 10 ms of jitter, 1 ms in the air. (Measured over these seeds: 11.9 to 15.8 s a hop.)
+        let latest = 2.011 + (hops - 1) as f64 * (12.0 + 10.5 + 1.011);
+        // two fresh numbers at once after the first: 2 x 49/64 x 6 s
+        let earliest = (hops - 1) as f64 * 9.18;
+        assert!(!air.run(at(earliest), Air::all_reach_all), "seed {seed}");
+        assert!(air.run(at(latest), Air::all_reach_all), "seed {seed}");
+        assert_eq!(air.path(0, hops).unwrap(), (0..=hops).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_route_breaks_and_its_destination_calls_itself_back_over_the_other_way() {
+    // 0 - 1 - 3 and 0 - 2 - 3
+    let mut air = Air::new(4, &Options::default(), 2);
+    [(0, 1), (1, 3), (0, 2), (2, 3)].iter().for_each(|(a, b)| air.link(*a, *b));
+    air.run(at(60.0), |_| false);
+    let by = air.path(0, 3).unwrap()[1];
+    air.unlink(by, 3);
+    air.fail(by, 3);
+    assert!(!air.reaches(0, 3));
+    // the loss goes by -> 0 -> other -> 3, the answer 3 -> other -> 0: five updates, each up to 1 s + 11 ms late
+    assert!(air.run(at(60.0 + 5.0 * 1.011), |air| air.reaches(0, 3)));
+    assert_eq!(air.path(0, 3).unwrap(), [0, 3 - by, 3]);
+}
+
+#[test]
+fn without_feedback_a_break_is_noticed_after_three_periods_of_silence() {
+    let mut air = Air::chain(3, &Options::default(), 3);
+    air.run(at(60.0), |_| false);
+    assert!(air.reaches(0, 2));
+    air.unlink(1, 2);
+    let gone = |air: &Air| air.routes[1].lookup(ip(2)).is_none();
+    // the last update was at most 15.01 s ago when the link broke: 45 s after it
+    assert!(!air.run(at(60.0 + 29.9), gone));
+    assert!(air.run(at(60.0 + 45.0), gone));
+    assert!(air.run(at(60.0 + 46.1), |air| air.routes[0].lookup(ip(2)).is_none()));
+    let notes = air.log.iter().filter(|(_, _, o)| *o == Output::note("link-broken", ip(2), 2)).count();
+    assert_eq!(notes, 1);
+}
+
+#[test]
+fn a_restarted_node_takes_up_its_number_where_it_was_and_is_reached_again() {
+    let mut air = Air::chain(4, &Options::default(), 4);
+    air.run(at(200.0), |_| false);
+    let before = air.machines[1].status(air.now).sequence.unwrap();
+    assert!(before >= 26, "13 or more full updates in 200 s: {before}");
+    air.restart(1);
+    let whole = |air: &Air| {
+        air.assert_no_loop();
+        air.all_reach_all()
+    };
+    // its neighbours declare it lost, it calls itself back (each within 1.011 s); then its neighbours' routes return to it
+    // with their next numbers
+    assert!(air.run(at(200.0 + 30.0), whole));
+    assert!(air.machines[1].status(air.now).sequence.unwrap() > before);
+}
+
+#[test]
+fn who_ends_says_so_and_its_routes_go_at_once() {
+    let mut air = Air::chain(3, &Options::default(), 5);
+    air.run(at(60.0), |_| false);
+    air.input(1, Input::Stop);
+    let gone = |air: &Air| [0, 2].iter().all(|i| air.routes[*i].is_empty());
+    assert!(air.run(at(60.1), gone));
+}
+
+#[test]
+fn a_one_way_neighbour_is_no_next_hop_with_the_check() {
+    // 0 and 1 hear each other, 2 is heard by 0 but hears nobody
+    for check in [false, true] {
+        let options = Options { bidirectional_check: check, ..Options::default() };
+        let mut air = Air::new(3, &options, 6);
+        air.link(0, 1);
+        air.links.insert((2, 0));
+        air.run(at(60.0), |_| false);
+        assert_eq!(air.routes[0].lookup(ip(2)).is_some(), !check);
+        assert_eq!(air.routes[1].lookup(ip(2)).is_some(), !check);
+        assert!(air.reaches(0, 1) && air.reaches(1, 0));
+    }
+}
+
+#[test]
+fn the_check_costs_a_new_neighbour_seconds_not_periods() {
+    let options = Options { bidirectional_check: true, ..Options::default() };
+    let mut air = Air::chain(2, &options, 7);
+    // both started within 2.01 s; two triggered updates later each knows that it is heard
+    assert!(air.run(at(2.011 + 2.0 * 1.011), Air::all_reach_all));
+    // and a way around is taken where the direct link is one-way
+    let mut air = Air::chain(3, &options, 7);
+    air.links.insert((2, 0));
+    assert!(air.run(at(40.0), Air::all_reach_all));
+    assert_eq!(air.path(0, 2).unwrap(), [0, 1, 2]);
+    assert!(!air.run(at(400.0), |air| !air.all_reach_all()), "confirmed neighbours stay so");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_log() {
+    let run = |seed| {
+        let mut air = Air::chain(5, &Options::default(), seed);
+        air.loss = 0.2;
+        air.run(at(300.0), |_| false);
+        (air.updates_sent, air.log)
+    };
+    assert_eq!(run(8), run(8));
+    assert_ne!(run(8), run(9));
+}
+
+/// Links come and go, with and without feedback, and a fifth of the updates is lost.
+fn shaken(seed: u64, nodes: usize, options: &Options) -> Air {
+    let mut air = Air::new(nodes, options, seed);
+    let mut dice = Stream::new(seed, 0, Purpose::Mobility);
+    air.loss = 0.2;
+    for _ in 0..150 {
+        let (a, b) = (dice.below(nodes as u64) as usize, dice.below(nodes as u64) as usize);
+        if a == b {
+            continue;
+        }
+        if air.links.contains(&(a, b)) {
+            air.unlink(a, b);
+            if dice.chance(0.7) {
+                air.fail(a, b);
+                air.assert_no_loop();
+            }
+        } else if dice.chance(0.6) {
+            air.link(a, b);
+        }
+        let pause = Duration::from_secs_f64(dice.unit() * 12.0);
+        air.run(air.now + pause, |air| {
+            air.assert_no_loop();
+            false
+        });
+    }
+    air
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    /// Sequence numbers promise it (SIGCOMM 1994, section 5), at each instant and not only in the end.
+    #[test]
+    fn next_hops_never_lead_in_a_circle(seed in any::<u64>(), nodes in 4usize..9, quick in any::<bool>(), fresh in any::<bool>()) {
+        let settling = Duration::from_secs(if quick { 0 } else { 6 });
+        let mut air = shaken(seed, nodes, &Options { settling, trigger_on_fresh: fresh, ..Options::default() });
+        // and when all is quiet, everybody finds everybody
+        air.loss = 0.0;
+        (1..nodes).for_each(|i| air.link(i - 1, i));
+        let settled = air.now + Duration::from_secs(60 + 28 * nodes as u64);
+        prop_assert!(air.run(settled, Air::all_reach_all));
+    }
+}
