@@ -5,6 +5,7 @@ this is needed for the testbed itself: set-up builds our own daemons, those of o
 """
 
 import shutil
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +19,7 @@ AODV_UU = "https://github.com/ramonfontes/aodv-uu"
 
 @dataclass(frozen=True)
 class Foreign:
-    """What a daemon of others needs: programs, a kernel module, and the way to get them."""
+    """What a protocol of others needs: programs, a kernel module, and the way to get them."""
 
     programs: tuple[str, ...]
     remedy: str
@@ -53,9 +54,7 @@ def found(protocol: str, *, programs: Programs = BUILT, path: str | None = None)
     return shutil.which(FOREIGN[protocol].programs[0], path=path) or ""
 
 
-def why_not(
-    protocol: str, *, programs: Programs = BUILT, path: str | None = None, modules: Path = Path("/sys/module")
-) -> tuple[str, str] | None:
+def why_not(protocol: str, *, programs: Programs = BUILT, path: str | None = None) -> tuple[str, str] | None:
     """What is missing for the protocol, and the remedy; None if it can be used."""
     if protocol in OURS:
         daemon = programs.daemon(protocol)
@@ -64,9 +63,19 @@ def why_not(
     if foreign is None:
         return None
     missing = [f"{program}: not found" for program in foreign.programs if shutil.which(program, path=path) is None]
-    if foreign.module is not None and not (modules / foreign.module).exists():
-        missing.append(f"the kernel module {foreign.module} is not loaded")
+    if foreign.module is not None and not _has_module(foreign.module):
+        missing.append(f"this kernel has no module {foreign.module}")
     return (", ".join(missing), foreign.remedy) if missing else None
+
+
+def _has_module(name: str) -> bool:
+    """Loaded, built in, or there to be loaded."""
+    if Path(f"/sys/module/{name}").exists():
+        return True
+    try:
+        return subprocess.run(["modinfo", name], capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        return False
 
 
 def require_protocol(protocol: str, *, programs: Programs = BUILT) -> None:

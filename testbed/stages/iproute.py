@@ -31,6 +31,14 @@ def batches(commands: dict[NamespaceHost, list[str]], what: str, log_folder: Pat
         raise RunError(problems[0])
 
 
+def try_batch(station: NamespaceHost, lines: list[str]) -> None:
+    """Run the lines as far as they still make sense: what they name may have changed meanwhile."""
+    if not lines:
+        return
+    argv, text = ["ip", "-force", "-batch", "-"], "".join(f"{line}\n" for line in lines)
+    namespace.within(station.netns, lambda: subprocess.run(argv, input=text, capture_output=True, text=True, check=False))
+
+
 def ask(station: NamespaceHost, *words: str) -> str:
     """What `ip <words>` prints in a station."""
     argv = ["ip", *words]

@@ -55,7 +55,7 @@ def daemons_running(network: Network, *, settles: bool) -> Iterator[Daemons]:
         remedy = f"the routes went with it; see log/{name}-{station.name}.log and run it again"
         daemons.append(children.start(f"{name}-{station.name}", [program, "run", path], netns=station.netns, remedy=remedy))
     children.wait_for_text(daemons, "ready\n", within_s=READY_DEADLINE_S)
-    _set_tun_devices(network)
+    set_devices(network, TUN)
     try:
         yield Daemons(network, settles=settles)
     finally:
@@ -118,12 +118,12 @@ def _mtu(station: Station) -> int:
     return namespace.within(station.netns, lambda: offloads.mtu(INTERFACE))
 
 
-def _set_tun_devices(network: Network) -> None:
-    """TCP sees the device of its route, which is the TUN while there is none (with DSR: always): as the radio is set."""
+def set_devices(network: Network, device: str) -> None:
+    """As the radio is set (testbed/stages/addresses.py): TCP goes by the device of its route, which is the TUN while there
+    is no route, and with DSR always."""
     offload = kernel_tcp.profile(network.site.scenario.profile).get("offload", {})
     for station in network.stations:
-        namespace.within(station.netns, lambda: offloads.switch(TUN, offload))
+        namespace.within(station.netns, lambda: offloads.switch(device, offload))
     if "gso_max_segs" in offload:
-        line = f"link set {TUN} gso_max_segs {offload['gso_max_segs']}"
-        iproute.batches({station: [line] for station in network.stations}, "tun", network.site.log)
-
+        line = f"link set {device} gso_max_segs {offload['gso_max_segs']}"
+        iproute.batches({station: [line] for station in network.stations}, device, network.site.log)

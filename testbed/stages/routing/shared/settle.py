@@ -27,7 +27,7 @@ def wait_until_settled(network: Network, at_most_s: float, say: Say, *, devices:
         return
     start = time.monotonic()
     allowed = {*devices, *wire_interfaces([wire.station for wire in network.site.scenario.wires])}
-    pairs = _pairs(network)
+    pairs = pairs_of_flows(network)
     while missing := unreachable(network, pairs, lambda host, to: next_hop(host, to, allowed)):
         passed_s = time.monotonic() - start
         if passed_s > at_most_s:
@@ -36,7 +36,7 @@ def wait_until_settled(network: Network, at_most_s: float, say: Say, *, devices:
         network.children.watch(until=time.monotonic() + POLL_S)
 
 
-def _pairs(network: Network) -> list[tuple[str, str]]:
+def pairs_of_flows(network: Network) -> list[tuple[str, str]]:
     """Who must reach whom: both ends of each flow, each pair once."""
     flows = network.site.scenario.flows
     both = [pair for flow in flows for pair in ((flow.source, flow.target), (flow.target, flow.source))]

@@ -1,0 +1,40 @@
+"""B.A.T.M.A.N. III by batmand, Debian's package of that name: the old daemon of layer 3, UDP 4305.
+
+Its routes stand in tables of its own (65 to 68), to which it adds rules. It wants a broadcast address on the radio, and
+one socket of a fixed name in /run, so that each station's daemon gets a /run of its own.
+"""
+
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from testbed.stages import iproute
+from testbed.stages.routing import Network, Protocol
+from testbed.stages.routing.shared.foreign import Settling, daemons_running, wires_of
+from testbed.stages.station import Station
+from topologies.addresses import INTERFACE, PREFIX_BITS
+
+PORT = 4305
+OBSERVE = 3  # the debug level that keeps it in the foreground and logs changes
+
+
+@contextmanager
+def running(network: Network) -> Iterator[Protocol]:
+    lines = {}
+    for station in network.stations:  # `address change` leaves the broadcast address as it is
+        address = f"{station.IP()}/{PREFIX_BITS}"
+        lines[station] = [
+            f"address delete {address} dev {INTERFACE}",
+            f"address add {address} broadcast + dev {INTERFACE} noprefixroute",
+        ]
+    iproute.batches(lines, "broadcast", network.site.log)
+    with daemons_running(network, lambda station: _argv(network, station), port=PORT):
+        yield Settling(network)
+
+
+def _argv(network: Network, station: Station) -> list[str]:
+    interval_ms = round(network.site.scenario.routing.originator_interval * 1000)
+    announced = [word for wire in wires_of(network, station) for word in ("-a", wire)]
+    batmand = ["batmand", "-d", str(OBSERVE), "-o", str(interval_ms), *announced, INTERFACE]
+    script = f"mount -t tmpfs run /run && exec {shlex.join(batmand)}"
+    return ["unshare", "--mount", "--propagation", "private", "sh", "-c", script]

@@ -1,0 +1,60 @@
+"""OLSR by olsrd, where the user has built it (`manet doctor` says where from): RFC 3626 on the wire.
+
+olsrd's own defaults are not the RFC's: the link-quality extension is switched off here, validity times are the RFC's, and
+TC_REDUNDANCY is 2, without which olsrd itself refuses to do without the extension. Everything a daemon would share with
+others by name (lock file) is the station's own.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ipaddress import IPv4Network
+
+from testbed.stages.routing import Network, Protocol
+from testbed.stages.routing.shared.foreign import Settling, daemons_running, wires_of
+from testbed.stages.site import SOCKETS
+from testbed.stages.station import Station
+from topologies.addresses import INTERFACE
+
+PORT = 698
+
+
+@contextmanager
+def running(network: Network) -> Iterator[Protocol]:
+    (SOCKETS / "routing").mkdir(exist_ok=True)
+    with daemons_running(network, lambda station: _argv(network, station), port=PORT):
+        yield Settling(network)
+
+
+def _argv(network: Network, station: Station) -> list:
+    path = network.site.folder("routing") / f"{station.name}.olsrd.conf"
+    path.write_text("".join(f"{line}\n" for line in config(network, station)))
+    return ["olsrd", "-f", path, "-nofork"]
+
+
+def config(network: Network, station: Station) -> list[str]:
+    """The lines of olsrd.conf."""
+    options = network.site.scenario.routing
+    announced = [IPv4Network(wire) for wire in wires_of(network, station)]
+    return [
+        "DebugLevel 0",
+        "IpVersion 4",
+        'FIBMetric "correct"',
+        f'LockFile "{SOCKETS / "routing" / f"{station.name}.olsrd.lock"}"',
+        "LinkQualityLevel 0",
+        "LinkQualityFishEye 0",
+        "UseHysteresis no",
+        "UseNiit no",
+        "SmartGateway no",
+        "Willingness 3",
+        f"TcRedundancy {options.tc_redundancy}",
+        f"MprCoverage {options.mpr_coverage}",
+        *(f"Hna4 {{ {net.network_address} {net.netmask} }}" for net in announced),
+        f'Interface "{INTERFACE}"',
+        "{",
+        "  Ip4Broadcast 255.255.255.255",
+        f"  HelloInterval {options.hello_interval:.2f}",
+        f"  HelloValidityTime {options.neighbour_hold:.2f}",
+        *(f"  {kind}Interval {options.tc_interval:.2f}" for kind in ("Tc", "Mid", "Hna")),
+        *(f"  {kind}ValidityTime {options.topology_hold:.2f}" for kind in ("Tc", "Mid", "Hna")),
+        "}",
+    ]
