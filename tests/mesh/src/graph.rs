@@ -1,0 +1,73 @@
+//! The links that there are: which nodes decode each other's frames where they stand now.
+
+use manet_engine::Instant;
+use manet_medium::Medium;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Graph {
+    nodes: usize,
+    /// Row by row: from, to.
+    linked: Vec<bool>,
+}
+
+impl Graph {
+    pub fn of(medium: &Medium, nodes: usize, now: Instant) -> Self {
+        let mut linked = vec![false; nodes * nodes];
+        for link in medium.links(now) {
+            linked[usize::from(link.from.0) * nodes + usize::from(link.to.0)] = link.in_range;
+        }
+        Self { nodes, linked }
+    }
+
+    pub fn linked(&self, a: usize, b: usize) -> bool {
+        self.linked[a * self.nodes + b]
+    }
+
+    /// Hops from `from` to each node; `None`: cut off.
+    pub fn hops_from(&self, from: usize) -> Vec<Option<u32>> {
+        let mut hops = vec![None; self.nodes];
+        hops[from] = Some(0);
+        let mut reached = vec![from];
+        let mut next = 0;
+        while let Some(&a) = reached.get(next) {
+            next += 1;
+            for b in 0..self.nodes {
+                if hops[b].is_none() && self.linked(a, b) {
+                    hops[b] = hops[a].map(|h| h + 1);
+                    reached.push(b);
+                }
+            }
+        }
+        hops
+    }
+
+    /// Ordered pairs of different nodes between which there is a path, with its length in hops.
+    pub fn connected_pairs(&self) -> Vec<(usize, usize, u32)> {
+        let from = |a: usize| {
+            let hops = self.hops_from(a);
+            (0..self.nodes).filter(move |b| *b != a).filter_map(move |b| hops[b].map(|h| (a, b, h)))
+        };
+        (0..self.nodes).flat_map(from).collect()
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    pub fn graph(nodes: usize, links: &[(usize, usize)]) -> Graph {
+        let mut linked = vec![false; nodes * nodes];
+        for (a, b) in links {
+            linked[a * nodes + b] = true;
+            linked[b * nodes + a] = true;
+        }
+        Graph { nodes, linked }
+    }
+
+    #[test]
+    fn pairs_are_connected_over_the_shortest_path_or_not_at_all() {
+        let graph = graph(5, &[(0, 1), (1, 2), (2, 3), (0, 3)]);
+        assert_eq!(graph.hops_from(0), [Some(0), Some(1), Some(2), Some(1), None]);
+        assert_eq!(graph.connected_pairs().len(), 4 * 3);
+    }
+}

@@ -1,0 +1,137 @@
+//! A node without its radio: the machine and, for design A, what a kernel with the routes of formats/routing.md ("Kernel state")
+//! does with an IPv4 packet.
+//!
+//! Modelled: longest-prefix routes, the TTL, the default route into the TUN. Not modelled: ARP (neighbours' MAC addresses are
+//! known), fragments, ICMP other than host unreachable, sockets other than the sinks of the data.
+
+use crate::addresses;
+use crate::frames;
+use manet_engine::{Duration, Instant};
+use manet_routing::packet::ipv4;
+use manet_routing::{Bytes, Carrier, Device, Flow, Input, Protocol, Routes, BROADCAST};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+/// Use of routes is told at most so late (`Input::Used`).
+pub const REPORT: Duration = Duration::from_millis(50);
+
+pub struct Host<P> {
+    pub machine: P,
+    pub routes: Routes,
+    pub address: Ipv4Addr,
+    identification: u16,
+    used: BTreeMap<(Ipv4Addr, Ipv4Addr), u32>,
+    report_planned: bool,
+}
+
+/// What the kernel does with a packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Over the air to the neighbour with this address.
+    Radio { via: Ipv4Addr, bytes: Vec<u8> },
+    /// To the machine.
+    Machine(Input),
+    /// To a socket of this node.
+    Up { bytes: Vec<u8> },
+    /// Given up, under this name.
+    Dropped(&'static str),
+}
+
+impl<P: Protocol> Host<P> {
+    pub fn new(machine: P, address: Ipv4Addr) -> Self {
+        Self {
+            machine,
+            routes: Routes::default(),
+            address,
+            identification: 0,
+            used: BTreeMap::new(),
+            report_planned: false,
+        }
+    }
+
+    pub fn next_identification(&mut self) -> u16 {
+        self.identification = self.identification.wrapping_add(1);
+        self.identification
+    }
+
+    /// A packet from the air (design A).
+    pub fn arrive(&mut self, packet: &ipv4::Packet, port: u16) -> Verdict {
+        let to = packet.destination();
+        if packet.source() == self.address {
+            return Verdict::Dropped("martian");
+        }
+        // a network broadcast is for us too, as the kernel's local table has it
+        let for_all = to == BROADCAST || to == broadcast_of(addresses::NETWORK);
+        if to == self.address || for_all {
+            if let Some(control) = frames::datagram(packet).filter(|d| d.port == port) {
+                let bytes = Bytes(control.payload.to_vec());
+                return Verdict::Machine(Input::Control { from: packet.source(), to, ttl: packet.ttl(), bytes });
+            }
+            if for_all {
+                return Verdict::Dropped("broadcast-ignored");
+            }
+            self.count_use(packet);
+            return self.up(packet.bytes().to_vec());
+        }
+        // RFC 1812, 5.2.3 (14) and 5.3.1
+        if packet.ttl() <= 1 {
+            return Verdict::Dropped("ttl-expired");
+        }
+        let mut bytes = packet.bytes().to_vec();
+        bytes[8] -= 1;
+        ipv4::repair(&mut bytes);
+        self.route(bytes)
+    }
+
+    /// A packet that is to leave, by the routes; its TTL stays.
+    pub fn route(&mut self, bytes: Vec<u8>) -> Verdict {
+        let Some(packet) = ipv4::Packet::parse(&bytes) else { return Verdict::Dropped("not-ipv4") };
+        if packet.destination() == self.address {
+            return self.up(bytes);
+        }
+        match self.routes.lookup(packet.destination()) {
+            Some(route) if route.device == Device::Radio => {
+                let via = route.via;
+                self.count_use(&packet);
+                Verdict::Radio { via, bytes }
+            }
+            // the default route into the TUN
+            _ => Verdict::Machine(Input::Packet { bytes: Bytes(bytes) }),
+        }
+    }
+
+    /// A packet for this node.
+    pub fn up(&self, bytes: Vec<u8>) -> Verdict {
+        match ipv4::Packet::parse(&bytes) {
+            Some(packet) if P::TUNNELS.contains(&packet.protocol()) => {
+                Verdict::Machine(Input::Tunnelled { bytes: Bytes(bytes) })
+            }
+            Some(_) => Verdict::Up { bytes },
+            None => Verdict::Dropped("not-ipv4"),
+        }
+    }
+
+    fn count_use(&mut self, packet: &ipv4::Packet) {
+        if matches!(frames::kind(packet, P::CARRIER), frames::Kind::Data { .. }) && P::CARRIER != Carrier::Frames {
+            *self.used.entry((packet.source(), packet.destination())).or_default() += 1;
+        }
+    }
+
+    /// When a report of use is to be planned, if one is.
+    pub fn plan_report(&mut self, now: Instant) -> Option<Instant> {
+        let needed = !self.used.is_empty() && !self.report_planned;
+        self.report_planned |= needed;
+        needed.then(|| now + REPORT)
+    }
+
+    pub fn report(&mut self) -> Input {
+        self.report_planned = false;
+        let used = std::mem::take(&mut self.used);
+        let flow = |((source, destination), packets)| Flow { source, destination, packets };
+        Input::Used { flows: used.into_iter().map(flow).collect() }
+    }
+}
+
+fn broadcast_of((network, prefix): (Ipv4Addr, u8)) -> Ipv4Addr {
+    Ipv4Addr::from(u32::from(network) | u32::MAX.checked_shr(prefix.into()).unwrap_or(0))
+}
