@@ -1,1 +1,19 @@
-//! Olsr.
+//! OLSR (RFC 3626) as a machine without clock or socket, and its wire format. What it models and what not: README.md.
+
+mod announce;
+mod associations;
+mod duplicates;
+mod hysteresis;
+mod links;
+mod machine;
+mod mpr;
+mod neighbours;
+mod options;
+mod outgoing;
+mod receive;
+mod routes;
+mod topology;
+pub mod wire;
+
+pub use machine::Olsr;
+pub use options::{Link, Options};

@@ -1,0 +1,172 @@
+//! What the node says: HELLO (RFC 3626, section 6.2), TC (9.3, with the redundancy of section 15), MID (5.3), HNA (12.4).
+
+use crate::machine::{Olsr, Timer};
+use crate::wire::hello::{Block, LinkType, NeighbourType, BLOCK_HEADER_LEN};
+use crate::wire::{hello, hna, message, Hello, Hna, Message, Mid, Span, Tc};
+use manet_engine::{Duration, Instant};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+
+/// Hops that a flooded message may make.
+const NETWORK_WIDE: u8 = 255;
+
+impl Olsr {
+    pub(crate) fn send_hello(&mut self, now: Instant) {
+        let links: Vec<(LinkType, NeighbourType, Ipv4Addr)> = self
+            .links
+            .iter()
+            .filter_map(|(address, link)| Some((link.kind(now)?, self.neighbour_type(link.main), address)))
+            .collect();
+        self.hellos(&links);
+        self.counters.count("hello-sent");
+    }
+
+    /// A neighbour's type is that of the node, not of the link (6.2, step 2).
+    fn neighbour_type(&self, main: Ipv4Addr) -> NeighbourType {
+        if !self.neighbours.is_symmetric(main) {
+            NeighbourType::Not
+        } else if self.mprs.contains(&main) {
+            NeighbourType::Mpr
+        } else {
+            NeighbourType::Symmetric
+        }
+    }
+
+    /// As many HELLOs as it takes, at least one: it says that we are here.
+    fn hellos(&mut self, links: &[(LinkType, NeighbourType, Ipv4Addr)]) {
+        let room = self.outgoing.room() - message::HEADER_LEN - hello::HEADER_LEN;
+        let mut bodies = Vec::new();
+        let mut groups: BTreeMap<(LinkType, NeighbourType), Vec<Ipv4Addr>> = BTreeMap::new();
+        let mut used = 0;
+        for (link, neighbour, address) in links {
+            let another = if groups.contains_key(&(*link, *neighbour)) { 4 } else { 4 + BLOCK_HEADER_LEN };
+            if used + another > room {
+                bodies.push(self.hello_body(std::mem::take(&mut groups)));
+                used = 0;
+            }
+            used += if groups.contains_key(&(*link, *neighbour)) { 4 } else { 4 + BLOCK_HEADER_LEN };
+            groups.entry((*link, *neighbour)).or_default().push(*address);
+        }
+        bodies.push(self.hello_body(groups));
+        for body in bodies {
+            self.own_message(message::HELLO, self.options.neighbour_hold, 1, body);
+        }
+    }
+
+    fn hello_body(&self, groups: BTreeMap<(LinkType, NeighbourType), Vec<Ipv4Addr>>) -> Vec<u8> {
+        let blocks = groups.into_iter().map(|((link, neighbour), list)| Block::new(link, neighbour, list)).collect();
+        let interval = Span::of(self.options.hello_interval);
+        Hello { interval, willingness: self.options.willingness, blocks }.emit()
+    }
+
+    /// Whom our TCs name (15.1): those who chose us, with redundancy 1 those we chose too, with 2 all neighbours.
+    fn neighbours_to_advertise(&self) -> BTreeSet<Ipv4Addr> {
+        match self.options.tc_redundancy {
+            0 => self.selectors.iter().collect(),
+            1 => self.selectors.iter().chain(self.mprs.iter().copied()).collect(),
+            _ => self.neighbours.symmetric_set(),
+        }
+    }
+
+    /// Follows the sets: a change has a new number (9.3), and the end of it all is told for as long as it may be remembered.
+    pub(crate) fn follow_advertised(&mut self, now: Instant) {
+        let now_advertised = self.neighbours_to_advertise();
+        if now_advertised != self.advertised {
+            self.ansn = self.ansn.wrapping_add(1);
+            if now_advertised.is_empty() {
+                self.silent_from = now + Span::of(self.options.topology_hold).duration();
+            }
+            self.advertised = now_advertised;
+        }
+    }
+
+    pub(crate) fn send_tc(&mut self, now: Instant) {
+        if self.advertised.is_empty() && self.silent_from <= now {
+            return;
+        }
+        let most = (self.outgoing.room() - message::HEADER_LEN - 4) / 4;
+        let all: Vec<Ipv4Addr> = self.advertised.iter().copied().collect();
+        let ansn = self.ansn;
+        let mut lists: Vec<Vec<Ipv4Addr>> = all.chunks(most).map(<[Ipv4Addr]>::to_vec).collect();
+        if lists.is_empty() {
+            lists.push(Vec::new());
+        }
+        for neighbours in lists {
+            let body = Tc { ansn, neighbours }.emit();
+            self.own_message(message::TC, self.options.topology_hold, NETWORK_WIDE, body);
+        }
+        self.counters.count("tc-sent");
+    }
+
+    /// 5.3: only a node with more than one address has something to say.
+    pub(crate) fn send_mid(&mut self) {
+        let most = (self.outgoing.room() - message::HEADER_LEN) / 4;
+        let lists: Vec<Vec<Ipv4Addr>> = self.options.mid.chunks(most).map(<[Ipv4Addr]>::to_vec).collect();
+        for interfaces in lists {
+            self.own_message(message::MID, self.options.mid_hold, NETWORK_WIDE, Mid { interfaces }.emit());
+            self.counters.count("mid-sent");
+        }
+    }
+
+    pub(crate) fn send_hna(&mut self) {
+        let most = (self.outgoing.room() - message::HEADER_LEN) / 8;
+        let networks: Vec<(Ipv4Addr, Ipv4Addr)> = self.attached.iter().map(|(n, p)| (*n, hna::mask(*p))).collect();
+        for list in networks.chunks(most) {
+            let body = Hna { networks: list.to_vec() }.emit();
+            self.own_message(message::HNA, self.options.hna_hold, NETWORK_WIDE, body);
+            self.counters.count("hna-sent");
+        }
+    }
+
+    /// Before the end: all our links are lost, and we lead nowhere. (RFC 3626 has no such word; olsrd says it too.)
+    pub(crate) fn say_goodbye(&mut self) {
+        let links: Vec<_> =
+            self.links.iter().map(|(address, _)| (LinkType::Lost, NeighbourType::Not, address)).collect();
+        self.hellos(&links);
+        if !self.advertised.is_empty() {
+            self.ansn = self.ansn.wrapping_add(1);
+            let body = Tc { ansn: self.ansn, neighbours: Vec::new() }.emit();
+            self.own_message(message::TC, self.options.topology_hold, NETWORK_WIDE, body);
+        }
+    }
+
+    fn own_message(&mut self, kind: u8, validity: Duration, ttl: u8, body: Vec<u8>) {
+        let sequence = self.message_sequence;
+        self.message_sequence = sequence.wrapping_add(1);
+        let (validity, originator) = (Span::of(validity), self.node.address);
+        let sent = self.outgoing.push(Message { kind, validity, originator, ttl, hops: 0, sequence, body });
+        if !sent {
+            self.counters.count("queue-full");
+        }
+    }
+
+    /// A link of ours failed: the neighbours must know before they send us packets for it, or the packets go to and fro.
+    pub(crate) fn hello_now(&mut self, now: Instant) {
+        let interval = self.options.hello_interval.as_nanos();
+        let earliest = self.last_hello + Duration::from_nanos(interval / FAILURES_PER_INTERVAL);
+        if earliest <= now {
+            self.fire(now, Timer::Hello);
+        } else if self.timers.get(Timer::Hello).is_some_and(|planned| planned > earliest) {
+            self.timers.set(Timer::Hello, earliest);
+        }
+    }
+
+    /// A change that others should know soon: the next message goes out early, but not more often than four times as usual.
+    pub(crate) fn hurry(&mut self, now: Instant, timer: Timer) {
+        let (interval, last) = match timer {
+            Timer::Hello => (self.options.hello_interval, self.last_hello),
+            _ => (self.options.tc_interval, self.last_tc),
+        };
+        let earliest = last + Duration::from_nanos(interval.as_nanos() / 4);
+        let at = now.max(earliest) + Duration::from_nanos(1 + self.dice.below(HURRY_JITTER.as_nanos()));
+        if self.timers.get(timer).is_some_and(|planned| planned > at) {
+            self.timers.set(timer, at);
+        }
+    }
+}
+
+/// More than one HELLO about links that fail one after the other, but not one for each.
+const FAILURES_PER_INTERVAL: u64 = 20;
+
+/// Neighbours that notice the same change must not all speak at once.
+const HURRY_JITTER: Duration = Duration::from_millis(50);

@@ -1,0 +1,494 @@
+//! The machine: RFC 3626 with one interface. It holds the sets, lets time pass over them, and keeps what follows from them
+//! (MPRs, advertised neighbours, routes) up to date.
+//!
+//! Departures: section 13's link-layer notification takes back what HELLOs said only until the next HELLO; a broken link
+//! makes the next HELLO and TC come early (9.3 and 8.5 allow it), a failed one a HELLO at once.
+
+use crate::associations::{Aliases, Networks};
+use crate::duplicates::Duplicates;
+use crate::links::Links;
+use crate::mpr::{self, Selectors};
+use crate::neighbours::Neighbours;
+use crate::options::{Link, Options};
+use crate::outgoing::Outgoing;
+use crate::routes::{self, Table, View};
+use crate::topology::Topology;
+use manet_engine::random::Purpose;
+use manet_engine::timers::{TimerName, Timers};
+use manet_engine::{Duration, Instant, Machine, Stream};
+use manet_routing::packet::ipv4;
+use manet_routing::status::{NeighbourStatus, RouteStatus};
+use manet_routing::{Bytes, Carrier, Counters, Held, Input, Node, Output, Protocol, Routes, Status, BROADCAST};
+use std::collections::{BTreeSet, VecDeque};
+use std::net::Ipv4Addr;
+
+/// RFC 3626, 3.1.
+const PORT: u16 = 698;
+/// Control packets are for neighbours only.
+const CONTROL_TTL: u8 = 1;
+/// IPv4 and UDP headers around a packet.
+const IP_UDP_LEN: usize = 28;
+/// Below this a message header and a few addresses would not fit.
+const SMALLEST_MTU: u16 = 128;
+/// Routes are calculated at most so often while messages pour in; what a broken link changes is calculated at once.
+const ROUTES_PACE: Duration = Duration::from_millis(50);
+/// A packet waits no longer for a route: by then three HELLOs could have brought one.
+const HELD_FOR: Duration = Duration::from_secs(6);
+/// How far a restarted node's sequence numbers are ahead of those that its neighbours may remember.
+const RESTART_STEP: u16 = 0x4000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timer {
+    /// Something in the sets may have expired.
+    Expire,
+    Hello,
+    Tc,
+    Mid,
+    Hna,
+    /// Messages that are forwarded have waited long enough.
+    Flush,
+    Routes,
+    Held,
+}
+
+impl TimerName for Timer {
+    const ALL: &'static [Self] =
+        &[Self::Expire, Self::Hello, Self::Tc, Self::Mid, Self::Hna, Self::Flush, Self::Routes, Self::Held];
+    fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// What has to be worked out anew.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Dirty {
+    pub mprs: bool,
+    pub routes: bool,
+}
+
+#[derive(Debug)]
+pub struct Olsr {
+    pub(crate) node: Node,
+    pub(crate) options: Options,
+    /// Our addresses.
+    pub(crate) own: BTreeSet<Ipv4Addr>,
+    /// Networks that we announce and never route to by OLSR.
+    pub(crate) attached: Vec<(Ipv4Addr, u8)>,
+    pub(crate) subnet_broadcast: Ipv4Addr,
+    pub(crate) dice: Stream,
+    pub(crate) timers: Timers<Timer, 8>,
+    pub(crate) links: Links,
+    pub(crate) neighbours: Neighbours,
+    pub(crate) mprs: BTreeSet<Ipv4Addr>,
+    pub(crate) selectors: Selectors,
+    pub(crate) topology: Topology,
+    pub(crate) aliases: Aliases,
+    pub(crate) networks: Networks,
+    pub(crate) duplicates: Duplicates,
+    pub(crate) dirty: Dirty,
+    pub(crate) message_sequence: u16,
+    pub(crate) ansn: u16,
+    pub(crate) advertised: BTreeSet<Ipv4Addr>,
+    /// When the empty TCs after the last selector end (9.3).
+    pub(crate) silent_from: Instant,
+    pub(crate) last_hello: Instant,
+    pub(crate) last_tc: Instant,
+    pub(crate) outgoing: Outgoing,
+    table: Table,
+    /// The same as the kernel looks routes up.
+    kernel: Routes,
+    routes_at: Option<Instant>,
+    held: Held,
+    /// The link that the radio reports broken just now.
+    failed: Option<Ipv4Addr>,
+    stopped: bool,
+    pub(crate) counters: Counters,
+    output: VecDeque<Output>,
+}
+
+impl Protocol for Olsr {
+    const NAME: &'static str = "olsr";
+    const CARRIER: Carrier = Carrier::Udp(PORT);
+    type Options = Options;
+
+    fn new(node: Node, options: Options) -> Result<Self, String> {
+        options.check()?;
+        if node.mtu < SMALLEST_MTU {
+            return Err(format!("node.mtu: {} bytes are too few for OLSR, give {SMALLEST_MTU} or more", node.mtu));
+        }
+        let mut dice = Stream::new(node.seed, node.number, Purpose::Routing);
+        let mut sequence = || (dice.below(1 << 16) as u16).wrapping_add(if node.restarted { RESTART_STEP } else { 0 });
+        let (message_sequence, ansn, packet_sequence) = (sequence(), sequence(), sequence());
+        let network = manet_routing::routes::network;
+        let mut attached: Vec<(Ipv4Addr, u8)> =
+            node.wires.iter().chain(&options.hna).map(|(n, prefix)| (network(*n, *prefix), *prefix)).collect();
+        attached.sort();
+        attached.dedup();
+        let held = options.held_packets;
+        let host_bits = u32::MAX.checked_shr(u32::from(node.network.1)).unwrap_or(0);
+        let mut olsr = Self {
+            own: options.mid.iter().copied().chain([node.address]).collect(),
+            attached,
+            subnet_broadcast: Ipv4Addr::from(u32::from(network(node.network.0, node.network.1)) | host_bits),
+            timers: Timers::default(),
+            links: Links::new(options.neighbour_hold, options.hysteresis),
+            neighbours: Neighbours::default(),
+            mprs: BTreeSet::new(),
+            selectors: Selectors::default(),
+            topology: Topology::default(),
+            aliases: Aliases::default(),
+            networks: Networks::default(),
+            duplicates: Duplicates::new(options.duplicate_hold),
+            dirty: Dirty::default(),
+            message_sequence,
+            ansn,
+            advertised: BTreeSet::new(),
+            silent_from: Instant::ZERO,
+            last_hello: Instant::ZERO,
+            last_tc: Instant::ZERO,
+            outgoing: Outgoing::new(usize::from(node.mtu) - IP_UDP_LEN, packet_sequence),
+            table: Table::new(),
+            kernel: Routes::default(),
+            routes_at: None,
+            held: Held::new(held, held, HELD_FOR),
+            failed: None,
+            stopped: false,
+            counters: Counters::default(),
+            output: VecDeque::new(),
+            dice,
+            node,
+            options,
+        };
+        olsr.begin();
+        Ok(olsr)
+    }
+
+    fn status(&self, now: Instant) -> Status {
+        Status {
+            sequence: Some(u32::from(self.ansn)),
+            routes: self.route_status(),
+            neighbours: self.neighbour_status(now),
+            held: self.held.len(),
+            counters: self.counters.clone(),
+            details: self.details(),
+        }
+    }
+}
+
+impl Machine for Olsr {
+    type Input = Input;
+    type Output = Output;
+
+    fn handle(&mut self, now: Instant, input: Input) {
+        if self.stopped {
+            return;
+        }
+        match input {
+            Input::Control { from, bytes, .. } => self.receive(now, from, &bytes),
+            Input::Packet { bytes } => self.route(now, None, bytes),
+            Input::LinkFailed { neighbour, bytes } => self.link_failed(now, neighbour, bytes),
+            Input::Purged { neighbour, packets } => {
+                for bytes in packets {
+                    self.route(now, Some(neighbour), bytes);
+                }
+            }
+            Input::Stop => return self.stop(now),
+            Input::Used { .. } => {}
+            _ => self.counters.count("unexpected-input"),
+        }
+        self.settle(now);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        while let Some((timer, _)) = self.timers.expire(now) {
+            self.fire(now, timer);
+        }
+        self.settle(now);
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        self.output.pop_front()
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        self.timers.next_timeout()
+    }
+}
+
+impl Olsr {
+    /// The first messages, each after a random part of its jitter, so that nodes started together do not speak together.
+    fn begin(&mut self) {
+        let first = |olsr: &mut Self, interval| Instant::ZERO + olsr.jitter(interval) + Duration::from_nanos(1);
+        let hello = first(self, self.options.hello_interval);
+        self.timers.set(Timer::Hello, hello);
+        let tc = first(self, self.options.tc_interval);
+        self.timers.set(Timer::Tc, tc);
+        if !self.options.mid.is_empty() {
+            let mid = first(self, self.options.mid_interval);
+            self.timers.set(Timer::Mid, mid);
+        }
+        if !self.attached.is_empty() {
+            let hna = first(self, self.options.hna_interval);
+            self.timers.set(Timer::Hna, hna);
+        }
+    }
+
+    /// Uniform from 0 to MAXJITTER (3.4.1).
+    pub(crate) fn jitter(&mut self, interval: Duration) -> Duration {
+        let most = (interval.as_nanos() as f64 * self.options.jitter) as u64;
+        Duration::from_nanos(self.dice.below(most + 1))
+    }
+
+    pub(crate) fn fire(&mut self, now: Instant, timer: Timer) {
+        let interval = match timer {
+            Timer::Expire => return self.expire(now),
+            Timer::Flush => return self.flush(),
+            Timer::Routes => return self.dirty.routes = true,
+            Timer::Held => return self.give_up_held(now),
+            Timer::Hello => {
+                self.last_hello = now;
+                self.send_hello(now);
+                self.options.hello_interval
+            }
+            Timer::Tc => {
+                self.last_tc = now;
+                self.send_tc(now);
+                self.options.tc_interval
+            }
+            Timer::Mid => {
+                self.send_mid();
+                self.options.mid_interval
+            }
+            Timer::Hna => {
+                self.send_hna();
+                self.options.hna_interval
+            }
+        };
+        let early = self.jitter(interval);
+        self.timers.set(timer, now + (interval - early));
+        self.flush();
+    }
+
+    /// Sends all that waits.
+    fn flush(&mut self) {
+        self.timers.stop(Timer::Flush);
+        while let Some(packet) = self.outgoing.next_packet() {
+            self.counters.count("packets-sent");
+            self.output.push_back(Output::Control { to: BROADCAST, ttl: CONTROL_TTL, bytes: packet.emit().into() });
+        }
+    }
+
+    /// Something expires at `at`.
+    pub(crate) fn watch(&mut self, at: Instant) {
+        let at = self.timers.get(Timer::Expire).map_or(at, |earlier| earlier.min(at));
+        self.timers.set(Timer::Expire, at);
+    }
+
+    fn expire(&mut self, now: Instant) {
+        self.links.expire(now);
+        self.selectors.expire(now);
+        let two_hop = self.neighbours.expire(now);
+        let topology = self.topology.expire(now);
+        let aliases = self.aliases.expire(now);
+        let networks = self.networks.expire(now);
+        self.dirty.mprs |= two_hop || aliases;
+        self.dirty.routes |= two_hop || topology || aliases || networks;
+        let next = [
+            self.selectors.next_timeout(),
+            self.neighbours.next_timeout(),
+            self.topology.next_timeout(),
+            self.aliases.next_timeout(),
+            self.networks.next_timeout(),
+        ];
+        if let Some(at) = next.into_iter().flatten().min() {
+            self.watch(at);
+        }
+    }
+
+    /// Draws the conclusions of whatever happened at `now`.
+    fn settle(&mut self, now: Instant) {
+        self.follow_links(now);
+        if std::mem::take(&mut self.dirty.mprs) {
+            let (neighbours, coverage) = (&self.neighbours, self.options.mpr_coverage);
+            self.mprs = mpr::select(self.node.address, neighbours.symmetric(), neighbours.two_hop(), coverage);
+        }
+        self.follow_advertised(now);
+        self.follow_routes(now);
+        if let Some(at) = self.links.next_timeout(now) {
+            self.watch(at);
+        }
+        match self.held.next_timeout() {
+            Some(at) => self.timers.set(Timer::Held, at),
+            None => self.timers.stop(Timer::Held),
+        }
+    }
+
+    fn follow_links(&mut self, now: Instant) {
+        let changes = self.neighbours.follow(now, &self.links);
+        if changes.gained.is_empty() && changes.lost.is_empty() {
+            return;
+        }
+        self.dirty = Dirty { mprs: true, routes: true };
+        for main in &changes.lost {
+            self.selectors.lost(*main);
+            let by_radio = self.failed == Some(*main);
+            self.output.push_back(Output::note("link-broken", *main, if by_radio { 1 } else { 2 }));
+            self.counters.count(if by_radio { "links-failed" } else { "links-silent" });
+        }
+        if !changes.lost.is_empty() {
+            self.hurry(now, Timer::Hello);
+            self.hurry(now, Timer::Tc);
+        }
+    }
+
+    /// Calculates routes if they may have changed: at once, unless that was done a moment ago and no link failed.
+    fn follow_routes(&mut self, now: Instant) {
+        if !self.dirty.routes {
+            return;
+        }
+        let earliest = self.routes_at.map_or(now, |last| last + ROUTES_PACE);
+        if earliest > now && self.failed.is_none() {
+            self.dirty.routes = false;
+            self.timers.set(Timer::Routes, earliest);
+            return;
+        }
+        self.dirty.routes = false;
+        self.routes_at = Some(now);
+        self.timers.stop(Timer::Routes);
+        self.calculate_routes(now);
+    }
+
+    fn calculate_routes(&mut self, now: Instant) {
+        let view = View {
+            now,
+            own: &self.own,
+            attached: &self.attached,
+            links: &self.links,
+            neighbours: &self.neighbours,
+            selectors: &self.selectors,
+            topology: &self.topology,
+            aliases: &self.aliases,
+            networks: &self.networks,
+        };
+        let table = routes::calculate(&view, &self.table);
+        let before = std::mem::replace(&mut self.table, table);
+        for ((prefix, destination), _) in before.iter().filter(|(key, _)| !self.table.contains_key(key)) {
+            self.kernel.clear(*destination, *prefix);
+            self.output.push_back(Output::ClearRoute { destination: *destination, prefix: *prefix });
+        }
+        for (key, known) in &self.table {
+            if before.get(key).map(|old| old.route) != Some(known.route) {
+                self.kernel.set(known.route);
+                self.output.push_back(Output::SetRoute(known.route));
+            }
+        }
+        self.release_held();
+        self.counters.count("routes-calculated");
+    }
+
+    fn link_failed(&mut self, now: Instant, neighbour: Ipv4Addr, bytes: Bytes) {
+        if !self.node.feedback || self.options.link != Link::Feedback {
+            return self.counters.count("feedback-ignored");
+        }
+        if self.links.fail(now, neighbour) {
+            self.failed = self.links.get(neighbour).map(|link| link.main);
+            self.settle(now);
+            self.failed = None;
+            self.hello_now(now);
+            self.output.push_back(Output::Purge { neighbour });
+        }
+        if !bytes.is_empty() {
+            self.route(now, Some(neighbour), bytes);
+        }
+    }
+
+    /// A packet without a route, or one that `failed` did not take: sent if there is a way now, else held or given up.
+    fn route(&mut self, now: Instant, failed: Option<Ipv4Addr>, bytes: Bytes) {
+        let Some(destination) = ipv4::Packet::parse(&bytes).map(|packet| packet.destination()) else {
+            return self.counters.count("malformed-data");
+        };
+        if self.kernel.lookup(destination).is_some_and(|route| Some(route.via) != failed) {
+            self.counters.count("data-resent");
+            return self.output.push_back(Output::Send { bytes });
+        }
+        if self.options.held_packets == 0 {
+            return self.give_up(bytes);
+        }
+        if let Some(bytes) = self.held.hold(now, destination, bytes) {
+            self.counters.count("held-full");
+            self.give_up(bytes);
+        }
+    }
+
+    fn give_up(&mut self, bytes: Bytes) {
+        self.counters.count("data-unreachable");
+        self.output.push_back(Output::Unreachable { bytes });
+    }
+
+    fn release_held(&mut self) {
+        for destination in self.held.destinations() {
+            if self.kernel.lookup(destination).is_some() {
+                self.output.extend(self.held.take(destination).into_iter().map(|bytes| Output::Send { bytes }));
+            }
+        }
+    }
+
+    fn give_up_held(&mut self, now: Instant) {
+        for bytes in self.held.expire(now) {
+            self.give_up(bytes);
+        }
+    }
+
+    fn stop(&mut self, now: Instant) {
+        self.stopped = true;
+        self.outgoing.clear();
+        self.say_goodbye();
+        self.flush();
+        self.timers = Timers::default();
+        for bytes in self.held.expire(now + HELD_FOR) {
+            self.give_up(bytes);
+        }
+    }
+
+    fn route_status(&self) -> Vec<RouteStatus> {
+        let status = |known: &routes::Known| RouteStatus {
+            destination: known.route.destination,
+            prefix: known.route.prefix,
+            via: known.route.via,
+            hops: u32::from(known.route.hops),
+            state: known.source,
+            sequence: None,
+            expires_s: None,
+            precursors: Vec::new(),
+            path: Vec::new(),
+        };
+        self.table.values().map(status).collect()
+    }
+
+    fn neighbour_status(&self, now: Instant) -> Vec<NeighbourStatus> {
+        let status = |(address, link): (Ipv4Addr, &crate::links::Link)| NeighbourStatus {
+            address,
+            state: match link.kind(now) {
+                _ if link.is_symmetric(now) && self.mprs.contains(&link.main) => "mpr",
+                Some(kind) => kind.name(),
+                None => "pending",
+            },
+            expires_s: Some((link.until - now).as_secs_f64()),
+        };
+        self.links.iter().map(status).collect()
+    }
+
+    fn details(&self) -> serde_json::Value {
+        serde_json::json!({
+            "mprs": self.mprs,
+            "selectors": self.selectors.iter().collect::<Vec<_>>(),
+            "advertised": self.advertised,
+            "two_hop": self.neighbours.two_hop().collect::<Vec<_>>(),
+            "topology": self.topology.iter().collect::<Vec<_>>(),
+            "interfaces": self.aliases.iter().collect::<Vec<_>>(),
+            "networks": self.networks.iter().collect::<Vec<_>>(),
+            "announced": self.attached,
+            "duplicates": self.duplicates.len(),
+        })
+    }
+}

@@ -1,0 +1,153 @@
+//! Topology set (RFC 3626, sections 4.4 and 9.5): who says that whom can be reached over it.
+
+use crate::neighbours::Full;
+use manet_engine::Instant;
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+/// Edges. A thousand nodes with 16 neighbours each.
+pub const MOST_EDGES: usize = 16_384;
+
+/// What the TCs of one node said. All its tuples have the same sequence number: older ones go when a newer one comes.
+#[derive(Clone, Debug)]
+struct Origin {
+    ansn: u16,
+    until: BTreeMap<Ipv4Addr, Instant>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Topology {
+    origins: BTreeMap<Ipv4Addr, Origin>,
+    edges: usize,
+}
+
+/// Sequence numbers wrap (section 19).
+pub fn is_newer(a: u16, b: u16) -> bool {
+    a != b && a.wrapping_sub(b) <= u16::MAX / 2
+}
+
+/// The TC tells of a state that is over (9.5, step 2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stale;
+
+impl Topology {
+    /// Steps 2 and 3: whether a TC of `last` with this number counts; if it is newer, all before it goes. `Ok(true)`: something went.
+    pub fn begin(&mut self, last: Ipv4Addr, ansn: u16) -> Result<bool, Stale> {
+        match self.origins.get(&last) {
+            Some(origin) if is_newer(origin.ansn, ansn) => Err(Stale),
+            Some(origin) if is_newer(ansn, origin.ansn) => {
+                self.edges -= origin.until.len();
+                Ok(self.origins.remove(&last).is_some())
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Step 4: `last` reaches `destination`. `Ok(true)`: that is new.
+    pub fn reach(&mut self, last: Ipv4Addr, ansn: u16, destination: Ipv4Addr, until: Instant) -> Result<bool, Full> {
+        let known = self.origins.get(&last).is_some_and(|o| o.until.contains_key(&destination));
+        if !known && self.edges >= MOST_EDGES {
+            return Err(Full);
+        }
+        let origin = self.origins.entry(last).or_insert_with(|| Origin { ansn, until: BTreeMap::new() });
+        origin.until.insert(destination, until);
+        self.edges += usize::from(!known);
+        Ok(!known)
+    }
+
+    /// True: an edge went.
+    pub fn expire(&mut self, now: Instant) -> bool {
+        let before = self.edges;
+        for origin in self.origins.values_mut() {
+            origin.until.retain(|_, until| *until > now);
+        }
+        self.origins.retain(|_, origin| !origin.until.is_empty());
+        self.edges = self.origins.values().map(|o| o.until.len()).sum();
+        self.edges != before
+    }
+
+    pub fn next_timeout(&self) -> Option<Instant> {
+        self.origins.values().flat_map(|o| o.until.values()).min().copied()
+    }
+
+    /// What `last` reaches.
+    pub fn from(&self, last: Ipv4Addr) -> impl Iterator<Item = Ipv4Addr> + '_ {
+        self.origins.get(&last).into_iter().flat_map(|o| o.until.keys().copied())
+    }
+
+    /// (last, destination, ANSN)
+    pub fn iter(&self) -> impl Iterator<Item = (Ipv4Addr, Ipv4Addr, u16)> + '_ {
+        self.origins.iter().flat_map(|(last, o)| o.until.keys().map(|destination| (*last, *destination, o.ansn)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use manet_engine::Duration;
+
+    const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+    const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+    const C: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 3);
+
+    fn at(s: u64) -> Instant {
+        Instant::ZERO + Duration::from_secs(s)
+    }
+
+    fn tc(topology: &mut Topology, ansn: u16, list: &[Ipv4Addr]) -> Result<(), Stale> {
+        topology.begin(A, ansn)?;
+        for destination in list {
+            topology.reach(A, ansn, *destination, at(15)).unwrap();
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_newer_tc_replaces_and_one_of_the_same_number_adds() {
+        let mut topology = Topology::default();
+        tc(&mut topology, 5, &[B]).unwrap();
+        tc(&mut topology, 5, &[C]).unwrap();
+        assert_eq!(topology.from(A).collect::<Vec<_>>(), [B, C]);
+        tc(&mut topology, 6, &[C]).unwrap();
+        assert_eq!(topology.from(A).collect::<Vec<_>>(), [C]);
+        assert_eq!(tc(&mut topology, 5, &[B]), Err(Stale));
+    }
+
+    #[test]
+    fn an_empty_tc_takes_all_back() {
+        let mut topology = Topology::default();
+        tc(&mut topology, 5, &[B, C]).unwrap();
+        assert_eq!(topology.begin(A, 6), Ok(true));
+        assert_eq!((topology.iter().count(), topology.edges), (0, 0));
+    }
+
+    #[test]
+    fn numbers_wrap_as_in_rfc_3626_section_19() {
+        let mut topology = Topology::default();
+        tc(&mut topology, 65_535, &[B]).unwrap();
+        tc(&mut topology, 0, &[C]).unwrap();
+        assert_eq!(topology.from(A).collect::<Vec<_>>(), [C]);
+        assert_eq!(tc(&mut topology, 65_535, &[B]), Err(Stale));
+        // MAXVALUE / 2 = 32767 steps ahead is newer, one more is older
+        assert!(is_newer(32_767, 0) && !is_newer(32_768, 0) && is_newer(0, 32_769));
+    }
+
+    #[test]
+    fn an_edge_lives_as_long_as_its_tc_said() {
+        let mut topology = Topology::default();
+        tc(&mut topology, 5, &[B]).unwrap();
+        assert_eq!(topology.next_timeout(), Some(at(15)));
+        assert!(!topology.expire(at(14)));
+        assert!(topology.expire(at(15)));
+    }
+
+    #[test]
+    fn a_flood_of_edges_is_refused_but_known_ones_are_refreshed() {
+        let mut topology = Topology::default();
+        for n in 0..MOST_EDGES as u32 {
+            assert_eq!(topology.reach(A, 1, Ipv4Addr::from(n), at(15)), Ok(true));
+        }
+        assert_eq!(topology.reach(B, 1, C, at(15)), Err(Full));
+        assert_eq!(topology.reach(A, 1, Ipv4Addr::from(7), at(20)), Ok(false));
+    }
+}

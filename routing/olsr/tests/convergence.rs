@@ -1,0 +1,275 @@
+//! Networks that converge, break and come together again (RFC 3626, sections 7 to 10), over an ideal radio.
+
+mod net;
+
+use manet_engine::Duration;
+use manet_olsr::{Link, Options};
+use manet_routing::{Bytes, Input};
+use net::{at, ip, node, packet, Net};
+use std::net::Ipv4Addr;
+
+fn options() -> Options {
+    Options::default()
+}
+
+#[test]
+fn a_chain_of_three_finds_its_routes() {
+    let mut net = Net::chain(3, &options());
+    net.run(15.0);
+    net.check_shortest();
+    assert_eq!(net.path(1, ip(3)), Some(vec![1, 2, 3]));
+}
+
+#[test]
+fn a_chain_of_ten_converges_within_the_time_that_messages_need() {
+    // symmetric after two HELLOs, MPR after the third (3 x 2 s), then a TC (5 s), held up to 0.5 s a hop for 8 hops
+    let mut net = Net::chain(10, &options());
+    net.run(6.0 + 5.0 + 8.0 * 0.5 + 1.0);
+    net.check_shortest();
+}
+
+#[test]
+fn grids_converge_to_the_fewest_hops_with_every_redundancy_and_coverage() {
+    for tc_redundancy in 0..=2 {
+        for mpr_coverage in [1, 3] {
+            let mut net = Net::grid(5, 5, &Options { tc_redundancy, mpr_coverage, ..options() });
+            net.run(40.0);
+            net.check_shortest();
+        }
+    }
+}
+
+#[test]
+fn nothing_is_set_or_cleared_once_all_is_known() {
+    let mut net = Net::grid(4, 4, &options());
+    net.run(40.0);
+    let before: Vec<(u64, u64)> = net.stations.values().map(|s| (s.set, s.cleared)).collect();
+    net.run(200.0);
+    assert_eq!(net.stations.values().map(|s| (s.set, s.cleared)).collect::<Vec<_>>(), before);
+}
+
+#[test]
+fn two_halves_that_meet_become_one_network_and_part_again() {
+    let mut net = Net::chain(6, &options());
+    net.cut(3, 4);
+    net.run(30.0);
+    net.check_shortest();
+    net.join(3, 4);
+    net.run(60.0);
+    net.check_shortest();
+    net.cut(3, 4);
+    // NEIGHB_HOLD_TIME 6 s, then the ends learn of it by TCs of the middle (5 s and the way), or TOP_HOLD_TIME runs out
+    net.run(60.0 + 6.0 + 15.0 + 1.0);
+    net.check_shortest();
+}
+
+#[test]
+fn by_silence_a_cut_is_noticed_when_the_hold_time_is_over() {
+    let mut net = Net::chain(3, &Options { link: Link::Hello, ..options() });
+    net.run(30.0);
+    net.cut(2, 3);
+    net.run(30.0 + 3.0);
+    assert_eq!(net.path(2, ip(3)), Some(vec![2, 3]));
+    net.run(30.0 + 6.1);
+    assert_eq!(net.path(2, ip(3)), None);
+    let (when, event, about, how) = net.stations[&2].notes.last().unwrap().clone();
+    assert_eq!((event.as_str(), about, how), ("link-broken", ip(3), 2));
+    assert!(when > at(30.0 + 4.0) && when <= at(30.0 + 6.0), "{when:?}");
+}
+
+/// 1 - 2 - 4 and 1 - 3 - 4.
+fn diamond(options: &Options) -> Net {
+    let mut net = Net::new(4, options);
+    for (a, b) in [(1, 2), (2, 4), (1, 3), (3, 4)] {
+        net.join(a, b);
+    }
+    net
+}
+
+#[test]
+fn a_failed_link_moves_the_route_at_once_and_the_packet_is_not_lost() {
+    let mut net = diamond(&options());
+    net.run(30.0);
+    let via = net.path(1, ip(4)).unwrap()[1];
+    net.cut(1, via);
+    net.send(1, packet(ip(1), ip(4)));
+    // no time has passed
+    assert_eq!(net.path(1, ip(4)), Some(vec![1, 5 - via, 4]));
+    assert_eq!(net.stations[&4].received.len(), 1);
+    let broken = net.stations[&1].notes.last().unwrap().clone();
+    assert_eq!(broken, (at(30.0), "link-broken".to_owned(), ip(via), 1));
+}
+
+#[test]
+fn with_all_links_in_the_tcs_even_the_lost_neighbour_is_reached_the_other_way_round() {
+    let mut net = diamond(&Options { tc_redundancy: 2, ..options() });
+    net.run(30.0);
+    net.cut(1, 2);
+    net.send(1, packet(ip(1), ip(2)));
+    // that packet may meet 3 while it still leads to 2 over 1; the HELLO about it is on its way
+    net.run(30.15);
+    let before = net.stations[&2].received.len();
+    net.send(1, packet(ip(1), ip(2)));
+    assert_eq!((net.path(1, ip(2)), net.stations[&2].received.len()), (Some(vec![1, 3, 4, 2]), before + 1));
+}
+
+#[test]
+fn a_failed_link_is_announced_as_lost_at_once_or_as_soon_as_the_pace_allows() {
+    let mut net = diamond(&options());
+    net.run(30.0);
+    let before = net.air.len();
+    net.cut(1, 2);
+    net.send(1, packet(ip(1), ip(2)));
+    // a twentieth of the HELLO interval after the last one
+    net.run(30.0 + 0.1);
+    let hello = net.air[before..].iter().find(|(_, n, m)| *n == 1 && m.kind == 1).expect("an early HELLO");
+    let hello = manet_olsr::wire::Hello::parse(&hello.2.body).unwrap();
+    // LOST_LINK and NOT_NEIGH
+    assert!(hello.blocks.iter().any(|b| b.code == 3 && b.addresses == [ip(2)]), "{hello:?}");
+}
+
+#[test]
+fn a_failed_link_without_another_way_gives_the_packets_up() {
+    let mut net = Net::chain(3, &options());
+    net.run(30.0);
+    net.cut(2, 3);
+    net.send(1, packet(ip(1), ip(3)));
+    assert_eq!(net.stations[&2].unreachable.len(), 1);
+    net.input(2, Input::Purged { neighbour: ip(3), packets: vec![packet(ip(1), ip(3)), Bytes(vec![1, 2])] });
+    assert_eq!(net.stations[&2].unreachable.len(), 2);
+    assert_eq!(net.counter(2, "malformed-data"), 1);
+}
+
+#[test]
+fn with_link_hello_the_radio_is_not_believed() {
+    let mut net = Net::chain(2, &Options { link: Link::Hello, ..options() });
+    net.run(10.0);
+    net.input(1, Input::LinkFailed { neighbour: ip(2), bytes: packet(ip(1), ip(2)) });
+    assert_eq!(net.path(1, ip(2)), Some(vec![1, 2]));
+    assert_eq!(net.counter(1, "feedback-ignored"), 1);
+}
+
+#[test]
+fn a_packet_without_a_route_is_given_up_or_held_until_there_is_one() {
+    let mut net = Net::chain(2, &options());
+    net.input(1, Input::Packet { bytes: packet(ip(1), ip(2)) });
+    assert_eq!(net.stations[&1].unreachable.len(), 1);
+
+    let mut net = Net::chain(2, &Options { held_packets: 2, ..options() });
+    for _ in 0..3 {
+        net.input(1, Input::Packet { bytes: packet(ip(1), ip(2)) });
+    }
+    net.input(2, Input::Packet { bytes: packet(ip(2), ip(9)) });
+    assert_eq!((net.stations[&1].unreachable.len(), net.counter(1, "held-full")), (1, 1));
+    net.run(5.9);
+    assert_eq!((net.stations[&2].received.len(), net.stations[&2].unreachable.len()), (2, 0));
+    net.run(6.0);
+    assert_eq!(net.stations[&2].unreachable.len(), 1);
+}
+
+#[test]
+fn a_daemon_that_ends_is_gone_at_once() {
+    let mut net = Net::chain(3, &options());
+    net.run(30.0);
+    net.input(3, Input::Stop);
+    net.stations.get_mut(&3).unwrap().on = false;
+    net.run(30.01);
+    assert_eq!(net.path(2, ip(3)), None);
+    let said = net.air.len();
+    net.run(60.0);
+    assert!(net.air[said..].iter().all(|(_, n, _)| *n != 3));
+}
+
+#[test]
+fn a_restarted_node_is_believed_although_its_numbers_began_anew() {
+    let mut net = Net::chain(4, &options());
+    net.run(30.0);
+    let again = manet_routing::Node { restarted: true, ..node(2) };
+    net.add(again, options());
+    net.run(50.0);
+    net.check_shortest();
+    assert_eq!(net.counter(1, "stale-tc") + net.counter(3, "stale-tc") + net.counter(4, "stale-tc"), 0);
+}
+
+#[test]
+fn gateways_announce_their_wires_and_the_nearer_one_is_used() {
+    let wire = (Ipv4Addr::new(192, 168, 1, 0), 30);
+    let mut net = Net::new(0, &options());
+    for n in 1..=5 {
+        let wires = if n == 1 || n == 5 { vec![wire] } else { vec![] };
+        let hna = if n == 5 { vec![(Ipv4Addr::UNSPECIFIED, 0)] } else { vec![] };
+        net.add(manet_routing::Node { wires, ..node(n) }, Options { hna, ..options() });
+    }
+    (1..5).for_each(|n| net.join(n, n + 1));
+    net.run(30.0);
+    let host = Ipv4Addr::new(192, 168, 1, 2);
+    let towards = |net: &Net, n: u8, host| net.stations[&n].routes.lookup(host).map(|r| (r.via, r.prefix, r.hops));
+    assert_eq!(towards(&net, 2, host), Some((ip(1), 30, 1)));
+    assert_eq!(towards(&net, 4, host), Some((ip(5), 30, 1)));
+    assert_eq!(towards(&net, 2, Ipv4Addr::new(8, 8, 8, 8)), Some((ip(3), 0, 3)));
+    // a gateway does not route to what it is attached to
+    assert_eq!(towards(&net, 1, host), Some((ip(2), 0, 4)));
+    // the near gateway dies: the other takes over
+    net.stations.get_mut(&1).unwrap().on = false;
+    net.cut(1, 2);
+    net.run(60.0);
+    assert_eq!(towards(&net, 2, host), Some((ip(3), 30, 3)));
+}
+
+#[test]
+fn further_addresses_are_announced_and_routed_to() {
+    let alias = Ipv4Addr::new(10, 99, 0, 4);
+    let mut net = Net::new(3, &options());
+    net.add(node(4), Options { mid: vec![alias], ..options() });
+    (1..4).for_each(|n| net.join(n, n + 1));
+    net.run(30.0);
+    let route = *net.stations[&1].routes.lookup(alias).unwrap();
+    assert_eq!((route.via, route.hops, route.prefix), (ip(2), 3, 32));
+    assert!(net.air.iter().any(|(_, n, m)| *n == 2 && m.kind == 3 && m.originator == ip(4)));
+    // a node with one address says nothing of the kind
+    assert!(net.air.iter().all(|(_, _, m)| m.kind != 3 || m.originator == ip(4)));
+}
+
+#[test]
+fn an_unwilling_node_is_no_relay_and_no_route_leads_over_it() {
+    let mut net = Net::new(0, &options());
+    for n in 1..=4 {
+        net.add(node(n), Options { willingness: if n == 2 { 0 } else { 3 }, ..options() });
+    }
+    for (a, b) in [(1, 2), (2, 4), (1, 3), (3, 4)] {
+        net.join(a, b);
+    }
+    net.run(30.0);
+    assert_eq!((net.path(1, ip(4)), net.path(4, ip(1))), (Some(vec![1, 3, 4]), Some(vec![4, 3, 1])));
+    net.cut(3, 4);
+    net.run(60.0);
+    assert_eq!(net.path(1, ip(4)), None);
+}
+
+#[test]
+fn hysteresis_takes_a_link_up_later_but_takes_it_up() {
+    // without: symmetric with the second HELLO, 2.5 s at the latest; with: its third packet, 3 s at the earliest
+    let mut plain = Net::chain(3, &options());
+    plain.run(2.6);
+    assert_eq!(plain.path(1, ip(2)), Some(vec![1, 2]));
+    let mut net = Net::chain(3, &Options { hysteresis: true, ..options() });
+    net.run(2.99);
+    assert_eq!(net.path(1, ip(2)), None);
+    net.run(40.0);
+    net.check_shortest();
+}
+
+#[test]
+fn times_can_be_set_and_convergence_follows_them() {
+    let ms = Duration::from_millis;
+    let fast = Options {
+        hello_interval: ms(200),
+        tc_interval: ms(500),
+        neighbour_hold: ms(600),
+        topology_hold: ms(1500),
+        ..options()
+    };
+    let mut net = Net::chain(10, &fast);
+    net.run(1.6);
+    net.check_shortest();
+}
