@@ -1,0 +1,63 @@
+//! A DSDV node: steps of what, who, milliseconds (16 bits), length, so many bytes. Nothing panics, no deadline is left
+//! behind (Timeline), what the host was told to install is what the status says, and no table passes its bound.
+#![no_main]
+use libfuzzer_sys::fuzz_target;
+use manet_dsdv::neighbours::MOST_NEIGHBOURS;
+use manet_dsdv::table::MOST_DESTINATIONS;
+use manet_dsdv::{Dsdv, Options};
+use manet_engine::{Duration, Timeline};
+use manet_routing::{Bytes, Input, Node, Output, Protocol, Routes, BROADCAST};
+use std::net::Ipv4Addr;
+
+fn station(number: u8) -> Ipv4Addr {
+    Ipv4Addr::new(10, 0, 0, number)
+}
+
+fn node() -> Node {
+    Node {
+        number: 1,
+        address: station(1),
+        network: (station(0), 8),
+        mac: [2, 0, 0, 0, 0, 1],
+        wires: Vec::new(),
+        mtu: 576,
+        seed: 1,
+        feedback: true,
+        restarted: false,
+    }
+}
+
+fn input(what: u8, who: u8, bytes: Bytes) -> Input {
+    match what % 8 {
+        0..=3 => Input::Control { from: station(who % 8), to: BROADCAST, ttl: 1, bytes },
+        4 => Input::Packet { bytes },
+        5 => Input::LinkFailed { neighbour: station(who % 8), bytes },
+        6 => Input::Purged { neighbour: station(who % 8), packets: vec![bytes] },
+        _ if who == 0 => Input::Stop,
+        _ => Input::Used { flows: Vec::new() },
+    }
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Some((first, mut rest)) = data.split_first() else { return };
+    let options = Options { bidirectional_check: first & 1 != 0, trigger_on_fresh: first & 2 != 0, ..Options::default() };
+    let mut line = Timeline::new(Dsdv::new(node(), options).unwrap());
+    let mut kernel = Routes::default();
+    while let [what, who, high, low, len, more @ ..] = rest {
+        let (bytes, after) = more.split_at(usize::from(*len).min(more.len()));
+        rest = after;
+        let at = line.now() + Duration::from_millis(u64::from(u16::from_be_bytes([*high, *low])));
+        let mut put = |_, output: Output| match output {
+            Output::SetRoute(route) => kernel.set(route),
+            Output::ClearRoute { destination, prefix } => {
+                kernel.clear(destination, prefix).expect("only a route that is there is cleared");
+            }
+            Output::Control { bytes, .. } => assert!(bytes.len() <= 576 - 28),
+            _ => {}
+        };
+        line.input(at, input(*what, *who, bytes.to_vec().into()), &mut put);
+    }
+    let status = line.machine().status(line.now());
+    assert_eq!(status.routes.iter().filter(|r| r.state != "broken").count(), kernel.len());
+    assert!(status.routes.len() <= MOST_DESTINATIONS && status.neighbours.len() <= MOST_NEIGHBOURS && status.held <= 64);
+});
