@@ -129,7 +129,7 @@ impl Cache {
     }
 
     fn can_be_a_node(&self, address: Ipv4Addr) -> bool {
-        self.node.in_network(address) && is_host(address)
+        self.node.in_network(address) && is_host(address) && !is_subnet_broadcast(&self.node, address)
     }
 
     /// The paths with the time that each has left.
@@ -159,6 +159,13 @@ impl Route {
 
 fn is_host(address: Ipv4Addr) -> bool {
     !(address.is_unspecified() || address.is_broadcast() || address.is_multicast() || address.is_loopback())
+}
+
+/// The address of all hosts of the network (none in networks of two or fewer).
+pub(crate) fn is_subnet_broadcast(node: &Node, address: Ipv4Addr) -> bool {
+    let prefix = u32::from(node.network.1);
+    let host = u32::MAX.checked_shr(prefix).unwrap_or(0);
+    node.in_network(address) && prefix < 31 && u32::from(address) & host == host
 }
 
 #[cfg(test)]

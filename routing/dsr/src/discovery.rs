@@ -12,6 +12,9 @@ impl Dsr {
     pub(crate) fn take_request(&mut self, now: Instant, packet: Datagram) {
         let Some(request) = packet.request().cloned() else { return };
         let initiator = packet.source();
+        if initiator == self.own() {
+            return self.count("request-own");
+        }
         if !self.is_sound(initiator, &request) {
             return self.count("request-loop");
         }

@@ -4,18 +4,20 @@
 //! requests and replies, `salvage` broken links, `shortening` the shorter way that was overheard.
 
 use crate::cache::Cache;
+use crate::datagram::Datagram;
 use crate::delayed::Queue;
 use crate::maintenance::{self, Maintenance};
 use crate::neighbours::Neighbours;
 use crate::options::{self, Link, Options};
 use crate::requests::{self, Discoveries, Seen};
+use crate::salvage::Told;
 use crate::shortening::Gratuitous;
 use crate::wire::RouteError;
 use manet_engine::random::Purpose;
 use manet_engine::{Instant, Machine, Stream};
 use manet_routing::status::{NeighbourStatus, RouteStatus};
 use manet_routing::{Carrier, Counters, Held, Input, Node, Output, Protocol, Status};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
 pub struct Dsr {
@@ -38,9 +40,11 @@ pub struct Dsr {
     /// IP identification of our next control packet.
     pub(crate) ip_id: u16,
     /// A Route Error that came for us, to be told with our next request (3.4.4).
-    pub(crate) pending_error: Option<RouteError>,
+    pub(crate) pending_error: Option<(RouteError, Instant)>,
     /// Who was told of the link that broke last, so that the packets purged for it do not tell them again.
-    pub(crate) told: (Option<Ipv4Addr>, BTreeSet<Ipv4Addr>),
+    pub(crate) told: Told,
+    /// Packets for next hops whose link address is not known: handled as failed ones before the machine rests.
+    pub(crate) unsendable: VecDeque<(Ipv4Addr, Datagram)>,
     /// The path last used to each destination of our own packets, for the notes.
     pub(crate) noted: BTreeMap<Ipv4Addr, Vec<Ipv4Addr>>,
     out: VecDeque<Output>,
@@ -72,6 +76,13 @@ impl Dsr {
         self.ip_id
     }
 
+    /// Each link that turns out broken is taken from the cache, so this ends.
+    fn settle(&mut self, now: Instant) {
+        while let Some((next, packet)) = self.unsendable.pop_front() {
+            self.broken(now, next, vec![packet]);
+        }
+    }
+
     fn timeouts(&self) -> Option<Instant> {
         let maintenance = self.maintenance.as_ref().and_then(Maintenance::next_timeout);
         let all = [self.held.next_timeout(), self.discoveries.next_timeout(), self.delayed.next_timeout(), maintenance];
@@ -99,6 +110,7 @@ impl Machine for Dsr {
             | Input::Purged { .. }
             | Input::Stop => {}
         }
+        self.settle(now);
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -107,6 +119,7 @@ impl Machine for Dsr {
             self.continue_discoveries(now);
             self.send_delayed(now);
             self.continue_maintenance(now);
+            self.settle(now);
         }
     }
 
@@ -146,7 +159,8 @@ impl Protocol for Dsr {
             request_id,
             ip_id: dice.next_u64() as u16,
             pending_error: None,
-            told: (None, BTreeSet::new()),
+            told: Told::default(),
+            unsendable: VecDeque::new(),
             noted: BTreeMap::new(),
             out: VecDeque::new(),
             counters: Counters::default(),

@@ -24,7 +24,7 @@ impl Dsr {
         }
         let Some(walk) = walk else { return self.count("bad-route") };
         self.learn_walk(now, &walk);
-        self.learn_replies(now, &packet, None);
+        self.learn_replies(now, &packet, walk.nodes[walk.transmitter], false);
         self.watch_passed_on(now, &packet);
         if packet.source_route().is_some() || packet.destination() == self.own() {
             self.answer_ack_request(now, &mut packet, &walk);
@@ -49,7 +49,7 @@ impl Dsr {
                 }
             }
             self.learn_walk(now, &walk);
-            self.learn_replies(now, &packet, walk.nodes.get(walk.transmitter).copied());
+            self.learn_replies(now, &packet, walk.nodes[walk.transmitter], true);
         }
         self.shorten(now, &packet, &walk);
     }
@@ -65,8 +65,10 @@ impl Dsr {
         };
         let walk = packet.walk();
         let repeats = |nodes: &[Ipv4Addr]| (1..nodes.len()).any(|i| nodes[..i].contains(&nodes[i]));
-        let reason = if packet.source() == self.own() && walk.as_ref().is_none_or(|w| w.transmitter == 0) {
-            // nobody else sends the first hop of ours; our own packet salvaged by others may come by
+        let sent_by_us = walk.as_ref().is_some_and(|w| w.nodes.get(w.transmitter) == Some(&self.node.address));
+        let to_ourselves = packet.source() == self.own() && packet.destination() == self.own();
+        let reason = if sent_by_us || to_ourselves {
+            // our own packet, salvaged by others, may come by; but nobody else sends in our place
             "own-source"
         } else if walk.as_ref().is_some_and(|w| repeats(&w.nodes)) {
             // a source route never visits a node twice (3.1): made wrong, or made to harm
@@ -124,7 +126,6 @@ impl Dsr {
 
     /// RFC 4728, 8.3.5: everybody on the way takes the link out.
     fn take_errors(&mut self, now: Instant, packet: &Datagram) {
-        let _ = now;
         for error in errors(packet) {
             if let What::NodeUnreachable(node) = error.what {
                 self.cache.remove_link(error.source, node);
@@ -132,7 +133,7 @@ impl Dsr {
             if error.destination == self.own() {
                 self.count("errors-received");
                 if matches!(error.what, What::NodeUnreachable(_)) {
-                    self.pending_error = Some(error.clone());
+                    self.pending_error = Some((error.clone(), now));
                 }
             }
         }
@@ -182,23 +183,34 @@ impl Dsr {
         }
     }
 
-    /// The routes that replies carry (8.2.6); `heard_from`: the reply was overheard from this node.
-    fn learn_replies(&mut self, now: Instant, packet: &Datagram, heard_from: Option<Ipv4Addr>) {
+    /// The routes that replies carry (8.2.6), as far as they begin with who sent this frame: replies travel the route
+    /// backwards. `overheard`: the frame was for somebody else.
+    fn learn_replies(&mut self, now: Instant, packet: &Datagram, transmitter: Ipv4Addr, overheard: bool) {
         for reply in packet.replies() {
             let mut nodes = vec![packet.destination()];
             nodes.extend(&reply.addresses);
-            if packet.destination() == self.own() {
+            let Some(at) = nodes.iter().position(|n| *n == transmitter) else {
+                self.count("reply-elsewhere");
+                continue;
+            };
+            if packet.destination() == self.own() && !overheard {
                 self.count("replies-received");
             }
-            let here = heard_from.unwrap_or(self.own());
-            let Some(at) = nodes.iter().position(|n| *n == here) else { continue };
-            let from = if heard_from.is_some() { at } else { at + 1 };
-            self.learn(now, &nodes[from..], reply.last_external);
-            if heard_from.is_none() {
-                let back: Vec<Ipv4Addr> = nodes[..at].iter().rev().copied().collect();
-                self.learn(now, &back, false);
+            self.learn(now, &nodes[at..], reply.last_external);
+            let back: Vec<Ipv4Addr> = nodes[..at].iter().rev().copied().collect();
+            match back.first() {
+                // we are on the route, before the transmitter
+                Some(before) if *before == self.own() => self.learn(now, &back[1..], false),
+                Some(_) if overheard => self.learn_by_way_of(now, transmitter, &back),
+                _ => {}
             }
         }
+    }
+
+    fn learn_by_way_of(&mut self, now: Instant, neighbour: Ipv4Addr, rest: &[Ipv4Addr]) {
+        let mut hops = vec![neighbour];
+        hops.extend(rest);
+        self.learn(now, &hops, false);
     }
 
     /// A passive acknowledgement (8.3.2).
@@ -218,16 +230,15 @@ impl Dsr {
     }
 
     pub(crate) fn deliver(&mut self, packet: &Datagram) {
-        if packet.next() != protocol::IP_IN_IP || packet.options.is_empty() {
-            self.count("delivered");
-            return self.put(Output::Deliver { bytes: packet.plain() });
-        }
-        // RFC 4728, 8.5: a piece of a packet that was too big for its route travels in IP-in-IP
-        let inner = ipv4::Packet::parse(packet.payload());
-        let ours = inner.filter(|p| p.destination() == packet.destination() && p.source() == packet.source());
-        let Some(inner) = ours else { return self.count("bad-fragment") };
-        self.count("delivered-fragments");
-        let bytes = Bytes(inner.bytes().to_vec());
+        // RFC 4728, 8.5: a piece of a packet that was too big for its route travels in IP-in-IP to the packet's destination;
+        // the kernel puts the pieces together. Other IP-in-IP is somebody's tunnel.
+        let is_piece = |p: &ipv4::Packet| {
+            p.destination() == packet.destination() && (p.more_fragments() || p.fragment_offset() > 0)
+        };
+        let wrapped = packet.next() == protocol::IP_IN_IP && !packet.options.is_empty();
+        let piece = ipv4::Packet::parse(packet.payload()).filter(|p| wrapped && is_piece(p));
+        self.count(if piece.is_some() { "delivered-fragments" } else { "delivered" });
+        let bytes = piece.map_or_else(|| packet.plain(), |p| Bytes(p.bytes().to_vec()));
         self.put(Output::Deliver { bytes });
     }
 

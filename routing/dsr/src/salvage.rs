@@ -15,6 +15,14 @@ use std::net::Ipv4Addr;
 const BY_FEEDBACK: u64 = 1;
 const BY_SILENCE: u64 = 2;
 
+/// Who has been told of a broken link, by error and by ICMP.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Told {
+    next: Option<Ipv4Addr>,
+    origins: BTreeSet<Ipv4Addr>,
+    flows: BTreeSet<(Ipv4Addr, Ipv4Addr, u8)>,
+}
+
 impl Dsr {
     /// The radio gave a frame up (8.3.1).
     pub(crate) fn frame_failed(&mut self, now: Instant, to: Mac, bytes: &[u8]) {
@@ -31,13 +39,14 @@ impl Dsr {
     /// of the link is not told again.
     pub(crate) fn frames_purged(&mut self, now: Instant, to: Mac, packets: &[Bytes]) {
         let Some(next) = self.neighbours.address(to) else { return self.count("failed-unknown") };
-        let mut told = if self.told.0 == Some(next) { std::mem::take(&mut self.told.1) } else { BTreeSet::new() };
+        let told = std::mem::take(&mut self.told);
+        let mut told = if told.next == Some(next) { told } else { Told { next: Some(next), ..Told::default() } };
         let packets: Vec<Datagram> = packets.iter().filter_map(|b| Datagram::parse(b).ok()).collect();
         self.counters.add("frames-purged", packets.len() as u64);
         for packet in packets {
             self.failed(now, next, packet, &mut told);
         }
-        self.told = (Some(next), told);
+        self.told = told;
     }
 
     pub(crate) fn frame_delivered(&mut self, now: Instant, to: Mac) {
@@ -65,14 +74,14 @@ impl Dsr {
         if let Some(maintenance) = &mut self.maintenance {
             packets.extend(maintenance.broken(next));
         }
-        let mut told = BTreeSet::new();
+        let mut told = Told { next: Some(next), ..Told::default() };
         for packet in packets {
             self.failed(now, next, packet, &mut told);
         }
-        self.told = (Some(next), told);
+        self.told = told;
     }
 
-    fn failed(&mut self, now: Instant, next: Ipv4Addr, mut packet: Datagram, told: &mut BTreeSet<Ipv4Addr>) {
+    fn failed(&mut self, now: Instant, next: Ipv4Addr, mut packet: Datagram, told: &mut Told) {
         if packet.request().is_some() {
             return;
         }
@@ -81,11 +90,11 @@ impl Dsr {
             return self.failed_at_home(now, packet);
         }
         let origin = packet.origin();
-        if origin != self.own() && told.insert(origin) {
+        if origin != self.own() && told.origins.insert(origin) {
             self.send_error(now, &packet, What::NodeUnreachable(next));
         }
         if !self.salvage(now, &mut packet) {
-            self.die(now, &packet);
+            self.die(now, &packet, told);
         }
     }
 
@@ -129,10 +138,12 @@ impl Dsr {
         true
     }
 
-    /// A packet of somebody else ends here: its source hears it by ICMP, over the packet's own way back or a cached route.
-    fn die(&mut self, now: Instant, packet: &Datagram) {
+    /// A packet of somebody else ends here: its source hears it by ICMP, over the packet's own way back or a cached route;
+    /// once for all packets of a flow that end with the same link, and about the oldest, which a TCP misses first.
+    fn die(&mut self, now: Instant, packet: &Datagram, told: &mut Told) {
         self.count("lost");
-        if packet.is_control() {
+        let flow = (packet.source(), packet.destination(), packet.next());
+        if packet.is_control() || !told.flows.insert(flow) {
             return;
         }
         let plain = packet.plain();

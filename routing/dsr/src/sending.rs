@@ -1,6 +1,6 @@
 //! Packets of the own stack (RFC 4728, section 8.1.1), and all that is sent: source routes put in, frames made.
 
-use crate::cache::Route;
+use crate::cache::{is_subnet_broadcast, Route};
 use crate::datagram::Datagram;
 use crate::machine::Dsr;
 use crate::maintenance::Due;
@@ -21,14 +21,15 @@ impl Dsr {
             Err(reason) => return self.count(reason),
         };
         let (source, destination) = (packet.source(), packet.destination());
-        if destination.is_multicast() || destination.is_broadcast() || self.is_subnet_broadcast(destination) {
+        if destination.is_multicast() || destination.is_broadcast() || is_subnet_broadcast(&self.node, destination) {
             // RFC 4728 floods requests only; data for all has no defined way
             return self.count("multicast");
         }
         if !packet.options.is_empty() || destination == self.own() {
             return self.count("not-ours-to-send");
         }
-        if source != self.own() && !(self.is_gateway() && !self.node.in_network(source)) {
+        let from_wire = self.is_gateway() && !self.node.in_network(source);
+        if source != self.own() && !from_wire {
             return self.count("foreign-source");
         }
         if self.is_gateway() && !self.node.in_network(destination) {
@@ -109,7 +110,7 @@ impl Dsr {
     pub(crate) fn transmit(&mut self, now: Instant, packet: Datagram, next: Ipv4Addr) {
         if self.neighbours.mac(next).is_none() {
             self.count("no-mac");
-            return self.broken(now, next, vec![packet]);
+            return self.unsendable.push_back((next, packet));
         }
         let asks = !packet.options.iter().any(|o| matches!(o, Opt::Ack(_)));
         let packet = match &mut self.maintenance {
@@ -148,7 +149,8 @@ impl Dsr {
         self.request_id = self.request_id.wrapping_add(1);
         let request = Request { identification: self.request_id, target, addresses: Vec::new() };
         let mut options = vec![Opt::Request(request)];
-        if let Some(error) = self.pending_error.clone() {
+        let recent = |(_, heard): &(_, Instant)| now.since(*heard) < self.options.max_request_period;
+        if let Some((error, _)) = self.pending_error.clone().filter(recent) {
             // RFC 4728, 3.4.4: so that nobody answers with the link that broke
             options.push(Opt::Error(error));
             if step == Step::Network {
@@ -160,7 +162,6 @@ impl Dsr {
         self.seen.is_new(self.own(), self.request_id, target);
         self.count(if ttl == 1 { "requests-to-neighbours" } else { "requests-sent" });
         self.note("discovery", target, u64::from(ttl));
-        let _ = now;
         self.broadcast(&packet);
     }
 
@@ -203,7 +204,9 @@ impl Dsr {
 
     /// Learns a path and sends what waited for one of its hops (8.2.6: the send buffer is checked whenever a route comes).
     pub(crate) fn learn(&mut self, now: Instant, hops: &[Ipv4Addr], external: bool) {
-        if !self.cache.add(now, hops, external) || self.held.is_empty() {
+        // who was never heard is no neighbour, whatever a packet says
+        let near = hops.first().is_some_and(|first| self.neighbours.mac(*first).is_some());
+        if !near || !self.cache.add(now, hops, external) || self.held.is_empty() {
             return;
         }
         for destination in self.held.destinations() {
@@ -236,11 +239,5 @@ impl Dsr {
                 }
             }
         }
-    }
-
-    pub(crate) fn is_subnet_broadcast(&self, address: Ipv4Addr) -> bool {
-        let prefix = u32::from(self.node.network.1);
-        let host = u32::MAX.checked_shr(prefix).unwrap_or(0);
-        self.node.in_network(address) && prefix < 31 && u32::from(address) & host == host
     }
 }
