@@ -1,8 +1,11 @@
-//! Chains in memory: discovery, forwarding, what the source routes look like.
+//! Chains in memory: discovery, forwarding, what the packets look like on the way (RFC 4728, sections 8.1 and 8.2).
 
 mod net;
+use manet_dsr::wire::Opt;
 use manet_dsr::Options;
-use net::{at, ip, Net};
+use manet_routing::packet::ipv4::protocol;
+use manet_routing::{Input, Output, BROADCAST_MAC};
+use net::{at, ip, mac, udp, Net};
 
 #[test]
 fn a_chain_of_three_delivers() {
@@ -11,4 +14,257 @@ fn a_chain_of_three_delivers() {
     net.run(at(1000));
     assert_eq!(net.delivered(3), [7]);
     assert_eq!(net.path(1, 3), Some(vec![ip(2), ip(3)]));
+}
+
+#[test]
+fn what_arrives_is_what_was_sent_but_for_the_ttl() {
+    let mut net = Net::chain(5, &Options::default());
+    let sent = udp(ip(1), ip(5), 9, b"payload");
+    net.say(1, Input::Packet { bytes: sent.clone() });
+    net.run(at(1000));
+    let arrived =
+        net.outputs(5).find_map(|o| if let Output::Deliver { bytes } = o { Some(bytes.clone()) } else { None });
+    let mut expected = sent.0;
+    expected[8] = 64 - 3; // three nodes passed it on
+    manet_routing::packet::ipv4::repair(&mut expected);
+    assert_eq!(arrived.unwrap().0, expected);
+}
+
+#[test]
+fn the_first_request_is_heard_by_neighbours_only_and_the_second_30_ms_later_by_all() {
+    let mut net = Net::chain(4, &Options::default());
+    net.send(1, 4, 1);
+    net.run(at(29));
+    assert_eq!(net.total("requests-passed-on"), 0);
+    assert_eq!(net.notes(1, "discovery"), [(ip(4), 1)]);
+    net.run(at(200));
+    assert_eq!(net.notes(1, "discovery"), [(ip(4), 1), (ip(4), 15)]);
+    assert_eq!(net.total("requests-passed-on"), 2); // by nodes 2 and 3
+    assert_eq!(net.delivered(4), [1]);
+}
+
+#[test]
+fn a_neighbour_gets_plain_packets_and_needs_no_dsr_header() {
+    // section 8.1.1: a route of one hop and no acknowledgement asked for
+    let mut net = Net::chain(2, &Options::default());
+    net.send(1, 2, 1);
+    net.run(at(100));
+    net.send(1, 2, 2);
+    net.run(at(200));
+    let (to, packet) = net.frames(1).pop().unwrap();
+    assert_eq!((to, packet.options.len(), packet.next()), (mac(2), 0, protocol::UDP));
+    assert_eq!(net.delivered(2), [1, 2]);
+}
+
+#[test]
+fn the_source_route_lists_the_hops_between_and_counts_them_down() {
+    let mut net = Net::chain(4, &Options::default());
+    net.send(1, 4, 1);
+    net.run(at(500));
+    let left = |n: u64| {
+        let frames = net.frames(n);
+        let (to, packet) = frames.iter().rev().find(|(_, p)| p.next() == protocol::UDP).unwrap().clone();
+        let route = packet.source_route().unwrap();
+        assert_eq!(route.addresses, [ip(2), ip(3)]);
+        (to, route.segments_left, packet.ttl())
+    };
+    assert_eq!([left(1), left(2), left(3)], [(mac(2), 2, 64), (mac(3), 1, 63), (mac(4), 0, 62)]);
+}
+
+#[test]
+fn replies_come_back_over_the_reversed_route_and_everybody_on_it_learns() {
+    let options = Options { snoop: false, ..Options::default() };
+    let mut net = Net::chain(4, &options);
+    net.send(1, 4, 1);
+    net.run(at(500));
+    for (from, to, path) in [(4, 1, [3, 2, 1].as_slice()), (2, 4, &[3, 4]), (3, 1, &[2, 1]), (3, 4, &[4])] {
+        assert_eq!(net.path(from, to), Some(path.iter().map(|n| ip(*n)).collect()), "{from} to {to}");
+    }
+}
+
+#[test]
+fn packets_wait_in_order_for_the_route_and_only_64_of_them() {
+    let mut net = Net::chain(3, &Options::default());
+    (0..70).for_each(|id| net.send(1, 3, id));
+    net.run(at(1000));
+    assert_eq!(net.delivered(3), (6..70).collect::<Vec<u16>>());
+    assert_eq!(net.counter(1, "held-full"), 6);
+}
+
+#[test]
+fn a_packet_nobody_has_a_route_for_is_given_up_after_30_s() {
+    let mut net = Net::new(2, &Options::default());
+    net.send(1, 2, 1);
+    net.run(at(29_999));
+    assert!(!net.outputs(1).any(|o| matches!(o, Output::Unreachable { .. })));
+    net.run(at(30_000));
+    let given_up = net.outputs(1).filter(|o| matches!(o, Output::Unreachable { .. })).count();
+    assert_eq!((given_up, net.notes(1, "no-route")), (1, vec![(ip(2), 1)]));
+}
+
+#[test]
+fn routes_longer_than_max_hops_are_not_found() {
+    let options = Options { max_hops: 3, ..Options::default() };
+    let mut net = Net::chain(5, &options);
+    net.send(1, 4, 1);
+    net.send(1, 5, 2);
+    net.run(at(5000));
+    assert_eq!((net.delivered(4), net.delivered(5)), (vec![1], vec![]));
+}
+
+#[test]
+fn a_full_size_packet_fits_the_frame_over_the_longest_route() {
+    // 16 nodes, 15 hops; the TUN's MTU is 1500 - 8 - 4 x 15 - 4 = 1428 (the net asserts that frames have 1500 at most)
+    let mut net = Net::chain(16, &Options::default());
+    let bytes = udp(ip(1), ip(16), 3, &[7; 1400]);
+    assert_eq!(bytes.len(), 1428);
+    net.say(1, Input::Packet { bytes });
+    net.run(at(5000));
+    assert_eq!(net.delivered(16), [3]);
+}
+
+#[test]
+fn a_packet_that_does_not_fit_with_its_route_is_counted_and_not_sent() {
+    let mut net = Net::chain(5, &Options::default());
+    net.say(1, Input::Packet { bytes: udp(ip(1), ip(5), 3, &[7; 1472]) });
+    net.run(at(1000));
+    assert_eq!((net.delivered(5).len(), net.counter(1, "too-big")), (0, 1));
+}
+
+#[test]
+fn frames_with_options_only_are_control_and_frames_with_payload_are_not() {
+    let mut net = Net::chain(3, &Options::default());
+    net.send(1, 3, 1);
+    net.run(at(500));
+    let all = (1..=3).flat_map(|n| net.outputs(n).cloned().collect::<Vec<_>>());
+    for output in all {
+        if let Output::Frame { bytes, control, .. } = output {
+            let packet = manet_dsr::datagram::Datagram::parse(&bytes).unwrap();
+            assert_eq!(control, packet.payload().is_empty());
+        }
+    }
+}
+
+#[test]
+fn data_for_all_is_not_flooded() {
+    let mut net = Net::chain(2, &Options::default());
+    for to in [[10, 255, 255, 255], [255, 255, 255, 255], [224, 0, 0, 251]] {
+        net.say(1, Input::Packet { bytes: udp(ip(1), to.into(), 1, b"x") });
+    }
+    net.run(at(1000));
+    assert_eq!((net.counter(1, "multicast"), net.frames(1).len()), (3, 0));
+}
+
+#[test]
+fn intermediate_nodes_answer_from_their_caches_unless_told_not_to() {
+    for cache_replies in [true, false] {
+        let options = Options { cache_replies, ..Options::default() };
+        let mut net = Net::chain(4, &options);
+        net.link(2, 5);
+        // 5 is an island until later
+        net.cut(2, 5);
+        net.send(1, 4, 1);
+        net.run(at(1000));
+        net.link(2, 5);
+        net.send(5, 4, 2);
+        net.run(at(2000));
+        assert_eq!(net.delivered(4), [1, 2]);
+        // with the cache node 2 answers the neighbours' request; without it the request goes to node 4
+        assert_eq!(net.total("cached-replies") > 0, cache_replies);
+        assert_eq!(net.notes(5, "discovery").len(), if cache_replies { 1 } else { 2 });
+    }
+}
+
+#[test]
+fn of_several_caches_the_one_with_the_shorter_route_is_heard_first_and_silences_the_longer() {
+    // 1 asks; 2 knows 2-9, 3 knows 3-4-9; all three hear each other
+    let mut net = Net::new(9, &Options::default());
+    for (a, b) in [(2, 9), (3, 4), (4, 9), (2, 3)] {
+        net.link(a, b);
+    }
+    net.cut(2, 3);
+    net.send(2, 9, 1);
+    net.send(3, 9, 2);
+    net.run(at(1000));
+    assert_eq!((net.path(2, 9).unwrap().len(), net.path(3, 9).unwrap().len()), (1, 2));
+    net.link(2, 3);
+    net.link(1, 2);
+    net.link(1, 3);
+    net.send(1, 9, 3);
+    net.run(at(2000));
+    assert_eq!(net.path(1, 9), Some(vec![ip(2), ip(9)]));
+    assert_eq!(net.total("replies-cancelled"), 1);
+}
+
+#[test]
+fn requests_are_passed_on_once_by_each_node_and_within_the_jitter() {
+    // a full mesh of 6 and the target out of reach
+    let mut net = Net::new(7, &Options { nonpropagating: false, ..Options::default() });
+    for a in 1..=6 {
+        (1..a).for_each(|b| net.link(a, b));
+    }
+    net.send(1, 7, 1);
+    net.run(at(400));
+    let mut times = Vec::new();
+    for seen in &net.seen {
+        if matches!(&seen.output, Output::Frame { to, .. } if *to == BROADCAST_MAC) && seen.node != 1 {
+            times.push(seen.at);
+        }
+    }
+    // heard at 1 ms, jitter up to 10 ms
+    assert_eq!(times.len(), 5);
+    assert!(times.iter().all(|t| (at(1)..at(11)).contains(t)));
+}
+
+#[test]
+fn a_request_with_a_target_that_everybody_hears_is_answered_over_each_way_it_came() {
+    // two disjoint ways 1-2-4 and 1-3-4: section 8.2.2, the target answers every copy
+    let mut net = Net::new(4, &Options { nonpropagating: false, ..Options::default() });
+    for (a, b) in [(1, 2), (1, 3), (2, 4), (3, 4)] {
+        net.link(a, b);
+    }
+    net.send(1, 4, 1);
+    net.run(at(400));
+    assert_eq!(net.counter(4, "replies-sent"), 2);
+}
+
+#[test]
+fn overheard_routes_are_learnt_if_wanted() {
+    for snoop in [true, false] {
+        let options = Options { snoop, ..Options::default() };
+        let mut net = Net::chain(4, &options);
+        net.link(5, 3); // 5 only hears 3
+        net.send(1, 4, 1);
+        net.run(at(1000));
+        assert_eq!(net.path(5, 4), snoop.then(|| vec![ip(3), ip(4)]));
+    }
+}
+
+#[test]
+fn an_ip_in_ip_piece_is_unwrapped_and_a_tunnel_s_packet_is_not() {
+    use manet_dsr::datagram::Datagram;
+    use manet_dsr::wire::SourceRoute;
+    use manet_routing::packet::ipv4;
+    let route = SourceRoute {
+        first_external: false,
+        last_external: false,
+        salvage: 0,
+        segments_left: 0,
+        addresses: vec![ip(2)],
+    };
+    let mut piece = udp(ip(1), ip(3), 5, &[1; 16]).0;
+    piece[6] = 0x20; // more fragments follow
+    ipv4::repair(&mut piece);
+    let tunnelled = udp(ip(1), ip(3), 6, &[1; 16]).0;
+    let mut net = Net::chain(3, &Options::default());
+    for inner in [&piece, &tunnelled] {
+        let (source, destination) = (ip(1), ip(3));
+        let protocol = protocol::IP_IN_IP;
+        let outer =
+            ipv4::Repr { tos: 0, identification: 77, dont_fragment: false, ttl: 60, protocol, source, destination };
+        let mut packet = Datagram::parse(&outer.packet(inner)).unwrap();
+        packet.options.push(Opt::SourceRoute(route.clone()));
+        net.say(3, Input::Frame { from: mac(2), to: mac(3), bytes: packet.to_bytes() });
+    }
+    assert_eq!(net.delivered(3), [5, 77]);
 }

@@ -1,0 +1,244 @@
+//! Broken links: salvage, Route Errors, what dies and who hears of it, acknowledgements, shortening (RFC 4728, 8.3, 3.4).
+
+mod net;
+use manet_dsr::options::Link;
+use manet_dsr::wire::{Opt, What};
+use manet_dsr::Options;
+use manet_routing::packet::ipv4::{self, protocol};
+use manet_routing::{Bytes, Input, Output};
+use net::{at, ip, mac, node, udp, Net};
+
+/// 1-2-3-4 with the detour 2-5-6-4, so that 1's first choice is 1-2-3-4 and node 2 knows both.
+fn with_detour(options: &Options) -> Net {
+    let mut net = Net::chain(6, options);
+    net.cut(4, 5);
+    for (a, b) in [(2, 5), (6, 4)] {
+        net.link(a, b);
+    }
+    // both ways are in node 2's cache: it asked for 4 itself, and 4 answered each copy
+    net.send(2, 4, 1);
+    net.run(at(1000));
+    net.send(1, 4, 2);
+    net.run(at(2000));
+    assert_eq!(net.delivered(4), [1, 2]);
+    assert_eq!(net.path(1, 4), Some(vec![ip(2), ip(3), ip(4)]));
+    net
+}
+
+#[test]
+fn a_packet_is_salvaged_where_its_link_breaks_and_the_source_is_told_first() {
+    let mut net = with_detour(&Options::default());
+    net.cut(2, 3);
+    net.send(1, 4, 3);
+    net.run(at(2010));
+    assert_eq!(net.delivered(4), [1, 2, 3]);
+    assert_eq!(net.notes(2, "salvage"), [(ip(4), 1)]);
+    let frames = net.frames(2);
+    let error = frames.iter().position(|(_, p)| p.options.iter().any(|o| matches!(o, Opt::Error(_)))).unwrap();
+    let salvaged = frames.iter().position(|(_, p)| p.salvage() == 1).unwrap();
+    assert!(error < salvaged, "8.3.6: the error goes first");
+    // 8.3.6: address 1 is the salvaging node; 5 and 6 are still to be visited
+    let route = frames[salvaged].1.source_route().unwrap();
+    assert_eq!((route.addresses.as_slice(), route.segments_left), ([ip(2), ip(5), ip(6)].as_slice(), 2));
+    assert!(frames[error]
+        .1
+        .options
+        .iter()
+        .any(|o| matches!(o, Opt::Error(e) if e.destination == ip(1) && e.what == What::NodeUnreachable(ip(3)))));
+    // and the source has the link out of its cache
+    assert_ne!(net.path(1, 4), Some(vec![ip(2), ip(3), ip(4)]));
+}
+
+#[test]
+fn without_salvage_the_packet_dies_and_its_source_gets_icmp() {
+    let mut net = with_detour(&Options { salvage: false, ..Options::default() });
+    net.cut(2, 3);
+    net.send(1, 4, 3);
+    net.run(at(2010));
+    assert_eq!(net.delivered(4), [1, 2]);
+    let icmp = net.outputs(1).find_map(|o| if let Output::Deliver { bytes } = o { Some(bytes.clone()) } else { None });
+    let icmp = icmp.expect("an ICMP error");
+    let error = ipv4::Packet::parse(&icmp).unwrap();
+    assert_eq!((error.protocol(), error.source(), &error.payload()[..2]), (protocol::ICMP, ip(2), [3, 1].as_slice()));
+    // the quoted packet has no DSR header: what the stack sent, one TTL less
+    let quoted = ipv4::Packet::parse(&error.payload()[8..]).unwrap();
+    assert_eq!((quoted.protocol(), quoted.identification(), quoted.ttl()), (protocol::UDP, 3, 63));
+    assert_eq!(net.notes(2, "unreachable"), [(ip(4), 17)]);
+}
+
+#[test]
+fn our_own_packet_takes_another_route_or_waits_for_one() {
+    let mut net = Net::new(4, &Options::default());
+    for (a, b) in [(1, 2), (2, 4)] {
+        net.link(a, b);
+    }
+    net.send(1, 4, 1);
+    net.run(at(1000));
+    net.cut(1, 2);
+    net.link(1, 3);
+    net.link(3, 4);
+    net.send(1, 4, 2);
+    net.run(at(2000));
+    assert_eq!(net.delivered(4), [1, 2]);
+    assert_eq!((net.counter(1, "resent"), net.notes(1, "link-broken")), (1, vec![(ip(2), 1)]));
+}
+
+#[test]
+fn packets_purged_for_a_broken_link_go_the_way_of_the_first_but_tell_nobody_twice() {
+    let mut net = with_detour(&Options { salvage: false, ..Options::default() });
+    let waiting: Vec<Bytes> = (10..30)
+        .map(|id| {
+            let mut packet = manet_dsr::datagram::Datagram::parse(&udp(ip(1), ip(4), id, b"x")).unwrap();
+            packet.options.push(Opt::SourceRoute(manet_dsr::wire::SourceRoute {
+                first_external: false,
+                last_external: false,
+                salvage: 0,
+                segments_left: 1,
+                addresses: vec![ip(2), ip(3)],
+            }));
+            packet.to_bytes()
+        })
+        .collect();
+    net.say(2, Input::FrameFailed { to: mac(3), bytes: waiting[0].clone() });
+    assert!(net.outputs(2).any(|o| *o == Output::PurgeFrames { to: mac(3) }));
+    net.say(2, Input::FramesPurged { to: mac(3), packets: waiting[1..].to_vec() });
+    assert_eq!((net.counter(2, "lost"), net.counter(2, "errors-sent"), net.counter(2, "icmp-sent")), (20, 1, 1));
+}
+
+#[test]
+fn a_packet_is_salvaged_fifteen_times_at_most_and_a_lone_reply_never() {
+    for (salvage, only_reply, saved) in [(14, false, 1), (15, false, 0), (0, true, 0)] {
+        let mut net = with_detour(&Options::default());
+        let mut packet = if only_reply {
+            let reply = manet_dsr::wire::Reply { last_external: false, addresses: vec![ip(1)] };
+            manet_dsr::datagram::Datagram::control(ip(1), ip(4), 9, vec![Opt::Reply(reply)])
+        } else {
+            manet_dsr::datagram::Datagram::parse(&udp(ip(1), ip(4), 9, b"x")).unwrap()
+        };
+        let addresses = if salvage > 0 { vec![ip(7), ip(2), ip(3)] } else { vec![ip(2), ip(3)] };
+        let segments_left = 1;
+        packet.options.push(Opt::SourceRoute(manet_dsr::wire::SourceRoute {
+            first_external: false,
+            last_external: false,
+            salvage,
+            segments_left,
+            addresses,
+        }));
+        net.say(2, Input::FrameFailed { to: mac(3), bytes: packet.to_bytes() });
+        assert_eq!(net.counter(2, "salvaged"), saved, "salvage {salvage}, only a reply: {only_reply}");
+    }
+}
+
+#[test]
+fn an_error_is_told_with_the_next_request() {
+    // section 3.4.4; 2-3 breaks, 1 is told, and asks anew
+    let mut net = Net::chain(3, &Options::default());
+    net.send(1, 3, 1);
+    net.run(at(1000));
+    net.cut(2, 3);
+    net.send(1, 3, 2);
+    net.run(at(1010));
+    net.send(1, 3, 3);
+    net.run(at(1100));
+    let requests: Vec<_> = net.frames(1).into_iter().filter(|(_, p)| p.request().is_some()).collect();
+    let told = |p: &manet_dsr::datagram::Datagram| {
+        p.options.iter().any(|o| matches!(o, Opt::Error(e) if e.what == What::NodeUnreachable(ip(3))))
+    };
+    let told: Vec<bool> = requests.iter().map(|(_, p)| told(p)).collect();
+    assert_eq!(told[told.len() - 2..], [true, true], "the request to neighbours and the one to all");
+    assert!(!told[0]);
+}
+
+#[test]
+fn who_overhears_a_packet_before_his_turn_shortens_the_route_once_a_second() {
+    let mut net = Net::chain(4, &Options::default());
+    net.send(1, 4, 1);
+    net.run(at(1000));
+    net.link(1, 3); // 3 has come into reach of 1
+    for id in 2..6 {
+        net.send(1, 4, id);
+        net.run(at(1000 + u64::from(id)));
+    }
+    net.run(at(1500));
+    assert_eq!(net.path(1, 4), Some(vec![ip(3), ip(4)]));
+    assert_eq!(net.notes(3, "shortened"), [(ip(4), 1)]);
+    assert_eq!(net.delivered(4), [1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn without_shortening_the_long_route_stays() {
+    let mut net = Net::chain(4, &Options { shortening: false, snoop: false, ..Options::default() });
+    net.send(1, 4, 1);
+    net.run(at(1000));
+    net.link(1, 3);
+    net.send(1, 4, 2);
+    net.run(at(1500));
+    assert_eq!(net.path(1, 4).unwrap().len(), 3);
+}
+
+fn by_acks() -> Options {
+    Options { link: Link::Ack, ..Options::default() }
+}
+
+fn deaf(count: u64, options: &Options) -> Net {
+    let nodes = (1..=count).map(|n| manet_routing::Node { feedback: false, ..node(n) }).collect();
+    let mut net = Net::of(nodes, options);
+    (1..count).for_each(|n| net.link(n, n + 1));
+    net
+}
+
+#[test]
+fn the_next_hop_is_confirmed_by_hearing_it_pass_the_packet_on_and_the_last_one_is_asked() {
+    let mut net = deaf(3, &by_acks());
+    net.send(1, 3, 1);
+    net.run(at(2000));
+    assert_eq!(net.delivered(3), [1]);
+    assert!(net.counter(1, "passive-acks") >= 1 && net.counter(1, "asked-for-ack") == 0);
+    assert!(net.counter(3, "acks-sent") >= 1 && net.counter(2, "acks-received") >= 1);
+    assert_eq!(net.total("links-broken"), 0);
+}
+
+#[test]
+fn a_silent_next_hop_is_asked_and_asked_twice_again_and_then_the_link_is_broken() {
+    // 8.3.2, 8.3.3: 100 ms for the passive acknowledgement, then a request and two retransmissions (MaxMaintRexmt)
+    let mut net = deaf(3, &by_acks());
+    net.send(1, 3, 1);
+    net.run(at(2000));
+    net.cut(1, 2);
+    net.send(1, 3, 2);
+    net.run(at(2099));
+    assert_eq!(net.counter(1, "asked-for-ack"), 0);
+    net.run(at(3500));
+    assert_eq!((net.counter(1, "asked-for-ack"), net.notes(1, "link-broken")), (3, vec![(ip(2), 2)]));
+    net.link(1, 2);
+    net.run(at(20_000));
+    assert_eq!(net.delivered(3), [1, 2]);
+}
+
+#[test]
+fn a_radio_that_tells_nothing_makes_acknowledgements_be_used() {
+    let mut net = deaf(2, &Options::default());
+    net.send(1, 2, 1);
+    net.run(at(1000));
+    assert_eq!(net.counter(2, "acks-sent"), 1);
+}
+
+#[test]
+fn an_error_that_did_not_arrive_goes_on_behind_the_one_about_it() {
+    // section 8.3.4 and 8.3.5: 3 told 1 of its broken link by way of 2; 2 cannot reach 1 and tells 3, with the lost error
+    let mut net = Net::chain(4, &Options::default());
+    net.send(1, 4, 1);
+    net.run(at(1000));
+    net.cut(3, 4);
+    net.send(1, 4, 2);
+    net.run(at(1001));
+    net.cut(1, 2);
+    net.run(at(1100));
+    let nested: Vec<usize> = net
+        .frames(2)
+        .iter()
+        .map(|(_, p)| p.options.iter().filter(|o| matches!(o, Opt::Error(_))).count())
+        .filter(|n| *n > 1)
+        .collect();
+    assert_eq!(nested, [2]);
+}
