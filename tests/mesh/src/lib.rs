@@ -17,8 +17,11 @@ pub mod graph;
 pub mod host;
 pub mod mesh;
 pub mod next_hops;
+pub mod protocols;
 pub mod scenario;
 pub mod seen;
+pub mod snapshot;
+pub mod summary;
 
 pub use mesh::Mesh;
 pub use scenario::Scenario;

@@ -8,6 +8,10 @@ use std::collections::BTreeMap;
 
 /// How many loops are kept in full; the rest is only counted.
 const LOOPS_KEPT: usize = 20;
+/// No link has come or gone for so long: OLSR's routes are to be right. What was there before is forgotten after
+/// NEIGHB_HOLD_TIME, 6 s, and TOP_HOLD_TIME, 15 s, what is new has been told by then, and once more in case it was lost
+/// (TC_INTERVAL, 5 s; RFC 3626, section 18).
+pub const CONVERGED: Duration = Duration::from_secs(26);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loop {
@@ -59,6 +63,9 @@ pub struct Seen {
     pub notes: BTreeMap<String, u64>,
     pub loops: Vec<Loop>,
     pub loop_count: u64,
+    /// Of these, those that came up although no link had changed for [`CONVERGED`].
+    pub late_loops: Vec<Loop>,
+    pub late_loop_count: u64,
     pub discoveries: Discoveries,
     pub links: Links,
 }
@@ -66,9 +73,23 @@ pub struct Seen {
 impl Seen {
     pub fn found_loop(&mut self, found: Loop) {
         self.loop_count += 1;
+        if found.quiet >= CONVERGED {
+            self.late_loop_count += 1;
+            if self.late_loops.len() < LOOPS_KEPT {
+                self.late_loops.push(found.clone());
+            }
+        }
         if self.loops.len() < LOOPS_KEPT {
             self.loops.push(found);
         }
+    }
+
+    pub fn packets_offered(&self) -> u64 {
+        self.flows.iter().map(|f| f.offered.len() as u64).sum()
+    }
+
+    pub fn packets_delivered(&self) -> u64 {
+        self.flows.iter().map(|f| f.deliveries.len() as u64).sum()
     }
 
     pub fn offered(&mut self, flow: usize, now: Instant) -> u32 {

@@ -1,0 +1,48 @@
+//! The machines of the four daemons, by name.
+
+use crate::{Mesh, Scenario};
+use manet_routing::Protocol;
+use serde_json::{json, Value};
+
+pub const NAMES: [&str; 4] = ["aodv", "dsdv", "olsr", "dsr"];
+
+/// Something to be done with a mesh of whatever protocol.
+pub trait Visitor {
+    type Out;
+    fn visit<P: Protocol>(self, mesh: Mesh<P>) -> Self::Out;
+}
+
+/// Makes a mesh of the protocol `name` (options as in CONFIG, formats/routing.md) and has `visitor` look at it.
+pub fn with<V: Visitor>(name: &str, scenario: Scenario, options: &Value, visitor: V) -> Result<V::Out, String> {
+    match name {
+        manet_aodv::Aodv::NAME => visit::<manet_aodv::Aodv, V>(scenario, options, visitor),
+        manet_dsdv::Dsdv::NAME => visit::<manet_dsdv::Dsdv, V>(scenario, options, visitor),
+        manet_olsr::Olsr::NAME => visit::<manet_olsr::Olsr, V>(scenario, options, visitor),
+        manet_dsr::Dsr::NAME => visit::<manet_dsr::Dsr, V>(scenario, options, visitor),
+        _ => Err(format!("{name}: no such protocol; one of {}", NAMES.join(", "))),
+    }
+}
+
+fn visit<P: Protocol, V: Visitor>(scenario: Scenario, options: &Value, visitor: V) -> Result<V::Out, String> {
+    let options = serde_json::from_value(options.clone()).map_err(|e| format!("options of {}: {e}", P::NAME))?;
+    Ok(visitor.visit(Mesh::<P>::new(scenario, options)))
+}
+
+/// The option that says how broken links are noticed (formats/routing.md).
+pub fn link(name: &str, feedback: bool) -> &'static str {
+    match (feedback, name) {
+        (true, _) => "feedback",
+        (false, "dsr") => "ack",
+        (false, _) => "hello",
+    }
+}
+
+/// `scenario` with or without link feedback, and the options that go with it.
+pub fn with_link(name: &str, feedback: bool, scenario: &Scenario) -> (Scenario, Value) {
+    (Scenario { feedback, ..scenario.clone() }, json!({"link": link(name, feedback)}))
+}
+
+/// Each protocol with link feedback and without.
+pub fn variants() -> Vec<(&'static str, bool)> {
+    NAMES.iter().flat_map(|name| [(*name, true), (*name, false)]).collect()
+}
