@@ -51,20 +51,49 @@ def arp(t_ns, source, destination) -> Frame:
     return Frame(t_ns, mac(destination) + mac(source) + b"\x08\x06" + body, 28)
 
 
+def in_dsr(frame: Frame, options: bytes) -> Frame:
+    """The packet with a DSR header (RFC 4728, 6.1) of these options between IP header and transport header."""
+    return _wrapped(frame, 48, struct.pack("!BBH", frame.data[23], 0, len(options)) + options, frame.data[30:34])
+
+
+def dsr_source_route(*through: int, segments_left: int = 0) -> bytes:
+    """Option 96 (RFC 4728, 6.7): type, length, F L reserved salvage segments left, the stations between the ends."""
+    return struct.pack("!BBH", 96, 2 + 4 * len(through), segments_left) + b"".join(ip(number) for number in through)
+
+
+def in_minimal(frame: Frame, gateway: int, with_source: bool = False) -> Frame:
+    """The packet encapsulated towards station `gateway` (RFC 2004, 3.1); the checksum is left zero."""
+    header = struct.pack("!BBH", frame.data[23], 0x80 if with_source else 0, 0) + frame.data[30:34]
+    return _wrapped(frame, 55, header + (frame.data[26:30] if with_source else b""), ip(gateway))
+
+
+def in_batman(frame: Frame, source: int, destination: int) -> Frame:
+    """The frame in a batman-adv unicast (type, version, TTL, TTVN, originator) from one radio to the next."""
+    header = struct.pack("!BBBB6s", 0x40, 15, 50, 1, mac(destination))
+    data = mac(destination) + mac(source) + b"\x43\x05" + header + frame.data
+    return Frame(frame.t_ns, data, len(header) + 14 + frame.ip_bytes)
+
+
+def _wrapped(frame: Frame, protocol: int, header: bytes, destination: bytes) -> Frame:
+    length = frame.ip_bytes + len(header)
+    outer = frame.data[14:16] + struct.pack("!H", length) + frame.data[18:23] + bytes([protocol]) + frame.data[24:30]
+    return Frame(frame.t_ns, frame.data[:14] + outer + destination + header + frame.data[34:], length)
+
+
 def _packet(t_ns, source, destination, protocol, inner: bytes) -> Frame:
     length = 20 + len(inner)
     header = struct.pack("!BBHHHBBH4s4s", 0x45, 0, length, 0, 0, 64, protocol, 0, ip(source), ip(destination))
     return Frame(t_ns, mac(destination) + mac(source) + b"\x08\x00" + header + inner, length)
 
 
-def capture_bytes(frames: list[Frame], nanoseconds: bool = True, order: str = "<") -> bytes:
+def capture_bytes(frames: list[Frame], nanoseconds: bool = True, order: str = "<", snap: int = SNAP_BYTES) -> bytes:
     """A classic pcap file, snapped as the testbed's are."""
     unit = 1 if nanoseconds else 1000
     magic = 0xA1B23C4D if nanoseconds else 0xA1B2C3D4
-    parts = [struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, SNAP_BYTES, 1)]
+    parts = [struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, snap, 1)]
     for frame in sorted(frames, key=lambda frame: frame.t_ns):
         at = T0_NS + frame.t_ns
-        kept = frame.data[:SNAP_BYTES]
+        kept = frame.data[:snap]
         parts.append(struct.pack(order + "IIII", at // 10**9, at % 10**9 // unit, len(kept), len(frame.data)) + kept)
     return b"".join(parts)
 

@@ -15,7 +15,7 @@ from testbed.scenarios.models import STRICT, as_tuple
 from testbed.scenarios.quantities import Seconds
 
 LONGEST_S = 86_400.0
-SETTLE_AT_MOST_S = 600.0
+SETTLE_AT_MOST_S, MOVING_SETTLE_AT_MOST_S = 600.0, 60.0
 Interval = Annotated[Seconds, Field(gt=0, le=LONGEST_S)]
 Time = Annotated[Seconds, Field(ge=0, le=LONGEST_S)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -48,12 +48,13 @@ class Protocol(BaseModel):
         """The protocol's own options, as its daemon takes them."""
         return {key: value for key, value in self.model_dump(mode="json").items() if key not in self.OURS}
 
-    def for_stations(self, stations: int) -> Self:
-        """With `settle` filled in, which depends on how long a path may be."""
+    def for_stations(self, stations: int, still: bool) -> Self:
+        """With `settle` filled in, which depends on how long a path may be. Where stations move a path is not waited for long."""
         if self.settle_s is None or getattr(self, "settle", None) is not None:
             return self
         once, per_hop = self.settle_s
-        return self.model_copy(update={"settle": min(SETTLE_AT_MOST_S, once + per_hop * (stations - 1))})
+        longest = SETTLE_AT_MOST_S if still else MOVING_SETTLE_AT_MOST_S
+        return self.model_copy(update={"settle": min(longest, once + per_hop * (stations - 1))})
 
 
 class Plain(Protocol):

@@ -216,7 +216,9 @@ class Scenario(BaseModel):
         self._check_wires()
         self._check_station_references()
         self._check_routing()
-        object.__setattr__(self, "routing", self.routing.for_stations(len(self.station_names())))
+        object.__setattr__(self, "routing", self.routing.for_stations(len(self.station_names()), self.mobility == "static"))
+        if self.traffic_at is None and self.mobility in MOBILITY_MODELS:
+            object.__setattr__(self, "traffic_at", MODEL_TRAFFIC_AT_S + (getattr(self.routing, "settle", None) or 0.0))
         self._check_times()
         check_events(self.events, self.station_names(), self.host_names(), self.traffic_seconds())
         return self
@@ -303,8 +305,6 @@ class Scenario(BaseModel):
             if getattr(self, key) is None:
                 raise KeyProblem((), f'mobility "{self.mobility}" needs "{key}"; add {key} = {example}')
         object.__setattr__(self, "pause", 0.0 if self.pause is None else self.pause)
-        if self.traffic_at is None:
-            object.__setattr__(self, "traffic_at", MODEL_TRAFFIC_AT_S)
 
     def _check_layout(self) -> None:
         given = {"hops", "nodes", "rows", "columns", "spacing"} & {k for k, v in self if v is not None}

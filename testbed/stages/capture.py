@@ -1,5 +1,6 @@
 """tcpdump on every radio (`captures/<station>.pcap`) and on both ends of every wire (`<host>.pcap`, of its second wire
-`<host>.eth1.pcap`; `<station>.eth0.pcap`): 128 bytes of each packet (headers, and the CBR stamp).
+`<host>.eth1.pcap`; `<station>.eth0.pcap`): 128 bytes of each packet (headers, and the CBR stamp), and
+as many more as the routing protocol may put before them.
 
 Ready when tcpdump has opened its socket ("listening on"), complete when it has ended by itself after SIGTERM. libpcap
 hands over a block of packets when it is full or `to_ms` old, and drops the youngest block when it is stopped
@@ -52,8 +53,9 @@ def captures_running(site: Site, net: StationNet, children: Processes) -> Iterat
     """From every capture's socket being open to every file being complete."""
     folder = site.folder("captures")
     captures = Captures()
+    snap_bytes = SNAP_BYTES + site.scenario.routing.HEADERS_BYTES
     for name, (host, interface) in interfaces(net).items():
-        argv = ["tcpdump", "-i", interface, "-s", SNAP_BYTES, "-n", "--time-stamp-precision=nano"]
+        argv = ["tcpdump", "-i", interface, "-s", snap_bytes, "-n", "--time-stamp-precision=nano"]
         # -Z root: tcpdump would otherwise give up the right to write into a results folder that is root's
         argv += ["-Z", "root", "-w", folder / f"{name}.pcap"]
         captures.children[name] = children.start(

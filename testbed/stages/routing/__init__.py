@@ -18,6 +18,7 @@ from testbed.host.processes import Processes
 from testbed.stages.medium import Medium
 from testbed.stages.site import Site
 from testbed.stages.station import Station, StationNet
+from topologies.addresses import wire_network
 
 Say = Callable[..., None]
 
@@ -34,6 +35,11 @@ class Network:
     @property
     def stations(self) -> list[Station]:
         return self.net.stations
+
+    def wires_of(self, station: Station) -> list[str]:
+        """The networks that a gateway reaches by its wires: of all wires of the hosts there. Empty for other stations."""
+        hosts = {wire.host for wire in self.net.wires if wire.gateway is station}
+        return [wire_network(wire.number) for wire in self.net.wires if wire.host in hosts]
 
 
 class Protocol:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from testbed.host import namespace
 from testbed.stages.routing import Network, Protocol
-from testbed.stages.routing.shared.foreign import Settling, daemons_running, wires_of
+from testbed.stages.routing.shared.foreign import Settling, daemons_running
 from testbed.stages.site import SOCKETS
 from testbed.stages.station import Station
 from topologies.addresses import INTERFACE
@@ -45,7 +45,7 @@ def config(network: Network, station: Station) -> list[str]:
         f"interface {INTERFACE} type wireless "
         f"hello-interval {routing.hello_interval:g} update-interval {routing.update_interval:g}",
         f"redistribute local ip {station.IP()}/32 allow",
-        *(f"redistribute proto 3 ip {wire} allow" for wire in wires_of(network, station)),  # 3: boot, who used ip(8)
+        *(f"redistribute proto 3 ip {wire} allow" for wire in network.wires_of(station)),  # 3: boot, who used ip(8)
         "redistribute local deny",
     ]
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from testbed.stages import iproute
 from testbed.stages.routing import Network, Protocol
-from testbed.stages.routing.shared.foreign import Settling, daemons_running, wires_of
+from testbed.stages.routing.shared.foreign import Settling, daemons_running
 from testbed.stages.station import Station
 from topologies.addresses import INTERFACE, PREFIX_BITS
 
@@ -34,7 +34,7 @@ def running(network: Network) -> Iterator[Protocol]:
 
 def _argv(network: Network, station: Station) -> list[str]:
     interval_ms = round(network.site.scenario.routing.originator_interval * 1000)
-    announced = [word for wire in wires_of(network, station) for word in ("-a", wire)]
+    announced = [word for wire in network.wires_of(station) for word in ("-a", wire)]
     batmand = ["batmand", "-d", str(OBSERVE), "-o", str(interval_ms), *announced, INTERFACE]
     script = f"mount -t tmpfs run /run && exec {shlex.join(batmand)}"
     return ["unshare", "--mount", "--propagation", "private", "sh", "-c", script]

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from ipaddress import IPv4Network
 
 from testbed.stages.routing import Network, Protocol
-from testbed.stages.routing.shared.foreign import Settling, daemons_running, wires_of
+from testbed.stages.routing.shared.foreign import Settling, daemons_running
 from testbed.stages.site import SOCKETS
 from testbed.stages.station import Station
 from topologies.addresses import INTERFACE
@@ -34,7 +34,7 @@ def _argv(network: Network, station: Station) -> list:
 def config(network: Network, station: Station) -> list[str]:
     """The lines of olsrd.conf."""
     options = network.site.scenario.routing
-    announced = [IPv4Network(wire) for wire in wires_of(network, station)]
+    announced = [IPv4Network(wire) for wire in network.wires_of(station)]
     return [
         "DebugLevel 0",
         "IpVersion 4",

@@ -14,7 +14,7 @@ from testbed.stages.routing import Network, Protocol, Say
 from testbed.stages.routing.shared.quickack import acks_at_once
 from testbed.stages.routing.shared.settle import wait_until_settled
 from testbed.stages.station import Station
-from topologies.addresses import INTERFACE, wire_network
+from topologies.addresses import INTERFACE
 
 READY_DEADLINE_S = 20.0
 Argv = Callable[[Station], list[str | Path]]
@@ -46,11 +46,6 @@ def daemons_running(network: Network, argv: Argv, *, port: int) -> Iterator[list
             yield daemons
     finally:
         children.stop(daemons)
-
-
-def wires_of(network: Network, station: Station) -> list[str]:
-    """The networks of the wires of which the station is the gateway."""
-    return [wire_network(wire.number) for wire in network.net.wires if wire.gateway is station]
 
 
 def _wait_until_listening(network: Network, daemons: list[Child], port: int) -> None:

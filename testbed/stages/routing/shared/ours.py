@@ -17,7 +17,7 @@ from testbed.stages.routing import Network, Protocol, Say
 from testbed.stages.routing.shared.settle import wait_until_settled
 from testbed.stages.site import SOCKETS
 from testbed.stages.station import Station
-from topologies.addresses import INTERFACE, PREFIX_BITS, WIRE_PREFIX_BITS, wire_network
+from topologies.addresses import INTERFACE, PREFIX_BITS, WIRE_PREFIX_BITS
 
 TUN = "manet0"
 NETWORK = "10.0.0.0"
@@ -69,7 +69,6 @@ def daemon_config(network: Network, station: Station, epoch_ns: int) -> dict:
     """The content of a station's CONFIG."""
     site, results = network.site, network.site.folder("routing")
     routing = site.scenario.routing
-    wires = [wire_network(wire.number) for wire in network.net.wires if wire.gateway is station]
     return {
         "format": "manet-routing/1",
         "node": {
@@ -77,7 +76,7 @@ def daemon_config(network: Network, station: Station, epoch_ns: int) -> dict:
             "address": station.IP(),
             "network": [NETWORK, PREFIX_BITS],
             "mac": station.MAC(),
-            "wires": [[wire.partition("/")[0], WIRE_PREFIX_BITS] for wire in wires],
+            "wires": [[wire.partition("/")[0], WIRE_PREFIX_BITS] for wire in network.wires_of(station)],
             "mtu": _mtu(station),
             "seed": site.seed,
             "feedback": routing.link == "feedback",
