@@ -1,0 +1,62 @@
+//! Data packets for which the kernel has no route.
+
+use super::Aodv;
+use manet_engine::{Duration, Instant};
+use manet_routing::packet::ipv4;
+use manet_routing::{Bytes, Output};
+use std::net::Ipv4Addr;
+
+impl Aodv {
+    pub(super) fn on_packet(&mut self, now: Instant, bytes: Bytes) {
+        let Some(packet) = ipv4::Packet::parse(&bytes) else { return self.counters.count("packet-malformed") };
+        let (source, destination) = (packet.source(), packet.destination());
+        if !crate::is_host(destination) || self.is_broadcast(destination) || destination == self.node.address {
+            return self.counters.count("packet-not-unicast");
+        }
+        if let Some(entry) = self.table.valid(destination) {
+            // the packet came before the route did, or only the table knew the route. If it comes again and again the
+            // kernel does not have what we set
+            if entry.installed && !self.returned.again(&packet) {
+                return self.give_up("packet-returned", bytes);
+            }
+            return self.transmit(now, bytes);
+        }
+        let own = self.is_own(source);
+        if !self.node.in_network(destination) && own {
+            self.send_to_internet(now, destination, bytes);
+        } else if own || self.in_repair(destination) {
+            self.hold(now, destination, bytes);
+        } else {
+            self.no_route(now, source, destination);
+            self.give_up("forward-no-route", bytes);
+        }
+    }
+
+    /// Sends a packet by the valid route of its destination.
+    pub(super) fn transmit(&mut self, now: Instant, bytes: Bytes) {
+        let Some(packet) = ipv4::Packet::parse(&bytes) else { return self.counters.count("packet-malformed") };
+        let destination = packet.destination();
+        self.on_used(now, packet.source(), destination);
+        self.install(destination);
+        self.out.push_back(Output::Send { bytes });
+    }
+
+    /// A packet of somebody else for which there is no route: its way hither ends here, and those on it are told (6.11 ii).
+    fn no_route(&mut self, now: Instant, source: Ipv4Addr, destination: Ipv4Addr) {
+        let entry = self.table.get(destination);
+        let error = vec![(destination, entry.map_or(0, |e| e.error_sequence()))];
+        if self.is_silent(now) {
+            // 6.13: broadcast, and the wait begins again
+            self.silent_until = now + self.timing.delete_period;
+            return self.send_error(now, None, false, &error);
+        }
+        // the packet does not say who brought it: those known to route by us, and whoever is on the way to its source
+        let mut told = entry.map(|e| e.precursors.clone()).filter(|_| !self.options.uu()).unwrap_or_default();
+        told.extend(self.table.valid(source).map(|e| e.next_hop));
+        // if it was none of them, more packets come: then everybody is told
+        let again = self.told.contains(destination) && !self.options.uu();
+        let only = told.first().copied().filter(|_| told.len() == 1 && !again);
+        self.told.set(destination, now + Duration::from_secs(1));
+        self.send_error(now, only, false, &error);
+    }
+}

@@ -1,0 +1,92 @@
+//! Route errors (RFC 3561, 6.11).
+
+use super::Aodv;
+use crate::sequence;
+use crate::wire::rerr;
+use manet_engine::Instant;
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+
+/// A destination that cannot be reached by us any more.
+pub(super) struct Broken {
+    pub destination: Ipv4Addr,
+    pub sequence: u32,
+    /// The neighbours who route to it by us.
+    pub precursors: BTreeSet<Ipv4Addr>,
+}
+
+impl Aodv {
+    /// 6.11 iii: `from` does not reach these destinations any more.
+    pub(super) fn on_rerr(&mut self, now: Instant, from: Ipv4Addr, rerr: &rerr::Repr) {
+        self.counters.count("rerr-received");
+        let mut broken = Vec::new();
+        for (destination, told) in &rerr.unreachable {
+            let Some(entry) = self.table.valid(*destination).filter(|e| e.next_hop == from) else { continue };
+            // 0: AODV-UU does not know a number. A number older than the route's: the error was overtaken by the route
+            let told = Some(*told).filter(|s| *s != 0);
+            if told.zip(entry.sequence).is_some_and(|(told, own)| sequence::newer(own, told)) {
+                self.counters.count("rerr-stale");
+                continue;
+            }
+            if !rerr.no_delete {
+                self.invalidate(now, *destination, told);
+            }
+            broken.extend(self.broken(*destination));
+        }
+        if rerr.no_delete {
+            self.counters.count("rerr-no-delete");
+        } else if !broken.is_empty() {
+            self.check_gateways(now);
+        }
+        self.tell(now, rerr.no_delete, broken);
+    }
+
+    pub(super) fn broken(&self, destination: Ipv4Addr) -> Option<Broken> {
+        let e = self.table.get(destination)?;
+        Some(Broken { destination, sequence: e.error_sequence(), precursors: e.precursors.clone() })
+    }
+
+    /// Tells the precursors, exactly: unicast if it is one, else to all neighbours; nothing if there is none.
+    pub(super) fn tell(&mut self, now: Instant, no_delete: bool, mut broken: Vec<Broken>) {
+        broken.retain(|b| !b.precursors.is_empty());
+        let all: BTreeSet<Ipv4Addr> = broken.iter().flat_map(|b| &b.precursors).copied().collect();
+        if all.is_empty() || self.is_silent(now) {
+            return;
+        }
+        let mut only = all.first().copied().filter(|_| all.len() == 1);
+        if self.options.uu() && broken.len() > 1 {
+            // AODV-UU: unicast only for one precursor and one destination
+            only = None;
+        }
+        let errors: Vec<(Ipv4Addr, u32)> = broken.iter().map(|b| (b.destination, b.sequence)).collect();
+        errors.chunks(rerr::MOST).for_each(|errors| self.send_error(now, only, no_delete, errors));
+    }
+
+    /// `to`: one neighbour or all. At most `rerr::MOST` errors.
+    pub(super) fn send_error(
+        &mut self,
+        now: Instant,
+        to: Option<Ipv4Addr>,
+        no_delete: bool,
+        errors: &[(Ipv4Addr, u32)],
+    ) {
+        if self.rerr_limit.take(now).is_err() {
+            return self.counters.count("rerr-limited");
+        }
+        self.counters.count("rerr-sent");
+        let bytes = rerr::Repr { no_delete, unreachable: errors.to_vec() }.emit();
+        match to {
+            Some(neighbour) => self.send(neighbour, 1, bytes),
+            None => self.broadcast(now, 1, bytes),
+        }
+    }
+
+    /// The daemon ends. The RFC has no goodbye; a route error about ourselves and what we forwarded says it, so that
+    /// the others need not find out.
+    pub(super) fn on_stop(&mut self, now: Instant) {
+        let forwarded = self.table.iter().filter(|e| e.valid() && !e.precursors.is_empty());
+        let mut errors = vec![(self.node.address, sequence::next(self.sequence))];
+        errors.extend(forwarded.map(|e| (e.destination, sequence::next(e.error_sequence()))));
+        errors.chunks(rerr::MOST).for_each(|errors| self.send_error(now, None, false, errors));
+    }
+}

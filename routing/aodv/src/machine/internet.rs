@@ -1,0 +1,189 @@
+//! Both ends of the half tunnel: the source that encapsulates towards its gateway, and the gateway.
+
+use super::Aodv;
+use crate::wire::minimal;
+use manet_engine::Instant;
+use manet_routing::packet::{checksum, ipv4};
+use manet_routing::{Bytes, Device, Output, Route};
+use std::net::Ipv4Addr;
+
+impl Aodv {
+    /// An own packet for an address outside the network.
+    pub(super) fn send_to_internet(&mut self, now: Instant, destination: Ipv4Addr, bytes: Bytes) {
+        if self.is_gateway() {
+            // our wires should have had a route for it
+            return self.give_up("packet-outside", bytes);
+        }
+        match self.gateway_for(destination) {
+            Some(gateway) => self.tunnel(now, gateway, bytes),
+            None => self.hold(now, destination, bytes),
+        }
+    }
+
+    /// The destination's gateway, a new one if need be.
+    fn gateway_for(&mut self, destination: Ipv4Addr) -> Option<Ipv4Addr> {
+        let chosen = self.internet.chosen(destination);
+        if chosen.is_some_and(|g| self.table.valid(g).is_some()) {
+            return chosen;
+        }
+        let table = &self.table;
+        let gateway = self.internet.choose(destination, |g| table.valid(g).map(|e| e.hops))?;
+        self.note("gateway", gateway, 1);
+        self.set_internet_route(destination, gateway);
+        Some(gateway)
+    }
+
+    /// Every packet for the destination is to come to us; those of TCP leave room for the tunnel's header.
+    fn set_internet_route(&mut self, destination: Ipv4Addr, gateway: Ipv4Addr) {
+        let hops = self.table.get(gateway).map_or(0, |e| e.hops);
+        let mtu = Some(self.node.mtu.saturating_sub(minimal::LEN as u16));
+        let route = Route { destination, prefix: 32, via: gateway, hops, device: Device::Machine, mtu };
+        self.out.push_back(Output::SetRoute(route));
+    }
+
+    /// A reply to our request for `destination`: `gateway` will do.
+    pub(super) fn gateway_answered(&mut self, now: Instant, destination: Ipv4Addr, gateway: Ipv4Addr) {
+        if !crate::is_host(destination) || self.node.in_network(destination) || self.is_gateway() {
+            return self.counters.count("malformed-internet");
+        }
+        // an unasked reply chooses nothing
+        if self.searches.get(destination).is_none() && self.internet.chosen(destination).is_none() {
+            return self.counters.count("gateway-unasked");
+        }
+        if let Some(forgotten) = self.internet.answered(destination, gateway) {
+            self.out.push_back(Output::ClearRoute { destination: forgotten, prefix: 32 });
+        }
+        let Some(gateway) = self.gateway_for(destination) else { return };
+        self.searches.remove(destination);
+        for bytes in self.held.take(destination) {
+            self.tunnel(now, gateway, bytes);
+        }
+    }
+
+    /// Gateways without a route are given up; another that answered takes over, else the next packet searches.
+    pub(super) fn check_gateways(&mut self, _now: Instant) {
+        let lost: Vec<_> = self.internet.iter().filter(|(_, g)| self.table.valid(*g).is_none()).collect();
+        for (destination, gateway) in lost {
+            self.counters.count("gateway-lost");
+            self.note("gateway", gateway, 0);
+            if self.gateway_for(destination).is_none() {
+                self.out.push_back(Output::ClearRoute { destination, prefix: 32 });
+            }
+        }
+    }
+
+    fn tunnel(&mut self, now: Instant, gateway: Ipv4Addr, bytes: Bytes) {
+        let Some(packet) = ipv4::Packet::parse(&bytes) else { return self.counters.count("packet-malformed") };
+        let Some(outer) = minimal::encapsulate(&packet, self.node.address, gateway) else {
+            // RFC 2004, section 3.3.1
+            return self.give_up("fragment-not-tunnelled", bytes);
+        };
+        let mtu = usize::from(self.node.mtu);
+        if outer.len() <= mtu {
+            self.counters.count("tunnelled");
+            return self.transmit(now, Bytes(outer));
+        }
+        if packet.dont_fragment() {
+            self.counters.count("too-big");
+            let room = self.node.mtu.saturating_sub((outer.len() - packet.bytes().len()) as u16);
+            let bytes = Bytes(too_big(&packet, self.node.address, room));
+            return self.out.push_back(Output::Send { bytes });
+        }
+        self.counters.count("tunnelled");
+        for fragment in fragments(&outer, mtu) {
+            self.transmit(now, Bytes(fragment));
+        }
+    }
+
+    /// At the gateway: out of the tunnel, and on as the kernel routes it.
+    pub(super) fn on_tunnelled(&mut self, now: Instant, bytes: &Bytes) {
+        if !self.is_gateway() {
+            return self.counters.count("tunnel-not-gateway");
+        }
+        let Some(outer) = ipv4::Packet::parse(bytes) else { return self.counters.count("packet-malformed") };
+        let mut inner = match minimal::decapsulate(&outer) {
+            Ok(inner) => inner,
+            Err(malformed) => return self.counters.count(malformed.0),
+        };
+        self.on_used(now, outer.source(), self.node.address);
+        // we are a router on the packet's way (RFC 1812, 5.3.1)
+        if inner[8] <= 1 {
+            return self.counters.count("ttl-exceeded");
+        }
+        inner[8] -= 1;
+        ipv4::repair(&mut inner);
+        self.counters.count("decapsulated");
+        self.out.push_back(Output::Send { bytes: Bytes(inner) });
+    }
+}
+
+/// ICMP fragmentation needed (RFC 1191, section 4) to our own stack: the route's MTU was not there yet.
+fn too_big(packet: &ipv4::Packet, us: Ipv4Addr, mtu: u16) -> Vec<u8> {
+    let quoted = &packet.bytes()[..packet.bytes().len().min(packet.header_len() + 8)];
+    let mut message = vec![3, 4, 0, 0, 0, 0];
+    message.extend(mtu.to_be_bytes());
+    message.extend(quoted);
+    let sum = checksum(&message);
+    message[2..4].copy_from_slice(&sum.to_be_bytes());
+    let header = ipv4::Repr {
+        tos: ipv4::TOS_CS6,
+        identification: 0,
+        dont_fragment: false,
+        ttl: 64,
+        protocol: ipv4::protocol::ICMP,
+        source: us,
+        destination: packet.source(),
+    };
+    header.packet(&message)
+}
+
+/// The packet in pieces of at most `mtu` bytes (RFC 791, section 3.2). Its options go into each, more than the RFC asks.
+fn fragments(bytes: &[u8], mtu: usize) -> Vec<Vec<u8>> {
+    let Some(packet) = ipv4::Packet::parse(bytes) else { return Vec::new() };
+    let header = &packet.bytes()[..packet.header_len()];
+    let room = mtu.saturating_sub(header.len()) / 8 * 8;
+    if room == 0 {
+        return Vec::new();
+    }
+    let count = packet.payload().len().div_ceil(room);
+    let piece = |(i, payload): (usize, &[u8])| {
+        let mut out = [header, payload].concat();
+        let more = if i + 1 < count { 0x2000 } else { 0 };
+        out[6..8].copy_from_slice(&((i * room / 8) as u16 | more).to_be_bytes());
+        ipv4::repair(&mut out);
+        out
+    };
+    packet.payload().chunks(room).enumerate().map(piece).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(payload: &[u8], dont_fragment: bool) -> Vec<u8> {
+        let (source, destination) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 9));
+        ipv4::Repr { tos: 0, identification: 5, dont_fragment, ttl: 64, protocol: 55, source, destination }
+            .packet(payload)
+    }
+
+    #[test]
+    fn fragments_join_to_the_packet() {
+        let payload: Vec<u8> = (0..200).collect();
+        // room (100 - 20) / 8 * 8 = 80: 80 + 80 + 40
+        let pieces = fragments(&packet(&payload, false), 100);
+        let parsed: Vec<_> = pieces.iter().map(|p| ipv4::Packet::parse(p).unwrap()).collect();
+        assert_eq!(parsed.iter().map(|p| p.fragment_offset() * 8).collect::<Vec<_>>(), [0, 80, 160]);
+        assert_eq!(parsed.iter().map(|p| p.more_fragments()).collect::<Vec<_>>(), [true, true, false]);
+        assert_eq!(parsed.iter().flat_map(|p| p.payload()).copied().collect::<Vec<_>>(), payload);
+    }
+
+    #[test]
+    fn too_big_quotes_the_packet_and_names_the_room() {
+        let (about, us) = (packet(&[0; 50], true), Ipv4Addr::new(10, 0, 0, 1));
+        let bytes = too_big(&ipv4::Packet::parse(&about).unwrap(), us, 1492);
+        let error = ipv4::Packet::parse(&bytes).unwrap();
+        // type 3, code 4, next-hop MTU 1492 = 0x05d4; header and 8 bytes quoted
+        assert_eq!((error.payload()[..2].to_vec(), error.payload()[6..8].to_vec()), (vec![3, 4], vec![0x05, 0xd4]));
+        assert_eq!((checksum(error.payload()), error.payload().len(), error.destination()), (0, 8 + 28, us));
+    }
+}

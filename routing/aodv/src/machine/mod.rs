@@ -1,0 +1,312 @@
+//! The machine: what all its parts share, and how inputs and deadlines reach them.
+
+mod data;
+mod error;
+mod hello;
+mod internet;
+mod link;
+mod repair;
+mod reply;
+mod request;
+mod search;
+mod status;
+
+use crate::discovery::{Ladder, Searches};
+use crate::gateway::Internet;
+use crate::limit::Limit;
+use crate::neighbours::{Neighbours, Until};
+use crate::options::{Broadcast, Options, Timing};
+use crate::returned::Returned;
+use crate::seen::Seen;
+use crate::table::{Change, Offer, State, Table};
+use crate::wire::Message;
+use manet_engine::random::{Purpose, Stream};
+use manet_engine::{EventQueue, Instant, Machine};
+use manet_routing::packet::ipv4;
+use manet_routing::{Bytes, Carrier, Counters, Held, Input, Node, Output, Protocol, Route, Status, BROADCAST};
+use std::collections::VecDeque;
+use std::net::Ipv4Addr;
+
+/// TTL of messages that travel hop by hop, as AODV-UU sends them.
+const FULL_TTL: u8 = 255;
+/// Requests that wait out their jitter.
+const MOST_JITTERED: usize = 256;
+
+pub struct Aodv {
+    node: Node,
+    options: Options,
+    timing: Timing,
+    ladder: Ladder,
+    dice: Stream,
+    /// Our own sequence number (6.1).
+    sequence: u32,
+    /// RREQ ID of our last request.
+    request_id: u32,
+    table: Table,
+    seen: Seen,
+    searches: Searches,
+    held: Held,
+    neighbours: Neighbours,
+    internet: Internet,
+    returned: Returned,
+    /// Destinations about which a route error went out because of data without a route, until a second later.
+    told: Until,
+    rreq_limit: Limit,
+    rerr_limit: Limit,
+    /// Requests to be passed on: TTL and bytes.
+    jittered: EventQueue<(u8, Vec<u8>)>,
+    hello_at: Option<Instant>,
+    last_broadcast: Option<Instant>,
+    /// After a crash: nothing is asked, answered or passed on until then (6.13).
+    silent_until: Instant,
+    counters: Counters,
+    out: VecDeque<Output>,
+}
+
+impl Protocol for Aodv {
+    const NAME: &'static str = "aodv";
+    const CARRIER: Carrier = Carrier::Udp(crate::PORT);
+    const TUNNELS: &'static [u8] = &[ipv4::protocol::MINIMAL];
+    type Options = Options;
+
+    fn new(node: Node, options: Options) -> Result<Self, String> {
+        options.check()?;
+        let timing = options.timing();
+        let mut dice = Stream::new(node.seed, node.number, Purpose::Routing);
+        let mut silent_until = Instant::ZERO;
+        if node.restarted && options.reboot_wait {
+            silent_until += timing.delete_period;
+        }
+        let first_hello = || Instant::from_nanos(dice.below(timing.hello_interval.as_nanos()));
+        Ok(Self {
+            hello_at: options.hellos().then(first_hello),
+            ladder: Ladder::new(&options),
+            sequence: 1,
+            request_id: 0,
+            table: Table::default(),
+            seen: Seen::new(timing.path_discovery),
+            searches: Searches::default(),
+            held: Held::new(options.held_packets, options.held_packets, options.held_seconds),
+            neighbours: Neighbours::default(),
+            internet: Internet::default(),
+            returned: Returned::default(),
+            told: Until::default(),
+            rreq_limit: Limit::new(options.rreq_ratelimit),
+            rerr_limit: Limit::new(options.rerr_ratelimit),
+            jittered: EventQueue::default(),
+            last_broadcast: None,
+            silent_until,
+            counters: Counters::default(),
+            out: VecDeque::new(),
+            dice,
+            node,
+            options,
+            timing,
+        })
+    }
+
+    fn status(&self, now: Instant) -> Status {
+        self.report(now)
+    }
+}
+
+impl Machine for Aodv {
+    type Input = Input;
+    type Output = Output;
+
+    fn handle(&mut self, now: Instant, input: Input) {
+        match input {
+            Input::Control { from, to, ttl, bytes } => self.on_control(now, from, to, ttl, &bytes),
+            Input::Packet { bytes } => self.on_packet(now, bytes),
+            Input::Tunnelled { bytes } => self.on_tunnelled(now, &bytes),
+            Input::Used { flows } => flows.iter().for_each(|f| self.on_used(now, f.source, f.destination)),
+            Input::LinkFailed { neighbour, bytes } => self.on_link_failed(now, neighbour, bytes),
+            Input::Purged { packets, .. } => packets.into_iter().for_each(|p| self.on_returned(now, p)),
+            Input::Stop => self.on_stop(now),
+            Input::Frame { .. }
+            | Input::Overheard { .. }
+            | Input::FrameFailed { .. }
+            | Input::FrameDelivered { .. }
+            | Input::FramesPurged { .. } => self.counters.count("not-ours"),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.expire_routes(now);
+        for bytes in self.held.expire(now) {
+            self.counters.count("held-expired");
+            self.out.push_back(Output::Unreachable { bytes });
+        }
+        while let Some(neighbour) = self.neighbours.hello.pop_due(now) {
+            self.on_silence(now, neighbour);
+        }
+        while let Some(neighbour) = self.neighbours.acks.pop_due(now) {
+            self.counters.count("rrep-ack-missing");
+            self.neighbours.blacklist.set(neighbour, now + self.timing.blacklist);
+        }
+        while self.neighbours.blacklist.pop_due(now).is_some() {}
+        while self.told.pop_due(now).is_some() {}
+        while let Some((destination, search)) = self.searches.due(now) {
+            self.step(now, destination, search);
+        }
+        while let Some((_, (ttl, bytes))) = self.jittered.pop_due(now) {
+            self.counters.count("rreq-forwarded");
+            self.broadcast(now, ttl, bytes);
+        }
+        self.say_hello(now);
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        self.out.pop_front()
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        let all = [
+            self.table.next_timeout(),
+            self.held.next_timeout(),
+            self.neighbours.next_timeout(),
+            self.told.next_timeout(),
+            self.searches.next_timeout(),
+            self.jittered.next_at(),
+            self.hello_at,
+        ];
+        all.into_iter().flatten().min()
+    }
+}
+
+impl Aodv {
+    fn on_control(&mut self, now: Instant, from: Ipv4Addr, to: Ipv4Addr, ttl: u8, bytes: &[u8]) {
+        if from == self.node.address || !crate::is_host(from) {
+            return self.counters.count("forged-sender");
+        }
+        let message = match Message::parse(bytes) {
+            Ok(message) => message,
+            Err(malformed) => return self.counters.count(malformed.0),
+        };
+        // any packet shows that the neighbour is there (6.10)
+        self.neighbours.hello.renew(from, now + self.timing.hello_loss);
+        match message {
+            Message::Rreq(rreq) => self.on_rreq(now, from, ttl, rreq),
+            Message::Rrep(rrep) if ttl == 1 && self.is_broadcast(to) => self.on_hello(now, from, &rrep),
+            Message::Rrep(rrep) => self.on_rrep(now, from, ttl, rrep),
+            Message::Rerr(rerr) => self.on_rerr(now, from, &rerr),
+            Message::RrepAck(_) => self.on_rrep_ack(from),
+        }
+    }
+
+    fn is_silent(&self, now: Instant) -> bool {
+        now < self.silent_until
+    }
+
+    fn is_gateway(&self) -> bool {
+        self.options.gateway && !self.node.wires.is_empty()
+    }
+
+    /// Whether we are to find a route for packets of this source: the node itself, or a host behind its wires.
+    fn is_own(&self, source: Ipv4Addr) -> bool {
+        source == self.node.address || self.is_gateway() && !self.node.in_network(source)
+    }
+
+    fn subnet_broadcast(&self) -> Ipv4Addr {
+        let (network, prefix) = self.node.network;
+        let host_bits = u32::MAX.checked_shr(u32::from(prefix)).unwrap_or(0);
+        Ipv4Addr::from(u32::from(network) | host_bits)
+    }
+
+    fn is_broadcast(&self, address: Ipv4Addr) -> bool {
+        address == BROADCAST || address == self.subnet_broadcast()
+    }
+
+    fn send(&mut self, to: Ipv4Addr, ttl: u8, bytes: Vec<u8>) {
+        self.out.push_back(Output::Control { to, ttl, bytes: Bytes(bytes) });
+    }
+
+    fn broadcast(&mut self, now: Instant, ttl: u8, bytes: Vec<u8>) {
+        self.last_broadcast = Some(now);
+        let to = match self.options.broadcast {
+            Broadcast::Limited => BROADCAST,
+            Broadcast::Subnet => self.subnet_broadcast(),
+        };
+        self.send(to, ttl, bytes);
+    }
+
+    fn note(&mut self, event: &str, about: Ipv4Addr, value: u64) {
+        self.out.push_back(Output::note(event, about, value));
+    }
+
+    fn give_up(&mut self, why: &'static str, bytes: Bytes) {
+        self.counters.count(why);
+        self.out.push_back(Output::Unreachable { bytes });
+    }
+
+    /// A neighbour was heard: it is one hop away, its sequence number not known (6.5, 6.7).
+    fn heard(&mut self, now: Instant, neighbour: Ipv4Addr) {
+        let expires = now + self.timing.active_route;
+        self.learn(now, Offer { destination: neighbour, sequence: None, hops: 1, next_hop: neighbour, expires });
+    }
+
+    /// Offers a route to the table, keeps the kernel in step and lets go what waited for it.
+    fn learn(&mut self, now: Instant, offer: Offer) -> Change {
+        let destination = offer.destination;
+        let before = self.table.get(destination).map(|e| (e.next_hop, e.hops));
+        let full = self.table.full;
+        let change = self.table.offer(offer);
+        self.counters.add("table-full", self.table.full - full);
+        for gone in std::mem::take(&mut self.table.evicted) {
+            self.counters.count("route-evicted");
+            self.out.push_back(Output::ClearRoute { destination: gone, prefix: 32 });
+        }
+        if change == Change::Updated {
+            if before != Some((offer.next_hop, offer.hops)) {
+                if let Some(true) = self.table.change(destination, |e| std::mem::take(&mut e.installed)) {
+                    self.install(destination);
+                }
+            }
+            self.arrived(now, destination);
+        }
+        change
+    }
+
+    /// Puts a valid route into the kernel, if it is not there.
+    fn install(&mut self, destination: Ipv4Addr) {
+        let route = self.table.change(destination, |e| {
+            let new = e.valid() && !e.installed;
+            e.installed |= new;
+            new.then(|| Route::host(e.destination, e.next_hop, e.hops))
+        });
+        self.out.extend(route.flatten().map(Output::SetRoute));
+    }
+
+    fn invalidate(&mut self, now: Instant, destination: Ipv4Addr, told: Option<u32>) {
+        if self.table.invalidate(destination, told, now + self.timing.delete_period) {
+            self.out.push_back(Output::ClearRoute { destination, prefix: 32 });
+        }
+    }
+
+    /// Routes whose lifetime is over become invalid, invalid ones go after DELETE_PERIOD (6.11).
+    fn expire_routes(&mut self, now: Instant) {
+        let mut expired = false;
+        while let Some(entry) = self.table.due(now) {
+            let (destination, state) = (entry.destination, entry.state);
+            match state {
+                State::Valid => self.invalidate(now, destination, None),
+                State::Invalid => drop(self.table.remove(destination)),
+                State::Repair => self.repair_failed(now, destination),
+            }
+            expired |= state != State::Invalid;
+        }
+        if expired {
+            self.check_gateways(now);
+        }
+    }
+
+    /// Data used this pair's routes, either way (6.2).
+    fn on_used(&mut self, now: Instant, source: Ipv4Addr, destination: Ipv4Addr) {
+        for end in [source, destination] {
+            self.table.touch(now, end, self.timing.active_route);
+            if let Some(next_hop) = self.table.valid(end).map(|e| e.next_hop).filter(|n| *n != end) {
+                self.table.touch(now, next_hop, self.timing.active_route);
+            }
+        }
+    }
+}

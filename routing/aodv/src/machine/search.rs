@@ -1,0 +1,120 @@
+//! Searching for routes: sending requests up the ladder and what happens at its ends (RFC 3561, 6.3, 6.4).
+
+use super::Aodv;
+use crate::discovery::{Purpose, Search};
+use crate::sequence;
+use crate::table::State;
+use crate::wire::rreq;
+use manet_engine::Instant;
+use manet_routing::packet::ipv4;
+use manet_routing::{Bytes, Output};
+use std::net::Ipv4Addr;
+
+impl Aodv {
+    /// Keeps a packet until there is a route, and sees to it that one is searched for.
+    pub(super) fn hold(&mut self, now: Instant, destination: Ipv4Addr, bytes: Bytes) {
+        if self.held.hold(now, destination, bytes).is_some() {
+            self.counters.count("held-full");
+        }
+        if self.searches.get(destination).is_none() {
+            self.start_search(now, destination);
+        }
+    }
+
+    fn start_search(&mut self, now: Instant, destination: Ipv4Addr) {
+        let last_hops = self.table.get(destination).map(|e| e.hops);
+        let ttl = self.ladder.first(last_hops);
+        let search = Search { purpose: Purpose::Own, ttl, wide: self.ladder.is_wide(ttl), sent: false, at: now };
+        if self.searches.insert(destination, search) {
+            self.ask(now, destination, search);
+        } else {
+            self.counters.count("searches-full");
+            self.no_answer(destination);
+        }
+    }
+
+    /// A search's time has come.
+    pub(super) fn step(&mut self, now: Instant, destination: Ipv4Addr, search: Search) {
+        if !search.sent {
+            return self.ask(now, destination, search);
+        }
+        if let Purpose::Repair { .. } = search.purpose {
+            return self.repair_failed(now, destination);
+        }
+        match self.ladder.next(search.ttl, search.wide) {
+            Some(ttl) => {
+                let wide = search.wide + self.ladder.is_wide(ttl);
+                self.ask(now, destination, Search { ttl, wide, sent: false, ..search });
+            }
+            None => {
+                self.searches.remove(destination);
+                self.no_answer(destination);
+            }
+        }
+    }
+
+    /// Sends the request of this step, or puts it off while we must be silent or have sent too many.
+    pub(super) fn ask(&mut self, now: Instant, destination: Ipv4Addr, search: Search) {
+        let later = if self.is_silent(now) { Some(self.silent_until) } else { self.rreq_limit.take(now).err() };
+        if let Some(at) = later {
+            self.counters.count("rreq-put-off");
+            self.searches.insert(destination, Search { sent: false, at, ..search });
+            return;
+        }
+        let at = now + self.ladder.wait(search.ttl, search.wide);
+        self.searches.insert(destination, Search { sent: true, at, ..search });
+        // 6.1: incremented immediately before a discovery
+        self.sequence = sequence::next(self.sequence);
+        self.request_id = self.request_id.wrapping_add(1);
+        let known = self.table.get(destination).and_then(|e| e.sequence);
+        let request = rreq::Repr {
+            join: false,
+            repair: false,
+            gratuitous: self.options.gratuitous() && search.purpose == Purpose::Own,
+            destination_only: self.options.destination_only,
+            // U and 0: AODV-UU knows only the latter, and never sets the flag
+            unknown: known.is_none() && !self.options.uu(),
+            hops: 0,
+            id: self.request_id,
+            destination,
+            destination_sequence: known.unwrap_or(0),
+            originator: self.node.address,
+            originator_sequence: self.sequence,
+            extensions: Vec::new(),
+        };
+        self.counters.count("rreq-sent");
+        self.note("discovery", destination, search.ttl.into());
+        self.broadcast(now, search.ttl, request.emit());
+    }
+
+    /// The search ended without an answer: what waited for it is given up (6.3).
+    fn no_answer(&mut self, destination: Ipv4Addr) {
+        let packets = self.held.take(destination);
+        self.note("no-route", destination, packets.len() as u64);
+        packets.into_iter().for_each(|bytes| self.give_up("no-route", bytes));
+    }
+
+    /// There is a route to `destination`: what waited for it goes.
+    pub(super) fn arrived(&mut self, now: Instant, destination: Ipv4Addr) {
+        if let Some(Search { purpose: Purpose::Repair { hops }, .. }) = self.searches.remove(destination) {
+            self.repaired(now, destination, hops);
+        }
+        for bytes in self.held.take(destination) {
+            self.transmit(now, bytes);
+        }
+    }
+
+    /// After a failed repair: our own packets are worth a search, those of others are not.
+    pub(super) fn search_or_give_up(&mut self, now: Instant, destination: Ipv4Addr) {
+        let packets = self.held.take(destination);
+        let own = |bytes: &Bytes| ipv4::Packet::parse(bytes).is_some_and(|p| self.is_own(p.source()));
+        let (own, others): (Vec<Bytes>, Vec<Bytes>) = packets.into_iter().partition(own);
+        self.counters.add("repair-dropped", others.len() as u64);
+        self.out.extend(others.into_iter().map(|bytes| Output::Unreachable { bytes }));
+        own.into_iter().for_each(|bytes| self.hold(now, destination, bytes));
+    }
+
+    pub(super) fn in_repair(&self, destination: Ipv4Addr) -> bool {
+        self.table.get(destination).is_some_and(|e| e.state == State::Repair)
+    }
+}

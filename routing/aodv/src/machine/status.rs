@@ -1,0 +1,81 @@
+//! What the daemon tells of itself.
+
+use super::Aodv;
+use crate::table::State;
+use manet_engine::Instant;
+use manet_routing::status::{NeighbourStatus, RouteStatus};
+use manet_routing::Status;
+use std::net::Ipv4Addr;
+
+impl Aodv {
+    pub(super) fn report(&self, now: Instant) -> Status {
+        Status {
+            sequence: Some(self.sequence),
+            routes: self.routes(now),
+            neighbours: self.neighbour_states(now),
+            held: self.held.len(),
+            counters: self.counters.clone(),
+            details: self.details(now),
+        }
+    }
+
+    fn routes(&self, now: Instant) -> Vec<RouteStatus> {
+        let entries = self.table.iter().map(|e| RouteStatus {
+            destination: e.destination,
+            prefix: 32,
+            via: e.next_hop,
+            hops: e.hops.into(),
+            state: match e.state {
+                State::Valid => "valid",
+                State::Invalid => "invalid",
+                State::Repair => "repair",
+            },
+            sequence: e.sequence,
+            expires_s: Some((e.expires - now).as_secs_f64()),
+            precursors: e.precursors.iter().copied().collect(),
+            path: Vec::new(),
+        });
+        let internet = self.internet.iter().map(|(destination, gateway)| RouteStatus {
+            destination,
+            prefix: 32,
+            via: gateway,
+            hops: self.table.get(gateway).map_or(0, |e| e.hops.into()),
+            state: "internet",
+            sequence: None,
+            expires_s: None,
+            precursors: Vec::new(),
+            path: Vec::new(),
+        });
+        entries.chain(internet).collect()
+    }
+
+    /// Those one hop away, and those on the blacklist.
+    fn neighbour_states(&self, now: Instant) -> Vec<NeighbourStatus> {
+        let left = |at: Instant| Some((at - now).as_secs_f64());
+        let blacklisted = self.neighbours.blacklist.iter();
+        let blacklisted =
+            blacklisted.map(|(address, at)| NeighbourStatus { address, state: "blacklisted", expires_s: left(at) });
+        let hello = self.neighbours.hello.iter();
+        let hello = hello.map(|(address, at)| NeighbourStatus { address, state: "hello", expires_s: left(at) });
+        let here = self.table.iter().filter(|e| e.valid() && e.next_hop == e.destination);
+        let heard = here.filter(|e| !self.neighbours.hello.contains(e.destination)).map(|e| NeighbourStatus {
+            address: e.destination,
+            state: "heard",
+            expires_s: left(e.expires),
+        });
+        blacklisted.chain(hello).chain(heard).collect()
+    }
+
+    fn details(&self, now: Instant) -> serde_json::Value {
+        let searches: Vec<_> =
+            self.searches.iter().map(|(d, s)| serde_json::json!({"destination": d, "ttl": s.ttl})).collect();
+        let gateways: Vec<(Ipv4Addr, Ipv4Addr)> = self.internet.iter().collect();
+        serde_json::json!({
+            "rreq_id": self.request_id,
+            "searches": searches,
+            "gateways": gateways,
+            "requests_remembered": self.seen.len(),
+            "silent_s": (self.silent_until - now).as_secs_f64(),
+        })
+    }
+}

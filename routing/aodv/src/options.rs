@@ -1,0 +1,287 @@
+//! AODV's options (formats/routing.md) and the times that follow from them (RFC 3561, section 10).
+//!
+//! An option that is not given (`null`) has the value of its style: the RFC's, or AODV-UU 0.9.6's where that differs.
+
+use manet_engine::Duration;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Link {
+    /// The radio tells of failed links; no hellos.
+    #[default]
+    Feedback,
+    /// Hello messages; silence is a failed link.
+    Hello,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Style {
+    #[default]
+    Rfc,
+    /// As AODV-UU 0.9.6; the README lists the places.
+    Uu,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Broadcast {
+    /// To 255.255.255.255 (RFC 3561, 6.9; AODV-UU takes a hello to another address for a reply).
+    #[default]
+    Limited,
+    /// To the network's last address, as ns-3.
+    Subnet,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    pub link: Link,
+    pub style: Style,
+    #[serde(with = "optional_seconds")]
+    pub active_route_timeout: Option<Duration>,
+    #[serde(with = "optional_seconds")]
+    pub my_route_timeout: Option<Duration>,
+    #[serde(with = "manet_routing::seconds")]
+    pub hello_interval: Duration,
+    pub allowed_hello_loss: u8,
+    #[serde(with = "manet_routing::seconds")]
+    pub node_traversal_time: Duration,
+    pub net_diameter: u8,
+    pub rreq_retries: u8,
+    pub rreq_ratelimit: u32,
+    pub rerr_ratelimit: u32,
+    pub ttl_start: Option<u8>,
+    pub ttl_increment: u8,
+    pub ttl_threshold: u8,
+    pub timeout_buffer: u8,
+    pub local_add_ttl: u8,
+    #[serde(with = "optional_seconds")]
+    pub next_hop_wait: Option<Duration>,
+    pub expanding_ring: bool,
+    pub gratuitous: Option<bool>,
+    pub destination_only: bool,
+    pub local_repair: Option<bool>,
+    pub unidirectional: bool,
+    pub hello_while_active: Option<bool>,
+    pub hello_interval_extension: bool,
+    pub requeue: bool,
+    pub reboot_wait: bool,
+    pub held_packets: usize,
+    #[serde(with = "manet_routing::seconds")]
+    pub held_seconds: Duration,
+    pub gateway: bool,
+    pub broadcast: Broadcast,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            link: Link::default(),
+            style: Style::default(),
+            active_route_timeout: None,
+            my_route_timeout: None,
+            hello_interval: Duration::from_millis(1000),
+            allowed_hello_loss: 2,
+            node_traversal_time: Duration::from_millis(40),
+            net_diameter: 35,
+            rreq_retries: 2,
+            rreq_ratelimit: 10,
+            rerr_ratelimit: 10,
+            ttl_start: None,
+            ttl_increment: 2,
+            ttl_threshold: 7,
+            timeout_buffer: 2,
+            local_add_ttl: 2,
+            next_hop_wait: None,
+            expanding_ring: true,
+            gratuitous: None,
+            destination_only: false,
+            local_repair: None,
+            unidirectional: false,
+            hello_while_active: None,
+            hello_interval_extension: false,
+            requeue: true,
+            reboot_wait: true,
+            held_packets: 64,
+            held_seconds: Duration::from_secs(30),
+            gateway: true,
+            broadcast: Broadcast::default(),
+        }
+    }
+}
+
+/// What the machine reckons with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timing {
+    pub active_route: Duration,
+    pub my_route: Duration,
+    pub hello_interval: Duration,
+    /// Silence of a neighbour after which its link is lost.
+    pub hello_loss: Duration,
+    /// A hello comes up to this much earlier or later.
+    pub hello_jitter: Duration,
+    pub node_traversal: Duration,
+    pub net_traversal: Duration,
+    pub path_discovery: Duration,
+    pub next_hop_wait: Duration,
+    pub blacklist: Duration,
+    pub delete_period: Duration,
+    pub max_repair_ttl: u8,
+    /// RREQs are passed on after up to this long.
+    pub forward_jitter: Duration,
+}
+
+impl Options {
+    pub fn uu(&self) -> bool {
+        self.style == Style::Uu
+    }
+    pub fn hellos(&self) -> bool {
+        self.link == Link::Hello
+    }
+    pub fn ttl_start(&self) -> u8 {
+        self.ttl_start.unwrap_or(if self.uu() { 2 } else { 1 })
+    }
+    pub fn gratuitous(&self) -> bool {
+        self.gratuitous.unwrap_or(!self.uu())
+    }
+    pub fn local_repair(&self) -> bool {
+        self.local_repair.unwrap_or(!self.uu())
+    }
+    pub fn hello_while_active(&self) -> bool {
+        self.hello_while_active.unwrap_or(!self.uu())
+    }
+
+    /// The first option that makes no sense, with the remedy.
+    pub fn check(&self) -> Result<(), String> {
+        let at_least_one = [
+            ("allowed_hello_loss", u64::from(self.allowed_hello_loss)),
+            ("net_diameter", self.net_diameter.into()),
+            ("rreq_ratelimit", self.rreq_ratelimit.into()),
+            ("rerr_ratelimit", self.rerr_ratelimit.into()),
+            ("ttl_start", self.ttl_start().into()),
+            ("ttl_increment", self.ttl_increment.into()),
+            ("held_packets", self.held_packets as u64),
+            ("hello_interval", self.hello_interval.as_nanos()),
+            ("node_traversal_time", self.node_traversal_time.as_nanos()),
+            ("active_route_timeout", self.active_route_timeout.map_or(1, Duration::as_nanos)),
+            ("my_route_timeout", self.my_route_timeout.map_or(1, Duration::as_nanos)),
+            ("held_seconds", self.held_seconds.as_nanos()),
+        ];
+        if let Some((name, _)) = at_least_one.iter().find(|(_, value)| *value == 0) {
+            return Err(format!("options.{name} is 0; give it a positive value"));
+        }
+        let limits = [
+            ("held_packets", self.held_packets as u64, 4096),
+            ("rreq_ratelimit", self.rreq_ratelimit.into(), 1000),
+            ("rerr_ratelimit", self.rerr_ratelimit.into(), 1000),
+            ("rreq_retries", self.rreq_retries.into(), 10),
+        ];
+        if let Some((name, value, most)) = limits.iter().find(|(_, value, most)| value > most) {
+            return Err(format!("options.{name} is {value}; give it at most {most}"));
+        }
+        Ok(())
+    }
+
+    /// Section 10's formulas.
+    pub fn timing(&self) -> Timing {
+        let default_active = Duration::from_secs(if self.hellos() { 3 } else { 10 });
+        let active_route = self.active_route_timeout.unwrap_or(default_active);
+        let net_traversal = self.node_traversal_time * 2 * u64::from(self.net_diameter);
+        let path_discovery = net_traversal * 2;
+        // "should be set to at least 2 * PATH_DISCOVERY_TIME" in the RFC's text; AODV-UU has the formula only
+        let my_route = if self.uu() { active_route * 2 } else { (active_route * 2).max(path_discovery * 2) };
+        let hello_loss = self.hello_interval * u64::from(self.allowed_hello_loss);
+        let uu_jitter = Duration::from_millis(if self.uu() { 50 } else { 0 });
+        Timing {
+            active_route,
+            my_route: self.my_route_timeout.unwrap_or(my_route),
+            hello_interval: self.hello_interval,
+            hello_loss: hello_loss + uu_jitter,
+            hello_jitter: uu_jitter,
+            node_traversal: self.node_traversal_time,
+            net_traversal,
+            path_discovery,
+            next_hop_wait: self.next_hop_wait.unwrap_or(self.node_traversal_time + Duration::from_millis(10)),
+            blacklist: net_traversal * u64::from(self.rreq_retries.max(1)),
+            // K = 5; AODV-UU keeps 15 s with link-layer feedback too
+            delete_period: match self.uu() {
+                false => active_route.max(self.hello_interval) * 5,
+                true => Duration::from_secs(15).max(hello_loss),
+            },
+            // 0.3 * NET_DIAMETER, rounded: 10 for 35 (AODV-UU has 10 too)
+            max_repair_ttl: ((u32::from(self.net_diameter) * 3 - 1) / 10) as u8,
+            // RFC 3561 leaves jitter to the implementation; 10 ms are ns-2.35's. AODV-UU has none here
+            forward_jitter: Duration::from_millis(if self.uu() { 0 } else { 10 }),
+        }
+    }
+}
+
+mod optional_seconds {
+    use manet_engine::Duration;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    struct Seconds(#[serde(with = "manet_routing::seconds")] Duration);
+
+    pub fn serialize<S: Serializer>(d: &Option<Duration>, s: S) -> Result<S::Ok, S::Error> {
+        d.map(Seconds).serialize(s)
+    }
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Duration>, D::Error> {
+        Ok(Option::<Seconds>::deserialize(d)?.map(|Seconds(d)| d))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(json: &str) -> Options {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn defaults_are_section_10s() {
+        let t = options(r#"{"link":"hello"}"#).timing();
+        let ms = Duration::from_millis;
+        assert_eq!((t.active_route, t.net_traversal, t.path_discovery), (ms(3000), ms(2800), ms(5600)));
+        // 2 * PATH_DISCOVERY_TIME; K * ACTIVE_ROUTE_TIMEOUT; RREQ_RETRIES * NET_TRAVERSAL_TIME
+        assert_eq!((t.my_route, t.delete_period, t.blacklist), (ms(11_200), ms(15_000), ms(5600)));
+        assert_eq!((t.hello_loss, t.next_hop_wait, t.max_repair_ttl), (ms(2000), ms(50), 10));
+    }
+
+    #[test]
+    fn with_feedback_routes_live_ten_seconds() {
+        assert_eq!(Options::default().timing().active_route, Duration::from_secs(10));
+        assert_eq!(options(r#"{"active_route_timeout":4.5}"#).timing().active_route, Duration::from_millis(4500));
+    }
+
+    #[test]
+    fn aodv_uus_values_where_they_differ() {
+        let uu = options(r#"{"style":"uu","link":"hello"}"#);
+        assert_eq!(
+            (uu.ttl_start(), uu.gratuitous(), uu.local_repair(), uu.hello_while_active()),
+            (2, false, false, false)
+        );
+        assert_eq!(
+            (uu.timing().my_route, uu.timing().hello_loss),
+            (Duration::from_secs(6), Duration::from_millis(2050))
+        );
+        assert!(options(r#"{"style":"uu","gratuitous":true}"#).gratuitous());
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_the_options_name() {
+        assert!(serde_json::from_str::<Options>(r#"{"ttl":1}"#).is_err());
+        assert!(options(r#"{"ttl_start":0}"#).check().unwrap_err().starts_with("options.ttl_start is 0"));
+        assert!(options(r#"{"held_packets":5000}"#).check().unwrap_err().contains("at most 4096"));
+        assert_eq!(Options::default().check(), Ok(()));
+    }
+
+    #[test]
+    fn options_come_back_from_their_json() {
+        let o = Options { my_route_timeout: Some(Duration::from_millis(1500)), ..Options::default() };
+        assert_eq!(serde_json::from_str::<Options>(&serde_json::to_string(&o).unwrap()).unwrap(), o);
+    }
+}
