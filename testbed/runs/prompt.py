@@ -1,7 +1,7 @@
 """`manet cli`: Mininet's prompt on a running scenario, with verbs of the radio beside Mininet's own.
 
     links                       who is in whose range
-    routes [STATION]            the kernel's route tables
+    routes [STATION]            the kernel's route tables, and what our routing daemons know
     move STATION X Y [Z] [SPEED]   at once, or at SPEED m/s in a straight line
     power STATION off|on        a station without power: silent, deaf, its wires dead
     drops                       packets that ended on the way, by reason
@@ -36,7 +36,7 @@ from testbed.runs.record import RunRecord
 from testbed.runs.run import Interrupted, RunResult, claimed, conclude, isolated_run, last_word, prepare, site_of
 from testbed.runs.throughput import measure
 from testbed.scenarios.scenario import Scenario
-from testbed.stages import iproute, kernel_tcp
+from testbed.stages import iproute, kernel_tcp, status
 from testbed.stages.capture import captures_running
 from testbed.stages.network import network_up
 from testbed.stages.routing import Network, Protocol
@@ -164,11 +164,14 @@ class Prompt(CLI):
             say(f"{wire.gateway.name} -- {wire.host.name} (wire, {settings.rate:g} bit/s, {settings.delay:g} s)")
 
     def do_routes(self, line: str) -> None:
-        "The kernel's route tables. Usage: routes [station]"
+        "The kernel's route tables, and what our routing daemons know. Usage: routes [station]"
         names = line.split() or [host.name for host in self.network.net.hosts]
+        known = self.protocol.status()
         for name in names:
             if self._known(name):
                 say(f"{name}:\n{iproute.ask(self.network.net[name], 'route', 'show').rstrip()}")
+                if name in known:
+                    say("\n".join(status.lines(name, known[name])))
 
     def do_move(self, line: str) -> None:
         "Move a station, at once or at a speed in m/s. Usage: move station x y [z] [speed]"

@@ -5,24 +5,21 @@ What a run keeps of each station in `routing/`: <station>.config.json, the notes
 """
 
 import json
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-from testbed.errors import RunError
 from testbed.host import namespace, offloads
 from testbed.stages import iproute, kernel_tcp
 from testbed.stages.routing import Network, Protocol, Say
 from testbed.stages.routing.shared.settle import wait_until_settled
 from testbed.stages.site import SOCKETS
 from testbed.stages.station import Station
+from testbed.stages.status import ask, status_socket
 from topologies.addresses import INTERFACE, PREFIX_BITS, WIRE_PREFIX_BITS
 
 TUN = "manet0"
 NETWORK = "10.0.0.0"
 READY_DEADLINE_S = 30.0
-ANSWER_DEADLINE_S = 5.0
 
 
 class Daemons(Protocol):
@@ -91,26 +88,6 @@ def daemon_config(network: Network, station: Station, epoch_ns: int) -> dict:
         "quickack": kernel_tcp.ack_metric(site.scenario) != "",
         "options": routing.options(),
     }
-
-
-def status_socket(station: str, folder: Path = SOCKETS) -> Path:
-    return folder / "routing" / f"{station}.sock"
-
-
-def ask(path: Path, op: str) -> dict:
-    """One question to a daemon's status socket."""
-    try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(ANSWER_DEADLINE_S)
-            connection.connect(str(path))
-            connection.sendall(json.dumps({"op": op}).encode() + b"\n")
-            with connection.makefile("rb") as stream:
-                answer = json.loads(stream.readline() or b"{}")
-    except (OSError, ValueError) as problem:
-        raise RunError(f"{path}: {problem}; the station's routing daemon does not answer, see log/") from None
-    if not answer.get("ok"):
-        raise RunError(f"{path}: {op}: {answer.get('error', 'no answer')}")
-    return answer
 
 
 def _mtu(station: Station) -> int:

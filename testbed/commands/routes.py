@@ -1,0 +1,44 @@
+"""`manet routes`: what the routing daemons of a run know (testbed/runs/routes.py)."""
+
+import argparse
+from pathlib import Path
+
+from testbed.commands.options import add_verb
+
+EXAMPLES = """
+  ./manet routes                                  of the run under way, every station
+  ./manet routes sta1                             of one station
+  ./manet routes results/chain5/all/seed-1        of that run: as it is now, or as it was at the end of its traffic
+  ./manet routes results/chain5/all/seed-1 sta1 --json
+
+for routing = "aodv", "dsdv", "olsr", "dsr"; of the others the run keeps the kernel's tables, in routes/
+"""
+
+
+def add(verbs: argparse._SubParsersAction) -> None:
+    parser = add_verb(verbs, "routes", "routes, neighbours and counters of a run's routing daemons", EXAMPLES)
+    parser.add_argument("which", metavar="RUN_DIR|STATION", nargs="*", help="default: the run under way, every station")
+    parser.add_argument("--json", action="store_true", help="print one JSON object (formats/routing.md, status)")
+
+
+def run(options: argparse.Namespace) -> int:
+    import json
+
+    from testbed.errors import UsageError
+    from testbed.runs.routes import known_routes
+    from testbed.stages.status import lines
+
+    words = list(options.which)
+    directory = Path(words.pop(0)) if words and ("/" in words[0] or Path(words[0]).is_dir()) else None
+    station = words.pop(0) if words else None
+    if words:
+        raise UsageError(f'"{words[0]}" is one word too many; give the directory of a run, a station, or both in this order')
+    known = known_routes(directory, station)
+    if options.json:
+        print(json.dumps(known.as_json(), indent=1))
+        return 0
+    if known.when != "now":
+        print(f"{known.directory}: at the {known.when} of the traffic")
+    for name, status in known.stations.items():
+        print("\n".join(lines(name, status)))
+    return 0

@@ -1,0 +1,95 @@
+"""What the routing daemons of a run know: of one under way from their sockets, of one that has ended as it was kept.
+
+A run under way is found by its record in /run/manet (testbed/host/state.py). Its sockets lie in a file system of its own,
+which is reached through /proc/<pid>/root of any of its processes.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.errors import UsageError
+from testbed.host import cgroup
+from testbed.host.state import RunState, recorded_runs
+from testbed.scenarios.routing import OUR_DAEMONS
+from testbed.stages.site import SOCKETS
+from testbed.stages.status import ask, status_socket
+
+STATUS = ".status.json"
+
+
+@dataclass(frozen=True)
+class Known:
+    """`when` is "now", or for a run that has ended "start" or "end" (of its traffic)."""
+
+    directory: Path
+    when: str
+    stations: dict[str, dict]
+
+    def as_json(self) -> dict:
+        return {"format": "manet-routes/1", "directory": str(self.directory), "when": self.when, "stations": self.stations}
+
+
+def known_routes(directory: Path | None = None, station: str | None = None) -> Known:
+    """Of the run in `directory`, or of the only one under way; of one station or all."""
+    state = _under_way(directory)
+    if state is not None:
+        directory = Path(state.directory)
+    assert directory is not None
+    names = _stations(directory, station)
+    if state is not None:
+        sockets = _sockets_of(state)
+        return Known(directory, "now", {name: ask(status_socket(name, sockets), "status") for name in names})
+    kept = {name: _kept(directory, name) for name in names}
+    when = "end" if all("end" in status for status in kept.values()) else "start"
+    return Known(directory, when, {name: status[when] for name, status in kept.items()})
+
+
+def _under_way(directory: Path | None) -> RunState | None:
+    """The record of the run asked for; None if that run has ended."""
+    runs = [state for state in recorded_runs() if state.owner_alive()]
+    if directory is not None:
+        return next((state for state in runs if Path(state.directory) == directory.resolve()), None)
+    if len(runs) == 1:
+        return runs[0]
+    which = ", ".join(state.directory for state in runs)
+    if runs:
+        raise UsageError(f"{len(runs)} runs are under way; name one: {which}")
+    raise UsageError("no run is under way; name the directory of one that has ended, results/NAME/CELL/seed-N")
+
+
+def _stations(directory: Path, station: str | None) -> list[str]:
+    """The stations asked for, of a run that has daemons of ours."""
+    try:
+        scenario = json.loads((directory / "scenario.json").read_text())
+        stations = [entry["name"] for entry in json.loads((directory / "medium.json").read_text())["stations"]]
+    except FileNotFoundError as problem:
+        raise UsageError(f"{problem.filename}: not there; name the directory of a run, results/NAME/CELL/seed-N") from None
+    except ValueError as problem:
+        raise UsageError(f"{directory}: its JSON cannot be read ({problem}); the run never came to its start") from None
+    routing = scenario["routing"]
+    protocol = routing if isinstance(routing, str) else routing["protocol"]
+    if protocol not in OUR_DAEMONS:
+        raise UsageError(f'{directory}: routing "{protocol}" has no daemon of ours; the kernel\'s tables are in its routes/')
+    if station is not None and station not in stations:
+        raise UsageError(f'there is no station "{station}" in {directory}; there are {", ".join(stations)}')
+    return stations if station is None else [station]
+
+
+def _sockets_of(state: RunState) -> Path:
+    for pid in cgroup.members(Path(state.cgroup)):
+        sockets = Path(f"/proc/{pid}/root") / SOCKETS.relative_to("/")
+        try:
+            if (sockets / "routing").is_dir():
+                return sockets
+        except OSError:  # it has just ended
+            continue
+    raise UsageError(f"{state.directory}: its routing daemons do not run (yet, or any more); ask again, or see its log/")
+
+
+def _kept(directory: Path, station: str) -> dict:
+    path = directory / "routing" / f"{station}{STATUS}"
+    try:
+        return json.loads(path.read_text())
+    except FileNotFoundError:
+        raise UsageError(f"{path}: not there; the run did not come to its traffic, see {directory}/run.json") from None

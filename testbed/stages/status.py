@@ -1,0 +1,68 @@
+"""What our routing daemons tell of themselves: their status sockets (formats/routing.md), and the same for people to read."""
+
+import json
+import socket
+from pathlib import Path
+
+from testbed.errors import RunError
+from testbed.stages.site import SOCKETS
+
+ANSWER_DEADLINE_S = 5.0
+
+
+def status_socket(station: str, sockets: Path = SOCKETS) -> Path:
+    return sockets / "routing" / f"{station}.sock"
+
+
+def ask(path: Path, op: str) -> dict:
+    """One question to a daemon."""
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(ANSWER_DEADLINE_S)
+            connection.connect(str(path))
+            connection.sendall(json.dumps({"op": op}).encode() + b"\n")
+            with connection.makefile("rb") as stream:
+                answer = json.loads(stream.readline() or b"{}")
+    except (OSError, ValueError) as problem:
+        raise RunError(f"{path}: {problem}; the station's routing daemon does not answer, see log/") from None
+    if not answer.get("ok"):
+        raise RunError(f"{path}: {op}: {answer.get('error', 'closed without an answer')}; see log/")
+    return answer
+
+
+def lines(station: str, status: dict) -> list[str]:
+    """A station's routes, neighbours and counters, a line each."""
+    number = "" if status.get("sequence") is None else f", sequence number {status['sequence']}"
+    head = f"{station}: {status['protocol']}, {status['address']}{number}, {status['held']} packets held"
+    routes = [["", route["destination"], *_route(route)] for route in status["routes"]]
+    neighbours = [["", n["address"], "neighbour", n["state"], _expires(n)] for n in status["neighbours"]]
+    counters = [
+        f"  {title}: {_counted(status.get(title, {}))}" for title in ("counters", "host") if _counted(status.get(title, {}))
+    ]
+    return [head, *_columns(routes), *_columns(neighbours), *counters]
+
+
+def _route(route: dict) -> list[str]:
+    prefix = "" if route["prefix"] == 32 else f"/{route['prefix']} "
+    sequence = "" if route.get("sequence") is None else f"seq {route['sequence']}"
+    hops = f"{route['hops']} hop{'' if route['hops'] == 1 else 's'}"
+    cells = [f"{prefix}via {route['via']}", hops, route["state"], sequence, _expires(route)]
+    for key in ("precursors", "path"):
+        if route.get(key):
+            cells.append(f"{key} {' '.join(route[key])}")
+    return cells
+
+
+def _expires(entry: dict) -> str:
+    left_s = entry.get("expires_s")
+    return "" if left_s is None else f"{left_s:.1f} s"
+
+
+def _counted(counters: dict[str, int]) -> str:
+    """Those that are not zero."""
+    return ", ".join(f"{name} {count}" for name, count in sorted(counters.items()) if count)
+
+
+def _columns(rows: list[list[str]]) -> list[str]:
+    widths = [max(len(row[place]) for row in rows if place < len(row)) for place in range(max(map(len, rows), default=0))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip() for row in rows]
