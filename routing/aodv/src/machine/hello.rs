@@ -58,7 +58,10 @@ impl Aodv {
             extensions: extension.into_iter().collect(),
         };
         self.counters.count("hello-sent");
+        // a hello does not stand for the next one, which jitter may bring sooner than an interval
+        let other = self.last_broadcast;
         self.broadcast(now, 1, hello.emit());
+        self.last_broadcast = other;
     }
 
     /// On an active route: data went by one of ours within ACTIVE_ROUTE_TIMEOUT (6.9).
