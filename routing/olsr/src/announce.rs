@@ -12,6 +12,7 @@ const NETWORK_WIDE: u8 = 255;
 
 impl Olsr {
     pub(crate) fn send_hello(&mut self, now: Instant) {
+        self.choose_mprs();
         let links: Vec<(LinkType, NeighbourType, Ipv4Addr)> = self
             .links
             .iter()

@@ -78,13 +78,15 @@ impl Links {
         Self { links: BTreeMap::new(), hold, hysteresis }
     }
 
-    /// A packet of any kind from `from`: hysteresis counts it.
-    pub fn packet(&mut self, now: Instant, from: Ipv4Addr, sequence: u16) {
+    /// A packet of any kind from `from`: hysteresis counts it. True: it may have changed the link.
+    pub fn packet(&mut self, now: Instant, from: Ipv4Addr, sequence: u16) -> bool {
         let hold = self.hold;
-        let Some(link) = self.links.get_mut(&from) else { return };
-        if link.quality.as_mut().is_some_and(|q| q.packet(sequence)) {
+        let Some(link) = self.links.get_mut(&from) else { return false };
+        let Some(quality) = link.quality.as_mut() else { return false };
+        if quality.packet(sequence) {
             link.lost_until = link.until.min(now + hold);
         }
+        true
     }
 
     /// 7.1.1. False: there is no room for another link.
@@ -128,7 +130,7 @@ impl Links {
         true
     }
 
-    /// Drops what is out of date. True: something changed that others may see.
+    /// Drops what is out of date, and counts HELLOs that did not come.
     pub fn expire(&mut self, now: Instant) {
         let hold = self.hold;
         for link in self.links.values_mut() {

@@ -30,8 +30,8 @@ const CONTROL_TTL: u8 = 1;
 const IP_UDP_LEN: usize = 28;
 /// Below this a message header and a few addresses would not fit.
 const SMALLEST_MTU: u16 = 128;
-/// Routes are calculated at most so often while messages pour in; what a broken link changes is calculated at once.
-const ROUTES_PACE: Duration = Duration::from_millis(50);
+/// MPRs and routes are worked out at most so often while messages pour in; what a failed link changes is, at once.
+const PACE: Duration = Duration::from_millis(50);
 /// A packet waits no longer for a route: by then three HELLOs could have brought one.
 const HELD_FOR: Duration = Duration::from_secs(6);
 /// How far a restarted node's sequence numbers are ahead of those that its neighbours may remember.
@@ -47,13 +47,14 @@ pub(crate) enum Timer {
     Hna,
     /// Messages that are forwarded have waited long enough.
     Flush,
-    Routes,
+    /// MPRs or routes may be worked out again.
+    Pace,
     Held,
 }
 
 impl TimerName for Timer {
     const ALL: &'static [Self] =
-        &[Self::Expire, Self::Hello, Self::Tc, Self::Mid, Self::Hna, Self::Flush, Self::Routes, Self::Held];
+        &[Self::Expire, Self::Hello, Self::Tc, Self::Mid, Self::Hna, Self::Flush, Self::Pace, Self::Held];
     fn index(self) -> usize {
         self as usize
     }
@@ -62,6 +63,8 @@ impl TimerName for Timer {
 /// What has to be worked out anew.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Dirty {
+    /// Links, or whom our TCs name.
+    pub links: bool,
     pub mprs: bool,
     pub routes: bool,
 }
@@ -97,7 +100,7 @@ pub struct Olsr {
     table: Table,
     /// The same as the kernel looks routes up.
     kernel: Routes,
-    routes_at: Option<Instant>,
+    concluded_at: Option<Instant>,
     held: Held,
     /// The link that the radio reports broken just now.
     failed: Option<Ipv4Addr>,
@@ -149,7 +152,7 @@ impl Protocol for Olsr {
             outgoing: Outgoing::new(usize::from(node.mtu) - IP_UDP_LEN, packet_sequence),
             table: Table::new(),
             kernel: Routes::default(),
-            routes_at: None,
+            concluded_at: None,
             held: Held::new(held, held, HELD_FOR),
             failed: None,
             stopped: false,
@@ -243,7 +246,8 @@ impl Olsr {
         let interval = match timer {
             Timer::Expire => return self.expire(now),
             Timer::Flush => return self.flush(),
-            Timer::Routes => return self.dirty.routes = true,
+            // what waits is done when all that is due has fired
+            Timer::Pace => return,
             Timer::Held => return self.give_up_held(now),
             Timer::Hello => {
                 self.last_hello = now;
@@ -286,6 +290,7 @@ impl Olsr {
 
     fn expire(&mut self, now: Instant) {
         self.links.expire(now);
+        self.dirty.links = true;
         self.selectors.expire(now);
         let two_hop = self.neighbours.expire(now);
         let topology = self.topology.expire(now);
@@ -307,15 +312,15 @@ impl Olsr {
 
     /// Draws the conclusions of whatever happened at `now`.
     fn settle(&mut self, now: Instant) {
-        self.follow_links(now);
-        if std::mem::take(&mut self.dirty.mprs) {
-            let (neighbours, coverage) = (&self.neighbours, self.options.mpr_coverage);
-            self.mprs = mpr::select(self.node.address, neighbours.symmetric(), neighbours.two_hop(), coverage);
+        if self.dirty.links {
+            self.follow_links(now);
         }
-        self.follow_advertised(now);
-        self.follow_routes(now);
-        if let Some(at) = self.links.next_timeout(now) {
-            self.watch(at);
+        self.follow_sets(now);
+        if std::mem::take(&mut self.dirty.links) {
+            self.follow_advertised(now);
+            if let Some(at) = self.links.next_timeout(now) {
+                self.watch(at);
+            }
         }
         match self.held.next_timeout() {
             Some(at) => self.timers.set(Timer::Held, at),
@@ -328,7 +333,7 @@ impl Olsr {
         if changes.gained.is_empty() && changes.lost.is_empty() {
             return;
         }
-        self.dirty = Dirty { mprs: true, routes: true };
+        self.dirty = Dirty { links: true, mprs: true, routes: true };
         for main in &changes.lost {
             self.selectors.lost(*main);
             let by_radio = self.failed == Some(*main);
@@ -341,21 +346,30 @@ impl Olsr {
         }
     }
 
-    /// Calculates routes if they may have changed: at once, unless that was done a moment ago and no link failed.
-    fn follow_routes(&mut self, now: Instant) {
-        if !self.dirty.routes {
+    /// Chooses MPRs and calculates routes if they may have changed: at once, unless that was done a moment ago and no link
+    /// failed; then when the moment is over. No change is forgotten.
+    fn follow_sets(&mut self, now: Instant) {
+        if !self.dirty.mprs && !self.dirty.routes {
             return;
         }
-        let earliest = self.routes_at.map_or(now, |last| last + ROUTES_PACE);
+        let earliest = self.concluded_at.map_or(now, |last| last + PACE);
         if earliest > now && self.failed.is_none() {
-            self.dirty.routes = false;
-            self.timers.set(Timer::Routes, earliest);
-            return;
+            return self.timers.set(Timer::Pace, earliest);
         }
-        self.dirty.routes = false;
-        self.routes_at = Some(now);
-        self.timers.stop(Timer::Routes);
-        self.calculate_routes(now);
+        self.concluded_at = Some(now);
+        self.timers.stop(Timer::Pace);
+        self.choose_mprs();
+        if std::mem::take(&mut self.dirty.routes) {
+            self.calculate_routes(now);
+        }
+    }
+
+    pub(crate) fn choose_mprs(&mut self) {
+        if std::mem::take(&mut self.dirty.mprs) {
+            let (neighbours, coverage) = (&self.neighbours, self.options.mpr_coverage);
+            self.dirty.links = true;
+            self.mprs = mpr::select(self.node.address, neighbours.symmetric(), neighbours.two_hop(), coverage);
+        }
     }
 
     fn calculate_routes(&mut self, now: Instant) {
@@ -392,6 +406,7 @@ impl Olsr {
         }
         if self.links.fail(now, neighbour) {
             self.failed = self.links.get(neighbour).map(|link| link.main);
+            self.dirty.links = true;
             self.settle(now);
             self.failed = None;
             self.hello_now(now);

@@ -12,8 +12,8 @@ struct Cover {
     coverage: usize,
     /// Each symmetric neighbour that may be chosen, with its willingness.
     willingness: BTreeMap<Ipv4Addr, u8>,
-    /// D(y): how many 2-hop neighbours each reaches.
-    degree: BTreeMap<Ipv4Addr, usize>,
+    /// What each reaches; D(y) is how many.
+    reaches: BTreeMap<Ipv4Addr, Vec<Ipv4Addr>>,
     /// Each strict 2-hop neighbour, and the neighbours that reach it.
     reached_by: BTreeMap<Ipv4Addr, BTreeSet<Ipv4Addr>>,
 }
@@ -30,14 +30,14 @@ pub fn select(
     let mut cover = Cover {
         coverage: usize::from(coverage.max(1)),
         willingness: neighbours.iter().filter(|(_, w)| **w != WILL_NEVER).map(|(n, w)| (*n, *w)).collect(),
-        degree: BTreeMap::new(),
+        reaches: BTreeMap::new(),
         reached_by: BTreeMap::new(),
     };
     // 8.3.1: N2 leaves out the node itself, its symmetric neighbours, and what only unwilling neighbours reach
     for (neighbour, far) in two_hop {
         if far != own && !neighbours.contains_key(&far) && cover.willingness.contains_key(&neighbour) {
             cover.reached_by.entry(far).or_default().insert(neighbour);
-            *cover.degree.entry(neighbour).or_default() += 1;
+            cover.reaches.entry(neighbour).or_default().push(far);
         }
     }
     let mut chosen = cover.unavoidable();
@@ -65,16 +65,22 @@ impl Cover {
 
     /// Step 4: the most willing first, then the one that covers most, then the one of highest degree.
     fn fill(&self, chosen: &mut BTreeSet<Ipv4Addr>) {
-        loop {
-            let mut reach: BTreeMap<Ipv4Addr, usize> = BTreeMap::new();
-            for by in self.reached_by.values().filter(|by| !self.is_covered(by, chosen)) {
-                for neighbour in by.difference(chosen) {
-                    *reach.entry(*neighbour).or_default() += 1;
+        let mut reach: BTreeMap<Ipv4Addr, usize> = BTreeMap::new();
+        for by in self.reached_by.values().filter(|by| !self.is_covered(by, chosen)) {
+            by.difference(chosen).for_each(|n| *reach.entry(*n).or_default() += 1);
+        }
+        let rank =
+            |(n, reach): &(&Ipv4Addr, &usize)| (self.willingness.get(n), **reach, self.degree(**n), Reverse(**n));
+        while let Some((best, _)) = reach.iter().filter(|(_, reach)| **reach > 0).max_by_key(rank) {
+            let best = *best;
+            reach.remove(&best);
+            let open: Vec<_> = self.reached_by(best).filter(|by| !self.is_covered(by, chosen)).collect();
+            chosen.insert(best);
+            for by in open.into_iter().filter(|by| self.is_covered(by, chosen)) {
+                for n in by {
+                    reach.entry(*n).and_modify(|reach| *reach -= 1);
                 }
             }
-            let rank = |n: &Ipv4Addr| (self.willingness.get(n), reach.get(n), self.degree.get(n), Reverse(*n));
-            let Some(best) = reach.keys().max_by_key(|n| rank(n)).copied() else { return };
-            chosen.insert(best);
         }
     }
 
@@ -83,14 +89,22 @@ impl Cover {
         let mut order: Vec<(u8, Ipv4Addr)> =
             chosen.iter().filter_map(|n| self.willingness.get(n).map(|w| (*w, *n))).collect();
         order.retain(|(willingness, _)| *willingness < WILL_ALWAYS);
-        order.sort_by_key(|(willingness, n)| (*willingness, self.degree.get(n).copied(), *n));
+        order.sort_by_key(|(willingness, n)| (*willingness, self.degree(*n), *n));
         for (_, candidate) in order {
             chosen.remove(&candidate);
-            let needed = self.reached_by.values().any(|by| by.contains(&candidate) && !self.is_covered(by, chosen));
-            if needed {
+            if self.reached_by(candidate).any(|by| !self.is_covered(by, chosen)) {
                 chosen.insert(candidate);
             }
         }
+    }
+
+    fn degree(&self, neighbour: Ipv4Addr) -> usize {
+        self.reaches.get(&neighbour).map_or(0, Vec::len)
+    }
+
+    /// Of each 2-hop neighbour that `neighbour` reaches, all that reach it.
+    fn reached_by(&self, neighbour: Ipv4Addr) -> impl Iterator<Item = &BTreeSet<Ipv4Addr>> {
+        self.reaches.get(&neighbour).into_iter().flatten().filter_map(|far| self.reached_by.get(far))
     }
 }
 

@@ -30,7 +30,7 @@ impl Olsr {
             self.counters.count("malformed-message");
         }
         self.counters.count("packets-received");
-        self.links.packet(now, from, packet.sequence);
+        self.dirty.links |= self.links.packet(now, from, packet.sequence);
         for message in packet.messages {
             if let Err(DropReason(reason)) = self.receive_message(now, from, packet.sequence, message) {
                 self.counters.count(reason);
@@ -116,6 +116,7 @@ impl Olsr {
         let us: Vec<(LinkType, NeighbourType)> = listed.filter_map(|b| b.types()).collect();
         let (main, validity) = (message.originator, message.validity.duration());
         let heard = Heard { main, us: us.first().map(|(link, _)| *link), validity, htime: hello.interval, packet };
+        self.dirty.links = true;
         if !self.links.hello(now, from, heard) {
             return Err(DropReason("links-full"));
         }

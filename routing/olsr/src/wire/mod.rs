@@ -3,6 +3,7 @@
 //! Strict when sending, lenient when receiving: reserved bits are ignored and what lies behind the packet's length too;
 //! everything whose length does not fit is [`Malformed`]. Nothing panics, whatever the bytes.
 
+mod display;
 pub mod hello;
 pub mod hna;
 pub mod message;

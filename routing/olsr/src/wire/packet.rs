@@ -83,6 +83,8 @@ mod tests {
     fn a_packet_with_a_hello_is_these_bytes() {
         assert_eq!(golden().emit(), GOLDEN);
         assert_eq!(Packet::parse(&GOLDEN), Ok((golden(), false)));
+        let text = "#9; HELLO of 10.0.0.1 #7 ttl 1 hops 0 for 6 s: next 2 s, willingness 3, symmetric mpr 10.0.0.2";
+        assert_eq!(golden().to_string(), text);
     }
 
     #[test]

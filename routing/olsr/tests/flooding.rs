@@ -1,0 +1,204 @@
+//! The default forwarding algorithm and who speaks at all (RFC 3626, sections 3.4, 9.3 and 15), counted on an ideal radio.
+
+mod net;
+
+use manet_olsr::{wire, Options};
+use manet_routing::Input;
+use net::{at, ip, Net};
+use std::collections::{BTreeMap, BTreeSet};
+use wire::{message, Message, Packet, Span};
+
+fn options() -> Options {
+    Options::default()
+}
+
+/// How often each node sent each message of others.
+fn relayed(net: &Net, from: f64) -> BTreeMap<(u8, std::net::Ipv4Addr, u16), u32> {
+    let mut count = BTreeMap::new();
+    for (_, n, m) in net.air.iter().filter(|(t, n, m)| *t >= at(from) && m.originator != ip(*n)) {
+        *count.entry((*n, m.originator, m.sequence)).or_default() += 1;
+    }
+    count
+}
+
+fn unknown(sequence: u16, ttl: u8) -> Message {
+    let originator = std::net::Ipv4Addr::new(10, 0, 9, 9);
+    Message { kind: 200, validity: Span(0xe7), originator, ttl, hops: 3, sequence, body: vec![1, 2, 3] }
+}
+
+/// `n` hears this from `from`.
+fn hears(net: &mut Net, n: u8, from: u8, messages: Vec<Message>) {
+    let bytes = Packet { sequence: 77, messages }.emit().into();
+    net.input(n, Input::Control { from: ip(from), to: manet_routing::BROADCAST, ttl: 1, bytes });
+}
+
+#[test]
+fn every_message_is_relayed_at_most_once_by_each_node() {
+    let mut net = Net::grid(5, 4, &options());
+    net.run(120.0);
+    let relayed = relayed(&net, 0.0);
+    assert!(relayed.len() > 1000, "{}", relayed.len());
+    assert!(relayed.values().all(|times| *times == 1));
+}
+
+#[test]
+fn only_relays_relay() {
+    // a star: the middle is the only MPR of all; nobody else has anything to relay
+    let mut net = Net::new(6, &options());
+    (2..=6).for_each(|n| net.join(1, n));
+    net.run(60.0);
+    assert_eq!(relayed(&net, 0.0).keys().filter(|(n, ..)| *n != 1).count(), 0);
+    let tc_senders: BTreeSet<_> =
+        net.air.iter().filter(|(_, _, m)| m.kind == message::TC).map(|(_, n, _)| *n).collect();
+    assert_eq!(tc_senders, BTreeSet::from([1]));
+}
+
+#[test]
+fn where_all_hear_all_nobody_relays_or_sends_tcs() {
+    let mut net = Net::new(8, &options());
+    for a in 1..8 {
+        (a + 1..=8).for_each(|b| net.join(a, b));
+    }
+    // at first some hear each other through others only, and choose relays for that long
+    net.run(60.0);
+    net.check_shortest();
+    assert!(net.air.iter().filter(|(t, ..)| *t > at(30.0)).all(|(_, _, m)| m.kind == message::HELLO));
+}
+
+#[test]
+fn flooding_over_mprs_costs_fewer_transmissions_than_blind_flooding() {
+    // 5 x 5 grid with diagonals: every node hears up to 8 others
+    let mut net = Net::grid(5, 5, &options());
+    for n in 1..=20u8 {
+        if n % 5 != 0 {
+            net.join(n, n + 6);
+        }
+        if n % 5 != 1 {
+            net.join(n, n + 4);
+        }
+    }
+    net.run(30.0);
+    net.check_shortest();
+    net.run(90.0);
+    let tc = |(t, _, m): &&(manet_engine::Instant, u8, Message)| *t >= at(30.0) && m.kind == message::TC;
+    let sent = net.air.iter().filter(tc).count();
+    let original = net.air.iter().filter(tc).filter(|(_, n, m)| m.originator == ip(*n)).count();
+    // blind flooding: each of 25 nodes sends each TC once
+    assert!(sent < original * 25 * 3 / 4, "{sent} transmissions of {original} TCs");
+}
+
+#[test]
+fn an_unknown_message_type_crosses_the_network() {
+    let mut net = Net::chain(5, &options());
+    net.run(30.0);
+    hears(&mut net, 2, 1, vec![unknown(1, 255)]);
+    net.run(33.0);
+    let seen: Vec<(u8, u8, u8)> =
+        net.air.iter().filter(|(_, _, m)| m.kind == 200).map(|(_, n, m)| (*n, m.ttl, m.hops)).collect();
+    // TTL down, hops up; 5 is nobody's relay
+    assert_eq!(seen, [(2, 254, 4), (3, 253, 5), (4, 252, 6)]);
+    let body = &net.air.iter().find(|(_, n, m)| m.kind == 200 && *n == 4).unwrap().2.body;
+    assert_eq!((body.as_slice(), net.counter(5, "unknown-received")), ([1, 2, 3].as_slice(), 1));
+}
+
+#[test]
+fn a_message_is_relayed_once_for_selectors_over_symmetric_links_with_ttl_left() {
+    // 2 is the relay of 1 and 3; 4 hears 3 only
+    let mut net = Net::chain(4, &options());
+    net.run(30.0);
+    let relays = |net: &Net, n: u8| net.air.iter().filter(|(_, by, m)| *by == n && m.kind == 200).count();
+    hears(&mut net, 2, 1, vec![unknown(1, 255), unknown(1, 255)]);
+    net.run(31.0);
+    hears(&mut net, 2, 3, vec![unknown(1, 200)]);
+    net.run(32.0);
+    assert_eq!((relays(&net, 2), net.counter(2, "duplicate") > 1), (1, true));
+    hears(&mut net, 2, 1, vec![unknown(2, 1)]);
+    net.run(33.0);
+    assert_eq!(relays(&net, 2), 1);
+    // 1 is nobody's relay
+    hears(&mut net, 1, 2, vec![unknown(3, 255)]);
+    // 9 is no neighbour at all
+    hears(&mut net, 2, 9, vec![unknown(4, 255)]);
+    net.run(34.0);
+    assert_eq!((relays(&net, 1), relays(&net, 2)), (0, 1));
+    assert_eq!(net.counter(2, "asymmetric-sender"), 1);
+    // what came over no symmetric link is not remembered: it is relayed when it comes over one
+    hears(&mut net, 2, 1, vec![unknown(4, 255)]);
+    net.run(35.0);
+    assert_eq!(relays(&net, 2), 2);
+}
+
+#[test]
+fn forwarded_messages_wait_and_travel_together() {
+    let mut net = Net::chain(3, &options());
+    net.run(30.0);
+    let before = net.counter(2, "packets-sent");
+    for sequence in 0..5 {
+        hears(&mut net, 2, 1, vec![unknown(sequence, 255)]);
+    }
+    // MAXJITTER is 0.5 s, and an own message may take them along
+    net.run(30.51);
+    let packets = net.counter(2, "packets-sent") - before;
+    assert_eq!(net.air.iter().filter(|(_, n, m)| *n == 2 && m.kind == 200).count(), 5);
+    assert!(packets <= 2, "{packets} packets");
+}
+
+fn tc_senders(tc_redundancy: u8) -> BTreeMap<u8, BTreeSet<std::net::Ipv4Addr>> {
+    let mut net = Net::chain(4, &Options { tc_redundancy, ..options() });
+    net.run(40.0);
+    let own = net.air.iter().filter(|(t, n, m)| *t > at(30.0) && m.kind == message::TC && m.originator == ip(*n));
+    own.map(|(_, n, m)| (*n, wire::Tc::parse(&m.body).unwrap().neighbours.into_iter().collect())).collect()
+}
+
+#[test]
+fn tc_redundancy_says_who_is_named() {
+    let set = |list: &[u8]| list.iter().map(|n| ip(*n)).collect::<BTreeSet<_>>();
+    // 1 - 2 - 3 - 4: 2 is chosen by 1 and 3, 3 by 2 and 4
+    assert_eq!(tc_senders(0), BTreeMap::from([(2, set(&[1, 3])), (3, set(&[2, 4]))]));
+    // the ends chose 2 and 3
+    let all = BTreeMap::from([(1, set(&[2])), (2, set(&[1, 3])), (3, set(&[2, 4])), (4, set(&[3]))]);
+    assert_eq!(tc_senders(1), all);
+    assert_eq!(tc_senders(2), all);
+}
+
+#[test]
+fn a_node_that_is_nobodys_relay_sends_tcs_with_redundancy_2_only() {
+    // two nodes: no MPRs at all; olsrd needs both TCs (reference: it ignores an edge without its reverse)
+    for (tc_redundancy, senders) in [(0, vec![]), (1, vec![]), (2, vec![1, 2])] {
+        let mut net = Net::chain(2, &Options { tc_redundancy, ..options() });
+        net.run(20.0);
+        let by: BTreeSet<u8> = net.air.iter().filter(|(_, _, m)| m.kind == message::TC).map(|(_, n, _)| *n).collect();
+        assert_eq!(by.into_iter().collect::<Vec<_>>(), senders, "redundancy {tc_redundancy}");
+    }
+}
+
+#[test]
+fn after_the_last_selector_empty_tcs_go_out_for_the_hold_time_and_then_none() {
+    let mut net = Net::chain(3, &options());
+    net.run(30.0);
+    net.cut(2, 3);
+    net.cut(1, 2);
+    net.run(90.0);
+    let tcs: Vec<_> = net.air.iter().filter(|(_, n, m)| *n == 2 && m.kind == message::TC).collect();
+    let read = |m: &Message| wire::Tc::parse(&m.body).unwrap();
+    let first = tcs.iter().position(|(t, _, m)| *t > at(30.0) && read(m).neighbours.is_empty()).expect("an empty TC");
+    assert!(tcs[first..].iter().all(|(_, _, m)| read(m).neighbours.is_empty()));
+    // 15 s in steps of 3.75 to 5 s: three to five of them
+    assert!((3..=5).contains(&(tcs.len() - first)), "{}", tcs.len() - first);
+    assert_ne!(read(&tcs[first - 1].2).ansn, read(&tcs[first].2).ansn);
+    // selectors go with the link 6 s after its last HELLO
+    assert!(tcs.last().unwrap().0 < at(30.0 + 6.0 + 15.0 + 0.1));
+}
+
+#[test]
+fn intervals_are_shortened_by_at_most_a_quarter() {
+    let mut net = Net::chain(2, &options());
+    net.run(300.0);
+    let times: Vec<_> =
+        net.air.iter().filter(|(_, n, m)| *n == 1 && m.kind == message::HELLO).map(|(t, ..)| *t).collect();
+    let gaps: Vec<f64> = times.windows(2).map(|w| (w[1] - w[0]).as_secs_f64()).collect();
+    assert!(gaps.iter().all(|g| (1.5..=2.0).contains(g)), "{gaps:?}");
+    let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+    // uniform from 1.5 to 2: mean 1.75, standard error 0.144 / sqrt(170) = 0.011
+    assert!((mean - 1.75).abs() < 0.05, "{mean}");
+}
