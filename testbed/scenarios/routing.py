@@ -11,16 +11,20 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_serializer, model_validator
 
-from testbed.scenarios.models import STRICT, as_tuple
+from testbed.scenarios.models import STRICT, KeyProblem, as_tuple
 from testbed.scenarios.quantities import Seconds
 
 LONGEST_S = 86_400.0
+MINIMAL_HEADER_BYTES = 12  # RFC 2004, of a half tunnel to a gateway
 SETTLE_AT_MOST_S, MOVING_SETTLE_AT_MOST_S = 600.0, 60.0
 Interval = Annotated[Seconds, Field(gt=0, le=LONGEST_S)]
 Time = Annotated[Seconds, Field(ge=0, le=LONGEST_S)]
+Update = Annotated[Seconds, Field(ge=0.01, le=LONGEST_S)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=0, le=65_535)]
 Positive = Annotated[int, Field(ge=1, le=65_535)]
+Hops = Annotated[int, Field(ge=1, le=255)]
+Byte = Annotated[int, Field(ge=0, le=255)]
 
 
 def _network(text: str) -> str:
@@ -30,7 +34,15 @@ def _network(text: str) -> str:
         raise ValueError(f'"{text}" is no network ({problem}); write for example "192.168.1.0/30"') from None
 
 
+def _address(text: str) -> str:
+    try:
+        return str(ipaddress.IPv4Address(text))
+    except ValueError:
+        raise ValueError(f'"{text}" is no IPv4 address; write for example "10.1.0.1"') from None
+
+
 Network = Annotated[str, AfterValidator(_network)]
+Addresses = Annotated[tuple[Annotated[str, AfterValidator(_address)], ...], BeforeValidator(as_tuple)]
 Networks = Annotated[tuple[Network, ...], BeforeValidator(as_tuple)]
 
 
@@ -40,9 +52,13 @@ class Protocol(BaseModel):
     model_config = STRICT
     OURS: ClassVar[frozenset[str]] = frozenset({"protocol", "events", "settle"})
     TO_WIRES: ClassVar[bool] = True  # whether stations may reach a wired host over the air
-    HEADERS_BYTES: ClassVar[int] = 0  # the most that the protocol adds to the headers of a data packet on the air
     settle_s: ClassVar[tuple[float, float] | None] = None
     protocol: str
+
+    @property
+    def headers_bytes(self) -> int:
+        """The most that the protocol adds to the headers of a data packet on the air."""
+        return 0
 
     def options(self) -> dict[str, Any]:
         """The protocol's own options, as its daemon takes them."""
@@ -81,51 +97,58 @@ class NoRouting(Plain):
 
 
 class Aodv(Protocol):
-    """RFC 3561; constants of its section 10."""
+    """RFC 3561; constants of its section 10. With `style = "uu"` what is not given is AODV-UU's where that differs."""
 
-    HEADERS_BYTES = 12  # RFC 2004's, of the half tunnel to a gateway
     protocol: Literal["aodv"]
     link: Literal["feedback", "hello"] = "feedback"
     style: Literal["rfc", "uu"] = "rfc"
     active_route_timeout: Interval | None = None
     my_route_timeout: Interval | None = None
     hello_interval: Interval = 1.0
-    allowed_hello_loss: Positive = 2
+    allowed_hello_loss: Hops = 2
     node_traversal_time: Interval = 0.04
-    net_diameter: Annotated[int, Field(ge=1, le=255)] = 35
-    rreq_retries: Count = 2
-    rreq_ratelimit: Positive = 10
-    rerr_ratelimit: Positive = 10
-    ttl_start: Annotated[int, Field(ge=1, le=255)] = 1
-    ttl_increment: Annotated[int, Field(ge=1, le=255)] = 2
-    ttl_threshold: Annotated[int, Field(ge=1, le=255)] = 7
-    timeout_buffer: Count = 2
-    local_add_ttl: Annotated[int, Field(ge=0, le=255)] = 2
+    net_diameter: Hops = 35
+    rreq_retries: Annotated[int, Field(ge=0, le=10)] = 2
+    rreq_ratelimit: Annotated[int, Field(ge=1, le=1000)] = 10
+    rerr_ratelimit: Annotated[int, Field(ge=1, le=1000)] = 10
+    ttl_start: Hops | None = None
+    ttl_increment: Hops = 2
+    ttl_threshold: Byte = 7
+    timeout_buffer: Byte = 2
+    local_add_ttl: Byte = 2
     next_hop_wait: Interval | None = None
     expanding_ring: bool = True
-    gratuitous: bool = True
+    gratuitous: bool | None = None
     destination_only: bool = False
-    local_repair: bool = True
+    local_repair: bool | None = None
     unidirectional: bool = False
-    hello_while_active: bool = True
+    hello_while_active: bool | None = None
     hello_interval_extension: bool = False
     requeue: bool = True
     reboot_wait: bool = True
-    held_packets: Count = 64
+    held_packets: Annotated[int, Field(ge=1, le=4096)] = 64
     held_seconds: Interval = 30.0
     gateway: bool = True
     broadcast: Literal["limited", "subnet"] = "limited"
     events: bool = True
 
+    @property
+    def headers_bytes(self) -> int:
+        return MINIMAL_HEADER_BYTES
+
     @model_validator(mode="after")
     def _derived(self) -> Self:
-        """RFC 3561, section 10: what follows from other constants where it is not given."""
-        if self.active_route_timeout is None:
-            _set(self, "active_route_timeout", 10.0 if self.link == "feedback" else 3.0)
-        if self.my_route_timeout is None:
-            _set(self, "my_route_timeout", 2 * self.active_route_timeout)
-        if self.next_hop_wait is None:
-            _set(self, "next_hop_wait", round(self.node_traversal_time + 0.01, 9))
+        """What follows from the style and from other constants where it is not given, as routing/aodv/src/options.rs has it."""
+        uu = self.style == "uu"
+        active = 3.0 if self.link == "hello" else 10.0
+        _default(self, "active_route_timeout", active)
+        path_discovery = 2 * 2 * self.node_traversal_time * self.net_diameter
+        longest = 2 * self.active_route_timeout
+        _default(self, "my_route_timeout", longest if uu else max(longest, round(2 * path_discovery, 9)))
+        _default(self, "next_hop_wait", round(self.node_traversal_time + 0.01, 9))
+        _default(self, "ttl_start", 2 if uu else 1)
+        for key in ("gratuitous", "local_repair", "hello_while_active"):
+            _default(self, key, not uu)
         return self
 
 
@@ -133,22 +156,22 @@ class Dsdv(Protocol):
     """ns-2's timers. A route travels one hop a triggered update, or a period where that is lost."""
 
     TO_WIRES = False
-    settle_s = (30.0, 15.0)
+    settle_s = (30.0, 16.0)
     protocol: Literal["dsdv"]
-    period: Interval = 15.0
-    jitter: Share = 0.25
-    trigger_interval: Time = 1.0
+    period: Update = 15.0
+    jitter: Annotated[float, Field(ge=0, lt=1)] = 0.25
+    trigger_interval: Update = 1.0
     broadcast_jitter: Time = 0.01
     settling: Time = 6.0
     settling_weight: Share = 0.875
+    trigger_on_fresh: bool = True
     missed_periods: Positive = 3
-    full_dump_share: Share = 0.333
+    full_dump_share: Share = 1 / 3
     link: Literal["feedback", "hello"] = "feedback"
-    held_per_destination: Count = 5
-    held_packets: Count = 64
+    held_per_destination: Annotated[int, Field(ge=0, le=10_000)] = 5
+    held_packets: Annotated[int, Field(ge=0, le=10_000)] = 64
     held_seconds: Interval = 30.0
     bidirectional_check: bool = False
-    port: Annotated[int, Field(ge=1, le=65_535)] = 269
     events: bool = True
     settle: Time | None = None
 
@@ -167,23 +190,37 @@ class Olsr(Protocol):
     mid_hold: Interval = 15.0
     hna_hold: Interval = 15.0
     duplicate_hold: Interval = 30.0
-    jitter: Share = 0.25
+    jitter: Annotated[float, Field(ge=0, le=0.5)] = 0.25
     willingness: Annotated[int, Field(ge=0, le=7)] = 3
     tc_redundancy: Annotated[int, Field(ge=0, le=2)] = 0
     mpr_coverage: Positive = 1
     hysteresis: bool = False
     link: Literal["feedback", "hello"] = "feedback"
+    mid: Addresses = ()
     hna: Networks = ()
     held_packets: Count = 0
     events: bool = True
     settle: Time | None = None
 
+    def options(self) -> dict[str, Any]:
+        """Networks as pairs of address and prefix length."""
+        networks = [ipaddress.IPv4Network(text) for text in self.hna]
+        return {**super().options(), "hna": [[str(network.network_address), network.prefixlen] for network in networks]}
+
+    @model_validator(mode="after")
+    def _outlives(self) -> Self:
+        """What is held must be told anew before it is forgotten."""
+        for told, held in (("hello", "neighbour"), ("tc", "topology"), ("mid", "mid"), ("hna", "hna")):
+            interval_s, hold_s = getattr(self, f"{told}_interval"), getattr(self, f"{held}_hold")
+            if hold_s <= interval_s:
+                text = f"{hold_s:g} s is not longer than {told}_interval = {interval_s:g} s; RFC 3626 has three times as long"
+                raise KeyProblem((f"{held}_hold",), text)
+        return self
+
 
 class Dsr(Protocol):
     """RFC 4728; constants of its section 9."""
 
-    # fixed header 4, source route 4 + 4 an address, acknowledgement request 4 (RFC 4728, 6)
-    HEADERS_BYTES = 4 + 4 + 4 * 15 + 4
     protocol: Literal["dsr"]
     link: Literal["feedback", "ack"] = "feedback"
     cache_replies: bool = True
@@ -193,21 +230,26 @@ class Dsr(Protocol):
     shortening: bool = True
     broadcast_jitter: Time = 0.01
     cache_timeout: Interval = 300.0
-    cache_paths: Positive = 64
-    send_buffer: Count = 64
+    cache_paths: Annotated[int, Field(ge=1, le=4096)] = 64
+    send_buffer: Annotated[int, Field(ge=0, le=4096)] = 64
     send_buffer_timeout: Interval = 30.0
     nonprop_timeout: Interval = 0.03
     request_period: Interval = 0.5
     max_request_period: Interval = 10.0
     max_request_rexmt: Count = 16
-    discovery_hop_limit: Annotated[int, Field(ge=1, le=255)] = 15
-    max_hops: Annotated[int, Field(ge=1, le=15)] = 15
+    discovery_hop_limit: Hops = 15
+    max_hops: Annotated[int, Field(ge=1, le=60)] = 15
     grat_reply_holdoff: Time = 1.0
     max_salvage: Annotated[int, Field(ge=0, le=15)] = 15
     maint_holdoff: Interval = 0.25
     max_maint_rexmt: Count = 2
     passive_ack_timeout: Interval = 0.1
     events: bool = False  # every packet passes the daemon: its log is as large as a capture
+
+    @property
+    def headers_bytes(self) -> int:
+        """Fixed header 4, source route 4 and 4 an address, acknowledgement request 4 (RFC 4728, 6)."""
+        return 4 + 4 + 4 * self.max_hops + 4
 
 
 # --- daemons of others ------------------------------------------------------------------------------------------------
@@ -250,22 +292,29 @@ class Olsrd(Protocol):
 class AodvUu(Protocol):
     """RFC 3561 by AODV-UU, whose link feedback needs drivers of before mac80211."""
 
-    HEADERS_BYTES = 12
     protocol: Literal["aodv-uu"]
     expanding_ring: bool = True
     local_repair: bool = False
     gratuitous: bool = False
 
+    @property
+    def headers_bytes(self) -> int:
+        return MINIMAL_HEADER_BYTES
+
 
 class BatmanAdv(Protocol):
     """B.A.T.M.A.N. IV or V in the kernel (layer 2)."""
 
-    HEADERS_BYTES = 24  # its unicast header and a second Ethernet header
     settle_s = (30.0, 2.0)
     protocol: Literal["batman-adv"]
     algorithm: Literal["BATMAN_IV", "BATMAN_V"] = "BATMAN_IV"
     originator_interval: Annotated[Seconds, Field(ge=0.04, le=60)] = 1.0
     settle: Time | None = None
+
+    @property
+    def headers_bytes(self) -> int:
+        """Its unicast header and a second Ethernet header."""
+        return 10 + 14
 
 
 OUR_DAEMONS = ("aodv", "dsdv", "olsr", "dsr")
@@ -288,6 +337,7 @@ SECONDS = frozenset(
 )
 
 
-def _set(model: BaseModel, key: str, value: object) -> None:
+def _default(model: BaseModel, key: str, value: object) -> None:
     """While it is validated, a frozen model is completed."""
-    object.__setattr__(model, key, value)
+    if getattr(model, key) is None:
+        object.__setattr__(model, key, value)

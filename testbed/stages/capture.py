@@ -53,7 +53,7 @@ def captures_running(site: Site, net: StationNet, children: Processes) -> Iterat
     """From every capture's socket being open to every file being complete."""
     folder = site.folder("captures")
     captures = Captures()
-    snap_bytes = SNAP_BYTES + site.scenario.routing.HEADERS_BYTES
+    snap_bytes = SNAP_BYTES + site.scenario.routing.headers_bytes
     for name, (host, interface) in interfaces(net).items():
         argv = ["tcpdump", "-i", interface, "-s", snap_bytes, "-n", "--time-stamp-precision=nano"]
         # -Z root: tcpdump would otherwise give up the right to write into a results folder that is root's
