@@ -17,17 +17,19 @@ from analysis.connections import Connection, find_connections
 from analysis.datagrams import datagram_metrics
 from analysis.errors import AnalysisError
 from analysis.iperf import IperfReport
+from analysis.reaction import reaction_s
 from analysis.rundir import Flow, RunDirectory
-from analysis.throughput import initial_sequence, receiver_view, round_trip_times_ns, sender_view
+from analysis.throughput import Staircase, initial_sequence, receiver_view, round_trip_times_ns, sender_view
 
 FORMAT = "manet-metrics/1"
+NS_PER_S = 1_000_000_000
 TCP_METRICS = (
     "acked_bps", "delivered_bps", "goodput_bps", "iperf3_bps", "air_bps", "segments", "retransmissions",
-    "rtt_ms_mean", "rtt_ms_p95",
+    "rtt_ms_mean", "rtt_ms_p95", "acked_bps_by_second",
 )  # fmt: skip
 UDP_METRICS = (
     "delivered_bps", "goodput_bps", "iperf3_bps", "air_bps", "sent", "loss", "latency_ms_mean", "latency_ms_p95",
-    "jitter_ms",
+    "jitter_ms", "reaction_s",
 )  # fmt: skip
 
 
@@ -98,7 +100,14 @@ def _measure_tcp(
         "retransmissions": int((inside & sender.segments.repeated).sum()),
         "rtt_ms_mean": float(rtt_ms.mean()) if rtt_ms.size else None,
         "rtt_ms_p95": float(np.quantile(rtt_ms, 0.95)) if rtt_ms.size else None,
+        "acked_bps_by_second": _by_second(sender.acked, connection.start_ns(at_sender) or begin_ns, end_ns),
     }
+
+
+def _by_second(acked: Staircase, start_ns: int, end_ns: int) -> list[int]:
+    """Payload bits acknowledged in each whole second from the flow's first packet to the window's end."""
+    begins = range(start_ns, end_ns - NS_PER_S + 1, NS_PER_S)
+    return [acked.rise(begin, begin + NS_PER_S) * 8 for begin in begins]
 
 
 def _measure_datagrams(
@@ -109,7 +118,11 @@ def _measure_datagrams(
     measured = datagram_metrics(at_sender, at_receiver, connection, begin_ns, end_ns)
     if report:
         found.append(checks.iperf_datagrams(flow.name, report, at_receiver, connection))
+    cut = reaction_s(run, flow)
+    if cut is not None:
+        found.append(cut.check)
     return {
+        "reaction_s": cut.seconds if cut else None,
         "delivered_bps": measured.delivered_bytes * 8 / ((end_ns - begin_ns) / 1e9),
         "sent": measured.sent,
         "loss": measured.loss,

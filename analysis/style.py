@@ -31,6 +31,15 @@ VARIANTS = {
     "ns2": Look("802.11 at 1 and 2 Mbit/s, 200 m", BLUE, "o"),
     "hv": Look("all at 2 Mbit/s, 180 m", VERMILION, "s"),
     "hv-alt": Look("control at 1 Mbit/s, delayed ACK, 180 m", GREEN, "^"),
+    "aodv": Look("AODV", VERMILION, "o"),
+    "dsdv": Look("DSDV", BLUE, "s"),
+    "dsr": Look("DSR", GREEN, "^"),
+    "olsr": Look("OLSR", PURPLE, "D"),
+    "static": Look("static routes", BLACK, "v"),
+    "as-printed": Look("positions as printed", BLUE, "o"),
+    "rearranged": Look("rearranged", VERMILION, "s"),
+    "cache-replies": Look("DSR, replies from caches", VERMILION, "o"),
+    "no-cache-replies": Look("DSR, replies by the target alone", BLUE, "s"),
     "": Look("this testbed", BLUE, "o"),
 }
 _SPARE = [(PURPLE, "D"), (ORANGE, "v"), (SKY, "P")]

@@ -34,6 +34,7 @@ FLOW_METRICS = {
     "latency_ms_mean": ("ms", "latency_ms_mean", 1),
     "latency_ms_p95": ("ms", "latency_ms_p95", 1),
     "jitter_ms": ("ms", "jitter_ms", 1),
+    "reaction_s": ("s", "reaction_s", 1),
 }
 SUM_METRICS = {
     "total_acked_kbps": ("kbit/s", "acked_bps", 1e3),

@@ -3,6 +3,7 @@
 import importlib
 import json
 import shutil
+import tomllib
 from pathlib import Path
 
 import matplotlib.image
@@ -12,11 +13,12 @@ from matplotlib.text import Text
 
 from analysis import figures, style
 from analysis.errors import RunFileError
-from analysis.figures import cwnd, hv_fig1
+from analysis.figures import be_recompute, cwnd, hv_fig1, hv_fig7, routing_chain, routing_reaction
 from analysis.metrics import analyse_run
 from analysis.tables import write_tables
 from analysis.tests.test_tables import EXPERIMENT, make_run
 
+ROOT = Path(__file__).resolve().parents[2]
 FIXTURE = Path(__file__).parent / "fixtures" / "two-flows"
 NAMES = sorted(path.stem for path in Path(figures.__file__).parent.glob("*.py") if path.stem != "__init__")
 
@@ -91,6 +93,87 @@ def test_cwnd_says_when_the_run_has_no_samples(run_dir):
     (run_dir / "tcp.csv").unlink()
     with pytest.raises(RunFileError, match=r"tcp\.csv: no TCP samples; .*manet doctor"):
         cwnd.draw(run_dir)
+
+
+def test_routing_chain_draws_ours_beside_ns2(tmp_path, monkeypatch):
+    for variant in ("aodv", "dsr", "olsr"):  # of OLSR ns-2.35 has nothing
+        for hops in (1, 2, 3):
+            make_run(tmp_path, variant, hops, 1, 1250.0 / hops, verdict="suspect" if hops == 3 else "valid")
+    write_tables(tmp_path, {"name": "routing-chain", "axes": {"hops": [1, 2, 3]}, "ns2": "chain_routing"})
+    words = _words(routing_chain.draw, tmp_path, monkeypatch)
+    assert all(word in words for word in ("AODV", "DSR", "OLSR", "one run each; open: ns-2.35", "with a suspect run"))
+    _assert_drawn(routing_chain.draw(tmp_path))
+
+
+def test_routing_reaction_draws_quartiles_and_counts_what_never_came_back(tmp_path, monkeypatch):
+    for variant, times in (("aodv", [0.1, 0.2, 0.3, 0.4, 0.5]), ("aodv-silence", [2.0, None, 3.0, None])):
+        for seed, value in enumerate(times, start=1):
+            make_run(tmp_path, variant, 2, seed, 1.0)
+            path = tmp_path / f"{variant}-hops2" / f"seed-{seed}" / "metrics.json"
+            metrics = json.loads(path.read_text())
+            metrics["flows"]["flow1"]["reaction_s"] = value
+            path.write_text(json.dumps(metrics))
+    words = _words(routing_reaction.draw, tmp_path, monkeypatch)
+    assert "AODV, feedback" in words and "AODV, silence" in words
+    assert "0.3 s (0.2 to 0.4), n = 5" in words
+    # of 2, 3, never, never: quartiles between 2 and 3 and among the never
+    assert "inf s (2.75 to inf), n = 4, 2 never" in words
+    assert (tmp_path / "reaction.csv").read_text().splitlines()[1] == "aodv,5,0,0.3000,0.2000,0.4000,0.1000,0.5000"
+
+
+def test_hv_fig7_pairs_the_patterns(tmp_path):
+    for variant, gain in (("cache-replies", 0.0), ("no-cache-replies", 50.0)):
+        for seed, value in ((1, 300.0), (2, 700.0), (3, 500.0)):
+            make_run(tmp_path, variant, 1, seed, value + gain + seed, verdict="void" if (seed, gain) == (3, 0) else "valid")
+    for path in tmp_path.rglob("run.json"):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"axes": {"speed": 10}}))
+    write_tables(tmp_path, {"name": "hv-fig7", "axes": {"speed": [10]}})
+    assert hv_fig7.differences(tmp_path) == {10: pytest.approx([50, 50])}
+    _assert_drawn(hv_fig7.draw(tmp_path))
+
+
+RECOMPUTE = ROOT / "experiments" / "be-recompute.toml"
+
+
+def recompute(variant: str) -> dict:
+    """What scenario.json has of a variant."""
+    raw = tomllib.loads(RECOMPUTE.read_text())
+    changed = next(entry for entry in raw["variants"] if entry["name"] == variant).get("set", {})
+    scenario = raw["scenario"] | changed
+    places = [{"name": None, "at": at} for at in scenario["positions"]]
+    return scenario | {"positions": places, "flows": [{**flow, "start": flow["start"]} for flow in scenario["flows"]]}
+
+
+def test_be_recompute_knows_when_there_is_no_path():
+    assert be_recompute.gaps(recompute("as-printed")) == []
+    # ns-2's movement: out of range at 12.5 s, the other in range at 18.0 s
+    assert be_recompute.gaps(recompute("rearranged")) == [(pytest.approx(12.5, abs=0.2), pytest.approx(18.0, abs=0.1))]
+
+
+def test_be_recompute_draws_runs_beside_ns2(tmp_path, monkeypatch):
+    for variant in ("as-printed", "rearranged"):
+        make_run(tmp_path, variant, 3, 1, 400.0)
+        folder = tmp_path / f"{variant}-hops3" / "seed-1"
+        (folder / "scenario.json").write_text(json.dumps(recompute(variant)))
+        metrics = json.loads((folder / "metrics.json").read_text())
+        metrics["flows"]["flow1"] |= {
+            "start_ns": 10**18 + 9 * 10**9,
+            "acked_bps_by_second": [400_000] * 8 + [0] * 8 + [400_000] * 9,
+        }
+        (folder / "metrics.json").write_text(json.dumps(metrics))
+        run = json.loads((folder / "run.json").read_text())
+        (folder / "run.json").write_text(json.dumps(run | {"epoch_ns": 10**18}))
+        (folder / "events.csv").write_text("t_s,at_s,event,station,detail\n14.0,10,move,sta4,to 599 599 at 30\n")
+    words = _words(be_recompute.draw, tmp_path, monkeypatch)
+    assert "rearranged" in words and "ns-2.35" in words
+    _assert_drawn(be_recompute.draw(tmp_path))
+    run = be_recompute._runs(tmp_path)[0]
+    assert be_recompute._begin_s(run, recompute("as-printed")) == 5  # model time 9, traffic from 4 on
+
+
+def test_be_recompute_says_what_to_do_first(tmp_path):
+    with pytest.raises(RunFileError, match="run the experiment first"):
+        be_recompute.draw(tmp_path)
 
 
 def test_variants_differ_in_colour_and_in_marker():

@@ -60,7 +60,7 @@ class Event(BaseModel):
             if any(not 0 <= value <= FARTHEST_M for value in self.to or ()):
                 raise KeyProblem(("to",), f"a coordinate is outside 0 to {FARTHEST_M:g} m; give a place within")
         if self.cut is not None and not isinstance(self.to, str):
-            raise KeyProblem(("to",), 'a "cut" is of the way to a station; give its name')
+            raise KeyProblem(("to",), 'a "cut" is of the way to a station or host; give its name')
         for key, ends in (("link", self.link), ("to", (self.source, self.to) if self.cut else None)):
             if ends is not None and ends[0] == ends[1]:
                 raise KeyProblem((key,), f'"{ends[0]}" is named twice; name two stations')
@@ -84,8 +84,8 @@ def check_events(events: Collection[Event], stations: Collection[str], hosts: Co
             text = f"{event.at:g} s is after the end of the traffic at {length_s:g} s; give an earlier time"
             raise KeyProblem(("events", index, "at"), text)
         for path, name in event.stations():
-            if name in hosts:
+            if name in hosts and not (event.cut and path == ("to",)):  # the way to a host is over a gateway
                 text = f'"{name}" is a wired host, which has no radio; name a station'
                 raise KeyProblem(("events", index, *path), text)
-            if name not in stations:
+            if name not in stations and name not in hosts:
                 raise KeyProblem(("events", index, *path), f'there is no station "{name}"; name one of the scenario\'s')

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.campaigns.experiment import FOLDER, Request, find, load, names
+from analysis.references import known_references
+from testbed.campaigns.experiment import FOLDER, Request, figures, find, load, names
 from testbed.errors import UsageError
 
 TEXT = """
@@ -122,14 +123,16 @@ def test_an_axis_by_set_is_checked_like_one_of_the_file(experiment):
 @pytest.mark.parametrize(
     ("line", "wanted"),
     [
-        ('figure = "nofig"', 'key "figure": no such figure "nofig"; there are cwnd, hv_fig1'),
-        ('figure = "__init__"', 'key "figure": no such figure "__init__"; there are cwnd, hv_fig1'),
-        ('published = "no"', 'key "published": no such table "no" in analysis/published; there are holland-vaidya_fig1'),
-        ('ns2 = "../peers/wmediumd"', 'key "ns2": no such table "../peers/wmediumd" in analysis/ns2; there are chain_static'),
+        ('figure = "nofig"', 'key "figure": no such figure "nofig"; there are {figures}'),
+        ('figure = "__init__"', 'key "figure": no such figure "__init__"; there are {figures}'),
+        ('published = "no"', 'key "published": no such table "no" in analysis/published; there are {published}'),
+        ('ns2 = "../peers/wmediumd"', 'key "ns2": no such table "../peers/wmediumd" in analysis/ns2; there are {ns2}'),
     ],
 )
 def test_a_figure_or_table_that_is_not_there_is_refused_before_anything_starts(experiment, line, wanted):
-    assert message(experiment, TEXT.replace("[scenario]", f"{line}\n[scenario]")) == f"e.toml: line 3: {wanted}"
+    there = {kind: ", ".join(known_references(kind)) for kind in ("published", "ns2")} | {"figures": ", ".join(figures())}
+    assert "hv_fig1" in there["figures"] and "chain_static" in there["ns2"]
+    assert message(experiment, TEXT.replace("[scenario]", f"{line}\n[scenario]")) == f"e.toml: line 3: {wanted.format(**there)}"
 
 
 def test_an_unknown_variant_on_the_command_line_is_refused(experiment):
@@ -137,7 +140,7 @@ def test_an_unknown_variant_on_the_command_line_is_refused(experiment):
 
 
 def test_an_unknown_experiment_is_refused_with_the_known_ones():
-    with pytest.raises(UsageError, match="nowhere: there is no experiment or file of this name; there are hv-fig1"):
+    with pytest.raises(UsageError, match=r"nowhere: there is no experiment or file of this name; there are .*hv-fig1"):
         find("nowhere")
 
 

@@ -257,7 +257,7 @@ ERRORS = {
     ),
     "a cut of the way to a place": (
         'hops = 2\nevents = [{at=1, cut="next-hop", from="sta1", to=[1, 2]}]',
-        'x.toml: line 2: key "events[1].to": a "cut" is of the way to a station; give its name',
+        'x.toml: line 2: key "events[1].to": a "cut" is of the way to a station or host; give its name',
     ),
     "a random layout without an area": (
         'topology = "random"\nnodes = 5',

@@ -1,0 +1,117 @@
+"""What several figures draw alike: series of a summary, intervals, rings round suspect runs, and which runs a figure is of."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
+
+from analysis import style
+from analysis.tables import collect_runs
+
+
+def series(summary: list[dict[str, Any]], metric: str, axis: str) -> dict[str, list[dict[str, Any]]]:
+    """The cells of each variant that have a mean of the metric, in the order of the axis."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in summary:
+        if row["metric"] == metric:
+            found.setdefault(row["variant"] or "", [])
+            if row["mean"] is not None:
+                found[row["variant"] or ""].append(row)
+    return {variant: sorted(rows, key=lambda row: row[axis]) for variant, rows in found.items()}
+
+
+def origin(out_dir: Path, summary: list[dict[str, Any]], metric: str) -> str:
+    """`hv-fig1 quick: 1 run of 12 s per point (seed 1); 11 valid, 1 suspect`."""
+    description = out_dir / "experiment.json"
+    experiment = json.loads(description.read_text()) if description.exists() else {}
+    name = experiment.get("name", out_dir.name)
+    size = {True: " quick", False: " full"}.get(experiment.get("quick"), "")
+    runs = collect_runs(out_dir, ())
+    files = (out_dir / run["run_dir"] / "scenario.json" for run in runs)
+    scenarios = [json.loads(file.read_text()) for file in files if file.exists()]
+    lengths = sorted({scenario["duration"] for scenario in scenarios if "duration" in scenario})
+    measured = f" of {span(lengths)} s" if lengths else ""
+    seeds = sorted({run["seed"] for run in runs if run["seed"] is not None})
+    listed = f" (seed{'s' if len(seeds) > 1 else ''} {span(seeds)})" if seeds else ""
+    rows = [row for row in summary if row["metric"] == metric]
+    counts = {kind: round(sum(row[kind] for row in rows)) for kind in ("valid", "suspect", "void")}
+    verdicts = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+    return f"{name}{size}: {runs_a_point(rows)}{measured} per point{listed}; {verdicts or 'no verdicts'}"
+
+
+def runs_a_point(rows: list[dict[str, Any]]) -> str:
+    """`1 run`, `5 runs`, `3 to 5 runs`: those that a mean is over."""
+    counted = sorted({round(row["n"]) for row in rows if row["mean"] is not None}) or [0]
+    return f"{span(counted)} run{'' if counted == [1] else 's'}"
+
+
+def span(values: list[float]) -> str:
+    return f"{values[0]:g}" if len(values) == 1 else f"{values[0]:g} to {values[-1]:g}"
+
+
+def meaning(ours: dict[str, list[dict[str, Any]]]) -> str:
+    """What a filled marker is; intervals are promised only where there are any."""
+    rows = [row for found in ours.values() for row in found]
+    if any(row["n"] > 1 for row in rows):
+        return f", mean of {runs_a_point(rows)}, 95 % intervals"
+    return ", one run each" if rows else ""
+
+
+def half_widths(rows: list[dict[str, Any]], per: str | None = None) -> list[float] | None:
+    """Half widths of the intervals (over the column `per`); nothing to draw for a single run."""
+    if all(row["ci95"] is None for row in rows):
+        return None
+    return [float("nan") if row["ci95"] is None else row["ci95"] / (row[per] if per else 1) for row in rows]
+
+
+def ring_suspects(axes: Axes, places: list[tuple[float, float]]):
+    """A black ring round each of these points; returns what the legend shows, or None without any."""
+    if not places:
+        return None
+    (rings,) = axes.plot(*zip(*places, strict=True), color=style.BLACK, marker="o", markerfacecolor="none", markersize=9.5,
+                         markeredgewidth=0.8, linestyle="", zorder=5)  # fmt: skip
+    return rings
+
+
+def draw_beside_ns2(axes: Axes, ours: dict[str, list[dict[str, Any]]], axis: str) -> dict[str, Any]:
+    """Each variant filled, with intervals, and ns-2's numbers for it open; returns the legend's entries."""
+    entries: dict[str, Any] = {}
+    for position, (variant, rows) in enumerate(ours.items()):
+        look = style.look(variant, position)
+        reference = [(row[axis], row["ns2"]) for row in rows if row["ns2"] is not None]
+        (simulated,) = axes.plot([place for place, _ in reference], [rate for _, rate in reference], color=look.colour,
+                                 marker=look.marker, markerfacecolor="white", markersize=7, linewidth=0.8, linestyle="--",
+                                 zorder=3)  # fmt: skip
+        measured = axes.errorbar([row[axis] for row in rows], [row["mean"] for row in rows],
+                                 yerr=half_widths(rows), color=look.colour, marker=look.marker,
+                                 markersize=3.2, linestyle="-", capsize=2.5, elinewidth=0.9, zorder=4)  # fmt: skip
+        entries[look.name] = (measured, simulated)
+    rings = ring_suspects(axes, [(row[axis], row["mean"]) for rows in ours.values() for row in rows if row["suspect"]])
+    if rings is not None:
+        entries["with a suspect run"] = rings
+    return entries
+
+
+def draw_ratios_to_ns2(axes: Axes, ours: dict[str, list[dict[str, Any]]], axis: str, band: float) -> None:
+    """Ours over ns-2's, with the band that the testbed is held to."""
+    axes.axhspan(1 - band, 1 + band, color="#eeeeee", linewidth=0)
+    axes.axhline(1, color=style.BLACK, linewidth=0.6)
+    for position, (variant, rows) in enumerate(ours.items()):
+        compared = [row for row in rows if row["ns2"]]
+        look = style.look(variant, position)
+        axes.errorbar([row[axis] for row in compared], [row["mean"] / row["ns2"] for row in compared],
+                      yerr=half_widths(compared, "ns2"), color=look.colour, marker=look.marker,
+                      markersize=3.5, capsize=2.5, elinewidth=0.9, linewidth=0.9)  # fmt: skip
+        ring_suspects(axes, [(row[axis], row["mean"] / row["ns2"]) for row in compared if row["suspect"]])
+    low, high = axes.get_ylim()
+    axes.set_ylim(min(low, 0.85), max(high, 1.15))
+    axes.set_ylabel("ours / ns-2.35")
+
+
+def label_ticks(axis, values) -> None:
+    """Plain numbers at these places, no powers of ten."""
+    axis.set_major_locator(FixedLocator(list(values)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(ScalarFormatter())

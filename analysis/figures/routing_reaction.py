@@ -1,0 +1,91 @@
+"""How long traffic stops when the relay in use dies and another path exists, by protocol, with and without link feedback.
+
+A dot a run; the box is the quartiles, the bar in it the median; beside it median, quartiles and how many runs (and how many
+in which nothing ever arrived again). Time from the last datagram delivered over the old relay to the first over
+the new one. The same numbers: reaction.csv beside the figure.
+"""
+
+import csv
+import json
+from pathlib import Path
+from statistics import quantiles
+
+from matplotlib.axes import Axes
+
+from analysis import style
+from analysis.errors import RunFileError
+from analysis.tables import collect_runs
+
+COLUMNS = ("variant", "n", "never", "median_s", "quartile1_s", "quartile3_s", "least_s", "most_s")
+
+
+def draw(out_dir: Path) -> list[Path]:
+    """Draw from the runs below `out_dir`; returns the files of the figure."""
+    out_dir = Path(out_dir)
+    found = reactions(out_dir)
+    if not found:
+        raise RunFileError(f"{out_dir}: no runs; run the experiment first (`manet run routing-reaction`)")
+    rows = [statistics(variant, values) for variant, values in found.items()]
+    _write(out_dir / "reaction.csv", rows)
+    with style.page(out_dir, "routing_reaction", 1.0 + 0.36 * len(found)) as (axes, written):
+        _draw(axes[0], found, rows)
+    return written
+
+
+def reactions(out_dir: Path) -> dict[str, list[float | None]]:
+    """The times of each variant's runs that count, in the order of the experiment; None for never again."""
+    runs = [run for run in collect_runs(out_dir, ()) if run["status"] == "complete" and run["verdict"] in ("valid", "suspect")]
+    description = out_dir / "experiment.json"
+    named = json.loads(description.read_text())["variants"] if description.exists() else []
+    order = [*named, *sorted({run["variant"] for run in runs} - set(named))]
+    found = {variant: [run["reaction_s"] for run in runs if run["variant"] == variant] for variant in order}
+    return {variant: values for variant, values in found.items() if values}
+
+
+def statistics(variant: str, values: list[float | None]) -> dict[str, object]:
+    """Never counts as longer than any time: the median is that of all runs, and infinite if most never came back."""
+    times = sorted(float("inf") if value is None else value for value in values)
+    low, middle, high = quantiles(times, n=4, method="inclusive") if len(times) > 1 else times * 3
+    never = sum(value is None for value in values)
+    figures = dict(zip(COLUMNS[3:], (middle, low, high, times[0], times[-1]), strict=True))
+    return {"variant": variant, "n": len(values), "never": never, **figures}
+
+
+def _write(path: Path, rows: list[dict[str, object]]) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(
+            {key: f"{value:.4f}" if isinstance(value, float) else value for key, value in row.items()} for row in rows
+        )
+
+
+def _draw(axes: Axes, found: dict[str, list[float | None]], rows: list[dict]) -> None:
+    times = [value for values in found.values() for value in values if value is not None] or [1.0]
+    low, high = 0.5 * min(times), 2 * max(times)
+    for place, (variant, values) in enumerate(found.items()):
+        row, colour = rows[place], style.look(variant.removesuffix("-silence"), place).colour
+        here = [value for value in values if value is not None]
+        edges = [min(max(row[key], low), high) for key in ("quartile1_s", "quartile3_s", "median_s")]
+        axes.barh(place, edges[1] - edges[0], left=edges[0], height=0.55, color="#eeeeee", edgecolor=style.GREY, linewidth=0.6)
+        axes.plot([edges[2]] * 2, [place - 0.28, place + 0.28], color=style.BLACK, linewidth=1.4)
+        # spread by rank, so that equal times stay visible
+        spread = [place + 0.2 * ((index % 5) - 2) / 2 for index in range(len(here))]
+        axes.plot(sorted(here), spread, color=colour, marker="o", markersize=3, linestyle="", alpha=0.8)
+        axes.annotate(_words(row), (1.01, place), xycoords=("axes fraction", "data"), fontsize=7, va="center")
+    axes.set_xscale("log")
+    axes.set_xlim(low, high)
+    axes.set_yticks(range(len(found)), [_name(variant) for variant in found])
+    axes.invert_yaxis()
+    axes.set_xlabel("time without deliveries (s)")
+
+
+def _name(variant: str) -> str:
+    protocol = variant.removesuffix("-silence")
+    how = "silence" if variant.endswith("-silence") else "feedback"
+    return f"{style.look(protocol).name}, {how}"
+
+
+def _words(row: dict) -> str:
+    never = f", {row['never']} never" if row["never"] else ""
+    return f"{row['median_s']:.3g} s ({row['quartile1_s']:.3g} to {row['quartile3_s']:.3g}), n = {row['n']}{never}"

@@ -1,0 +1,56 @@
+"""How long a cut of the path kept a flow from its target (`cut` events, formats/scenario.md).
+
+From the last datagram that reached the target over the relay in use, before the relay was switched off, to the first that
+reaches it over another. Read from the air log, where a delivery names the last relay, whatever the routing. A frame
+counts if it is at least as long as the flow's datagrams: what protocols say to single neighbours is shorter.
+"""
+
+import csv
+from dataclasses import dataclass
+
+import polars as pl
+
+from analysis.checks import Check
+from analysis.rundir import Flow, RunDirectory
+
+EVENTS = "events.csv"
+
+
+@dataclass(frozen=True)
+class Reaction:
+    """`seconds` is None where no other relay ever delivered."""
+
+    seconds: float | None
+    check: Check
+
+
+def reaction_s(run: RunDirectory, flow: Flow) -> Reaction | None:
+    """Of the first cut in the run; None without one."""
+    cut = next((row for row in _events(run) if row["event"] == "cut"), None)
+    if cut is None:
+        return None
+    relay, cut_ns = cut["station"], round(float(cut["t_s"]) * 1e9)
+    size = run.scenario["flows"][int(flow.name.removeprefix("flow")) - 1]["bytes"]
+    name = f"{flow.name} reaction"
+    arrived = run.air.filter(
+        (pl.col("event") == "deliver")
+        & (pl.col("frame") == "data")
+        & (pl.col("station") == flow.target)
+        & (pl.col("bytes") >= size)
+    )
+    before = arrived.filter((pl.col("peer") == relay) & (pl.col("t_ns") <= cut_ns))["t_ns"].max()
+    after = arrived.filter((pl.col("peer") != relay) & (pl.col("t_ns") > cut_ns))["t_ns"].min()
+    if before is None:
+        return Reaction(None, Check(name, False, f"{relay} delivered nothing before it was cut off"))
+    if after is None:
+        return Reaction(None, Check(name, False, f"nobody delivered after {relay} was cut off"))
+    seconds = (after - before) / 1e9
+    return Reaction(seconds, Check(name, True, f"{relay} cut off at {cut['t_s']} s; {seconds:.3f} s between deliveries"))
+
+
+def _events(run: RunDirectory) -> list[dict[str, str]]:
+    path = run.path / EVENTS
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
