@@ -3,6 +3,7 @@
 use crate::wire::{header::NO_NEXT, Header, Malformed, Opt, Reply, Request, SourceRoute};
 use manet_routing::packet::ipv4::{self, protocol};
 use manet_routing::Bytes;
+use std::fmt;
 use std::net::Ipv4Addr;
 
 /// Hops of our own packets without payload; those of others keep theirs.
@@ -163,6 +164,12 @@ impl Datagram {
         walk.nodes[..at].iter().rev().copied().collect()
     }
 
+    /// Whether the source route, if there is one, can be: it does not contradict itself and visits nobody twice (3.1).
+    pub fn is_sound(&self) -> bool {
+        let repeats = |nodes: &[Ipv4Addr]| (1..nodes.len()).any(|i| nodes[..i].contains(&nodes[i]));
+        self.request().is_some() || self.walk().is_some_and(|walk| !repeats(&walk.nodes))
+    }
+
     /// `None` if the route contradicts itself, for a request, and for a route that starts nowhere.
     pub fn walk(&self) -> Option<Walk> {
         if self.request().is_some() {
@@ -186,6 +193,20 @@ impl Datagram {
             return None;
         }
         Some(Walk { nodes, first_external, last_external: route.last_external, transmitter })
+    }
+}
+
+/// As tcpdump would say it.
+impl fmt::Display for Datagram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} > {} ttl {}", self.source(), self.destination(), self.ttl())?;
+        for option in &self.options {
+            write!(f, ", {option}")?;
+        }
+        if self.next != NO_NEXT {
+            write!(f, ", protocol {} of {} bytes", self.next, self.payload.len())?;
+        }
+        Ok(())
     }
 }
 

@@ -64,17 +64,16 @@ impl Dsr {
             }
         };
         let walk = packet.walk();
-        let repeats = |nodes: &[Ipv4Addr]| (1..nodes.len()).any(|i| nodes[..i].contains(&nodes[i]));
         let sent_by_us = walk.as_ref().is_some_and(|w| w.nodes.get(w.transmitter) == Some(&self.node.address));
         let to_ourselves = packet.source() == self.own() && packet.destination() == self.own();
         let reason = if sent_by_us || to_ourselves {
             // our own packet, salvaged by others, may come by; but nobody else sends in our place
             "own-source"
-        } else if walk.as_ref().is_some_and(|w| repeats(&w.nodes)) {
-            // a source route never visits a node twice (3.1): made wrong, or made to harm
-            "route-loop"
         } else if packet.request().is_none() && walk.is_none() {
             "bad-route"
+        } else if !packet.is_sound() {
+            // made wrong, or made to harm
+            "route-loop"
         } else {
             return Some((packet, walk));
         };

@@ -85,6 +85,9 @@ impl Dsr {
         if packet.request().is_some() {
             return;
         }
+        if !packet.is_sound() {
+            return self.count("failed-unknown"); // nothing that we sent
+        }
         packet.options.retain(|o| !matches!(o, Opt::AckRequest(_)));
         if packet.salvage() == 0 && packet.origin() == self.own() || packet.source() == self.own() {
             return self.failed_at_home(now, packet);

@@ -6,6 +6,7 @@
 
 pub mod ack;
 pub mod ack_request;
+mod display;
 pub mod error;
 pub mod header;
 pub mod padding;

@@ -1,0 +1,62 @@
+//! Many nodes, links that come and go: no source route ever visits a node twice, and what can be delivered is.
+
+mod net;
+use manet_dsr::options::Link;
+use manet_dsr::Options;
+use manet_engine::random::Purpose;
+use manet_engine::Stream;
+use manet_routing::Output;
+use net::{at, Net};
+use std::collections::BTreeSet;
+
+const NODES: u64 = 12;
+
+/// 60 s; each second some links change and somebody sends to somebody.
+fn shaken(seed: u64, options: &Options) -> Net {
+    let mut dice = Stream::new(seed, 0, Purpose::Mobility);
+    let mut net = Net::new(NODES, options);
+    let mut links: BTreeSet<(u64, u64)> = BTreeSet::new();
+    for step in 0..600u64 {
+        let (a, b) = (1 + dice.below(NODES), 1 + dice.below(NODES));
+        let pair = (a.min(b), a.max(b));
+        if a != b && links.len() > 30 && links.remove(&pair) {
+            net.cut(a, b);
+        } else if a != b && links.len() < 40 && links.insert(pair) {
+            net.link(a, b);
+        }
+        let (from, to) = (1 + dice.below(3), 10 + dice.below(3));
+        net.send(from, to, step as u16);
+        net.run(at((step + 1) * 100));
+    }
+    net.run(at(120_000));
+    net
+}
+
+#[test]
+fn no_source_route_visits_a_node_twice_and_all_packets_arrive_or_are_given_up() {
+    for seed in 1..=5 {
+        for link in [Link::Feedback, Link::Ack] {
+            let net = shaken(seed, &Options { link, ..Options::default() });
+            for node in 1..=NODES {
+                for (_, packet) in net.frames(node) {
+                    let Some(walk) = packet.walk() else { continue };
+                    let nodes: BTreeSet<_> = walk.nodes.iter().collect();
+                    assert_eq!(nodes.len(), walk.nodes.len(), "seed {seed}, node {node}: {packet}");
+                }
+            }
+            let delivered: BTreeSet<u16> = (1..=NODES).flat_map(|n| net.delivered(n)).filter(|id| *id < 600).collect();
+            let share = delivered.len() as f64 / 600.0;
+            assert!(share > 0.97, "seed {seed}, {link:?}: {share} delivered");
+            assert_eq!(net.total("route-loop") + net.total("bad-route") + net.total("not-our-turn"), 0);
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let outputs = || -> Vec<(u64, u64, Output)> {
+        let net = shaken(7, &Options::default());
+        net.seen.into_iter().map(|s| (s.at.as_nanos(), s.node, s.output)).collect()
+    };
+    assert!(outputs() == outputs());
+}
