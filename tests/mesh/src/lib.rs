@@ -18,6 +18,7 @@ pub mod host;
 pub mod mesh;
 pub mod next_hops;
 pub mod protocols;
+pub mod reaction;
 pub mod scenario;
 pub mod seen;
 pub mod snapshot;
