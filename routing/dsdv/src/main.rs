@@ -1,1 +1,3 @@
-fn main() {}
+fn main() -> std::process::ExitCode {
+    manet_routing::host::main::<manet_dsdv::Dsdv>()
+}

@@ -16,6 +16,7 @@ pub mod bytes;
 pub mod conformance;
 pub mod counters;
 pub mod held;
+pub mod host;
 pub mod message;
 pub mod packet;
 pub mod protocol;

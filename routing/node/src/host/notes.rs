@@ -1,0 +1,72 @@
+//! Notes: JSON lines of what happened to routes and packets (formats/routing.md), into a file and to who follows.
+
+use super::{HostError, Result};
+use crate::packet::ipv4::{self, protocol};
+use crate::Route;
+use manet_engine::Instant;
+use serde_json::{json, Value};
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::net::Ipv4Addr;
+use std::path::Path;
+
+pub struct Notes {
+    file: Option<File>,
+    /// CLOCK_REALTIME of the daemon's instant 0, since `epoch_ns` of CONFIG.
+    offset_ns: i64,
+    /// Lines that the file did not take.
+    pub lost: u64,
+    pub written: u64,
+}
+
+impl Notes {
+    pub fn open(path: Option<&Path>, offset_ns: i64) -> Result<Self> {
+        let file = path.map(|p| append_to("notes", p)).transpose()?;
+        Ok(Self { file, offset_ns, lost: 0, written: 0 })
+    }
+
+    /// Nanoseconds since `epoch_ns`.
+    pub fn time(&self, at: Instant) -> i64 {
+        self.offset_ns.saturating_add_unsigned(at.as_nanos())
+    }
+
+    /// Writes the note down at once, so that a killed daemon's are there; returns its line.
+    pub fn write(&mut self, at: Instant, event: &str, about: Ipv4Addr, value: u64, and: &[(&str, Value)]) -> String {
+        let mut note = json!({"t_ns": self.time(at), "event": event, "about": about, "value": value});
+        for (key, value) in and {
+            note[*key] = value.clone();
+        }
+        let line = format!("{note}\n");
+        self.written += 1;
+        if self.file.as_mut().is_some_and(|f| f.write_all(line.as_bytes()).is_err()) {
+            self.lost += 1;
+        }
+        line
+    }
+}
+
+/// Opens a file of CONFIG to append to it.
+pub fn append_to(key: &str, path: &Path) -> Result<File> {
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)
+        .map_err(|e| HostError(format!("key \"{key}\": {}: {e}; does the folder exist?", path.display())))
+}
+
+pub fn about_route(route: &Route) -> [(&'static str, Value); 2] {
+    [("via", json!(route.via)), ("prefix", json!(route.prefix))]
+}
+
+/// What an `unreachable` note says of the dead packet: destination, protocol, and source, ports, sequence number.
+pub fn about_packet(packet: &ipv4::Packet) -> (Ipv4Addr, u64, Vec<(&'static str, Value)>) {
+    let mut and = vec![("source", json!(packet.source()))];
+    let (kind, payload) = (packet.protocol(), packet.payload());
+    if let ([a, b, c, d, rest @ ..], protocol::TCP | protocol::UDP) = (payload, kind) {
+        and.push(("ports", json!([u16::from_be_bytes([*a, *b]), u16::from_be_bytes([*c, *d])])));
+        if let ([s, e, q, n, ..], protocol::TCP) = (rest, kind) {
+            and.push(("seq", json!(u32::from_be_bytes([*s, *e, *q, *n]))));
+        }
+    }
+    (packet.destination(), u64::from(kind), and)
+}

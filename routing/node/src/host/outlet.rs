@@ -1,0 +1,116 @@
+//! Carries out what the machine wants, one output after the other, each finished before the next.
+
+use super::daemon::LoggedProtocol;
+use super::feedback::Feedback;
+use super::frames::Frames;
+use super::kernel::Kernel;
+use super::notes::{self, Notes};
+use super::raw::Sender;
+use super::status::StatusSocket;
+use super::udp::Udp;
+use crate::packet::{icmp, ipv4};
+use crate::{Bytes, Counters, Output, Protocol};
+use manet_engine::{Instant, Outside};
+use serde_json::{json, Value};
+use std::net::Ipv4Addr;
+
+pub struct Outlet {
+    pub address: Ipv4Addr,
+    pub kernel: Kernel,
+    /// Design A.
+    pub udp: Option<Udp>,
+    /// Design B.
+    pub frames: Option<Frames>,
+    pub sender: Sender,
+    pub feedback: Feedback,
+    pub notes: Notes,
+    pub status: StatusSocket,
+    pub counters: Counters,
+}
+
+impl Outlet {
+    pub fn note(&mut self, at: Instant, event: &str, about: Ipv4Addr, value: u64, and: &[(&str, Value)]) {
+        let line = self.notes.write(at, event, about, value, and);
+        self.status.tell_followers(&line);
+    }
+
+    fn count_result<E>(&mut self, result: Result<(), E>, good: &'static str, bad: &'static str) -> bool {
+        self.counters.count(if result.is_ok() { good } else { bad });
+        result.is_ok()
+    }
+
+    fn set_route(&mut self, at: Instant, route: crate::Route) {
+        match self.kernel.set_route(route) {
+            Ok(changed) => {
+                self.counters.count("routes-set");
+                if changed {
+                    let hops = u64::from(route.hops);
+                    self.note(at, "route", route.destination, hops, &notes::about_route(&route));
+                }
+            }
+            Err(_) => self.counters.count("routes-refused"),
+        }
+    }
+
+    fn clear_route(&mut self, at: Instant, destination: Ipv4Addr, prefix: u8) {
+        match self.kernel.clear_route(destination, prefix) {
+            Ok(true) => {
+                self.counters.count("routes-cleared");
+                self.note(at, "lost", destination, 0, &[("prefix", json!(prefix))]);
+            }
+            Ok(false) => {}
+            Err(_) => self.counters.count("routes-refused"),
+        }
+    }
+
+    fn unreachable(&mut self, at: Instant, packet: &[u8]) {
+        let error = icmp::host_unreachable(packet, self.address);
+        let (Some(error), Some(about)) = (error, ipv4::Packet::parse(packet)) else { return };
+        let sent = self.sender.send(&error);
+        if self.count_result(sent, "unreachable-sent", "send-failed") {
+            let (destination, protocol, and) = notes::about_packet(&about);
+            self.note(at, "unreachable", destination, protocol, &and);
+        }
+    }
+
+    fn send(&mut self, packet: &[u8]) {
+        let sent = self.sender.send(packet);
+        self.count_result(sent, "sent", "send-failed");
+    }
+
+    fn deliver(&mut self, packet: &Bytes) {
+        let taken = self.kernel.tun().is_some_and(|tun| tun.write(packet));
+        self.counters.count(if taken { "delivered" } else { "deliver-failed" });
+    }
+
+    fn control(&mut self, to: Ipv4Addr, ttl: u8, bytes: &[u8]) {
+        let Some(udp) = &mut self.udp else { return self.counters.count("no-such-carrier") };
+        let sent = udp.send(to, ttl, bytes);
+        self.count_result(sent, "control-sent", "control-failed");
+    }
+
+    fn frame(&mut self, to: crate::Mac, packet: Bytes, control: bool) {
+        let Some(frames) = &mut self.frames else { return self.counters.count("no-such-carrier") };
+        let sent = frames.send(to, packet.0, control);
+        self.count_result(sent, "frames-sent", "frames-failed");
+    }
+}
+
+impl<P: Protocol> Outside<LoggedProtocol<P>> for Outlet {
+    fn put(&mut self, at: Instant, output: Output) {
+        match output {
+            Output::Control { to, ttl, bytes } => self.control(to, ttl, &bytes),
+            Output::SetRoute(route) => self.set_route(at, route),
+            Output::ClearRoute { destination, prefix } => self.clear_route(at, destination, prefix),
+            Output::Send { bytes } => self.send(&bytes),
+            Output::Unreachable { bytes } => self.unreachable(at, &bytes),
+            Output::Purge { neighbour } => {
+                self.feedback.purge_neighbour(neighbour, &mut self.kernel, &mut self.counters);
+            }
+            Output::PurgeFrames { to } => self.feedback.purge(to, &mut self.counters),
+            Output::Frame { to, bytes, control } => self.frame(to, bytes, control),
+            Output::Deliver { bytes } => self.deliver(&bytes),
+            Output::Note(note) => self.note(at, &note.event, note.about, note.value, &[]),
+        }
+    }
+}
