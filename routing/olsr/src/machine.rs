@@ -338,7 +338,7 @@ impl Olsr {
             self.selectors.lost(*main);
             let by_radio = self.failed == Some(*main);
             self.output.push_back(Output::note("link-broken", *main, if by_radio { 1 } else { 2 }));
-            self.counters.count(if by_radio { "links-failed" } else { "links-silent" });
+            self.counters.count(if by_radio { "links-failed" } else { "links-lost" });
         }
         if !changes.lost.is_empty() {
             self.hurry(now, Timer::Hello);

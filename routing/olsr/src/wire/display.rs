@@ -23,7 +23,7 @@ impl Display for Message {
             other => format!("type {other}"),
         };
         let (of, sequence, ttl, hops) = (self.originator, self.sequence, self.ttl, self.hops);
-        let validity = self.validity.duration().as_secs_f64();
+        let validity = self.validity.seconds();
         write!(f, "{name} of {of} #{sequence} ttl {ttl} hops {hops} for {validity} s: {}", self.body_text())
     }
 }
@@ -43,7 +43,7 @@ impl Message {
 
 impl Display for Hello {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "next {} s, willingness {}", self.interval.duration().as_secs_f64(), self.willingness)?;
+        write!(f, "next {} s, willingness {}", self.interval.seconds(), self.willingness)?;
         for block in &self.blocks {
             let Some((link, neighbour)) = block.types() else {
                 write!(f, ", code {} {}", block.code, list(&block.addresses))?;

@@ -25,8 +25,16 @@ impl Span {
     }
 
     pub fn duration(self) -> Duration {
-        let (a, b) = (u64::from(self.0 >> 4), self.0 & 0xf);
-        Duration::from_nanos(((16 + a) << b) * UNIT_NS)
+        Duration::from_nanos(self.units() * UNIT_NS)
+    }
+
+    /// For people.
+    pub fn seconds(self) -> f64 {
+        self.units() as f64 / 256.0
+    }
+
+    fn units(self) -> u64 {
+        (16 + u64::from(self.0 >> 4)) << (self.0 & 0xf)
     }
 }
 

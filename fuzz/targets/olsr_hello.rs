@@ -1,0 +1,11 @@
+//! Bodies of OLSR's HELLO: what is read is what would be sent.
+#![no_main]
+use libfuzzer_sys::fuzz_target;
+use manet_olsr::wire::Hello;
+
+fuzz_target!(|data: &[u8]| {
+    let Ok(read) = Hello::parse(data) else { return };
+    let again = read.emit();
+    assert_eq!(again.len(), data.len());
+    assert_eq!(Hello::parse(&again), Ok(read));
+});

@@ -1,0 +1,11 @@
+//! Bodies of OLSR's TC: what is read is what would be sent.
+#![no_main]
+use libfuzzer_sys::fuzz_target;
+use manet_olsr::wire::Tc;
+
+fuzz_target!(|data: &[u8]| {
+    let Ok(read) = Tc::parse(data) else { return };
+    let again = read.emit();
+    assert_eq!(again.len(), data.len());
+    assert_eq!(Tc::parse(&again), Ok(read));
+});
