@@ -15,9 +15,10 @@ use std::net::Ipv4Addr;
 const PACKETS: usize = 50;
 /// Neighbours whose round-trip times are remembered.
 const NEIGHBOURS: usize = 256;
-/// Bounds of the adaptive wait for an acknowledgement (8.3.3 asks for one, names none).
-const SHORTEST: Duration = Duration::from_millis(20);
-const LONGEST: Duration = Duration::from_millis(500);
+/// Bounds of the adaptive wait for an acknowledgement, which doubles with each retry (8.3.3 asks for one, names none). A queue of
+/// full frames before the answer is no break: 50 ms are seven of them at 2 Mbit/s.
+const SHORTEST: Duration = Duration::from_millis(50);
+const LONGEST: Duration = Duration::from_millis(1000);
 
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
@@ -79,11 +80,14 @@ impl Maintenance {
         if self.packets.len() >= PACKETS {
             self.packets.remove(0);
         }
-        let passive = packet.destination() != next;
         self.identification = self.identification.wrapping_add(1);
+        // one packet at a time asks for each neighbour; what follows it shares its fate
+        let asks = self.packets.iter().find(|p| p.next == next).map(|p| p.at);
+        let passive = asks.is_some() || packet.destination() != next;
         let wait = if passive { self.pace.passive } else { self.wait(next) };
         let asked = u32::from(!passive);
-        let entry = Unconfirmed { next, packet, identification: self.identification, asked, sent: now, at: now + wait };
+        let at = asks.unwrap_or(now + wait);
+        let entry = Unconfirmed { next, packet, identification: self.identification, asked, sent: now, at };
         let out = entry.as_sent();
         self.packets.push(entry);
         out
@@ -129,6 +133,7 @@ impl Maintenance {
         }
         let wait = self.wait(next);
         let entry = &mut self.packets[index];
+        let wait = (wait * (1 << entry.asked.min(4))).min(LONGEST);
         entry.asked += 1;
         entry.sent = now;
         entry.at = now + wait;

@@ -78,6 +78,7 @@ pub enum Step {
 struct Discovery {
     /// Propagating requests sent.
     sent: u32,
+    /// After the next one.
     wait: Duration,
     at: Instant,
     given_up: bool,
@@ -101,12 +102,13 @@ impl Discoveries {
         if self.targets.contains_key(&target) || self.targets.len() >= DISCOVERIES {
             return None;
         }
-        let (sent, step, wait) = if self.pace.nonpropagating {
-            (0, Step::Neighbours, self.pace.nonprop_timeout)
+        let pace = &self.pace;
+        let (step, sent, first, wait) = if pace.nonpropagating {
+            (Step::Neighbours, 0, pace.nonprop_timeout, pace.period)
         } else {
-            (1, Step::Network, self.pace.period)
+            (Step::Network, 1, pace.period, (pace.period + pace.period).min(pace.longest))
         };
-        self.targets.insert(target, Discovery { sent, wait: self.pace.period, at: now + wait, given_up: false });
+        self.targets.insert(target, Discovery { sent, wait, at: now + first, given_up: false });
         Some(step)
     }
 
@@ -183,6 +185,16 @@ mod tests {
         assert_eq!(times[..7], [30, 530, 1530, 3530, 7530, 15_530, 25_530]);
         assert_eq!((sent.len(), sent[17].1), (18, Step::GiveUp));
         assert!(sent[..17].iter().all(|(_, step)| *step == Step::Network));
+    }
+
+    #[test]
+    fn without_the_neighbours_request_the_first_wait_is_half_a_second_and_the_second_a_whole() {
+        let mut discoveries = Discoveries::new(Pace { nonpropagating: false, ..PACE });
+        assert_eq!(discoveries.start(at(0), T), Some(Step::Network));
+        for ms in [500, 1500, 3500] {
+            assert_eq!(discoveries.next_timeout(), Some(at(ms)));
+            assert_eq!(discoveries.due(at(ms), |_| true), Some((T, Step::Network)));
+        }
     }
 
     #[test]
