@@ -32,7 +32,7 @@ def draw(out_dir: Path) -> list[Path]:
     with style.page(out_dir, "be_recompute", height, nrows=len(variants), sharex=True, sharey=True) as (axes, written):
         for one, variant in zip(axes, variants, strict=True):
             _draw_variant(one, variant, [run for run in runs if run["variant"] == variant])
-        axes[-1].set_xlabel("time since the start of the run's clock of events (s)")
+        axes[-1].set_xlabel("time since the start of the run (s)")
     return written
 
 
