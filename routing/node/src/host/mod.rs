@@ -29,6 +29,11 @@ pub mod tun;
 pub mod udp;
 pub mod usage;
 
+#[cfg(test)]
+mod golden;
+#[cfg(test)]
+mod toy;
+
 use crate::Protocol;
 use std::fmt;
 use std::process::ExitCode;
