@@ -86,7 +86,7 @@ impl Aodv {
     pub(super) fn on_stop(&mut self, now: Instant) {
         let forwarded = self.table.iter().filter(|e| e.valid() && !e.precursors.is_empty());
         let mut errors = vec![(self.node.address, sequence::next(self.sequence))];
-        errors.extend(forwarded.map(|e| (e.destination, sequence::next(e.error_sequence()))));
+        errors.extend(forwarded.map(|e| (e.destination, e.sequence.map_or(0, sequence::next))));
         errors.chunks(rerr::MOST).for_each(|errors| self.send_error(now, None, false, errors));
     }
 }

@@ -251,7 +251,9 @@ impl Aodv {
         let before = self.table.get(destination).map(|e| (e.next_hop, e.hops));
         let full = self.table.full;
         let change = self.table.offer(offer);
-        self.counters.add("table-full", self.table.full - full);
+        if self.table.full > full {
+            self.counters.count("table-full");
+        }
         for gone in std::mem::take(&mut self.table.evicted) {
             self.counters.count("route-evicted");
             self.out.push_back(Output::ClearRoute { destination: gone, prefix: 32 });

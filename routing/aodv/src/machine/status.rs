@@ -2,7 +2,7 @@
 
 use super::Aodv;
 use crate::table::State;
-use manet_engine::Instant;
+use manet_engine::{Duration, Instant};
 use manet_routing::status::{NeighbourStatus, RouteStatus};
 use manet_routing::Status;
 use std::net::Ipv4Addr;
@@ -31,7 +31,7 @@ impl Aodv {
                 State::Repair => "repair",
             },
             sequence: e.sequence,
-            expires_s: Some((e.expires - now).as_secs_f64()),
+            expires_s: Some(seconds(e.expires - now)),
             precursors: e.precursors.iter().copied().collect(),
             path: Vec::new(),
         });
@@ -51,7 +51,7 @@ impl Aodv {
 
     /// Those one hop away, and those on the blacklist.
     fn neighbour_states(&self, now: Instant) -> Vec<NeighbourStatus> {
-        let left = |at: Instant| Some((at - now).as_secs_f64());
+        let left = |at: Instant| Some(seconds(at - now));
         let blacklisted = self.neighbours.blacklist.iter();
         let blacklisted =
             blacklisted.map(|(address, at)| NeighbourStatus { address, state: "blacklisted", expires_s: left(at) });
@@ -75,7 +75,12 @@ impl Aodv {
             "searches": searches,
             "gateways": gateways,
             "requests_remembered": self.seen.len(),
-            "silent_s": (self.silent_until - now).as_secs_f64(),
+            "silent_s": seconds(self.silent_until - now),
         })
     }
+}
+
+/// To the millisecond: more is noise to a reader.
+fn seconds(d: Duration) -> f64 {
+    (d.as_nanos() / 1_000_000) as f64 / 1000.0
 }

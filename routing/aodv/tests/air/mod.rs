@@ -1,9 +1,9 @@
 //! An ideal air for tests: machines with the route tables a kernel would have, joined by links that are there or not.
-//! Every frame takes a millisecond and is never lost; a unicast to who is not there comes back as a failed link after
+//! Every frame takes a millisecond and is never lost, unless a test gives the air dice; a unicast to who is not there comes back as a failed link after
 //! five. After each change of a route no destination's routes may form a loop.
 
 use manet_aodv::{Aodv, Options};
-use manet_engine::{Duration, EventQueue, Instant, Machine};
+use manet_engine::{Duration, EventQueue, Instant, Machine, Stream};
 use manet_routing::packet::ipv4;
 use manet_routing::{Bytes, Device, Flow, Input, Node, Output, Protocol, Routes, BROADCAST};
 use std::collections::BTreeSet;
@@ -48,6 +48,8 @@ pub struct Air {
     identification: u16,
     feedback: bool,
     routes_changed: bool,
+    /// Frames are lost and late as these dice say, if there are any.
+    pub dice: Option<Stream>,
 }
 
 pub fn node(n: usize, gateway: bool) -> Node {
@@ -93,6 +95,7 @@ impl Air {
             identification: 0,
             feedback: !options.hellos(),
             routes_changed: false,
+            dice: None,
         }
     }
 
@@ -231,18 +234,25 @@ impl Air {
     /// `control`: the datagram's payload and TTL, if the frame carries one.
     fn unicast(&mut self, n: usize, via: Ipv4Addr, bytes: Vec<u8>, control: Option<(Vec<u8>, u8)>) {
         let to = usize::from(via.octets()[3]);
-        if self.links.contains(&(n, to)) && self.links.contains(&(to, n)) {
+        let linked = self.links.contains(&(n, to)) && self.links.contains(&(to, n));
+        if let Some(delay) = linked.then(|| self.delay()).flatten() {
             let event = match control {
                 None => Event::Data(to, bytes),
                 Some((payload, ttl)) => {
                     Event::Input(to, Input::Control { from: ip(n), to: via, ttl, bytes: Bytes(payload) })
                 }
             };
-            self.events.push(self.now + Duration::from_millis(1), 0, event);
+            self.events.push(self.now + delay, 0, event);
         } else if self.feedback {
             let input = Input::LinkFailed { neighbour: via, bytes: Bytes(bytes) };
             self.events.push(self.now + Duration::from_millis(5), 0, Event::Input(n, input));
         }
+    }
+
+    /// How long a frame takes; `None`: it is lost.
+    fn delay(&mut self) -> Option<Duration> {
+        let Some(dice) = &mut self.dice else { return Some(Duration::from_millis(1)) };
+        (!dice.chance(0.15)).then(|| Duration::from_micros(1000 + dice.below(60_000)))
     }
 
     fn drain(&mut self, n: usize) {
@@ -275,7 +285,9 @@ impl Air {
             let hears = (1..self.stations.len()).filter(|m| self.links.contains(&(n, *m)));
             for m in hears.collect::<Vec<_>>() {
                 let input = Input::Control { from: ip(n), to, ttl, bytes: Bytes(payload.clone()) };
-                self.events.push(self.now + Duration::from_millis(1), 0, Event::Input(m, input));
+                if let Some(delay) = self.delay() {
+                    self.events.push(self.now + delay, 0, Event::Input(m, input));
+                }
             }
             return;
         }
