@@ -1,0 +1,192 @@
+"""`routing` of a scenario: a name or a table, each protocol's options, and their agreement with the daemons'."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from testbed.errors import UsageError
+from testbed.programs import BUILT, ROOT
+from testbed.scenarios.definition import load_scenario
+from testbed.scenarios.routing import OUR_DAEMONS, PROTOCOLS
+from testbed.scenarios.scenario import Scenario
+
+MOVING = {"nodes": 50, "topology": "random", "area": [1500, 300], "mobility": "random-waypoint", "speed": 5}
+
+
+@pytest.fixture
+def load(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def from_text(text, *overrides):
+        Path("x.toml").write_text(text)
+        return load_scenario(Path("x.toml"), overrides)
+
+    return from_text
+
+
+def message(load, *arguments) -> str:
+    with pytest.raises(UsageError) as caught:
+        load(*arguments)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_name_is_short_for_a_table_and_set_reaches_into_either(load):
+    by_name = load('hops = 2\nrouting = "aodv"', "routing.link=hello")
+    assert by_name == load('hops = 2\nrouting = { protocol = "aodv", link = "hello" }')
+    assert by_name == load("hops = 2", "routing=aodv", "routing.link=hello")
+    assert by_name == load('hops = 2\n[routing]\nprotocol = "aodv"', "routing.link=hello")
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_every_protocol_writes_all_its_defaults_and_reads_them_back(load, name):
+    scenario = load(f'hops = 2\nrouting = "{name}"')
+    written = json.loads(scenario.to_json())["routing"]
+    assert Scenario.from_json(scenario.to_json()) == scenario
+    if name in ("static", "none"):
+        assert written == name  # as before there were others: results of then are the same scenario
+    else:
+        assert set(written) == set(PROTOCOLS[name].model_fields) and None not in written.values()
+
+
+@pytest.mark.parametrize("name", OUR_DAEMONS)
+def test_the_options_of_our_daemons_are_those_the_daemon_prints(name):
+    daemon = BUILT.daemon(name)
+    if not daemon.exists():
+        pytest.skip(f"{daemon} is not built: its options are NOT compared; run ./setup.sh")
+    theirs = json.loads(subprocess.run([daemon, "options"], capture_output=True, check=True).stdout)
+    ours = Scenario.model_validate({"hops": 1, "routing": name}).routing.options()
+    assert set(ours) == set(theirs)
+    derived = {key for key, value in theirs.items() if value is None}  # by the daemon from others, as here
+    assert {key: value for key, value in ours.items() if key not in derived} == {
+        key: value for key, value in theirs.items() if key not in derived
+    }
+    assert name == "aodv" or not derived
+
+
+@pytest.mark.parametrize(
+    ("options", "active_s", "mine_s", "flags"),
+    [
+        # MY_ROUTE_TIMEOUT: twice the active one, but at least 2 * PATH_DISCOVERY_TIME = 2 * 2 * 2 * 0.04 * 35 = 11.2 s
+        ({}, 10.0, 20.0, (1, True, True, True)),
+        ({"link": "hello"}, 3.0, 11.2, (1, True, True, True)),
+        ({"link": "hello", "style": "uu"}, 3.0, 6.0, (2, False, False, False)),
+        ({"style": "uu", "gratuitous": True, "ttl_start": 4}, 10.0, 20.0, (4, True, False, False)),
+        ({"active_route_timeout": "30 s", "my_route_timeout": 7}, 30.0, 7.0, (1, True, True, True)),
+    ],
+)
+def test_aodvs_constants_follow_from_link_and_style(options, active_s, mine_s, flags):
+    routing = Scenario.model_validate({"hops": 1, "routing": {"protocol": "aodv", **options}}).routing
+    assert (routing.active_route_timeout, routing.my_route_timeout, routing.next_hop_wait) == (active_s, mine_s, 0.05)
+    assert (routing.ttl_start, routing.gratuitous, routing.local_repair, routing.hello_while_active) == flags
+
+
+@pytest.mark.parametrize(
+    ("scenario", "settle_s"),
+    [
+        ({"hops": 1, "routing": "dsdv"}, 46),  # 30 and 16 a hop
+        ({"hops": 6, "routing": "dsdv"}, 126),
+        ({"hops": 200, "routing": "dsdv"}, 600),  # the most
+        ({"hops": 6, "routing": {"protocol": "dsdv", "settle": 5}}, 5),
+        ({**MOVING, "routing": "dsdv"}, 60),  # a path may come later in any case
+    ],
+)
+def test_routes_are_waited_for_as_long_as_the_stations_may_need(scenario, settle_s):
+    assert Scenario.model_validate(scenario).routing.settle == settle_s
+
+
+def test_movement_begins_after_the_wait_for_routes():
+    assert Scenario.model_validate(MOVING).traffic_at == 10
+    assert Scenario.model_validate({**MOVING, "routing": {"protocol": "olsr", "settle": 20}}).traffic_at == 30
+
+
+def test_dsr_adds_its_longest_route_to_every_header():
+    # 4 fixed, 4 of the option, 4 an address, 4 of an acknowledgement request (RFC 4728, 6)
+    assert Scenario.model_validate({"hops": 1, "routing": "dsr"}).routing.headers_bytes == 4 + 4 + 4 * 15 + 4
+    assert Scenario.model_validate({"hops": 1, "routing": "static"}).routing.headers_bytes == 0
+
+
+def test_a_networks_text_is_the_daemons_pair():
+    routing = Scenario.model_validate({"hops": 1, "routing": {"protocol": "olsr", "hna": ["172.16.0.0/12"]}}).routing
+    assert routing.options()["hna"] == [["172.16.0.0", 12]]
+
+
+ERRORS = {
+    "unknown protocol": (
+        'hops = 2\nrouting = "aodw"',
+        'x.toml: line 2: key "routing": "aodw" is not known; use one of "static", "none", "aodv", "dsdv", "olsr", "dsr", '
+        '"babeld", "batmand", "olsrd", "aodv-uu", "batman-adv"',
+    ),
+    "no protocol": (
+        'hops = 2\nrouting = { link = "hello" }',
+        'x.toml: line 2: key "routing": names no protocol; add protocol = one of static, none, aodv, dsdv, olsr, dsr, '
+        "babeld, batmand, olsrd, aodv-uu, batman-adv",
+    ),
+    "misspelt option": (
+        'hops = 2\n[routing]\nprotocol = "aodv"\nlocal_repare = true',
+        'x.toml: line 4: key "routing.local_repare": unknown key; did you mean "local_repair"?',
+    ),
+    "an option of another protocol": (
+        'hops = 2\nrouting = { protocol = "batmand", link = "hello" }',
+        'x.toml: line 2: key "routing.link": unknown key; the keys here are protocol, originator_interval, settle',
+    ),
+    "wrong unit": (
+        'hops = 2\nrouting = { protocol = "olsr", tc_interval = "5 m" }',
+        'x.toml: line 2: key "routing.tc_interval": "5 m" has the unit "m", but a time is wanted; '
+        "give a number in s, or text with one of s, ms, us, min",
+    ),
+    "out of range": (
+        'hops = 2\nrouting = { protocol = "dsdv", period = 0 }',
+        'x.toml: line 2: key "routing.period": 0 is out of range; give at least 0.01 s',
+    ),
+    "forgotten before it is told anew": (
+        'hops = 2\nrouting = { protocol = "olsr", hello_interval = 6 }',
+        'x.toml: line 2: key "routing.neighbour_hold": 6 s is not longer than hello_interval = 6 s; '
+        "RFC 3626 has three times as long",
+    ),
+    "no network": (
+        'hops = 2\nrouting = { protocol = "olsr", hna = ["10.0.0.1/8"] }',
+        'x.toml: line 2: key "routing.hna[1]": "10.0.0.1/8" is no network (10.0.0.1/8 has host bits set); '
+        'write for example "192.168.1.0/30"',
+    ),
+    "no way to a wired host": (
+        'hops = 2\nrouting = "dsdv"\nwires = [{ station = "sta3", host = "h1" }]\nflows = [{ from = "sta1", to = "h1" }]',
+        'x.toml: line 4: key "flows[1]": "dsdv" routes over the air to stations only, not to h1; '
+        'take "static", "aodv", "olsr" or "dsr", or end the flow at the gateway',
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_a_wrong_option_is_one_line_with_the_remedy(load, case):
+    text, wanted = ERRORS[case]
+    assert message(load, text) == wanted
+
+
+def test_an_option_without_its_protocol_is_refused_where_it_was_given(load):
+    wanted = '--set: key "routing": names no protocol; add protocol = one of static, none, aodv'
+    assert message(load, "hops = 2", "routing.link=hello").startswith(wanted)
+
+
+def test_routing_may_be_an_axis_or_a_variant(tmp_path):
+    from testbed.campaigns.experiment import load
+
+    path = tmp_path / "e.toml"
+    path.write_text(
+        'question = "?"\n[scenario]\nhops = 2\nrouting = "dsr"\n[axes]\n"routing.cache_replies" = [true, false]\n'
+        '[[variants]]\nname = "dsr"\n[[variants]]\nname = "ack"\nset = { routing = { protocol = "dsr", link = "ack" } }\n'
+    )
+    cells = load(path).cells
+    assert [(cell.name, cell.scenario.routing.link, cell.scenario.routing.cache_replies) for cell in cells] == [
+        ("dsr-routing.cache_repliestrue", "feedback", True), ("dsr-routing.cache_repliesfalse", "feedback", False),
+        ("ack-routing.cache_repliestrue", "ack", True), ("ack-routing.cache_repliesfalse", "ack", False),
+    ]  # fmt: skip
+
+
+def test_the_contract_names_every_option_of_our_daemons():
+    contract = (ROOT / "formats" / "routing.md").read_text()
+    for name in OUR_DAEMONS:
+        options = Scenario.model_validate({"hops": 1, "routing": name}).routing.options()
+        assert [key for key in options if f"`{key}`" not in contract] == []
