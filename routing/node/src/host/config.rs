@@ -149,3 +149,86 @@ fn interface_name(key: &str, name: &str) -> Result<(), String> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::toy::Toy;
+    use super::*;
+    use serde_json::json;
+
+    fn good() -> Value {
+        json!({
+            "format": FORMAT,
+            "node": {"number": 1, "address": "10.0.0.1", "network": ["10.0.0.0", 8], "mac": "02:00:00:00:00:01", "seed": 1,
+                     "feedback": true},
+            "interface": "wlan0",
+            "feedback": "nl80211",
+        })
+    }
+
+    fn load(value: &Value) -> Result<Loaded<Toy>, String> {
+        Loaded::from_text(&value.to_string())
+    }
+
+    #[test]
+    fn what_is_not_said_has_its_default() {
+        let config = load(&good()).unwrap().config;
+        assert_eq!((config.tun.as_str(), config.node.mtu, config.epoch_ns), ("manet0", 1500, 0));
+        assert!(config.status.is_none() && config.notes.is_none() && config.events.is_none() && !config.quickack);
+    }
+
+    #[test]
+    fn a_machine_is_told_of_feedback_only_where_there_is_some_and_it_wants_it() {
+        assert!(load(&good()).unwrap().config.node.feedback);
+        for (key, value) in [("options", json!({"link": "hello"})), ("feedback", json!("none"))] {
+            let mut config = good();
+            config[key] = value;
+            assert!(!load(&config).unwrap().config.node.feedback, "{key}");
+        }
+    }
+
+    #[test]
+    fn each_mistake_is_one_line_that_names_its_key() {
+        let mistakes = [
+            ("/format", json!("manet-routing/2"), "key \"format\""),
+            ("/interface", json!("a-name-too-long-for-linux"), "key \"interface\""),
+            ("/interface", json!("w/0"), "key \"interface\""),
+            ("/tun", json!("wlan0"), "key \"tun\""),
+            ("/feedback", json!("radio"), "unknown variant `radio`"),
+            ("/node/address", json!("192.168.0.1"), "key \"node.address\": 192.168.0.1 is not in 10.0.0.0/8"),
+            ("/node/address", json!("255.255.255.255"), "key \"node.address\""),
+            ("/node/network", json!(["10.0.0.0", 33]), "key \"node.network\""),
+            ("/node/wires", json!([["192.168.1.0", 64]]), "key \"node.wires\""),
+            ("/node/mac", json!("ff:ff:ff:ff:ff:ff"), "key \"node.mac\""),
+            ("/node/mac", json!("02:00:00:00:00"), "is no MAC address"),
+            ("/node/mtu", json!(68), "key \"node.mtu\""),
+            ("/node/sead", json!(1), "unknown field `sead`"),
+            ("/epoch", json!(1), "unknown field `epoch`"),
+            ("/options", json!({"links": "hello"}), "key \"options\": unknown field `links`"),
+            ("/options", json!({"hello_interval": 0}), "key \"options\": hello_interval"),
+            ("/options", json!({"hello_interval": -1}), "key \"options\": -1 is no time"),
+        ];
+        for (key, value, says) in mistakes {
+            let mut config = good();
+            let (parent, name) = key.rsplit_once('/').unwrap();
+            config.pointer_mut(parent).unwrap()[name] = value;
+            let error = load(&config).err().unwrap_or_else(|| panic!("{key} is taken"));
+            assert!(error.contains(says) && !error.contains('\n'), "{key}: {error}");
+        }
+    }
+
+    #[test]
+    fn cut_and_oversized_files_are_refused_by_name() {
+        let path = std::env::temp_dir().join(format!("manet-config-{}.json", std::process::id()));
+        std::fs::write(&path, &good().to_string()[..60]).unwrap();
+        let error = Loaded::<Toy>::from_file(&path).err().unwrap();
+        assert!(error.starts_with(&path.display().to_string()) && error.contains("EOF"), "{error}");
+        std::fs::write(&path, " ".repeat(LONGEST as usize + 1)).unwrap();
+        let error = Loaded::<Toy>::from_file(&path).err().unwrap();
+        assert!(error.contains("longer than 1048576 bytes"), "{error}");
+        std::fs::write(&path, [0xff, 0xfe]).unwrap();
+        assert!(Loaded::<Toy>::from_file(&path).err().unwrap().contains("is it a configuration?"));
+        std::fs::remove_file(&path).unwrap();
+        assert!(Loaded::<Toy>::from_file(&path).err().unwrap().contains("No such file"));
+    }
+}

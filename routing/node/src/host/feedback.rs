@@ -252,3 +252,98 @@ pub fn parse(bytes: &[u8]) -> Option<Message<'_>> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{json, Value};
+
+    fn hex(bytes: &[u8]) -> String {
+        Bytes(bytes.to_vec()).to_hex()
+    }
+
+    fn in_json(message: Message) -> Value {
+        let mac = |m: Mac| crate::status::mac::format(&m);
+        match message {
+            Message::Failed { neighbour, frame } => {
+                json!({"type": "failed", "neighbour": mac(neighbour), "frame": hex(frame)})
+            }
+            Message::Purged { token, frame } => json!({"type": "purged", "token": token, "frame": hex(frame)}),
+            Message::PurgeDone { token } => json!({"type": "purge_done", "token": token}),
+            Message::Overheard { from, to, frame } => {
+                json!({"type": "overheard", "transmitter": mac(from), "receiver": mac(to), "frame": hex(frame)})
+            }
+            Message::Delivered { neighbour } => json!({"type": "delivered", "neighbour": mac(neighbour)}),
+            Message::Error => json!({"type": "error"}),
+        }
+    }
+
+    /// The lines of formats/examples/feedback.txt: bytes, and what they say.
+    fn golden() -> Vec<(Vec<u8>, Value)> {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../formats/examples/feedback.txt");
+        let text = std::fs::read_to_string(path).unwrap();
+        let lines = text.lines().filter(|l| !l.starts_with('#'));
+        let line = |l: &str| {
+            let (bytes, says) = l.split_at(l.find('{').unwrap());
+            (Bytes::from_hex(&bytes.replace(' ', "")).unwrap().0, serde_json::from_str(says).unwrap())
+        };
+        lines.map(line).collect()
+    }
+
+    #[test]
+    fn the_golden_messages_of_the_medium_are_understood() {
+        let mut understood = 0;
+        for (bytes, says) in golden() {
+            // the first two types go the other way
+            let Some(message) = parse(&bytes) else {
+                assert!(says["type"] == "subscribe" || says["type"] == "purge", "{says}");
+                continue;
+            };
+            understood += 1;
+            for (key, value) in in_json(message).as_object().unwrap() {
+                assert_eq!(&says[key], value, "{key} of {says}");
+            }
+        }
+        assert_eq!(understood, 7);
+    }
+
+    #[test]
+    fn a_message_cut_at_any_length_or_lying_about_it_is_refused() {
+        for (bytes, says) in golden() {
+            assert!((0..bytes.len()).all(|n| parse(&bytes[..n]).is_none()), "{says}");
+            let mut longer = bytes.clone();
+            longer.push(0);
+            assert!(parse(&longer).is_none(), "{says}");
+        }
+    }
+
+    #[test]
+    fn only_ipv4_frames_carry_packets_and_padding_is_left_out() {
+        let repr = ipv4::Repr {
+            tos: 0,
+            identification: 0,
+            dont_fragment: false,
+            ttl: 1,
+            protocol: 17,
+            source: Ipv4Addr::new(10, 0, 0, 1),
+            destination: Ipv4Addr::new(10, 0, 0, 2),
+        };
+        let packet = repr.packet(&[1, 2, 3]);
+        let mut frame = [[0; 12].as_slice(), &[8, 0], &packet].concat();
+        frame.resize(60, 0);
+        assert_eq!(ip_packet(&frame), Some(Bytes(packet)));
+        frame[13] = 6; // ARP
+        assert_eq!(ip_packet(&frame), None);
+        assert_eq!(ip_packet(&frame[..9]), None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_panic(bytes: Vec<u8>, kind in 128u8.., body: Vec<u8>) {
+            let _ = parse(&bytes);
+            let _ = ip_packet(&bytes);
+            let whole = [&[1, kind, 0, 0], (body.len() as u32).to_le_bytes().as_slice(), &body].concat();
+            let _ = parse(&whole);
+        }
+    }
+}

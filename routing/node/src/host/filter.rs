@@ -89,3 +89,70 @@ pub fn attach(socket: &impl AsFd, steps: &[Step], accept: u32) -> Result<(), Err
     };
     Errno::result(result).map(drop)
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// What the kernel's interpreter says to a packet that begins at its IPv4 header: how many bytes are accepted.
+    pub(crate) fn run(steps: &[Step], packet: &[u8], ethertype: u32, packet_type: u32) -> u32 {
+        const ACCEPT: u32 = 20;
+        let program = compile(steps, ACCEPT);
+        let (mut a, mut x, mut at) = (0u32, 0u32, 0);
+        loop {
+            let libc::sock_filter { code, jt, jf, k } = program[at];
+            let load = |from: u32, bytes: usize| match from {
+                ETHERTYPE => Some(ethertype),
+                PACKET_TYPE => Some(packet_type),
+                from => {
+                    let part = packet.get(from as usize..from as usize + bytes)?;
+                    Some(part.iter().fold(0, |sum, byte| sum << 8 | u32::from(*byte)))
+                }
+            };
+            let jump = |yes: bool| usize::from(if yes { jt } else { jf });
+            at += 1;
+            // linux/bpf_common.h: class in the low three bits, then size and mode or operation
+            let loaded = match code {
+                0x20 => load(k, 4),
+                0x28 => load(k, 2),
+                0x30 => load(k, 1),
+                0x48 => load(x + k, 2),
+                0xb1 => load(k, 1).inspect(|byte| x = (byte & 0xf) * 4).map(|_| a),
+                0x54 => Some(a & k),
+                0x15 => {
+                    at += jump(a == k);
+                    Some(a)
+                }
+                0x35 => {
+                    at += jump(a >= k);
+                    Some(a)
+                }
+                0x45 => {
+                    at += jump(a & k != 0);
+                    Some(a)
+                }
+                0x06 => return k,
+                other => panic!("instruction {other:#x}"),
+            };
+            // a load beyond the packet ends the program with "drop"
+            let Some(value) = loaded else { return 0 };
+            a = value;
+        }
+    }
+
+    #[test]
+    fn jumps_lead_where_they_say() {
+        use Step::{Equal, LoadByte};
+        let steps = [
+            LoadByte(0),
+            Equal(1, To::Skip(2), To::Next),
+            LoadByte(1),
+            Equal(9, To::Accept, To::Drop),
+            LoadByte(2),
+            Equal(7, To::Drop, To::Accept),
+        ];
+        let accepted = |packet: &[u8]| run(&steps, packet, 0, 0) > 0;
+        assert!(accepted(&[0, 9]) && !accepted(&[0, 8]) && !accepted(&[0]));
+        assert!(accepted(&[1, 0, 6]) && !accepted(&[1, 0, 7]));
+    }
+}

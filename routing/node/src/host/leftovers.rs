@@ -80,3 +80,26 @@ impl Leftovers {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_kept_counts_in_its_own_namespace_and_boot_only() {
+        let status = std::env::temp_dir().join(format!("manet-leftovers-{}.sock", std::process::id()));
+        let leftovers = Leftovers::beside(Some(&status));
+        let here = Before::here().unwrap();
+        assert!(here.namespace != 0 && !here.boot.is_empty());
+        assert_eq!(leftovers.recall(&here), None);
+        let mut before = here.clone();
+        before.will_remove(&[Described(vec![1, 2])], &[Described(vec![3])]);
+        leftovers.keep(&before).unwrap();
+        assert_eq!(leftovers.recall(&here), Some(before));
+        let elsewhere = Before { namespace: here.namespace + 1, ..here.clone() };
+        let rebooted = Before { boot: "another".to_owned(), ..here.clone() };
+        assert_eq!((leftovers.recall(&elsewhere), leftovers.recall(&rebooted)), (None, None));
+        leftovers.forget();
+        assert_eq!(leftovers.recall(&here), None);
+    }
+}

@@ -397,3 +397,71 @@ pub fn index(name: &str) -> Result<u32> {
     nix::net::if_::if_nametoindex(name)
         .map_err(|_| HostError(format!("key \"interface\": there is no interface {name} in this network namespace")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_route_is_written_as_rtnetlink_has_it() {
+        let route = KernelRoute {
+            destination: Ipv4Addr::new(10, 0, 0, 3),
+            prefix: 32,
+            via: Some(Ipv4Addr::new(10, 0, 0, 2)),
+            interface: 7,
+            source: Ipv4Addr::new(10, 0, 0, 1),
+            metric: 100,
+            mtu: Some(1492),
+            quickack: true,
+        };
+        // little-endian as the machines this is tested on; attributes: length, type, value (linux/rtnetlink.h)
+        let expected: [&[u8]; 7] = [
+            &[2, 32, 0, 0, 254, 98, 0, 1, 4, 0, 0, 0],
+            &[8, 0, 1, 0, 10, 0, 0, 3],
+            &[8, 0, 4, 0, 7, 0, 0, 0],
+            &[8, 0, 5, 0, 10, 0, 0, 2],
+            &[8, 0, 7, 0, 10, 0, 0, 1],
+            &[8, 0, 6, 0, 100, 0, 0, 0],
+            // 4 + 8 + 8 bytes: mtu (2) 1492 = 0x5d4, quickack (15) 1
+            &[20, 0, 8, 0, 8, 0, 2, 0, 0xd4, 5, 0, 0, 8, 0, 15, 0, 1, 0, 0, 0],
+        ];
+        assert_eq!(route_message(&route), expected.concat());
+        let on_link = route_message(&KernelRoute { via: None, mtu: None, quickack: false, ..route });
+        assert_eq!(on_link[..12], [2, 32, 0, 0, 254, 98, 253, 1, 0, 0, 0, 0]);
+        assert_eq!(attributes(&on_link[12..]).map(|(k, _)| k).collect::<Vec<_>>(), [1, 4, 7, 6]);
+    }
+
+    #[test]
+    fn neighbours_without_an_address_or_on_another_interface_are_left_out() {
+        let neighbour_on = |interface: u8, mac: &[u8]| {
+            let mut m = vec![2, 0, 0, 0, interface, 0, 0, 0, 2, 0, 0, 1];
+            attribute(&mut m, NDA_DST, &[10, 0, 0, 2]);
+            if !mac.is_empty() {
+                attribute(&mut m, NDA_LLADDR, mac);
+            }
+            Described(m)
+        };
+        let mac = [2, 0, 0, 0, 0, 2];
+        assert_eq!(neighbour(&neighbour_on(3, &mac), 3), Some((Ipv4Addr::new(10, 0, 0, 2), mac)));
+        assert_eq!(neighbour(&neighbour_on(4, &mac), 3), None);
+        assert_eq!(neighbour(&neighbour_on(3, &[]), 3), None);
+        assert_eq!(neighbour(&Described(vec![2]), 3), None);
+    }
+
+    #[test]
+    fn the_kernels_refusals_come_as_errno() {
+        assert_eq!(acknowledged(&0i32.to_ne_bytes()), Ok(()));
+        assert_eq!(acknowledged(&(-3i32).to_ne_bytes()), Err(Errno::ESRCH));
+        assert_eq!(acknowledged(&[]), Err(Errno::EPROTO));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_panic(bytes: Vec<u8>) {
+            let _ = attributes(&bytes).count();
+            let _ = Messages(&bytes).map(|m| m.payload.len()).sum::<usize>();
+            let described = Described(bytes);
+            let _ = (neighbour(&described, 1), is_up(&described.0, 1), described.address());
+        }
+    }
+}

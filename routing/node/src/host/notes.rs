@@ -16,13 +16,12 @@ pub struct Notes {
     offset_ns: i64,
     /// Lines that the file did not take.
     pub lost: u64,
-    pub written: u64,
 }
 
 impl Notes {
     pub fn open(path: Option<&Path>, offset_ns: i64) -> Result<Self> {
         let file = path.map(|p| append_to("notes", p)).transpose()?;
-        Ok(Self { file, offset_ns, lost: 0, written: 0 })
+        Ok(Self { file, offset_ns, lost: 0 })
     }
 
     /// Nanoseconds since `epoch_ns`.
@@ -37,7 +36,6 @@ impl Notes {
             note[*key] = value.clone();
         }
         let line = format!("{note}\n");
-        self.written += 1;
         if self.file.as_mut().is_some_and(|f| f.write_all(line.as_bytes()).is_err()) {
             self.lost += 1;
         }
@@ -69,4 +67,43 @@ pub fn about_packet(packet: &ipv4::Packet) -> (Ipv4Addr, u64, Vec<(&'static str,
         }
     }
     (packet.destination(), u64::from(kind), and)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dead_packet_cut_in_its_tcp_header_tells_what_it_has() {
+        let header = ipv4::Repr {
+            tos: 0,
+            identification: 1,
+            dont_fragment: false,
+            ttl: 64,
+            protocol: protocol::TCP,
+            source: Ipv4Addr::new(10, 0, 0, 1),
+            destination: Ipv4Addr::new(10, 0, 0, 6),
+        };
+        let keys = |payload: &[u8]| -> Vec<&str> {
+            let packet = header.packet(payload);
+            let (_, _, and) = about_packet(&ipv4::Packet::parse(&packet).unwrap());
+            and.into_iter().map(|(key, _)| key).collect()
+        };
+        assert_eq!(keys(&[0; 3]), ["source"]);
+        assert_eq!(keys(&[0; 7]), ["source", "ports"]);
+        assert_eq!(keys(&[0; 8]), ["source", "ports", "seq"]);
+    }
+
+    #[test]
+    fn every_note_is_in_the_file_at_once_and_a_full_disk_is_counted() {
+        let path = std::env::temp_dir().join(format!("manet-notes-{}.jsonl", std::process::id()));
+        let mut notes = Notes::open(Some(&path), -5).unwrap();
+        let line = notes.write(Instant::from_nanos(7), "started", Ipv4Addr::LOCALHOST, 0, &[]);
+        assert!(line.contains("\"t_ns\":2,"));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), line);
+        std::fs::remove_file(&path).unwrap();
+        let mut full = Notes::open(Some(Path::new("/dev/full")), 0).unwrap();
+        full.write(Instant::ZERO, "started", Ipv4Addr::LOCALHOST, 0, &[]);
+        assert_eq!(full.lost, 1);
+    }
 }

@@ -223,3 +223,91 @@ pub fn ask(path: &Path, op: &str) -> Result<()> {
     }
     refused.map_or(Ok(()), |why| Err(HostError(why)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Input;
+    use manet_engine::real_time::RealTime;
+    use manet_engine::{Instant, Machine};
+
+    struct Nothing;
+    impl Machine for Nothing {
+        type Input = Input;
+        type Output = ();
+        fn handle(&mut self, _: Instant, _: Input) {}
+        fn handle_timeout(&mut self, _: Instant) {}
+        fn poll_output(&mut self) -> Option<()> {
+            None
+        }
+        fn next_timeout(&self) -> Option<Instant> {
+            None
+        }
+    }
+
+    fn socket(name: &str) -> (StatusSocket, PathBuf, RealTime<Nothing>) {
+        let path = std::env::temp_dir().join(format!("manet-status-{}-{name}", std::process::id()));
+        let mut socket = StatusSocket::open(Some(&path)).unwrap();
+        let driver = RealTime::start(Nothing, |_| false).unwrap();
+        socket.watch(driver.watcher(), 1).unwrap();
+        (socket, path, driver)
+    }
+
+    #[test]
+    fn requests_are_answered_in_order_and_nonsense_is_told_apart() {
+        let (mut socket, path, _driver) = socket("order");
+        let mut client = UnixStream::connect(&path).unwrap();
+        socket.accept();
+        client.write_all(b"{\"op\":\"status\"}\nnonsense\n{\"op\":\"stop\"}\n{\"op\":").unwrap();
+        assert_eq!(socket.ready(FIRST_TOKEN), [Request::Status, Request::Nonsense, Request::Stop]);
+        socket.answer(FIRST_TOKEN, &json!({"ok": true}));
+        let mut line = String::new();
+        BufReader::new(&client).read_line(&mut line).unwrap();
+        assert_eq!(line, "{\"ok\":true}\n");
+    }
+
+    #[test]
+    fn followers_get_every_line_and_one_who_does_not_read_is_dropped() {
+        let (mut socket, path, _driver) = socket("follow");
+        let (reader, _lazy) = (UnixStream::connect(&path).unwrap(), UnixStream::connect(&path).unwrap());
+        socket.accept();
+        socket.accept();
+        socket.follow(FIRST_TOKEN);
+        socket.tell_followers("one\n");
+        let mut line = String::new();
+        BufReader::new(&reader).read_line(&mut line).unwrap();
+        assert_eq!(line, "one\n");
+        socket.follow(FIRST_TOKEN + 1);
+        drop(reader);
+        let long = "x".repeat(1 << 20) + "\n";
+        for _ in 0..6 {
+            socket.tell_followers(&long);
+        }
+        assert!(socket.clients.is_empty());
+    }
+
+    #[test]
+    fn a_line_without_end_closes_the_connection() {
+        let (mut socket, path, _driver) = socket("long");
+        let mut client = UnixStream::connect(&path).unwrap();
+        socket.accept();
+        client.write_all(&[b'x'; LONGEST_LINE + 1]).unwrap();
+        assert!(socket.ready(FIRST_TOKEN).is_empty());
+        assert!(socket.ready(FIRST_TOKEN).is_empty() && socket.clients.is_empty());
+    }
+
+    #[test]
+    fn a_killed_daemons_socket_is_taken_over_and_a_living_ones_is_not() {
+        let (socket, path, _driver) = socket("stale");
+        let error = StatusSocket::open(Some(&path)).err().unwrap();
+        assert!(error.0.contains("another daemon listens"), "{error}");
+        // what a killed process leaves: the file without a listener
+        drop(socket);
+        drop(UnixListener::bind(&path).unwrap());
+        drop(StatusSocket::open(Some(&path)).unwrap());
+        assert!(!path.exists());
+        std::fs::write(&path, "").unwrap();
+        assert!(StatusSocket::open(Some(&path)).err().unwrap().0.contains("is no socket"));
+        std::fs::remove_file(&path).unwrap();
+    }
+}

@@ -172,3 +172,63 @@ fn data_packets(node: &Node, port: u16) -> Vec<Step> {
         Equal(u32::from(port), To::Drop, To::Accept),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::filter::tests::run;
+    use super::*;
+    use crate::packet::ipv4::Repr;
+
+    const US: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+    const FAR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 6);
+    const INTERNET: Ipv4Addr = Ipv4Addr::new(192, 168, 1, 1);
+    const BROADCAST_FRAME: u32 = 1;
+
+    fn node(wires: Vec<(Ipv4Addr, u8)>) -> Node {
+        let network = (Ipv4Addr::new(10, 0, 0, 0), 8);
+        let mac = [2, 0, 0, 0, 0, 1];
+        Node { number: 1, address: US, network, mac, wires, mtu: 1500, seed: 1, feedback: true, restarted: false }
+    }
+
+    fn counted(node: &Node, packet: &[u8], packet_type: u32) -> bool {
+        run(&data_packets(node, 654), packet, ETH_P_IP, packet_type) == HEADER_LEN as u32
+    }
+
+    fn packet(kind: u8, destination: Ipv4Addr, payload: &[u8]) -> Vec<u8> {
+        let source = Ipv4Addr::new(10, 0, 0, 3);
+        Repr { tos: 0, identification: 0, dont_fragment: false, ttl: 9, protocol: kind, source, destination }
+            .packet(payload)
+    }
+
+    #[test]
+    fn what_we_send_or_forward_and_what_is_for_us_counts() {
+        let tcp = |to| packet(protocol::TCP, to, &[0; 20]);
+        assert!(counted(&node(vec![]), &tcp(FAR), PACKET_OUTGOING));
+        assert!(counted(&node(vec![]), &tcp(US), PACKET_HOST));
+        // it comes by again when it is forwarded
+        assert!(!counted(&node(vec![]), &tcp(FAR), PACKET_HOST));
+        assert!(!counted(&node(vec![]), &tcp(US), BROADCAST_FRAME));
+        assert!(!counted(&node(vec![]), &tcp(Ipv4Addr::BROADCAST), PACKET_OUTGOING));
+        assert!(!counted(&node(vec![]), &tcp(Ipv4Addr::new(224, 0, 0, 251)), PACKET_OUTGOING));
+        assert_eq!(run(&data_packets(&node(vec![]), 654), &tcp(FAR), 0x806, PACKET_OUTGOING), 0);
+    }
+
+    #[test]
+    fn a_gateway_counts_what_it_takes_to_its_wires() {
+        let gateway = node(vec![(Ipv4Addr::new(192, 168, 1, 0), 30)]);
+        let tcp = packet(protocol::TCP, INTERNET, &[0; 20]);
+        assert!(counted(&gateway, &tcp, PACKET_HOST) && !counted(&node(vec![]), &tcp, PACKET_HOST));
+        assert!(!counted(&gateway, &packet(protocol::TCP, FAR, &[0; 20]), PACKET_HOST));
+    }
+
+    #[test]
+    fn the_protocols_own_datagrams_do_not_count_but_later_fragments_of_others_do() {
+        let udp =
+            |port: u16| packet(protocol::UDP, FAR, &[[2, 0x8e].as_slice(), &port.to_be_bytes(), &[0; 4]].concat());
+        assert!(!counted(&node(vec![]), &udp(654), PACKET_OUTGOING));
+        assert!(counted(&node(vec![]), &udp(53), PACKET_OUTGOING));
+        let mut fragment = udp(654);
+        fragment[7] = 1;
+        assert!(counted(&node(vec![]), &fragment, PACKET_OUTGOING));
+    }
+}
