@@ -6,6 +6,7 @@ They depend on the number alone, so that a capture can be read without looking a
 from collections.abc import Sequence
 
 INTERFACE = "wlan0"
+NETWORK = "10.0.0.0"
 PREFIX_BITS = 8
 LAST_NUMBER = 0xFFFF
 

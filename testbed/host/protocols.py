@@ -23,20 +23,25 @@ class Foreign:
 
     programs: tuple[str, ...]
     remedy: str
+    version: str  # the word that makes the first program print its version
     module: str | None = None
 
 
 FOREIGN = {
-    "babeld": Foreign(("babeld",), "apt-get install babeld"),
-    "batmand": Foreign(("batmand",), "apt-get install batmand"),
-    "olsrd": Foreign(("olsrd",), f"build it from {OLSRD} (its README says how) and put it on the PATH"),
+    "babeld": Foreign(("babeld",), "apt-get install babeld", "-V"),
+    "batmand": Foreign(("batmand",), "apt-get install batmand", "-v"),
+    "olsrd": Foreign(("olsrd",), f"build it from {OLSRD} (its README says how) and put it on the PATH", "-v"),
     "aodv-uu": Foreign(
         ("aodvd",),
         f"build daemon and module from {AODV_UU}, a port to current kernels of https://github.com/erimatnor/aodv-uu",
+        "-V",
         module="kaodv",
     ),
     "batman-adv": Foreign(
-        ("batctl",), "apt-get install batctl; modprobe batman-adv, on a kernel with CONFIG_BATMAN_ADV", module="batman_adv"
+        ("batctl",),
+        "apt-get install batctl; modprobe batman-adv, on a kernel with CONFIG_BATMAN_ADV",
+        "-v",
+        module="batman_adv",
     ),
 }
 
@@ -66,6 +71,13 @@ def why_not(protocol: str, *, programs: Programs = BUILT, path: str | None = Non
     if foreign.module is not None and not _has_module(foreign.module):
         missing.append(f"this kernel has no module {foreign.module}")
     return (", ".join(missing), foreign.remedy) if missing else None
+
+
+def version_command(protocol: str, programs: Programs = BUILT) -> list[str] | None:
+    """What prints the version of the protocol's program; None for those without one."""
+    if protocol in OURS:
+        return [str(programs.daemon(protocol)), "--version"]
+    return [FOREIGN[protocol].programs[0], FOREIGN[protocol].version] if protocol in FOREIGN else None
 
 
 def _has_module(name: str) -> bool:

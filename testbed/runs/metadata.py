@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
+from testbed.host.protocols import version_command
 from testbed.programs import BUILT, ROOT
 
 # What of a station's TCP and IP may change a result: read back from the kernel, whoever set it.
@@ -73,8 +74,9 @@ def commit() -> str | None:
 
 
 @cache
-def versions() -> dict[str, str | None]:
-    """The programs and libraries that a result may depend on."""
+def versions(routing: str) -> dict[str, str | None]:
+    """The programs and libraries that a result may depend on; `routing` is the scenario's protocol."""
+    daemon = version_command(routing)
     return {
         "manet-medium": _first_line([str(BUILT.medium), "--version"]),
         "iperf3": _first_line(["iperf3", "--version"]),
@@ -83,6 +85,7 @@ def versions() -> dict[str, str | None]:
         "python": platform.python_version(),
         "mininet": _mininet_version(),
         "system": _system(),
+        **({} if daemon is None else {Path(daemon[0]).name: _first_line(daemon)}),
     }
 
 

@@ -1,4 +1,5 @@
-"""What only the medium can judge (radio profile and its overrides, propagation, trace), asked before anything is started."""
+"""What only the programs can judge, asked before anything is started: the medium (radio profile and its overrides,
+propagation, trace) and our routing daemons (their options)."""
 
 import json
 import subprocess
@@ -7,9 +8,13 @@ from pathlib import Path
 
 from testbed.errors import UsageError
 from testbed.programs import Programs
+from testbed.scenarios.routing import OUR_DAEMONS
 from testbed.scenarios.scenario import Scenario
+from testbed.stages.daemon import daemon_config
 from testbed.stages.medium import medium_config, write_trace
 from testbed.stages.site import Site
+
+ETHERNET_MTU = 1500  # of the medium's devices
 
 
 def check_medium(scenario: Scenario, seed: int, programs: Programs) -> None:
@@ -22,6 +27,24 @@ def check_medium(scenario: Scenario, seed: int, programs: Programs) -> None:
         path.write_text(json.dumps(config))
         done = subprocess.run([programs.medium, "check", path], capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        lines = (done.stderr or done.stdout).strip().splitlines() or ["refused without a word"]
-        words = lines[-1].removeprefix("manet-medium: ").replace(f"{path}: ", "").replace(f"{folder}/", "")
-        raise UsageError(f"scenario: {words}")
+        raise UsageError(f"scenario: {_words(done, 'manet-medium', path)}")
+
+
+def check_routing(scenario: Scenario, seed: int, programs: Programs) -> None:
+    """UsageError with the words of the protocol's daemon, if it is one of ours and would refuse its options."""
+    protocol = scenario.routing.protocol
+    if protocol not in OUR_DAEMONS:
+        return
+    with tempfile.TemporaryDirectory(prefix="manet-check-") as folder:
+        site = Site(scenario, seed, Path(folder), cgroup=Path("/"), programs=programs)
+        path = site.directory / "config.json"
+        path.write_text(json.dumps(daemon_config(site, "sta1", 1, wires=[], mtu=ETHERNET_MTU, epoch_ns=0)))
+        done = subprocess.run([programs.daemon(protocol), "check", path], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise UsageError(f'scenario: key "routing": {_words(done, f"manet-{protocol}", path)}')
+
+
+def _words(done: subprocess.CompletedProcess, name: str, path: Path) -> str:
+    """The program's error, without the names of what was there for the question only."""
+    lines = (done.stderr or done.stdout).strip().splitlines() or ["refused without a word"]
+    return lines[-1].removeprefix(f"{name}: ").replace(f"{path}: ", "").replace(f"{path.parent}/", "")

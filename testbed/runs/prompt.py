@@ -31,7 +31,7 @@ from testbed.host.requirements import require_for_runs
 from testbed.programs import BUILT, ROOT, Programs
 from testbed.runs import metadata
 from testbed.runs.isolation import Report
-from testbed.runs.preflight import check_medium
+from testbed.runs.preflight import check_medium, check_routing
 from testbed.runs.record import RunRecord
 from testbed.runs.run import Interrupted, RunResult, claimed, conclude, isolated_run, last_word, prepare, site_of
 from testbed.runs.throughput import measure
@@ -56,6 +56,7 @@ def open_prompt(scenario: Scenario, *, seed: int = 1, directory: Path | None = N
     require_for_runs(programs=programs)
     require_protocol(scenario.routing.protocol, programs=programs)
     check_medium(scenario, seed, programs)
+    check_routing(scenario, seed, programs)
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
     directory = (directory or ROOT / "results" / "cli" / stamp).resolve()
     with claimed(directory), _interrupts_restored():

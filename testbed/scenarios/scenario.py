@@ -378,7 +378,8 @@ class Scenario(BaseModel):
             wired = {flow.source, flow.target} & set(gateways)
             if wired and len(ends) > 1 and not self.routing.TO_WIRES:
                 text = f'"{self.routing.protocol}" routes over the air to stations only, not to {", ".join(sorted(wired))}; '
-                raise KeyProblem(("flows", index), text + 'take "static", "aodv", "olsr" or "dsr", or end the flow at the gateway')
+                text += 'take "static", "aodv", "olsr" or "dsr", or end the flow at the gateway'
+                raise KeyProblem(("flows", index), text)
 
     def _no_such(self, name: str, hosts: bool = False) -> str:
         """What to say of a name that nobody has."""

@@ -8,6 +8,7 @@ import pytest
 
 from testbed.errors import UsageError
 from testbed.programs import BUILT, ROOT
+from testbed.runs.preflight import check_routing
 from testbed.scenarios.definition import load_scenario
 from testbed.scenarios.routing import OUR_DAEMONS, PROTOCOLS
 from testbed.scenarios.scenario import Scenario
@@ -190,3 +191,11 @@ def test_the_contract_names_every_option_of_our_daemons():
     for name in OUR_DAEMONS:
         options = Scenario.model_validate({"hops": 1, "routing": name}).routing.options()
         assert [key for key in options if f"`{key}`" not in contract] == []
+
+
+def test_what_only_the_daemon_can_judge_is_refused_before_anything_starts():
+    scenario = Scenario.model_validate({"hops": 1, "routing": "dsr"})
+    check_routing(scenario, 1, BUILT)
+    wrong = scenario.routing.model_copy(update={"max_hops": 0})  # past the checks of here
+    with pytest.raises(UsageError, match=r'^scenario: key "routing": .*max_hops is 0; give 1 to 60$'):
+        check_routing(scenario.model_copy(update={"routing": wrong}), 1, BUILT)

@@ -49,7 +49,7 @@ def test_our_own_daemons_are_all_built() -> None:
 
 @pytest.mark.skipif(bool(ABSENT), reason=f"not installed: {', '.join(ABSENT)} (`manet doctor` says how to get them)")
 def test_every_protocol_is_there() -> None:
-    assert HERE == protocols()
+    assert protocols() == HERE
 
 
 @pytest.mark.parametrize("name", HERE)

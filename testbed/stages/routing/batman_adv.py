@@ -15,10 +15,10 @@ from testbed.errors import RunError
 from testbed.host import namespace
 from testbed.stages import iproute, kernel_tcp
 from testbed.stages.routing import Network, Protocol, Say
-from testbed.stages.routing.shared.ours import NETWORK, set_devices
+from testbed.stages.routing.shared.ours import set_devices
 from testbed.stages.routing.shared.settle import pairs_of_flows
 from testbed.stages.station import Station
-from topologies.addresses import INTERFACE, PREFIX_BITS, wire_network
+from topologies.addresses import INTERFACE, NETWORK, PREFIX_BITS, wire_network
 
 DEVICE = "bat0"
 

@@ -6,13 +6,13 @@ from contextlib import contextmanager
 from testbed.stages import iproute
 from testbed.stages.kernel_tcp import ack_metric
 from testbed.stages.routing import Network, Protocol
-from topologies.addresses import INTERFACE
+from topologies.addresses import INTERFACE, NETWORK, PREFIX_BITS
 
 
 @contextmanager
 def running(network: Network) -> Iterator[Protocol]:
     """One route over the radio to everybody; ARP finds out who is there. A wired host is reached from its gateway alone."""
-    route = f"route add 10.0.0.0/8 dev {INTERFACE} scope link{ack_metric(network.site.scenario)}"
+    route = f"route add {NETWORK}/{PREFIX_BITS} dev {INTERFACE} scope link{ack_metric(network.site.scenario)}"
     lines = {station: [route] for station in network.stations}
     iproute.batches(lines, "routes", network.site.log)
     yield Protocol(network)

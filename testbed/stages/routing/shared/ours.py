@@ -10,15 +10,14 @@ from contextlib import contextmanager
 
 from testbed.host import namespace, offloads
 from testbed.stages import iproute, kernel_tcp
+from testbed.stages.daemon import TUN, daemon_config
 from testbed.stages.routing import Network, Protocol, Say
 from testbed.stages.routing.shared.settle import wait_until_settled
 from testbed.stages.site import SOCKETS
 from testbed.stages.station import Station
 from testbed.stages.status import ask, status_socket
-from topologies.addresses import INTERFACE, PREFIX_BITS, WIRE_PREFIX_BITS
+from topologies.addresses import INTERFACE
 
-TUN = "manet0"
-NETWORK = "10.0.0.0"
 READY_DEADLINE_S = 30.0
 
 
@@ -48,7 +47,10 @@ def daemons_running(network: Network, *, settles: bool) -> Iterator[Daemons]:
     daemons = []
     for station in network.stations:
         path = site.folder("routing") / f"{station.name}.config.json"
-        path.write_text(json.dumps(daemon_config(network, station, epoch_ns), indent=1) + "\n")
+        config = daemon_config(
+            site, station.name, station.number, wires=network.wires_of(station), mtu=_mtu(station), epoch_ns=epoch_ns
+        )
+        path.write_text(json.dumps(config, indent=1) + "\n")
         remedy = f"the routes went with it; see log/{name}-{station.name}.log and run it again"
         daemons.append(children.start(f"{name}-{station.name}", [program, "run", path], netns=station.netns, remedy=remedy))
     children.wait_for_text(daemons, "ready\n", within_s=READY_DEADLINE_S)
@@ -60,34 +62,6 @@ def daemons_running(network: Network, *, settles: bool) -> Iterator[Daemons]:
     fallen = [daemon for daemon in daemons if daemon.popen.returncode != 0]
     if fallen:
         raise fallen[0].failure()
-
-
-def daemon_config(network: Network, station: Station, epoch_ns: int) -> dict:
-    """The content of a station's CONFIG."""
-    site, results = network.site, network.site.folder("routing")
-    routing = site.scenario.routing
-    return {
-        "format": "manet-routing/1",
-        "node": {
-            "number": station.number,
-            "address": station.IP(),
-            "network": [NETWORK, PREFIX_BITS],
-            "mac": station.MAC(),
-            "wires": [[wire.partition("/")[0], WIRE_PREFIX_BITS] for wire in network.wires_of(station)],
-            "mtu": _mtu(station),
-            "seed": site.seed,
-            "feedback": routing.link == "feedback",
-        },
-        "interface": INTERFACE,
-        "tun": TUN,
-        "feedback": {"medium": str(site.feedback_folder / f"{station.name}.sock")},
-        "status": str(status_socket(station.name)),
-        "epoch_ns": epoch_ns,
-        "notes": str(results / f"{station.name}.jsonl"),
-        "events": str(results / f"{station.name}.events.jsonl") if routing.events else None,
-        "quickack": kernel_tcp.ack_metric(site.scenario) != "",
-        "options": routing.options(),
-    }
 
 
 def _mtu(station: Station) -> int:

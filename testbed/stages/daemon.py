@@ -1,0 +1,35 @@
+"""CONFIG of our routing daemons (formats/routing.md)."""
+
+from testbed.stages import kernel_tcp
+from testbed.stages.site import Site
+from testbed.stages.status import status_socket
+from topologies.addresses import INTERFACE, NETWORK, PREFIX_BITS, ip_address, mac_address
+
+TUN = "manet0"
+
+
+def daemon_config(site: Site, name: str, number: int, *, wires: list[str], mtu: int, epoch_ns: int) -> dict:
+    """Of station number `number`; `wires` are the networks that it is a gateway to."""
+    routing, results = site.scenario.routing, site.directory / "routing"
+    return {
+        "format": "manet-routing/1",
+        "node": {
+            "number": number,
+            "address": ip_address(number),
+            "network": [NETWORK, PREFIX_BITS],
+            "mac": mac_address(number),
+            "wires": [[address, int(bits)] for address, _, bits in (wire.partition("/") for wire in wires)],
+            "mtu": mtu,
+            "seed": site.seed,
+            "feedback": routing.link == "feedback",
+        },
+        "interface": INTERFACE,
+        "tun": TUN,
+        "feedback": {"medium": str(site.feedback_folder / f"{name}.sock")},
+        "status": str(status_socket(name)),
+        "epoch_ns": epoch_ns,
+        "notes": str(results / f"{name}.jsonl"),
+        "events": str(results / f"{name}.events.jsonl") if routing.events else None,
+        "quickack": kernel_tcp.ack_metric(site.scenario) != "",
+        "options": routing.options(),
+    }
