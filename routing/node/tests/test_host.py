@@ -1,0 +1,327 @@
+"""The daemons' host on this kernel: routes, held packets, ICMP, link feedback, crashes, orderly ends (design A with AODV and
+OLSR, design B with DSR). What the protocols themselves do is tested without a kernel, beside their code."""
+
+import errno
+import json
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from routing.node.tests.conftest import DAEMONS, MEDIUM, wait_for
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.skipif(not MEDIUM.exists(), reason="the medium is not built (./setup.sh)"),
+    pytest.mark.skipif(not (DAEMONS / "manet-aodv").exists(), reason="the routing daemons are not built (./setup.sh)"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root for namespaces and TUN"),
+    pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="the kernel has no TUN"),
+]
+
+# a search that nobody answers ends after 2 * 0.04 s * (1 + 2) and one retry (RFC 3561, 6.4)
+QUICK = {"expanding_ring": False, "net_diameter": 3, "rreq_retries": 0, "reboot_wait": False}
+
+
+def inputs(station, kind: str) -> list[dict]:
+    lines = [line for line in station.path("events.jsonl").read_text().splitlines() if line]
+    logged = [json.loads(line) for line in lines]
+    return [
+        {"at": line["at"], **line["input"][kind]} for line in logged if isinstance(line.get("input"), dict) and kind in line["input"]
+    ]
+
+
+def checksum(data: bytes) -> int:
+    data += b"\0" * (len(data) % 2)
+    total = sum(struct.unpack(f">{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+
+
+def transport_checksum(packet: bytes) -> int:
+    """0 if the TCP or UDP checksum of an IPv4 packet without options is right."""
+    payload = packet[20:]
+    return checksum(packet[12:20] + struct.pack(">BBH", 0, packet[9], len(payload)) + payload)
+
+
+def test_a_packet_without_a_route_waits_for_it_and_none_is_lost(chain):
+    first, middle, last = chain(3, protocol="aodv")
+    assert first.pings_answered(last.address, 10) == 10
+    assert "icmp_seq=1 ttl=63" in first.sh("ping", "-n", "-c", "1", last.address)
+    route = json.loads(first.sh("ip", "-j", "route", "show", last.address))[0]
+    assert (route["gateway"], route["protocol"], route["metric"]) == (middle.address, "98", 100)
+    assert (route["prefsrc"], route["flags"], route["metrics"]) == (first.address, ["onlink"], [{"quickack": 1}])
+    neighbour = json.loads(middle.sh("ip", "-j", "route", "show", last.address))[0]
+    assert (neighbour["scope"], "gateway" in neighbour) == ("link", False)
+    found = first.notes("route")[-1]
+    assert (found["about"], found["via"], found["value"], found["prefix"]) == (last.address, middle.address, 2, 32)
+    assert first.daemons[0].ask()["host"]["sent"] >= 1
+
+
+def test_packets_of_our_own_stack_reach_the_machine_with_complete_checksums(chain):
+    first, last = chain(2, protocol="aodv")
+    server = last.popen("iperf3", "-s", "-1")
+    wait_for("server", lambda: "5201" in last.sh("ss", "-ltn"))
+    first.sh("iperf3", "-c", last.address, "-n", "100K")
+    server.communicate()
+    first.daemons[0].stop()
+    packets = [bytes.fromhex(p["bytes"]) for p in inputs(first, "packet")]
+    assert packets and {p[9] for p in packets} == {socket.IPPROTO_TCP}
+    assert [transport_checksum(p) for p in packets] == [0] * len(packets)
+    assert [checksum(p[:20]) for p in packets] == [0] * len(packets)
+
+
+def test_an_orderly_end_leaves_the_kernel_as_it_was(chain):
+    first, last = chain(2)
+    # an address with its connected route, and a route of somebody else's over the radio
+    first.sh("ip", "address", "flush", "dev", "wlan0")
+    first.sh("ip", "address", "add", f"{first.address}/8", "dev", "wlan0")
+    first.sh("ip", "route", "add", "172.16.0.0/12", "via", last.address, "dev", "wlan0")
+    before = first.kernel_state()
+    for protocol in ("aodv", "dsdv", "olsr", "dsr"):
+        daemon = first.start(protocol)
+        assert "10.0.0.0/8 dev wlan0" not in first.sh("ip", "route"), protocol
+        assert first.path("sock.before").exists() and first.kernel_state() != before
+        assert daemon.stop() == (0, ""), protocol
+        assert first.kernel_state() == before, protocol
+        assert not first.path("sock").exists() and not first.path("sock.before").exists()
+
+
+@pytest.mark.parametrize("protocol", ["aodv", "dsr"])
+def test_what_a_killed_daemon_left_is_put_right_and_its_successor_is_told(chain, protocol):
+    first, last = chain(2)
+    before = first.kernel_state()
+    options = {"reboot_wait": False} if protocol == "aodv" else {}
+    first.start(protocol, options)
+    last.start(protocol, options)
+    assert first.pings_answered(last.address) == 5
+    first.daemons[0].stop(signal.SIGKILL)
+    assert first.kernel_state() != before
+    # a daemon of another kind recovers as well
+    again = first.start(protocol, options)
+    assert [note["value"] for note in first.notes("started")] == [0, 1]
+    assert first.pings_answered(last.address) == 5
+    again.stop()
+    assert first.kernel_state() == before
+    first.start(protocol, options)
+    assert [note["value"] for note in first.notes("started")] == [0, 1, 0]
+
+
+def test_a_second_daemon_is_refused_and_does_not_disturb_the_first(chain):
+    first, last = chain(2, protocol="aodv")
+    assert first.pings_answered(last.address) == 5
+    routes = first.sh("ip", "route")
+    for more, says in [({}, "another daemon listens"), ({"status": None}, 'key "tun": manet0 cannot be made')]:
+        second = first.start("aodv", ready=False, **more)
+        code, error = second.stop()
+        assert code == 1 and says in error and error.count("\n") == 1
+    second = first.start("aodv", ready=False, status=None, tun="manet1")
+    assert "UDP port 654 on wlan0" in second.stop()[1]
+    assert first.daemons[0].process.poll() is None
+
+
+def test_a_local_sender_is_told_that_the_host_is_unreachable(chain):
+    (first,) = chain(1, protocol="aodv", options=QUICK)
+    said = first.sh("ping", "-n", "-c", "1", "-W", "5", "10.0.0.77", check=False)
+    assert "From 10.0.0.1 icmp_seq=1 Destination Host Unreachable" in said
+    connect = "import socket; s = socket.socket(); s.bind(('10.0.0.1', 4001)); print(s.connect_ex(('10.0.0.78', 80)))"
+    assert first.sh("python3", "-c", connect) == f"{errno.EHOSTUNREACH}\n"
+    ping, tcp = first.notes("unreachable")
+    assert (ping["about"], ping["source"], ping["value"]) == ("10.0.0.77", first.address, socket.IPPROTO_ICMP)
+    assert (tcp["about"], tcp["ports"], tcp["value"]) == ("10.0.0.78", [4001, 80], socket.IPPROTO_TCP)
+    assert tcp["seq"] > 0 and "ports" not in ping
+
+
+def test_a_sender_elsewhere_is_told_too(chain):
+    first, router = chain(2)
+    router.start("olsr")
+    router.sh("ip", "route", "add", first.address, "dev", "wlan0")
+    first.sh("ip", "route", "add", "10.0.0.77", "via", router.address, "dev", "wlan0", "onlink")
+    said = first.sh("ping", "-n", "-c", "1", "-W", "5", "10.0.0.77", check=False)
+    assert f"From {router.address} icmp_seq=1 Destination Host Unreachable" in said
+    assert router.notes("unreachable")[0]["source"] == first.address
+
+
+def test_a_failed_frame_breaks_the_link_at_once(chain, ask_medium):
+    first, middle, last = chain(3, protocol="aodv")
+    assert first.pings_answered(last.address) == 5
+    assert ask_medium("power", station="sta3", on=False)["ok"]
+    start = time.monotonic()
+    first.sh("ping", "-n", "-c", "1", "-W", "1", last.address, check=False)
+    broken = wait_for("broken link", lambda: middle.notes("link-broken"), 5)[0]
+    # seven tries of a radio of 2 Mbit/s take some 0.1 s; hellos would take two seconds
+    assert (broken["about"], broken["value"]) == (last.address, 1) and time.monotonic() - start < 2
+    wait_for("route withdrawn", lambda: middle.sh("ip", "route", "show", last.address) == "", 5)
+    wait_for("source told", lambda: first.sh("ip", "route", "show", last.address) == "", 5)
+    assert {note["about"] for note in middle.notes("lost")} >= {last.address}
+    middle.daemons[0].stop()
+    assert any(failed["bytes"] for failed in inputs(middle, "link-failed"))
+
+
+def test_route_use_is_told_block_by_block_and_completely(chain):
+    first, middle, last = chain(3, protocol="aodv")
+    assert first.pings_answered(last.address) == 5
+    first.sh("ping", "-n", "-c", "200", "-i", "0.01", "-W", "5", last.address)
+    time.sleep(0.1)
+    status = middle.daemons[0].ask()
+    middle.daemons[0].stop()
+    used = inputs(middle, "used")
+    flows = [(flow["source"], flow["destination"], flow["packets"]) for report in used for flow in report["flows"]]
+    for way in ((first.address, last.address), (last.address, first.address)):
+        assert sum(packets for source, destination, packets in flows if (source, destination) == way) == 205
+    assert {flow[:2] for flow in flows} == {(first.address, last.address), (last.address, first.address)}
+    assert status["host"]["usage-lost"] == 0
+    # a block each 40 ms at most, so that 2 s of pings make about 50 reports of 400 packets
+    assert len(used) < 100
+
+
+def test_status_follow_and_stop(chain):
+    first, last = chain(2, protocol="aodv")
+    daemon = first.daemons[0]
+    with socket.socket(socket.AF_UNIX) as follower:
+        follower.settimeout(20)
+        follower.connect(str(daemon.status_socket))
+        follower.sendall(b'{"op":"follow"}\n')
+        lines = follower.makefile()
+        assert json.loads(lines.readline()) == {"ok": True}
+        assert first.pings_answered(last.address) == 5
+        events = [json.loads(lines.readline())["event"] for _ in range(2)]
+        assert events == ["discovery", "route"]
+        status = daemon.ask()
+        assert (status["protocol"], status["address"], status["held"]) == ("aodv", first.address, 0)
+        assert {route["destination"] for route in status["routes"]} == {last.address}
+        assert status["host"]["routes-set"] >= 1 and status["host"]["control-sent"] >= 1
+        assert "ask {" in daemon.ask("nonsense")["error"]
+        said = subprocess.run([daemon.program, "status", daemon.status_socket], capture_output=True, text=True, check=True)
+        assert json.loads(said.stdout)["sequence"] == status["sequence"]
+        assert daemon.ask("stop") == {"ok": True}
+        assert daemon.process.wait(20) == 0
+
+
+def test_notes_count_from_the_epoch(chain):
+    (first,) = chain(1)
+    first.start("aodv", epoch_ns=time.time_ns() - 5_000_000_000)
+    assert 5.0 < first.notes("started")[0]["t_ns"] / 1e9 < 8.0
+
+
+@pytest.mark.parametrize("protocol", ["aodv", "dsdv", "olsr", "dsr"])
+def test_the_event_log_plays_to_the_same_outputs_at_the_same_instants(chain, ask_medium, protocol):
+    stations = first, _, last = chain(3, protocol=protocol, options={"period": 2} if protocol == "dsdv" else {})
+    first.pings_answered(last.address, 20)
+    ask_medium("power", station="sta3", on=False)
+    first.pings_answered(last.address, 5, "-W", "1")
+    for station in stations:
+        assert station.daemons[0].stop() == (0, "")
+        program, config, log = station.daemons[0].program, station.path("json"), station.path("events.jsonl")
+        said = subprocess.run([program, "replay", config, log], capture_output=True, text=True, check=True).stdout
+        outputs = [json.loads(line) for line in said.splitlines()]
+        assert as_noted(outputs) == noted(station), station.number
+        assert outputs
+
+
+def noted(station) -> list[tuple]:
+    """(event, about, value) at their instants, from the daemon's start."""
+    started, *notes = station.notes()
+    told = [note for note in notes if note["event"] != "unreachable"]
+    return [(note["t_ns"] - started["t_ns"], note["event"], note["about"], note["value"]) for note in told]
+
+
+def as_noted(outputs: list[dict]) -> list[tuple]:
+    """What the host notes of such outputs: routes that change, routes that were there, and the machine's own notes."""
+    notes, table = [], {}
+    for at, output in ((line["at"], line["output"]) for line in outputs):
+        if route := output.get("set-route"):
+            key = (route["destination"], route["prefix"])
+            if table.get(key) != route:
+                notes.append((at, "route", route["destination"], route["hops"]))
+            table[key] = route
+        elif cleared := output.get("clear-route"):
+            if table.pop((cleared["destination"], cleared["prefix"]), None):
+                notes.append((at, "lost", cleared["destination"], 0))
+        elif note := output.get("note"):
+            notes.append((at, note["event"], note["about"], note["value"]))
+    return notes
+
+
+def test_routes_come_back_when_the_radio_was_down(chain):
+    first, last = chain(2, protocol="aodv")
+    assert first.pings_answered(last.address) == 5
+    route = first.sh("ip", "route", "show", last.address)
+    assert "proto 98" in route
+    first.sh("ip", "link", "set", "wlan0", "down")
+    assert first.sh("ip", "route", "show", last.address) == ""
+    first.sh("ip", "link", "set", "wlan0", "up")
+    wait_for("route", lambda: first.sh("ip", "route", "show", last.address) == route, 5)
+    assert first.pings_answered(last.address) == 5
+    # nothing that the interface reported is reported for ever
+    stat = Path(f"/proc/{first.daemons[0].process.pid}/stat")
+    ticks = [sum(map(int, stat.read_text().split()[13:15])) for _ in range(2) if not time.sleep(1)]
+    assert ticks[1] - ticks[0] <= 5, "a tick is 10 ms"
+
+
+def test_a_tun_that_somebody_deletes_ends_the_daemon_with_a_remedy(chain):
+    (first,) = chain(1)
+    before = first.kernel_state()
+    daemon = first.start("aodv")
+    first.sh("ip", "link", "delete", "manet0")
+    code, error = daemon.process.wait(20), daemon.stop()[1]
+    assert code == 1 and "the TUN device was deleted" in error and first.kernel_state() == before
+
+
+def test_a_medium_that_ends_is_noticed_and_survived(chain, ask_medium):
+    first, last = chain(2, protocol="aodv")
+    assert first.pings_answered(last.address) == 5
+    ask_medium("stop")
+    wait_for("feedback lost", lambda: first.daemons[0].ask()["host"].get("feedback-lost") == 1, 10)
+    assert first.daemons[0].stop() == (0, "")
+
+
+def test_errors_are_one_line_and_name_the_remedy(chain):
+    (first,) = chain(1)
+    good = json.loads(first.write_config({}).read_text())
+
+    def says(verb: str, config: object, text: str | None = None) -> tuple[int, str]:
+        first.path("json").write_text(json.dumps(config) if text is None else text)
+        command = ["nsenter", f"--net={first.netns}", DAEMONS / "manet-aodv", verb, first.path("json")]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+        assert done.stderr.count("\n") == 1 and done.stderr.startswith("manet-aodv: ") and not done.stdout, done
+        return done.returncode, done.stderr
+
+    assert says("check", {**good, "interface": "w/0"}) == (2, f'manet-aodv: {first.path("json")}: key "interface": "w/0" is no '
+                                                              "interface name of 1 to 15 characters\n")  # fmt: skip
+    for text in ("", json.dumps(good)[:200], "[" * 100_000, "x" * 2_000_000, "\0"):
+        assert says("check", None, text)[0] == 2
+    for change, word in [
+        ({"interface": "wlan9"}, "there is no interface wlan9"),
+        ({"node": {**good["node"], "address": "10.0.0.9"}}, "ip address add 10.0.0.9/8 dev wlan0 noprefixroute"),
+        ({"feedback": {"medium": "/nonexistent"}}, "is the medium running?"),
+        ({"feedback": "nl80211"}, 'key "feedback": '),
+        ({"notes": "/nonexistent/notes"}, "does the folder exist?"),
+        ({"status": "/nonexistent/socket"}, "is there the folder?"),
+    ]:
+        code, error = says("run", {**good, **change})
+        assert (code, word in error) == (1, True), error
+    # and none of these left anything behind
+    assert re.findall("manet0|proto 98", first.kernel_state()) == []
+
+
+def test_dsr_carries_tcp_and_the_kernel_keeps_out_of_it(chain):
+    first, middle, last = chain(3, protocol="dsr")
+    assert first.pings_answered(last.address, 5) == 5
+    assert first.pings_answered(last.address, 3, "-s", "1400") == 3
+    server = last.popen("iperf3", "-s", "-1")
+    wait_for("server", lambda: "5201" in last.sh("ss", "-ltn"))
+    first.sh("iperf3", "-c", last.address, "-n", "200K")
+    server.communicate()
+    # nobody's kernel answers protocol 48 or forwards, and no packet is taken in twice
+    for station in (first, middle, last):
+        counters = station.sh("nstat", "-asz", "IcmpOutDestUnreachs", "IpForwDatagrams", "TcpExtTCPDSACKOfoSent")
+        assert {line.split()[1] for line in counters.splitlines()[1:]} == {"0"}, counters
+    host = middle.daemons[0].ask()["host"]
+    assert host["frames-sent"] > 200 and host.get("frames-failed", 0) == 0
