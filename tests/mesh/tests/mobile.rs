@@ -1,0 +1,149 @@
+//! Fifty mobile nodes for 900 s, every protocol with link feedback and without: no routing loop, and what the routing costs.
+//! `snapshots/mobile.txt` has the table and the fingerprints, `snapshots/counters.txt` all that was counted,
+//! `snapshots/rests.txt` how routes follow when everybody stops.
+
+use manet_engine::{Duration, Instant};
+use manet_mesh::protocols::{self, Visitor};
+use manet_mesh::scenario::{Scenario, Waypoints};
+use manet_mesh::seen::{Loop, CONVERGED};
+use manet_mesh::summary::{self, Summary};
+use manet_mesh::{snapshot, Mesh};
+use manet_routing::Protocol;
+
+const NODES: usize = 50;
+const LENGTH: Duration = Duration::from_secs(900);
+const SEED: u64 = 1;
+/// The area and the traffic of Broch et al. (MobiCom 1998, section 4), a packet size that DSR's headers do not dominate; never
+/// at rest, and not slower than 1 m/s, so that the mean speed does not fade away.
+const HOW: Waypoints = Waypoints { area_m: [1500.0, 300.0], speed_mps: [1.0, 20.0], pause_s: 0.0, go_and_rest_s: None };
+const FLOWS: usize = 10;
+const BYTES: u16 = 512;
+const GAP: Duration = Duration::from_millis(250);
+const START_S: [f64; 2] = [10.0, 20.0];
+
+/// Seconds that all go on and that all rest, in turns.
+const ROUND_S: [f64; 2] = [60.0, 60.0];
+
+fn mobile(how: Waypoints) -> Scenario {
+    Scenario::waypoints(SEED, LENGTH, NODES, how).with_flows(FLOWS, BYTES, GAP, START_S)
+}
+
+const MOBILE: &str = "\
+50 nodes in 1500 m x 300 m, range 250 m, 2 Mbit/s (medium/radios/ns2-dsss-2m.toml); random waypoint, 1 to 20 m/s, no pause; 900 s;
+10 flows of 512 bytes, 4 packets a second; seed 1. tests/mobile.rs, UPDATE=1 rewrites.
+";
+
+#[test]
+#[cfg_attr(debug_assertions, ignore = "minutes without optimisation: cargo test --release")]
+fn fifty_mobile_nodes_have_no_loops() {
+    let scenario = mobile(HOW);
+    let run = |(name, feedback): &(&str, bool)| summary::run(name, *feedback, &scenario);
+    let runs: Vec<Summary> = snapshot::in_parallel(&protocols::variants(), run);
+    let mut text = format!("{MOBILE}\n{}\n{}\n", summary::LEGEND, summary::table(&runs));
+    let links = &runs[0].seen.links;
+    text += &format!(
+        "{} % of all pairs are connected, over {:.2} hops in the mean; a link comes or goes in {} % of the looks\n",
+        summary::percent(links.connected, links.pairs),
+        links.hops as f64 / links.connected as f64,
+        summary::percent(links.changes, links.looks)
+    );
+    text += "\nFingerprints of all outputs of all machines in order (FNV-1a)\n";
+    for r in &runs {
+        text += &format!("{:<5} {:<9} {:016x}\n", r.protocol, r.link(), r.seen.fingerprint.value());
+    }
+    for r in &runs {
+        let (what, link) = (r.protocol, r.link());
+        if what == "olsr" {
+            // 3626, 1.3: routes follow the tables of the moment, and these differ while news is under way
+            assert_eq!(r.seen.late_loop_count, 0, "{what}, {link}: {}", told(&r.seen.late_loops));
+        } else {
+            assert_eq!(r.seen.loop_count, 0, "{what}, {link}: {}", told(&r.seen.loops));
+            assert_eq!(r.seen.events.get("ttl-expired"), 0, "{what}, {link}: {:?}", r.seen.events);
+        }
+    }
+    snapshot::check("mobile", &text);
+    snapshot::check("counters", &format!("{MOBILE}\n{}", summary::counts(&runs)));
+}
+
+fn told(loops: &[Loop]) -> String {
+    loops.iter().map(|l| format!("\n  {l:?}")).collect()
+}
+
+/// A run with rests: what was seen, and the loops that were there at the end of each rest.
+struct Rested {
+    run: Summary,
+    at_rest: Vec<(usize, Vec<usize>)>,
+    /// From the start, and from the last link change before each rest's end, until all pairs had routes that lead there;
+    /// `None`: they had not when it ended.
+    convergences: Vec<Option<Duration>>,
+}
+
+struct Rests;
+
+impl Visitor for Rests {
+    type Out = Rested;
+    fn visit<P: Protocol>(self, mut mesh: Mesh<P>) -> Rested {
+        let (mut at_rest, mut convergences) = (Vec::new(), Vec::new());
+        let round = ROUND_S[0] + ROUND_S[1];
+        for i in 0..(LENGTH.as_secs_f64() / round) as u32 {
+            mesh.run_until(Instant::ZERO + Duration::from_secs_f64(round * (f64::from(i) + 1.0) - 0.05));
+            at_rest.extend(mesh.loops_now());
+            let links = &mesh.seen.links;
+            let quiet = mesh.now() - links.last_change;
+            assert!(quiet > CONVERGED, "round {i}: only {quiet:?} without a change");
+            convergences.push(links.convergences.last().copied().filter(|_| links.disturbed.is_none()));
+        }
+        Rested { run: summary::of(mesh), at_rest, convergences }
+    }
+}
+
+const RESTS: &str = "\
+As mobile.txt, but all nodes go on for 60 s and rest for 60 s, in turns, without data: protocols that keep routes to all.
+start_s: how long 50 standing nodes that start together take until all connected pairs have routes that lead there; rests: so many;
+of these conv converged, within median_s and max_s of the last link change; loops: transient ones while links change;
+late: loops that arise, or are there when the rest ends, though no link has changed for 26 s (tests/mesh/src/seen.rs)
+";
+
+#[test]
+#[cfg_attr(debug_assertions, ignore = "minutes without optimisation: cargo test --release")]
+fn routes_are_right_and_without_loops_soon_after_the_last_change() {
+    let scenario = Scenario { flows: Vec::new(), ..mobile(Waypoints { go_and_rest_s: Some(ROUND_S), ..HOW }) };
+    let standing = Scenario { moves: Vec::new(), length: Duration::from_secs(120), ..scenario.clone() };
+    let variants: Vec<(&str, bool)> =
+        protocols::variants().into_iter().filter(|(name, _)| matches!(*name, "dsdv" | "olsr")).collect();
+    let run = |(name, feedback): &(&str, bool)| {
+        let start = summary::run(name, *feedback, &standing).seen.links.convergences.first().copied();
+        let (scenario, options) = protocols::with_link(name, *feedback, &scenario);
+        let rested =
+            protocols::with(name, scenario, &options, Rests).expect("a protocol of ours takes its own options");
+        (start, rested)
+    };
+    let results: Vec<(Option<Duration>, Rested)> = snapshot::in_parallel(&variants, run);
+    let row = |(start, r): &(Option<Duration>, Rested)| {
+        let converged: Vec<Duration> = r.convergences.iter().flatten().copied().collect();
+        vec![
+            r.run.protocol.to_owned(),
+            r.run.link().to_owned(),
+            summary::seconds(*start),
+            r.convergences.len().to_string(),
+            converged.len().to_string(),
+            summary::seconds(summary::quantile(&converged, 0.5)),
+            summary::seconds(summary::quantile(&converged, 1.0)),
+            r.run.seen.loop_count.to_string(),
+            (r.run.seen.late_loop_count + r.at_rest.len() as u64).to_string(),
+            format!("{:016x}", r.run.seen.fingerprint.value()),
+        ]
+    };
+    let header = ["protocol", "link", "start_s", "rests", "conv", "median_s", "max_s", "loops", "late", "fingerprint"];
+    let rows: Vec<Vec<String>> = results.iter().map(row).collect();
+    let text = format!("{RESTS}\n{}", snapshot::table(&header, &rows));
+    for (start, r) in &results {
+        let (what, link) = (r.run.protocol, r.run.link());
+        assert!(start.is_some(), "{what}, {link}: standing nodes never all had routes\n{text}");
+        assert_eq!(r.run.seen.late_loop_count, 0, "{what}, {link}: {}", told(&r.run.seen.late_loops));
+        assert!(r.at_rest.is_empty(), "{what}, {link}: {:?}", r.at_rest);
+        assert!(what == "olsr" || r.run.seen.loop_count == 0, "{what}, {link}: {}", told(&r.run.seen.loops));
+        assert!(r.convergences.iter().all(Option::is_some), "{what}, {link}: {:?}\n{text}", r.convergences);
+    }
+    snapshot::check("rests", &text);
+}
