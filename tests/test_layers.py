@@ -19,8 +19,8 @@ LEVELS = {
     "experiments": 3, "testbed": 3,
     "tests": 4,
 }  # fmt: skip
-# Beyond the folder of a crate `manet-<folder>` nothing of the project is a dependency.
-CRATE_PREFIX = "manet-"
+# A protocol is a machine; what it shares with the others and the host around it is in `node`.
+PROTOCOL_CRATES = ("aodv", "dsdv", "olsr", "dsr")
 
 
 def upward(folder, used):
@@ -39,16 +39,29 @@ def imported(source):
     return packages
 
 
+def crate_folders():
+    """Crate name: the top-level folder that it is in. (`manet-aodv` is in `routing/aodv`.)"""
+    paths = [path for folder in LEVELS for path in (ROOT / folder).rglob("Cargo.toml")]
+    return {tomllib.loads(path.read_text())["package"]["name"]: path.relative_to(ROOT).parts[0] for path in paths}
+
+
 def crate_uses(manifest):
     """Folders of the project that a Cargo.toml depends on, in whatever table."""
+    return {folder for name in dependencies(manifest) for folder in [CRATE_FOLDERS.get(name)] if folder}
+
+
+def dependencies(manifest):
+    """Names of crates, of whatever table."""
     tables = [manifest, *manifest.get("target", {}).values()]
-    names = {
+    return {
         name
         for table in tables
         for kind in ("dependencies", "build-dependencies", "dev-dependencies")
         for name in table.get(kind, {})
     }
-    return {name.removeprefix(CRATE_PREFIX) for name in names if name.startswith(CRATE_PREFIX)}
+
+
+CRATE_FOLDERS = crate_folders()
 
 
 PYTHON = sorted(
@@ -63,6 +76,8 @@ CRATES = sorted(path.relative_to(ROOT) for folder in LEVELS for path in (ROOT / 
 def test_the_project_has_what_is_checked_here():
     assert len(PYTHON) > 20
     assert Path("medium/Cargo.toml") in CRATES
+    assert CRATE_FOLDERS["manet-medium"] == "medium" and CRATE_FOLDERS["manet-mesh"] == "tests"
+    assert {CRATE_FOLDERS[f"manet-{name}"] for name in ("routing", *PROTOCOL_CRATES)} == {"routing"}
 
 
 @pytest.mark.parametrize("path", PYTHON, ids=str)
@@ -75,28 +90,45 @@ def test_crates_depend_downwards(path):
     assert upward(path.parts[0], crate_uses(tomllib.loads((ROOT / path).read_text()))) == []
 
 
+@pytest.mark.parametrize("protocol", PROTOCOL_CRATES)
+def test_a_protocol_knows_no_other(protocol):
+    used = dependencies(tomllib.loads((ROOT / "routing" / protocol / "Cargo.toml").read_text()))
+    assert {name for name in used if CRATE_FOLDERS.get(name) == "routing"} == {"manet-routing"}
+
+
 def test_every_folder_with_code_has_a_level():
     folders = {path.parts[0] for path in (p.relative_to(ROOT) for p in ROOT.glob("*/*.py"))}
     folders |= {path.relative_to(ROOT).parts[0] for path in ROOT.glob("*/Cargo.toml")}
     assert folders - set(LEVELS) - {"results", "target", "fuzz", "docs"} == set()
 
 
-# Only the real driver reads a clock, so that whatever it drives does the same in virtual time; `unsafe` is for I/O.
+# Only the real drivers read a clock, so that whatever they drive does the same in virtual time; `unsafe` is for I/O.
 CLOCKS = re.compile(r"Instant::now\(|SystemTime|ClockId|clock_gettime|elapsed\(\)")
-RUST = sorted(path.relative_to(ROOT) for folder in ("engine", "medium") for path in (ROOT / folder).rglob("*.rs"))
+DOES_IO = re.compile(r"\b(std::(net::\w*(Socket|Stream|Listener)|thread|fs|process::Command)|rustix|nix|libc)\b")
+HOST = Path("routing/node/src/host")
+RUST = sorted(path.relative_to(ROOT) for folder in ("engine", "medium", "routing") for path in (ROOT / folder).rglob("*.rs"))
 
 
 def without_comments(path):
     return "\n".join(line.split("//")[0] for line in (ROOT / path).read_text().splitlines())
 
 
-def test_only_the_real_driver_reads_a_clock():
-    assert [str(path) for path in RUST if CLOCKS.search(without_comments(path))] == ["engine/src/real_time.rs"]
+def test_only_the_real_drivers_read_a_clock():
+    reading = [path for path in RUST if CLOCKS.search(without_comments(path)) and not path.is_relative_to(HOST)]
+    assert reading == [Path("engine/src/real_time.rs")]
 
 
 def test_unsafe_code_is_the_daemons_alone():
     unsafe = [path for path in RUST if re.search(r"\bunsafe\b", without_comments(path))]
-    assert unsafe and all(path.is_relative_to("medium/src/daemon") for path in unsafe)
+    assert unsafe and all(path.is_relative_to("medium/src/daemon") or path.is_relative_to(HOST) for path in unsafe)
+
+
+def test_no_machine_opens_a_socket_a_file_or_a_thread():
+    outside = (HOST, Path("routing/node/src/conformance.rs"))  # the latter reads the cases of tests
+    within = [path for path in RUST if path.parts[0] == "routing" and "src" in path.parts]
+    within = [path for path in within if not any(path.is_relative_to(other) for other in outside)]
+    assert len(within) > 40
+    assert [str(path) for path in within if DOES_IO.search(without_comments(path))] == []
 
 
 # Within testbed: who may use whom, beside errors and programs (testbed/README.md); commands and tests may all.
@@ -117,6 +149,6 @@ def test_the_folders_of_testbed_import_downwards(folder):
 def test_an_import_that_points_up_is_found():
     assert upward("analysis", imported("def f():\n    from testbed.runs.run import x\nimport topologies.layouts")) == ["testbed"]
     assert upward("topologies", imported("import mobility")) == ["mobility"]
-    assert upward("medium", crate_uses({"dependencies": {"manet-engine": {}}, "dev-dependencies": {"manet-routing": {}}})) == [
-        "routing"
-    ]
+    up = {"dependencies": {"manet-engine": {}}, "dev-dependencies": {"manet-routing": {}}}
+    assert upward("medium", crate_uses(up)) == ["routing"]
+    assert upward("medium", crate_uses({"target": {"cfg(unix)": {"dependencies": {"manet-dsr": {}}}}})) == ["routing"]

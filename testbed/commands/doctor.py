@@ -4,6 +4,7 @@ import argparse
 
 from testbed.commands.options import add_verb
 
+ROUTING = "routing "  # as testbed/host/doctor.py begins the names of their checks
 EXAMPLES = """
   ./manet doctor                every question with its answer; status 1 if something needed is missing
   ./manet doctor --json         the same, for a program to read
@@ -26,10 +27,20 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps([asdict(check) for check in checks], indent=1))
         return 1 if missing else 0
-    width = max(len(check.name) for check in checks)
-    for check in checks:
-        word = "ok" if check.ok else "MISSING" if check.needed else "-"
-        remedy = f"; {check.remedy}" if check.remedy and not check.ok else ""
-        print(f"{word:8}{check.name:{width}}  {check.detail}{remedy}")
+    for heading, section in _sections(checks):
+        if heading:
+            print(f"\n{heading}")
+        width = max(len(check.name) for check in section)
+        for check in section:
+            word = "ok" if check.ok else "MISSING" if check.needed else "-"
+            remedy = f"; {check.remedy}" if check.remedy and not check.ok else ""
+            print(f"{word:8}{check.name.removeprefix(ROUTING):{width}}  {check.detail}{remedy}")
     print(f"\n{len(missing)} things needed are missing" if missing else "\nnothing needed is missing")
     return 1 if missing else 0
+
+
+def _sections(checks: list) -> list[tuple[str, list]]:
+    """The machine, then the routing protocols."""
+    protocols = [check for check in checks if check.name.startswith(ROUTING)]
+    others = [check for check in checks if check not in protocols]
+    return [("", others), ("routing protocols beside static and none (routing = NAME in a scenario)", protocols)]

@@ -22,6 +22,9 @@ EXAMPLES = """
   ./manet test --quick               without the tests marked slow
   ./manet test topologies -k chain   what is given goes to pytest; cargo's tests are then left out
   ./manet test --rust                cargo's tests alone
+  ./manet test --interop tests/interop    our routing daemons beside those of others (ns-3, olsrd, AODV-UU)
+
+without --interop those last ones are left out: what they need is in tests/interop/README.md
 """
 _CARGO = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored")
 _CARGO_IGNORED = re.compile(r"^test (\S+) \.\.\. ignored(?:, (.*))?$")
@@ -52,8 +55,9 @@ class Counts:
 
 def add(verbs: argparse._SubParsersAction) -> None:
     parser = add_verb(verbs, "test", "run the tests of all languages and count them", EXAMPLES)
-    parser.usage = "manet test [-h] [--quick] [--rust | --python] [pytest arguments]"
+    parser.usage = "manet test [-h] [--quick] [--interop] [--rust | --python] [pytest arguments]"
     parser.add_argument("--quick", action="store_true", help="leave out the tests marked slow")
+    parser.add_argument("--interop", action="store_true", help="also the tests against routing daemons of others")
     parser.add_argument("--rust", action="store_true", help="cargo's tests alone")
     parser.add_argument("--python", action="store_true", help="pytest's tests alone")
 
@@ -65,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     if not options.python and (options.rust or not options.rest):
         total.add(run_cargo(options.quick))
     if not options.rust or options.rest:
-        total.add(run_pytest(options.rest, options.quick))
+        total.add(run_pytest(options.rest, options.quick, options.interop))
     for heading, lines in (("skipped", total.reasons), ("failed", total.failures)):
         if lines:
             print("\n  ".join([f"\n{heading}:", *lines]))
@@ -80,11 +84,12 @@ def run_cargo(quick: bool) -> Counts:
     return _run("cargo test", command, count_cargo, environment)
 
 
-def run_pytest(arguments: Sequence[str], quick: bool) -> Counts:
+def run_pytest(arguments: Sequence[str], quick: bool, interop: bool = False) -> Counts:
     command = [sys.executable, "-P", "-m", "pytest", "-ra", *arguments]
     if quick:
         command += ["-m", "not slow"]
-    return _run("pytest", command, count_pytest, {**os.environ, "PYTHONPATH": str(ROOT)})
+    asked = {"MANET_INTEROP": "1"} if interop else {}
+    return _run("pytest", command, count_pytest, {**os.environ, **asked, "PYTHONPATH": str(ROOT)})
 
 
 def count_cargo(lines: Iterable[str]) -> Counts:
