@@ -43,6 +43,9 @@ impl Datagram {
             return Err("fragment");
         }
         let (header, payload) = Header::parse(packet.payload()).map_err(Malformed::reason)?;
+        if header.next == protocol::DSR {
+            return Err("nested"); // one header a packet: without its options it would be read as another packet
+        }
         let payload = payload.to_vec();
         let options = header.options;
         let routes = options.iter().filter(|o| matches!(o, Opt::SourceRoute(_))).count();
@@ -274,6 +277,22 @@ mod tests {
         let mut packet = Datagram::parse(&udp(1, 4)).unwrap();
         packet.options.push(route(0, 3, &[2, 3]));
         assert_eq!((packet.walk(), packet.next_hop()), (None, None));
+    }
+
+    #[test]
+    fn a_header_behind_a_header_is_refused() {
+        // found by the fuzz target dsr_header: 48 behind 48, no options
+        let (source, destination) = (ip(1), ip(2));
+        let header = ipv4::Repr {
+            tos: 0,
+            identification: 1,
+            dont_fragment: false,
+            ttl: 9,
+            protocol: protocol::DSR,
+            source,
+            destination,
+        };
+        assert_eq!(Datagram::parse(&header.packet(&[48, 0, 0, 0, 17, 0, 0, 0])), Err("nested"));
     }
 
     #[test]
