@@ -34,7 +34,7 @@ def lines(station: str, status: dict) -> list[str]:
     """A station's routes, neighbours and counters, a line each."""
     number = "" if status.get("sequence") is None else f", sequence number {status['sequence']}"
     head = f"{station}: {status['protocol']}, {status['address']}{number}, {status['held']} packets held"
-    routes = [["", route["destination"], *_route(route)] for route in status["routes"]]
+    routes = [["", _destination(route), *_route(route)] for route in status["routes"]]
     neighbours = [["", n["address"], "neighbour", n["state"], _expires(n)] for n in status["neighbours"]]
     counters = [
         f"  {title}: {_counted(status.get(title, {}))}" for title in ("counters", "host") if _counted(status.get(title, {}))
@@ -42,11 +42,14 @@ def lines(station: str, status: dict) -> list[str]:
     return [head, *_columns(routes), *_columns(neighbours), *counters]
 
 
+def _destination(route: dict) -> str:
+    return route["destination"] if route["prefix"] == 32 else f"{route['destination']}/{route['prefix']}"
+
+
 def _route(route: dict) -> list[str]:
-    prefix = "" if route["prefix"] == 32 else f"/{route['prefix']} "
     sequence = "" if route.get("sequence") is None else f"seq {route['sequence']}"
     hops = f"{route['hops']} hop{'' if route['hops'] == 1 else 's'}"
-    cells = [f"{prefix}via {route['via']}", hops, route["state"], sequence, _expires(route)]
+    cells = [f"via {route['via']}", hops, route["state"], sequence, _expires(route)]
     for key in ("precursors", "path"):
         if route.get(key):
             cells.append(f"{key} {' '.join(route[key])}")

@@ -1,0 +1,146 @@
+"""Parts of the routing stage that need no run: paths through tables, configurations of others' daemons, what is printed."""
+
+import subprocess
+from types import SimpleNamespace
+
+import pytest
+
+from testbed import __main__ as manet
+from testbed.errors import UsageError
+from testbed.host.processes import Processes
+from testbed.programs import ROOT
+from testbed.runs import routes
+from testbed.scenarios.scenario import Scenario
+from testbed.stages import status
+from testbed.stages.routing import Network, babeld, olsrd
+from testbed.stages.routing.shared.quickack import lines_to_change
+from testbed.stages.routing.shared.settle import pairs_of_flows, unreachable
+from testbed.stages.site import Site
+
+
+class Host(SimpleNamespace):
+    """A node by name and address, as Mininet's: equal only to itself."""
+
+    __hash__ = object.__hash__
+
+    def IP(self) -> str:
+        return self.ip
+
+    def MAC(self) -> str:
+        return f"02:00:00:00:00:{self.number:02x}"
+
+
+class Net(SimpleNamespace):
+    def __getitem__(self, name: str) -> Host:
+        return next(host for host in self.hosts if host.name == name)
+
+
+@pytest.fixture
+def network(tmp_path) -> Network:
+    """sta1 to sta3, and host1 on a wire of sta3."""
+    flow = {"from": "sta1", "to": "host1"}
+    scenario = Scenario.model_validate(
+        {"hops": 2, "routing": "olsrd", "wires": [{"station": "sta3", "host": "host1"}], "flows": [flow, {**flow, "start": 1}]}
+    )
+    stations = [Host(name=f"sta{n}", ip=f"10.0.0.{n}", number=n) for n in (1, 2, 3)]
+    host = Host(name="host1", ip="192.168.1.2", number=0)
+    wire = SimpleNamespace(number=1, gateway=stations[2], interface="eth0", host=host, host_interface="eth0")
+    net = Net(stations=stations, hosts=[*stations, host], wires=[wire])
+    return Network(Site(scenario, 1, tmp_path, cgroup=tmp_path), net, None, Processes(tmp_path))
+
+
+def test_both_ends_of_every_flow_must_reach_each_other_and_each_pair_is_asked_once(network):
+    assert pairs_of_flows(network) == [("sta1", "host1"), ("host1", "sta1")]
+
+
+@pytest.mark.parametrize(
+    ("hops", "missing"),
+    [
+        # each node's next hop to host1 (192.168.1.2) and to sta1
+        ({"sta1": "10.0.0.2", "sta2": "10.0.0.3", "sta3": "192.168.1.2", "host1": "192.168.1.1"}, []),
+        ({"sta1": "10.0.0.2", "sta2": None, "sta3": "192.168.1.2", "host1": None}, ["sta2", "host1"]),
+        ({"sta1": "10.0.0.2", "sta2": "10.0.0.1", "sta3": None, "host1": None}, ["sta2", "host1"]),  # in a circle
+        ({"sta1": "10.0.0.99", "sta2": None, "sta3": None, "host1": None}, ["sta1", "host1"]),  # nobody's address
+    ],
+)
+def test_a_path_is_walked_hop_by_hop_to_where_it_ends(network, hops, missing):
+    back = {"host1": "192.168.1.1", "sta3": "10.0.0.2", "sta2": "10.0.0.1"}
+
+    def hop(host, to):
+        return hops[host.name] if to == "192.168.1.2" or hops["host1"] is None else back[host.name]
+
+    assert [at for _, _, at in unreachable(network, pairs_of_flows(network), hop)] == missing
+
+
+def test_a_gateway_reaches_the_networks_of_its_hosts_wires_and_others_none(network):
+    assert network.wires_of(network.stations[2]) == ["192.168.1.0/30"]
+    assert network.wires_of(network.stations[0]) == []
+
+
+def test_routes_over_the_radio_get_the_metric_once():
+    shown = """10.0.0.2 via 10.0.0.2 dev wlan0 proto babel onlink
+10.0.0.3 via 10.0.0.2 dev wlan0 table 66 proto static src 10.0.0.1 quickack 1
+192.168.1.0/30 dev eth0 scope link
+unreachable default table 67 proto static
+"""
+    assert lines_to_change(shown, " quickack 1") == ["route change 10.0.0.2 via 10.0.0.2 dev wlan0 proto babel onlink quickack 1"]
+
+
+def test_olsrd_is_told_rfc_3626_and_a_gateways_wires(network):
+    lines = olsrd.config(network, network.stations[2])
+    assert {"LinkQualityLevel 0", "TcRedundancy 2", "UseHysteresis no"} <= set(lines)
+    assert "Hna4 { 192.168.1.0 255.255.255.252 }" in lines
+    assert {"  HelloInterval 2.00", "  HelloValidityTime 6.00", "  TcInterval 5.00", "  TcValidityTime 15.00"} <= set(lines)
+    assert not [line for line in olsrd.config(network, network.stations[0]) if line.startswith("Hna4")]
+
+
+def test_babelds_router_id_is_the_modified_eui_64():
+    assert babeld.router_id("02:00:00:00:00:07") == "00:00:00:ff:fe:00:00:07"  # RFC 4291, appendix A: the U/L bit inverted
+
+
+STATUS = {
+    "ok": True, "protocol": "aodv", "address": "10.0.0.1", "t_ns": 5, "sequence": 3, "held": 2,
+    "routes": [
+        {"destination": "10.0.0.2", "prefix": 32, "via": "10.0.0.2", "hops": 1, "state": "valid", "sequence": 7,
+         "expires_s": 9.96, "precursors": ["10.0.0.5"]},
+        {"destination": "0.0.0.0", "prefix": 0, "via": "10.0.0.22", "hops": 12, "state": "internet", "sequence": None,
+         "expires_s": None},
+    ],
+    "neighbours": [{"address": "10.0.0.2", "state": "heard", "expires_s": 1.25}],
+    "counters": {"rreq-sent": 2, "malformed": 0}, "host": {"sent": 0}, "details": {},
+}  # fmt: skip
+
+
+def test_a_status_is_printed_in_columns_without_zeros():
+    assert status.lines("sta1", STATUS) == [
+        "sta1: aodv, 10.0.0.1, sequence number 3, 2 packets held",
+        "  10.0.0.2   via 10.0.0.2   1 hop    valid     seq 7  10.0 s  precursors 10.0.0.5",
+        "  0.0.0.0/0  via 10.0.0.22  12 hops  internet",
+        "  10.0.0.2  neighbour  heard  1.2 s",
+        "  counters: rreq-sent 2",
+    ]
+
+
+def test_routes_of_nothing_are_one_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(routes, "recorded_runs", list)
+    assert manet.main(["routes"]) == 2
+    assert "no run is under way; name the directory of one that has ended" in capsys.readouterr().err
+    assert manet.main(["routes", str(tmp_path)]) == 2
+    assert f"{tmp_path}/scenario.json: not there; name the directory of a run" in capsys.readouterr().err
+    assert manet.main(["routes", str(tmp_path), "sta1", "sta2"]) == 2
+    assert '"sta2" is one word too many' in capsys.readouterr().err
+
+
+def test_of_several_runs_under_way_one_must_be_named(monkeypatch):
+    both = [SimpleNamespace(directory=f"/r/{n}", owner_alive=lambda: True) for n in (1, 2)]
+    monkeypatch.setattr(routes, "recorded_runs", lambda: both)
+    with pytest.raises(UsageError, match="2 runs are under way; name one: /r/1, /r/2"):
+        routes.known_routes()
+
+
+def test_interoperation_is_tested_only_when_asked_for():
+    argv = [manet.sys.executable, "-P", "-m", "pytest", "-q", "--collect-only", "tests/interop"]
+    for asked, words in (({}, "deselected"), ({"MANET_INTEROP": "1"}, "tests collected")):
+        environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": ".", **asked}
+        said = subprocess.run(argv, capture_output=True, text=True, check=False, env=environment, cwd=ROOT)
+        assert words in said.stdout.splitlines()[-1]
