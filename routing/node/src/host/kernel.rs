@@ -8,7 +8,10 @@ use super::{failed, sysctl, HostError, Result};
 use crate::routes::network;
 use crate::{Carrier, Device, Node, Route, Routes};
 use nix::errno::Errno;
+use nix::sys::socket::SockProtocol;
 use std::net::Ipv4Addr;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 pub struct Kernel {
     pub netlink: Netlink,
@@ -18,6 +21,8 @@ pub struct Kernel {
     tun_index: u32,
     source: Ipv4Addr,
     quickack: bool,
+    /// Held as long as the daemon lives.
+    _lock: UnixDatagram,
     /// What the kernel's table holds of ours.
     pub routes: Routes,
     before: Before,
@@ -30,10 +35,11 @@ impl Kernel {
     /// Puts right what a killed predecessor left, then takes the interface over.
     pub fn take_over(config: &Config, carrier: Carrier, tun_mtu: u16) -> Result<Self> {
         let radio = netlink::index(&config.interface)?;
-        let mut netlink = Netlink::open()?;
+        let mut netlink = Netlink::open(SockProtocol::NetlinkRoute)?;
         let leftovers = Leftovers::beside(config.status.as_deref());
         let mut before = Before::here()?;
         // fails if another daemon lives here, before anything of its own is touched
+        let lock = lock(&config.interface)?;
         let tun = Tun::create(&config.tun)?;
         let tun_index = netlink::index(&config.tun)?;
         let old_routes = netlink.flush()?;
@@ -48,6 +54,7 @@ impl Kernel {
             tun_index,
             source: config.node.address,
             quickack: config.quickack,
+            _lock: lock,
             routes: Routes::default(),
             before: before.clone(),
             leftovers,
@@ -180,6 +187,13 @@ impl Drop for Kernel {
         put_back(&mut self.netlink, &self.before);
         self.leftovers.forget();
     }
+}
+
+/// One daemon a radio: an abstract socket's name is taken once in a network namespace, and free when its process ends.
+fn lock(interface: &str) -> Result<UnixDatagram> {
+    SocketAddr::from_abstract_name(format!("manet-routing {interface}"))
+        .and_then(|name| UnixDatagram::bind_addr(&name))
+        .map_err(|_| HostError(format!("key \"interface\": another routing daemon runs on {interface}; stop it")))
 }
 
 /// What cannot be put back is there already, or its interface has gone.

@@ -94,8 +94,8 @@ pub struct Netlink {
 }
 
 impl Netlink {
-    pub fn open() -> Result<Self> {
-        let socket = open_socket(0)?;
+    pub fn open(protocol: SockProtocol) -> Result<Self> {
+        let socket = open_socket(protocol, 0)?;
         // an answer comes at once or never
         let _ = setsockopt(&socket, sockopt::ReceiveTimeout, &TimeVal::seconds(2));
         Ok(Self { socket, sequence: 0 })
@@ -199,7 +199,8 @@ impl Netlink {
         }
     }
 
-    fn dump(&mut self, kind: u16, answer: u16, payload: &[u8]) -> Result<Vec<Described>> {
+    /// All messages of type `answer` that the kernel gives to this question. (Generic netlink asks by it as well.)
+    pub fn dump(&mut self, kind: u16, answer: u16, payload: &[u8]) -> Result<Vec<Described>> {
         let fail = |e| failed("the kernel does not tell its tables", e);
         self.send(kind, REQUEST | DUMP, payload).map_err(fail)?;
         let mut buffer = vec![0; BUFFER];
@@ -239,7 +240,7 @@ pub struct LinkEvents {
 
 impl LinkEvents {
     pub fn of(interface: u32) -> Result<Self> {
-        let socket = open_socket(GROUP_LINK)?;
+        let socket = open_socket(SockProtocol::NetlinkRoute, GROUP_LINK)?;
         let _ = setsockopt(&socket, sockopt::RcvBuf, &16_384);
         Ok(Self { socket, interface, was_up: true })
     }
@@ -279,10 +280,10 @@ fn is_up(link: &[u8], interface: u32) -> Option<bool> {
     fits.then(|| u32::from_ne_bytes([link[8], link[9], link[10], link[11]]) & UP != 0)
 }
 
-fn open_socket(groups: u32) -> Result<OwnedFd> {
+fn open_socket(protocol: SockProtocol, groups: u32) -> Result<OwnedFd> {
     let fail = |e| failed("no netlink socket", e);
     let flags = SockFlag::SOCK_CLOEXEC;
-    let fd = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkRoute).map_err(fail)?;
+    let fd = socket(AddressFamily::Netlink, SockType::Raw, flags, protocol).map_err(fail)?;
     bind(fd.as_raw_fd(), &NetlinkAddr::new(0, groups)).map_err(fail)?;
     Ok(fd)
 }
@@ -312,7 +313,8 @@ fn route_message(route: &KernelRoute) -> Vec<u8> {
     m
 }
 
-fn attribute(to: &mut Vec<u8>, kind: u16, value: &[u8]) {
+/// Appends an attribute.
+pub fn attribute(to: &mut Vec<u8>, kind: u16, value: &[u8]) {
     to.extend(((4 + value.len()) as u16).to_ne_bytes());
     to.extend(kind.to_ne_bytes());
     to.extend(value);
@@ -335,7 +337,7 @@ fn acknowledged(payload: &[u8]) -> Result<(), Errno> {
 
 impl Described {
     /// The value of an attribute; `after`: how long the fixed part is.
-    fn get(&self, after: usize, kind: u16) -> Option<&[u8]> {
+    pub fn get(&self, after: usize, kind: u16) -> Option<&[u8]> {
         attributes(self.0.get(after..)?).find(|(k, _)| *k == kind).map(|(_, value)| value)
     }
 
