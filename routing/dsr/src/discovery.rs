@@ -12,8 +12,8 @@ impl Dsr {
     pub(crate) fn take_request(&mut self, now: Instant, packet: Datagram) {
         let Some(request) = packet.request().cloned() else { return };
         let initiator = packet.source();
-        if initiator == self.own() {
-            return self.count("request-own");
+        if request.addresses.contains(&self.own()) {
+            return self.count("request-returned");
         }
         if !self.is_sound(initiator, &request) {
             return self.count("request-loop");
@@ -35,13 +35,13 @@ impl Dsr {
         self.pass_on(now, packet);
     }
 
-    /// Nobody twice among initiator and list, and neither we nor the target in it.
+    /// Nobody twice among initiator and list, and the target not in it.
     fn is_sound(&self, initiator: Ipv4Addr, request: &Request) -> bool {
         let list = &request.addresses;
         let repeats = (1..list.len()).any(|i| list[..i].contains(&list[i]));
         let knows = |node: Ipv4Addr| node == initiator || list.contains(&node);
         let inside = list.iter().chain([&initiator]).all(|n| self.node.in_network(*n));
-        inside && !repeats && !list.contains(&initiator) && !knows(self.own()) && !knows(request.target)
+        inside && !repeats && !list.contains(&initiator) && !knows(request.target)
     }
 
     fn answer_as_target(&mut self, now: Instant, request: &Request, way: Vec<Ipv4Addr>, outside: bool) {

@@ -14,6 +14,9 @@ impl Dsr {
     pub(crate) fn receive(&mut self, now: Instant, from: Mac, bytes: &[u8]) {
         let Some((mut packet, walk)) = self.accept(bytes) else { return };
         self.hear(now, from, &packet, walk.as_ref());
+        if packet.request().is_some() && packet.source() == self.own() {
+            return self.count("request-own");
+        }
         if !self.treat_unknown(now, &mut packet) {
             return self.count("unknown-option");
         }
@@ -129,7 +132,8 @@ impl Dsr {
             if let What::NodeUnreachable(node) = error.what {
                 self.cache.remove_link(error.source, node);
             }
-            if error.destination == self.own() {
+            // one that rides on a request is for all; that for us had come before
+            if error.destination == self.own() && packet.request().is_none() {
                 self.count("errors-received");
                 if matches!(error.what, What::NodeUnreachable(_)) {
                     self.pending_error = Some((error.clone(), now));

@@ -147,6 +147,10 @@ fn an_error_is_told_with_the_next_request() {
     let told: Vec<bool> = requests.iter().map(|(_, p)| told(p)).collect();
     assert_eq!(told[told.len() - 2..], [true, true], "the request to neighbours and the one to all");
     assert!(!told[0]);
+    // its echo from node 2 does not make it news again
+    net.run(at(3000));
+    let later: Vec<_> = net.frames(1).into_iter().filter(|(_, p)| p.request().is_some()).skip(requests.len()).collect();
+    assert!(later.len() >= 2 && later.iter().all(|(_, p)| p.options.len() == 1));
 }
 
 #[test]

@@ -92,7 +92,7 @@ fn requests_that_cannot_be_are_dropped() {
         Datagram::control(ip(source), BROADCAST, 1, vec![Opt::Request(request)]).to_bytes()
     };
     counted(request(1, 9, &[2, 5, 2]), "request-loop");
-    counted(request(1, 9, &[5, 3, 2]), "request-loop"); // we have passed it on already
+    counted(request(1, 9, &[5, 3, 2]), "request-returned"); // we have passed it on already
     counted(request(1, 9, &[9, 2]), "request-loop"); // the target has passed on what is for it
     counted(request(9, 9, &[2]), "request-loop");
     counted(request(3, 9, &[2]), "request-own");
