@@ -4,9 +4,10 @@ mod air;
 
 use air::{at, ip, Air, INTERNET};
 use manet_aodv::wire::Message;
-use manet_aodv::Options;
+use manet_aodv::{Aodv, Options};
 use manet_engine::{random, Stream};
 use manet_routing::packet::ipv4;
+use manet_routing::{Protocol, Routes};
 
 fn options(json: &str) -> Options {
     serde_json::from_str(json).unwrap()
@@ -341,6 +342,43 @@ fn a_daemon_that_ends_says_so() {
     air.input(2, manet_routing::Input::Stop);
     air.run_until(at(1010));
     assert!(!air.has_route(1, ip(3)) && !air.has_route(3, ip(1)));
+}
+
+#[test]
+fn a_restarted_daemon_is_told_the_number_it_lost_and_finds_its_way() {
+    let mut air = Air::chain(4, &Options::default());
+    for k in 0..20 {
+        // searches that fail make the number grow
+        air.data(1, ip(50 + k), 0);
+    }
+    air.data(1, ip(4), 1);
+    air.run_until(at(30_000));
+    air.input(1, manet_routing::Input::Stop);
+    air.run_until(at(30_100));
+    let number =
+        air.stations[2].machine.status(air.now).routes.iter().find(|r| r.destination == ip(1)).unwrap().sequence;
+    assert!(number.unwrap() > 20);
+    air.stations[1].machine = Aodv::new(air::node(1, false), Options::default()).unwrap();
+    air.stations[1].routes = Routes::default();
+    air.data(1, ip(4), 2);
+    air.run_until(at(33_000));
+    assert_eq!(air.tags(4), [1, 2]);
+    assert!(air.counter(2, "number-told") >= 1);
+}
+
+#[test]
+fn with_hellos_a_neighbour_that_dies_before_its_first_is_noticed_too() {
+    let mut air = Air::chain(2, &options(r#"{"link":"hello","my_route_timeout":4}"#));
+    air.data(1, ip(2), 1);
+    air.run_until(at(20));
+    assert_eq!((air.tags(2), air.counter(1, "hello-received")), (vec![1], 0));
+    air.kill(2);
+    for i in 0..100 {
+        air.data(1, ip(2), 2);
+        air.run_until(at(20 + 50 * (i + 1)));
+    }
+    // its route lives 4 s from its reply, whatever we send
+    assert!(!air.has_route(1, ip(2)));
 }
 
 /// Links of 12 nodes come and go, data flows to four of them; the air asserts that there is never a loop. Packets delivered.

@@ -21,7 +21,7 @@ use crate::seen::Seen;
 use crate::table::{Change, Offer, State, Table};
 use crate::wire::Message;
 use manet_engine::random::{Purpose, Stream};
-use manet_engine::{EventQueue, Instant, Machine};
+use manet_engine::{Duration, EventQueue, Instant, Machine};
 use manet_routing::packet::ipv4;
 use manet_routing::{Bytes, Carrier, Counters, Held, Input, Node, Output, Protocol, Route, Status, BROADCAST};
 use std::collections::VecDeque;
@@ -302,13 +302,15 @@ impl Aodv {
         }
     }
 
-    /// Data used this pair's routes, either way (6.2).
+    /// Data used this pair's routes, either way (6.2). With hellos only a neighbour whose silence will be noticed keeps its
+    /// routes so: our own packets would keep a dead one for ever (AODV-UU has the like).
     fn on_used(&mut self, now: Instant, source: Ipv4Addr, destination: Ipv4Addr) {
         for end in [source, destination] {
-            self.table.touch(now, end, self.timing.active_route);
-            if let Some(next_hop) = self.table.valid(end).map(|e| e.next_hop).filter(|n| *n != end) {
-                self.table.touch(now, next_hop, self.timing.active_route);
-            }
+            let Some(next_hop) = self.table.valid(end).map(|e| e.next_hop) else { continue };
+            let watched = !self.options.hellos() || self.neighbours.hello.contains(next_hop);
+            let lifetime = if watched { self.timing.active_route } else { Duration::ZERO };
+            self.table.touch(now, end, lifetime);
+            self.table.touch(now, next_hop, lifetime);
         }
     }
 }

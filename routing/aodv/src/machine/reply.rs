@@ -19,7 +19,7 @@ impl Aodv {
         }
         self.heard(now, from);
         if rrep.destination == self.node.address {
-            // a route to ourselves is none; but who crashed may learn here what number the others have
+            // a route to ourselves is none; but who lost his number learns here which one the others have
             self.sequence = sequence::freshest(self.sequence, rrep.destination_sequence);
             return self.counters.count("rrep-own");
         }

@@ -29,6 +29,7 @@ impl Aodv {
         if self.is_silent(now) {
             return self.counters.count("rreq-silent");
         }
+        self.tell_number(now, from, &rreq);
         if rreq.destination == self.node.address {
             self.answer_as_destination(now, &rreq);
         } else if self.is_gateway() && !self.node.in_network(rreq.destination) {
@@ -56,6 +57,20 @@ impl Aodv {
             },
         );
         self.table.prolong(rreq.originator, expires);
+    }
+
+    /// A neighbour that asks with an older number than we know has lost it, by a restart say, and would be taken for old
+    /// by everybody for DELETE_PERIOD. A reply about itself tells it (not in the RFC; others ignore it, as AODV-UU does).
+    fn tell_number(&mut self, now: Instant, from: Ipv4Addr, rreq: &rreq::Repr) {
+        let known = self.table.get(from).and_then(|e| e.sequence).filter(|_| rreq.originator == from);
+        let Some(known) = known.filter(|known| sequence::newer(*known, rreq.originator_sequence)) else { return };
+        if self.options.uu() || self.rerr_limit.take(now).is_err() {
+            return;
+        }
+        self.counters.count("number-told");
+        let mut rrep = self.reply(rreq, from, known, 0, Duration::ZERO);
+        rrep.originator = self.node.address;
+        self.send(from, 1, rrep.emit());
     }
 
     fn answer_as_destination(&mut self, now: Instant, rreq: &rreq::Repr) {
