@@ -37,6 +37,7 @@ SCHEMA = {
     "sequence": pl.Int64,  # TCP, raw 32 bits
     "acknowledgement": pl.Int64,  # TCP, raw 32 bits; null without the ACK flag
     "flags": pl.Int32,  # TCP
+    "identification": pl.Int32,  # of the IPv4 header; TCP only, null for IPv6
     "stamp": pl.Binary,  # UDP: the first bytes of the payload, which identify a datagram (see STAMP_BYTES)
 }
 
@@ -148,10 +149,11 @@ def _dissect_ip(t_ns: int, ethernet: dpkt.ethernet.Ethernet, packet: dpkt.ip.IP 
     if isinstance(inner, dpkt.tcp.TCP):
         payload = ip_bytes - header_bytes - inner.off * 4
         ack = inner.ack if inner.flags & dpkt.tcp.TH_ACK else None
-        fields = (inner.sport, inner.dport, ip_bytes, payload, inner.seq, ack, inner.flags, None)
+        identification = packet.id if isinstance(packet, dpkt.ip.IP) else None
+        fields = (inner.sport, inner.dport, ip_bytes, payload, inner.seq, ack, inner.flags, identification)
         return _row(t_ns, ethernet.src, ethernet.dst, "tcp", *addresses, *fields)
     if isinstance(inner, dpkt.udp.UDP):
-        fields = (inner.sport, inner.dport, ip_bytes, inner.ulen - 8, None, None, None, inner.data[:STAMP_BYTES])
+        fields = (inner.sport, inner.dport, ip_bytes, inner.ulen - 8, None, None, None, None, inner.data[:STAMP_BYTES])
         return _row(t_ns, ethernet.src, ethernet.dst, "udp", *addresses, *fields)
     protocol = "icmp" if isinstance(inner, (dpkt.icmp.ICMP, dpkt.icmp6.ICMP6)) else "other"
     return _row(t_ns, ethernet.src, ethernet.dst, protocol, *addresses, None, None, ip_bytes)
@@ -166,9 +168,10 @@ def _transport(inside: Inside) -> object:
 
 
 def _row(t_ns, eth_src, eth_dst, protocol, source=None, destination=None, source_port=None, destination_port=None,
-         ip_bytes=0, payload_bytes=0, sequence=None, acknowledgement=None, flags=None, stamp=None) -> tuple:  # fmt: skip
+         ip_bytes=0, payload_bytes=0, sequence=None, acknowledgement=None, flags=None, identification=None,
+         stamp=None) -> tuple:  # fmt: skip
     return (t_ns, eth_src.hex(":") if eth_src else None, eth_dst.hex(":") if eth_dst else None, protocol, source,
-            destination, source_port, destination_port, ip_bytes, payload_bytes, sequence, acknowledgement, flags,
+            destination, source_port, destination_port, ip_bytes, payload_bytes, sequence, acknowledgement, flags, identification,
             bytes(stamp) if stamp is not None else None)  # fmt: skip
 
 

@@ -98,6 +98,7 @@ def _measure_tcp(
         "delivered_bps": receiver.delivered.rise(begin_ns, end_ns) * 8 / window_s,
         "segments": int(inside.sum()),
         "retransmissions": int((inside & sender.segments.repeated).sum()),
+        "routing_resends": sender.routing_resends,
         "rtt_ms_mean": float(rtt_ms.mean()) if rtt_ms.size else None,
         "rtt_ms_p95": float(np.quantile(rtt_ms, 0.95)) if rtt_ms.size else None,
         "acked_bps_by_second": _by_second(sender.acked, connection.start_ns(at_sender) or begin_ns, end_ns),

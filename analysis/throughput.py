@@ -60,6 +60,7 @@ class SenderView:
     acked: Staircase
     unseen_bytes: int  # acknowledged, yet never seen leaving: the capture lost them
     largest_flight_bytes: int
+    routing_resends: int  # segments that the routing layer sent a second time after a broken link
 
 
 @dataclass
@@ -87,11 +88,13 @@ def initial_sequence(connection: Connection, *captures: pl.DataFrame) -> int | N
 
 def sender_view(packets: pl.DataFrame, connection: Connection, isn: int) -> SenderView:
     """Acknowledged bytes, segments and losses of the capture at the sender."""
-    forward = connection.forward(packets)
+    captured = connection.forward(packets)
+    forward = _sent_by_tcp(captured)
     segments = _segments(forward, isn)
     times, acks = _acknowledgements(connection.backward(packets), isn, _last_byte(forward, isn))
     acked = Staircase(times, np.maximum.accumulate(acks))
-    return SenderView(segments, acked, _unseen(segments, acked), _largest_flight(segments, acked))
+    resends = len(captured) - len(forward)
+    return SenderView(segments, acked, _unseen(segments, acked), _largest_flight(segments, acked), resends)
 
 
 def receiver_view(packets: pl.DataFrame, connection: Connection, isn: int) -> ReceiverView:
@@ -132,6 +135,16 @@ def round_trip_times_ns(view: SenderView, begin_ns: int, end_ns: int) -> np.ndar
             del waiting[edge]
             spoiled.discard(edge)
     return np.array(samples, dtype=np.int64)
+
+
+def _sent_by_tcp(forward: pl.DataFrame) -> pl.DataFrame:
+    """Without the packets that a routing daemon got back from a broken link and sent again: TCP knows nothing of these.
+
+    They are the same packet, IP identification included, while the kernel numbers each retransmission anew.
+    """
+    numbered = pl.col("identification").fill_null(0) != 0
+    again = ~pl.struct("identification", "sequence", "payload_bytes", "acknowledgement", "flags").is_first_distinct()
+    return forward.filter(~(numbered & again))
 
 
 def _segments(forward: pl.DataFrame, isn: int) -> Segments:

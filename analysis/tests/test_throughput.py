@@ -173,3 +173,20 @@ def test_any_pattern_of_loss_ends_with_all_bytes_counted(tmp_path_factory, isn, 
     assert int(sender.segments.repeated.sum()) == repeats
     assert (sender.unseen_bytes, receiver.unseen_bytes) == (0, 0)
     assert np.all(np.diff(receiver.delivered.values) >= 0)
+
+
+def test_a_packet_that_routing_sends_again_is_no_retransmission_and_one_of_tcp_is(tmp_path):
+    transfer = _steady(4)
+    left = (
+        _table(tmp_path, transfer.at_source)
+        .with_row_index("identification_")
+        .with_columns(pl.col("identification_").cast(pl.Int32).add(1).alias("identification"))
+    )
+    data = left.filter(pl.col("payload_bytes") > 0)[1]
+    again = data.with_columns(pl.col("t_ns") + 5 * MS)
+    by_tcp = again.with_columns(pl.lit(999, pl.Int32).alias("identification"))
+    isn = initial_sequence(CONNECTION, left)
+    by_routing = sender_view(pl.concat([left, again]).sort("t_ns"), CONNECTION, isn)
+    retransmitted = sender_view(pl.concat([left, by_tcp]).sort("t_ns"), CONNECTION, isn)
+    assert (by_routing.routing_resends, int(by_routing.segments.repeated.sum())) == (1, 0)
+    assert (retransmitted.routing_resends, int(retransmitted.segments.repeated.sum())) == (0, 1)
