@@ -1,4 +1,5 @@
-//! What the node says: HELLO (RFC 3626, section 6.2), TC (9.3, with the redundancy of section 15), MID (5.3), HNA (12.4).
+//! What the node says: HELLO (RFC 3626, section 6.2), TC (9.3, with the redundancy of section 15), MID (5.3), HNA
+//! (12.4).
 
 use crate::machine::{Olsr, Timer};
 use crate::wire::hello::{Block, LinkType, NeighbourType, BLOCK_HEADER_LEN};
@@ -69,7 +70,8 @@ impl Olsr {
         }
     }
 
-    /// Follows the sets: a change has a new number (9.3), and the end of it all is told for as long as it may be remembered.
+    /// Follows the sets: a change has a new number (9.3), and the end of it all is told for as long as it may be
+    /// remembered.
     pub(crate) fn follow_advertised(&mut self, now: Instant) {
         let now_advertised = self.neighbours_to_advertise();
         if now_advertised != self.advertised {
@@ -141,7 +143,8 @@ impl Olsr {
         }
     }
 
-    /// A link of ours failed: the neighbours must know before they send us packets for it, or the packets go to and fro.
+    /// A link of ours failed: the neighbours must know before they send us packets for it, or the packets go to and
+    /// fro.
     pub(crate) fn hello_now(&mut self, now: Instant) {
         let interval = self.options.hello_interval.as_nanos();
         let earliest = self.last_hello + Duration::from_nanos(interval / FAILURES_PER_INTERVAL);
@@ -152,7 +155,8 @@ impl Olsr {
         }
     }
 
-    /// A change that others should know soon: the next message goes out early, but not more often than four times as usual.
+    /// A change that others should know soon: the next message goes out early, but not more often than four times as
+    /// usual.
     pub(crate) fn hurry(&mut self, now: Instant, timer: Timer) {
         let (interval, last) = match timer {
             Timer::Hello => (self.options.hello_interval, self.last_hello),

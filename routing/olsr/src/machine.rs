@@ -1,8 +1,8 @@
-//! The machine: RFC 3626 with one interface. It holds the sets, lets time pass over them, and keeps what follows from them
-//! (MPRs, advertised neighbours, routes) up to date.
+//! The machine: RFC 3626 with one interface. It holds the sets, lets time pass over them, and keeps what follows from
+//! them (MPRs, advertised neighbours, routes) up to date.
 //!
-//! Departures: section 13's link-layer notification takes back what HELLOs said only until the next HELLO; a broken link
-//! makes the next HELLO and TC come early (9.3 and 8.5 allow it), a failed one a HELLO at once.
+//! Departures: section 13's link-layer notification takes back what HELLOs said only until the next HELLO; a broken
+//! link makes the next HELLO and TC come early (9.3 and 8.5 allow it), a failed one a HELLO at once.
 
 use crate::associations::{Aliases, Networks};
 use crate::duplicates::Duplicates;
@@ -17,6 +17,7 @@ use manet_engine::random::Purpose;
 use manet_engine::timers::{TimerName, Timers};
 use manet_engine::{Duration, Instant, Machine, Stream};
 use manet_routing::packet::ipv4;
+use manet_routing::routes::network;
 use manet_routing::status::{NeighbourStatus, RouteStatus};
 use manet_routing::{Bytes, Carrier, Counters, Held, Input, Node, Output, Protocol, Routes, Status, BROADCAST};
 use std::collections::{BTreeSet, VecDeque};
@@ -119,49 +120,7 @@ impl Protocol for Olsr {
         if node.mtu < SMALLEST_MTU {
             return Err(format!("node.mtu: {} bytes are too few for OLSR, give {SMALLEST_MTU} or more", node.mtu));
         }
-        let mut dice = Stream::new(node.seed, node.number, Purpose::Routing);
-        let mut sequence = || (dice.below(1 << 16) as u16).wrapping_add(if node.restarted { RESTART_STEP } else { 0 });
-        let (message_sequence, ansn, packet_sequence) = (sequence(), sequence(), sequence());
-        let network = manet_routing::routes::network;
-        let mut attached: Vec<(Ipv4Addr, u8)> =
-            node.wires.iter().chain(&options.hna).map(|(n, prefix)| (network(*n, *prefix), *prefix)).collect();
-        attached.sort();
-        attached.dedup();
-        let held = options.held_packets;
-        let host_bits = u32::MAX.checked_shr(u32::from(node.network.1)).unwrap_or(0);
-        let mut olsr = Self {
-            own: options.mid.iter().copied().chain([node.address]).collect(),
-            attached,
-            subnet_broadcast: Ipv4Addr::from(u32::from(network(node.network.0, node.network.1)) | host_bits),
-            timers: Timers::default(),
-            links: Links::new(options.neighbour_hold, options.hysteresis),
-            neighbours: Neighbours::default(),
-            mprs: BTreeSet::new(),
-            selectors: Selectors::default(),
-            topology: Topology::default(),
-            aliases: Aliases::default(),
-            networks: Networks::default(),
-            duplicates: Duplicates::new(options.duplicate_hold),
-            dirty: Dirty::default(),
-            message_sequence,
-            ansn,
-            advertised: BTreeSet::new(),
-            silent_from: Instant::ZERO,
-            last_hello: Instant::ZERO,
-            last_tc: Instant::ZERO,
-            outgoing: Outgoing::new(usize::from(node.mtu) - IP_UDP_LEN, packet_sequence),
-            table: Table::new(),
-            kernel: Routes::default(),
-            concluded_at: None,
-            held: Held::new(held, held, HELD_FOR),
-            failed: None,
-            stopped: false,
-            counters: Counters::default(),
-            output: VecDeque::new(),
-            dice,
-            node,
-            options,
-        };
+        let mut olsr = Self::silent(node, options);
         olsr.begin();
         Ok(olsr)
     }
@@ -219,7 +178,49 @@ impl Machine for Olsr {
 }
 
 impl Olsr {
-    /// The first messages, each after a random part of its jitter, so that nodes started together do not speak together.
+    /// With empty sets and no message planned.
+    fn silent(node: Node, options: Options) -> Self {
+        let mut dice = Stream::new(node.seed, node.number, Purpose::Routing);
+        let mut sequence = || (dice.below(1 << 16) as u16).wrapping_add(if node.restarted { RESTART_STEP } else { 0 });
+        let (message_sequence, ansn, packet_sequence) = (sequence(), sequence(), sequence());
+        let held = options.held_packets;
+        Self {
+            own: options.mid.iter().copied().chain([node.address]).collect(),
+            attached: announced_networks(&node, &options),
+            subnet_broadcast: subnet_broadcast(&node),
+            dice,
+            timers: Timers::default(),
+            links: Links::new(options.neighbour_hold, options.hysteresis),
+            neighbours: Neighbours::default(),
+            mprs: BTreeSet::new(),
+            selectors: Selectors::default(),
+            topology: Topology::default(),
+            aliases: Aliases::default(),
+            networks: Networks::default(),
+            duplicates: Duplicates::new(options.duplicate_hold),
+            dirty: Dirty::default(),
+            message_sequence,
+            ansn,
+            advertised: BTreeSet::new(),
+            silent_from: Instant::ZERO,
+            last_hello: Instant::ZERO,
+            last_tc: Instant::ZERO,
+            outgoing: Outgoing::new(usize::from(node.mtu) - IP_UDP_LEN, packet_sequence),
+            table: Table::new(),
+            kernel: Routes::default(),
+            concluded_at: None,
+            held: Held::new(held, held, HELD_FOR),
+            failed: None,
+            stopped: false,
+            counters: Counters::default(),
+            output: VecDeque::new(),
+            node,
+            options,
+        }
+    }
+
+    /// The first messages, each after a random part of its jitter, so that nodes started together do not speak
+    /// together.
     fn begin(&mut self) {
         let first = |olsr: &mut Self, interval| Instant::ZERO + olsr.jitter(interval) + Duration::from_nanos(1);
         let hello = first(self, self.options.hello_interval);
@@ -346,8 +347,8 @@ impl Olsr {
         }
     }
 
-    /// Chooses MPRs and calculates routes if they may have changed: at once, unless that was done a moment ago and no link
-    /// failed; then when the moment is over. No change is forgotten.
+    /// Chooses MPRs and calculates routes if they may have changed: at once, unless that was done a moment ago and no
+    /// link failed; then when the moment is over. No change is forgotten.
     fn follow_sets(&mut self, now: Instant) {
         if !self.dirty.mprs && !self.dirty.routes {
             return;
@@ -506,4 +507,19 @@ impl Olsr {
             "duplicates": self.duplicates.len(),
         })
     }
+}
+
+fn announced_networks(node: &Node, options: &Options) -> Vec<(Ipv4Addr, u8)> {
+    let all = node.wires.iter().chain(&options.hna);
+    let mut networks: Vec<_> = all.map(|(address, prefix)| (network(*address, *prefix), *prefix)).collect();
+    networks.sort();
+    networks.dedup();
+    networks
+}
+
+/// The broadcast address of the ad hoc network: nobody's own.
+fn subnet_broadcast(node: &Node) -> Ipv4Addr {
+    let (address, prefix) = node.network;
+    let host_bits = u32::MAX.checked_shr(u32::from(prefix)).unwrap_or(0);
+    Ipv4Addr::from(u32::from(network(address, prefix)) | host_bits)
 }

@@ -1,5 +1,5 @@
-//! Multipoint relays: the choice among the neighbours (RFC 3626, section 8.3.1, with the coverage of section 16), and those who
-//! chose us (section 8.4).
+//! Multipoint relays: the choice among the neighbours (RFC 3626, section 8.3.1, with the coverage of section 16), and
+//! those who chose us (section 8.4).
 
 use crate::options::{WILL_ALWAYS, WILL_NEVER};
 use manet_engine::Instant;

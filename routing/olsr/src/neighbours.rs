@@ -111,3 +111,77 @@ impl Neighbours {
 /// A table has no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::links::Heard;
+    use crate::wire::hello::LinkType;
+    use crate::wire::Span;
+    use manet_engine::Duration;
+
+    const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+    const C: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 3);
+
+    fn at(s: u64) -> Instant {
+        Instant::ZERO + Duration::from_secs(s)
+    }
+
+    /// B is heard over `interface` for 6 s, and hears us.
+    fn hear(links: &mut Links, s: u64, interface: Ipv4Addr) {
+        let validity = Duration::from_secs(6);
+        let heard = Heard { main: B, us: Some(LinkType::Symmetric), validity, htime: Span(5), packet: 0 };
+        links.hello(at(s), interface, heard);
+    }
+
+    #[test]
+    fn a_neighbour_is_symmetric_as_long_as_one_of_its_links_is() {
+        let (mut links, mut neighbours) = (Links::new(Duration::from_secs(6), false), Neighbours::default());
+        hear(&mut links, 0, B);
+        hear(&mut links, 3, Ipv4Addr::new(10, 0, 1, 2));
+        neighbours.willing(B, 3);
+        assert_eq!(neighbours.follow(at(3), &links), Changes { gained: vec![B], lost: vec![] });
+        assert_eq!(neighbours.follow(at(8), &links), Changes::default());
+        assert_eq!(neighbours.follow(at(9), &links), Changes { gained: vec![], lost: vec![B] });
+        // it stays a neighbour, not a symmetric one, until its links are forgotten
+        assert_eq!(neighbours.get(B), Some(Neighbour { willingness: 3, symmetric: false }));
+        links.expire(at(15));
+        neighbours.follow(at(15), &links);
+        assert_eq!(neighbours.get(B), None);
+    }
+
+    #[test]
+    fn what_is_behind_a_lost_neighbour_goes_with_it() {
+        let (mut links, mut neighbours) = (Links::new(Duration::from_secs(6), false), Neighbours::default());
+        hear(&mut links, 0, B);
+        neighbours.willing(B, 3);
+        neighbours.follow(at(0), &links);
+        assert_eq!(neighbours.behind(B, C, at(60)), Ok(true));
+        assert_eq!(neighbours.behind(B, C, at(70)), Ok(false));
+        neighbours.follow(at(6), &links);
+        assert_eq!(neighbours.two_hop().count(), 0);
+    }
+
+    #[test]
+    fn a_two_hop_neighbour_goes_when_its_time_is_over_or_its_neighbour_says_so() {
+        let mut neighbours = Neighbours::default();
+        neighbours.behind(B, C, at(6)).unwrap();
+        assert!(!neighbours.expire(at(5)) && neighbours.expire(at(6)));
+        neighbours.behind(B, C, at(6)).unwrap();
+        assert!(neighbours.not_behind(B, C) && !neighbours.not_behind(B, C));
+    }
+
+    #[test]
+    fn forged_two_hop_neighbours_fill_the_table_and_no_more() {
+        let mut neighbours = Neighbours::default();
+        for n in 0..2 * MOST_TWO_HOP as u32 {
+            assert_eq!(neighbours.behind(B, Ipv4Addr::from(n), at(6)).is_ok(), n < MOST_TWO_HOP as u32);
+        }
+    }
+
+    #[test]
+    fn another_willingness_is_noticed() {
+        let mut neighbours = Neighbours::default();
+        assert!(!neighbours.willing(B, 3) && !neighbours.willing(B, 3) && neighbours.willing(B, 6));
+    }
+}

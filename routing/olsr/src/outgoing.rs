@@ -1,5 +1,5 @@
-//! Messages that wait to be sent: those to be forwarded are held back a random time (RFC 3626, section 3.4.1), and what is
-//! there when one of our own is due travels with it, in as few packets as it takes.
+//! Messages that wait to be sent: those to be forwarded are held back a random time (RFC 3626, section 3.4.1), and
+//! what is there when one of our own is due travels with it, in as few packets as it takes.
 
 use crate::wire::{packet, Message, Packet};
 use std::collections::VecDeque;

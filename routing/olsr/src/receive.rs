@@ -1,5 +1,5 @@
-//! What the node hears: packet processing and the default forwarding algorithm (RFC 3626, section 3.4), and what each message
-//! does to the sets (7.1.1, 8.2.1, 8.4.1, 9.5, 5.4, 12.5).
+//! What the node hears: packet processing and the default forwarding algorithm (RFC 3626, section 3.4), and what each
+//! message does to the sets (7.1.1, 8.2.1, 8.4.1, 9.5, 5.4, 12.5).
 
 use crate::links::Heard;
 use crate::machine::{Olsr, Timer};

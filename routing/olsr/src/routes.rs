@@ -162,3 +162,125 @@ fn keep_best<K: Ord, R: Ord>(best: &mut BTreeMap<K, R>, key: K, rank: R) {
         Entry::Occupied(_) => {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::links::Heard;
+    use crate::wire::hello::LinkType;
+    use crate::wire::Span;
+    use manet_engine::Duration;
+
+    const fn ip(d: u8) -> Ipv4Addr {
+        Ipv4Addr::new(10, 0, 0, d)
+    }
+
+    #[derive(Default)]
+    struct Sets {
+        links: Links,
+        neighbours: Neighbours,
+        selectors: Selectors,
+        topology: Topology,
+        aliases: Aliases,
+        networks: Networks,
+        attached: Vec<(Ipv4Addr, u8)>,
+    }
+
+    const LATER: Instant = Instant::from_nanos(60_000_000_000);
+
+    impl Sets {
+        /// Symmetric neighbours of 10.0.0.1, each with its willingness and the nodes behind it.
+        fn new(neighbours: &[(u8, u8, &[u8])]) -> Self {
+            let mut sets = Self::default();
+            for (n, willingness, behind) in neighbours {
+                let us = Some(LinkType::Symmetric);
+                let heard = Heard { main: ip(*n), us, validity: Duration::from_secs(60), htime: Span(5), packet: 0 };
+                sets.links.hello(Instant::ZERO, ip(*n), heard);
+                sets.neighbours.willing(ip(*n), *willingness);
+                for far in *behind {
+                    sets.neighbours.behind(ip(*n), ip(*far), LATER).unwrap();
+                }
+            }
+            sets.neighbours.follow(Instant::ZERO, &sets.links);
+            sets
+        }
+
+        fn tc(mut self, last: u8, list: &[u8]) -> Self {
+            list.iter().for_each(|n| assert_eq!(self.topology.reach(ip(last), 1, ip(*n), LATER), Ok(true)));
+            self
+        }
+
+        fn calculate(&self, before: &Table) -> Table {
+            let own = BTreeSet::from([ip(1)]);
+            let (now, attached) = (Instant::ZERO, &self.attached[..]);
+            let Self { links, neighbours, selectors, topology, aliases, networks, .. } = self;
+            let view = View { now, own: &own, attached, links, neighbours, selectors, topology, aliases, networks };
+            calculate(&view, before)
+        }
+
+        /// Destination, next hop, hops.
+        fn routes(&self) -> Vec<(u8, u8, u8)> {
+            let last = |a: Ipv4Addr| a.octets()[3];
+            let table = self.calculate(&Table::new());
+            table.values().map(|k| (last(k.route.destination), last(k.route.via), k.route.hops)).collect()
+        }
+    }
+
+    #[test]
+    fn paths_have_the_fewest_hops_and_never_lead_back() {
+        let sets = Sets::new(&[(2, 3, &[1, 3, 4]), (3, 3, &[1, 2])]).tc(4, &[5, 2, 1]).tc(5, &[6, 3]).tc(9, &[8]);
+        assert_eq!(sets.routes(), [(2, 2, 1), (3, 3, 1), (4, 2, 2), (5, 2, 3), (6, 2, 4)]);
+    }
+
+    #[test]
+    fn an_edge_counts_in_the_direction_in_which_it_was_stated() {
+        // 5 says it reaches 4; nobody says that 5 is reached
+        assert_eq!(Sets::new(&[(2, 3, &[4])]).tc(5, &[4]).routes(), [(2, 2, 1), (4, 2, 2)]);
+    }
+
+    #[test]
+    fn among_equals_the_more_willing_then_a_selector_then_the_one_in_use_then_the_lower() {
+        let via = |sets: &Sets, before: &Table| sets.calculate(before)[&(32, ip(9))].route.via;
+        let (equal, none) = (Sets::new(&[(2, 3, &[9]), (3, 3, &[9])]), Table::new());
+        assert_eq!(via(&equal, &none), ip(2));
+        let in_use = Known { route: Route::host(ip(9), ip(3), 2), source: "two-hop" };
+        let before = Table::from([((32, ip(9)), in_use)]);
+        assert_eq!(via(&equal, &before), ip(3));
+        let mut selected = Sets::new(&[(2, 3, &[9]), (3, 3, &[9])]);
+        selected.selectors.chose_us(ip(2), LATER);
+        assert_eq!(via(&selected, &before), ip(2));
+        let willing = Sets::new(&[(2, 3, &[9]), (3, 4, &[9])]);
+        assert_eq!(via(&willing, &none), ip(3));
+        assert!(!Sets::new(&[(2, 0, &[9])]).calculate(&none).contains_key(&(32, ip(9))));
+    }
+
+    #[test]
+    fn further_out_a_route_stays_where_it_is_if_that_is_as_short() {
+        let sets = Sets::new(&[(2, 3, &[4]), (3, 3, &[5])]).tc(4, &[9]).tc(5, &[9]);
+        let before = Table::from([((32, ip(9)), Known { route: Route::host(ip(9), ip(3), 3), source: "topology" })]);
+        assert_eq!(sets.calculate(&Table::new())[&(32, ip(9))].route.via, ip(2));
+        assert_eq!(sets.calculate(&before)[&(32, ip(9))].route.via, ip(3));
+    }
+
+    #[test]
+    fn an_alias_of_an_alias_and_an_alias_of_ourselves_make_no_route() {
+        let mut sets = Sets::new(&[(2, 3, &[])]);
+        for (interface, main) in [(20, 2), (21, 20), (1, 2), (22, 9)] {
+            sets.aliases.add(ip(interface), ip(main), LATER).unwrap();
+        }
+        assert_eq!(sets.routes(), [(2, 2, 1), (20, 2, 1)]);
+    }
+
+    #[test]
+    fn networks_lead_to_the_nearest_gateway_that_is_reached_and_never_to_our_own() {
+        let mut sets = Sets::new(&[(2, 3, &[4]), (3, 3, &[])]);
+        let net = |n| Ipv4Addr::new(192, 168, n, 0);
+        sets.attached = vec![(net(1), 24)];
+        for (network, gateway) in [(net(1), 2), (net(2), 4), (net(2), 3), (net(3), 9)] {
+            sets.networks.add(network, 24, ip(gateway), LATER).unwrap();
+        }
+        let table = sets.calculate(&Table::new());
+        let networks: Vec<_> = table.values().map(|k| k.route).filter(|r| r.prefix == 24).collect();
+        assert_eq!(networks, [Route { prefix: 24, ..Route::host(net(2), ip(3), 1) }]);
+    }
+}

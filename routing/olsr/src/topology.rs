@@ -31,7 +31,8 @@ pub fn is_newer(a: u16, b: u16) -> bool {
 pub struct Stale;
 
 impl Topology {
-    /// Steps 2 and 3: whether a TC of `last` with this number counts; if it is newer, all before it goes. `Ok(true)`: something went.
+    /// Steps 2 and 3: whether a TC of `last` with this number counts; if it is newer, all before it goes. `Ok(true)`:
+    /// something went.
     pub fn begin(&mut self, last: Ipv4Addr, ansn: u16) -> Result<bool, Stale> {
         match self.origins.get(&last) {
             Some(origin) if is_newer(origin.ansn, ansn) => Err(Stale),

@@ -1,10 +1,11 @@
-//! The default forwarding algorithm and who speaks at all (RFC 3626, sections 3.4, 9.3 and 15), counted on an ideal radio.
+//! The default forwarding algorithm and who speaks at all (RFC 3626, sections 3.4, 9.3 and 15), counted on an ideal
+//! radio.
 
 mod net;
 
 use manet_olsr::{wire, Options};
 use manet_routing::Input;
-use net::{at, ip, Net};
+use net::{at, ip, node, Net};
 use std::collections::{BTreeMap, BTreeSet};
 use wire::{message, Message, Packet, Span};
 
@@ -188,6 +189,40 @@ fn after_the_last_selector_empty_tcs_go_out_for_the_hold_time_and_then_none() {
     assert_ne!(read(&tcs[first - 1].2).ansn, read(&tcs[first].2).ansn);
     // selectors go with the link 6 s after its last HELLO
     assert!(tcs.last().unwrap().0 < at(30.0 + 6.0 + 15.0 + 0.1));
+}
+
+#[test]
+fn what_does_not_fit_one_message_is_said_in_several() {
+    // 96 bytes of messages a packet; 60 neighbours are 240 bytes
+    let mut net = Net::new(0, &options());
+    for n in 1..=61 {
+        let node = manet_routing::Node { mtu: 128, ..node(n) };
+        net.add(node, Options { tc_redundancy: 2, ..options() });
+    }
+    (2..=61).for_each(|n| net.join(1, n));
+    net.run(30.0);
+    net.check_shortest();
+    assert!(net.air.iter().all(|(_, _, m)| m.buffer_len() <= 96));
+    let last =
+        net.air.iter().rev().find(|(_, n, m)| *n == 1 && m.originator == ip(1) && m.kind == message::TC).unwrap();
+    let same =
+        net.air.iter().filter(|(t, n, m)| *t == last.0 && *n == 1 && m.originator == ip(1) && m.kind == message::TC);
+    let tcs: Vec<wire::Tc> = same.map(|(.., m)| wire::Tc::parse(&m.body).unwrap()).collect();
+    // 80 bytes of addresses a message
+    assert_eq!((tcs.len(), tcs.iter().map(|t| t.neighbours.len()).sum::<usize>()), (3, 60));
+    assert!(tcs.iter().all(|t| t.ansn == tcs[0].ansn));
+}
+
+#[test]
+fn the_same_seed_says_the_same_and_another_does_not() {
+    let air = |seed| {
+        let mut net = Net::new(0, &options());
+        (1..=4).for_each(|n| net.add(manet_routing::Node { seed, ..node(n) }, options()));
+        (1..4).for_each(|n| net.join(n, n + 1));
+        net.run(30.0);
+        net.air
+    };
+    assert!(air(1) == air(1) && air(1) != air(2));
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Forged, replayed, truncated and oversized control packets: no panic, no unbounded memory, every drop counted by reason.
+//! Forged, replayed, truncated and oversized control packets: no panic, no unbounded memory, every drop counted by
+//! reason.
 
 mod net;
 
@@ -165,13 +166,19 @@ fn replayed_packets_change_nothing() {
     net.check_shortest();
 }
 
+/// Shape of the input, neighbour, message type, bytes, milliseconds to wait.
+fn any_step() -> impl Strategy<Value = (u8, u8, u8, Vec<u8>, u64)> {
+    (0u8..4, 1u8..6, 0u8..6, proptest::collection::vec(any::<u8>(), 0..64), 0u64..4_000)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Noise in the shape of messages from neighbours, over time: no panic, no deadline left behind, no second SetRoute.
+    /// Noise in the shape of messages from neighbours, over time: no panic, no deadline left behind, no second
+    /// SetRoute.
     #[test]
     fn noise_breaks_no_contract(
-        steps in proptest::collection::vec((0u8..4, 1u8..6, 0u8..6, proptest::collection::vec(any::<u8>(), 0..64), 0u64..4_000), 1..60),
+        steps in proptest::collection::vec(any_step(), 1..60),
         hysteresis: bool,
     ) {
         let mut m = Olsr::new(node(OWN), Options { hysteresis, held_packets: 3, ..Options::default() }).unwrap();
@@ -192,7 +199,11 @@ proptest! {
             let input = match shape {
                 0 => Input::Control { from: ip(from), to: ip(OWN), ttl: 1, bytes: Bytes(body) },
                 1 => Input::LinkFailed { neighbour: ip(from), bytes: Bytes(body) },
-                2 => control(ip(from), vec![message(message::HELLO, ip(from), sequence, hello(vec![chosen(), Block { code: kind * 2, addresses: vec![ip(from + 3)] }]))]),
+                2 => {
+                    let other = Block { code: kind * 2, addresses: vec![ip(from + 3)] };
+                    let body = hello(vec![chosen(), other]);
+                    control(ip(from), vec![message(message::HELLO, ip(from), sequence, body)])
+                }
                 _ => control(ip(from), vec![message(kind, ip(from + 1), sequence, body)]),
             };
             outputs.extend(handle(&mut m, now, input));

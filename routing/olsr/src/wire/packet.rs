@@ -12,8 +12,9 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// The packet, and whether something behind its last message could not be read. A packet without room for a message
-    /// (3.4, step 1: below 16 bytes) or longer than its bytes is malformed as a whole. Bytes behind its length are ignored.
+    /// The packet, and whether something behind its last message could not be read. A packet without room for a
+    /// message (3.4, step 1: below 16 bytes) or longer than its bytes is malformed as a whole. Bytes behind its length
+    /// are ignored.
     pub fn parse(bytes: &[u8]) -> Result<(Self, bool), Malformed> {
         let header = bytes.get(..HEADER_LEN).ok_or(Malformed)?;
         let length = usize::from(be16(header));
@@ -113,7 +114,7 @@ mod tests {
         }
 
         #[test]
-        fn noise_is_read_without_panic_and_what_was_read_can_be_written(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn what_is_read_from_noise_can_be_written(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             if let Ok((packet, cut)) = Packet::parse(&bytes) {
                 let again = packet.emit();
                 prop_assert!(again.len() <= bytes.len());

@@ -1,6 +1,6 @@
-//! Machines joined by an ideal radio, in virtual time: whoever is in range hears a control packet a millisecond later, and a
-//! data packet to one out of range comes back as a failed link (if the nodes are to be told). No collisions: those are
-//! the mesh harness's (tests/mesh), which has the real medium.
+//! Machines joined by an ideal radio, in virtual time: whoever is in range hears a control packet a millisecond later,
+//! and a data packet to one out of range comes back as a failed link (if the nodes are to be told). No collisions:
+//! those are the mesh harness's (tests/mesh), which has the real medium.
 
 #![allow(dead_code)] // each test file uses its part
 
