@@ -2,6 +2,9 @@
 //! Every frame takes a millisecond and is never lost, unless a test gives the air dice; a unicast to who is not there comes back as a failed link after
 //! five. After each change of a route no destination's routes may form a loop.
 
+// each test file uses its part
+#![allow(dead_code)]
+
 use manet_aodv::{Aodv, Options};
 use manet_engine::{Duration, EventQueue, Instant, Machine, Stream};
 use manet_routing::packet::ipv4;
