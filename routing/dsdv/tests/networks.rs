@@ -58,19 +58,25 @@ fn without_feedback_a_break_is_noticed_after_three_periods_of_silence() {
 
 #[test]
 fn a_restarted_node_takes_up_its_number_where_it_was_and_is_reached_again() {
-    let mut air = Air::chain(4, &Options::default(), 4);
-    air.run(at(200.0), |_| false);
-    let before = air.machines[1].status(air.now).sequence.unwrap();
-    assert!(before >= 26, "13 or more full updates in 200 s: {before}");
-    air.restart(1);
-    let whole = |air: &Air| {
-        air.assert_no_loop();
-        air.all_reach_all()
-    };
-    // its neighbours declare it lost, it calls itself back (each within 1.011 s); then its neighbours' routes return to it
-    // with their next numbers
-    assert!(air.run(at(200.0 + 30.0), whole));
-    assert!(air.machines[1].status(air.now).sequence.unwrap() > before);
+    for crashed in [true, false] {
+        let mut air = Air::chain(4, &Options::default(), 4);
+        air.run(at(200.0), |_| false);
+        let before = air.machines[1].status(air.now).sequence.unwrap();
+        assert!(before >= 26, "13 or more full updates in 200 s: {before}");
+        if !crashed {
+            air.input(1, Input::Stop);
+            air.run(at(205.0), |_| false);
+        }
+        air.restart(1, crashed);
+        let whole = |air: &Air| {
+            air.assert_no_loop();
+            air.all_reach_all()
+        };
+        // its neighbours declare it lost, it calls itself back; those whose routes went over it hear that they are lost
+        // and do the same: each step within 1.011 s, after a start within 2 s
+        assert!(air.run(air.now + Duration::from_secs(15), whole), "crashed: {crashed}");
+        assert!(air.machines[1].status(air.now).sequence.unwrap() > before);
+    }
 }
 
 #[test]

@@ -93,9 +93,9 @@ impl Air {
         self.links.remove(&(b, a));
     }
 
-    /// A new daemon in place of `i`'s, started now.
-    pub fn restart(&mut self, i: usize) {
-        self.machines[i] = Dsdv::new(Node { restarted: true, ..node(i, self.seed) }, self.options.clone()).unwrap();
+    /// A new daemon in place of `i`'s, started now; `crashed`: the old one left its routes behind.
+    pub fn restart(&mut self, i: usize, crashed: bool) {
+        self.machines[i] = Dsdv::new(Node { restarted: crashed, ..node(i, self.seed) }, self.options.clone()).unwrap();
         self.routes[i] = Routes::default();
     }
 
