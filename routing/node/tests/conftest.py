@@ -60,7 +60,9 @@ class Station:
     def __init__(self, number: int, folder: Path) -> None:
         self.number, self.folder, self.daemons = number, folder, []
         self.address, self.mac = f"10.0.0.{number}", f"02:00:00:00:00:{number:02x}"
-        self.process = subprocess.Popen(["unshare", "--net", "sleep", "infinity"])
+        self.process = subprocess.Popen(
+            ["unshare", "--net", "sleep", "infinity"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         ours = Path("/proc/self/ns/net").readlink()
         comm = Path(f"/proc/{self.process.pid}/comm")
         wait_for("namespace", lambda: self.netns.readlink() != ours and comm.read_text() == "sleep\n")
