@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from routing.node.tests.conftest import DAEMONS, MEDIUM, wait_for
+from routing.node.tests.conftest import DAEMONS, MEDIUM, Station, wait_for
 
 pytestmark = [
     pytest.mark.root,
@@ -330,3 +330,44 @@ def test_dsr_carries_tcp_and_the_kernel_keeps_out_of_it(chain):
         assert {line.split()[1] for line in counters.splitlines()[1:]} == {"0"}, counters
     host = middle.daemons[0].ask()["host"]
     assert host["frames-sent"] > 200 and host.get("frames-failed", 0) == 0
+
+
+def test_a_gateway_takes_tunnelled_packets_to_its_wire_and_answers_find_back(chain, tmp_path):
+    first, middle, gateway = chain(3)
+    host = Station(200, tmp_path)
+    try:
+        gateway.sh("ip", "link", "add", "wire0", "type", "veth", "peer", "name", "wire0", "netns", str(host.process.pid))
+        for end, address in ((gateway, "192.168.1.1"), (host, "192.168.1.2")):
+            end.sh("ip", "link", "set", "wire0", "up")
+            end.sh("ip", "address", "add", f"{address}/30", "dev", "wire0")
+        host.sh("ip", "route", "add", "default", "via", "192.168.1.1")
+        gateway.sh("sysctl", "-qw", "net.ipv4.ip_forward=1")
+        first.start("aodv")
+        middle.start("aodv")
+        gateway.start("aodv", node={"wires": [["192.168.1.0", 30]]})
+        assert first.pings_answered("192.168.1.2", 5) == 5
+        server = host.popen("iperf3", "-s", "-1")
+        wait_for("server", lambda: "5201" in host.sh("ss", "-ltn"))
+        first.sh("iperf3", "-c", "192.168.1.2", "-n", "200K")
+        server.communicate()
+        # the middle sees protocol 55 on the way there and plain packets on the way back; no kernel answers protocol 55
+        counters = gateway.sh("nstat", "-asz", "IcmpOutDestUnreachs").splitlines()[1].split()
+        assert counters[1] == "0"
+        gateway.daemons[0].stop()
+        assert len(inputs(gateway, "tunnelled")) > 100
+        assert {bytes.fromhex(packet["bytes"])[9] for packet in inputs(gateway, "tunnelled")} == {55}
+        used = {flow["destination"] for report in inputs(gateway, "used") for flow in report["flows"]}
+        assert used == {first.address, gateway.address}
+    finally:
+        host.stop()
+
+
+def test_a_route_of_the_machine_leads_into_the_tun_with_its_own_mtu(chain):
+    first, gateway = chain(2)
+    first.start("aodv")
+    gateway.start("aodv", node={"wires": [["192.168.1.0", 30]]})
+    first.sh("ping", "-n", "-c", "1", "-W", "2", "192.168.1.1", check=False)
+    routes = json.loads(first.sh("ip", "-j", "route", "show", "metric", "100"))
+    into_tun = [route for route in routes if route["dev"] == "manet0"]
+    # minimal encapsulation by the sender itself adds 8 bytes (RFC 2004, 3.1)
+    assert [(route["dst"], route["metrics"]) for route in into_tun] == [("192.168.1.1", [{"mtu": 1500 - 8, "quickack": 1}])]
