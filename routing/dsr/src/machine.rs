@@ -81,6 +81,9 @@ impl Dsr {
         while let Some((next, packet)) = self.unsendable.pop_front() {
             self.broken(now, next, vec![packet]);
         }
+        while let Some((next, packet)) = self.maintenance.as_mut().and_then(Maintenance::release) {
+            self.frame(packet, next);
+        }
     }
 
     fn timeouts(&self) -> Option<Instant> {

@@ -1,6 +1,10 @@
 //! The maintenance buffer (RFC 4728, sections 4.5, 8.3.2 and 8.3.3): packets sent to a next hop that has not shown yet that it
 //! is there. Used when the radio does not tell of failed frames.
 //!
+//! One packet a next hop is watched at a time, those after it ride with it: they are given back if the link turns out broken,
+//! but only the watched one is sent again (repeating each fills a queue that is merely long).
+//! Once the watched one had to be sent again the link is in doubt, and what follows waits here instead of in the radio's queue,
+//! where retries to somebody gone hold up everything else.
 //! The first attempt is confirmed by overhearing the next hop pass the packet on (not where the packet ends there); after
 //! that the packet is sent again with an acknowledgement request, `retries` times. Any sign of life of a next hop confirms
 //! all that was sent to it before: what is maintained is the link, not the packet.
@@ -8,7 +12,7 @@
 use crate::datagram::Datagram;
 use crate::wire::{AckRequest, Opt};
 use manet_engine::{Duration, Instant};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
 /// RexmtBufferSize (section 9).
@@ -39,7 +43,12 @@ struct Unconfirmed {
     /// Times sent with an acknowledgement request.
     asked: u32,
     sent: Instant,
-    at: Instant,
+    /// When its wait is over; `None`: it rides with another to the same next hop.
+    at: Option<Instant>,
+    /// Sent more than once: the link is in doubt.
+    again: bool,
+    /// Kept back because the link was in doubt already.
+    unsent: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -64,31 +73,39 @@ pub struct Maintenance {
     packets: Vec<Unconfirmed>,
     neighbours: BTreeMap<Ipv4Addr, Neighbour>,
     identification: u16,
+    /// Kept back until their next hop was confirmed: to be sent now.
+    released: VecDeque<(Ipv4Addr, Datagram)>,
 }
 
 impl Maintenance {
     pub fn new(pace: Pace) -> Self {
-        Self { pace, packets: Vec::new(), neighbours: BTreeMap::new(), identification: 0 }
+        Self { pace, packets: Vec::new(), neighbours: BTreeMap::new(), identification: 0, released: VecDeque::new() }
     }
 
     /// The packet as it is to be sent to `next`, perhaps with an acknowledgement request; remembered until confirmed.
-    pub fn send(&mut self, now: Instant, next: Ipv4Addr, packet: Datagram) -> Datagram {
+    /// `None`: not now, the link is in doubt.
+    pub fn send(&mut self, now: Instant, next: Ipv4Addr, packet: Datagram) -> Option<Datagram> {
         let confirmed = self.neighbours.get(&next).and_then(|n| n.confirmed);
         if confirmed.is_some_and(|at| now.since(at) < self.pace.holdoff) {
-            return packet;
+            return Some(packet);
         }
         if self.packets.len() >= PACKETS {
-            self.packets.remove(0);
+            // not a watched one: those that ride with it would wait for ever
+            match self.packets.iter().position(|p| p.at.is_none()) {
+                Some(oldest) => drop(self.packets.remove(oldest)),
+                None => return Some(packet),
+            }
         }
         self.identification = self.identification.wrapping_add(1);
-        // one packet at a time asks for each neighbour; what follows it shares its fate
-        let asks = self.packets.iter().find(|p| p.next == next).map(|p| p.at);
-        let passive = asks.is_some() || packet.destination() != next;
+        let rides = self.packets.iter().any(|p| p.next == next);
+        let unsent = self.packets.iter().any(|p| p.next == next && p.at.is_some() && p.again);
+        let passive = rides || packet.destination() != next;
         let wait = if passive { self.pace.passive } else { self.wait(next) };
         let asked = u32::from(!passive);
-        let at = asks.unwrap_or(now + wait);
-        let entry = Unconfirmed { next, packet, identification: self.identification, asked, sent: now, at };
-        let out = entry.as_sent();
+        let at = (!rides).then(|| now + wait);
+        let identification = self.identification;
+        let entry = Unconfirmed { next, packet, identification, asked, sent: now, at, again: false, unsent };
+        let out = (!unsent).then(|| entry.as_sent());
         self.packets.push(entry);
         out
     }
@@ -96,13 +113,14 @@ impl Maintenance {
     /// An acknowledgement came from `next`. False: of nothing that waits.
     pub fn acknowledged(&mut self, now: Instant, next: Ipv4Addr, identification: u16) -> bool {
         let entry = self.packets.iter().find(|p| p.next == next && p.identification == identification);
-        let Some((asked, sent)) = entry.map(|e| (e.asked, e.sent)) else { return false };
-        if asked == 1 {
+        let waited = entry.map(|e| (e.asked, e.sent));
+        if let Some((1, sent)) = waited {
             // of a packet asked for twice one cannot say which was answered (Karn)
             self.measure(next, (now - sent).as_nanos());
         }
+        // a late one shows as well that the neighbour is there
         self.alive(now, next);
-        true
+        waited.is_some()
     }
 
     /// A packet was overheard: does it show that a next hop passed ours on (8.3.2)?
@@ -119,14 +137,22 @@ impl Maintenance {
 
     /// `next` is there: nothing sent to it waits any more.
     pub fn alive(&mut self, now: Instant, next: Ipv4Addr) {
-        self.packets.retain(|p| p.next != next);
+        let (of_next, left) = std::mem::take(&mut self.packets).into_iter().partition(|p| p.next == next);
+        self.packets = left;
+        let of_next: Vec<Unconfirmed> = of_next;
+        self.released.extend(of_next.into_iter().filter(|p| p.unsent).map(|p| (next, p.packet)));
         self.neighbour(next).confirmed = Some(now);
+    }
+
+    /// The next packet that was kept back and may go.
+    pub fn release(&mut self) -> Option<(Ipv4Addr, Datagram)> {
+        self.released.pop_front()
     }
 
     /// The first wait that is over.
     pub fn due(&mut self, now: Instant) -> Option<Due> {
-        let index =
-            (0..self.packets.len()).filter(|i| self.packets[*i].at <= now).min_by_key(|i| self.packets[*i].at)?;
+        let watched = self.packets.iter().enumerate().filter_map(|(i, p)| Some((p.at?, i)));
+        let (_, index) = watched.filter(|(at, _)| *at <= now).min()?;
         let next = self.packets[index].next;
         if self.packets[index].asked > self.pace.retries {
             return Some(Due::Broken(next, self.broken(next)));
@@ -135,8 +161,9 @@ impl Maintenance {
         let entry = &mut self.packets[index];
         let wait = (wait * (1 << entry.asked.min(4))).min(LONGEST);
         entry.asked += 1;
+        entry.again = true;
         entry.sent = now;
-        entry.at = now + wait;
+        entry.at = Some(now + wait);
         Some(Due::Again(next, entry.as_sent()))
     }
 
@@ -150,7 +177,7 @@ impl Maintenance {
     }
 
     pub fn next_timeout(&self) -> Option<Instant> {
-        self.packets.iter().map(|p| p.at).min()
+        self.packets.iter().filter_map(|p| p.at).min()
     }
 
     pub fn len(&self) -> usize {
@@ -191,5 +218,70 @@ impl Unconfirmed {
             packet.options.push(Opt::AckRequest(AckRequest { identification: self.identification }));
         }
         packet
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEXT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+    const PACE: Pace = Pace { passive: Duration::from_millis(100), holdoff: Duration::from_millis(250), retries: 2 };
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    fn packet(id: u16) -> Datagram {
+        Datagram::control(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 9), id, Vec::new())
+    }
+
+    /// 20 packets in 20 ms to a next hop that has not been confirmed.
+    fn loaded() -> Maintenance {
+        let mut maintenance = Maintenance::new(PACE);
+        (0..20).for_each(|n| drop(maintenance.send(at(u64::from(n)), NEXT, packet(n))));
+        maintenance
+    }
+
+    #[test]
+    fn of_many_packets_to_a_silent_neighbour_only_one_is_sent_again() {
+        let mut maintenance = loaded();
+        let mut again = 0;
+        while let Some(next) = maintenance.next_timeout() {
+            match maintenance.due(next) {
+                Some(Due::Again(..)) => again += 1,
+                Some(Due::Broken(_, packets)) => assert_eq!(packets.len(), 20),
+                None => unreachable!("a deadline with nothing due"),
+            }
+        }
+        assert_eq!(again, 3); // the request and MaxMaintRexmt more
+        assert!(maintenance.is_empty());
+    }
+
+    #[test]
+    fn a_link_in_doubt_gets_nothing_more_until_it_is_confirmed_and_then_all_in_order() {
+        let mut maintenance = loaded();
+        assert!(matches!(maintenance.due(at(100)), Some(Due::Again(..))));
+        let kept: Vec<Datagram> = (20..25).map(packet).collect();
+        for packet in &kept {
+            assert_eq!(maintenance.send(at(101), NEXT, packet.clone()), None);
+        }
+        maintenance.alive(at(110), NEXT);
+        let released: Vec<Datagram> = std::iter::from_fn(|| maintenance.release()).map(|(_, p)| p).collect();
+        assert_eq!(released, kept);
+    }
+
+    #[test]
+    fn a_late_acknowledgement_confirms_the_neighbour_all_the_same() {
+        let mut maintenance = loaded();
+        assert!(!maintenance.acknowledged(at(50), NEXT, 999));
+        assert_eq!((maintenance.len(), maintenance.next_timeout()), (0, None));
+    }
+
+    #[test]
+    fn the_buffer_holds_fifty_packets_and_keeps_the_watched_one() {
+        let mut maintenance = Maintenance::new(PACE);
+        (0..200).for_each(|n| drop(maintenance.send(at(0), NEXT, packet(n))));
+        assert_eq!((maintenance.len(), maintenance.next_timeout()), (50, Some(at(100))));
     }
 }

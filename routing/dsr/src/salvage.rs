@@ -124,21 +124,21 @@ impl Dsr {
             return false;
         }
         let Some(Route { hops, external }) = self.cache.find(now, packet.destination()) else { return false };
-        let mut addresses = vec![self.own()];
-        addresses.extend(&hops[..hops.len() - 1]);
-        packet.unroute();
-        let route = SourceRoute {
-            first_external: false,
-            last_external: external,
-            salvage: count + 1,
-            segments_left: (hops.len() - 1) as u8,
-            addresses,
-        };
-        packet.options.insert(0, Opt::SourceRoute(route));
+        self.put_salvage_route(packet, &hops, external, count + 1);
         self.count("salvaged");
         self.note("salvage", packet.destination(), u64::from(count + 1));
         self.transmit(now, packet.clone(), hops[0]);
         true
+    }
+
+    /// Address 1 is who salvages.
+    fn put_salvage_route(&self, packet: &mut Datagram, hops: &[Ipv4Addr], last_external: bool, salvage: u8) {
+        let mut addresses = vec![self.own()];
+        addresses.extend(&hops[..hops.len() - 1]);
+        packet.unroute();
+        let segments_left = (hops.len() - 1) as u8;
+        let route = SourceRoute { first_external: false, last_external, salvage, segments_left, addresses };
+        packet.options.insert(0, Opt::SourceRoute(route));
     }
 
     /// A packet of somebody else ends here: its source hears it by ICMP, over the packet's own way back or a cached route;
@@ -212,9 +212,16 @@ impl Dsr {
         {
             return;
         }
-        if let Some(route) = self.cache.find(now, lost.destination) {
-            self.count("errors-relayed");
-            self.send_control(now, rest, route.hops);
+        let count = 1 + lost.salvage;
+        let (to, own_id) = (lost.destination, self.next_ip_id());
+        let Some(Route { hops, .. }) = self.cache.find(now, to) else { return };
+        if count > self.options.max_salvage {
+            return self.count("salvaged-enough");
         }
+        // as salvaged, so that errors about errors come to an end
+        let mut packet = Datagram::control(own, to, own_id, rest);
+        self.count("errors-relayed");
+        self.put_salvage_route(&mut packet, &hops, false, count);
+        self.transmit(now, packet, hops[0]);
     }
 }

@@ -112,15 +112,20 @@ impl Dsr {
             self.count("no-mac");
             return self.unsendable.push_back((next, packet));
         }
-        let asks = !packet.options.iter().any(|o| matches!(o, Opt::Ack(_)));
+        // replies and errors are not worth an acknowledgement: who needs them asks again or fails again, and errors about
+        // errors fill a busy air
+        let watched = !packet.is_control();
         let packet = match &mut self.maintenance {
-            Some(maintenance) if asks => maintenance.send(now, next, packet),
-            _ => packet,
+            Some(maintenance) if watched => maintenance.send(now, next, packet),
+            _ => Some(packet),
         };
-        self.frame(packet, next);
+        match packet {
+            Some(packet) => self.frame(packet, next),
+            None => self.count("kept-back"),
+        }
     }
 
-    fn frame(&mut self, packet: Datagram, next: Ipv4Addr) {
+    pub(crate) fn frame(&mut self, packet: Datagram, next: Ipv4Addr) {
         let Some(to) = self.neighbours.mac(next) else { return };
         let bytes = packet.to_bytes();
         if bytes.len() > usize::from(self.node.mtu) {
