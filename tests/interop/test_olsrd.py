@@ -126,6 +126,8 @@ def until(mixed: Chain, what: str, condition: Callable[[], bool]) -> None:
         move(mixed, last, away=True)
         time.sleep(AWAY_S)
         move(mixed, last, away=False)
+        # what somebody knows right now may be from before; a TC interval later it is not
+        time.sleep(5.0)
         wait_for(what, condition, KNOWN_S)
     note(f"{what} after {time.monotonic() - start:.1f} s{nudged}")
 
