@@ -371,3 +371,52 @@ def test_a_route_of_the_machine_leads_into_the_tun_with_its_own_mtu(chain):
     into_tun = [route for route in routes if route["dev"] == "manet0"]
     # minimal encapsulation by the sender itself adds 8 bytes (RFC 2004, 3.1)
     assert [(route["dst"], route["metrics"]) for route in into_tun] == [("192.168.1.1", [{"mtu": 1500 - 8, "quickack": 1}])]
+
+
+FLOOD = """
+import random, socket, time
+dice, s = random.Random(1), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"wlan0")
+s.bind(("", 654))
+for i in range(20_000):
+    rreq = bytes([1, 0, 0, dice.randrange(30)]) + dice.randbytes(4) + b"\\x0a" + dice.randbytes(15)
+    kinds = [rreq, rreq[: dice.randrange(24)], dice.randbytes(dice.randrange(1400)), bytes([3, 0, 0, 255]) + dice.randbytes(24)]
+    s.sendto(kinds[i % 4], ("255.255.255.255", 654))
+    if i % 100 == 0:
+        time.sleep(0.005)
+time.sleep(2)
+for _ in range(10):
+    s.sendto(bytes(20_000), ("255.255.255.255", 654))
+    time.sleep(0.1)
+"""
+
+
+@pytest.mark.parametrize("protocol", ["aodv", "dsr"])
+def test_a_flood_of_forged_packets_is_counted_and_fills_no_memory(tmp_path, protocol):
+    first, enemy = Station(1, tmp_path), Station(2, tmp_path)
+    try:
+        peer = ("type", "veth", "peer", "name", "wlan0", "netns", str(enemy.process.pid))
+        first.sh("ip", "link", "add", "wlan0", *peer)
+        for station in (first, enemy):
+            station.sh("ip", "link", "set", "wlan0", "up")
+            station.sh("ip", "address", "add", f"{station.address}/8", "dev", "wlan0", "noprefixroute")
+        daemon = first.start(protocol, feedback="none")
+        enemy.sh("python3", "-c", FLOOD)
+        if protocol == "aodv":
+            wait_for("too long ones", lambda: daemon.ask()["host"].get("truncated") == 10, 20)
+        status = daemon.ask()
+        memory = re.search(r"VmHWM:\s*(\d+) kB", Path(f"/proc/{daemon.process.pid}/status").read_text())
+        assert int(memory.group(1)) < (8 if "release" in str(DAEMONS) else 16) * 1024
+        if protocol == "aodv":
+            # our own broadcasts come back and may find no room either
+            came = status["host"]["control-received"] + status["host"]["overrun"]
+            assert came >= 20_000 and status["host"]["control-received"] > 1_000
+            assert sum(count for name, count in status["counters"].items() if name.startswith("malformed")) > 500
+        else:
+            # frames without a DSR header are none of its packets
+            assert sum(status["counters"].values()) + status["host"]["overrun"] >= 20_000
+        assert daemon.stop() == (0, "")
+    finally:
+        first.stop()
+        enemy.stop()

@@ -13,7 +13,7 @@ use super::status::{self, Request, StatusSocket};
 use super::tun::Taken;
 use super::udp::Udp;
 use super::usage::Usage;
-use super::{failed, HostError, Result};
+use super::{failed, sys, HostError, Result};
 use crate::packet::ipv4;
 use crate::{Bytes, Carrier, Counters, Input, Output, Protocol};
 use manet_engine::event_log::Logged;
@@ -325,6 +325,8 @@ impl<P: Protocol> Daemon<P> {
         host.add("stalls", health.stalls);
         host.add("late-p99-us", health.lateness.quantile(0.99).as_nanos() / 1000);
         host.add("notes-lost", self.outlet.notes.lost);
+        let overruns = self.outlet.udp.iter().map(sys::overrun).chain(self.outlet.frames.iter().map(sys::overrun));
+        host.add("overrun", overruns.sum());
         let status = self.driver.timeline().machine().machine.status(now);
         status::answer(P::NAME, self.outlet.address, self.outlet.notes.time(now), &status, &host)
     }

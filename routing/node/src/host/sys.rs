@@ -31,6 +31,13 @@ pub fn get<T: Plain>(socket: &impl AsFd, level: i32, name: i32, mut value: T) ->
     Ok(value)
 }
 
+/// Packets that found the socket's buffer full, since it was opened.
+pub fn overrun(socket: &impl AsFd) -> u64 {
+    // asm-generic/socket.h; linux/sock_diag.h: SK_MEMINFO_DROPS is the last of nine
+    const SO_MEMINFO: i32 = 55;
+    get(socket, libc::SOL_SOCKET, SO_MEMINFO, [0u32; 9]).map_or(0, |info| u64::from(info[8]))
+}
+
 /// A datagram as it came; `length` is more than the buffer holds if it was cut.
 pub struct Datagram {
     pub from: Ipv4Addr,
