@@ -1,4 +1,6 @@
-//! The words on the command line (formats/routing.md). Exit: 0 ended in order, 1 failed while running, 2 CONFIG is wrong.
+//! The words on the command line (formats/routing.md).
+//!
+//! Exit: 0 ended in order, 1 failed while running, 2 CONFIG is wrong.
 
 use super::config::Loaded;
 use super::{daemon, replay, status};

@@ -159,8 +159,8 @@ mod tests {
     fn good() -> Value {
         json!({
             "format": FORMAT,
-            "node": {"number": 1, "address": "10.0.0.1", "network": ["10.0.0.0", 8], "mac": "02:00:00:00:00:01", "seed": 1,
-                     "feedback": true},
+            "node": {"number": 1, "address": "10.0.0.1", "network": ["10.0.0.0", 8], "mac": "02:00:00:00:00:01",
+                     "seed": 1, "feedback": true},
             "interface": "wlan0",
             "feedback": "nl80211",
         })

@@ -84,8 +84,8 @@ impl Kernel {
         let Node { address, network: (_, prefix), .. } = &config.node;
         if !addresses.iter().any(|a| a.address() == Some(*address)) {
             return Err(HostError(format!(
-                "key \"node.address\": {0} has not the address {address}; give it: ip address add {address}/{prefix} dev {0} \
-                 noprefixroute",
+                "key \"node.address\": {0} has not the address {address}; give it: \
+                 ip address add {address}/{prefix} dev {0} noprefixroute",
                 config.interface
             )));
         }
@@ -207,8 +207,8 @@ fn put_back(netlink: &mut Netlink, before: &Before) {
     }
 }
 
-/// Sysctls under net/: forwarding by our routes alone, no redirects that would go round them, no reverse-path filter that
-/// takes a route into the TUN for the wrong way (reference: RFC 3704 strict mode). In design B that filter is what
+/// Sysctls under net/: forwarding by our routes alone, no redirects that would go round them, no reverse-path filter
+/// that takes a route into the TUN for the wrong way (RFC 3704, 2.2). In design B that filter is what
 /// keeps the kernel from taking frames of the radio itself: no route leads there, so no source is plausible.
 fn settings(config: &Config, carrier: Carrier) -> Vec<(String, &'static str)> {
     let (radio, tun) = (config.interface.as_str(), config.tun.as_str());

@@ -1,7 +1,7 @@
-//! What the kernel was like before the daemon changed it, kept in a file beside the status socket while the daemon runs.
+//! What the kernel was like before the daemon changed it, kept in a file beside the status socket while it runs.
 //!
-//! A daemon that ends in order removes it; one that finds it knows that its predecessor did not, and puts things back first.
-//! It counts only in the network namespace and the boot it was written in.
+//! A daemon that ends in order removes it; one that finds it knows that its predecessor did not, and puts things back
+//! first. It counts only in the network namespace and the boot it was written in.
 
 use super::netlink::Described;
 use super::{sys, sysctl, HostError, Result};

@@ -1,11 +1,13 @@
 //! The daemon around any [`Protocol`]: sockets, kernel routes and files of one station, in its network namespace.
 //!
-//! The only place of `routing/` with I/O and `unsafe`. A daemon's program is one line: `manet_routing::host::main::<P>()`.
+//! The only place of `routing/` with I/O and `unsafe`. A daemon's program is one line:
+//! `manet_routing::host::main::<P>()`.
 //! - [`cli`], [`config`]: the words and the file of formats/routing.md;
 //! - [`daemon`]: from a configuration to the end of the run; [`outlet`]: what the machine wants done;
-//! - [`kernel`]: the state the kernel is put into and taken out of again, by [`netlink`], [`tun`], [`sysctl`]; [`leftovers`]
-//!   remembers it over a `kill -9`;
-//! - [`udp`], [`raw`], [`usage`] (design A) and [`frames`] (design B): packets; [`feedback`], [`nl80211`]: failed links;
+//! - [`kernel`]: the state the kernel is put into and taken out of again, by [`netlink`], [`tun`], [`sysctl`];
+//!   [`leftovers`] remembers it over a `kill -9`;
+//! - [`udp`], [`raw`], [`usage`] (design A) and [`frames`] (design B): packets; [`feedback`], [`nl80211`]: failed
+//!   links;
 //! - [`status`], [`notes`], [`replay`]: what others read.
 
 pub mod cli;

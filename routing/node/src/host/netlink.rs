@@ -122,7 +122,8 @@ impl Netlink {
         Ok(ours.len())
     }
 
-    /// The main table's routes over `interface` that others made; those without a gateway first, as they must be put back.
+    /// The main table's routes over `interface` that others made; those without a gateway first, as they must be put
+    /// back.
     pub fn routes_over(&mut self, interface: u32) -> Result<Vec<Described>> {
         let mut routes = self.routes()?;
         routes.retain(|r| r.u32(RTMSG_LEN, RTA_OIF) == Some(interface) && r.0[5] != PROTOCOL);

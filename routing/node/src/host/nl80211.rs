@@ -1,4 +1,5 @@
-//! Failed links as mac80211 counts them: a station's `tx_failed` is a frame given up after its retries (linux/nl80211.h).
+//! Failed links as mac80211 counts them: a station's `tx_failed` is a frame given up after its retries
+//! (linux/nl80211.h).
 //!
 //! nl80211 tells of no single frame, so the stations are asked again and again, and what has grown has failed. Which
 //! packet it was is not known.
@@ -85,8 +86,8 @@ mod tests {
     const A: Mac = [2, 0, 0, 0, 0, 1];
     const B: Mac = [2, 0, 0, 0, 0, 2];
 
-    /// NL80211_CMD_NEW_STATION as mac80211 writes it, by hand (little-endian): IFINDEX 3, MAC, GENERATION, STA_INFO (nested)
-    /// with inactive time (1), tx retries (11), tx failed (12).
+    /// NL80211_CMD_NEW_STATION as mac80211 writes it, by hand (little-endian): IFINDEX 3, MAC, GENERATION, STA_INFO
+    /// (nested) with inactive time (1), tx retries (11), tx failed (12).
     fn station(mac: Mac, failed: u8) -> Described {
         let parts: [&[u8]; 8] = [
             &[19, 1, 0, 0],

@@ -19,7 +19,8 @@ fn open(protocol: libc::c_int) -> Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Hands packets with their headers to the kernel, which sends them by its routes and leaves the TTL alone (IP_HDRINCL).
+/// Hands packets with their headers to the kernel, which sends them by its routes and leaves the TTL alone
+/// (IP_HDRINCL).
 pub struct Sender(OwnedFd);
 
 impl Sender {

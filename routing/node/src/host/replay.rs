@@ -1,7 +1,7 @@
 //! `manet-P replay`: a run's inputs again, in virtual time; the same outputs at the same instants, as JSON lines.
 //!
-//! A log holds the runs that were appended to it, each begun by a line `{"at":0,"started":{"restarted":false}}`. The last
-//! line of a run that was killed may be cut; it is left out.
+//! A log holds the runs that were appended to it, each begun by a line `{"at":0,"started":{"restarted":false}}`. The
+//! last line of a run that was killed may be cut; it is left out.
 
 use super::config::Loaded;
 use super::{HostError, Result};

@@ -67,8 +67,8 @@ pub fn receive(socket: &impl AsFd, buffer: &mut [u8]) -> Result<Option<Datagram>
         other => other? as usize,
     };
     let mut datagram = Datagram { from: ip(name.sin_addr.s_addr), to: Ipv4Addr::UNSPECIFIED, ttl: 0, length };
-    // SAFETY: the CMSG macros walk the control space that the kernel has just filled and `message` describes; the data of
-    // these two types is an int and an in_pktinfo, read without assuming their alignment
+    // SAFETY: the CMSG macros walk the control space that the kernel has just filled and `message` describes; the data
+    // of these two types is an int and an in_pktinfo, read without assuming their alignment
     unsafe {
         let mut head = libc::CMSG_FIRSTHDR(&message);
         while !head.is_null() {

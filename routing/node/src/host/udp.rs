@@ -1,7 +1,7 @@
 //! Control datagrams over the radio: UDP from and to one port (source port = destination port), with DSCP CS6.
 //!
-//! The socket is bound to the interface (SO_BINDTODEVICE), so that 255.255.255.255 leaves by it whatever the routes are;
-//! a datagram for a neighbour goes straight to it, though the table may lead elsewhere.
+//! The socket is bound to the interface (SO_BINDTODEVICE), so that 255.255.255.255 leaves by it whatever the routes
+//! are; a datagram for a neighbour goes straight to it, though the table may lead elsewhere.
 
 use super::{failed, sys, Result};
 use crate::packet::ipv4::TOS_CS6;
@@ -15,8 +15,7 @@ use std::io::IoSlice;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// SO_PRIORITY of network control (tc-prio(8): TC_PRIO_CONTROL is 7, TC_PRIO_INTERACTIVE 6; 6 is what CS6 gives in
-/// Linux's own WLAN stack).
+/// The first band of pfifo_fast, before data (tc-prio(8)).
 const PRIORITY: libc::c_int = 6;
 
 pub struct Udp {

@@ -1,7 +1,8 @@
 //! Which flows used the routes: a packet socket that the kernel fills block by block (packet(7), TPACKET_V3).
 //!
-//! Design A keeps data packets in the kernel; of each the ring gets its IPv4 header, chosen by a filter that runs there.
-//! One wake-up a block, whatever the rate: a block is handed over when it is full or [`BLOCK_MS`] after its first packet.
+//! Design A keeps data packets in the kernel; of each the ring gets its IPv4 header, chosen by a filter that runs
+//! there. One wake-up a block, whatever the rate: a block is handed over when it is full or [`BLOCK_MS`] after its
+//! first packet.
 
 use super::filter::{self, Step, To};
 use super::{failed, sys, HostError, Result};
