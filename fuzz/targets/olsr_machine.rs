@@ -1,5 +1,5 @@
-//! The OLSR machine: control packets, failed links and packets without a route, over time. No panic, no deadline left behind, no
-//! route set twice or cleared that was not set, none to ourselves.
+//! The OLSR machine: control packets, failed links and packets without a route, over time. No panic, no deadline left
+//! behind, no route set twice or cleared that was not set, none to ourselves.
 //!
 //! A step is: kind, neighbour, time in 50 ms, length, as many bytes.
 #![no_main]
