@@ -188,7 +188,7 @@ impl<P: Protocol> Mesh<P> {
     fn settle(&mut self) {
         for _ in 0..LIVELOCK {
             if let Some(output) = self.medium.poll_output() {
-                self.from_medium(output);
+                self.hear_medium(output);
             } else if let Some((i, input)) = self.pending.pop_front() {
                 self.hosts[i].machine.handle(self.now, input);
                 self.drain(i);
@@ -391,6 +391,9 @@ impl<P: Protocol> Mesh<P> {
 
     fn note(&mut self, i: usize, note: &Note) {
         self.seen.note(&note.event);
+        if note.event == "link-broken" {
+            self.seen.links.last_broken = self.now;
+        }
         let Some(about) = self.node_of(note.about) else { return };
         match note.event.as_str() {
             "discovery" => self.seen.discoveries.begin(self.now, i, about),
@@ -403,7 +406,7 @@ impl<P: Protocol> Mesh<P> {
         addresses::node_of_ip(address).filter(|n| *n < self.hosts.len())
     }
 
-    fn from_medium(&mut self, output: FromMedium) {
+    fn hear_medium(&mut self, output: FromMedium) {
         match output {
             FromMedium::Deliver { station, packet } => self.arrive(station.0.into(), &packet),
             FromMedium::Overheard { station, packet, .. } => {
@@ -421,10 +424,8 @@ impl<P: Protocol> Mesh<P> {
                 };
                 self.pending.push_back((station.0.into(), input));
             }
-            FromMedium::Acked { station, neighbour, .. } if self.scenario.feedback => {
-                if P::CARRIER == Carrier::Frames {
-                    self.pending.push_back((station.0.into(), Input::FrameDelivered { to: neighbour }));
-                }
+            FromMedium::Acked { station, neighbour, .. } if self.scenario.feedback && P::CARRIER == Carrier::Frames => {
+                self.pending.push_back((station.0.into(), Input::FrameDelivered { to: neighbour }));
             }
             FromMedium::Purged { station, neighbour, packets, .. } => {
                 let packets = packets.iter().map(|p| ip_of(p)).collect();
@@ -502,7 +503,7 @@ impl<P: Protocol> Mesh<P> {
     }
 
     fn found_loop(&mut self, destination: usize, nodes: Vec<usize>) {
-        let quiet = self.now - self.seen.links.last_change;
+        let quiet = self.now - self.seen.links.last_change.max(self.seen.links.last_broken);
         self.seen.found_loop(Loop { at: self.now, quiet, destination, nodes });
     }
 

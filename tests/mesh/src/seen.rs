@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// How many loops are kept in full; the rest is only counted.
 const LOOPS_KEPT: usize = 20;
-/// No link has come or gone for so long: OLSR's routes are to be right. What was there before is forgotten after
+/// No link has come or gone, or was taken for broken, for so long: OLSR's routes are to be right. What was there before is forgotten after
 /// NEIGHB_HOLD_TIME, 6 s, and TOP_HOLD_TIME, 15 s, what is new has been told by then, and once more in case it was lost
 /// (TC_INTERVAL, 5 s; RFC 3626, section 18).
 pub const CONVERGED: Duration = Duration::from_secs(26);
@@ -16,7 +16,7 @@ pub const CONVERGED: Duration = Duration::from_secs(26);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loop {
     pub at: Instant,
-    /// Since the last link came or went.
+    /// Since the last link came or went, or was taken for broken.
     pub quiet: Duration,
     pub destination: usize,
     pub nodes: Vec<usize>,
@@ -153,6 +153,8 @@ pub struct Links {
     /// Of these, so many have routes that lead there.
     pub routed_pairs: usize,
     pub last_change: Instant,
+    /// When a machine last took a link for broken, rightly or because of lost frames: that is news for all as well.
+    pub last_broken: Instant,
     pub changes: u64,
     /// Since when the routes have been wanted to be consistent.
     pub disturbed: Option<Instant>,
