@@ -4,7 +4,7 @@ import json
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,15 +38,19 @@ class TimedRun:
         return json.loads((self.result.directory / "verdict.json").read_text())
 
 
-def timed_run(scenario: Scenario, directory: Path, seed: int = 1) -> TimedRun:
+def timed_run(
+    scenario: Scenario, directory: Path, seed: int = 1, *, entered: Callable[[str], None] = lambda _stage: None
+) -> TimedRun:
+    """`entered` is told of each stage, once, when it is entered."""
     began = time.monotonic()
     stages: dict[str, float] = {}
-    result = run_scenario(
-        scenario,
-        seed,
-        directory,
-        progress=lambda stage, _fraction: stages.setdefault(stage, time.monotonic() - began),
-    )
+
+    def progress(stage: str, _fraction: float | None) -> None:
+        if stage not in stages:
+            stages[stage] = time.monotonic() - began
+            entered(stage)
+
+    result = run_scenario(scenario, seed, directory, progress=progress)
     if result.status != "complete":
         raise RunError(f"{directory.name}: {result.error}")
     return TimedRun(result, stages, time.monotonic() - began)
