@@ -227,6 +227,7 @@ class Dsr(Protocol):
     nonpropagating: bool = True
     salvage: bool = True
     snoop: bool = True
+    learn_from_data: bool = True
     shortening: bool = True
     broadcast_jitter: Time = 0.01
     cache_timeout: Interval = 300.0

@@ -28,6 +28,9 @@ pub struct Options {
     pub salvage: bool,
     /// Learns routes from overheard frames (3.3.1).
     pub snoop: bool,
+    /// Learns routes from the source routes of data (3.3.1); false: from requests, replies and errors only, which is what
+    /// ns-2's flow state leaves, where most data carries no route.
+    pub learn_from_data: bool,
     /// Automatic route shortening (3.4.3).
     pub shortening: bool,
     #[serde(with = "seconds")]
@@ -65,6 +68,7 @@ impl Default for Options {
             nonpropagating: true,
             salvage: true,
             snoop: true,
+            learn_from_data: true,
             shortening: true,
             broadcast_jitter: Duration::from_millis(10),
             cache_timeout: Duration::from_secs(300),

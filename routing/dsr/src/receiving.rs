@@ -26,7 +26,9 @@ impl Dsr {
             return self.take_request(now, packet);
         }
         let Some(walk) = walk else { return self.count("bad-route") };
-        self.learn_walk(now, &walk);
+        if self.teaches(&packet) {
+            self.learn_walk(now, &walk);
+        }
         self.learn_replies(now, &packet, walk.nodes[walk.transmitter], false);
         self.watch_passed_on(now, &packet);
         if packet.source_route().is_some() || packet.destination() == self.own() {
@@ -51,7 +53,9 @@ impl Dsr {
                     self.cache.remove_link(error.source, node);
                 }
             }
-            self.learn_walk(now, &walk);
+            if self.teaches(&packet) {
+                self.learn_walk(now, &walk);
+            }
             self.learn_replies(now, &packet, walk.nodes[walk.transmitter], true);
         }
         self.shorten(now, &packet, &walk);
@@ -164,6 +168,10 @@ impl Dsr {
         let ack = Ack { identification, source: self.own(), destination: *before };
         self.count("acks-sent");
         self.send_control(now, vec![Opt::Ack(ack)], vec![*before]);
+    }
+
+    fn teaches(&self, packet: &Datagram) -> bool {
+        packet.is_control() || self.options.learn_from_data
     }
 
     /// Both ways along the route, from where we are on it or from who sent it (3.3.1; links carry both ways, since the
