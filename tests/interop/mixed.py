@@ -143,7 +143,7 @@ class Pings:
 class Ours:
     """One of our daemons on a station (formats/routing.md)."""
 
-    def __init__(self, station: Station, protocol: str, options: dict) -> None:
+    def __init__(self, station: Station, protocol: str, options: dict, **node: object) -> None:
         self.station, self.protocol = station, protocol
         station.sh("ip", "address", "add", f"{ip(station.number)}/{NETWORK_BITS}", "dev", INTERFACE, "noprefixroute")
         self.status_path = station.folder / f"{station.name}.status"
@@ -156,6 +156,7 @@ class Ours:
                 "mac": mac(station.number),
                 "seed": 1,
                 "feedback": True,
+                **node,
             },
             "interface": INTERFACE,
             "tun": "manet0",

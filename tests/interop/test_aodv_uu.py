@@ -1,0 +1,240 @@
+"""AODV-UU's daemon, unchanged, on the same air as our AODV (docs/interop.md has the figures).
+
+AODV-UU is in no package registry, and its kernel module builds for no kernel of these years: MANET_AODV_UU names a daemon
+that the user has built, and aodv_uu_standin.py with aodv_uu_shim.c does the module's part.
+
+AODV-UU knows of a broken link by hellos alone, so ours say hello here.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.interop.mixed import INTERFACE, NETWORK_BITS, PROGRAMS, SPACING_M, Chain, Ours, Pings, Station, ip, wait_for
+
+AODV_UU = os.environ.get("MANET_AODV_UU", "")
+HERE = Path(__file__).resolve().parent
+# who hears whom is known after a hello or two of a second each
+GREETED_S = 10.0
+# AODV-UU: 2 hellos of a second missed; then the error
+LOST_S = 10.0
+FAR_M = 5000.0
+STYLES = ("rfc", "uu")
+HOST, AT_HOST = "192.168.9.2", ["192.168.9.0", 30]
+
+pytestmark = pytest.mark.skipif(not AODV_UU, reason="MANET_AODV_UU does not name an aodvd (AODV-UU is in no package registry)")
+
+
+class Uu:
+    """AODV-UU on a station. Its logs have fixed names in /var/log, so that each gets one of its own."""
+
+    def __init__(self, station: Station, shim: Path, *more: str) -> None:
+        self.station = station
+        station.sh("ip", "address", "add", f"{ip(station.number)}/{NETWORK_BITS}", "brd", "+", "dev", INTERFACE, "noprefixroute")
+        # -D: no silence after the start; -r: a table a second
+        aodvd = [AODV_UU, "-i", INTERFACE, "-D", "-r", "1", *more]
+        standin = [sys.executable, str(HERE / "aodv_uu_standin.py"), INTERFACE, ip(station.number), str(shim), *aodvd]
+        script = 'mount -t tmpfs log /var/log && exec "$0" "$@"'
+        command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, *standin]
+        self.program = station.start(*command, name="aodv-uu").wait_ready()
+
+    def routes(self) -> dict[str, str]:
+        """Next hops as the kernel has them."""
+        lines = json.loads(self.station.sh("ip", "-j", "route", "show", "proto", 100))
+        return {line["dst"]: line.get("gateway", line["dst"]) for line in lines}
+
+
+@pytest.fixture(scope="session")
+def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if shutil.which("gcc") is None:
+        pytest.skip("gcc: not found; apt-get install gcc")
+    library = tmp_path_factory.mktemp("aodv-uu") / "shim.so"
+    argv = ["gcc", "-O1", "-Wall", "-shared", "-fPIC", "-o", library, HERE / "aodv_uu_shim.c"]
+    built = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr[-2000:]
+    return library
+
+
+@pytest.fixture
+def chain(tmp_path: Path, shim: Path):
+    """`chain("ours", "uu", style="rfc")`; a kind with "+" is a gateway: a wire leads from it to `chain.host`."""
+    if not (PROGRAMS / "manet-aodv").exists():
+        pytest.skip("manet-aodv is not built (./setup.sh)")
+    chains: list[Chain] = []
+
+    def make(*names: str, style: str = "rfc", **options) -> Chain:
+        options = {"link": "hello", "style": style, **options}
+
+        def ours(station: Station) -> Ours:
+            return Ours(station, "aodv", options)
+
+        def our_gateway(station: Station) -> Ours:
+            wire(station)
+            return Ours(station, "aodv", options, wires=[AT_HOST])
+
+        def uu_gateway(station: Station) -> Uu:
+            wire(station)
+            return Uu(station, shim, "-w")
+
+        def wire(station: Station) -> None:
+            host = Station(100, tmp_path)
+            hosts.append(host)
+            station.sh("ip", "link", "add", "eth1", "type", "veth", "peer", "name", "eth0", "netns", host.holder.pid)
+            station.sh("ip", "address", "add", "192.168.9.1/30", "dev", "eth1")
+            station.sh("ip", "link", "set", "eth1", "up")
+            host.sh("ip", "address", "add", f"{HOST}/30", "dev", "eth0")
+            host.sh("ip", "link", "set", "eth0", "up")
+            host.sh("ip", "route", "add", "default", "via", "192.168.9.1")
+
+        kinds = {"ours": ours, "ours+": our_gateway, "uu": lambda station: Uu(station, shim), "uu+": uu_gateway}
+        chains.append(Chain(tmp_path, [kinds[name] for name in names]))
+        return chains[-1]
+
+    hosts: list[Station] = []
+    yield make
+    for made in chains:
+        made.__exit__()
+    for host in hosts:
+        host.stop()
+
+
+def note(what: str) -> None:
+    """A figure for docs/interop.md: shown by pytest -s, and with a failure."""
+    print(f"interop: aodv-uu: {what}")
+
+
+def move(mixed: Chain, number: int, away: bool) -> None:
+    """Out of everybody's range, or back to its place."""
+    mixed.ask("move", station=f"sta{number}", position=[SPACING_M * (number - 1), FAR_M * number if away else 0.0, 0.0])
+
+
+def greeted(mixed: Chain) -> None:
+    """Every UU has its neighbours in the kernel; ours wait for data."""
+
+    def all_heard() -> bool:
+        count = len(mixed.peers)
+        for number, peer in enumerate(mixed.peers, 1):
+            around = {ip(n) for n in (number - 1, number + 1) if 1 <= n <= count and isinstance(mixed.peer(n), Uu)}
+            known = peer.routes().keys() if isinstance(peer, Uu) else {n["address"] for n in peer.status()["neighbours"]}
+            if not around <= set(known):
+                return False
+        return True
+
+    note(f"hellos of AODV-UU known to their neighbours after {wait_for('hellos', all_heard, GREETED_S):.1f} s")
+
+
+def counters(peer: Ours) -> dict[str, int]:
+    return peer.status()["counters"]
+
+
+def assert_answered(pings: Pings, ttl: int) -> None:
+    # a broadcast's collision may cost one
+    assert pings.answered >= pings.sent - 1 and pings.ttl == ttl, str(pings)
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("kinds", ["ours uu ours uu", "uu ours ours uu"])
+def test_a_mixed_chain_discovers_and_forwards_both_ways(chain, kinds, style):
+    mixed = chain(*kinds.split(), style=style)
+    greeted(mixed)
+    for a, b in [(1, 4), (4, 1)]:
+        pings = mixed.stations[a - 1].ping(ip(b))
+        note(f"{kinds}, {style}: {a} to {b}: {pings}")
+        # 64 at the answering end, one less at each of the two between
+        assert_answered(pings, 62)
+        for number, via in [(1, 2), (2, 3), (3, 4)]:
+            assert mixed.peer(number).routes()[ip(4)] == ip(via)
+            assert mixed.peer(number + 1).routes()[ip(1)] == ip(number)
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("kinds", ["ours uu ours uu", "uu ours uu ours"])
+def test_a_cut_is_told_by_a_route_error_of_either_kind_to_either_kind(chain, kinds, style):
+    mixed = chain(*kinds.split(), style=style)
+    greeted(mixed)
+    assert_answered(mixed.stations[0].ping(ip(4), 8), 62)
+    sending = mixed.stations[0].start("ping", "-n", "-i", 0.25, ip(4), name="ping")
+    try:
+        time.sleep(1.0)
+        move(mixed, 4, away=True)
+        lost_s = wait_for("1 gives up 4", lambda: ip(4) not in mixed.peer(1).routes(), LOST_S)
+        note(f"{kinds}, {style}: 4 leaves: 1 gives it up after {lost_s:.1f} s")
+        # who looks for it in vain is told so, after the last try
+        wait_for("ping hears of it", lambda: "Unreachable" in sending.text(), 20.0)
+        move(mixed, 4, away=False)
+        back_s = wait_for("4 answers", lambda: mixed.stations[0].ping(ip(4), 2).answered == 2, 30.0)
+        note(f"{kinds}, {style}: 4 returns: answers 1 after {back_s:.1f} s")
+    finally:
+        sending.stop()
+    for peer in mixed.peers:
+        if isinstance(peer, Ours) and peer.station.number < 4:
+            assert counters(peer)["rerr-sent" if peer.station.number == 3 else "rerr-received"] >= 1
+
+
+def test_hellos_keep_a_link_and_their_end_ends_it(chain):
+    mixed = chain("uu", "ours", "uu", style="uu")
+    greeted(mixed)
+    wait_for("AODV-UU hears ours", lambda: all(ip(2) in mixed.peer(n).routes() for n in (1, 3)), GREETED_S)
+    ours = mixed.peer(2)
+    states = {n["address"]: n["state"] for n in ours.status()["neighbours"]}
+    assert states == {ip(1): "hello", ip(3): "hello"}
+    time.sleep(5.0)
+    assert ip(2) in mixed.peer(1).routes() and ip(2) in mixed.peer(3).routes()
+    mixed.peer(3).program.stop()
+
+    def gave_up() -> bool:
+        return ip(3) not in {n["address"] for n in ours.status()["neighbours"] if n["state"] == "hello"}
+
+    silent_s = wait_for("ours gives up 3", gave_up, LOST_S)
+    ours.program.stop()
+    ended_s = wait_for("AODV-UU gives up ours", lambda: ip(2) not in mixed.peer(1).routes(), LOST_S)
+    note(f"AODV-UU killed: ours drops it after {silent_s:.1f} s; ours ends: AODV-UU drops it after {ended_s:.1f} s")
+
+
+@pytest.mark.parametrize("kinds", ["ours uu uu+", "uu ours ours+", "ours ours uu+", "uu uu ours+"])
+def test_a_gateway_of_either_kind_serves_either_kind(chain, kinds):
+    mixed = chain(*kinds.split())
+    greeted(mixed)
+    pings = mixed.stations[0].ping(HOST)
+    note(f"{kinds}: 1 to the host behind 3: {pings}")
+    assert_answered(pings, 62)
+    if isinstance(mixed.peer(1), Ours):
+        assert counters(mixed.peer(1))["tunnelled"] >= 19
+        gateways = [r["via"] for r in mixed.peer(1).status()["routes"] if r["destination"] == HOST]
+        assert gateways == [ip(3)]
+    if isinstance(mixed.peer(3), Ours):
+        told = counters(mixed.peer(3))
+        assert told["rrep-gateway"] >= 1 and told["decapsulated"] >= 19
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+def test_tshark_reads_what_both_say_without_complaint(chain):
+    mixed = chain("ours", "uu", "ours", "uu")
+    greeted(mixed)
+    assert_answered(mixed.stations[0].ping(ip(4), 8), 62)
+    move(mixed, 4, away=True)
+    time.sleep(4.0)
+    mixed.medium.stop()
+
+    def frames(show: str) -> int:
+        command = ["tshark", "-r", str(mixed.folder / "air.pcapng"), "-Y", show, "-T", "fields", "-e", "frame.number"]
+        command += ["-o", "udp.check_checksum:TRUE"]
+        return len(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines())
+
+    seen = {(n, kind): frames(f"ip.src == {ip(n)} && aodv.type == {kind}") for n in (1, 2, 3, 4) for kind in (1, 2)}
+    note(f"requests and replies on the air, by station and type: {seen}")
+    assert all(seen[n, 1] for n in (1, 2, 3)) and all(seen[n, 2] for n in (2, 3, 4))
+    assert frames("_ws.malformed || _ws.expert.severity == error || udp.checksum.status == bad") == 0
+
+
+def test_the_daemon_is_the_version_that_the_figures_are_of():
+    told = subprocess.run([AODV_UU, "-V"], capture_output=True, encoding="latin-1", timeout=10, check=False).stdout
+    note(" ".join(re.findall(r"AODV-UU v\S+ \S+", told)))
+    assert "AODV-UU v0.9" in told
