@@ -81,7 +81,8 @@ class StandIn:
         _, kind, *_ = HEADER.unpack_from(message)
         if kind == CONFIG:
             self.gateway = struct.unpack_from("=iii", message, HEADER.size)[2] != 0
-            print("ready", flush=True)
+            # in one piece, between what the daemon prints
+            os.write(sys.stdout.fileno(), b"ready\n")
         if kind not in (ADD, DELETE, NOT_FOUND):
             return
         _, _, destination, next_hop, flags, *_ = BODY.unpack_from(message, HEADER.size)
@@ -120,7 +121,10 @@ class StandIn:
             self.tell(SEND_RERR, INBOUND, source, destination)
 
     def on_tap(self) -> None:
-        packet, (_, _, kind, *_) = self.tap.recvfrom(65_536)
+        try:
+            packet, (_, _, kind, *_) = self.tap.recvfrom(65_536)
+        except OSError:
+            sys.exit(f"{self.interface}: gone")
         if len(packet) < 28 or kind not in (PACKET_HOST, PACKET_OUTGOING) or packet[16:20] == b"\xff" * 4:
             return
         control = packet[9] == socket.IPPROTO_UDP and PORT in struct.unpack_from("!HH", packet, (packet[0] & 15) * 4)

@@ -93,6 +93,8 @@ class Station:
         self.holder = subprocess.Popen(["unshare", "--net", "sleep", "infinity"])
         ours = Path("/proc/self/ns/net").readlink()
         wait_for("a namespace", lambda: self.netns.readlink() != ours and self._comm() == "sleep", READY_S)
+        # by which a station's own stack hears of what is unreachable
+        self.sh("ip", "link", "set", "lo", "up")
         self.sh("sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1")
 
     def _comm(self) -> str:
