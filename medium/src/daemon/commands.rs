@@ -221,7 +221,7 @@ impl Desk<'_> {
         let drops = |(i, port): (usize, &super::outlet::Port)| {
             // a gateway has two interfaces under one name
             let name = if i < outlet.stations { port.name.clone() } else { format!("{} wire", port.name) };
-            let from_host = port.tap.dropped().unwrap_or(0);
+            let from_host = port.lost_from_host();
             let reasons = [("to-host", port.write_drops), ("host-down", port.while_down), ("from-host", from_host)];
             (name, happened(&reasons))
         };

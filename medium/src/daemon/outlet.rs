@@ -32,8 +32,18 @@ pub struct Port {
     pub tap: Tap,
     pub write_drops: u64,
     pub while_down: u64,
+    /// Frames of the host lost until its interface first lost its carrier.
+    pub lost_before_off: Option<u64>,
     /// Somebody removed the interface while we ran.
     pub deleted: bool,
+}
+
+impl Port {
+    /// Frames of the host that we did not read in time. What a kernel throws away for want of a carrier stands in the same counter
+    /// and says nothing of us, so that the counter is left alone once there was none.
+    pub fn lost_from_host(&self) -> u64 {
+        self.lost_before_off.or_else(|| self.tap.dropped()).unwrap_or(0)
+    }
 }
 
 pub struct Outlet {
@@ -79,12 +89,16 @@ impl Outlet {
     }
 
     /// Carriers as the power of the stations has them.
-    pub fn set_carriers(&self, world: &World) {
-        for port in &self.ports {
-            port.tap.set_carrier(match port.kind {
+    pub fn set_carriers(&mut self, world: &World) {
+        for port in &mut self.ports {
+            let on = match port.kind {
                 PortKind::Station(station) => world.medium.is_on(station),
                 PortKind::Wire(end) => world.wire_is_up(end),
-            });
+            };
+            if !on {
+                port.lost_before_off = Some(port.lost_from_host());
+            }
+            port.tap.set_carrier(on);
         }
     }
 

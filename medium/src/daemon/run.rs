@@ -96,7 +96,15 @@ fn open_ports(loaded: &Loaded) -> Result<Vec<Port>, DaemonError> {
             DaemonError(format!("key \"{key}.netns\" is missing; `run` makes an interface there (`sim` needs none)"))
         })?;
         let tap = Tap::create(netns, ifname, mac).map_err(|e| DaemonError(format!("{name}: {e}")))?;
-        Ok(Port { name: name.to_owned(), kind, tap, write_drops: 0, while_down: 0, deleted: false })
+        Ok(Port {
+            name: name.to_owned(),
+            kind,
+            tap,
+            write_drops: 0,
+            while_down: 0,
+            lost_before_off: None,
+            deleted: false,
+        })
     };
     let stations = loaded.config.stations.iter().enumerate().map(|(i, s)| {
         let kind = PortKind::Station(StationId(i as u16));
@@ -179,7 +187,7 @@ impl Daemon<'_> {
     fn finish(mut self) -> Result<Vec<String>, DaemonError> {
         self.driver.input(Input::Air(medium::Input::Stop), &mut self.outlet);
         let mut evidence = evidence_so_far(&self.driver, &self.outlet);
-        evidence.tap_read_drops = self.outlet.ports.iter().filter_map(|p| p.tap.dropped()).sum();
+        evidence.tap_read_drops = self.outlet.ports.iter().map(Port::lost_from_host).sum();
         let deleted = |p: &Port| {
             p.deleted.then(|| {
                 format!("the interface of {} was deleted while the medium ran; leave it to the medium", p.name)
