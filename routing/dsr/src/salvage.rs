@@ -7,7 +7,7 @@ use crate::receiving::errors;
 use crate::wire::{Opt, RouteError, SourceRoute, What};
 use manet_engine::Instant;
 use manet_routing::packet::icmp;
-use manet_routing::{Bytes, Mac, Output};
+use manet_routing::{Bytes, Mac, Note, Output};
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
@@ -154,7 +154,8 @@ impl Dsr {
         let Ok(error) = Datagram::parse(&error) else { return };
         let Some(route) = self.route_to_source(now, packet) else { return self.count("icmp-without-route") };
         self.count("icmp-sent");
-        self.note("unreachable", packet.destination(), u64::from(packet.next()));
+        let (event, about, value) = ("unreachable".to_owned(), packet.destination(), u64::from(packet.next()));
+        self.put(Output::Note(Note { event, about, value, via: None, packet: Some(plain) }));
         self.send_over(now, error, &route);
     }
 

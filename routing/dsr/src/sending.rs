@@ -7,7 +7,7 @@ use crate::maintenance::Due;
 use crate::requests::Step;
 use crate::wire::{Opt, Request, SourceRoute};
 use manet_engine::Instant;
-use manet_routing::{Bytes, Output, BROADCAST, BROADCAST_MAC};
+use manet_routing::{Bytes, Note, Output, BROADCAST, BROADCAST_MAC};
 use std::net::Ipv4Addr;
 
 /// Destinations whose path is remembered for the notes.
@@ -74,7 +74,8 @@ impl Dsr {
         if self.noted.len() < NOTED || self.noted.contains_key(&destination) {
             self.noted.insert(destination, route.hops.clone());
         }
-        self.note("route", destination, route.hops.len() as u64);
+        let (event, value, via) = ("route".to_owned(), route.hops.len() as u64, route.hops.first().copied());
+        self.put(Output::Note(Note { event, about: destination, value, via, packet: None }));
     }
 
     /// Puts the source route in (8.1.3) and sends. One hop inside the network needs none.

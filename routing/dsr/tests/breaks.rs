@@ -64,6 +64,11 @@ fn without_salvage_the_packet_dies_and_its_source_gets_icmp() {
     let quoted = ipv4::Packet::parse(&error.payload()[8..]).unwrap();
     assert_eq!((quoted.protocol(), quoted.identification(), quoted.ttl()), (protocol::UDP, 3, 63));
     assert_eq!(net.notes(2, "unreachable"), [(ip(4), 17)]);
+    // the note has the same packet, whole: the host notes its source, ports and sequence number (formats/routing.md)
+    let dead = net.outputs(2).find_map(|o| if let Output::Note(n) = o { n.packet.clone() } else { None });
+    assert_eq!(dead.as_ref().map(|d| d.0.as_slice()), Some(quoted.bytes()));
+    let via = net.outputs(1).find_map(|o| if let Output::Note(n) = o { n.via } else { None });
+    assert_eq!(via, Some(ip(2)));
 }
 
 #[test]

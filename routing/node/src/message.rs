@@ -90,17 +90,24 @@ pub enum Output {
 }
 
 /// One line of the notes (formats/routing.md): what a reader of the run, ELFN or a figure wants to know.
-/// Routes set and cleared are noted by the host.
+/// Routes set and cleared, and packets given up, are noted by the host where it does so itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
     /// `discovery` (value: TTL), `no-route` (value: packets dropped), `link-broken`, `repair`, `salvage`, `gateway`, ...
     pub event: String,
     pub about: Ipv4Addr,
     pub value: u64,
+    /// Design B, `route`: the first hop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<Ipv4Addr>,
+    /// Design B, `unreachable`: the dead packet, from its IPv4 header on, of which the host notes source, ports and
+    /// sequence number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packet: Option<Bytes>,
 }
 
 impl Output {
     pub fn note(event: &str, about: Ipv4Addr, value: u64) -> Self {
-        Self::Note(Note { event: event.to_owned(), about, value })
+        Self::Note(Note { event: event.to_owned(), about, value, via: None, packet: None })
     }
 }

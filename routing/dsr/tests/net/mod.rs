@@ -216,7 +216,7 @@ impl Net {
 
     pub fn notes(&self, n: u64, event: &str) -> Vec<(Ipv4Addr, u64)> {
         let of = |o: &Output| match o {
-            Output::Note(Note { event: e, about, value }) if e == event => Some((*about, *value)),
+            Output::Note(Note { event: e, about, value, .. }) if e == event => Some((*about, *value)),
             _ => None,
         };
         self.outputs(n).filter_map(of).collect()

@@ -2,7 +2,7 @@
 
 use super::{HostError, Result};
 use crate::packet::ipv4::{self, protocol};
-use crate::Route;
+use crate::{Note, Route};
 use manet_engine::Instant;
 use serde_json::{json, Value};
 use std::fs::{File, OpenOptions};
@@ -69,9 +69,54 @@ pub fn about_packet(packet: &ipv4::Packet) -> (Ipv4Addr, u64, Vec<(&'static str,
     (packet.destination(), u64::from(kind), and)
 }
 
+/// What a machine's own note says beyond event, address and value (design B keeps its routes to itself).
+pub fn about_note(note: &Note) -> Vec<(&'static str, Value)> {
+    let dead = note.packet.as_ref().and_then(|p| ipv4::Packet::parse(p)).map(|p| about_packet(&p).2);
+    let via = note.via.map(|via| ("via", json!(via)));
+    // routes of design B are of hosts
+    let prefix = matches!(note.event.as_str(), "route" | "lost").then(|| ("prefix", json!(32)));
+    dead.into_iter().flatten().chain(via).chain(prefix).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Bytes, Output};
+
+    fn about(note: Note) -> Value {
+        about_note(&note)
+            .into_iter()
+            .map(|(key, value)| (key.to_owned(), value))
+            .collect::<serde_json::Map<_, _>>()
+            .into()
+    }
+
+    #[test]
+    fn a_note_of_design_b_tells_as_much_of_a_dead_packet_and_a_route_as_the_host_itself() {
+        let (source, destination) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 6));
+        let header = ipv4::Repr {
+            tos: 0,
+            identification: 1,
+            dont_fragment: true,
+            ttl: 64,
+            protocol: protocol::TCP,
+            source,
+            destination,
+        };
+        // ports 0x1389 = 5001 and 0x0050 = 80, sequence number 0x0102
+        let tcp = header.packet(&[0x13, 0x89, 0, 0x50, 0, 0, 1, 2]);
+        let of = |event: &str| match Output::note(event, destination, 6) {
+            Output::Note(note) => note,
+            _ => unreachable!("a note is a note"),
+        };
+        let dead = Note { packet: Some(Bytes(tcp)), ..of("unreachable") };
+        assert_eq!(about(dead), json!({"source": source, "ports": [5001, 80], "seq": 258}));
+        let route = Note { via: Some(Ipv4Addr::new(10, 0, 0, 2)), ..of("route") };
+        assert_eq!(about(route), json!({"via": "10.0.0.2", "prefix": 32}));
+        assert_eq!(about(of("lost")), json!({"prefix": 32}));
+        let malformed = Note { packet: Some(Bytes(vec![0x45; 7])), ..of("unreachable") };
+        assert_eq!(about(malformed), json!({}));
+    }
 
     #[test]
     fn a_dead_packet_cut_in_its_tcp_header_tells_what_it_has() {

@@ -110,7 +110,9 @@ impl<P: Protocol> Outside<LoggedProtocol<P>> for Outlet {
             Output::PurgeFrames { to } => self.feedback.purge(to, &mut self.counters),
             Output::Frame { to, bytes, control } => self.frame(to, bytes, control),
             Output::Deliver { bytes } => self.deliver(&bytes),
-            Output::Note(note) => self.note(at, &note.event, note.about, note.value, &[]),
+            Output::Note(note) => {
+                self.note(at, &note.event, note.about, note.value, &notes::about_note(&note));
+            }
         }
     }
 }
