@@ -57,9 +57,10 @@ impl Dsr {
         self.send_control(now, vec![Opt::Reply(Reply { last_external: outside, addresses })], way);
     }
 
-    /// 8.2.3: the request's list, we, and our route, if nobody is in it twice. True: answered.
+    /// 8.2.3: the request's list, we, and our route, if nobody is in it twice and it stays inside (6.3: an external hop is
+    /// not passed on by who has it from others). True: answered.
     fn answer_from_cache(&mut self, now: Instant, initiator: Ipv4Addr, request: &Request, way: &[Ipv4Addr]) -> bool {
-        let Some(Route { hops, external }) = self.cache.look(now, request.target) else { return false };
+        let Some(Route { hops, external: false }) = self.cache.look(now, request.target) else { return false };
         let twice = hops.iter().any(|h| *h == initiator || request.addresses.contains(h));
         let mut addresses = request.addresses.clone();
         addresses.push(self.own());
@@ -72,7 +73,7 @@ impl Dsr {
             self.own(),
             initiator,
             self.next_ip_id(),
-            vec![Opt::Reply(Reply { last_external: external, addresses })],
+            vec![Opt::Reply(Reply { last_external: false, addresses })],
         );
         self.put_route(&mut reply, way);
         let at = now + self.reply_delay(hops);

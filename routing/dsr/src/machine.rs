@@ -10,7 +10,7 @@ use crate::maintenance::{self, Maintenance};
 use crate::neighbours::Neighbours;
 use crate::options::{self, Link, Options};
 use crate::requests::{self, Discoveries, Seen};
-use crate::salvage::Told;
+use crate::salvage::{Salvaged, Told};
 use crate::shortening::Gratuitous;
 use crate::wire::RouteError;
 use manet_engine::random::Purpose;
@@ -43,6 +43,7 @@ pub struct Dsr {
     pub(crate) pending_error: Option<(RouteError, Instant)>,
     /// Who was told of the link that broke last, so that the packets purged for it do not tell them again.
     pub(crate) told: Told,
+    pub(crate) salvaged: Salvaged,
     /// Packets for next hops whose link address is not known: handled as failed ones before the machine rests.
     pub(crate) unsendable: VecDeque<(Ipv4Addr, Datagram)>,
     /// The path last used to each destination of our own packets, for the notes.
@@ -79,7 +80,10 @@ impl Dsr {
     /// Each link that turns out broken is taken from the cache, so this ends.
     fn settle(&mut self, now: Instant) {
         while let Some((next, packet)) = self.unsendable.pop_front() {
-            self.broken(now, next, vec![packet]);
+            match self.maintenance {
+                Some(_) => self.broken_silently(now, next, vec![packet]),
+                None => self.broken(now, next, vec![packet]),
+            }
         }
         while let Some((next, packet)) = self.maintenance.as_mut().and_then(Maintenance::release) {
             self.frame(packet, next);
@@ -100,8 +104,14 @@ impl Machine for Dsr {
     fn handle(&mut self, now: Instant, input: Input) {
         match input {
             Input::Packet { bytes } => self.originate(now, &bytes),
-            Input::Frame { from, bytes, .. } => self.receive(now, from, &bytes),
-            Input::Overheard { from, bytes, .. } => self.overhear(now, from, &bytes),
+            Input::Frame { from, bytes, .. } => {
+                self.receive(now, from, &bytes);
+                self.presume(now, from);
+            }
+            Input::Overheard { from, bytes, .. } => {
+                self.overhear(now, from, &bytes);
+                self.presume(now, from);
+            }
             Input::FrameFailed { to, bytes } => self.frame_failed(now, to, &bytes),
             Input::FrameDelivered { to } => self.frame_delivered(now, to),
             Input::FramesPurged { to, packets } => self.frames_purged(now, to, &packets),
@@ -163,6 +173,7 @@ impl Protocol for Dsr {
             ip_id: dice.next_u64() as u16,
             pending_error: None,
             told: Told::default(),
+            salvaged: Salvaged::default(),
             unsendable: VecDeque::new(),
             noted: BTreeMap::new(),
             out: VecDeque::new(),

@@ -8,6 +8,11 @@
 //! The first attempt is confirmed by overhearing the next hop pass the packet on (not where the packet ends there); after
 //! that the packet is sent again with an acknowledgement request, `retries` times. Any sign of life of a next hop confirms
 //! all that was sent to it before: what is maintained is the link, not the packet.
+//!
+//! Two things keep a busy air from being taken for broken links. Each request has an identification of its own, so that late
+//! answers to repeated ones are samples of the round-trip time too: the wait follows the queues. And any frame heard from
+//! a next hop that is waited for shows that it is within reach (departure from 8.3.2; links are taken for bidirectional anyway),
+//! a few times in a row: a neighbour that is heard but does not hear is found out in the end.
 
 use crate::datagram::Datagram;
 use crate::wire::{AckRequest, Opt};
@@ -17,6 +22,10 @@ use std::net::Ipv4Addr;
 
 /// RexmtBufferSize (section 9).
 const PACKETS: usize = 50;
+/// Requests whose answers are told apart.
+const ASKED: usize = 256;
+/// Times in a row that being heard stands for an acknowledgement.
+const PRESUMED: u32 = 8;
 /// Neighbours whose round-trip times are remembered.
 const NEIGHBOURS: usize = 256;
 /// Bounds of the adaptive wait for an acknowledgement, which doubles with each retry (8.3.3 asks for one, names none). A queue of
@@ -39,10 +48,12 @@ struct Unconfirmed {
     next: Ipv4Addr,
     /// As sent, without acknowledgement request.
     packet: Datagram,
+    /// Of the acknowledgement request sent last.
     identification: u16,
     /// Times sent with an acknowledgement request.
     asked: u32,
-    sent: Instant,
+    /// First handed over.
+    since: Instant,
     /// When its wait is over; `None`: it rides with another to the same next hop.
     at: Option<Instant>,
     /// Sent more than once: the link is in doubt.
@@ -56,6 +67,16 @@ struct Neighbour {
     confirmed: Option<Instant>,
     /// Smoothed round-trip time and its deviation (RFC 6298, section 2), nanoseconds.
     rtt: Option<(u64, u64)>,
+    /// Times confirmed by being heard since the last acknowledgement.
+    presumed: u32,
+}
+
+/// An acknowledgement request on its way.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    next: Ipv4Addr,
+    identification: u16,
+    sent: Instant,
 }
 
 /// What is to be done when a wait is over.
@@ -73,13 +94,16 @@ pub struct Maintenance {
     packets: Vec<Unconfirmed>,
     neighbours: BTreeMap<Ipv4Addr, Neighbour>,
     identification: u16,
+    /// Oldest first.
+    asked: VecDeque<Asked>,
     /// Kept back until their next hop was confirmed: to be sent now.
     released: VecDeque<(Ipv4Addr, Datagram)>,
 }
 
 impl Maintenance {
     pub fn new(pace: Pace) -> Self {
-        Self { pace, packets: Vec::new(), neighbours: BTreeMap::new(), identification: 0, released: VecDeque::new() }
+        let (neighbours, asked, released) = (BTreeMap::new(), VecDeque::new(), VecDeque::new());
+        Self { pace, packets: Vec::new(), neighbours, identification: 0, asked, released }
     }
 
     /// The packet as it is to be sent to `next`, perhaps with an acknowledgement request; remembered until confirmed.
@@ -96,31 +120,50 @@ impl Maintenance {
                 None => return Some(packet),
             }
         }
-        self.identification = self.identification.wrapping_add(1);
         let rides = self.packets.iter().any(|p| p.next == next);
         let unsent = self.packets.iter().any(|p| p.next == next && p.at.is_some() && p.again);
         let passive = rides || packet.destination() != next;
         let wait = if passive { self.pace.passive } else { self.wait(next) };
         let asked = u32::from(!passive);
         let at = (!rides).then(|| now + wait);
-        let identification = self.identification;
-        let entry = Unconfirmed { next, packet, identification, asked, sent: now, at, again: false, unsent };
+        let identification = if passive { 0 } else { self.ask(now, next) };
+        let entry = Unconfirmed { next, packet, identification, asked, since: now, at, again: false, unsent };
         let out = (!unsent).then(|| entry.as_sent());
         self.packets.push(entry);
         out
     }
 
-    /// An acknowledgement came from `next`. False: of nothing that waits.
+    /// An acknowledgement came from `next`. False: nothing known was asked so.
     pub fn acknowledged(&mut self, now: Instant, next: Ipv4Addr, identification: u16) -> bool {
-        let entry = self.packets.iter().find(|p| p.next == next && p.identification == identification);
-        let waited = entry.map(|e| (e.asked, e.sent));
-        if let Some((1, sent)) = waited {
-            // of a packet asked for twice one cannot say which was answered (Karn)
-            self.measure(next, (now - sent).as_nanos());
+        let at = self.asked.iter().position(|a| a.next == next && a.identification == identification);
+        let asked = at.and_then(|at| self.asked.remove(at));
+        if let Some(asked) = asked {
+            self.measure(next, (now - asked.sent).as_nanos());
         }
         // a late one shows as well that the neighbour is there
         self.alive(now, next);
-        waited.is_some()
+        asked.is_some()
+    }
+
+    /// The identification of a new request (8.3.3: not one that is on its way to the same neighbour).
+    fn ask(&mut self, now: Instant, next: Ipv4Addr) -> u16 {
+        self.identification = self.identification.wrapping_add(1);
+        if self.asked.len() >= ASKED {
+            self.asked.pop_front();
+        }
+        self.asked.push_back(Asked { next, identification: self.identification, sent: now });
+        self.identification
+    }
+
+    /// Some frame of `next` was heard. True: that confirms what has been sent to it before.
+    pub fn heard(&mut self, now: Instant, next: Ipv4Addr) -> bool {
+        let presumed = self.neighbours.get(&next).map_or(0, |n| n.presumed);
+        if presumed >= PRESUMED || !self.packets.iter().any(|p| p.next == next && p.since < now) {
+            return false;
+        }
+        self.alive(now, next);
+        self.neighbour(next).presumed = presumed + 1;
+        true
     }
 
     /// A packet was overheard: does it show that a next hop passed ours on (8.3.2)?
@@ -141,7 +184,9 @@ impl Maintenance {
         self.packets = left;
         let of_next: Vec<Unconfirmed> = of_next;
         self.released.extend(of_next.into_iter().filter(|p| p.unsent).map(|p| (next, p.packet)));
-        self.neighbour(next).confirmed = Some(now);
+        let neighbour = self.neighbour(next);
+        neighbour.confirmed = Some(now);
+        neighbour.presumed = 0;
     }
 
     /// The next packet that was kept back and may go.
@@ -157,19 +202,22 @@ impl Maintenance {
         if self.packets[index].asked > self.pace.retries {
             return Some(Due::Broken(next, self.broken(next)));
         }
-        let wait = self.wait(next);
+        let (wait, identification) = (self.wait(next), self.ask(now, next));
         let entry = &mut self.packets[index];
+        entry.identification = identification;
         let wait = (wait * (1 << entry.asked.min(4))).min(LONGEST);
         entry.asked += 1;
         entry.again = true;
-        entry.sent = now;
         entry.at = Some(now + wait);
         Some(Due::Again(next, entry.as_sent()))
     }
 
     /// Gives back all that was under way to `next`, oldest first.
     pub fn broken(&mut self, next: Ipv4Addr) -> Vec<Datagram> {
-        self.neighbours.remove(&next);
+        if let Some(neighbour) = self.neighbours.get_mut(&next) {
+            // its round-trip time stays: what made the answers late has not gone with the link
+            neighbour.confirmed = None;
+        }
         let (gone, left) = std::mem::take(&mut self.packets).into_iter().partition(|p| p.next == next);
         self.packets = left;
         let gone: Vec<Unconfirmed> = gone;
@@ -276,6 +324,69 @@ mod tests {
         let mut maintenance = loaded();
         assert!(!maintenance.acknowledged(at(50), NEXT, 999));
         assert_eq!((maintenance.len(), maintenance.next_timeout()), (0, None));
+    }
+
+    /// Sends a packet to the last hop at `ms`; the identification of its acknowledgement request.
+    fn ask(maintenance: &mut Maintenance, ms: u64) -> u16 {
+        let last_hop = Datagram::control(Ipv4Addr::new(10, 0, 0, 1), NEXT, 1, Vec::new());
+        requested(&maintenance.send(at(ms), NEXT, last_hop).unwrap())
+    }
+
+    fn requested(packet: &Datagram) -> u16 {
+        let Some(Opt::AckRequest(request)) = packet.options.last() else { panic!("nothing is asked: {packet}") };
+        request.identification
+    }
+
+    #[test]
+    fn the_answer_to_a_repeated_request_tells_the_round_trip_time_of_that_request() {
+        let mut maintenance = Maintenance::new(PACE);
+        let first = ask(&mut maintenance, 0);
+        let Some(Due::Again(_, again)) = maintenance.due(at(100)) else { panic!("not sent again") };
+        assert_ne!(requested(&again), first);
+        // 400 ms for the first: mean 400, deviation 200, so the next wait is 400 + 4 x 200 (RFC 6298, 2.2), cut to 1 s
+        assert!(maintenance.acknowledged(at(400), NEXT, first));
+        ask(&mut maintenance, 1000);
+        assert_eq!(maintenance.next_timeout(), Some(at(2000)));
+        // the same request is not answered twice
+        assert!(!maintenance.acknowledged(at(1001), NEXT, first));
+    }
+
+    #[test]
+    fn a_broken_link_does_not_make_the_round_trip_time_forgotten() {
+        let mut maintenance = Maintenance::new(PACE);
+        let first = ask(&mut maintenance, 0);
+        maintenance.acknowledged(at(200), NEXT, first);
+        maintenance.broken(NEXT);
+        ask(&mut maintenance, 1000);
+        // mean 200, deviation 100: 200 + 4 x 100 (RFC 6298, 2.2)
+        assert_eq!(maintenance.next_timeout(), Some(at(1600)));
+    }
+
+    #[test]
+    fn a_neighbour_that_is_heard_is_there_but_not_for_ever_without_an_answer() {
+        let mut maintenance = Maintenance::new(PACE);
+        let mut last = 0;
+        for n in 0..PRESUMED {
+            last = 1000 * u64::from(n);
+            ask(&mut maintenance, last);
+            assert!(!maintenance.heard(at(last), NEXT), "heard before it was asked");
+            assert!(maintenance.heard(at(last + 1), NEXT) && maintenance.is_empty());
+        }
+        let id = ask(&mut maintenance, last + 1000);
+        assert!(!maintenance.heard(at(last + 1001), NEXT) && maintenance.len() == 1);
+        assert!(maintenance.acknowledged(at(last + 1002), NEXT, id));
+        ask(&mut maintenance, last + 2000);
+        assert!(maintenance.heard(at(last + 2001), NEXT));
+    }
+
+    #[test]
+    fn requests_on_their_way_are_bounded() {
+        let mut maintenance = Maintenance::new(PACE);
+        for ms in 0..1000 {
+            ask(&mut maintenance, 1000 * ms);
+            maintenance.alive(at(1000 * ms + 1), NEXT);
+        }
+        assert_eq!(maintenance.asked.len(), ASKED);
     }
 
     #[test]

@@ -22,6 +22,11 @@ impl Neighbours {
         self.0.insert(address, (mac, now));
     }
 
+    /// Nothing is sent to it, and no route learnt through it, until it is heard again.
+    pub fn forget(&mut self, address: Ipv4Addr) {
+        self.0.remove(&address);
+    }
+
     pub fn mac(&self, address: Ipv4Addr) -> Option<Mac> {
         self.0.get(&address).map(|(mac, _)| *mac)
     }

@@ -158,10 +158,15 @@ impl Dsr {
         }
     }
 
-    /// RFC 4728, 8.3.3: to the hop before us, which asked.
+    /// RFC 4728, 8.3.3: to the hop before us, which asked. Beside an acknowledgement for somebody else the request is ignored.
     fn answer_ack_request(&mut self, now: Instant, packet: &mut Datagram, walk: &Walk) {
         let asked = packet.options.iter().find_map(|o| if let Opt::AckRequest(a) = o { Some(*a) } else { None });
         packet.options.retain(|o| !matches!(o, Opt::AckRequest(_)));
+        let mut acks =
+            packet.options.iter().filter_map(|o| if let Opt::Ack(a) = o { Some(a.destination) } else { None });
+        if acks.next().is_some_and(|first| first != self.own() && acks.all(|a| a != self.own())) {
+            return;
+        }
         let (Some(AckRequest { identification }), Some(before)) = (asked, walk.nodes.get(walk.transmitter)) else {
             return;
         };
@@ -222,6 +227,14 @@ impl Dsr {
         let mut hops = vec![neighbour];
         hops.extend(rest);
         self.learn(now, &hops, false);
+    }
+
+    /// Who was heard is within reach.
+    pub(crate) fn presume(&mut self, now: Instant, from: Mac) {
+        let Some(maintenance) = &mut self.maintenance else { return };
+        if self.neighbours.address(from).is_some_and(|next| maintenance.heard(now, next)) {
+            self.count("presumed");
+        }
     }
 
     /// A passive acknowledgement (8.3.2).

@@ -5,15 +5,19 @@ use crate::datagram::Datagram;
 use crate::machine::Dsr;
 use crate::receiving::errors;
 use crate::wire::{Opt, RouteError, SourceRoute, What};
-use manet_engine::Instant;
+use manet_engine::{Duration, Instant};
 use manet_routing::packet::icmp;
 use manet_routing::{Bytes, Mac, Note, Output};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 
 /// Values of the note `link-broken`.
 const BY_FEEDBACK: u64 = 1;
 const BY_SILENCE: u64 = 2;
+
+/// How many salvaged packets are remembered, and for how long: longer than the copies of one live here.
+const MOST_SALVAGED: usize = 256;
+const REMEMBERED: Duration = Duration::from_secs(10);
 
 /// Who has been told of a broken link, by error and by ICMP.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +25,33 @@ pub(crate) struct Told {
     next: Option<Ipv4Addr>,
     origins: BTreeSet<Ipv4Addr>,
     flows: BTreeSet<(Ipv4Addr, Ipv4Addr, u8)>,
+}
+
+/// What was given another route here. Without link feedback a packet that is given back may have arrived all the same; each
+/// time round that makes two of one, until there is no air left for anything else.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Salvaged(VecDeque<(Instant, Identity)>);
+
+/// The fingerprint, and the first eight bytes of the payload, as some stacks number nothing that must not be fragmented.
+type Identity = ((Ipv4Addr, Ipv4Addr, u16, u16, u8), Vec<u8>);
+
+impl Salvaged {
+    /// Whether this packet was not here before; it was from now on.
+    fn is_new(&mut self, now: Instant, packet: &Datagram) -> bool {
+        while self.0.front().is_some_and(|(at, _)| now.since(*at) >= REMEMBERED) {
+            self.0.pop_front();
+        }
+        let payload = packet.payload();
+        let identity = (packet.fingerprint(), payload[..payload.len().min(8)].to_vec());
+        if self.0.iter().any(|(_, known)| *known == identity) {
+            return false;
+        }
+        if self.0.len() >= MOST_SALVAGED {
+            self.0.pop_front();
+        }
+        self.0.push_back((now, identity));
+        true
+    }
 }
 
 impl Dsr {
@@ -62,6 +93,8 @@ impl Dsr {
     }
 
     pub(crate) fn broken_silently(&mut self, now: Instant, next: Ipv4Addr, packets: Vec<Datagram>) {
+        // others still name the link in their routes: without a link address it is not tried, and timed out, again
+        self.neighbours.forget(next);
         self.link_gone(now, next, packets, BY_SILENCE);
     }
 
@@ -95,6 +128,10 @@ impl Dsr {
         let origin = packet.origin();
         if origin != self.own() && told.origins.insert(origin) {
             self.send_error(now, &packet, What::NodeUnreachable(next));
+        }
+        if self.maintenance.is_some() && !self.salvaged.is_new(now, &packet) {
+            // no news about its end: another copy may have arrived
+            return self.count("salvaged-before");
         }
         if !self.salvage(now, &mut packet) {
             self.die(now, &packet, told);

@@ -225,6 +225,71 @@ fn a_silent_next_hop_is_asked_and_asked_twice_again_and_then_the_link_is_broken(
 }
 
 #[test]
+fn a_silent_neighbour_is_not_tried_again_before_it_is_heard() {
+    let mut net = deaf(3, &by_acks());
+    net.send(1, 3, 1);
+    net.run(at(2000));
+    net.cut(1, 2);
+    net.send(1, 3, 2);
+    net.run(at(3500));
+    assert_eq!(net.notes(1, "link-broken"), [(ip(2), 2)]);
+    // somebody else's old route through 2 teaches nothing: there is no link address to send to
+    let mut old = manet_dsr::datagram::Datagram::parse(&udp(ip(8), ip(3), 9, b"x")).unwrap();
+    old.options.push(Opt::SourceRoute(manet_dsr::wire::SourceRoute {
+        first_external: false,
+        last_external: false,
+        salvage: 0,
+        segments_left: 2,
+        addresses: vec![ip(1), ip(2)],
+    }));
+    let sent = net.frames(1).iter().filter(|(to, _)| *to == mac(2)).count();
+    net.say(1, Input::Frame { from: mac(8), to: mac(1), bytes: old.to_bytes() });
+    assert_eq!((net.path(1, 3), net.counter(1, "no-mac")), (None, 1));
+    let frames = net.frames(1);
+    assert_eq!(frames.iter().filter(|(to, _)| *to == mac(2)).count(), sent);
+    let told = |p: &manet_dsr::datagram::Datagram| {
+        p.options
+            .iter()
+            .any(|o| matches!(o, Opt::Error(e) if e.destination == ip(8) && e.what == What::NodeUnreachable(ip(2))))
+    };
+    assert!(frames.iter().any(|(to, p)| *to == mac(8) && told(p)));
+}
+
+#[test]
+fn without_feedback_a_packet_is_salvaged_once_by_a_node() {
+    for (options, times) in [(by_acks(), 1), (Options::default(), 2)] {
+        let mut net = with_detour(&options);
+        for _ in 0..2 {
+            let mut packet = manet_dsr::datagram::Datagram::parse(&udp(ip(1), ip(4), 9, b"x")).unwrap();
+            packet.options.push(Opt::SourceRoute(manet_dsr::wire::SourceRoute {
+                first_external: false,
+                last_external: false,
+                salvage: 0,
+                segments_left: 1,
+                addresses: vec![ip(2), ip(3)],
+            }));
+            net.say(2, Input::FrameFailed { to: mac(3), bytes: packet.to_bytes() });
+        }
+        assert_eq!((net.counter(2, "salvaged"), net.counter(2, "salvaged-before")), (times, 2 - times));
+        assert_eq!(net.counter(2, "icmp-sent"), 0);
+    }
+}
+
+#[test]
+fn a_request_beside_an_acknowledgement_for_somebody_else_is_ignored() {
+    // RFC 4728, 8.3.3
+    for (destination, answers) in [(ip(1), 1), (ip(7), 0)] {
+        let mut net = deaf(2, &by_acks());
+        let ack = manet_dsr::wire::Ack { identification: 5, source: ip(2), destination };
+        let request = manet_dsr::wire::AckRequest { identification: 6 };
+        let both = vec![Opt::Ack(ack), Opt::AckRequest(request)];
+        let packet = manet_dsr::datagram::Datagram::control(ip(2), ip(1), 9, both);
+        net.say(1, Input::Frame { from: mac(2), to: mac(1), bytes: packet.to_bytes() });
+        assert_eq!(net.counter(1, "acks-sent"), answers);
+    }
+}
+
+#[test]
 fn a_radio_that_tells_nothing_makes_acknowledgements_be_used() {
     let mut net = deaf(2, &Options::default());
     net.send(1, 2, 1);

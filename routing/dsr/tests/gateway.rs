@@ -9,9 +9,9 @@ use std::net::Ipv4Addr;
 
 const OUTSIDE: Ipv4Addr = Ipv4Addr::new(192, 168, 1, 2);
 
-/// 1-2-3, node 3 being the gateway.
+/// 1-2-3, node 3 being the gateway; 4 is out of reach.
 fn net() -> Net {
-    let mut nodes: Vec<_> = (1..=3).map(node).collect();
+    let mut nodes: Vec<_> = (1..=4).map(node).collect();
     nodes[2].wires = vec![(Ipv4Addr::new(192, 168, 1, 0), 30)];
     let mut net = Net::of(nodes, &Options::default());
     net.link(1, 2);
@@ -77,4 +77,17 @@ fn the_gateway_s_own_kernel_has_to_know_its_wires() {
     let mut net = net();
     net.say(3, Input::Packet { bytes: udp(ip(3), OUTSIDE, 5, b"x") });
     assert_eq!((net.counter(3, "no-wire"), net.frames(3).len()), (1, 0));
+}
+
+#[test]
+fn only_the_gateway_answers_for_the_internet_not_who_has_the_route_from_it() {
+    // RFC 4728, 6.3: external hops are not returned in a reply from the cache
+    let mut net = net();
+    net.say(1, Input::Packet { bytes: udp(ip(1), OUTSIDE, 5, b"there") });
+    net.run(at(1000));
+    assert!(net.path(2, 3).is_some());
+    net.link(2, 4);
+    net.say(4, Input::Packet { bytes: udp(ip(4), OUTSIDE, 6, b"there") });
+    net.run(at(5000));
+    assert_eq!((net.delivered(3), net.counter(2, "cached-replies")), (vec![5, 6], 0));
 }

@@ -122,18 +122,20 @@ fn unknown_options_are_treated_as_their_types_say() {
         net.say(3, Input::Frame { from: mac(2), to: mac(3), bytes: packet.to_bytes() });
         let sent = net.frames(3).into_iter().rev().find(|(_, p)| p.destination() == ip(4) && p.salvage() == 0);
         let kinds = sent.filter(|_| net.counter(3, "unknown-option") == 0).map(|(_, p)| {
-            p.options.iter().filter(|o| matches!(o, Opt::Unknown(_))).map(Opt::kind).collect::<Vec<u8>>()
+            let unknown = |o: &Opt| if let Opt::Unknown(u) = o { Some((u.kind, u.data.clone())) } else { None };
+            p.options.iter().filter_map(unknown).collect::<Vec<_>>()
         });
         let told = net.frames(3).iter().any(|(_, p)| {
             p.options.iter().any(|o| matches!(o, Opt::Error(e) if e.what == What::OptionNotSupported(kind)))
         });
         (kinds, told)
     };
-    assert_eq!(passed_on(0b0000_0100), (Some(vec![0b0000_0100]), false));
+    assert_eq!(passed_on(0b0000_0100), (Some(vec![(0b0000_0100, vec![1, 2])]), false));
     assert_eq!(passed_on(0b0010_0100), (Some(vec![]), false));
-    assert_eq!(passed_on(0b0100_0100), (Some(vec![0b0101_0100]), false));
+    // the mark: the first bit behind the length
+    assert_eq!(passed_on(0b0100_0100), (Some(vec![(0b0100_0100, vec![0x81, 2])]), false));
     assert_eq!(passed_on(0b0110_0100), (None, false));
-    assert_eq!(passed_on(0b1000_0000), (Some(vec![0b1000_0000]), true)); // flow state: timeout option
+    assert_eq!(passed_on(0b1000_0000), (Some(vec![(0b1000_0000, vec![1, 2])]), true)); // flow state: timeout option
     assert_eq!(passed_on(0b1110_0100), (None, true));
 }
 

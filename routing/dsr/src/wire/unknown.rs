@@ -11,12 +11,13 @@ pub struct Unknown {
 pub enum Treatment {
     Ignore,
     Remove,
-    /// Set bit 0x10 of the type and go on.
+    /// Set the first bit behind the length and go on.
     Mark,
     Drop,
 }
 
-const MARK: u8 = 0x10;
+/// The most significant bit following the Opt Data Len field.
+const MARK: u8 = 0x80;
 
 impl Unknown {
     /// Whether the sender wants to hear (bit 0x80) that we do not know it.
@@ -33,14 +34,29 @@ impl Unknown {
         }
     }
 
+    /// An option without data has no such bit.
     pub fn mark(&mut self) {
-        self.kind |= MARK;
+        if let Some(first) = self.data.first_mut() {
+            *first |= MARK;
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_mark_is_the_first_bit_behind_the_length() {
+        // RFC 4728, 8.1.6
+        let marked = |data: &[u8]| {
+            let mut unknown = Unknown { kind: 0b0100_0001, data: data.to_vec() };
+            unknown.mark();
+            (unknown.kind, unknown.data)
+        };
+        assert_eq!(marked(&[0x01, 0x02]), (0b0100_0001, vec![0x81, 0x02]));
+        assert_eq!(marked(&[]), (0b0100_0001, vec![]));
+    }
 
     #[test]
     fn the_first_three_bits_of_the_type_decide() {
