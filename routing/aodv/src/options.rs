@@ -210,8 +210,8 @@ impl Options {
                 false => active_route.max(self.hello_interval) * 5,
                 true => Duration::from_secs(15).max(hello_loss),
             },
-            // 0.3 * NET_DIAMETER, rounded: 10 for 35 (AODV-UU has 10 too)
-            max_repair_ttl: ((u32::from(self.net_diameter) * 3 - 1) / 10) as u8,
+            // 0.3 * NET_DIAMETER in whole hops: 10 for 35 (AODV-UU has 10 too)
+            max_repair_ttl: (u32::from(self.net_diameter) * 3 / 10) as u8,
             // RFC 3561 leaves jitter to the implementation; 10 ms are ns-2.35's. AODV-UU has none here
             forward_jitter: Duration::from_millis(if self.uu() { 0 } else { 10 }),
         }
@@ -249,6 +249,13 @@ mod tests {
         // 2 * PATH_DISCOVERY_TIME; K * ACTIVE_ROUTE_TIMEOUT; RREQ_RETRIES * NET_TRAVERSAL_TIME
         assert_eq!((t.my_route, t.delete_period, t.blacklist), (ms(11_200), ms(15_000), ms(5600)));
         assert_eq!((t.hello_loss, t.next_hop_wait, t.max_repair_ttl), (ms(2000), ms(50), 10));
+    }
+
+    #[test]
+    fn max_repair_ttl_is_three_tenths_of_the_diameter_and_no_less() {
+        let of = |diameter: u8| options(&format!(r#"{{"net_diameter":{diameter}}}"#)).timing().max_repair_ttl;
+        // 0.3 x 1, 3, 4, 10, 20, 255 = 0.3, 0.9, 1.2, 3, 6, 76.5
+        assert_eq!([1, 3, 4, 10, 20, 255].map(of), [0, 0, 1, 3, 6, 76]);
     }
 
     #[test]

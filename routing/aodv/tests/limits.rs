@@ -9,10 +9,14 @@ use manet_routing::{Bytes, Input, Node, Output, Protocol, BROADCAST};
 use std::net::Ipv4Addr;
 
 fn machine(options: Options) -> Aodv {
+    machine_in((Ipv4Addr::new(10, 0, 0, 0), 8), options)
+}
+
+fn machine_in(network: (Ipv4Addr, u8), options: Options) -> Aodv {
     let node = Node {
         number: 2,
         address: ip(2),
-        network: (Ipv4Addr::new(10, 0, 0, 0), 8),
+        network,
         mac: [2, 0, 0, 0, 0, 2],
         wires: Vec::new(),
         mtu: 1500,
@@ -178,4 +182,37 @@ fn our_own_number_wraps_without_ever_being_zero() {
     }
     handle(&mut m, at(2), data(ip(2), ip(77), 1));
     assert_eq!(m.status(at(2)).sequence, Some(1));
+}
+
+#[test]
+fn a_forged_zero_about_ourselves_at_the_wrap_is_not_taken_for_our_number() {
+    let mut m = machine(Options::default());
+    for (number, ours) in [(0x7fff_fff0, 0x7fff_fff0), (0xffff_ffe0, 0xffff_ffe0), (u32::MAX, u32::MAX), (0, u32::MAX)]
+    {
+        handle(&mut m, at(0), control(ip(1), ip(2), reply(ip(2), ip(1), number)));
+        assert_eq!(m.status(at(0)).sequence, Some(ours));
+    }
+}
+
+#[test]
+fn nobody_has_the_networks_broadcast_address_and_no_route_leads_to_it() {
+    let all = Ipv4Addr::new(10, 255, 255, 255);
+    let mut m = machine(Options::default());
+    handle(&mut m, at(0), control(ip(1), BROADCAST, request(1, ip(77), all, 5)));
+    handle(&mut m, at(1), control(ip(1), BROADCAST, request(2, all, ip(5), 5)));
+    handle(&mut m, at(2), control(ip(1), ip(2), reply(all, ip(2), 5)));
+    handle(&mut m, at(3), control(all, ip(2), reply(ip(3), ip(2), 5)));
+    let status = m.status(at(3));
+    assert!(status.routes.is_empty(), "{:?}", status.routes);
+    assert_eq!((status.counters.get("malformed-address"), status.counters.get("forged-sender")), (3, 1));
+}
+
+#[test]
+fn in_a_network_of_two_the_last_address_is_a_hosts() {
+    // RFC 3021: 10.0.0.2/31 has 10.0.0.2 and 10.0.0.3
+    let mut m = machine_in((ip(2), 31), Options::default());
+    let asked = handle(&mut m, at(0), data(ip(2), ip(3), 1));
+    assert!(asked.iter().any(|o| matches!(o, Output::Control { to: BROADCAST, .. })), "{asked:?}");
+    let sent = handle(&mut m, at(1), control(ip(3), ip(2), reply(ip(3), ip(2), 5)));
+    assert!(sent.iter().any(|o| matches!(o, Output::Send { .. })), "{sent:?}");
 }

@@ -10,7 +10,7 @@ impl Aodv {
     pub(super) fn on_packet(&mut self, now: Instant, bytes: Bytes) {
         let Some(packet) = ipv4::Packet::parse(&bytes) else { return self.counters.count("packet-malformed") };
         let (source, destination) = (packet.source(), packet.destination());
-        if !crate::is_host(destination) || self.is_broadcast(destination) || destination == self.node.address {
+        if !self.is_station(destination) || destination == self.node.address {
             return self.counters.count("packet-not-unicast");
         }
         if let Some(entry) = self.table.valid(destination) {

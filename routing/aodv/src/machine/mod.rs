@@ -176,7 +176,7 @@ impl Machine for Aodv {
 
 impl Aodv {
     fn on_control(&mut self, now: Instant, from: Ipv4Addr, to: Ipv4Addr, ttl: u8, bytes: &[u8]) {
-        if from == self.node.address || !crate::is_host(from) {
+        if from == self.node.address || !self.is_station(from) {
             return self.counters.count("forged-sender");
         }
         let message = match Message::parse(bytes) {
@@ -207,14 +207,23 @@ impl Aodv {
         source == self.node.address || self.is_gateway() && !self.node.in_network(source)
     }
 
+    /// The network's last address; with 31 bits or more that is a host's (RFC 3021).
     fn subnet_broadcast(&self) -> Ipv4Addr {
         let (network, prefix) = self.node.network;
+        if prefix >= 31 {
+            return BROADCAST;
+        }
         let host_bits = u32::MAX.checked_shr(u32::from(prefix)).unwrap_or(0);
         Ipv4Addr::from(u32::from(network) | host_bits)
     }
 
     fn is_broadcast(&self, address: Ipv4Addr) -> bool {
         address == BROADCAST || address == self.subnet_broadcast()
+    }
+
+    /// An address that one node, or one host of the Internet, can have: there may be a route to it.
+    fn is_station(&self, address: Ipv4Addr) -> bool {
+        crate::is_host(address) && !self.is_broadcast(address)
     }
 
     fn send(&mut self, to: Ipv4Addr, ttl: u8, bytes: Vec<u8>) {

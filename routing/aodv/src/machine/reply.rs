@@ -9,7 +9,7 @@ use std::net::Ipv4Addr;
 
 impl Aodv {
     pub(super) fn on_rrep(&mut self, now: Instant, from: Ipv4Addr, ttl: u8, mut rrep: rrep::Repr) {
-        if !crate::is_host(rrep.originator) || !crate::is_host(rrep.destination) {
+        if !self.is_station(rrep.originator) || !self.is_station(rrep.destination) {
             return self.counters.count("malformed-address");
         }
         self.counters.count("rrep-received");
@@ -20,7 +20,10 @@ impl Aodv {
         self.heard(now, from);
         if rrep.destination == self.node.address {
             // a route to ourselves is none; but who lost his number learns here which one the others have
-            self.sequence = sequence::freshest(self.sequence, rrep.destination_sequence);
+            // (0 is none: a forged one at the wrap would make it ours)
+            if rrep.destination_sequence != 0 {
+                self.sequence = sequence::freshest(self.sequence, rrep.destination_sequence);
+            }
             return self.counters.count("rrep-own");
         }
         let Some(hops) = rrep.hops.checked_add(1) else { return self.counters.count("rrep-hops") };

@@ -12,7 +12,7 @@ impl Aodv {
         if self.neighbours.blacklist.contains(from) {
             return self.counters.count("rreq-blacklisted");
         }
-        if !crate::is_host(rreq.originator) || !crate::is_host(rreq.destination) {
+        if !self.is_station(rreq.originator) || !self.is_station(rreq.destination) {
             return self.counters.count("malformed-address");
         }
         self.heard(now, from);
