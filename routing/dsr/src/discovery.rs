@@ -152,7 +152,9 @@ impl Dsr {
             let Some(target) = reply.addresses.last() else { continue };
             cancelled += self.delayed.cancel(packet.destination(), *target, reply.addresses.len());
         }
-        if !packet.is_control() && packet.salvage() == 0 {
+        // what we passed on ourselves was sent before the request: it shows no answer
+        let from_us = walk.nodes[..walk.transmitter].contains(&self.own());
+        if !packet.is_control() && packet.salvage() == 0 && !from_us {
             cancelled += self.delayed.cancel(packet.source(), packet.destination(), walk.nodes.len() - 1);
         }
         self.counters.add("replies-cancelled", cancelled as u64);
