@@ -73,8 +73,9 @@ def _draw_variant(axes: Axes, variant: str, runs: list[dict]) -> None:
 
 def _draw_ns2(axes: Axes, variant: str) -> None:
     reference = load_reference("ns2", "recompute")
+    layout = "as-printed" if variant == "as-printed" else "rearranged"
     for seed in ("1", "2", "3"):
-        seconds, rates = reference.series("second", "acked_kbps", variant=variant, seed=seed)
+        seconds, rates = reference.series("second", "acked_kbps", variant=layout, seed=seed)
         axes.step(seconds, rates, where="pre", color=style.GREY, linewidth=0.7, linestyle="--",
                   label="ns-2.35" if seed == "1" else None)  # fmt: skip
 
