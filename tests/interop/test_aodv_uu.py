@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.mixed import INTERFACE, NETWORK_BITS, PROGRAMS, SPACING_M, Chain, Ours, Pings, Station, ip, wait_for
+from tests.interop.mixed import INTERFACE, NETWORK_BITS, PROGRAMS, READY_S, SPACING_M, Chain, Ours, Pings, Station, ip, wait_for
 
 AODV_UU = os.environ.get("MANET_AODV_UU", "")
 HERE = Path(__file__).resolve().parent
@@ -30,6 +30,17 @@ GIVEN_UP_S = 40.0
 FAR_M = 5000.0
 STYLES = ("rfc", "uu")
 HOST, AT_HOST = "192.168.9.2", ["192.168.9.0", 30]
+UPLOAD = 200_000
+RECEIVE = """import socket
+server = socket.create_server(("", 9))
+print("ready", flush=True)
+connection, _ = server.accept()
+print(sum(iter(lambda: len(connection.recv(65536)), 0)), flush=True)"""
+SEND = f"""import socket
+connection = socket.create_connection(("{HOST}", 9), 20)
+connection.sendall(bytes({UPLOAD}))
+connection.shutdown(socket.SHUT_WR)
+connection.recv(1)"""
 
 pytestmark = pytest.mark.skipif(not AODV_UU, reason="MANET_AODV_UU does not name an aodvd (AODV-UU is in no package registry)")
 
@@ -88,6 +99,7 @@ def chain(tmp_path: Path, shim: Path):
         def wire(station: Station) -> None:
             host = Station(100, tmp_path)
             hosts.append(host)
+            make.host = host
             station.sh("ip", "link", "add", "eth1", "type", "veth", "peer", "name", "eth0", "netns", host.holder.pid)
             station.sh("ip", "address", "add", "192.168.9.1/30", "dev", "eth1")
             station.sh("ip", "link", "set", "eth1", "up")
@@ -210,6 +222,11 @@ def test_a_gateway_of_either_kind_serves_either_kind(chain, kinds):
     pings = mixed.stations[0].ping(HOST)
     note(f"{kinds}: 1 to the host behind 3: {pings}")
     assert_answered(pings, 62)
+    receiver = chain.host.start(sys.executable, "-c", RECEIVE, name="receiver").wait_ready()
+    start = time.monotonic()
+    mixed.stations[0].sh(sys.executable, "-c", SEND)
+    note(f"{kinds}: an upload of {UPLOAD} bytes by TCP took {time.monotonic() - start:.1f} s")
+    assert receiver.process.wait(READY_S) == 0 and receiver.text().split() == ["ready", str(UPLOAD)]
     if isinstance(mixed.peer(1), Ours):
         assert counters(mixed.peer(1))["tunnelled"] >= 19
         gateways = [r["via"] for r in mixed.peer(1).status()["routes"] if r["destination"] == HOST]
