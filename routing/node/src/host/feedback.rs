@@ -109,8 +109,10 @@ impl Feedback {
         let [a, b, c, d, e, f] = to;
         let [t0, t1, t2, t3] = token.to_le_bytes();
         let message = [1, 2, 0, 0, 12, 0, 0, 0, a, b, c, d, e, f, 0, 0, t0, t1, t2, t3];
-        let sent = send(socket.as_raw_fd(), &message, MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL);
-        if self.purges.len() >= PURGES || sent.is_err() {
+        // what is not remembered must not be asked: the packets would come back and belong to nobody
+        let room = self.purges.len() < PURGES;
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+        if !room || send(socket.as_raw_fd(), &message, flags).is_err() {
             return counters.count("purge-failed");
         }
         self.next_token = token.wrapping_add(1);
@@ -335,6 +337,27 @@ mod tests {
         frame[13] = 6; // ARP
         assert_eq!(ip_packet(&frame), None);
         assert_eq!(ip_packet(&frame[..9]), None);
+    }
+
+    #[test]
+    fn a_purge_that_cannot_be_remembered_is_not_asked_for() {
+        use nix::sys::socket::socketpair;
+        let (ours, medium) =
+            socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_NONBLOCK).unwrap();
+        let node = json!({"number": 1, "address": "10.0.0.1", "network": ["10.0.0.0", 8], "mac": "02:00:00:00:00:01",
+            "seed": 1, "feedback": true});
+        let node = serde_json::from_value(node).unwrap();
+        let (source, purges) = (Source::Medium(ours), BTreeMap::new());
+        let mut feedback = Feedback { source, node, frames: true, purges, next_token: 0, known: BTreeMap::new() };
+        let mut counters = Counters::default();
+        let mut asked = 0;
+        for _ in 0..PURGES + 3 {
+            feedback.purge([2, 0, 0, 0, 0, 2], &mut counters);
+            while recv(medium.as_raw_fd(), &mut [0; 64], MsgFlags::MSG_DONTWAIT).is_ok() {
+                asked += 1;
+            }
+        }
+        assert_eq!((asked, feedback.purges.len(), counters.get("purge-failed")), (PURGES, PURGES, 3));
     }
 
     proptest::proptest! {

@@ -44,8 +44,9 @@ impl Udp {
     }
 
     pub fn send(&mut self, to: Ipv4Addr, ttl: u8, bytes: &[u8]) -> Result<(), Errno> {
+        let ttl = ttl.max(1);
         if ttl != self.ttl {
-            setsockopt(&self.socket, sockopt::Ipv4Ttl, &libc::c_int::from(ttl.max(1)))?;
+            setsockopt(&self.socket, sockopt::Ipv4Ttl, &libc::c_int::from(ttl))?;
             self.ttl = ttl;
         }
         let mut flags = MsgFlags::MSG_DONTWAIT;
@@ -71,5 +72,23 @@ impl Udp {
 impl AsFd for Udp {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ttl_of_zero_leaves_as_one_and_not_as_the_kernels_default() {
+        // loopback takes any of 127/8; the port is picked by the process so that tests side by side do not meet
+        let port = 20_000 + (std::process::id() % 20_000) as u16;
+        let mut udp = Udp::open("lo", port, Ipv4Addr::LOCALHOST).unwrap();
+        let mut buffer = [0; 16];
+        for (ttl, arrives) in [(0, 1), (7, 7), (0, 1)] {
+            udp.send(Ipv4Addr::LOCALHOST, ttl, b"x").unwrap();
+            let datagram = udp.receive(&mut buffer).unwrap().expect("loopback delivers at once");
+            assert_eq!((datagram.ttl, datagram.from, datagram.length), (arrives, Ipv4Addr::LOCALHOST, 1));
+        }
     }
 }
