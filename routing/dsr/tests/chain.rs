@@ -270,36 +270,6 @@ fn data_that_passes_brings_a_cut_route_back_if_wanted() {
 }
 
 #[test]
-fn data_that_passes_brings_a_cut_route_back_if_wanted() {
-    use manet_dsr::datagram::Datagram;
-    use manet_dsr::wire::SourceRoute;
-    for learn_from_data in [true, false] {
-        let mut net = Net::chain(4, &Options { learn_from_data, ..Options::default() });
-        net.send(1, 4, 1);
-        net.run(at(500));
-        assert_eq!(net.path(3, 1), Some(vec![ip(2), ip(1)]));
-        // a loss to contention: 4's packet for 1 fails at 3
-        let mut packet = Datagram::parse(&udp(ip(4), ip(1), 7, b"x")).unwrap();
-        packet.options.push(Opt::SourceRoute(SourceRoute {
-            first_external: false,
-            last_external: false,
-            salvage: 0,
-            segments_left: 1,
-            addresses: vec![ip(3), ip(2)],
-        }));
-        net.say(3, Input::FrameFailed { to: mac(2), bytes: packet.to_bytes() });
-        net.run(at(600));
-        assert_eq!((net.path(3, 1), net.path(4, 1)), (None, None));
-        net.send(1, 4, 2);
-        net.run(at(700));
-        // between them the ICMP error about 7, from node 3
-        assert_eq!(net.delivered(4), [1, 0, 2]);
-        assert_eq!(net.path(3, 1), learn_from_data.then(|| vec![ip(2), ip(1)]));
-        assert_eq!(net.path(4, 1), learn_from_data.then(|| vec![ip(3), ip(2), ip(1)]));
-    }
-}
-
-#[test]
 fn a_packet_under_way_since_before_the_request_does_not_cancel_the_reply() {
     use manet_dsr::wire::Request;
     // 2 passes a packet of 1 on to 3, hears 1 ask for 4, and then 3 pass the packet on
