@@ -130,6 +130,25 @@ def test_a_second_daemon_is_refused_and_does_not_disturb_the_first(chain):
     assert first.daemons[0].process.poll() is None and first.sh("ip", "route") == routes
 
 
+def test_a_daemon_leaves_the_routes_of_another_radios_daemon_alone(chain):
+    first, last = chain(2)
+    first.sh("ip", "link", "add", "wlan1", "type", "veth", "peer", "name", "far1")
+    first.sh("ip", "address", "add", "10.9.0.1/32", "dev", "wlan1")
+    first.sh("ip", "link", "set", "far1", "up")
+    first.sh("ip", "link", "set", "wlan1", "up")
+    # as that daemon marks its routes
+    other = "10.9.0.2 dev wlan1 proto 98 scope link metric 100"
+    first.sh("ip", "route", "add", *other.split())
+    daemon = first.start("aodv", QUICK)
+    last.start("aodv", QUICK)
+    # and they do not say that a predecessor of ours was killed
+    assert [note["value"] for note in first.notes("started")] == [0]
+    assert other in first.sh("ip", "route") and first.pings_answered(last.address) == 5
+    assert daemon.stop() == (0, "")
+    ours = [route for route in first.sh("ip", "route").splitlines() if "proto 98" in route]
+    assert [route.strip() for route in ours] == [other]
+
+
 def test_a_local_sender_is_told_that_the_host_is_unreachable(chain):
     (first,) = chain(1, protocol="aodv", options=QUICK)
     said = first.sh("ping", "-n", "-c", "1", "-W", "5", "10.0.0.77", check=False)

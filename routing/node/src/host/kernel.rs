@@ -42,7 +42,7 @@ impl Kernel {
         let lock = lock(&config.interface)?;
         let tun = Tun::create(&config.tun)?;
         let tun_index = netlink::index(&config.tun)?;
-        let old_routes = netlink.flush()?;
+        let old_routes = netlink.flush(&[radio, tun_index])?;
         let old = leftovers.recall(&before);
         if let Some(old) = &old {
             put_back(&mut netlink, old);
@@ -181,7 +181,7 @@ impl Kernel {
 
 impl Drop for Kernel {
     fn drop(&mut self) {
-        let _ = self.netlink.flush();
+        let _ = self.netlink.flush(&[self.radio, self.tun_index]);
         // its address goes with it, before the radio gets it back
         self.tun = None;
         put_back(&mut self.netlink, &self.before);

@@ -113,11 +113,17 @@ impl Netlink {
         self.request(DELROUTE, 0, &m)
     }
 
-    /// Removes all routes of [`PROTOCOL`]; how many there were.
-    pub fn flush(&mut self) -> Result<usize> {
-        let ours: Vec<Described> = self.routes()?.into_iter().filter(|r| r.0[5] == PROTOCOL).collect();
+    /// Removes the routes of [`PROTOCOL`] over these interfaces (another radio of the station may have a daemon of its
+    /// own); how many there were.
+    pub fn flush(&mut self, interfaces: &[u32]) -> Result<usize> {
+        let mut ours = self.routes()?;
+        ours.retain(|r| r.0[5] == PROTOCOL && r.u32(RTMSG_LEN, RTA_OIF).is_some_and(|i| interfaces.contains(&i)));
         for route in &ours {
-            self.request(DELROUTE, 0, &route.0).map_err(|e| failed("an old route cannot be removed", e))?;
+            match self.request(DELROUTE, 0, &route.0) {
+                // it went with its interface meanwhile
+                Ok(()) | Err(Errno::ESRCH) => {}
+                Err(e) => return Err(failed("an old route cannot be removed", e)),
+            }
         }
         Ok(ours.len())
     }
