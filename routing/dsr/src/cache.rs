@@ -1,9 +1,9 @@
 //! The route cache (RFC 4728, section 4.1), as a path cache.
 //!
-//! Whole paths from here, as they were learnt, not a graph of links: the RFC allows both, ns-2's DSR (whose figures ours
-//! are compared with) keeps paths, and a path cannot combine old links with new ones into a route that nobody has seen.
-//! A link that breaks cuts every path that crosses it. No path visits a node twice or comes back here.
-//! When the cache is full the path that was not used for longest goes (ns-2: the oldest).
+//! Whole paths from here, as they were learnt, not a graph of links: the RFC allows both, ns-2's DSR (whose figures
+//! ours are compared with) keeps paths, and a path cannot combine old links with new ones into a route that nobody has
+//! seen. A link that breaks cuts every path that crosses it. No path visits a node twice or comes back here. When the
+//! cache is full the path that was not used for longest goes (ns-2: the oldest).
 
 use manet_engine::{Duration, Instant};
 use manet_routing::Node;
@@ -39,7 +39,8 @@ impl Cache {
         Self { node, most, longest, timeout, paths: Vec::new() }
     }
 
-    /// Learns the path, as far as it goes without returning to a node, and not longer than allowed. False: nothing to learn.
+    /// Learns the path, as far as it goes without returning to a node, and not longer than allowed. False: nothing to
+    /// learn.
     pub fn add(&mut self, now: Instant, hops: &[Ipv4Addr], external: bool) -> bool {
         let whole = hops.len();
         let inside = if external { whole.saturating_sub(1) } else { whole };

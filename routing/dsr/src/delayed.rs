@@ -1,4 +1,5 @@
-//! What waits a random moment before it is sent: requests that are passed on, replies from the cache. Bounded; cancellable.
+//! What waits a random moment before it is sent: requests that are passed on, replies from the cache. Bounded;
+//! cancellable.
 
 use crate::datagram::Datagram;
 use manet_engine::Instant;

@@ -57,8 +57,8 @@ impl Dsr {
         self.send_control(now, vec![Opt::Reply(Reply { last_external: outside, addresses })], way);
     }
 
-    /// 8.2.3: the request's list, we, and our route, if nobody is in it twice and it stays inside (6.3: an external hop is
-    /// not passed on by who has it from others). True: answered.
+    /// 8.2.3: the request's list, we, and our route, if nobody is in it twice and it stays inside (6.3: an external hop
+    /// is not passed on by who has it from others). True: answered.
     fn answer_from_cache(&mut self, now: Instant, initiator: Ipv4Addr, request: &Request, way: &[Ipv4Addr]) -> bool {
         let Some(Route { hops, external: false }) = self.cache.look(now, request.target) else { return false };
         let twice = hops.iter().any(|h| *h == initiator || request.addresses.contains(h));
@@ -100,8 +100,9 @@ impl Dsr {
         }
     }
 
-    /// 8.2.5: H x (h - 1 + r). H is such that a reply of the longest route still comes before the non-propagating request
-    /// gives up: 30 ms / 15 hops = 2 ms, more than a reply's airtime, so that who knows a shorter route is heard first.
+    /// 8.2.5: H x (h - 1 + r). H is such that a reply of the longest route still comes before the non-propagating
+    /// request gives up: 30 ms / 15 hops = 2 ms, more than a reply's airtime, so that who knows a shorter route is
+    /// heard first.
     fn reply_delay(&mut self, hops: usize) -> Duration {
         let longest =
             Duration::from_secs_f64(self.options.nonprop_timeout.as_secs_f64() / self.options.max_hops as f64);

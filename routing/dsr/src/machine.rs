@@ -1,7 +1,7 @@
 //! The machine: what it knows, and who takes care of which input.
 //!
-//! `sending` originates packets and looks for routes, `receiving` takes frames apart and passes packets on, `discovery` has
-//! requests and replies, `salvage` broken links, `shortening` the shorter way that was overheard.
+//! `sending` originates packets and looks for routes, `receiving` takes frames apart and passes packets on, `discovery`
+//! has requests and replies, `salvage` broken links, `shortening` the shorter way that was overheard.
 
 use crate::cache::Cache;
 use crate::datagram::Datagram;

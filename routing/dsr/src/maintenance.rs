@@ -1,18 +1,18 @@
-//! The maintenance buffer (RFC 4728, sections 4.5, 8.3.2 and 8.3.3): packets sent to a next hop that has not shown yet that it
-//! is there. Used when the radio does not tell of failed frames.
+//! The maintenance buffer (RFC 4728, sections 4.5, 8.3.2 and 8.3.3): packets sent to a next hop that has not shown yet
+//! that it is there. Used when the radio does not tell of failed frames.
 //!
-//! One packet a next hop is watched at a time, those after it ride with it: they are given back if the link turns out broken,
-//! but only the watched one is sent again (repeating each fills a queue that is merely long).
-//! Once the watched one had to be sent again the link is in doubt, and what follows waits here instead of in the radio's queue,
-//! where retries to somebody gone hold up everything else.
-//! The first attempt is confirmed by overhearing the next hop pass the packet on (not where the packet ends there); after
-//! that the packet is sent again with an acknowledgement request, `retries` times. Any sign of life of a next hop confirms
-//! all that was sent to it before: what is maintained is the link, not the packet.
+//! One packet a next hop is watched at a time, those after it ride with it: they are given back if the link turns out
+//! broken, but only the watched one is sent again (repeating each fills a queue that is merely long). Once the watched
+//! one had to be sent again the link is in doubt, and what follows waits here instead of in the radio's queue, where
+//! retries to somebody gone hold up everything else. The first attempt is confirmed by overhearing the next hop pass
+//! the packet on (not where the packet ends there); after that the packet is sent again with an acknowledgement
+//! request, `retries` times. Any sign of life of a next hop confirms all that was sent to it before: what is maintained
+//! is the link, not the packet.
 //!
-//! Two things keep a busy air from being taken for broken links. Each request has an identification of its own, so that late
-//! answers to repeated ones are samples of the round-trip time too: the wait follows the queues. And any frame heard from
-//! a next hop that is waited for shows that it is within reach (departure from 8.3.2; links are taken for bidirectional anyway),
-//! a few times in a row: a neighbour that is heard but does not hear is found out in the end.
+//! Two things keep a busy air from being taken for broken links. Each request has an identification of its own, so that
+//! late answers to repeated ones are samples of the round-trip time too: the wait follows the queues. And any frame
+//! heard from a next hop that is waited for shows that it is within reach (departure from 8.3.2; links are taken for
+//! bidirectional anyway), a few times in a row: a neighbour that is heard but does not hear is found out in the end.
 
 use crate::datagram::Datagram;
 use crate::wire::{AckRequest, Opt};
@@ -28,8 +28,8 @@ const ASKED: usize = 256;
 const PRESUMED: u32 = 8;
 /// Neighbours whose round-trip times are remembered.
 const NEIGHBOURS: usize = 256;
-/// Bounds of the adaptive wait for an acknowledgement, which doubles with each retry (8.3.3 asks for one, names none). A queue of
-/// full frames before the answer is no break: 50 ms are seven of them at 2 Mbit/s.
+/// Bounds of the adaptive wait for an acknowledgement, which doubles with each retry (8.3.3 asks for one, names none).
+/// A queue of full frames before the answer is no break: 50 ms are seven of them at 2 Mbit/s.
 const SHORTEST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_millis(1000);
 

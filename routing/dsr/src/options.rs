@@ -1,7 +1,7 @@
 //! The protocol's options; names and units as in formats/routing.md, defaults of RFC 4728, section 9, where it has one.
 //!
-//! Departures: `discovery_hop_limit` and `max_hops` are 15 (RFC 255; ns-2's routes have 16 nodes), so that a source route fits
-//! a frame; `send_buffer` 64 packets as in ns-2 (the RFC names no size).
+//! Departures: `discovery_hop_limit` and `max_hops` are 15 (RFC 255; ns-2's routes have 16 nodes), so that a source
+//! route fits a frame; `send_buffer` 64 packets as in ns-2 (the RFC names no size).
 
 use manet_engine::Duration;
 use manet_routing::{seconds, Node};
@@ -28,8 +28,8 @@ pub struct Options {
     pub salvage: bool,
     /// Learns routes from overheard frames (3.3.1).
     pub snoop: bool,
-    /// Learns routes from the source routes of data (3.3.1); false: from requests, replies and errors only, which is what
-    /// ns-2's flow state leaves, where most data carries no route.
+    /// Learns routes from the source routes of data (3.3.1); false: from requests, replies and errors only, which is
+    /// what ns-2's flow state leaves, where most data carries no route.
     pub learn_from_data: bool,
     /// Automatic route shortening (3.4.3).
     pub shortening: bool,
@@ -90,8 +90,9 @@ impl Default for Options {
     }
 }
 
-/// The most bytes that DSR adds to a packet: 4 fixed, 4 + 4n of the source route, 4 of an acknowledgement request. A route of
-/// `max_hops` hops lists one hop less, and a salvaged one (or one from outside) also who salvaged it: n = `max_hops`.
+/// The most bytes that DSR adds to a packet: 4 fixed, 4 + 4n of the source route, 4 of an acknowledgement request. A
+/// route of `max_hops` hops lists one hop less, and a salvaged one (or one from outside) also who salvaged it: n =
+/// `max_hops`.
 pub fn overhead(options: &Options) -> u16 {
     (8 + 4 * options.max_hops + 4) as u16
 }

@@ -158,7 +158,8 @@ impl Dsr {
         }
     }
 
-    /// RFC 4728, 8.3.3: to the hop before us, which asked. Beside an acknowledgement for somebody else the request is ignored.
+    /// RFC 4728, 8.3.3: to the hop before us, which asked. Beside an acknowledgement for somebody else the request is
+    /// ignored.
     fn answer_ack_request(&mut self, now: Instant, packet: &mut Datagram, walk: &Walk) {
         let asked = packet.options.iter().find_map(|o| if let Opt::AckRequest(a) = o { Some(*a) } else { None });
         packet.options.retain(|o| !matches!(o, Opt::AckRequest(_)));
@@ -254,8 +255,8 @@ impl Dsr {
     }
 
     pub(crate) fn deliver(&mut self, packet: &Datagram) {
-        // RFC 4728, 8.5: a piece of a packet that was too big for its route travels in IP-in-IP to the packet's destination;
-        // the kernel puts the pieces together. Other IP-in-IP is somebody's tunnel.
+        // RFC 4728, 8.5: a piece of a packet that was too big for its route travels in IP-in-IP to the packet's
+        // destination; the kernel puts the pieces together. Other IP-in-IP is somebody's tunnel.
         let is_piece = |p: &ipv4::Packet| {
             p.destination() == packet.destination() && (p.more_fragments() || p.fragment_offset() > 0)
         };

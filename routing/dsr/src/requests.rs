@@ -84,8 +84,8 @@ struct Discovery {
     given_up: bool,
 }
 
-/// Own discoveries by target. A target stays until its wait is over, found wanting or not, so that no target is asked for
-/// more often than the backoff allows (section 8.2.1).
+/// Own discoveries by target. A target stays until its wait is over, found wanting or not, so that no target is asked
+/// for more often than the backoff allows (section 8.2.1).
 #[derive(Clone, Debug)]
 pub struct Discoveries {
     pace: Pace,

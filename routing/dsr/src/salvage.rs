@@ -27,12 +27,13 @@ pub(crate) struct Told {
     flows: BTreeSet<(Ipv4Addr, Ipv4Addr, u8)>,
 }
 
-/// What was given another route here. Without link feedback a packet that is given back may have arrived all the same; each
-/// time round that makes two of one, until there is no air left for anything else.
+/// What was given another route here. Without link feedback a packet that is given back may have arrived all the same;
+/// each time round that makes two of one, until there is no air left for anything else.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Salvaged(VecDeque<(Instant, Identity)>);
 
-/// The fingerprint, and the first eight bytes of the payload, as some stacks number nothing that must not be fragmented.
+/// The fingerprint, and the first eight bytes of the payload, as some stacks number nothing that must not be
+/// fragmented.
 type Identity = ((Ipv4Addr, Ipv4Addr, u16, u16, u8), Vec<u8>);
 
 impl Salvaged {
@@ -66,8 +67,8 @@ impl Dsr {
         self.broken(now, next, packet.into_iter().collect());
     }
 
-    /// What waited in the radio's queue for a neighbour that is gone (3.4.2): as the packet that failed, but who has been told
-    /// of the link is not told again.
+    /// What waited in the radio's queue for a neighbour that is gone (3.4.2): as the packet that failed, but who has
+    /// been told of the link is not told again.
     pub(crate) fn frames_purged(&mut self, now: Instant, to: Mac, packets: &[Bytes]) {
         let Some(next) = self.neighbours.address(to) else { return self.count("failed-unknown") };
         let told = std::mem::take(&mut self.told);
@@ -138,8 +139,8 @@ impl Dsr {
         }
     }
 
-    /// Our own packet: another route, or the send buffer. What has no payload is not worth a discovery (and a reply must not
-    /// start one, or two nodes could ask for each other for ever: 8.2.4).
+    /// Our own packet: another route, or the send buffer. What has no payload is not worth a discovery (and a reply
+    /// must not start one, or two nodes could ask for each other for ever: 8.2.4).
     fn failed_at_home(&mut self, now: Instant, mut packet: Datagram) {
         packet.unroute();
         if !packet.is_control() {
@@ -178,8 +179,9 @@ impl Dsr {
         packet.options.insert(0, Opt::SourceRoute(route));
     }
 
-    /// A packet of somebody else ends here: its source hears it by ICMP, over the packet's own way back or a cached route;
-    /// once for all packets of a flow that end with the same link, and about the oldest, which a TCP misses first.
+    /// A packet of somebody else ends here: its source hears it by ICMP, over the packet's own way back or a cached
+    /// route; once for all packets of a flow that end with the same link, and about the oldest, which a TCP misses
+    /// first.
     fn die(&mut self, now: Instant, packet: &Datagram, told: &mut Told) {
         self.count("lost");
         let flow = (packet.source(), packet.destination(), packet.next());

@@ -113,8 +113,8 @@ impl Dsr {
             self.count("no-mac");
             return self.unsendable.push_back((next, packet));
         }
-        // replies and errors are not worth an acknowledgement: who needs them asks again or fails again, and errors about
-        // errors fill a busy air
+        // replies and errors are not worth an acknowledgement: who needs them asks again or fails again, and errors
+        // about errors fill a busy air
         let watched = !packet.is_control();
         let packet = match &mut self.maintenance {
             Some(maintenance) if watched => maintenance.send(now, next, packet),
@@ -208,7 +208,8 @@ impl Dsr {
         }
     }
 
-    /// Learns a path and sends what waited for one of its hops (8.2.6: the send buffer is checked whenever a route comes).
+    /// Learns a path and sends what waited for one of its hops (8.2.6: the send buffer is checked whenever a route
+    /// comes).
     pub(crate) fn learn(&mut self, now: Instant, hops: &[Ipv4Addr], external: bool) {
         // who was never heard is no neighbour, whatever a packet says
         let near = hops.first().is_some_and(|first| self.neighbours.mac(*first).is_some());

@@ -1,5 +1,5 @@
-//! Automatic route shortening (RFC 4728, sections 3.4.3 and 4.4): who overhears a packet before it is his turn tells its
-//! origin that the hops in between are not needed.
+//! Automatic route shortening (RFC 4728, sections 3.4.3 and 4.4): who overhears a packet before it is his turn tells
+//! its origin that the hops in between are not needed.
 
 use crate::datagram::{Datagram, Walk};
 use crate::machine::Dsr;
@@ -11,7 +11,8 @@ use std::net::Ipv4Addr;
 /// The RFC names no size for the table.
 const ENTRIES: usize = 64;
 
-/// The Gratuitous Route Reply Table: for whom (origin, and the transmitter overheard) a reply was sent, and until when none is.
+/// The Gratuitous Route Reply Table: for whom (origin, and the transmitter overheard) a reply was sent, and until when
+/// none is.
 #[derive(Clone, Debug)]
 pub struct Gratuitous {
     holdoff: Duration,

@@ -1,4 +1,5 @@
-//! Broken links: salvage, Route Errors, what dies and who hears of it, acknowledgements, shortening (RFC 4728, 8.3, 3.4).
+//! Broken links: salvage, Route Errors, what dies and who hears of it, acknowledgements, shortening (RFC 4728, 8.3,
+//! 3.4).
 
 mod net;
 use manet_dsr::options::Link;
@@ -299,7 +300,8 @@ fn a_radio_that_tells_nothing_makes_acknowledgements_be_used() {
 
 #[test]
 fn an_error_that_did_not_arrive_goes_on_behind_the_one_about_it() {
-    // section 8.3.4 and 8.3.5: 3 told 1 of its broken link by way of 2; 2 cannot reach 1 and tells 3, with the lost error
+    // section 8.3.4 and 8.3.5: 3 told 1 of its broken link by way of 2; 2 cannot reach 1 and tells 3, with the lost
+    // error
     let mut net = Net::chain(4, &Options::default());
     net.send(1, 4, 1);
     net.run(at(1000));

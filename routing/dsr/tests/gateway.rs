@@ -1,5 +1,5 @@
-//! The way to the Internet: a node with wires answers for every address outside the network, with the L bit; packets from
-//! outside carry the F bit (RFC 4728, sections 6.3 and 6.7).
+//! The way to the Internet: a node with wires answers for every address outside the network, with the L bit; packets
+//! from outside carry the F bit (RFC 4728, sections 6.3 and 6.7).
 
 mod net;
 use manet_dsr::Options;

@@ -237,8 +237,8 @@ fn packet() -> impl Strategy<Value = Bytes> {
 }
 
 proptest! {
-    /// Forged packets of every make, as frames, overheard, failed and purged: no panic, no route that comes back on itself,
-    /// no frame that does not parse, no deadline left behind.
+    /// Forged packets of every make, as frames, overheard, failed and purged: no panic, no route that comes back on
+    /// itself, no frame that does not parse, no deadline left behind.
     #[test]
     fn nothing_a_neighbour_says_breaks_a_node(
         packets in proptest::collection::vec((packet(), 2..9u64, 0..5u8), 1..60), by_acks in any::<bool>()

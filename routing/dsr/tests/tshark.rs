@@ -1,5 +1,6 @@
-//! A second reader of our packets: Wireshark's dissector of DSR. One packet of each message, written by us, as tshark says
-//! them; and nothing in any of them that it calls malformed or odd. Skipped, and said so, where tshark is not installed.
+//! A second reader of our packets: Wireshark's dissector of DSR. One packet of each message, written by us, as tshark
+//! says them; and nothing in any of them that it calls malformed or odd. Skipped, and said so, where tshark is not
+//! installed.
 
 mod net;
 use manet_dsr::datagram::Datagram;

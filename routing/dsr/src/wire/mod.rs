@@ -1,8 +1,9 @@
 //! The DSR Options header of RFC 4728, section 6: bytes to structures and back. No state, no clock.
 //!
-//! Strict when writing (total length a multiple of 4, each option at its natural alignment), lenient when reading: padding
-//! is dropped wherever it stands, trailing bytes of an option that has room for extensions are ignored, options without
-//! a meaning here are kept as they are ([`Opt::Unknown`]) and judged by the first three bits of their type (section 8.1.6).
+//! Strict when writing (total length a multiple of 4, each option at its natural alignment), lenient when reading:
+//! padding is dropped wherever it stands, trailing bytes of an option that has room for extensions are ignored, options
+//! without a meaning here are kept as they are ([`Opt::Unknown`]) and judged by the first three bits of their type
+//! (section 8.1.6).
 
 pub mod ack;
 pub mod ack_request;
@@ -120,8 +121,8 @@ fn be16(bytes: &[u8]) -> u16 {
     u16::from_be_bytes([bytes[0], bytes[1]])
 }
 
-/// What every option's tests ask: these bytes mean this, this is written as these bytes, and no shorter data of fewer than
-/// `least` bytes means anything.
+/// What every option's tests ask: these bytes mean this, this is written as these bytes, and no shorter data of fewer
+/// than `least` bytes means anything.
 #[cfg(test)]
 pub(crate) fn check_golden(bytes: &[u8], option: &Opt, least: usize) {
     assert_eq!((bytes[0], usize::from(bytes[1])), (option.kind(), bytes.len() - 2));

@@ -46,7 +46,8 @@ mod tests {
 
     #[test]
     fn golden_bytes() {
-        // RFC 4728, section 6.2: type 1, length 6 + 4 x 2 = 14, identification 0x1234, target 10.0.0.9, 10.0.0.2, 10.0.0.3
+        // RFC 4728, section 6.2: type 1, length 6 + 4 x 2 = 14, identification 0x1234, target 10.0.0.9, 10.0.0.2,
+        // 10.0.0.3
         let bytes = [1, 14, 0x12, 0x34, 10, 0, 0, 9, 10, 0, 0, 2, 10, 0, 0, 3];
         let addresses = vec![Ipv4Addr::new(10, 0, 0, 2), Ipv4Addr::new(10, 0, 0, 3)];
         let request = Request { identification: 0x1234, target: Ipv4Addr::new(10, 0, 0, 9), addresses };

@@ -1,4 +1,5 @@
-//! An option of a type that has no meaning here, and what its type says is to be done with it (RFC 4728, section 8.1.6).
+//! An option of a type that has no meaning here, and what its type says is to be done with it (RFC 4728, section
+//! 8.1.6).
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unknown {
