@@ -167,7 +167,7 @@ class Dsdv(Protocol):
     trigger_on_fresh: bool = True
     missed_periods: Positive = 3
     full_dump_share: Share = 1 / 3
-    link: Literal["feedback", "hello"] = "feedback"
+    link: Literal["feedback", "hello"] = "hello"
     held_per_destination: Annotated[int, Field(ge=0, le=10_000)] = 5
     held_packets: Annotated[int, Field(ge=0, le=10_000)] = 64
     held_seconds: Interval = 30.0

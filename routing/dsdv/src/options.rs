@@ -47,6 +47,13 @@ pub struct Options {
     pub bidirectional_check: bool,
 }
 
+impl Options {
+    /// The defaults, but the radio tells of failed links (ns-2's `use_mac_`, which is off there as here).
+    pub fn with_feedback() -> Self {
+        Self { link: Link::Feedback, ..Self::default() }
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self {
@@ -59,7 +66,7 @@ impl Default for Options {
             trigger_on_fresh: true,
             missed_periods: 3,
             full_dump_share: 1.0 / 3.0,
-            link: Link::Feedback,
+            link: Link::Hello,
             held_per_destination: 5,
             held_packets: 64,
             held_seconds: Duration::from_secs(30),

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use std::net::Ipv4Addr;
 
 fn dsdv() -> Timeline<Dsdv> {
-    Timeline::new(Dsdv::new(node(0, 1), Options::default()).unwrap())
+    Timeline::new(Dsdv::new(node(0, 1), Options::with_feedback()).unwrap())
 }
 
 fn control(from: Ipv4Addr, adverts: &[Advert]) -> Input {
@@ -152,7 +152,7 @@ proptest! {
     /// The host's table is what the machine's status says, whatever is heard; and no deadline is left behind (Timeline).
     #[test]
     fn the_kernel_has_the_usable_routes_of_the_table(steps in proptest::collection::vec((step(), 0u64..4000), 1..60), check: bool) {
-        let options = Options { bidirectional_check: check, ..Options::default() };
+        let options = Options { bidirectional_check: check, ..Options::with_feedback() };
         let mut line = Timeline::new(Dsdv::new(node(0, 1), options).unwrap());
         let mut kernel = manet_routing::Routes::default();
         let mut put = |_: Instant, o: Output| match o {

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 fn a_chain_is_known_after_settling_at_each_hop_and_not_before() {
     let hops = 7;
     for seed in 1..=20 {
-        let mut air = Air::chain(hops + 1, &Options::default(), seed);
+        let mut air = Air::chain(hops + 1, &Options::with_feedback(), seed);
         // The first hop: the first full update within 2 s and the jitter of 10 ms. Each further one: 2 x 6 s of settling; a
         // fresh number (every 11.25 s at most) that comes before they are over starts 2 x 7/8 x 6 = 10.5 s anew; then up to
         // 1 s between updates, 10 ms of jitter, 1 ms in the air. (Measured over these seeds: 11.9 to 15.8 s a hop.)
@@ -29,7 +29,7 @@ fn a_chain_is_known_after_settling_at_each_hop_and_not_before() {
 #[test]
 fn a_route_breaks_and_its_destination_calls_itself_back_over_the_other_way() {
     // 0 - 1 - 3 and 0 - 2 - 3
-    let mut air = Air::new(4, &Options::default(), 2);
+    let mut air = Air::new(4, &Options::with_feedback(), 2);
     [(0, 1), (1, 3), (0, 2), (2, 3)].iter().for_each(|(a, b)| air.link(*a, *b));
     air.run(at(60.0), |_| false);
     let by = air.path(0, 3).unwrap()[1];
@@ -43,7 +43,7 @@ fn a_route_breaks_and_its_destination_calls_itself_back_over_the_other_way() {
 
 #[test]
 fn without_feedback_a_break_is_noticed_after_three_periods_of_silence() {
-    let mut air = Air::chain(3, &Options::default(), 3);
+    let mut air = Air::chain(3, &Options::with_feedback(), 3);
     air.run(at(60.0), |_| false);
     assert!(air.reaches(0, 2));
     air.unlink(1, 2);
@@ -59,7 +59,7 @@ fn without_feedback_a_break_is_noticed_after_three_periods_of_silence() {
 #[test]
 fn a_restarted_node_takes_up_its_number_where_it_was_and_is_reached_again() {
     for crashed in [true, false] {
-        let mut air = Air::chain(4, &Options::default(), 4);
+        let mut air = Air::chain(4, &Options::with_feedback(), 4);
         air.run(at(200.0), |_| false);
         let before = air.machines[1].status(air.now).sequence.unwrap();
         assert!(before >= 26, "13 or more full updates in 200 s: {before}");
@@ -81,7 +81,7 @@ fn a_restarted_node_takes_up_its_number_where_it_was_and_is_reached_again() {
 
 #[test]
 fn who_ends_says_so_and_its_routes_go_at_once() {
-    let mut air = Air::chain(3, &Options::default(), 5);
+    let mut air = Air::chain(3, &Options::with_feedback(), 5);
     air.run(at(60.0), |_| false);
     air.input(1, Input::Stop);
     let gone = |air: &Air| [0, 2].iter().all(|i| air.routes[*i].is_empty());
@@ -92,7 +92,7 @@ fn who_ends_says_so_and_its_routes_go_at_once() {
 fn a_one_way_neighbour_is_no_next_hop_with_the_check() {
     // 0 and 1 hear each other, 2 is heard by 0 but hears nobody
     for check in [false, true] {
-        let options = Options { bidirectional_check: check, ..Options::default() };
+        let options = Options { bidirectional_check: check, ..Options::with_feedback() };
         let mut air = Air::new(3, &options, 6);
         air.link(0, 1);
         air.links.insert((2, 0));
@@ -105,7 +105,7 @@ fn a_one_way_neighbour_is_no_next_hop_with_the_check() {
 
 #[test]
 fn the_check_costs_a_new_neighbour_seconds_not_periods() {
-    let options = Options { bidirectional_check: true, ..Options::default() };
+    let options = Options { bidirectional_check: true, ..Options::with_feedback() };
     let mut air = Air::chain(2, &options, 7);
     // both started within 2.01 s; two triggered updates later each knows that it is heard
     assert!(air.run(at(2.011 + 2.0 * 1.011), Air::all_reach_all));
@@ -120,7 +120,7 @@ fn the_check_costs_a_new_neighbour_seconds_not_periods() {
 #[test]
 fn the_same_seed_gives_the_same_log() {
     let run = |seed| {
-        let mut air = Air::chain(5, &Options::default(), seed);
+        let mut air = Air::chain(5, &Options::with_feedback(), seed);
         air.loss = 0.2;
         air.run(at(300.0), |_| false);
         (air.updates_sent, air.log)
@@ -164,7 +164,7 @@ proptest! {
     #[test]
     fn next_hops_never_lead_in_a_circle(seed in any::<u64>(), nodes in 4usize..9, quick in any::<bool>(), fresh in any::<bool>()) {
         let settling = Duration::from_secs(if quick { 0 } else { 6 });
-        let mut air = shaken(seed, nodes, &Options { settling, trigger_on_fresh: fresh, ..Options::default() });
+        let mut air = shaken(seed, nodes, &Options { settling, trigger_on_fresh: fresh, ..Options::with_feedback() });
         // and when all is quiet, everybody finds everybody
         air.loss = 0.0;
         (1..nodes).for_each(|i| air.link(i - 1, i));

@@ -25,7 +25,7 @@ impl One {
     }
 
     fn usual() -> Self {
-        Self::new(node(US, 1), Options::default())
+        Self::new(node(US, 1), Options::with_feedback())
     }
 
     fn until(&mut self, s: f64) -> Vec<(Instant, Output)> {
@@ -173,8 +173,8 @@ fn a_failed_link_takes_its_routes_the_queue_and_the_news_at_once() {
 
 #[test]
 fn feedback_is_ignored_where_it_was_not_asked_for() {
-    let hello = Options { link: manet_dsdv::options::Link::Hello, ..Options::default() };
-    for (node, options) in [(node(US, 1), hello), (Node { feedback: false, ..node(US, 1) }, Options::default())] {
+    let hello = Options { link: manet_dsdv::options::Link::Hello, ..Options::with_feedback() };
+    for (node, options) in [(node(US, 1), hello), (Node { feedback: false, ..node(US, 1) }, Options::with_feedback())] {
         let mut one = One::new(node, options);
         one.hear(3.0, P, &[(P, 1, 10)]);
         assert_eq!(one.input(4.0, Input::LinkFailed { neighbour: ip(P), bytes: Bytes::default() }), []);
@@ -211,7 +211,7 @@ fn hearing_ourselves_declared_lost_we_answer_with_a_newer_number_at_once() {
 
 #[test]
 fn a_restarted_node_starts_at_once_and_learns_its_number() {
-    let mut one = One::new(Node { restarted: true, ..node(US, 1) }, Options::default());
+    let mut one = One::new(Node { restarted: true, ..node(US, 1) }, Options::with_feedback());
     assert_eq!(updates(&one.until(0.01))[0].1, [advert(US, 1, 2)]);
     one.hear(0.5, P, &[(P, 1, 10), (US, 2, 500)]);
     let told = updates(&one.until(1.03));
@@ -321,7 +321,7 @@ fn returned_packets_go_another_way_wait_or_are_given_up() {
 #[test]
 fn an_update_longer_than_the_mtu_is_split_and_each_part_names_its_sender() {
     // (500 - 28) / 12 = 39 entries a datagram, 38 beside our own; 101 destinations: 38 + 38 + 25
-    let mut one = One::new(Node { mtu: 500, ..node(US, 1) }, Options::default());
+    let mut one = One::new(Node { mtu: 500, ..node(US, 1) }, Options::with_feedback());
     let all: Vec<_> = (0..100).map(|d| (20 + d, 3, 100)).chain([(P, 1, 10)]).collect();
     one.hear(3.0, P, &all);
     let out = one.until(16.1);
@@ -332,14 +332,14 @@ fn an_update_longer_than_the_mtu_is_split_and_each_part_names_its_sender() {
 
 #[test]
 fn a_radio_too_small_for_an_update_is_refused() {
-    assert!(Dsdv::new(Node { mtu: 51, ..node(US, 1) }, Options::default()).err().unwrap().contains("node.mtu"));
+    assert!(Dsdv::new(Node { mtu: 51, ..node(US, 1) }, Options::with_feedback()).err().unwrap().contains("node.mtu"));
     // 28 + 2 x 12
-    assert!(Dsdv::new(Node { mtu: 52, ..node(US, 1) }, Options::default()).is_ok());
+    assert!(Dsdv::new(Node { mtu: 52, ..node(US, 1) }, Options::with_feedback()).is_ok());
 }
 
 #[test]
 fn a_neighbour_not_known_to_hear_us_is_told_that_we_hear_it_and_not_believed() {
-    let options = Options { bidirectional_check: true, ..Options::default() };
+    let options = Options { bidirectional_check: true, ..Options::with_feedback() };
     let mut one = One::new(node(US, 1), options);
     one.until(3.0);
     assert_eq!(one.hear(3.0, P, &[(P, 1, 10), (D, 3, 100)]), []);
@@ -362,7 +362,7 @@ fn a_hop_count_of_250_is_believed_by_nobody() {
 
 #[test]
 fn the_silence_before_the_first_update_is_shorter_with_a_shorter_period() {
-    let options = Options { period: Duration::from_secs(5), ..Options::default() };
+    let options = Options { period: Duration::from_secs(5), ..Options::with_feedback() };
     let out = One::new(node(US, 1), options).until(100.0);
     let n = updates(&out).len();
     // 98 to 100 s in steps of 3.75 to 5 s
