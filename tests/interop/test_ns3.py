@@ -28,7 +28,7 @@ def chain(tmp_path: Path, ns3_station: Path, protocol: str):
         pytest.skip(f"manet-{protocol} is not built (./setup.sh)")
     chains: list[Chain] = []
     kinds = {
-        "ours": lambda station: Ours(station, protocol, {}),
+        "ours": lambda station: Ours(station, protocol, {"link": "feedback"}),
         "ns3": lambda station: Ns3(station, protocol, ns3_station),
     }
 
