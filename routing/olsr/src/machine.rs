@@ -33,6 +33,8 @@ const IP_UDP_LEN: usize = 28;
 const SMALLEST_MTU: u16 = 128;
 /// MPRs and routes are worked out at most so often while messages pour in; what a failed link changes is, at once.
 const PACE: Duration = Duration::from_millis(50);
+/// For each so many routes there are, once more as long: a table full of lies shall not keep the processor busy.
+const ROUTES_A_PACE: usize = 512;
 /// A packet waits no longer for a route: by then three HELLOs could have brought one.
 const HELD_FOR: Duration = Duration::from_secs(6);
 /// How far a restarted node's sequence numbers are ahead of those that its neighbours may remember.
@@ -353,7 +355,8 @@ impl Olsr {
         if !self.dirty.mprs && !self.dirty.routes {
             return;
         }
-        let earliest = self.concluded_at.map_or(now, |last| last + PACE);
+        let pace = PACE * (1 + (self.table.len() / ROUTES_A_PACE) as u64);
+        let earliest = self.concluded_at.map_or(now, |last| last + pace);
         if earliest > now && self.failed.is_none() {
             return self.timers.set(Timer::Pace, earliest);
         }
