@@ -101,7 +101,7 @@ def test_routing_chain_draws_ours_beside_ns2(tmp_path, monkeypatch):
             make_run(tmp_path, variant, hops, 1, 1250.0 / hops, verdict="suspect" if hops == 3 else "valid")
     write_tables(tmp_path, {"name": "routing-chain", "axes": {"hops": [1, 2, 3]}, "ns2": "chain_routing"})
     words = _words(routing_chain.draw, tmp_path, monkeypatch)
-    assert all(word in words for word in ("AODV", "DSR", "OLSR", "one run each; open: ns-2.35", "with a suspect run"))
+    assert all(word in words for word in ("AODV", "DSR", "OLSR", "one run each\nopen: ns-2.35", "with a suspect run"))
     _assert_drawn(routing_chain.draw(tmp_path))
 
 
