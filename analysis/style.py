@@ -41,6 +41,7 @@ VARIANTS = {
     "static": Look("static routes", BLACK, "v"),
     "as-printed": Look("positions as printed", BLUE, "o"),
     "rearranged": Look("rearranged", VERMILION, "s"),
+    "rearranged-diameter-6": Look("rearranged, NET_DIAMETER 6", GREEN, "^"),
     "cache-replies": Look("DSR, replies from caches", VERMILION, "o"),
     "no-cache-replies": Look("DSR, replies by the target alone", BLUE, "s"),
     "": Look("this testbed", BLUE, "o"),
