@@ -38,6 +38,7 @@ VARIANTS = {
     "dsr": Look("DSR", GREEN, "^"),
     "dsr-ns2": Look("DSR as ns-2's", GREY, "p"),
     "olsr": Look("OLSR", PURPLE, "D"),
+    "olsr-feedback": Look("OLSR, link feedback", PURPLE, "P"),
     "static": Look("static routes", BLACK, "v"),
     "as-printed": Look("positions as printed", BLUE, "o"),
     "rearranged": Look("rearranged", VERMILION, "s"),

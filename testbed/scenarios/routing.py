@@ -195,7 +195,7 @@ class Olsr(Protocol):
     tc_redundancy: Annotated[int, Field(ge=0, le=2)] = 0
     mpr_coverage: Positive = 1
     hysteresis: bool = False
-    link: Literal["feedback", "hello"] = "feedback"
+    link: Literal["feedback", "hello"] = "hello"
     mid: Addresses = ()
     hna: Networks = ()
     held_packets: Count = 0

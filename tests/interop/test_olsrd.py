@@ -78,7 +78,7 @@ class Olsrd:
 
 
 def ours(station: Station, **options) -> Ours:
-    return Ours(station, "olsr", REDUNDANT | options)
+    return Ours(station, "olsr", {"link": "feedback"} | REDUNDANT | options)
 
 
 @pytest.fixture

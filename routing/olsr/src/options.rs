@@ -57,6 +57,13 @@ pub struct Options {
     pub held_packets: usize,
 }
 
+impl Options {
+    /// The defaults, but the radio tells of failed links (RFC 3626, section 13).
+    pub fn with_feedback() -> Self {
+        Self { link: Link::Feedback, ..Self::default() }
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self {
@@ -74,7 +81,7 @@ impl Default for Options {
             tc_redundancy: 0,
             mpr_coverage: 1,
             hysteresis: false,
-            link: Link::Feedback,
+            link: Link::Hello,
             mid: Vec::new(),
             hna: Vec::new(),
             held_packets: 0,
@@ -129,7 +136,7 @@ mod tests {
     #[test]
     fn defaults_are_right_and_survive_json() {
         let json = serde_json::to_string(&Options::default()).unwrap();
-        assert!(json.contains("\"hello_interval\":2.0") && json.contains("\"link\":\"feedback\""), "{json}");
+        assert!(json.contains("\"hello_interval\":2.0") && json.contains("\"link\":\"hello\""), "{json}");
         assert!(serde_json::from_str::<Options>(&json).unwrap().check().is_ok());
         assert!(serde_json::from_str::<Options>("{}").unwrap().check().is_ok());
     }

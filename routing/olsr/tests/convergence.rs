@@ -9,7 +9,7 @@ use net::{at, ip, node, packet, Net};
 use std::net::Ipv4Addr;
 
 fn options() -> Options {
-    Options::default()
+    Options::with_feedback()
 }
 
 #[test]

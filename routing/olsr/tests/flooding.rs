@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use wire::{message, Message, Packet, Span};
 
 fn options() -> Options {
-    Options::default()
+    Options::with_feedback()
 }
 
 /// How often each node sent each message of others.

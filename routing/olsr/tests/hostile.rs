@@ -15,7 +15,7 @@ use std::net::Ipv4Addr;
 const OWN: u8 = 1;
 
 fn machine() -> Olsr {
-    Olsr::new(node(OWN), Options::default()).unwrap()
+    Olsr::new(node(OWN), Options::with_feedback()).unwrap()
 }
 
 fn control(from: Ipv4Addr, messages: Vec<Message>) -> Input {
@@ -152,7 +152,7 @@ fn a_flood_of_forged_messages_fills_the_tables_and_no_more() {
 
 #[test]
 fn replayed_packets_change_nothing() {
-    let mut net = Net::chain(4, &Options::default());
+    let mut net = Net::chain(4, &Options::with_feedback());
     net.run(40.0);
     let old: Vec<Message> =
         net.air.iter().filter(|(t, n, m)| *n == 2 && *t < at(10.0) && m.kind != 1).map(|(.., m)| m.clone()).collect();
@@ -181,7 +181,7 @@ proptest! {
         steps in proptest::collection::vec(any_step(), 1..60),
         hysteresis: bool,
     ) {
-        let mut m = Olsr::new(node(OWN), Options { hysteresis, held_packets: 3, ..Options::default() }).unwrap();
+        let mut m = Olsr::new(node(OWN), Options { hysteresis, held_packets: 3, ..Options::with_feedback() }).unwrap();
         let mut routes = manet_routing::Routes::default();
         let mut now = Instant::ZERO;
         let (mut sequence, mut outputs) = (0u16, Vec::new());
