@@ -86,9 +86,10 @@ def iperf_delivered(flow: str, report: IperfReport, sender: SenderView, receiver
     return Check(f"{flow} iperf3-capture", least <= report.received_bytes <= most, detail)
 
 
-def iperf_retransmissions(flow: str, report: IperfReport, sender: SenderView) -> Check:
+def iperf_retransmissions(flow: str, report: IperfReport, sender: SenderView, unsent: int = 0) -> Check:
     """The kernel's count lies between the retransmissions captured until the test ended and all of them.
 
+    `unsent`: segments that the sender's routing daemon gave up for lack of a route; the radio may never have had them.
     One more is allowed for a retransmitted SYN, which the kernel counts and the segments do not, and one less for
     a segment repeated while the report was being made.
     """
@@ -97,8 +98,9 @@ def iperf_retransmissions(flow: str, report: IperfReport, sender: SenderView) ->
     repeated = sender.segments.t_ns[sender.segments.repeated]
     first_ns = int(sender.segments.t_ns[0]) if sender.segments.t_ns.size else 0
     until_end = int((repeated < first_ns + round(report.test_s * 1e9)).sum())
-    ok = until_end - 1 <= report.retransmissions <= len(repeated) + 1
+    ok = until_end - 1 <= report.retransmissions <= len(repeated) + unsent + 1
     detail = f"iperf3 {report.retransmissions}; captured {until_end} until the test ended, {len(repeated)} in all"
+    detail += f"; {unsent} given up without a route" if unsent else ""
     return Check(f"{flow} iperf3-retransmissions", ok, detail)
 
 

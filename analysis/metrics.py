@@ -18,6 +18,7 @@ from analysis.datagrams import datagram_metrics
 from analysis.errors import AnalysisError
 from analysis.iperf import IperfReport
 from analysis.reaction import reaction_s
+from analysis.routing_notes import segments_given_up
 from analysis.rundir import Flow, RunDirectory
 from analysis.throughput import Staircase, initial_sequence, receiver_view, round_trip_times_ns, sender_view
 
@@ -89,7 +90,8 @@ def _measure_tcp(
     found.append(checks.acked_delivered(flow.name, sender, receiver, begin_ns, end_ns))
     if report:
         found.append(checks.iperf_delivered(flow.name, report, sender, receiver))
-        found.append(checks.iperf_retransmissions(flow.name, report, sender))
+        unsent = segments_given_up(run.path, flow.source, connection)
+        found.append(checks.iperf_retransmissions(flow.name, report, sender, unsent))
     window_s = (end_ns - begin_ns) / 1e9
     inside = sender.segments.within(begin_ns, end_ns)
     rtt_ms = round_trip_times_ns(sender, begin_ns, end_ns) / 1e6

@@ -1,0 +1,21 @@
+"""Segments a routing daemon gave up, from its notes."""
+
+import json
+
+from analysis.connections import Connection
+from analysis.routing_notes import segments_given_up
+
+CONNECTION = Connection("tcp", "10.0.0.1", 40000, "10.0.0.2", 5201)
+
+
+def test_only_this_connection_s_segments_of_this_station_count(tmp_path):
+    dead = {"t_ns": 1, "event": "unreachable", "about": "10.0.0.2", "value": 6, "source": "10.0.0.1", "ports": [40000, 5201]}
+    notes = [dead, dead, dead | {"ports": [40001, 5201]}, dead | {"source": "10.0.0.9"}, {"t_ns": 2, "event": "route"}]
+    (tmp_path / "routing").mkdir()
+    text = "".join(json.dumps(note) + "\n" for note in notes) + '{"t_ns": 3, "ev'
+    (tmp_path / "routing" / "sta1.jsonl").write_text(text)
+    assert segments_given_up(tmp_path, "sta1", CONNECTION) == 2
+
+
+def test_without_a_daemon_there_are_none(tmp_path):
+    assert segments_given_up(tmp_path, "sta1", CONNECTION) == 0
