@@ -16,15 +16,20 @@ from analysis.style import variant_name
 from analysis.tables import Experiment, collect_runs, summarise
 
 HEADINGS = ("ours", "±95 %", "paper", "ours/\npaper", "ns-2", "ours/\nns-2")
+# What the table is of: the first that any run has. Flows of datagrams acknowledge nothing.
+METRICS = ("acked_kbps", "reaction_s", "delivered_kbps")
 FLOW_ROWS = 24  # more are for a program to read, from metrics.json
 
 
-def result_table(out_dir: Path, experiment: Any = None, metric: str = "acked_kbps") -> Group:
+def result_table(out_dir: Path, experiment: Any = None) -> Group:
     """Title, a row per cell, and what the cross-checks say (of their own width, as the table may be narrow)."""
     out_dir = Path(out_dir)
     description = Experiment.of(experiment, out_dir)
     runs = collect_runs(out_dir, description.axes)
-    cells = [row for row in summarise(runs, description) if row["metric"] == metric]
+    summary = summarise(runs, description)
+    measured = {row["metric"] for row in summary if row["mean"] is not None}
+    metric = next((metric for metric in METRICS if metric in measured), METRICS[0])
+    cells = [row for row in summary if row["metric"] == metric]
     with_variants = any(row["variant"] for row in cells)
     unit = cells[0]["unit"] if cells else ""
     flow = ", flow 1" if any(len(_flows(out_dir, run)) > 1 for run in runs) else ""
