@@ -24,9 +24,15 @@ def draw(out_dir: Path) -> list[Path]:
     with style.page(out_dir, "hv_fig7", 4.6, nrows=2, sharex=True, height_ratios=[1.4, 1]) as (axes, written):
         for position, (variant, rows) in enumerate(ours.items()):
             look = style.look(variant, position)
-            axes[0].errorbar([row["speed"] for row in rows], [row["mean"] for row in rows], yerr=drawing.half_widths(rows),
+            aside = 0.3 * (position - (len(ours) - 1) / 2)  # so that equal means stay apart
+            axes[0].errorbar([row["speed"] + aside for row in rows], [row["mean"] for row in rows], yerr=drawing.half_widths(rows),
                              color=look.colour, marker=look.marker, capsize=2.5, elinewidth=0.9, label=look.name)  # fmt: skip
-        places = [(row["speed"], row["mean"]) for rows in ours.values() for row in rows if row["suspect"]]
+        places = [
+            (row["speed"] + 0.3 * (position - (len(ours) - 1) / 2), row["mean"])
+            for position, rows in enumerate(ours.values())
+            for row in rows
+            if row["suspect"]
+        ]
         rings = drawing.ring_suspects(axes[0], places)
         if rings is not None:
             rings.set_label("with a suspect run")
