@@ -25,8 +25,9 @@ def draw(out_dir: Path) -> list[Path]:
         for position, (variant, rows) in enumerate(ours.items()):
             look = style.look(variant, position)
             aside = 0.3 * (position - (len(ours) - 1) / 2)  # so that equal means stay apart
-            axes[0].errorbar([row["speed"] + aside for row in rows], [row["mean"] for row in rows],
-                             yerr=drawing.half_widths(rows), color=look.colour, marker=look.marker, capsize=2.5, elinewidth=0.9, label=look.name)  # fmt: skip
+            speeds, means = [row["speed"] + aside for row in rows], [row["mean"] for row in rows]
+            axes[0].errorbar(speeds, means, yerr=drawing.half_widths(rows), color=look.colour, marker=look.marker,
+                             capsize=2.5, elinewidth=0.9, label=look.name)  # fmt: skip
         places = [
             (row["speed"] + 0.3 * (position - (len(ours) - 1) / 2), row["mean"])
             for position, rows in enumerate(ours.values())
