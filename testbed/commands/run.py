@@ -45,6 +45,7 @@ def carry_out(experiment, directory: Path, options: argparse.Namespace) -> int:
     from testbed.campaigns.progress import Progress
     from testbed.campaigns.report import Report
     from testbed.host.algorithms import require_algorithm
+    from testbed.host.protocols import require_protocol
     from testbed.host.requirements import require_for_runs
     from testbed.runs.run import run_scenario
 
@@ -52,6 +53,8 @@ def carry_out(experiment, directory: Path, options: argparse.Namespace) -> int:
     place = place_of("tcp", getattr(options, "overrides", ()), experiment.name)
     for algorithm in {cell.scenario.algorithm for cell in experiment.cells}:
         require_algorithm(algorithm, place)
+    for protocol in sorted({cell.scenario.routing.protocol for cell in experiment.cells}):
+        require_protocol(protocol)
     progress = Progress(0, 0.0)
     jobs = options.jobs or default_jobs()
     try:

@@ -68,6 +68,27 @@ def test_a_wrong_question_is_one_line_and_status_2_before_anything_starts(argume
     assert error.count("\n") == 1
 
 
+def test_a_protocol_that_is_not_here_is_refused_before_the_folder_is_claimed(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("testbed.host.requirements.require_for_runs", lambda: None)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    scenario = tmp_path / "both.toml"
+    scenario.write_text(
+        'question = "?"\n[scenario]\nhops = 1\n[[variants]]\nname = "static"\n'
+        '[[variants]]\nname = "olsrd"\nset = { routing = "olsrd" }\n'
+    )
+    assert manet.main(["run", str(scenario), "--out", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith('manet run: routing "olsrd": olsrd: not found; build it from') and error.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_help_of_the_prompt_names_power(capsys):
+    for words in (["--help"], ["cli", "--help"]):
+        with pytest.raises(SystemExit):
+            manet.main(words)
+        assert "power" in capsys.readouterr().out
+
+
 def test_help_needs_no_library_beside_pythons_own():
     code = "import sys; from testbed.__main__ import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
     code += "heavy = {'pydantic', 'polars', 'rich', 'numpy', 'mininet'} & set(sys.modules); assert not heavy, heavy"
