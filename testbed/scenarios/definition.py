@@ -237,6 +237,8 @@ def _worded(error: dict[str, Any], model: type[BaseModel], path: KeyPath) -> tup
 
 def _unknown(key: str, model: type[BaseModel], path: KeyPath) -> str:
     known = _keys_at(model, path)
+    if path[:1] == ("routing",) and known == ["protocol"]:
+        return f'routing "{path[1]}" has no options'
     close = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
     if close:
         return f'unknown key; did you mean "{close[0]}"?'

@@ -133,6 +133,10 @@ ERRORS = {
         'hops = 2\nrouting = { protocol = "batmand", link = "hello" }',
         'x.toml: line 2: key "routing.link": unknown key; the keys here are protocol, originator_interval, settle',
     ),
+    "an option of what has none": (
+        'hops = 2\nrouting = { protocol = "static", link = "hello" }',
+        'x.toml: line 2: key "routing.link": routing "static" has no options',
+    ),
     "wrong unit": (
         'hops = 2\nrouting = { protocol = "olsr", tc_interval = "5 m" }',
         'x.toml: line 2: key "routing.tc_interval": "5 m" has the unit "m", but a time is wanted; '
