@@ -58,9 +58,9 @@ class Child:
         return f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
 
     def failure(self) -> RunError:
-        """One line for the user."""
+        """One line for the user. A child that a signal ended had no time to say why: its log's last line is not shown."""
         lines = [line.strip() for line in self.printed().splitlines() if line.strip()]
-        words = self.explain() or (lines[-1] if lines else "")
+        words = self.explain() or (lines[-1] if lines and self.popen.returncode >= 0 else "")
         last = f': "{words[:300]}"' if words else ""
         return RunError(f"{self.name}: {Path(self.popen.args[0]).name} {self.how_it_ended()}{last}; {self.remedy}")
 

@@ -1,0 +1,22 @@
+"""Children of a run: what is said of one that ended though it should not have."""
+
+import pytest
+
+from testbed.errors import RunError
+from testbed.host.processes import Processes
+
+
+@pytest.mark.parametrize(
+    ("script", "wanted"),
+    [
+        ("echo no device; exit 3", 'medium: sh ended with status 3: "no device"; run it again'),
+        ("echo ready; kill -KILL $$", "medium: sh was killed by SIGKILL; run it again"),
+    ],
+    ids=["status", "signal"],
+)
+def test_the_last_line_of_the_log_is_the_reason_of_a_child_that_ended_itself(tmp_path, script, wanted):
+    with Processes(tmp_path) as processes:
+        processes.start("medium", ["sh", "-c", script], remedy="run it again")
+        with pytest.raises(RunError) as problem:
+            processes.watch()
+    assert str(problem.value) == wanted
