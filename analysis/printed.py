@@ -106,10 +106,16 @@ def _standings(row: dict[str, Any]) -> str:
 
 def _caption(runs: list[dict[str, Any]]) -> str:
     """Which cross-checks failed, and where to read why."""
-    failed = [run for run in runs if run["checks"] != "ok"]
+    # what a run that broke off has left may agree as far as it goes: that says nothing
+    compared = [run for run in runs if run["status"] == "complete" or run["checks"] not in ("ok", "no metrics")]
+    failed = [run for run in compared if run["checks"] != "ok"]
     counted = f"{len(runs)} run{'' if len(runs) == 1 else 's'}"
     if not failed:
-        return f"{counted}; captures, iperf3, air log and counters agree{' in all' if len(runs) > 1 else ''}"
+        if not compared:
+            return f"{counted}; none complete, no cross-checks"
+        broken = len(runs) - len(compared)
+        where = f" in {len(compared)}; {broken} not complete" if broken else " in all" if len(runs) > 1 else ""
+        return f"{counted}; captures, iperf3, air log and counters agree{where}"
     shown = "\n".join(f"{run['run_dir']}: {run['checks']}" for run in failed[:5])
     return f"cross-checks failed in {len(failed)} of {counted} (metrics.json says why):\n{shown}"
 

@@ -150,6 +150,17 @@ def test_columns_that_are_empty_everywhere_are_not_printed(tmp_path):
     assert "1 runs" not in text
 
 
+@pytest.mark.parametrize("acked_kbps", [None, 300.0], ids=["no metrics", "what it measured until then"])
+def test_of_a_run_that_failed_no_agreement_is_claimed(tmp_path, acked_kbps):
+    plain = {"name": "plain", "axes": {"hops": [1]}}
+    make_run(tmp_path, "", 1, 1, acked_kbps, status="failed", verdict="void")
+    text = " ".join(_printed(result_table(tmp_path, plain)).split())
+    assert "1 run; none complete, no cross-checks" in text and "agree" not in text
+    make_run(tmp_path, "", 1, 2, 1246.0)
+    text = " ".join(_printed(result_table(tmp_path, plain)).split())
+    assert "2 runs; captures, iperf3, air log and counters agree in 1; 1 not complete" in text
+
+
 def test_several_flows_are_printed_each_and_the_title_says_which_is_flow_1(tmp_path):
     second = {"from": "sta3", "to": "sta1", "acked_bps": None, "delivered_bps": 50e3}
     make_run(tmp_path, "", 1, 1, 400.0, flows={"flow2": second})
