@@ -130,6 +130,7 @@ class Prompt(CLI):
     """Mininet's CLI; a wrong argument is a line of help, never the end of the prompt."""
 
     prompt = "manet> "
+    told = ""  # what was last said of a child that died
 
     def __init__(self, network: Network, protocol: Protocol) -> None:
         self.network, self.protocol = network, protocol
@@ -138,8 +139,15 @@ class Prompt(CLI):
         super().__init__(network.net)
 
     def onecmd(self, line: str) -> bool | None:
+        """A child's death is told once; the line is obeyed all the same, so that `exit` and the end of input always end."""
         try:
             self.network.children.check()
+            self.told = ""
+        except RunError as problem:
+            if str(problem) != self.told:
+                self.told = str(problem)
+                say(f"*** {problem}")
+        try:
             return super().onecmd(line)
         except RunError as problem:
             say(f"*** {problem}")

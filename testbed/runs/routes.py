@@ -92,4 +92,7 @@ def _kept(directory: Path, station: str) -> dict:
     try:
         return json.loads(path.read_text())
     except FileNotFoundError:
-        raise UsageError(f"{path}: not there; the run did not come to its traffic, see {directory}/run.json") from None
+        raise UsageError(
+            f"{path}: not there; the run did not come to its traffic, see {directory}/run.json (a session of `manet cli` "
+            "keeps none: `routes` at its prompt shows them)"
+        ) from None
