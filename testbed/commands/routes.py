@@ -23,6 +23,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 def run(options: argparse.Namespace) -> int:
     import json
+    import sys
 
     from testbed.errors import UsageError
     from testbed.runs.routes import known_routes
@@ -34,11 +35,14 @@ def run(options: argparse.Namespace) -> int:
     if words:
         raise UsageError(f'"{words[0]}" is one word too many; give the directory of a run, a station, or both in this order')
     known = known_routes(directory, station)
+    for name, problem in known.silent.items():
+        print(f"manet routes: {name}: {problem}", file=sys.stderr)
+    failed = 1 if known.silent else 0
     if options.json:
         print(json.dumps(known.as_json(), indent=1))
-        return 0
+        return failed
     if known.when != "now":
         print(f"{known.directory}: at the {known.when} of the traffic")
     for name, status in known.stations.items():
         print("\n".join(lines(name, status)))
-    return 0
+    return failed

@@ -5,10 +5,10 @@ which is reached through /proc/<pid>/root of any of its processes.
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from testbed.errors import UsageError
+from testbed.errors import RunError, UsageError
 from testbed.host import cgroup
 from testbed.host.state import RunState, recorded_runs
 from testbed.scenarios.routing import OUR_DAEMONS
@@ -25,6 +25,7 @@ class Known:
     directory: Path
     when: str
     stations: dict[str, dict]
+    silent: dict[str, str] = field(default_factory=dict)  # why a station's daemon did not answer
 
     def as_json(self) -> dict:
         return {"format": "manet-routes/1", "directory": str(self.directory), "when": self.when, "stations": self.stations}
@@ -39,7 +40,13 @@ def known_routes(directory: Path | None = None, station: str | None = None) -> K
     names = _stations(directory, station)
     if state is not None:
         sockets = _sockets_of(state)
-        return Known(directory, "now", {name: ask(status_socket(name, sockets), "status") for name in names})
+        answers, silent = {}, {}
+        for name in names:
+            try:
+                answers[name] = ask(status_socket(name, sockets), "status")
+            except RunError as problem:  # one daemon that has died does not hide the others
+                silent[name] = str(problem)
+        return Known(directory, "now", answers, silent)
     kept = {name: _kept(directory, name) for name in names}
     when = "end" if all("end" in status for status in kept.values()) else "start"
     return Known(directory, when, {name: status[when] for name, status in kept.items()})

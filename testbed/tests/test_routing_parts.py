@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from testbed import __main__ as manet
-from testbed.errors import UsageError
+from testbed.errors import RunError, UsageError
 from testbed.host.processes import Processes
 from testbed.programs import ROOT
 from testbed.runs import routes
@@ -129,6 +129,22 @@ def test_routes_of_nothing_are_one_line(tmp_path, monkeypatch, capsys):
     assert f"{tmp_path}/scenario.json: not there; name the directory of a run" in capsys.readouterr().err
     assert manet.main(["routes", str(tmp_path), "sta1", "sta2"]) == 2
     assert '"sta2" is one word too many' in capsys.readouterr().err
+
+
+def test_a_dead_daemon_does_not_hide_the_others(tmp_path, monkeypatch, capsys):
+    def ask(path, _op):
+        if path.name == "sta1.sock":
+            raise RunError("Connection refused")
+        return STATUS
+
+    monkeypatch.setattr(routes, "_under_way", lambda _: SimpleNamespace(directory=str(tmp_path)))
+    monkeypatch.setattr(routes, "_stations", lambda *_: ["sta1", "sta2"])
+    monkeypatch.setattr(routes, "_sockets_of", lambda _: tmp_path)
+    monkeypatch.setattr(routes, "ask", ask)
+    assert manet.main(["routes"]) == 1
+    said = capsys.readouterr()
+    assert said.err == "manet routes: sta1: Connection refused\n"
+    assert said.out.startswith("sta2: aodv")
 
 
 def test_of_several_runs_under_way_one_must_be_named(monkeypatch):
