@@ -3,7 +3,7 @@
 use super::Aodv;
 use crate::wire::minimal;
 use manet_engine::Instant;
-use manet_routing::packet::{checksum, ipv4};
+use manet_routing::packet::{icmp, ipv4};
 use manet_routing::{Bytes, Device, Output, Route};
 use std::net::Ipv4Addr;
 
@@ -86,7 +86,7 @@ impl Aodv {
         if packet.dont_fragment() {
             self.counters.count("too-big");
             let room = self.node.mtu.saturating_sub((outer.len() - packet.bytes().len()) as u16);
-            let bytes = Bytes(too_big(&packet, self.node.address, room));
+            let bytes = Bytes(icmp::fragmentation_needed(&packet, self.node.address, room));
             return self.out.push_back(Output::Send { bytes });
         }
         self.counters.count("tunnelled");
@@ -117,26 +117,6 @@ impl Aodv {
     }
 }
 
-/// ICMP fragmentation needed (RFC 1191, section 4) to our own stack: the route's MTU was not there yet.
-fn too_big(packet: &ipv4::Packet, us: Ipv4Addr, mtu: u16) -> Vec<u8> {
-    let quoted = &packet.bytes()[..packet.bytes().len().min(packet.header_len() + 8)];
-    let mut message = vec![3, 4, 0, 0, 0, 0];
-    message.extend(mtu.to_be_bytes());
-    message.extend(quoted);
-    let sum = checksum(&message);
-    message[2..4].copy_from_slice(&sum.to_be_bytes());
-    let header = ipv4::Repr {
-        tos: ipv4::TOS_CS6,
-        identification: 0,
-        dont_fragment: false,
-        ttl: 64,
-        protocol: ipv4::protocol::ICMP,
-        source: us,
-        destination: packet.source(),
-    };
-    header.packet(&message)
-}
-
 /// The packet in pieces of at most `mtu` bytes (RFC 791, section 3.2). Its options go into each, more than the RFC asks.
 fn fragments(bytes: &[u8], mtu: usize) -> Vec<Vec<u8>> {
     let Some(packet) = ipv4::Packet::parse(bytes) else { return Vec::new() };
@@ -159,6 +139,7 @@ fn fragments(bytes: &[u8], mtu: usize) -> Vec<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use manet_routing::packet::checksum;
 
     fn packet(payload: &[u8], dont_fragment: bool) -> Vec<u8> {
         let (source, destination) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 9));
@@ -180,7 +161,7 @@ mod tests {
     #[test]
     fn too_big_quotes_the_packet_and_names_the_room() {
         let (about, us) = (packet(&[0; 50], true), Ipv4Addr::new(10, 0, 0, 1));
-        let bytes = too_big(&ipv4::Packet::parse(&about).unwrap(), us, 1492);
+        let bytes = icmp::fragmentation_needed(&ipv4::Packet::parse(&about).unwrap(), us, 1492);
         let error = ipv4::Packet::parse(&bytes).unwrap();
         // type 3, code 4, next-hop MTU 1492 = 0x05d4; header and 8 bytes quoted
         assert_eq!((error.payload()[..2].to_vec(), error.payload()[6..8].to_vec()), (vec![3, 4], vec![0x05, 0xd4]));

@@ -1,10 +1,11 @@
-//! ICMP host unreachable (RFC 792), for packets that die for lack of a route.
+//! ICMP destination unreachable (RFC 792): host, for packets that die for lack of a route, and fragmentation needed.
 
 use super::{checksum, ipv4};
 use std::net::Ipv4Addr;
 
 const UNREACHABLE: u8 = 3;
 const HOST: u8 = 1;
+const FRAGMENTATION_NEEDED: u8 = 4;
 /// As the kernel quotes: as much as fits without the error exceeding 576 bytes (RFC 1812, 4.3.2.3).
 const LONGEST: usize = 576;
 
@@ -23,7 +24,18 @@ pub fn host_unreachable(packet: &[u8], from: Ipv4Addr) -> Option<Vec<u8>> {
         return None;
     }
     let quoted = &about.bytes()[..about.bytes().len().min(LONGEST - ipv4::HEADER_LEN - 8)];
-    let mut message = vec![UNREACHABLE, HOST, 0, 0, 0, 0, 0, 0];
+    Some(unreachable(HOST, 0, quoted, from, source))
+}
+
+/// ICMP fragmentation needed (RFC 1191, section 4) about `packet`: what fits is `mtu` bytes.
+pub fn fragmentation_needed(packet: &ipv4::Packet, from: Ipv4Addr, mtu: u16) -> Vec<u8> {
+    let quoted = &packet.bytes()[..packet.bytes().len().min(packet.header_len() + 8)];
+    unreachable(FRAGMENTATION_NEEDED, mtu, quoted, from, packet.source())
+}
+
+fn unreachable(code: u8, mtu: u16, quoted: &[u8], from: Ipv4Addr, to: Ipv4Addr) -> Vec<u8> {
+    let mut message = vec![UNREACHABLE, code, 0, 0, 0, 0];
+    message.extend(mtu.to_be_bytes());
     message.extend(quoted);
     let sum = checksum(&message);
     message[2..4].copy_from_slice(&sum.to_be_bytes());
@@ -34,9 +46,9 @@ pub fn host_unreachable(packet: &[u8], from: Ipv4Addr) -> Option<Vec<u8>> {
         ttl: 64,
         protocol: ipv4::protocol::ICMP,
         source: from,
-        destination: source,
+        destination: to,
     };
-    Some(header.packet(&message))
+    header.packet(&message)
 }
 
 /// Everything but the queries and answers of ping and its like.
