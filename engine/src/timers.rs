@@ -33,6 +33,11 @@ impl<K: TimerName, const N: usize> Timers<K, N> {
         self.deadlines[timer.index()] = None;
     }
 
+    /// Set to the deadline there is, stopped where there is none.
+    pub fn arm(&mut self, timer: K, at: Option<Instant>) {
+        self.deadlines[timer.index()] = at;
+    }
+
     pub fn get(&self, timer: K) -> Option<Instant> {
         self.deadlines[timer.index()]
     }
@@ -91,6 +96,10 @@ mod tests {
         timers.set(Timer::Hello, at(7));
         assert_eq!(timers.expire(at(6)), None);
         timers.stop(Timer::Hello);
+        assert_eq!(timers.next_timeout(), None);
+        timers.arm(Timer::Hello, Some(at(3)));
+        assert_eq!(timers.next_timeout(), Some(at(3)));
+        timers.arm(Timer::Hello, None);
         assert_eq!(timers.next_timeout(), None);
     }
 }

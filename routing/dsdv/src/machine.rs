@@ -165,18 +165,11 @@ impl Dsdv {
         if self.stopped {
             return;
         }
-        self.arm(Timer::Silence, self.neighbours.next_timeout());
-        self.arm(Timer::Held, self.held.next_timeout());
+        self.timers.arm(Timer::Silence, self.neighbours.next_timeout());
+        self.timers.arm(Timer::Held, self.held.next_timeout());
         let trigger = if self.greeting_wanted { Some(now) } else { self.table.next_trigger() };
         let sending = self.timers.get(Timer::Send).is_some();
-        self.arm(Timer::Trigger, trigger.filter(|_| !sending).map(|at| at.max(self.next_update_at(now))));
-    }
-
-    fn arm(&mut self, timer: Timer, at: Option<Instant>) {
-        match at {
-            Some(at) => self.timers.set(timer, at),
-            None => self.timers.stop(timer),
-        }
+        self.timers.arm(Timer::Trigger, trigger.filter(|_| !sending).map(|at| at.max(self.next_update_at(now))));
     }
 
     /// Evenly from nothing to `longest`.

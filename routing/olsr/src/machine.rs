@@ -325,10 +325,7 @@ impl Olsr {
                 self.watch(at);
             }
         }
-        match self.held.next_timeout() {
-            Some(at) => self.timers.set(Timer::Held, at),
-            None => self.timers.stop(Timer::Held),
-        }
+        self.timers.arm(Timer::Held, self.held.next_timeout());
     }
 
     fn follow_links(&mut self, now: Instant) {
