@@ -22,19 +22,15 @@ def draw(out_dir: Path) -> list[Path]:
     summary = read_summary(out_dir)
     ours = drawing.series(summary, METRIC, "speed")
     with style.page(out_dir, "hv_fig7", 4.6, nrows=2, sharex=True, height_ratios=[1.4, 1]) as (axes, written):
+        suspects: list[tuple[float, float]] = []
         for position, (variant, rows) in enumerate(ours.items()):
             look = style.look(variant, position)
             aside = 0.3 * (position - (len(ours) - 1) / 2)  # so that equal means stay apart
             speeds, means = [row["speed"] + aside for row in rows], [row["mean"] for row in rows]
+            suspects += [(place, row["mean"]) for place, row in zip(speeds, rows, strict=True) if row["suspect"]]
             axes[0].errorbar(speeds, means, yerr=drawing.half_widths(rows), color=look.colour, marker=look.marker,
                              capsize=2.5, elinewidth=0.9, label=look.name)  # fmt: skip
-        places = [
-            (row["speed"] + 0.3 * (position - (len(ours) - 1) / 2), row["mean"])
-            for position, rows in enumerate(ours.values())
-            for row in rows
-            if row["suspect"]
-        ]
-        rings = drawing.ring_suspects(axes[0], places)
+        rings = drawing.ring_suspects(axes[0], suspects)
         if rings is not None:
             rings.set_label("with a suspect run")
         axes[0].set_ylabel("acknowledged (kbit/s)")
