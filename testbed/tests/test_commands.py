@@ -9,7 +9,7 @@ import pytest
 from testbed import __main__ as manet
 from testbed.commands import VERBS
 from testbed.commands.demo import free_folder
-from testbed.commands.test import Counts, count_cargo, count_pytest
+from testbed.commands.test import Counts, count_cargo, count_pytest, tried_again
 from testbed.errors import UsageError
 from testbed.host.algorithms import available, require_algorithm
 
@@ -136,6 +136,15 @@ def test_skipped_tests_are_listed_with_their_reason_and_failed_ones_too():
     lines = ["SKIPPED [1] t/test_x.py:3: needs root\n", "FAILED t/test_y.py::test_z - assert 1 == 2\n"]
     counts = count_pytest([*lines, "=== 1 failed, 1 skipped in 0.1s ==="])
     assert counts == Counts(0, 1, 1, ["[1] t/test_x.py:3: needs root"], ["FAILED t/test_y.py::test_z - assert 1 == 2"])
+
+
+def test_what_passes_alone_counts_as_passed_and_is_named():
+    first = count_pytest(["FAILED a.py::x - late", "FAILED a.py::y - wrong", "=== 2 failed, 7 passed, 1 skipped in 9.0s ==="])
+    second = count_pytest(["FAILED a.py::y - wrong again", "=== 1 failed, 1 passed, 8 deselected in 1.0s ==="])
+    counts = tried_again(first, second)
+    assert counts.line() == "8 passed, 1 failed, 1 skipped"
+    assert counts.second_tries == ["FAILED a.py::x - late"]
+    assert counts.failures == ["FAILED a.py::y - wrong again"]
 
 
 def test_a_congestion_control_the_kernel_would_load_counts_as_available(tmp_path):
