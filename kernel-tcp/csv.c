@@ -17,7 +17,8 @@
 #include "kernel.h"
 
 #define HEADER "t_ns,station,cookie,saddr,sport,daddr,dport,data_len,snd_nxt," \
-	       "snd_una,snd_cwnd,ssthresh,snd_wnd,srtt_us,rto_us,rcv_wnd,ca_state\n"
+	       "snd_una,snd_cwnd,ssthresh,snd_wnd,srtt_us,rto_us,rcv_wnd,ca_state," \
+	       "event,detail\n"
 #define ROW_BYTES 512	/* more than any row can have */
 
 int csv_open(struct csv *csv, const struct run_settings *run)
@@ -76,27 +77,34 @@ static void address_text(const __u8 *address, char *text)
 		inet_ntop(AF_INET6, address, text, INET6_ADDRSTRLEN);
 }
 
-void csv_add(struct csv *csv, const struct sample *row)
+/* Room for a row, or it is counted as unwritten. */
+static bool has_room(struct csv *csv)
+{
+	if (csv->used + ROW_BYTES > sizeof(csv->buffer))
+		csv_flush(csv);	/* which may find the disk full */
+	if (csv->fd < 0)
+		csv->unwritten++;
+	return csv->fd >= 0;
+}
+
+void csv_add(struct csv *csv, const struct sample *row, const char *event,
+	     const char *detail)
 {
 	char local[INET6_ADDRSTRLEN], remote[INET6_ADDRSTRLEN];
 
-	if (csv->used + ROW_BYTES > sizeof(csv->buffer))
-		csv_flush(csv);	/* which may find the disk full */
-	if (csv->fd < 0) {
-		csv->unwritten++;
+	if (!has_room(csv))
 		return;
-	}
 	address_text(row->local, local);
 	address_text(row->remote, remote);
 	csv->used += snprintf(csv->buffer + csv->used, ROW_BYTES,
-		"%lld,%s,%llu,%s,%u,%s,%u,%u,%u,%u,%u,%u,%u,%u,%llu,%u,%u\n",
+		"%lld,%s,%llu,%s,%u,%s,%u,%u,%u,%u,%u,%u,%u,%u,%llu,%u,%u,%s,%s\n",
 		(long long)row->monotonic_ns + csv->realtime_minus_monotonic_ns,
 		csv->stations[row->station].name, row->socket_cookie,
 		local, row->local_port, remote, row->remote_port,
 		row->data_bytes, row->snd_nxt, row->snd_una, row->snd_cwnd,
 		row->ssthresh, row->snd_wnd, row->srtt_us,
 		(unsigned long long)row->rto_jiffies * csv->us_per_jiffy,
-		row->rcv_wnd, row->ca_state);
+		row->rcv_wnd, row->ca_state, event, detail);
 	csv->rows++;
 }
 

@@ -18,7 +18,9 @@ struct csv {
 
 int csv_open(struct csv *csv, const struct run_settings *run);
 void csv_update_clock(struct csv *csv);
-void csv_add(struct csv *csv, const struct sample *row);
+/* `event` "" = a per-ACK sample; neither text has a comma. */
+void csv_add(struct csv *csv, const struct sample *row, const char *event,
+	     const char *detail);
 void csv_flush(struct csv *csv);
 void csv_close(struct csv *csv);
 

@@ -114,7 +114,7 @@ static int attach_settings(struct run *run)
 static int take_sample(void *context, void *data, size_t bytes)
 {
 	if (bytes >= sizeof(struct sample))
-		csv_add(context, data);
+		csv_add(context, data, "", "");
 	return 0;
 }
 

@@ -67,7 +67,10 @@ def _read(path: Path) -> pl.DataFrame:
     if not path.exists():
         raise RunFileError(f"{path}: no TCP samples; does `manet doctor` find tcp_probe?")
     try:
-        return pl.read_csv(path, columns=list(COLUMNS), schema_overrides=COLUMNS)
+        rows = pl.read_csv(path, schema_overrides=COLUMNS)
+        if "event" in rows.columns:  # runs before the events came have none
+            rows = rows.filter(pl.col("event").is_null())
+        return rows.select(list(COLUMNS))
     except pl.exceptions.PolarsError as problem:
         raise RunFileError(f"{path}: not TCP samples (formats/tcp.md): {str(problem).splitlines()[0]}") from None
 

@@ -76,7 +76,7 @@ def two_flows() -> RunFolder:
 
 TCP_SAMPLES_HEADER = (
     "t_ns,station,cookie,saddr,sport,daddr,dport,data_len,snd_nxt,snd_una,snd_cwnd,ssthresh,snd_wnd,srtt_us,rto_us,"
-    "rcv_wnd,ca_state\n"
+    "rcv_wnd,ca_state,event,detail\n"
 )
 
 
@@ -87,8 +87,8 @@ def tcp_samples() -> str:
         at = T0_NS + (90 + 100 * number) * MS
         window = min(8, 2 + number // 3) if number < 24 else 4 + min(4, (number - 24) // 4)
         threshold = 0x7FFFFFFF if number < 24 else 4
-        rows.append(f"{at},sta1,7,10.0.0.1,40000,10.0.0.2,5201,0,0,0,{window},{threshold},8192,40000,240000,8192,0\n")
-    rows.append(f"{T0_NS + 95 * MS},sta1,6,10.0.0.1,39999,10.0.0.2,5201,4,0,0,10,2147483647,8192,40000,240000,8192,0\n")
+        rows.append(f"{at},sta1,7,10.0.0.1,40000,10.0.0.2,5201,0,0,0,{window},{threshold},8192,40000,240000,8192,0,,\n")
+    rows.append(f"{T0_NS + 95 * MS},sta1,6,10.0.0.1,39999,10.0.0.2,5201,4,0,0,10,2147483647,8192,40000,240000,8192,0,,\n")
     return TCP_SAMPLES_HEADER + "".join(rows)
 
 

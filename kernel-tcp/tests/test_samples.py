@@ -15,7 +15,7 @@ pytestmark = pytest.mark.root
 
 COLUMNS = [
     *("t_ns", "station", "cookie", "saddr", "sport", "daddr", "dport", "data_len", "snd_nxt", "snd_una"),
-    *("snd_cwnd", "ssthresh", "snd_wnd", "srtt_us", "rto_us", "rcv_wnd", "ca_state"),
+    *("snd_cwnd", "ssthresh", "snd_wnd", "srtt_us", "rto_us", "rcv_wnd", "ca_state", "event", "detail"),
 ]
 RENO = {"algorithm": "reno", "window_segments": 8, "initial_window_segments": 2, "delayed_ack": False}
 OPEN, RECOVERY, LOSS = 0, 3, 4  # enum tcp_ca_state, include/net/tcp.h
@@ -25,8 +25,8 @@ def rows(lab, station: str) -> list[dict]:
     with (lab.folder / "tcp.csv").open() as file:
         reader = csv.DictReader(file)
         assert reader.fieldnames == COLUMNS
-        found = [row for row in reader if row["station"] == station]
-    text = {"station", "saddr", "daddr"}
+        found = [row for row in reader if row["station"] == station and not row["event"]]
+    text = {"station", "saddr", "daddr", "event", "detail"}
     return [{key: value if key in text else int(value) for key, value in row.items()} for row in found]
 
 
