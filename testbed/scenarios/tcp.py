@@ -1,0 +1,313 @@
+"""The TCP of a flow, as text: `newreno`, `vegas(alpha=2)`, `elfn(reno-f(reno), probe=2s)` (formats/scenario.md).
+
+    tcp   = name [ "(" [ item { "," item } ] ")" ]
+    item  = tcp | parameter "=" value
+
+An algorithm stands inside zero or more layers; what a layer holds comes first in its parentheses, and is the layer's
+usual one where it is left out. Names, parameters, units and ranges are those of the table (kernel-tcp/names). A time
+carries its unit, always. `parse` gives the frozen value; whatever text it is given, it raises nothing but TcpError.
+"""
+
+import difflib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import lru_cache
+from types import MappingProxyType
+
+from testbed.scenarios.quantities import UNITS
+from testbed.scenarios.tcp_names import Name, Parameter, Value, microseconds, plain, table
+
+LONGEST = 300  # characters; no sensible TCP comes near
+KERNEL = "kernel-"  # before the kernel's own algorithm where the table has another of its name: kernel-vegas
+KERNEL_NAME = re.compile(r"[a-z][a-z0-9_-]{0,14}")  # TCP_CA_NAME_MAX is 16 with the end of the string
+_TOKEN = re.compile(r"\s*([(),=]|[^\s(),=](?:[^(),=]*[^\s(),=])?)\s*", re.ASCII)
+_NUMBER = re.compile(r"([+-]?[0-9]{1,12}(?:\.[0-9]{1,9})?)\s*([A-Za-z/%]*)")
+_TIME_UNITS = ", ".join(UNITS["s"])
+
+
+class TcpError(ValueError):
+    """One line: what is wrong with the text, and what is allowed."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """An algorithm or a layer with all its parameters; `given` are those that the text names."""
+
+    name: str
+    parameters: Mapping[str, Value] = field(default_factory=dict, hash=False)
+    given: tuple[str, ...] = ()
+
+    def settings(self) -> dict[str, int | float | str]:
+        """The parameters as tcp-settings.json has them: times in microseconds."""
+        known = table()[self.name].parameters if self.parameters else {}
+        return {known[name].key: _as_json(value) for name, value in self.parameters.items()}
+
+    def spelled(self, inner: str, in_full: bool) -> str:
+        known = table()[self.name].parameters if self.parameters else {}
+        named = self.parameters if in_full else self.given
+        inside = [inner] if inner else []
+        inside += [f"{name}={known[name].spelled(self.parameters[name])}" for name in named]
+        return f"{self.name}({', '.join(inside)})" if inside else self.name
+
+
+@dataclass(frozen=True)
+class Tcp:
+    """A TCP. `layers` are outermost first."""
+
+    inner: Part
+    layers: tuple[Part, ...] = ()
+
+    @property
+    def spelled(self) -> str:
+        """The canonical text, with the parameters that were given: in the table's order, in the largest fitting unit."""
+        return self._text(in_full=False)
+
+    @property
+    def in_full(self) -> str:
+        """The same with every parameter written out, for records."""
+        return self._text(in_full=True)
+
+    def _text(self, in_full: bool) -> str:
+        text = self.inner.spelled("", in_full)
+        for layer in reversed(self.layers):
+            text = layer.spelled(text, in_full)
+        return text
+
+    @property
+    def name(self) -> str:
+        """Of the algorithm, as it is written."""
+        return self.inner.name
+
+    @property
+    def of_table(self) -> Name | None:
+        """The algorithm's file, or None if it is the kernel's own."""
+        return table().get(self.name)
+
+    @property
+    def kernel_algorithm(self) -> str | None:
+        """The kernel's name of its own algorithm; None where it is one of ours, which a run loads."""
+        known = self.of_table
+        return self.name.removeprefix(KERNEL) if known is None else known.kernel or None
+
+    @property
+    def algorithm(self) -> str:
+        """Its name in tcp-settings.json: `newreno` for the kernel's reno, since `reno` is ours there as well."""
+        kernels = self.kernel_algorithm
+        if kernels is None:
+            return self.name
+        return "newreno" if kernels == "reno" else self.name
+
+    @property
+    def parameters(self) -> dict[str, int | float | str]:
+        """Of the algorithm, as in tcp-settings.json."""
+        return self.inner.settings()
+
+    @property
+    def sack(self) -> bool | None:
+        """Whether selective acknowledgements are wanted; None leaves it to the profile."""
+        known = self.of_table
+        return None if known is None else known.sack
+
+    @property
+    def wants_notices(self) -> bool:
+        """Whether the routing daemons must say `held` and `restored` (TCP-F, TCP-BuS), beside ICMP unreachable."""
+        return any(table()[layer.name].notices == "held" for layer in self.layers)
+
+    @property
+    def wants_struct_ops(self) -> bool:
+        """Whether the kernel must take congestion control from BPF: ours, and layers that set windows."""
+        return self.kernel_algorithm is None or bool(self.layers)
+
+    def settings(self) -> dict[str, object]:
+        """The keys `algorithm`, `parameters` and `layers` of tcp-settings.json; empty ones are left out."""
+        found: dict[str, object] = {"algorithm": self.algorithm}
+        if self.parameters:
+            found["parameters"] = self.parameters
+        if self.layers:
+            found["layers"] = [{"name": layer.name, "parameters": layer.settings()} for layer in self.layers]
+        return found
+
+
+@lru_cache(maxsize=1024)
+def parse(text: str) -> Tcp:
+    """The TCP that `text` says; TcpError."""
+    if len(text) > LONGEST:
+        raise TcpError(f"is longer than {LONGEST} characters; shorten it")
+    parts = _Reader(text).whole()
+    names = [part.name for part in parts]
+    double = next((name for index, name in enumerate(names) if name in names[:index]), None)
+    if double:
+        raise TcpError(f'"{double}" is around itself; take one out')
+    answering = [name for name in names if name in table() and table()[name].notices]
+    if len(answering) > 1:
+        raise TcpError(f'both "{answering[0]}" and "{answering[1]}" act on route failures; take one of them')
+    return Tcp(parts[-1], tuple(parts[:-1]))
+
+
+def canonical(text: str) -> str:
+    """`parse(text).spelled`, for models that keep the text."""
+    return parse(text).spelled
+
+
+def quoted(text: str) -> str:
+    """Somebody else's text, in one line."""
+    shown = "".join(c if c.isprintable() else "?" for c in text)
+    return f'"{shown if len(shown) <= 40 else shown[:37] + "..."}"'
+
+
+class _Reader:
+    """Reads tokens from left to right; the layers around what is being read are `self.parts`."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.tokens, self.at = text, _TOKEN.findall(text), 0
+
+    def whole(self) -> list[Part]:
+        if not self.tokens:
+            raise TcpError('is empty; write for example "newreno" or "elfn(newreno, probe=2s)"')
+        parts = self._tcp()
+        if self._peek():
+            raise TcpError(f"{quoted(self._peek())} is too much after {quoted(parts[0].name + '(...)')}; remove it")
+        return parts
+
+    def _peek(self, ahead: int = 0) -> str:
+        return self.tokens[self.at + ahead] if self.at + ahead < len(self.tokens) else ""
+
+    def _next(self, wanted: str) -> str:
+        token = self._peek()
+        if not token or token in "(),=":
+            found = quoted(token) if token else "the end"
+            raise TcpError(f"{wanted} is missing before {found} in {quoted(self.text)}; write for example elfn(probe=2s)")
+        self.at += 1
+        return token
+
+    def _tcp(self) -> list[Part]:
+        name = self._next("a name")
+        known = _known(name)
+        inner: list[Part] = []
+        given: dict[str, Value] = {}
+        if self._peek() == "(":
+            self.at += 1
+            inner, given = self._inside(name, known)
+        if known is None:
+            return [Part(name)]
+        if known.is_layer and not inner:
+            inner = [_filled(table()[known.inner], {})]
+        return [_filled(known, given), *inner]
+
+    def _inside(self, name: str, known: Name | None) -> tuple[list[Part], dict[str, Value]]:
+        inner: list[Part] = []
+        given: dict[str, Value] = {}
+        while self._peek() != ")":
+            if self._peek(1) == "=":
+                parameter = _parameter_of(name, known, self._next("a parameter"))
+                self.at += 1
+                if parameter.name in given:
+                    raise TcpError(f'"{name}" has {parameter.name} twice; remove one')
+                given[parameter.name] = _value(name, parameter, self._next(f"the value of {parameter.name}"))
+            else:
+                _check_holds(name, known, self._peek(), inner, given)
+                inner = self._tcp()
+            if self._peek() not in (",", ")"):
+                found = f"{quoted(self._peek())} follows" if self._peek() else "the text ends"
+                raise TcpError(f"{found} where ',' or ')' is wanted, inside \"{name}(\"; close the parenthesis")
+            self.at += self._peek() == ","
+        self.at += 1
+        return inner, given
+
+
+def _known(name: str) -> Name | None:
+    """The table's entry, or None for what may be an algorithm of the kernel."""
+    known = table().get(name)
+    if known is None and KERNEL_NAME.fullmatch(name.removeprefix(KERNEL)) is None:
+        raise TcpError(f"{quoted(name)} is no name of a TCP; {did_you_mean(name)}")
+    return known
+
+
+def did_you_mean(name: str) -> str:
+    """The remedy for a name that nobody has."""
+    close = difflib.get_close_matches(name.lower(), table(), n=1)
+    if close:
+        return f'did you mean "{close[0]}"?'
+    return f"use one of {', '.join(table())}, or an algorithm of the kernel (manet tcp list)"
+
+
+def _check_holds(name: str, known: Name | None, item: str, inner: list[Part], given: Mapping[str, Value]) -> None:
+    """Whether a TCP may stand here, between the parentheses of `name`."""
+    if known is None or not known.is_layer:
+        some = f", or name a parameter ({', '.join(known.parameters)})" if known and known.parameters else ""
+        raise TcpError(f'"{name}" is an algorithm and holds nothing, but {quoted(item)} is inside; remove it{some}')
+    if inner:
+        raise TcpError(f'"{name}" is around one TCP, but {quoted(item)} is a second one; a parameter is written name=value')
+    if given:
+        raise TcpError(f'{quoted(item)} comes after a parameter; write what "{name}" is around first')
+
+
+def _parameter_of(name: str, known: Name | None, key: str) -> Parameter:
+    if known is None:
+        text = did_you_mean(name) if difflib.get_close_matches(name, table(), n=1) else "write the name alone"
+        raise TcpError(f'"{name}" is not ours and takes no parameters; {text}')
+    found = known.parameters.get(key)
+    if found is not None:
+        return found
+    close = difflib.get_close_matches(key.lower(), known.parameters, n=1)
+    if close:
+        remedy = f'did you mean "{close[0]}"?'
+    else:
+        remedy = f"it has {', '.join(known.parameters)}" if known.parameters else "it has none"
+    raise TcpError(f'"{name}" has no parameter {quoted(key)}; {remedy}')
+
+
+def _value(name: str, parameter: Parameter, text: str) -> Value:
+    place = f"{parameter.name} of {name}"
+    if parameter.type == "choice":
+        if text not in parameter.choices:
+            close = difflib.get_close_matches(text.lower(), parameter.choices, n=1)
+            hint = f' (did you mean "{close[0]}"?)' if close else ""
+            raise TcpError(f"{place}: {quoted(text)} is not known; use {parameter.allowed()}{hint}")
+        return text
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        what = "a time, which is a number with its unit" if parameter.type == "time" else "a number"
+        raise TcpError(f"{place}: {quoted(text)} is not {what}; give {parameter.allowed()}")
+    number, unit = Decimal(match[1]), match[2]
+    value = _time(place, parameter, number, unit) if parameter.type == "time" else _number(place, parameter, number, unit)
+    if not parameter.least <= value <= parameter.most:
+        raise TcpError(f"{place}: {quoted(text)} is out of range; give {parameter.allowed()}")
+    return value
+
+
+def _time(place: str, parameter: Parameter, number: Decimal, unit: str) -> int:
+    if unit in UNITS["s"]:
+        return microseconds(number, unit)
+    if unit:
+        raise TcpError(f'{place}: "{unit}" is no unit of time; use one of {_TIME_UNITS}')
+    raise TcpError(f"{place}: {plain(number)} has no unit; write {plain(number)}s or {plain(number)}ms (units: {_TIME_UNITS})")
+
+
+def _number(place: str, parameter: Parameter, number: Decimal, unit: str) -> int | Decimal:
+    if unit:
+        raise TcpError(f'{place}: "{unit}" is too much; give a number without unit, {parameter.allowed()}')
+    if parameter.type == "number":
+        return number + 0  # no negative zero
+    if number != int(number):
+        raise TcpError(f"{place}: {plain(number)} is not whole; give {parameter.allowed()}")
+    return int(number)
+
+
+def _filled(known: Name, given: Mapping[str, Value]) -> Part:
+    """With the defaults of what was not given, in the table's order."""
+    values = {name: given.get(name, parameter.default) for name, parameter in known.parameters.items()}
+    for name, parameter in known.parameters.items():
+        other = parameter.not_above
+        if other and values[name] > values[other]:  # type: ignore[operator]
+            text = f"{name}={parameter.spelled(values[name])} is above {other}={parameter.spelled(values[other])}"
+            raise TcpError(f'"{known.name}": {text}; lower {name}, or raise {other}')
+    return Part(known.name, MappingProxyType(values), tuple(name for name in values if name in given))
+
+
+def _as_json(value: Value) -> int | float | str:
+    if not isinstance(value, Decimal):
+        return value
+    return int(value) if value == int(value) else float(value)

@@ -1,0 +1,239 @@
+"""The TCP of a flow as text: what it means, its canonical spelling, and what is said of text that means nothing."""
+
+import random
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from testbed.errors import UsageError
+from testbed.scenarios.tcp import LONGEST, TcpError, parse
+from testbed.scenarios.tcp_names import microseconds, spelled_time, table
+
+ELFN = {"probe_us": 2_000_000, "repair": "unchanged", "packet": "first"}
+
+
+def problem(text):
+    with pytest.raises(TcpError) as caught:
+        parse(text)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+# --- the table of names -----------------------------------------------------------------------------------------------
+
+
+def test_every_name_of_the_papers_is_in_the_table():
+    algorithms = {name for name, known in table().items() if not known.is_layer}
+    assert algorithms == {"newreno", "sack", "tahoe", "reno", "vegas", "tcpap"}
+    assert set(table()) - algorithms == {"reno-f", "elfn", "tcpf", "atcp", "tcpbus", "lcd"}
+
+
+@pytest.mark.parametrize("name", table())
+def test_a_name_has_what_a_reader_asks_for(name):
+    known = table()[name]
+    assert known.summary and known.source
+    assert all(parameter.text for parameter in known.parameters.values())
+    assert len(name) <= 10  # a run's own copy is registered as NAME.xxxx, of at most 15 bytes
+
+
+@pytest.mark.parametrize("name", table())
+def test_a_default_may_be_written_out(name):
+    assert parse(parse(name).in_full).in_full == parse(name).in_full
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('kind = "layr"\nsummary = "s"', 'key "kind": "layr" is not known; use one of algorithm, layer'),
+        ('kind = "algorithm"', 'key "summary": is missing'),
+        ('kind = "layer"\nsummary = "s"', 'key "inner": is missing'),
+        ('kind = "layer"\nsummary = "s"\ninner = "x"', 'key "inner": "x" is no algorithm of this folder'),
+        ('kind = "algorithm"\nsummary = "s"\nsak = true', 'key "sak": unknown; the keys are'),
+        ('kind = "algorithm"\nsummary = "s"\nsack = 1', 'key "sack": is of the wrong type, bool is wanted'),
+        ('kind = "algorithm"\nsummary = "s"\n[parameters.p]\ntype = "tim"', 'key "parameters.p.type": must be one of'),
+        ("kind =", "cannot be read as TOML"),
+        (
+            'kind = "algorithm"\nsummary = "s"\n[parameters.p]\ntype = "time"\ntext = "t"\ndefault = 2\nleast = "0s"\nmost = ""',
+            'key "parameters.p.default": a time is text with its unit, as "2s"',
+        ),
+        (
+            'kind = "algorithm"\nsummary = "s"\n[parameters.p]\ntype = "number"\ntext = "t"\ndefault = 2\nleast = 0\nmost = 1',
+            'key "parameters.p.default": is not between least and most',
+        ),
+    ],
+)
+def test_a_names_file_that_is_wrong_is_said_with_its_key(tmp_path, text, said):
+    (tmp_path / "x.toml").write_text(text)
+    with pytest.raises(UsageError) as caught:
+        table(tmp_path)
+    assert str(caught.value).startswith(f"{tmp_path}/x.toml: ") and said in str(caught.value)
+
+
+# --- what a text means ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "sack"),
+    [
+        ("newreno", {"algorithm": "newreno"}, False),
+        ("sack", {"algorithm": "newreno"}, True),
+        ("reno", {"algorithm": "reno"}, False),
+        ("cubic", {"algorithm": "cubic"}, None),
+        ("kernel-vegas", {"algorithm": "kernel-vegas"}, None),
+        ("kernel-reno", {"algorithm": "newreno"}, None),
+        ("vegas(beta=4)", {"algorithm": "vegas", "parameters": {"alpha": 1, "beta": 4, "gamma": 1}}, False),
+        ("elfn", {"algorithm": "newreno", "layers": [{"name": "elfn", "parameters": ELFN}]}, False),
+        ("elfn(sack)", {"algorithm": "newreno", "layers": [{"name": "elfn", "parameters": ELFN}]}, True),
+        ("reno-f", {"algorithm": "reno", "layers": [{"name": "reno-f", "parameters": {}}]}, False),
+        (
+            "elfn(reno-f(reno), probe=100ms, packet=lost)",
+            {
+                "algorithm": "reno",
+                "layers": [
+                    {"name": "elfn", "parameters": {**ELFN, "probe_us": 100_000, "packet": "lost"}},
+                    {"name": "reno-f", "parameters": {}},
+                ],
+            },
+            False,
+        ),
+    ],
+)
+def test_a_text_is_resolved_for_the_loader(text, settings, sack):
+    tcp = parse(text)
+    assert (tcp.settings(), tcp.sack) == (settings, sack)
+
+
+@pytest.mark.parametrize(
+    ("text", "spelled"),
+    [
+        ("elfn", "elfn(newreno)"),
+        (" elfn( packet = lost,newreno , )", None),
+        ("elfn(newreno,packet=first,probe=2000 ms)", "elfn(newreno, probe=2s, packet=first)"),
+        ("elfn(probe=0.1s)", "elfn(newreno, probe=100ms)"),
+        ("elfn(probe=0.5min)", "elfn(newreno, probe=30s)"),
+        ("vegas(alpha=0.50, beta=3.0)", "vegas(alpha=0.5, beta=3)"),
+        ("vegas()", "vegas"),
+        ("reno-f(cubic)", "reno-f(cubic)"),
+    ],
+)
+def test_the_canonical_spelling_keeps_what_was_given(text, spelled):
+    if spelled is None:
+        assert "comes after a parameter" in problem(text)
+    else:
+        assert parse(text).spelled == spelled
+
+
+def test_which_tcps_want_the_daemons_own_notices():
+    wanting = {name for name in table() if parse(name).wants_notices}
+    assert wanting == {"tcpf", "tcpbus"}
+    assert parse("reno-f(newreno)").wants_notices is False
+
+
+def test_the_kernels_own_need_no_struct_ops():
+    assert [name for name in ("newreno", "sack", "cubic", "tahoe", "elfn") if parse(name).wants_struct_ops] == ["tahoe", "elfn"]
+
+
+# --- what is wrong with a text ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", 'is empty; write for example "newreno" or "elfn(newreno, probe=2s)"'),
+        ("Tahoe", '"Tahoe" is no name of a TCP; did you mean "tahoe"?'),
+        ("elfn(prob=2s)", '"elfn" has no parameter "prob"; did you mean "probe"?'),
+        ("elfn(alpha=1)", '"elfn" has no parameter "alpha"; it has probe, repair, packet'),
+        ("tahoe(alpha=1)", '"tahoe" has no parameter "alpha"; it has none'),
+        ("elfn(probe=2)", "probe of elfn: 2 has no unit; write 2s or 2ms (units: s, ms, us, min)"),
+        ("elfn(probe=2m)", 'probe of elfn: "m" is no unit of time; use one of s, ms, us, min'),
+        ("elfn(probe=soon)", 'probe of elfn: "soon" is not a time, which is a number with its unit; give 100ms to 30s'),
+        ("elfn(probe=60s)", 'probe of elfn: "60s" is out of range; give 100ms to 30s'),
+        ("elfn(probe=2s, probe=3s)", '"elfn" has probe twice; remove one'),
+        ("elfn(repair=windw)",
+         'repair of elfn: "windw" is not known; use one of unchanged, window, initial (did you mean "window"?)'),
+        ("vegas(alpha=1s)", 'alpha of vegas: "s" is too much; give a number without unit, 0 to 64 (segments)'),
+        ("vegas(alpha=5)", '"vegas": alpha=5 is above beta=3; lower alpha, or raise beta'),
+        ("tcpap(hops=1.5)", "hops of tcpap: 1.5 is not whole; give a whole number from 0 to 64 (hops)"),
+        ("cubic(beta=2)", '"cubic" is not ours and takes no parameters; write the name alone'),
+        ("tahooe(x=2)", '"tahooe" is not ours and takes no parameters; did you mean "tahoe"?'),
+        ("newreno(elfn)", '"newreno" is an algorithm and holds nothing, but "elfn" is inside; remove it'),
+        ("vegas(2)",
+         '"vegas" is an algorithm and holds nothing, but "2" is inside; remove it, or name a parameter (alpha, beta, gamma)'),
+        ("elfn(newreno, cubic)", '"elfn" is around one TCP, but "cubic" is a second one; a parameter is written name=value'),
+        ("elfn(probe=2s, newreno)", '"newreno" comes after a parameter; write what "elfn" is around first'),
+        ("elfn(elfn(newreno))", '"elfn" is around itself; take one out'),
+        ("elfn(tcpf(newreno))", 'both "elfn" and "tcpf" act on route failures; take one of them'),
+        ("elfn(newreno", "the text ends where ',' or ')' is wanted, inside \"elfn(\"; close the parenthesis"),
+        ("elfn(newreno))", '")" is too much after "elfn(...)"; remove it'),
+        ("x" * (LONGEST + 1), f"is longer than {LONGEST} characters; shorten it"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_and_what_is_allowed(text, said):
+    assert problem(text) == said
+
+
+# --- for every text ---------------------------------------------------------------------------------------------------
+
+_WORDS = st.one_of(
+    st.sampled_from(["(", ")", ",", "=", " ", "2s", "100ms", "1", "0.5", "first", "\n", "-", "cubic", "kernel-", "1e9", "nan"]),
+    st.sampled_from([*table(), *sorted({name for known in table().values() for name in known.parameters})]),
+    st.text(max_size=3),
+)
+
+
+@given(st.one_of(st.lists(_WORDS, max_size=14).map("".join), st.text(max_size=400)))
+def test_no_text_raises_anything_else(text):
+    try:
+        tcp = parse(text)
+    except TcpError as said:
+        assert "\n" not in str(said)
+    else:
+        assert parse(tcp.spelled) == tcp
+
+
+def random_tcp(draw):
+    """The text of any TCP of the table: layers, parameters of their whole range."""
+    layers = [name for name, known in table().items() if known.is_layer and not known.notices]
+    answering = [name for name, known in table().items() if known.notices]
+    around = draw.sample(layers, draw.randrange(2)) + draw.sample(answering, draw.randrange(2))
+    text = written(draw, draw.choice(["cubic", "kernel-bbr", *(n for n, known in table().items() if not known.is_layer)]), "")
+    for layer in around:
+        text = written(draw, layer, text)
+    return text
+
+
+def written(draw, name, inner):
+    known = table()[name].parameters if name in table() else {}
+    given = {key: value_of(draw, known[key]) for key in draw.sample(list(known), draw.randint(0, len(known)))}
+    items = ([inner] if inner else []) + [f"{key} = {value}" for key, value in given.items()]
+    return f"{name}({' , '.join(items)})" if items else name
+
+
+def value_of(draw, parameter):
+    if parameter.type == "choice":
+        return draw.choice(parameter.choices)
+    if parameter.type == "number":
+        return f"{draw.uniform(float(parameter.least), float(parameter.most)):.3f}"
+    value = draw.randint(int(parameter.least), int(parameter.most))
+    return f"{value} us" if parameter.type == "time" else str(value)
+
+
+@given(st.integers(0, 2**32))
+def test_the_spelling_of_a_tcp_reads_back_as_the_same(seed):
+    text = random_tcp(random.Random(seed))
+    try:
+        tcp = parse(text)
+    except TcpError as said:
+        assert "is above" in str(said), f"seed {seed}: {text}: {said}"
+        return
+    assert parse(tcp.spelled) == tcp and parse(tcp.spelled).spelled == tcp.spelled, f"seed {seed}: {text}"
+    assert parse(tcp.in_full).settings() == tcp.settings(), f"seed {seed}: {text}"
+
+
+@given(st.integers(0, 10**10))
+def test_a_time_reads_back_from_its_spelling(us):
+    text = spelled_time(us)
+    unit = text.lstrip("0123456789.")
+    assert microseconds(Decimal(text.removesuffix(unit)), unit) == us
