@@ -45,6 +45,16 @@ VARIANTS = {
     "rearranged-diameter-6": Look("rearranged, NET_DIAMETER 6", GREEN, "^"),
     "cache-replies": Look("DSR, replies from caches", VERMILION, "o"),
     "no-cache-replies": Look("DSR, replies by the target alone", BLUE, "s"),
+    "elfn-2s": Look("ELFN, probes every 2 s", BLUE, "o"),
+    "elfn-4s": Look("ELFN, 4 s", SKY, "P"),
+    "elfn-6s": Look("ELFN, 6 s", GREEN, "^"),
+    "elfn-15s": Look("ELFN, 15 s", ORANGE, "D"),
+    "elfn-30s": Look("ELFN, 30 s", VERMILION, "s"),
+    "elfn": Look("ELFN, state unchanged", BLUE, "o"),
+    "elfn-window": Look("ELFN, window of one", GREEN, "^"),
+    "elfn-initial": Look("ELFN, window of one, initial RTO", VERMILION, "s"),
+    "elfn-first": Look("ELFN, probes with the first of the window", BLUE, "o"),
+    "elfn-lost": Look("ELFN, with the lowest reported lost", VERMILION, "s"),
     "": Look("this testbed", BLUE, "o"),
 }
 _SPARE = [(PURPLE, "D"), (ORANGE, "v"), (SKY, "P")]
