@@ -1,7 +1,7 @@
 """Variants compared seed by seed: the same movement and the same dice for each, so that what they share drops out.
 
-Runs over moving stations scatter by tens of percent from pattern to pattern; the difference on one pattern scatters less. Its mean
-over the patterns has a 95 % interval by Student's t (analysis.tables.mean_and_interval); where that leaves out zero, the
+Runs over moving stations scatter by tens of percent from pattern to pattern; the difference on one pattern scatters less. Its
+mean over the patterns has a 95 % interval by Student's t (analysis.tables.mean_and_interval); where that leaves out zero, the
 variant matters.
 """
 
@@ -32,8 +32,8 @@ def differences(out_dir: Path, base: str, variants: Sequence[str], axis: str = A
 
 
 def draw(out_dir: Path, name: str, base: str, against: str, height_in: float = 4.6) -> list[Path]:
-    """Above: each variant's mean with its interval over the axis. Below: what it gains on `base`, pattern by pattern (dots) and in
-    the mean. `against` is the lower axis' label. Draws from `out_dir`/summary.csv and the runs below it; returns the files."""
+    """Above: each variant's mean with its interval over the axis. Below: what it gains on `base`, pattern by pattern (dots) and
+    in the mean. `against` is the lower axis' label. Draws from `out_dir`/summary.csv and the runs below it; returns the files."""
     summary = read_summary(out_dir)
     ours = drawing.series(summary, METRIC, AXIS)
     with style.page(out_dir, name, height_in, nrows=2, sharex=True, height_ratios=[1.4, 1]) as (axes, written):

@@ -21,3 +21,7 @@ class RunError(ManetError):
     """Something failed after the run had started; what was captured until then is kept."""
 
     exit_status = 1
+
+
+class HostLateError(RunError):
+    """The host was too slow to be ready in time: nothing is wrong with the run, which is worth doing over."""

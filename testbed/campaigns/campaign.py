@@ -1,6 +1,8 @@
 """Running an experiment: every cell and seed, several side by side, into one folder of results (formats/results.md).
 
-A run whose verdict is void is put aside below `<cell>/void/` and done over, alone, up to RETRIES times. A failed run does
+A run whose verdict is void, or whose host was late for the start of the traffic, is put aside below `<cell>/void/` and done
+over, alone, up to RETRIES times. As many runs start up at once as there are cores: starting thirty stations takes a core's
+whole time, which would make runs under way void. A failed run does
 not stop the others; a wrong machine or a full disk does. Ctrl-C ends what runs and keeps what was captured. `--resume`
 keeps complete runs of the same scenario and does the others.
 """
@@ -19,6 +21,8 @@ from typing import Any, Protocol
 
 from testbed.campaigns.experiment import Cell, Experiment
 from testbed.campaigns.progress import Progress
+from testbed.campaigns.side_by_side import usable_cores
+from testbed.campaigns.starts import STARTED, Start
 from testbed.errors import RunError, UsageError
 
 RETRIES = 2
@@ -49,6 +53,11 @@ class Outcome:
     verdict: str = ""
     reason: str = ""
     voids: int = 0
+    host_late: bool = False
+
+    @property
+    def worth_doing_over(self) -> bool:
+        return self.host_late or (self.status == "complete" and self.verdict == "void")
 
     def text(self) -> str:
         if self.status in ("failed", "interrupted"):
@@ -62,6 +71,7 @@ class Ended(Protocol):
     status: str  # complete | failed | interrupted
     verdict: str | None
     error: str | None
+    host_late: bool
 
 
 # testbed.runs.run.run_scenario, or a stand-in for it in tests
@@ -79,6 +89,7 @@ class Campaign:
     runner: Runner
     outcomes: list[Outcome] = field(default_factory=list)
     stop: threading.Event = field(default_factory=threading.Event)
+    starts: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(usable_cores()))
 
     def run(self, resume: bool) -> list[Outcome]:
         """Every run that is not there yet; their outcomes in the order of seeds and cells."""
@@ -131,20 +142,27 @@ class Campaign:
         """In a thread of the pool. A failure of this run alone is an outcome, anything else an exception."""
         cell = task.cell
         clear(task.directory)
-        ended = self.runner(
-            cell.scenario,
-            task.seed,
-            task.directory,
-            progress=lambda stage, fraction: self.progress.stage(task.name, _stage_text(stage, fraction)),
-            cancel=self.stop,
-            experiment=self.experiment.name,
-            cell=cell.name,
-            variant=cell.variant,
-            axes=cell.axes,
-        )
+        with Start(self.starts, self.stop) as start:
+
+            def told(stage: str, fraction: float | None) -> None:
+                self.progress.stage(task.name, _stage_text(stage, fraction))
+                if stage in STARTED:
+                    start.over()
+
+            ended = self.runner(
+                cell.scenario,
+                task.seed,
+                task.directory,
+                progress=told,
+                cancel=self.stop,
+                experiment=self.experiment.name,
+                cell=cell.name,
+                variant=cell.variant,
+                axes=cell.axes,
+            )
         if ended.status == "complete":
             return Outcome(task, "complete", ended.verdict or "void")
-        return Outcome(task, ended.status, ended.verdict or "", ended.error or "")
+        return Outcome(task, ended.status, ended.verdict or "", ended.error or "", host_late=ended.host_late)
 
     def _record(self, outcome: Outcome) -> list[Outcome]:
         """Enters an outcome; a void one comes back, to be done over while tries are left."""
@@ -156,10 +174,10 @@ class Campaign:
         self.progress.finished(outcome.task.name, outcome.text())
         if "disk full" in outcome.reason:
             raise RunError(outcome.reason)
-        failed = [o for o in self.outcomes if o.status == "failed"]
+        failed = [o for o in self.outcomes if o.status == "failed" and not o.host_late]
         if len(failed) >= GIVE_UP_AFTER and len(failed) == len(self.outcomes):
             raise RunError(f"the first {len(failed)} runs failed, the last so: {outcome.reason}")
-        return [outcome] if outcome.status == "complete" and outcome.verdict == "void" else []
+        return [outcome] if outcome.worth_doing_over else []
 
     def _put_aside(self, outcome: Outcome) -> None:
         outcome.voids += 1
@@ -168,7 +186,8 @@ class Campaign:
         aside.mkdir(exist_ok=True)
         number = 1 + sum(1 for _ in aside.glob(f"seed-{task.seed}-try-*"))
         task.directory.rename(aside / f"seed-{task.seed}-try-{number}")
-        self.progress.again(task.name, f"void, done over alone (the void run is kept in {aside})", _expected_s(task))
+        why, kind = ("the host was late", "late") if outcome.host_late else ("void", "void")
+        self.progress.again(task.name, f"{why}, done over alone (the {kind} run is kept in {aside})", _expected_s(task))
 
 
 @contextmanager
@@ -240,11 +259,6 @@ def clear(directory: Path) -> None:
 def read_verdict(directory: Path) -> str:
     """`void` where the medium did not get to write one."""
     return _json(directory / "verdict.json").get("verdict", "void")
-
-
-def default_jobs() -> int:
-    """Runs side by side: one per core that is ours."""
-    return max(1, len(os.sched_getaffinity(0)))
 
 
 def _stage_text(stage: str, fraction: float | None) -> str:

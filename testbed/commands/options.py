@@ -60,5 +60,5 @@ def place_of(key: str, settings: Sequence[str], otherwise: str) -> str:
 
 
 def add_campaign(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--jobs", metavar="N", type=positive, help="runs side by side (default: one per core)")
+    parser.add_argument("--jobs", metavar="N", type=positive, help="runs side by side (default: as many as this machine takes)")
     parser.add_argument("--json", action="store_true", help="print the answer as one JSON object")

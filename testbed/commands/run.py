@@ -41,9 +41,10 @@ def carry_out(experiment, directory: Path, options: argparse.Namespace) -> int:
     import json
     import sys
 
-    from testbed.campaigns.campaign import Campaign, default_jobs
+    from testbed.campaigns.campaign import Campaign
     from testbed.campaigns.progress import Progress
     from testbed.campaigns.report import Report
+    from testbed.campaigns.side_by_side import default_jobs
     from testbed.host.algorithms import require_algorithm
     from testbed.host.protocols import require_protocol
     from testbed.host.requirements import require_for_runs
@@ -56,7 +57,7 @@ def carry_out(experiment, directory: Path, options: argparse.Namespace) -> int:
     for protocol in sorted({cell.scenario.routing.protocol for cell in experiment.cells}):
         require_protocol(protocol)
     progress = Progress(0, 0.0)
-    jobs = options.jobs or default_jobs()
+    jobs = options.jobs or default_jobs(cell.scenario for cell in experiment.cells)
     try:
         outcomes = Campaign(experiment, directory, jobs, progress, run_scenario).run(options.resume)
         progress.note("measuring the captures")

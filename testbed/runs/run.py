@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.errors import ManetError, RunError, UsageError
+from testbed.errors import HostLateError, ManetError, RunError, UsageError
 from testbed.host.protocols import require_protocol
 from testbed.host.requirements import require_for_runs
 from testbed.programs import BUILT, Programs
@@ -46,6 +46,7 @@ class RunResult:
     verdict: str | None
     directory: Path
     error: str | None
+    host_late: bool = False  # failed for no other reason: worth doing over
 
 
 def run_scenario(
@@ -172,7 +173,8 @@ def conclude(directory: Path, outcome: dict) -> RunResult:
     if not outcome:
         outcome = {"status": "failed", "error": KILLED}
         _write_end(directory, outcome)
-    return RunResult(outcome["status"], verdict_of(directory), directory, outcome["error"])
+    late = outcome.get("host_late", False)
+    return RunResult(outcome["status"], verdict_of(directory), directory, outcome["error"], late)
 
 
 def _write_end(directory: Path, outcome: dict) -> None:
@@ -202,7 +204,7 @@ def last_word(directory: Path, report: Report, work: Callable[[], None]) -> int:
     except Interrupted:
         outcome = {"status": "interrupted", "error": "interrupted; what was captured is kept"}
     except ManetError as problem:
-        outcome = {"status": "failed", "error": str(problem)}
+        outcome = {"status": "failed", "error": str(problem), "host_late": isinstance(problem, HostLateError)}
     except OSError as problem:
         outcome = {"status": "failed", "error": _os_error(problem, directory)}
     except Exception as problem:  # a bug: the record says so, the log has the trace

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from testbed.errors import ManetError, RunError
+from testbed.errors import HostLateError, ManetError, RunError
 from testbed.host.processes import Processes
 from testbed.scenarios.events import Event
 from testbed.stages.control import MediumControl
@@ -148,7 +148,7 @@ def wait_for_traffic_at(site: Site, medium: Medium, children: Processes) -> None
         return
     left_s = wanted_s - medium.ask("status")["model_ns"] / 1e9
     if left_s < 0:
-        raise RunError(
+        raise HostLateError(
             f"the network was ready {-left_s:.1f} s after traffic_at = {wanted_s:g} s; give a later one, or leave it out"
         )
     children.watch(until=time.monotonic() + left_s)

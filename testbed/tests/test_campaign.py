@@ -23,6 +23,7 @@ class Ended:
     status: str = "complete"
     verdict: str | None = "valid"
     error: str | None = None
+    host_late: bool = False
 
 
 class FakeRuns:
@@ -90,6 +91,36 @@ def test_a_void_run_is_put_aside_and_done_over_alone(campaign):
     assert (outcomes[0].verdict, outcomes[0].voids) == ("valid", 1)
     assert (campaign.out / "hops1" / "void" / "seed-1-try-1" / "run.json").exists()
     assert "hops1 seed 1: void, done over alone" in campaign.log.getvalue()
+
+
+def test_a_run_whose_host_was_late_is_done_over_like_a_void_one(campaign):
+    runs = FakeRuns({("hops1", 1): [Ended("failed", None, "the network was ready too late", host_late=True)]})
+    outcomes = campaign(runs, "hops=[1]", jobs=1).run(resume=False)
+    assert [(o.status, o.voids) for o in outcomes] == [("complete", 1), ("complete", 0)]
+    assert "hops1 seed 1: the host was late, done over alone" in campaign.log.getvalue()
+
+
+def test_no_more_runs_start_up_at_once_than_there_are_places(campaign):
+    runs = FakeRuns(hold_s=0.1)
+    one = campaign(runs, jobs=4)
+    one.starts = threading.Semaphore(1)
+    most, starting, lock = 0, 0, threading.Lock()
+
+    def runner(*arguments, progress, **named):
+        nonlocal most, starting
+        with lock:
+            starting += 1
+            most = max(most, starting)
+        named["cancel"].wait(0.05)
+        with lock:
+            starting -= 1
+        progress("captures", None)
+        return runs(*arguments, progress=progress, **named)
+
+    one.runner = runner
+    one.run(resume=False)
+    assert (most, len(runs.calls)) == (1, 4)
+    assert runs.most_at_once > 1  # once they have started they are side by side
 
 
 def test_a_run_that_stays_void_is_done_three_times_and_kept_as_void(campaign):

@@ -1,0 +1,39 @@
+"""How many runs this machine can take side by side with valid verdicts, where `--jobs` does not say.
+
+A run's cost is that of its frames and its stations: measured on two cores, a chain of six at 2 Mbit/s takes 0.07 of a core and
+thirty stations under DSR 0.15. Runs may fill SHARE of the cores; above that lateness begins to show.
+"""
+
+import os
+import tomllib
+from collections.abc import Iterable
+
+from testbed.programs import ROOT
+from testbed.scenarios.scenario import Scenario
+
+SHARE = 0.6
+MOST = 64
+RUN_CORES = 0.05  # a saturated channel at REFERENCE_BPS
+STATION_CORES = 0.0033
+REFERENCE_BPS = 2e6
+RADIOS = ROOT / "medium" / "radios"
+
+
+def usable_cores() -> int:
+    return max(1, len(os.sched_getaffinity(0)))
+
+
+def cost_cores(scenario: Scenario) -> float:
+    """What share of one core a run of this scenario takes."""
+    try:
+        rate_bps = tomllib.loads((RADIOS / f"{scenario.radio}.toml").read_text())["data_rate_bps"]
+    except (OSError, KeyError):  # a radio of the user's own: taken for a fast one
+        rate_bps = 54e6
+    # Preambles and contention do not get faster with the rate, so that frames a second grow less than it does.
+    return RUN_CORES * max(1.0, (rate_bps / REFERENCE_BPS) ** 0.75) + STATION_CORES * len(scenario.station_names())
+
+
+def default_jobs(scenarios: Iterable[Scenario]) -> int:
+    """Runs side by side, so that the dearest of them still fit."""
+    dearest = max(cost_cores(scenario) for scenario in scenarios)
+    return max(1, min(MOST, int(SHARE * usable_cores() / dearest)))

@@ -1,0 +1,25 @@
+"""How many runs are side by side where nobody says."""
+
+import pytest
+
+from testbed.campaigns import side_by_side
+from testbed.scenarios.scenario import Scenario
+
+
+@pytest.fixture(autouse=True)
+def two_cores(monkeypatch):
+    monkeypatch.setattr(side_by_side, "usable_cores", lambda: 2)
+
+
+def test_eight_runs_of_thirty_stations_fit_on_two_cores():
+    assert side_by_side.default_jobs([Scenario(topology="random", nodes=30, area=(1500, 300))]) == 8
+
+
+def test_the_dearest_cell_decides():
+    chain, crowd = Scenario(hops=5), Scenario(topology="random", nodes=100, area=(1500, 300))
+    assert side_by_side.default_jobs([chain]) > side_by_side.default_jobs([chain, crowd]) == 3
+
+
+def test_a_fast_radio_costs_more_and_there_is_always_room_for_one():
+    assert side_by_side.default_jobs([Scenario(hops=5, radio="dot11g-54m")]) < side_by_side.default_jobs([Scenario(hops=5)])
+    assert side_by_side.default_jobs([Scenario(topology="random", nodes=1000, area=(1500, 300))]) == 1
