@@ -55,7 +55,7 @@ def test_a_default_may_be_written_out(name):
         ('kind = "algorithm"\nsummary = "s"\n[parameters.p]\ntype = "tim"', 'key "parameters.p.type": must be one of'),
         ("kind =", "cannot be read as TOML"),
         (
-            'kind = "algorithm"\nsummary = "s"\n[parameters.p]\ntype = "time"\ntext = "t"\ndefault = 2\nleast = "0s"\nmost = ""',
+            'kind = "algorithm"\nsummary = "s"\n[parameters.p]\ntype = "time"\ntext = "t"\ndefault = 2\nleast = "0s"\nmost="9s"',
             'key "parameters.p.default": a time is text with its unit, as "2s"',
         ),
         (
