@@ -11,9 +11,9 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from analysis import figures, style
+from analysis import figures, paired, style
 from analysis.errors import RunFileError
-from analysis.figures import be_recompute, cwnd, hv_fig1, hv_fig7, routing_chain, routing_reaction
+from analysis.figures import be_recompute, cwnd, hv_elfn, hv_fig1, hv_fig7, routing_chain, routing_reaction
 from analysis.metrics import analyse_run
 from analysis.tables import write_tables
 from analysis.tests.test_tables import EXPERIMENT, make_run
@@ -121,13 +121,25 @@ def test_routing_reaction_draws_quartiles_and_counts_what_never_came_back(tmp_pa
     assert (tmp_path / "reaction.csv").read_text().splitlines()[1] == "aodv,5,0,0.3000,0.2000,0.4000,0.1000,0.5000"
 
 
-def test_hv_fig7_pairs_the_patterns(tmp_path):
-    for variant, gain in (("cache-replies", 0.0), ("no-cache-replies", 50.0)):
+def make_patterns(folder: Path, name: str, gains: dict[str, float]) -> None:
+    """Three patterns at 10 m/s; the third is void for the first variant."""
+    for number, (variant, gain) in enumerate(gains.items()):
         for seed, value in ((1, 300.0), (2, 700.0), (3, 500.0)):
-            make_run(tmp_path, variant, 1, seed, value + gain + seed, verdict="void" if (seed, gain) == (3, 0) else "valid")
-    for path in tmp_path.rglob("run.json"):
+            make_run(folder, variant, 1, seed, value + gain + seed, verdict="void" if (seed, number) == (3, 0) else "valid")
+    for path in folder.rglob("run.json"):
         path.write_text(json.dumps(json.loads(path.read_text()) | {"axes": {"speed": 10}}))
-    write_tables(tmp_path, {"name": "hv-fig7", "axes": {"speed": [10]}})
+    write_tables(folder, {"name": name, "axes": {"speed": [10]}})
+
+
+def test_hv_elfn_sets_each_variant_beside_plain_reno(tmp_path):
+    make_patterns(tmp_path, "hv-fig12", {"reno": 0.0, "elfn-2s": 50.0, "elfn-30s": -40.0})
+    found = paired.differences(tmp_path, "reno", ["elfn-2s", "elfn-30s"])
+    assert found == {"elfn-2s": {10: pytest.approx([50, 50])}, "elfn-30s": {10: pytest.approx([-40, -40])}}
+    _assert_drawn(hv_elfn.draw(tmp_path))
+
+
+def test_hv_fig7_pairs_the_patterns(tmp_path):
+    make_patterns(tmp_path, "hv-fig7", {"cache-replies": 0.0, "no-cache-replies": 50.0})
     assert hv_fig7.differences(tmp_path) == {10: pytest.approx([50, 50])}
     _assert_drawn(hv_fig7.draw(tmp_path))
 
