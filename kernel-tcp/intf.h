@@ -41,7 +41,22 @@ struct counters {
 	__s32 refused_error[SETTINGS];	/* the last -errno */
 };
 
-/* One hit of tcp_probe. Addresses are IPv6 or v4-mapped, network order. */
+/* What a row of tcp.csv is about; the names are in csv.c. From EVENT_FIXED on they
+ * are for the agent (layers/agent.c) alone. */
+enum event {
+	EVENT_NONE,		/* a sample */
+	EVENT_ALGORITHM,
+	EVENT_NOTICE,
+	EVENT_STAND_BY,
+	EVENT_PROBE,
+	EVENT_REPAIR,
+	EVENT_TIMEOUT,		/* value: how many in a row */
+	EVENT_WINDOW,
+	EVENT_FIXED,
+	EVENT_CLOSED,
+};
+
+/* One hit of tcp_probe, or an event. Addresses are IPv6 or v4-mapped, network order. */
 struct sample {
 	__u64 monotonic_ns;
 	__u64 socket_cookie;
@@ -59,7 +74,9 @@ struct sample {
 	__u32 rcv_wnd;
 	__u16 local_port;		/* host order */
 	__u16 remote_port;
-	__u32 ca_state;
+	__u8 ca_state;
+	__u8 event;
+	__u16 value;
 };
 
 #endif

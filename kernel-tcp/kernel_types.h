@@ -30,6 +30,10 @@ struct in6_addr {
 	} in6_u;
 };
 
+typedef struct {
+	__s64 counter;
+} atomic64_t;
+
 struct sock_common {
 	__be32 skc_daddr;
 	__be32 skc_rcv_saddr;
@@ -37,6 +41,7 @@ struct sock_common {
 	__u16 skc_num;		/* host byte order */
 	unsigned short skc_family;
 	possible_net_t skc_net;
+	atomic64_t skc_cookie;	/* 0 until somebody asks for it */
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
 };

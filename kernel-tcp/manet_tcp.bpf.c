@@ -30,6 +30,7 @@
 #include <bpf/bpf_core_read.h>
 #include "kernel_types.h"
 #include "intf.h"
+#include "socket.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -39,7 +40,6 @@ char LICENSE[] SEC("license") = "GPL";
 #define TCP_WINDOW_CLAMP 10
 #define TCP_CONGESTION 13
 #define TCP_RTO_MAX_MS 44	/* Linux 6.15 */
-#define AF_INET6 10
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -170,39 +170,6 @@ int settings(struct bpf_sock_ops *ctx)
 
 /* ---- samples ---- */
 
-static __u64 netns_cookie(struct sock *sk)
-{
-	struct net *net = BPF_CORE_READ(sk, __sk_common.skc_net.net);
-
-	/* Before 5.14 the cookie was an atomic64_t of another name. */
-	if (!bpf_core_field_exists(net->net_cookie))
-		return 0;
-	return BPF_CORE_READ(net, net_cookie);
-}
-
-static void map_ipv4(__u8 *to, __be32 address)
-{
-	__builtin_memset(to, 0, 10);
-	to[10] = 0xff;
-	to[11] = 0xff;
-	__builtin_memcpy(to + 12, &address, 4);
-}
-
-static void read_addresses(struct sample *row, struct sock *sk)
-{
-	if (BPF_CORE_READ(sk, __sk_common.skc_family) == AF_INET6) {
-		BPF_CORE_READ_INTO(&row->local, sk,
-				   __sk_common.skc_v6_rcv_saddr.in6_u.u6_addr8);
-		BPF_CORE_READ_INTO(&row->remote, sk,
-				   __sk_common.skc_v6_daddr.in6_u.u6_addr8);
-	} else {
-		map_ipv4(row->local, BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr));
-		map_ipv4(row->remote, BPF_CORE_READ(sk, __sk_common.skc_daddr));
-	}
-	row->local_port = BPF_CORE_READ(sk, __sk_common.skc_num);
-	row->remote_port = bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport));
-}
-
 /* skb->data is the TCP header in tcp_rcv_established(). */
 static __u32 payload_bytes(struct sk_buff *skb)
 {
@@ -213,22 +180,6 @@ static __u32 payload_bytes(struct sk_buff *skb)
 	bpf_probe_read_kernel(&offset_words, 1, BPF_CORE_READ(skb, data) + 12);
 	header = (offset_words >> 4) * 4;
 	return bytes > header ? bytes - header : 0;
-}
-
-static void read_state(struct sample *row, struct sock *sk)
-{
-	struct tcp_sock *tp = (struct tcp_sock *)sk;
-	struct inet_connection_sock *icsk = (struct inet_connection_sock *)sk;
-
-	row->snd_nxt = BPF_CORE_READ(tp, snd_nxt);
-	row->snd_una = BPF_CORE_READ(tp, snd_una);
-	row->snd_cwnd = BPF_CORE_READ(tp, snd_cwnd);
-	row->ssthresh = BPF_CORE_READ(tp, snd_ssthresh);
-	row->snd_wnd = BPF_CORE_READ(tp, snd_wnd);
-	row->srtt_us = BPF_CORE_READ(tp, srtt_us) >> 3;
-	row->rcv_wnd = BPF_CORE_READ(tp, rcv_wnd);
-	row->rto_jiffies = BPF_CORE_READ(icsk, icsk_rto);
-	row->ca_state = BPF_CORE_READ_BITFIELD_PROBED(icsk, icsk_ca_state);
 }
 
 SEC("tp_btf/tcp_probe")
@@ -246,12 +197,8 @@ int BPF_PROG(sample, struct sock *sk, struct sk_buff *skb)
 		__sync_fetch_and_add(&counters.lost_samples, 1);
 		return 0;
 	}
-	row->monotonic_ns = bpf_ktime_get_ns();
-	row->socket_cookie = bpf_get_socket_cookie(sk);
-	row->station = own->station;
+	begin_row(row, sk, bpf_get_socket_cookie(sk), own->station, EVENT_NONE);
 	row->data_bytes = payload_bytes(skb);
-	read_addresses(row, sk);
-	read_state(row, sk);
 	/* No wake-up: the reader polls, so that sampling costs the run no
 	 * context switch per ACK. */
 	bpf_ringbuf_submit(row, BPF_RB_NO_WAKEUP);
