@@ -45,6 +45,7 @@ VARIANTS = {
     "rearranged-diameter-6": Look("rearranged, NET_DIAMETER 6", GREEN, "^"),
     "cache-replies": Look("DSR, replies from caches", VERMILION, "o"),
     "no-cache-replies": Look("DSR, replies by the target alone", BLUE, "s"),
+    "reno": Look("Reno", BLACK, "v"),
     "elfn-2s": Look("ELFN, probes every 2 s", BLUE, "o"),
     "elfn-4s": Look("ELFN, 4 s", SKY, "P"),
     "elfn-6s": Look("ELFN, 6 s", GREEN, "^"),

@@ -1,6 +1,7 @@
 """Every figure of analysis/figures draws from small data, is not empty, and says in its docstring what it shows."""
 
 import importlib
+import itertools
 import json
 import shutil
 import tomllib
@@ -13,7 +14,7 @@ from matplotlib.text import Text
 
 from analysis import figures, paired, style
 from analysis.errors import RunFileError
-from analysis.figures import be_recompute, cwnd, hv_elfn, hv_fig1, hv_fig7, routing_chain, routing_reaction
+from analysis.figures import be_per, be_recompute, cwnd, hv_elfn, hv_fig1, hv_fig7, routing_chain, routing_reaction, rt_tables
 from analysis.metrics import analyse_run
 from analysis.tables import write_tables
 from analysis.tests.test_tables import EXPERIMENT, make_run
@@ -136,6 +137,26 @@ def test_hv_elfn_sets_each_variant_beside_plain_reno(tmp_path):
     found = paired.differences(tmp_path, "reno", ["elfn-2s", "elfn-30s"])
     assert found == {"elfn-2s": {10: pytest.approx([50, 50])}, "elfn-30s": {10: pytest.approx([-40, -40])}}
     _assert_drawn(hv_elfn.draw(tmp_path))
+
+
+def test_rt_tables_has_a_table_a_protocol_coloured_where_there_is_a_reference(tmp_path):
+    axes = {"routing": ["aodv", "olsr"], "tcp": ["newreno", "vegas"], "hops": [1, 2]}
+    for number, (routing, tcp, hops) in enumerate(itertools.product(*axes.values())):
+        make_run(tmp_path, f"{routing}-{tcp}", hops, 1, 700.0 / hops + number)
+        path = tmp_path / f"{routing}-{tcp}-hops{hops}" / "seed-1" / "run.json"
+        there = {"axes": {"routing": routing, "tcp": tcp, "hops": hops}, "variant": ""}
+        path.write_text(json.dumps(json.loads(path.read_text()) | there))
+    write_tables(tmp_path, {"name": "rt-static", "axes": axes, "ns2": "rt_static", "published": "rt_static"})
+    _assert_drawn(rt_tables.draw(tmp_path))
+
+
+def test_be_per_draws_ours_ns2s_and_the_published_points(tmp_path):
+    for rate, value in (("0", 350.0), ("0.015", 300.0), ("0.2", 20.0)):
+        make_run(tmp_path, f"frame-{rate}", 3, 1, value)
+    for path in tmp_path.rglob("run.json"):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"axes": {"nodes": 4}}))
+    write_tables(tmp_path, {"name": "be-per", "axes": {"nodes": [4]}, "ns2": "be_per", "published": "be_per"})
+    _assert_drawn(be_per.draw(tmp_path))
 
 
 def test_hv_fig7_pairs_the_patterns(tmp_path):

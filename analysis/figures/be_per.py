@@ -1,0 +1,52 @@
+"""TCP over AODV against the error rate of each frame (filled) beside ns-2.35's (open) and the published figures (crosses).
+
+Chains of 4, 7 and 10 nodes. A MAC that tries seven times hides an error rate of 0.015; TCP breaks down between 0.1 and 0.2.
+"""
+
+import re
+from pathlib import Path
+
+from analysis import drawing, style
+from analysis.tables import read_summary
+
+METRIC = "acked_kbps"
+COLOURS = {4: style.BLUE, 7: style.GREEN, 10: style.VERMILION}
+MARKERS = {4: "o", 7: "^", 10: "s"}
+NONE_AT = 5e-4  # where an error rate of zero is drawn on the logarithmic axis
+_FRAME = re.compile(r"frame-([0-9.e-]+)")
+
+
+def draw(out_dir: Path) -> list[Path]:
+    """Draw from `out_dir`/summary.csv; returns the files written."""
+    out_dir = Path(out_dir)
+    summary = read_summary(out_dir)
+    cells = [row for row in summary if row["metric"] == METRIC and _FRAME.fullmatch(row["variant"] or "")]
+    with style.page(out_dir, "be_per", 3.4) as (axes, written):
+        panel = axes[0]
+        for nodes in sorted({row["nodes"] for row in cells}):
+            rows = sorted((row for row in cells if row["nodes"] == nodes), key=_rate)
+            colour, marker = COLOURS.get(nodes, style.GREY), MARKERS.get(nodes, "D")
+            ours = [row for row in rows if row["mean"] is not None]
+            if ours:
+                panel.errorbar([_rate(row) for row in ours], [row["mean"] for row in ours], yerr=drawing.half_widths(ours),
+                               color=colour, marker=marker, capsize=2.5, label=f"{nodes:g} nodes")  # fmt: skip
+            for key, look in (("ns2", {"marker": marker, "markerfacecolor": "white", "linestyle": ":"}),
+                              ("published", {"marker": "x", "linestyle": ""})):  # fmt: skip
+                there = [row for row in rows if row[key] is not None]
+                label = {"ns2": "ns-2.35", "published": "published"}[key] if nodes == min(COLOURS) else None
+                panel.plot([_rate(row) for row in there], [row[key] for row in there], color=colour, label=label, **look)
+        panel.set_xscale("log")
+        rates = sorted({_rate(row) for row in cells})
+        if rates:
+            labelled = [rate for rate in rates if rate in (NONE_AT, 0.001, 0.005, 0.015, 0.05, 0.1, 0.2)]
+            panel.set_xticks(labelled, ["0" if rate == NONE_AT else f"{rate:g}" for rate in labelled])
+            panel.minorticks_off()
+        panel.set(xlabel="error rate per frame", ylabel="acknowledged (kbit/s)", ylim=(0, None))
+        panel.legend()
+        panel.figure.supxlabel(drawing.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
+    return written
+
+
+def _rate(row: dict) -> float:
+    match = _FRAME.fullmatch(row["variant"] or "")
+    return max(float(match[1]), NONE_AT) if match else NONE_AT

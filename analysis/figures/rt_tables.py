@@ -1,0 +1,84 @@
+"""Throughput (kbit/s) by routing protocol, TCP and hops or nodes, in the form of the papers' tables.
+
+Coloured by the ratio to ns-2.35's figure, or where it has none to the published one; small below each: the ratio to the published
+figure. White is as the reference
+has it, blue is less, red more, to a factor of two; grey cells have no reference. A cell without any run that counts is empty.
+"""
+
+import math
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
+
+from analysis import drawing, style
+from analysis.tables import read_summary
+
+METRIC = "acked_kbps"
+COLUMNS = ("hops", "nodes", "variant")  # what a table's columns are: the first that the experiment has
+ROUTING = ("dsdv", "olsr", "aodv", "dsr")
+TCPS = ("tahoe", "reno", "newreno", "sack", "vegas")
+FACTOR = 2.0  # the ratio at which the colour is full
+WITHOUT = "#eeeeee"
+
+
+def draw(out_dir: Path) -> list[Path]:
+    """Draw from `out_dir`/summary.csv; returns the files written."""
+    out_dir = Path(out_dir)
+    summary = read_summary(out_dir)
+    cells = [row for row in summary if row["metric"] == METRIC]
+    column = next((key for key in COLUMNS if any(row.get(key) for row in cells)), None)
+    routings = _in_order(cells, "routing", ROUTING)
+    tcps = _in_order(cells, "tcp", TCPS)
+    height_in = 0.9 + len(routings) * (0.45 + 0.32 * len(tcps))
+    with style.page(out_dir, "rt_tables", height_in, nrows=len(routings)) as (axes, written):
+        for table, routing in zip(axes, routings, strict=True):
+            places = _places(cells, column)
+            _draw_table(table, routing, tcps, places, [row for row in cells if row["routing"] == routing], column)
+        axes[-1].figure.supxlabel(drawing.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
+    return written
+
+
+def _in_order(cells: list[dict[str, Any]], key: str, order: tuple[str, ...]) -> list[str]:
+    """The values that occur, the known ones first and in the papers' order."""
+    found = list(dict.fromkeys(str(row[key]) for row in cells))
+    return sorted(found, key=lambda value: (order.index(value) if value in order else len(order), found.index(value)))
+
+
+def _places(cells: list[dict[str, Any]], column: str | None) -> list[Any]:
+    if column is None:
+        return [None]
+    found = list(dict.fromkeys(row[column] for row in cells))
+    return found if column == "variant" else sorted(found)
+
+
+def _draw_table(axes: Axes, routing: str, tcps: list[str], places: list[Any], cells: list[dict], column: str | None) -> None:
+    colours = style.plt.get_cmap("RdBu_r")
+    scale = Normalize(-math.log(FACTOR), math.log(FACTOR))
+    for row in cells:
+        x = places.index(row[column]) if column else 0
+        y = tcps.index(str(row["tcp"]))
+        if row["mean"] is None:
+            continue
+        reference = row["ns2"] or row["published"]
+        ratio = row["mean"] / reference if reference else None
+        face = colours(scale(math.log(max(ratio, 1e-6)))) if ratio is not None else WITHOUT
+        axes.fill_between([x - 0.5, x + 0.5], y - 0.5, y + 0.5, color=face, linewidth=0)
+        strong = ratio is not None and abs(math.log(max(ratio, 1e-6))) > 0.7 * math.log(FACTOR)
+        shade = "white" if strong else style.BLACK
+        axes.text(x, y - 0.12, _number(row), ha="center", va="center", fontsize=6.5, color=shade)
+        if row["published"]:
+            axes.text(x, y + 0.27, f"{row['mean'] / row['published']:.2f}", ha="center", va="center", fontsize=5, color=shade)
+    axes.set(xlim=(-0.5, len(places) - 0.5), ylim=(len(tcps) - 0.5, -0.5), title=routing.upper())
+    axes.set_xticks(range(len(places)), ["" if place is None else f"{place}" for place in places])
+    axes.set_yticks(range(len(tcps)), tcps)
+    axes.grid(False)
+    axes.tick_params(length=0)
+    if column and column != "variant":
+        axes.set_xlabel(column)
+
+
+def _number(row: dict[str, Any]) -> str:
+    mean = f"{row['mean']:.0f}"
+    return mean if row["ci95"] is None else f"{mean} ±{row['ci95']:.0f}"
