@@ -4,6 +4,7 @@
 checked before anything starts: every cell's scenario is built here, and an error names the line it comes from.
 """
 
+import hashlib
 import itertools
 import json
 import os
@@ -21,10 +22,12 @@ from testbed.programs import ROOT
 from testbed.scenarios.definition import Source, apply_overrides, build, build_scenario, parse_value, read_toml, replaced
 from testbed.scenarios.models import STRICT, as_tuple
 from testbed.scenarios.scenario import Scenario
+from testbed.scenarios.tcp import TcpError, canonical
 from testbed.scenarios.toml_lines import Path as KeyPath
 
 FOLDER = ROOT / "experiments"
 FIGURES = ROOT / "analysis" / "figures"
+LONGEST_VALUE = 60  # characters of an axis value in a cell's name: several of them make a folder's, of at most 255
 ONLY_CELL = "all"  # the name of the cell of an experiment without axes and variants
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
@@ -222,12 +225,13 @@ class _Loader:
         paths: dict[str, KeyPath] = {key: ("axes", key) for key in self.definition.axes}
         paths |= {key: (self.size_name, "axes", key) for key in self.size.axes}
         for key, values in axes.items():
-            self._check_axis(paths[key], values)
+            axes[key] = [_meant(key, value) for value in values]
+            self._check_axis(paths[key], axes[key])
         for setting in self.request.overrides:
             key, _, written = setting.partition("=")
             if key.strip() in axes:
                 value = parse_value(written.strip())
-                axes[key.strip()] = value if isinstance(value, list) else [value]
+                axes[key.strip()] = [_meant(key.strip(), one) for one in (value if isinstance(value, list) else [value])]
                 self.source.set_keys.add(key.strip())
                 self._check_axis((key.strip(),), axes[key.strip()])
         return axes, paths
@@ -276,7 +280,7 @@ class _Loader:
         for key in self.source.set_keys:
             origins[key] = (key,)
         scenario = build_scenario(raw, self.source, ("scenario",), self.path.parent, origins)
-        return Cell(_cell_name(variant, values), variant.name if variant else "", values, scenario)
+        return Cell(_cell_name(variant, values, self.axes), variant.name if variant else "", values, scenario)
 
     def _seeds_set(self) -> int | None:
         """`--set seeds=5` means the number of seeds, as everywhere."""
@@ -304,16 +308,37 @@ class _Loader:
                 raise self.source.error((key,), text)
 
 
-def _cell_name(variant: Variant | None, values: dict[str, Any]) -> str:
-    """`ns2-hops3`: a folder name that says what differs."""
+def _meant(key: str, value: Any) -> Any:
+    """An axis value as it is recorded: a TCP in its canonical spelling, so that none is there twice under two spellings.
+    What is wrong with one is said where its scenario is built."""
+    if key.rpartition(".")[2] != "tcp" or not isinstance(value, str):
+        return value
+    try:
+        return canonical(value)
+    except TcpError:
+        return value
+
+
+def _cell_name(variant: Variant | None, values: dict[str, Any], axes: dict[str, list[Any]]) -> str:
+    """`ns2-hops3`, `tcpelfn_newreno_probe_2s`: a folder name that says what differs."""
     parts = [variant.name] if variant else []
-    parts += [f"{key}{_plain(value)}" for key, value in values.items()]
+    parts += [f"{key}{_own_word(value, axes[key])}" for key, value in values.items()]
     return "-".join(parts) or ONLY_CELL
+
+
+def _own_word(value: Any, values: list[Any]) -> str:
+    """`value` as a part of a file name, unlike that of any other of its axis."""
+    word = _plain(value)
+    if sum(_plain(other) == word for other in values) == 1 and len(word) <= LONGEST_VALUE:
+        return word
+    digest = hashlib.sha256(json.dumps(value).encode()).hexdigest()
+    return f"{word[:LONGEST_VALUE]}_{digest[:6]}"
 
 
 def _plain(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
-    return "".join(c if c.isalnum() or c in "._" else "_" for c in text)
+    plain = "".join(c if c.isalnum() or c in "._" else "_" for c in text)
+    return re.sub("__+", "_", plain).rstrip("_") if isinstance(value, str) and "(" in value else plain
 
 
 def with_overrides(request: Request, *more: str) -> Request:

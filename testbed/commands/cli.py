@@ -28,12 +28,12 @@ def add(verbs: argparse._SubParsersAction) -> None:
 def run(options: argparse.Namespace) -> int:
     from testbed.campaigns.experiment import Request, find, load
     from testbed.errors import RunError
-    from testbed.host.algorithms import require_algorithm
+    from testbed.runs.preflight import check_tcps
     from testbed.runs.prompt import open_prompt
 
     request = Request(overrides=overrides(options), variants=tuple(options.variant))
     scenario = load(find(options.experiment), request).cells[0].scenario
-    require_algorithm(scenario.algorithm, place_of("tcp", options.overrides, options.experiment))
+    check_tcps(scenario.tcps(), place_of("tcp", options.overrides, options.experiment))
     ended = open_prompt(scenario, seed=options.seed, directory=options.out)
     if ended.status == "failed":
         raise RunError(ended.error or f"{ended.directory}: failed; see log/ there")

@@ -45,15 +45,14 @@ def carry_out(experiment, directory: Path, options: argparse.Namespace) -> int:
     from testbed.campaigns.progress import Progress
     from testbed.campaigns.report import Report
     from testbed.campaigns.side_by_side import default_jobs
-    from testbed.host.algorithms import require_algorithm
     from testbed.host.protocols import require_protocol
     from testbed.host.requirements import require_for_runs
+    from testbed.runs.preflight import check_tcps
     from testbed.runs.run import run_scenario
 
     require_for_runs()
     place = place_of("tcp", getattr(options, "overrides", ()), experiment.name)
-    for algorithm in {cell.scenario.algorithm for cell in experiment.cells}:
-        require_algorithm(algorithm, place)
+    check_tcps((tcp for cell in experiment.cells for tcp in cell.scenario.tcps()), place)
     for protocol in sorted({cell.scenario.routing.protocol for cell in experiment.cells}):
         require_protocol(protocol)
     progress = Progress(0, 0.0)

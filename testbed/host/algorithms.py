@@ -1,16 +1,25 @@
-"""Which congestion controls this kernel can give a connection: those it has, and those it would load as a module."""
+"""Which congestion controls this kernel can give a connection: those it has, those it would load as a module, and
+whether it takes ours (struct_ops)."""
 
+import difflib
+import json
 import platform
+import subprocess
 from pathlib import Path
 
 from testbed.errors import UsageError
+from testbed.programs import BUILT, Programs
 
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 MODULES = Path("/lib/modules")
+FEATURES_DEADLINE_S = 30.0
+STRUCT_OPS_REMEDY = (
+    "use Linux 6.1 or newer with CONFIG_DEBUG_INFO_BTF, CONFIG_BPF_JIT and CONFIG_BPF_SYSCALL (Debian 12's has them)"
+)
 
 
 def available(listed: Path = AVAILABLE, modules: Path = MODULES, release: str | None = None) -> list[str]:
-    """Kernel names, in order of the alphabet."""
+    """Kernel names, in order of the alphabet. Ours that somebody has loaded for the machine (`manet tcp load`) are in it."""
     names = set(listed.read_text().split())
     folder = modules / (release or platform.release()) / "kernel" / "net" / "ipv4"
     for module in folder.glob("tcp_*.ko*"):
@@ -20,9 +29,35 @@ def available(listed: Path = AVAILABLE, modules: Path = MODULES, release: str | 
     return sorted(names)
 
 
-def require_algorithm(algorithm: str, experiment: str, names: list[str] | None = None) -> None:
-    """Refuses, before anything starts, what no connection could use; `experiment` is its name or file."""
+def require_algorithm(algorithm: str, place: str, ours: list[str], names: list[str] | None = None) -> None:
+    """Refuses, before anything starts, an algorithm of the kernel that it lacks; `place` is the experiment or its file,
+    `ours` are the names of the table, of which a misspelt one may be meant."""
     names = available() if names is None else names
-    if algorithm not in names:
-        known = ", ".join(["newreno", "sack", *names])
-        raise UsageError(f'{experiment}: key "tcp": this kernel has no "{algorithm}"; use one of {known}')
+    if algorithm in names:
+        return
+    close = difflib.get_close_matches(algorithm, [*ours, *names], n=1)
+    meant = f' (did you mean "{close[0]}"?)' if close else ""
+    known = ", ".join([*ours, *(name for name in names if name not in ours)])
+    raise UsageError(f'{place}: key "tcp": this kernel has no "{algorithm}"{meant}; use one of {known}')
+
+
+def why_no_struct_ops(programs: Programs = BUILT) -> str:
+    """Why this kernel takes no congestion control of ours, with the remedy; empty if it does."""
+    if not programs.kernel_tcp.exists():
+        return f"{programs.kernel_tcp} is not built; run ./setup.sh"
+    argv = [str(programs.kernel_tcp), "features", "--json"]
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=FEATURES_DEADLINE_S, check=False)
+        features = json.loads(done.stdout)
+    except (OSError, ValueError, subprocess.TimeoutExpired) as problem:
+        return f"{programs.kernel_tcp} features: {problem}; run ./setup.sh"
+    if features.get("struct_ops"):
+        return ""
+    return f"this kernel ({features.get('kernel', platform.release())}) takes no BPF congestion control; {STRUCT_OPS_REMEDY}"
+
+
+def require_struct_ops(tcp: str, place: str, programs: Programs = BUILT) -> None:
+    """Refuses a TCP of ours, as it is spelled, on a kernel that cannot take it."""
+    why = why_no_struct_ops(programs)
+    if why:
+        raise UsageError(f'{place}: key "tcp": "{tcp}": {why}')

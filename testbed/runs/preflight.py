@@ -1,20 +1,35 @@
 """What only the programs can judge, asked before anything is started: the medium (radio profile and its overrides,
-propagation, trace) and our routing daemons (their options)."""
+propagation, trace) and our routing daemons (their options); and the kernel's part, whether it has the flows' TCPs."""
 
 import json
 import subprocess
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from testbed.errors import UsageError
-from testbed.programs import Programs
+from testbed.host.algorithms import require_algorithm, require_struct_ops
+from testbed.programs import BUILT, Programs
 from testbed.scenarios.routing import OUR_DAEMONS
 from testbed.scenarios.scenario import Scenario
+from testbed.scenarios.tcp import Tcp
+from testbed.scenarios.tcp_names import table
 from testbed.stages.daemon import daemon_config
 from testbed.stages.medium import medium_config, write_trace
 from testbed.stages.site import Site
 
 ETHERNET_MTU = 1500  # of the medium's devices
+
+
+def check_tcps(tcps: Iterable[Tcp], place: str, programs: Programs = BUILT) -> None:
+    """UsageError, which names `place` (an experiment or its file), if this kernel cannot give a connection one of them."""
+    asked = dict.fromkeys(tcps)
+    for algorithm in dict.fromkeys(tcp.kernel_algorithm for tcp in asked):
+        if algorithm is not None:
+            require_algorithm(algorithm, place, list(table()))
+    ours = next((tcp for tcp in asked if tcp.wants_struct_ops), None)
+    if ours is not None:
+        require_struct_ops(ours.spelled, place, programs)
 
 
 def check_medium(scenario: Scenario, seed: int, programs: Programs) -> None:

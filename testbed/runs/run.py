@@ -25,7 +25,7 @@ from testbed.programs import BUILT, Programs
 from testbed.runs import metadata
 from testbed.runs.ids import new_run_id, own_cgroup
 from testbed.runs.isolation import Isolated, Report
-from testbed.runs.preflight import check_medium, check_routing
+from testbed.runs.preflight import check_medium, check_routing, check_tcps
 from testbed.runs.record import RunRecord
 from testbed.runs.verdict import verdict_of
 from testbed.scenarios.scenario import Scenario
@@ -67,6 +67,7 @@ def run_scenario(
     """
     require_for_runs(programs=programs)
     require_protocol(scenario.routing.protocol, programs=programs)
+    check_tcps(scenario.tcps(), "scenario", programs)
     check_medium(scenario, seed, programs)
     check_routing(scenario, seed, programs)
     directory = directory.resolve()
@@ -161,6 +162,7 @@ def prepare(scenario: Scenario, seed: int, directory: Path, record: dict) -> Non
         epoch_ns=None,
         commit=metadata.commit(),
         kernel=metadata.kernel(),
+        tcp={name: tcp.in_full for name, tcp in scenario.tcp_of_flows().items()},
         versions=metadata.versions(scenario.routing.protocol),
         sysctls={},
         argv=sys.argv,

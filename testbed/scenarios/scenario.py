@@ -10,13 +10,14 @@ import json
 import re
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_validator
 
 import topologies
 from testbed.scenarios.events import Event, check_events
 from testbed.scenarios.models import STRICT, KeyProblem, as_tuple
 from testbed.scenarios.quantities import BitsPerSecond, Metres, MetresPerSecond, Seconds
 from testbed.scenarios.routing import Routing, Static
+from testbed.scenarios.tcp import Tcp, canonical, parse
 from topologies.addresses import MOST_WIRES
 from topologies.layouts import FARTHEST_M, MOST_STATIONS, cross_ends
 
@@ -41,7 +42,9 @@ PROPAGATION_KEYS: dict[str, tuple[set[str], set[str]]] = {
     "matrix": ({"matrix"}, set()),
 }
 DEFAULT_SPACING_M = 200.0
-WORD = r"^[a-z][a-z0-9_-]{0,31}$"
+# What a TCP that says nothing of SACK gets: tcp_sack of profiles/period.toml; Linux's own default (ip-sysctl.rst).
+SACK_OF_PROFILE = {"period": False, "modern": True}
+TcpText = Annotated[str, AfterValidator(canonical)]
 HOST_NAME = re.compile(r"[a-z][a-z0-9-]{0,9}")  # as a station's
 
 
@@ -67,6 +70,7 @@ class Flow(BaseModel):
     start: Seconds = Field(0.0, ge=0, le=86_400)
     rate: BitsPerSecond | None = Field(None, gt=0, le=1e10)
     bytes: int | None = Field(None, ge=29, le=1500)  # IP packet: 28 bytes of headers and at least one of data
+    tcp: TcpText | None = None  # where it is not the scenario's
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -77,6 +81,8 @@ class Flow(BaseModel):
                 raise KeyProblem((), f'a "cbr" flow needs "{key}"; add {key} = {"100_000" if key == "rate" else "512"}')
             if self.traffic == "bulk" and getattr(self, key) is not None:
                 raise KeyProblem((key,), f'a "bulk" flow has no "{key}"; remove it, or set traffic = "cbr"')
+        if self.traffic != "bulk" and self.tcp is not None:
+            raise KeyProblem(("tcp",), f'a "{self.traffic}" flow has no TCP; remove it, or set traffic = "bulk"')
         return self
 
 
@@ -186,7 +192,7 @@ class Scenario(BaseModel):
     unres_qlen: int | None = Field(None, ge=1, le=10_000)
     ipv6: bool = False
 
-    tcp: str = Field("newreno", pattern=WORD)
+    tcp: TcpText = "newreno"
     profile: Literal["period", "modern"] = "period"
     window: int | None = Field(None, ge=1, le=32_767)
     initial_window: int | None = Field(None, ge=1, le=1000)
@@ -215,6 +221,7 @@ class Scenario(BaseModel):
             object.__setattr__(self, "flows", self._default_flows())
         self._check_wires()
         self._check_station_references()
+        self._check_sack()
         self._check_routing()
         object.__setattr__(self, "routing", self.routing.for_stations(len(self.station_names()), self.mobility == "static"))
         if self.traffic_at is None and self.mobility in MOBILITY_MODELS:
@@ -256,20 +263,35 @@ class Scenario(BaseModel):
         """From the start of the traffic to its end: the last flow's start, the warm-up and the measurement."""
         return max(flow.start for flow in self.flows) + self.warmup + self.duration
 
-    @property
-    def algorithm(self) -> str:
-        """The kernel's name of the congestion control: NewReno and SACK are both its `reno`."""
-        return "reno" if self.tcp in ("newreno", "sack") else self.tcp
+    def tcp_of(self, flow: Flow) -> Tcp:
+        """Of a bulk flow."""
+        return parse(flow.tcp or self.tcp)
+
+    def tcp_of_flows(self) -> dict[str, Tcp]:
+        """By name, of the flows that have one."""
+        named = zip(self.flow_names(), self.flows, strict=True)
+        return {name: self.tcp_of(flow) for name, flow in named if flow.traffic == "bulk"}
+
+    def tcps(self) -> list[Tcp]:
+        """All that are used: the scenario's, which whatever is no flow has (an iperf at the prompt), then flows' own."""
+        return [parse(text) for text in dict.fromkeys([self.tcp, *(flow.tcp for flow in self.flows if flow.tcp)])]
 
     @property
-    def sack(self) -> bool | None:
-        """Whether selective acknowledgements are asked for by name; None leaves it to the profile."""
-        return {"newreno": False, "sack": True}.get(self.tcp)
+    def tcp_wants_notices(self) -> bool:
+        """Whether the routing daemons must say `held` and `restored` to the sources of packets (TCP-F, TCP-BuS)."""
+        return any(tcp.wants_notices for tcp in self.tcps())
 
-    def tcp_settings(self) -> dict:
-        """The settings this scenario states itself, named as in tcp-settings.json; the profile gives the others."""
+    def sack_of(self, station: str) -> bool | None:
+        """Whether a station or host asks for selective acknowledgements; None leaves it to the profile. It is the flows'
+        that end there: `_check_sack` has seen to it that they agree."""
+        at_it = [self.tcp_of(f).sack for f in self.flows if f.traffic == "bulk" and station in (f.source, f.target)]
+        return next((sack for sack in at_it if sack is not None), None) if at_it else parse(self.tcp).sack
+
+    def tcp_settings(self, tcp: Tcp | None = None) -> dict:
+        """The settings this scenario states itself for connections with `tcp` (default: its own), named as in
+        tcp-settings.json; the profile gives the others."""
         stated = {
-            "algorithm": self.algorithm,
+            **(tcp or parse(self.tcp)).settings(),
             "window_segments": self.window,
             "initial_window_segments": self.initial_window,
             "rto_min_us": _scaled(self.rto_min, 1_000_000),
@@ -356,6 +378,22 @@ class Scenario(BaseModel):
                         raise KeyProblem((*base, index, key), text)
                     if name not in known:
                         raise KeyProblem((*base, index, key), self._no_such(name, hosts=base == ("flows",)))
+
+    def _check_sack(self) -> None:
+        """SACK is a sysctl of a station's whole namespace (tcp_sack), not of a socket."""
+        seen: dict[str, tuple[int, bool]] = {}
+        for index, flow in enumerate(self.flows):
+            if flow.traffic != "bulk":
+                continue
+            sack = self.tcp_of(flow).sack
+            sack = SACK_OF_PROFILE[self.profile] if sack is None else sack
+            for station in (flow.source, flow.target):
+                other, before = seen.setdefault(station, (index, sack))
+                if before != sack:
+                    with_, without = (index, other) if sack else (other, index)
+                    text = f"flow{with_ + 1} wants SACK and flow{without + 1} does not, but both end at {station}, which has it "
+                    text += "for all or none; give them TCPs that agree, or ends of their own"
+                    raise KeyProblem(("flows", index, "tcp") if flow.tcp else ("flows", index), text)
 
     def _check_wires(self) -> None:
         stations, ends = set(self.station_names()), set()

@@ -1,7 +1,8 @@
 """The stage that sets and samples kernel TCP: writes tcp-settings.json (formats/tcp.md), runs `manet-tcp`.
 
 A profile (kernel-tcp/profiles/<name>.toml) gives sysctls for every station's namespace and defaults for the settings
-that a `sockops` program applies per connection; what the scenario states itself comes before the profile.
+that a `sockops` program applies per connection; what the scenario states itself comes before the profile. Connections
+of a flow with a TCP of its own are told by the flow's port (testbed/stages/traffic.py).
 """
 
 import json
@@ -13,9 +14,13 @@ from testbed.errors import UsageError
 from testbed.host import namespace
 from testbed.host.processes import Child, Processes
 from testbed.programs import ROOT
+from testbed.scenarios.routing import OUR_DAEMONS
 from testbed.scenarios.scenario import Scenario
+from testbed.scenarios.tcp import Tcp
 from testbed.stages.site import Site
-from testbed.stages.station import StationNet
+from testbed.stages.station import NamespaceHost, StationNet
+from testbed.stages.status import status_socket
+from testbed.stages.traffic import FIRST_PORT
 
 PROFILES = ROOT / "kernel-tcp" / "profiles"
 READY_DEADLINE_S = 20.0
@@ -30,22 +35,38 @@ def profile(name: str) -> dict:
         raise UsageError(f'profile "{name}" is not known; use one of {known}') from None
 
 
-def effective_settings(scenario: Scenario) -> dict:
-    """Per-connection settings: the profile's, overridden by the scenario's. What neither names is the kernel's own."""
-    return {**profile(scenario.profile).get("socket", {}), **scenario.tcp_settings()}
+def effective_settings(scenario: Scenario, tcp: Tcp | None = None) -> dict:
+    """Settings of connections with `tcp` (default: the scenario's): the profile's, overridden by the scenario's. What
+    neither names is the kernel's own."""
+    return {**profile(scenario.profile).get("socket", {}), **scenario.tcp_settings(tcp)}
 
 
-def sysctls(scenario: Scenario) -> dict[str, object]:
-    """The namespace's TCP sysctls under this scenario."""
+def sysctls(scenario: Scenario, station: str | None = None) -> dict[str, object]:
+    """The TCP sysctls of a station's or host's namespace; without one, those that all of them have."""
     values: dict[str, object] = dict(profile(scenario.profile).get("sysctl", {}))
-    if scenario.sack is not None:
-        values["net.ipv4.tcp_sack"] = int(scenario.sack)
+    sack = scenario.sack_of(station) if station else None
+    if sack is not None:
+        values["net.ipv4.tcp_sack"] = int(sack)
     return values
 
 
 def ack_metric(scenario: Scenario) -> str:
     """The route metric that makes a receiver acknowledge each packet at once, where the scenario asks for no delayed ACK."""
     return " quickack 1" if effective_settings(scenario).get("delayed_ack") is False else ""
+
+
+def station_entry(scenario: Scenario, host: NamespaceHost) -> dict:
+    """A station's or host's element of `stations` in tcp-settings.json. `status` is given where a flow ends whose TCP
+    may ask the routing daemon (a layer, or an algorithm of ours)."""
+    entry = {"name": host.name, "netns": str(host.netns), "settings": effective_settings(scenario)}
+    ending = [
+        (i, flow) for i, flow in enumerate(scenario.flows) if flow.traffic == "bulk" and host.name in (flow.source, flow.target)
+    ]
+    ports = {str(FIRST_PORT + i): effective_settings(scenario, scenario.tcp_of(flow)) for i, flow in ending if flow.tcp}
+    has_daemon = scenario.routing.protocol in OUR_DAEMONS and host.name in scenario.station_names()
+    if has_daemon and any(scenario.tcp_of(flow).wants_struct_ops for _, flow in ending):
+        entry["status"] = str(status_socket(host.name))
+    return entry | ({"ports": ports} if ports else {})
 
 
 @contextmanager
@@ -55,9 +76,7 @@ def kernel_tcp_running(site: Site, net: StationNet, children: Processes) -> Iter
         "format": "manet-tcp-settings/1",
         "cgroup": str(site.cgroup),
         "samples": "tcp.csv",
-        "stations": [
-            {"name": host.name, "netns": str(host.netns), "settings": effective_settings(site.scenario)} for host in net.hosts
-        ],
+        "stations": [station_entry(site.scenario, host) for host in net.hosts],
     }
     path = site.directory / "tcp-settings.json"
     path.write_text(json.dumps(settings, indent=1) + "\n")
@@ -73,14 +92,16 @@ def kernel_tcp_running(site: Site, net: StationNet, children: Processes) -> Iter
         children.stop([child])
 
 
-def set_sysctls(net: StationNet, values: dict[str, object]) -> None:
-    """In every station and wired host; made with the namespace and gone with it, so nothing has to be restored.
+def set_sysctls(scenario: Scenario, net: StationNet, values: dict[str, object]) -> None:
+    """The TCP sysctls, and `values`, in every station and wired host; made with the namespace and gone with it, so
+    nothing has to be restored.
 
     A sysctl that this kernel lacks is left out: what it would switch off is not there either, or is not per namespace
     (run.json says what each station really has).
     """
     for host in net.hosts:
-        namespace.within(host.netns, lambda: namespace.write_sysctls(values, absent_is_error=False))
+        of_host = {**values, **sysctls(scenario, host.name)}
+        namespace.within(host.netns, lambda of_host=of_host: namespace.write_sysctls(of_host, absent_is_error=False))
 
 
 def read_sysctls(net: StationNet, names: list[str]) -> dict[str, dict[str, str]]:

@@ -23,7 +23,7 @@ def network_up(site: Site, children: Processes, say: Callable[..., None]) -> Ite
         net = stages.enter_context(stations_up(site.scenario.station_names(), site.scenario.wires))
         shells = [children.adopt(host.name, host.shell, SHELL_REMEDY) for host in net.hosts]
         stages.callback(children.release, shells)
-        kernel_tcp.set_sysctls(net, {**host_sysctls(site.scenario), **kernel_tcp.sysctls(site.scenario)})
+        kernel_tcp.set_sysctls(site.scenario, net, host_sysctls(site.scenario))
         say("medium")
         medium = stages.enter_context(medium_running(site, net, children))
         addresses.assign(site, net)

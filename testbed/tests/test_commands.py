@@ -12,6 +12,9 @@ from testbed.commands.demo import free_folder
 from testbed.commands.test import Counts, count_cargo, count_pytest, tried_again
 from testbed.errors import UsageError
 from testbed.host.algorithms import available, require_algorithm
+from testbed.programs import Programs
+from testbed.runs.preflight import check_tcps
+from testbed.scenarios.tcp import parse
 
 ROOT = Path(__file__).parents[2]
 
@@ -50,12 +53,12 @@ def test_wrong_usage_is_one_line_and_status_2(arguments, wanted, capsys):
         (["run", "nowhere"], "manet run: nowhere: there is no experiment or file of this name; there are"),
         (["run", "chain5", "--set", "flows.3.to=sta2"], "manet run: --set flows.3.to=sta2: there is no list to count in"),
         (
-            ["run", "hv-fig1", "--set", "tcp=tahoe"],
-            'manet run: --set tcp=tahoe: key "tcp": this kernel has no "tahoe"; use one of',
+            ["run", "hv-fig1", "--set", "tcp=tahooe"],
+            'manet run: --set tcp=tahooe: key "tcp": this kernel has no "tahooe" (did you mean "tahoe"?); use one of',
         ),
         (
-            ["cli", "chain5", "--set", "tcp=tahoe"],
-            'manet cli: --set tcp=tahoe: key "tcp": this kernel has no "tahoe"; use one of',
+            ["cli", "chain5", "--set", "tcp=tahooe"],
+            'manet cli: --set tcp=tahooe: key "tcp": this kernel has no "tahooe" (did you mean "tahoe"?); use one of',
         ),
         (["run", "hv-fig1", "--set", "spacing=-1"], 'manet run: --set: key "spacing": -1 is out of range; give more than 0 m'),
         (["report", "/nowhere"], "manet report: /nowhere: holds no experiment.json; give a folder that `manet run` has made"),
@@ -158,7 +161,23 @@ def test_a_congestion_control_the_kernel_would_load_counts_as_available(tmp_path
 
 
 def test_a_congestion_control_the_kernel_lacks_is_refused():
-    require_algorithm("reno", "x.toml", ["cubic", "reno"])
+    require_algorithm("reno", "x.toml", ["elfn", "tahoe"], ["cubic", "reno"])
     with pytest.raises(UsageError) as caught:
-        require_algorithm("vegas", "x.toml", ["cubic", "reno"])
-    assert str(caught.value) == 'x.toml: key "tcp": this kernel has no "vegas"; use one of newreno, sack, cubic, reno'
+        require_algorithm("westwood", "x.toml", ["elfn", "tahoe"], ["cubic", "reno"])
+    assert str(caught.value) == 'x.toml: key "tcp": this kernel has no "westwood"; use one of elfn, tahoe, cubic, reno'
+    with pytest.raises(UsageError, match=r'this kernel has no "tahooe" \(did you mean "tahoe"\?\); use one of'):
+        require_algorithm("tahooe", "x.toml", ["elfn", "tahoe"], ["cubic", "reno"])
+
+
+def test_a_kernel_that_takes_no_bpf_congestion_control_is_told_apart(tmp_path):
+    loader = tmp_path / "manet-tcp"
+    loader.write_text('#!/bin/sh\necho \'{"struct_ops": false, "kernel": "5.4.0"}\'\n')
+    loader.chmod(0o755)
+    with pytest.raises(UsageError) as caught:
+        check_tcps([parse("cubic"), parse("elfn")], "x.toml", Programs(kernel_tcp=loader))
+    said = str(caught.value)
+    assert said.startswith('x.toml: key "tcp": "elfn(newreno)": this kernel (5.4.0) takes no BPF congestion control; use Linux')
+    check_tcps([parse("cubic"), parse("newreno")], "x.toml", Programs(kernel_tcp=loader))
+    loader.unlink()
+    with pytest.raises(UsageError, match=r'"tahoe": .*manet-tcp is not built; run ./setup.sh'):
+        check_tcps([parse("tahoe")], "x.toml", Programs(kernel_tcp=loader))

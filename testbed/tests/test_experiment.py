@@ -74,6 +74,42 @@ def test_quick_has_its_own_seeds_axes_variants_and_keys(experiment):
     assert {cell.scenario.duration for cell in quick.cells} == {10}
 
 
+AROUND = """
+question = "?"
+scenario = { hops = 1 }
+[axes]
+tcp = ["newreno", "elfn(newreno, probe=2s)", "elfn(probe = 30s, reno-f)"]
+"""
+
+
+def test_tcps_with_parameters_make_cells_with_plain_names(experiment):
+    text = AROUND.replace("probe = 30s, reno-f", "reno-f, probe = 30s")
+    cells = experiment(text).cells
+    assert [cell.name for cell in cells] == ["tcpnewreno", "tcpelfn_newreno_probe_2s", "tcpelfn_reno_f_reno_probe_30s"]
+    assert [cell.axes["tcp"] for cell in cells] == ["newreno", "elfn(newreno, probe=2s)", "elfn(reno-f(reno), probe=30s)"]
+    assert [cell.scenario.tcp for cell in cells] == [cell.axes["tcp"] for cell in cells]
+    one = experiment(text, "tcp=elfn(newreno, probe=100ms)")
+    assert [cell.name for cell in one.cells] == ["tcpelfn_newreno_probe_100ms"]
+
+
+def test_values_that_read_alike_as_file_names_make_different_cells(experiment):
+    cells = experiment(AROUND.replace("elfn(probe = 30s, reno-f)", "a-b").replace('newreno"', 'a_b"')).cells
+    assert len({cell.name for cell in cells}) == 3
+    assert all(cell.name.startswith("tcpa_b_") for cell in (cells[0], cells[2]))
+    assert all(len(cell.name) < 80 for cell in cells)
+
+
+def test_a_tcp_is_not_an_axis_value_twice_under_two_spellings(experiment):
+    said = message(experiment, AROUND.replace("elfn(probe = 30s, reno-f)", "elfn(probe=2000ms)"))
+    assert said == 'e.toml: line 5: key "axes.tcp": elfn(newreno, probe=2s) stands there twice; remove one'
+
+
+def test_what_is_wrong_with_a_tcp_is_said_with_its_place_in_the_axis(experiment):
+    assert message(experiment, AROUND) == (
+        'e.toml: line 5: key "axes.tcp[3]": "reno-f" comes after a parameter; write what "elfn" is around first'
+    )
+
+
 def test_set_narrows_an_axis_and_overrides_variants(experiment):
     one = experiment(TEXT, "hops=4", 'tcp=["bbr"]', "spacing=100", variants=("far",), seeds=3)
     assert [cell.name for cell in one.cells] == ["far-hops4-tcpbbr"]

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from testbed.errors import UsageError
 from testbed.scenarios.definition import load_scenario, parse_value
-from testbed.scenarios.scenario import Scenario
+from testbed.scenarios.scenario import SACK_OF_PROFILE, Scenario
+from testbed.stages.kernel_tcp import profile
 
 EXAMPLES = Path(__file__).parents[2] / "formats" / "examples"
 
@@ -73,14 +74,66 @@ def test_set_replaces_keys_and_reaches_into_tables_and_lists(load):
 
 
 def test_newreno_and_sack_are_the_kernels_reno(load):
-    newreno, sack, cubic = (load("hops = 1", f"tcp={tcp}") for tcp in ("newreno", "sack", "cubic"))
-    assert [(s.algorithm, s.sack) for s in (newreno, sack, cubic)] == [("reno", False), ("reno", True), ("cubic", None)]
+    scenarios = [load("hops = 1", f"tcp={tcp}") for tcp in ("newreno", "sack", "cubic")]
+    assert [s.tcps()[0].kernel_algorithm for s in scenarios] == ["reno", "reno", "cubic"]
+    assert [s.sack_of("sta1") for s in scenarios] == [False, True, None]
+
+
+TWO_FLOWS = 'hops = 2\n[[flows]]\nfrom = "sta1"\nto = "sta2"\n{}\n[[flows]]\nfrom = "sta3"\nto = "sta2"\n{}'
+
+
+def test_a_flow_may_have_a_tcp_of_its_own(load):
+    scenario = load(TWO_FLOWS.format("tcp = 'elfn(probe=1s)'", ""), "tcp=tahoe")
+    assert {name: tcp.spelled for name, tcp in scenario.tcp_of_flows().items()} == {
+        "flow1": "elfn(newreno, probe=1s)",
+        "flow2": "tahoe",
+    }
+    assert [tcp.spelled for tcp in scenario.tcps()] == ["tahoe", "elfn(newreno, probe=1s)"]
+    assert Scenario.from_json(scenario.to_json()) == scenario
+    assert load("hops = 2", "flows=[{from='sta1',to='sta2',tcp='vegas'}]").tcp_of_flows()["flow1"].spelled == "vegas"
+
+
+def test_a_wrong_tcp_is_said_with_its_key(load):
+    assert message(load, 'hops = 1\ntcp = "elfn(prob=2s)"') == (
+        'x.toml: line 2: key "tcp": "elfn" has no parameter "prob"; did you mean "probe"?'
+    )
+    assert message(load, TWO_FLOWS.format("", 'tcp = "elfn(probe=2)"')) == (
+        'x.toml: line 9: key "flows[2].tcp": probe of elfn: 2 has no unit; write 2s or 2ms (units: s, ms, us, min)'
+    )
+    assert message(load, "hops = 1", "tcp=[1]") == '--set: key "tcp": this is of the wrong type; give text in quotes'
+    cbr = 'traffic = "cbr"\nrate = 1e5\nbytes = 100\ntcp = "newreno"'
+    assert message(load, TWO_FLOWS.format(cbr, "")) == (
+        'x.toml: line 8: key "flows[1].tcp": a "cbr" flow has no TCP; remove it, or set traffic = "bulk"'
+    )
+
+
+def test_flows_of_one_station_must_agree_on_sack(load):
+    assert message(load, TWO_FLOWS.format("tcp = 'sack'", "")) == (
+        'x.toml: line 6: key "flows[2]": flow1 wants SACK and flow2 does not, but both end at sta2, which has it for all or '
+        "none; give them TCPs that agree, or ends of their own"
+    )
+    assert 'key "flows[1].tcp"' not in message(load, TWO_FLOWS.format("tcp = 'tahoe'", "tcp = 'elfn(sack)'"))
+    mixed = load(TWO_FLOWS.format("tcp = 'sack'", "tcp = 'cubic'"), "profile=modern")
+    assert [mixed.sack_of(name) for name in ("sta1", "sta2", "sta3")] == [True, True, None]
+    load(TWO_FLOWS.format("tcp = 'newreno'", "tcp = 'cubic'"))  # `period` has it off
+    assert "wants SACK" in message(load, TWO_FLOWS.format("tcp = 'newreno'", "tcp = 'cubic'"), "profile=modern")
+
+
+def test_what_is_said_of_sack_and_the_profiles_is_true():
+    period, modern = (profile(name).get("sysctl", {}) for name in ("period", "modern"))
+    assert {"period": bool(period["net.ipv4.tcp_sack"]), "modern": True} == SACK_OF_PROFILE
+    assert "net.ipv4.tcp_sack" not in modern  # Linux's own, which is on
+
+
+def test_the_daemons_are_asked_for_notices_where_a_tcp_wants_them(load):
+    assert [load("hops = 1", f"tcp={tcp}").tcp_wants_notices for tcp in ("elfn", "tcpf", "tcpbus(sack)")] == [False, True, True]
+    assert load(TWO_FLOWS.format("", "tcp = 'tcpf'")).tcp_wants_notices
 
 
 def test_only_stated_tcp_settings_override_the_profile(load):
     stated = load("hops = 1\nwindow = 8\nrto_min = 0.2\nrto_max = 60\ndelayed_ack = false").tcp_settings()
     assert stated == {
-        "algorithm": "reno", "window_segments": 8, "rto_min_us": 200_000, "rto_max_ms": 60_000, "delayed_ack": False,
+        "algorithm": "newreno", "window_segments": 8, "rto_min_us": 200_000, "rto_max_ms": 60_000, "delayed_ack": False,
     }  # fmt: skip
 
 
@@ -371,7 +424,7 @@ def test_a_wire_has_a_fast_links_defaults_and_flows_may_name_its_host(load):
         optional={
             "spacing": st.floats(1, 1000),
             "window": st.integers(1, 1000),
-            "tcp": st.sampled_from(["newreno", "sack", "cubic"]),
+            "tcp": st.sampled_from(["newreno", "sack", "cubic", "elfn(vegas(alpha=2), probe=1.5s)"]),
             "links": st.lists(st.fixed_dictionaries({"error_rate": st.floats(0, 1)}), max_size=3),
             "delayed_ack": st.booleans(),
             "arp": st.sampled_from(["real", "static"]),
