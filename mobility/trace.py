@@ -7,6 +7,7 @@ with times as integer nanoseconds. Both are tested on formats/examples/trace.csv
 
 import bisect
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ HEADER = "time_s,station,x_m,y_m,z_m,speed_mps"
 FARTHEST_M = 1e7  # as in medium/src/trace.rs
 LONGEST_S = 4e6  # beyond it a float of seconds loses the nanosecond
 NS_PER_S = 1_000_000_000
+STATION_NAME = re.compile(r"[a-z][a-z0-9-]{0,9}")  # as topologies/layouts.py has it
 
 Position = tuple[float, float, float]
 
@@ -35,13 +37,25 @@ class Leg:
 
 
 @dataclass(frozen=True)
-class _Course:
-    """A leg with the point at which it begins."""
+class Course:
+    """A leg with the point at which it begins. The first of a station begins where it is placed."""
 
     start_ns: int
     origin: Position
     to: Position
     speed_mps: float
+
+    @property
+    def start_s(self) -> float:
+        return self.start_ns / NS_PER_S
+
+    @property
+    def arrival_s(self) -> float:
+        """When the station is at `to`, if nothing follows; inf if never."""
+        if math.isinf(self.speed_mps):
+            return self.start_s
+        distance_m = math.dist(self.origin, self.to)
+        return self.start_s + (distance_m / self.speed_mps if self.speed_mps > 0 else math.inf if distance_m else 0.0)
 
     def at(self, now_ns: int) -> Position:
         if self.speed_mps == 0:
@@ -59,25 +73,40 @@ class _Course:
 
 @dataclass
 class Trace:
-    """What a trace says. `end_s` is the length it was made for, None where it does not say."""
+    """What a trace says. `end_s` is the length it was made for and `mean_mps` the mean speed that it was drawn with, None where
+    it does not say; `remarks` are what a file of others says beside the movement, to be passed on."""
 
     name: str
     legs: list[Leg]
     end_s: float | None = None
     end_line: int = 0
-    _courses: dict[str, list[_Course]] = field(default_factory=dict, repr=False, compare=False)
+    mean_mps: float | None = None
+    remarks: tuple[str, ...] = ()
+    _courses: dict[str, list[Course]] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for leg in self.legs:
-            start_ns = round(leg.start_s * NS_PER_S)
-            courses = self._courses.setdefault(leg.station, [])
-            # The first row of a station places it: it has no point to come from.
-            origin = courses[-1].at(start_ns) if courses else leg.to
-            courses.append(_Course(start_ns, origin, leg.to, leg.speed_mps))
+            self._follow(leg)
+
+    def append(self, leg: Leg) -> None:
+        """One leg more, which begins no earlier than the station's last one."""
+        self.legs.append(leg)
+        self._follow(leg)
+
+    def _follow(self, leg: Leg) -> None:
+        start_ns = round(leg.start_s * NS_PER_S)
+        courses = self._courses.setdefault(leg.station, [])
+        # The first row of a station places it: it has no point to come from.
+        origin = courses[-1].at(start_ns) if courses else leg.to
+        courses.append(Course(start_ns, origin, leg.to, leg.speed_mps))
 
     def stations(self) -> list[str]:
         """In the order in which the trace places them."""
         return list(self._courses)
+
+    def courses(self, station: str) -> list[Course]:
+        """The legs of `station` with where they begin, in order of time."""
+        return self._courses[station]
 
     def position(self, station: str, time_s: float) -> Position:
         """Where `station` is at `time_s` (not negative)."""
@@ -104,33 +133,41 @@ def place(positions: Mapping[str, Sequence[float]] | Iterable[tuple]) -> list[Le
 
 def write(legs: Sequence[Leg], end_s: float | None = None) -> str:
     """The text of a trace; legs may come in any order, those of one instant keep theirs."""
-    lines = [FORMAT, *([f"# end_s: {_number(end_s)}"] if end_s is not None else []), HEADER]
+    lines = [FORMAT, *([f"# end_s: {number_text(end_s)}"] if end_s is not None else []), HEADER]
     for leg in sorted(legs, key=lambda leg: leg.start_s):
         values = (leg.start_s, *leg.to, leg.speed_mps)
-        time, x, y, z, speed = (_number(value) for value in values)
+        time, x, y, z, speed = (number_text(value) for value in values)
         lines.append(f"{time},{leg.station},{x},{y},{z},{speed}")
     return "\n".join(lines) + "\n"
 
 
-def read(path: Path, stations: Sequence[str]) -> Trace:
-    """The trace in `path`, checked against the stations that the scenario has."""
+def read(path: Path, stations: Sequence[str] | None = None) -> Trace:
+    """The trace in `path`, checked against the stations that the scenario has (None: whichever it names)."""
     try:
-        return parse(path.read_text(encoding="utf-8"), str(path), stations)
+        data = path.read_bytes()
     except OSError as problem:
         raise TraceError(f"{path}: cannot be read ({problem.strerror}); give the path of a trace") from None
-    except UnicodeDecodeError:
-        raise TraceError(f"{path}: is not UTF-8 text; write it with mobility.trace.write") from None
+    return parse(as_text(data, str(path)), str(path), stations)
 
 
-def parse(text: str, name: str, stations: Sequence[str]) -> Trace:
-    """A checked trace; `name` is what errors call it."""
+def as_text(data: bytes, name: str) -> str:
+    """The text of a file; an error names the line that is none."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as problem:
+        line = data.count(b"\n", 0, problem.start) + 1
+        raise TraceError(f"{name}: line {line}: is not UTF-8 text; save the file as text") from None
+
+
+def parse(text: str, name: str, stations: Sequence[str] | None = None) -> Trace:
+    """A checked trace; `name` is what errors call it. Without `stations` any that has a station's name may be in it."""
     return _Parser(name, stations).run(text)
 
 
 class _Parser:
-    def __init__(self, name: str, stations: Sequence[str]) -> None:
+    def __init__(self, name: str, stations: Sequence[str] | None) -> None:
         self.name = name
-        self.stations = set(stations)
+        self.stations = None if stations is None else set(stations)
         self.legs: list[Leg] = []
         self.end: tuple[float | None, int] = (None, 0)
         self.placed: set[str] = set()
@@ -163,7 +200,11 @@ class _Parser:
         time, station, *point, speed = fields
         start_s = self._number("time_s", time, "seconds", 0, LONGEST_S)
         self._expect(not self.legs or start_s >= self.legs[-1].start_s, "time goes back; sort the rows by time_s")
-        self._expect(station in self.stations, f'unknown station "{station}"; the scenario does not have it')
+        if self.stations is None:
+            text = f'"{station}" is no station name; use at most 10 of a-z, 0-9 and "-", beginning with a letter'
+            self._expect(STATION_NAME.fullmatch(station) is not None, text)
+        else:
+            self._expect(station in self.stations, f'unknown station "{station}"; the scenario does not have it')
         axes = zip(("x_m", "y_m", "z_m"), point, strict=True)
         x, y, z = (self._number(key, value, "metres", -FARTHEST_M, FARTHEST_M) for key, value in axes)
         speed_mps = math.inf if speed == "inf" else self._number("speed_mps", speed, "m/s", 0, math.inf)
@@ -191,6 +232,6 @@ class _Parser:
             raise TraceError(f"{self.name}: line {self.line}: {text}")
 
 
-def _number(value: float) -> str:
+def number_text(value: float) -> str:
     """The shortest text that reads back as the same float; whole numbers without the point."""
     return str(int(value)) if math.isfinite(value) and value == int(value) else repr(float(value))

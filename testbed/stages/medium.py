@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from mobility import trace
-from mobility.random_waypoint import random_waypoint
+from mobility.models.random_waypoint import random_waypoint
 from testbed.errors import UsageError
 from testbed.host.processes import Child, Processes
 from testbed.programs import ROOT
@@ -91,8 +91,8 @@ def write_trace(site: Site) -> None:
         legs = random_waypoint(
             places,
             scenario.area or (0.0, 0.0),
-            mean_mps=scenario.speed or 0.0,
-            pause_s=scenario.pause or 0.0,
+            speed=scenario.speed or 0.0,
+            pause=scenario.pause or 0.0,
             begin_s=begin_s,
             end_s=end_s,
             seed=site.seed,

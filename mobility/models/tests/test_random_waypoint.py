@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from mobility import trace
-from mobility.random_waypoint import random_waypoint
+from mobility.models.random_waypoint import random_waypoint
 
 AREA = (1500.0, 300.0)
 PLACES = [(f"sta{i}", 50.0 * i, 150.0, 1.5) for i in range(1, 31)]
@@ -14,7 +14,7 @@ GOLDEN = [1226.1521881258966, 15.545221702562495, 1.5, 10.836360097674229]  # x,
 
 
 def legs_of(seed: int = 1, mean_mps: float = 10.0, pause_s: float = 0.0, end_s: float = 400.0, places=PLACES) -> dict[str, list]:
-    legs = random_waypoint(places, AREA, mean_mps=mean_mps, pause_s=pause_s, begin_s=10.0, end_s=end_s, seed=seed)
+    legs = random_waypoint(places, AREA, speed=mean_mps, pause=pause_s, begin_s=10.0, end_s=end_s, seed=seed)
     return {name: [leg for leg in legs if leg.station == name] for name, *_ in places}
 
 

@@ -1,0 +1,72 @@
+"""Movement files of others, read into a trace and written from one.
+
+| ending | format | read | written |
+|---|---|---|---|
+| `.csv` | ours (formats/trace.md) | yes | yes |
+| `.tcl`, `.ns_movements` | ns-2's setdest scripts | yes | yes |
+| `.movements`, `.movements.gz` | BonnMotion's | yes | yes (not packed) |
+| `.gpx` | GPS tracks | yes | no |
+
+Nodes that have numbers in a file become `sta1`, `sta2`, ... in their order. Whatever a file holds, the only error is
+`TraceError`, one line that names the file, the line and the remedy.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from mobility import trace
+from mobility.files import bonnmotion, gpx, ns2
+from mobility.trace import Trace, TraceError
+
+
+def _csv(data: bytes, name: str) -> Trace:
+    return trace.parse(trace.as_text(data, name), name)
+
+
+PARSERS: dict[str, Callable[[bytes, str], Trace]] = {
+    ".csv": _csv,
+    ".tcl": ns2.parse,
+    ".ns_movements": ns2.parse,
+    ".movements": bonnmotion.parse,
+    ".movements.gz": bonnmotion.parse_packed,
+    ".gpx": gpx.parse,
+}
+WRITERS: dict[str, Callable[[Trace], str]] = {
+    ".csv": lambda made: trace.write(made.legs, made.end_s),
+    ".tcl": ns2.write,
+    ".ns_movements": ns2.write,
+    ".movements": bonnmotion.write,
+}
+
+
+def read(path: Path) -> Trace:
+    """The movement in `path`; its ending says in which format."""
+    parser = PARSERS.get(_ending(path, PARSERS))
+    try:
+        data = path.read_bytes()
+    except OSError as problem:
+        raise TraceError(f"{path}: cannot be read ({problem.strerror}); give the path of a movement file") from None
+    if parser is bonnmotion.parse or parser is bonnmotion.parse_packed:
+        beside = path.with_name(path.name.partition(".movements")[0] + ".params")
+        return parser(data, str(path), bonnmotion.read_params(beside) if beside.is_file() else None)
+    return parser(data, str(path))
+
+
+def write(made: Trace, path: Path) -> None:
+    """Writes the movement in the format that the ending of `path` says."""
+    ending = _ending(path, WRITERS)
+    path.write_text(WRITERS[ending](made), encoding="utf-8")
+    if ending == ".movements":
+        path.with_suffix(".params").write_text(bonnmotion.params(made), encoding="utf-8")
+
+
+def is_movement(name: str) -> bool:
+    """Whether a name ends like a file that can be read."""
+    return any(name.endswith(ending) for ending in PARSERS)
+
+
+def _ending(path: Path, known: dict) -> str:
+    found = [ending for ending in known if path.name.endswith(ending)]
+    if not found:
+        raise TraceError(f"{path}: the name does not say which format; let it end in one of {', '.join(known)}")
+    return max(found, key=len)

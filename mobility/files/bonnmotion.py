@@ -1,0 +1,162 @@
+"""BonnMotion's `.movements` files (BonnMotion 3.0's manual, "native format"): one line a node, its waypoints one after the other.
+
+A waypoint is `t x y`, or `t x y z` where the scenario is three-dimensional; in between a node goes straight at constant
+speed, before the first it stands there, after the last it stays. Line i is station `sta<i>`. `NAME.params` beside the file,
+if there, says the duration, the number of nodes (`nn`) and whether there is a third dimension (`outputDim`).
+
+Traps: (1) The file does not say its dimension, and some lines can be read both ways: without `outputDim` the waypoints' times
+decide, and a file that fits both readings is refused. (2) BonnMotion's own converter to ns-2 (NSFile) adds a border of 10 m
+to every x and y, because ns-2 rejects nodes on the edge of its area: the same scenario read from `.ns_movements` lies 10 m
+further up and right. Read here, nothing is added. (3) A first waypoint later than 0 is the node's place from the start. (4)
+Geographic files (`.geo.movements`) are in degrees: not read.
+"""
+
+import gzip
+import io
+import math
+import zlib
+from itertools import pairwise
+from pathlib import Path
+
+from mobility.trace import FARTHEST_M, LONGEST_S, Leg, Trace, TraceError, as_text, number_text
+
+MOST_NODES = 1000  # as topologies/layouts.py
+MOST_BYTES = 200_000_000  # of what a packed file may unpack to
+Waypoint = tuple[float, float, float, float]  # t, x, y, z
+
+
+def read_params(path: Path) -> dict[str, str]:
+    """The `key=value` lines of a `.params` file; whatever else stands there is passed over."""
+    text = path.read_bytes().decode("utf-8", errors="replace")
+    return {key.strip(): value.strip() for key, equals, value in (line.partition("=") for line in text.splitlines()) if equals}
+
+
+def parse(data: bytes, name: str, params: dict[str, str] | None = None) -> Trace:
+    """A checked movement; `name` is what errors call it."""
+    return _Parser(name, params or {}).run(as_text(data, name))
+
+
+def parse_packed(data: bytes, name: str, params: dict[str, str] | None = None) -> Trace:
+    """The same, of a gzip-packed file."""
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
+            unpacked = packed.read(MOST_BYTES + 1)
+    except (OSError, EOFError, zlib.error):
+        raise TraceError(f"{name}: is not packed with gzip, or is cut off; unpack it and give the .movements file") from None
+    if len(unpacked) > MOST_BYTES:
+        raise TraceError(f"{name}: unpacks to more than {MOST_BYTES} bytes; shorten the scenario")
+    return parse(unpacked, name, params)
+
+
+def write(trace: Trace) -> str:
+    """The file's text; a third coordinate only where a height is other than 0. `params` has what belongs beside it."""
+    stations = trace.stations()
+    deep = any(leg.to[2] for leg in trace.legs)
+    lines = []
+    for station in stations:
+        points = waypoints(trace, station)
+        lines.append(" ".join(number_text(value) for point in points for value in (point if deep else point[:3])))
+    return "\n".join(lines) + "\n"
+
+
+def params(trace: Trace) -> str:
+    """What `NAME.params` beside a written file has to say."""
+    duration = [] if trace.end_s is None else [f"duration={number_text(trace.end_s)}"]
+    deep = any(leg.to[2] for leg in trace.legs)
+    return "\n".join([*duration, f"nn={len(trace.stations())}", f"outputDim={'3D' if deep else '2D'}"]) + "\n"
+
+
+def waypoints(trace: Trace, station: str) -> list[Waypoint]:
+    """The corners of a station's way; two of one time where it jumps."""
+    courses = trace.courses(station)
+    points: list[Waypoint] = [(0.0, *courses[0].to)]
+    for course, after in pairwise([*courses[1:], None]):
+        if course.start_s > points[-1][0]:
+            points.append((course.start_s, *course.origin))
+        if math.isinf(course.speed_mps):
+            points.append((course.start_s, *course.to))
+        elif course.arrival_s <= (after.start_s if after else LONGEST_S):
+            points.append((course.arrival_s, *course.to))
+    last = courses[-1]
+    end_s = trace.end_s if trace.end_s is not None else LONGEST_S if math.isfinite(last.speed_mps) and last.speed_mps > 0 else 0.0
+    if points[-1][0] < min(end_s, last.arrival_s if trace.end_s is None else end_s):
+        points.append((end_s, *trace.position(station, end_s)))
+    return points
+
+
+class _Parser:
+    def __init__(self, name: str, params: dict[str, str]) -> None:
+        self.name, self.params, self.line = name, params, 0
+
+    def run(self, text: str) -> Trace:
+        rows = []
+        for self.line, raw in enumerate(text.split("\n"), start=1):
+            line = raw.strip()
+            if line and not line.startswith("#"):
+                rows.append((self.line, [self._number(word) for word in line.split()]))
+        self.line = 0
+        self._expect(0 < len(rows) <= MOST_NODES, f"{len(rows)} nodes; a file has 1 to {MOST_NODES} lines, one a node")
+        nodes = self.params.get("nn", str(len(rows)))
+        text = f"{len(rows)} lines, but nn={nodes[:20]} in .params; give the .params that belongs to it"
+        self._expect(nodes == str(len(rows)), text)
+        size = self._size(rows)
+        legs: list[list[Leg]] = []
+        for number, (self.line, values) in enumerate(rows, start=1):
+            legs.append(self._node(f"sta{number}", values, size))
+        first = [own[0] for own in legs]
+        rest = sorted((leg for own in legs for leg in own[1:]), key=lambda leg: leg.start_s)
+        return Trace(self.name, [*first, *rest], self._duration())
+
+    def _duration(self) -> float | None:
+        if "duration" not in self.params:
+            return None
+        self.line = 0
+        duration_s = self._number(self.params["duration"])
+        self._expect(0 <= duration_s <= LONGEST_S, f"duration={duration_s:g} in .params is no time from 0 to {LONGEST_S:g} s")
+        return duration_s
+
+    def _size(self, rows: list[tuple[int, list[float]]]) -> int:
+        """Numbers a waypoint: 3 or 4."""
+        said = self.params.get("outputDim", "").upper()
+        if said in ("2D", "3D"):
+            return 3 if said == "2D" else 4
+        fits = [size for size in (3, 4) if all(_fits(values, size) for _, values in rows)]
+        if not fits:
+            self.line = next((line for line, values in rows if not _fits(values, 3)), 0)
+            text = "the line is no list of waypoints t x y (nor t x y z on every line) with rising times from 0 on"
+            self._expect(False, text + "; correct it")
+        text = "can be read as waypoints t x y and as t x y z; put outputDim=2D or outputDim=3D into the .params beside it"
+        self._expect(len(fits) == 1, text)
+        return fits[0]
+
+    def _node(self, station: str, values: list[float], size: int) -> list[Leg]:
+        self._expect(_fits(values, size), f"is no list of waypoints of {size} numbers with rising times from 0 on; correct it")
+        points = [values[i : i + size] + [0.0] * (4 - size) for i in range(0, len(values), size)]
+        for time_s, *place in points:
+            good = time_s <= LONGEST_S and all(abs(value) <= FARTHEST_M for value in place)
+            self._expect(good, f"a waypoint at {time_s:g} s is outside of {LONGEST_S:g} s or {FARTHEST_M:g} m; correct it")
+        legs = [Leg(0.0, station, tuple(points[0][1:]), 0.0)]
+        for (t0, *a), (t1, *b) in pairwise(points):
+            lasts_s = t1 - t0
+            # under a nanosecond, which a trace does not tell apart, a way is a jump
+            speed = math.dist(a, b) / lasts_s if lasts_s > 1e-9 else math.inf
+            legs.append(Leg(t0 if math.isfinite(speed) else t1, station, tuple(b), speed))
+        return legs
+
+    def _number(self, text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        good = math.isfinite(value) and "_" not in text
+        self._expect(good, f'"{text[:40]}" is not a number; a line has t x y of each waypoint')
+        return value
+
+    def _expect(self, condition: bool, text: str) -> None:
+        if not condition:
+            raise TraceError(f"{self.name}: line {self.line}: {text}" if self.line else f"{self.name}: {text}")
+
+
+def _fits(values: list[float], size: int) -> bool:
+    times = values[::size]
+    return bool(values) and len(values) % size == 0 and times[0] >= 0 and all(a <= b for a, b in pairwise(times))

@@ -1,0 +1,161 @@
+"""GPX 1.1 tracks (topografix.com/GPX/1/1): every `trk` is a station, its points where it was and when.
+
+Degrees become metres on a plane that touches the earth in the middle of all points (a sphere of 6371 km: 0.3 % off the
+ellipsoid at most, and good for areas of some tens of kilometres); the lower left corner of all points is (0, 0). Time 0 is
+the earliest point of all tracks: a station stands at its first point until its own first time, goes straight from point to
+point, and stays at its last. Segments of a track are joined. Heights (`ele`) are kept where every point has one, counted from
+the lowest. A point without a time is an error: nobody knows how fast it was.
+"""
+
+import math
+import re
+import xml.parsers.expat
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import NoReturn
+
+from mobility.trace import FARTHEST_M, LONGEST_S, Leg, Trace, TraceError
+
+EARTH_M = 6_371_000.0
+MOST_TRACKS = 1000  # as topologies/layouts.py
+_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z|[+-]\d\d:\d\d)?")
+Point = tuple[float, float, float | None, float]  # latitude, longitude, height, time since 1970
+
+
+def parse(data: bytes, name: str) -> Trace:
+    """A checked movement; `name` is what errors call it. Stations are `sta1`, `sta2`, ... in the order of the tracks."""
+    tracks = _Reader(name).run(data)
+    points = [point for track in tracks for point in track]
+    begin = min(point[3] for point in points)
+    south, north = (edge(point[0] for point in points) for edge in (min, max))
+    west = min(point[1] for point in points)
+    heights = [point[2] for point in points if point[2] is not None]
+    lowest = min(heights) if len(heights) == len(points) else None
+    per_degree = math.radians(1) * EARTH_M
+    shrink = math.cos(math.radians((south + north) / 2))
+    legs: list[list[Leg]] = []
+    for number, track in enumerate(tracks, start=1):
+        own = [
+            (
+                time - begin,
+                (
+                    (longitude - west) * per_degree * shrink,
+                    (latitude - south) * per_degree,
+                    0.0 if lowest is None or height is None else height - lowest,
+                ),
+            )
+            for latitude, longitude, height, time in track
+        ]
+        legs.append(_legs(f"sta{number}", own, name))
+    rest = sorted((leg for own in legs for leg in own[1:]), key=lambda leg: leg.start_s)
+    end_s = max(point[3] for point in points) - begin
+    return Trace(name, [*(own[0] for own in legs), *rest], end_s)
+
+
+def _legs(station: str, points: list[tuple[float, tuple]], name: str) -> list[Leg]:
+    for time_s, place in points:
+        if time_s > LONGEST_S or any(abs(value) > FARTHEST_M for value in place):
+            text = f"{station} goes further than {FARTHEST_M:g} m or {LONGEST_S:g} s; cut the tracks to one outing"
+            raise TraceError(f"{name}: {text}")
+    legs = [Leg(0.0, station, points[0][1], 0.0)]
+    for (t0, a), (t1, b) in pairwise(points):
+        speed = math.dist(a, b) / (t1 - t0) if t1 - t0 > 1e-9 else math.inf
+        legs.append(Leg(t0 if math.isfinite(speed) else t1, station, b, speed))
+    return legs
+
+
+class _Reader:
+    """Expat's events, because they know their line; a document type is refused, so that no entity can grow."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.tracks: list[list[Point]] = []
+        self.at: tuple[float, float] | None = None
+        self.texts: dict[str, str] = {}
+        self.key: str | None = None
+        self.expat = xml.parsers.expat.ParserCreate(namespace_separator=" ")
+        self.expat.buffer_text = True
+        self.expat.StartElementHandler = self._start
+        self.expat.EndElementHandler = self._end
+        self.expat.CharacterDataHandler = self._text
+        self.expat.StartDoctypeDeclHandler = self._doctype
+
+    def run(self, data: bytes) -> list[list[Point]]:
+        try:
+            self.expat.Parse(data, True)
+        except xml.parsers.expat.ExpatError as problem:
+            what = xml.parsers.expat.ErrorString(problem.code)
+            raise TraceError(f"{self.name}: line {problem.lineno}: is not XML ({what}); give a GPX 1.1 file") from None
+        except (LookupError, ValueError) as problem:
+            if isinstance(problem, TraceError):
+                raise
+            raise TraceError(f"{self.name}: line 1: its encoding is not known; save it as UTF-8") from None
+        self.tracks = [track for track in self.tracks if track]
+        if not self.tracks:
+            raise TraceError(f"{self.name}: has no track with points; export tracks (trk), not routes or waypoints")
+        if len(self.tracks) > MOST_TRACKS:
+            raise TraceError(f"{self.name}: {len(self.tracks)} tracks; a trace has at most {MOST_TRACKS} stations")
+        return self.tracks
+
+    def _doctype(self, *_: object) -> None:
+        self._fail("has a document type, which GPX has not; remove it")
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        tag = tag.rpartition(" ")[2]
+        if tag == "trk":
+            self.tracks.append([])
+        elif tag == "trkpt":
+            self.at = (self._degrees(attributes, "lat", 90), self._degrees(attributes, "lon", 180))
+            self.texts = {}
+        elif tag in ("time", "ele") and self.at is not None:
+            self.key = tag
+            self.texts[tag] = ""
+
+    def _text(self, text: str) -> None:
+        if self.key is not None:
+            self.texts[self.key] += text
+
+    def _end(self, tag: str) -> None:
+        tag = tag.rpartition(" ")[2]
+        self.key = None
+        if tag != "trkpt" or self.at is None:
+            return
+        if not self.tracks:
+            self._fail("a point outside of a track; give a GPX 1.1 file")
+        time = self._time(self.texts.get("time", "").strip())
+        track = self.tracks[-1]
+        if track and time < track[-1][3]:
+            self._fail("time goes back in the track; sort its points")
+        track.append((*self.at, self._height(), time))
+        self.at = None
+
+    def _height(self) -> float | None:
+        if "ele" not in self.texts:
+            return None
+        return self._number("ele", self.texts["ele"].strip(), FARTHEST_M)
+
+    def _degrees(self, attributes: dict[str, str], key: str, most: float) -> float:
+        return self._number(key, attributes.get(key, ""), most)
+
+    def _number(self, key: str, text: str, most: float) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not abs(value) <= most:
+            self._fail(f'{key} "{text[:40]}" must be a number from {-most:g} to {most:g}')
+        return value
+
+    def _time(self, text: str) -> float:
+        found = _TIME.fullmatch(text)
+        try:
+            whole = datetime.fromisoformat(found.group(1) + (found.group(3) or "Z")) if found else None
+        except ValueError:
+            whole = None
+        if whole is None or found is None:
+            self._fail(f'the time "{text[:40]}" of a point must be written like 2026-05-01T12:00:00Z')
+        seconds = (whole - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds()
+        return seconds + float(found.group(2) or 0)
+
+    def _fail(self, text: str) -> NoReturn:
+        raise TraceError(f"{self.name}: line {self.expat.CurrentLineNumber}: {text}")

@@ -1,0 +1,212 @@
+"""ns-2 movement scripts, as CMU's `setdest` writes them and ns-2.35's `Node/MobileNode` obeys them.
+
+Read: `$node_(i) set X_ v` (Y_, Z_) places node i; `$ns_ at t "$node_(i) setdest x y v"` sends it off from where it then is, in a
+straight line (0: it stops); `$ns_ at t "$node_(i) set X_ v"` is a jump. Node i is station `sta<i + 1>`; every node from 0 on
+must be there. Passed on: comments and `$god_ set-dist a b hops` (at the start or in an `at`), which are `setdest`'s own idea
+of the shortest paths at 250 m; `god_lines` gives them as numbers. `initial_node_pos` is passed over. Anything else is an
+error: a script is not a program to us. A comment `# end_s: 900` says how long the movement is made for, `# mean_speed_mps: 1`
+with which mean speed it was drawn.
+
+Departs from ns-2: a node without X_ and Y_ is an error (there it is at 0, 0), and so is a height that changes by `setdest`,
+which knows none. A destination outside of the area, which ns-2 ignores, cannot be seen: the script does not say the area.
+"""
+
+import math
+import re
+from dataclasses import dataclass
+
+from mobility.trace import FARTHEST_M, LONGEST_S, Leg, Trace, TraceError, as_text, number_text
+
+MOST_NODES = 1000  # as topologies/layouts.py
+UNREACHABLE = 16_777_215  # god's number for no path
+_NODE = r"\$(?:node_?|n)\((\d{1,9})\)"
+_SET = re.compile(rf"{_NODE}\s+set\s+([XYZ])_\s+(\S+)")
+_SETDEST = re.compile(rf"{_NODE}\s+setdest\s+(\S+)\s+(\S+)\s+(\S+)")
+_AT = re.compile(r'\$ns_?\s+at\s+(\S+)\s+(?:"([^"]*)"|\{([^{}]*)\})\s*(?:;.*)?')
+_GOD = re.compile(r"\$god_?\s+set-dist\s+(\d{1,9})\s+(\d{1,9})\s+(\d{1,9})")
+_PASSED_OVER = re.compile(r"\$(ns_?|god_?)\s+(initial_node_pos|num_nodes|new_node)\b.*")
+
+
+@dataclass(frozen=True)
+class God:
+    """From `time_s` on the shortest path between two stations has so many hops (None: there is none)."""
+
+    time_s: float
+    ends: tuple[str, str]
+    hops: int | None
+
+
+def parse(data: bytes, name: str) -> Trace:
+    """A checked movement; `name` is what errors call it."""
+    return _Parser(name).run(as_text(data, name))
+
+
+def god_lines(trace: Trace) -> list[God]:
+    """What the `god` lines of a movement that was read say, in order of time."""
+    found = []
+    for remark in trace.remarks:
+        at = _AT.fullmatch(remark)
+        god = _GOD.fullmatch(_command(at) if at else remark)
+        if god:
+            a, b, hops = (int(text) for text in god.groups())
+            time_s = float(at.group(1)) if at else 0.0
+            found.append(God(time_s, (_station(a), _station(b)), None if hops == UNREACHABLE else hops))
+    return sorted(found, key=lambda god: god.time_s)
+
+
+def write(trace: Trace) -> str:
+    """The script of a movement. Heights can only be placed or jumped to: one that changes on the way is refused."""
+    numbers = {station: number for number, station in enumerate(trace.stations())}
+    lines = [f"# nodes: {len(numbers)}; node i is {', '.join(numbers)}"] if not _in_order(numbers) else []
+    if trace.end_s is not None:
+        lines.append(f"# end_s: {number_text(trace.end_s)}")
+    if trace.mean_mps is not None:
+        lines.append(f"# mean_speed_mps: {number_text(trace.mean_mps)}")
+    lines += [remark for remark in trace.remarks if not remark.startswith("$ns")]
+    moves, placed = [(time_s, remark) for remark in trace.remarks if (time_s := _time_of(remark)) is not None], set()
+    for leg in sorted(trace.legs, key=lambda leg: leg.start_s):
+        node = f"$node_({numbers[leg.station]})"
+        x, y, z = (number_text(value) for value in leg.to)
+        time = number_text(leg.start_s)
+        if leg.station not in placed:
+            placed.add(leg.station)
+            lines += [f"{node} set X_ {x}", f"{node} set Y_ {y}", f"{node} set Z_ {z}"]
+        elif math.isinf(leg.speed_mps):
+            moves += [(leg.start_s, f'$ns_ at {time} "{node} set {axis}_ {v}"') for axis, v in zip("XYZ", (x, y, z), strict=True)]
+        else:
+            if leg.speed_mps > 0 and leg.to[2] != trace.position(leg.station, leg.start_s)[2]:
+                raise TraceError(
+                    f"{trace.name}: {leg.station} changes its height on the way at {leg.start_s:g} s, which ns-2's setdest "
+                    "cannot; write a .csv or .movements file"
+                )
+            moves.append((leg.start_s, f'$ns_ at {time} "{node} setdest {x} {y} {number_text(leg.speed_mps)}"'))
+    return "\n".join([*lines, *(line for _, line in sorted(moves, key=lambda move: move[0]))]) + "\n"
+
+
+def _in_order(numbers: dict[str, int]) -> bool:
+    return all(station == _station(number) for station, number in numbers.items())
+
+
+def _station(node: int) -> str:
+    return f"sta{node + 1}"
+
+
+def _time_of(remark: str) -> float | None:
+    at = _AT.fullmatch(remark)
+    return float(at.group(1)) if at else None
+
+
+def _command(at: re.Match) -> str:
+    return (at.group(2) if at.group(2) is not None else at.group(3)).strip()
+
+
+@dataclass(frozen=True)
+class _Event:
+    """Something that the script does to a node at an instant."""
+
+    time_s: float
+    node: int
+    line: int
+    axis: str | None  # of a jump, else None
+    values: tuple[float, ...]
+
+
+class _Parser:
+    def __init__(self, name: str) -> None:
+        self.name, self.line = name, 0
+        self.places: dict[int, dict[str, float]] = {}
+        self.events: list[_Event] = []
+        self.remarks: list[str] = []
+        self.stated: dict[str, float] = {}
+        self.end_line = 0
+
+    def run(self, text: str) -> Trace:
+        for self.line, raw in enumerate(text.split("\n"), start=1):
+            line = raw.strip()
+            if line.startswith("#"):
+                self._comment(line)
+            elif line:
+                self._command(line)
+        self._check_nodes()
+        end_s = self.stated.get("end_s")
+        return Trace(self.name, self._legs(), end_s, self.end_line, self.stated.get("mean_speed_mps"), tuple(self.remarks))
+
+    def _comment(self, line: str) -> None:
+        key, colon, value = line.lstrip("#").partition(":")
+        if colon and key.strip() == "end_s":
+            self.stated["end_s"], self.end_line = self._number("end_s", value, 0, LONGEST_S), self.line
+        elif colon and key.strip() == "mean_speed_mps":
+            self.stated["mean_speed_mps"] = self._number("mean_speed_mps", value, 1e-9, 1e9)
+        else:
+            self.remarks.append(line)
+
+    def _command(self, line: str) -> None:
+        bare = line.partition(";#")[0].strip().rstrip(";").strip()
+        at = _AT.fullmatch(bare)
+        inner = _command(at) if at else bare
+        if at:
+            time_s = self._number("time", at.group(1), 0, LONGEST_S)
+        if _GOD.fullmatch(inner):
+            self.remarks.append(bare)
+        elif placed := _SET.fullmatch(inner):
+            node, axis = self._node(placed.group(1)), placed.group(2)
+            value = self._number(f"{axis}_", placed.group(3), -FARTHEST_M, FARTHEST_M)
+            if at:
+                self.events.append(_Event(time_s, node, self.line, axis, (value,)))
+            else:
+                self.places.setdefault(node, {})[axis] = value
+        elif at and (moved := _SETDEST.fullmatch(inner)):
+            node, (x, y, speed) = self._node(moved.group(1)), moved.groups()[1:]
+            point = (self._number("x", x, -FARTHEST_M, FARTHEST_M), self._number("y", y, -FARTHEST_M, FARTHEST_M))
+            self.events.append(_Event(time_s, node, self.line, None, (*point, self._number("speed", speed, 0, 1e9))))
+        else:
+            self._expect(_PASSED_OVER.fullmatch(bare) is not None, f'"{line[:60]}" is not understood; {_FORMS}')
+
+    def _check_nodes(self) -> None:
+        self._expect(bool(self.places), "no node is placed; add lines like $node_(0) set X_ 10.0")
+        for event in self.events:
+            self.line = event.line
+            self._expect(event.node in self.places, f"node {event.node} moves but is placed nowhere; add its X_ and Y_")
+        self.line = 0
+        for node in range(max(self.places) + 1):
+            self._expect(node in self.places, f"node {node} is missing; number the nodes from 0 on without a gap")
+            for axis in "XY":
+                self._expect(axis in self.places[node], f"node {node} has no {axis}_; add $node_({node}) set {axis}_ ...")
+
+    def _legs(self) -> list[Leg]:
+        legs = []
+        for node, place in sorted(self.places.items()):
+            legs.append(Leg(0.0, _station(node), (place["X"], place["Y"], place.get("Z", 0.0)), 0.0))
+        alone = {node: Trace(self.name, [leg]) for node, leg in zip(sorted(self.places), list(legs), strict=True)}
+        for event in sorted(self.events, key=lambda event: event.time_s):
+            trace, station = alone[event.node], _station(event.node)
+            here = trace.position(station, event.time_s)
+            if event.axis is None:
+                leg = Leg(event.time_s, station, (event.values[0], event.values[1], here[2]), event.values[2])
+            else:
+                to = tuple(event.values[0] if axis == event.axis else old for axis, old in zip("XYZ", here, strict=True))
+                leg = Leg(event.time_s, station, (to[0], to[1], to[2]), math.inf)
+            trace.append(leg)
+            legs.append(leg)
+        return legs
+
+    def _node(self, text: str) -> int:
+        node = int(text)
+        self._expect(node < MOST_NODES, f"node {node} is out of range; number the nodes from 0 to {MOST_NODES - 1}")
+        return node
+
+    def _number(self, key: str, text: str, least: float, most: float) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        good = math.isfinite(value) and least <= value <= most and "_" not in text
+        self._expect(good, f'{key} "{text.strip()}" must be a number from {least:g} to {most:g}')
+        return value
+
+    def _expect(self, condition: bool, text: str) -> None:
+        if not condition:
+            raise TraceError(f"{self.name}: line {self.line}: {text}" if self.line else f"{self.name}: {text}")
+
+
+_FORMS = 'a movement script has lines like $node_(0) set X_ 10.0 and $ns_ at 5.0 "$node_(0) setdest 20.0 30.0 1.5"'

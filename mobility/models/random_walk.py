@@ -1,0 +1,41 @@
+"""The random walk (Camp, Boleng and Davies, WCMC 2(5), 2002, section 2.1): ways of one length in directions drawn uniformly.
+
+The survey's second form: a new direction and speed after a distance, not after a time, so that the same seed visits the same
+points in the same order at any mean speed. Speeds as random waypoint's. At an edge a station bounces off, or re-enters opposite.
+"""
+
+import math
+from collections.abc import Sequence
+from random import Random
+
+from mobility.edges import bounced, legs_along, wrapped
+from mobility.trace import Leg
+
+
+def random_walk(
+    places: Sequence[tuple],
+    area: tuple[float, float],
+    *,
+    begin_s: float,
+    end_s: float,
+    seed: int,
+    speed: float,
+    spread: float = 0.1,
+    step: float = 100.0,
+    edges: str = "bounce",
+) -> list[Leg]:
+    """`speed`: mean, m/s, drawn from `1 - spread` to `1 + spread` times it (0 to below 1); `step`: m; `edges`: bounce, wrap."""
+    legs = []
+    for number, (name, x, y, z) in enumerate(places, start=1):
+        dice = Random(f"random-walk {seed} {number}")
+        legs.append(Leg(0.0, name, (x, y, z), 0.0))
+        here, time_s = (x, y), begin_s
+        while time_s < end_s:
+            angle = 2 * math.pi * dice.random()
+            way = (step * math.cos(angle), step * math.sin(angle))
+            pieces = wrapped(here, way, area) if edges == "wrap" else bounced(here, way, area)[0]
+            pace = speed * (1 - spread + 2 * spread * dice.random())
+            more, time_s = legs_along(pieces, name, z, time_s, pace)
+            legs += more
+            here = pieces[-1].end
+    return sorted(legs, key=lambda leg: leg.start_s)

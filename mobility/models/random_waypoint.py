@@ -1,0 +1,138 @@
+"""The random waypoint model (Johnson and Maltz, 1996), with the speeds of Holland and Vaidya, MobiCom 1999, section 2.
+
+From where it stands a station goes in a straight line to a point drawn uniformly from the area, at a speed drawn uniformly
+from `1 - spread` to `1 + spread` times the mean (0.1: the paper's; 0: fixed; (b - a)/(b + a) with the mean (a + b)/2: a to b),
+pauses, and goes on to the next point. What is drawn depends on the seed and the number of
+the station alone, so that the same seed visits the same points in the same order whatever the mean speed: without a pause
+the movement at twice the speed is the same movement in half the time, which is how the paper compares speeds.
+
+Not corrected by itself: that the stations gather towards the middle as they move, and that slow legs last longer than fast ones,
+so that the mean over time falls (a tenth about the mean: by 0.3 %; 0 to twice the mean: for ever). `start="steady"` starts every
+station in the state to which the movement tends (Navidi and Camp, IEEE Trans. Mobile Computing 3(1), 2004, sections 2 to 4), so
+that nothing changes over time; it then stands elsewhere than at its place. With `edges="wrap"` a station takes the shortest way
+to its point across the edges, re-entering opposite, and stations stay evenly spread.
+"""
+
+import math
+from collections.abc import Sequence
+from random import Random
+
+from mobility.edges import Piece, legs_along, wrapped
+from mobility.trace import Leg, TraceError
+
+SPREAD = 0.1
+SLOWEST_SHARE = 1e-3  # of the mean: with a spread of 1 a station would now and then stand for ever
+
+
+def random_waypoint(
+    places: Sequence[tuple],
+    area: tuple[float, float],
+    *,
+    begin_s: float,
+    end_s: float,
+    seed: int | str,
+    speed: float,
+    spread: float = SPREAD,
+    pause: float = 0.0,
+    pauses: str = "fixed",
+    edges: str = "inside",
+    start: str = "placed",
+) -> list[Leg]:
+    """The legs of all stations from `begin_s`, before which they stand at `places` (name, x, y, z), to `end_s`. They keep their
+    height. `speed`: mean, m/s; `spread` 0 to 1; `pause`: s, or with `pauses="uniform"` the mean of 0 to twice as much;
+    `edges`: inside, wrap; `start`: placed, steady."""
+    if start == "steady" and (spread >= 1 or edges == "wrap"):
+        raise TraceError(
+            'random-waypoint: there is no steady state with a spread of 1 or more or with edges = "wrap"; '
+            'give a spread below 1 and edges = "inside", or start = "placed"'
+        )
+    legs = []
+    for number, (name, x, y, z) in enumerate(places, start=1):
+        walk = _Walk(Random(f"random-waypoint {seed} {number}"), Random(f"random-waypoint pauses {seed} {number}"), area)
+        walk.speeds = (speed, spread)
+        walk.pauses = (pause, pauses)
+        walk.wrap = edges == "wrap"
+        here, time_s = (x, y), begin_s
+        first: list[Leg] = []
+        if start == "steady":
+            here, first, time_s = walk.steady(Random(f"random-waypoint steady {seed} {number}"), name, z, begin_s)
+        legs.append(Leg(0.0, name, (*here, z), 0.0))
+        legs += first
+        legs += walk.legs(name, first[-1].to[:2] if first else here, z, time_s, end_s)
+    return sorted(legs, key=lambda leg: leg.start_s)
+
+
+class _Walk:
+    """One station's way. Points and speeds come from one stream and pauses from another: the points do not depend on them."""
+
+    speeds: tuple[float, float]
+    pauses: tuple[float, str]
+    wrap: bool
+
+    def __init__(self, dice: Random, pause_dice: Random, area: tuple[float, float]) -> None:
+        self.dice, self.pause_dice, self.area = dice, pause_dice, area
+
+    def legs(self, name: str, here: tuple[float, float], z: float, time_s: float, end_s: float) -> list[Leg]:
+        legs: list[Leg] = []
+        while time_s < end_s:
+            there = (self.dice.random() * self.area[0], self.dice.random() * self.area[1])
+            speed = self._speed()
+            if self.wrap:
+                more, time_s = legs_along(wrapped(here, self._shortest(here, there), self.area), name, z, time_s, speed)
+                legs += more
+            else:
+                legs.append(Leg(time_s, name, (*there, z), speed))
+                time_s += math.dist(here, there) / speed
+            time_s += self._pause()
+            here = there if not self.wrap else legs[-1].to[:2]
+        return legs
+
+    def _speed(self) -> float:
+        mean, spread = self.speeds
+        slowest, fastest = 1 - spread, 1 + spread
+        return mean * max(SLOWEST_SHARE, slowest + (fastest - slowest) * self.dice.random())
+
+    def _pause(self) -> float:
+        pause_s, kind = self.pauses
+        return 2 * pause_s * self.pause_dice.random() if kind == "uniform" else pause_s
+
+    def _shortest(self, here: tuple[float, float], there: tuple[float, float]) -> tuple[float, float]:
+        """The vector to `there` on the area with its opposite edges joined."""
+        ways = (b - a for a, b in zip(here, there, strict=True))
+        x, y = (way - size * round(way / size) for way, size in zip(ways, self.area, strict=True))
+        return (x, y)
+
+    def steady(self, dice: Random, name: str, z: float, begin_s: float) -> tuple[tuple[float, float], list[Leg], float]:
+        """Where a station stands at the start, the rest of the leg that it is on, and when it is free for the next one."""
+        mean, spread = self.speeds
+        slowest, fastest = mean * (1 - spread), mean * (1 + spread)
+        slowness = math.log(fastest / slowest) / (fastest - slowest) if spread > 1e-9 else 1 / mean
+        moving_s = mean_way_m(*self.area) * slowness
+        pause_s, kind = self.pauses
+        if dice.random() * (pause_s + moving_s) < pause_s:
+            here = (dice.random() * self.area[0], dice.random() * self.area[1])
+            # what is left of a pause that one meets by chance: long ones are met more often
+            rest_s = pause_s * dice.random() if kind == "fixed" else 2 * pause_s * (1 - math.sqrt(dice.random()))
+            return here, [], begin_s + rest_s
+        piece = self._long_way(dice)
+        share = dice.random()
+        here = tuple(a + (b - a) * share for a, b in zip(piece.begin, piece.end, strict=True))
+        speed = slowest * (fastest / slowest) ** dice.random()  # density 1/v: slow legs last longer
+        arrival_s = begin_s + math.dist(here, piece.end) / speed
+        return (here[0], here[1]), [Leg(begin_s, name, (*piece.end, z), speed)], arrival_s + self._pause()
+
+    def _long_way(self, dice: Random) -> Piece:
+        """A way between two points of the area, drawn in proportion to its length."""
+        longest_m = math.hypot(*self.area)
+        while True:
+            a, b = ((dice.random() * self.area[0], dice.random() * self.area[1]) for _ in range(2))
+            if dice.random() * longest_m < math.dist(a, b):
+                return Piece(a, b)
+
+
+def mean_way_m(width_m: float, height_m: float) -> float:
+    """The mean distance of two points drawn uniformly from a rectangle (Ghosh 1951; 0.5214 for the unit square)."""
+    a, b = width_m, height_m
+    d = math.hypot(a, b)
+    logs = b * b / a * math.log((a + d) / b) + a * a / b * math.log((b + d) / a)
+    return (a**3 / b**2 + b**3 / a**2 + d * (3 - a * a / (b * b) - b * b / (a * a)) + 2.5 * logs) / 15

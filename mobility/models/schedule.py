@@ -1,0 +1,33 @@
+"""A scripted schedule: moves that are written down, station by station, as the papers' tables have them.
+
+A move says: from `at` on (s after the beginning) `station` goes straight to `to` at `speed`, or jumps there without one. One
+that begins before the last has arrived changes course on the way. Nothing is drawn; the seed changes nothing.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from mobility.trace import Leg, TraceError
+
+
+def schedule(
+    places: Sequence[tuple],
+    area: tuple[float, float] | None = None,
+    *,
+    begin_s: float = 0.0,
+    end_s: float = math.inf,
+    seed: int = 0,
+    moves: Sequence[Mapping] = (),
+) -> list[Leg]:
+    """`moves`: tables with `at` (s, 0 or more), `station`, `to` (x, y or x, y, z in metres; without z the height stays) and
+    `speed` (m/s, above 0; None: a jump)."""
+    heights = {name: z for name, _x, _y, z in places}
+    legs = [Leg(0.0, name, (x, y, z), 0.0) for name, x, y, z in places]
+    for number, move in enumerate(sorted(moves, key=lambda move: move["at"]), start=1):
+        name, to, speed = move["station"], tuple(move["to"]), move.get("speed")
+        if name not in heights:
+            raise TraceError(f'schedule: move {number}: there is no station "{name}"; name one that the layout has')
+        if len(to) == 3:
+            heights[name] = to[2]
+        legs.append(Leg(begin_s + move["at"], name, (to[0], to[1], heights[name]), math.inf if speed is None else speed))
+    return legs
