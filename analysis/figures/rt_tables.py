@@ -71,12 +71,16 @@ def _draw_table(axes: Axes, routing: str, tcps: list[str], places: list[Any], ce
         if row["published"]:
             axes.text(x, y + 0.27, f"{row['mean'] / row['published']:.2f}", ha="center", va="center", fontsize=5, color=shade)
     axes.set(xlim=(-0.5, len(places) - 0.5), ylim=(len(tcps) - 0.5, -0.5), title=routing.upper())
-    axes.set_xticks(range(len(places)), ["" if place is None else f"{place}" for place in places])
+    axes.set_xticks(range(len(places)), [_label(place) for place in places])
     axes.set_yticks(range(len(tcps)), tcps)
     axes.grid(False)
     axes.tick_params(length=0)
     if column and column != "variant":
         axes.set_xlabel(column)
+
+
+def _label(place: Any) -> str:
+    return f"{place:g}" if isinstance(place, int | float) else place or ""
 
 
 def _number(row: dict[str, Any]) -> str:

@@ -1,0 +1,39 @@
+"""TCP among other traffic over mean speed, after Holland and Vaidya (1999), figures 8, 9, 15, 16: throughput of all TCP flows.
+
+A panel for each load (constant-rate packets a second, or connections); the means over movement patterns with 95 % intervals. The
+patterns are the same for all.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from analysis import drawing, style
+from analysis.tables import read_summary
+
+METRIC = "total_acked_kbps"
+AXIS = "speed"
+LOADS = {"5pps": "5 packets/s", "10pps": "10 packets/s", "20pps": "20 packets/s", "five": "five connections"}
+
+
+def draw(out_dir: Path) -> list[Path]:
+    """Draw from `out_dir`/summary.csv; returns the files written."""
+    out_dir = Path(out_dir)
+    summary = read_summary(out_dir)
+    by_load: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for variant, rows in drawing.series(summary, METRIC, AXIS).items():
+        kind, _, load = variant.rpartition("-")
+        by_load.setdefault(load, {})[kind] = rows
+    panels = max(1, len(by_load))
+    with style.page(out_dir, "hv_load", 1.4 + 1.7 * panels, nrows=panels, sharex=True) as (axes, written):
+        for panel, (load, kinds) in zip(axes, by_load.items(), strict=False):
+            for position, (kind, rows) in enumerate(kinds.items()):
+                look = style.look(kind, position)
+                places = [row[AXIS] + 0.3 * (position - 0.5) for row in rows]
+                panel.errorbar(places, [row["mean"] for row in rows], yerr=drawing.half_widths(rows), color=look.colour,
+                               marker=look.marker, capsize=2.5, label=look.name)  # fmt: skip
+            panel.set(title=LOADS.get(load, load), ylabel="kbit/s", ylim=(0, None))
+        axes[0].legend()
+        axes[-1].set_xlabel("mean speed (m/s)")
+        drawing.label_ticks(axes[-1].xaxis, sorted({row[AXIS] for row in summary}))
+        axes[-1].figure.supxlabel(drawing.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
+    return written
