@@ -8,10 +8,28 @@
 
 #define ALGORITHM_BYTES 16	/* TCP_CA_NAME_MAX, include/net/tcp.h */
 #define MAX_STATIONS 4096
+#define MAX_SETTINGS 16384	/* of stations, and of ports of theirs */
 
-/* One station's settings; 0 or "" = leave the kernel's own. */
+/* Whose settings: a station's connections, or those of its connections either
+ * end of which has the port. */
+struct settings_key {
+	__u64 netns_cookie;
+	__u32 port;			/* 0: the station */
+	__u32 zero;
+};
+
+/* A parameter of an algorithm: a `const volatile` variable of its object, which
+ * the loader finds by its name and sets before the kernel sees the program. */
+struct tunable {
+	__u32 value;
+	__u32 least, most;
+	__u32 scale;		/* `value` is so many times what users write */
+};
+
+/* One station's or port's settings; 0 or "" = leave the kernel's own. */
 struct station_settings {
 	__u32 station;			/* index into the loader's table of names */
+	__u32 ports;			/* of the station that have their own */
 	__u32 window_segments;
 	__u32 initial_window_segments;
 	__u32 rto_min_us;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The few fields of the kernel's TCP structures that the programs here read.
+ * The few fields of the kernel's TCP structures that the programs here use.
  *
  * Why not vmlinux.h: it is made from the machine that builds, and the build
  * must work where the kernel has no BTF. preserve_access_index makes every
@@ -48,14 +48,25 @@ struct sock_common {
 
 struct sock {
 	struct sock_common __sk_common;
+	__u32 sk_pacing_status;		/* enum sk_pacing */
+	unsigned long sk_pacing_rate;	/* bytes per second */
 };
 
 struct inet_connection_sock {
 	__u32 icsk_rto;		/* jiffies */
 	__u8 icsk_ca_state:5;
+	__u8 icsk_retransmits;	/* timeouts in a row */
+	__u64 icsk_ca_priv[13];	/* a congestion control's own, per connection */
 };
 
 struct tcp_sock {
+	__u32 packets_out;	/* segments from snd_una to snd_nxt */
+	__u32 sacked_out;	/* of these, arrived: by SACK, or by duplicate ACKs */
+	__u32 lost_out;		/* of these, held to be lost */
+	__u32 retrans_out;	/* of these, on their way again */
+	__u32 snd_cwnd_cnt;	/* segments acknowledged towards the next increase */
+	__u32 snd_cwnd_clamp;	/* segments */
+	__u32 mss_cache;	/* bytes */
 	__u32 snd_nxt;
 	__u32 snd_una;
 	__u32 snd_cwnd;		/* segments */
@@ -65,11 +76,31 @@ struct tcp_sock {
 	__u32 rcv_wnd;		/* bytes */
 };
 
+struct ack_sample {
+	__u32 pkts_acked;	/* segments */
+	__s32 rtt_us;		/* negative: none, or of a segment sent twice */
+};
+
 struct sk_buff {
 	unsigned int len;
 	unsigned char *data;
 };
 
 #pragma clang attribute pop
+
+/* The operations that congestion controls here implement. libbpf finds each by
+ * its name in the kernel's own structure. */
+struct tcp_congestion_ops {
+	__u32 (*ssthresh)(struct sock *sk);
+	void (*cong_avoid)(struct sock *sk, __u32 ack, __u32 acked);
+	void (*set_state)(struct sock *sk, __u8 new_state);
+	void (*cwnd_event)(struct sock *sk, int event);
+	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
+	void (*cong_control)(struct sock *sk);
+	__u32 (*undo_cwnd)(struct sock *sk);
+	char name[16];		/* TCP_CA_NAME_MAX */
+	void (*init)(struct sock *sk);
+	void (*release)(struct sock *sk);
+};
 
 #endif

@@ -7,7 +7,7 @@
  *
  *  - settings: BPF_PROG_TYPE_SOCK_OPS on the run's cgroup. Applies a station's
  *    settings to every connection its programs open or accept, so that
- *    unmodified programs get them.
+ *    unmodified programs get them; or those of a port, where it has its own.
  *  - sample: the tcp_probe tracepoint (net/ipv4/tcp_input.c,
  *    tcp_rcv_established()), hit by every segment received by an established
  *    socket BEFORE the segment is processed.
@@ -43,8 +43,8 @@ char LICENSE[] SEC("license") = "GPL";
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, MAX_STATIONS);
-	__type(key, __u64);	/* network namespace cookie */
+	__uint(max_entries, MAX_SETTINGS);
+	__type(key, struct settings_key);
 	__type(value, struct station_settings);
 } stations SEC(".maps");
 
@@ -132,13 +132,32 @@ static void after_handshake(struct bpf_sock_ops *ctx,
 	}
 }
 
+static const struct station_settings *settings_of(__u64 netns_cookie, __u32 port)
+{
+	struct settings_key key = { .netns_cookie = netns_cookie, .port = port };
+
+	return bpf_map_lookup_elem(&stations, &key);
+}
+
+/* Of the connection: its own port's, the other end's, the station's. */
+static const struct station_settings *settings_for(struct bpf_sock_ops *ctx)
+{
+	__u64 cookie = bpf_get_netns_cookie(ctx);
+	const struct station_settings *station = settings_of(cookie, 0), *own;
+
+	if (!station || !station->ports)
+		return station;
+	own = settings_of(cookie, ctx->local_port);
+	if (!own)
+		own = settings_of(cookie, bpf_ntohl(ctx->remote_port));
+	return own ? own : station;
+}
+
 SEC("sockops")
 int settings(struct bpf_sock_ops *ctx)
 {
-	const struct station_settings *own;
-	__u64 cookie = bpf_get_netns_cookie(ctx);
+	const struct station_settings *own = settings_for(ctx);
 
-	own = bpf_map_lookup_elem(&stations, &cookie);
 	if (!own)
 		return 1;
 
@@ -189,7 +208,7 @@ int BPF_PROG(sample, struct sock *sk, struct sk_buff *skb)
 	__u64 cookie = netns_cookie(sk);
 	struct sample *row;
 
-	own = bpf_map_lookup_elem(&stations, &cookie);
+	own = settings_of(cookie, 0);
 	if (!own)
 		return 0;
 	row = bpf_ringbuf_reserve(&samples, sizeof(*row), 0);

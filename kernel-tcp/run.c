@@ -18,6 +18,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 #include <bpf/bpf.h>
+#include "algorithms.h"
 #include "csv.h"
 #include "kernel.h"
 #include "run.h"
@@ -37,6 +38,7 @@ static const char *const setting_names[SETTINGS] = {
 
 struct run {
 	struct run_settings settings;
+	struct copies copies;
 	struct manet_tcp *programs;
 	struct ring_buffer *ring;
 	struct csv *csv;
@@ -80,17 +82,30 @@ static int open_programs(struct run *run)
 	return 0;
 }
 
+static int fill(const struct run *run, const struct station *station,
+		const struct connections *own)
+{
+	struct settings_key key = { .netns_cookie = station->netns_cookie,
+				    .port = own->port };
+
+	if (!bpf_map_update_elem(bpf_map__fd(run->programs->maps.stations), &key,
+				 &own->settings, BPF_NOEXIST))
+		return 0;
+	return complain("station %s: cannot be registered: %s%s", station->name,
+			strerror(errno), errno == E2BIG ?
+			"; stations and their ports are too many" : "");
+}
+
 static int fill_stations(struct run *run)
 {
-	int map = bpf_map__fd(run->programs->maps.stations);
-
 	for (size_t i = 0; i < run->settings.station_count; i++) {
 		struct station *station = &run->settings.stations[i];
 
-		if (bpf_map_update_elem(map, &station->netns_cookie,
-					&station->settings, BPF_NOEXIST))
-			return complain("station %s: cannot be registered: %s",
-					station->name, strerror(errno));
+		for (size_t port = 0; port < station->port_count; port++)
+			if (fill(run, station, &station->ports[port]))
+				return -1;
+		if (fill(run, station, &station->own))
+			return -1;
 	}
 	return 0;
 }
@@ -224,9 +239,10 @@ static void detach(struct run *run)
 		csv_close(run->csv);
 }
 
-static int attach_and_wait(struct run *run)
+static int attach_and_wait(struct run *run, const char *path)
 {
-	if (open_programs(run) || fill_stations(run) ||
+	if (copies_register(&run->copies, path, &run->settings) ||
+	    open_programs(run) || fill_stations(run) ||
 	    (run->settings.samples[0] && attach_samples(run)) ||
 	    attach_settings(run))
 		return EXIT_RUNTIME;
@@ -251,10 +267,11 @@ int run_command(const char *path)
 		goto out;
 	close(cgroup);
 	if (!settings_resolve(path, &run.settings))
-		code = attach_and_wait(&run);
+		code = attach_and_wait(&run, path);
 out:
 	ring_buffer__free(run.ring);
 	manet_tcp__destroy(run.programs);
+	copies_close(&run.copies);
 	if (run.csv)
 		csv_close(run.csv);
 	free(run.csv);

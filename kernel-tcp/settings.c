@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "algorithms.h"
 #include "kernel.h"
 #include "settings.h"
 
@@ -23,6 +24,10 @@
 #define RTO_MAX_MS_LEAST 1000
 #define RTO_MS_LARGEST 120000
 #define DELACK_JIFFIES_LEAST 2	/* TCP_TIMEOUT_MIN */
+
+#define MAX_PORTS 256
+/* The kernel's algorithm where one of ours has its name: kernel-vegas. */
+#define KERNEL_PREFIX "kernel-"
 
 struct number_key {
 	const char *name;
@@ -103,41 +108,91 @@ static int load_number(const char *path, const char *where, json_t *object,
 	return 0;
 }
 
-static int load_station_settings(const char *path, const char *where,
-				 json_t *object, struct station_settings *own)
+static int load_algorithm(const char *path, const char *where, json_t *object,
+			  struct connections *own)
+{
+	json_t *algorithm = json_object_get(object, "algorithm");
+	json_t *parameters = json_object_get(object, "parameters");
+
+	if (!is_null(algorithm) &&
+	    copy_string(path, where, "algorithm", algorithm, own->algorithm,
+			NAME_BYTES))
+		return -1;
+	if (is_null(parameters))
+		return 0;
+	if (!json_is_object(parameters))
+		return complain("%s: %s: \"parameters\" must be an object", path, where);
+	own->parameters = parameters;
+	return 0;
+}
+
+static int load_connections(const char *path, const char *where, json_t *object,
+			    struct connections *own)
 {
 	static const char *const known[] = {
-		"algorithm", "window_segments", "initial_window_segments",
-		"rto_min_us", "rto_max_ms", "rto_initial_ms", "delayed_ack", NULL };
-	json_t *algorithm = json_object_get(object, "algorithm");
+		"algorithm", "parameters", "window_segments",
+		"initial_window_segments", "rto_min_us", "rto_max_ms",
+		"rto_initial_ms", "delayed_ack", NULL };
 	json_t *delayed = json_object_get(object, "delayed_ack");
 
 	if (!json_is_object(object))
 		return complain("%s: %s: \"settings\" must be an object", path, where);
-	if (check_keys(path, where, object, known))
+	if (check_keys(path, where, object, known) ||
+	    load_algorithm(path, where, object, own))
 		return -1;
-	if (!is_null(algorithm) &&
-	    copy_string(path, where, "algorithm", algorithm, own->algorithm,
-			ALGORITHM_BYTES))
-		return -1;
-	/* Linux's reno is NewReno (RFC 6582); the experiments call it so. */
-	if (!strcmp(own->algorithm, "newreno"))
-		strcpy(own->algorithm, "reno");
 	for (size_t i = 0; i < NUMBER_KEYS; i++)
-		if (load_number(path, where, object, &number_keys[i], own))
+		if (load_number(path, where, object, &number_keys[i],
+				&own->settings))
 			return -1;
 	if (!is_null(delayed) && !json_is_boolean(delayed))
 		return complain("%s: %s: \"delayed_ack\" must be true or false",
 				path, where);
 	/* 1: "as short as may be", put right by settings_resolve(). */
-	own->delack_max_us = json_is_false(delayed);
+	own->settings.delack_max_us = json_is_false(delayed);
+	return 0;
+}
+
+static int load_port(const char *path, const char *where, const char *key,
+		     json_t *object, struct connections *own)
+{
+	char here[STATION_NAME_BYTES + 32], *end;
+	unsigned long port = strtoul(key, &end, 10);
+
+	if (!*key || *end || key[0] < '1' || key[0] > '9' || port > 65535)
+		return complain("%s: %s: \"ports\": \"%s\" is no port; use 1 to 65535",
+				path, where, key);
+	own->port = port;
+	snprintf(here, sizeof(here), "%s: port %lu", where, port);
+	return load_connections(path, here, object, own);
+}
+
+static int load_ports(const char *path, const char *where, json_t *ports,
+		      struct station *station)
+{
+	const char *key;
+	json_t *value;
+
+	if (is_null(ports))
+		return 0;
+	if (!json_is_object(ports) || json_object_size(ports) > MAX_PORTS)
+		return complain("%s: %s: \"ports\" must be an object of at most %d ports",
+				path, where, MAX_PORTS);
+	station->ports = calloc(json_object_size(ports) + 1, sizeof(*station->ports));
+	if (!station->ports)
+		return complain("%s: out of memory", path);
+	json_object_foreach(ports, key, value)
+		if (load_port(path, where, key, value,
+			      &station->ports[station->port_count++]))
+			return -1;
+	station->own.settings.ports = station->port_count;
 	return 0;
 }
 
 static int load_station(const char *path, json_t *object, size_t index,
 			struct run_settings *run)
 {
-	static const char *const known[] = { "name", "netns", "settings", NULL };
+	static const char *const known[] = { "name", "netns", "settings", "ports",
+					     NULL };
 	struct station *station = &run->stations[index];
 	char where[STATION_NAME_BYTES + 16];
 	json_t *settings;
@@ -160,10 +215,16 @@ static int load_station(const char *path, json_t *object, size_t index,
 	if (copy_string(path, where, "netns", json_object_get(object, "netns"),
 			station->netns, sizeof(station->netns)))
 		return -1;
-	station->settings.station = index;
 	settings = json_object_get(object, "settings");
-	return is_null(settings) ? 0 :
-		load_station_settings(path, where, settings, &station->settings);
+	if (!is_null(settings) &&
+	    load_connections(path, where, settings, &station->own))
+		return -1;
+	if (load_ports(path, where, json_object_get(object, "ports"), station))
+		return -1;
+	station->own.settings.station = index;
+	for (size_t i = 0; i < station->port_count; i++)
+		station->ports[i].settings.station = index;
+	return 0;
 }
 
 /* A relative name counts from the folder of the settings file. */
@@ -228,24 +289,50 @@ int settings_load(const char *path, struct run_settings *run)
 		return complain("%s: cannot be read: %s", path, strerror(errno));
 	if (!top)
 		return complain("%s:%d: not JSON: %s", path, error.line, error.text);
+	run->file = top;
 	result = load_top(path, top, run);
-	json_decref(top);
 	return result;
 }
 
-static int resolve_station(const char *path, struct run_settings *run,
-			   size_t index, long hz)
+/* The kernel's own. Those of ours get their name when the run's copy of them is
+ * registered (algorithms.c). */
+static int resolve_algorithm(const char *path, const struct station *station,
+			     struct connections *connections)
 {
-	struct station *station = &run->stations[index];
-	struct station_settings *own = &station->settings;
-	long least_us = DELACK_JIFFIES_LEAST * 1000000L / hz;
-	const char *step;
+	const char *name = connections->algorithm;
+	char where[PATH_MAX + STATION_NAME_BYTES + NAME_BYTES + 32];
 	int error;
 
-	error = own->algorithm[0] ? kernel_algorithm_error(own->algorithm) : 0;
+	if (!name[0])
+		return 0;
+	snprintf(where, sizeof(where), "%s: station %s: algorithm \"%s\"", path,
+		 station->name, name);
+	if (algorithm_is_ours(name))
+		return algorithm_check(name, connections->parameters, where);
+	if (connections->parameters && json_object_size(connections->parameters))
+		return complain("%s: the kernel's own takes no \"parameters\"; remove them",
+				where);
+	if (!strncmp(name, KERNEL_PREFIX, strlen(KERNEL_PREFIX)))
+		name += strlen(KERNEL_PREFIX);
+	/* Linux's reno is NewReno (RFC 6582); the experiments call it so. */
+	if (!strcmp(name, "newreno"))
+		name = "reno";
+	error = strlen(name) < ALGORITHM_BYTES ? kernel_algorithm_error(name) : ENOENT;
 	if (error)
-		return complain("%s: station %s: algorithm \"%s\": %s; this kernel's are in /proc/sys/net/ipv4/tcp_available_congestion_control",
-				path, station->name, own->algorithm, strerror(error));
+		return complain("%s: %s; this kernel's are in /proc/sys/net/ipv4/tcp_available_congestion_control, ours in `manet-tcp list`",
+				where, strerror(error));
+	strcpy(connections->settings.algorithm, name);
+	return 0;
+}
+
+static int resolve_connections(const char *path, const struct station *station,
+			       struct connections *connections, long hz)
+{
+	struct station_settings *own = &connections->settings;
+	long least_us = DELACK_JIFFIES_LEAST * 1000000L / hz;
+
+	if (resolve_algorithm(path, station, connections))
+		return -1;
 	/* usecs_to_jiffies() rounds up; below two jiffies is refused. */
 	if (own->rto_min_us && (long)own->rto_min_us <= least_us / 2)
 		return complain("%s: station %s: \"rto_min_us\" must be over %ld: two ticks of this kernel's clock (%ld Hz)",
@@ -255,6 +342,21 @@ static int resolve_station(const char *path, struct run_settings *run,
 			(own->rto_initial_jiffies * hz + 999) / 1000;
 	if (own->delack_max_us)
 		own->delack_max_us = least_us;
+	return 0;
+}
+
+static int resolve_station(const char *path, struct run_settings *run,
+			   size_t index, long hz)
+{
+	struct station *station = &run->stations[index];
+	const char *step;
+	int error;
+
+	if (resolve_connections(path, station, &station->own, hz))
+		return -1;
+	for (size_t i = 0; i < station->port_count; i++)
+		if (resolve_connections(path, station, &station->ports[i], hz))
+			return -1;
 	error = netns_cookie_of(station->netns, &station->netns_cookie, &step);
 	if (error)
 		return complain("%s: station %s: cannot %s netns %s: %s; is the station running, and are you root?",
@@ -268,6 +370,15 @@ static int resolve_station(const char *path, struct run_settings *run,
 	return 0;
 }
 
+static bool wants_rto_max(const struct station *station)
+{
+	bool wanted = station->own.settings.rto_max_ms != 0;
+
+	for (size_t i = 0; i < station->port_count; i++)
+		wanted |= station->ports[i].settings.rto_max_ms != 0;
+	return wanted;
+}
+
 int settings_resolve(const char *path, struct run_settings *run)
 {
 	long hz = jiffies_per_second();
@@ -276,19 +387,28 @@ int settings_resolve(const char *path, struct run_settings *run)
 	for (size_t i = 0; i < run->station_count; i++) {
 		if (resolve_station(path, run, i, hz))
 			return -1;
-		rto_max_wanted |= run->stations[i].settings.rto_max_ms != 0;
+		rto_max_wanted |= wants_rto_max(&run->stations[i]);
 	}
 	if (!rto_max_wanted || kernel_has_rto_max())
 		return 0;
 	complain("%s: \"rto_max_ms\" is not supported by this kernel (Linux 6.15 is needed): it stays at 120 s",
 		 path);
-	for (size_t i = 0; i < run->station_count; i++)
-		run->stations[i].settings.rto_max_ms = 0;
+	for (size_t i = 0; i < run->station_count; i++) {
+		struct station *station = &run->stations[i];
+
+		station->own.settings.rto_max_ms = 0;
+		for (size_t port = 0; port < station->port_count; port++)
+			station->ports[port].settings.rto_max_ms = 0;
+	}
 	return 0;
 }
 
 void settings_free(struct run_settings *run)
 {
+	for (size_t i = 0; run->stations && i < run->station_count; i++)
+		free(run->stations[i].ports);
 	free(run->stations);
 	run->stations = NULL;
+	json_decref(run->file);
+	run->file = NULL;
 }

@@ -3,6 +3,7 @@
 #ifndef SETTINGS_H
 #define SETTINGS_H
 
+#include <jansson.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,12 +11,24 @@
 #include "intf.h"
 
 #define STATION_NAME_BYTES 64
+#define NAME_BYTES 32		/* of an algorithm, as users write it */
+
+/* The settings of a station's connections, or of those with one port. */
+struct connections {
+	__u16 port;			/* 0: the station's */
+	char algorithm[NAME_BYTES];	/* "" = the kernel's default */
+	json_t *parameters;		/* of the algorithm; NULL = none given */
+	/* `algorithm` in here is the kernel's name of it, once resolved. */
+	struct station_settings settings;
+};
 
 struct station {
 	char name[STATION_NAME_BYTES];
 	char netns[PATH_MAX];
 	__u64 netns_cookie;
-	struct station_settings settings;
+	struct connections own;
+	size_t port_count;
+	struct connections *ports;
 };
 
 struct run_settings {
@@ -23,6 +36,7 @@ struct run_settings {
 	char samples[PATH_MAX];		/* "" = no samples wanted */
 	size_t station_count;
 	struct station *stations;
+	json_t *file;			/* holds the parameters */
 };
 
 /* Both print one line and return -1 on failure. */

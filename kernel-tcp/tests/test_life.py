@@ -76,7 +76,7 @@ def test_verifier_cost_has_not_grown(lab):
 
 
 def test_sockets_open_when_it_ends_live_on(lab):
-    process = start(lab, lab.write_settings(a={"algorithm": "reno", "window_segments": 4}))
+    process = start(lab, lab.write_settings(a={"algorithm": "newreno", "window_segments": 4}))
     server = lab.serve()
     client = lab.send(1000, then="sys.stdin.readline(); c.sendall(bytes(99000)); c.close()", stdin=subprocess.PIPE)
     lab.ready_line(client, "connected")
@@ -98,7 +98,7 @@ def refused(path, *arguments) -> str:
 
 
 def change(lab, edit) -> str:
-    path = lab.write_settings(a={"algorithm": "reno"})
+    path = lab.write_settings(a={"algorithm": "newreno"})
     document = json.loads(path.read_text())
     edit(document)
     path.write_text(json.dumps(document))
@@ -145,8 +145,8 @@ def settings_of(key, value):
         (settings_of("rto_min_us", 100), "two ticks"),
         (settings_of("rto_max_ms", 500), '"rto_max_ms" must be a whole number from 1000 to 120000'),
         (settings_of("delayed_ack", 1), '"delayed_ack" must be true or false'),
-        (settings_of("algorithm", "tahoe"), 'algorithm "tahoe": No such file'),
-        (settings_of("algorithm", "a-name-too-long-for-it"), '"algorithm" is longer than 15 bytes'),
+        (settings_of("algorithm", "taho"), 'algorithm "taho": No such file'),
+        (settings_of("algorithm", "a-name" * 6), '"algorithm" is longer than 31 bytes'),
         (lambda d: d.update(cgroup="/sys/fs/cgroup/unified/nothing-here"), "make it with mkdir"),
         (lambda d: d.update(cgroup="/tmp"), "/tmp: not in a cgroup v2 hierarchy"),
     ],

@@ -17,7 +17,7 @@ COLUMNS = [
     *("t_ns", "station", "cookie", "saddr", "sport", "daddr", "dport", "data_len", "snd_nxt", "snd_una"),
     *("snd_cwnd", "ssthresh", "snd_wnd", "srtt_us", "rto_us", "rcv_wnd", "ca_state", "event", "detail"),
 ]
-RENO = {"algorithm": "reno", "window_segments": 8, "initial_window_segments": 2, "delayed_ack": False}
+RENO = {"algorithm": "newreno", "window_segments": 8, "initial_window_segments": 2, "delayed_ack": False}
 OPEN, RECOVERY, LOSS = 0, 3, 4  # enum tcp_ca_state, include/net/tcp.h
 
 
@@ -173,7 +173,7 @@ def test_disk_full_is_one_line_and_the_run_goes_on(lab, tmp_path):
 
 def test_lost_samples_are_counted_and_said(lab):
     """The ring holds 40 000 samples; a reader that is stopped lets it overflow."""
-    with lab.manet_tcp("tcp.csv", both={"algorithm": "reno"}) as process:
+    with lab.manet_tcp("tcp.csv", both={"algorithm": "newreno"}) as process:
         process.send_signal(signal.SIGSTOP)
         lab.transfer(90_000_000)
         process.send_signal(signal.SIGCONT)

@@ -12,7 +12,7 @@ from tcplab import DEADLINE_S, MANET_TCP, MSS, Packet, highest_outstanding, stat
 pytestmark = pytest.mark.root
 
 PAPER = {
-    "algorithm": "reno",
+    "algorithm": "newreno",
     "window_segments": 8,
     "initial_window_segments": 2,
     "rto_min_us": 100000,
@@ -33,7 +33,7 @@ def hold_connection(lab, port=5201, **options):
 
 def test_both_ends_get_algorithm_and_window(lab):
     other = "cubic" if "cubic" in available(lab) else "bbr"
-    with lab.manet_tcp(both=PAPER | {"algorithm": "reno"}, b={"algorithm": other, "window_segments": 5}, a=PAPER):
+    with lab.manet_tcp(both=PAPER | {"algorithm": "newreno"}, b={"algorithm": other, "window_segments": 5}, a=PAPER):
         hold_connection(lab)
         (active,), (passive,) = lab.a.sockets(), lab.b.sockets()
     assert " reno " in active["words"]
@@ -269,8 +269,8 @@ def test_two_runs_side_by_side(tmp_path, cgroup_root):
     with (
         stations(tmp_path / "one", cgroup_root) as one,
         stations(tmp_path / "two", cgroup_root) as two,
-        one.manet_tcp("tcp.csv", both={"algorithm": "reno", "window_segments": 3}),
-        two.manet_tcp("tcp.csv", both={"algorithm": "reno", "window_segments": 7}) as second,
+        one.manet_tcp("tcp.csv", both={"algorithm": "newreno", "window_segments": 3}),
+        two.manet_tcp("tcp.csv", both={"algorithm": "newreno", "window_segments": 7}) as second,
     ):
         hold_connection(one)
         hold_connection(two)
@@ -282,7 +282,7 @@ def test_two_runs_side_by_side(tmp_path, cgroup_root):
 
 
 def test_programs_outside_the_cgroup_are_untouched(lab):
-    with lab.manet_tcp(both={"window_segments": 3, "algorithm": "reno"}):
+    with lab.manet_tcp(both={"window_segments": 3, "algorithm": "newreno"}):
         hold_connection(lab, in_cgroup=False)
         (outside,), (inside,) = lab.a.sockets(), lab.b.sockets()
     assert "ssthresh" not in outside
@@ -290,7 +290,7 @@ def test_programs_outside_the_cgroup_are_untouched(lab):
 
 
 def test_name_spaces_that_are_no_station_are_untouched(lab):
-    path = lab.write_settings(a={"algorithm": "reno", "window_segments": 3})
+    path = lab.write_settings(a={"algorithm": "newreno", "window_segments": 3})
     document = json.loads(path.read_text())
     del document["stations"][1]
     path.write_text(json.dumps(document))

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * reno.bpf.c - classic TCP Reno: leaves fast recovery at the first new ACK.
+ *
+ * RFC 2581, 3.2; K. Fall and S. Floyd, "Simulation-based Comparisons of Tahoe,
+ * Reno, and SACK TCP", CCR 26(3), 1996, 3. The third duplicate ACK: ssthresh =
+ * half the window, the lost segment is sent again, window = ssthresh, inflated
+ * by the duplicate ACKs; the first ACK of new data ends that, even if it is a
+ * partial one (the next segment is lost too). What is lost still then waits for
+ * three more duplicate ACKs, and the window is halved again; or, mostly, for the
+ * timeout. The kernel's own `reno` is NewReno (RFC 6582): it sends the next hole
+ * again with every partial ACK.
+ *
+ * What a congestion control cannot change: after a partial ACK the kernel will
+ * send the segment that it knows to be lost before any new data, so none are
+ * sent until it may be. Reno would send new data then if its halved window had
+ * room, whose duplicate ACKs could save the timeout. With windows of up to 8
+ * segments there is room only if the window was nearly empty anyway.
+ */
+#include "window.bpf.h"
+
+#define DUPLICATE_ACKS 3	/* RFC 2581, 3.2 */
+
+enum phase {
+	NO_LOSS,
+	FAST_RECOVERY,
+	AFTER_NEW_ACK,	/* the kernel is in recovery still, Reno is not */
+};
+
+struct reno {
+	struct window window;
+	__u32 phase;
+	__u32 sacked_out;	/* at the last ACK */
+	__u32 duplicates;	/* since the phase began */
+};
+
+SEC("struct_ops")
+void BPF_PROG(reno_init, struct sock *sk)
+{
+	struct reno *own = own_memory(sk);
+
+	own->phase = NO_LOSS;
+	window_init(sk, &own->window);
+}
+
+SEC("struct_ops")
+void BPF_PROG(reno_release, struct sock *sk)
+{
+	struct reno *own = own_memory(sk);
+
+	forget_connection(&own->window.counted);
+}
+
+SEC("struct_ops")
+__u32 BPF_PROG(reno_ssthresh, struct sock *sk)
+{
+	return half_window(tcp_sk(sk), tcp_sk(sk)->snd_cwnd);
+}
+
+static void fast_recovery(struct tcp_sock *tp, struct reno *own)
+{
+	own->phase = FAST_RECOVERY;
+	own->window.segments = tp->snd_ssthresh;
+	own->duplicates = 0;
+}
+
+/* The kernel counts duplicate ACKs in sacked_out. */
+static void duplicate_ack(struct tcp_sock *tp, struct reno *own)
+{
+	if (tp->sacked_out > own->sacked_out)
+		own->duplicates += tp->sacked_out - own->sacked_out;
+	if (own->phase != AFTER_NEW_ACK || own->duplicates < DUPLICATE_ACKS)
+		return;
+	tp->snd_ssthresh = half_window(tp, own->window.segments);
+	fast_recovery(tp, own);
+}
+
+static void new_ack(struct sock *sk, struct reno *own)
+{
+	if (own->phase == FAST_RECOVERY) {
+		own->phase = AFTER_NEW_ACK;
+		own->window.segments = tcp_sk(sk)->snd_ssthresh;
+	}
+	own->duplicates = 0;
+	window_grow(sk, &own->window);
+}
+
+/* While the kernel is in recovery; what it may send is snd_cwnd - in_flight(). */
+static __u32 kernels_window(const struct tcp_sock *tp, const struct reno *own)
+{
+	if (own->phase == FAST_RECOVERY)
+		return most(own->window.segments,
+			    in_flight(tp) + owes_retransmission(tp));
+	if (owes_retransmission(tp))
+		return in_flight(tp);
+	return own->window.segments;
+}
+
+SEC("struct_ops")
+void BPF_PROG(reno_cong_control, struct sock *sk)
+{
+	struct reno *own = own_memory(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	bool advanced = window_advanced(sk, &own->window);
+	__u8 state = ca_state(sk);
+
+	if (own->phase == NO_LOSS)
+		own->window.segments = tp->snd_cwnd;
+	if (state != TCP_CA_Recovery && state != TCP_CA_CWR)
+		own->phase = NO_LOSS;
+	else if (own->phase == NO_LOSS)
+		fast_recovery(tp, own);
+	else if (!advanced)
+		duplicate_ack(tp, own);
+	if (advanced)
+		new_ack(sk, own);
+	own->sacked_out = tp->sacked_out;
+	tp->snd_cwnd = own->phase == NO_LOSS ? own->window.segments :
+					       kernels_window(tp, own);
+}
+
+SEC("struct_ops")
+void BPF_PROG(reno_set_state, struct sock *sk, __u8 new_state)
+{
+	struct reno *own = own_memory(sk);
+
+	window_set_state(sk, &own->window, new_state);
+	if (new_state == TCP_CA_Loss)
+		own->phase = NO_LOSS;
+}
+
+SEC("struct_ops")
+void BPF_PROG(reno_cwnd_event, struct sock *sk, int event)
+{
+	struct reno *own = own_memory(sk);
+
+	window_event(sk, &own->window, event);
+}
+
+SEC("struct_ops")
+__u32 BPF_PROG(reno_undo_cwnd, struct sock *sk)
+{
+	struct reno *own = own_memory(sk);
+
+	own->phase = NO_LOSS;
+	return tcp_reno_undo_cwnd(sk);
+}
+
+SEC(".struct_ops")
+struct tcp_congestion_ops reno = {
+	.init = (void *)reno_init,
+	.release = (void *)reno_release,
+	.ssthresh = (void *)reno_ssthresh,
+	.cong_control = (void *)reno_cong_control,
+	.set_state = (void *)reno_set_state,
+	.cwnd_event = (void *)reno_cwnd_event,
+	.undo_cwnd = (void *)reno_undo_cwnd,
+	.name = "reno",
+};

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * tahoe.bpf.c - TCP Tahoe.
+ *
+ * V. Jacobson, "Congestion Avoidance and Control", SIGCOMM 1988; K. Fall and
+ * S. Floyd, "Simulation-based Comparisons of Tahoe, Reno, and SACK TCP", CCR
+ * 26(3), 1996, 2. The third duplicate ACK: ssthresh = half the window, window =
+ * one segment, the lost segment is sent again, and slow start. No fast recovery.
+ *
+ * What the kernel does otherwise, and a congestion control cannot change:
+ *  - Tahoe goes back N: its next segment is always the one after the last
+ *    acknowledged, so that after a loss it sends again what had arrived. The
+ *    kernel repeats only what it holds to be lost: after a loss the first hole,
+ *    then with every partial ACK the next. After a timeout it does go back N.
+ *  - Duplicate ACKs after the third: both send nothing.
+ */
+#include "window.bpf.h"
+
+struct tahoe {
+	struct window window;
+	__u32 recovering;	/* since the third duplicate ACK */
+};
+
+SEC("struct_ops")
+void BPF_PROG(tahoe_init, struct sock *sk)
+{
+	struct tahoe *own = own_memory(sk);
+
+	own->recovering = 0;
+	window_init(sk, &own->window);
+}
+
+SEC("struct_ops")
+void BPF_PROG(tahoe_release, struct sock *sk)
+{
+	struct tahoe *own = own_memory(sk);
+
+	forget_connection(&own->window.counted);
+}
+
+SEC("struct_ops")
+__u32 BPF_PROG(tahoe_ssthresh, struct sock *sk)
+{
+	return half_window(tcp_sk(sk), tcp_sk(sk)->snd_cwnd);
+}
+
+/* Nothing is to be sent but what is lost, and new data once the window has
+ * opened beyond what is in flight. */
+static void send_what_tahoe_sends(struct tcp_sock *tp, __u32 window)
+{
+	tp->snd_cwnd = most(window, in_flight(tp) + owes_retransmission(tp));
+}
+
+SEC("struct_ops")
+void BPF_PROG(tahoe_cong_control, struct sock *sk)
+{
+	struct tahoe *own = own_memory(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	bool advanced = window_advanced(sk, &own->window);
+	__u8 state = ca_state(sk);
+
+	if (!own->recovering)
+		own->window.segments = tp->snd_cwnd;
+	if ((state == TCP_CA_Recovery || state == TCP_CA_CWR) && !own->recovering) {
+		own->recovering = 1;
+		own->window.segments = 1;
+	} else if (advanced) {
+		window_grow(sk, &own->window);
+	}
+	if (state != TCP_CA_Recovery && state != TCP_CA_CWR)
+		own->recovering = 0;
+	if (own->recovering)
+		send_what_tahoe_sends(tp, own->window.segments);
+	else
+		tp->snd_cwnd = own->window.segments;
+}
+
+SEC("struct_ops")
+void BPF_PROG(tahoe_set_state, struct sock *sk, __u8 new_state)
+{
+	struct tahoe *own = own_memory(sk);
+
+	window_set_state(sk, &own->window, new_state);
+	if (new_state == TCP_CA_Loss)
+		own->recovering = 0;
+}
+
+SEC("struct_ops")
+void BPF_PROG(tahoe_cwnd_event, struct sock *sk, int event)
+{
+	struct tahoe *own = own_memory(sk);
+
+	window_event(sk, &own->window, event);
+}
+
+SEC("struct_ops")
+__u32 BPF_PROG(tahoe_undo_cwnd, struct sock *sk)
+{
+	struct tahoe *own = own_memory(sk);
+
+	own->recovering = 0;
+	return tcp_reno_undo_cwnd(sk);
+}
+
+SEC(".struct_ops")
+struct tcp_congestion_ops tahoe = {
+	.init = (void *)tahoe_init,
+	.release = (void *)tahoe_release,
+	.ssthresh = (void *)tahoe_ssthresh,
+	.cong_control = (void *)tahoe_cong_control,
+	.set_state = (void *)tahoe_set_state,
+	.cwnd_event = (void *)tahoe_cwnd_event,
+	.undo_cwnd = (void *)tahoe_undo_cwnd,
+	.name = "tahoe",
+};

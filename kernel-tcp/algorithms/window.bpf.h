@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The window of an algorithm from before NewReno (tahoe, reno), kept apart from
+ * the kernel's snd_cwnd while the kernel is in its recovery: there, snd_cwnd is
+ * what makes the kernel send what the algorithm would send now.
+ *
+ * Timeouts, as BSD and ns-2 have them: each halves the window into ssthresh, so
+ * that the second in a row leaves the least. The kernel asks for ssthresh at the
+ * first one of a window only (tcp_enter_loss()), and not at all in recovery.
+ */
+#ifndef WINDOW_BPF_H
+#define WINDOW_BPF_H
+
+#include "common.bpf.h"
+
+struct window {
+	__u32 counted;
+	__u32 segments;		/* the algorithm's cwnd, as of the last ACK */
+	__u32 una;		/* snd_una at the last ACK */
+	__u32 timeout;		/* icsk_retransmits after the last timeout seen */
+};
+
+static __always_inline void window_init(struct sock *sk, struct window *own)
+{
+	own->segments = tcp_sk(sk)->snd_cwnd;
+	own->una = tcp_sk(sk)->snd_una;
+	count_connection(&own->counted);
+}
+
+/* Does this ACK acknowledge new data? */
+static __always_inline bool window_advanced(struct sock *sk, struct window *own)
+{
+	bool advanced = tcp_sk(sk)->snd_una != own->una;
+
+	own->una = tcp_sk(sk)->snd_una;
+	return advanced;
+}
+
+/* One ACK's growth: a segment in slow start, 1/cwnd else, however much the ACK
+ * acknowledges (RFC 2001). */
+static __always_inline void window_grow(struct sock *sk, struct window *own)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	tp->snd_cwnd = most(own->segments, 1);
+	tcp_reno_cong_avoid(sk, 0, 1);
+	own->segments = tp->snd_cwnd;
+}
+
+static __always_inline void window_timeout(struct sock *sk, struct window *own,
+					   __u32 timeouts)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	tp->snd_ssthresh = half_window(tp, own->segments);
+	own->segments = 1;
+	own->timeout = timeouts;
+}
+
+static __always_inline __u32 timeouts_in_a_row(struct sock *sk)
+{
+	return ((struct inet_connection_sock *)sk)->icsk_retransmits;
+}
+
+/* set_state(): the kernel has set cwnd 1 and counts the timeout right after. */
+static __always_inline void window_set_state(struct sock *sk, struct window *own,
+					     __u8 new_state)
+{
+	if (new_state == TCP_CA_Loss)
+		window_timeout(sk, own, timeouts_in_a_row(sk) + 1);
+}
+
+/* cwnd_event(): under load set_state(Loss) is now and then not run (1 in 200 on
+ * 6.18); the retransmission that follows finds nothing in flight. */
+static __always_inline void window_event(struct sock *sk, struct window *own,
+					 int event)
+{
+	__u32 timeouts = timeouts_in_a_row(sk);
+
+	if (event == CA_EVENT_TX_START && timeouts && ca_state(sk) == TCP_CA_Loss &&
+	    timeouts != own->timeout)
+		window_timeout(sk, own, timeouts);
+}
+
+#endif

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * copy.c - one congestion control of ours in the kernel: opened from its object,
+ * its parameters set, renamed, registered.
+ *
+ * There is no code per algorithm. A parameter is a `struct tunable` in the
+ * object's .rodata, found by its name in the object's BTF. The kernel's name is
+ * written into the object's `.struct_ops` section, which holds nothing but the
+ * structure's name (functions are relocations).
+ *
+ * Registration: from Linux 6.4 by a link, so that the kernel undoes it when this
+ * process ends, however it ends. Before, the registration holds by itself until
+ * it is undone (guard.c sees to that). libbpf before 1.2 (Debian 12 has 1.1)
+ * knows no such link: it is made by hand.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include "copy.h"
+#include "kernel.h"
+
+#ifndef BPF_F_LINK
+#define BPF_F_LINK (1U << 13)	/* Linux 6.4 */
+#endif
+#define ATTACH_STRUCT_OPS 44	/* enum bpf_attach_type, Linux 6.4 */
+
+static char verifier_log[1 << 20];
+
+/* ---- parameters ---- */
+
+static const struct btf_type *datasec(const struct btf *btf, const char *name)
+{
+	int id = btf__find_by_name_kind(btf, name, BTF_KIND_DATASEC);
+
+	return id < 0 ? NULL : btf__type_by_id(btf, id);
+}
+
+/* The tunable at `variable`, and its name; NULL if it is something else. */
+static const char *tunable_name(const struct btf *btf,
+				const struct btf_var_secinfo *variable)
+{
+	const struct btf_type *var = btf__type_by_id(btf, variable->type);
+	const struct btf_type *type = btf__type_by_id(btf, var->type);
+
+	while (btf_is_const(type) || btf_is_volatile(type))
+		type = btf__type_by_id(btf, type->type);
+	if (!btf_is_struct(type) ||
+	    strcmp(btf__name_by_offset(btf, type->name_off), "tunable"))
+		return NULL;
+	return btf__name_by_offset(btf, var->name_off);
+}
+
+static struct tunable *find_tunable(const struct btf *btf, void *rodata,
+				    const char *wanted)
+{
+	const struct btf_type *section = datasec(btf, ".rodata");
+	const struct btf_var_secinfo *variables;
+
+	if (!section || !rodata)
+		return NULL;
+	variables = btf_var_secinfos(section);
+	for (int i = 0; i < btf_vlen(section); i++) {
+		const char *name = tunable_name(btf, &variables[i]);
+
+		if (name && !strcmp(name, wanted))
+			return (void *)((char *)rodata + variables[i].offset);
+	}
+	return NULL;
+}
+
+static json_t *as_written(const struct tunable *tunable)
+{
+	if (tunable->value % tunable->scale == 0)
+		return json_integer(tunable->value / tunable->scale);
+	return json_real((double)tunable->value / tunable->scale);
+}
+
+json_t *tunables(const struct btf *btf, const void *rodata, size_t size)
+{
+	const struct btf_type *section = datasec(btf, ".rodata");
+	const struct btf_var_secinfo *variables;
+	json_t *all = json_object();
+
+	if (!section || !rodata)
+		return all;
+	variables = btf_var_secinfos(section);
+	for (int i = 0; i < btf_vlen(section); i++) {
+		const char *name = tunable_name(btf, &variables[i]);
+
+		if (name && variables[i].offset + sizeof(struct tunable) <= size)
+			json_object_set_new(all, name, as_written(
+				(void *)((char *)rodata + variables[i].offset)));
+	}
+	return all;
+}
+
+static int set_tunable(const char *where, const char *name, json_t *value,
+		       struct tunable *tunable)
+{
+	double number = json_number_value(value), scale = tunable->scale;
+
+	if (!json_is_number(value) ||
+	    number < tunable->least / scale || number > tunable->most / scale ||
+	    (tunable->scale == 1 && number != floor(number)))
+		return complain("%s: \"%s\" must be a %snumber from %g to %g", where,
+				name, tunable->scale == 1 ? "whole " : "",
+				tunable->least / scale, tunable->most / scale);
+	tunable->value = lround(number * scale);
+	return 0;
+}
+
+static struct bpf_map *rodata_map(struct bpf_object *programs)
+{
+	struct bpf_map *map;
+
+	bpf_object__for_each_map(map, programs)
+		if (strstr(bpf_map__name(map), ".rodata"))
+			return map;
+	return NULL;
+}
+
+static int unknown_parameter(const char *where, const char *name,
+			     const struct btf *btf, const void *rodata, size_t size)
+{
+	json_t *all = tunables(btf, rodata, size), *value;
+	char known[256] = "";
+	const char *key;
+
+	json_object_foreach(all, key, value) {
+		if (known[0])
+			strncat(known, ", ", sizeof(known) - strlen(known) - 1);
+		strncat(known, key, sizeof(known) - strlen(known) - 1);
+	}
+	json_decref(all);
+	return complain("%s: no parameter \"%s\"; it has %s", where, name,
+			known[0] ? known : "none");
+}
+
+static int set_tunables(struct copy *copy, json_t *parameters, const char *where)
+{
+	struct bpf_map *map = rodata_map(copy->programs);
+	const struct btf *btf = bpf_object__btf(copy->programs);
+	size_t size = 0;
+	void *rodata = map ? (void *)bpf_map__initial_value(map, &size) : NULL;
+	struct tunable *tunable;
+	const char *key;
+	json_t *value;
+
+	json_object_foreach(parameters, key, value) {
+		tunable = find_tunable(btf, rodata, key);
+		if (!tunable)
+			return unknown_parameter(where, key, btf, rodata, size);
+		if (set_tunable(where, key, value, tunable))
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- the name ---- */
+
+static Elf64_Shdr *section_of(char *elf, size_t size, const char *wanted)
+{
+	Elf64_Ehdr *header = (void *)elf;
+	Elf64_Shdr *sections;
+
+	if (size < sizeof(*header) || memcmp(elf, ELFMAG, SELFMAG) ||
+	    header->e_shoff + (size_t)header->e_shnum * sizeof(*sections) > size ||
+	    header->e_shstrndx >= header->e_shnum)
+		return NULL;
+	sections = (void *)(elf + header->e_shoff);
+	for (int i = 0; i < header->e_shnum; i++) {
+		size_t at = sections[header->e_shstrndx].sh_offset +
+			    sections[i].sh_name;
+
+		if (at + strlen(wanted) < size && !strcmp(elf + at, wanted) &&
+		    sections[i].sh_offset + sections[i].sh_size <= size)
+			return &sections[i];
+	}
+	return NULL;
+}
+
+static int rename_operations(char *elf, size_t size, const char *name)
+{
+	Elf64_Shdr *section = section_of(elf, size, ".struct_ops");
+	char *at, *end;
+
+	if (!section)
+		return -1;
+	at = elf + section->sh_offset;
+	end = at + section->sh_size;
+	while (at < end && !*at)
+		at++;
+	if (end - at < ALGORITHM_BYTES)
+		return -1;
+	memset(at, 0, ALGORITHM_BYTES);
+	memcpy(at, name, strnlen(name, ALGORITHM_BYTES - 1));
+	return 0;
+}
+
+/* ---- opening and registering ---- */
+
+bool kernel_links_struct_ops(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	bool links = btf && btf__find_by_name_kind(btf, "bpf_struct_ops_link",
+						   BTF_KIND_STRUCT) > 0;
+
+	btf__free(btf);
+	return links;
+}
+
+static int check_kernel(const char *where)
+{
+	struct btf *btf = access(BTF_PATH, R_OK) ? NULL : btf__load_vmlinux_btf();
+	bool has = btf && btf__find_by_name_kind(btf, "bpf_struct_ops_tcp_congestion_ops",
+						 BTF_KIND_STRUCT) > 0;
+
+	btf__free(btf);
+	if (has)
+		return 0;
+	return complain("%s: this kernel takes no congestion control from BPF: Linux 6.1, CONFIG_BPF_JIT and CONFIG_DEBUG_INFO_BTF are needed (Debian's have them); use one of the kernel's own",
+			where);
+}
+
+static struct bpf_map *operations_map(struct bpf_object *programs)
+{
+	struct bpf_map *map;
+
+	bpf_object__for_each_map(map, programs)
+		if (bpf_map__type(map) == BPF_MAP_TYPE_STRUCT_OPS)
+			return map;
+	return NULL;
+}
+
+static struct bpf_object *open_renamed(const struct object *object, const char *name)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, options,
+		    .object_name = object->name,
+		    .kernel_log_buf = verifier_log,
+		    .kernel_log_size = sizeof(verifier_log));
+	char *elf = malloc(object->size);
+	struct bpf_object *programs = NULL;
+
+	if (!elf)
+		return NULL;
+	memcpy(elf, object->bytes, object->size);
+	errno = EINVAL;
+	if (!rename_operations(elf, object->size, name))
+		programs = bpf_object__open_mem(elf, object->size, &options);
+	free(elf);
+	return programs;
+}
+
+int copy_open(struct copy *copy, const struct object *object, json_t *parameters,
+	      const char *where)
+{
+	if (check_kernel(where))
+		return -1;
+	copy->programs = open_renamed(object, copy->name);
+	if (!copy->programs)
+		return complain("%s: not an object with a congestion control: %s",
+				where, strerror(errno));
+	copy->operations = operations_map(copy->programs);
+	if (!copy->operations)
+		return complain("%s: the object has no congestion control", where);
+	return set_tunables(copy, parameters, where);
+}
+
+/* What the verifier said last, but for its statistics. */
+static const char *verifiers_reason(void)
+{
+	char *last = NULL, *rest = verifier_log;
+
+	for (char *line; (line = strsep(&rest, "\n")); )
+		if (*line && strncmp(line, "processed ", 10) &&
+		    strncmp(line, "verification time", 17) &&
+		    strncmp(line, "stack depth", 11))
+			last = line;
+	return last;
+}
+
+static int refused(const char *where, int error)
+{
+	const char *reason = verifiers_reason();
+
+	if (error == EPERM || (error == EACCES && !reason))
+		return complain("%s: the kernel refuses to load BPF: %s; run as root (CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON)",
+				where, strerror(error));
+	if (reason)
+		return complain("%s: refused by the kernel's verifier: %s", where, reason);
+	return complain("%s: refused by the kernel: %s; `manet-tcp --debug` shows libbpf's words",
+			where, strerror(error));
+}
+
+/* For libbpf before 1.2, whose "link" is the map itself. */
+static int link_by_hand(struct copy *copy)
+{
+	union bpf_attr attributes;
+	int fd;
+
+	memset(&attributes, 0, sizeof(attributes));
+	attributes.link_create.prog_fd = bpf_map__fd(copy->operations);
+	attributes.link_create.attach_type = ATTACH_STRUCT_OPS;
+	fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attributes, sizeof(attributes));
+	if (fd < 0)
+		return -errno;
+	bpf_link__disconnect(copy->registration);
+	bpf_link__destroy(copy->registration);
+	copy->registration = NULL;
+	copy->link_fd = fd;
+	return 0;
+}
+
+int copy_register(struct copy *copy, const char *where)
+{
+	bool links = kernel_links_struct_ops();
+	int error;
+
+	if (links)
+		bpf_map__set_map_flags(copy->operations,
+				       bpf_map__map_flags(copy->operations) | BPF_F_LINK);
+	verifier_log[0] = 0;
+	error = bpf_object__load(copy->programs);
+	if (error)
+		return refused(where, -error);
+	copy->registration = bpf_map__attach_struct_ops(copy->operations);
+	error = copy->registration ? 0 : -errno;
+	if (!error && links &&
+	    bpf_link__fd(copy->registration) == bpf_map__fd(copy->operations))
+		error = link_by_hand(copy);
+	if (error && error != -EEXIST)
+		refused(where, -error);
+	return error;
+}
+
+void copy_close(struct copy *copy)
+{
+	if (copy->link_fd > 0)
+		close(copy->link_fd);
+	bpf_link__destroy(copy->registration);
+	bpf_object__close(copy->programs);
+	memset(copy, 0, sizeof(*copy));
+}
