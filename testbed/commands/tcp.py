@@ -1,0 +1,235 @@
+"""`manet tcp`: the table of names (kernel-tcp/names), and algorithms of ours loaded for the whole machine.
+
+A run loads what it needs by itself, in copies of its own, which go when it ends. `load` is for other programs: it makes
+an algorithm available to every connection of the machine by its name, until `unload` or the next boot.
+"""
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from testbed.commands.options import add_verb
+
+if TYPE_CHECKING:
+    from testbed.scenarios.tcp_names import Name, Parameter
+
+FORMAT = "manet-tcp-names/1"
+LOAD_DEADLINE_S = 60.0
+RUN_MARK = "."  # in the name of a run's own copy, which is not for others
+OURS_LOADED = "manet_"  # before the name of one of ours, loaded for the machine, whose own name the kernel had taken
+EXAMPLES = """
+  ./manet tcp list                                all names: ours, layers, and what this kernel has
+  ./manet tcp show elfn                           what it is, its parameters with unit, default and range
+  ./manet tcp show 'elfn(vegas, probe=500ms)'     what that text means
+  ./manet tcp load vegas alpha=2                  for every program of this machine: iperf3 -C vegas
+  ./manet tcp unload vegas
+
+in a scenario: tcp = "elfn(newreno, probe=2s)" (formats/scenario.md); a run loads what it needs by itself
+"""
+# What the kernel's own are, where it has them: its Documentation and the head of net/ipv4/tcp_NAME.c.
+KERNELS = {
+    "bbr": "BBR: paced by the bottleneck's rate and the least round trip time",
+    "bic": "BIC: binary increase",
+    "cdg": "CDG: backs off by the gradient of the delay",
+    "cubic": "CUBIC (RFC 9438)",
+    "dctcp": "DCTCP (RFC 8257): by the share of ECN marks",
+    "highspeed": "HighSpeed TCP (RFC 3649)",
+    "htcp": "H-TCP: by the time since the last loss",
+    "hybla": "Hybla: for long round trips",
+    "illinois": "Illinois: by loss, its steps by delay",
+    "lp": "TCP-LP: uses what others leave",
+    "nv": "NV: Vegas for data centres",
+    "scalable": "Scalable TCP",
+    "vegas": "the kernel's Vegas",
+    "veno": "Veno: tells random loss from congestion as Vegas would",
+    "westwood": "Westwood+: the window after a loss by the estimated bandwidth",
+    "yeah": "YeAH: fast and slow by the queue's length",
+}
+
+
+def add(verbs: argparse._SubParsersAction) -> None:
+    parser = add_verb(verbs, "tcp", "the TCPs that a scenario may name, and algorithms of ours for the whole machine", EXAMPLES)
+    actions = parser.add_subparsers(dest="action", metavar="list|show|load|unload", required=True)
+    listing = actions.add_parser("list", help="all names, and whether they can be used here")
+    listing.add_argument("--json", action="store_true", help="print one JSON object")
+    showing = actions.add_parser("show", help="one name, or what a whole text means")
+    showing.add_argument("name", metavar="NAME|TEXT")
+    showing.add_argument("--json", action="store_true", help="print one JSON object")
+    loading = actions.add_parser("load", help="register an algorithm of ours for every program of this machine")
+    loading.add_argument("name", metavar="NAME")
+    loading.add_argument("parameters", metavar="PARAMETER=VALUE", nargs="*")
+    actions.add_parser("unload", help="take it away again").add_argument("name", metavar="NAME")
+
+
+def run(options: argparse.Namespace) -> int:
+    from testbed.errors import UsageError
+    from testbed.scenarios.tcp import TcpError
+
+    try:
+        match options.action:
+            case "list":
+                return _list(options.json)
+            case "show":
+                return _show(options.name, options.json)
+            case "load":
+                return _load(options.name, options.parameters)
+            case _:
+                return _loader("unload", _loadable(options.name))
+    except TcpError as problem:
+        raise UsageError(str(problem)) from None
+
+
+# --- list -------------------------------------------------------------------------------------------------------------
+
+
+def _list(as_json: bool) -> int:
+    import json
+
+    rows = entries()
+    if as_json:
+        print(json.dumps({"format": FORMAT, "names": rows}, indent=1))
+        return 0
+    width = max(len(row["name"]) for row in rows)
+    for kind, heading in (("algorithm", "algorithms"), ("layer", "layers around an algorithm"), ("kernel", "this kernel's own")):
+        print(f"{heading}:")
+        for row in (row for row in rows if row["kind"] == kind):
+            print(f"  {row['name']:{width}}  {row['summary']}")
+        print()
+    reasons = list(dict.fromkeys(row["why_not"] for row in rows if row["why_not"]))
+    for reason in reasons:
+        names = ", ".join(row["name"] for row in rows if row["why_not"] == reason)
+        print(f"not here: {names}: {reason}")
+    print('manet tcp show NAME prints the parameters; in a scenario: tcp = "elfn(newreno, probe=2s)"')
+    return 0
+
+
+def entries() -> list[dict[str, Any]]:
+    """All names, as `--json` has them: the table's, then the kernel's own; `why_not` is null for what can be used here."""
+    from testbed.host.algorithms import available, why_no_struct_ops
+    from testbed.scenarios.tcp import KERNEL, parse
+    from testbed.scenarios.tcp_names import table
+
+    missing = why_no_struct_ops() or None
+    rows = [_entry(known, missing if parse(name).wants_struct_ops else None) for name, known in table().items()]
+    for name in available():
+        if name == "reno" or RUN_MARK in name or name.startswith(OURS_LOADED):
+            continue  # newreno; a run's own; ours
+        of_scenario = KERNEL + name if name in table() else name
+        summary = KERNELS.get(name, "the kernel's own")
+        rows.append(
+            {"name": of_scenario, "kind": "kernel", "summary": summary, "source": None, "parameters": [], "why_not": None}
+        )
+    return rows
+
+
+def _entry(known: "Name", why_not: str | None) -> dict[str, Any]:
+    parameters = [_parameter(parameter) for parameter in known.parameters.values()]
+    entry: dict[str, Any] = {"name": known.name, "kind": known.kind, "summary": known.summary, "source": known.source}
+    return entry | {"parameters": parameters, "why_not": why_not}
+
+
+def _parameter(parameter: "Parameter") -> dict[str, Any]:
+    entry: dict[str, Any] = {"name": parameter.name, "type": parameter.type, "unit": parameter.unit or None}
+    entry |= {"default": parameter.spelled(parameter.default), "allowed": parameter.allowed(), "text": parameter.text}
+    return entry | ({"choices": list(parameter.choices)} if parameter.choices else {})
+
+
+# --- show -------------------------------------------------------------------------------------------------------------
+
+
+def _show(text: str, as_json: bool) -> int:
+    import json
+
+    from testbed.errors import UsageError
+    from testbed.scenarios.tcp import did_you_mean, parse
+    from testbed.scenarios.tcp_names import table
+
+    tcp = parse(text)
+    found = [row for row in entries() if row["name"] in {part.name for part in (*tcp.layers, tcp.inner)}]
+    named = [row for row in found if row["name"] == text.strip()] or found
+    if tcp.of_table is None and not any(row["name"] == tcp.name for row in found):
+        raise UsageError(f'this kernel has no "{tcp.name}", and it is none of ours; {did_you_mean(tcp.name)}')
+    if as_json:
+        spelled = {"spelled": tcp.spelled, "in_full": tcp.in_full, "settings": tcp.settings()}
+        print(json.dumps({"format": FORMAT, "names": named, **spelled}, indent=1))
+        return 0
+    for row in named:
+        print("\n".join(_described(row, table().get(row["name"]))))
+    print(f'\nin a scenario:\n  tcp = "{tcp.spelled}"')
+    if tcp.in_full != tcp.spelled:
+        print(f'which is\n  tcp = "{tcp.in_full}"')
+    return 0
+
+
+def _described(row: dict[str, Any], known: "Name | None") -> list[str]:
+    """What a reader asks of one name, a line each."""
+    kind = {"kernel": "congestion control of this kernel", "algorithm": "algorithm", "layer": "layer"}[row["kind"]]
+    lines = [f"{row['name']}: {kind}", f"  {row['summary']}"]
+    if row["source"]:
+        lines.append(f"  source: {row['source']}")
+    if known is not None and known.is_layer:
+        lines.append(f"  around: {known.inner}, where nothing else is named")
+    elif known is not None:
+        on = {True: "on", False: "off"}.get(known.sack, "as the profile has it")  # type: ignore[call-overload]
+        lines.append(f"  SACK: {on}" + (f"; the kernel's {known.kernel}" if known.kernel else ""))
+    if row["why_not"]:
+        lines.append(f"  not here: {row['why_not']}")
+    lines += [f"  {p['name']}: {p['text']}\n    {p['allowed']}; default {p['default']}" for p in row["parameters"]]
+    return lines if row["parameters"] else [*lines, "  no parameters"]
+
+
+# --- load, unload -----------------------------------------------------------------------------------------------------
+
+
+def _load(name: str, parameters: list[str]) -> int:
+    """With every parameter of the table, given or not: the table's defaults are the ones that count."""
+    from testbed.scenarios.tcp import parse
+
+    _loadable(name)
+    tcp = parse(f"{name}({', '.join(parameters)})")
+    return _loader("load", name, *(f"{key}={value}" for key, value in tcp.parameters.items()))
+
+
+def _loadable(name: str) -> str:
+    """`name`, if it is an algorithm of ours."""
+    from testbed.errors import UsageError
+    from testbed.scenarios.tcp import quoted
+    from testbed.scenarios.tcp_names import table
+
+    known = table().get(name)
+    if known is None:
+        ours = ", ".join(name for name, other in table().items() if not (other.is_layer or other.kernel))
+        raise UsageError(f"{quoted(name)} is no algorithm of ours; use one of {ours}")
+    if known.is_layer:
+        text = f'"{name}" is a layer, which works within a run only, on its connections; write tcp = "{name}({known.inner})"'
+        raise UsageError(f"{text} in a scenario")
+    if known.kernel:
+        raise UsageError(f'"{name}" is the kernel\'s own {known.kernel}, which is there without being loaded')
+    return name
+
+
+def _loader(*arguments: str) -> int:
+    """`manet-tcp load|unload`: its words are ours."""
+    import os
+    import subprocess
+
+    from testbed.errors import RunError, UsageError
+    from testbed.host.algorithms import why_no_struct_ops
+    from testbed.programs import BUILT
+
+    if os.geteuid() != 0:
+        raise UsageError("not root: to register congestion control the kernel needs it; run it with sudo")
+    missing = why_no_struct_ops()
+    if missing:
+        raise UsageError(missing)
+    try:
+        done = subprocess.run(
+            [str(BUILT.kernel_tcp), *arguments], capture_output=True, text=True, timeout=LOAD_DEADLINE_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise RunError(f"manet-tcp {arguments[0]} did not end within {LOAD_DEADLINE_S:g} s; try it again") from None
+    if done.returncode != 0:
+        said = ([line for line in done.stderr.splitlines() if line.strip()] or ["refused without a word"])[-1]
+        error = UsageError if done.returncode == 2 else RunError
+        raise error(said.removeprefix("manet-tcp: "))
+    print(done.stdout, end="")
+    return 0

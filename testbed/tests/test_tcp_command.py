@@ -1,0 +1,144 @@
+"""`manet tcp`: what it lists and shows, what it refuses, and what it asks of the loader."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from testbed import __main__ as manet
+from testbed.host import algorithms
+from testbed.programs import BUILT, Programs
+from testbed.scenarios.tcp_names import table
+
+HAS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+
+
+@pytest.fixture
+def kernel(monkeypatch):
+    """A kernel with these congestion controls, which takes ours unless `why` is given."""
+
+    def of(*names, why=""):
+        monkeypatch.setattr(algorithms, "available", lambda: sorted(names))
+        monkeypatch.setattr(algorithms, "why_no_struct_ops", lambda: why)
+
+    of("cubic", "reno")
+    return of
+
+
+@pytest.fixture
+def loader(monkeypatch, tmp_path, kernel):
+    """A loader that says what it was asked, and ends as the test wants it to."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root: without it nothing is asked of the loader")
+
+    def that(words="", status=0):
+        path = tmp_path / "manet-tcp"
+        path.write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/asked\necho "manet-tcp: {words}" >&2\nexit {status}\n')
+        path.chmod(0o755)
+        monkeypatch.setattr("testbed.programs.BUILT", Programs(kernel_tcp=path))
+        return lambda: (tmp_path / "asked").read_text().split()
+
+    return that
+
+
+def said(capsys, *arguments, status=0):
+    assert manet.main(["tcp", *arguments]) == status
+    output = capsys.readouterr()
+    if status:
+        assert output.err.count("\n") == 1 and output.err.startswith("manet tcp: ")
+        return output.err.removeprefix("manet tcp: ").rstrip("\n")
+    return output.out
+
+
+def test_every_name_is_listed_with_its_kind_and_whether_it_can_be_used_here(kernel, capsys):
+    kernel("cubic", "reno", "vegas", "tahoe.1f3a", "manet_reno")
+    answer = json.loads(said(capsys, "list", "--json"))
+    assert answer["format"] == "manet-tcp-names/1"
+    rows = {row["name"]: row for row in answer["names"]}
+    assert set(rows) == {*table(), "cubic", "kernel-vegas"}
+    assert [rows[name]["kind"] for name in ("tahoe", "elfn", "cubic")] == ["algorithm", "layer", "kernel"]
+    assert all(row["summary"] and row["why_not"] is None for row in rows.values())
+    text = said(capsys, "list")
+    assert all(any(line.startswith(f"  {name} ") for line in text.splitlines()) for name in rows)
+
+
+def test_what_an_old_kernel_cannot_run_is_said_once_with_the_remedy(kernel, capsys):
+    kernel("cubic", "reno", why="this kernel takes no BPF congestion control; use Linux 6.1")
+    rows = {row["name"]: row["why_not"] for row in json.loads(said(capsys, "list", "--json"))["names"]}
+    assert {name for name, why in rows.items() if why} == set(table()) - {"newreno", "sack"}
+    lines = [line for line in said(capsys, "list").splitlines() if line.startswith("not here: ")]
+    assert len(lines) == 1 and lines[0].endswith("use Linux 6.1") and "tahoe" in lines[0]
+    assert "not here: " in said(capsys, "show", "tahoe") and "not here: " not in said(capsys, "show", "newreno")
+
+
+@pytest.mark.parametrize("name", table())
+def test_a_name_is_shown_with_all_that_its_file_says(name, kernel, capsys):
+    text = said(capsys, "show", name)
+    known = table()[name]
+    assert text.startswith(f"{name}: {known.kind}\n") and known.summary in text and known.source in text
+    for parameter in known.parameters.values():
+        assert f"  {parameter.name}: {parameter.text}\n    {parameter.allowed()}; default " in text
+    assert f'  tcp = "{name}' in text
+
+
+def test_a_whole_text_is_shown_with_what_it_means(kernel, capsys):
+    text = said(capsys, "show", "elfn(vegas, probe=0.5s)")
+    assert 'tcp = "elfn(vegas, probe=500ms)"' in text
+    assert 'tcp = "elfn(vegas(alpha=1, beta=3, gamma=1), probe=500ms, repair=unchanged, packet=first)"' in text
+    shown = json.loads(said(capsys, "show", "--json", "elfn(vegas, probe=0.5s)"))
+    assert shown["settings"]["layers"][0]["parameters"]["probe_us"] == 500_000
+    assert [row["name"] for row in shown["names"]] == ["elfn", "vegas"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        (["show", "tahooe"], 'this kernel has no "tahooe", and it is none of ours; did you mean "tahoe"?'),
+        (["show", "elfn(prob=1s)"], '"elfn" has no parameter "prob"; did you mean "probe"?'),
+        (["load", "cubic"], '"cubic" is no algorithm of ours; use one of reno, tahoe, tcpap, vegas'),
+        (["unload", "x\ny"], '"x?y" is no algorithm of ours; use one of reno, tahoe, tcpap, vegas'),
+        (
+            ["load", "elfn"],
+            '"elfn" is a layer, which works within a run only, on its connections; write tcp = "elfn(newreno)" in a scenario',
+        ),
+        (["load", "newreno"], '"newreno" is the kernel\'s own reno, which is there without being loaded'),
+        (["load", "vegas", "alpha=9"], '"vegas": alpha=9 is above beta=3; lower alpha, or raise beta'),
+        (["load", "vegas", "2"], '"vegas" is an algorithm and holds nothing, but "2" is inside; remove it, or name a parameter'),
+    ],
+)
+def test_a_wrong_question_is_one_line_with_the_remedy(arguments, wanted, kernel, capsys):
+    assert said(capsys, *arguments, status=2).startswith(wanted)
+
+
+def test_without_root_nothing_is_loaded(monkeypatch, kernel, capsys):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert said(capsys, "load", "tahoe", status=2).startswith("not root: ")
+
+
+def test_the_loader_is_given_every_parameter(loader, capsys):
+    asked = loader()
+    said(capsys, "load", "vegas", "alpha=2")
+    assert asked() == ["load", "vegas", "alpha=2", "beta=3", "gamma=1"]
+    said(capsys, "unload", "vegas")
+    assert asked() == ["unload", "vegas"]
+
+
+@pytest.mark.parametrize(("loaders", "ours"), [(1, 1), (2, 2)])
+def test_what_the_loader_refuses_is_said_in_its_words(loaders, ours, loader, capsys):
+    loader("tahoe is loaded already; unload it first", loaders)
+    assert said(capsys, "load", "tahoe", status=ours) == "tahoe is loaded already; unload it first"
+
+
+def test_a_kernel_that_cannot_is_said_before_the_loader_is_asked(loader, kernel, capsys):
+    loader()
+    kernel("cubic", why="this kernel takes none")
+    assert said(capsys, "load", "tahoe", status=2) == "this kernel takes none"
+
+
+def test_this_kernels_own_are_listed(capsys):
+    if not HAS.exists() or not BUILT.kernel_tcp.exists():
+        pytest.skip("needs Linux with the loader built: its list of congestion controls is compared")
+    rows = {row["name"] for row in json.loads(said(capsys, "list", "--json"))["names"]}
+    known = {name.partition(".")[0].removeprefix("manet_") for name in HAS.read_text().split()}
+    assert known <= rows | {name.removeprefix("kernel-") for name in rows}
