@@ -25,7 +25,7 @@ from timeline import Disturbed, Row, of_capture, parse, read_samples, render, re
 
 TIMELINES = Path(__file__).resolve().parent / "timelines"
 PERIOD = tomllib.loads((TIMELINES.parents[1] / "profiles" / "period.toml").read_text())
-ALGORITHMS = ["newreno", "sack"]
+ALGORITHMS = ["tahoe", "reno", "newreno", "sack"]
 SEGMENTS = 43
 RACK_ALONE = (6, 17)  # timelines/sack.toml
 TRIALS = 3
@@ -71,7 +71,7 @@ def version(kernel: str) -> tuple[int, int]:
 
 
 def algorithm_settings(name: str) -> dict:
-    return {**SETTINGS, "algorithm": "reno" if name in ("newreno", "sack") else name}
+    return {**SETTINGS, "algorithm": "newreno" if name == "sack" else name}
 
 
 def set_sysctls(lab, sack: bool) -> None:

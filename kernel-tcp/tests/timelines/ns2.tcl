@@ -1,8 +1,9 @@
-# Scripted losses in ns-2.35: ns ns2.tcl AGENT INDEX,INDEX,... SEGMENTS
+# Scripted losses in ns-2.35: ns ns2.tcl AGENT INDEX,INDEX,... SEGMENTS BUGFIX
 #
 # AGENT: TCP (Tahoe), TCP/Reno, TCP/Newreno, TCP/Sack1. INDEX: the packets that are lost, counted from 0 as they enter
-# the link (remake_ns2.py knows which sending of which segment that is). Prints the trace of the link at the sender's
-# end, and the sender's cwnd_ and ssthresh_.
+# the link (remake_ns2.py knows which sending of which segment that is). BUGFIX: ns-2's bugFix_, no second fast
+# retransmit before all that was out at the first is acknowledged. Prints the trace of the link at the sender's end,
+# and the sender's cwnd_ and ssthresh_.
 #
 # Defaults of ns-2.35 but for: a window that never bounds; one segment first, and no SYN in place of segment 0, as in
 # 1996; a least RTO so long that no timer fires while ACKs arrive (Linux: round trip + 200 ms).
@@ -11,6 +12,7 @@ set agent [lindex $argv 0]
 set losses [split [lindex $argv 1] ,]
 set segments [lindex $argv 2]
 
+Agent/TCP set bugFix_ [lindex $argv 3]
 Agent/TCP set window_ 64
 Agent/TCP set windowInit_ 1
 Agent/TCP set syn_ false

@@ -5,6 +5,10 @@
 One row per event at the sender: `algorithm,script,event,sends,cwnd,ssthresh`, the last three after the event; a
 segment sent before carries `!`. cwnd is ns-2's cwnd_, which in recovery leaves out what Reno's and NewReno's
 inflation adds (dupwnd_).
+
+Reno runs with bugFix_ false: RFC 2581 has a fast retransmit at any third duplicate. With bugFix_ true, ns-2's default
+(RFC 2582 5, "avoiding multiple fast retransmits"), Reno waits for the timeout instead of the second one; those rows
+are kept as `reno-bugfix`.
 """
 
 from __future__ import annotations
@@ -20,12 +24,20 @@ sys.path.insert(0, str(HERE.parent))
 
 from test_timelines import SCRIPTS, SEGMENTS  # noqa: E402
 
-AGENTS = {"tahoe": "TCP", "reno": "TCP/Reno", "newreno": "TCP/Newreno", "sack": "TCP/Sack1"}
+# The agent's class and bugFix_.
+AGENTS = {
+    "tahoe": ("TCP", True),
+    "reno": ("TCP/Reno", False),
+    "reno-bugfix": ("TCP/Reno", True),
+    "newreno": ("TCP/Newreno", True),
+    "sack": ("TCP/Sack1", True),
+}
 SAME_EVENT_S = 0.001  # an ACK clocks what it clocks at once; everything else is a timer
 
 
-def trace(agent: str, lost: list[int]) -> list[str]:
-    argv = ["ns", str(HERE / "ns2.tcl"), agent, ",".join(map(str, lost)), str(SEGMENTS)]
+def trace(agent: tuple[str, bool], lost: list[int]) -> list[str]:
+    name, bugfix = agent
+    argv = ["ns", str(HERE / "ns2.tcl"), name, ",".join(map(str, lost)), str(SEGMENTS), str(bugfix).lower()]
     return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.splitlines()
 
 
@@ -64,7 +76,7 @@ class Timeline:
             self.event(time, "rto")
 
 
-def timeline(agent: str, losses: list[str]) -> Timeline:
+def timeline(agent: tuple[str, bool], losses: list[str]) -> Timeline:
     """With the losses one by one: which packet of the link a retransmission is, only the run before tells."""
     lost: list[int] = []
     while True:
