@@ -33,6 +33,8 @@ class IperfReport:
     retransmissions: int | None
     intervals: tuple[Interval, ...]
     error: str | None
+    first_try_s: float | None = None  # UNIX time of the first attempt to connect
+    connected: bool = True  # False: the ends never met, nothing was carried
 
     @property
     def received_bps(self) -> float | None:
@@ -59,6 +61,7 @@ def read_report(path: Path) -> IperfReport:
         raise RunFileError(f"{path}: not an iperf3 report ({problem}); was iperf3 ended while it wrote?") from None
     start, end = report.get("start", {}), report.get("end", {})
     test = start.get("test_start", {})
+    tried = report.get("manet", {})  # testbed/stages/bulk.py
     sent = end.get("sum_sent") or end.get("sum") or {}
     received = end.get("sum_received") or end.get("sum") or {}
     return IperfReport(
@@ -72,6 +75,8 @@ def read_report(path: Path) -> IperfReport:
         retransmissions=sent.get("retransmits"),
         intervals=_server_intervals(report),
         error=report.get("error"),
+        first_try_s=tried.get("first_try_s"),
+        connected=tried.get("connected", True),
     )
 
 

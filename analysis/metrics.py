@@ -24,6 +24,7 @@ from analysis.throughput import Staircase, initial_sequence, receiver_view, roun
 
 FORMAT = "manet-metrics/1"
 NS_PER_S = 1_000_000_000
+LATE_S = 2.0
 TCP_METRICS = (
     "acked_bps", "delivered_bps", "goodput_bps", "iperf3_bps", "air_bps", "segments", "retransmissions",
     "rtt_ms_mean", "rtt_ms_p95", "acked_bps_by_second",
@@ -61,9 +62,12 @@ def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check]) -> dict[str
     entry |= dict.fromkeys(("source_port", "destination_port", "start_ns", "window_s", *names))
     try:
         report = _report(run, flow, found)
+        if report is not None and not report.connected:
+            return entry | _nothing_carried(run, report)
         connection = _connection(run, flow, report)
-        start_ns = connection.start_ns(run.capture_of(flow, flow.source)) if connection else None
-        if start_ns is None:
+        connected_ns = connection.start_ns(run.capture_of(flow, flow.source)) if connection else None
+        start_ns = _start_ns(report, connected_ns)
+        if start_ns is None or connected_ns is None:
             raise AnalysisError(f"{run.path / 'captures' / flow.source}.pcap: no packet of {flow.name}; did it start?")
         warmup_s, duration_s = run.scenario["warmup"], run.scenario["duration"]
         begin_ns = start_ns + round(warmup_s * 1e9)
@@ -72,11 +76,29 @@ def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check]) -> dict[str
         entry |= {"start_ns": start_ns, "window_s": [warmup_s, warmup_s + duration_s]}
         measure = _measure_datagrams if flow.traffic == "cbr" else _measure_tcp
         entry |= measure(run, flow, connection, report, begin_ns, end_ns, found)
-        entry |= _measure_report(flow, report, start_ns, begin_ns, end_ns, found)
+        entry |= _measure_report(flow, report, connected_ns, begin_ns, end_ns, found)
         entry["air_bps"] = _air_rate(run, flow, connection, begin_ns, end_ns, found)
     except AnalysisError as problem:
         found.append(Check(f"{flow.name} readable", False, str(problem)))
     return entry
+
+
+def _start_ns(report: IperfReport | None, connected_ns: int | None) -> int | None:
+    """The flow's first packet; of one whose ends were apart at first (LATE_S: no handshake takes so long) its first try."""
+    if connected_ns is None or report is None or report.first_try_s is None:
+        return connected_ns
+    first_ns = round(report.first_try_s * NS_PER_S)
+    return first_ns if connected_ns - first_ns > LATE_S * NS_PER_S else connected_ns
+
+
+def _nothing_carried(run: RunDirectory, report: IperfReport) -> dict[str, Any]:
+    """Of a flow whose ends were apart all its time: no connection, hence zeros, and nothing to check."""
+    warmup_s, duration_s = run.scenario["warmup"], run.scenario["duration"]
+    zeros = dict.fromkeys(("acked_bps", "delivered_bps", "goodput_bps", "iperf3_bps", "air_bps"), 0.0)
+    start_ns = round(report.first_try_s * NS_PER_S) if report.first_try_s else None
+    by_second = {"acked_bps_by_second": [0] * int(warmup_s + duration_s)}
+    return {**zeros, **by_second, "segments": 0, "retransmissions": 0, "start_ns": start_ns,
+            "window_s": [warmup_s, warmup_s + duration_s]}  # fmt: skip
 
 
 def _measure_tcp(
@@ -103,7 +125,7 @@ def _measure_tcp(
         "routing_resends": sender.routing_resends,
         "rtt_ms_mean": float(rtt_ms.mean()) if rtt_ms.size else None,
         "rtt_ms_p95": float(np.quantile(rtt_ms, 0.95)) if rtt_ms.size else None,
-        "acked_bps_by_second": _by_second(sender.acked, connection.start_ns(at_sender) or begin_ns, end_ns),
+        "acked_bps_by_second": _by_second(sender.acked, begin_ns - round(run.scenario["warmup"] * NS_PER_S), end_ns),
     }
 
 
@@ -142,7 +164,7 @@ def _measure_report(
     if report is None:
         return {}
     found.append(checks.window_covered(flow.name, report, (end_ns - start_ns) / 1e9))
-    read = report.received_between((begin_ns - start_ns) / 1e9, (end_ns - start_ns) / 1e9)
+    read = report.received_between(max(0.0, (begin_ns - start_ns) / 1e9), (end_ns - start_ns) / 1e9)
     goodput = report.received_bps if read is None else read * 8 / ((end_ns - begin_ns) / 1e9)
     return {"iperf3_bps": report.received_bps, "goodput_bps": goodput}
 

@@ -16,7 +16,7 @@ def test_every_table_names_its_source_and_has_numbers(path: Path):
     assert reference.keys
     for row in reference.rows:
         numbers = [float(row[column]) for column in row if column not in reference.keys]
-        assert all(number > 0 or (number == 0 and "second" in reference.keys) for number in numbers)  # a second may be silent
+        assert all(number >= 0 for number in numbers)  # 0: a second may be silent, a chain with many errors dead
 
 
 def test_a_table_without_variants_holds_for_all():

@@ -1,13 +1,13 @@
 """The stage that makes traffic: one pair of programs per flow, started at the flow's time, reports into `traffic/`.
 
-bulk  iperf3, a server of its own for each flow. Packets are full (MTU 1500, so 1460 bytes of payload without TCP options).
+bulk  iperf3, a server of its own for each flow, begun again while its ends are apart (bulk.py). Packets are
+      full (MTU 1500, so 1460 bytes of payload without TCP options).
       Its control connection shares the path, but is silent between the test's start and end.
 cbr   `testbed/stages/cbr.py`, nothing on the air but the datagrams.
 All flows last until the same instant, so that late ones compete for all of their measured time.
 """
 
 import json
-import math
 import sys
 import time
 from collections.abc import Callable
@@ -22,10 +22,10 @@ from testbed.stages.station import NamespaceHost, StationNet
 
 FIRST_PORT = 5201  # iperf3's own; flow i uses FIRST_PORT + i - 1
 READY_DEADLINE_S = 20.0
-CONNECT_DEADLINE_S = 30  # several SYN retransmissions of 3, 6, 12 s
 END_GRACE_S = 60.0  # for the last segments and iperf3's exchange of results over a slow path
 DRAIN_S = 2.0  # for datagrams still in the stations' queues
 CBR = Path(__file__).with_name("cbr.py")
+BULK = Path(__file__).with_name("bulk.py")
 LISTEN = "0A"  # /proc/net/tcp: TCP_LISTEN
 REMEDY = "the run's captures are kept; `manet cli` on this scenario lets you ping along the path"
 
@@ -154,18 +154,17 @@ def _start_sender(site: Site, flow: RunningFlow, children: Processes) -> None:
         argv += ["--out", site.log / f"{flow.name}-sent.json"]
         flow.sender = children.start(f"{flow.name}-sender", argv, netns=flow.source.netns, remedy=REMEDY, may_end=True)
         return
-    argv = ["iperf3", "--client", target, "--bind", source, "--port", flow.port, "--time", math.ceil(flow.seconds)]
-    argv += ["--json", "--get-server-output", "--connect-timeout", CONNECT_DEADLINE_S * 1000]
-    with flow.report.open("wb") as report:
-        flow.sender = children.start(
-            f"{flow.name}-sender",
-            argv,
-            netns=flow.source.netns,
-            remedy=REMEDY,
-            may_end=True,
-            explain=lambda: iperf_error(flow.report),
-            stdout=report,
-        )
+    argv = [sys.executable, "-I", "-S", BULK, "--seconds", flow.seconds, "--report", flow.report, "--"]
+    argv += ["iperf3", "--client", target, "--bind", source, "--port", flow.port]
+    argv += ["--json", "--get-server-output"]
+    flow.sender = children.start(
+        f"{flow.name}-sender",
+        argv,
+        netns=flow.source.netns,
+        remedy=REMEDY,
+        may_end=True,
+        explain=lambda: iperf_error(flow.report),
+    )
 
 
 def _finish(site: Site, flow: RunningFlow) -> None:
