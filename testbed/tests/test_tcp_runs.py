@@ -1,0 +1,118 @@
+"""Flows with TCPs of their own in a real run: what the kernel says of their sockets, and what the run's files say."""
+
+import json
+import re
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+from testbed.host.algorithms import why_no_struct_ops
+from testbed.scenarios.scenario import Scenario
+from testbed.stages.kernel_tcp import station_entry
+from testbed.tests.running import Background, captured, chain, needs_runs, process_of, prompt, run_json, wait_until
+
+FLOWS = [
+    {"from": "sta1", "to": "sta2", "tcp": "tahoe"},
+    {"from": "sta2", "to": "sta1"},
+    {"from": "sta1", "to": "sta3", "tcp": "kernel-reno"},
+]
+
+
+class Host:
+    def __init__(self, name: str) -> None:
+        self.name, self.netns = name, Path("/proc/1/ns/net")
+
+
+def entry(scenario: Scenario, name: str) -> dict:
+    return station_entry(scenario, Host(name))
+
+
+def scenario_of(*flows: dict, **keys: object) -> Scenario:
+    return Scenario.model_validate({"hops": 2, "flows": list(flows), **keys})
+
+
+def test_only_ends_of_a_flow_get_the_settings_of_its_port():
+    scenario = scenario_of(*FLOWS, tcp="cubic")
+    ports = {name: entry(scenario, name).get("ports", {}) for name in scenario.station_names()}
+    assert {name: sorted(of) for name, of in ports.items()} == {"sta1": ["5201", "5203"], "sta2": ["5201"], "sta3": ["5203"]}
+    assert [ports["sta1"][port]["algorithm"] for port in ("5201", "5203")] == ["tahoe", "newreno"]
+    assert ports["sta1"]["5201"]["window_segments"] == 8  # whole: they take the place of the others
+    assert entry(scenario, "sta1")["settings"]["algorithm"] == "cubic"
+
+
+def test_without_tcps_of_their_own_flows_need_no_ports():
+    plain = scenario_of({"from": "sta1", "to": "sta3"})
+    assert set(entry(plain, "sta1")) == {"name", "netns", "settings"}
+    assert set(entry(plain, "sta1")["settings"]) & {"parameters", "layers"} == set()
+
+
+@pytest.mark.parametrize(
+    ("tcp", "routing", "asking"),
+    [("elfn", "aodv", ["sta1", "sta3"]), ("tcpap", "dsr", ["sta1", "sta3"]), ("newreno", "aodv", []), ("elfn", "static", [])],
+)
+def test_the_daemons_socket_is_given_where_a_flow_ends_whose_tcp_may_ask(tcp, routing, asking):
+    scenario = scenario_of({"from": "sta1", "to": "sta3"}, tcp=tcp, routing=routing)
+    sockets = {name: entry(scenario, name).get("status") for name in scenario.station_names()}
+    assert [name for name, socket in sockets.items() if socket] == asking
+    assert all(socket.endswith(f"/routing/{name}.sock") for name, socket in sockets.items() if socket)
+
+
+def test_a_wired_host_has_no_daemon_to_ask():
+    wire = {"station": "sta3", "host": "h1"}
+    scenario = scenario_of({"from": "sta1", "to": "h1"}, tcp="elfn", routing="aodv", wires=[wire])
+    assert "status" in entry(scenario, "sta1") and "status" not in entry(scenario, "h1")
+
+
+def sockets(pid: int) -> dict[int, str]:
+    """The congestion control of the sending connections in a process's name space, by their server's port."""
+    argv = ["nsenter", "--target", str(pid), "--net", "ss", "--tcp", "--info", "--no-header", "--numeric", "--oneline"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = {}
+    for line in done.stdout.splitlines():
+        words = line.split()
+        port, name = int(words[4].rpartition(":")[2]), re.search(r"\s(tahoe\S*|reno|cubic)\s", line)
+        if port < 6000 and name:
+            found[port] = name[1]
+    return found
+
+
+@pytest.mark.root
+@needs_runs
+@pytest.mark.skipif(why_no_struct_ops() != "", reason=why_no_struct_ops())
+def test_each_flow_of_a_run_has_its_own_congestion_control(tmp_path):
+    flows = [*FLOWS[:2], {"from": "sta1", "to": "sta2", "tcp": "cubic"}]
+    seen_enough = threading.Event()
+    run = Background(chain(flows=flows, duration=40), tmp_path / "run", cancel=seen_enough).at("traffic")
+    first, second = (process_of(tmp_path / "run", f"mininet:{name}") for name in ("sta1", "sta2"))
+    wait_until(lambda: set(sockets(first)) >= {5201, 5203} and 5202 in sockets(second), "all flows connected", within_s=30)
+    seen = {**sockets(first), **sockets(second)}
+    seen_enough.set()
+    assert run.result().status == "interrupted"
+    assert seen[5201].startswith("tahoe.") and (seen[5202], seen[5203]) == ("reno", "cubic")
+    assert run_json(tmp_path / "run")["tcp"] == {"flow1": "tahoe", "flow2": "newreno", "flow3": "cubic"}
+    settings = json.loads((tmp_path / "run" / "tcp-settings.json").read_text())
+    assert settings["stations"][0]["ports"]["5203"]["algorithm"] == "cubic"
+
+
+@pytest.mark.root
+@needs_runs
+def test_sack_is_asked_for_where_the_flows_of_a_station_want_it(tmp_path):
+    flows = [{"from": "sta1", "to": "sta2", "tcp": "sack"}, {"from": "sta3", "to": "sta4"}]
+    result = Background(chain(hops=3, flows=flows, spacing=300, propagation="free-space"), tmp_path / "run").result()
+    assert result.status == "complete"
+    with_, without = (
+        "".join(captured(tmp_path / "run", name, "tcp[tcpflags] & tcp-syn != 0", "-v")) for name in ("sta2", "sta4")
+    )
+    assert with_.count("sackOK") >= 2 and "sackOK" not in without
+    sysctls = run_json(tmp_path / "run")["sysctls"]
+    assert [sysctls[f"sta{n}"]["net.ipv4.tcp_sack"] for n in (1, 2, 3, 4)] == ["1", "1", "0", "0"]
+
+
+@pytest.mark.root
+@needs_runs
+def test_an_iperf_at_the_prompt_has_the_scenarios_tcp(tmp_path):
+    said = prompt(chain(tcp="sack"), tmp_path / "cli", "sta1 sysctl net.ipv4.tcp_sack", "exit")
+    assert "net.ipv4.tcp_sack = 1" in said and "status complete" in said
