@@ -37,6 +37,8 @@ char LICENSE[] SEC("license") = "GPL";
 /* tcp_cong.c. The first: slow start or congestion avoidance for so many segments
  * acknowledged, if the window was in use, up to snd_cwnd_clamp. */
 extern void tcp_reno_cong_avoid(struct sock *sk, __u32 ack, __u32 acked) __ksym;
+extern __u32 tcp_reno_ssthresh(struct sock *sk) __ksym;
+extern __u32 tcp_slow_start(struct tcp_sock *tp, __u32 acked) __ksym;
 extern __u32 tcp_reno_undo_cwnd(struct sock *sk) __ksym;
 
 /* How many connections use this copy, for `manet-tcp list` and `unload`. */
@@ -82,6 +84,19 @@ static __always_inline bool owes_retransmission(const struct tcp_sock *tp)
 	return tp->lost_out > tp->retrans_out;
 }
 
+static __always_inline bool in_slow_start(const struct tcp_sock *tp)
+{
+	return tp->snd_cwnd < tp->snd_ssthresh;
+}
+
+/* What lets the kernel send in recovery: `segments` in the network, and in any
+ * case what is lost. */
+static __always_inline __u32 recovery_window(const struct tcp_sock *tp,
+					     __u32 segments)
+{
+	return most(segments, in_flight(tp) + owes_retransmission(tp));
+}
+
 /* Half of what is used of `window`; BSD: min(snd_wnd, snd_cwnd) / 2. */
 static __always_inline __u32 half_window(const struct tcp_sock *tp, __u32 window)
 {
@@ -105,5 +120,10 @@ static __always_inline void forget_connection(__u32 *counted)
 	*counted = 0;
 	__sync_fetch_and_add(&connections, -1);
 }
+
+/* A parameter: its default, and its bounds, in the units users write. */
+#define TUNABLE(name, usual, least_, most_, scale_) \
+	const volatile struct tunable name = { (usual) * (scale_), \
+		(least_) * (scale_), (most_) * (scale_), scale_ }
 
 #endif

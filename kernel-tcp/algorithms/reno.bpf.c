@@ -89,8 +89,7 @@ static void new_ack(struct sock *sk, struct reno *own)
 static __u32 kernels_window(const struct tcp_sock *tp, const struct reno *own)
 {
 	if (own->phase == FAST_RECOVERY)
-		return most(own->window.segments,
-			    in_flight(tp) + owes_retransmission(tp));
+		return recovery_window(tp, own->window.segments);
 	if (owes_retransmission(tp))
 		return in_flight(tp);
 	return own->window.segments;

@@ -44,13 +44,6 @@ __u32 BPF_PROG(tahoe_ssthresh, struct sock *sk)
 	return half_window(tcp_sk(sk), tcp_sk(sk)->snd_cwnd);
 }
 
-/* Nothing is to be sent but what is lost, and new data once the window has
- * opened beyond what is in flight. */
-static void send_what_tahoe_sends(struct tcp_sock *tp, __u32 window)
-{
-	tp->snd_cwnd = most(window, in_flight(tp) + owes_retransmission(tp));
-}
-
 SEC("struct_ops")
 void BPF_PROG(tahoe_cong_control, struct sock *sk)
 {
@@ -69,10 +62,8 @@ void BPF_PROG(tahoe_cong_control, struct sock *sk)
 	}
 	if (state != TCP_CA_Recovery && state != TCP_CA_CWR)
 		own->recovering = 0;
-	if (own->recovering)
-		send_what_tahoe_sends(tp, own->window.segments);
-	else
-		tp->snd_cwnd = own->window.segments;
+	tp->snd_cwnd = own->recovering ? recovery_window(tp, own->window.segments) :
+					 own->window.segments;
 }
 
 SEC("struct_ops")

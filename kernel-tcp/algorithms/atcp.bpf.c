@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * atcp.bpf.c - the window of the layer `atcp`.
+ *
+ * J. Liu and S. Singh, "ATCP: TCP for Mobile Ad Hoc Networks", IEEE JSAC 19(7),
+ * 2001, III: a loss without an ECN mark is one of the radio. Three duplicate ACKs
+ * or a timeout then send again what is missing, and the window stays. After a
+ * mark, until the window that it was in is acknowledged, congestion control is
+ * NewReno's. What ATCP does while the destination is unreachable is the layer's.
+ *
+ * The mark is seen as the sender sees it, by ECE in ACKs (RFC 3168, 6.1.2). It
+ * exists only if both ends have net.ipv4.tcp_ecn=1; without, no loss ever shrinks
+ * the window. The kernel calls other things a congestion window reduction as well
+ * (a packet dropped on the way down from TCP): no mark, no reduction here.
+ */
+#include "common.bpf.h"
+
+#define CA_ACK_ECE (1 << 2)	/* enum tcp_ca_ack_event_flags, net/tcp.h */
+
+struct atcp {
+	__u32 counted;
+	__u32 segments;		/* the window, as of the last ACK */
+	__u32 ssthresh;
+	__u32 una;
+	__u32 marked;		/* congested, until `congested_until` is acknowledged */
+	__u32 congested_until;
+};
+
+SEC("struct_ops")
+void BPF_PROG(atcp_init, struct sock *sk)
+{
+	struct atcp *own = own_memory(sk);
+
+	own->marked = 0;
+	own->una = tcp_sk(sk)->snd_una;
+	own->segments = tcp_sk(sk)->snd_cwnd;
+	own->ssthresh = tcp_sk(sk)->snd_ssthresh;
+	count_connection(&own->counted);
+}
+
+SEC("struct_ops")
+void BPF_PROG(atcp_release, struct sock *sk)
+{
+	struct atcp *own = own_memory(sk);
+
+	forget_connection(&own->counted);
+}
+
+/* Before the kernel acts on the ACK. */
+SEC("struct_ops")
+void BPF_PROG(atcp_in_ack_event, struct sock *sk, __u32 flags)
+{
+	struct atcp *own = own_memory(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (flags & CA_ACK_ECE) {
+		own->marked = 1;
+		own->congested_until = tp->snd_nxt;
+	} else if (own->marked && (__s32)(tp->snd_una - own->congested_until) >= 0) {
+		own->marked = 0;
+	}
+}
+
+SEC("struct_ops")
+__u32 BPF_PROG(atcp_ssthresh, struct sock *sk)
+{
+	struct atcp *own = own_memory(sk);
+
+	return own->marked ? tcp_reno_ssthresh(sk) : tcp_sk(sk)->snd_ssthresh;
+}
+
+SEC("struct_ops")
+void BPF_PROG(atcp_cong_control, struct sock *sk)
+{
+	struct atcp *own = own_memory(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	bool advanced = tp->snd_una != own->una;
+	__u8 state = ca_state(sk);
+
+	own->una = tp->snd_una;
+	if (state == TCP_CA_Recovery || state == TCP_CA_CWR) {
+		if (own->marked)
+			own->segments = tp->snd_ssthresh;
+		tp->snd_cwnd = recovery_window(tp, own->segments);
+		return;
+	}
+	/* After a timeout the kernel has set 1: set_state() is now and then not
+	 * run, and this gives the window back with the next ACK. */
+	if (state == TCP_CA_Loss && !own->marked) {
+		tp->snd_cwnd = own->segments;
+		tp->snd_ssthresh = own->ssthresh;
+	}
+	if (advanced)
+		tcp_reno_cong_avoid(sk, tp->snd_una, 1);
+	own->segments = tp->snd_cwnd;
+	own->ssthresh = tp->snd_ssthresh;
+}
+
+SEC("struct_ops")
+void BPF_PROG(atcp_set_state, struct sock *sk, __u8 new_state)
+{
+	struct atcp *own = own_memory(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	__u8 state = ca_state(sk);
+
+	if (new_state == TCP_CA_Loss && !own->marked) {
+		tp->snd_cwnd = most(own->segments, 1);
+		tp->snd_ssthresh = own->ssthresh;
+	} else if (new_state == TCP_CA_Open &&
+		   (state == TCP_CA_Recovery || state == TCP_CA_CWR)) {
+		tp->snd_cwnd = own->segments;
+	}
+}
+
+SEC("struct_ops")
+__u32 BPF_PROG(atcp_undo_cwnd, struct sock *sk)
+{
+	return tcp_reno_undo_cwnd(sk);
+}
+
+SEC(".struct_ops")
+struct tcp_congestion_ops atcp = {
+	.init = (void *)atcp_init,
+	.release = (void *)atcp_release,
+	.in_ack_event = (void *)atcp_in_ack_event,
+	.ssthresh = (void *)atcp_ssthresh,
+	.cong_control = (void *)atcp_cong_control,
+	.set_state = (void *)atcp_set_state,
+	.undo_cwnd = (void *)atcp_undo_cwnd,
+	.name = "atcp",
+};

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* How far a destination is: what the routing daemon knows and tcpap asks for.
+ * A run has one such map for all its copies of tcpap (`hops`); the agent fills it. */
+#ifndef HOPS_H
+#define HOPS_H
+
+#include <linux/types.h>
+
+#define HOPS_ENTRIES 65536	/* of stations times destinations */
+
+struct hops_key {
+	__u64 netns_cookie;	/* of the station */
+	__u8 remote[16];	/* IPv6 or v4-mapped, network order */
+};
+
+/* The value is a __u32: hops, from 1. */
+
+#endif
