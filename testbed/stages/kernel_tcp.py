@@ -9,6 +9,7 @@ import json
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from testbed.errors import UsageError
 from testbed.host import namespace
@@ -24,6 +25,10 @@ from testbed.stages.traffic import FIRST_PORT
 
 PROFILES = ROOT / "kernel-tcp" / "profiles"
 READY_DEADLINE_S = 20.0
+# TCP_BPF_RTO_MIN takes no more (net/core/filter.c); a larger bound is a sysctl of the namespace.
+RTO_MIN_BY_SOCKET_US = 200_000
+RTO_MIN_SYSCTL = "net.ipv4.tcp_rto_min_us"  # Linux 6.11
+RTO_MIN_FILE = Path("/proc/sys") / RTO_MIN_SYSCTL.replace(".", "/")
 
 
 def profile(name: str) -> dict:
@@ -37,13 +42,18 @@ def profile(name: str) -> dict:
 
 def effective_settings(scenario: Scenario, tcp: Tcp | None = None) -> dict:
     """Settings of connections with `tcp` (default: the scenario's): the profile's, overridden by the scenario's. What
-    neither names is the kernel's own."""
-    return {**profile(scenario.profile).get("socket", {}), **scenario.tcp_settings(tcp)}
+    neither names is the kernel's own. A least RTO too large for a socket's option is in `sysctls`."""
+    settings = {**profile(scenario.profile).get("socket", {}), **scenario.tcp_settings(tcp)}
+    if (settings.get("rto_min_us") or 0) > RTO_MIN_BY_SOCKET_US:
+        del settings["rto_min_us"]
+    return settings
 
 
 def sysctls(scenario: Scenario, station: str | None = None) -> dict[str, object]:
     """The TCP sysctls of a station's or host's namespace; without one, those that all of them have."""
     values: dict[str, object] = dict(profile(scenario.profile).get("sysctl", {}))
+    if scenario.rto_min is not None and scenario.rto_min * 1e6 > RTO_MIN_BY_SOCKET_US:
+        values[RTO_MIN_SYSCTL] = round(scenario.rto_min * 1e6)
     sack = scenario.sack_of(station) if station else None
     if sack is not None:
         values["net.ipv4.tcp_sack"] = int(sack)
@@ -99,6 +109,10 @@ def set_sysctls(scenario: Scenario, net: StationNet, values: dict[str, object]) 
     A sysctl that this kernel lacks is left out: what it would switch off is not there either, or is not per namespace
     (run.json says what each station really has).
     """
+    if RTO_MIN_SYSCTL in sysctls(scenario) and not RTO_MIN_FILE.exists():
+        raise UsageError(
+            f"rto_min = {scenario.rto_min:g}: this kernel takes at most 0.2 s (no sysctl {RTO_MIN_SYSCTL}, Linux 6.11); lower it"
+        )
     for host in net.hosts:
         of_host = {**values, **sysctls(scenario, host.name)}
         namespace.within(host.netns, lambda of_host=of_host: namespace.write_sysctls(of_host, absent_is_error=False))

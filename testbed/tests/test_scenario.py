@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from testbed.errors import UsageError
 from testbed.scenarios.definition import load_scenario, parse_value
 from testbed.scenarios.scenario import SACK_OF_PROFILE, Scenario
+from testbed.stages import kernel_tcp
 from testbed.stages.kernel_tcp import profile
 
 EXAMPLES = Path(__file__).parents[2] / "formats" / "examples"
@@ -440,3 +441,11 @@ def test_json_reads_back_as_the_same_scenario(raw):
 @given(st.text(max_size=60))
 def test_no_value_of_set_is_beyond_reading(text):
     parse_value(text)
+
+
+def test_a_least_rto_above_what_a_socket_takes_is_a_sysctl():
+    small, large = Scenario(rto_min=0.2), Scenario(rto_min=1)
+    assert kernel_tcp.effective_settings(small)["rto_min_us"] == 200_000
+    assert kernel_tcp.sysctls(small).get(kernel_tcp.RTO_MIN_SYSCTL) == profile("period")["sysctl"].get(kernel_tcp.RTO_MIN_SYSCTL)
+    assert "rto_min_us" not in kernel_tcp.effective_settings(large)
+    assert kernel_tcp.sysctls(large)[kernel_tcp.RTO_MIN_SYSCTL] == 1_000_000
