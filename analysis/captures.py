@@ -39,9 +39,12 @@ SCHEMA = {
     "flags": pl.Int32,  # TCP
     "identification": pl.Int32,  # of the IPv4 header; TCP only, null for IPv6
     "stamp": pl.Binary,  # UDP: the first bytes of the payload, which identify a datagram (see STAMP_BYTES)
+    "icmp_type": pl.Int32,
+    "icmp_code": pl.Int32,
+    "quoted": pl.Binary,  # ICMP: what follows its 8 bytes of header, of an error the packet it is about
 }
 
-FIN, SYN, RST = dpkt.tcp.TH_FIN, dpkt.tcp.TH_SYN, dpkt.tcp.TH_RST
+FIN, SYN, RST, ACK = dpkt.tcp.TH_FIN, dpkt.tcp.TH_SYN, dpkt.tcp.TH_RST, dpkt.tcp.TH_ACK
 
 # iperf3 opens every datagram with its sending time (8 bytes) and a counter (4 or 8): unique within a flow.
 STAMP_BYTES = 12
@@ -50,6 +53,7 @@ _FILE_HEADER_BYTES = 24
 _RECORD_HEADER_BYTES = 16
 _LINKTYPE_ETHERNET = 1
 _ETHERNET_BYTES = 14
+_ICMP_BYTES = 8
 _TRANSPORT = {1: dpkt.icmp.ICMP, 6: dpkt.tcp.TCP, 17: dpkt.udp.UDP}
 _MAGICS = {  # magic as stored -> (byte order, nanoseconds of one fraction unit)
     b"\xd4\xc3\xb2\xa1": ("<", 1000),
@@ -121,7 +125,7 @@ def _dissect(t_ns: int, frame: bytes) -> tuple:
         return _row(t_ns, ethernet.src, ethernet.dst, "arp")
     if not isinstance(packet, (dpkt.ip.IP, dpkt.ip6.IP6)):
         return _row(t_ns, ethernet.src, ethernet.dst, "other")
-    return _dissect_ip(t_ns, ethernet, packet, wrapped)
+    return _dissect_ip(t_ns, ethernet, packet, wrapped, frame)
 
 
 def _inside_batman(payload: bytes) -> tuple[object, int]:
@@ -133,8 +137,10 @@ def _inside_batman(payload: bytes) -> tuple[object, int]:
         return None, 0
 
 
-def _dissect_ip(t_ns: int, ethernet: dpkt.ethernet.Ethernet, packet: dpkt.ip.IP | dpkt.ip6.IP6, wrapped: int) -> tuple:
-    """`wrapped`: bytes between the Ethernet header and the packet."""
+def _dissect_ip(
+    t_ns: int, ethernet: dpkt.ethernet.Ethernet, packet: dpkt.ip.IP | dpkt.ip6.IP6, wrapped: int, frame: bytes
+) -> tuple:
+    """`wrapped`: bytes between the Ethernet header and the packet; `frame`: all of it, as it was captured."""
     source, destination, inner = packet.src, packet.dst, packet.data
     if isinstance(packet, dpkt.ip.IP):
         ip_bytes, header_bytes = wrapped + packet.len, wrapped + packet.hl * 4
@@ -148,15 +154,17 @@ def _dissect_ip(t_ns: int, ethernet: dpkt.ethernet.Ethernet, packet: dpkt.ip.IP 
     addresses = (_address(source), _address(destination))
     if isinstance(inner, dpkt.tcp.TCP):
         payload = ip_bytes - header_bytes - inner.off * 4
-        ack = inner.ack if inner.flags & dpkt.tcp.TH_ACK else None
+        ack = inner.ack if inner.flags & ACK else None
         identification = packet.id if isinstance(packet, dpkt.ip.IP) else None
         fields = (inner.sport, inner.dport, ip_bytes, payload, inner.seq, ack, inner.flags, identification)
         return _row(t_ns, ethernet.src, ethernet.dst, "tcp", *addresses, *fields)
     if isinstance(inner, dpkt.udp.UDP):
         fields = (inner.sport, inner.dport, ip_bytes, inner.ulen - 8, None, None, None, None, inner.data[:STAMP_BYTES])
         return _row(t_ns, ethernet.src, ethernet.dst, "udp", *addresses, *fields)
-    protocol = "icmp" if isinstance(inner, (dpkt.icmp.ICMP, dpkt.icmp6.ICMP6)) else "other"
-    return _row(t_ns, ethernet.src, ethernet.dst, protocol, *addresses, None, None, ip_bytes)
+    if isinstance(inner, (dpkt.icmp.ICMP, dpkt.icmp6.ICMP6)):
+        message = (inner.type, inner.code, frame[_ETHERNET_BYTES + header_bytes + _ICMP_BYTES :])
+        return _row(t_ns, ethernet.src, ethernet.dst, "icmp", *addresses, None, None, ip_bytes, icmp=message)
+    return _row(t_ns, ethernet.src, ethernet.dst, "other", *addresses, None, None, ip_bytes)
 
 
 def _transport(inside: Inside) -> object:
@@ -169,10 +177,10 @@ def _transport(inside: Inside) -> object:
 
 def _row(t_ns, eth_src, eth_dst, protocol, source=None, destination=None, source_port=None, destination_port=None,
          ip_bytes=0, payload_bytes=0, sequence=None, acknowledgement=None, flags=None, identification=None,
-         stamp=None) -> tuple:  # fmt: skip
+         stamp=None, icmp=(None, None, None)) -> tuple:  # fmt: skip
     return (t_ns, eth_src.hex(":") if eth_src else None, eth_dst.hex(":") if eth_dst else None, protocol, source,
             destination, source_port, destination_port, ip_bytes, payload_bytes, sequence, acknowledgement, flags, identification,
-            bytes(stamp) if stamp is not None else None)  # fmt: skip
+            bytes(stamp) if stamp is not None else None, *icmp)  # fmt: skip
 
 
 def _address(packed: bytes) -> str:

@@ -25,6 +25,10 @@ class Connection:
         """The packets back, which carry the acknowledgements."""
         return _between(packets, self.protocol, self.destination, self.destination_port, self.source, self.source_port)
 
+    def reversed(self) -> "Connection":
+        """The same connection, named from the side that acknowledges."""
+        return Connection(self.protocol, self.destination, self.destination_port, self.source, self.source_port)
+
     def start_ns(self, packets: pl.DataFrame) -> int | None:
         """When the flow's first packet (TCP: the first SYN, or what the capture has of it) left; None if never."""
         return self.forward(packets)["t_ns"].min()

@@ -13,7 +13,7 @@ import numpy as np
 from analysis import checks
 from analysis.air import Matching, air_summary, match_deliveries
 from analysis.checks import Check
-from analysis.connections import Connection, find_connections
+from analysis.connections import Connection
 from analysis.datagrams import datagram_metrics
 from analysis.errors import AnalysisError
 from analysis.iperf import IperfReport
@@ -64,7 +64,7 @@ def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check]) -> dict[str
         report = _report(run, flow, found)
         if report is not None and not report.connected:
             return entry | _nothing_carried(run, report)
-        connection = _connection(run, flow, report)
+        connection = run.connection(flow)
         connected_ns = connection.start_ns(run.capture_of(flow, flow.source)) if connection else None
         start_ns = _start_ns(report, connected_ns)
         if start_ns is None or connected_ns is None:
@@ -178,16 +178,6 @@ def _report(run: RunDirectory, flow: Flow, found: list[Check]) -> IperfReport | 
         return None
     found.append(checks.report_without_error(flow.name, report))
     return report
-
-
-def _connection(run: RunDirectory, flow: Flow, report: IperfReport | None) -> Connection | None:
-    """The flow's four-tuple: from iperf3's report, else the largest connection between the two stations."""
-    if report and report.connection:
-        return report.connection
-    candidates = find_connections(
-        run.capture_of(flow, flow.source), flow.protocol, run.address(flow.source), run.address(flow.target)
-    )
-    return candidates[0] if candidates else None
 
 
 def _air_rate(

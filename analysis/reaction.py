@@ -5,15 +5,12 @@ reaches it over another. Read from the air log, where a delivery names the last 
 counts if it is at least as long as the flow's datagrams: what protocols say to single neighbours is shorter.
 """
 
-import csv
 from dataclasses import dataclass
 
 import polars as pl
 
 from analysis.checks import Check
 from analysis.rundir import Flow, RunDirectory
-
-EVENTS = "events.csv"
 
 
 @dataclass(frozen=True)
@@ -26,7 +23,7 @@ class Reaction:
 
 def reaction_s(run: RunDirectory, flow: Flow) -> Reaction | None:
     """Of the first cut in the run; None without one."""
-    cut = next((row for row in _events(run) if row["event"] == "cut"), None)
+    cut = next((row for row in run.events if row["event"] == "cut"), None)
     if cut is None:
         return None
     relay, cut_ns = cut["station"], round(float(cut["t_s"]) * 1e9)
@@ -46,11 +43,3 @@ def reaction_s(run: RunDirectory, flow: Flow) -> Reaction | None:
         return Reaction(None, Check(name, False, f"nobody delivered after {relay} was cut off"))
     seconds = (after - before) / 1e9
     return Reaction(seconds, Check(name, True, f"{relay} cut off at {cut['t_s']} s; {seconds:.3f} s between deliveries"))
-
-
-def _events(run: RunDirectory) -> list[dict[str, str]]:
-    path = run.path / EVENTS
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))

@@ -1,15 +1,18 @@
 """A run directory as formats/results.md describes it, read file by file when asked."""
 
+import csv
 import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import polars as pl
 
 from analysis.air import read_air
 from analysis.captures import read_capture
-from analysis.errors import RunFileError
+from analysis.connections import Connection, find_connections
+from analysis.errors import AnalysisError, RunFileError
 from analysis.iperf import IperfReport, read_report
 from topologies.addresses import HOST_END, HOST_INTERFACE, ip_address, wire_interfaces, wire_ip
 
@@ -22,6 +25,7 @@ class Flow:
     source: str
     target: str
     traffic: str  # bulk | cbr
+    start_s: float = 0.0  # after the start of the traffic
 
     @property
     def protocol(self) -> str:
@@ -43,6 +47,29 @@ class Wire:
         return self.host if self.host_interface == HOST_INTERFACE else f"{self.host}.{self.host_interface}"
 
 
+class Captured(NamedTuple):
+    """An interface with a capture."""
+
+    node: str
+    file: str  # captures/<file>.pcap
+    mac: str
+    radio: bool
+
+
+def find_run(path: Path) -> Path:
+    """The run directory that `path` is, or the only one below it; a RunFileError that names what there is."""
+    if (path / "run.json").exists():
+        return path
+    if not path.is_dir():
+        raise RunFileError(f"{path}: no such folder; name the directory of a run, results/NAME/CELL/seed-N")
+    found = sorted(file.parent for file in path.rglob("run.json") if "void" not in file.relative_to(path).parts)
+    if not found:
+        raise RunFileError(f"{path}: no run in it (no run.json); name the directory of a run, results/NAME/CELL/seed-N")
+    if len(found) > 1:
+        raise RunFileError(f"{path}: {len(found)} runs are in it; name one of them, such as {found[0]}")
+    return found[0]
+
+
 class RunDirectory:
     """Files are read once; a missing or malformed one raises an AnalysisError that names it."""
 
@@ -61,6 +88,37 @@ class RunDirectory:
         if not isinstance(epoch_ns, int):
             raise RunFileError(f"{self.path / 'run.json'}: no epoch_ns; the medium never started, see log/ beside it")
         return epoch_ns
+
+    @cached_property
+    def traffic_ns(self) -> int:
+        """CLOCK_REALTIME at the start of the traffic, from which the scenario's events count.
+
+        From run.json; of a run that was made before it stood there from events.csv (late by what an event took, ms), else
+        from the first packet of the first flow (late by what iperf3 took to set up, a round trip and more).
+        """
+        traffic_ns = self.run.get("traffic_ns")
+        if isinstance(traffic_ns, int):
+            return self.epoch_ns + traffic_ns
+        starts_s = [float(row["t_s"]) - float(row["at_s"]) for row in self.events]
+        if starts_s:
+            return self.epoch_ns + round(min(starts_s) * 1e9)
+        return min(self._first_packet_ns(flow) - round(flow.start_s * 1e9) for flow in self.flows)
+
+    def _first_packet_ns(self, flow: "Flow") -> int:
+        connection = self.connection(flow)
+        start_ns = connection.start_ns(self.capture_of(flow, flow.source)) if connection else None
+        if start_ns is None:
+            raise RunFileError(f"{self.path / 'captures' / flow.source}.pcap: no packet of {flow.name}; did it start?")
+        return start_ns
+
+    @cached_property
+    def events(self) -> list[dict[str, str]]:
+        """The rows of events.csv: the scenario's events as they were carried out; none without the file."""
+        path = self.path / "events.csv"
+        if not path.exists():
+            return []
+        with path.open(newline="") as file:
+            return list(csv.DictReader(file))
 
     @cached_property
     def scenario(self) -> dict:
@@ -85,7 +143,7 @@ class RunDirectory:
     @cached_property
     def flows(self) -> list[Flow]:
         return [
-            Flow(f"flow{number}", flow["from"], flow["to"], flow.get("traffic", "bulk"))
+            Flow(f"flow{number}", flow["from"], flow["to"], flow.get("traffic", "bulk"), float(flow.get("start") or 0))
             for number, flow in enumerate(self.scenario["flows"], start=1)
         ]
 
@@ -113,8 +171,30 @@ class RunDirectory:
             return self.capture(names[0])
         return pl.concat([self.capture(name) for name in names]).sort("t_ns", maintain_order=True)
 
+    def connection(self, flow: Flow) -> Connection | None:
+        """The flow's four-tuple: from iperf3's report, else the largest connection between its ends; None without packets."""
+        try:
+            connection = self.report(flow).connection
+        except AnalysisError:
+            connection = None
+        if connection is not None:
+            return connection
+        packets = self.capture_of(flow, flow.source)
+        found = find_connections(packets, flow.protocol, self.address(flow.source), self.address(flow.target))
+        return found[0] if found else None
+
     def report(self, flow: Flow) -> IperfReport:
         return read_report(self.path / "traffic" / f"{flow.name}.json")
+
+    @cached_property
+    def captured(self) -> list[Captured]:
+        """Every interface that was captured: radios, then the ends of wires."""
+        radios = [Captured(entry["name"], entry["name"], entry["mac"].lower(), True) for entry in self.medium["stations"]]
+        wired = []
+        for wire, ends in zip(self.wires, self.medium.get("wires", []), strict=False):
+            wired.append(Captured(wire.station, f"{wire.station}.{wire.interface}", ends["a"]["mac"].lower(), False))
+            wired.append(Captured(wire.host, wire.host_capture, ends["b"]["mac"].lower(), False))
+        return radios + wired
 
     def mac(self, station: str) -> str:
         for entry in self.medium["stations"]:
@@ -133,6 +213,11 @@ class RunDirectory:
                 return wire_ip(number, HOST_END)
         high, low = (int(byte, 16) for byte in self.mac(node).split(":")[4:])
         return ip_address(high * 256 + low)
+
+    def held_at_end(self, station: str) -> bool:
+        """Whether the station's routing daemon still held packets when the traffic ended; False without one of ours."""
+        path = self.path / "routing" / f"{station}.status.json"
+        return path.exists() and json.loads(path.read_text()).get("end", {}).get("held", 0) > 0
 
     def last_station(self, flow: Flow) -> str | None:
         """Where the flow's packets leave the air: its target, or the gateway of a wired one. None if it never is on the air,

@@ -12,6 +12,7 @@ import shutil
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -160,6 +161,7 @@ def prepare(scenario: Scenario, seed: int, directory: Path, record: dict) -> Non
         started=metadata.now(),
         ended=None,
         epoch_ns=None,
+        traffic_ns=None,
         commit=metadata.commit(),
         kernel=metadata.kernel(),
         tcp={name: tcp.in_full for name, tcp in scenario.tcp_of_flows().items()},
@@ -258,13 +260,19 @@ def _stages(site: Site, report: Report) -> None:
         protocol.before_traffic(say)
         wait_for_traffic_at(site, network.medium, children)
         write_routes(network, protocol, "start")
+        epoch_ns = network.medium.ask("status")["epoch_ns"]
         record.update(
-            epoch_ns=network.medium.ask("status")["epoch_ns"],
+            epoch_ns=epoch_ns,
             sysctls=kernel_tcp.read_sysctls(network.net, sorted({*metadata.SYSCTLS, *kernel_tcp.sysctls(site.scenario)})),
         )
         say("traffic", 0.0)
         with events_running(site, children) as events:
-            traffic.run_flows(site, network.net, children, lambda fraction: say("traffic", fraction), events.begin)
+
+            def begin(start_s: float) -> None:
+                record.update(traffic_ns=time.time_ns() - round((time.monotonic() - start_s) * 1e9) - epoch_ns)
+                events.begin(start_s)
+
+            traffic.run_flows(site, network.net, children, lambda fraction: say("traffic", fraction), begin)
         write_routes(network, protocol, "end")
         say("stop")
     record.update(capture_drops=captures.dropped())

@@ -1,0 +1,78 @@
+"""ICMP errors in a capture, and which TCP segment each is about (RFC 792; of IPv4).
+
+What an error quotes is the packet as it died: a DSR header or the header of a half tunnel in it is looked into
+(analysis/encapsulation.py). Type 253 is this project's own (RFC 4727, experimental): a routing daemon holds a packet whose route
+broke, or has a route again (formats/routing.md).
+"""
+
+from typing import NamedTuple
+
+import dpkt
+import polars as pl
+
+from analysis.connections import Connection
+from analysis.encapsulation import inside_ip
+
+UNREACHABLE, TIME_EXCEEDED, HOLDING = 3, 11, 253
+_NAMES = {
+    (UNREACHABLE, 0): "network unreachable",
+    (UNREACHABLE, 1): "host unreachable",
+    (UNREACHABLE, 4): "fragmentation needed",
+    (TIME_EXCEEDED, 0): "TTL exceeded",
+    (HOLDING, 0): "held",
+    (HOLDING, 1): "restored",
+}
+_TCP = 6
+
+
+class IcmpError(NamedTuple):
+    """An error about one TCP segment, at the instant it was captured."""
+
+    t_ns: int
+    eth_src: str
+    eth_dst: str
+    sender: str  # address of who says it
+    receiver: str
+    kind: int
+    code: int
+    identification: int  # of the segment's IPv4 header
+    sequence: int
+
+    @property
+    def name(self) -> str:
+        return _NAMES.get((self.kind, self.code), f"ICMP {self.kind}/{self.code}")
+
+
+def errors_about(packets: pl.DataFrame, connection: Connection) -> list[IcmpError]:
+    """The errors about segments that went the way of `connection`, in the capture's order."""
+    rows = packets.filter((pl.col("protocol") == "icmp") & pl.col("icmp_type").is_in([UNREACHABLE, TIME_EXCEEDED, HOLDING]))
+    columns = ("t_ns", "eth_src", "eth_dst", "source", "destination", "icmp_type", "icmp_code", "quoted")
+    found = []
+    for *who, quoted in rows.select(columns).iter_rows():
+        about = quoted_segment(quoted)
+        if about is not None and about[:4] == _ends(connection):
+            found.append(IcmpError(*who, *about[4:]))
+    return found
+
+
+def quoted_segment(quoted: bytes) -> tuple[str, int, str, int, int, int] | None:
+    """Source and port, destination and port, IP identification and sequence number of a quoted TCP segment, or None."""
+    header_bytes = (quoted[0] & 0x0F) * 4 if quoted[:1] else 0
+    if header_bytes < 20 or quoted[0] >> 4 != 4 or len(quoted) < header_bytes:
+        return None
+    protocol, body, source, destination = quoted[9], quoted[header_bytes:], quoted[12:16], quoted[16:20]
+    inside = inside_ip(protocol, body, source, destination)
+    if inside is not None:
+        protocol, body, source, destination = inside.protocol, inside.body, inside.source, inside.destination
+    if protocol != _TCP or len(body) < 8:
+        return None
+    number = int.from_bytes
+    return (
+        dpkt.utils.inet_to_str(source), number(body[0:2], "big"),
+        dpkt.utils.inet_to_str(destination), number(body[2:4], "big"),
+        number(quoted[4:6], "big"), number(body[4:8], "big"),
+    )  # fmt: skip
+
+
+def _ends(connection: Connection) -> tuple[str, int, str, int]:
+    return connection.source, connection.source_port, connection.destination, connection.destination_port

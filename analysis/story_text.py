@@ -1,0 +1,196 @@
+"""A story (analysis/story.py) as lines for the terminal and as one JSON object (`manet story`).
+
+The table of one segment, or of a stretch of time, has the columns of Holland and Vaidya (1999), table 1: event, time, node,
+packet, and what else is known; theirs are s (here `sent`), r (`received`) and D (`dropped`).
+"""
+
+from collections import Counter
+from typing import Any
+
+from analysis.journeys import DROPPED, FORWARDED, GAVE_UP, NO_RECORD, RESENT, SAID, SENT, TOLD, Journey, Step
+from analysis.story import Story, TcpEvent, Transmission, acknowledging, totals
+
+FORMAT = "manet-story/1"
+HEADER = f"{'event':<10} {'time s':>11}  {'node':<8} {'packet':<11} what"
+SUMMARY_HEADER = f"{'time s':>11}  {'packet':<11} {'sent':<6} what came of it"
+
+
+def title(story: Story) -> str:
+    ends = story.connection
+    tcp = (story.run.run.get("tcp") or {}).get(story.flow.name) or story.run.scenario.get("tcp") or "TCP"
+    return (
+        f"{story.flow.name}, {story.flow.source} to {story.flow.target} ({ends.source}:{ends.source_port} > "
+        f"{ends.destination}:{ends.destination_port}), {tcp}; seconds from the start of the traffic"
+    )
+
+
+def summary_lines(story: Story, chosen: list[Transmission]) -> list[str]:
+    """A line for each transmission, with the events between them."""
+    lines = [(sent.journey.sent_ns, _summary_line(story, sent)) for sent in chosen]
+    begin_ns, end_ns = _span(chosen) if chosen else (0, 0)
+    whole = len(chosen) == len(story.transmissions)
+    for event in story.tcp_events + story.scenario_events:
+        if whole or begin_ns <= event.t_ns <= end_ns:
+            lines.append((event.t_ns, f"{story.seconds(event.t_ns):11.6f}  * {_event_words(event)}"))
+    return [SUMMARY_HEADER, *(line for _, line in sorted(lines, key=lambda line: line[0]))]
+
+
+def _summary_line(story: Story, sent: Transmission) -> str:
+    journey = sent.journey
+    hops = sum(step.kind in (SENT, FORWARDED) for step in journey.steps if step.air or journey.received)
+    fates = Counter(fate or "unfinished" for fate in journey.fates_of_attempts)
+    lost = ", ".join(f"{count} {fate}" for fate, count in fates.most_common() if fate != "delivered")
+    at_s = f"{story.seconds(journey.at_ns):.6f}"
+    if journey.received:
+        acked = f"; acked {story.seconds(sent.acked_ns):.6f}" if sent.acked_ns else "; never acked"
+        words = f"received by {journey.node} {at_s}, {hops} hop{'' if hops == 1 else 's'}{acked}"
+    elif journey.fate == NO_RECORD:
+        words = f"no record after {journey.node} {at_s}"
+    else:
+        words = f"dropped by {journey.node} {at_s}: {journey.fate}"
+    if not journey.captured:
+        words += "; never on the radio"
+    failed = f"; {sum(fates.values())} frames for it: {lost}" if lost else ""
+    return f"{story.seconds(journey.sent_ns):11.6f}  {sent.name:<11} {sent.kind:<6} {words}{failed}"
+
+
+def total_lines(story: Story) -> list[str]:
+    """What became of all data segments and of all ACKs of the flow."""
+    return [
+        *_totals_of("data segments", totals([sent.journey for sent in story.data])),
+        *_totals_of("ACKs", totals([ack.journey for ack in story.acknowledgements])),
+    ]
+
+
+def _totals_of(name: str, found: dict[str, Any]) -> list[str]:
+    lost = sum(sum(nodes.values()) for nodes in found["dropped"].values())
+    lines = [
+        f"{name}: {found['sent']} sent = {found['received']} received + {lost} dropped + {found['no_record']} without a record"
+    ]
+    for reason, nodes in found["dropped"].items():
+        by_node = ", ".join(f"{node} {count}" for node, count in nodes.items())
+        lines.append(f"  {reason}: {sum(nodes.values())} ({by_node})")
+    return lines
+
+
+def table_lines(story: Story, chosen: list[Transmission]) -> list[str]:
+    """Every step of these transmissions and of their ACKs, and the events in between, in the order of time."""
+    rows = [row for sent in chosen for row in _journey_rows(story, sent.journey, sent.name, _sent_words(sent))]
+    for ack in acknowledging(story, chosen):
+        rows += _journey_rows(story, ack.journey, f"ack {ack.segment}", f"asks for byte {ack.upto}")
+    if not rows:
+        return [HEADER, "nothing was sent then"]
+    begin_ns, end_ns = min(row[0] for row in rows), max([*(row[0] for row in rows), *(s.acked_ns or 0 for s in chosen)])
+    for event in story.tcp_events + story.scenario_events:
+        if begin_ns <= event.t_ns <= end_ns:
+            rows.append((event.t_ns, event.event, event.node, "-", event.detail))
+    return [HEADER, *(_row_text(story, *row) for row in sorted(rows, key=lambda row: row[0]))]
+
+
+def _row_text(story: Story, t_ns: int, event: str, node: str, packet: str, words: str) -> str:
+    return f"{event:<10} {story.seconds(t_ns):11.6f}  {node:<8} {packet:<11} {words}".rstrip()
+
+
+def _sent_words(sent: Transmission) -> str:
+    return f"{sent.kind}, bytes {sent.start} to {sent.end - 1}" if not sent.label else sent.kind
+
+
+def _journey_rows(story: Story, journey: Journey, name: str, first_words: str) -> list[tuple]:
+    rows = []
+    for step in journey.steps:
+        words = first_words if step.kind == SENT else ""
+        rows.append((step.t_ns, _kind(step), step.node, name, _and(words, _step_words(step))))
+        if step.air is None:
+            continue
+        for attempt in step.air.attempts:
+            words = f"{attempt.frame} {attempt.number} to {step.air.peer}: {attempt.fate or 'unfinished'}"
+            rows.append((max(step.t_ns, attempt.t_ns), "attempt", step.node, name, words))
+    if journey.fate == NO_RECORD:
+        rows.append((journey.at_ns, "?", journey.node, name, NO_RECORD))
+    return rows
+
+
+def _kind(step: Step) -> str:
+    return DROPPED if step.kind == GAVE_UP else "icmp" if step.kind in (SAID, TOLD) else step.kind
+
+
+def _step_words(step: Step) -> str:
+    if step.kind in (SENT, FORWARDED, RESENT):
+        return f"queued for {step.air.peer}" if step.air else "" if step.kind == SENT else "over the wire"
+    if step.kind == SAID:
+        return f"says: {step.reason}"
+    return f"is told: {step.reason}" if step.kind == TOLD else step.reason
+
+
+def _and(first: str, second: str) -> str:
+    return "; ".join(words for words in (first, second) if words)
+
+
+def _event_words(event: TcpEvent) -> str:
+    return f"{event.event} {event.node} {event.detail}".rstrip()
+
+
+def _span(chosen: list[Transmission]) -> tuple[int, int]:
+    """From the first sending to the last news of them."""
+    begins = [sent.journey.sent_ns for sent in chosen]
+    ends = [max(sent.journey.steps[-1].t_ns, sent.acked_ns or 0) for sent in chosen]
+    return min(begins), max(ends)
+
+
+def as_json(story: Story, chosen: list[Transmission]) -> dict[str, Any]:
+    """The object that `manet story --json` prints: `totals` are of the whole flow, `transmissions` the chosen ones."""
+    ends = story.connection
+    return {
+        "format": FORMAT,
+        "run": str(story.run.path),
+        "flow": story.flow.name,
+        "from": story.flow.source,
+        "to": story.flow.target,
+        "ports": [ends.source_port, ends.destination_port],
+        "traffic_ns": story.run.traffic_ns,
+        "totals": {
+            "data": totals([sent.journey for sent in story.data]),
+            "acks": totals([ack.journey for ack in story.acknowledgements]),
+        },
+        "transmissions": [
+            {"segment": sent.segment, "label": sent.label, "kind": sent.kind, "bytes": [sent.start, sent.end],
+             "acked_s": story.seconds(sent.acked_ns) if sent.acked_ns else None, **_journey_json(story, sent.journey)}
+            for sent in chosen
+        ],
+        "acks": [
+            {"segment": ack.segment, "upto": ack.upto, **_journey_json(story, ack.journey)}
+            for ack in acknowledging(story, chosen)
+        ],
+        "tcp_events": [_event_json(story, event) for event in story.tcp_events],
+        "events": [_event_json(story, event) for event in story.scenario_events],
+    }  # fmt: skip
+
+
+def _event_json(story: Story, event: TcpEvent) -> dict[str, Any]:
+    return {"at_s": story.seconds(event.t_ns), "node": event.node, "event": event.event, "detail": event.detail}
+
+
+def _journey_json(story: Story, journey: Journey) -> dict[str, Any]:
+    return {
+        "sequence": journey.sequence,
+        "sent_s": story.seconds(journey.sent_ns),
+        "fate": journey.fate,
+        "node": journey.node,
+        "at_s": story.seconds(journey.at_ns),
+        "captured": journey.captured,
+        "steps": [_step_json(story, step) for step in journey.steps],
+    }
+
+
+def _step_json(story: Story, step: Step) -> dict[str, Any]:
+    entry: dict[str, Any] = {"at_s": story.seconds(step.t_ns), "step": step.kind, "node": step.node}
+    if step.reason:
+        entry["reason"] = step.reason
+    if step.air:
+        attempts = [
+            {"at_s": story.seconds(one.t_ns), "frame": one.frame, "attempt": one.number, "fate": one.fate}
+            for one in step.air.attempts
+        ]
+        entry |= {"peer": step.air.peer, "air_packet": step.air.number, "queued_s": story.seconds(step.air.queued_ns)}
+        entry["attempts"] = attempts
+    return entry

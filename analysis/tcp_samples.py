@@ -1,0 +1,64 @@
+"""tcp.csv (formats/tcp.md): the kernel's per-ACK samples of each connection, and the events of its TCP in the same stream.
+
+An event is what a layer did or was told (notice, stand-by, probe, repair, timeout, window). Runs that were made before there were
+events have samples only.
+"""
+
+from pathlib import Path
+
+import polars as pl
+
+from analysis.connections import Connection
+from analysis.errors import RunFileError
+
+# The kernel's "no threshold yet" (TCP_INFINITE_SSTHRESH in include/net/tcp.h).
+INFINITE_THRESHOLD = 0x7FFFFFFF
+
+SCHEMA = {
+    "t_ns": pl.Int64,  # CLOCK_REALTIME
+    "station": pl.String,
+    "cookie": pl.String,
+    "saddr": pl.String,
+    "sport": pl.Int64,
+    "daddr": pl.String,
+    "dport": pl.Int64,
+    "snd_nxt": pl.Int64,
+    "snd_una": pl.Int64,
+    "snd_cwnd": pl.Int64,
+    "ssthresh": pl.Int64,
+    "srtt_us": pl.Int64,
+    "rto_us": pl.Int64,
+    "ca_state": pl.Int64,
+    "event": pl.String,  # "" for a sample
+    "detail": pl.String,
+}
+_EVENTS = ("event", "detail")
+
+
+def read_samples(path: Path) -> pl.DataFrame:
+    """All rows in file order, as SCHEMA says; event and detail are empty texts where the file has none."""
+    if not path.exists():
+        raise RunFileError(f"{path}: no TCP samples; does `manet doctor` find tcp_probe?")
+    try:
+        rows = pl.read_csv(path, schema_overrides=SCHEMA, truncate_ragged_lines=False)
+    except (pl.exceptions.PolarsError, UnicodeDecodeError) as problem:
+        raise RunFileError(f"{path}: not TCP samples (formats/tcp.md): {str(problem).splitlines()[0]}") from None
+    missing = [name for name in SCHEMA if name not in rows.columns and name not in _EVENTS]
+    if missing:
+        raise RunFileError(f"{path}: not TCP samples (formats/tcp.md): no column {missing[0]}")
+    rows = rows.with_columns(pl.lit("").alias(name) for name in _EVENTS if name not in rows.columns)
+    return rows.select(list(SCHEMA)).with_columns(pl.col(name).fill_null("") for name in _EVENTS)
+
+
+def of_connection(rows: pl.DataFrame, station: str, connection: Connection) -> pl.DataFrame:
+    """The rows of the socket at `station` that sends the connection's data, in order of time."""
+    ports = (pl.col("sport") == connection.source_port) & (pl.col("dport") == connection.destination_port)
+    return rows.filter((pl.col("station") == station) & ports).sort("t_ns", maintain_order=True)
+
+
+def samples(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.filter(pl.col("event") == "")
+
+
+def events(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.filter(pl.col("event") != "")

@@ -1,0 +1,289 @@
+"""What a story says became of each packet, on crafted chains in which it is known."""
+
+import json
+
+import pytest
+
+from analysis import story_text
+from analysis.errors import RunFileError
+from analysis.icmp import quoted_segment
+from analysis.rundir import RunDirectory, find_run
+from analysis.story import AGAIN, FIRST, PROBE, flow_named, of_segment, read_story, sent_between, totals
+from analysis.tests.craft import MS, T0_NS, dsr_source_route, in_dsr, in_minimal
+from analysis.tests.crafted_chain import BACKWARD, FORWARD, HOP_MS, Chain
+
+UNREACHABLE, TTL_EXCEEDED = (3, 1), (11, 0)
+
+
+@pytest.fixture
+def chain() -> Chain:
+    """Segment 1 and its ACK have gone over both hops when a test begins, at 100 ms."""
+    chain = Chain()
+    chain.travel(chain.data(1), 0, FORWARD)
+    chain.travel(chain.ack(1), 30, BACKWARD)
+    return chain
+
+
+def story_of(chain: Chain, tmp_path):
+    run = RunDirectory(chain.write(tmp_path / "seed-1"))
+    return read_story(run, flow_named(run, 1))
+
+
+def fate_of(chain: Chain, tmp_path, number: int) -> tuple[str, str]:
+    """Of the last transmission of a segment."""
+    journey = of_segment(story_of(chain, tmp_path), number)[-1].journey
+    return journey.fate, journey.node
+
+
+def test_a_segment_is_followed_over_every_hop_and_its_ack_back(chain, tmp_path):
+    story = story_of(chain, tmp_path)
+    (sent,) = story.transmissions
+    steps = [(step.kind, step.node, round(story.seconds(step.t_ns) * 1000)) for step in sent.journey.steps]
+    assert steps == [("sent", "sta1", 0), ("arrived", "sta2", 10), ("forwarded", "sta2", 10), ("received", "sta3", 20)]
+    assert sent.journey.fates_of_attempts == ["delivered"] * 4  # RTS and data on either hop
+    assert (sent.segment, sent.start, sent.end, sent.kind) == (1, 0, 1000, FIRST)
+    assert story.seconds(sent.acked_ns) == pytest.approx(0.050)  # sent at 30 ms, two hops
+
+
+def test_what_the_radio_gave_up_is_dropped_by_that_station_for_that_reason(chain, tmp_path):
+    lost = chain.data(2)
+    chain.travel(lost, 100, FORWARD[:2])
+    chain.lose(lost, 110, 2, 3)
+    assert fate_of(chain, tmp_path, 2) == ("retry-short", "sta2")
+
+
+def test_a_full_queue_drops_at_its_station(chain, tmp_path):
+    chain.lose(chain.data(2), 100, 1, 2, reason="queue-full")
+    assert fate_of(chain, tmp_path, 2) == ("queue-full", "sta1")
+
+
+def test_a_packet_that_a_daemon_gave_up_after_the_radio_has_no_route(chain, tmp_path):
+    lost = chain.data(2)
+    chain.travel(lost, 100, FORWARD[:2])
+    chain.lose(lost, 110, 2, 3)
+    chain.give_up(150, 2, 2)
+    chain.icmp(150.1, lost, 2, *UNREACHABLE)
+    story = story_of(chain, tmp_path)
+    (sent,) = of_segment(story, 2)
+    assert (sent.journey.fate, sent.journey.node) == ("no-route", "sta2")
+    assert [(step.kind, step.node, step.reason) for step in sent.journey.steps][-4:] == [
+        ("dropped", "sta2", "retry-short"),
+        ("gave up", "sta2", "no-route"),
+        ("said", "sta2", "host unreachable"),
+        ("told", "sta1", "host unreachable"),
+    ]
+
+
+def test_what_a_broken_link_returned_and_routing_sent_again_is_one_transmission(chain, tmp_path):
+    packet = chain.data(2)
+    chain.lose(packet, 100, 1, 2)
+    chain.travel(packet, 300, FORWARD)
+    story = story_of(chain, tmp_path)
+    (sent,) = of_segment(story, 2)
+    assert [step.kind for step in sent.journey.steps] == ["sent", "dropped", "resent", "arrived", "forwarded", "received"]
+    assert sent.journey.received
+
+
+def test_a_retransmission_is_another_packet_of_the_same_segment(chain, tmp_path):
+    chain.lose(chain.data(2), 100, 1, 2)
+    chain.travel(chain.data(2), 400, FORWARD)
+    sent = of_segment(story_of(chain, tmp_path), 2)
+    assert [(one.kind, one.journey.fate) for one in sent] == [(FIRST, "retry-short"), (AGAIN, "received")]
+
+
+def test_a_probe_is_a_transmission_of_its_own_though_it_is_a_copy(chain, tmp_path):
+    original = chain.data(2)
+    chain.lose(original, 100, 1, 2)
+    chain.sample(2000, event="probe", detail="seq=2001")
+    chain.travel(chain.data(2, chain.identification_of(original)), 2001, FORWARD)
+    sent = of_segment(story_of(chain, tmp_path), 2)
+    assert [(one.kind, one.journey.received) for one in sent] == [(FIRST, False), (PROBE, True)]
+
+
+def test_what_the_sources_daemon_gave_up_unsent_counts_as_sent_and_dropped(chain, tmp_path):
+    chain.lose(chain.data(2), 100, 1, 2)
+    chain.give_up(110, 1, 2)  # the first one, which the radio returned
+    chain.give_up(900, 1, 2)  # a retransmission that never came to the radio
+    sent = of_segment(story_of(chain, tmp_path), 2)
+    assert [(one.journey.fate, one.journey.captured) for one in sent] == [("no-route", True), ("no-route", False)]
+    assert sent[1].end - sent[1].start == 1000
+
+
+def test_a_kernels_icmp_error_says_why_a_relay_kept_a_packet(chain, tmp_path):
+    for number, error in ((2, TTL_EXCEEDED), (3, UNREACHABLE)):
+        packet = chain.data(number)
+        chain.travel(packet, 100 * number, FORWARD[:2])
+        chain.icmp(100 * number + 12, packet, 2, *error)
+    story = story_of(chain, tmp_path)
+    assert of_segment(story, 2)[0].journey.fate == "TTL-exceeded"
+    assert of_segment(story, 3)[0].journey.fate == "no-route"
+
+
+def test_a_daemons_word_that_it_holds_a_packet_drops_nothing(chain, tmp_path):
+    packet = chain.data(2)
+    at_ms = chain.travel(packet, 100, FORWARD[:2])
+    chain.icmp(at_ms + 1, packet, 2, 253, 0)
+    chain.travel(packet, 400, FORWARD[1:])
+    story = story_of(chain, tmp_path)
+    assert of_segment(story, 2)[0].journey.received
+    assert "is told: held" in "\n".join(story_text.table_lines(story, of_segment(story, 2)))
+
+
+def test_a_packet_that_vanished_at_a_relay_has_no_record_and_none_is_invented(chain, tmp_path):
+    chain.travel(chain.data(2), 100, FORWARD[:2])
+    assert fate_of(chain, tmp_path, 2) == ("no record", "sta2")
+
+
+def test_a_relay_that_asked_for_its_neighbour_in_vain_is_named(chain, tmp_path):
+    chain.travel(chain.data(2), 100, FORWARD[:2])
+    chain.arp_request(111, 2)
+    assert fate_of(chain, tmp_path, 2) == ("no-neighbour", "sta2")
+
+
+def test_a_packet_may_still_be_held_at_the_end(chain, tmp_path):
+    chain.travel(chain.data(2), 100, FORWARD[:2])
+    chain.held["sta2"] = 1
+    assert fate_of(chain, tmp_path, 2) == ("held-at-end", "sta2")
+
+
+def test_a_delivery_that_the_capture_lost_is_known_from_the_air(chain, tmp_path):
+    packet = chain.data(2)
+    chain.leave(packet, 100, 1, 2)
+    chain.arrive(packet, 100, 1, 2, captured=False)
+    chain.travel(packet, 110, FORWARD[1:])
+    assert fate_of(chain, tmp_path, 2) == ("received", "sta3")
+
+
+@pytest.mark.parametrize(
+    "wrap", [lambda frame: in_dsr(frame, dsr_source_route(2)), lambda frame: in_minimal(frame, 3)], ids=["dsr", "half tunnel"]
+)
+def test_what_routing_wrapped_is_followed_all_the_same(chain, tmp_path, wrap):
+    packet = wrap(chain.data(2))
+    chain.travel(packet, 100, FORWARD[:2])
+    chain.lose(packet, 110, 2, 3)
+    chain.icmp(130, packet, 2, *UNREACHABLE)
+    assert fate_of(chain, tmp_path, 2) == ("no-route", "sta2")
+
+
+def test_sent_is_received_and_dropped_and_without_a_record(chain, tmp_path):
+    chain.lose(chain.data(2), 100, 1, 2)
+    chain.lose(chain.data(3), 200, 1, 2, reason="queue-full")
+    chain.travel(chain.data(4), 300, FORWARD[:2])
+    chain.travel(chain.data(2), 400, FORWARD)
+    story = story_of(chain, tmp_path)
+    assert totals([sent.journey for sent in story.data]) == {
+        "sent": 5,
+        "received": 2,
+        "dropped": {"queue-full": {"sta1": 1}, "retry-short": {"sta1": 1}},
+        "no_record": 1,
+    }
+    assert "data segments: 5 sent = 2 received + 2 dropped + 1 without a record" in story_text.total_lines(story)
+
+
+def test_a_lost_ack_is_a_story_too(chain, tmp_path):
+    chain.travel(chain.data(2), 100, FORWARD)
+    chain.lose(chain.ack(2), 120, 3, 2)
+    story = story_of(chain, tmp_path)
+    assert of_segment(story, 2)[0].acked_ns is None
+    lines = story_text.table_lines(story, of_segment(story, 2))
+    assert any(line.startswith("dropped") and "sta3" in line and "ack 2" in line and "retry-short" in line for line in lines)
+
+
+def test_the_table_is_in_the_order_of_time_with_what_tcp_and_the_scenario_did(chain, tmp_path):
+    lost = chain.data(2)
+    chain.lose(lost, 100, 1, 2)
+    chain.power(0.2, 2, False)
+    chain.sample(300, event="timeout", detail="1")
+    chain.travel(chain.data(2), 400, FORWARD)
+    chain.travel(chain.ack(2), 430, BACKWARD)
+    story = story_of(chain, tmp_path)
+    lines = story_text.table_lines(story, of_segment(story, 2))
+    times = [float(line.split()[1]) for line in lines[1:]]
+    assert times == sorted(times)
+    events = [line.split()[0] for line in lines[1:]]
+    assert events.index("dropped") < events.index("power") < events.index("timeout") < events.index("received")
+    assert events.count("received") == 2  # the segment, and its ACK
+
+
+def test_the_summary_has_a_line_a_transmission_and_the_events_between(chain, tmp_path):
+    chain.lose(chain.data(2), 100, 1, 2)
+    chain.sample(300, event="stand-by", detail="unreachable")
+    chain.travel(chain.data(2), 400, FORWARD)
+    story = story_of(chain, tmp_path)
+    lines = story_text.summary_lines(story, story.transmissions)[1:]
+    assert [line.split()[1:3] for line in lines] == [["tcp", "1"], ["tcp", "2"], ["*", "stand-by"], ["tcp", "2"]]
+    assert "dropped by sta1 0.108000: retry-short; 7 frames for it: 7 hidden" in lines[1]
+
+
+def test_the_json_says_the_same(chain, tmp_path):
+    chain.lose(chain.data(2), 100, 1, 2)
+    story = story_of(chain, tmp_path)
+    answer = json.loads(json.dumps(story_text.as_json(story, of_segment(story, 2))))
+    (sent,) = answer["transmissions"]
+    assert answer["format"] == "manet-story/1" and answer["totals"]["data"]["sent"] == 2
+    assert (sent["fate"], sent["node"], sent["sent_s"]) == ("retry-short", "sta1", 0.1)
+    assert len(sent["steps"][0]["attempts"]) == 7
+
+
+def test_a_stretch_of_time_is_half_open(chain, tmp_path):
+    for number, at_ms in ((2, 100), (3, 200), (4, 300)):
+        chain.travel(chain.data(number), at_ms, FORWARD)
+    story = story_of(chain, tmp_path)
+    assert [sent.segment for sent in sent_between(story, 0.1, 0.3)] == [2, 3]
+    assert len(sent_between(story, None, None)) == 4
+
+
+def test_time_counts_from_the_start_of_the_traffic_however_the_run_tells_it(chain, tmp_path):
+    chain.power(1.5, 2, False)
+    run_dir = chain.write(tmp_path / "seed-1")
+    assert RunDirectory(run_dir).traffic_ns == T0_NS
+    record = json.loads((run_dir / "run.json").read_text())
+    del record["traffic_ns"]
+    (run_dir / "run.json").write_text(json.dumps(record))
+    assert RunDirectory(run_dir).traffic_ns == T0_NS  # from events.csv
+    (run_dir / "events.csv").unlink()
+    assert RunDirectory(run_dir).traffic_ns == T0_NS  # from the first packet of the flow, which starts at 0
+
+
+def test_runs_from_before_the_events_have_a_story(chain, tmp_path):
+    chain.sample(50)
+    run_dir = chain.write(tmp_path / "seed-1")
+    rows = (run_dir / "tcp.csv").read_text().splitlines()
+    (run_dir / "tcp.csv").write_text("".join(row.rsplit(",", 2)[0] + "\n" for row in rows))
+    run = RunDirectory(run_dir)
+    story = read_story(run, run.flows[0])
+    assert story.tcp_events == [] and len(story.samples) == 1
+
+
+@pytest.mark.parametrize("number", [0, 2])
+def test_a_flow_that_is_not_there_is_an_error(chain, tmp_path, number):
+    run = RunDirectory(chain.write(tmp_path / "seed-1"))
+    with pytest.raises(RunFileError, match=f"no flow {number}; there is flow 1"):
+        flow_named(run, number)
+
+
+def test_a_segment_that_is_not_there_is_an_error(chain, tmp_path):
+    with pytest.raises(RunFileError, match=r"flow1 has no segment 7; there are 0 \(the SYN\) to 1"):
+        of_segment(story_of(chain, tmp_path), 7)
+
+
+def test_a_folder_stands_for_the_only_run_in_it(chain, tmp_path):
+    with pytest.raises(RunFileError, match="no run in it"):
+        find_run(tmp_path)
+    run_dir = chain.write(tmp_path / "all" / "seed-1")
+    assert find_run(tmp_path) == find_run(run_dir) == run_dir
+    (tmp_path / "all" / "seed-2").mkdir()
+    (tmp_path / "all" / "seed-2" / "run.json").write_text("{}")
+    with pytest.raises(RunFileError, match="2 runs are in it; name one of them"):
+        find_run(tmp_path)
+
+
+@pytest.mark.parametrize("cut", [0, 10, 20, 27])
+def test_a_quote_that_is_too_short_names_no_segment(cut):
+    assert quoted_segment(Chain().data(1).data[14:][:cut]) is None
+
+
+def test_a_hop_of_the_crafted_chain_takes_what_it_says(chain, tmp_path):
+    story = story_of(chain, tmp_path)
+    (sent,) = story.transmissions
+    assert sent.journey.at_ns - sent.journey.sent_ns == 2 * HOP_MS * MS

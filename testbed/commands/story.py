@@ -1,0 +1,53 @@
+"""`manet story`: what became of each segment of a TCP flow (analysis/story.py, docs/story.md)."""
+
+import argparse
+from pathlib import Path
+
+from testbed.commands.options import add_verb, positive
+
+EXAMPLES = """
+  ./manet story results/chain5/all/seed-1                      flow 1: a line a transmission, and the totals by fate
+  ./manet story results/chain5/all/seed-1 --segment 12         queues, attempts, hops, drops and ACKs of one segment
+  ./manet story results/chain5 --flow 2 --from 4 --to 4.5      everything sent in half a second; a folder with one run will do
+  ./manet story results/chain5/all/seed-1 --json
+
+times: seconds from the start of the traffic, as the scenario's events and `manet plot` have them; how to read it: docs/story.md
+"""
+
+
+def add(verbs: argparse._SubParsersAction) -> None:
+    parser = add_verb(verbs, "story", "what became of each segment of a TCP flow, and who dropped it and why", EXAMPLES)
+    parser.add_argument("run", metavar="RUN", type=Path, help="directory of a run: results/NAME/CELL/seed-N")
+    parser.add_argument("--flow", metavar="N", type=positive, default=1, help="number of the flow (default: 1)")
+    parser.add_argument("--segment", metavar="K", type=int, help="every step of this segment (0: the SYN)")
+    parser.add_argument("--from", metavar="S", type=float, dest="begin_s", help="every step of what was sent from this second on")
+    parser.add_argument("--to", metavar="S", type=float, dest="end_s", help="... and before this one")
+    parser.add_argument("--json", action="store_true", help="print one JSON object (docs/story.md)")
+
+
+def run(options: argparse.Namespace) -> int:
+    import json
+
+    from analysis import story_text
+    from analysis.rundir import RunDirectory, find_run
+    from analysis.story import flow_named, of_segment, read_story, sent_between
+    from testbed.errors import UsageError
+
+    windowed = options.begin_s is not None or options.end_s is not None
+    if windowed and options.segment is not None:
+        raise UsageError("--segment and --from/--to are two ways of choosing; give one")
+    run_dir = RunDirectory(find_run(options.run))
+    story = read_story(run_dir, flow_named(run_dir, options.flow))
+    if options.segment is not None:
+        chosen = of_segment(story, options.segment)
+    else:
+        chosen = sent_between(story, options.begin_s, options.end_s)
+    if options.json:
+        print(json.dumps(story_text.as_json(story, chosen), indent=1))
+        return 0
+    print(story_text.title(story))
+    if options.segment is not None or windowed:
+        print("\n".join(story_text.table_lines(story, chosen)))
+    else:
+        print("\n".join([*story_text.summary_lines(story, chosen), *story_text.total_lines(story)]))
+    return 0

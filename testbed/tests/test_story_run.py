@@ -1,0 +1,73 @@
+"""`manet story` on a run of this machine: every transmission is accounted for, whoever dropped it."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from testbed import __main__ as manet
+from testbed.tests.running import Background, chain, needs_runs
+
+# A lossy first hop, on which the radio gives up data frames; and a relay that is gone for a while, which answers no RTS.
+LOSSY = {
+    "hops": 3, "window": 8, "duration": 9, "tcp": "newreno",
+    "links": [{"from": "sta1", "to": "sta2", "error_rate": 0.6}],
+    "events": [{"at": 2, "power": "sta3", "on": False}, {"at": 5, "power": "sta3", "on": True}],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def run_dir(tmp_path_factory):
+    """One run for all tests of this file; where its host was too busy, its records still agree with each other."""
+    directory = tmp_path_factory.mktemp("story") / "run"
+    assert Background(chain(**LOSSY), directory).result().status == "complete"
+    return directory
+
+
+def told(capsys, *arguments: str) -> dict:
+    assert manet.main(["story", *arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@needs_runs
+def test_every_transmission_is_received_or_dropped_by_somebody_for_a_reason(run_dir, capsys):
+    for found in told(capsys, str(run_dir))["totals"].values():
+        dropped = sum(count for nodes in found["dropped"].values() for count in nodes.values())
+        assert found["no_record"] == 0
+        assert found["sent"] == found["received"] + dropped > 20
+
+
+@needs_runs
+def test_the_drops_are_those_of_the_air_log(run_dir, capsys):
+    """With static routes nobody but the radios drops anything, and each drop of a full data packet is a story's end."""
+    answer = told(capsys, str(run_dir))
+    dropped = answer["totals"]["data"]["dropped"]
+    assert {"retry-long", "retry-short"} <= set(dropped), "frames lost to errors, and a relay that was not there"
+    ends = Counter((sent["fate"], sent["node"]) for sent in answer["transmissions"] if not sent["label"])
+    assert {key: count for key, count in ends.items() if key[0] != "received"} == {
+        (reason, node): count for reason, nodes in dropped.items() for node, count in nodes.items()
+    }
+
+
+@needs_runs
+def test_a_dropped_segment_shows_the_attempts_that_failed(run_dir, capsys):
+    answer = told(capsys, str(run_dir))
+    lost = next(sent for sent in answer["transmissions"] if sent["fate"] == "retry-short")
+    assert manet.main(["story", str(run_dir), "--segment", str(lost["segment"])]) == 0
+    table = capsys.readouterr().out
+    assert "rts 7 to" in table and "retry-short" in table
+    assert answer["events"][0]["event"] == "power" and answer["events"][0]["at_s"] == pytest.approx(2, abs=0.5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        (["nowhere"], "manet story: nowhere: no such folder; name the directory of a run"),
+        (["/proc/self/fdinfo"], "manet story: /proc/self/fdinfo: no run in it (no run.json)"),
+        ([".", "--segment", "1", "--from", "2"], "manet story: --segment and --from/--to are two ways of choosing; give one"),
+    ],
+)
+def test_what_cannot_be_told_is_one_line(arguments, wanted, capsys):
+    assert manet.main(["story", *arguments]) in (1, 2)
+    error = capsys.readouterr().err
+    assert error.startswith(wanted) and error.count("\n") == 1
