@@ -444,7 +444,7 @@ def test_no_value_of_set_is_beyond_reading(text):
 
 
 def test_a_least_rto_above_what_a_socket_takes_is_a_sysctl():
-    small, large = Scenario(rto_min=0.2), Scenario(rto_min=1)
+    small, large = Scenario(hops=1, rto_min=0.2), Scenario(hops=1, rto_min=1)
     assert kernel_tcp.effective_settings(small)["rto_min_us"] == 200_000
     assert kernel_tcp.sysctls(small).get(kernel_tcp.RTO_MIN_SYSCTL) == profile("period")["sysctl"].get(kernel_tcp.RTO_MIN_SYSCTL)
     assert "rto_min_us" not in kernel_tcp.effective_settings(large)
