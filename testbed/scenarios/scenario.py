@@ -8,6 +8,7 @@ A TCP setting left out (None) is the profile's own (kernel-tcp/profiles/<profile
 
 import json
 import re
+from collections.abc import Callable
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_validator
@@ -221,7 +222,8 @@ class Scenario(BaseModel):
             object.__setattr__(self, "flows", self._default_flows())
         self._check_wires()
         self._check_station_references()
-        self._check_sack()
+        self._check_options("SACK", lambda tcp: self._wants_sack(tcp.sack))
+        self._check_options("ECN", lambda tcp: tcp.ecn)
         self._check_routing()
         object.__setattr__(self, "routing", self.routing.for_stations(len(self.station_names()), self.mobility == "static"))
         if self.traffic_at is None and self.mobility in MOBILITY_MODELS:
@@ -282,10 +284,20 @@ class Scenario(BaseModel):
         return any(tcp.wants_notices for tcp in self.tcps())
 
     def sack_of(self, station: str) -> bool | None:
-        """Whether a station or host asks for selective acknowledgements; None leaves it to the profile. It is the flows'
-        that end there: `_check_sack` has seen to it that they agree."""
-        at_it = [self.tcp_of(f).sack for f in self.flows if f.traffic == "bulk" and station in (f.source, f.target)]
-        return next((sack for sack in at_it if sack is not None), None) if at_it else parse(self.tcp).sack
+        """Whether a station or host offers selective acknowledgements; None leaves it to the profile. One end that does
+        not is enough for a connection to be without: `_check_options` has seen to it that each gets what it wants."""
+        said = [tcp.sack for tcp in self._tcps_at(station)] or [parse(self.tcp).sack]
+        return any(self._wants_sack(sack) for sack in said) if any(sack is not None for sack in said) else None
+
+    def ecn_of(self, station: str) -> bool | None:
+        """The same of explicit congestion notification."""
+        return any(tcp.ecn for tcp in self._tcps_at(station) or [parse(self.tcp)]) or None
+
+    def _tcps_at(self, station: str) -> list[Tcp]:
+        return [self.tcp_of(flow) for flow in self.flows if flow.traffic == "bulk" and station in (flow.source, flow.target)]
+
+    def _wants_sack(self, said: bool | None) -> bool:
+        return SACK_OF_PROFILE[self.profile] if said is None else said
 
     def tcp_settings(self, tcp: Tcp | None = None) -> dict:
         """The settings this scenario states itself for connections with `tcp` (default: its own), named as in
@@ -379,21 +391,19 @@ class Scenario(BaseModel):
                     if name not in known:
                         raise KeyProblem((*base, index, key), self._no_such(name, hosts=base == ("flows",)))
 
-    def _check_sack(self) -> None:
-        """SACK is a sysctl of a station's whole namespace (tcp_sack), not of a socket."""
-        seen: dict[str, tuple[int, bool]] = {}
-        for index, flow in enumerate(self.flows):
-            if flow.traffic != "bulk":
-                continue
-            sack = self.tcp_of(flow).sack
-            sack = SACK_OF_PROFILE[self.profile] if sack is None else sack
-            for station in (flow.source, flow.target):
-                other, before = seen.setdefault(station, (index, sack))
-                if before != sack:
-                    with_, without = (index, other) if sack else (other, index)
-                    text = f"flow{with_ + 1} wants SACK and flow{without + 1} does not, but both end at {station}, which has it "
-                    text += "for all or none; give them TCPs that agree, or ends of their own"
-                    raise KeyProblem(("flows", index, "tcp") if flow.tcp else ("flows", index), text)
+    def _check_options(self, option: str, wants: Callable[[Tcp], bool]) -> None:
+        """SACK and ECN are sysctls of a station's whole namespace; a connection has them if both of its ends do."""
+        flows = [(index, flow) for index, flow in enumerate(self.flows) if flow.traffic == "bulk"]
+        having: dict[str, int] = {}
+        for index, flow in flows:
+            if wants(self.tcp_of(flow)):
+                having = {flow.source: index, flow.target: index, **having}
+        for index, flow in flows:
+            if not wants(self.tcp_of(flow)) and {flow.source, flow.target} <= set(having):
+                others = " and ".join(f"flow{other + 1}" for other in sorted({having[flow.source], having[flow.target]}))
+                text = f"flow{index + 1} is without {option}, but {flow.source} and {flow.target} have it for {others}, and a "
+                text += "station has it for all or none; give them TCPs that agree, or other ends"
+                raise KeyProblem(("flows", index, "tcp") if flow.tcp else ("flows", index), text)
 
     def _check_wires(self) -> None:
         stations, ends = set(self.station_names()), set()

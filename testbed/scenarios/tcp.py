@@ -111,6 +111,11 @@ class Tcp:
         return None if known is None else known.sack
 
     @property
+    def ecn(self) -> bool:
+        """Whether explicit congestion notification is wanted; otherwise it is the profile's."""
+        return any(table()[layer.name].ecn for layer in self.layers)
+
+    @property
     def wants_notices(self) -> bool:
         """Whether the routing daemons must say `held` and `restored` (TCP-F, TCP-BuS), beside ICMP unreachable."""
         return any(table()[layer.name].notices == "held" for layer in self.layers)

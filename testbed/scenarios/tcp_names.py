@@ -73,6 +73,7 @@ class Name:
     kernel: str = ""
     sack: bool | None = None
     inner: str = ""
+    ecn: bool = False  # a layer that needs explicit congestion notification
     notices: str = ""
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
 
@@ -127,7 +128,7 @@ def _read(path: Path) -> Name:
     for key, value in raw.items():
         if key not in known:
             raise _wrong(path, key, f"unknown; the keys are {', '.join(sorted(known))}")
-        wanted = {"sack": bool, "parameters": dict}.get(key, str)
+        wanted = {"sack": bool, "ecn": bool, "parameters": dict}.get(key, str)
         if not isinstance(value, wanted):
             raise _wrong(path, key, f"is of the wrong type, {wanted.__name__} is wanted")
     for key in ("kind", "summary", *(["inner"] if raw.get("kind") == "layer" else [])):

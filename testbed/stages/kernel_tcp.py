@@ -54,9 +54,9 @@ def sysctls(scenario: Scenario, station: str | None = None) -> dict[str, object]
     values: dict[str, object] = dict(profile(scenario.profile).get("sysctl", {}))
     if scenario.rto_min is not None and scenario.rto_min * 1e6 > RTO_MIN_BY_SOCKET_US:
         values[RTO_MIN_SYSCTL] = round(scenario.rto_min * 1e6)
-    sack = scenario.sack_of(station) if station else None
-    if sack is not None:
-        values["net.ipv4.tcp_sack"] = int(sack)
+    for name, value in {"sack": scenario.sack_of(station), "ecn": scenario.ecn_of(station)}.items() if station else ():
+        if value is not None:
+            values[f"net.ipv4.tcp_{name}"] = int(value)
     return values
 
 

@@ -11,7 +11,7 @@ from testbed.errors import UsageError
 from testbed.scenarios.definition import load_scenario, parse_value
 from testbed.scenarios.scenario import SACK_OF_PROFILE, Scenario
 from testbed.stages import kernel_tcp
-from testbed.stages.kernel_tcp import profile
+from testbed.stages.kernel_tcp import profile, sysctls
 
 EXAMPLES = Path(__file__).parents[2] / "formats" / "examples"
 
@@ -108,16 +108,37 @@ def test_a_wrong_tcp_is_said_with_its_key(load):
     )
 
 
-def test_flows_of_one_station_must_agree_on_sack(load):
-    assert message(load, TWO_FLOWS.format("tcp = 'sack'", "")) == (
-        'x.toml: line 6: key "flows[2]": flow1 wants SACK and flow2 does not, but both end at sta2, which has it for all or '
-        "none; give them TCPs that agree, or ends of their own"
+BETWEEN = 'hops = 2\nflows = [{{ from = "sta1", to = "sta2", tcp = "{}" }}, {{ from = "{}", to = "sta2", tcp = "{}" }}]'
+
+
+def test_flows_between_the_same_stations_must_agree_on_sack(load):
+    assert message(load, BETWEEN.format("sack", "sta1", "tahoe")) == (
+        'x.toml: line 2: key "flows[2].tcp": flow2 is without SACK, but sta1 and sta2 have it for flow1, and a station has it '
+        "for all or none; give them TCPs that agree, or other ends"
     )
-    assert 'key "flows[1].tcp"' not in message(load, TWO_FLOWS.format("tcp = 'tahoe'", "tcp = 'elfn(sack)'"))
-    mixed = load(TWO_FLOWS.format("tcp = 'sack'", "tcp = 'cubic'"), "profile=modern")
-    assert [mixed.sack_of(name) for name in ("sta1", "sta2", "sta3")] == [True, True, None]
-    load(TWO_FLOWS.format("tcp = 'newreno'", "tcp = 'cubic'"))  # `period` has it off
-    assert "wants SACK" in message(load, TWO_FLOWS.format("tcp = 'newreno'", "tcp = 'cubic'"), "profile=modern")
+    assert "flow1 is without SACK" in message(load, BETWEEN.format("newreno", "sta1", "cubic"), "profile=modern")
+    load(BETWEEN.format("newreno", "sta1", "cubic"))  # `period` has it off
+
+
+@pytest.mark.parametrize(
+    ("tcps", "profile", "sack"),
+    [
+        (("sack", "tahoe"), "period", [True, True, False]),  # a common end: one of two is enough to do without
+        (("sack", "cubic"), "modern", [True, True, None]),
+        (("tahoe", "cubic"), "modern", [False, True, None]),
+        (("cubic", "bbr"), "period", [None, None, None]),
+    ],
+)
+def test_which_stations_offer_sack(load, tcps, profile, sack):
+    scenario = load(BETWEEN.format(tcps[0], "sta3", tcps[1]), f"profile={profile}")
+    assert [scenario.sack_of(name) for name in ("sta1", "sta2", "sta3")] == sack
+
+
+def test_atcp_has_ecn_at_both_ends(load):
+    scenario = load(BETWEEN.format("atcp", "sta3", "newreno"))
+    assert [scenario.ecn_of(name) for name in ("sta1", "sta2", "sta3")] == [True, True, None]
+    assert sysctls(scenario, "sta1")["net.ipv4.tcp_ecn"] == 1 and sysctls(scenario, "sta3")["net.ipv4.tcp_ecn"] == 0
+    assert "flow2 is without ECN" in message(load, BETWEEN.format("atcp", "sta1", "newreno"))
 
 
 def test_what_is_said_of_sack_and_the_profiles_is_true():

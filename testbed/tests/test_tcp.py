@@ -1,13 +1,16 @@
 """The TCP of a flow as text: what it means, its canonical spelling, and what is said of text that means nothing."""
 
 import random
+import re
 from decimal import Decimal
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.errors import UsageError
+from testbed.programs import ROOT
 from testbed.scenarios.tcp import LONGEST, TcpError, parse
 from testbed.scenarios.tcp_names import microseconds, spelled_time, table
 
@@ -41,6 +44,24 @@ def test_a_name_has_what_a_reader_asks_for(name):
 @pytest.mark.parametrize("name", table())
 def test_a_default_may_be_written_out(name):
     assert parse(parse(name).in_full).in_full == parse(name).in_full
+
+
+ALGORITHMS = ROOT / "kernel-tcp" / "algorithms"
+TUNABLE = re.compile(r"^TUNABLE\((\w+), ([0-9./ ]+), ([0-9./ ]+), ([0-9./ ]+), \d+\)", re.MULTILINE)
+
+
+def quotient(text):
+    """Of a C constant as `7 / 10.`."""
+    above, _, below = text.partition("/")
+    return Fraction(above) / Fraction(below.strip().rstrip(".") or 1)
+
+
+@pytest.mark.parametrize("name", [name for name, known in table().items() if not (known.is_layer or known.kernel)])
+def test_a_program_has_the_parameters_that_its_names_file_says(name):
+    text = (ALGORITHMS / f"{name}.bpf.c").read_text()
+    program = {found[0]: tuple(map(quotient, found[1:])) for found in TUNABLE.findall(text)}
+    named = {p.key: tuple(map(Fraction, (p.default, p.least, p.most))) for p in table()[name].parameters.values()}
+    assert program == named
 
 
 @pytest.mark.parametrize(
