@@ -76,6 +76,11 @@ class Story:
         return (t_ns - self.run.traffic_ns) / 1e9
 
     @property
+    def tcp(self) -> str:
+        """As the scenario spells it, with every parameter where the run has noted that."""
+        return (self.run.run.get("tcp") or {}).get(self.flow.name) or self.run.scenario.get("tcp") or "TCP"
+
+    @property
     def data(self) -> list[Transmission]:
         return [sent for sent in self.transmissions if not sent.label]
 

@@ -17,10 +17,9 @@ SUMMARY_HEADER = f"{'time s':>11}  {'packet':<11} {'sent':<6} what came of it"
 
 def title(story: Story) -> str:
     ends = story.connection
-    tcp = (story.run.run.get("tcp") or {}).get(story.flow.name) or story.run.scenario.get("tcp") or "TCP"
     return (
         f"{story.flow.name}, {story.flow.source} to {story.flow.target} ({ends.source}:{ends.source_port} > "
-        f"{ends.destination}:{ends.destination_port}), {tcp}; seconds from the start of the traffic"
+        f"{ends.destination}:{ends.destination_port}), {story.tcp}; seconds from the start of the traffic"
     )
 
 

@@ -98,14 +98,16 @@ def variant_name(variant: str | None) -> str:
 
 
 @contextmanager
-def page(out_dir: Path, name: str, height_in: float, **options) -> Iterator[tuple[list[Axes], list[Path]]]:
+def page(
+    out_dir: Path, name: str, height_in: float, width_in: float = WIDTH_IN, **options
+) -> Iterator[tuple[list[Axes], list[Path]]]:
     """Axes one above the other to draw on (`options` as plt.subplots takes them), saved when the block ends.
 
     Yields the axes and the list that holds the written files after the block: PNG for the screen, PDF for print.
     """
     written: list[Path] = []
     with plt.rc_context(SETTINGS):
-        figure, axes = plt.subplots(figsize=(WIDTH_IN, height_in), squeeze=False, **options)
+        figure, axes = plt.subplots(figsize=(width_in, height_in), squeeze=False, **options)
         try:
             yield list(axes[:, 0]), written
             out_dir.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,225 @@
+"""A flow over time, from its story: congestion window and slow-start threshold, and every packet, after Holland and Vaidya
+(1999), figure 6: sent, received, acknowledged, dropped (by whom and why), with what TCP's layers were told and did.
+
+Times are seconds from the start of the traffic, as in the story. Shaded: stand-by, from its event to the repair. Dotted
+verticals: the scenario's events. Dropped ACKs are drawn at the segment up to which they acknowledge.
+"""
+
+from collections.abc import Iterable
+from itertools import accumulate
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.transforms import offset_copy
+
+from analysis import style
+from analysis.errors import RunFileError
+from analysis.journeys import NO_RECORD, Journey
+from analysis.story import AGAIN, FIRST, PROBE, Acknowledgement, Story, Transmission
+from analysis.tcp_samples import INFINITE_THRESHOLD
+
+WINDOW, PACKETS, BOTH = "window", "packets", "story"
+WHATS = (BOTH, WINDOW, PACKETS)
+WIDTH_IN = 8.0
+HEIGHT_IN = {WINDOW: 2.6, PACKETS: 4.4, BOTH: 6.4}
+# Drops closer than this part of the axes share one text that names their stations.
+NAME_APART = 0.045
+
+_SENT = {FIRST: (style.BLACK, "o", "sent"), AGAIN: (style.ORANGE, "s", "sent again"), PROBE: (style.PURPLE, "D", "probe")}
+_EVENTS = {  # event of tcp.csv: colour, marker, name
+    "notice": (style.VERMILION, "v", "notice"),
+    "timeout": (style.BLACK, "x", "time-out"),
+    "repair": (style.GREEN, "^", "repair"),
+    "window": (style.PURPLE, "s", "window set"),
+}
+_REASONS = {  # the commonest, always alike; others get what is left
+    "no-route": (style.VERMILION, "X"),
+    "retry-short": (style.BLUE, "X"),
+    "retry-long": (style.BLACK, "P"),
+    "queue-full": (style.GREEN, "X"),
+    "purged": (style.GREEN, "P"),
+    "off": (style.GREY, "X"),
+    NO_RECORD: (style.GREY, "*"),
+}
+_THIN = {"X": "x", "P": "+", "*": "1"}  # an ACK's marker beside a segment's
+_SPARE = [(style.ORANGE, "X"), (style.BLACK, "P"), (style.ORANGE, "P"), (style.BLACK, "X")]
+
+
+def draw(story: Story, what: str, file: Path, begin_s: float | None = None, end_s: float | None = None) -> list[Path]:
+    """Draw into `file` (.png) and a PDF beside it; returns both. Begin and end bound the time axis."""
+    if file.suffix != ".png":
+        raise RunFileError(f"{file}: figures are written as .png (and a .pdf beside it); give a name that ends so")
+    rows = 2 if what == BOTH else 1
+    ratios = [1, 1.8] if what == BOTH else [1]
+    with style.page(file.parent, file.stem, HEIGHT_IN[what], WIDTH_IN, nrows=rows, sharex=True, height_ratios=ratios) as drawn:
+        axes, written = drawn
+        span = _span(story, begin_s, end_s)
+        axes[-1].set_xlim(*span)
+        axes[-1].set_xlabel("time since the start of the traffic (s)")
+        above = 12 if story.scenario_events else 3  # points over the upper panel, where the events' names are
+        axes[0].set_title(_title(story), loc="left", pad=above)
+        for one in axes:
+            _draw_frame(one, story)
+        _name_scenario_events(axes[0], story, span)
+        if what != PACKETS:
+            _draw_window(axes[0], story)
+            place = offset_copy(axes[0].transAxes, axes[0].figure, y=above, units="points")
+            axes[0].legend(loc="lower right", bbox_to_anchor=(1, 1), bbox_transform=place, ncols=8, borderaxespad=0,
+                           columnspacing=1.2, handletextpad=0.5)  # fmt: skip
+        if what != WINDOW:
+            _draw_packets(axes[-1], story, span)
+            axes[-1].legend(loc="lower right", frameon=True, framealpha=0.85, edgecolor="none")
+    return written
+
+
+def stand_bys(story: Story) -> list[tuple[float, float]]:
+    """From each `stand-by` to the next `repair`; one that never ended goes on to the last packet."""
+    found, since = [], None
+    for event in sorted(story.tcp_events, key=lambda event: event.t_ns):
+        if event.event == "stand-by" and since is None:
+            since = story.seconds(event.t_ns)
+        elif event.event == "repair" and since is not None:
+            found.append((since, story.seconds(event.t_ns)))
+            since = None
+    return found if since is None else [*found, (since, max(since, _last_s(story)))]
+
+
+def _title(story: Story) -> str:
+    return f"{story.flow.name}: {story.flow.source} to {story.flow.target}, {story.tcp}"
+
+
+def _last_s(story: Story) -> float:
+    ends = [one.journey.steps[-1].t_ns for one in (*story.transmissions, *story.acknowledgements)]
+    return story.seconds(max([*ends, *story.samples["t_ns"].to_list()]))
+
+
+def _span(story: Story, begin_s: float | None, end_s: float | None) -> tuple[float, float]:
+    begins = [sent.journey.sent_ns for sent in story.transmissions]
+    low = min(0.0, story.seconds(min(begins))) if begin_s is None else begin_s
+    high = _last_s(story) if end_s is None else end_s
+    if high <= low:
+        raise RunFileError(
+            f"{story.run.path}: nothing to draw from {low:g} to {high:g} s; {story.flow.name} ends at {_last_s(story):.1f} s"
+        )
+    return low, high
+
+
+def _draw_frame(axes: Axes, story: Story) -> None:
+    """What both panels share."""
+    for place, (begin_s, end_s) in enumerate(stand_bys(story)):
+        axes.axvspan(begin_s, end_s, color="#e4e4e4", linewidth=0, zorder=0, label="stand-by" if place == 0 else None)
+    for event in story.scenario_events:
+        axes.axvline(story.seconds(event.t_ns), color=style.BLACK, linewidth=0.7, linestyle=":", zorder=1)
+
+
+def _name_scenario_events(axes: Axes, story: Story, span: tuple[float, float]) -> None:
+    """Above the panel; events of one moment in one text."""
+    texts: dict[float, list[str]] = {}
+    for event in story.scenario_events:
+        at_s = story.seconds(event.t_ns)
+        near = next((place for place in texts if abs(place - at_s) < NAME_APART * (span[1] - span[0])), at_s)
+        texts.setdefault(near, []).append(
+            f"{event.node} {event.detail}" if event.event == "power" else f"{event.event} {event.node}"
+        )
+    for at_s, words in texts.items():
+        if span[0] <= at_s <= span[1]:
+            shown = words if len(words) < 3 else [words[0], f"and {len(words) - 1} more"]
+            axes.annotate(", ".join(shown), (at_s, 1), xycoords=("data", "axes fraction"), xytext=(0, 2),
+                          textcoords="offset points", fontsize=6.5, ha="center", va="bottom")  # fmt: skip
+
+
+def _draw_window(axes: Axes, story: Story) -> None:
+    samples = story.samples.drop_nulls(["snd_cwnd", "ssthresh"])
+    times = [story.seconds(t_ns) for t_ns in samples["t_ns"].to_list()]
+    windows = samples["snd_cwnd"].to_list()
+    thresholds = [float("nan") if value >= INFINITE_THRESHOLD else value for value in samples["ssthresh"].to_list()]
+    axes.step(times, windows, where="post", color=style.BLUE, linewidth=1.0, label="cwnd")
+    axes.step(times, thresholds, where="post", color=style.VERMILION, linewidth=1.0, linestyle="--", label="ssthresh")
+    axes.set_ylabel("segments")
+    top = max([*windows, *(value for value in thresholds if value == value), 2])
+    axes.set_ylim(0, top * 1.25)
+    for event, (colour, marker, name) in _EVENTS.items():
+        at_s = [story.seconds(one.t_ns) for one in story.tcp_events if one.event == event]
+        if at_s:
+            axes.plot(
+                at_s, [top * 1.15] * len(at_s), color=colour, marker=marker, linestyle="", markersize=4.5, label=name, zorder=5
+            )
+    probes = [story.seconds(one.t_ns) for one in story.tcp_events if one.event == "probe"]
+    if probes:
+        axes.plot(probes, [top * 0.06] * len(probes), color=style.PURPLE, marker="|", linestyle="", markersize=7, label="probe")
+
+
+def _draw_packets(axes: Axes, story: Story, span: tuple[float, float]) -> None:
+    """Data as points, ACKs as the line below which everything is acknowledged."""
+    data = [sent for sent in story.data if _within(story, sent.journey, span)]
+    acks = [ack for ack in story.acknowledgements if _within(story, ack.journey, span)]
+    for kind, (colour, marker, name) in _SENT.items():
+        _points(axes, [(story.seconds(sent.journey.sent_ns), sent.segment) for sent in data if sent.kind == kind],
+                color=colour, marker=marker, markersize=2.6 if kind == FIRST else 3.6, label=name, zorder=3)  # fmt: skip
+    _points(axes, [(story.seconds(sent.journey.at_ns), sent.segment) for sent in data if sent.journey.received],
+            color=style.SKY, marker=".", markersize=3.2, label="received", zorder=2)  # fmt: skip
+    told = sorted((story.seconds(ack.journey.at_ns), ack.segment) for ack in acks if ack.journey.received)
+    highest = list(accumulate((segment for _, segment in told), max))
+    if told:
+        times = [at_s for at_s, _ in told]
+        axes.step(times, highest, where="post", color=style.GREEN, linewidth=0.9, label="ACKed", zorder=2)
+    notices = [story.seconds(event.t_ns) for event in story.tcp_events if event.event == "notice"]
+    for place, at_s in enumerate(notices):
+        axes.axvline(at_s, ymin=0.94, color=style.VERMILION, linewidth=1.2, label="notice" if place == 0 else None)
+    axes.set_ylabel("segment")
+    shown = [sent.segment for sent in data if span[0] <= story.seconds(sent.journey.sent_ns) <= span[1]] or [0, 1]
+    room = max(2, 0.06 * (max(shown) - min(shown)))
+    axes.set_ylim(max(0, min(shown) - room), max(shown) + room)
+    _draw_drops(axes, story, data, acks, span)
+
+
+def _within(story: Story, journey: Journey, span: tuple[float, float]) -> bool:
+    return story.seconds(journey.sent_ns) <= span[1] and story.seconds(journey.at_ns) >= span[0]
+
+
+def _draw_drops(
+    axes: Axes, story: Story, data: list[Transmission], acks: list[Acknowledgement], span: tuple[float, float]
+) -> None:
+    """By reason; data thick, ACKs thin; the stations' names beside each cluster."""
+    lost = [(one, True) for one in data if not one.journey.received] + [(one, False) for one in acks if not one.journey.received]
+    reasons = sorted({one.journey.fate for one, _ in lost}, key=lambda reason: (reason not in _REASONS, reason))
+    spare = iter(_SPARE * 3)
+    for reason in reasons:
+        colour, thick = _REASONS.get(reason) or next(spare)
+        name = reason if reason == NO_RECORD else f"dropped: {reason}"
+        for of_data in (True, False):
+            here = [one for one, is_data in lost if one.journey.fate == reason and is_data == of_data]
+            places = [(story.seconds(one.journey.at_ns), one.segment) for one in here]
+            look = (
+                {"marker": thick, "markersize": 5.5, "markeredgewidth": 0}
+                if of_data
+                else {"marker": _THIN[thick], "markersize": 4}
+            )
+            _points(axes, places, color=colour, label=name if of_data else f"ACK {name}", zorder=4, **look)
+    _name_stations(axes, story, [one for one, _ in lost], span)
+
+
+def _name_stations(axes: Axes, story: Story, lost: list, span: tuple[float, float]) -> None:
+    """Drops that lie close together get one text, at their right."""
+    wide, tall = NAME_APART * (span[1] - span[0]), 2 * NAME_APART * (axes.get_ylim()[1] - axes.get_ylim()[0])
+    clusters: list[list[tuple[float, float, str]]] = []
+    for one in sorted(lost, key=lambda one: one.journey.at_ns):
+        place = (story.seconds(one.journey.at_ns), one.segment, one.journey.node)
+        if not span[0] <= place[0] <= span[1]:
+            continue
+        near = (c for c in clusters if place[0] - c[0][0] < wide and abs(place[1] - c[0][1]) < tall)
+        cluster = next(near, None)
+        if cluster is None:
+            clusters.append([place])
+        else:
+            cluster.append(place)
+    for cluster in clusters:
+        names = ", ".join(sorted({node for _, _, node in cluster}))
+        axes.annotate(names, (max(x for x, _, _ in cluster), min(y for _, y, _ in cluster)), xytext=(5, -2), fontsize=6,
+                      textcoords="offset points", color=style.GREY, va="top", annotation_clip=True, zorder=6)  # fmt: skip
+
+
+def _points(axes: Axes, places: Iterable[tuple[float, float]], **look) -> None:
+    places = list(places)
+    if places:
+        axes.plot(*zip(*places, strict=True), linestyle="", **look)

@@ -1,0 +1,109 @@
+"""`manet plot`'s figures: every mark that the story has is in them, at its place."""
+
+from contextlib import contextmanager
+
+import matplotlib.image
+import matplotlib.pyplot as plt
+import pytest
+
+from analysis import flow_plots, style
+from analysis.errors import RunFileError
+from analysis.rundir import RunDirectory
+from analysis.story import Story, read_story
+from analysis.tests.crafted_chain import BACKWARD, FORWARD, Chain
+
+
+@pytest.fixture
+def story(tmp_path) -> Story:
+    """Two segments come through; the third is lost twice, for two reasons; stand-by, probe, repair; its ACK is lost."""
+    chain = Chain()
+    for number in (1, 2):
+        chain.travel(chain.data(number), 100 * number, FORWARD)
+        chain.travel(chain.ack(number), 100 * number + 30, BACKWARD)
+        chain.sample(100 * number + 50, cwnd=number + 1, ssthresh=0x7FFFFFFF if number == 1 else 4)
+    lost = chain.data(3)
+    chain.travel(lost, 300, FORWARD[:2])
+    chain.lose(lost, 310, 2, 3)
+    chain.sample(330, event="notice", detail="unreachable seq=3001")
+    chain.sample(331, event="stand-by", detail="unreachable")
+    chain.sample(700, event="timeout", detail="1")
+    chain.lose(chain.data(3), 800, 1, 2, reason="queue-full")
+    chain.power(0.3, 3, False)
+    chain.power(1.5, 3, True)
+    chain.sample(2000, event="probe", detail="seq=3001")
+    chain.travel(chain.data(3), 2001, FORWARD)
+    chain.lose(chain.ack(3), 2025, 3, 2)
+    chain.sample(2100, event="repair", detail="ack")
+    chain.sample(2101, event="window", detail="cwnd=1 ssthresh=4")
+    run = RunDirectory(chain.write(tmp_path / "seed-1"))
+    return read_story(run, run.flows[0])
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """The axes of what is drawn, by what their legends say."""
+    kept: dict[str, list] = {}
+    page = style.page
+
+    @contextmanager
+    def keeping(*arguments, **options):
+        with page(*arguments, **options) as (axes, written):
+            yield axes, written
+            for one in axes:
+                for artist, name in zip(*one.get_legend_handles_labels(), strict=True):
+                    kept[name] = (
+                        [tuple(map(float, place)) for place in zip(*artist.get_data(), strict=True)]
+                        if hasattr(artist, "get_data")
+                        else []
+                    )
+            kept["texts"] = [text.get_text() for one in axes for text in one.texts]
+
+    monkeypatch.setattr(style, "page", keeping)
+    return kept
+
+
+@pytest.mark.parametrize("what", flow_plots.WHATS)
+def test_a_figure_is_written_as_png_and_pdf(story, tmp_path, what):
+    files = flow_plots.draw(story, what, tmp_path / "new" / "a.png")
+    assert [file.name for file in files] == ["a.png", "a.pdf"]
+    assert matplotlib.image.imread(files[0])[..., :3].std() > 0.05, "a blank page"
+    assert plt.get_fignums() == []
+
+
+def test_packets_are_at_their_times_and_segments(story, tmp_path, drawn):
+    flow_plots.draw(story, "packets", tmp_path / "a.png")
+    places = {name: [(round(x, 3), y) for x, y in drawn[name]] for name in drawn if name != "texts"}
+    assert places["sent"] == [(0.1, 1), (0.2, 2), (0.3, 3)]
+    assert places["sent again"] == [(0.8, 3)]
+    assert places["probe"] == [(2.001, 3)]
+    assert places["received"] == [(0.12, 1), (0.22, 2), (2.021, 3)]
+    assert places["ACKed"] == [(0.15, 1), (0.25, 2)]
+    assert places["dropped: retry-short"] == [(0.318, 3)]
+    assert places["dropped: queue-full"] == [(0.801, 3)]
+    assert places["ACK dropped: retry-short"] == [(2.033, 3)]
+    assert {"sta1", "sta2", "sta3"} <= set(drawn["texts"]), "who dropped them"
+    assert "stand-by" in drawn and "notice" in drawn
+
+
+def test_the_window_has_its_thresholds_and_the_events_of_its_tcp(story, tmp_path, drawn):
+    flow_plots.draw(story, "window", tmp_path / "a.png")
+    assert [y for _, y in drawn["cwnd"]] == [2, 3]
+    assert [y for _, y in drawn["ssthresh"] if y == y] == [4], "no threshold is not drawn"
+    at_s = {name: round(drawn[name][0][0], 3) for name in ("notice", "time-out", "probe", "repair", "window set")}
+    assert at_s == {"notice": 0.33, "time-out": 0.7, "probe": 2.0, "repair": 2.1, "window set": 2.101}
+    assert {"sta3 off", "sta3 on"} <= set(drawn["texts"])
+
+
+def test_stand_by_is_from_its_event_to_the_repair(story):
+    ((begin_s, end_s),) = flow_plots.stand_bys(story)
+    assert (round(begin_s, 3), round(end_s, 3)) == (0.331, 2.1)
+    story.tcp_events = [event for event in story.tcp_events if event.event != "repair"]
+    ((begin_s, end_s),) = flow_plots.stand_bys(story)
+    assert end_s > 2.0, "one that never ended goes on to the last packet"
+
+
+def test_what_cannot_be_drawn_is_an_error(story, tmp_path):
+    with pytest.raises(RunFileError, match="give a name that ends so"):
+        flow_plots.draw(story, "window", tmp_path / "a.jpeg")
+    with pytest.raises(RunFileError, match=r"nothing to draw from 7 to .* s; flow1 ends at 2\.\d s"):
+        flow_plots.draw(story, "window", tmp_path / "a.png", begin_s=7)

@@ -1,0 +1,40 @@
+"""`manet plot`: a TCP flow over time, from its story (analysis/flow_plots.py, docs/story.md)."""
+
+import argparse
+from pathlib import Path
+
+from testbed.commands.options import add_verb, positive
+
+EXAMPLES = """
+  ./manet plot results/chain5/all/seed-1                          window and packets of flow 1, into that folder
+  ./manet plot results/chain5 --what window --flow 2              cwnd and ssthresh alone; a folder with one run will do
+  ./manet plot results/chain5 --what packets --from 4 --to 6 --out /tmp/loss.png
+
+times: seconds from the start of the traffic, as in `manet story`; what the marks are: docs/story.md
+"""
+
+
+def add(verbs: argparse._SubParsersAction) -> None:
+    parser = add_verb(verbs, "plot", "a TCP flow over time: window, packets, drops, stand-by", EXAMPLES)
+    parser.add_argument("run", metavar="RUN", type=Path, help="directory of a run: results/NAME/CELL/seed-N")
+    parser.add_argument("--flow", metavar="N", type=positive, default=1, help="number of the flow (default: 1)")
+    parser.add_argument("--what", choices=("story", "window", "packets"), default="story",
+                        help="story: the window above, the packets below (default)")  # fmt: skip
+    parser.add_argument("--from", metavar="S", type=float, dest="begin_s", help="from this second on")
+    parser.add_argument("--to", metavar="S", type=float, dest="end_s", help="up to this second")
+    parser.add_argument(
+        "--out", metavar="FILE.png", type=Path, help="default: RUN/plot-flowN-WHAT.png; a PDF is written beside it"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    from analysis.flow_plots import draw
+    from analysis.rundir import RunDirectory, find_run
+    from analysis.story import flow_named, read_story
+
+    run_dir = RunDirectory(find_run(options.run))
+    flow = flow_named(run_dir, options.flow)
+    file = options.out or run_dir.path / f"plot-{flow.name}-{options.what}.png"
+    for path in draw(read_story(run_dir, flow), options.what, file, options.begin_s, options.end_s):
+        print(path)
+    return 0
