@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING, Any
 from testbed.commands.options import add_verb
 
 if TYPE_CHECKING:
+    import subprocess
+
     from testbed.scenarios.tcp_names import Name, Parameter
 
 FORMAT = "manet-tcp-names/1"
 LOAD_DEADLINE_S = 60.0
-RUN_MARK = "."  # in the name of a run's own copy, which is not for others
-OURS_LOADED = "manet_"  # before the name of one of ours, loaded for the machine, whose own name the kernel had taken
+OBJECT = ".o"
 EXAMPLES = """
   ./manet tcp list                                all names: ours, layers, and what this kernel has
   ./manet tcp show elfn                           what it is, its parameters with unit, default and range
   ./manet tcp show 'elfn(vegas, probe=500ms)'     what that text means
   ./manet tcp load vegas alpha=2                  for every program of this machine: iperf3 -C vegas
   ./manet tcp unload vegas
+  ./manet tcp load mine.bpf.o --name mine         an object of your own
 
 in a scenario: tcp = "elfn(newreno, probe=2s)" (formats/scenario.md); a run loads what it needs by itself
 """
@@ -55,8 +57,9 @@ def add(verbs: argparse._SubParsersAction) -> None:
     showing.add_argument("name", metavar="NAME|TEXT")
     showing.add_argument("--json", action="store_true", help="print one JSON object")
     loading = actions.add_parser("load", help="register an algorithm of ours for every program of this machine")
-    loading.add_argument("name", metavar="NAME")
+    loading.add_argument("name", metavar="NAME|FILE.o")
     loading.add_argument("parameters", metavar="PARAMETER=VALUE", nargs="*")
+    loading.add_argument("--name", metavar="NAME", dest="as_name", help="what the kernel is to call it (default: its own name)")
     actions.add_parser("unload", help="take it away again").add_argument("name", metavar="NAME")
 
 
@@ -71,9 +74,10 @@ def run(options: argparse.Namespace) -> int:
             case "show":
                 return _show(options.name, options.json)
             case "load":
-                return _load(options.name, options.parameters)
+                return _load(options.name, options.parameters, options.as_name)
             case _:
-                return _loader("unload", _loadable(options.name))
+                _check_loadable(options.name)
+                return _loader("unload", options.name)
     except TcpError as problem:
         raise UsageError(str(problem)) from None
 
@@ -86,7 +90,7 @@ def _list(as_json: bool) -> int:
 
     rows = entries()
     if as_json:
-        print(json.dumps({"format": FORMAT, "names": rows}, indent=1))
+        print(json.dumps({"format": FORMAT, "names": rows, "loaded": _loaded()}, indent=1))
         return 0
     width = max(len(row["name"]) for row in rows)
     for kind, heading in (("algorithm", "algorithms"), ("layer", "layers around an algorithm"), ("kernel", "this kernel's own")):
@@ -94,6 +98,8 @@ def _list(as_json: bool) -> int:
         for row in (row for row in rows if row["kind"] == kind):
             print(f"  {row['name']:{width}}  {row['summary']}")
         print()
+    for loaded in _loaded():
+        print(f"loaded for every program of this machine: {_one_line(loaded)}")
     reasons = list(dict.fromkeys(row["why_not"] for row in rows if row["why_not"]))
     for reason in reasons:
         names = ", ".join(row["name"] for row in rows if row["why_not"] == reason)
@@ -109,10 +115,11 @@ def entries() -> list[dict[str, Any]]:
     from testbed.scenarios.tcp_names import table
 
     missing = why_no_struct_ops() or None
+    loaded = {row["name"] for row in _loaded()}
     rows = [_entry(known, missing if parse(name).wants_struct_ops else None) for name, known in table().items()]
     for name in available():
-        if name == "reno" or RUN_MARK in name or name.startswith(OURS_LOADED):
-            continue  # newreno; a run's own; ours
+        if name == "reno" or name in loaded:
+            continue  # newreno; ours
         of_scenario = KERNEL + name if name in table() else name
         summary = KERNELS.get(name, "the kernel's own")
         rows.append(
@@ -180,56 +187,85 @@ def _described(row: dict[str, Any], known: "Name | None") -> list[str]:
 # --- load, unload -----------------------------------------------------------------------------------------------------
 
 
-def _load(name: str, parameters: list[str]) -> int:
-    """With every parameter of the table, given or not: the table's defaults are the ones that count."""
-    from testbed.scenarios.tcp import parse
-
-    _loadable(name)
-    tcp = parse(f"{name}({', '.join(parameters)})")
-    return _loader("load", name, *(f"{key}={value}" for key, value in tcp.parameters.items()))
-
-
-def _loadable(name: str) -> str:
-    """`name`, if it is an algorithm of ours."""
+def _load(name: str, parameters: list[str], as_name: str | None) -> int:
+    """With every parameter of the table, given or not: the table's defaults are the ones that count. An object file of
+    the user's is in no table; the loader knows its parameters."""
     from testbed.errors import UsageError
-    from testbed.scenarios.tcp import quoted
+    from testbed.scenarios.tcp import parse, quoted
+    from testbed.scenarios.tcp_names import table
+
+    _check_loadable(name)
+    if name in table():
+        tcp = parse(f"{name}({', '.join(parameters)})")
+        parameters = [f"{key}={value}" for key, value in tcp.parameters.items()]
+    elif not name.endswith(OBJECT):
+        ours = ", ".join(name for name, known in table().items() if not (known.is_layer or known.kernel))
+        raise UsageError(f"{quoted(name)} is no algorithm of ours; use one of {ours}, or an object of your own (FILE{OBJECT})")
+    return _loader("load", name, *parameters, *(["--name", as_name] if as_name else []))
+
+
+def _check_loadable(name: str) -> None:
+    """Refuses names of the table that are no algorithm of ours."""
+    from testbed.errors import UsageError
     from testbed.scenarios.tcp_names import table
 
     known = table().get(name)
-    if known is None:
-        ours = ", ".join(name for name, other in table().items() if not (other.is_layer or other.kernel))
-        raise UsageError(f"{quoted(name)} is no algorithm of ours; use one of {ours}")
-    if known.is_layer:
+    if known is not None and known.is_layer:
         text = f'"{name}" is a layer, which works within a run only, on its connections; write tcp = "{name}({known.inner})"'
         raise UsageError(f"{text} in a scenario")
-    if known.kernel:
+    if known is not None and known.kernel:
         raise UsageError(f'"{name}" is the kernel\'s own {known.kernel}, which is there without being loaded')
-    return name
 
 
 def _loader(*arguments: str) -> int:
     """`manet-tcp load|unload`: its words are ours."""
     import os
-    import subprocess
 
     from testbed.errors import RunError, UsageError
     from testbed.host.algorithms import why_no_struct_ops
-    from testbed.programs import BUILT
 
     if os.geteuid() != 0:
         raise UsageError("not root: to register congestion control the kernel needs it; run it with sudo")
     missing = why_no_struct_ops()
     if missing:
         raise UsageError(missing)
-    try:
-        done = subprocess.run(
-            [str(BUILT.kernel_tcp), *arguments], capture_output=True, text=True, timeout=LOAD_DEADLINE_S, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise RunError(f"manet-tcp {arguments[0]} did not end within {LOAD_DEADLINE_S:g} s; try it again") from None
+    done = _manet_tcp(*arguments)
     if done.returncode != 0:
         said = ([line for line in done.stderr.splitlines() if line.strip()] or ["refused without a word"])[-1]
         error = UsageError if done.returncode == 2 else RunError
-        raise error(said.removeprefix("manet-tcp: "))
+        raise error(said.removeprefix("manet-tcp: ").replace("manet-tcp", "manet tcp"))
     print(done.stdout, end="")
     return 0
+
+
+def _loaded() -> list[dict[str, Any]]:
+    """What is loaded for the whole machine, as `manet-tcp list --json` has it; nothing where that cannot say."""
+    import json
+
+    from testbed.errors import RunError
+
+    try:
+        answer = json.loads(_manet_tcp("list", "--json").stdout)
+    except (OSError, ValueError, RunError):
+        return []
+    return answer.get("loaded", [])
+
+
+def _one_line(loaded: dict[str, Any]) -> str:
+    """`vegas (alpha=2), 3 connections`."""
+    parameters = ", ".join(f"{key}={value:g}" for key, value in loaded.get("parameters", {}).items())
+    uses = loaded.get("connections")
+    return loaded["name"] + (f" ({parameters})" if parameters else "") + ("" if uses is None else f", connections: {uses}")
+
+
+def _manet_tcp(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    import subprocess
+
+    from testbed.errors import RunError
+    from testbed.programs import BUILT
+
+    argv = [str(BUILT.kernel_tcp), *arguments]
+    try:
+        return subprocess.run(argv, capture_output=True, text=True, timeout=LOAD_DEADLINE_S, check=False)
+    except subprocess.TimeoutExpired:
+        raise RunError(f"manet-tcp {arguments[0]} did not end within {LOAD_DEADLINE_S:g} s; try it again") from None

@@ -12,6 +12,7 @@ from testbed.programs import BUILT, Programs
 
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 MODULES = Path("/lib/modules")
+RUN_MARK = "."  # in the names of a run's own copies
 FEATURES_DEADLINE_S = 30.0
 STRUCT_OPS_REMEDY = (
     "use Linux 6.1 or newer with CONFIG_DEBUG_INFO_BTF, CONFIG_BPF_JIT and CONFIG_BPF_SYSCALL (Debian 12's has them)"
@@ -19,8 +20,9 @@ STRUCT_OPS_REMEDY = (
 
 
 def available(listed: Path = AVAILABLE, modules: Path = MODULES, release: str | None = None) -> list[str]:
-    """Kernel names, in order of the alphabet. Ours that somebody has loaded for the machine (`manet tcp load`) are in it."""
-    names = set(listed.read_text().split())
+    """Kernel names, in order of the alphabet. Ours that somebody has loaded for the machine (`manet tcp load`) are in it,
+    other runs' own copies (`tahoe.1f3a`) are not."""
+    names = {name for name in listed.read_text().split() if RUN_MARK not in name}
     folder = modules / (release or platform.release()) / "kernel" / "net" / "ipv4"
     for module in folder.glob("tcp_*.ko*"):
         name = module.name.partition(".")[0].removeprefix("tcp_")

@@ -152,7 +152,7 @@ def test_what_passes_alone_counts_as_passed_and_is_named():
 
 def test_a_congestion_control_the_kernel_would_load_counts_as_available(tmp_path):
     listed = tmp_path / "available"
-    listed.write_text("reno cubic\n")
+    listed.write_text("reno cubic tahoe.1f3a\n")
     folder = tmp_path / "6.1.0" / "kernel" / "net" / "ipv4"
     folder.mkdir(parents=True)
     for name in ("tcp_vegas.ko", "tcp_bbr.ko.xz", "tcp_diag.ko"):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from testbed import __main__ as manet
+from testbed.commands import tcp
 from testbed.host import algorithms
 from testbed.programs import BUILT, Programs
 from testbed.scenarios.tcp_names import table
@@ -34,7 +35,8 @@ def loader(monkeypatch, tmp_path, kernel):
 
     def that(words="", status=0):
         path = tmp_path / "manet-tcp"
-        path.write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/asked\necho "manet-tcp: {words}" >&2\nexit {status}\n')
+        asked = f'[ "$1" = list ] || echo "$@" >{tmp_path}/asked'
+        path.write_text(f'#!/bin/sh\n{asked}\necho "manet-tcp: {words}" >&2\nexit {status}\n')
         path.chmod(0o755)
         monkeypatch.setattr("testbed.programs.BUILT", Programs(kernel_tcp=path))
         return lambda: (tmp_path / "asked").read_text().split()
@@ -51,8 +53,9 @@ def said(capsys, *arguments, status=0):
     return output.out
 
 
-def test_every_name_is_listed_with_its_kind_and_whether_it_can_be_used_here(kernel, capsys):
-    kernel("cubic", "reno", "vegas", "tahoe.1f3a", "manet_reno")
+def test_every_name_is_listed_with_its_kind_and_whether_it_can_be_used_here(kernel, monkeypatch, capsys):
+    kernel("cubic", "reno", "vegas", "manet_reno")
+    monkeypatch.setattr(tcp, "_loaded", lambda: [{"name": "manet_reno", "parameters": {"x": 0.5}, "connections": 2}])
     answer = json.loads(said(capsys, "list", "--json"))
     assert answer["format"] == "manet-tcp-names/1"
     rows = {row["name"]: row for row in answer["names"]}
@@ -61,6 +64,8 @@ def test_every_name_is_listed_with_its_kind_and_whether_it_can_be_used_here(kern
     assert all(row["summary"] and row["why_not"] is None for row in rows.values())
     text = said(capsys, "list")
     assert all(any(line.startswith(f"  {name} ") for line in text.splitlines()) for name in rows)
+    assert "loaded for every program of this machine: manet_reno (x=0.5), connections: 2\n" in text
+    assert [row["name"] for row in answer["loaded"]] == ["manet_reno"]
 
 
 def test_what_an_old_kernel_cannot_run_is_said_once_with_the_remedy(kernel, capsys):
@@ -96,8 +101,12 @@ def test_a_whole_text_is_shown_with_what_it_means(kernel, capsys):
     [
         (["show", "tahooe"], 'this kernel has no "tahooe", and it is none of ours; did you mean "tahoe"?'),
         (["show", "elfn(prob=1s)"], '"elfn" has no parameter "prob"; did you mean "probe"?'),
-        (["load", "cubic"], '"cubic" is no algorithm of ours; use one of reno, tahoe, tcpap, vegas'),
-        (["unload", "x\ny"], '"x?y" is no algorithm of ours; use one of reno, tahoe, tcpap, vegas'),
+        (
+            ["load", "cubic"],
+            '"cubic" is no algorithm of ours; use one of reno, tahoe, tcpap, vegas, or an object of your own (FILE.o)',
+        ),
+        (["load", "x\ny"], '"x?y" is no algorithm of ours; use one of reno, tahoe, tcpap, vegas'),
+        (["unload", "sack"], '"sack" is the kernel\'s own reno, which is there without being loaded'),
         (
             ["load", "elfn"],
             '"elfn" is a layer, which works within a run only, on its connections; write tcp = "elfn(newreno)" in a scenario',
@@ -120,8 +129,12 @@ def test_the_loader_is_given_every_parameter(loader, capsys):
     asked = loader()
     said(capsys, "load", "vegas", "alpha=2")
     assert asked() == ["load", "vegas", "alpha=2", "beta=3", "gamma=1"]
-    said(capsys, "unload", "vegas")
-    assert asked() == ["unload", "vegas"]
+    said(capsys, "load", "tahoe", "--name", "mine")
+    assert asked() == ["load", "tahoe", "--name", "mine"]
+    said(capsys, "load", "x/own.bpf.o", "gain=3")
+    assert asked() == ["load", "x/own.bpf.o", "gain=3"]
+    said(capsys, "unload", "own")
+    assert asked() == ["unload", "own"]
 
 
 @pytest.mark.parametrize(("loaders", "ours"), [(1, 1), (2, 2)])
@@ -140,5 +153,5 @@ def test_this_kernels_own_are_listed(capsys):
     if not HAS.exists() or not BUILT.kernel_tcp.exists():
         pytest.skip("needs Linux with the loader built: its list of congestion controls is compared")
     rows = {row["name"] for row in json.loads(said(capsys, "list", "--json"))["names"]}
-    known = {name.partition(".")[0].removeprefix("manet_") for name in HAS.read_text().split()}
+    known = {name for name in HAS.read_text().split() if "." not in name and not name.startswith("manet_")}
     assert known <= rows | {name.removeprefix("kernel-") for name in rows}
