@@ -31,7 +31,7 @@ struct reno {
 	struct window window;
 	__u32 phase;
 	__u32 sacked_out;	/* at the last ACK */
-	__u32 duplicates;	/* since the phase began */
+	__u32 duplicates;	/* since the last new ACK */
 };
 
 SEC("struct_ops")
@@ -61,7 +61,6 @@ static void fast_recovery(struct tcp_sock *tp, struct reno *own)
 {
 	own->phase = FAST_RECOVERY;
 	own->window.segments = tp->snd_ssthresh;
-	own->duplicates = 0;
 }
 
 /* The kernel counts duplicate ACKs in sacked_out. */
@@ -85,11 +84,18 @@ static void new_ack(struct sock *sk, struct reno *own)
 	window_grow(sk, &own->window);
 }
 
-/* While the kernel is in recovery; what it may send is snd_cwnd - in_flight(). */
+/* While the kernel is in recovery; what it may send is snd_cwnd - in_flight().
+ * Reno may have its window and a segment for each duplicate outstanding. The
+ * duplicates before a partial ACK do not help, although the kernel still counts
+ * them as segments that have left the network. */
 static __u32 kernels_window(const struct tcp_sock *tp, const struct reno *own)
 {
+	__u32 inflated = own->window.segments + own->duplicates;
+
 	if (own->phase == FAST_RECOVERY)
-		return recovery_window(tp, own->window.segments);
+		return in_flight(tp) +
+		       most(inflated - least(inflated, tp->packets_out),
+			    owes_retransmission(tp));
 	if (owes_retransmission(tp))
 		return in_flight(tp);
 	return own->window.segments;
@@ -103,8 +109,10 @@ void BPF_PROG(reno_cong_control, struct sock *sk)
 	bool advanced = window_advanced(sk, &own->window);
 	__u8 state = ca_state(sk);
 
-	if (own->phase == NO_LOSS)
+	if (own->phase == NO_LOSS) {
 		own->window.segments = tp->snd_cwnd;
+		own->duplicates = tp->sacked_out;
+	}
 	if (state != TCP_CA_Recovery && state != TCP_CA_CWR)
 		own->phase = NO_LOSS;
 	else if (own->phase == NO_LOSS)
