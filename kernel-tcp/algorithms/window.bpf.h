@@ -27,12 +27,15 @@ static __always_inline void window_init(struct sock *sk, struct window *own)
 	count_connection(&own->counted);
 }
 
-/* Does this ACK acknowledge new data? */
+/* Does this ACK acknowledge new data? It ends the row of timeouts, too: the next
+ * one is the first again (icsk_retransmits). */
 static __always_inline bool window_advanced(struct sock *sk, struct window *own)
 {
 	bool advanced = tcp_sk(sk)->snd_una != own->una;
 
 	own->una = tcp_sk(sk)->snd_una;
+	if (advanced)
+		own->timeout = 0;
 	return advanced;
 }
 

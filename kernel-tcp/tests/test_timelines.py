@@ -20,87 +20,25 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from tcplab import DEADLINE_S, MSS, stations
-from timeline import Disturbed, Row, of_capture, parse, read_samples, render, retransmissions
+from losses import Script, trial
+from timeline import Disturbed, Row, parse, render, retransmissions
 
 TIMELINES = Path(__file__).resolve().parent / "timelines"
-PERIOD = tomllib.loads((TIMELINES.parents[1] / "profiles" / "period.toml").read_text())
 ALGORITHMS = ["tahoe", "reno", "newreno", "sack"]
 SEGMENTS = 43
 RACK_ALONE = (6, 17)  # timelines/sack.toml
 TRIALS = 3
-# Destination port and lost sendings, `segment:transmission`.
 SCRIPTS = {
-    "one": (5201, ["14:1"]),
-    "two": (5202, ["14:1", "28:1"]),
-    "four": (5203, ["14:1", "24:1", "26:1", "28:1"]),
-    "again": (5204, ["14:1", "14:2"]),
+    "one": Script(5201, ("14:1",)),
+    "two": Script(5202, ("14:1", "28:1")),
+    "four": Script(5203, ("14:1", "24:1", "26:1", "28:1")),
+    "again": Script(5204, ("14:1", "14:2")),
 }
-# A window that never bounds; one segment first, as in 1996.
-SETTINGS = {"window_segments": 64, "initial_window_segments": 1, "rto_min_us": 200000, "delayed_ack": False}
-# Round trip 60 ms, so Linux waits 260 ms or more: the ACKs of two more rounds are over 100 ms before a timer fires.
-RELAY = ["--delay-ms", "30", "--lose", ",".join(f"{port}/{loss}" for port, losses in SCRIPTS.values() for loss in losses)]
-
-SERVE = """
-import socket, sys, threading
-def read(server):
-    connection, _ = server.accept()
-    while connection.recv(65536):
-        pass
-servers = [socket.create_server(('10.9.0.2', int(port))) for port in sys.argv[1:]]
-threads = [threading.Thread(target=read, args=(server,)) for server in servers]
-for thread in threads:
-    thread.start()
-print('listening')
-"""
-# Ends when everything is acknowledged: the kernel samples established connections only.
-SEND = """
-import fcntl, socket, struct, sys, termios, time
-sockets = [socket.create_connection(('10.9.0.2', int(port))) for port in sys.argv[2:]]
-for s in sockets:
-    s.sendall(bytes(int(sys.argv[1])))
-for s in sockets:
-    while struct.unpack('i', fcntl.ioctl(s, termios.TIOCOUTQ, bytes(4)))[0]:
-        time.sleep(0.05)
-"""
 
 
 def version(kernel: str) -> tuple[int, int]:
     major, minor = re.match(r"(\d+)\.(\d+)", kernel).groups()
     return int(major), int(minor)
-
-
-def algorithm_settings(name: str) -> dict:
-    return {**SETTINGS, "algorithm": "newreno" if name == "sack" else name}
-
-
-def set_sysctls(lab, sack: bool) -> None:
-    """The period profile's, those that this kernel has; SACK as asked for."""
-    values = {key: str(value) for key, value in PERIOD["sysctl"].items()} | {"net.ipv4.tcp_sack": str(int(sack))}
-    for station in (lab.a, lab.b):
-        for key, value in values.items():
-            station.start("sysctl", "-qw", f"{key}={value}", in_cgroup=False).wait(DEADLINE_S)
-
-
-def trial(folder: Path, cgroup_root: Path, algorithm: str) -> dict[str, list[Row] | Disturbed]:
-    """All four scripts at once, each a connection of its own."""
-    ports = [str(port) for port, _ in SCRIPTS.values()]
-    with stations(folder, cgroup_root, RELAY, quickack=True) as lab:
-        set_sysctls(lab, sack=algorithm == "sack")
-        with lab.manet_tcp("tcp.csv", both=algorithm_settings(algorithm)), lab.capture(lab.a) as packets:
-            server = lab.b.python(SERVE, *ports)
-            lab.ready_line(server, "listening")
-            client = lab.a.python(SEND, str(SEGMENTS * MSS), *ports)
-            _, said = client.communicate(timeout=DEADLINE_S)
-            assert client.returncode == 0, said
-            server.wait(DEADLINE_S)
-        seen: dict[str, list[Row] | Disturbed] = {}
-        for script, (port, _) in SCRIPTS.items():
-            try:
-                seen[script] = of_capture(packets, read_samples(folder / "tcp.csv", port), port, SEGMENTS)
-            except Disturbed as disturbance:
-                seen[script] = disturbance
-        return seen
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +47,9 @@ def trials(tmp_path_factory, cgroup_root):
 
     @functools.cache
     def run(algorithm: str, number: int):
-        return trial(tmp_path_factory.mktemp(f"{algorithm}{number}"), cgroup_root, algorithm)
+        sack = algorithm == "sack"
+        folder = tmp_path_factory.mktemp(f"{algorithm}{number}")
+        return trial(folder, cgroup_root, "newreno" if sack else algorithm, SCRIPTS, [SEGMENTS], tcp_sack=int(sack))
 
     return run
 

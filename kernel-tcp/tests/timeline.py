@@ -8,8 +8,9 @@
 
 A row is an event, the segments sent in answer to it (`!`: sent before) and the windows after it (cwnd/ssthresh, in
 segments). `ack N`: everything to N is acknowledged; `dup N`: the same again; `rto`: sent without an ACK, not before
-0.9 RTO. `xN`: N such events, one after the other. Segments are of 1460 bytes, numbered from 0 at the SYN as in
-Fall & Floyd 1996. Times are left out: an ACK-clocked sender's order does not depend on the host's speed.
+0.9 RTO; `start`: by the program, nothing was out. `xN`: N such events, one after the other. Segments are of 1460
+bytes, numbered from 0 at the SYN as in Fall & Floyd 1996. Times are left out: an ACK-clocked sender's order does not
+depend on the host's speed.
 Windows are what tcp.csv says at the next ACK; `-` where a timer came between, since a row shows the state before
 its ACK, and after the last one. Text behind the windows is a remark.
 """
@@ -121,14 +122,15 @@ def of_capture(packets: list[Packet], samples: list[dict[str, str]], port: int, 
             if acked == segments - 1:
                 break
         elif p.payload:
-            if p.time - last > CLOCKED_S and row_of:
+            segment = ((p.seq - first) & 0xFFFFFFFF) // MSS
+            if row_of and p.time - last > CLOCKED_S:
+                building.event("start" if acked == max(building.sent) else "rto")
                 rto_s = int(samples[min(len(row_of), len(samples)) - 1]["rto_us"]) / 1e6
-                if p.time - timer_from < RTO_SHARE * rto_s:
+                if building.rows[-1].event == "rto" and p.time - timer_from < RTO_SHARE * rto_s:
                     raise Disturbed(f"sent {p.time - last:.3f} s after the last ACK, RTO {rto_s} s")
-                building.event("rto")
             if building.rows[-1].event == "rto":
                 timer_from = p.time
-            building.send(((p.seq - first) & 0xFFFFFFFF) // MSS)
+            building.send(segment)
             last = p.time
     if len(row_of) > len(samples):
         raise Disturbed(f"{len(row_of)} ACKs, {len(samples)} samples")

@@ -76,7 +76,7 @@ class Timeline:
             self.event(time, "rto")
 
 
-def timeline(agent: tuple[str, bool], losses: list[str]) -> Timeline:
+def timeline(agent: tuple[str, bool], losses: tuple[str, ...]) -> Timeline:
     """With the losses one by one: which packet of the link a retransmission is, only the run before tells."""
     lost: list[int] = []
     while True:
@@ -98,9 +98,9 @@ def main() -> None:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["algorithm", "script", "event", "sends", "cwnd", "ssthresh"])
         for algorithm, agent in AGENTS.items():
-            for script, (_, losses) in SCRIPTS.items():
-                for row in timeline(agent, losses).rows:
-                    writer.writerow([algorithm, script, row["event"], " ".join(row["sends"]), row["cwnd"], row["ssthresh"]])
+            for name, script in SCRIPTS.items():
+                for row in timeline(agent, script.losses).rows:
+                    writer.writerow([algorithm, name, row["event"], " ".join(row["sends"]), row["cwnd"], row["ssthresh"]])
 
 
 if __name__ == "__main__":
