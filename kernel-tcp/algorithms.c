@@ -166,7 +166,7 @@ int copies_register(struct copies *copies, const char *path, struct run_settings
 	result = copies->copies && job.users ? register_all(&job, run) :
 					       complain("out of memory");
 	free(job.users);
-	return result;
+	return result ? result : guard_copies(copies);
 }
 
 void copies_close(struct copies *copies)

@@ -25,6 +25,8 @@ int algorithm_check(const char *name, json_t *parameters, const char *where);
  * parameters, under names that nobody else has, and puts these into the
  * settings. One line and -1 if refused. */
 int copies_register(struct copies *copies, const char *path, struct run_settings *run);
+/* Sees to their end where the kernel does not (before Linux 6.4). */
+int guard_copies(const struct copies *copies);
 void copies_close(struct copies *copies);
 
 #endif

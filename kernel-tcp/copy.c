@@ -74,6 +74,20 @@ static struct tunable *find_tunable(const struct btf *btf, void *rodata,
 	return NULL;
 }
 
+long variable_offset(const struct btf *btf, const char *section, const char *name)
+{
+	const struct btf_type *type = datasec(btf, section);
+	const struct btf_var_secinfo *variables = type ? btf_var_secinfos(type) : NULL;
+
+	for (int i = 0; variables && i < btf_vlen(type); i++) {
+		const struct btf_type *var = btf__type_by_id(btf, variables[i].type);
+
+		if (!strcmp(btf__name_by_offset(btf, var->name_off), name))
+			return variables[i].offset;
+	}
+	return -1;
+}
+
 static json_t *as_written(const struct tunable *tunable)
 {
 	if (tunable->value % tunable->scale == 0)
@@ -191,6 +205,8 @@ static int rename_operations(char *elf, size_t size, const char *name)
 	char *at, *end;
 
 	if (!section)
+		section = section_of(elf, size, ".struct_ops.link");
+	if (!section)
 		return -1;
 	at = elf + section->sh_offset;
 	end = at + section->sh_size;
@@ -207,10 +223,15 @@ static int rename_operations(char *elf, size_t size, const char *name)
 
 bool kernel_links_struct_ops(void)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
-	bool links = btf && btf__find_by_name_kind(btf, "bpf_struct_ops_link",
-						   BTF_KIND_STRUCT) > 0;
+	struct btf *btf;
+	bool links;
 
+	/* So that the tests of a newer kernel go the way of an older one. */
+	if (getenv("MANET_TCP_WITHOUT_LINKS"))
+		return false;
+	btf = btf__load_vmlinux_btf();
+	links = btf && btf__find_by_name_kind(btf, "bpf_struct_ops_link",
+					      BTF_KIND_STRUCT) > 0;
 	btf__free(btf);
 	return links;
 }
@@ -255,6 +276,21 @@ static struct bpf_object *open_renamed(const struct object *object, const char *
 		programs = bpf_object__open_mem(elf, object->size, &options);
 	free(elf);
 	return programs;
+}
+
+int copy_open_anywhere(struct copy *copy, const struct object *object)
+{
+	copy->programs = open_renamed(object, copy->name);
+	return copy->programs ? 0 : -1;
+}
+
+json_t *copy_tunables(const struct copy *copy)
+{
+	struct bpf_map *map = rodata_map(copy->programs);
+	size_t size = 0;
+	const void *rodata = map ? bpf_map__initial_value(map, &size) : NULL;
+
+	return tunables(bpf_object__btf(copy->programs), rodata, size);
 }
 
 int copy_open(struct copy *copy, const struct object *object, json_t *parameters,
@@ -337,6 +373,19 @@ int copy_register(struct copy *copy, const char *where)
 	if (error && error != -EEXIST)
 		refused(where, -error);
 	return error;
+}
+
+int copy_link(const struct copy *copy)
+{
+	if (copy->link_fd > 0)
+		return copy->link_fd;
+	return kernel_links_struct_ops() ? bpf_link__fd(copy->registration) : -1;
+}
+
+void copy_release(struct copy *copy)
+{
+	if (copy->registration)
+		bpf_link__disconnect(copy->registration);
 }
 
 void copy_close(struct copy *copy)

@@ -34,9 +34,19 @@ int copy_open(struct copy *copy, const struct object *object, json_t *parameters
 /* Registers it as `copy->name`. 0; -EEXIST, silently, if the kernel has one of
  * that name; or one line and another negative number. */
 int copy_register(struct copy *copy, const char *where);
+/* The descriptor of its registration; -1 on kernels before 6.4. */
+int copy_link(const struct copy *copy);
+/* Closes it without unregistering: pins hold it. */
+void copy_release(struct copy *copy);
 /* Unregisters. Connections that use it keep it until they end. */
 void copy_close(struct copy *copy);
 
+/* Opened for a look at its parameters, on whatever kernel. */
+int copy_open_anywhere(struct copy *copy, const struct object *object);
+json_t *copy_tunables(const struct copy *copy);
+
+/* Where a variable is in its section; -1 if it is not there. */
+long variable_offset(const struct btf *btf, const char *section, const char *name);
 /* The parameters a `.rodata` has, as users write them; a new object. */
 json_t *tunables(const struct btf *btf, const void *rodata, size_t size);
 

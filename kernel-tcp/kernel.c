@@ -26,6 +26,8 @@
 #define TCP_RTO_MAX_MS 44	/* Linux 6.15 */
 #endif
 
+#define FORGET_S 10	/* the kernel frees what is unpinned in a worker */
+
 int complain(const char *format, ...)
 {
 	va_list arguments;
@@ -75,6 +77,29 @@ int kernel_algorithm_error(const char *name)
 		error = errno;
 	close(fd);
 	return error;
+}
+
+bool kernel_has_algorithm(const char *name)
+{
+	FILE *file = fopen("/proc/sys/net/ipv4/tcp_available_congestion_control", "re");
+	char word[64];
+	bool found = false;
+
+	while (file && !found && fscanf(file, "%63s", word) == 1)
+		found = !strcmp(word, name);
+	if (file)
+		fclose(file);
+	return found;
+}
+
+int wait_for_kernel_to_forget(const char *name)
+{
+	for (int i = 0; i < FORGET_S * 100; i++) {
+		if (!kernel_has_algorithm(name))
+			return 0;
+		usleep(10000);
+	}
+	return complain("%s: still registered after %d s", name, FORGET_S);
 }
 
 static int cookie_here(__u64 *cookie, const char **step)

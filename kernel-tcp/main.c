@@ -14,11 +14,17 @@
 static const char usage[] =
 	"usage: manet-tcp [--debug] run SETTINGS.json\n"
 	"       manet-tcp [--debug] features [--json]\n"
+	"       manet-tcp [--debug] load NAME|FILE.bpf.o [PARAMETER=VALUE ...] [--name KERNELNAME]\n"
+	"       manet-tcp unload NAME\n"
+	"       manet-tcp list [--json]\n"
 	"\n"
 	"run       applies TCP settings to the programs of a cgroup, station by station,\n"
 	"          and samples their connections; prints \"ready\" when attached and\n"
 	"          detaches on SIGTERM or SIGINT\n"
 	"features  says what this kernel can do; exit code 1 if `run` would not work\n"
+	"load      registers an algorithm of ours, or of a file, for every program of this\n"
+	"          machine, until unload or the next boot\n"
+	"list      ours, and what is loaded, with parameters and uses\n"
 	"--debug   shows what libbpf says\n"
 	"\n"
 	"example:  manet-tcp run results/demo/seed-1/tcp-settings.json\n";
@@ -46,6 +52,14 @@ int main(int argc, char **argv)
 	}
 	if (argc == 3 && !strcmp(argv[1], "run"))
 		return run_command(argv[2]);
+	if (argc > 2 && !strcmp(argv[1], "load"))
+		return load_command(argc - 2, argv + 2);
+	if (argc == 3 && !strcmp(argv[1], "unload"))
+		return unload_command(argv[2]);
+	if (argc == 2 && !strcmp(argv[1], "list"))
+		return list_command(false);
+	if (argc == 3 && !strcmp(argv[1], "list") && !strcmp(argv[2], "--json"))
+		return list_command(true);
 	if (argc == 2 && !strcmp(argv[1], "features"))
 		return features_command(false);
 	if (argc == 3 && !strcmp(argv[1], "features") && !strcmp(argv[2], "--json"))

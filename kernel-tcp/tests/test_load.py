@@ -1,0 +1,207 @@
+"""`manet-tcp load|unload|list`: an algorithm for the whole machine, and one clear line where it cannot be.
+
+All in a name space of mounts with a BPF file system of its own: what is pinned there goes with it, whatever a test does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tcplab import DEADLINE_S, MANET_TCP, end, wait_for
+
+pytestmark = pytest.mark.root
+
+NAMES = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+HEAD = """
+#include "common.bpf.h"
+SEC("struct_ops") void BPF_PROG(own_cong_avoid, struct sock *sk, __u32 ack, __u32 acked) { %s }
+SEC("struct_ops") __u32 BPF_PROG(own_ssthresh, struct sock *sk) { return tcp_reno_ssthresh(sk); }
+SEC("struct_ops") __u32 BPF_PROG(own_undo_cwnd, struct sock *sk) { return tcp_reno_undo_cwnd(sk); }
+SEC(".struct_ops") struct tcp_congestion_ops own = {
+    .cong_avoid = (void *)own_cong_avoid, .ssthresh = (void *)own_ssthresh, .undo_cwnd = (void *)own_undo_cwnd,
+    .name = "own",
+};
+"""
+
+
+class Machine:
+    """A name space of mounts, held by a process; the kernel's list of algorithms is the machine's."""
+
+    def __init__(self) -> None:
+        mine = Path("/proc/self/ns/mnt").readlink()
+        self.holder = subprocess.Popen(["unshare", "--mount", "sleep", "infinity"])
+        wait_for(lambda: Path(f"/proc/{self.holder.pid}/ns/mnt").readlink() != mine, "a name space of mounts")
+        # one of its own over whatever is there
+        self.call("mount", "-t", "bpf", "bpf", "/sys/fs/bpf")
+
+    def call(self, *argv: str, **environment: str) -> subprocess.CompletedProcess:
+        inside = ["nsenter", f"--mount=/proc/{self.holder.pid}/ns/mnt", *argv]
+        return subprocess.run(inside, capture_output=True, text=True, timeout=DEADLINE_S, env=dict(os.environ) | environment)
+
+    def does(self, *words: str, **environment: str) -> str:
+        done = self.call(str(MANET_TCP), *words, **environment)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def refuses(self, *words: str, status: int = 1) -> str:
+        done = self.call(str(MANET_TCP), *words)
+        assert done.returncode == status, done
+        assert done.stdout == "" and done.stderr.count("\n") == 1, done
+        return done.stderr
+
+    def loaded(self) -> dict[str, dict]:
+        return {row["name"]: row for row in json.loads(self.does("list", "--json"))["loaded"]}
+
+
+@pytest.fixture
+def machine(cgroup_root, features) -> Iterator[Machine]:
+    if not features["struct_ops"]:
+        pytest.skip("this kernel takes no congestion control from BPF")
+    machine = Machine()
+    try:
+        yield machine
+    finally:
+        for name in machine.loaded():
+            machine.call(str(MANET_TCP), "unload", name)
+        end(machine.holder)
+
+
+@pytest.fixture
+def own_name() -> str:
+    """One that no other test uses at the same time."""
+    return f"t{os.getpid() % 100000}"
+
+
+def registered() -> set[str]:
+    return set(NAMES.read_text().split())
+
+
+def built(folder: Path, cong_avoid: str) -> Path:
+    """A user's own algorithm, compiled as ours are."""
+    if not shutil.which("clang"):
+        pytest.skip("needs clang")
+    source, target, here = folder / "own.bpf.c", folder / "own.bpf.o", Path(__file__).resolve().parents[1]
+    source.write_text(HEAD % cong_avoid)
+    architecture = subprocess.run(["cc", "-print-multiarch"], capture_output=True, text=True).stdout.strip()
+    include = ["-I", str(here), "-I", str(here / "algorithms"), "-I", f"/usr/include/{architecture}"]
+    subprocess.run(["clang", "-O2", "-g", "-target", "bpf", *include, "-c", "-o", str(target), str(source)], check=True)
+    return target
+
+
+@pytest.mark.parametrize("environment", [{}, {"MANET_TCP_WITHOUT_LINKS": "1"}], ids=["by-link", "as-before-6.4"])
+def test_load_and_unload(machine, own_name, environment):
+    said = machine.does("load", "vegas", "alpha=2", "beta=4.5", "--name", own_name, **environment)
+    assert said.startswith(f'loaded vegas {{"alpha":2,"beta":4.5,"gamma":1}} as "{own_name}"')
+    assert own_name in registered()
+    row = machine.loaded()[own_name]
+    assert row["algorithm"] == "vegas"
+    assert row["parameters"] == {"alpha": 2, "beta": 4.5, "gamma": 1}
+    assert row["connections"] == 0
+    machine.does("unload", own_name, **environment)
+    assert own_name not in registered()
+    assert machine.loaded() == {}
+
+
+def test_the_verifiers_cost_is_told(machine, own_name):
+    """Instructions walked on 6.18: cong_control of tahoe 124 and reno 316, cong_avoid of vegas 209, pkts_acked of tcpap 1274."""
+    for name in ("tahoe", "reno", "vegas", "tcpap", "atcp"):
+        machine.does("load", name, "--name", own_name)
+        walked = machine.loaded()[own_name]["verified_instructions"]
+        machine.does("unload", own_name)
+        print(name, walked)
+        assert f"{name}_init" in walked
+        assert sum(walked.values()) < 6000
+
+
+def test_what_the_kernel_has_by_that_name_is_left_alone(machine):
+    said = machine.does("load", "reno")
+    assert 'as "manet_reno"' in said and "the kernel has another" in said
+    machine.does("unload", "reno")
+    assert "manet_reno" not in registered()
+    assert "reno" in registered()
+
+
+def test_loading_twice(machine, own_name):
+    machine.does("load", "tahoe", "--name", own_name)
+    words = machine.refuses("load", "tahoe", "--name", own_name)
+    assert f"{own_name}: is loaded already; `manet-tcp unload {own_name}` first" in words
+    assert own_name in registered()
+
+
+def test_a_name_that_the_kernel_has(machine):
+    assert "the kernel has an algorithm of that name; choose another" in machine.refuses("load", "tahoe", "--name", "reno")
+
+
+def test_unloading_what_is_not_loaded(machine):
+    assert "nothing: is not loaded" in machine.refuses("unload", "nothing")
+    assert "cubic: is not loaded" in machine.refuses("unload", "cubic")
+
+
+def test_unloading_what_is_used_is_refused(machine, own_name, lab):
+    machine.does("load", "tahoe", "--name", own_name)
+    with lab.manet_tcp(a={"algorithm": own_name}):
+        server = lab.serve(read=False)
+        client = lab.send(1000, then="time.sleep(600)")
+        lab.ready_line(client, "connected")
+        lab.ready_line(client, "sent")
+        assert machine.loaded()[own_name]["connections"] == 1
+        assert f"{own_name}: 1 connection uses it" in machine.refuses("unload", own_name)
+        end(client)
+        end(server)
+        wait_for(lambda: machine.loaded()[own_name]["connections"] == 0, "the connection to be forgotten")
+    machine.does("unload", own_name)
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["nix"], 2, '"nix" is no algorithm of ours'),
+        (["no/such/file.bpf.o"], 2, "no/such/file.bpf.o: cannot be read: No such file"),
+        (["vegas", "alpa=1"], 2, 'vegas: no parameter "alpa"; it has alpha, beta, gamma'),
+        (["vegas", "alpha=much"], 2, '"alpha" must be a number from 0 to 64'),
+        (["vegas", "alpha=65"], 2, '"alpha" must be a number from 0 to 64'),
+        (["vegas", "alpha"], 2, "write a parameter as name=value"),
+        (["vegas", "alpha=1", "alpha=2"], 2, '"alpha" is there twice'),
+        (["vegas", "--name", "a/b"], 1, '"a/b" is no name for the kernel'),
+        (["vegas", "--name", "a-name-that-is-too-long"], 1, "at most 15 bytes"),
+    ],
+)
+def test_refused_with_the_reason(machine, words, status, said):
+    before = machine.loaded()
+    assert said in machine.refuses("load", *words, status=status)
+    assert machine.loaded() == before
+
+
+def test_a_users_own_algorithm(machine, own_name, tmp_path):
+    target = built(tmp_path, "tcp_reno_cong_avoid(sk, ack, acked);")
+    machine.does("load", str(target), "--name", own_name)
+    assert machine.loaded()[own_name]["algorithm"] == "own"
+    machine.does("unload", own_name)
+
+
+def test_the_verifiers_refusal_is_its_own_last_word(machine, own_name, tmp_path):
+    target = built(tmp_path, "sk->__sk_common.skc_num = 1;")
+    words = machine.refuses("load", str(target), "--name", own_name)
+    assert f"{own_name}: refused by the kernel's verifier: " in words
+    assert own_name not in registered()
+
+
+def test_a_file_that_is_no_object(machine, tmp_path):
+    path = tmp_path / "garbage.bpf.o"
+    path.write_bytes(os.urandom(4096))
+    assert "not an object with a congestion control" in machine.refuses("load", str(path), status=2)
+
+
+def test_without_a_bpf_file_system(machine):
+    machine.call("umount", "/sys/fs/bpf")
+    if machine.call("mountpoint", "-q", "/sys/fs/bpf").returncode == 0:
+        pytest.skip("the machine itself has one mounted there")
+    assert "mount -t bpf bpf /sys/fs/bpf" in machine.refuses("load", "tahoe")
+    assert "is not loaded" in machine.refuses("unload", "tahoe")
+    assert machine.loaded() == {}
