@@ -234,7 +234,7 @@ def _loader(*arguments: str) -> int:
         said = ([line for line in done.stderr.splitlines() if line.strip()] or ["refused without a word"])[-1]
         error = UsageError if done.returncode == 2 else RunError
         raise error(said.removeprefix("manet-tcp: ").replace("manet-tcp", "manet tcp"))
-    print(done.stdout, end="")
+    print(done.stdout or f"{arguments[0]}ed {arguments[1]}\n", end="")
     return 0
 
 

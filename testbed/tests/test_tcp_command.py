@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,8 +11,9 @@ import pytest
 from testbed import __main__ as manet
 from testbed.commands import tcp
 from testbed.host import algorithms
-from testbed.programs import BUILT, Programs
+from testbed.programs import BUILT, ROOT, Programs
 from testbed.scenarios.tcp_names import table
+from testbed.tests.running import needs_runs
 
 HAS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
@@ -155,3 +158,27 @@ def test_this_kernels_own_are_listed(capsys):
     rows = {row["name"] for row in json.loads(said(capsys, "list", "--json"))["names"]}
     known = {name for name in HAS.read_text().split() if "." not in name and not name.startswith("manet_")}
     assert known <= rows | {name.removeprefix("kernel-") for name in rows}
+
+
+IN_THEIR_OWN_MOUNTS = (
+    "mount -t bpf bpf /sys/fs/bpf && for words in 'load vegas alpha=2' list 'load vegas' 'load tahoe --name {0}' "
+)
+IN_THEIR_OWN_MOUNTS += "'load tahoe --name {0}' 'unload {0}' 'unload {0}'; do {1} tcp $words 2>&1; echo status $?; done"
+
+
+@pytest.mark.root
+@needs_runs
+@pytest.mark.skipif(algorithms.why_no_struct_ops() != "", reason=algorithms.why_no_struct_ops())
+def test_an_algorithm_is_loaded_and_unloaded_for_the_machine():
+    """In a mount namespace of its own: what is pinned there goes with it, however the test ends."""
+    name, words = f"t{os.getpid() % 10**6}", f"{sys.executable} -P -m testbed"
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", IN_THEIR_OWN_MOUNTS.format(name, words)],
+        capture_output=True, text=True, check=True, timeout=120, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    loaded, listed, again, own, twice, unloaded, gone = done.stdout.split("status ")[:7]
+    assert '"alpha":2' in loaded, done.stdout
+    assert "loaded for every program of this machine: " in listed and "alpha=2" in listed
+    assert "is loaded already" in again and "is loaded already" in twice and again.startswith("0\nmanet tcp: ")
+    assert f'"{name}"' in own and unloaded.startswith("1\n") and gone.startswith("0\n") and "is not loaded" in gone
+    assert name not in HAS.read_text().split()
