@@ -131,9 +131,10 @@ def place(positions: Mapping[str, Sequence[float]] | Iterable[tuple]) -> list[Le
     return [Leg(0.0, name, (x, y, z), 0.0) for name, x, y, z in positions]
 
 
-def write(legs: Sequence[Leg], end_s: float | None = None) -> str:
+def write(legs: Sequence[Leg], end_s: float | None = None, mean_mps: float | None = None) -> str:
     """The text of a trace; legs may come in any order, those of one instant keep theirs."""
-    lines = [FORMAT, *([f"# end_s: {number_text(end_s)}"] if end_s is not None else []), HEADER]
+    stated = (("end_s", end_s), ("mean_speed_mps", mean_mps))
+    lines = [FORMAT, *(f"# {key}: {number_text(value)}" for key, value in stated if value is not None), HEADER]
     for leg in sorted(legs, key=lambda leg: leg.start_s):
         values = (leg.start_s, *leg.to, leg.speed_mps)
         time, x, y, z, speed = (number_text(value) for value in values)
@@ -170,6 +171,7 @@ class _Parser:
         self.stations = None if stations is None else set(stations)
         self.legs: list[Leg] = []
         self.end: tuple[float | None, int] = (None, 0)
+        self.mean_mps: float | None = None
         self.placed: set[str] = set()
         self.line = 0
 
@@ -188,11 +190,13 @@ class _Parser:
             elif line:
                 self._row(line)
         self._expect(header_seen, f'there is no header; the second line must be "{HEADER}"')
-        return Trace(self.name, self.legs, *self.end)
+        return Trace(self.name, self.legs, *self.end, self.mean_mps)
 
     def _comment(self, comment: str) -> None:
         if comment.startswith("end_s:"):
             self.end = (self._number("end_s", comment.removeprefix("end_s:"), "seconds", 0, LONGEST_S), self.line)
+        elif comment.startswith("mean_speed_mps:"):
+            self.mean_mps = self._number("mean_speed_mps", comment.removeprefix("mean_speed_mps:"), "m/s", 1e-9, 1e9)
 
     def _row(self, line: str) -> None:
         fields = [part.strip() for part in line.split(",")]

@@ -32,7 +32,7 @@ PARSERS: dict[str, Callable[[bytes, str], Trace]] = {
     ".gpx": gpx.parse,
 }
 WRITERS: dict[str, Callable[[Trace], str]] = {
-    ".csv": lambda made: trace.write(made.legs, made.end_s),
+    ".csv": lambda made: trace.write(made.legs, made.end_s, made.mean_mps),
     ".tcl": ns2.write,
     ".ns_movements": ns2.write,
     ".movements": bonnmotion.write,

@@ -17,9 +17,11 @@ import mobility.trace
 from testbed.errors import UsageError
 from testbed.programs import ROOT
 from testbed.scenarios.models import KeyProblem
+from testbed.scenarios.movement import MODEL_NAMES, MOVEMENTS, Replay
+from testbed.scenarios.movement_files import matching, replayed
 from testbed.scenarios.quantities import NAMES
 from testbed.scenarios.routing import PROTOCOLS, SECONDS
-from testbed.scenarios.scenario import MOBILITY_MODELS, Scenario
+from testbed.scenarios.scenario import Scenario
 from testbed.scenarios.toml_lines import Path as KeyPath
 from testbed.scenarios.toml_lines import line_of, locate
 
@@ -29,11 +31,17 @@ Model = TypeVar("Model", bound=BaseModel)
 UNIT_OF_KEY = {
     "spacing": "m", "area": "m", "positions": "m", "at": "m", "range_m": "m", "sense_m": "m", "reference_m": "m",
     "duration": "s", "warmup": "s", "start": "s", "rto_min": "s", "rto_max": "s", "rto_initial": "s",
-    "delay": "s", "pause": "s", "traffic_at": "s",
+    "delay": "s", "pause": "s", "traffic_at": "s", "interval": "s",
+    "step": "m", "radius": "m", "wander": "m",
     "rate": "bit/s", "speed": "m/s",
     **dict.fromkeys(SECONDS, "s"),
 }  # fmt: skip
-SHORT_FOR = {"propagation": "model", "routing": "protocol"}  # propagation = "name" is short for { model = "name" }
+# keys with a class for each name: what the name is called, and the classes
+TAGGED: dict[str, tuple[str, Mapping[str, type[BaseModel]]]] = {
+    "routing": ("protocol", PROTOCOLS),
+    "mobility": ("model", MOVEMENTS),
+}
+SHORT_FOR = {"propagation": "model", "routing": "protocol", "mobility": "model"}  # propagation = "name": { model = "name" }
 _TYPE_WORDS = {
     "int": "a whole number", "float": "a number", "bool": "true or false", "string": "text in quotes",
     "tuple": "a list", "dict": "a table", "model": "a table", "model_attributes": "a table",
@@ -96,9 +104,9 @@ def build_scenario(
     scenario = build(Scenario, raw, source, prefix, origins)
     place = partial(_place, origins or {}, prefix)
     _check_radio(scenario, source, place)
-    if scenario.mobility in ("static", *MOBILITY_MODELS):
+    if not isinstance(scenario.mobility, Replay):
         return scenario
-    return _with_trace(scenario, source, place, base)
+    return _with_movement(scenario, scenario.mobility, source, place, base)
 
 
 def _place(origins: Mapping[str, KeyPath], prefix: KeyPath, key: str) -> KeyPath:
@@ -118,19 +126,24 @@ def _check_radio(scenario: Scenario, source: Source, place: Callable[[str], KeyP
             raise source.error((*place("radio_overrides"), key), f"unknown key; {text}")
 
 
-def _with_trace(scenario: Scenario, source: Source, place: Callable[[str], KeyPath], base: Path) -> Scenario:
-    """The scenario with its trace's full path, once the trace is known to be good for the whole run."""
-    path = (base / scenario.mobility).resolve()
-    if not path.is_file():
-        models = ", ".join(f'"{name}"' for name in ("static", *MOBILITY_MODELS))
-        text = f"there is no trace file {path}; use {models} or the path of a trace, relative to this file"
+def _with_movement(
+    scenario: Scenario, movement: Replay, source: Source, place: Callable[[str], KeyPath], base: Path
+) -> Scenario:
+    """The scenario with its movement files' full path, once each of them is known to be good for the whole run."""
+    movement = movement.model_copy(update={"file": str((base / movement.file).resolve())})
+    found = matching(movement)
+    if not found or not found[0].is_file():
+        models = ", ".join(f'"{name}"' for name in MODEL_NAMES)
+        text = f"there is no trace file {movement.file}; use {models} or the path of a movement file, relative to this file"
         raise source.error(place("mobility"), text)
-    try:
-        trace = mobility.trace.read(path, scenario.station_names())
-        trace.check_covers(scenario.traffic_seconds())
-    except mobility.trace.TraceError as problem:
-        raise UsageError(str(problem)) from None
-    return scenario.model_copy(update={"mobility": str(path)})
+    begin_s = (scenario.traffic_at or 0.0) if movement.with_traffic else 0.0
+    for path in found:
+        try:
+            made = replayed(movement, path, scenario.station_names(), begin_s)
+            made.check_covers(begin_s + scenario.traffic_seconds())
+        except mobility.trace.TraceError as problem:
+            raise UsageError(str(problem)) from None
+    return scenario.model_copy(update={"mobility": movement})
 
 
 def build(
@@ -202,10 +215,15 @@ def _first(problem: ValidationError) -> dict[str, Any]:
 
 
 def _explain(error: dict[str, Any], model: type[BaseModel]) -> tuple[KeyPath, str]:
-    """The key as the user wrote it, and the text. (pydantic's path names the protocol after `routing`.)"""
+    """The key as the user wrote it, and the text. (pydantic's path has the chosen name after `routing` and `mobility`.)"""
     path: KeyPath = tuple(error["loc"])
     within, text = _worded(error, model, path)
-    return (within[:1] + within[2:] if within[:1] == ("routing",) and within[1:2] and within[1] in PROTOCOLS else within), text
+    return (within[:1] + within[2:] if within[1:2] and within[1] in _tags(within) else within), text
+
+
+def _tags(path: KeyPath) -> Mapping[str, type[BaseModel]]:
+    """The classes among which a key of `path` chooses by name; none for most keys."""
+    return TAGGED[str(path[0])][1] if path and path[0] in TAGGED else {}
 
 
 def _worded(error: dict[str, Any], model: type[BaseModel], path: KeyPath) -> tuple[KeyPath, str]:
@@ -218,7 +236,8 @@ def _worded(error: dict[str, Any], model: type[BaseModel], path: KeyPath) -> tup
     if kind == "union_tag_invalid":
         return path, _not_a_choice(ctx["tag"], {"expected": ctx["expected_tags"]})
     if kind == "union_tag_not_found":
-        return path, f"names no protocol; add protocol = one of {', '.join(PROTOCOLS)}"
+        tag, named = TAGGED[str(path[0])]
+        return path, f"names no {tag}; add {tag} = one of {', '.join(named)}"
     if kind == "missing":
         return path, "is missing; add it"
     if kind in ("literal_error", "string_pattern_mismatch"):
@@ -250,8 +269,9 @@ def _keys_at(model: type[BaseModel], path: KeyPath) -> list[str]:
     for part in path:
         if isinstance(part, int):
             continue
-        if issubclass(model, tuple(PROTOCOLS.values())) and part in PROTOCOLS:
-            model = PROTOCOLS[part]
+        named = _tags(path)
+        if issubclass(model, tuple(named.values())) and part in named:
+            model = named[str(part)]
             continue
         field = next((f for name, f in model.model_fields.items() if (f.alias or name) == part), None)
         inner = _model_within(field.annotation) if field else None

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_va
 import topologies
 from testbed.scenarios.events import Event, check_events
 from testbed.scenarios.models import STRICT, KeyProblem, as_tuple
+from testbed.scenarios.movement import Mobility, Still, completed, refuse_misfit
 from testbed.scenarios.quantities import BitsPerSecond, Metres, MetresPerSecond, Seconds
 from testbed.scenarios.routing import Routing, Static
 from testbed.scenarios.tcp import Tcp, canonical, parse
@@ -30,8 +31,6 @@ LAYOUT_KEYS = {
     "random": {"nodes"},
     "positions": {"positions"},
 }
-# Movements made from the seed; any other `mobility` but "static" is a trace file.
-MOBILITY_MODELS = ("random-waypoint",)
 MODEL_TRAFFIC_AT_S = 10.0  # from the medium's start to that of traffic and movement, where a scenario does not say
 # What each propagation model takes beside its name: required keys, optional keys (formats/medium.md).
 PROPAGATION_KEYS: dict[str, tuple[set[str], set[str]]] = {
@@ -184,7 +183,7 @@ class Scenario(BaseModel):
     control_first: bool = True
     wires: Annotated[tuple[Wire, ...], BeforeValidator(as_tuple)] = Field((), max_length=MOST_WIRES)
 
-    mobility: str = "static"
+    mobility: Mobility = Still()
     speed: MetresPerSecond | None = Field(None, gt=0, le=1000)
     pause: Seconds | None = Field(None, ge=0, le=86_400)
 
@@ -216,6 +215,8 @@ class Scenario(BaseModel):
         self._refuse_what_is_not_built()
         self._check_mobility()
         self._check_layout()
+        places = [(p.name, p.x_m, p.y_m, p.z_m) for p in self.positions()]
+        refuse_misfit(self.mobility, places, self.area)
         if self.spacing is None and self.topology not in ("positions", "random"):
             object.__setattr__(self, "spacing", DEFAULT_SPACING_M)
         if not self.flows:
@@ -225,8 +226,8 @@ class Scenario(BaseModel):
         self._check_options("SACK", lambda tcp: self._wants_sack(tcp.sack))
         self._check_options("ECN", lambda tcp: tcp.ecn)
         self._check_routing()
-        object.__setattr__(self, "routing", self.routing.for_stations(len(self.station_names()), self.mobility == "static"))
-        if self.traffic_at is None and self.mobility in MOBILITY_MODELS:
+        object.__setattr__(self, "routing", self.routing.for_stations(len(self.station_names()), not self.mobility.moving))
+        if self.traffic_at is None and self.mobility.with_traffic:
             object.__setattr__(self, "traffic_at", MODEL_TRAFFIC_AT_S + (getattr(self.routing, "settle", None) or 0.0))
         self._check_times()
         check_events(self.events, self.station_names(), self.host_names(), self.traffic_seconds())
@@ -330,15 +331,11 @@ class Scenario(BaseModel):
             raise KeyProblem(("clock",), '"virtual" is not built yet for whole runs; use "real"')
 
     def _check_mobility(self) -> None:
-        if self.mobility not in MOBILITY_MODELS:
-            for key in ("speed", "pause"):
-                if getattr(self, key) is not None:
-                    raise KeyProblem((key,), f'mobility "{self.mobility}" has no {key} of its own; remove it')
-            return
-        for key, example in (("speed", "10"), ("area", "[1500, 300]")):
-            if getattr(self, key) is None:
-                raise KeyProblem((), f'mobility "{self.mobility}" needs "{key}"; add {key} = {example}')
-        object.__setattr__(self, "pause", 0.0 if self.pause is None else self.pause)
+        """`speed` and `pause` beside `mobility` are the movement's own, written short; afterwards both places say the same."""
+        movement = completed(self.mobility, {"speed": self.speed, "pause": self.pause})
+        object.__setattr__(self, "mobility", movement)
+        for key in ("speed", "pause"):
+            object.__setattr__(self, key, getattr(movement, key, None))
 
     def _check_layout(self) -> None:
         given = {"hops", "nodes", "rows", "columns", "spacing"} & {k for k, v in self if v is not None}

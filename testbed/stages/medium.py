@@ -1,18 +1,15 @@
 """The stage that runs the medium: writes medium.json and trace.csv (formats/medium.md, trace.md), starts the daemon."""
 
 import json
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from mobility import trace
-from mobility.models.random_waypoint import random_waypoint
-from testbed.errors import UsageError
 from testbed.host.processes import Child, Processes
 from testbed.programs import ROOT
 from testbed.scenarios.scenario import Scenario
 from testbed.stages.control import MediumControl
+from testbed.stages.movement import write_trace
 from testbed.stages.site import Site
 from topologies.addresses import GATEWAY_END, HOST_END, INTERFACE, mac_address, wire_interfaces, wire_mac
 
@@ -20,7 +17,6 @@ if TYPE_CHECKING:  # Mininet is imported only in the run's own process
     from testbed.stages.station import StationNet
 
 READY_DEADLINE_S = 30.0
-AFTER_TRAFFIC_S = 120.0  # in which a run ends: iperf3 has a minute, and there are captures to complete
 RADIOS = ROOT / "medium" / "radios"
 
 
@@ -78,34 +74,6 @@ def wires_config(scenario: Scenario, netns: dict[str, str]) -> list[dict]:
         }
         for number, wire in enumerate(scenario.wires, start=1)
     ]
-
-
-def write_trace(site: Site) -> None:
-    """The trace the scenario names, the one that its model makes, or one that says where everybody stands and stays."""
-    target = site.directory / "trace.csv"
-    scenario = site.scenario
-    places = [(p.name, p.x_m, p.y_m, p.z_m) for p in scenario.positions(site.seed)]
-    if scenario.mobility == "random-waypoint":
-        begin_s = scenario.traffic_at or 0.0
-        end_s = begin_s + scenario.traffic_seconds() + AFTER_TRAFFIC_S
-        legs = random_waypoint(
-            places,
-            scenario.area or (0.0, 0.0),
-            speed=scenario.speed or 0.0,
-            pause=scenario.pause or 0.0,
-            begin_s=begin_s,
-            end_s=end_s,
-            seed=site.seed,
-        )
-        target.write_text(trace.write(legs, end_s))
-        return
-    if scenario.mobility != "static":
-        try:
-            shutil.copyfile(site.scenario.mobility, target)
-        except OSError as problem:
-            raise UsageError(f'{site.scenario.mobility}: {problem.strerror}; mobility names a trace file, or "static"') from None
-        return
-    target.write_text(trace.write(trace.place(places)))
 
 
 class Medium:

@@ -23,7 +23,7 @@ ON_THE_WAY_S = 0.02  # an exchange that began in range may end out of it, behind
 
 def crossings(scenario: Scenario, stations: tuple[str, str]) -> list[float]:
     """When the two stations pass each other's range, from the trace alone, to a millisecond."""
-    trace = mobility.trace.read(Path(scenario.mobility), scenario.station_names())
+    trace = mobility.trace.read(Path(scenario.mobility.file), scenario.station_names())
     distance_m = [
         abs(trace.position(stations[0], ms / 1000)[0] - trace.position(stations[1], ms / 1000)[0]) for ms in range(16000)
     ]

@@ -405,7 +405,8 @@ def test_a_missing_file_is_named(tmp_path):
 def test_a_missing_trace_is_named_before_anything_starts(load, tmp_path):
     assert message(load, 'hops = 2\nmobility = "walk.csv"') == (
         f'x.toml: line 2: key "mobility": there is no trace file {tmp_path}/walk.csv; '
-        'use "static", "random-waypoint" or the path of a trace, relative to this file'
+        'use "static", "random-waypoint", "random-walk", "gauss-markov", "group", "manhattan", "schedule" '
+        "or the path of a movement file, relative to this file"
     )
 
 
@@ -415,7 +416,7 @@ def test_a_trace_that_ends_early_is_refused_with_its_line(load, tmp_path):
         f"{tmp_path}/walk.csv: line 2: the trace ends at 20 s and the run lasts 35 s; shorten the run or make a longer trace"
     )
     good = load('hops = 2\nmobility = "walk.csv"\nwarmup = 5\nduration = 15')
-    assert good.mobility == str(tmp_path / "walk.csv")
+    assert good.mobility.file == str(tmp_path / "walk.csv")
 
 
 def test_a_trace_with_a_foreign_station_is_refused_with_its_line(load, tmp_path):

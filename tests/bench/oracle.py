@@ -1,4 +1,4 @@
-"""How long the connectivity oracle takes for a pattern: links, hops over time between two stations, path changes; from the trace's text.
+"""How long the connectivity oracle takes for a pattern: from its text to links, hops between two stations and path changes.
 
 Random waypoint at 10 m/s for 900 s, 250 m. The median of five patterns.
 """

@@ -34,7 +34,7 @@ def wait_until_settled(network: Network, at_most_s: float, say: Say, *, devices:
     pairs = pairs_of_flows(network)
     while missing := unreachable(network, pairs, lambda host, to: next_hop(host, to, allowed)):
         passed_s = time.monotonic() - start
-        if passed_s > at_most_s and network.site.scenario.mobility != "static":
+        if passed_s > at_most_s and network.site.scenario.mobility.moving:
             return
         if passed_s > at_most_s:
             raise RunError(_never(network, missing, at_most_s))

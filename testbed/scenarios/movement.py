@@ -1,0 +1,202 @@
+"""The key `mobility` of a scenario: a model's name, a movement file, or a table with either and its options
+(formats/scenario.md).
+
+A class per model, found by its `model`; what the options mean is said in the head of mobility/models/<model>.py, whose
+defaults these are, which a test compares. A bare text that is no model's name is a file: `mobility = "walk.csv"` is `{ file =
+"walk.csv" }`, inside `model = "file"`. How a movement becomes the run's trace is testbed/stages/movement.py's part.
+"""
+
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
+
+from pydantic import BaseModel, BeforeValidator, Field, model_serializer, model_validator
+
+from mobility.files import is_movement
+from mobility.models import MODELS
+from mobility.trace import TraceError
+from testbed.scenarios.models import STRICT, KeyProblem, as_tuple
+from testbed.scenarios.quantities import Metres, MetresPerSecond, Seconds
+from topologies.layouts import FARTHEST_M
+
+Speed = Annotated[MetresPerSecond, Field(gt=0, le=1000)]
+Spread = Annotated[float, Field(ge=0, lt=1)]
+Length = Annotated[Metres, Field(gt=0, le=FARTHEST_M)]
+Reach = Annotated[Metres, Field(ge=0, le=FARTHEST_M)]
+Interval = Annotated[Seconds, Field(ge=0.01, le=86_400)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Blocks = Annotated[int, Field(ge=1, le=1000)]
+
+
+class Movement(BaseModel):
+    """What all have. `WITH_TRAFFIC`: it begins with the traffic; `MADE`: drawn or put together by mobility/models."""
+
+    model_config = STRICT
+    WITH_TRAFFIC: ClassVar[bool] = True
+    MADE: ClassVar[bool] = True
+    NEEDS_AREA: ClassVar[bool] = True
+    model: str
+
+    @property
+    def moving(self) -> bool:
+        return True
+
+    @property
+    def with_traffic(self) -> bool:
+        return self.WITH_TRAFFIC
+
+    def parameters(self) -> dict[str, Any]:
+        """The options, as the model's function takes them."""
+        return {key: value for key, value in self.model_dump().items() if key != "model"}
+
+
+class Still(Movement):
+    """Everybody stays where the layout puts them. Written as the bare name."""
+
+    WITH_TRAFFIC = MADE = NEEDS_AREA = False
+    model: Literal["static"] = "static"
+
+    @property
+    def moving(self) -> bool:
+        return False
+
+    @model_serializer(mode="plain")
+    def _name(self) -> str:
+        return self.model
+
+
+class RandomWaypoint(Movement):
+    model: Literal["random-waypoint"]
+    speed: Speed | None = None
+    spread: Share = 0.1
+    pause: Annotated[Seconds, Field(ge=0, le=86_400)] | None = None
+    pauses: Literal["fixed", "uniform"] = "fixed"
+    edges: Literal["inside", "wrap"] = "inside"
+    start: Literal["placed", "steady"] = "placed"
+
+
+class RandomWalk(Movement):
+    model: Literal["random-walk"]
+    speed: Speed | None = None
+    spread: Spread = 0.1
+    step: Length = 100.0
+    edges: Literal["bounce", "wrap"] = "bounce"
+
+
+class GaussMarkov(Movement):
+    model: Literal["gauss-markov"]
+    speed: Speed | None = None
+    deviation: Annotated[float, Field(ge=0, le=2)] = 0.3
+    turn: Annotated[float, Field(ge=0, le=10)] = 0.5
+    memory: Share = 0.75
+    interval: Interval = 1.0
+    edges: Literal["bounce", "wrap"] = "bounce"
+
+
+class Group(Movement):
+    model: Literal["group"]
+    speed: Speed | None = None
+    spread: Spread = 0.1
+    groups: Annotated[int, Field(ge=1, le=1000)] = 4
+    radius: Reach = 100.0
+    wander: Reach = 20.0
+    interval: Interval = 10.0
+
+
+class Manhattan(Movement):
+    model: Literal["manhattan"]
+    speed: Speed | None = None
+    spread: Spread = 0.1
+    columns: Blocks = 5
+    rows: Blocks = 5
+
+
+class Move(BaseModel):
+    """A move of a schedule; `at` counts from the start of the traffic."""
+
+    model_config = STRICT
+    at: Annotated[Seconds, Field(ge=0, le=1e6)]
+    station: str
+    to: Annotated[tuple[Metres, ...], BeforeValidator(as_tuple), Field(min_length=2, max_length=3)]
+    speed: Speed | None = None
+
+
+class Schedule(Movement):
+    NEEDS_AREA = False
+    model: Literal["schedule"]
+    moves: Annotated[tuple[Move, ...], BeforeValidator(as_tuple), Field(max_length=100_000)] = ()
+
+
+class Replay(Movement):
+    """A movement file, or of a pattern with `*` as many as there are seeds: seed n takes the nth in the order of their names."""
+
+    MADE = NEEDS_AREA = False
+    model: Literal["file"]
+    file: str = Field(min_length=1)
+    factor: Annotated[float, Field(gt=0, le=1000)] | None = None
+    speed: Speed | None = None
+    at: Literal["medium", "traffic"] = "medium"
+
+    @property
+    def with_traffic(self) -> bool:
+        return self.at == "traffic"
+
+    @property
+    def as_it_is(self) -> bool:
+        """Whether the file's own times and speeds are the run's."""
+        return self.factor is None and self.speed is None and self.at == "medium"
+
+    @model_validator(mode="after")
+    def _one_speed(self) -> Self:
+        if self.factor is not None and self.speed is not None:
+            raise KeyProblem(("factor",), "and speed both say how fast; remove one of the two")
+        return self
+
+
+_Any = Still | RandomWaypoint | RandomWalk | GaussMarkov | Group | Manhattan | Schedule | Replay
+MOVEMENTS: dict[str, type[Movement]] = {get_args(model.model_fields["model"].annotation)[0]: model for model in get_args(_Any)}
+MODEL_NAMES = tuple(name for name in MOVEMENTS if name != "file")
+
+
+def _as_table(value: object) -> object:
+    """A name, a file, or a table of either. (`--set mobility.factor=2` makes `model` of what the key was before.)"""
+    if isinstance(value, str):
+        value = {"model": value}
+    if not isinstance(value, dict):
+        return value
+    name = value.get("model")
+    if "file" in value and name is None:
+        return {**value, "model": "file"}
+    if isinstance(name, str) and name not in MOVEMENTS and "file" not in value and (len(value) == 1 or is_movement(name)):
+        return {**value, "model": "file", "file": name}
+    return value
+
+
+def completed(movement: Movement, beside: dict[str, float | None]) -> Movement:
+    """The movement with what is written short `beside` it in the scenario, the keys `speed` and `pause`."""
+    for key, value in beside.items():
+        own = getattr(movement, key, None)
+        if value is not None and key not in type(movement).model_fields:
+            raise KeyProblem((key,), f'mobility "{movement.model}" has no {key} of its own; remove it')
+        if None not in (value, own) and value != own:
+            raise KeyProblem((key,), f"{value:g} contradicts mobility.{key} = {own:g}; remove one of the two")
+        if own is None and key in type(movement).model_fields:
+            movement = movement.model_copy(update={key: 0.0 if key == "pause" and value is None else value})
+    if isinstance(movement, Replay):
+        return type(movement).model_validate(movement.model_dump())  # factor and speed may meet only now
+    if movement.MADE and getattr(movement, "speed", 1.0) is None:
+        raise KeyProblem((), f'mobility "{movement.model}" needs "speed"; add speed = 10')
+    return movement
+
+
+def refuse_misfit(movement: Movement, places: list[tuple], area: tuple[float, float] | None) -> None:
+    """What the model needs or refuses, said before anything starts: it is asked for no more than the places."""
+    if movement.NEEDS_AREA and area is None:
+        raise KeyProblem((), f'mobility "{movement.model}" needs "area"; add area = [1500, 300]')
+    if not movement.MADE:
+        return
+    try:
+        MODELS[movement.model](places, area or (0.0, 0.0), begin_s=0.0, end_s=0.0, seed=1, **movement.parameters())
+    except TraceError as problem:
+        raise KeyProblem(("mobility",), str(problem)) from None
+
+
+Mobility = Annotated[Annotated[_Any, Field(discriminator="model")], BeforeValidator(_as_table)]

@@ -1,0 +1,52 @@
+"""Movement files that a scenario names: which is a seed's, and its movement at the wanted speed, of the scenario's stations."""
+
+from pathlib import Path
+
+from mobility import files, trace
+from mobility.replay import scaled
+from mobility.trace import Trace, TraceError
+from testbed.errors import UsageError
+from testbed.scenarios.movement import Replay
+
+
+def matching(movement: Replay) -> list[Path]:
+    """The files that `file` means, in the order of their names; one that is no pattern is the only one, there or not."""
+    path = Path(movement.file)
+    if not set("*?[") & set(path.name):
+        return [path]
+    return sorted(found for found in path.parent.glob(path.name) if found.is_file())
+
+
+def file_for(movement: Replay, seed: int) -> Path:
+    """The file of a seed: of a pattern the `seed`th, counted from 1."""
+    found = matching(movement)
+    if found == [Path(movement.file)]:
+        return found[0]
+    if not 1 <= seed <= len(found):
+        text = f"{len(found)} files match, and there is none for seed {seed}; use seeds 1 to {len(found)}"
+        raise UsageError(f"{movement.file}: {text}")
+    return found[seed - 1]
+
+
+def replayed(movement: Replay, path: Path, stations: list[str], begin_s: float) -> Trace:
+    """A file's movement at the wanted speed, from `begin_s` on, of the scenario's stations: node i is the ith of them."""
+    made = trace.read(path, stations) if path.name.endswith(".csv") else _renamed(files.read(path), stations)
+    factor = movement.factor or 1.0
+    if movement.speed is not None:
+        if made.mean_mps is None:
+            text = 'does not say its mean speed; add a line "# mean_speed_mps: 1", or give "factor" instead of "speed"'
+            raise TraceError(f"{path}: {text}")
+        factor = movement.speed / made.mean_mps
+    end_s = None if made.end_s is None else begin_s + made.end_s / factor
+    mean_mps = None if made.mean_mps is None else made.mean_mps * factor
+    return Trace(made.name, scaled(made.legs, factor, begin_s), end_s, made.end_line, mean_mps)
+
+
+def _renamed(made: Trace, stations: list[str]) -> Trace:
+    nodes = made.stations()
+    if len(nodes) > len(stations):
+        text = f"has {len(nodes)} nodes and the scenario {len(stations)} stations; give the layout as many"
+        raise TraceError(f"{made.name}: {text}")
+    names = dict(zip(nodes, stations, strict=False))
+    legs = [trace.Leg(leg.start_s, names[leg.station], leg.to, leg.speed_mps) for leg in made.legs]
+    return Trace(made.name, legs, made.end_s, made.end_line, made.mean_mps)

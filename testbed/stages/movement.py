@@ -1,0 +1,48 @@
+"""From the scenario's `mobility` to the trace of one run: a model's legs, a file of others, or everybody in their places."""
+
+import shutil
+
+from mobility import trace
+from mobility.models import MODELS
+from mobility.trace import Trace, TraceError
+from testbed.errors import UsageError
+from testbed.scenarios.movement import Replay
+from testbed.scenarios.movement_files import file_for, replayed
+from testbed.scenarios.scenario import Scenario
+from testbed.stages.site import Site
+
+AFTER_TRAFFIC_S = 120.0  # in which a run ends: iperf3 has a minute, and there are captures to complete
+
+
+def write_trace(site: Site) -> None:
+    """trace.csv of the run: a file of ours as it is, anything else written anew."""
+    target = site.directory / "trace.csv"
+    movement = site.scenario.mobility
+    if isinstance(movement, Replay) and movement.as_it_is and movement.file.endswith(".csv"):
+        path = file_for(movement, site.seed)
+        try:
+            shutil.copyfile(path, target)
+        except OSError as problem:
+            raise UsageError(f'{path}: {problem.strerror}; mobility names a movement file, or "static"') from None
+        return
+    made = trace_of(site.scenario, site.seed)
+    target.write_text(trace.write(made.legs, made.end_s, made.mean_mps))
+
+
+def trace_of(scenario: Scenario, seed: int) -> Trace:
+    """The movement of a scenario and a seed, of the stations' own names, on the clock of the medium."""
+    movement = scenario.mobility
+    places = [(p.name, p.x_m, p.y_m, p.z_m) for p in scenario.positions(seed)]
+    begin_s = (scenario.traffic_at or 0.0) if movement.with_traffic else 0.0
+    try:
+        if isinstance(movement, Replay):
+            return replayed(movement, file_for(movement, seed), scenario.station_names(), begin_s)
+        if not movement.MADE:
+            return Trace("placed", trace.place(places))
+        end_s = begin_s + scenario.traffic_seconds() + AFTER_TRAFFIC_S
+        model = MODELS[movement.model]
+        area = scenario.area or (0.0, 0.0)
+        legs = model(places, area, begin_s=begin_s, end_s=end_s, seed=seed, **movement.parameters())
+        return Trace(movement.model, legs, end_s)
+    except TraceError as problem:
+        raise UsageError(str(problem)) from None
