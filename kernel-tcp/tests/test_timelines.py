@@ -24,6 +24,7 @@ from losses import Script, trial
 from timeline import Disturbed, Row, parse, render, retransmissions
 
 TIMELINES = Path(__file__).resolve().parent / "timelines"
+PAGE = TIMELINES.parents[2] / "docs" / "timelines.md"
 ALGORITHMS = ["tahoe", "reno", "newreno", "sack"]
 SEGMENTS = 43
 RACK_ALONE = (6, 17)  # timelines/sack.toml
@@ -85,6 +86,25 @@ def test_retransmissions_are_ns2s_or_it_is_said_why_not(algorithm, script):
     else:
         assert entry["ns2"].startswith("differs: ")
         assert retransmissions(entry["rows"]) != retransmissions(theirs)
+
+
+def steps(rows: list[Row]) -> str:
+    """The values that ssthresh takes from the first loss on: `7 3`."""
+    values = [row.ssthresh for row in rows if row.ssthresh is not None]
+    return " ".join(str(value) for value, _ in itertools.groupby(values) if value != values[0])
+
+
+def page_line(algorithm: str, script: str) -> str:
+    entry = expected(algorithm)[script]
+    ours, theirs = (" ".join(retransmissions(rows)) for rows in (entry["rows"], ns2()[algorithm, script]))
+    lost = " ".join(SCRIPTS[script].losses)
+    return f"{algorithm:<9}{lost:<22}{ours:<27}{steps(entry['rows']):<9}{'same' if entry['ns2'] == 'same' else theirs}"
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_the_page_says_what_the_tables_say(algorithm, script):
+    assert page_line(algorithm, script) in PAGE.read_text().splitlines()
 
 
 @pytest.mark.root

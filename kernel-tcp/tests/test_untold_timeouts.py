@@ -86,11 +86,8 @@ def test_an_untold_timeout_in_recovery_is_made_up_for(deaf, tmp_path, cgroup_roo
 
 
 def test_a_second_untold_timeout_is_made_up_for_as_the_first(deaf, tmp_path, cgroup_root):
-    algorithm, name = deaf
     for _ in range(TRIALS):
-        told, seen = (
-            trial(tmp_path, cgroup_root, which, TWICE, BURSTS, tcp_slow_start_after_idle=0)["twice"] for which in (algorithm, name)
-        )
+        told, seen = (trial(tmp_path, cgroup_root, name, TWICE, BURSTS, tcp_slow_start_after_idle=0)["twice"] for name in deaf)
         if told == seen and not isinstance(told, Disturbed):
             assert [row.sends for row in told if row.event == "rto"] == [("14!",), ("75!",)], render(told)
             return
