@@ -29,8 +29,8 @@ def problem(text):
 
 def test_every_name_of_the_papers_is_in_the_table():
     algorithms = {name for name, known in table().items() if not known.is_layer}
-    assert algorithms == {"newreno", "sack", "tahoe", "reno", "vegas", "tcpap"}
-    assert set(table()) - algorithms == {"reno-f", "elfn", "tcpf", "atcp", "tcpbus", "lcd"}
+    assert algorithms >= {"newreno", "sack", "tahoe", "reno", "vegas", "tcpap"}
+    assert set(table()) - algorithms >= {"reno-f", "elfn", "tcpf", "atcp", "tcpbus", "lcd"}
 
 
 @pytest.mark.parametrize("name", table())
