@@ -33,6 +33,7 @@ fn machine(bits: u8) -> Aodv {
         seed: 1,
         feedback: !on(2),
         restarted: on(64),
+        notices: on(128),
     };
     Aodv::new(node, options).expect("these options are right")
 }

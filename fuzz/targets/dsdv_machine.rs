@@ -24,6 +24,7 @@ fn node() -> Node {
         seed: 1,
         feedback: true,
         restarted: false,
+        notices: true,
     }
 }
 

@@ -50,6 +50,7 @@ fn node(gateway: bool) -> Node {
         seed: 1,
         feedback: true,
         restarted: false,
+        notices: true,
     }
 }
 

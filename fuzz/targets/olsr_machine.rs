@@ -23,6 +23,7 @@ fuzz_target!(|data: &[u8]| {
         seed: 1,
         feedback: true,
         restarted: false,
+        notices: true,
     };
     let options = Options {
         hysteresis: options & 1 != 0,

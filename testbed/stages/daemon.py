@@ -31,5 +31,7 @@ def daemon_config(site: Site, name: str, number: int, *, wires: list[str], mtu: 
         "notes": str(results / f"{name}.jsonl"),
         "events": str(results / f"{name}.events.jsonl") if routing.events else None,
         "quickack": kernel_tcp.ack_metric(site.scenario) != "",
+        # some flow's TCP has the layer tcpf or tcpbus
+        "notices": site.scenario.tcp_wants_notices,
         "options": routing.options(),
     }

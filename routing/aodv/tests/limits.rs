@@ -23,6 +23,7 @@ fn machine_in(network: (Ipv4Addr, u8), options: Options) -> Aodv {
         seed: 1,
         feedback: true,
         restarted: false,
+        notices: false,
     };
     Aodv::new(node, options).unwrap()
 }

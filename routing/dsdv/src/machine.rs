@@ -13,7 +13,7 @@ use manet_engine::random::Purpose;
 use manet_engine::timers::{TimerName, Timers};
 use manet_engine::{Duration, Instant, Machine, Stream};
 use manet_routing::status::{NeighbourStatus, RouteStatus};
-use manet_routing::{Carrier, Counters, Held, Input, Node, Output, Protocol, Route, Status};
+use manet_routing::{Carrier, Counters, Held, Input, Node, Notices, Output, Protocol, Route, Status};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
@@ -49,6 +49,7 @@ pub struct Dsdv {
     pub(crate) table: Table,
     pub(crate) neighbours: Neighbours,
     pub(crate) held: Held,
+    pub(crate) notices: Notices,
     /// Next hops as the host was told.
     pub(crate) kernel: BTreeMap<Ipv4Addr, Ipv4Addr>,
     /// Our own sequence number.
@@ -84,6 +85,7 @@ impl Protocol for Dsdv {
             table: Table::new(settling),
             neighbours: Neighbours::new(options.silence()),
             held: Held::new(options.held_packets, options.held_per_destination, options.held_seconds),
+            notices: Notices::new(&node, options.held_packets.min(options.held_per_destination)),
             kernel: BTreeMap::new(),
             number: Number(0),
             last_update_at: None,
@@ -229,7 +231,9 @@ impl Dsdv {
                 }
                 for bytes in self.held.take(destination) {
                     self.counters.count("held-sent");
+                    let notice = self.notices.released(&bytes).map(|kind| Notices::output(kind, &bytes));
                     self.out.push_back(Output::Send { bytes });
+                    self.out.extend(notice);
                 }
             }
             None => {

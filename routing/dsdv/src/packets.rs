@@ -3,11 +3,11 @@
 use crate::machine::Dsdv;
 use manet_engine::Instant;
 use manet_routing::packet::ipv4;
-use manet_routing::{Bytes, Output};
+use manet_routing::{Bytes, Notices, Output};
 use std::net::Ipv4Addr;
 
 impl Dsdv {
-    /// From the TUN device: our own waits for a route, another's is given up.
+    /// From the TUN device: our own waits for a route, another's is given up (TCP waits too if its source is told).
     pub(crate) fn packet(&mut self, now: Instant, bytes: Bytes) {
         let Some(packet) = ipv4::Packet::parse(&bytes) else { return self.counters.count("malformed-packet") };
         let (source, destination) = (packet.source(), packet.destination());
@@ -20,14 +20,21 @@ impl Dsdv {
         } else if !self.is_station(destination) {
             self.counters.count("outside");
             self.out.push_back(Output::Unreachable { bytes });
-        } else if source == self.node.address {
-            self.counters.count("held");
-            if let Some(oldest) = self.held.hold(now, destination, bytes) {
-                self.give_up("held-full", oldest);
-            }
+        } else if source == self.node.address || self.notices.concern(&bytes) {
+            self.hold(now, destination, bytes);
         } else {
             self.give_up("no-route", bytes);
         }
+    }
+
+    fn hold(&mut self, now: Instant, destination: Ipv4Addr, bytes: Bytes) {
+        self.counters.count("held");
+        let notice = self.notices.held(now, &bytes).map(|kind| Notices::output(kind, &bytes));
+        if let Some(oldest) = self.held.hold(now, destination, bytes) {
+            self.notices.dropped(&oldest);
+            self.give_up("held-full", oldest);
+        }
+        self.out.extend(notice);
     }
 
     /// From the radio's queue: over another route if there is one.
@@ -38,6 +45,7 @@ impl Dsdv {
 
     pub(crate) fn give_up_old(&mut self, now: Instant) {
         for bytes in self.held.expire(now) {
+            self.notices.dropped(&bytes);
             self.give_up("held-expired", bytes);
         }
     }

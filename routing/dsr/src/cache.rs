@@ -31,12 +31,14 @@ pub struct Cache {
     longest: usize,
     timeout: Duration,
     paths: Vec<Path>,
+    /// Since [`Self::take_changed`].
+    changed: bool,
 }
 
 impl Cache {
     /// `most` paths of `longest` hops, each kept for `timeout` after its last use (RouteCacheTimeout).
     pub fn new(node: Node, most: usize, longest: usize, timeout: Duration) -> Self {
-        Self { node, most, longest, timeout, paths: Vec::new() }
+        Self { node, most, longest, timeout, paths: Vec::new(), changed: false }
     }
 
     /// Learns the path, as far as it goes without returning to a node, and not longer than allowed. False: nothing to
@@ -70,6 +72,7 @@ impl Cache {
             oldest.map(|i| self.paths.remove(i));
         }
         self.paths.push(Path { route, used: now });
+        self.changed = true;
     }
 
     /// The shortest route; of several the one learnt or used last. Its use keeps it.
@@ -107,6 +110,7 @@ impl Cache {
             }
         }
         if cut {
+            self.changed = true;
             self.merge();
         }
         cut
@@ -122,6 +126,11 @@ impl Cache {
                 self.paths.push(path);
             }
         }
+    }
+
+    /// Whether paths were learnt or cut since this was last asked.
+    pub fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.changed)
     }
 
     fn expire(&mut self, now: Instant) {
@@ -199,6 +208,7 @@ mod tests {
             seed: 1,
             feedback: true,
             restarted: false,
+            notices: false,
         };
         Cache::new(node, most, 15, Duration::from_secs(300))
     }

@@ -13,6 +13,7 @@ pub mod requests;
 mod salvage;
 mod sending;
 mod shortening;
+mod waiting;
 pub mod wire;
 
 pub use machine::Dsr;

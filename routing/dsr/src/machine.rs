@@ -1,7 +1,8 @@
 //! The machine: what it knows, and who takes care of which input.
 //!
 //! `sending` originates packets and looks for routes, `receiving` takes frames apart and passes packets on, `discovery`
-//! has requests and replies, `salvage` broken links, `shortening` the shorter way that was overheard.
+//! has requests and replies, `salvage` broken links, `waiting` packets of others that wait here for a new route,
+//! `shortening` the shorter way that was overheard.
 
 use crate::cache::Cache;
 use crate::datagram::Datagram;
@@ -16,7 +17,7 @@ use crate::wire::RouteError;
 use manet_engine::random::Purpose;
 use manet_engine::{Instant, Machine, Stream};
 use manet_routing::status::{NeighbourStatus, RouteStatus};
-use manet_routing::{Carrier, Counters, Held, Input, Node, Output, Protocol, Status};
+use manet_routing::{Carrier, Counters, Held, Input, Node, Notices, Output, Protocol, Status};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
@@ -27,8 +28,9 @@ pub struct Dsr {
     pub(crate) counters: Counters,
     pub(crate) cache: Cache,
     pub(crate) neighbours: Neighbours,
-    /// The send buffer (RFC 4728, 4.2).
+    /// The send buffer (RFC 4728, 4.2); with notices also packets of others whose route broke here, as they came.
     pub(crate) held: Held,
+    pub(crate) notices: Notices,
     pub(crate) seen: Seen,
     pub(crate) discoveries: Discoveries,
     pub(crate) delayed: Queue,
@@ -46,7 +48,7 @@ pub struct Dsr {
     pub(crate) salvaged: Salvaged,
     /// Packets for next hops whose link address is not known: handled as failed ones before the machine rests.
     pub(crate) unsendable: VecDeque<(Ipv4Addr, Datagram)>,
-    /// The path last used to each destination of our own packets, for the notes.
+    /// The path last told of to each destination of our own packets, for the notes; empty: lost.
     pub(crate) noted: BTreeMap<Ipv4Addr, Vec<Ipv4Addr>>,
     out: VecDeque<Output>,
 }
@@ -87,6 +89,9 @@ impl Dsr {
         }
         while let Some((next, packet)) = self.maintenance.as_mut().and_then(Maintenance::release) {
             self.frame(packet, next);
+        }
+        if self.cache.take_changed() {
+            self.follow_cache(now);
         }
     }
 
@@ -164,6 +169,7 @@ impl Protocol for Dsr {
             cache: Cache::new(node.clone(), options.cache_paths, options.max_hops, options.cache_timeout),
             neighbours: Neighbours::default(),
             held: Held::new(options.send_buffer, options.send_buffer, options.send_buffer_timeout),
+            notices: Notices::new(&node, options.send_buffer),
             seen: Seen::default(),
             discoveries: Discoveries::new(discovery_pace(&options)),
             delayed: Queue::default(),

@@ -134,7 +134,7 @@ impl Dsr {
             // no news about its end: another copy may have arrived
             return self.count("salvaged-before");
         }
-        if !self.salvage(now, &mut packet) {
+        if !self.salvage(now, &mut packet) && !self.wait_here(now, &packet) {
             self.die(now, &packet, told);
         }
     }
@@ -170,7 +170,7 @@ impl Dsr {
     }
 
     /// Address 1 is who salvages.
-    fn put_salvage_route(&self, packet: &mut Datagram, hops: &[Ipv4Addr], last_external: bool, salvage: u8) {
+    pub(crate) fn put_salvage_route(&self, packet: &mut Datagram, hops: &[Ipv4Addr], last_external: bool, salvage: u8) {
         let mut addresses = vec![self.own()];
         addresses.extend(&hops[..hops.len() - 1]);
         packet.unroute();
@@ -182,20 +182,32 @@ impl Dsr {
     /// A packet of somebody else ends here: its source hears it by ICMP, over the packet's own way back or a cached
     /// route; once for all packets of a flow that end with the same link, and about the oldest, which a TCP misses
     /// first.
-    fn die(&mut self, now: Instant, packet: &Datagram, told: &mut Told) {
+    pub(crate) fn die(&mut self, now: Instant, packet: &Datagram, told: &mut Told) {
         self.count("lost");
         let flow = (packet.source(), packet.destination(), packet.next());
         if packet.is_control() || !told.flows.insert(flow) {
             return;
         }
         let plain = packet.plain();
-        let Some(error) = icmp::host_unreachable(&plain, self.own()) else { return };
-        let Ok(error) = Datagram::parse(&error) else { return };
+        let error = icmp::host_unreachable(&plain, self.own());
+        self.tell_source(now, packet, error, "unreachable", "icmp-sent");
+    }
+
+    /// Sends an ICMP message about `packet`, noted as `event` and counted as `counter`.
+    pub(crate) fn tell_source(
+        &mut self,
+        now: Instant,
+        packet: &Datagram,
+        message: Option<Vec<u8>>,
+        event: &str,
+        counter: &'static str,
+    ) {
+        let Some(message) = message.and_then(|m| Datagram::parse(&m).ok()) else { return };
         let Some(route) = self.route_to_source(now, packet) else { return self.count("icmp-without-route") };
-        self.count("icmp-sent");
-        let (event, about, value) = ("unreachable".to_owned(), packet.destination(), u64::from(packet.next()));
-        self.put(Output::Note(Note { event, about, value, via: None, packet: Some(plain) }));
-        self.send_over(now, error, &route);
+        self.count(counter);
+        let (event, about, value) = (event.to_owned(), packet.destination(), u64::from(packet.next()));
+        self.put(Output::Note(Note { event, about, value, via: None, packet: Some(packet.plain()) }));
+        self.send_over(now, message, &route);
     }
 
     fn route_to_source(&mut self, now: Instant, packet: &Datagram) -> Option<Route> {

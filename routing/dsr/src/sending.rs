@@ -5,6 +5,7 @@ use crate::datagram::Datagram;
 use crate::machine::Dsr;
 use crate::maintenance::Due;
 use crate::requests::Step;
+use crate::salvage::Told;
 use crate::wire::{Opt, Request, SourceRoute};
 use manet_engine::Instant;
 use manet_routing::{Bytes, Note, Output, BROADCAST, BROADCAST_MAC};
@@ -55,15 +56,37 @@ impl Dsr {
 
     fn hold(&mut self, now: Instant, packet: Datagram) {
         let destination = packet.destination();
-        if self.noted.remove(&destination).is_some() {
-            self.note("lost", destination, 0);
-        }
+        self.note_lost(destination);
         if let Some(bytes) = self.held.hold(now, destination, packet.plain()) {
             self.count("held-full");
-            self.put(Output::Unreachable { bytes });
+            self.give_up_held(now, bytes, &mut Told::default());
         }
         if let Some(step) = self.discoveries.start(now, destination) {
             self.discover(now, destination, step);
+        }
+    }
+
+    /// Notes that there is no route to where our own packets go.
+    fn note_lost(&mut self, destination: Ipv4Addr) {
+        let was = self.noted.get(&destination).is_some_and(|hops| !hops.is_empty());
+        if self.noted.len() < NOTED || self.noted.contains_key(&destination) {
+            self.noted.insert(destination, Vec::new());
+        }
+        if was {
+            self.note("lost", destination, 0);
+        }
+    }
+
+    /// Paths were learnt or cut: whoever follows the notes hears at once, not with the next packet, where our own
+    /// packets can no longer go, and where they can again.
+    pub(crate) fn follow_cache(&mut self, now: Instant) {
+        let noted: Vec<(Ipv4Addr, bool)> = self.noted.iter().map(|(d, hops)| (*d, hops.is_empty())).collect();
+        for (destination, lost) in noted {
+            match self.cache.look(now, destination) {
+                Some(route) if lost => self.note_route(destination, &route),
+                None if !lost => self.note_lost(destination),
+                _ => {}
+            }
         }
     }
 
@@ -146,11 +169,11 @@ impl Dsr {
     }
 
     /// RFC 4728, 8.2.1.
-    fn discover(&mut self, now: Instant, target: Ipv4Addr, step: Step) {
+    pub(crate) fn discover(&mut self, now: Instant, target: Ipv4Addr, step: Step) {
         let ttl = match step {
             Step::Neighbours => 1,
             Step::Network => self.options.discovery_hop_limit,
-            Step::GiveUp => return self.give_up(target),
+            Step::GiveUp => return self.give_up(now, target),
         };
         self.request_id = self.request_id.wrapping_add(1);
         let request = Request { identification: self.request_id, target, addresses: Vec::new() };
@@ -171,12 +194,13 @@ impl Dsr {
         self.broadcast(&packet);
     }
 
-    fn give_up(&mut self, target: Ipv4Addr) {
+    fn give_up(&mut self, now: Instant, target: Ipv4Addr) {
         let packets = self.held.take(target);
         self.note("no-route", target, packets.len() as u64);
         self.counters.add("no-route", packets.len() as u64);
+        let mut told = Told::default();
         for bytes in packets {
-            self.put(Output::Unreachable { bytes });
+            self.give_up_held(now, bytes, &mut told);
         }
     }
 
@@ -196,12 +220,13 @@ impl Dsr {
 
     pub(crate) fn expire_held(&mut self, now: Instant) {
         let mut given_up: std::collections::BTreeMap<Ipv4Addr, u64> = Default::default();
+        let mut told = Told::default();
         for bytes in self.held.expire(now) {
             self.count("held-too-long");
             if let Ok(packet) = Datagram::parse(&bytes) {
                 *given_up.entry(packet.destination()).or_default() += 1;
             }
-            self.put(Output::Unreachable { bytes });
+            self.give_up_held(now, bytes, &mut told);
         }
         for (destination, packets) in given_up {
             self.note("no-route", destination, packets);
@@ -228,8 +253,10 @@ impl Dsr {
     }
 
     fn send_held(&mut self, now: Instant, bytes: &Bytes) {
-        if let Ok(packet) = Datagram::parse(bytes) {
-            self.send_data(now, packet);
+        match Datagram::parse(bytes) {
+            Ok(packet) if self.is_waiting_for_another(&packet) => self.go_on(now, packet),
+            Ok(packet) => self.send_data(now, packet),
+            Err(reason) => self.count(reason),
         }
     }
 

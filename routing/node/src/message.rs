@@ -1,6 +1,7 @@
 //! What reaches a protocol and what it wants done. Outputs are carried out one after the other, each finished before the
 //! next: a route that is set is in the kernel when the packet after it is sent.
 
+use crate::packet::icmp;
 use crate::{Bytes, Mac, Route};
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
@@ -66,6 +67,11 @@ pub enum Output {
     /// This packet is given up: ICMP host unreachable (type 3, code 1) to its source, over the kernel's routes. Nothing
     /// is sent for ICMP errors, fragments other than the first, broadcasts (RFC 1122, 3.2.2).
     Unreachable {
+        bytes: Bytes,
+    },
+    /// Design A: tell the packet's source what has become of it ([`icmp::Notice`]), over the kernel's routes.
+    Notice {
+        kind: icmp::Notice,
         bytes: Bytes,
     },
     /// Take the packets for `neighbour` out of the radio's queue; answered by [`Input::Purged`] where the radio can.

@@ -37,6 +37,10 @@ pub struct Node {
     /// Whether an earlier daemon of this node ended without cleaning up (its sequence numbers are lost).
     #[serde(default)]
     pub restarted: bool,
+    /// Whether TCP packets of others whose route breaks here wait for a new one, and their sources are told
+    /// ([`crate::notices`]). Key "notices" of CONFIG.
+    #[serde(default)]
+    pub notices: bool,
 }
 
 fn ethernet_mtu() -> u16 {

@@ -19,7 +19,9 @@ use manet_engine::{Duration, Instant, Machine, Stream};
 use manet_routing::packet::ipv4;
 use manet_routing::routes::network;
 use manet_routing::status::{NeighbourStatus, RouteStatus};
-use manet_routing::{Bytes, Carrier, Counters, Held, Input, Node, Output, Protocol, Routes, Status, BROADCAST};
+use manet_routing::{
+    Bytes, Carrier, Counters, Held, Input, Node, Notices, Output, Protocol, Routes, Status, BROADCAST,
+};
 use std::collections::{BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 
@@ -37,6 +39,8 @@ const PACE: Duration = Duration::from_millis(50);
 const ROUTES_A_PACE: usize = 512;
 /// A packet waits no longer for a route: by then three HELLOs could have brought one.
 const HELD_FOR: Duration = Duration::from_secs(6);
+/// Packets held at least by a node that gives notices: as many as AODV's and DSDV's hold.
+const HELD_WITH_NOTICE: usize = 64;
 /// How far a restarted node's sequence numbers are ahead of those that its neighbours may remember.
 const RESTART_STEP: u16 = 0x4000;
 
@@ -105,6 +109,7 @@ pub struct Olsr {
     kernel: Routes,
     concluded_at: Option<Instant>,
     held: Held,
+    notices: Notices,
     /// The link that the radio reports broken just now.
     failed: Option<Ipv4Addr>,
     stopped: bool,
@@ -185,7 +190,8 @@ impl Olsr {
         let mut dice = Stream::new(node.seed, node.number, Purpose::Routing);
         let mut sequence = || (dice.below(1 << 16) as u16).wrapping_add(if node.restarted { RESTART_STEP } else { 0 });
         let (message_sequence, ansn, packet_sequence) = (sequence(), sequence(), sequence());
-        let held = options.held_packets;
+        // who gives notices holds packets even if by default nobody does
+        let held = if node.notices { options.held_packets.max(HELD_WITH_NOTICE) } else { options.held_packets };
         Self {
             own: options.mid.iter().copied().chain([node.address]).collect(),
             attached: announced_networks(&node, &options),
@@ -212,6 +218,7 @@ impl Olsr {
             kernel: Routes::default(),
             concluded_at: None,
             held: Held::new(held, held, HELD_FOR),
+            notices: Notices::new(&node, held),
             failed: None,
             stopped: false,
             counters: Counters::default(),
@@ -427,30 +434,40 @@ impl Olsr {
             self.counters.count("data-resent");
             return self.output.push_back(Output::Send { bytes });
         }
-        if self.options.held_packets == 0 {
+        if self.options.held_packets == 0 && !self.notices.concern(&bytes) {
             return self.give_up(bytes);
         }
+        let notice = self.notices.held(now, &bytes).map(|kind| Notices::output(kind, &bytes));
         if let Some(bytes) = self.held.hold(now, destination, bytes) {
             self.counters.count("held-full");
+            self.notices.dropped(&bytes);
             self.give_up(bytes);
         }
+        self.output.extend(notice);
     }
 
     fn give_up(&mut self, bytes: Bytes) {
         self.counters.count("data-unreachable");
+        let destination = ipv4::Packet::parse(&bytes).map(|packet| packet.destination());
+        self.output.extend(destination.map(|about| Output::note("no-route", about, 1)));
         self.output.push_back(Output::Unreachable { bytes });
     }
 
     fn release_held(&mut self) {
         for destination in self.held.destinations() {
             if self.kernel.lookup(destination).is_some() {
-                self.output.extend(self.held.take(destination).into_iter().map(|bytes| Output::Send { bytes }));
+                for bytes in self.held.take(destination) {
+                    let notice = self.notices.released(&bytes).map(|kind| Notices::output(kind, &bytes));
+                    self.output.push_back(Output::Send { bytes });
+                    self.output.extend(notice);
+                }
             }
         }
     }
 
     fn give_up_held(&mut self, now: Instant) {
         for bytes in self.held.expire(now) {
+            self.notices.dropped(&bytes);
             self.give_up(bytes);
         }
     }

@@ -329,6 +329,8 @@ impl<P: Protocol> Mesh<P> {
                 self.apply(i, verdict, None);
             }
             Output::Unreachable { bytes } => self.unreachable(i, &bytes),
+            // to sources that listen; those here do not
+            Output::Notice { .. } => {}
             Output::Purge { neighbour } => match self.node_of(neighbour) {
                 Some(n) => self.purge(i, addresses::mac(n)),
                 None => self.pending.push_back((i, Input::Purged { neighbour, packets: Vec::new() })),
@@ -570,6 +572,7 @@ fn node(i: usize, scenario: &Scenario) -> Node {
         seed: scenario.seed,
         feedback: scenario.feedback,
         restarted: false,
+        notices: false,
     }
 }
 

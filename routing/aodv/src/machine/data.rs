@@ -24,12 +24,17 @@ impl Aodv {
         let own = self.is_own(source);
         if !self.node.in_network(destination) && own {
             self.send_to_internet(now, destination, bytes);
-        } else if own || self.in_repair(destination) {
+        } else if own || self.in_repair(destination) || self.held_with_notice(&bytes, destination) {
             self.hold(now, destination, bytes);
         } else {
             self.no_route(now, source, destination);
             self.give_up("forward-no-route", bytes);
         }
+    }
+
+    /// A packet of a connection whose earlier packets wait here, and whose source knows that.
+    fn held_with_notice(&self, bytes: &Bytes, destination: Ipv4Addr) -> bool {
+        self.notices.concern(bytes) && self.held.count(destination) > 0
     }
 
     /// Sends a packet by the valid route of its destination.

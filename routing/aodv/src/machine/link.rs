@@ -75,8 +75,9 @@ impl Aodv {
         }
         let (own, destination) = (self.is_own(packet.source()), packet.destination());
         let tunnelled = packet.protocol() == ipv4::protocol::MINIMAL && packet.source() == self.node.address;
-        let waits = own || self.in_repair(destination) || self.table.valid(destination).is_some();
-        let again = waits && self.options.requeue && self.returned.again(&packet);
+        let noticed = self.notices.concern(&bytes);
+        let waits = own || noticed || self.in_repair(destination) || self.table.valid(destination).is_some();
+        let again = waits && (noticed || self.options.requeue) && self.returned.again(&packet);
         // the gateway may be another now, so what is inside looks for its way anew
         if let Some(inner) = tunnelled.then(|| minimal::decapsulate(&packet).ok()).flatten() {
             return self.again(now, again, own, Bytes(inner));

@@ -23,7 +23,7 @@ use crate::wire::Message;
 use manet_engine::random::{Purpose, Stream};
 use manet_engine::{Duration, EventQueue, Instant, Machine};
 use manet_routing::packet::ipv4;
-use manet_routing::{Bytes, Carrier, Counters, Held, Input, Node, Output, Protocol, Route, Status, BROADCAST};
+use manet_routing::{Bytes, Carrier, Counters, Held, Input, Node, Notices, Output, Protocol, Route, Status, BROADCAST};
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
@@ -46,6 +46,7 @@ pub struct Aodv {
     seen: Seen,
     searches: Searches,
     held: Held,
+    notices: Notices,
     neighbours: Neighbours,
     internet: Internet,
     returned: Returned,
@@ -87,6 +88,7 @@ impl Protocol for Aodv {
             seen: Seen::new(timing.path_discovery),
             searches: Searches::default(),
             held: Held::new(options.held_packets, options.held_packets, options.held_seconds),
+            notices: Notices::new(&node, options.held_packets),
             neighbours: Neighbours::default(),
             internet: Internet::default(),
             returned: Returned::default(),
@@ -134,8 +136,7 @@ impl Machine for Aodv {
     fn handle_timeout(&mut self, now: Instant) {
         self.expire_routes(now);
         for bytes in self.held.expire(now) {
-            self.counters.count("held-expired");
-            self.out.push_back(Output::Unreachable { bytes });
+            self.held_too_long(bytes);
         }
         while let Some(neighbour) = self.neighbours.hello.pop_due(now) {
             self.on_silence(now, neighbour);

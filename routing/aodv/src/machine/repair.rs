@@ -10,12 +10,18 @@ use manet_routing::Output;
 use std::net::Ipv4Addr;
 
 impl Aodv {
-    /// Somebody else's packet, to a destination that was not too far.
+    /// Somebody else's packet, to a destination that was not too far; with notices however far, and if we did not repair
+    /// otherwise: who holds packets looks for their way.
     pub(super) fn repairable(&self, now: Instant, neighbour: Ipv4Addr, (source, destination): Pair) -> bool {
-        let near = |hops: u8| hops <= self.timing.max_repair_ttl;
+        let holds = self.notices.is_on();
+        let near = |hops: u8| holds || hops <= self.timing.max_repair_ttl;
         let entry = self.table.valid(destination).filter(|e| e.next_hop == neighbour && near(e.hops));
         let room = self.searches.len() < discovery::MOST && self.searches.get(destination).is_none();
-        self.options.local_repair() && !self.is_own(source) && entry.is_some() && room && !self.is_silent(now)
+        (holds || self.options.local_repair())
+            && !self.is_own(source)
+            && entry.is_some()
+            && room
+            && !self.is_silent(now)
     }
 
     pub(super) fn start_repair(&mut self, now: Instant, source: Ipv4Addr, destination: Ipv4Addr) {

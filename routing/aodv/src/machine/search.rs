@@ -7,15 +7,18 @@ use crate::table::State;
 use crate::wire::rreq;
 use manet_engine::Instant;
 use manet_routing::packet::ipv4;
-use manet_routing::{Bytes, Output};
+use manet_routing::{Bytes, Notices, Output};
 use std::net::Ipv4Addr;
 
 impl Aodv {
     /// Keeps a packet until there is a route, and sees to it that one is searched for.
     pub(super) fn hold(&mut self, now: Instant, destination: Ipv4Addr, bytes: Bytes) {
-        if self.held.hold(now, destination, bytes).is_some() {
+        let notice = self.notices.held(now, &bytes).map(|kind| Notices::output(kind, &bytes));
+        if let Some(oldest) = self.held.hold(now, destination, bytes) {
             self.counters.count("held-full");
+            self.notices.dropped(&oldest);
         }
+        self.out.extend(notice);
         if self.searches.get(destination).is_none() {
             self.start_search(now, destination);
         }
@@ -91,7 +94,15 @@ impl Aodv {
     fn no_answer(&mut self, destination: Ipv4Addr) {
         let packets = self.held.take(destination);
         self.note("no-route", destination, packets.len() as u64);
+        packets.iter().for_each(|bytes| self.notices.dropped(bytes));
         packets.into_iter().for_each(|bytes| self.give_up("no-route", bytes));
+    }
+
+    pub(super) fn held_too_long(&mut self, bytes: Bytes) {
+        self.notices.dropped(&bytes);
+        let destination = ipv4::Packet::parse(&bytes).map(|p| p.destination());
+        destination.into_iter().for_each(|d| self.note("no-route", d, 1));
+        self.give_up("held-expired", bytes);
     }
 
     /// There is a route to `destination`: what waited for it goes.
@@ -100,7 +111,9 @@ impl Aodv {
             self.repaired(now, destination, hops);
         }
         for bytes in self.held.take(destination) {
+            let notice = self.notices.released(&bytes).map(|kind| Notices::output(kind, &bytes));
             self.transmit(now, bytes);
+            self.out.extend(notice);
         }
     }
 
@@ -110,6 +123,7 @@ impl Aodv {
         let own = |bytes: &Bytes| ipv4::Packet::parse(bytes).is_some_and(|p| self.is_own(p.source()));
         let (own, others): (Vec<Bytes>, Vec<Bytes>) = packets.into_iter().partition(own);
         self.counters.add("repair-dropped", others.len() as u64);
+        others.iter().for_each(|bytes| self.notices.dropped(bytes));
         self.out.extend(others.into_iter().map(|bytes| Output::Unreachable { bytes }));
         own.into_iter().for_each(|bytes| self.hold(now, destination, bytes));
     }

@@ -66,6 +66,7 @@ pub fn node(n: usize, gateway: bool) -> Node {
         seed: 1,
         feedback: true,
         restarted: false,
+        notices: false,
     }
 }
 

@@ -28,6 +28,7 @@ pub fn node(i: usize, seed: u64) -> Node {
         seed,
         feedback: true,
         restarted: false,
+        notices: false,
     }
 }
 

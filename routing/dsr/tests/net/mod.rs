@@ -32,6 +32,7 @@ pub fn node(n: u64) -> Node {
         seed: 1,
         feedback: true,
         restarted: false,
+        notices: false,
     }
 }
 

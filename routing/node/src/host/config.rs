@@ -47,6 +47,8 @@ pub struct Config {
     pub events: Option<PathBuf>,
     #[serde(default)]
     pub quickack: bool,
+    #[serde(default)]
+    notices: bool,
     #[serde(default = "no_options")]
     options: Value,
 }
@@ -77,6 +79,7 @@ impl<P: Protocol> Loaded<P> {
         config.check()?;
         let options: P::Options =
             serde_json::from_value(config.options.clone()).map_err(|e| format!("key \"options\": {e}"))?;
+        config.node.notices |= config.notices;
         config.node.feedback &= wants_feedback(&options) && config.feedback != FeedbackSource::None;
         P::new(config.node.clone(), options.clone()).map_err(|e| format!("key \"options\": {e}"))?;
         Ok(Self { config, options })
@@ -174,6 +177,7 @@ mod tests {
     fn what_is_not_said_has_its_default() {
         let config = load(&good()).unwrap().config;
         assert_eq!((config.tun.as_str(), config.node.mtu, config.epoch_ns), ("manet0", 1500, 0));
+        assert!(!config.node.notices);
         assert!(config.status.is_none() && config.notes.is_none() && config.events.is_none() && !config.quickack);
     }
 
@@ -185,6 +189,13 @@ mod tests {
             config[key] = value;
             assert!(!load(&config).unwrap().config.node.feedback, "{key}");
         }
+    }
+
+    #[test]
+    fn the_machine_is_told_whether_to_give_notices() {
+        let mut config = good();
+        config["notices"] = json!(true);
+        assert!(load(&config).unwrap().config.node.notices);
     }
 
     #[test]

@@ -96,6 +96,8 @@ fn notes_are_the_golden_ones() {
         notes.write(at(9), "route", FAR, u64::from(route.hops), &notes::about_route(&route)),
         notes.write(at(20), "link-broken", NEXT, 1, &[]),
         notes.write(at(20), "lost", FAR, 0, &[("prefix", json!(32))]),
+        notes.write(at(21), "held", about, value, &and),
+        notes.write(at(400), "restored", about, value, &and),
         notes.write(at(900), "no-route", FAR, 1, &[]),
         notes.write(at(900), "unreachable", about, value, &and),
     ];

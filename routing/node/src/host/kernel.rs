@@ -20,6 +20,8 @@ pub struct Kernel {
     tun: Option<Tun>,
     tun_index: u32,
     source: Ipv4Addr,
+    /// The radio's, in bytes.
+    mtu: u16,
     quickack: bool,
     /// Held as long as the daemon lives.
     _lock: UnixDatagram,
@@ -53,6 +55,7 @@ impl Kernel {
             tun: Some(tun),
             tun_index,
             source: config.node.address,
+            mtu: config.node.mtu,
             quickack: config.quickack,
             _lock: lock,
             routes: Routes::default(),
@@ -128,7 +131,7 @@ impl Kernel {
                 interface: self.tun_index,
                 source: node.address,
                 metric: MISS_METRIC,
-                mtu: None,
+                mtu: Some(mtu),
                 quickack: self.quickack,
             };
             self.netlink.set_route(&route).map_err(|e| failed("no route into the TUN", e))?;
@@ -173,7 +176,9 @@ impl Kernel {
             interface,
             source: self.source,
             metric: METRIC,
-            mtu: route.mtu,
+            // always said: a TCP may still hold a route that was cleared, whose device the kernel has changed for its
+            // blackhole with an MTU of 68 (net/core/dst.c, dst_dev_put), and would cut its next segments to 48 bytes
+            mtu: Some(route.mtu.unwrap_or(self.mtu)),
             quickack: self.quickack,
         }
     }

@@ -73,6 +73,20 @@ impl Outlet {
         }
     }
 
+    fn notice(&mut self, at: Instant, kind: icmp::Notice, packet: &[u8]) {
+        let message = icmp::notice(kind, packet, self.address);
+        let (Some(message), Some(about)) = (message, ipv4::Packet::parse(packet)) else { return };
+        let (counter, event) = match kind {
+            icmp::Notice::Held => ("held-sent", "held"),
+            icmp::Notice::Restored => ("restored-sent", "restored"),
+        };
+        let sent = self.sender.send(&message);
+        if self.count_result(sent, counter, "send-failed") {
+            let (destination, protocol, and) = notes::about_packet(&about);
+            self.note(at, event, destination, protocol, &and);
+        }
+    }
+
     fn send(&mut self, packet: &[u8]) {
         let sent = self.sender.send(packet);
         self.count_result(sent, "sent", "send-failed");
@@ -104,6 +118,7 @@ impl<P: Protocol> Outside<LoggedProtocol<P>> for Outlet {
             Output::ClearRoute { destination, prefix } => self.clear_route(at, destination, prefix),
             Output::Send { bytes } => self.send(&bytes),
             Output::Unreachable { bytes } => self.unreachable(at, &bytes),
+            Output::Notice { kind, bytes } => self.notice(at, kind, &bytes),
             Output::Purge { neighbour } => {
                 self.feedback.purge_neighbour(neighbour, &mut self.kernel, &mut self.counters);
             }

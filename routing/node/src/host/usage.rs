@@ -188,7 +188,8 @@ mod tests {
     fn node(wires: Vec<(Ipv4Addr, u8)>) -> Node {
         let network = (Ipv4Addr::new(10, 0, 0, 0), 8);
         let mac = [2, 0, 0, 0, 0, 1];
-        Node { number: 1, address: US, network, mac, wires, mtu: 1500, seed: 1, feedback: true, restarted: false }
+        let (mtu, seed, feedback, restarted, notices) = (1500, 1, true, false, false);
+        Node { number: 1, address: US, network, mac, wires, mtu, seed, feedback, restarted, notices }
     }
 
     fn counted(node: &Node, packet: &[u8], packet_type: u32) -> bool {

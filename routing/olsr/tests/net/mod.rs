@@ -55,6 +55,7 @@ pub fn node(n: u8) -> Node {
         seed: 1,
         feedback: true,
         restarted: false,
+        notices: false,
     }
 }
 

@@ -1,0 +1,228 @@
+//! Which sources were told that their TCP packets wait here, so that each is told once a breakage and not once a packet.
+//!
+//! Off unless CONFIG says `"notices": true`. The layers that listen (kernel-tcp/layers/): TCP-F's route failure and
+//! re-establishment notifications (Chandran et al., 1998, section 3) and the pivoting node of TCP-BuS (Kim, Toh, Choi,
+//! 2001, section III), which buffers. Departure: both papers have control packets of the routing protocol for it; here it
+//! is ICMP ([`icmp::Notice`]), so that any protocol can say it.
+//!
+//! A machine calls [`Notices::held`] for what it puts into [`crate::Held`], and [`Notices::released`] or
+//! [`Notices::dropped`] for what it takes out.
+
+use crate::packet::icmp::Notice;
+use crate::packet::ipv4::{self, protocol};
+use crate::{Bytes, Node, Output};
+use manet_engine::{Duration, Instant};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::Ipv4Addr;
+
+/// Connections told about at a time: as many as packets are held by default.
+const MOST: usize = 64;
+/// Connections told about in any second. A restored notice comes after a held one, so that it needs no limit of its own.
+const PER_SECOND: usize = 10;
+/// RFC 2004, section 3.1: bit 7 of the second byte says that the original source follows, four bytes.
+const SOURCE_FOLLOWS: u8 = 0x80;
+
+/// A TCP connection as its packets name it: source, destination, ports.
+type Connection = (Ipv4Addr, Ipv4Addr, [u8; 4]);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Waiting {
+    packets: usize,
+    told: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Notices {
+    on: bool,
+    node: Node,
+    waiting: BTreeMap<Connection, Waiting>,
+    /// When the last ones were told, oldest first.
+    told: VecDeque<Instant>,
+}
+
+impl Notices {
+    /// `room`: packets that can be held; without any there is nothing to tell.
+    pub fn new(node: &Node, room: usize) -> Self {
+        Self { on: node.notices && room > 0, node: node.clone(), waiting: BTreeMap::new(), told: VecDeque::new() }
+    }
+
+    pub fn is_on(&self) -> bool {
+        self.on
+    }
+
+    /// Whether the packet is to wait here if its route breaks: TCP of another station, its ports in sight.
+    pub fn concern(&self, packet: &[u8]) -> bool {
+        self.connection(packet).is_some()
+    }
+
+    /// The packet waits here from now on. The notice to be sent, if its source is to hear of it now.
+    pub fn held(&mut self, now: Instant, packet: &Bytes) -> Option<Notice> {
+        let connection = self.connection(packet)?;
+        if self.waiting.len() >= MOST && !self.waiting.contains_key(&connection) {
+            return None;
+        }
+        let told = self.waiting.get(&connection).is_some_and(|w| w.told);
+        let tell = !told && self.may_tell(now);
+        let waiting = self.waiting.entry(connection).or_default();
+        waiting.packets += 1;
+        waiting.told |= tell;
+        tell.then_some(Notice::Held)
+    }
+
+    /// The packet goes on by a new route. The notice to be sent: with the oldest packet of a connection that was told.
+    pub fn released(&mut self, packet: &Bytes) -> Option<Notice> {
+        let waiting = self.waiting.remove(&self.connection(packet)?)?;
+        waiting.told.then_some(Notice::Restored)
+    }
+
+    /// The packet waits no longer and does not go on.
+    pub fn dropped(&mut self, packet: &Bytes) {
+        let Some(connection) = self.connection(packet) else { return };
+        let Some(waiting) = self.waiting.get_mut(&connection) else { return };
+        waiting.packets -= 1;
+        if waiting.packets == 0 {
+            self.waiting.remove(&connection);
+        }
+    }
+
+    /// As an output of design A.
+    pub fn output(kind: Notice, packet: &Bytes) -> Output {
+        Output::Notice { kind, bytes: packet.clone() }
+    }
+
+    fn may_tell(&mut self, now: Instant) -> bool {
+        let second = Duration::from_secs(1);
+        while self.told.front().is_some_and(|at| *at + second <= now) {
+            self.told.pop_front();
+        }
+        let room = self.told.len() < PER_SECOND;
+        if room {
+            self.told.push_back(now);
+        }
+        room
+    }
+
+    fn connection(&self, bytes: &[u8]) -> Option<Connection> {
+        let packet = ipv4::Packet::parse(bytes).filter(|p| self.on && p.fragment_offset() == 0)?;
+        let source = packet.source();
+        if source == self.node.address || !self.node.in_network(source) {
+            return None;
+        }
+        let ports = ports(&packet)?.try_into().ok()?;
+        Some((source, packet.destination(), ports))
+    }
+}
+
+/// The ports of a TCP packet, half-tunnelled ones (minimal encapsulation) among them.
+fn ports<'a>(packet: &ipv4::Packet<'a>) -> Option<&'a [u8]> {
+    let payload = packet.payload();
+    match packet.protocol() {
+        protocol::TCP => payload.get(..4),
+        protocol::MINIMAL => {
+            let inner = if payload.get(1)? & SOURCE_FOLLOWS == 0 { 8 } else { 12 };
+            payload.get(inner..inner + 4).filter(|_| payload[0] == protocol::TCP)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const US: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+
+    fn notices(notices: bool) -> Notices {
+        let (network, mac) = ((Ipv4Addr::new(10, 0, 0, 0), 8), [2, 0, 0, 0, 0, 2]);
+        let (wires, mtu, seed, feedback, restarted) = (Vec::new(), 1500, 1, true, false);
+        Notices::new(&Node { number: 2, address: US, network, mac, wires, mtu, seed, feedback, restarted, notices }, 64)
+    }
+
+    fn packet(protocol: u8, source: Ipv4Addr, payload: &[u8]) -> Bytes {
+        let destination = Ipv4Addr::new(10, 0, 0, 9);
+        let header =
+            ipv4::Repr { tos: 0, identification: 1, dont_fragment: true, ttl: 9, protocol, source, destination };
+        Bytes(header.packet(payload))
+    }
+
+    /// From station 1, port `port`.
+    fn tcp(port: u8) -> Bytes {
+        packet(protocol::TCP, Ipv4Addr::new(10, 0, 0, 1), &[0, port, 0, 80, 0, 0, 0, 1])
+    }
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn a_source_is_told_once_that_it_waits_and_once_that_it_goes_on() {
+        let mut notices = notices(true);
+        assert_eq!((0..3).map(|i| notices.held(at(i), &tcp(1))).collect::<Vec<_>>(), [Some(Notice::Held), None, None]);
+        assert_eq!(notices.held(at(3), &tcp(2)), Some(Notice::Held));
+        assert_eq!([notices.released(&tcp(1)), notices.released(&tcp(1))], [Some(Notice::Restored), None]);
+        // the next breakage
+        assert_eq!(notices.held(at(4), &tcp(1)), Some(Notice::Held));
+    }
+
+    #[test]
+    fn who_lost_one_of_two_waiting_packets_still_hears_of_the_route() {
+        let mut notices = notices(true);
+        assert_eq!([0, 1].map(|i| notices.held(at(i), &tcp(1))), [Some(Notice::Held), None]);
+        notices.dropped(&tcp(1));
+        assert_eq!(notices.released(&tcp(1)), Some(Notice::Restored));
+        notices.held(at(2), &tcp(1));
+        notices.dropped(&tcp(1));
+        assert_eq!(notices.released(&tcp(1)), None);
+    }
+
+    #[test]
+    fn nobody_is_told_of_our_own_packets_those_of_the_internet_other_protocols_or_when_it_is_off() {
+        let (mut on, station, host) = (notices(true), Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(192, 168, 1, 1));
+        let others = [
+            packet(protocol::TCP, US, &[0; 20]),
+            packet(protocol::TCP, host, &[0; 20]),
+            packet(protocol::TCP, station, &[0; 3]),
+            packet(protocol::UDP, station, &[0; 20]),
+            Bytes(vec![0x45; 30]),
+        ];
+        for other in others {
+            assert_eq!((on.concern(&other), on.held(at(0), &other)), (false, None), "{other:?}");
+        }
+        assert_eq!(notices(false).held(at(0), &tcp(1)), None);
+    }
+
+    #[test]
+    fn a_half_tunnelled_packet_is_known_by_the_ports_inside() {
+        let tunnelled = |s: u8, payload: &[u8]| {
+            let header = [protocol::TCP, s, 0, 0, 192, 168, 1, 1];
+            packet(protocol::MINIMAL, Ipv4Addr::new(10, 0, 0, 1), &[header.as_slice(), payload].concat())
+        };
+        let mut notices = notices(true);
+        assert_eq!(notices.held(at(0), &tunnelled(0, &[0, 1, 0, 80])), Some(Notice::Held));
+        assert_eq!(notices.held(at(0), &tunnelled(0x80, &[9, 9, 9, 9, 0, 1, 0, 80])), None);
+        assert_eq!(notices.held(at(0), &tunnelled(0, &[0, 2, 0, 80])), Some(Notice::Held));
+    }
+
+    #[test]
+    fn ten_connections_a_second_are_told_and_sixty_four_remembered() {
+        let mut notices = notices(true);
+        let told = (0..200).filter(|port| notices.held(at(0), &tcp(*port)).is_some()).count();
+        assert_eq!((told, notices.waiting.len()), (PER_SECOND, MOST));
+        // those that waited untold are told with their next packet
+        assert_eq!(notices.held(at(1000), &tcp(20)), Some(Notice::Held));
+        assert_eq!(notices.released(&tcp(30)), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(bytes: Vec<u8>, kind in 0u8..60) {
+            let mut notices = notices(true);
+            for bytes in [Bytes(bytes.clone()), packet(kind, Ipv4Addr::new(10, 0, 0, 1), &bytes)] {
+                notices.held(at(0), &bytes);
+                notices.released(&bytes);
+                notices.dropped(&bytes);
+            }
+        }
+    }
+}
