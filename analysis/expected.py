@@ -1,0 +1,72 @@
+"""Expected throughput of a movement (Holland and Vaidya, MobiCom 1999, section 3, equation 1): what TCP would reach if it
+lost nothing to movement.
+
+While the shortest path between a flow's ends has i hops the flow gets what it gets over a static chain of i hops, and nothing
+while there is no path: the mean over time of curve[hops]. It does not depend on the speed of the movement. A yardstick rather
+than a bound: routes may be longer than the shortest path, and finding new ones takes time; but a flow may also gain from a
+path whose stations do not all hear each other as a chain's do.
+
+The curve must be of the same radio, TCP and kernel as what is held against it. Measuring and keeping one is not this file's part.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from analysis.errors import AnalysisError
+from analysis.references import Reference
+
+METRIC = "acked_kbps"
+
+
+class ExpectedError(AnalysisError):
+    """A curve that is none, or that does not reach as far as the paths do."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Throughput over a static chain: `values[hops]` in whatever unit the answer shall have; `source` says where it is from."""
+
+    values: Mapping[int, float]
+    source: str
+
+    def __post_init__(self) -> None:
+        hops = sorted(self.values)
+        if not hops or hops != list(range(1, len(hops) + 1)):
+            text = "a chain curve needs 1, 2, 3, ... hops without a gap; measure those that are missing"
+            raise ExpectedError(f"{self.source}: {text}")
+        if any(not 0 <= value < float("inf") for value in self.values.values()):
+            raise ExpectedError(f"{self.source}: a throughput is no number of 0 or more; measure it again")
+
+    @property
+    def longest(self) -> int:
+        return max(self.values)
+
+    def at(self, hops: int, beyond: bool = False) -> float:
+        """0 for no path (0 hops). Longer paths than the curve has are refused, or with `beyond` given its last value."""
+        if hops == 0:
+            return 0.0
+        if hops > self.longest and not beyond:
+            text = f"the curve ends at {self.longest} hops and a path has {hops}; measure longer chains"
+            raise ExpectedError(f"{self.source}: {text}")
+        return self.values[min(hops, self.longest)]
+
+
+def expected(seconds: Mapping[int, float], curve: Curve, beyond: bool = False) -> float:
+    """The mean over time, in the curve's unit. `seconds[hops]` is how long the shortest path has so many hops, 0 hops: how
+    long there is none (`Profile.seconds()` of mobility.connectivity). `beyond`: see Curve.at."""
+    whole_s = sum(seconds.values())
+    if not whole_s > 0 or min(seconds.values()) < 0:
+        raise ExpectedError(f"{whole_s:g} s of movement have no mean; give times of 0 or more that add up to more than 0")
+    return sum(lasts_s * curve.at(hops, beyond) for hops, lasts_s in seconds.items() if lasts_s > 0) / whole_s
+
+
+def percent(measured: float, of_expected: float) -> float | None:
+    """Measured throughput as a percentage of the expected one; None where nothing is expected."""
+    return 100 * measured / of_expected if of_expected > 0 else None
+
+
+def from_reference(table: Reference, metric: str = METRIC, **fixed: str) -> Curve:
+    """The curve in a table of others, such as `holland-vaidya_fig1`; `fixed` chooses its rows where it has more keys than
+    hops."""
+    hops, values = table.series("hops", metric, **fixed)
+    return Curve({int(count): value for count, value in zip(hops, values, strict=True)}, table.source or table.name)

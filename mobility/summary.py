@@ -1,0 +1,53 @@
+"""What is in a movement, in numbers: how long, how fast, where."""
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+
+from mobility.trace import Trace
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Of the stations between two instants. Speeds in m/s of those under way (None: nobody ever is); `mean_mps` and
+    `moving_share` over the whole time of all stations, rest included; `area` is the rectangle that they were in: x from, x
+    to, y from, y to (m)."""
+
+    stations: int
+    begin_s: float
+    end_s: float
+    slowest_mps: float | None
+    fastest_mps: float | None
+    mean_mps: float
+    moving_share: float
+    jumps: int
+    area: tuple[float, float, float, float]
+
+
+def summary(trace: Trace, begin_s: float, end_s: float) -> Summary:
+    """The numbers of a movement between two instants (s; `begin_s` below `end_s`)."""
+    speeds: list[float] = []
+    corners, gone_m, moving_s, jumps = [], 0.0, 0.0, 0
+    for station in trace.stations():
+        corners += [trace.position(station, begin_s), trace.position(station, end_s)]
+        for course, after in pairwise([*trace.courses(station), None]):
+            begins_s = max(course.start_s, begin_s)
+            ends_s = min(end_s, after.start_s if after else end_s)
+            if ends_s < begins_s or course.start_s > end_s:
+                continue
+            corners.append(trace.position(station, begins_s))
+            if math.isinf(course.speed_mps):
+                jumps += begin_s <= course.start_s <= end_s and course.origin != course.to
+                continue
+            lasts_s = min(course.arrival_s, ends_s) - begins_s
+            if course.speed_mps > 0 and lasts_s > 0:
+                speeds.append(course.speed_mps)
+                moving_s += lasts_s
+                gone_m += lasts_s * course.speed_mps
+                corners.append(trace.position(station, begins_s + lasts_s))
+    whole_s = (end_s - begin_s) * len(trace.stations())
+    xs, ys = [corner[0] for corner in corners], [corner[1] for corner in corners]
+    return Summary(
+        len(trace.stations()), begin_s, end_s, min(speeds, default=None), max(speeds, default=None), gone_m / whole_s,
+        moving_s / whole_s, jumps, (min(xs), max(xs), min(ys), max(ys)),
+    )  # fmt: skip

@@ -1,0 +1,199 @@
+"""`manet trace`: what is in a movement, as numbers, a profile figure, or a file of another form (mobility/)."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from testbed.commands.options import add_verb, positive
+
+if TYPE_CHECKING:
+    from mobility.connectivity import Links, Profile
+    from mobility.trace import Trace
+    from testbed.scenarios.scenario import Scenario
+
+EXAMPLES = """
+  ./manet trace mobility/patterns/p06.tcl --hops sta1 sta2 --profile p06.png
+  ./manet trace walk.gpx --convert walk.csv           also .tcl, .ns_movements, .movements
+  ./manet trace random-waypoint --set speed=20 --set nodes=50 --set area=[1000,1000] --seed 3
+  ./manet trace group --set mobility.groups=2 --convert groups.tcl
+  ./manet trace experiments/scenarios/walk.toml --json
+
+a model's name stands for 30 stations in 1500 x 300 m for 900 s at 10 m/s; --set takes every key of a scenario
+"""
+MODEL_DEFAULTS = {"topology": "random", "nodes": 30, "area": [1500, 300], "warmup": 0, "duration": 900}
+RANGE_M = 250.0
+
+
+def add(verbs: argparse._SubParsersAction) -> None:
+    parser = add_verb(verbs, "trace", "what a movement holds: speeds, links, hops, partitions; conversion, profile", EXAMPLES)
+    parser.add_argument("what", metavar="FILE|MODEL", help="a movement file, a scenario (.toml), or a mobility model")
+    parser.add_argument("--hops", metavar=("A", "B"), nargs=2, help="the two ends (default: the first flow's; first and last)")
+    parser.add_argument("--range", metavar="M", type=_metres, default=RANGE_M, dest="range_m", help="of the radio (default: 250)")
+    parser.add_argument("--seed", metavar="N", type=positive, default=1, help="of a model or a scenario (default: 1)")
+    parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], dest="overrides", help="a key of the scenario")
+    parser.add_argument("--convert", metavar="OUT", type=Path, help="write it as .csv, .tcl, .ns_movements or .movements")
+    parser.add_argument("--profile", metavar="PNG", type=Path, help="draw hops over time between the two ends (and a PDF)")
+    parser.add_argument("--json", action="store_true", help="print the answer as one JSON object")
+
+
+def run(options: argparse.Namespace) -> int:
+    import json
+
+    from mobility import connectivity, files
+    from mobility.trace import TraceError
+    from testbed.errors import UsageError
+
+    try:
+        made, window_s, ends = _movement(options)
+        links = connectivity.links(made, options.range_m, *window_s)
+        ends = tuple(options.hops or ends or (links.stations[0], links.stations[-1]))
+        profile = links.hops(*ends) if ends[0] != ends[1] or options.hops else None
+        answer = _answer(made, links, profile, options.range_m)
+        if options.convert:
+            files.write(made, options.convert)
+            answer["written"] = [str(options.convert)]
+    except TraceError as problem:
+        raise UsageError(str(problem)) from None
+    if options.profile:
+        answer["written"] = answer.get("written", []) + _draw(profile, options)
+    print(json.dumps(answer, indent=1) if options.json else "\n".join(_lines(answer)))
+    return 0
+
+
+def _metres(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 1e6:
+        raise argparse.ArgumentTypeError(f'"{text}" is not a range in metres above 0')
+    return value
+
+
+def _movement(options: argparse.Namespace) -> tuple["Trace", tuple[float, float | None], tuple[str, str] | None]:
+    """The movement, the window that is looked at (s), and the first flow's ends where there is one."""
+    from mobility import files
+    from testbed.errors import UsageError
+    from testbed.scenarios.definition import load_scenario
+    from testbed.scenarios.movement import MODEL_NAMES
+    from testbed.stages.movement import trace_of
+
+    path = Path(options.what)
+    if options.what in MODEL_NAMES:
+        scenario = _scenario_of(options.what, options.overrides)
+    elif path.suffix == ".toml":
+        scenario = load_scenario(path, options.overrides)
+    elif options.overrides:
+        raise UsageError(f"--set {options.overrides[0]}: {path} is a movement and no scenario; leave --set out")
+    elif not files.is_movement(path.name) and not path.exists():
+        raise UsageError(f'"{options.what}" is no model and no file; give one of {", ".join(MODEL_NAMES)} or a file\'s path')
+    else:
+        return files.read(path), (0.0, None), None
+    begin_s = scenario.traffic_at or 0.0
+    made = trace_of(scenario, options.seed)
+    return made, (begin_s, begin_s + scenario.traffic_seconds()), _first_flow(scenario)
+
+
+def _scenario_of(model: str, settings: list[str]) -> "Scenario":
+    """The scenario that a model's bare name stands for, with `--set` applied."""
+    from testbed.scenarios.definition import Source, apply_overrides, build_scenario
+
+    source = Source("manet trace")
+    raw: dict[str, Any] = {**MODEL_DEFAULTS, "mobility": model, **({} if model in ("static", "schedule") else {"speed": 10})}
+    if any(setting.startswith("mobility.speed=") for setting in settings):
+        raw.pop("speed", None)
+    return build_scenario(apply_overrides(raw, settings, source), source, base=Path())
+
+
+def _first_flow(scenario: "Scenario") -> tuple[str, str] | None:
+    stations = set(scenario.station_names())
+    flow = scenario.flows[0]
+    return (flow.source, flow.target) if {flow.source, flow.target} <= stations else None
+
+
+def _answer(made: "Trace", links: "Links", profile: "Profile | None", range_m: float) -> dict[str, Any]:
+    from statistics import median
+
+    from mobility.connectivity import disagreeing
+    from mobility.files.ns2 import god_lines
+    from mobility.summary import summary
+
+    found = summary(made, links.begin_s, links.end_s)
+    gods = god_lines(made)
+    lasting = [contact.end_s - contact.begin_s for contact in links.contacts]
+    answer: dict[str, Any] = {
+        "name": made.name, "stations": found.stations, "begin_s": found.begin_s, "end_s": found.end_s,
+        "stated_end_s": made.end_s, "stated_mean_mps": made.mean_mps,
+        "speeds_mps": {"least": found.slowest_mps, "most": found.fastest_mps, "mean_over_time": found.mean_mps},
+        "moving_share": found.moving_share, "jumps": found.jumps, "area_m": found.area,
+        "range_m": range_m, "link_changes": links.changes, "median_contact_s": median(lasting) if lasting else None,
+        "network": {"partitioned_share": links.partitioned_share(), "mean_hops": _number(links.mean_hops())},
+        "god_lines": {"lines": len(gods), "disagreeing": len(disagreeing(links, gods))},
+    }  # fmt: skip
+    if profile is not None:
+        answer["path"] = {
+            "ends": [profile.source, profile.target],
+            "shares": {str(hops): share for hops, share in profile.shares().items()},
+            "mean_hops": _number(profile.mean_hops),
+            "partitions": len(profile.partitions()),
+            "longest_partition_s": max((b - a for a, b in profile.partitions()), default=0.0),
+            "path_changes": len(profile.path_changes_s()),
+        }
+    return answer
+
+
+def _number(value: float) -> float | None:
+    return None if value != value else value
+
+
+def _lines(answer: dict[str, Any]) -> list[str]:
+    speeds, network, gods = answer["speeds_mps"], answer["network"], answer["god_lines"]
+    x0, x1, y0, y1 = answer["area_m"]
+    window = f"{answer['end_s'] - answer['begin_s']:g} s" + (f" from {answer['begin_s']:g} s on" if answer["begin_s"] else "")
+    moving = "nobody moves"
+    if speeds["least"] is not None:
+        moving = f"{speeds['least']:.3g} to {speeds['most']:.3g} m/s under way, {speeds['mean_over_time']:.3g} m/s over the "
+        moving += f"whole time; under way {_percent(answer['moving_share'])} of it"
+    lines = [f"{answer['name']}: {answer['stations']} stations, {window}"]
+    lines.append(_line("speeds", moving + (f"; {answer['jumps']} jumps" if answer["jumps"] else "")))
+    lines.append(_line("area", f"x {x0:g} to {x1:g} m, y {y0:g} to {y1:g} m"))
+    contact = answer["median_contact_s"]
+    lasting = f"; half of the contacts last longer than {contact:.3g} s" if contact is not None else ""
+    lines.append(_line(f"links, {answer['range_m']:g} m", f"{answer['link_changes']} changes{lasting}"))
+    hops = f"; shortest paths {network['mean_hops']:.2f} hops, all pairs" if network["mean_hops"] is not None else ""
+    lines.append(_line("network", f"in parts {_percent(network['partitioned_share'])} of the time{hops}"))
+    if gods["lines"]:
+        lines.append(_line("god lines", f"{gods['lines']}, of which {gods['disagreeing']} disagree with the movement"))
+    if "path" in answer:
+        lines += _path_lines(answer["path"])
+    return lines + [_line("written", path) for path in answer.get("written", [])]
+
+
+def _path_lines(path: dict[str, Any]) -> list[str]:
+    none = path["shares"].get("0", 0.0)
+    parted = f"no path {_percent(none)} of the time"
+    if path["partitions"]:
+        spells = "in one spell of" if path["partitions"] == 1 else f"in {path['partitions']} spells of at most"
+        parted += f", {spells} {path['longest_partition_s']:.3g} s"
+    mean = f"; {path['mean_hops']:.2f} hops while there is one" if path["mean_hops"] is not None else ""
+    shares = ", ".join(f"{hops}: {_percent(share)}" for hops, share in path["shares"].items() if hops != "0")
+    lines = [_line(" to ".join(path["ends"]), parted + mean)]
+    return [*lines, _line("hops", shares or "never any"), _line("path changes", str(path["path_changes"]))]
+
+
+def _line(name: str, text: str) -> str:
+    return f"  {name:<16} {text}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def _draw(profile: "Profile | None", options: argparse.Namespace) -> list[str]:
+    from analysis.profiles import draw_profile
+    from testbed.errors import UsageError
+
+    if profile is None:
+        raise UsageError(f"--profile {options.profile}: one station alone has no path to draw; give a movement of two or more")
+    note = f"shortest path at a range of {options.range_m:g} m; ticks: the path changes; shaded: no path"
+    return [str(path) for path in draw_profile(profile, options.profile, Path(options.what).name, note)]
