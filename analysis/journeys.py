@@ -164,7 +164,7 @@ class _Walk:
         node = row.captured.node
         journey = self._by_packet.get(row.air_packet) if row.way == IN else None
         journey = journey or self._with_key(row.key, node)
-        if journey is None or (row.way == OUT and node == self._source and self._is_new(row)):
+        if journey is None or (row.way == OUT and node == self._source and self._is_new(row, journey)):
             journey = self._begin(Journey(self._source, *row[4:]), row.key)
         if row.way == IN:
             self._arrive(journey, t_ns, node, row.air_packet)
@@ -176,9 +176,11 @@ class _Walk:
         alike = self._by_key[key]
         return next((journey for journey in alike if node in journey.places), alike[-1] if alike else None)
 
-    def _is_new(self, row: _Row) -> bool:
-        """Whether TCP sends this anew, and it is not what a broken link returned."""
-        return not row.identification or any(abs(row.t_ns - probe_ns) < PROBE_NS for probe_ns in self._probes_ns)
+    def _is_new(self, row: _Row, alike: Journey) -> bool:
+        """Whether TCP sends this anew, and it is not what a broken link returned. Copies and resets have no identification."""
+        if any(abs(row.t_ns - probe_ns) < PROBE_NS for probe_ns in self._probes_ns):
+            return True
+        return not row.identification and self._source not in alike.places
 
     def _begin(self, journey: Journey, key: tuple | None = None) -> Journey:
         self.journeys.append(journey)

@@ -56,6 +56,16 @@ VARIANTS = {
     "elfn-initial": Look("ELFN, window of one, initial RTO", VERMILION, "s"),
     "elfn-first": Look("ELFN, probes with the first of the window", BLUE, "o"),
     "elfn-lost": Look("ELFN, with the lowest reported lost", VERMILION, "s"),
+    "tahoe": Look("Tahoe", ORANGE, "P"),
+    "newreno": Look("NewReno", VERMILION, "s"),
+    "sack": Look("SACK", GREEN, "^"),
+    "vegas": Look("Vegas", BLUE, "o"),
+    "tcpap": Look("TCP-AP", BLUE, "o"),
+    "reno-f": Look("Reno-F", ORANGE, "P"),
+    "tcpf": Look("TCP-F", SKY, "X"),
+    "atcp": Look("ATCP", PURPLE, "D"),
+    "tcpbus": Look("TCP-BuS", GREY, "p"),
+    "lcd": Look("LCD (RFC 6069)", BLACK, "v"),
     "": Look("this testbed", BLUE, "o"),
 }
 _SPARE = [(PURPLE, "D"), (ORANGE, "v"), (SKY, "P")]

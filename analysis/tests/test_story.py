@@ -100,6 +100,16 @@ def test_a_probe_is_a_transmission_of_its_own_though_it_is_a_copy(chain, tmp_pat
     assert [(one.kind, one.journey.received) for one in sent] == [(FIRST, False), (PROBE, True)]
 
 
+def test_a_probe_that_a_broken_link_returned_is_not_another_when_routing_sends_it_again(chain, tmp_path):
+    probe = chain.data(2, identification=0)  # as the kernel leaves it in a raw packet
+    chain.sample(100, event="probe", detail="seq=2001")
+    chain.lose(probe, 101, 1, 2)
+    chain.travel(probe, 600, FORWARD)
+    (sent,) = of_segment(story_of(chain, tmp_path), 2)
+    assert [step.kind for step in sent.journey.steps][:3] == ["sent", "dropped", "resent"]
+    assert sent.journey.received
+
+
 def test_what_the_sources_daemon_gave_up_unsent_counts_as_sent_and_dropped(chain, tmp_path):
     chain.lose(chain.data(2), 100, 1, 2)
     chain.give_up(110, 1, 2)  # the first one, which the radio returned

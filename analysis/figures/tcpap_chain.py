@@ -1,0 +1,65 @@
+"""TCP-AP beside NewReno over a static chain against its length.
+
+From above: throughput (acknowledged); round trip time, mean (full) and 95th percentile (dashed); and how uneven the
+throughput is: the coefficient of variation (standard deviation over mean) of its one-second values within a run. Means over runs,
+95 % intervals where a point has several. A run in which nothing was acknowledged has no coefficient.
+"""
+
+import json
+from pathlib import Path
+from statistics import fmean, pstdev
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from analysis import drawing, style
+from analysis.tables import collect_runs, mean_and_interval, read_summary
+
+METRIC = "acked_kbps"
+
+
+def draw(out_dir: Path) -> list[Path]:
+    """Draw from `out_dir`/summary.csv and the runs below it; returns the files written."""
+    out_dir = Path(out_dir)
+    summary = read_summary(out_dir)
+    ours = drawing.series(summary, METRIC, "hops")
+    with style.page(out_dir, "tcpap_chain", 6.6, nrows=3, sharex=True, height_ratios=[1.4, 1.2, 1]) as (axes, written):
+        _draw_lines(axes[0], ours, "-", named=True)
+        axes[0].set_ylabel("acknowledged (kbit/s)")
+        axes[0].legend(loc="upper right")
+        _draw_lines(axes[1], drawing.series(summary, "rtt_ms_mean", "hops"), "-")
+        _draw_lines(axes[1], drawing.series(summary, "rtt_ms_p95", "hops"), "--")
+        axes[1].set_ylabel("round trip (ms)\nmean, 95th percentile")
+        _draw_lines(axes[2], unevenness(out_dir), "-")
+        axes[2].set_ylabel("variation from\nsecond to second")
+        for one in axes:
+            one.set_ylim(bottom=0)
+        hops = sorted({round(row["hops"]) for rows in ours.values() for row in rows}) or [1]
+        drawing.label_ticks(axes[2].xaxis, hops)
+        axes[2].set_xlabel("hops")
+        axes[2].figure.supxlabel(drawing.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
+    return written
+
+
+def unevenness(out_dir: Path) -> dict[str, list[dict[str, Any]]]:
+    """For each variant, over hops, the mean coefficient of variation of a run's throughput in one-second steps."""
+    found: dict[tuple[str, float], list[float]] = {}
+    for run in collect_runs(out_dir, ("hops",)):
+        if run["status"] != "complete" or run["verdict"] not in ("valid", "suspect"):
+            continue
+        flow = json.loads((out_dir / run["run_dir"] / "metrics.json").read_text())["flows"]["flow1"]
+        seconds = (flow.get("acked_bps_by_second") or [])[int(flow["window_s"][0]) :]
+        if len(seconds) > 1 and fmean(seconds) > 0:
+            found.setdefault((run["variant"], float(run["hops"])), []).append(pstdev(seconds) / fmean(seconds))
+    series: dict[str, list[dict[str, Any]]] = {}
+    for (variant, hops), values in sorted(found.items()):
+        series.setdefault(variant, []).append({"hops": hops, **mean_and_interval(list(values))})
+    return series
+
+
+def _draw_lines(axes: Axes, ours: dict[str, list[dict[str, Any]]], line: str, named: bool = False) -> None:
+    for position, (variant, rows) in enumerate(ours.items()):
+        look = style.look(variant, position)
+        axes.errorbar([row["hops"] for row in rows], [row["mean"] for row in rows], yerr=drawing.half_widths(rows),
+                      color=look.colour, marker=look.marker, linestyle=line, markersize=3.5, capsize=2.5, elinewidth=0.9,
+                      label=look.name if named else None)  # fmt: skip

@@ -1,0 +1,145 @@
+"""The figures about TCPs: chains beside ns-2, pacing, and all under one outage."""
+
+import csv
+import json
+from pathlib import Path
+
+import matplotlib.image
+import pytest
+
+from analysis.errors import RunFileError
+from analysis.figures import tcp_chain, tcp_outage, tcpap_chain
+from analysis.outage import Outage, outage_of, sent_again
+from analysis.rundir import RunDirectory
+from analysis.story import Story, read_story
+from analysis.tables import write_tables
+from analysis.tests.crafted_chain import BACKWARD, FORWARD, Chain
+from analysis.tests.test_tables import make_run
+
+
+def assert_drawn(paths: list[Path]) -> None:
+    assert [path.suffix for path in paths] == [".png", ".pdf"]
+    assert matplotlib.image.imread(paths[0])[..., :3].std() > 0.05, "a blank page"
+
+
+def test_tcp_chain_draws_ours_beside_ns2(tmp_path):
+    for number, variant in enumerate(("tahoe", "reno", "newreno", "sack", "vegas")):
+        for hops in (1, 2, 3):
+            make_run(tmp_path, variant, hops, 1, 1250.0 / hops + number)
+    write_tables(tmp_path, {"name": "tcp-chain", "axes": {"hops": [1, 2, 3]}, "ns2": "tcp_chain"})
+    assert_drawn(tcp_chain.draw(tmp_path))
+    rows = list(csv.DictReader((tmp_path / "summary.csv").open()))
+    ns2 = {(row["variant"], row["hops"]): row["ns2"] for row in rows if row["metric"] == "acked_kbps"}
+    assert float(ns2["vegas", "1"]) == 1274.48
+    assert ns2["sack", "3"] == "", "over AODV it is the routes that are lost, which says nothing of static ones"
+
+
+def tcpap_run(folder: Path, variant: str, seconds: list[int], seed: int = 1) -> None:
+    make_run(folder, variant, 4, seed, 300.0)
+    path = folder / f"{variant}-hops4" / f"seed-{seed}" / "metrics.json"
+    metrics = json.loads(path.read_text())
+    metrics["flows"]["flow1"] |= {
+        "window_s": [2.0, 6.0],
+        "acked_bps_by_second": seconds,
+        "rtt_ms_mean": 80.0,
+        "rtt_ms_p95": 150.0,
+    }
+    path.write_text(json.dumps(metrics))
+
+
+def test_tcpap_chain_measures_how_uneven_the_throughput_is(tmp_path):
+    tcpap_run(tmp_path, "newreno", [0, 0, 100, 300, 100, 300])  # the first two seconds are not measured
+    tcpap_run(tmp_path, "tcpap", [0, 0, 200, 200, 200, 200])
+    tcpap_run(tmp_path, "tcpap", [0, 0, 0, 0, 0, 0], seed=2)  # nothing came through: no coefficient
+    write_tables(tmp_path, {"name": "tcpap-chain", "axes": {"hops": [4]}})
+    found = tcpap_chain.unevenness(tmp_path)
+    # mean 200, standard deviation 100
+    assert found["newreno"][0]["mean"] == pytest.approx(0.5)
+    assert (found["tcpap"][0]["mean"], found["tcpap"][0]["n"]) == (0, 1)
+    assert_drawn(tcpap_chain.draw(tmp_path))
+
+
+def outage_run(folder: Path, variant: str, probing: bool) -> Path:
+    """sta2 is off from 1 s to 5 s; what sta1 sends again then dies on its radio, or is held and told by tcp.csv alone."""
+    chain = Chain()
+    chain.travel(chain.data(1), 900, FORWARD)
+    chain.travel(chain.ack(1), 930, BACKWARD)
+    chain.sample(950, cwnd=6, event="")
+    chain.power(1, 2, False)
+    chain.lose(chain.data(2), 1010, 1, 2)
+    chain.sample(1030, event="notice", detail="unreachable seq=2001")
+    if probing:
+        chain.sample(1031, event="stand-by", detail="unreachable")
+        for at_ms in (3031, 5031):
+            chain.sample(at_ms, event="probe", detail="seq=2001")
+        chain.sample(1500, event="timeout", detail="1")  # in the stand-by: nothing left
+    else:
+        chain.sample(1500, event="timeout", detail="1")
+        chain.lose(chain.data(2), 1502, 1, 2)
+        chain.sample(2300, event="timeout", detail="2")  # of this one the capture has nothing: routing held it
+    chain.power(5, 2, True)
+    chain.travel(chain.data(2), 5035, FORWARD)
+    chain.travel(chain.ack(2), 5065, BACKWARD)
+    if probing:
+        chain.sample(5086, event="repair", detail="ack")
+    chain.folder.scenario |= {"duration": 6.0}
+    run_dir = chain.write(folder / variant / "seed-1")
+    run = json.loads((run_dir / "run.json").read_text()) | {"variant": variant, "seed": 1}
+    (run_dir / "run.json").write_text(json.dumps(run))
+    return run_dir
+
+
+def story_at(run_dir: Path) -> Story:
+    run = RunDirectory(run_dir)
+    return read_story(run, run.flows[0])
+
+
+def test_a_retransmission_counts_once_whether_seen_or_told(tmp_path):
+    story = story_at(outage_run(tmp_path, "newreno", probing=False))
+    assert [round(at_s, 3) for at_s in sent_again(story, 1, 5)] == [1.5, 2.3]
+    outage = outage_of(story)
+    assert (outage.station, outage.intervals_s) == ("sta2", [pytest.approx(0.8)])
+    assert outage.resumed_s == pytest.approx(0.055)  # sent at 5.035 s, two hops of 10 ms
+
+
+def test_time_outs_in_a_stand_by_send_nothing(tmp_path):
+    story = story_at(outage_run(tmp_path, "elfn", probing=True))
+    assert [round(at_s, 3) for at_s in sent_again(story, 1, 5)] == [3.031]
+    assert len(outage_of(story).notices_s) == 1
+
+
+def test_window_and_rto_are_read_before_the_outage_and_once_the_first_ack_was_processed(tmp_path):
+    run_dir = outage_run(tmp_path, "newreno", probing=False)
+    rows = (run_dir / "tcp.csv").read_text().splitlines()
+    later = [row.split(",") for row in (rows[1], rows[1])]
+    for fields, at_ms, una, cwnd in ((later[0], 5085, 1001, 1), (later[1], 5095, 2001, 2)):
+        fields[0], fields[9], fields[10] = str(1_700_000_000_000_000_000 + at_ms * 1_000_000), str(una), str(cwnd)
+    (run_dir / "tcp.csv").write_text("\n".join([*rows, *(",".join(fields) for fields in later)]) + "\n")
+    outage = outage_of(story_at(run_dir))
+    assert (outage.cwnd_before, outage.cwnd_after, outage.rto_before_ms) == (6, 2, 240.0)
+
+
+def test_tcp_outage_draws_a_panel_a_tcp_and_writes_the_numbers(tmp_path):
+    outage_run(tmp_path, "elfn", probing=True)
+    outage_run(tmp_path, "newreno", probing=False)
+    (tmp_path / "experiment.json").write_text(json.dumps({"variants": ["newreno", "elfn"]}))
+    assert_drawn(tcp_outage.draw(tmp_path))
+    rows = list(csv.DictReader((tmp_path / "outage.csv").open()))
+    assert [(row["variant"], row["sent_s"], row["intervals_s"], row["resumed_s"]) for row in rows] == [
+        ("newreno", "0.500 1.300", "0.800", "0.055"),
+        ("elfn", "2.031", "", "0.055"),
+    ]
+
+
+def test_without_an_outage_or_a_run_there_is_one_line(tmp_path):
+    with pytest.raises(RunFileError, match="run the experiment first"):
+        tcp_outage.draw(tmp_path)
+    chain = Chain()
+    chain.travel(chain.data(1), 0, FORWARD)
+    with pytest.raises(RunFileError, match="no station is switched off and on again"):
+        outage_of(story_at(chain.write(tmp_path / "seed-1")))
+
+
+def test_a_tcp_that_never_goes_on_has_no_time_for_it():
+    outage = Outage(1.0, 5.0, "sta2", [1.5, 2.5, 4.5], [], None, 8, None, 200.0, None)
+    assert outage.resumed_s is None and outage.intervals_s == [1.0, 2.0]
