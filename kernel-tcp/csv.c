@@ -108,6 +108,48 @@ void csv_add(struct csv *csv, const struct sample *row, const char *event,
 	csv->rows++;
 }
 
+void csv_add_known(struct csv *csv, const struct sample *row, const char *event,
+		   const char *detail)
+{
+	char local[INET6_ADDRSTRLEN], remote[INET6_ADDRSTRLEN];
+
+	if (!has_room(csv))
+		return;
+	address_text(row->local, local);
+	address_text(row->remote, remote);
+	csv->used += snprintf(csv->buffer + csv->used, ROW_BYTES,
+		"%lld,%s,%llu,%s,%u,%s,%u,,%u,%u,,,,,,,,%s,%s\n",
+		(long long)row->monotonic_ns + csv->realtime_minus_monotonic_ns,
+		csv->stations[row->station].name, row->socket_cookie,
+		local, row->local_port, remote, row->remote_port,
+		row->snd_nxt, row->snd_una, event, detail);
+	csv->rows++;
+}
+
+/* What a program saw; the agent's own events come with their text. */
+void csv_add_event(struct csv *csv, const struct sample *row)
+{
+	char detail[64] = "";
+
+	switch (row->event) {
+	case EVENT_NONE:
+		csv_add(csv, row, "", "");
+		break;
+	case EVENT_TIMEOUT:
+		snprintf(detail, sizeof(detail), "%u", row->value);
+		csv_add(csv, row, "timeout", detail);
+		break;
+	case EVENT_WINDOW:
+		snprintf(detail, sizeof(detail), "cwnd=%u ssthresh=%u", row->snd_cwnd,
+			 row->ssthresh);
+		csv_add(csv, row, "window", detail);
+		break;
+	case EVENT_REPAIR:
+		csv_add(csv, row, "repair", "ack");
+		break;
+	}
+}
+
 /* What is on disk ends in the middle of a row: cut that row off. */
 static void cut_back(struct csv *csv, size_t written)
 {

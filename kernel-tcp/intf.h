@@ -59,19 +59,14 @@ struct counters {
 	__s32 refused_error[SETTINGS];	/* the last -errno */
 };
 
-/* What a row of tcp.csv is about; the names are in csv.c. From EVENT_FIXED on they
- * are for the agent (layers/agent.c) alone. */
+/* What a program's row is about; csv.c writes them. */
 enum event {
 	EVENT_NONE,		/* a sample */
-	EVENT_ALGORITHM,
-	EVENT_NOTICE,
-	EVENT_STAND_BY,
-	EVENT_PROBE,
-	EVENT_REPAIR,
+	EVENT_ALGORITHM,	/* the connection has been made */
 	EVENT_TIMEOUT,		/* value: how many in a row */
+	EVENT_REPAIR,
 	EVENT_WINDOW,
-	EVENT_FIXED,
-	EVENT_CLOSED,
+	EVENT_FIXED,		/* for the agent alone: reno-f's second timeout */
 };
 
 /* One hit of tcp_probe, or an event. Addresses are IPv6 or v4-mapped, network order. */

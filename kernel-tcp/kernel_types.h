@@ -73,6 +73,8 @@ struct tcp_sock {
 	__u32 snd_ssthresh;	/* segments */
 	__u32 snd_wnd;		/* bytes */
 	__u32 srtt_us;		/* microseconds, times 8 */
+	__u32 rcv_nxt;
+	__u32 rcv_wup;		/* rcv_nxt when the window was last offered */
 	__u32 rcv_wnd;		/* bytes */
 };
 

@@ -23,6 +23,7 @@
 #include "kernel.h"
 #include "run.h"
 #include "manet_tcp.skel.h"
+#include "layers/agent.h"
 
 #define DRAIN_EVERY_MS 100	/* the ring holds a third of a second at the worst */
 
@@ -42,6 +43,7 @@ struct run {
 	struct manet_tcp *programs;
 	struct ring_buffer *ring;
 	struct csv *csv;
+	struct agent *agent;		/* NULL where no connection has a layer */
 	int signals;
 };
 
@@ -128,9 +130,23 @@ static int attach_settings(struct run *run)
 
 static int take_sample(void *context, void *data, size_t bytes)
 {
-	if (bytes >= sizeof(struct sample))
-		csv_add(context, data, "", "");
+	const struct run *run = context;
+	const struct sample *row = data;
+
+	if (bytes < sizeof(*row))
+		return 0;
+	if (run->csv)
+		csv_add_event(run->csv, row);
+	if (run->agent && row->event != EVENT_NONE)
+		agent_event(run->agent, row);
 	return 0;
+}
+
+static int open_ring(struct run *run)
+{
+	run->ring = ring_buffer__new(bpf_map__fd(run->programs->maps.samples),
+				     take_sample, run, NULL);
+	return run->ring ? 0 : complain("no ring buffer: %s", strerror(errno));
 }
 
 static int attach_samples(struct run *run)
@@ -143,10 +159,6 @@ static int attach_samples(struct run *run)
 	run->csv->fd = -1;
 	if (csv_open(run->csv, &run->settings))
 		return -1;
-	run->ring = ring_buffer__new(bpf_map__fd(programs->maps.samples),
-				     take_sample, run->csv, NULL);
-	if (!run->ring)
-		return complain("no ring buffer: %s", strerror(errno));
 	programs->links.sample = bpf_program__attach(programs->progs.sample);
 	if (!programs->links.sample)
 		return complain("tcp_probe: cannot attach: %s; `manet-tcp features` says whether this kernel has it",
@@ -169,21 +181,45 @@ static int watch_signals(struct run *run)
 	return run->signals < 0 ? complain("signalfd: %s", strerror(errno)) : 0;
 }
 
-static void drain(struct run *run)
+static void drain(void *context)
 {
-	csv_update_clock(run->csv);
+	struct run *run = context;
+
+	if (run->csv)
+		csv_update_clock(run->csv);
 	ring_buffer__consume(run->ring);
-	csv_flush(run->csv);
+	if (run->csv)
+		csv_flush(run->csv);
+}
+
+static int attach_layers(struct run *run)
+{
+	int cgroup = open_cgroup(run->settings.cgroup);
+
+	if (cgroup < 0)
+		return -1;
+	run->agent = agent_new(&run->settings,
+			       bpf_map__fd(run->programs->maps.samples), cgroup);
+	close(cgroup);
+	return run->agent && !agent_listen(run->agent, run->csv,
+					   ring_buffer__epoll_fd(run->ring),
+					   drain, run) ? 0 : -1;
 }
 
 static void until_told_to_stop(struct run *run)
 {
-	struct pollfd signals = { .fd = run->signals, .events = POLLIN };
+	struct pollfd waited[] = {
+		{ .fd = run->signals, .events = POLLIN },
+		{ .fd = run->agent ? agent_descriptor(run->agent) : -1, .events = POLLIN },
+	};
 	int timeout_ms = run->ring ? DRAIN_EVERY_MS : -1;
 
-	while (poll(&signals, 1, timeout_ms) <= 0)
+	while (poll(waited, 2, timeout_ms) <= 0 || !waited[0].revents) {
+		if (run->agent)
+			agent_work(run->agent);
 		if (run->ring)
 			drain(run);
+	}
 }
 
 static json_t *refusals(const struct counters *counted)
@@ -220,6 +256,8 @@ static void report(const struct run *run)
 			 "lost_samples", (json_int_t)counted->lost_samples,
 			 "unwritten_samples", (json_int_t)unwritten,
 			 "refused", refusals(counted));
+	if (run->agent)
+		json_object_set_new(line, "layers", agent_report(run->agent));
 	json_dumpf(line, stdout, JSON_COMPACT);
 	putchar('\n');
 	fflush(stdout);
@@ -243,7 +281,10 @@ static int attach_and_wait(struct run *run, const char *path)
 {
 	if (copies_register(&run->copies, path, &run->settings) ||
 	    open_programs(run) || fill_stations(run) ||
+	    ((run->settings.samples[0] || agent_wanted(&run->settings)) &&
+	     open_ring(run)) ||
 	    (run->settings.samples[0] && attach_samples(run)) ||
+	    (agent_wanted(&run->settings) && attach_layers(run)) ||
 	    attach_settings(run))
 		return EXIT_RUNTIME;
 	puts("ready");
@@ -269,6 +310,7 @@ int run_command(const char *path)
 	if (!settings_resolve(path, &run.settings))
 		code = attach_and_wait(&run, path);
 out:
+	agent_free(run.agent);
 	ring_buffer__free(run.ring);
 	manet_tcp__destroy(run.programs);
 	copies_close(&run.copies);

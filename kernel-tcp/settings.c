@@ -15,6 +15,7 @@
 #include "algorithms.h"
 #include "kernel.h"
 #include "settings.h"
+#include "layers/names.h"
 
 #define FORMAT "manet-tcp-settings/1"
 
@@ -132,7 +133,7 @@ static int load_connections(const char *path, const char *where, json_t *object,
 	static const char *const known[] = {
 		"algorithm", "parameters", "window_segments",
 		"initial_window_segments", "rto_min_us", "rto_max_ms",
-		"rto_initial_ms", "delayed_ack", NULL };
+		"rto_initial_ms", "delayed_ack", "layers", NULL };
 	json_t *delayed = json_object_get(object, "delayed_ack");
 
 	if (!json_is_object(object))
@@ -147,6 +148,8 @@ static int load_connections(const char *path, const char *where, json_t *object,
 	if (!is_null(delayed) && !json_is_boolean(delayed))
 		return complain("%s: %s: \"delayed_ack\" must be true or false",
 				path, where);
+	if (layers_load(path, where, json_object_get(object, "layers"), &own->layers))
+		return -1;
 	/* 1: "as short as may be", put right by settings_resolve(). */
 	own->settings.delack_max_us = json_is_false(delayed);
 	return 0;
@@ -192,7 +195,8 @@ static int load_station(const char *path, json_t *object, size_t index,
 			struct run_settings *run)
 {
 	static const char *const known[] = { "name", "netns", "settings", "ports",
-					     NULL };
+					     "status", NULL };
+	json_t *status = json_object_get(object, "status");
 	struct station *station = &run->stations[index];
 	char where[STATION_NAME_BYTES + 16];
 	json_t *settings;
@@ -215,15 +219,20 @@ static int load_station(const char *path, json_t *object, size_t index,
 	if (copy_string(path, where, "netns", json_object_get(object, "netns"),
 			station->netns, sizeof(station->netns)))
 		return -1;
+	if (!is_null(status) &&
+	    copy_string(path, where, "status", status, station->status,
+			sizeof(station->status)))
+		return -1;
 	settings = json_object_get(object, "settings");
 	if (!is_null(settings) &&
 	    load_connections(path, where, settings, &station->own))
 		return -1;
 	if (load_ports(path, where, json_object_get(object, "ports"), station))
 		return -1;
-	station->own.settings.station = index;
+	station->own.settings.station = station->own.layers.station = index;
 	for (size_t i = 0; i < station->port_count; i++)
-		station->ports[i].settings.station = index;
+		station->ports[i].settings.station =
+			station->ports[i].layers.station = index;
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <linux/types.h>
 #include "intf.h"
+#include "layers/layers.h"
 
 #define STATION_NAME_BYTES 64
 #define NAME_BYTES 32		/* of an algorithm, as users write it */
@@ -18,6 +19,7 @@ struct connections {
 	__u16 port;			/* 0: the station's */
 	char algorithm[NAME_BYTES];	/* "" = the kernel's default */
 	json_t *parameters;		/* of the algorithm; NULL = none given */
+	struct layer_settings layers;
 	/* `algorithm` in here is the kernel's name of it, once resolved. */
 	struct station_settings settings;
 };
@@ -26,6 +28,7 @@ struct station {
 	char name[STATION_NAME_BYTES];
 	char netns[PATH_MAX];
 	__u64 netns_cookie;
+	char status[108];		/* the routing daemon's socket; "" = none */
 	struct connections own;
 	size_t port_count;
 	struct connections *ports;

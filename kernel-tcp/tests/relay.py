@@ -6,8 +6,8 @@
 `--drop` loses the n-th data segments (TCP payload over 1000 bytes, counted from 1, retransmissions included) of the
 direction left to right. `--lose PORT/SEGMENT:TRANSMISSION` loses the TRANSMISSION-th (from 1) sending of a segment of
 the connection to that port; segments of 1460 bytes are numbered from 0 at the SYN, so that the loss is the same
-however late host and relay are. Reads commands from standard input, a line each: `dark` drops everything from now on,
-`light` ends that. Prints `ready` when it carries frames.
+however late host and relay are. Reads commands from standard input, a line each (outage.py): `dark` drops everything from now
+on, `light` ends that. Prints `ready` when it carries frames.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ import struct
 import sys
 import time
 from collections import Counter
+
+from outage import Break
 
 ETH_P_ALL = 3
 PACKET_OUTGOING = 4
@@ -93,7 +95,7 @@ def receive(direction: Direction):
 def relay(forward: Direction, back: Direction) -> None:
     waiting: list[tuple[float, int, Direction, bytes]] = []
     numbers = itertools.count()
-    dark = False
+    path = Break(forward.source.send)
     selector = selectors.DefaultSelector()
     selector.register(forward.source, selectors.EVENT_READ, forward)
     selector.register(back.source, selectors.EVENT_READ, back)
@@ -106,11 +108,12 @@ def relay(forward: Direction, back: Direction) -> None:
                 line = sys.stdin.readline()
                 if not line:
                     return
-                dark = line.strip() == "dark"
+                for frame in path.command(line.strip()):
+                    heapq.heappush(waiting, (forward.departure(frame, time.monotonic()), next(numbers), forward, frame))
                 continue
             for frame in receive(key.data):
                 at = key.data.departure(frame, time.monotonic())
-                if at is not None and not dark:
+                if at is not None and path.carries(frame, key.data is forward):
                     heapq.heappush(waiting, (at, next(numbers), key.data, frame))
         while waiting and waiting[0][0] <= time.monotonic():
             _, _, direction, frame = heapq.heappop(waiting)

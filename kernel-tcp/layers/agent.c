@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * agent.c - waits for notices, judges them, and keeps the probes' clock.
+ *
+ * A notice is ICMP to a station, or a note of its own routing daemon. ICMP may be
+ * forged: it is believed if it quotes a segment that a connection with a layer,
+ * at that station, has outstanding (RFC 5927, 4.1). Whatever else comes is
+ * counted and forgotten. More than NOTICES_A_SECOND at a station are not even
+ * looked at.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+#include <linux/icmp.h>
+#include "kernel.h"
+#include "layers/agent.h"
+#include "layers/probes.h"
+
+#define NOTICES_A_SECOND 1000
+#define READ_AT_ONCE 64		/* then timers get their turn */
+#define NICE (-10)		/* probes have 50 ms */
+
+enum source { SOURCE_RING, SOURCE_TIMER, SOURCE_ICMP, SOURCE_DAEMON };
+
+__u64 agent_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ULL + now.tv_nsec;
+}
+
+void agent_tell(struct agent *agent, const struct connection *own, const char *event,
+		const char *format, ...)
+{
+	struct sample row = { .monotonic_ns = agent_now_ns() };
+	char detail[64];
+	va_list arguments;
+
+	if (!agent->csv)
+		return;
+	/* What the programs saw before this comes before it in the file. */
+	agent->drain(agent->drain_context);
+	va_start(arguments, format);
+	vsnprintf(detail, sizeof(detail), format, arguments);
+	va_end(arguments);
+	row.socket_cookie = own->cookie;
+	row.station = own->settings.station;
+	memcpy(row.local, own->local, sizeof(row.local));
+	memcpy(row.remote, own->remote, sizeof(row.remote));
+	row.local_port = own->local_port;
+	row.remote_port = own->remote_port;
+	row.snd_nxt = own->snd_nxt;
+	row.snd_una = own->snd_una;
+	csv_add_known(agent->csv, &row, event, detail);
+}
+
+/* ---- judging ---- */
+
+static bool is_outstanding(const struct connection *own, __u32 seq)
+{
+	return seq - own->snd_una < own->snd_nxt - own->snd_una;
+}
+
+static bool is_about(const struct connection *own, const struct post *post,
+		     const struct notice *notice)
+{
+	return own->cookie && own->settings.station == post->index &&
+	       own->local_port == notice->local_port &&
+	       own->remote_port == notice->remote_port &&
+	       !memcmp(own->local, notice->local, sizeof(own->local)) &&
+	       !memcmp(own->remote, notice->remote, sizeof(own->remote));
+}
+
+static void judge(struct agent *agent, struct post *post, const struct notice *notice)
+{
+	for (__u32 slot = 0; slot < LAYERED; slot++) {
+		struct connection *own = &agent->connections[slot];
+
+		if (!is_about(own, post, notice))
+			continue;
+		if (!is_outstanding(own, notice->seq)) {
+			agent->notices.wrong_sequence++;
+			return;
+		}
+		stand_by_notice(agent, slot, notice);
+		return;
+	}
+	agent->notices.no_such_connection++;
+}
+
+static bool too_many(struct agent *agent, struct post *post)
+{
+	__u64 second = agent_now_ns() / 1000000000;
+
+	if (post->second != second) {
+		post->second = second;
+		post->taken = 0;
+	}
+	if (post->taken++ < NOTICES_A_SECOND)
+		return false;
+	agent->notices.too_many++;
+	return true;
+}
+
+static void read_icmp(struct agent *agent, struct post *post)
+{
+	__u8 packet[2048];
+	struct notice notice;
+
+	for (int i = 0; i < READ_AT_ONCE; i++) {
+		ssize_t bytes = recv(post->icmp, packet, sizeof(packet), MSG_DONTWAIT);
+
+		if (bytes < 0)
+			return;
+		if (too_many(agent, post))
+			continue;
+		switch (notice_read(packet, bytes, &notice)) {
+		case NOTICE_TAKEN:
+			judge(agent, post, &notice);
+			break;
+		case NOTICE_MALFORMED:
+			agent->notices.malformed++;
+			break;
+		case NOTICE_OTHER:
+			break;
+		}
+	}
+}
+
+/* ---- waiting ---- */
+
+static int watch(struct agent *agent, int fd, enum source source, size_t index)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	event.data.u64 = (__u64)source << 32 | index;
+	return epoll_ctl(agent->epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+static void set_timer(struct agent *agent, __u64 at_ns)
+{
+	struct itimerspec when = {};
+
+	when.it_value.tv_sec = at_ns / 1000000000;
+	when.it_value.tv_nsec = at_ns % 1000000000;
+	timerfd_settime(agent->timer, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+/* A daemon may come, or come again, at any time. */
+static __u64 connect_daemons(struct agent *agent, __u64 now_ns)
+{
+	bool missing = false;
+
+	for (size_t i = 0; i < agent->post_count; i++) {
+		struct post *post = &agent->posts[i];
+
+		if (!post->station->status[0] || post->daemon >= 0)
+			continue;
+		daemon_connect(agent, post);
+		if (post->daemon < 0 || watch(agent, post->daemon, SOURCE_DAEMON, i))
+			missing = true;
+	}
+	return missing ? now_ns + DAEMON_RETRY_NS : 0;
+}
+
+static __u64 earlier(__u64 a, __u64 b)
+{
+	return !a || (b && b < a) ? b : a;
+}
+
+static void do_what_is_due(struct agent *agent)
+{
+	__u64 now_ns = agent_now_ns();
+	__u64 next_ns = stand_by_due(agent, now_ns);
+
+	set_timer(agent, earlier(next_ns, connect_daemons(agent, now_ns)));
+}
+
+int agent_descriptor(const struct agent *agent)
+{
+	return agent->epoll;
+}
+
+static void handle(struct agent *agent, enum source source, struct post *post)
+{
+	__u64 expired;
+
+	switch (source) {
+	case SOURCE_RING:
+		agent->drain(agent->drain_context);
+		break;
+	case SOURCE_TIMER:
+		(void)!read(agent->timer, &expired, sizeof(expired));
+		break;
+	case SOURCE_ICMP:
+		read_icmp(agent, post);
+		break;
+	case SOURCE_DAEMON:
+		daemon_read(agent, post);
+		break;
+	}
+}
+
+void agent_work(struct agent *agent)
+{
+	struct epoll_event events[16];
+	int count = epoll_wait(agent->epoll, events, 16, 0);
+
+	for (int i = 0; i < count; i++) {
+		__u32 index = events[i].data.u64;
+
+		handle(agent, events[i].data.u64 >> 32,
+		       index < agent->post_count ? &agent->posts[index] : NULL);
+	}
+	do_what_is_due(agent);
+}
+
+void agent_event(struct agent *agent, const struct sample *row)
+{
+	stand_by_event(agent, row);
+}
+
+/* ---- beginning and end ---- */
+
+static __u32 layers_of(const struct station *station)
+{
+	__u32 layers = station->own.layers.layers;
+
+	for (size_t i = 0; i < station->port_count; i++)
+		layers |= station->ports[i].layers.layers;
+	return layers & ~LAYER_LCD;
+}
+
+bool agent_wanted(const struct run_settings *settings)
+{
+	__u32 layers = 0;
+
+	for (size_t i = 0; i < settings->station_count; i++)
+		layers |= layers_of(&settings->stations[i]);
+	return layers;
+}
+
+/* Only destination unreachable, of the types below 32; the filter knows no others. */
+static int open_icmp(const char *netns)
+{
+	struct icmp_filter filter = { .data = ~(1U << ICMP_DEST_UNREACH) };
+	int fd = raw_socket_in(netns, IPPROTO_ICMP);
+
+	if (fd >= 0)
+		setsockopt(fd, SOL_RAW, ICMP_FILTER, &filter, sizeof(filter));
+	return fd;
+}
+
+static int open_post(struct agent *agent, size_t index)
+{
+	const struct station *station = &agent->settings->stations[index];
+	struct post *post = &agent->posts[agent->post_count];
+
+	post->station = station;
+	post->index = index;
+	post->daemon = -1;
+	post->icmp = open_icmp(station->netns);
+	post->raw = post->icmp < 0 ? -1 : raw_socket_in(station->netns, IPPROTO_RAW);
+	if (post->raw < 0 || watch(agent, post->icmp, SOURCE_ICMP, agent->post_count))
+		return complain("station %s: no raw socket for layers: %s", station->name,
+				strerror(errno));
+	agent->post_count++;
+	return 0;
+}
+
+static int open_posts(struct agent *agent)
+{
+	size_t count = agent->settings->station_count;
+
+	agent->posts = calloc(count, sizeof(*agent->posts));
+	if (!agent->posts)
+		return complain("out of memory");
+	for (size_t i = 0; i < count; i++)
+		if (layers_of(&agent->settings->stations[i]) && open_post(agent, i))
+			return -1;
+	return 0;
+}
+
+struct agent *agent_new(const struct run_settings *settings, int samples, int cgroup)
+{
+	struct agent *agent = calloc(1, sizeof(*agent));
+
+	if (!agent) {
+		complain("out of memory");
+		return NULL;
+	}
+	agent->settings = settings;
+	agent->epoll = epoll_create1(EPOLL_CLOEXEC);
+	agent->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (open_posts(agent) || programs_start(agent, samples, cgroup)) {
+		agent_free(agent);
+		return NULL;
+	}
+	/* May be refused: probes are then late where the machine is busy. */
+	setpriority(PRIO_PROCESS, 0, NICE);
+	return agent;
+}
+
+int agent_listen(struct agent *agent, struct csv *csv, int ring,
+		 void (*drain)(void *), void *context)
+{
+	agent->csv = csv;
+	agent->drain = drain;
+	agent->drain_context = context;
+	if (watch(agent, ring, SOURCE_RING, -1U) ||
+	    watch(agent, agent->timer, SOURCE_TIMER, -1U))
+		return complain("layers: epoll: %s", strerror(errno));
+	do_what_is_due(agent);
+	return 0;
+}
+
+void agent_free(struct agent *agent)
+{
+	if (!agent)
+		return;
+	programs_stop(agent);
+	for (size_t i = 0; i < agent->post_count; i++) {
+		close(agent->posts[i].icmp);
+		close(agent->posts[i].raw);
+		if (agent->posts[i].daemon >= 0)
+			close(agent->posts[i].daemon);
+	}
+	free(agent->posts);
+	close(agent->epoll);
+	close(agent->timer);
+	free(agent);
+}
+
+static void put(json_t *all, const char *key, __u64 count)
+{
+	json_object_set_new(all, key, json_integer(count));
+}
+
+json_t *agent_report(const struct agent *agent)
+{
+	const struct layer_counters *counted = programs_counters(agent);
+	json_t *all = json_object();
+
+	put(all, "connections", counted->connections);
+	put(all, "connections-without-room", counted->without_room);
+	put(all, "believed", agent->notices.believed);
+	put(all, "no-such-connection", agent->notices.no_such_connection);
+	put(all, "wrong-sequence", agent->notices.wrong_sequence);
+	put(all, "malformed", agent->notices.malformed);
+	put(all, "too-many", agent->notices.too_many);
+	put(all, "not-answered", agent->notices.not_answered);
+	put(all, "stand-bys", agent->stand_by_count);
+	put(all, "probes", agent->probe_count);
+	put(all, "uncopied-segments", counted->uncopied);
+	put(all, "refused-segments", counted->refused_packets);
+	put(all, "switches-failed", counted->switches_failed);
+	return all;
+}

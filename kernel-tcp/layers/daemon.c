@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * daemon.c - follows the notes of a station's own routing daemon (formats/routing.md:
+ * status socket, `follow`).
+ *
+ * Of use are `route`, `lost` and `no-route`. The socket is this machine's and its
+ * owner's: what comes is believed, for the connections to that destination which
+ * have data outstanding. A daemon that is not there (yet, or any more) is looked
+ * for again every second.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "layers/agent.h"
+
+static const char follow[] = "{\"op\":\"follow\"}\n";
+
+void daemon_connect(struct agent *agent, struct post *post)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	(void)agent;
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", post->station->status);
+	if (fd < 0)
+		return;
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) ||
+	    write(fd, follow, sizeof(follow) - 1) != sizeof(follow) - 1) {
+		close(fd);
+		return;
+	}
+	post->daemon = fd;
+	post->line_bytes = 0;
+}
+
+static bool kind_of(const char *event, enum notice_kind *kind)
+{
+	if (!event)
+		return false;
+	if (!strcmp(event, "route"))
+		*kind = NOTICE_ROUTE;
+	else if (!strcmp(event, "lost"))
+		*kind = NOTICE_LOST_ROUTE;
+	else if (!strcmp(event, "no-route"))
+		*kind = NOTICE_NO_ROUTE;
+	else
+		return false;
+	return true;
+}
+
+static bool is_in(const __u8 *address, struct in_addr network, unsigned prefix)
+{
+	struct in_addr own;
+
+	if (prefix > 32)
+		return false;
+	memcpy(&own, address + 12, 4);
+	return !prefix || !((ntohl(own.s_addr) ^ ntohl(network.s_addr)) >> (32 - prefix));
+}
+
+static void pass_on(struct agent *agent, const struct post *post,
+		    enum notice_kind kind, struct in_addr network, unsigned prefix)
+{
+	for (__u32 slot = 0; slot < LAYERED; slot++) {
+		struct connection *own = &agent->connections[slot];
+		struct notice notice = { .kind = kind, .seq = own->snd_una };
+
+		if (own->cookie && own->settings.station == post->index &&
+		    own->settings.layers & (LAYER_TCPF | LAYER_TCPBUS) &&
+		    own->snd_una != own->snd_nxt &&
+		    is_in(own->remote, network, prefix) &&
+		    (kind == NOTICE_LOST_ROUTE || connection_stands_by(own)))
+			stand_by_notice(agent, slot, &notice);
+	}
+}
+
+static void read_note(struct agent *agent, const struct post *post, const char *line)
+{
+	json_t *note = json_loads(line, 0, NULL);
+	const char *about = json_string_value(json_object_get(note, "about"));
+	json_t *prefix = json_object_get(note, "prefix");
+	enum notice_kind kind;
+	struct in_addr network;
+
+	if (kind_of(json_string_value(json_object_get(note, "event")), &kind) &&
+	    about && inet_pton(AF_INET, about, &network) == 1)
+		pass_on(agent, post, kind, network,
+			json_is_integer(prefix) ? json_integer_value(prefix) : 32);
+	json_decref(note);
+}
+
+/* Whole lines; one that is longer than the buffer is none of ours. */
+static void read_lines(struct agent *agent, struct post *post)
+{
+	char *end;
+
+	while ((end = memchr(post->line, '\n', post->line_bytes))) {
+		size_t used = end + 1 - post->line;
+
+		*end = 0;
+		read_note(agent, post, post->line);
+		memmove(post->line, end + 1, post->line_bytes - used);
+		post->line_bytes -= used;
+	}
+	if (post->line_bytes == sizeof(post->line))
+		post->line_bytes = 0;
+}
+
+void daemon_read(struct agent *agent, struct post *post)
+{
+	ssize_t bytes = read(post->daemon, post->line + post->line_bytes,
+			     sizeof(post->line) - post->line_bytes);
+
+	if (bytes < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (bytes <= 0) {
+		close(post->daemon);	/* which ends its being watched */
+		post->daemon = -1;
+		return;
+	}
+	post->line_bytes += bytes;
+	read_lines(agent, post);
+}

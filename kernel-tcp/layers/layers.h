@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * What the programs of the layers and the agent share: a connection's state, and
+ * the copies of its outstanding segments. Both live in arrays that the agent has
+ * mapped into its own memory; every field has one writer (it says which), so
+ * that neither side needs a lock.
+ */
+#ifndef LAYERS_H
+#define LAYERS_H
+
+#include <linux/types.h>
+
+/* Connections with a layer at a time; more run without one, and are counted. */
+#define LAYERED 256
+/* Segments kept for each, 13 MB in all: the papers' windows are of 4 to 32. */
+#define COPIES 32
+#define COPY_BYTES 1500
+
+enum layer {
+	LAYER_RENO_F = 1 << 0,
+	LAYER_ELFN = 1 << 1,
+	LAYER_TCPF = 1 << 2,
+	LAYER_ATCP = 1 << 3,
+	LAYER_TCPBUS = 1 << 4,
+	LAYER_LCD = 1 << 5,
+};
+
+/* These answer notices of route failures; a TCP has one of them at most. */
+#define NOTICE_LAYERS (LAYER_ELFN | LAYER_TCPF | LAYER_ATCP | LAYER_TCPBUS)
+
+enum repair { REPAIR_UNCHANGED, REPAIR_WINDOW, REPAIR_INITIAL };
+enum probe_packet { PROBE_FIRST, PROBE_LOST };
+
+struct layer_settings {
+	__u32 station;
+	__u32 layers;		/* enum layer; 0 = none */
+	__u32 probe_us;
+	__u32 repair;
+	__u32 packet;
+	__u32 failure_us;	/* tcpf: the freeze's end where nothing else ends it */
+	__u32 factor_percent;	/* tcpbus */
+	__u32 rto_initial_us;
+};
+
+struct connection {
+	__u64 cookie;		/* sockops; 0 = the slot is free */
+	struct layer_settings settings;
+	__u8 local[16];		/* IPv6, or IPv4-mapped */
+	__u8 remote[16];
+	__u16 local_port;	/* host order */
+	__u16 remote_port;
+
+	/* What the wire says; the gate's two programs write it. */
+	__u32 snd_una;
+	__u32 snd_nxt;
+	__u32 copied;		/* new segments copied so far */
+
+	/* Stand-by: from the agent's order until either side says it has ended. */
+	__u32 ordered;		/* agent: numbers the orders */
+	__u32 probed;		/* agent: the last order that a probe was sent for */
+	__u32 ended;		/* both: the last order that has ended */
+
+	/* Timeouts; sockops writes, the watch clears. */
+	__u32 timeouts;		/* in a row, without those in stand-by */
+	__u32 fixed;		/* reno-f: the agent retransmits, not the kernel */
+	__u32 refuse_timer;	/* the kernel's timer is just now retransmitting */
+
+	/* Windows; sockops writes. */
+	__u32 held;		/* the algorithm is `hold` in place of `inner` */
+	__u32 restore;		/* watch, agent: look at the windows before sending */
+	__u32 cwnd;		/* segments; what `hold` keeps */
+	__u32 ssthresh;
+	__u32 initial;		/* repair=initial: the RTO is the initial one ... */
+	__u32 initial_until;	/* ... until this sequence number is acknowledged */
+	__u64 timer_ns;		/* when data was last sent or acknowledged */
+	char inner[16];
+};
+
+struct kept {
+	__u64 cookie;
+	__u32 seq, end;		/* of its data */
+	__u32 bytes;		/* of the packet; 0 = none, or just being written */
+	__u32 unused;
+	__u64 sent_ns;		/* CLOCK_MONOTONIC */
+	__u8 packet[COPY_BYTES + 4];	/* from the IP header */
+};
+
+struct kept_window {
+	struct kept ring[COPIES];
+	struct kept refused;	/* the kernel's own retransmission in stand-by */
+};
+
+/* Of the programs; the agent counts notices (agent.h). */
+struct layer_counters {
+	__u64 connections;
+	__u64 without_room;	/* connections beyond LAYERED */
+	__u64 uncopied;		/* segments over COPY_BYTES: offloads are on */
+	__u64 refused_packets;	/* in stand-by */
+	__u64 switches_failed;	/* to `hold` or back */
+};
+
+#endif

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * notices.c - reads ICMP errors: which segment of which connection died, is held,
+ * or goes on.
+ *
+ * An error quotes the packet that it is about: its IP header and at least 8 bytes
+ * (RFC 792), which hold TCP's ports and sequence number. On the way a routing
+ * protocol may have put a header of its own between the two: minimal
+ * encapsulation (RFC 2004, protocol 55; half tunnels to a gateway) or DSR's (RFC
+ * 4728, protocol 48). A quote that ends before TCP's sequence number is of no
+ * use, and malformed.
+ *
+ * Everything here comes from the network: nothing is believed yet (agent.c).
+ */
+#include <stdbool.h>
+#include <string.h>
+#include "layers/notices.h"
+
+#define ICMP 1
+#define TCP 6
+#define DSR 48
+#define MINIMAL 55
+
+#define UNREACHABLE 3
+#define NET 0
+#define HOST 1
+#define EXPERIMENT 253	/* RFC 4727 4 */
+#define HELD 0
+#define RESTORED 1
+
+__u32 checksum_add(__u32 sum, const __u8 *data, size_t bytes)
+{
+	for (size_t i = 0; i + 1 < bytes; i += 2)
+		sum += data[i] << 8 | data[i + 1];
+	if (bytes % 2)
+		sum += data[bytes - 1] << 8;
+	return sum;
+}
+
+__u16 checksum_fold(__u32 sum)
+{
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return sum;
+}
+
+struct bytes {
+	const __u8 *at;
+	size_t left;
+};
+
+static bool skip(struct bytes *from, size_t count)
+{
+	if (from->left < count)
+		return false;
+	from->at += count;
+	from->left -= count;
+	return true;
+}
+
+static __u16 short_at(const __u8 *at)
+{
+	return at[0] << 8 | at[1];
+}
+
+static void map_address(__u8 *to, const __u8 *address)
+{
+	memset(to, 0, 10);
+	memset(to + 10, 0xff, 2);
+	memcpy(to + 12, address, 4);
+}
+
+/* An IPv4 header (RFC 791 3.1), stepped over; its protocol, or -1. */
+static int skip_ip(struct bytes *from, const __u8 **header)
+{
+	size_t length;
+
+	if (from->left < 20 || from->at[0] >> 4 != 4)
+		return -1;
+	*header = from->at;
+	length = (from->at[0] & 15) * 4;
+	if (length < 20 || !skip(from, length))
+		return -1;
+	return (*header)[9];
+}
+
+/* RFC 2004 3: protocol, S, checksum, destination, and with S the source. */
+static int skip_minimal(struct bytes *from, struct notice *notice)
+{
+	const __u8 *header = from->at;
+	bool has_source;
+
+	if (from->left < 8)
+		return -1;
+	has_source = header[1] & 0x80;
+	if (!skip(from, has_source ? 12 : 8))
+		return -1;
+	map_address(notice->remote, header + 4);
+	if (has_source)
+		map_address(notice->local, header + 8);
+	return header[0];
+}
+
+/* RFC 4728 6.1: next header, flags, length of the options that follow. */
+static int skip_dsr(struct bytes *from)
+{
+	const __u8 *header = from->at;
+
+	if (from->left < 4 || !skip(from, 4 + short_at(header + 2)))
+		return -1;
+	return header[0];
+}
+
+static enum notice_result read_quote(struct bytes quote, struct notice *notice)
+{
+	const __u8 *header;
+	int protocol = skip_ip(&quote, &header);
+
+	if (protocol < 0)
+		return NOTICE_MALFORMED;
+	if (short_at(header + 6) & 0x1fff)	/* a fragment has no ports */
+		return NOTICE_OTHER;
+	map_address(notice->local, header + 12);
+	map_address(notice->remote, header + 16);
+	/* At most one of each: a DSR network's gateway tunnels. */
+	if (protocol == DSR)
+		protocol = skip_dsr(&quote);
+	if (protocol == MINIMAL)
+		protocol = skip_minimal(&quote, notice);
+	if (protocol < 0)
+		return NOTICE_MALFORMED;
+	if (protocol != TCP)
+		return NOTICE_OTHER;
+	if (quote.left < 8)
+		return NOTICE_MALFORMED;
+	notice->local_port = short_at(quote.at);
+	notice->remote_port = short_at(quote.at + 2);
+	notice->seq = (__u32)short_at(quote.at + 4) << 16 | short_at(quote.at + 6);
+	return NOTICE_TAKEN;
+}
+
+static bool kind_of(const __u8 *icmp, enum notice_kind *kind)
+{
+	if (icmp[0] == UNREACHABLE && (icmp[1] == NET || icmp[1] == HOST))
+		*kind = NOTICE_UNREACHABLE;
+	else if (icmp[0] == EXPERIMENT && icmp[1] == HELD)
+		*kind = NOTICE_HELD;
+	else if (icmp[0] == EXPERIMENT && icmp[1] == RESTORED)
+		*kind = NOTICE_RESTORED;
+	else
+		return false;
+	return true;
+}
+
+enum notice_result notice_read(const __u8 *packet, size_t bytes, struct notice *notice)
+{
+	struct bytes rest = { packet, bytes };
+	const __u8 *header, *icmp;
+
+	if (skip_ip(&rest, &header) != ICMP || rest.left < 8)
+		return NOTICE_MALFORMED;
+	icmp = rest.at;
+	if (!kind_of(icmp, &notice->kind))
+		return NOTICE_OTHER;
+	/* A raw socket gets what the kernel has not checked yet. */
+	if (checksum_fold(checksum_add(0, rest.at, rest.left)) != 0xffff)
+		return NOTICE_MALFORMED;
+	skip(&rest, 8);
+	return read_quote(rest, notice);
+}

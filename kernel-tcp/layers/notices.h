@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* A route failure notice, as ICMP brings it. */
+#ifndef NOTICES_H
+#define NOTICES_H
+
+#include <stddef.h>
+#include <linux/types.h>
+
+enum notice_kind {
+	NOTICE_UNREACHABLE,	/* ICMP type 3, code 0 or 1 (RFC 792) */
+	NOTICE_HELD,		/* type 253 (RFC 4727), code 0: formats/routing.md */
+	NOTICE_RESTORED,	/* type 253, code 1 */
+	NOTICE_ROUTE,		/* of the station's own daemon */
+	NOTICE_LOST_ROUTE,
+	NOTICE_NO_ROUTE,
+	NOTICE_KINDS,
+};
+
+struct notice {
+	enum notice_kind kind;
+	__u8 local[16];		/* IPv4-mapped: whose packet is quoted */
+	__u8 remote[16];
+	__u16 local_port;	/* host order */
+	__u16 remote_port;
+	__u32 seq;
+};
+
+enum notice_result {
+	NOTICE_TAKEN,
+	NOTICE_OTHER,		/* ICMP, but about something else */
+	NOTICE_MALFORMED,
+};
+
+/* `packet` begins with the IP header, as a raw socket reads it. */
+enum notice_result notice_read(const __u8 *packet, size_t bytes, struct notice *notice);
+
+/* The Internet checksum (RFC 1071) of `bytes`, added to `sum`; not complemented. */
+__u32 checksum_add(__u32 sum, const __u8 *data, size_t bytes);
+__u16 checksum_fold(__u32 sum);
+
+#endif

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * stand_by.c - what each layer does with a believed notice, and what is sent while
+ * a connection stands by.
+ *
+ * Stand-by means: the kernel's TCP sends no data (gate.bpf.h) and its timer does
+ * not back off; its windows are as they were (hold.bpf.c). What is sent, this file
+ * sends. An acknowledgement ends it, always, in the kernel (gate.bpf.h: watch).
+ *
+ *  - elfn (Holland and Vaidya, MobiCom 1999, 6): unreachable begins it; a probe
+ *    every `probe_us`.
+ *  - atcp (Liu and Singh, JSAC 19 (7), 2001): unreachable begins it; probes by a
+ *    persist timer that doubles, up to PERSIST_MOST_NS (RFC 9293 3.8.6.1).
+ *  - tcpf (Chandran et al., IEEE Pers. Comm. 8 (1), 2001): unreachable, held, or
+ *    our own daemon's loss of the route begin it. Nothing is sent but one segment
+ *    that makes a daemon search. `restored` or the daemon's new route end it, and
+ *    all that is outstanding is sent again; so does the failure timer, without.
+ *  - tcpbus (Kim, Toh and Choi, JCN 3 (2), 2001): as tcpf, but the node that found
+ *    the break keeps what it has: only what is missing before that is sent again,
+ *    at `restored`; the timeout is longer by a factor instead of a failure timer.
+ *  - reno-f (Dyer and Boppana, MobiHoc 2001, 3): the second timeout in a row begins
+ *    it; the first segment is sent at once and every RTO, which stays what it is.
+ */
+#include <string.h>
+#include "kernel.h"
+#include "layers/agent.h"
+#include "layers/probes.h"
+
+#define PERSIST_MOST_NS 60000000000ULL
+#define ASK_LEAST_NS 500000000ULL	/* between two searches that we cause */
+#define RETRY_NS 20000000ULL		/* until the gate has a copy */
+
+static const char *const whys[] = {
+	[WHY_UNREACHABLE] = "unreachable",
+	[WHY_HELD] = "held",
+	[WHY_LOST_ROUTE] = "lost-route",
+	[WHY_TIMEOUT] = "timeout",
+};
+
+static const char *const kinds[NOTICE_KINDS] = {
+	[NOTICE_UNREACHABLE] = "unreachable",
+	[NOTICE_HELD] = "held",
+	[NOTICE_RESTORED] = "restored",
+	[NOTICE_ROUTE] = "route",
+	[NOTICE_LOST_ROUTE] = "lost-route",
+	[NOTICE_NO_ROUTE] = "no-route",
+};
+
+static bool before(__u32 a, __u32 b)
+{
+	return (__s32)(a - b) < 0;
+}
+
+bool connection_stands_by(const struct connection *own)
+{
+	return __atomic_load_n(&own->ordered, __ATOMIC_RELAXED) !=
+	       __atomic_load_n(&own->ended, __ATOMIC_ACQUIRE);
+}
+
+/* ---- sending ---- */
+
+static int raw_socket_of(const struct agent *agent, const struct connection *own)
+{
+	for (size_t i = 0; i < agent->post_count; i++)
+		if (agent->posts[i].index == own->settings.station)
+			return agent->posts[i].raw;
+	return -1;
+}
+
+/* The end of what was sent, or `seq` itself if the gate has no copy. */
+static __u32 send_again(struct agent *agent, __u32 slot, __u32 seq)
+{
+	const struct connection *own = &agent->connections[slot];
+	struct kept segment;
+
+	if (!kept_find(&agent->kept[slot], own->cookie, seq, &segment))
+		return seq;
+	/* An error is a packet lost on the way, as far as TCP is concerned. */
+	kept_send(raw_socket_of(agent, own), &segment, agent_now_ns());
+	return segment.end;
+}
+
+static bool probe(struct agent *agent, __u32 slot, __u32 seq)
+{
+	struct connection *own = &agent->connections[slot];
+	struct stand_by *now = &agent->stand_bys[slot];
+
+	/* Before it is sent: the answer may be quick. */
+	__atomic_store_n(&own->probed, now->order, __ATOMIC_RELEASE);
+	if (send_again(agent, slot, seq) == seq)
+		return false;
+	now->sent++;
+	agent->probe_count++;
+	agent_tell(agent, own, "probe", "seq=%u", seq);
+	return true;
+}
+
+/* Segments from the first that is outstanding up to `end`. */
+static void send_outstanding(struct agent *agent, __u32 slot, __u32 end)
+{
+	struct connection *own = &agent->connections[slot];
+	__u32 seq = own->snd_una, next;
+
+	for (int i = 0; i < COPIES && before(seq, end); i++, seq = next) {
+		next = send_again(agent, slot, seq);
+		if (next == seq)
+			return;
+		agent_tell(agent, own, "retransmit", "seq=%u", seq);
+	}
+}
+
+/* ---- beginning and ending ---- */
+
+static struct stand_by *begin(struct agent *agent, __u32 slot, enum why why)
+{
+	struct connection *own = &agent->connections[slot];
+	struct stand_by *now = &agent->stand_bys[slot];
+
+	memset(now, 0, sizeof(*now));
+	now->why = why;
+	now->cookie = own->cookie;
+	now->order = own->ordered + 1;
+	now->lost = own->snd_una;
+	__atomic_store_n(&own->ordered, now->order, __ATOMIC_RELEASE);
+	agent->stand_by_count++;
+	agent_tell(agent, own, "stand-by", "%s", whys[why]);
+	return now;
+}
+
+static void resume(struct agent *agent, __u32 slot, const char *told)
+{
+	struct connection *own = &agent->connections[slot];
+
+	own->restore = 1;
+	__atomic_store_n(&own->ended, own->ordered, __ATOMIC_RELEASE);
+	agent->stand_bys[slot].why = WHY_NOT;
+	agent_tell(agent, own, "repair", "%s", told);
+}
+
+/* ---- the layers ---- */
+
+/* elfn and atcp: from now on in steps of `probe_us`. */
+static void probe_from_now(struct agent *agent, __u32 slot, const struct notice *notice)
+{
+	struct connection *own = &agent->connections[slot];
+	struct stand_by *now = &agent->stand_bys[slot];
+
+	if (notice->kind != NOTICE_UNREACHABLE)
+		return;
+	if (connection_stands_by(own)) {
+		/* The clock goes on. */
+		if (before(notice->seq, now->lost))
+			now->lost = notice->seq;
+		return;
+	}
+	now = begin(agent, slot, WHY_UNREACHABLE);
+	now->lost = notice->seq;
+	now->interval_ns = own->settings.probe_us * 1000ULL;
+	now->next_ns = agent_now_ns() + now->interval_ns;
+}
+
+/* Nobody looks for a route that nobody asks for. */
+static void ask(struct agent *agent, __u32 slot)
+{
+	struct stand_by *now = &agent->stand_bys[slot];
+	__u64 now_ns = agent_now_ns();
+
+	if (now->asked_ns && now_ns - now->asked_ns < ASK_LEAST_NS)
+		return;
+	now->asked_ns = now_ns;
+	probe(agent, slot, agent->connections[slot].snd_una);
+}
+
+static void freeze(struct agent *agent, __u32 slot, enum why why, __u32 seq)
+{
+	struct connection *own = &agent->connections[slot];
+	struct stand_by *now = &agent->stand_bys[slot];
+
+	if (!connection_stands_by(own)) {
+		now = begin(agent, slot, why);
+		now->lost = seq;
+		if (own->settings.layers & LAYER_TCPF)
+			now->until_ns = agent_now_ns() +
+					own->settings.failure_us * 1000ULL;
+	} else if (before(seq, now->lost)) {
+		now->lost = seq;
+	}
+	/* A node that holds a packet is searching already. */
+	if (why != WHY_HELD)
+		ask(agent, slot);
+}
+
+static void thaw(struct agent *agent, __u32 slot, const struct notice *notice)
+{
+	struct connection *own = &agent->connections[slot];
+	__u32 end = own->snd_nxt;
+
+	if (!connection_stands_by(own))
+		return;
+	/* The node on the way sends on from what it quotes; before that, ask us. */
+	if (own->settings.layers & LAYER_TCPBUS && notice->kind == NOTICE_RESTORED)
+		end = notice->seq;
+	resume(agent, slot, kinds[notice->kind]);
+	send_outstanding(agent, slot, end);
+}
+
+static void freeze_or_thaw(struct agent *agent, __u32 slot, const struct notice *notice)
+{
+	switch (notice->kind) {
+	case NOTICE_UNREACHABLE:
+		freeze(agent, slot, WHY_UNREACHABLE, notice->seq);
+		break;
+	case NOTICE_HELD:
+		freeze(agent, slot, WHY_HELD, notice->seq);
+		break;
+	case NOTICE_LOST_ROUTE:
+		freeze(agent, slot, WHY_LOST_ROUTE, notice->seq);
+		break;
+	case NOTICE_NO_ROUTE:
+		if (connection_stands_by(&agent->connections[slot]))
+			ask(agent, slot);
+		break;
+	case NOTICE_RESTORED:
+	case NOTICE_ROUTE:
+		thaw(agent, slot, notice);
+		break;
+	default:
+		break;
+	}
+}
+
+void stand_by_notice(struct agent *agent, __u32 slot, const struct notice *notice)
+{
+	struct connection *own = &agent->connections[slot];
+	__u32 layers = own->settings.layers;
+
+	if (!(layers & NOTICE_LAYERS)) {
+		agent->notices.not_answered++;
+		return;
+	}
+	agent->notices.believed++;
+	agent_tell(agent, own, "notice", "%s seq=%u", kinds[notice->kind], notice->seq);
+	if (layers & (LAYER_ELFN | LAYER_ATCP))
+		probe_from_now(agent, slot, notice);
+	else
+		freeze_or_thaw(agent, slot, notice);
+}
+
+/* ---- events and timers ---- */
+
+/* reno-f: the kernel's second timeout in a row, which the gate has refused. */
+static void keep_the_rto(struct agent *agent, __u32 slot, const struct sample *row)
+{
+	struct stand_by *now = &agent->stand_bys[slot];
+
+	memset(now, 0, sizeof(*now));
+	now->why = WHY_TIMEOUT;
+	now->cookie = row->socket_cookie;
+	now->interval_ns = row->rto_jiffies * (1000000000ULL / jiffies_per_second());
+	now->next_ns = row->monotonic_ns;
+}
+
+void stand_by_event(struct agent *agent, const struct sample *row)
+{
+	for (__u32 slot = 0; slot < LAYERED; slot++) {
+		if (agent->connections[slot].cookie != row->socket_cookie)
+			continue;
+		if (row->event == EVENT_FIXED)
+			keep_the_rto(agent, slot, row);
+		return;
+	}
+}
+
+static bool goes_on(const struct connection *own, const struct stand_by *now)
+{
+	if (own->cookie != now->cookie)
+		return false;
+	return now->why == WHY_TIMEOUT ? own->fixed :
+	       connection_stands_by(own) && own->ordered == now->order;
+}
+
+static bool send_what_is_due(struct agent *agent, __u32 slot)
+{
+	struct connection *own = &agent->connections[slot];
+	struct stand_by *now = &agent->stand_bys[slot];
+	__u32 seq = own->snd_una;
+
+	if (now->why == WHY_TIMEOUT) {
+		if (send_again(agent, slot, seq) == seq)
+			return false;
+		/* The kernel has told of the first. */
+		if (now->sent++)
+			agent_tell(agent, own, "timeout", "%u", own->timeouts + now->sent - 1);
+		return true;
+	}
+	if (own->settings.packet == PROBE_LOST && !before(now->lost, seq))
+		seq = now->lost;
+	return probe(agent, slot, seq);
+}
+
+static void fire(struct agent *agent, __u32 slot, __u64 now_ns)
+{
+	struct connection *own = &agent->connections[slot];
+	struct stand_by *now = &agent->stand_bys[slot];
+
+	if (now->until_ns && now->until_ns <= now_ns) {
+		resume(agent, slot, "timer");
+		return;
+	}
+	if (!now->next_ns || now->next_ns > now_ns)
+		return;
+	if (!send_what_is_due(agent, slot)) {
+		now->next_ns = now_ns + RETRY_NS;
+		return;
+	}
+	if (own->settings.layers & LAYER_ATCP && now->sent > 1)
+		now->interval_ns = now->interval_ns * 2 < PERSIST_MOST_NS ?
+				   now->interval_ns * 2 : PERSIST_MOST_NS;
+	while (now->next_ns <= now_ns)
+		now->next_ns += now->interval_ns;
+}
+
+static __u64 earlier(__u64 a, __u64 b)
+{
+	return !a || (b && b < a) ? b : a;
+}
+
+__u64 stand_by_due(struct agent *agent, __u64 now_ns)
+{
+	__u64 next_ns = 0;
+
+	for (__u32 slot = 0; slot < LAYERED; slot++) {
+		struct stand_by *now = &agent->stand_bys[slot];
+
+		if (now->why == WHY_NOT)
+			continue;
+		if (goes_on(&agent->connections[slot], now))
+			fire(agent, slot, now_ns);
+		else
+			now->why = WHY_NOT;
+		if (now->why != WHY_NOT)
+			next_ns = earlier(next_ns, earlier(now->next_ns, now->until_ns));
+	}
+	return next_ns;
+}

@@ -1,0 +1,74 @@
+"""What a broken path does with frames, and the ICMP that the node at the break sends: the relay's commands.
+
+`dark` loses everything; `broken` too, and says so of every data segment with ICMP host unreachable (RFC 792), but for
+the ports named after it (`broken 5206 5207`): their data segments it keeps, and says so of the first with ICMP type
+253, code 0 (formats/routing.md). `light` carries; of what was kept it says so (253, code 1) and sends it on.
+"""
+
+from __future__ import annotations
+
+import struct
+
+RELAY = bytes([10, 9, 0, 254])
+UNREACHABLE, HELD, RESTORED = (3, 1), (253, 0), (253, 1)
+
+
+def checksum(data: bytes) -> int:
+    data += bytes(len(data) % 2)
+    total = sum(struct.unpack(f">{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+
+
+def icmp_error(about: bytes, kind: tuple[int, int], quoted: int = 28, source: bytes = RELAY) -> bytes:
+    """An IP packet to the source of the IP packet `about`, quoting `quoted` bytes of it."""
+    message = struct.pack(">BBHI", *kind, 0, 0) + about[:quoted]
+    message = message[:2] + struct.pack(">H", checksum(message)) + message[4:]
+    header = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(message), 0, 0, 64, 1, 0, source, about[12:16])
+    return header[:10] + struct.pack(">H", checksum(header)) + header[12:] + message
+
+
+def is_data(frame: bytes) -> bool:
+    """TCP over IPv4 with a payload."""
+    if frame[12:14] != b"\x08\x00" or frame[23] != 6:
+        return False
+    ip_bytes = (frame[14] & 15) * 4
+    return struct.unpack(">H", frame[16:18])[0] > ip_bytes + (frame[14 + ip_bytes + 12] >> 4) * 4
+
+
+def port_of(frame: bytes) -> int:
+    ip_bytes = (frame[14] & 15) * 4
+    return struct.unpack(">H", frame[14 + ip_bytes + 2 : 14 + ip_bytes + 4])[0]
+
+
+class Break:
+    """Between the two directions of a relay."""
+
+    def __init__(self, send_left):
+        self.mode = "light"
+        self.send_left = send_left
+        self.kept: dict[int, list[bytes]] = {}  # by port; of the ports whose segments are kept
+
+    def tell(self, frame: bytes, kind: tuple[int, int]) -> None:
+        self.send_left(frame[6:12] + frame[:6] + b"\x08\x00" + icmp_error(frame[14:], kind))
+
+    def command(self, line: str) -> list[bytes]:
+        """The frames that now go on."""
+        self.mode, *ports = line.split()
+        released = [frames for frames in self.kept.values() if frames]
+        self.kept = {int(port): [] for port in ports}
+        for frames in released:
+            self.tell(frames[0], RESTORED)
+        return [frame for frames in released for frame in frames]
+
+    def carries(self, frame: bytes, from_left: bool) -> bool:
+        if self.mode == "broken" and from_left and is_data(frame):
+            kept = self.kept.get(port_of(frame))
+            if kept is None:
+                self.tell(frame, UNREACHABLE)
+            else:
+                kept.append(frame)
+                if len(kept) == 1:
+                    self.tell(frame, HELD)
+        return self.mode == "light"
