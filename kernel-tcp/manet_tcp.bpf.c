@@ -189,16 +189,6 @@ int settings(struct bpf_sock_ops *ctx)
 
 /* ---- samples ---- */
 
-static __u64 netns_cookie(struct sock *sk)
-{
-	struct net *net = BPF_CORE_READ(sk, __sk_common.skc_net.net);
-
-	/* Before 5.14 the cookie was an atomic64_t of another name. */
-	if (!bpf_core_field_exists(net->net_cookie))
-		return 0;
-	return BPF_CORE_READ(net, net_cookie);
-}
-
 /* skb->data is the TCP header in tcp_rcv_established(). */
 static __u32 payload_bytes(struct sk_buff *skb)
 {

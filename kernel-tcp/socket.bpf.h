@@ -11,6 +11,16 @@
 
 #define AF_INET6 10	/* include/linux/socket.h */
 
+static __always_inline __u64 netns_cookie(struct sock *sk)
+{
+	struct net *net = BPF_CORE_READ(sk, __sk_common.skc_net.net);
+
+	/* Before 5.14 the cookie was an atomic64_t of another name. */
+	if (!bpf_core_field_exists(net->net_cookie))
+		return 0;
+	return BPF_CORE_READ(net, net_cookie);
+}
+
 static void map_ipv4(__u8 *to, __be32 address)
 {
 	__builtin_memset(to, 0, 10);

@@ -1,8 +1,9 @@
 """What a broken path does with frames, and the ICMP that the node at the break sends: the relay's commands.
 
 `dark` loses everything; `broken` too, and says so of every data segment with ICMP host unreachable (RFC 792), but for
-the ports named after it (`broken 5206 5207`): their data segments it keeps, and says so of the first with ICMP type
-253, code 0 (formats/routing.md). `light` carries; of what was kept it says so (253, code 1) and sends it on.
+the ports named after it (`broken 5206 -5201`): their data segments it keeps, and says so of the first with ICMP type
+253, code 0 (formats/routing.md); of those with a minus it says nothing. `light` carries; of what was kept it says so
+(253, code 1) and sends it on.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ class Break:
         self.mode = "light"
         self.send_left = send_left
         self.kept: dict[int, list[bytes]] = {}  # by port; of the ports whose segments are kept
+        self.silent: set[int] = set()
 
     def tell(self, frame: bytes, kind: tuple[int, int]) -> None:
         self.send_left(frame[6:12] + frame[:6] + b"\x08\x00" + icmp_error(frame[14:], kind))
@@ -57,7 +59,8 @@ class Break:
         """The frames that now go on."""
         self.mode, *ports = line.split()
         released = [frames for frames in self.kept.values() if frames]
-        self.kept = {int(port): [] for port in ports}
+        self.kept = {int(port): [] for port in ports if port[0] != "-"}
+        self.silent = {int(port[1:]) for port in ports if port[0] == "-"}
         for frames in released:
             self.tell(frames[0], RESTORED)
         return [frame for frames in released for frame in frames]
@@ -65,9 +68,9 @@ class Break:
     def carries(self, frame: bytes, from_left: bool) -> bool:
         if self.mode == "broken" and from_left and is_data(frame):
             kept = self.kept.get(port_of(frame))
-            if kept is None:
+            if kept is None and port_of(frame) not in self.silent:
                 self.tell(frame, UNREACHABLE)
-            else:
+            elif kept is not None:
                 kept.append(frame)
                 if len(kept) == 1:
                     self.tell(frame, HELD)

@@ -110,6 +110,9 @@ def relay(forward: Direction, back: Direction) -> None:
                     return
                 for frame in path.command(line.strip()):
                     heapq.heappush(waiting, (forward.departure(frame, time.monotonic()), next(numbers), forward, frame))
+                # what is on its way when the path breaks is lost with it
+                if path.mode == "broken":
+                    waiting = [item for item in sorted(waiting) if path.carries(item[3], item[2] is forward)]
                 continue
             for frame in receive(key.data):
                 at = key.data.departure(frame, time.monotonic())

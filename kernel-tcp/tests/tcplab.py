@@ -145,6 +145,8 @@ class Lab:
     cgroup: Path
     a: Station = field(init=False)
     b: Station = field(init=False)
+    ports: dict | None = None  # of station `a`: settings by port
+    status: str | None = None  # the socket of its routing daemon
     relay: subprocess.Popen | None = None
     processes: list[subprocess.Popen] = field(default_factory=list)
 
@@ -165,6 +167,10 @@ class Lab:
                 {"name": "b", "netns": self.b.netns, "settings": b or {}},
             ],
         }
+        if self.ports:
+            document["stations"][0]["ports"] = self.ports
+        if self.status:
+            document["stations"][0]["status"] = self.status
         path = self.folder / "tcp-settings.json"
         path.write_text(json.dumps(document))
         return path
