@@ -19,7 +19,7 @@
 
 struct atcp {
 	__u32 counted;
-	__u32 segments;		/* the window, as of the last ACK */
+	__u32 segments;		/* the window, as of the last ACK; 0: none came yet */
 	__u32 ssthresh;
 	__u32 una;
 	__u32 marked;		/* congested, until `congested_until` is acknowledged */
@@ -33,8 +33,7 @@ void BPF_PROG(atcp_init, struct sock *sk)
 
 	own->marked = 0;
 	own->una = tcp_sk(sk)->snd_una;
-	own->segments = tcp_sk(sk)->snd_cwnd;
-	own->ssthresh = tcp_sk(sk)->snd_ssthresh;
+	own->segments = 0;
 	count_connection(&own->counted);
 }
 
@@ -81,12 +80,12 @@ void BPF_PROG(atcp_cong_control, struct sock *sk)
 	if (state == TCP_CA_Recovery || state == TCP_CA_CWR) {
 		if (own->marked)
 			own->segments = tp->snd_ssthresh;
-		tp->snd_cwnd = recovery_window(tp, own->segments);
+		tp->snd_cwnd = recovery_window(tp, most(own->segments, 1));
 		return;
 	}
 	/* After a timeout the kernel has set 1: set_state() is now and then not
 	 * run, and this gives the window back with the next ACK. */
-	if (state == TCP_CA_Loss && !own->marked) {
+	if (state == TCP_CA_Loss && !own->marked && own->segments) {
 		tp->snd_cwnd = own->segments;
 		tp->snd_ssthresh = own->ssthresh;
 	}
@@ -103,10 +102,10 @@ void BPF_PROG(atcp_set_state, struct sock *sk, __u8 new_state)
 	struct tcp_sock *tp = tcp_sk(sk);
 	__u8 state = ca_state(sk);
 
-	if (new_state == TCP_CA_Loss && !own->marked) {
-		tp->snd_cwnd = most(own->segments, 1);
+	if (new_state == TCP_CA_Loss && !own->marked && own->segments) {
+		tp->snd_cwnd = own->segments;
 		tp->snd_ssthresh = own->ssthresh;
-	} else if (new_state == TCP_CA_Open &&
+	} else if (new_state == TCP_CA_Open && own->segments &&
 		   (state == TCP_CA_Recovery || state == TCP_CA_CWR)) {
 		tp->snd_cwnd = own->segments;
 	}

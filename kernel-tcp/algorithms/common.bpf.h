@@ -103,8 +103,8 @@ static __always_inline __u32 half_window(const struct tcp_sock *tp, __u32 window
 	return most(least(window, tp->packets_out) / 2, SSTHRESH_LEAST);
 }
 
-/* The kernel calls init() twice for a connection that we opened (at the SYN, when
- * sockops sets the algorithm, and when it is established). */
+/* In init(). That may be before the SYN of a connection that we open, when sockops
+ * sets the algorithm: there are no sequence numbers yet. It may come twice. */
 static __always_inline void count_connection(__u32 *counted)
 {
 	if (*counted)

@@ -42,7 +42,7 @@ TUNABLE(rate_kbps, 2000, 1, 1000000, 1000);
 struct tcpap {
 	__u32 counted;
 	__u32 acked;		/* segments, by this ACK */
-	__u32 round_ends;	/* the ACK after this: ask for the hops again */
+	__u32 round_ends;	/* the ACK after this: ask for the hops again, if known */
 	__u32 hops;		/* 0: not known */
 	__u64 fhd_us;		/* 0: no sample yet */
 };
@@ -184,7 +184,6 @@ void BPF_PROG(tcpap_init, struct sock *sk)
 {
 	struct tcpap *own = own_memory(sk);
 
-	own->round_ends = tcp_sk(sk)->snd_una;
 	own->hops = own->fhd_us = 0;
 	if (sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;

@@ -33,6 +33,7 @@ TUNABLE(gamma, 1, 0, 64, 1000);	/* segments */
 
 struct vegas {
 	__u32 counted;
+	__u32 in_round;		/* `round_ends` is known */
 	__u32 round_ends;	/* the ACK after this ends a round trip */
 	__u32 samples;		/* in this round trip */
 	__u32 min_rtt_us;	/* of this round trip */
@@ -42,6 +43,7 @@ struct vegas {
 
 static void next_round(const struct tcp_sock *tp, struct vegas *own)
 {
+	own->in_round = 1;
 	own->round_ends = tp->snd_nxt;
 	own->samples = 0;
 	own->min_rtt_us = NO_RTT;
@@ -54,7 +56,8 @@ void BPF_PROG(vegas_init, struct sock *sk)
 
 	own->base_rtt_us = NO_RTT;
 	own->active = 1;
-	next_round(tcp_sk(sk), own);
+	own->in_round = 0;
+	own->samples = 0;
 	count_connection(&own->counted);
 }
 
@@ -136,7 +139,7 @@ void BPF_PROG(vegas_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 
 	if (!own->active) {
 		tcp_reno_cong_avoid(sk, ack, acked);
-	} else if ((__s32)(ack - own->round_ends) > 0) {
+	} else if (!own->in_round || (__s32)(ack - own->round_ends) > 0) {
 		if (own->samples < SAMPLES_LEAST)
 			tcp_reno_cong_avoid(sk, ack, acked);
 		else

@@ -1,0 +1,174 @@
+"""The algorithms that watch round trip times: Vegas's queue at a fixed bottleneck, and TCP-AP's departures.
+
+The relay is a program on a host that may be busy: it may carry a frame late. A trial in which it did is repeated, and a
+test fails only if no trial is clean; it then says what each showed.
+"""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+
+import pytest
+from tcplab import MSS, Packet, stations
+
+pytestmark = pytest.mark.root
+
+TRIALS = 3
+
+
+@pytest.fixture(autouse=True)
+def needs_struct_ops(features):
+    if not features["struct_ops"]:
+        pytest.skip("this kernel takes no congestion control from BPF")
+
+
+@dataclass
+class Acked:
+    """A segment that was sent once, and its ACK."""
+
+    sent: float
+    acked: float
+    outstanding: int  # bytes, right after the ACK
+
+    @property
+    def round_trip(self) -> float:
+        return self.acked - self.sent
+
+
+def acked_segments(packets: list[Packet]) -> list[Acked]:
+    """As the sender's own capture shows them."""
+    sent: dict[int, float] = {}
+    found: list[Acked] = []
+    highest = 0
+    for packet in packets:
+        if packet.payload:
+            end = packet.seq + packet.payload
+            sent[end] = 0.0 if end in sent else packet.time
+            highest = max(highest, end)
+        elif packet.source == "10.9.0.2" and sent.get(packet.ack):
+            found.append(Acked(sent.pop(packet.ack), packet.time, highest - packet.ack))
+    return found
+
+
+def repeated(trial) -> None:
+    """`trial()` says what is wrong, or nothing; passes with the first that says nothing."""
+    said = []
+    for _ in range(TRIALS):
+        said.append(trial())
+        if not said[-1]:
+            return
+    pytest.fail("; ".join(said))
+
+
+# --- Vegas ------------------------------------------------------------------------------------------------------------
+
+RATE, DELAY_MS = 1e6, 30.0
+FRAME_S = (MSS + 54) * 8 / RATE
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(1, 3), (2, 4), (6, 8)])
+def test_vegas_keeps_alpha_to_beta_segments_queued(tmp_path, cgroup_root, alpha, beta):
+    """What waits at the bottleneck is what is outstanding but for what the path itself holds: rate times the empty round trip."""
+    settings = {"algorithm": "vegas", "parameters": {"alpha": alpha, "beta": beta}, "delayed_ack": False}
+
+    def trial() -> str:
+        relay = ["--rate-bps", str(RATE), "--delay-ms", str(DELAY_MS)]
+        with (
+            stations(tmp_path, cgroup_root, relay, quickack=True) as lab,
+            lab.manet_tcp(both=settings),
+            lab.capture(lab.a) as packets,
+        ):
+            lab.transfer(300 * MSS)
+        segments = acked_segments(packets)
+        steady = segments[len(segments) // 2 : -20]
+        empty_s = min(segment.round_trip for segment in segments)
+        queued = [segment.outstanding / MSS + 1 - empty_s / FRAME_S for segment in steady]
+        low, middle, high = statistics.quantiles(queued, n=4)
+        print(f"empty {empty_s * 1000:.1f} ms, queued {low:.2f} {middle:.2f} {high:.2f}")
+        # half a segment: how finely this can be told from whole ones
+        return "" if alpha - 0.5 <= low and high <= beta + 0.5 else f"quartiles of the queue: {low:.2f} {middle:.2f} {high:.2f}"
+
+    repeated(trial)
+
+
+def test_newreno_fills_the_queue_where_vegas_does_not(tmp_path, cgroup_root):
+    """That the measurement tells them apart: with a window of 40 NewReno has some 30 segments queued."""
+    relay = ["--rate-bps", str(RATE), "--delay-ms", str(DELAY_MS)]
+    settings = {"algorithm": "newreno", "window_segments": 40, "delayed_ack": False}
+    with (
+        stations(tmp_path, cgroup_root, relay, quickack=True) as lab,
+        lab.manet_tcp(both=settings),
+        lab.capture(lab.a) as packets,
+    ):
+        lab.transfer(200 * MSS)
+    assert max(segment.outstanding for segment in acked_segments(packets)) > 30 * MSS
+
+
+# --- TCP-AP -----------------------------------------------------------------------------------------------------------
+
+UNPACED = 10  # the kernel's first segments
+HOPS = 4
+
+
+def paced_intervals(packets: list[Packet], weight: float = 0.7, history: int = 50) -> list[tuple[float, float]]:
+    """For each departure but the first ones: how long after the one before it came, and how long the formulas of
+    algorithms/tcpap.bpf.c ask for, of the round trips that this capture shows until the one before."""
+    acks = iter(acked_segments(packets))
+    next_ack = next(acks, None)
+    delay_us, trips, rows, before, wanted_s = 0.0, [], [], None, 0.0
+    for departure in (packet.time for packet in packets if packet.payload):
+        if before is not None:
+            rows.append((departure - before, wanted_s))
+        before = departure
+        while next_ack is not None and next_ack.acked <= departure:
+            trips = [*trips, next_ack.round_trip * 1e6][-history:]
+            new_us = four_hop_delay_us(trips[-1])
+            delay_us = weight * delay_us + (1 - weight) * new_us if delay_us else new_us
+            next_ack = next(acks, None)
+        variation = statistics.stdev(trips) / statistics.mean(trips) if len(trips) > 1 else 0.0
+        wanted_s = delay_us * (1 + 2 * variation) / 1e6
+    return rows[UNPACED:]
+
+
+def four_hop_delay_us(round_trip_us: float, rate_kbps: float = 2000.0) -> float:
+    data, ack = (size * 8 * 1000 / rate_kbps for size in (MSS + 40, 40))
+    return HOPS * (max(0.0, round_trip_us / HOPS - data - ack) / 2 + data)
+
+
+def test_tcpap_departures_are_paced(tmp_path, cgroup_root):
+    """No two segments closer than the rate says, but for what the kernel gives back of a timer's lateness: up to half an
+    interval to the next segment (tcp_update_skb_after_send()). So ten of them take nine intervals, less a late timer or
+    two. 3 %: the capture's times are not quite the kernel's own, of which it takes the round trips."""
+    parameters = {"hops": HOPS, "rate_kbps": 2000, "weight": 0.7, "history": 50}
+    settings = {"algorithm": "tcpap", "parameters": parameters, "window_segments": 8, "delayed_ack": False}
+
+    def trial() -> str:
+        relay = ["--rate-bps", "2e6", "--delay-ms", "20"]
+        with (
+            stations(tmp_path, cgroup_root, relay, quickack=True) as lab,
+            lab.manet_tcp(both=settings),
+            lab.capture(lab.a) as packets,
+        ):
+            lab.transfer(100 * MSS)
+        rows = paced_intervals(packets)
+        ratios = [gap / wanted for gap, wanted in rows]
+        tens = [sum(ratios[at : at + 9]) for at in range(len(ratios) - 8)]
+        said = (
+            f"gap over what is asked for: least {min(ratios):.3f}, median {statistics.median(ratios):.3f}, nine {min(tens):.3f}"
+        )
+        print(said, f"(interval {rows[0][1] * 1000:.1f} to {rows[-1][1] * 1000:.1f} ms)")
+        paced = min(ratios) > 0.485 and min(tens) > 8.5 and 0.97 < statistics.median(ratios) < 1.15
+        return "" if paced else said
+
+    repeated(trial)
+
+
+def test_tcpap_does_not_pace_while_the_hops_are_not_known(slow_lab):
+    """hops=0, and no daemon that told: eight segments leave as fast as their ACKs come."""
+    with (
+        slow_lab.manet_tcp(both={"algorithm": "tcpap", "window_segments": 8, "delayed_ack": False}),
+        slow_lab.capture(slow_lab.a) as packets,
+    ):
+        slow_lab.transfer(60 * MSS)
+    assert max(segment.outstanding for segment in acked_segments(packets)) >= 6 * MSS
