@@ -126,9 +126,7 @@ def _check_radio(scenario: Scenario, source: Source, place: Callable[[str], KeyP
             raise source.error((*place("radio_overrides"), key), f"unknown key; {text}")
 
 
-def _with_movement(
-    scenario: Scenario, movement: Replay, source: Source, place: Callable[[str], KeyPath], base: Path
-) -> Scenario:
+def _with_movement(scenario: Scenario, movement: Replay, source: Source, place: Callable[[str], KeyPath], base: Path) -> Scenario:
     """The scenario with its movement files' full path, once each of them is known to be good for the whole run."""
     movement = movement.model_copy(update={"file": str((base / movement.file).resolve())})
     found = matching(movement)

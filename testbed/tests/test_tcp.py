@@ -1,7 +1,9 @@
 """The TCP of a flow as text: what it means, its canonical spelling, and what is said of text that means nothing."""
 
+import json
 import random
 import re
+import subprocess
 from decimal import Decimal
 from fractions import Fraction
 
@@ -10,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.errors import UsageError
-from testbed.programs import ROOT
+from testbed.programs import BUILT, ROOT
 from testbed.scenarios.tcp import LONGEST, TcpError, parse
 from testbed.scenarios.tcp_names import microseconds, spelled_time, table
 
@@ -258,3 +260,28 @@ def test_a_time_reads_back_from_its_spelling(us):
     text = spelled_time(us)
     unit = text.lstrip("0123456789.")
     assert microseconds(Decimal(text.removesuffix(unit)), unit) == us
+
+
+# --- the table beside the loader's own -------------------------------------------------------------------------------
+
+
+def refusal(tmp_path, settings):
+    """What the loader says of these settings, for a station and a cgroup that do not exist."""
+    station = {"name": "sta1", "netns": str(tmp_path / "nowhere"), "settings": settings}
+    path = tmp_path / "settings.json"
+    path.write_text(json.dumps({"format": "manet-tcp-settings/1", "cgroup": str(tmp_path / "nowhere"), "stations": [station]}))
+    argv = [str(BUILT.kernel_tcp), "run", str(path)]
+    return subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False).stderr
+
+
+@pytest.mark.skipif(not BUILT.kernel_tcp.exists(), reason="kernel-tcp is not built")
+@pytest.mark.parametrize("name", [name for name, known in table().items() if known.is_layer])
+def test_the_loader_takes_what_the_table_allows_and_no_more(name, tmp_path):
+    known = table()[name].parameters
+    assert "nowhere" in refusal(tmp_path, parse(name).settings())
+    for parameter in (parameter for parameter in known.values() if parameter.type != "choice"):
+        for value, taken in ((parameter.least, True), (parameter.most, True), (parameter.most + 1, False)):
+            settings = parse(name).settings()
+            settings["layers"][0]["parameters"][parameter.key] = int(value)
+            said = refusal(tmp_path, settings)
+            assert ("nowhere" if taken else parameter.key) in said and ("nowhere" in said) == taken, (parameter.name, value, said)
