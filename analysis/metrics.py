@@ -17,6 +17,7 @@ from analysis.connections import Connection
 from analysis.datagrams import datagram_metrics
 from analysis.errors import AnalysisError
 from analysis.iperf import IperfReport
+from analysis.movement import movement_metrics
 from analysis.reaction import reaction_s
 from analysis.routing_notes import segments_given_up
 from analysis.rundir import Flow, RunDirectory
@@ -63,7 +64,7 @@ def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check]) -> dict[str
     try:
         report = _report(run, flow, found)
         if report is not None and not report.connected:
-            return entry | _nothing_carried(run, report)
+            return entry | _nothing_carried(run, flow, report)
         connection = run.connection(flow)
         connected_ns = connection.start_ns(run.capture_of(flow, flow.source)) if connection else None
         start_ns = _start_ns(report, connected_ns)
@@ -77,6 +78,7 @@ def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check]) -> dict[str
         measure = _measure_datagrams if flow.traffic == "cbr" else _measure_tcp
         entry |= measure(run, flow, connection, report, begin_ns, end_ns, found)
         entry |= _measure_report(flow, report, connected_ns, begin_ns, end_ns, found)
+        entry |= movement_metrics(run, flow, begin_ns, end_ns, entry.get("acked_bps"))
         entry["air_bps"] = _air_rate(run, flow, connection, begin_ns, end_ns, found)
     except AnalysisError as problem:
         found.append(Check(f"{flow.name} readable", False, str(problem)))
@@ -91,13 +93,17 @@ def _start_ns(report: IperfReport | None, connected_ns: int | None) -> int | Non
     return first_ns if connected_ns - first_ns > LATE_S * NS_PER_S else connected_ns
 
 
-def _nothing_carried(run: RunDirectory, report: IperfReport) -> dict[str, Any]:
+def _nothing_carried(run: RunDirectory, flow: Flow, report: IperfReport) -> dict[str, Any]:
     """Of a flow whose ends were apart all its time: no connection, hence zeros, and nothing to check."""
     warmup_s, duration_s = run.scenario["warmup"], run.scenario["duration"]
     zeros = dict.fromkeys(("acked_bps", "delivered_bps", "goodput_bps", "iperf3_bps", "air_bps"), 0.0)
     start_ns = round(report.first_try_s * NS_PER_S) if report.first_try_s else None
     by_second = {"acked_bps_by_second": [0] * int(warmup_s + duration_s)}
-    return {**zeros, **by_second, "segments": 0, "retransmissions": 0, "start_ns": start_ns,
+    moved: dict[str, Any] = {}
+    if start_ns is not None:
+        begin_ns = start_ns + round(warmup_s * NS_PER_S)
+        moved = movement_metrics(run, flow, begin_ns, begin_ns + round(duration_s * NS_PER_S), 0.0)
+    return {**zeros, **by_second, **moved, "segments": 0, "retransmissions": 0, "start_ns": start_ns,
             "window_s": [warmup_s, warmup_s + duration_s]}  # fmt: skip
 
 

@@ -35,6 +35,11 @@ FLOW_METRICS = {
     "latency_ms_p95": ("ms", "latency_ms_p95", 1),
     "jitter_ms": ("ms", "jitter_ms", 1),
     "reaction_s": ("s", "reaction_s", 1),
+    "expected_kbps": ("kbit/s", "expected_bps", 1e3),
+    "percent": ("%", "percent_of_expected", 1),
+    "partitioned": ("1", "partitioned", 1),
+    "mean_hops": ("hops", "mean_hops", 1),
+    "path_changes": ("changes", "path_changes", 1),
 }
 SUM_METRICS = {
     "total_acked_kbps": ("kbit/s", "acked_bps", 1e3),

@@ -75,6 +75,7 @@ class Definition(BaseModel):
     figure: str | None = None
     published: str | None = None
     ns2: str | None = None
+    expected: bool = False  # whether throughput is held against what the movement lets one expect (testbed/curves)
     scenario: dict[str, Any]
     axes: dict[str, list[Any]] = Field(default_factory=dict)
     variants: Annotated[tuple[Variant, ...], BeforeValidator(as_tuple)] = ()
@@ -128,13 +129,20 @@ class Experiment:
     seeds: int
     cells: tuple[Cell, ...]
     expect: Expected
+    expected: bool = False
 
     def to_json(self) -> str:
         """Text of experiment.json (formats/results.md), by which tables and figures can be drawn again."""
         cells = [{"name": c.name, "variant": c.variant, "axes": c.axes, "profile": c.scenario.profile} for c in self.cells]
         text = {"format": "manet-experiment/1", "name": self.name, "question": self.question, "source": self.source}
         text |= {"figure": self.figure, "published": self.published, "ns2": self.ns2, "quick": self.quick}
-        text |= {"axes": self.axes, "variants": list(self.variants), "seeds": self.seeds, "cells": cells}
+        text |= {
+            "expected": self.expected,
+            "axes": self.axes,
+            "variants": list(self.variants),
+            "seeds": self.seeds,
+            "cells": cells,
+        }
         return json.dumps(text | {"expect": self.expect.model_dump(mode="json")}, indent=1) + "\n"
 
 
@@ -216,7 +224,7 @@ class _Loader:
             name=self.path.stem, question=definition.question, source=definition.source, figure=definition.figure,
             published=definition.published, ns2=definition.ns2, quick=self.request.quick, axes=self.axes,
             variants=tuple(v.name for v in variants if v is not None), seeds=seeds, cells=cells,
-            expect=definition.expect,
+            expect=definition.expect, expected=definition.expected,
         )  # fmt: skip
 
     def _axes(self) -> tuple[dict[str, list[Any]], dict[str, KeyPath]]:

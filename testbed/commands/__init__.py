@@ -3,4 +3,6 @@
 Whatever a verb needs is imported when it runs, so that `./manet --help` answers at once.
 """
 
-VERBS = ("demo", "test", "run", "report", "cli", "routes", "trace", "story", "plot", "tcp", "validate", "doctor", "clean")
+VERBS = (
+    "demo", "test", "run", "report", "cli", "routes", "trace", "curve", "story", "plot", "tcp", "validate", "doctor", "clean",
+)  # fmt: skip

@@ -45,6 +45,8 @@ def carry_out(experiment, directory: Path, options: argparse.Namespace) -> int:
     from testbed.campaigns.progress import Progress
     from testbed.campaigns.report import Report
     from testbed.campaigns.side_by_side import default_jobs
+    from testbed.commands.curve import measured_now
+    from testbed.curves.lay_out import curves_of, lay_out
     from testbed.host.protocols import require_protocol
     from testbed.host.requirements import require_for_runs
     from testbed.runs.preflight import check_tcps
@@ -55,10 +57,12 @@ def carry_out(experiment, directory: Path, options: argparse.Namespace) -> int:
     check_tcps((tcp for cell in experiment.cells for tcp in cell.scenario.tcps()), place)
     for protocol in sorted({cell.scenario.routing.protocol for cell in experiment.cells}):
         require_protocol(protocol)
+    curves = curves_of(experiment, lambda wanted: measured_now(wanted, options.jobs)) if experiment.expected else {}
     progress = Progress(0, 0.0)
     jobs = options.jobs or default_jobs(cell.scenario for cell in experiment.cells)
     try:
         outcomes = Campaign(experiment, directory, jobs, progress, run_scenario).run(options.resume)
+        lay_out(curves, directory)
         progress.note("measuring the captures")
         report = Report(directory)
         report.make()

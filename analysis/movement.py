@@ -1,0 +1,70 @@
+"""What a run's movement alone says of a flow: hops of the shortest path over time, and the throughput expected from them.
+
+The oracle is mobility/connectivity.py, the yardstick Holland and Vaidya's expected throughput (analysis/expected.py) with the
+chain curve that the campaign laid beside the run (`curve.json` in the cell's folder, formats/results.md).
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from analysis.errors import AnalysisError
+from analysis.expected import Curve, expected
+from analysis.reception import range_of
+from analysis.rundir import Flow, RunDirectory
+from mobility import connectivity
+from mobility.connectivity import Profile
+from mobility.trace import TraceError, read
+
+METRICS = ("expected_bps", "percent_of_expected", "partitioned", "mean_hops", "path_changes")
+CURVE = "curve.json"
+BY_HAND = ("move", "power")  # events that the trace does not know of
+
+
+def movement_metrics(run: RunDirectory, flow: Flow, begin_ns: int, end_ns: int, acked_bps: float | None) -> dict[str, Any]:
+    """METRICS of the flow between two instants (CLOCK_REALTIME, ns). Empty where nothing moves, where stations were moved or
+    switched by events, and where the radio has no one range; without a curve the first two are left out."""
+    profile = profile_of(run, flow, begin_ns, end_ns)
+    if profile is None:
+        return {}
+    seconds = profile.seconds()
+    whole_s = sum(seconds.values())
+    found: dict[str, Any] = {"partitioned": seconds.get(0, 0.0) / whole_s, "path_changes": len(profile.path_changes_s())}
+    found["mean_hops"] = None if set(seconds) == {0} else profile.mean_hops
+    curve = read_curve(run.path.parent / CURVE)
+    if curve is not None:
+        expected_bps = expected(seconds, curve, beyond=True) * 1e3
+        found["expected_bps"] = expected_bps
+        if expected_bps > 0 and acked_bps is not None:
+            found["percent_of_expected"] = 100 * acked_bps / expected_bps
+    return found
+
+
+def profile_of(run: RunDirectory, flow: Flow, begin_ns: int, end_ns: int) -> Profile | None:
+    """Hops of the flow's shortest path between two instants; None where the movement does not decide them."""
+    path = run.path / "trace.csv"
+    still = run.scenario.get("mobility", "static") == "static"
+    if still or not path.exists() or any(row["event"] in BY_HAND for row in run.events):
+        return None
+    range_m = range_of(run.medium)
+    if range_m is None:
+        return None
+    try:
+        trace = read(path)
+        if not {flow.source, flow.target} <= set(trace.stations()):
+            return None
+        begin_s, end_s = ((instant - run.epoch_ns) / 1e9 for instant in (begin_ns, end_ns))
+        return connectivity.links(trace, range_m, max(0.0, begin_s), end_s).hops(flow.source, flow.target)
+    except TraceError as problem:
+        raise AnalysisError(str(problem)) from None
+
+
+def read_curve(path: Path) -> Curve | None:
+    """A chain curve (kbit/s by hops); None without the file."""
+    if not path.exists():
+        return None
+    try:
+        document = json.loads(path.read_text())
+        return Curve({int(hops): float(value) for hops, value in document["values"].items()}, str(path))
+    except (ValueError, KeyError, TypeError):
+        raise AnalysisError(f"{path}: not a chain curve; run the experiment again with --resume to write it anew") from None

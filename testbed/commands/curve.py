@@ -1,0 +1,58 @@
+"""`manet curve`: the chain curves that expected throughput stands on (testbed/curves)."""
+
+import argparse
+
+from testbed.commands.options import add_overrides, add_verb, overrides, positive
+
+EXAMPLES = """
+  ./manet curve show hv-fig3              the curves of that experiment, and which are still to be measured
+  ./manet curve measure hv-fig3           measures those (about two minutes each on two cores); `manet run` does it by itself
+
+kept in ~/.cache/manet/curves (MANET_CACHE) by radio, TCP, kernel and the sources of medium and kernel-tcp
+"""
+
+
+def add(verbs: argparse._SubParsersAction) -> None:
+    parser = add_verb(verbs, "curve", "throughput over static chains, which expected throughput stands on", EXAMPLES)
+    parser.add_argument("action", choices=("show", "measure"))
+    parser.add_argument("experiment", metavar="EXPERIMENT|FILE")
+    parser.add_argument("--quick", action="store_true", help="the curves that its quick size needs")
+    add_overrides(parser)
+    parser.add_argument("--variant", metavar="NAME", action="append", default=[], help="only this variant's; may be repeated")
+    parser.add_argument("--jobs", metavar="N", type=positive, help="runs side by side (default: as many as this machine takes)")
+
+
+def run(options: argparse.Namespace) -> int:
+    from testbed.campaigns.experiment import Request, find, load
+    from testbed.curves.curve import read, wanted_by
+
+    request = Request(options.quick, overrides(options), tuple(options.variant))
+    experiment = load(find(options.experiment), request)
+    wanted = {curve.name: curve for curve in (wanted_by(cell.scenario) for cell in experiment.cells)}
+    for curve in wanted.values():
+        document = read(curve)
+        if document is None and options.action == "measure":
+            document = measured_now(curve, options.jobs)
+        shown = document["values"] if document else "not measured yet"
+        if document:
+            shown = " ".join(f"{value:.0f}" for value in document["values"].values()) + " kbit/s"
+        print(f"{curve.name}  {curve.scenario['tcp']} over {curve.scenario['radio']}, 1, 2, 3, ... hops: {shown}")
+        if document:
+            print(f"          {curve.path}, measured {document['measured']['date']} at {document['measured']['commit']}")
+    return 0
+
+
+def measured_now(wanted, jobs: int | None) -> dict:
+    """Measures a curve with a progress of its own."""
+    from testbed.campaigns.progress import Progress
+    from testbed.curves.measure import measure
+    from testbed.host.requirements import require_for_runs
+    from testbed.runs.run import run_scenario
+
+    require_for_runs()
+    progress = Progress(0, 0.0)
+    progress.note(f"chain curve {wanted.name}: {wanted.scenario['tcp']} over {wanted.scenario['radio']}, once for all")
+    try:
+        return measure(wanted, run_scenario, progress, jobs)
+    finally:
+        progress.close()

@@ -1,0 +1,57 @@
+"""Measuring chain curves: a campaign of static chains, like any other, in a folder that goes when the curve is kept."""
+
+import shutil
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from analysis import tables
+from testbed.campaigns.campaign import Campaign, Runner
+from testbed.campaigns.experiment import Cell, Expected, Experiment
+from testbed.campaigns.progress import Progress
+from testbed.campaigns.report import Report
+from testbed.campaigns.side_by_side import default_jobs
+from testbed.curves.curve import DURATION_S, LONGEST, SEEDS, Wanted, keep
+from testbed.errors import RunError
+from testbed.runs import metadata
+
+METRIC = "acked_kbps"
+
+
+def measure(wanted: Wanted, runner: Runner, progress: Progress, jobs: int | None = None) -> dict[str, Any]:
+    """The curve, measured now and kept; returns the file's content."""
+    experiment = chains(wanted)
+    folder = Path(tempfile.mkdtemp(prefix="manet-curve-"))
+    try:
+        side_by_side = jobs or default_jobs(cell.scenario for cell in experiment.cells)
+        outcomes = Campaign(experiment, folder / "runs", side_by_side, progress, runner).run(resume=False)
+        bad = next((outcome for outcome in outcomes if outcome.status != "complete" or outcome.verdict == "void"), None)
+        if bad is not None:
+            raise RunError(f"chain curve {wanted.name}: {bad.task.name}: {bad.text()}; run again on a quieter machine")
+        Report(folder / "runs").make()
+        rows = [row for row in tables.read_summary(folder / "runs") if row["metric"] == METRIC]
+        values = {int(row["hops"]): float(row["mean"]) for row in rows if row["mean"] is not None}
+        ci95 = {int(row["hops"]): row["ci95"] for row in rows}
+        return keep(wanted, values, _provenance(outcomes, ci95))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def chains(wanted: Wanted) -> Experiment:
+    """Chains of 1 to LONGEST hops, SEEDS times."""
+    hops = list(range(1, LONGEST + 1))
+    cells = tuple(Cell(f"hops{count}", "", {"hops": count}, wanted.chain(count)) for count in hops)
+    return Experiment(
+        name=f"curve-{wanted.name}", question="", source=None, figure=None, published=None, ns2=None, quick=False,
+        axes={"hops": hops}, variants=(), seeds=SEEDS, cells=cells, expect=Expected(),
+    )  # fmt: skip
+
+
+def _provenance(outcomes: list, ci95: dict[int, float | None]) -> dict[str, Any]:
+    verdicts = [outcome.verdict for outcome in outcomes]
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"), "commit": metadata.commit(), "host": metadata.host()["name"],
+        "seeds": SEEDS, "duration_s": DURATION_S, "ci95_kbps": {str(hops): value for hops, value in sorted(ci95.items())},
+        "verdicts": {kind: verdicts.count(kind) for kind in sorted(set(verdicts))},
+    }  # fmt: skip
