@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "algorithms.h"
+#include "algorithms/hops_map.h"
 #include "kernel.h"
 #include "settings.h"
 
@@ -71,10 +72,30 @@ int algorithm_check(const char *name, json_t *parameters, const char *where)
 	return error;
 }
 
+/* All copies of a run have one map of hops: that of the first. */
+static int share_hops(struct copies *copies, struct copy *copy, const char *where)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(copy->programs, HOPS_MAP);
+
+	if (map && copies->hops && bpf_map__reuse_fd(map, copies->hops))
+		return complain("%s: the map of hops cannot be shared: %s", where,
+				strerror(errno));
+	return 0;
+}
+
+static void keep_hops(struct copies *copies, const struct copy *copy)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(copy->programs, HOPS_MAP);
+
+	if (map && !copies->hops)
+		copies->hops = bpf_map__fd(map);
+}
+
 /* Tries names until the kernel has none of it: `tahoe.1f3a`. */
-static int register_somehow(struct copy *copy, const struct object *object,
+static int register_somehow(struct copies *copies, const struct object *object,
 			    json_t *parameters, const char *where)
 {
+	struct copy *copy = &copies->copies[copies->count];
 	static unsigned number;
 	int error = -EEXIST;
 
@@ -85,9 +106,13 @@ static int register_somehow(struct copy *copy, const struct object *object,
 			 number++ & 0xffff);
 		error = copy_open(copy, object, parameters, where);
 		if (!error)
+			error = share_hops(copies, copy, where);
+		if (!error)
 			error = copy_register(copy, where);
 		if (error)
 			copy_close(copy);
+		else
+			keep_hops(copies, copy);
 	}
 	if (error == -EEXIST)
 		complain("%s: no free name in the kernel after %d; is something left registered? (/proc/sys/net/ipv4/tcp_available_congestion_control)",
@@ -128,8 +153,7 @@ static int register_for(struct registering *job, struct connections *own)
 	if (!name) {
 		snprintf(where, sizeof(where), "%s: station %s: algorithm \"%s\"",
 			 job->path, job->station, own->algorithm);
-		if (register_somehow(&copies->copies[copies->count], object,
-				     own->parameters, where))
+		if (register_somehow(copies, object, own->parameters, where))
 			return -1;
 		job->users[copies->count] = own;
 		name = copies->copies[copies->count++].name;

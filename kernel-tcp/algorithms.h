@@ -12,6 +12,7 @@ struct run_settings;
 struct copies {
 	struct copy *copies;
 	size_t count;
+	int hops;	/* their map of hops (algorithms/hops_map.h); 0 = none has one */
 };
 
 /* NULL if there is none of this name. */

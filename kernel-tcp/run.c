@@ -20,6 +20,7 @@
 #include <bpf/bpf.h>
 #include "algorithms.h"
 #include "csv.h"
+#include "hops.h"
 #include "kernel.h"
 #include "run.h"
 #include "manet_tcp.skel.h"
@@ -40,6 +41,7 @@ static const char *const setting_names[SETTINGS] = {
 struct run {
 	struct run_settings settings;
 	struct copies copies;
+	struct hops *hops;		/* NULL = nobody asks */
 	struct manet_tcp *programs;
 	struct ring_buffer *ring;
 	struct csv *csv;
@@ -206,15 +208,24 @@ static int attach_layers(struct run *run)
 					   drain, run) ? 0 : -1;
 }
 
+static int follow_hops(struct run *run)
+{
+	run->hops = hops_new(&run->settings, run->copies.hops);
+	return run->hops ? 0 : -1;
+}
+
 static void until_told_to_stop(struct run *run)
 {
 	struct pollfd waited[] = {
 		{ .fd = run->signals, .events = POLLIN },
 		{ .fd = run->agent ? agent_descriptor(run->agent) : -1, .events = POLLIN },
+		{ .fd = run->hops ? hops_descriptor(run->hops) : -1, .events = POLLIN },
 	};
-	int timeout_ms = run->ring ? DRAIN_EVERY_MS : -1;
+	int timeout_ms = run->ring || run->hops ? DRAIN_EVERY_MS : -1;
 
-	while (poll(waited, 2, timeout_ms) <= 0 || !waited[0].revents) {
+	while (poll(waited, 3, timeout_ms) <= 0 || !waited[0].revents) {
+		if (run->hops)
+			hops_work(run->hops);
 		if (run->agent)
 			agent_work(run->agent);
 		if (run->ring)
@@ -285,7 +296,7 @@ static int attach_and_wait(struct run *run, const char *path)
 	     open_ring(run)) ||
 	    (run->settings.samples[0] && attach_samples(run)) ||
 	    (agent_wanted(&run->settings) && attach_layers(run)) ||
-	    attach_settings(run))
+	    (run->copies.hops && follow_hops(run)) || attach_settings(run))
 		return EXIT_RUNTIME;
 	puts("ready");
 	fflush(stdout);
@@ -311,6 +322,7 @@ int run_command(const char *path)
 		code = attach_and_wait(&run, path);
 out:
 	agent_free(run.agent);
+	hops_free(run.hops);
 	ring_buffer__free(run.ring);
 	manet_tcp__destroy(run.programs);
 	copies_close(&run.copies);

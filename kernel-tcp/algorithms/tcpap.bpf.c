@@ -24,7 +24,7 @@
  */
 #include "common.bpf.h"
 #include "socket.bpf.h"
-#include "hops.h"
+#include "hops_map.h"
 
 TUNABLE(weight, 7 / 10., 0, 1, 1000);
 TUNABLE(history, 50, 2, 50, 1);

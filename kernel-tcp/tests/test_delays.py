@@ -6,11 +6,18 @@ test fails only if no trial is clean; it then says what each showed.
 
 from __future__ import annotations
 
+import itertools
+import json
+import socket
 import statistics
+import subprocess
+import threading
+import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
-from tcplab import MSS, Packet, stations
+from tcplab import DEADLINE_S, MSS, Packet, stations, wait_for
 
 pytestmark = pytest.mark.root
 
@@ -172,3 +179,60 @@ def test_tcpap_does_not_pace_while_the_hops_are_not_known(slow_lab):
     ):
         slow_lab.transfer(60 * MSS)
     assert max(segment.outstanding for segment in acked_segments(packets)) >= 6 * MSS
+
+
+class Daemon:
+    """A routing daemon as far as its status socket goes: answers `status` with its routes, then sends notes."""
+
+    def __init__(self, path: Path, hops: int) -> None:
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(path))
+        self.listener.listen()
+        self.client: socket.socket | None = None
+        self.hops = hops
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        client, _ = self.listener.accept()
+        lines = client.makefile("r")
+        assert json.loads(lines.readline()) == {"op": "status"}
+        routes = [
+            {"destination": "0.0.0.0", "prefix": 0, "hops": 1},
+            {"destination": "10.9.0.2", "prefix": 32, "via": "10.9.0.2", "hops": self.hops},
+        ]
+        client.sendall(json.dumps({"ok": True, "routes": routes}).encode() + b"\n")
+        assert json.loads(lines.readline()) == {"op": "follow"}
+        client.sendall(b'{"ok":true}\n')
+        self.client = client
+
+    def note(self, **note: object) -> None:
+        assert self.client is not None
+        self.client.sendall(json.dumps({"t_ns": 1, "about": "10.9.0.2", "prefix": 32, **note}).encode() + b"\n")
+
+
+def test_tcpap_takes_the_hops_from_the_routing_daemon(tmp_path, cgroup_root):
+    """Four when the connection begins, one from half of it on: by the formulas the intervals are then far shorter."""
+    settings = {"algorithm": "tcpap", "window_segments": 8, "delayed_ack": False}
+    relay = ["--rate-bps", "2e6", "--delay-ms", "20"]
+    with stations(tmp_path, cgroup_root, relay, quickack=True) as lab:
+        lab.status = str(tmp_path / "daemon.sock")
+        daemon = Daemon(tmp_path / "daemon.sock", HOPS)
+        with lab.manet_tcp(both=settings), lab.capture(lab.a) as packets:
+            wait_for(lambda: daemon.client, "the daemon to be asked")
+            server = lab.serve()
+            client = lab.send(60 * MSS, then="sys.stdin.readline(); c.sendall(bytes(60*1460)); c.close()", stdin=subprocess.PIPE)
+            lab.ready_line(client, "connected")
+            lab.ready_line(client, "sent")
+            wait_for(lambda: lab.a.sockets() and "unacked" not in lab.a.sockets()[0], "the first half to be acknowledged")
+            daemon.note(event="route", value=1, via="10.9.0.2")
+            # more than until the map is read and written again, for which nothing else tells
+            time.sleep(0.5)
+            client.stdin.write("\n")
+            client.stdin.flush()
+            server.communicate(timeout=DEADLINE_S)
+    times = [packet.time for packet in packets if packet.payload]
+    first = statistics.median(later - earlier for earlier, later in itertools.pairwise(times[20:60]))
+    second = statistics.median(later - earlier for earlier, later in itertools.pairwise(times[90:]))
+    print(f"median interval {first * 1000:.1f} ms over {HOPS} hops, {second * 1000:.1f} ms over one")
+    assert first > 0.030  # the empty path's 35 ms, less what a late capture takes
+    assert second < first * 0.75

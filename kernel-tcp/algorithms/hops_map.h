@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /* How far a destination is: what the routing daemon knows and tcpap asks for.
- * A run has one such map for all its copies of tcpap (`hops`); the agent fills it. */
-#ifndef HOPS_H
-#define HOPS_H
+ * A run has one such map for all its copies of tcpap; hops.c fills it. */
+#ifndef HOPS_MAP_H
+#define HOPS_MAP_H
 
 #include <linux/types.h>
 
+#define HOPS_MAP "hops_to"
 #define HOPS_ENTRIES 65536	/* of stations times destinations */
 
 struct hops_key {

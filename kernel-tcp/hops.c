@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * hops.c - tells TCP-AP how many hops there are.
+ *
+ * Of each station with a routing daemon of ours (`status` in the settings) it asks
+ * for the routes (`status`), then follows its notes `route` and `lost`
+ * (formats/routing.md), and writes the hops of each destination into the map of
+ * algorithms/hops_map.h. A daemon that is not there is looked for again every
+ * second. Routes to networks (a prefix below 32) say nothing of one destination.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+#include <bpf/bpf.h>
+#include "algorithms/hops_map.h"
+#include "hops.h"
+#include "kernel.h"
+
+#define LINE_BYTES (1 << 20)	/* an answer to `status` has all routes in one line */
+
+static const char questions[] = "{\"op\":\"status\"}\n{\"op\":\"follow\"}\n";
+
+struct source {
+	const struct station *station;
+	int fd;			/* -1: not connected */
+	size_t used;
+	char *line;		/* what has come of the next line */
+};
+
+struct hops {
+	int map, epoll;
+	time_t looked;		/* for daemons that are not there */
+	size_t count;
+	struct source sources[];
+};
+
+/* ---- the map ---- */
+
+static void tell(const struct hops *hops, const struct source *source,
+		 json_t *destination, json_t *prefix, __u32 distance)
+{
+	struct hops_key key = { .netns_cookie = source->station->netns_cookie };
+	const char *text = json_string_value(destination);
+
+	if (!text || inet_pton(AF_INET, text, key.remote + 12) != 1 ||
+	    (json_is_integer(prefix) && json_integer_value(prefix) != 32))
+		return;
+	key.remote[10] = key.remote[11] = 0xff;
+	if (distance)
+		bpf_map_update_elem(hops->map, &key, &distance, BPF_ANY);
+	else
+		bpf_map_delete_elem(hops->map, &key);
+}
+
+static __u32 distance_of(json_t *number)
+{
+	json_int_t distance = json_integer_value(number);
+
+	return distance > 0 && distance <= 255 ? distance : 0;
+}
+
+static void read_line(const struct hops *hops, const struct source *source,
+		      const char *line)
+{
+	json_t *object = json_loads(line, 0, NULL), *route;
+	const char *event = json_string_value(json_object_get(object, "event"));
+	size_t index;
+
+	if (event && (!strcmp(event, "route") || !strcmp(event, "lost")))
+		tell(hops, source, json_object_get(object, "about"),
+		     json_object_get(object, "prefix"),
+		     *event == 'r' ? distance_of(json_object_get(object, "value")) : 0);
+	json_array_foreach(json_object_get(object, "routes"), index, route)
+		tell(hops, source, json_object_get(route, "destination"),
+		     json_object_get(route, "prefix"),
+		     distance_of(json_object_get(route, "hops")));
+	json_decref(object);
+}
+
+/* ---- the daemons ---- */
+
+static void watch(struct hops *hops, struct source *source)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = source };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s",
+		 source->station->status);
+	if (fd < 0)
+		return;
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) ||
+	    write(fd, questions, sizeof(questions) - 1) != sizeof(questions) - 1 ||
+	    epoll_ctl(hops->epoll, EPOLL_CTL_ADD, fd, &event)) {
+		close(fd);
+		return;
+	}
+	source->fd = fd;
+	source->used = 0;
+}
+
+static void look_for_daemons(struct hops *hops)
+{
+	time_t now = time(NULL);
+
+	if (now == hops->looked)
+		return;
+	hops->looked = now;
+	for (size_t i = 0; i < hops->count; i++)
+		if (hops->sources[i].fd < 0)
+			watch(hops, &hops->sources[i]);
+}
+
+static void read_source(struct hops *hops, struct source *source)
+{
+	ssize_t bytes = read(source->fd, source->line + source->used,
+			     LINE_BYTES - source->used);
+	char *end;
+
+	if (bytes < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (bytes <= 0) {
+		close(source->fd);	/* which ends its being watched */
+		source->fd = -1;
+		return;
+	}
+	source->used += bytes;
+	while ((end = memchr(source->line, '\n', source->used))) {
+		size_t used = end + 1 - source->line;
+
+		*end = 0;
+		read_line(hops, source, source->line);
+		memmove(source->line, end + 1, source->used - used);
+		source->used -= used;
+	}
+	if (source->used == LINE_BYTES)
+		source->used = 0;
+}
+
+void hops_work(struct hops *hops)
+{
+	struct epoll_event events[64];
+	int count = epoll_wait(hops->epoll, events, 64, 0);
+
+	for (int i = 0; i < count; i++)
+		read_source(hops, events[i].data.ptr);
+	look_for_daemons(hops);
+}
+
+int hops_descriptor(const struct hops *hops)
+{
+	return hops->epoll;
+}
+
+struct hops *hops_new(const struct run_settings *settings, int map)
+{
+	struct hops *hops = calloc(1, sizeof(*hops) + settings->station_count *
+					   sizeof(hops->sources[0]));
+
+	if (hops)
+		hops->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (!hops || hops->epoll < 0) {
+		complain("hops: %s", strerror(errno));
+		free(hops);
+		return NULL;
+	}
+	hops->map = map;
+	for (size_t i = 0; i < settings->station_count; i++) {
+		struct source *source = &hops->sources[hops->count];
+
+		if (!settings->stations[i].status[0])
+			continue;
+		source->station = &settings->stations[i];
+		source->fd = -1;
+		source->line = malloc(LINE_BYTES);
+		hops->count += source->line != NULL;
+	}
+	look_for_daemons(hops);
+	return hops;
+}
+
+void hops_free(struct hops *hops)
+{
+	if (!hops)
+		return;
+	for (size_t i = 0; i < hops->count; i++) {
+		if (hops->sources[i].fd >= 0)
+			close(hops->sources[i].fd);
+		free(hops->sources[i].line);
+	}
+	close(hops->epoll);
+	free(hops);
+}
