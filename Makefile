@@ -6,7 +6,7 @@
 #   make bench     speed of the medium, CPU share, lateness side by side, start and stop, idle daemons, oracle (minutes)
 #   make fuzz      each fuzz target for FUZZ_S seconds
 #   make figures   tables and figure of the results in RESULTS, drawn anew
-#   make lock      requirements.in -> requirements.lock, newest versions (on Python 3.11)
+#   make lock      requirements*.in -> requirements*.lock, newest versions (on Python 3.11)
 #   make clean     remove what was built (not results/)
 
 CARGO ?= cargo
@@ -40,6 +40,8 @@ lock:
 	$(PYTHON) -m pip install --quiet pip-tools
 	$(PYTHON) -m piptools compile --quiet --upgrade --generate-hashes --strip-extras --no-annotate \
 		--no-emit-find-links --no-emit-index-url --output-file requirements.lock requirements.in
+	$(PYTHON) -m piptools compile --quiet --upgrade --generate-hashes --strip-extras --no-annotate \
+		--no-emit-find-links --no-emit-index-url --output-file requirements-guests.lock requirements-guests.in
 
 clean:
 	rm -rf target .build .venv

@@ -4,6 +4,8 @@
 #
 #   ./setup.sh           installs and builds what is missing or out of date
 #   ./setup.sh --check   changes nothing; lists what is missing (exit 1 if anything is)
+#   ./setup.sh --guests  also what `manet vm` needs: QEMU, virtme-ng (.build/guests), kmod, file, gpgv
+#                        (--guests --check: whether that is there)
 #
 # Four steps, each done only when its outcome is not there: Debian packages (the only step that needs root), the Rust
 # programs (target/release), the eBPF programs (.build/kernel-tcp), the Python environment (.venv). What a
@@ -47,11 +49,22 @@ command iperf3 iperf3
 command tcpdump tcpdump
 command tshark tshark
 '
+# What --guests adds to it.
+readonly GUEST_REQUIREMENTS='
+command qemu-system-x86_64 qemu-system-x86
+command depmod kmod
+command file file
+command gpgv gpgv
+command dpkg-deb dpkg
+command setpriv util-linux
+file /usr/share/keyrings/debian-archive-keyring.gpg debian-archive-keyring
+'
 # Folders and files the programs are built from.
 readonly RUST_SOURCES='Cargo.toml Cargo.lock engine medium routing'
 readonly BPF_SOURCES='kernel-tcp'
 readonly BPF_BINARIES='.build/kernel-tcp/manet-tcp'
 readonly PYTHON_SOURCES='requirements.lock'
+readonly GUESTS_SOURCES='requirements-guests.lock'
 
 # ----- words to the user ---------------------------------------------------------------------------------------------
 
@@ -88,6 +101,7 @@ step() {
 }
 running=
 next_word_s=15
+guests= # yes: with what `manet vm` needs
 
 # The likely cause of a failed step, from its log, in one line.
 cause_of() {
@@ -120,7 +134,7 @@ missing_packages() {
     while read -r kind what package; do
         [[ -n $kind ]] || continue
         is_there "$kind" "$what" || echo "$package ($kind $what)"
-    done <<<"$REQUIREMENTS"
+    done <<<"$REQUIREMENTS${guests:+$GUEST_REQUIREMENTS}"
     rust_program cargo >/dev/null && rust_program rustc >/dev/null || echo "$(rust_packages) (Rust >= 1.$RUST_MINOR_NEEDED)"
 }
 
@@ -180,7 +194,9 @@ python_key() { echo "$(hash_of $PYTHON_SOURCES) $(readlink -f /usr/bin/python3) 
 
 rust_is_ready() { stamped rust "$(rust_key)" && all_exist $(rust_binaries); }
 bpf_is_ready() { [[ ! -e kernel-tcp/Makefile ]] || { stamped kernel-tcp "$(bpf_key)" && all_exist $BPF_BINARIES; }; }
+guests_key() { echo "$(hash_of $GUESTS_SOURCES) $(readlink -f /usr/bin/python3) $root"; }
 python_is_ready() { [[ -x .venv/bin/python && ! -e .venv/unfinished ]] && stamped python "$(python_key)"; }
+guests_are_ready() { [[ -z $guests ]] || { [[ -x .build/guests/bin/virtme-run ]] && stamped guests "$(guests_key)"; }; }
 
 check() {
     local lines
@@ -189,6 +205,7 @@ check() {
         rust_is_ready || echo "build    Rust programs (cargo build --release): missing or older than their sources"
         bpf_is_ready || echo "build    eBPF programs (kernel-tcp): missing or older than their sources"
         python_is_ready || echo "python   .venv: missing or not as requirements.lock says"
+        guests_are_ready || echo "python   .build/guests (virtme-ng): missing or not as requirements-guests.lock says"
     )
     if [[ -z $lines ]]; then
         say "nothing is missing"
@@ -330,6 +347,20 @@ build_python() {
     finished python "$key"
 }
 
+# virtme-ng in an environment of its own: what it needs must not decide what we get. Small enough to be made anew.
+install_virtme() {
+    local key
+    guests_are_ready && return
+    key=$(guests_key)
+    rm -rf .build/guests
+    step "making virtme-ng's Python environment" guests-venv /usr/bin/python3 -m venv .build/guests ||
+        fail "python3 -m venv failed: $(cause_of guests-venv)"
+    step "installing virtme-ng" guests-pip .build/guests/bin/python -m pip install --disable-pip-version-check --no-input \
+        --require-virtualenv --progress-bar off --only-binary :all: --require-hashes -r requirements-guests.lock ||
+        fail "pip install failed: $(cause_of guests-pip)"
+    finished guests "$key"
+}
+
 # What the launcher looks at. Its date is the moment before the sources were hashed, so that a file saved
 # while we were building counts as changed.
 write_ready() {
@@ -380,6 +411,10 @@ main() {
     # shellcheck disable=SC1091
     . /etc/os-release
     system="$ID $VERSION_ID"
+    if [[ ${1-} == --guests ]]; then
+        guests=yes
+        shift
+    fi
     case ${1-} in
     '') ;;
     --check)
@@ -390,7 +425,7 @@ main() {
         sed -n '2,/^set -/ s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
         return
         ;;
-    *) fail "unknown argument '$1'; it takes --check or nothing" ;;
+    *) fail "unknown argument '$1'; it takes --guests, --check or nothing" ;;
     esac
     # Before anything is written: what a user without root could not finish.
     if ((EUID != 0)) && [[ -n $(missing_packages) ]]; then install_packages; fi
@@ -401,6 +436,7 @@ main() {
     build_rust
     build_bpf
     build_python
+    install_virtme
     write_ready
     say "ready"
 }

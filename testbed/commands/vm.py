@@ -1,0 +1,116 @@
+"""`manet vm`: a manet command, or any, on this machine's files under another kernel (testbed/guests)."""
+
+import argparse
+import os
+import re
+import sys
+from pathlib import Path
+
+from testbed.commands.options import add_verb, positive
+from testbed.errors import UsageError
+from testbed.programs import ROOT
+
+EXAMPLES = """
+  ./manet vm list                                       the kernels, and which of them are here
+  ./manet vm -- doctor                                  `manet doctor` under Debian 12's kernel
+  ./manet vm --kernel 6.12 -- run hv-fig1 --quick       results/ is shared: the results are there afterwards
+  ./manet vm --kernel 6.12 shell                        a shell; "exit" ends the guest
+  ./manet vm shell -- uname -r                          any command
+  ./manet vm --share /tmp/out -- run hv-fig1 --out /tmp/out
+  ./manet vm fetch 6.1 6.12                             bring the newest of these kernels (needs the network)
+
+What a guest writes outside results/ and the shared folders is lost when it ends. It has no network but its own.
+"""
+PASSED_ON = ("TERM", "LANG", "LC_ALL", "HOME", "CI", "COLUMNS")
+
+
+def add(verbs: argparse._SubParsersAction) -> None:
+    parser = add_verb(verbs, "vm", "run a command under another kernel, in a guest", EXAMPLES)
+    parser.usage = "manet vm [options] -- COMMAND... | shell [-- COMMAND...] | list | fetch [KERNEL...]"
+    parser.add_argument("--kernel", metavar="NAME", default="6.1", help='one of "manet vm list" (default: 6.1)')
+    parser.add_argument("--memory", metavar="SIZE", type=memory_mb, default=2048, help="such as 1024M or 2G (default: 2G)")
+    parser.add_argument("--cpus", metavar="N", type=positive, default=min(2, os.cpu_count() or 1), help="(default: 2, or 1)")
+    parser.add_argument("--share", metavar="FOLDER", type=Path, action="append", default=[], help="a folder it may write to")
+    parser.add_argument("--timeout", metavar="S", type=positive, help="end the command after so many seconds")
+    accelerated = parser.add_mutually_exclusive_group()
+    accelerated.add_argument("--kvm", action="store_true", default=None, help="insist on /dev/kvm (default: where it works)")
+    accelerated.add_argument("--no-kvm", dest="kvm", action="store_false", help="software emulation")
+    parser.add_argument("command", nargs="*", metavar="COMMAND", help="a manet command; shell, list, fetch as above")
+
+
+def memory_mb(text: str) -> int:
+    """`2048`, `2048M` and `2G` are the same."""
+    match = re.fullmatch(r"(\d+)([MG]?)", text.upper())
+    if match is None or not int(match.group(1)):
+        raise argparse.ArgumentTypeError(f'"{text}" is not a size such as 1024M or 2G')
+    return int(match.group(1)) * (1024 if match.group(2) == "G" else 1)
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.rest and options.rest[0].startswith("-") and options.rest[0] != "--":
+        raise UsageError(f"unrecognized arguments: {' '.join(options.rest)}; the command's own options come after --")
+    words = [*options.command, *options.rest]
+    if words[:1] == ["--"]:
+        words = words[1:]
+    if not words:
+        raise UsageError('which command? for example "manet vm -- doctor", "manet vm shell", "manet vm list"')
+    if words[0] == "list":
+        return show_list()
+    if words[0] == "fetch":
+        return fetch(words[1:])
+    if words[0] == "shell":
+        rest = words[2:] if words[1:2] == ["--"] else words[1:]
+        return in_guest(options, rest)
+    # Not through the launcher: whether everything is built was asked on this side.
+    return in_guest(options, [sys.executable, "-P", "-m", "testbed", *words])
+
+
+def show_list() -> int:
+    from testbed.guests import kernels
+
+    cache = kernels.Cache()
+    for name, kernel in kernels.listed().items():
+        there = cache.have(kernel)
+        print(f"{name:<6} {kernel.text:<22} {f'{there.package} {there.version}' if there else 'not fetched yet'}")
+    print(f"cache: {cache.folder}")
+    return 0
+
+
+def fetch(names: list[str]) -> int:
+    from testbed.guests import kernels
+
+    cache = kernels.Cache(say=_say)
+    for kernel in [kernels.find(name) for name in names or kernels.listed()]:
+        there = cache.get(kernel, newest=True)
+        print(f"{kernel.name:<6} {there.package} {there.version}")
+    cache.busybox()
+    return 0
+
+
+def in_guest(options: argparse.Namespace, command: list[str]) -> int:
+    """The command's exit status; without a command, a shell's."""
+    from testbed.guests import guest, kernels
+
+    kernel = kernels.find(options.kernel)
+    machine = guest.Machine(options.memory, options.cpus, options.kvm)
+    guest.require(machine)
+    cache = kernels.Cache(say=_say)
+    unpacked, busybox = cache.get(kernel), cache.busybox()
+    environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    environment |= {"PYTHONPATH": str(ROOT), "MANET_GUEST": kernel.name}
+    job = guest.Job(command or ["bash", "-i"], Path.cwd(), environment, shares(options.share))
+    if not command:
+        return guest.shell(unpacked, job, machine, cache.folder, busybox)
+    return guest.run(unpacked, job, machine, cache.folder, busybox, timeout_s=options.timeout)
+
+
+def shares(asked: list[Path]) -> list[Path]:
+    """results/ of the checkout and what was asked for, made where they are not there."""
+    folders = [ROOT / "results", *asked]
+    for folder in folders:
+        folder.mkdir(parents=True, exist_ok=True)
+    return [folder.resolve() for folder in folders]
+
+
+def _say(text: str) -> None:
+    print(f"manet vm: {text}", file=sys.stderr, flush=True)

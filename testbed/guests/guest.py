@@ -1,0 +1,316 @@
+"""One guest: boots a kernel of the cache over this machine's files, runs one command in it, brings its output and status.
+
+virtme-ng (in .build/guests) prepares: the initramfs and QEMU's arguments. QEMU is started here and not by virtme-run, so that
+it has pipes of ours for its ports, no files, and dies with us (PR_SET_PDEATHSIG), however we die. init.sh says what goes
+through which port.
+
+With /dev/kvm where that works; a host may have the device and yet fail at it (a nested one that emulates too little): such a
+guest is ended and started again in software emulation (TCG), and the cache remembers it until the next boot.
+"""
+
+import contextlib
+import os
+import re
+import selectors
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from testbed.errors import RunError, UsageError
+from testbed.guests.kernels import Unpacked
+from testbed.programs import ROOT
+
+VIRTME_RUN = ROOT / ".build" / "guests" / "bin" / "virtme-run"
+INIT = Path(__file__).with_name("init.sh")
+KVM = Path("/dev/kvm")
+LEAST_MB = 512  # below, Debian's kernel and a Python do not fit
+BOOT_DEADLINE_S = 180.0  # 8 s is usual under emulation on an idle core
+KVM_DEADLINE_S = 30.0  # 3 s is usual
+SHOW_CONSOLE = "MANET_VM_CONSOLE" in os.environ  # for who mends this: all that the guest's kernel says
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+PORTS = ("out", "err", "status", "console")
+KVM_FAILED = (b"KVM internal error", b"failed to initialize kvm", b"Could not access KVM kernel module")
+
+
+@dataclass
+class Job:
+    """What runs in a guest: `command` in `folder`. What it writes is lost, but in the folders `shares`."""
+
+    command: Sequence[str]
+    folder: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+    shares: Sequence[Path] = ()
+
+    def script(self, interactive: bool) -> str:
+        """What init.sh reads."""
+        session = ["setsid", "-c"] if interactive else ["setsid"]  # -c: the terminal is the session's
+        environment = [f"{key}={value}" for key, value in self.environment.items()]
+        words = [*session, "env", "-i", f"PATH={PATH}", *environment, *self.command]
+        shares = [f"    mount_share {number} {shlex.quote(str(share))}" for number, share in enumerate(self.shares)]
+        lines = ["job_shares() {", "    :", *shares, "}", "job() {", f"    cd {shlex.quote(str(self.folder))} || return 126"]
+        return "\n".join([*lines, f"    exec {shlex.join(words)}", "}", f"job_time={time.time():.0f}", ""])
+
+
+@dataclass(frozen=True)
+class Machine:
+    """`memory_mb` and `cpus` of a guest; `kvm` None: where it works."""
+
+    memory_mb: int = 2048
+    cpus: int = 2
+    kvm: bool | None = None
+
+
+def run(kernel: Unpacked, job: Job, machine: Machine, cache: Path, busybox: Path, *, timeout_s: float | None = None) -> int:
+    """Boot, run the job, and give its exit status; its output goes to our stdout and stderr as it comes.
+
+    Raises RunError when the guest does not come up or falls, UsageError for what this machine lacks.
+    """
+    return _with_fallback(kernel, job, machine, cache, busybox, timeout_s, interactive=False)
+
+
+def shell(kernel: Unpacked, job: Job, machine: Machine, cache: Path, busybox: Path) -> int:
+    """As `run`, on our terminal."""
+    if not sys.stdin.isatty():
+        raise UsageError('a shell needs a terminal; for a command, "manet vm shell -- COMMAND"')
+    return _with_fallback(kernel, job, machine, cache, busybox, None, interactive=True)
+
+
+class KvmFailed(Exception):
+    """/dev/kvm is there and does not do."""
+
+
+def _with_fallback(
+    kernel: Unpacked, job: Job, machine: Machine, cache: Path, busybox: Path, timeout_s: float | None, *, interactive: bool
+) -> int:
+    require(machine)
+    mark = cache / "kvm-fails"
+    boot_id = Path("/proc/sys/kernel/random/boot_id").read_text()
+    kvm = machine.kvm
+    if kvm is None:
+        kvm = os.access(KVM, os.R_OK | os.W_OK) and not (mark.exists() and mark.read_text() == boot_id)
+    with _prepared(kernel, job, machine, kvm, busybox, interactive) as argv, _Guest(kernel, argv, kvm, interactive) as guest:
+        try:
+            return guest.run(timeout_s)
+        except KvmFailed:
+            if machine.kvm:
+                raise RunError(f"{KVM}: there, but a guest does not come up with it; leave out --kvm") from None
+    print(f"manet vm: {KVM} does not do here, software emulation instead", file=sys.stderr)
+    mark.write_text(boot_id)
+    slow = Machine(machine.memory_mb, machine.cpus, kvm=False)
+    return _with_fallback(kernel, job, slow, cache, busybox, timeout_s, interactive=interactive)
+
+
+def require(
+    machine: Machine, *, path: str | None = None, virtme_run: Path = VIRTME_RUN, meminfo: Path = Path("/proc/meminfo")
+) -> None:
+    """Raise for the first thing that this machine lacks."""
+    if shutil.which("qemu-system-x86_64", path=path) is None:
+        raise UsageError("qemu-system-x86_64: not found; ./setup.sh --guests brings QEMU")
+    if not virtme_run.exists():
+        raise UsageError(f"{virtme_run}: virtme-ng is not installed; ./setup.sh --guests brings it")
+    if machine.memory_mb < LEAST_MB:
+        raise UsageError(f"--memory {machine.memory_mb}M: too little, a guest needs at least {LEAST_MB}M")
+    found = re.search(r"^MemAvailable: +(\d+) kB", meminfo.read_text(), re.MULTILINE)
+    if found and int(found.group(1)) < machine.memory_mb * 1024:
+        raise UsageError(
+            f"--memory {machine.memory_mb}M: this machine has only {int(found.group(1)) // 1024}M available; ask for less "
+            f"(at least {LEAST_MB}M) or end something"
+        )
+    if machine.kvm and not os.access(KVM, os.R_OK | os.W_OK):
+        raise UsageError(f"--kvm: {KVM} is not there or not ours; leave it out (software emulation, slower)")
+
+
+@contextlib.contextmanager
+def _prepared(kernel: Unpacked, job: Job, machine: Machine, kvm: bool, busybox: Path, interactive: bool) -> Iterator[list[str]]:
+    """QEMU's arguments, and the initramfs among them for as long as the guest runs."""
+    with tempfile.TemporaryDirectory(prefix="manet-vm.") as folder:
+        initramfs = Path(folder) / "initramfs"
+        command = [
+            str(VIRTME_RUN), "--dry-run", "--show-command", "--kimg", str(kernel.image), "--mods", "auto",
+            "--memory", f"{machine.memory_mb}M", "--cpus", str(machine.cpus), "--busybox", str(busybox), "--force-initramfs",
+            "--save-initramfs", str(initramfs), "--force-9p", "--disable-microvm", "--script-sh", "true",
+            *([] if kvm else ["--disable-kvm"]),
+        ]  # fmt: skip
+        search = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+        made = subprocess.run(
+            command, capture_output=True, text=True, stdin=subprocess.DEVNULL, env={**os.environ, "PATH": search}
+        )
+        lines = [line for line in made.stdout.splitlines() if "qemu-system" in line]
+        if made.returncode or not lines or not initramfs.exists():
+            words = (made.stderr.strip() or made.stdout.strip() or "no words").splitlines()[-1]
+            raise RunError(f"virtme-run: prepared no guest: {words[:300]}; ./setup.sh --guests mends it")
+        script = Path(folder) / "job"  # the guest sees it, as it sees all files
+        script.write_text(job.script(interactive))
+        yield _adapted(shlex.split(lines[-1]), kernel, job, script, busybox, interactive)
+
+
+def _adapted(argv: list[str], kernel: Unpacked, job: Job, script: Path, busybox: Path, interactive: bool) -> list[str]:
+    """virtme-ng's QEMU with our init and our ports in the place of its own."""
+    kept: list[str] = []
+    words = iter(argv)
+    for word in words:
+        if word in ("-chardev", "-serial"):
+            next(words)
+        elif word == "-device":
+            value = next(words)
+            kept += [] if value.startswith(("virtserialport", "virtio-serial")) else [word, value]
+        elif word == "-append":
+            dropped = ("virtme.exec=", "init=", "earlyprintk=", *(("quiet", "loglevel=") if SHOW_CONSOLE else ()))
+            parts = [part for part in next(words).split(" ") if not part.startswith(dropped)]
+            mode = "shell" if interactive else "run"
+            ours = [f"manet.modules={kernel.folder}", f"manet.mode={mode}", f"manet.job={script}", f"init={busybox}"]
+            # After -- come init's own arguments.
+            kept += [word, " ".join([*parts, *ours, "--", "sh", str(INIT), str(busybox), str(INIT)])]
+        else:
+            kept.append(word)
+    kept += ["-device", "virtio-serial-pci,max_ports=8", "-device", "virtio-rng-pci"]
+    kept += _export("manet.rootfs", Path("/"), readonly=True)
+    for number, share in enumerate(job.shares):
+        kept += _export(f"manet.share{number}", share, readonly=False)
+    return kept
+
+
+def _export(tag: str, folder: Path, *, readonly: bool) -> list[str]:
+    path = str(folder).replace(",", ",,")  # QEMU's way to quote a comma
+    option = f"local,id={tag},path={path},security_model=none,readonly={'on' if readonly else 'off'},multidevs=remap"
+    return ["-fsdev", option, "-device", f"virtio-9p-pci,fsdev={tag},mount_tag={tag}"]
+
+
+class _Guest:
+    """QEMU and the pipes to its ports; leaving the `with` block ends it at once, whatever it does."""
+
+    def __init__(self, kernel: Unpacked, argv: list[str], kvm: bool, interactive: bool) -> None:
+        self.kernel = kernel
+        self.argv = argv
+        self.kvm = kvm
+        self.boot_s = KVM_DEADLINE_S if kvm else BOOT_DEADLINE_S
+        self.interactive = interactive
+        self.console = b""  # the last of it, for the message when the guest falls
+        self.words = b""  # of the status port
+
+    def __enter__(self) -> "_Guest":
+        self.terminal = termios.tcgetattr(sys.stdin) if self.interactive else None
+        pipes = {name: os.pipe() for name in PORTS if not (self.interactive and name == "console")}
+        theirs = {name: write for name, (_read, write) in pipes.items()}
+        self.ends: dict[str, BinaryIO] = {name: os.fdopen(read, "rb", buffering=0) for name, (read, _write) in pipes.items()}
+        argv = ["setpriv", "--pdeathsig", "KILL", *self.argv, *self._ports(theirs)]
+        try:
+            self.qemu = subprocess.Popen(
+                argv, pass_fds=tuple(theirs.values()), start_new_session=not self.interactive,
+                stdin=None if self.interactive else subprocess.DEVNULL,
+                stdout=None if self.interactive else theirs["console"], stderr=theirs.get("console"),
+            )  # fmt: skip
+        except BaseException:
+            self._close()
+            raise
+        finally:
+            for descriptor in theirs.values():
+                os.close(descriptor)
+        return self
+
+    def _ports(self, theirs: dict[str, int]) -> list[str]:
+        """Chardevs for the pipes, and for the console, which is our terminal where there is a shell on it."""
+        argv = []
+        for name in ("out", "err", "status"):
+            argv += ["-chardev", f"file,id={name},path=/dev/fd/{theirs[name]}"]
+        if self.interactive:
+            argv += ["-chardev", "stdio,id=console,signal=off"]
+        else:
+            argv += ["-chardev", f"file,id=console,path=/dev/fd/{theirs['console']}"]
+        argv += ["-serial", "chardev:console"]
+        for name in ("out", "err", "status"):
+            argv += ["-device", f"virtserialport,chardev={name},name=manet.{name}"]
+        return argv
+
+    def __exit__(self, *_exc: object) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            self.qemu.kill() if self.interactive else os.killpg(self.qemu.pid, signal.SIGKILL)
+        self.qemu.wait()
+        self._close()
+
+    def _close(self) -> None:
+        for end in self.ends.values():
+            end.close()
+        if self.terminal is not None:
+            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self.terminal)
+
+    def run(self, timeout_s: float | None) -> int:
+        """The job's exit status; KvmFailed or RunError if there comes none."""
+        deadline = time.monotonic() + self.boot_s
+        ready = False
+        with selectors.DefaultSelector() as selector:
+            for name, end in self.ends.items():
+                selector.register(end, selectors.EVENT_READ, name)
+            while selector.get_map():
+                for key, _events in selector.select(max(0.0, min(0.5, deadline - time.monotonic()))):
+                    self._take(key.data, selector, key.fileobj)
+                if (status := self._status()) is not None:
+                    self.qemu.kill()  # what is in the pipes is still read
+                    self._drain(selector)
+                    return status
+                if not ready and self.words.startswith(b"ready"):
+                    ready = True
+                    deadline = float("inf") if timeout_s is None else time.monotonic() + timeout_s
+                elif not ready and any(words in self.console for words in KVM_FAILED):
+                    raise KvmFailed
+                if time.monotonic() > deadline:
+                    raise self._too_late(ready, timeout_s)
+                if self.qemu.poll() is not None:
+                    self._drain(selector)
+                    raise self._fell(ready)
+        raise self._fell(ready)
+
+    def _take(self, name: str, selector: selectors.BaseSelector, end: BinaryIO) -> None:
+        piece = os.read(end.fileno(), 65536)
+        if not piece:
+            selector.unregister(end)
+        elif name == "console":
+            self.console = (self.console + piece)[-8000:]
+            if SHOW_CONSOLE:
+                os.write(2, piece)
+        elif name == "status":
+            self.words += piece
+        else:
+            stream = sys.stdout if name == "out" else sys.stderr
+            stream.flush()
+            stream.buffer.write(piece)
+            stream.buffer.flush()
+
+    def _drain(self, selector: selectors.BaseSelector) -> None:
+        self.qemu.wait()
+        while selector.get_map():
+            for key, _events in selector.select(1.0):
+                self._take(key.data, selector, key.fileobj)
+
+    def _status(self) -> int | None:
+        found = re.search(rb"^status (\d+)$", self.words, re.MULTILINE)
+        return int(found.group(1)) if found else None
+
+    def _too_late(self, ready: bool, timeout_s: float | None) -> Exception:
+        if ready:
+            return RunError(f"guest {self.kernel.name}: the command did not end within {timeout_s:g} s, ended with its guest")
+        if self.kvm:
+            return KvmFailed()
+        return RunError(f"guest {self.kernel.name}: not up within {self.boot_s:g} s; its last words: {self._last_words()}")
+
+    def _fell(self, ready: bool) -> Exception:
+        if not ready and any(words in self.console for words in KVM_FAILED):
+            return KvmFailed()
+        when = "while the command ran" if ready else "before it was up"
+        remedy = "; give it more --memory" if b"ut of memory" in self.console else ""
+        return RunError(f"guest {self.kernel.name}: it fell {when}: {self._last_words()}{remedy}")
+
+    def _last_words(self) -> str:
+        text = self.console.decode(errors="replace")
+        lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).splitlines() if line.strip()]
+        telling = [line for line in lines if re.search(r"panic|ut of memory|BUG|Oops|qemu-system|init\.sh", line)]
+        return " / ".join(telling[-2:] or lines[-2:]) or "none"
