@@ -36,8 +36,7 @@ def gauss_markov(
         dice = Random(f"gauss-markov {seed} {number}")
         legs.append(Leg(0.0, name, (x, y, z), 0.0))
         here = (x, y)
-        mean_turn = 2 * math.pi * dice.random()
-        pace, direction = speed, mean_turn
+        pace, direction = speed, (mean_turn := 2 * math.pi * dice.random())
         fresh, noise = 1 - memory, math.sqrt(1 - memory * memory)
         for step in range(max(0, math.ceil((end_s - begin_s) / interval))):
             pace = memory * pace + fresh * speed + noise * deviation * speed * dice.gauss(0, 1)

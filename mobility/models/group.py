@@ -29,8 +29,7 @@ def group(
     wander: float = 20.0,
     interval: float = 10.0,
 ) -> list[Leg]:
-    """`speed`: of the centres, mean, m/s, drawn from `1 - spread` to `1 + spread` times it; `groups`: 1 or more; `radius`,
-    `wander`: m; `interval`: s."""
+    """`speed`: of the centres, mean, m/s, drawn as random waypoint's; `groups`: 1 or more; `radius`, `wander`: m; `interval`: s."""
     margin = radius + wander
     inner = (area[0] - 2 * margin, area[1] - 2 * margin)
     if min(inner) <= 0:
@@ -39,12 +38,11 @@ def group(
             "lower radius or wander, or enlarge the area"
         )
     centres = _centres(groups, inner, seed, begin_s=begin_s, end_s=end_s + interval, speed=speed, spread=spread)
+    steps = max(0, math.ceil((end_s - begin_s) / interval))
     legs = []
     for number, (name, _x, _y, z) in enumerate(places, start=1):
         centre = f"group{(number - 1) * groups // len(places) + 1}"
-        dice = Random(f"group member {seed} {number}")
-        offset = _in_disc(dice, radius)
-        steps = max(0, math.ceil((end_s - begin_s) / interval))
+        offset = _in_disc(dice := Random(f"group member {seed} {number}"), radius)
         here: tuple[float, float] | None = None
         for step in range(steps + 1):
             time_s = begin_s + step * interval
