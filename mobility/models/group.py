@@ -29,7 +29,7 @@ def group(
     wander: float = 20.0,
     interval: float = 10.0,
 ) -> list[Leg]:
-    """`speed`: of the centres, mean, m/s, drawn as random waypoint's; `groups`: 1 or more; `radius`, `wander`: m; `interval`: s."""
+    """`speed`: mean of the centres, m/s, drawn as in random waypoint; `groups`: 1 up; `radius`, `wander`: m, `interval`: s."""
     margin = radius + wander
     inner = (area[0] - 2 * margin, area[1] - 2 * margin)
     if min(inner) <= 0:
