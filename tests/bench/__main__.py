@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table as Drawn
 
 from testbed.errors import ManetError
-from tests.bench import Table, cpu_share, lateness, launcher, medium_speed, oracle, routing, stations
+from tests.bench import Table, cpu_share, lateness, launcher, medium_speed, oracle, routing, stations, tcp_cost
 
 QUESTIONS = {
     "medium": medium_speed.measure,
@@ -20,6 +20,7 @@ QUESTIONS = {
     "stations": stations.measure,
     "launcher": launcher.measure,
     "routing": routing.measure,
+    "tcp": tcp_cost.measure,
     "oracle": oracle.measure,
 }
 
