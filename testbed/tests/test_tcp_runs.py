@@ -1,5 +1,6 @@
 """Flows with TCPs of their own in a real run: what the kernel says of their sockets, and what the run's files say."""
 
+import csv
 import json
 import re
 import subprocess
@@ -116,3 +117,22 @@ def test_sack_is_asked_for_where_the_flows_of_a_station_want_it(tmp_path):
 def test_an_iperf_at_the_prompt_has_the_scenarios_tcp(tmp_path):
     said = prompt(chain(tcp="sack"), tmp_path / "cli", "sta1 sysctl net.ipv4.tcp_sack", "exit")
     assert "net.ipv4.tcp_sack = 1" in said and "status complete" in said
+
+
+@pytest.mark.root
+@needs_runs
+@pytest.mark.skipif(why_no_struct_ops() != "", reason=why_no_struct_ops())
+def test_a_layer_of_one_flow_acts_on_that_flow(tmp_path):
+    """The relay next to the receiver dies: the one before it says so to the source."""
+    flows = [{"from": "sta1", "to": "sta4", "tcp": "elfn(newreno, probe=300ms)"}]
+    off = {"at": 3, "power": "sta3", "on": False}
+    seen_enough = threading.Event()  # the flows would not end by themselves
+    scenario = chain(hops=3, routing="aodv", flows=flows, events=[off], duration=30)
+    run = Background(scenario, tmp_path / "run", cancel=seen_enough).at("traffic", 0.3)
+    seen_enough.set()
+    assert run.result().status == "interrupted"
+    with (tmp_path / "run" / "tcp.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["event"] and row["station"] == "sta1"]
+    seen = [row["event"] for row in rows if row["dport"] == "5201"]
+    assert {"notice", "stand-by"} <= set(seen) and seen.count("probe") > 3, rows
+    assert run_json(tmp_path / "run")["tcp"]["flow1"] == "elfn(newreno, probe=300ms, repair=unchanged, packet=first)"
