@@ -112,7 +112,7 @@ def test_the_page_says_what_the_tables_say(algorithm, script):
 @pytest.mark.parametrize("script", SCRIPTS)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_sendings_and_windows_are_those_of_the_timeline(trials, features, algorithm, script):
-    if algorithm == "sack" and version(features["kernel"]) < RACK_ALONE:
+    if algorithm == "sack" and not os.environ.get("UPDATE") and version(features["kernel"]) < RACK_ALONE:
         pytest.skip(f"Linux {features['kernel']} goes by RFC 6675 with tcp_recovery=0; the timeline is RACK's, of 6.17 and newer")
     seen = []
     for number in range(TRIALS):
