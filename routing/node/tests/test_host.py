@@ -5,6 +5,7 @@ import errno
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import struct
@@ -284,9 +285,7 @@ def test_routes_come_back_when_the_radio_was_down(chain):
     wait_for("route", lambda: first.sh("ip", "route", "show", last.address) == route, 5)
     assert first.pings_answered(last.address) == 5
     # nothing that the interface reported is reported for ever
-    stat = Path(f"/proc/{first.daemons[0].process.pid}/stat")
-    ticks = [sum(map(int, stat.read_text().split()[13:15])) for _ in range(2) if not time.sleep(1)]
-    assert ticks[1] - ticks[0] <= 5, "a tick is 10 ms"
+    assert cpu_ticks(first.daemons[0], 1) <= 5
 
 
 def test_a_tun_that_somebody_deletes_ends_the_daemon_with_a_remedy(chain):
@@ -304,6 +303,34 @@ def test_a_medium_that_ends_is_noticed_and_survived(chain, ask_medium):
     ask_medium("stop")
     wait_for("feedback lost", lambda: first.daemons[0].ask()["host"].get("feedback-lost") == 1, 10)
     assert first.daemons[0].stop() == (0, "")
+
+
+def cpu_ticks(daemon, seconds: float) -> int:
+    """Ticks of 10 ms that it uses from now on."""
+    stat = Path(f"/proc/{daemon.process.pid}/stat")
+    ticks = [sum(map(int, stat.read_text().rpartition(")")[2].split()[11:13])) for _ in range(2) if not time.sleep(seconds)]
+    return ticks[1] - ticks[0]
+
+
+@pytest.mark.parametrize("protocol", ["aodv", "dsr"])
+def test_a_client_that_cannot_be_taken_in_does_not_keep_the_daemon_awake(chain, protocol):
+    (first,) = chain(1, protocol=protocol)
+    daemon = first.daemons[0]
+    descriptors = Path(f"/proc/{daemon.process.pid}/fd")
+    before = resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE)
+    most = max(int(fd.name) for fd in descriptors.iterdir()) + 2
+    resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (most, before[1]))
+    clients = [socket.socket(socket.AF_UNIX) for _ in range(4)]
+    try:
+        for client in clients:
+            client.connect(str(daemon.status_socket))
+        # an idle daemon uses none; one that is woken for ever all that the machine leaves it
+        assert cpu_ticks(daemon, 1.5) <= 2
+    finally:
+        for client in clients:
+            client.close()
+    resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, before)
+    assert daemon.ask()["ok"]
 
 
 def test_errors_are_one_line_and_name_the_remedy(chain):

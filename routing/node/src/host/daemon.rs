@@ -155,7 +155,9 @@ impl<P: Protocol> Daemon<P> {
 
     fn work(&mut self, signals: &SignalFd) -> Result<()> {
         while !self.stop {
-            for token in self.driver.turn(&mut self.outlet)? {
+            let ready = self.driver.turn(&mut self.outlet)?;
+            self.outlet.status.try_again();
+            for token in ready {
                 self.serve(token, signals);
             }
             if self.outlet.feedback.is_polled() {

@@ -29,8 +29,12 @@ struct Client {
 pub struct StatusSocket {
     listener: Option<(UnixListener, PathBuf)>,
     watcher: Option<Watcher>,
+    /// Of the listener.
+    token: u64,
     clients: BTreeMap<u64, Client>,
     next: u64,
+    /// No client can be taken in just now (the process has no descriptor left): the listener is not watched.
+    resting: bool,
 }
 
 /// The answer to anything else.
@@ -48,7 +52,14 @@ pub enum Request {
 impl StatusSocket {
     /// Fails if another daemon answers at `path`.
     pub fn open(path: Option<&Path>) -> Result<Self> {
-        let mut socket = Self { listener: None, watcher: None, clients: BTreeMap::new(), next: FIRST_TOKEN };
+        let mut socket = Self {
+            listener: None,
+            watcher: None,
+            token: 0,
+            clients: BTreeMap::new(),
+            next: FIRST_TOKEN,
+            resting: false,
+        };
         let Some(path) = path else { return Ok(socket) };
         let fail = |e| {
             HostError(format!("key \"status\": {}: {e}; is there the folder? paths hold 107 bytes", path.display()))
@@ -65,12 +76,29 @@ impl StatusSocket {
             watcher.watch(listener, token, false)?;
         }
         self.watcher = Some(watcher);
+        self.token = token;
         Ok(())
+    }
+
+    /// Listens again after a client could not be taken in. For every turn of the loop: so it is tried once each time
+    /// that anything else happens, where a client that stays would otherwise wake the loop for ever.
+    pub fn try_again(&mut self) {
+        let (Some((listener, _)), Some(watcher)) = (&self.listener, &self.watcher) else { return };
+        if self.resting {
+            self.resting = watcher.watch(listener, self.token, false).is_err();
+        }
     }
 
     pub fn accept(&mut self) {
         let (Some((listener, _)), Some(watcher)) = (&self.listener, &self.watcher) else { return };
-        let Ok((stream, _)) = listener.accept() else { return };
+        let stream = match listener.accept() {
+            Ok((stream, _)) => stream,
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return,
+            Err(_) => {
+                self.resting = watcher.unwatch(listener).is_ok();
+                return;
+            }
+        };
         let watched = stream.set_nonblocking(true).is_ok() && watcher.watch(&stream, self.next, false).is_ok();
         if watched && self.clients.len() < CLIENTS {
             let client = Client { stream, received: Vec::new(), to_send: Vec::new(), follows: false };
