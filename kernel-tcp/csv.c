@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include "csv.h"
 #include "kernel.h"
+#include "layers/names.h"
 
 #define HEADER "t_ns,station,cookie,saddr,sport,daddr,dport,data_len,snd_nxt," \
 	       "snd_una,snd_cwnd,ssthresh,snd_wnd,srtt_us,rto_us,rcv_wnd,ca_state," \
@@ -77,13 +78,10 @@ static void address_text(const __u8 *address, char *text)
 		inet_ntop(AF_INET6, address, text, INET6_ADDRSTRLEN);
 }
 
-/* Room for a row, or it is counted as unwritten. */
 static bool has_room(struct csv *csv)
 {
 	if (csv->used + ROW_BYTES > sizeof(csv->buffer))
 		csv_flush(csv);	/* which may find the disk full */
-	if (csv->fd < 0)
-		csv->unwritten++;
 	return csv->fd >= 0;
 }
 
@@ -92,8 +90,10 @@ void csv_add(struct csv *csv, const struct sample *row, const char *event,
 {
 	char local[INET6_ADDRSTRLEN], remote[INET6_ADDRSTRLEN];
 
-	if (!has_room(csv))
+	if (!has_room(csv)) {
+		csv->unwritten += !event[0];
 		return;
+	}
 	address_text(row->local, local);
 	address_text(row->remote, remote);
 	csv->used += snprintf(csv->buffer + csv->used, ROW_BYTES,
@@ -105,7 +105,7 @@ void csv_add(struct csv *csv, const struct sample *row, const char *event,
 		row->ssthresh, row->snd_wnd, row->srtt_us,
 		(unsigned long long)row->rto_jiffies * csv->us_per_jiffy,
 		row->rcv_wnd, row->ca_state, event, detail);
-	csv->rows++;
+	csv->rows += !event[0];
 }
 
 void csv_add_known(struct csv *csv, const struct sample *row, const char *event,
@@ -123,7 +123,34 @@ void csv_add_known(struct csv *csv, const struct sample *row, const char *event,
 		csv->stations[row->station].name, row->socket_cookie,
 		local, row->local_port, remote, row->remote_port,
 		row->snd_nxt, row->snd_una, event, detail);
-	csv->rows++;
+}
+
+/* The settings of the connection: of its own port, the other end's, the station's. */
+static const struct connections *settings_of(const struct csv *csv,
+					     const struct sample *row)
+{
+	const struct station *station = &csv->stations[row->station];
+	const struct connections *found = NULL;
+
+	for (size_t i = 0; i < station->port_count; i++) {
+		if (station->ports[i].port == row->local_port)
+			return &station->ports[i];
+		if (station->ports[i].port == row->remote_port)
+			found = &station->ports[i];
+	}
+	return found ? found : &station->own;
+}
+
+static void spell(const struct csv *csv, const struct sample *row, char *text,
+		  size_t bytes)
+{
+	const struct connections *own = settings_of(csv, row);
+	const char *algorithm = own->algorithm[0] ? own->algorithm : "default";
+
+	/* Its window is an algorithm of ours by the same name (settings.c). */
+	if (own->layers.layers & LAYER_ATCP)
+		algorithm = "newreno";
+	layers_spell(&own->layers, algorithm, text, bytes);
 }
 
 /* What a program saw; the agent's own events come with their text. */
@@ -134,6 +161,10 @@ void csv_add_event(struct csv *csv, const struct sample *row)
 	switch (row->event) {
 	case EVENT_NONE:
 		csv_add(csv, row, "", "");
+		break;
+	case EVENT_ALGORITHM:
+		spell(csv, row, detail, sizeof(detail));
+		csv_add(csv, row, "algorithm", detail);
 		break;
 	case EVENT_TIMEOUT:
 		snprintf(detail, sizeof(detail), "%u", row->value);
@@ -157,8 +188,9 @@ static void cut_back(struct csv *csv, size_t written)
 
 	while (whole && csv->buffer[whole - 1] != '\n')
 		whole--;
-	for (size_t i = 0; i < whole; i++)
-		csv->rows -= csv->rows && csv->buffer[i] == '\n';
+	/* Samples end with two empty fields. */
+	for (size_t i = 2; i < whole; i++)
+		csv->rows -= csv->rows && !memcmp(csv->buffer + i - 2, ",,\n", 3);
 	if (whole < written) {
 		off_t end = lseek(csv->fd, 0, SEEK_END);
 

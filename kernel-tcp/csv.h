@@ -12,7 +12,7 @@ struct csv {
 	long us_per_jiffy;
 	__s64 realtime_minus_monotonic_ns;
 	__u64 unwritten;	/* samples lost to a failed write */
-	size_t rows, used;	/* in the buffer */
+	size_t rows, used;	/* in the buffer: samples, bytes */
 	char buffer[1 << 18];
 };
 

@@ -36,6 +36,7 @@ struct station_settings {
 	__u32 rto_max_ms;
 	__u32 rto_initial_jiffies;
 	__u32 delack_max_us;
+	__u32 layered;			/* layers/layers.bpf.c tells of its timeouts */
 	char algorithm[ALGORITHM_BYTES];
 };
 

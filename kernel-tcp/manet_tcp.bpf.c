@@ -23,6 +23,7 @@
  * is less than a segment). Not for N = 1: Linux then halves the segments
  * (tcp_bound_to_half_wnd()), and a window of one has no fast recovery anyway.
  */
+#include <stdbool.h>
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_endian.h>
@@ -56,6 +57,9 @@ struct {
 } samples SEC(".maps");
 
 struct counters counters = {};
+
+/* Whether anybody reads `samples`. */
+const volatile bool tells_events = false;
 
 /* ---- settings ---- */
 
@@ -112,12 +116,37 @@ static void hold_receive_window(struct bpf_sock_ops *ctx,
 		   own->window_segments * ctx->mss_cache);
 }
 
+/* ---- events ---- */
+
+static void tell(struct bpf_sock_ops *ctx, const struct station_settings *own,
+		 enum event event, __u16 value)
+{
+	struct bpf_sock *sk = ctx->sk;
+	struct tcp_sock *tp = sk ? bpf_skc_to_tcp_sock(sk) : NULL;
+	struct sample *row;
+
+	if (!tp || !tells_events)
+		return;
+	row = bpf_ringbuf_reserve(&samples, sizeof(*row), 0);
+	if (!row) {
+		__sync_fetch_and_add(&counters.lost_samples, 1);
+		return;
+	}
+	begin_row(row, (struct sock *)tp, bpf_get_socket_cookie(ctx), own->station,
+		  event);
+	row->value = value;
+	bpf_ringbuf_submit(row, BPF_RB_NO_WAKEUP);
+}
+
+/* ---- connections ---- */
+
 /* What needs the connection: the kernel has just computed its own cwnd. */
 static void after_handshake(struct bpf_sock_ops *ctx,
 			    const struct station_settings *own)
 {
 	__u32 window = own->window_segments;
 	__u32 initial = own->initial_window_segments;
+	int flags = ctx->bpf_sock_ops_cb_flags;
 
 	__sync_fetch_and_add(&counters.connections, 1);
 	/* The clamp does not lower a cwnd that is above it already. */
@@ -127,9 +156,12 @@ static void after_handshake(struct bpf_sock_ops *ctx,
 	set_option(ctx, SETTING_WINDOW, TCP_BPF_SNDCWND_CLAMP, window);
 	if (window > 1) {
 		hold_receive_window(ctx, own);
-		bpf_sock_ops_cb_flags_set(ctx, ctx->bpf_sock_ops_cb_flags |
-					  BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG);
+		flags |= BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG;
 	}
+	if (tells_events)
+		flags |= BPF_SOCK_OPS_RTO_CB_FLAG;
+	bpf_sock_ops_cb_flags_set(ctx, flags);
+	tell(ctx, own, EVENT_ALGORITHM, 0);
 }
 
 static const struct station_settings *settings_of(__u64 netns_cookie, __u32 port)
@@ -182,6 +214,10 @@ int settings(struct bpf_sock_ops *ctx)
 		break;
 	case BPF_SOCK_OPS_HDR_OPT_LEN_CB:
 		hold_receive_window(ctx, own);
+		break;
+	case BPF_SOCK_OPS_RTO_CB:
+		if (!own->layered)
+			tell(ctx, own, EVENT_TIMEOUT, ctx->args[0] + 1);
 		break;
 	}
 	return 1;

@@ -76,6 +76,7 @@ static int open_programs(struct run *run)
 		return complain("the programs cannot be opened: %s", strerror(errno));
 	bpf_program__set_autoload(run->programs->progs.sample,
 				  run->settings.samples[0]);
+	run->programs->rodata->tells_events = run->settings.samples[0];
 	error = -manet_tcp__load(run->programs);
 	if (error == EPERM || error == EACCES)
 		return complain("the kernel refuses to load BPF: %s; run as root (CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON)",

@@ -127,6 +127,19 @@ static int load_algorithm(const char *path, const char *where, json_t *object,
 	return 0;
 }
 
+/* The layer atcp decides what a loss does to the window, so that there is but one
+ * algorithm that it can be around; ours has both (algorithms/atcp.bpf.c). */
+static int atcp_window(const char *path, const char *where, struct connections *own)
+{
+	if (!(own->layers.layers & LAYER_ATCP))
+		return 0;
+	if (own->algorithm[0] && strcmp(own->algorithm, "newreno"))
+		return complain("%s: %s: layer \"atcp\" goes around newreno, not \"%s\"",
+				path, where, own->algorithm);
+	strcpy(own->algorithm, "atcp");
+	return 0;
+}
+
 static int load_connections(const char *path, const char *where, json_t *object,
 			    struct connections *own)
 {
@@ -148,10 +161,12 @@ static int load_connections(const char *path, const char *where, json_t *object,
 	if (!is_null(delayed) && !json_is_boolean(delayed))
 		return complain("%s: %s: \"delayed_ack\" must be true or false",
 				path, where);
-	if (layers_load(path, where, json_object_get(object, "layers"), &own->layers))
+	if (layers_load(path, where, json_object_get(object, "layers"), &own->layers) ||
+	    atcp_window(path, where, own))
 		return -1;
 	/* 1: "as short as may be", put right by settings_resolve(). */
 	own->settings.delack_max_us = json_is_false(delayed);
+	own->settings.layered = (own->layers.layers & ~LAYER_LCD) != 0;
 	return 0;
 }
 

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <bpf/bpf.h>
+#include "algorithms.h"
 #include "kernel.h"
 #include "layers/agent.h"
 #include "layers.skel.h"
@@ -58,7 +59,7 @@ static int register_hold(struct agent *agent)
 	}
 	if (error == -EEXIST)
 		return complain("%s: no free name in the kernel after %d", where, ATTEMPTS);
-	return error ? -1 : 0;
+	return error ? -1 : guard_copies(&(struct copies){ &agent->hold, 1 });
 }
 
 /* ---- maps ---- */

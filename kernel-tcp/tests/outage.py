@@ -2,7 +2,8 @@
 
 `dark` loses everything; `broken` too, and says so of every data segment with ICMP host unreachable (RFC 792), but for
 the ports named after it (`broken 5206 -5201`): their data segments it keeps, and says so of the first with ICMP type
-253, code 0 (formats/routing.md); of those with a minus it says nothing. `light` carries; of what was kept it says so
+253, code 0 (formats/routing.md); of those with a minus it says nothing. `once` carries one data segment more, and all
+that comes back. `light` carries; of what was kept it says so
 (253, code 1) and sends it on.
 """
 
@@ -74,4 +75,7 @@ class Break:
                 kept.append(frame)
                 if len(kept) == 1:
                     self.tell(frame, HELD)
-        return self.mode == "light"
+        if self.mode == "once" and is_data(frame) and from_left:
+            self.mode = "back"
+            return True
+        return self.mode in ("light", "once") or (self.mode == "back" and not from_left)

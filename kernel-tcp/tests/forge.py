@@ -1,0 +1,73 @@
+"""Forged ICMP to a station, sent from within its name space: forge.py KIND COUNT PORT.
+
+It reads the station's own frames, to quote real segments to PORT of the connection. Kinds: `ports` (another
+connection), `sequence` (outside the window), `cut` (quotes of every length too short), `checksum`, `noise` (random
+bytes), `listening` (a port that listens), `type` (other types and codes), `true` (a notice to be believed).
+Prints `sent` at the end.
+"""
+
+from __future__ import annotations
+
+import random
+import socket
+import struct
+import sys
+
+from outage import HELD, RESTORED, UNREACHABLE, checksum, icmp_error, is_data, port_of
+
+KINDS = (UNREACHABLE, HELD, RESTORED)
+
+
+def segment_to(sniffer: socket.socket, port: int) -> bytes:
+    """The IP packet of a data segment that has just been sent."""
+    while True:
+        frame, address = sniffer.recvfrom(65536)
+        if address[2] == socket.PACKET_OUTGOING and is_data(frame) and port_of(frame) == port:
+            return frame[14:]
+
+
+def with_tcp(packet: bytes, sport: int, dport: int, seq: int) -> bytes:
+    return packet[:20] + struct.pack(">HHI", sport, dport, seq & 0xFFFFFFFF) + packet[28:]
+
+
+def forged(kind: str, about: bytes, number: int) -> bytes:
+    sport, dport, seq = struct.unpack(">HHI", about[20:28])
+    icmp = KINDS[number % len(KINDS)]
+    if kind == "ports":
+        return icmp_error(with_tcp(about, sport ^ (1 + number % 1000), dport, seq), icmp)
+    if kind == "listening":
+        return icmp_error(with_tcp(about, dport, sport, seq), icmp)
+    if kind == "sequence":
+        return icmp_error(with_tcp(about, sport, dport, seq + 0x20000000 + number * 1460), icmp)
+    if kind == "cut":
+        return icmp_error(about, icmp, quoted=number % 28)
+    if kind == "type":
+        return icmp_error(about, (3, 2 + number % 14))
+    if kind == "checksum":
+        whole = icmp_error(about, icmp)
+        return whole[:22] + bytes([whole[22] ^ 0x55]) + whole[23:]
+    if kind == "noise":
+        noise = struct.pack(">BBHI", *icmp, 0, 0) + random.randbytes(number % 60)
+        noise = noise[:2] + struct.pack(">H", checksum(noise)) + noise[4:]
+        return icmp_error(about, icmp)[:20] + noise
+    return icmp_error(about, UNREACHABLE)
+
+
+def main() -> None:
+    kind, count, port = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    random.seed(1)
+    sniffer = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+    sniffer.bind(("eth0", 0))
+    raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+    about = segment_to(sniffer, port)
+    for number in range(count):
+        if kind == "true":
+            about = segment_to(sniffer, port)
+        packet = forged(kind, about, number)
+        # the kernel writes the total length
+        raw.sendto(packet, ("10.9.0.1", 0))
+    print("sent", flush=True)
+
+
+if __name__ == "__main__":
+    main()
