@@ -14,7 +14,20 @@ from matplotlib.text import Text
 
 from analysis import figures, paired, style
 from analysis.errors import RunFileError
-from analysis.figures import be_per, be_recompute, cwnd, hv_elfn, hv_fig1, hv_fig7, routing_chain, routing_reaction, rt_tables
+from analysis.figures import (
+    be_per,
+    be_recompute,
+    cwnd,
+    hv_elfn,
+    hv_fig1,
+    hv_fig3,
+    hv_fig7,
+    hv_load,
+    hv_patterns,
+    routing_chain,
+    routing_reaction,
+    rt_tables,
+)
 from analysis.metrics import analyse_run
 from analysis.tables import write_tables
 from analysis.tests.test_tables import EXPERIMENT, make_run
@@ -157,6 +170,37 @@ def test_be_per_draws_ours_ns2s_and_the_published_points(tmp_path):
         path.write_text(json.dumps(json.loads(path.read_text()) | {"axes": {"nodes": 4}}))
     write_tables(tmp_path, {"name": "be-per", "axes": {"nodes": [4]}, "ns2": "be_per", "published": "be_per"})
     _assert_drawn(be_per.draw(tmp_path))
+
+
+def expect(folder: Path, expected_kbps: float) -> None:
+    """Gives every run below `folder` an expected throughput."""
+    for path in folder.rglob("metrics.json"):
+        document = json.loads(path.read_text())
+        flow = document["flows"]["flow1"]
+        flow |= {"expected_bps": expected_kbps * 1e3, "percent_of_expected": flow["acked_bps"] / expected_kbps / 10}
+        path.write_text(json.dumps(document))
+
+
+def test_hv_fig3_holds_each_pattern_against_what_it_allows(tmp_path):
+    make_patterns(tmp_path, "hv-fig3", {"reno": 0.0, "elfn-2s": 50.0})
+    expect(tmp_path, 800.0)
+    write_tables(tmp_path, {"name": "hv-fig3", "axes": {"speed": [10]}})
+    _assert_drawn(hv_fig3.draw(tmp_path))
+
+
+def test_hv_patterns_draws_ours_beside_ns2s(tmp_path):
+    for variant in ("aodv-10", "aodv-30", "dsr-30"):
+        make_run(tmp_path, variant, 1, 1, 500.0)
+    for path in tmp_path.rglob("run.json"):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"axes": {}}))
+    expect(tmp_path, 700.0)
+    write_tables(tmp_path, {"name": "hv-patterns", "axes": {}, "ns2": "hv_patterns"})
+    _assert_drawn(hv_patterns.draw(tmp_path))
+
+
+def test_hv_load_has_a_panel_a_load(tmp_path):
+    make_patterns(tmp_path, "hv-fig15", {"reno-5pps": 0.0, "elfn-5pps": 50.0, "reno-five": 10.0, "elfn-five": 20.0})
+    _assert_drawn(hv_load.draw(tmp_path))
 
 
 def test_hv_fig7_pairs_the_patterns(tmp_path):
