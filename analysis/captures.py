@@ -14,7 +14,7 @@ Not supported: pcapng, IP fragments after the first (a 1500-byte MTU makes none 
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import dpkt
@@ -65,9 +65,14 @@ _MAGICS = {  # magic as stored -> (byte order, nanoseconds of one fraction unit)
 
 def read_capture(path: Path) -> pl.DataFrame:
     """All frames of a capture in file order, as SCHEMA says."""
+    return table_of(_records(path))
+
+
+def table_of(frames: Iterable[tuple[int, bytes]]) -> pl.DataFrame:
+    """Ethernet frames with their times, as SCHEMA says."""
     columns: dict[str, list] = {name: [] for name in SCHEMA}
     appenders = [columns[name].append for name in SCHEMA]
-    for t_ns, frame in _records(path):
+    for t_ns, frame in frames:
         for append, value in zip(appenders, _dissect(t_ns, frame), strict=True):
             append(value)
     return pl.DataFrame(columns, schema=SCHEMA)

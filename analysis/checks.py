@@ -86,21 +86,44 @@ def iperf_delivered(flow: str, report: IperfReport, sender: SenderView, receiver
     return Check(f"{flow} iperf3-capture", least <= report.received_bytes <= most, detail)
 
 
-def iperf_retransmissions(flow: str, report: IperfReport, sender: SenderView, unsent: int = 0) -> Check:
+# A timer retransmission that a layer's gate keeps back is tried again after TCP_RESOURCE_PROBE_INTERVAL (include/net/tcp.h).
+RETRY_S = 0.5
+
+
+@dataclass(frozen=True)
+class LayersPart:
+    """What layers did to a connection (events of tcp.csv): probes they sent themselves, and how long they kept it quiet."""
+
+    probes: int = 0
+    stand_bys_s: tuple[float, ...] = ()
+
+    @property
+    def kept_back(self) -> int:
+        """The most retransmissions that the kernel counted and a gate kept back."""
+        return sum(int(seconds / RETRY_S) + 2 for seconds in self.stand_bys_s)
+
+
+def iperf_retransmissions(
+    flow: str, report: IperfReport, sender: SenderView, unsent: int = 0, layers: LayersPart | None = None
+) -> Check:
     """The kernel's count lies between the retransmissions captured until the test ended and all of them.
 
     `unsent`: segments that the sender's routing daemon gave up for lack of a route; the radio may never have had them.
     One more is allowed for a retransmitted SYN, which the kernel counts and the segments do not, and one less for
-    a segment repeated while the report was being made.
+    a segment repeated while the report was being made. `layers`: the kernel does not count their probes, and does count what
+    they kept back.
     """
+    layers = layers or LayersPart()
     if report.retransmissions is None:
         return Check(f"{flow} iperf3-retransmissions", False, "iperf3's report has no retransmissions")
     repeated = sender.segments.t_ns[sender.segments.repeated]
     first_ns = int(sender.segments.t_ns[0]) if sender.segments.t_ns.size else 0
     until_end = int((repeated < first_ns + round(report.test_s * 1e9)).sum())
-    ok = until_end - 1 <= report.retransmissions <= len(repeated) + unsent + 1
+    least, most = until_end - layers.probes - 1, len(repeated) + unsent + layers.kept_back + 1
+    ok = least <= report.retransmissions <= most
     detail = f"iperf3 {report.retransmissions}; captured {until_end} until the test ended, {len(repeated)} in all"
     detail += f"; {unsent} given up without a route" if unsent else ""
+    detail += f"; {layers.probes} probes, up to {layers.kept_back} kept back in stand-by" if layers.stand_bys_s else ""
     return Check(f"{flow} iperf3-retransmissions", ok, detail)
 
 

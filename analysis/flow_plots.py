@@ -73,15 +73,12 @@ def draw(story: Story, what: str, file: Path, begin_s: float | None = None, end_
 
 
 def stand_bys(story: Story) -> list[tuple[float, float]]:
-    """From each `stand-by` to the next `repair`; one that never ended goes on to the last packet."""
-    found, since = [], None
-    for event in sorted(story.tcp_events, key=lambda event: event.t_ns):
-        if event.event == "stand-by" and since is None:
-            since = story.seconds(event.t_ns)
-        elif event.event == "repair" and since is not None:
-            found.append((since, story.seconds(event.t_ns)))
-            since = None
-    return found if since is None else [*found, (since, max(since, _last_s(story)))]
+    """In seconds; one that never ended goes on to the last packet."""
+    last_s = _last_s(story)
+    spans = [
+        (story.seconds(begin_ns), last_s if end_ns is None else story.seconds(end_ns)) for begin_ns, end_ns in story.stand_bys
+    ]
+    return [(begin_s, max(begin_s, end_s)) for begin_s, end_s in spans]
 
 
 def _title(story: Story) -> str:

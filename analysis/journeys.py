@@ -3,7 +3,7 @@ it ended, put together from all captures, the air log, the notes of the routing 
 
 A packet is told by its IP identification with its sequence numbers: the kernel numbers each retransmission anew, while a
 routing daemon sends again the very packet that a broken link returned. A packet that a daemon gave up before it was ever on the
-radio is in no capture; the daemon's note tells of it (formats/routing.md, `unreachable`).
+radio is in no capture; the daemon's event log and its note tell of it (formats/routing.md).
 
 Where nothing says what became of a packet, that is said (`no record`), never guessed. Not seen at all: what a station's own
 kernel drops before its interface (no route and no daemon of ours, the gate of a TCP layer, ARP at the source), and what is
@@ -13,6 +13,7 @@ held when the run ends without ever having been sent.
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 import polars as pl
@@ -20,13 +21,15 @@ import polars as pl
 from analysis.air_packets import IN, OUT, AirPacket, air_packets, paired_capture
 from analysis.connections import Connection
 from analysis.icmp import HOLDING, IcmpError, errors_about
-from analysis.routing_notes import given_up
+from analysis.routing_notes import given_up, taken_over
 from analysis.rundir import Captured, RunDirectory
 
-SENT, RESENT, FORWARDED, ARRIVED, RECEIVED, DROPPED, GAVE_UP, SAID, TOLD = (
-    "sent", "resent", "forwarded", "arrived", "received", "dropped", "gave up", "said", "told",
+SENT, RESENT, FORWARDED, ARRIVED, RECEIVED, DROPPED, GAVE_UP, SAID, TOLD, HELD = (
+    "sent", "resent", "forwarded", "arrived", "received", "dropped", "gave up", "said", "told", "held",
 )  # fmt: skip
-NO_RECORD, NO_ROUTE, NO_NEIGHBOUR, HELD = "no record", "no-route", "no-neighbour", "held-at-end"
+NO_RECORD, NO_ROUTE, NO_NEIGHBOUR, HELD_AT_END = "no record", "no-route", "no-neighbour", "held-at-end"
+# A packet that its station's routing had for less than this was passed on, not held: DSR has each of them for a moment.
+PASSED_ON_NS = 5_000_000
 # A probe's event and its frame, which another program sends and captures: an idle host needs less than 1 ms, a loaded one tens.
 PROBE_NS = 50_000_000
 # How long Linux asks for a neighbour before it gives up its packets: mcast_solicit 3 times retrans_time_ms 1 s
@@ -75,8 +78,13 @@ class Journey:
 
     @property
     def captured(self) -> bool:
-        """False: it never came to the radio, and only a note tells of it."""
-        return self.identification is not None
+        """False: it never came to the radio, and only its station's routing tells of it."""
+        return any(step.kind == SENT for step in self.steps)
+
+    @property
+    def time_known(self) -> bool:
+        """False: nothing says when TCP sent it, but that it was given up at `sent_ns`."""
+        return self.steps[0].kind != GAVE_UP
 
     @property
     def fates_of_attempts(self) -> list[str]:
@@ -112,9 +120,12 @@ def journeys(run: RunDirectory, connection: Connection, source: str, target: str
     packets = air_packets(run, {row.air_packet for row in rows if row.air_packet is not None})
     walk = _Walk(source, target, packets, tuple(probes_ns))
     happened = [(row.t_ns, walk.frame, row) for row in rows] + [(t_ns, walk.air, end) for t_ns, end in _air_ends(rows, packets)]
-    for entry in run.medium["stations"]:
-        notes = given_up(run.path, entry["name"], connection)
-        happened += [(note["t_ns"] + run.epoch_ns, walk.note, (entry["name"], note.get("seq", -1))) for note in notes]
+    for captured in captures:
+        if captured.radio:
+            held = taken_over(run.path, captured.node, connection).with_columns(way=pl.lit(HELD), air_packet=None)
+            happened += [(row.t_ns + run.epoch_ns, walk.held, row) for row in _rows({captured: held}, connection)]
+            notes = given_up(run.path, captured.node, connection)
+            happened += [(note["t_ns"] + run.epoch_ns, walk.note, (captured.node, note.get("seq", -1))) for note in notes]
     for captured, capture in captures.items():
         said = run.address(captured.node)
         happened += [
@@ -125,6 +136,7 @@ def journeys(run: RunDirectory, connection: Connection, source: str, target: str
     evidence = _Evidence(run, captures)
     for journey in walk.journeys:
         _judge(journey, evidence)
+        journey.steps = _without_passing(journey.steps)
     return sorted(walk.journeys, key=lambda journey: journey.sent_ns)
 
 
@@ -171,6 +183,17 @@ class _Walk:
         else:
             self._leave(journey, t_ns, node, self._packets.get(row.air_packet))
 
+    def held(self, t_ns: int, row: _Row) -> None:
+        """The node's routing was given a packet that the kernel had no route for: TCP's own, or one that arrived."""
+        node = row.captured.node
+        journey = next((journey for journey in self._by_key[row.key] if node in journey.places), None)
+        if journey is None or journey.places[node].kind == HELD:
+            if node != self._source:
+                return
+            journey = self._begin(Journey(self._source, *row[4:]), row.key)
+        step = journey.places[node] = Step(t_ns, HELD, node)
+        journey.steps.append(step)
+
     def _with_key(self, key: tuple, node: str) -> Journey | None:
         """The oldest such packet at the node, else the newest: resets have no identification, so that several look alike."""
         alike = self._by_key[key]
@@ -178,6 +201,8 @@ class _Walk:
 
     def _is_new(self, row: _Row, alike: Journey) -> bool:
         """Whether TCP sends this anew, and it is not what a broken link returned. Copies and resets have no identification."""
+        if self._source in alike.places and alike.places[self._source].kind == HELD:
+            return False
         if any(abs(row.t_ns - probe_ns) < PROBE_NS for probe_ns in self._probes_ns):
             return True
         return not row.identification and self._source not in alike.places
@@ -264,12 +289,23 @@ class _Evidence:
 
     def of(self, step: Step) -> str:
         """Why a packet stayed at the node of its last step, or NO_RECORD."""
+        if step.kind == HELD:
+            return HELD_AT_END
         if step.kind == ARRIVED:
             if any(0 <= asked_ns - step.t_ns < ARP_GIVES_UP_NS for asked_ns in self._asked_ns[step.node]):
                 return NO_NEIGHBOUR
             if self._run.held_at_end(step.node):
-                return HELD
+                return HELD_AT_END
         return NO_RECORD
+
+
+def _without_passing(steps: list[Step]) -> list[Step]:
+    """Without the moments at which routing only passed a packet on."""
+    passed = [
+        step.kind == HELD and later.kind in (SENT, FORWARDED) and later.t_ns - step.t_ns < PASSED_ON_NS
+        for step, later in pairwise([*steps, steps[-1]])
+    ]
+    return [step for step, gone in zip(steps, passed, strict=True) if not gone]
 
 
 def _judge(journey: Journey, evidence: _Evidence) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis import checks
+from analysis import checks, tcp_samples
 from analysis.air import Matching, air_summary, match_deliveries
 from analysis.checks import Check
 from analysis.connections import Connection
@@ -119,7 +119,7 @@ def _measure_tcp(
     if report:
         found.append(checks.iperf_delivered(flow.name, report, sender, receiver))
         unsent = segments_given_up(run.path, flow.source, connection)
-        found.append(checks.iperf_retransmissions(flow.name, report, sender, unsent))
+        found.append(checks.iperf_retransmissions(flow.name, report, sender, unsent, _layers_part(run, flow, connection, end_ns)))
     window_s = (end_ns - begin_ns) / 1e9
     inside = sender.segments.within(begin_ns, end_ns)
     rtt_ms = round_trip_times_ns(sender, begin_ns, end_ns) / 1e6
@@ -133,6 +133,18 @@ def _measure_tcp(
         "rtt_ms_p95": float(np.quantile(rtt_ms, 0.95)) if rtt_ms.size else None,
         "acked_bps_by_second": _by_second(sender.acked, begin_ns - round(run.scenario["warmup"] * NS_PER_S), end_ns),
     }
+
+
+def _layers_part(run: RunDirectory, flow: Flow, connection: Connection, end_ns: int) -> checks.LayersPart:
+    """What the connection's layers did, as far as tcp.csv tells; a stand-by that never ended lasts to the window's end."""
+    if not (run.path / "tcp.csv").exists():
+        return checks.LayersPart()
+    rows = tcp_samples.of_connection(tcp_samples.read_samples(run.path / "tcp.csv"), flow.source, connection)
+    spans = [
+        (begin_ns, max(begin_ns, end_ns) if until_ns is None else until_ns) for begin_ns, until_ns in tcp_samples.stand_bys(rows)
+    ]
+    probes = len(rows.filter(rows["event"] == "probe"))
+    return checks.LayersPart(probes, tuple((until_ns - begin_ns) / NS_PER_S for begin_ns, until_ns in spans))
 
 
 def _by_second(acked: Staircase, start_ns: int, end_ns: int) -> list[int]:

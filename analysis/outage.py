@@ -1,8 +1,8 @@
 """What a TCP did while a station on its path had no power, and how it went on: numbers from a flow's story.
 
 The outage is from the scenario's first event `power off` to the `power on` of the same station. A retransmission counts at the
-time at which TCP sent it: seen leaving the station, or told by the TCP itself (events `timeout` and `probe` of tcp.csv) where
-the station's own routing held it; the two within MERGED_S are one. Time-outs in a stand-by send nothing and do not count.
+time at which TCP sent it: seen leaving the station or taken over by its routing, which had no route, or told by the TCP itself
+(events `timeout` and `probe` of tcp.csv); within MERGED_S these are one. Time-outs in a stand-by send nothing and do not count.
 """
 
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ def outage_of(story: Story) -> Outage:
 def sent_again(story: Story, begin_s: float, end_s: float) -> list[float]:
     """When TCP sent a segment again, a probe among them, in [begin, end)."""
     frozen = stand_bys(story)
-    left = [story.seconds(sent.journey.sent_ns) for sent in story.data if sent.kind != FIRST and sent.journey.captured]
+    left = [story.seconds(sent.journey.sent_ns) for sent in story.data if sent.kind != FIRST and sent.journey.time_known]
     timeouts = [at_s for at_s in _events(story, "timeout") if not any(low < at_s < high for low, high in frozen)]
     merged: list[float] = []
     for at_s in sorted([*left, *timeouts, *_events(story, "probe")]):

@@ -1,12 +1,18 @@
-"""What the notes of a station's routing daemon say of a flow (formats/routing.md).
+"""What the notes and the event log of a station's routing daemon say of a flow (formats/routing.md).
 
-A last line that a killed daemon left unfinished is passed over.
+A last line that a killed daemon left unfinished is passed over. Times are model time.
 """
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
+import polars as pl
+
+from analysis.captures import table_of
 from analysis.connections import Connection
+
+_ETHERNET = bytes(12) + b"\x08\x00"  # what a frame has before an IPv4 packet
 
 
 def segments_given_up(run_dir: Path, station: str, connection: Connection) -> int:
@@ -26,8 +32,28 @@ def given_up(run_dir: Path, station: str, connection: Connection) -> list[dict]:
 
 def read_notes(run_dir: Path, station: str) -> list[dict]:
     """All notes of a station's daemon; none where it has no daemon of ours."""
-    path = run_dir / "routing" / f"{station}.jsonl"
+    return [json.loads(line) for line in _lines(run_dir / "routing" / f"{station}.jsonl")]
+
+
+def taken_over(run_dir: Path, station: str, connection: Connection) -> pl.DataFrame:
+    """The connection's packets that the kernel gave the daemon because it had no route for them, as analysis.captures has
+    packets; none without an event log. A daemon that was started again counts from its own start."""
+    starts = iter([note["t_ns"] for note in read_notes(run_dir, station) if note.get("event") == "started"])
+    return connection.forward(table_of(_handed(run_dir / "routing" / f"{station}.events.jsonl", starts)))
+
+
+def _handed(path: Path, starts: Iterator[int]) -> Iterator[tuple[int, bytes]]:
+    start_ns = 0
+    for line in _lines(path):
+        if '"started"' in line:
+            start_ns = next(starts, start_ns)
+        elif '"input":{"packet"' in line:
+            entry = json.loads(line)
+            yield start_ns + entry["at"], _ETHERNET + bytes.fromhex(entry["input"]["packet"]["bytes"])
+
+
+def _lines(path: Path) -> list[str]:
     if not path.exists():
         return []
     lines = path.read_text().splitlines(keepends=True)
-    return [json.loads(line) for line in lines if line.endswith("\n")]
+    return [line for line in lines if line.endswith("\n")]

@@ -70,6 +70,7 @@ class Story:
     tcp_events: list[TcpEvent]
     scenario_events: list[TcpEvent]
     samples: pl.DataFrame = field(repr=False)
+    stand_bys: list[tuple[int, int | None]]  # ns; None: it never ended
 
     def seconds(self, t_ns: int) -> float:
         """After the start of the traffic."""
@@ -112,7 +113,8 @@ def read_story(run: RunDirectory, flow: Flow) -> Story:
     _mark_acknowledged(transmissions, acknowledgements)
     own = [(run.epoch_ns + round(float(row["t_s"]) * 1e9), row["station"], row["event"], row["detail"]) for row in run.events]
     scenario = [TcpEvent(*event) for event in own]
-    return Story(run, flow, connection, transmissions, acknowledgements, events, scenario, tcp_samples.samples(rows))
+    frozen = tcp_samples.stand_bys(rows)
+    return Story(run, flow, connection, transmissions, acknowledgements, events, scenario, tcp_samples.samples(rows), frozen)
 
 
 def _tcp_rows(run: RunDirectory, flow: Flow, connection: Connection) -> pl.DataFrame:

@@ -7,7 +7,7 @@ packet, and what else is known; theirs are s (here `sent`), r (`received`) and D
 from collections import Counter
 from typing import Any
 
-from analysis.journeys import DROPPED, FORWARDED, GAVE_UP, NO_RECORD, RESENT, SAID, SENT, TOLD, Journey, Step
+from analysis.journeys import DROPPED, FORWARDED, GAVE_UP, HELD, NO_RECORD, RESENT, SAID, SENT, TOLD, Journey, Step
 from analysis.story import Story, TcpEvent, Transmission, acknowledging, totals
 
 FORMAT = "manet-story/1"
@@ -48,7 +48,9 @@ def _summary_line(story: Story, sent: Transmission) -> str:
     else:
         words = f"dropped by {journey.node} {at_s}: {journey.fate}"
     if not journey.captured:
-        words += "; never on the radio"
+        words += "; never on the radio" if journey.time_known else "; never on the radio, nobody knows since when"
+    elif journey.steps[0].kind == HELD:
+        words += "; held by its own station at first"
     failed = f"; {sum(fates.values())} frames for it: {lost}" if lost else ""
     return f"{story.seconds(journey.sent_ns):11.6f}  {sent.name:<11} {sent.kind:<6} {words}{failed}"
 
@@ -97,7 +99,7 @@ def _sent_words(sent: Transmission) -> str:
 def _journey_rows(story: Story, journey: Journey, name: str, first_words: str) -> list[tuple]:
     rows = []
     for step in journey.steps:
-        words = first_words if step.kind == SENT else ""
+        words = first_words if step is journey.steps[0] else ""
         rows.append((step.t_ns, _kind(step), step.node, name, _and(words, _step_words(step))))
         if step.air is None:
             continue
@@ -118,6 +120,8 @@ def _step_words(step: Step) -> str:
         return f"queued for {step.air.peer}" if step.air else "" if step.kind == SENT else "over the wire"
     if step.kind == SAID:
         return f"says: {step.reason}"
+    if step.kind == HELD:
+        return "by routing, which has no route"
     return f"is told: {step.reason}" if step.kind == TOLD else step.reason
 
 

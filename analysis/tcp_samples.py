@@ -56,6 +56,19 @@ def of_connection(rows: pl.DataFrame, station: str, connection: Connection) -> p
     return rows.filter((pl.col("station") == station) & ports).sort("t_ns", maintain_order=True)
 
 
+def stand_bys(rows: pl.DataFrame) -> list[tuple[int, int | None]]:
+    """From each `stand-by` to the next `repair`, both in ns of CLOCK_REALTIME; None for one that never ended."""
+    found: list[tuple[int, int | None]] = []
+    since = None
+    for t_ns, event in rows.select("t_ns", "event").iter_rows():
+        if event == "stand-by" and since is None:
+            since = t_ns
+        elif event == "repair" and since is not None:
+            found.append((since, t_ns))
+            since = None
+    return found if since is None else [*found, (since, None)]
+
+
 def samples(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.filter(pl.col("event") == "")
 

@@ -1,7 +1,7 @@
 """All TCPs under one and the same outage (shaded): a relay has no power for a while.
 
 A panel a TCP, of its run with the first seed: data as it left the source for the first time, again, or as a probe; what the
-source's TCP sent and its routing held (crosses, told by tcp.csv); the ACKs that came back (line); notices of the broken route
+source's TCP sent and its station's routing held (crosses); the ACKs that came back (line); notices of the broken route
 (ticks above). In brackets: data reached the target that long after the relay was there again. outage.csv has the numbers of every
 run: when each retransmission was sent (seconds after the outage began), their intervals, window and RTO before and after.
 """
@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 
 from analysis import style
 from analysis.errors import AnalysisError, RunFileError
+from analysis.journeys import SENT
 from analysis.outage import MERGED_S, Outage, outage_of
 from analysis.rundir import RunDirectory
 from analysis.story import AGAIN, FIRST, PROBE, Story, read_story
@@ -81,24 +82,14 @@ def _draw_panel(axes: Axes, variant: str, story: Story, outage: Outage) -> None:
     )
     base = max((segment for at_s, segment in acks if at_s < 0), default=0)
     for kind, (colour, marker, name) in _SENT.items():
-        sent = [
-            (story.seconds(one.journey.sent_ns) - zero_s, one.segment - base)
-            for one in story.data
-            if one.kind == kind and one.journey.captured
-        ]
-        axes.plot(*zip(*sent, strict=True) if sent else ([], []), color=colour, marker=marker, linestyle="", label=name,
-                  markersize=3.5, zorder=3)  # fmt: skip
-    held = [at_s - zero_s for at_s in outage.sent_s if not _left(story, at_s)]
-    axes.plot(
-        held,
-        [1] * len(held),
-        color=style.VERMILION,
-        marker="x",
-        linestyle="",
-        markersize=4,
-        label="sent, held by routing",
-        zorder=4,
-    )
+        sent = [one for one in story.data if one.kind == kind and one.journey.captured]
+        places = [(story.seconds(one.journey.sent_ns) - zero_s, one.segment - base) for one in sent]
+        _points(axes, places, color=colour, marker=marker, markersize=3.5, label=name, zorder=3)
+    for kind, held_s in held_by_routing(story, outage).items():
+        places = [(at_s - zero_s, 1) for at_s in held_s]
+        _points(
+            axes, places, color=_SENT[kind][0], marker="x", markersize=4, label=f"{_SENT[kind][2]}, held by routing", zorder=4
+        )
     if acks:
         highest = accumulate((segment - base for _, segment in acks), max)
         axes.step(
@@ -114,9 +105,23 @@ def _draw_panel(axes: Axes, variant: str, story: Story, outage: Outage) -> None:
     axes.set_ylabel("segment", fontsize=7)
 
 
-def _left(story: Story, at_s: float) -> bool:
-    """Whether a packet was seen leaving then."""
-    return any(abs(story.seconds(one.journey.sent_ns) - at_s) <= MERGED_S and one.journey.captured for one in story.data)
+def held_by_routing(story: Story, outage: Outage) -> dict[str, list[float]]:
+    """What TCP sent again or as a probe in the outage and the radio did not get then."""
+    left = [story.seconds(one.journey.steps[0].t_ns) for one in story.data if one.journey.steps[0].kind == SENT]
+    probes = [story.seconds(event.t_ns) for event in story.tcp_events if event.event == "probe"]
+    found: dict[str, list[float]] = {AGAIN: [], PROBE: []}
+    for at_s in outage.sent_s:
+        if not _near(at_s, left):
+            found[PROBE if _near(at_s, probes) else AGAIN].append(at_s)
+    return found
+
+
+def _near(at_s: float, times_s: list[float]) -> bool:
+    return any(abs(one - at_s) <= MERGED_S for one in times_s)
+
+
+def _points(axes: Axes, places: list[tuple[float, float]], **look) -> None:
+    axes.plot(*zip(*places, strict=True) if places else ([], []), linestyle="", **look)
 
 
 def _write_table(path: Path, found: list[tuple[str, int, Story, Outage]]) -> None:

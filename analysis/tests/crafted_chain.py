@@ -31,6 +31,7 @@ class Chain:
         self.folder.reports.append(iperf_report(Transfer(1, 3, ISN, PORTS), 0, 10.0, 0, []))
         self.notes: dict[str, list[dict]] = {}
         self.held: dict[str, int] = {}
+        self.taken: dict[str, list[str]] = {}
         self.events: list[tuple] = []
         self.samples: list[str] = []
         self._identification = 0
@@ -104,6 +105,12 @@ class Chain:
                 "source": "10.0.0.1", "ports": list(PORTS), "seq": ISN + 1 + (number - 1) * SEGMENT}  # fmt: skip
         self.notes.setdefault(f"sta{here}", []).append(note)
 
+    def take_over(self, at_ms: float, frame: Frame, here: int) -> None:
+        """sta`here`'s daemon is given the packet; it started 500 ms before the traffic."""
+        input_ = {"packet": {"bytes": frame.data[14:].hex()}}
+        line = json.dumps({"at": round((at_ms + 500) * MS), "input": input_}, separators=(",", ":"))
+        self.taken.setdefault(f"sta{here}", []).append(line)
+
     def sample(self, at_ms: float, cwnd: int = 4, ssthresh: int = 8, event: str = "", detail: str = "") -> None:
         """A row of tcp.csv of sta1's data connection."""
         at_ns = T0_NS + round(at_ms * MS)
@@ -117,6 +124,11 @@ class Chain:
     def write(self, folder: Path) -> Path:
         self.folder.write(folder, EPOCH_NS, traffic_ns=T0_NS - EPOCH_NS)
         (folder / "routing").mkdir()
+        for station, lines in self.taken.items():
+            started = {"t_ns": T0_NS - 500 * MS - EPOCH_NS, "event": "started", "about": "10.0.0.9", "value": 0}
+            self.notes.setdefault(station, []).insert(0, started)
+            log = ['{"at":0,"started":{"restarted":false}}', *lines, '{"at":9']  # a killed daemon's last line
+            (folder / "routing" / f"{station}.events.jsonl").write_text("\n".join(log))
         for station, notes in self.notes.items():
             (folder / "routing" / f"{station}.jsonl").write_text("".join(json.dumps(note) + "\n" for note in notes))
         for station, held in self.held.items():

@@ -103,6 +103,20 @@ def test_a_witness_that_disagrees_is_named(run_dir, file, keys, value, check):
     assert check in _failed(analyse_run(run_dir))
 
 
+def test_what_a_layer_kept_back_is_no_disagreement(run_dir):
+    """The kernel counts what the gate does not let out: in 1 s up to 4 tries. 1 was captured, 1 may be a SYN."""
+    rows = (run_dir / "tcp.csv").read_text().splitlines()
+    columns, sample = rows[0].split(","), rows[1].split(",")
+    begin_ns = int(sample[0])
+    for at_ns, event in ((begin_ns + 10**9, "stand-by"), (begin_ns + 2 * 10**9, "repair")):
+        said = dict(zip(columns, sample, strict=True)) | {"t_ns": str(at_ns), "event": event, "detail": "unreachable"}
+        rows.append(",".join(said[name] for name in columns))
+    (run_dir / "tcp.csv").write_text("\n".join(rows) + "\n")
+    for counted, agrees in ((6, True), (7, False)):
+        _lie(run_dir / "traffic" / "flow1.json", "end", "sum_sent", "retransmits", value=counted)
+        assert ("flow1 iperf3-retransmissions" not in _failed(analyse_run(run_dir))) == agrees
+
+
 def test_frames_missing_from_the_air_log_are_noticed(run_dir):
     lines = (run_dir / "air.csv").read_text().splitlines(keepends=True)
     gone = [number for number, line in enumerate(lines) if ",sta2,deliver," in line][60:65]

@@ -119,6 +119,53 @@ def test_what_the_sources_daemon_gave_up_unsent_counts_as_sent_and_dropped(chain
     assert sent[1].end - sent[1].start == 1000
 
 
+def test_what_the_sources_routing_held_was_sent_when_tcp_sent_it(chain, tmp_path):
+    held, given_up = chain.data(2), chain.data(2)
+    chain.take_over(100, held, 1)
+    chain.take_over(700, given_up, 1)
+    chain.travel(held, 900, FORWARD)
+    chain.give_up(950, 1, 2)
+    first, second = of_segment(story_of(chain, tmp_path), 2)
+    assert [(step.kind, step.node) for step in first.journey.steps][:2] == [("held", "sta1"), ("sent", "sta1")]
+    assert first.journey.sent_ns == T0_NS + 100 * MS and first.journey.received
+    assert second.journey.sent_ns == T0_NS + 700 * MS
+    assert (second.kind, second.journey.fate, second.journey.captured) == (AGAIN, "no-route", False)
+
+
+def test_a_relays_routing_holds_a_packet_until_there_is_a_way(chain, tmp_path):
+    packet = chain.data(2)
+    at_ms = chain.travel(packet, 100, FORWARD[:2])
+    chain.take_over(at_ms + 0.1, packet, 2)
+    chain.travel(packet, 400, FORWARD[1:])
+    kinds = [step.kind for step in of_segment(story_of(chain, tmp_path), 2)[0].journey.steps]
+    assert kinds == ["sent", "arrived", "held", "forwarded", "received"]
+
+
+def test_routing_that_only_passes_a_packet_on_is_not_told(chain, tmp_path):
+    packet = chain.data(2)
+    chain.take_over(99, packet, 1)
+    chain.travel(packet, 100, FORWARD)
+    assert of_segment(story_of(chain, tmp_path), 2)[0].journey.steps[0].kind == "sent"
+
+
+def test_what_routing_still_holds_at_the_end_is_said(chain, tmp_path):
+    chain.take_over(100, chain.data(2), 1)
+    assert fate_of(chain, tmp_path, 2) == ("held-at-end", "sta1")
+
+
+def test_a_probe_that_routing_held_is_still_a_probe(chain, tmp_path):
+    chain.lose(chain.data(2), 100, 1, 2)
+    for at_ms in (2000, 4000):
+        chain.sample(at_ms, event="probe", detail="seq=2001")
+        chain.take_over(at_ms + 1, chain.data(2, identification=0), 1)
+    for at_ms in (4030, 4031):  # both are let go, when a route was found right after the second
+        chain.travel(chain.data(2, identification=0), at_ms, FORWARD)
+    sent = of_segment(story_of(chain, tmp_path), 2)
+    assert [(one.kind, round((one.journey.sent_ns - T0_NS) / MS), one.journey.received) for one in sent] == [
+        (FIRST, 100, False), (PROBE, 2001, True), (PROBE, 4001, True),
+    ]  # fmt: skip
+
+
 def test_a_kernels_icmp_error_says_why_a_relay_kept_a_packet(chain, tmp_path):
     for number, error in ((2, TTL_EXCEEDED), (3, UNREACHABLE)):
         packet = chain.data(number)
