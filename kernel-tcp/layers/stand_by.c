@@ -7,9 +7,10 @@
  * not back off; its windows are as they were (hold.bpf.c). What is sent, this file
  * sends. An acknowledgement ends it, always, in the kernel (gate.bpf.h: watch).
  *
- *  - elfn (Holland and Vaidya, MobiCom 1999, 6): unreachable begins it; a probe
- *    every `probe_us`.
- *  - atcp (Liu and Singh, JSAC 19 (7), 2001): unreachable begins it; probes by a
+ *  - elfn (Holland and Vaidya, MobiCom 1999, 6): unreachable begins it, or our own
+ *    daemon's loss of the route (a source hears its own broken link first, and may
+ *    hold the packets without a word by ICMP); a probe every `probe_us`.
+ *  - atcp (Liu and Singh, JSAC 19 (7), 2001): begins alike; probes by a
  *    persist timer that doubles, up to PERSIST_MOST_NS (RFC 9293 3.8.6.1).
  *  - tcpf (Chandran et al., IEEE Pers. Comm. 8 (1), 2001): unreachable, held, or
  *    our own daemon's loss of the route begin it. Nothing is sent but one segment
@@ -145,7 +146,7 @@ static void probe_from_now(struct agent *agent, __u32 slot, const struct notice 
 	struct connection *own = &agent->connections[slot];
 	struct stand_by *now = &agent->stand_bys[slot];
 
-	if (notice->kind != NOTICE_UNREACHABLE)
+	if (notice->kind != NOTICE_UNREACHABLE && notice->kind != NOTICE_LOST_ROUTE)
 		return;
 	if (connection_stands_by(own)) {
 		/* The clock goes on. */
@@ -153,7 +154,8 @@ static void probe_from_now(struct agent *agent, __u32 slot, const struct notice 
 			now->lost = notice->seq;
 		return;
 	}
-	now = begin(agent, slot, WHY_UNREACHABLE);
+	now = begin(agent, slot, notice->kind == NOTICE_UNREACHABLE ?
+			WHY_UNREACHABLE : WHY_LOST_ROUTE);
 	now->lost = notice->seq;
 	now->interval_ns = own->settings.probe_us * 1000ULL;
 	now->next_ns = agent_now_ns() + now->interval_ns;

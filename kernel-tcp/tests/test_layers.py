@@ -395,6 +395,27 @@ def test_the_own_daemons_notes_freeze_and_thaw(slow_lab, name):
     assert one.segments(one.repaired - one.broke)[0][0] - one.events("repair")[0]["time"] < 0.1
 
 
+@pytest.mark.parametrize("name", ["elfn", "atcp"])
+def test_a_route_lost_at_the_source_itself_begins_the_probes(slow_lab, name):
+    lab = slow_lab
+    path = lab.folder / "daemon.sock"
+    lab.status = str(path)
+    with trial(lab, layered(layer(name, probe_us=300000))) as one:
+        daemon = Daemon(path)
+        server = lab.serve()
+        lab.ready_line(lab.send(250 * MSS), "connected")
+        time.sleep(0.3)
+        one.breaks("broken -5201")
+        daemon.note("lost")
+        wait_for(lambda: one.events("probe"), "a probe")
+        daemon.note("route", value=3)  # says nothing of the path beyond the first hop: the probe has to come back
+        one.mends()
+        whole(server, 250 * MSS)
+        daemon.close()
+    assert [row["detail"] for row in one.events("stand-by")] == ["lost-route"]
+    assert one.events("repair")[0]["detail"] != "route"
+
+
 def test_tcpf_goes_on_by_its_failure_timer(slow_lab):
     with trial(slow_lab, layered(layer("tcpf", failure_us=1000000))) as one:
         server = slow_lab.serve()
