@@ -59,7 +59,7 @@ static int register_hold(struct agent *agent)
 	}
 	if (error == -EEXIST)
 		return complain("%s: no free name in the kernel after %d", where, ATTEMPTS);
-	return error ? -1 : guard_copies(&(struct copies){ &agent->hold, 1 });
+	return error ? -1 : guard_copies(&(struct copies){ .copies = &agent->hold, .count = 1 });
 }
 
 /* ---- maps ---- */
