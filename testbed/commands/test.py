@@ -18,10 +18,13 @@ from testbed.commands.options import add_verb
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = """
-  ./manet test                       everything, as CI does
+  ./manet test                       everything that needs no guest
   ./manet test --quick               without the tests marked slow
   ./manet test topologies -k chain   what is given goes to pytest; cargo's tests are then left out
   ./manet test --rust                cargo's tests alone
+  ./manet test --guests              the kernel-tcp tests under Debian 12's and 13's kernel, in guests (./setup.sh --guests)
+  ./manet test --guests --kernel 6.12 -k vegas
+  ./manet test --with-guests         everything, and then the guests, as CI does
   ./manet test --interop tests/interop    our routing daemons beside those of others (ns-3, olsrd, AODV-UU)
 
 without --interop those last ones are left out: what they need is in tests/interop/README.md
@@ -60,21 +63,29 @@ class Counts:
 
 def add(verbs: argparse._SubParsersAction) -> None:
     parser = add_verb(verbs, "test", "run the tests of all languages and count them", EXAMPLES)
-    parser.usage = "manet test [-h] [--quick] [--interop] [--rust | --python] [pytest arguments]"
+    parser.usage = (
+        "manet test [-h] [--quick] [--interop] [--with-guests | --guests [--kernel NAME] | --rust | --python] [pytest arguments]"
+    )
     parser.add_argument("--quick", action="store_true", help="leave out the tests marked slow")
     parser.add_argument("--interop", action="store_true", help="also the tests against routing daemons of others")
     parser.add_argument("--rust", action="store_true", help="cargo's tests alone")
     parser.add_argument("--python", action="store_true", help="pytest's tests alone")
+    parser.add_argument("--guests", action="store_true", help="the tests of testbed/guests/tests.toml in guests, alone")
+    parser.add_argument("--with-guests", action="store_true", help="the guests' tests after all others")
+    parser.add_argument("--kernel", metavar="NAME", help='with --guests: in this one only ("manet vm list")')
 
 
 def run(options: argparse.Namespace) -> int:
     # Started in the background of a script, we were told to ignore Ctrl-C, and every test of Ctrl-C would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     total = Counts()
-    if not options.python and (options.rust or not options.rest):
-        total.add(run_cargo(options.quick))
-    if not options.rust or options.rest:
-        total.add(run_pytest(options.rest, options.quick, options.interop))
+    if not options.guests:
+        if not options.python and (options.rust or not options.rest):
+            total.add(run_cargo(options.quick))
+        if not options.rust or options.rest:
+            total.add(run_pytest(options.rest, options.quick, options.interop))
+    if options.guests or options.with_guests:  # last: nothing else is to run beside an emulated machine
+        total.add(run_guests(options.kernel, options.rest))
     headings = ("skipped", total.reasons), ("failed at first, passed alone", total.second_tries), ("failed", total.failures)
     for heading, lines in headings:
         if lines:
@@ -117,6 +128,40 @@ def _name(failure: str) -> str:
     return failure.split(" - ")[0].split(" ", 1)[1]
 
 
+def run_guests(kernel: str | None, arguments: Sequence[str]) -> Counts:
+    """Those of testbed/guests/tests.toml, or of pytest's arguments, in each kernel after the other."""
+    from testbed.guests import tests
+
+    if reason := tests.cannot():
+        names = ", ".join(tests.kernels_asked(kernel))
+        return Counts(skipped=1, reasons=[f"all tests in guests ({names}): {reason}"])
+    total = Counts()
+    for name in tests.kernels_asked(kernel):
+        counts = _run(f"guest {name}", tests.command(name, arguments), count_guest, {**os.environ, "PYTHONPATH": str(ROOT)})
+        for lines in (counts.reasons, counts.failures):
+            lines[:] = [f"guest {name}: {line}" for line in lines]
+        total.add(counts)
+    return total
+
+
+def count_guest(lines: Iterable[str]) -> Counts:
+    """As pytest's; of a test that was run twice the second time counts."""
+    from testbed.guests.tests import AGAIN
+
+    first: list[str] = []
+    second: list[str] = []
+    for line in lines:
+        (second if second or line.strip() == AGAIN else first).append(line)
+    counts = count_pytest(first)
+    if second:
+        again = count_pytest(second)
+        counts.failed, counts.failures = (
+            (again.failed, again.failures) if again.passed + again.failed else (counts.failed, counts.failures)
+        )
+        counts.passed += again.passed
+    return counts
+
+
 def count_cargo(lines: Iterable[str]) -> Counts:
     """One `test result` line per test binary."""
     counts = Counts()
@@ -150,7 +195,7 @@ def count_pytest(lines: Iterable[str]) -> Counts:
 
 def _run(name: str, command: Sequence[str], count: Callable[[Iterable[str]], Counts], environment: dict[str, str]) -> Counts:
     """Shows the runner's output as it comes and counts it; a bad status without a failed test is a failure."""
-    print(f"$ {' '.join(command)}", flush=True)
+    print(f"$ {' '.join(command)[:400]}", flush=True)
     try:
         process = subprocess.Popen(
             command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"

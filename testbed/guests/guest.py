@@ -155,6 +155,9 @@ def _prepared(kernel: Unpacked, job: Job, machine: Machine, kvm: bool, busybox: 
 
 def _adapted(argv: list[str], kernel: Unpacked, job: Job, script: Path, busybox: Path, interactive: bool) -> list[str]:
     """virtme-ng's QEMU with our init and our ports in the place of its own."""
+    for path in (kernel.folder, script, busybox, INIT):
+        if len(str(path).split()) != 1:
+            raise UsageError(f"{path}: a path with a space, which a kernel's command line cannot carry; move it")
     kept: list[str] = []
     words = iter(argv)
     for word in words:

@@ -1,0 +1,50 @@
+"""`manet test --guests`: the tests of tests.toml in a guest of each kernel.
+
+A test that fails is run once more, in the same guest, alone, and that counts: an emulated machine stands still for a
+moment when its host is busy. Both are printed.
+"""
+
+import sys
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+from testbed.errors import ManetError
+from testbed.guests import guest, kernels
+from testbed.programs import ROOT
+
+LIST = Path(__file__).with_name("tests.toml")
+AGAIN = "== what failed, once more and alone =="
+# pytest's status 1: tests failed. What it remembers of them is in the guest's memory.
+SCRIPT = """cd "$1"; shift
+again=$1; python=$2; shift 2
+"$python" -P -m pytest -ra -o cache_dir=/tmp/guest-pytest "$@"
+status=$?
+[ $status = 1 ] || exit $status
+echo "$again"
+exec "$python" -P -m pytest -ra -o cache_dir=/tmp/guest-pytest --last-failed "$@"
+"""
+
+
+def kernels_asked(asked: str | None) -> list[str]:
+    """The names of the kernels to test in."""
+    return [kernels.find(asked).name] if asked else tomllib.loads(LIST.read_text())["kernels"]
+
+
+def cannot() -> str | None:
+    """Why this machine runs no guests, in one line."""
+    try:
+        guest.require(guest.Machine())
+    except ManetError as problem:
+        return str(problem)
+    return None
+
+
+def command(kernel: str, arguments: Sequence[str]) -> list[str]:
+    """The command line that runs the tests in a guest. Arguments that name files take the place of the list."""
+    named = any((ROOT / word.partition("::")[0]).exists() for word in arguments if not word.startswith("-"))
+    tests = (
+        [] if named else [test for test in tomllib.loads(LIST.read_text())["tests"] if (ROOT / test.partition("::")[0]).exists()]
+    )
+    inside = ["sh", "-c", SCRIPT, "tests", str(ROOT), AGAIN, sys.executable, *arguments, *tests]
+    return [sys.executable, "-P", "-m", "testbed", "vm", "--kernel", kernel, "shell", "--", *inside]

@@ -1,0 +1,211 @@
+"""`manet vm` and `manet test --guests`: what can be seen without booting, and one boot where QEMU and a kernel are at hand."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from testbed.__main__ import main
+from testbed.commands import test as test_verb
+from testbed.commands import vm
+from testbed.errors import ManetError, UsageError
+from testbed.guests import guest, kernels, tests
+from testbed.programs import ROOT
+
+DEADLINE_S = 300.0
+MEMINFO = "MemTotal: 9000000 kB\nMemAvailable: 1024000 kB\n"
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """A machine that has everything but 1000 MB; a test takes something away."""
+    (tmp_path / "bin").mkdir()
+    for name in ("qemu-system-x86_64", "virtme-run"):
+        (tmp_path / "bin" / name).write_text("#!/bin/sh\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    (tmp_path / "meminfo").write_text(MEMINFO)
+    return {
+        "path": str(tmp_path / "bin"), "virtme_run": tmp_path / "bin" / "virtme-run", "meminfo": tmp_path / "meminfo",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "memory_mb", "said"),
+    [
+        ({"path": "/nowhere"}, 800, "qemu-system-x86_64: not found; ./setup.sh --guests"),
+        ({"virtme_run": Path("/nowhere")}, 800, "/nowhere: virtme-ng is not installed; ./setup.sh --guests"),
+        ({}, 200, "--memory 200M: too little, a guest needs at least 512M"),
+        ({}, 4096, "--memory 4096M: this machine has only 1000M available"),
+    ],
+)
+def test_what_the_machine_lacks_is_one_line_with_the_remedy(machine, change, memory_mb, said):
+    guest.require(guest.Machine(800), **machine)
+    with pytest.raises(UsageError, match=said.replace(".", r"\.")) as problem:
+        guest.require(guest.Machine(memory_mb), **(machine | change))
+    assert "\n" not in str(problem.value)
+
+
+@pytest.mark.parametrize(("text", "size"), [("2048", 2048), ("2048M", 2048), ("2G", 2048), ("3g", 3072)])
+def test_memory_is_given_as_for_qemu(text, size):
+    assert vm.memory_mb(text) == size
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--memory", "much", "--", "doctor"], '"much" is not a size such as 1024M or 2G'),
+        (["--kernel", "5.0", "--", "doctor"], "--kernel 5.0: not known; there are 6.1, 6.12"),
+        ([], "which command?"),
+        (["--bogus", "--", "doctor"], "unrecognized arguments: --bogus"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_status_2(capsys, arguments, said):
+    try:
+        status = main(["vm", *arguments])
+    except SystemExit as end:
+        status = end.code
+    err = capsys.readouterr().err
+    assert status == 2
+    assert said in err and err.count("\n") == 1
+
+
+def test_a_job_is_quoted_for_the_shell():
+    job = guest.Job(["echo", "it's", "a b"], Path("/a folder"), {"X": "1 2"}, [Path("/r"), Path("/s t")])
+    script = job.script(interactive=False)
+    assert "    mount_share 0 /r\n    mount_share 1 '/s t'\n" in script
+    assert "    cd '/a folder' || return 126\n" in script
+    assert script.split("exec ")[1].startswith("setsid env -i ")
+    words = subprocess.run(["sh", "-c", f"{script}\njob() {{ :; }}"], capture_output=True, text=True)
+    assert (words.returncode, words.stderr) == (0, "")
+    assert "'X=1 2' echo 'it'\"'\"'s' 'a b'" in script
+
+
+def test_virtmes_qemu_gets_our_init_and_ports(tmp_path):
+    kernel = kernels.Unpacked("6.1", tmp_path, "6.1.0-9-amd64", "p", "1")
+    given = [
+        "qemu", "-m", "1G", "-chardev", "stdio,id=x", "-serial", "chardev:x", "-device", "virtserialport,name=virtme.ret",
+        "-device", "virtio-9p-pci,fsdev=virtfs3", "-append", "quiet virtme.exec=`abc` init=/virtme-ng-init", "-initrd", "/i",
+    ]  # fmt: skip
+    job = guest.Job(["true"], Path("/"), shares=[Path("/out,put")])
+    made = guest._adapted(given, kernel, job, Path("/job"), Path("/busybox"), interactive=False)
+    append = made[made.index("-append") + 1]
+    assert append.startswith("quiet manet.modules=") and "virtme.exec" not in append
+    assert append.endswith(f"manet.job=/job init=/busybox -- sh {guest.INIT} /busybox {guest.INIT}")
+    assert "-serial" not in made and not any("virtserialport" in word for word in made)
+    assert any("path=/out,,put" in word and "readonly=off" in word for word in made)
+    assert any("id=manet.rootfs,path=/," in word and "readonly=on" in word for word in made)
+
+
+def test_a_path_with_a_space_is_refused_since_the_kernels_command_line_has_no_quotes(tmp_path):
+    kernel = kernels.Unpacked("6.1", tmp_path / "my cache", "6.1.0-9-amd64", "p", "1")
+    with pytest.raises(UsageError, match="my cache: a path with a space"):
+        guest._adapted(
+            ["qemu", "-append", "quiet"], kernel, guest.Job([], Path("/")), Path("/job"), Path("/b"), interactive=False
+        )
+
+
+SUMMARY = """SKIPPED [1] a.py:1: not in a guest: late
+FAILED a.py::one - AssertionError
+=== 1 failed, 5 passed, 1 skipped in 9.00s ===
+"""
+
+
+def test_a_test_that_passes_when_run_again_alone_has_passed():
+    text = SUMMARY + tests.AGAIN + "\n=== 1 passed in 2.00s ===\n"
+    counts = test_verb.count_guest(text.splitlines())
+    assert counts.line() == "6 passed, 0 failed, 1 skipped"
+    assert counts.failures == []
+    assert counts.reasons == ["[1] a.py:1: not in a guest: late"]
+
+
+def test_a_test_that_fails_twice_has_failed_once():
+    text = SUMMARY + tests.AGAIN + "\nFAILED a.py::one - AssertionError\n=== 1 failed in 2.00s ===\n"
+    counts = test_verb.count_guest(text.splitlines())
+    assert counts.line() == "5 passed, 1 failed, 1 skipped"
+    assert len(counts.failures) == 1
+
+
+def test_a_guest_that_falls_while_it_tries_again_leaves_the_first_result():
+    counts = test_verb.count_guest([*SUMMARY.splitlines(), tests.AGAIN, "collecting ..."])
+    assert counts.line() == "5 passed, 1 failed, 1 skipped"
+
+
+def test_without_qemu_the_guests_are_skipped_and_it_is_said(capsys, monkeypatch):
+    monkeypatch.setattr(tests, "cannot", lambda: "qemu-system-x86_64: not found")
+    counts = test_verb.run_guests(None, [])
+    assert counts.skipped == 1
+    assert counts.reasons == ["all tests in guests (6.1, 6.12): qemu-system-x86_64: not found"]
+
+
+def test_the_list_names_tests_that_are_there():
+    listed = [word for word in tests.command("6.1", []) if "::" in word or word.endswith(".py")]
+    assert len(listed) > 5
+    assert all((ROOT / word.partition("::")[0]).exists() for word in listed)
+    assert set(tests.kernels_asked(None)) <= set(kernels.listed())
+
+
+def test_files_that_are_named_take_the_place_of_the_list():
+    assert "kernel-tcp/tests/test_load.py" not in " ".join(tests.command("6.1", ["kernel-tcp/tests/test_life.py"]))
+    assert "kernel-tcp/tests/test_load.py" in " ".join(tests.command("6.1", ["-k", "vegas"]))
+
+
+# ----- one boot ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def bootable():
+    """Nothing is fetched for a test of the host: kernels are there where `manet vm` was used before."""
+    try:
+        guest.require(guest.Machine())
+    except ManetError as problem:
+        pytest.skip(str(problem))
+    if kernels.Cache().have(kernels.find("6.1")) is None:
+        pytest.skip('no kernel in the cache; "manet vm fetch 6.1" brings one')
+
+
+def manet_vm(*arguments: str, **options) -> subprocess.Popen:
+    command = [sys.executable, "-P", "-m", "testbed", "vm", "--memory", "768M", *arguments]
+    return subprocess.Popen(
+        command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL, **options,
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_guest_runs_the_command_under_its_own_kernel_and_brings_output_files_and_status(bootable, tmp_path):
+    share, lost = tmp_path / "out put", tmp_path / "lost"
+    script = 'uname -r; echo here >"$1/file"; echo gone >"$2"; echo err >/dev/stderr; test -c /dev/net/tun && exit 7'
+    process = manet_vm("--share", str(share), "shell", "--", "sh", "-c", script, "x", str(share), str(lost))
+    out, err = process.communicate(timeout=DEADLINE_S)
+    assert process.returncode == 7, err
+    assert out.startswith("6.1.")
+    assert err.endswith("err\n")
+    assert (share / "file").read_text() == "here\n"
+    assert not lost.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_guest_ends_with_manet_vm(bootable, number, tmp_path):
+    process = manet_vm("shell", "--", "sleep", "600", start_new_session=True)
+
+    def qemus() -> list[int]:
+        """Its children that are QEMU, and alive: setpriv becomes it."""
+        done = subprocess.run(["ps", "-eo", "pid=,ppid=,stat=,comm="], capture_output=True, text=True).stdout
+        rows = [line.split() for line in done.splitlines()]
+        return [int(pid) for pid, parent, stat, comm, *_ in rows if int(parent) == process.pid and comm.startswith("qemu-")]
+
+    deadline = time.monotonic() + DEADLINE_S
+    while not (children := qemus()):
+        assert process.poll() is None and time.monotonic() < deadline, "no QEMU was started"
+        time.sleep(0.1)
+    process.send_signal(number)
+    process.communicate(timeout=DEADLINE_S)
+    assert process.returncode == (130 if number == signal.SIGINT else -signal.SIGKILL)
+    while any(Path(f"/proc/{pid}/fd/0").exists() for pid in children):  # a process that has ended has no files
+        assert time.monotonic() < deadline, "QEMU is still there"
+        time.sleep(0.1)
