@@ -10,7 +10,6 @@ from itertools import accumulate
 from pathlib import Path
 
 from matplotlib.axes import Axes
-from matplotlib.transforms import offset_copy
 
 from analysis import style
 from analysis.errors import RunFileError
@@ -63,13 +62,18 @@ def draw(story: Story, what: str, file: Path, begin_s: float | None = None, end_
         _name_scenario_events(axes[0], story, span)
         if what != PACKETS:
             _draw_window(axes[0], story)
-            place = offset_copy(axes[0].transAxes, axes[0].figure, y=above, units="points")
-            axes[0].legend(loc="lower right", bbox_to_anchor=(1, 1), bbox_transform=place, ncols=8, borderaxespad=0,
-                           columnspacing=1.2, handletextpad=0.5)  # fmt: skip
+            _legend(axes[0], "outside upper center", set())
         if what != WINDOW:
             _draw_packets(axes[-1], story, span)
-            axes[-1].legend(loc="lower right", frameon=True, framealpha=0.85, edgecolor="none")
+            _legend(axes[-1], "outside lower center", {"stand-by"} if what == BOTH else set())
     return written
+
+
+def _legend(axes: Axes, place: str, told: set[str]) -> None:
+    """Beside the panels, where it hides nothing; without what another legend has told."""
+    entries = {name: handle for handle, name in zip(*axes.get_legend_handles_labels(), strict=True) if name not in told}
+    axes.figure.legend(entries.values(), entries.keys(), loc=place, ncols=5 if len(entries) > 8 else 8, columnspacing=1.2,
+                       handletextpad=0.5)  # fmt: skip
 
 
 def stand_bys(story: Story) -> list[tuple[float, float]]:

@@ -82,6 +82,11 @@ class Journey:
         return any(step.kind == SENT for step in self.steps)
 
     @property
+    def left_ns(self) -> int | None:
+        """When it left its station for the first time; None: never."""
+        return next((step.t_ns for step in self.steps if step.kind == SENT), None)
+
+    @property
     def time_known(self) -> bool:
         """False: nothing says when TCP sent it, but that it was given up at `sent_ns`."""
         return self.steps[0].kind != GAVE_UP

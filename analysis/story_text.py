@@ -81,7 +81,7 @@ def table_lines(story: Story, chosen: list[Transmission]) -> list[str]:
         rows += _journey_rows(story, ack.journey, f"ack {ack.segment}", f"asks for byte {ack.upto}")
     if not rows:
         return [HEADER, "nothing was sent then"]
-    begin_ns, end_ns = min(row[0] for row in rows), max([*(row[0] for row in rows), *(s.acked_ns or 0 for s in chosen)])
+    begin_ns, end_ns = min(row[0] for row in rows), max(row[0] for row in rows)
     for event in story.tcp_events + story.scenario_events:
         if begin_ns <= event.t_ns <= end_ns:
             rows.append((event.t_ns, event.event, event.node, "-", event.detail))

@@ -83,7 +83,7 @@ def _draw_panel(axes: Axes, variant: str, story: Story, outage: Outage) -> None:
     base = max((segment for at_s, segment in acks if at_s < 0), default=0)
     for kind, (colour, marker, name) in _SENT.items():
         sent = [one for one in story.data if one.kind == kind and one.journey.captured]
-        places = [(story.seconds(one.journey.sent_ns) - zero_s, one.segment - base) for one in sent]
+        places = [(story.seconds(one.journey.left_ns) - zero_s, one.segment - base) for one in sent]
         _points(axes, places, color=colour, marker=marker, markersize=3.5, label=name, zorder=3)
     for kind, held_s in held_by_routing(story, outage).items():
         places = [(at_s - zero_s, 1) for at_s in held_s]
