@@ -2,7 +2,8 @@
 
 Under load the kernel now and then leaves out set_state(TCP_CA_Loss) of a congestion control in BPF (1 timeout in 200
 on 6.18, cause unknown); algorithms/window.bpf.h makes up for it when the first segment after the timeout leaves. Here
-the algorithm is built without its set_state() at all, and registered beside the real one under a name of its own.
+the algorithm is built without its set_state() at all, and registered beside the real one under a name of its own; for
+`hold`, the windows of a connection in stand-by, which is the loader's own, the whole of manet-tcp is built again.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import tcplab
 from losses import Script, trial
+from outage_run import PERIOD, layer, layered, order
 from test_timelines import SCRIPTS, SEGMENTS, TRIALS, expected
 from timeline import Disturbed, render
 
@@ -28,16 +32,16 @@ TWICE = {"twice": Script(5201, ("14:1", "14:2", "75:1", "75:2"))}
 BURSTS = [43, 37, 5]
 
 
-def untold(source: str, algorithm: str, name: str) -> str:
-    """The program without its set_state(), under another name."""
-    for pattern, text in (
-        (rf'SEC\("struct_ops"\)(?=\nvoid BPF_PROG\({algorithm}_set_state)', 'SEC("?struct_ops")'),
-        (r"\n\t\.set_state = [^\n]*", ""),
-        (rf'\.name = "{algorithm}"', f'.name = "{name}"'),
-    ):
-        source, changes = re.subn(pattern, text, source)
-        assert changes == 1, pattern
+def replace(source: str, pattern: str, text: str) -> str:
+    source, changes = re.subn(pattern, text, source)
+    assert changes == 1, pattern
     return source
+
+
+def untold(path: Path) -> str:
+    """The program without its set_state()."""
+    source = replace(path.read_text(), r'SEC\("struct_ops"\)(?=\nvoid BPF_PROG\(\w+_set_state)', 'SEC("?struct_ops")')
+    return replace(source, r"\n\t\.set_state = [^\n]*", "")
 
 
 def compile_bpf(source: Path, program: Path) -> None:
@@ -55,7 +59,8 @@ def registered(folder: Path, algorithm: str) -> Iterator[str]:
     """The name under which the kernel has the untold version, while the `with` lasts."""
     name = f"{algorithm}.deaf"
     source, program = folder / "deaf.bpf.c", folder / "deaf.bpf.o"
-    source.write_text(untold((KERNEL_TCP / "algorithms" / f"{algorithm}.bpf.c").read_text(), algorithm, name))
+    text = untold(KERNEL_TCP / "algorithms" / f"{algorithm}.bpf.c")
+    source.write_text(replace(text, rf'\.name = "{algorithm}"', f'.name = "{name}"'))
     compile_bpf(source, program)
     done = subprocess.run(["bpftool", "struct_ops", "register", str(program)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -92,6 +97,37 @@ def test_a_second_untold_timeout_is_made_up_for_as_the_first(deaf, tmp_path, cgr
             assert [row.sends for row in told if row.event == "rto"] == [("14!",), ("75!",)], render(told)
             return
     pytest.fail(f"told:\n{_text(told)}\nuntold:\n{_text(seen)}", pytrace=False)
+
+
+def manet_tcp_with_untold_hold(folder: Path) -> Path:
+    """The loader, built from a copy of its sources."""
+    copy, build = folder / "kernel-tcp", folder / "build"
+    shutil.copytree(KERNEL_TCP, copy, ignore=shutil.ignore_patterns("tests"))
+    (copy / "layers" / "hold.bpf.c").write_text(untold(KERNEL_TCP / "layers" / "hold.bpf.c"))
+    done = subprocess.run(["make", "-s", f"BUILD={build}"], cwd=copy, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return build / "manet-tcp"
+
+
+def test_a_timeout_untold_in_stand_by_leaves_the_windows(slow_lab, tmp_path, monkeypatch):
+    if not shutil.which("clang"):
+        pytest.skip("needs clang: the untold version is built here")
+    monkeypatch.setattr(tcplab, "MANET_TCP", manet_tcp_with_untold_hold(tmp_path))
+    elfn = layered(layer("elfn", probe_us=500000))
+    kept = ("cwnd", "ssthresh", "backoff")
+    with slow_lab.manet_tcp(a=elfn, b=PERIOD):
+        server = slow_lab.serve()
+        client = slow_lab.send(400 * tcplab.MSS)
+        slow_lab.ready_line(client, "connected")
+        tcplab.wait_for(lambda: slow_lab.a.sockets()[0].get("cwnd") == "8", "the whole window")
+        (before,) = slow_lab.a.sockets()
+        order(slow_lab, "broken")
+        time.sleep(2)  # three timeouts and more, if nothing kept them
+        (during,) = slow_lab.a.sockets("state connected")
+        order(slow_lab, "light")
+        assert server.communicate(timeout=tcplab.DEADLINE_S)[0].split()[-1] == str(400 * tcplab.MSS)
+    assert " hold." in during["words"], "no timeout came in stand-by"
+    assert {key: during.get(key) for key in kept} == {key: before.get(key) for key in kept}
 
 
 def _text(rows) -> str:
