@@ -100,9 +100,10 @@ def test_a_second_untold_timeout_is_made_up_for_as_the_first(deaf, tmp_path, cgr
 
 
 def manet_tcp_with_untold_hold(folder: Path) -> Path:
-    """The loader, built from a copy of its sources."""
+    """The loader, built from a copy of its sources; what was built of the others is copied, with its times."""
     copy, build = folder / "kernel-tcp", folder / "build"
     shutil.copytree(KERNEL_TCP, copy, ignore=shutil.ignore_patterns("tests"))
+    shutil.copytree(tcplab.MANET_TCP.parent, build)
     (copy / "layers" / "hold.bpf.c").write_text(untold(KERNEL_TCP / "layers" / "hold.bpf.c"))
     done = subprocess.run(["make", "-s", f"BUILD={build}"], cwd=copy, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
