@@ -8,11 +8,14 @@ import pytest
 from testbed import __main__ as manet
 from testbed.tests.running import Background, chain, needs_runs
 
-# A lossy first hop, on which the radio gives up data frames; and a relay that is gone for a while, which answers no RTS.
+# All data frames of the first link are lost for a while, those with ACKs too, which the radio gives up at its long retry limit;
+# later a relay is gone, which answers no RTS: the short one. In between TCP has time to find its feet again.
 LOSSY = {
-    "hops": 3, "window": 8, "duration": 9, "tcp": "newreno",
-    "links": [{"from": "sta1", "to": "sta2", "error_rate": 0.6}],
-    "events": [{"at": 2, "power": "sta3", "on": False}, {"at": 5, "power": "sta3", "on": True}],
+    "hops": 3, "window": 8, "duration": 11, "tcp": "newreno",
+    "events": [
+        {"at": 1.5, "link": ["sta1", "sta2"], "error_rate": 1.0}, {"at": 2, "link": ["sta1", "sta2"], "error_rate": 0.0},
+        {"at": 6, "power": "sta3", "on": False}, {"at": 8, "power": "sta3", "on": True},
+    ],
 }  # fmt: skip
 
 
@@ -41,8 +44,8 @@ def test_every_transmission_is_received_or_dropped_by_somebody_for_a_reason(run_
 def test_the_drops_are_those_of_the_air_log(run_dir, capsys):
     """With static routes nobody but the radios drops anything, and each drop of a full data packet is a story's end."""
     answer = told(capsys, str(run_dir))
-    dropped = answer["totals"]["data"]["dropped"]
-    assert {"retry-long", "retry-short"} <= set(dropped), "frames lost to errors, and a relay that was not there"
+    dropped, acks_dropped = (answer["totals"][kind]["dropped"] for kind in ("data", "acks"))
+    assert {"retry-long", "retry-short"} <= {*dropped, *acks_dropped}, "frames lost to errors, and a relay that was not there"
     ends = Counter((sent["fate"], sent["node"]) for sent in answer["transmissions"] if not sent["label"])
     assert {key: count for key, count in ends.items() if key[0] != "received"} == {
         (reason, node): count for reason, nodes in dropped.items() for node, count in nodes.items()
@@ -56,7 +59,8 @@ def test_a_dropped_segment_shows_the_attempts_that_failed(run_dir, capsys):
     assert manet.main(["story", str(run_dir), "--segment", str(lost["segment"])]) == 0
     table = capsys.readouterr().out
     assert "rts 7 to" in table and "retry-short" in table
-    assert answer["events"][0]["event"] == "power" and answer["events"][0]["at_s"] == pytest.approx(2, abs=0.5)
+    assert [event["event"] for event in answer["events"]] == ["link", "link", "power", "power"]
+    assert [event["at_s"] for event in answer["events"]] == pytest.approx([1.5, 2, 6, 8], abs=0.5)
 
 
 @pytest.mark.parametrize(
