@@ -11,6 +11,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,6 +161,28 @@ int hops_descriptor(const struct hops *hops)
 	return hops->epoll;
 }
 
+static bool needs_telling(const struct connections *own)
+{
+	return !strcmp(own->algorithm, "tcpap") &&
+	       json_number_value(json_object_get(own->parameters, "hops")) == 0;
+}
+
+/* Nobody would be told otherwise that this TCP-AP is NewReno. */
+static void warn_if_nobody_tells(const struct run_settings *settings)
+{
+	for (size_t i = 0; i < settings->station_count; i++) {
+		const struct station *station = &settings->stations[i];
+		bool needed = needs_telling(&station->own);
+
+		for (size_t port = 0; port < station->port_count; port++)
+			needed |= needs_telling(&station->ports[port]);
+		if (!needed)
+			continue;
+		complain("tcpap: nothing is paced: no station has a routing daemon that knows the hops; set its parameter hops");
+		return;
+	}
+}
+
 struct hops *hops_new(const struct run_settings *settings, int map)
 {
 	struct hops *hops = calloc(1, sizeof(*hops) + settings->station_count *
@@ -183,6 +206,8 @@ struct hops *hops_new(const struct run_settings *settings, int map)
 		source->line = malloc(LINE_BYTES);
 		hops->count += source->line != NULL;
 	}
+	if (!hops->count)
+		warn_if_nobody_tells(settings);
 	look_for_daemons(hops);
 	return hops;
 }

@@ -172,12 +172,12 @@ def test_tcpap_departures_are_paced(tmp_path, cgroup_root):
 
 
 def test_tcpap_does_not_pace_while_the_hops_are_not_known(slow_lab):
-    """hops=0, and no daemon that told: eight segments leave as fast as their ACKs come."""
-    with (
-        slow_lab.manet_tcp(both={"algorithm": "tcpap", "window_segments": 8, "delayed_ack": False}),
-        slow_lab.capture(slow_lab.a) as packets,
-    ):
-        slow_lab.transfer(60 * MSS)
+    """hops=0, and no daemon that told: eight segments leave as fast as their ACKs come, and the user is told."""
+    with slow_lab.manet_tcp(both={"algorithm": "tcpap", "window_segments": 8, "delayed_ack": False}) as process:
+        with slow_lab.capture(slow_lab.a) as packets:
+            slow_lab.transfer(60 * MSS)
+        process.terminate()
+        assert "tcpap: nothing is paced: no station has a routing daemon" in process.stderr.read()
     assert max(segment.outstanding for segment in acked_segments(packets)) >= 6 * MSS
 
 

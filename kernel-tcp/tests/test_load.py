@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from tcplab import DEADLINE_S, MANET_TCP, end, wait_for
 pytestmark = pytest.mark.root
 
 NAMES = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+NAME_FILES = Path(__file__).resolve().parents[1] / "names"
 HEAD = """
 #include "common.bpf.h"
 SEC("struct_ops") void BPF_PROG(own_cong_avoid, struct sock *sk, __u32 ack, __u32 acked) { %s }
@@ -117,6 +119,23 @@ def test_the_verifiers_cost_is_told(machine, own_name):
         print(name, walked)
         assert f"{name}_init" in walked
         assert sum(walked.values()) < 6000
+
+
+def test_the_table_of_names_says_what_the_objects_have(machine):
+    """Parameters, defaults and ranges stand in names/*.toml for users and in the object for the loader."""
+    ours = {row["name"]: row["parameters"] for row in json.loads(machine.does("list", "--json"))["ours"]}
+    table = {
+        path.stem: tomllib.loads(path.read_text()) for path in (MANET_TCP.parents[2] / "kernel-tcp" / "names").glob("*.toml")
+    }
+    algorithms = {name: entry for name, entry in table.items() if entry["kind"] == "algorithm" and "kernel" not in entry}
+    assert algorithms.keys() <= ours.keys()
+    for name, entry in algorithms.items():
+        parameters = entry.get("parameters", {})
+        assert {key: value["default"] for key, value in parameters.items()} == ours[name]
+        for key, value in parameters.items():
+            for beyond in (value["least"] - 1, value["most"] + 1):
+                words = machine.refuses("load", name, f"{key}={beyond}", status=2)
+                assert f"number from {value['least']:g} to {value['most']:g}" in words
 
 
 def test_what_the_kernel_has_by_that_name_is_left_alone(machine):
