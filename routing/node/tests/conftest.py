@@ -20,6 +20,16 @@ MEDIUM = ROOT / "target" / "release" / "manet-medium"
 RADIO = ROOT / "medium" / "radios" / "ns2-dsss-2m.toml"
 DAEMONS = Path(os.environ.get("MANET_DAEMONS", ROOT / "target" / "release"))
 DEADLINE_S = 60.0
+# a search that nobody answers ends after 2 * 0.04 s * (1 + 2) and one retry (RFC 3561, 6.4)
+QUICK = {"expanding_ring": False, "net_diameter": 3, "rreq_retries": 0, "reboot_wait": False}
+
+needs_daemons = [
+    pytest.mark.root,
+    pytest.mark.skipif(not MEDIUM.exists(), reason="the medium is not built (./setup.sh)"),
+    pytest.mark.skipif(not (DAEMONS / "manet-aodv").exists(), reason="the routing daemons are not built (./setup.sh)"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root for namespaces and TUN"),
+    pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="the kernel has no TUN"),
+]
 
 
 def wait_for(what: str, condition: Callable[[], object], within_s: float = DEADLINE_S):
