@@ -221,29 +221,27 @@ static int rename_operations(char *elf, size_t size, const char *name)
 
 /* ---- opening and registering ---- */
 
+/* Read once: megabytes, and every station asks. Kept to the process's end. */
+static bool kernel_has_struct(const char *name)
+{
+	static struct btf *btf;
+
+	if (!btf && !access(BTF_PATH, R_OK))
+		btf = btf__load_vmlinux_btf();
+	return btf && btf__find_by_name_kind(btf, name, BTF_KIND_STRUCT) > 0;
+}
+
 bool kernel_links_struct_ops(void)
 {
-	struct btf *btf;
-	bool links;
-
 	/* So that the tests of a newer kernel go the way of an older one. */
 	if (getenv("MANET_TCP_WITHOUT_LINKS"))
 		return false;
-	btf = btf__load_vmlinux_btf();
-	links = btf && btf__find_by_name_kind(btf, "bpf_struct_ops_link",
-					      BTF_KIND_STRUCT) > 0;
-	btf__free(btf);
-	return links;
+	return kernel_has_struct("bpf_struct_ops_link");
 }
 
 static int check_kernel(const char *where)
 {
-	struct btf *btf = access(BTF_PATH, R_OK) ? NULL : btf__load_vmlinux_btf();
-	bool has = btf && btf__find_by_name_kind(btf, "bpf_struct_ops_tcp_congestion_ops",
-						 BTF_KIND_STRUCT) > 0;
-
-	btf__free(btf);
-	if (has)
+	if (kernel_has_struct("bpf_struct_ops_tcp_congestion_ops"))
 		return 0;
 	return complain("%s: this kernel takes no congestion control from BPF: Linux 6.1, CONFIG_BPF_JIT and CONFIG_DEBUG_INFO_BTF are needed (Debian's have them); use one of the kernel's own",
 			where);
