@@ -150,6 +150,11 @@ static void repaired(struct tcp_sock *tp, struct connection *own)
 	tell(tp, own, EVENT_REPAIR, 0);
 }
 
+static __u32 rto_jiffies(struct tcp_sock *tp)
+{
+	return BPF_CORE_READ((struct inet_connection_sock *)tp, icsk_rto);
+}
+
 static void acknowledged(struct tcp_sock *tp, struct connection *own, __u32 ack)
 {
 	bool new = before(own->snd_una, ack);
@@ -160,6 +165,7 @@ static void acknowledged(struct tcp_sock *tp, struct connection *own, __u32 ack)
 		own->snd_una = ack;
 		own->timer_ns = bpf_ktime_get_ns();
 		own->timeouts = own->fixed = own->refuse_timer = 0;
+		own->rto_jiffies = rto_jiffies(tp);
 	}
 	/* A probe whose data had arrived is answered with the same ACK again. */
 	if (in_stand_by(own) && (new || own->probed == own->ordered))

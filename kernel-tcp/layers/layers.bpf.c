@@ -157,6 +157,7 @@ static void fill(struct connection *own, struct tcp_sock *tp, __u64 cookie,
 	own->copied = own->timeouts = own->fixed = own->refuse_timer = 0;
 	own->ordered = own->probed = own->ended = 0;
 	own->held = own->restore = own->initial = 0;
+	own->rto_jiffies = rto_jiffies(tp);
 	own->timer_ns = bpf_ktime_get_ns();
 	own->cookie = cookie;
 }

@@ -54,6 +54,7 @@ struct connection {
 	__u32 snd_una;
 	__u32 snd_nxt;
 	__u32 copied;		/* new segments copied so far */
+	__u32 rto_jiffies;	/* as of the last ACK */
 
 	/* Stand-by: from the agent's order until either side says it has ended. */
 	__u32 ordered;		/* agent: numbers the orders */

@@ -18,7 +18,8 @@
  *    all that is outstanding is sent again; so does the failure timer, without.
  *  - tcpbus (Kim, Toh and Choi, JCN 3 (2), 2001): as tcpf, but the node that found
  *    the break keeps what it has: only what is missing before that is sent again,
- *    at `restored`; the timeout is longer by a factor instead of a failure timer.
+ *    at `restored`. In place of a failure timer the source's own goes on, longer by
+ *    a factor: it sends the first segment again, doubles, and leaves the windows.
  *  - reno-f (Dyer and Boppana, MobiHoc 2001, 3): the second timeout in a row begins
  *    it; the first segment is sent at once and every RTO, which stays what it is.
  */
@@ -50,6 +51,11 @@ static const char *const kinds[NOTICE_KINDS] = {
 static bool before(__u32 a, __u32 b)
 {
 	return (__s32)(a - b) < 0;
+}
+
+static __u64 jiffies_ns(__u32 jiffies)
+{
+	return jiffies * (1000000000ULL / jiffies_per_second());
 }
 
 bool connection_stands_by(const struct connection *own)
@@ -173,6 +179,15 @@ static void ask(struct agent *agent, __u32 slot)
 	probe(agent, slot, agent->connections[slot].snd_una);
 }
 
+/* tcpbus */
+static void keep_longer_timer(const struct connection *own, struct stand_by *now)
+{
+	__u64 rto_ns = jiffies_ns(own->rto_jiffies);
+
+	now->interval_ns = rto_ns * own->settings.factor_percent / 100;
+	now->next_ns = agent_now_ns() + now->interval_ns;
+}
+
 static void freeze(struct agent *agent, __u32 slot, enum why why, __u32 seq)
 {
 	struct connection *own = &agent->connections[slot];
@@ -184,6 +199,8 @@ static void freeze(struct agent *agent, __u32 slot, enum why why, __u32 seq)
 		if (own->settings.layers & LAYER_TCPF)
 			now->until_ns = agent_now_ns() +
 					own->settings.failure_us * 1000ULL;
+		else
+			keep_longer_timer(own, now);
 	} else if (before(seq, now->lost)) {
 		now->lost = seq;
 	}
@@ -258,7 +275,7 @@ static void keep_the_rto(struct agent *agent, __u32 slot, const struct sample *r
 	memset(now, 0, sizeof(*now));
 	now->why = WHY_TIMEOUT;
 	now->cookie = row->socket_cookie;
-	now->interval_ns = row->rto_jiffies * (1000000000ULL / jiffies_per_second());
+	now->interval_ns = jiffies_ns(row->rto_jiffies);
 	now->next_ns = row->monotonic_ns;
 }
 
@@ -315,7 +332,10 @@ static void fire(struct agent *agent, __u32 slot, __u64 now_ns)
 		now->next_ns = now_ns + RETRY_NS;
 		return;
 	}
-	if (own->settings.layers & LAYER_ATCP && now->sent > 1)
+	/* A persist timer's first two intervals are alike: it doubles once it has fired. */
+	if (now->why != WHY_TIMEOUT &&
+	    (own->settings.layers & LAYER_TCPBUS ||
+	     (own->settings.layers & LAYER_ATCP && now->sent > 1)))
 		now->interval_ns = now->interval_ns * 2 < PERSIST_MOST_NS ?
 				   now->interval_ns * 2 : PERSIST_MOST_NS;
 	while (now->next_ns <= now_ns)

@@ -199,7 +199,23 @@ def test_restored_is_answered_within_a_round_trip(outage, name):
         told = connection.named("repair")[0]
         assert told["detail"] == "restored"
         assert told["time"] - repair <= EXACT_S
-        assert connection.sent(0.3, repair) == []
+        if name == "tcpf":
+            assert connection.sent(0.3, repair) == []
         assert connection.sent(repair, repair + 10)[0][0] - told["time"] <= 0.1
+
+    in_time(outage, check)
+
+
+def test_tcpbus_waits_longer_and_doubles(outage):
+    """From the notice: twice the RTO, and then as a timer does."""
+
+    def check(run):
+        connection = run["tcpbus"]
+        began = connection.named("stand-by")[0]["time"]
+        rto_s = float(connection.before["rto"]) / 1000
+        times = [at - began for at, _ in connection.sent(began + 0.01, run["repair"])]
+        assert times[0] == pytest.approx(2 * rto_s, abs=EXACT_S)
+        assert all(1.9 < after / before < 2.1 for before, after in pairwise(gaps(times))), times
+        assert len(times) >= 4
 
     in_time(outage, check)
