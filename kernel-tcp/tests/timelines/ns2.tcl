@@ -6,7 +6,7 @@
 # and the sender's cwnd_ and ssthresh_.
 #
 # Defaults of ns-2.35 but for: a window that never bounds; one segment first, and no SYN in place of segment 0, as in
-# 1996; a least RTO so long that no timer fires while ACKs arrive (Linux: round trip + 200 ms).
+# 1996; a least RTO so long that no timer fires while ACKs arrive (Linux here: 660 ms).
 
 set agent [lindex $argv 0]
 set losses [split [lindex $argv 1] ,]
@@ -17,7 +17,7 @@ Agent/TCP set window_ 64
 Agent/TCP set windowInit_ 1
 Agent/TCP set syn_ false
 Agent/TCP set delay_growth_ false
-Agent/TCP set minrto_ 0.26
+Agent/TCP set minrto_ 0.66
 Agent/TCP set packetSize_ 1460
 
 set ns [new Simulator]
