@@ -2,7 +2,8 @@
 
 Kernels that have tcp_vegas (Debian's) as a module or built in; `manet test --guests` brings two of them. The two cut and
 divide differently (algorithms/vegas.bpf.c): with a queue of q segments and P on the path ours weighs q, the kernel's the whole
-part of q (P + q) / P. P is 21 here, and alpha to beta are 2 to 4, so that this is below a segment: under 4 % of the window.
+part of q (P + q) / P. P is 10 here and alpha 2, which both come to from below: the kernel's then has 1.7 queued, 2.5 % of the
+window less. The bottleneck is slow so that an emulated machine, or a busy one, keeps up with it.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from tcplab import DEADLINE_S, MSS, Lab, stations
 
 pytestmark = [pytest.mark.root, pytest.mark.slow]
 
-RATE_BPS, ONE_WAY_MS = 1e6, 120.0
-SEGMENTS = 2400  # 29 s: 115 round trips, of which the first 10 find the window
+RATE_BPS, ONE_WAY_MS = 250e3, 216.0
+SEGMENTS = 700  # 34 s: 60 round trips, of which the first ten find the window
 TRIALS = 3
 AGREE = 0.05
 MODULE = Path("/sys/module/tcp_vegas/parameters")
