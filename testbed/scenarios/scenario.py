@@ -284,6 +284,13 @@ class Scenario(BaseModel):
         """Whether the routing daemons must say `held` and `restored` to the sources of packets (TCP-F, TCP-BuS)."""
         return any(tcp.wants_notices for tcp in self.tcps())
 
+    @property
+    def tcp_hears_unreachable(self) -> bool:
+        """Whether our daemons answer a TCP packet without a route by ICMP unreachable. Linux takes a backoff back for each
+        (RFC 6069, 2009), which no switch turns off; the TCP of the papers' years heard of none. So under the profile `period`
+        they are sent only where some flow's TCP has a layer that listens."""
+        return self.profile != "period" or any(tcp.hears_unreachable for tcp in self.tcps())
+
     def sack_of(self, station: str) -> bool | None:
         """Whether a station or host offers selective acknowledgements; None leaves it to the profile. One end that does
         not is enough for a connection to be without: `_check_options` has seen to it that each gets what it wants."""

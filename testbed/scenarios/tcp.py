@@ -121,6 +121,11 @@ class Tcp:
         return any(table()[layer.name].notices == "held" for layer in self.layers)
 
     @property
+    def hears_unreachable(self) -> bool:
+        """Whether a layer acts on ICMP unreachable."""
+        return any(table()[layer.name].notices for layer in self.layers)
+
+    @property
     def wants_struct_ops(self) -> bool:
         """Whether the kernel must take congestion control from BPF: ours, and layers that set windows."""
         return self.kernel_algorithm is None or bool(self.layers)

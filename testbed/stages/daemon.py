@@ -33,5 +33,7 @@ def daemon_config(site: Site, name: str, number: int, *, wires: list[str], mtu: 
         "quickack": kernel_tcp.ack_metric(site.scenario) != "",
         # some flow's TCP has the layer tcpf or tcpbus
         "notices": site.scenario.tcp_wants_notices,
+        # else TCP of the papers' years would do as RFC 6069 says
+        "tcp_unreachable": site.scenario.tcp_hears_unreachable,
         "options": routing.options(),
     }

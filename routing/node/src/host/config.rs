@@ -49,12 +49,19 @@ pub struct Config {
     pub quickack: bool,
     #[serde(default)]
     notices: bool,
+    /// False: TCP hears of no unreachable host, as in the years before RFC 6069, whose answer Linux has built in.
+    #[serde(default = "yes")]
+    pub tcp_unreachable: bool,
     #[serde(default = "no_options")]
     options: Value,
 }
 
 fn manet0() -> String {
     "manet0".to_owned()
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn no_options() -> Value {

@@ -77,9 +77,9 @@ pub fn run<P: Protocol>(loaded: Loaded<P>) -> Result<()> {
     let offset_ns = i128::from(driver.clock().epoch_ns()) - i128::from(config.epoch_ns);
     let notes = Notes::open(config.notes.as_deref(), i64::try_from(offset_ns).unwrap_or(i64::MAX))?;
     let Sockets { udp, frames, sender, feedback, usage, tunnels, link } = sockets;
-    let address = config.node.address;
+    let (address, tcp_unreachable) = (config.node.address, config.tcp_unreachable);
     let counters = Counters::default();
-    let outlet = Outlet { address, kernel, udp, frames, sender, feedback, notes, status, counters };
+    let outlet = Outlet { address, kernel, udp, frames, sender, tcp_unreachable, feedback, notes, status, counters };
     let mut daemon = Daemon { driver, outlet, usage, tunnels, link, buffer: vec![0; BUFFER], stop: false, error: None };
     daemon.watch(&signals)?;
     let now = daemon.driver.timeline().now();

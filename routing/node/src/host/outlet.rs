@@ -22,6 +22,8 @@ pub struct Outlet {
     /// Design B.
     pub frames: Option<Frames>,
     pub sender: Sender,
+    /// Whether ICMP unreachable about TCP packets goes out, or in design B, up.
+    pub tcp_unreachable: bool,
     pub feedback: Feedback,
     pub notes: Notes,
     pub status: StatusSocket,
@@ -66,6 +68,12 @@ impl Outlet {
     fn unreachable(&mut self, at: Instant, packet: &[u8]) {
         let error = icmp::host_unreachable(packet, self.address);
         let (Some(error), Some(about)) = (error, ipv4::Packet::parse(packet)) else { return };
+        if !self.tcp_unreachable && about.protocol() == ipv4::protocol::TCP {
+            self.counters.count("unreachable-kept");
+            let (destination, protocol, mut and) = notes::about_packet(&about);
+            and.push(("kept", json!(true)));
+            return self.note(at, "unreachable", destination, protocol, &and);
+        }
         let sent = self.sender.send(&error);
         if self.count_result(sent, "unreachable-sent", "send-failed") {
             let (destination, protocol, and) = notes::about_packet(&about);
@@ -93,6 +101,9 @@ impl Outlet {
     }
 
     fn deliver(&mut self, packet: &Bytes) {
+        if !self.tcp_unreachable && icmp::is_unreachable_tcp(packet) {
+            return self.counters.count("unreachable-kept");
+        }
         let taken = self.kernel.tun().is_some_and(|tun| tun.write(packet));
         self.counters.count(if taken { "delivered" } else { "deliver-failed" });
     }

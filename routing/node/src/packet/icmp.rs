@@ -7,6 +7,7 @@ use std::net::Ipv4Addr;
 
 const UNREACHABLE: u8 = 3;
 const EXPERIMENT: u8 = 253;
+const NETWORK: u8 = 0;
 const HOST: u8 = 1;
 const FRAGMENTATION_NEEDED: u8 = 4;
 /// As the kernel quotes: as much as fits without the error exceeding 576 bytes (RFC 1812, 4.3.2.3).
@@ -74,6 +75,17 @@ fn message(kind: u8, code: u8, mtu: u16, quoted: &[u8], from: Ipv4Addr, to: Ipv4
     header.packet(&message)
 }
 
+/// Whether this is ICMP network or host unreachable about a TCP packet: what RFC 6069 has TCP act on.
+pub fn is_unreachable_tcp(packet: &[u8]) -> bool {
+    let Some(error) = ipv4::Packet::parse(packet) else { return false };
+    let payload = error.payload();
+    let about = error.protocol() == ipv4::protocol::ICMP
+        && matches!(payload, [UNREACHABLE, NETWORK | HOST, ..])
+        && payload.len() >= 8 + ipv4::HEADER_LEN;
+    // The quoted packet may be cut, so that only its header is looked at: its protocol is octet 9.
+    about && payload[8 + 9] == ipv4::protocol::TCP
+}
+
 /// Everything but the queries and answers of ping and its like.
 fn is_error(packet: &ipv4::Packet) -> bool {
     const QUERIES: [u8; 8] = [0, 8, 13, 14, 15, 16, 17, 18];
@@ -106,6 +118,22 @@ mod tests {
     #[test]
     fn a_long_packet_is_quoted_up_to_576_bytes_in_all() {
         assert_eq!(host_unreachable(&packet(ipv4::protocol::TCP, &[0; 1400]), US).unwrap().len(), 576);
+    }
+
+    #[test]
+    fn what_rfc_6069_acts_on_is_known_from_other_errors_and_at_every_length() {
+        let about = |protocol, code| {
+            let mut error = host_unreachable(&packet(protocol, &[1; 100]), US).unwrap();
+            error[21] = code;
+            error
+        };
+        let dead = about(ipv4::protocol::TCP, 1);
+        assert!(is_unreachable_tcp(&dead) && is_unreachable_tcp(&about(ipv4::protocol::TCP, 0)));
+        assert!(!is_unreachable_tcp(&about(ipv4::protocol::TCP, 4)) && !is_unreachable_tcp(&about(ipv4::protocol::UDP, 1)));
+        assert!(!is_unreachable_tcp(&packet(ipv4::protocol::TCP, &[3, 1, 0, 0, 0, 0, 0, 0])));
+        for length in 0..dead.len() {
+            is_unreachable_tcp(&dead[..length]);
+        }
     }
 
     #[test]
