@@ -129,7 +129,9 @@ mod tests {
         };
         let dead = about(ipv4::protocol::TCP, 1);
         assert!(is_unreachable_tcp(&dead) && is_unreachable_tcp(&about(ipv4::protocol::TCP, 0)));
-        assert!(!is_unreachable_tcp(&about(ipv4::protocol::TCP, 4)) && !is_unreachable_tcp(&about(ipv4::protocol::UDP, 1)));
+        assert!(
+            !is_unreachable_tcp(&about(ipv4::protocol::TCP, 4)) && !is_unreachable_tcp(&about(ipv4::protocol::UDP, 1))
+        );
         assert!(!is_unreachable_tcp(&packet(ipv4::protocol::TCP, &[3, 1, 0, 0, 0, 0, 0, 0])));
         for length in 0..dead.len() {
             is_unreachable_tcp(&dead[..length]);
