@@ -167,11 +167,11 @@ def bootable():
         pytest.skip('no kernel in the cache; "manet vm fetch 6.1" brings one')
 
 
-def manet_vm(*arguments: str, **options) -> subprocess.Popen:
+def manet_vm(temporary: Path, *arguments: str, **options) -> subprocess.Popen:
     command = [sys.executable, "-P", "-m", "testbed", "vm", "--memory", "768M", *arguments]
     return subprocess.Popen(
-        command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        stdin=subprocess.DEVNULL, **options,
+        command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(temporary)}, text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options,
     )  # fmt: skip
 
 
@@ -179,7 +179,7 @@ def manet_vm(*arguments: str, **options) -> subprocess.Popen:
 def test_a_guest_runs_the_command_under_its_own_kernel_and_brings_output_files_and_status(bootable, tmp_path):
     share, lost = tmp_path / "out put", tmp_path / "lost"
     script = 'uname -r; echo here >"$1/file"; echo gone >"$2"; echo err >/dev/stderr; test -c /dev/net/tun && exit 7'
-    process = manet_vm("--share", str(share), "shell", "--", "sh", "-c", script, "x", str(share), str(lost))
+    process = manet_vm(tmp_path, "--share", str(share), "shell", "--", "sh", "-c", script, "x", str(share), str(lost))
     out, err = process.communicate(timeout=DEADLINE_S)
     assert process.returncode == 7, err
     assert out.startswith("6.1.")
@@ -191,7 +191,7 @@ def test_a_guest_runs_the_command_under_its_own_kernel_and_brings_output_files_a
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_guest_ends_with_manet_vm(bootable, number, tmp_path):
-    process = manet_vm("shell", "--", "sleep", "600", start_new_session=True)
+    process = manet_vm(tmp_path, "shell", "--", "sleep", "600", start_new_session=True)
 
     def qemus() -> list[int]:
         """Its children that are QEMU, and alive: setpriv becomes it."""
