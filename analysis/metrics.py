@@ -140,9 +140,8 @@ def _layers_part(run: RunDirectory, flow: Flow, connection: Connection, end_ns: 
     if not (run.path / "tcp.csv").exists():
         return checks.LayersPart()
     rows = tcp_samples.of_connection(tcp_samples.read_samples(run.path / "tcp.csv"), flow.source, connection)
-    spans = [
-        (begin_ns, max(begin_ns, end_ns) if until_ns is None else until_ns) for begin_ns, until_ns in tcp_samples.stand_bys(rows)
-    ]
+    quiet = [*tcp_samples.stand_bys(rows), *tcp_samples.fixed_rtos(rows)]
+    spans = [(begin_ns, max(begin_ns, end_ns) if until_ns is None else until_ns) for begin_ns, until_ns in quiet]
     probes = len(rows.filter(rows["event"] == "probe"))
     return checks.LayersPart(probes, tuple((until_ns - begin_ns) / NS_PER_S for begin_ns, until_ns in spans))
 

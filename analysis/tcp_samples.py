@@ -69,6 +69,21 @@ def stand_bys(rows: pl.DataFrame) -> list[tuple[int, int | None]]:
     return found if since is None else [*found, (since, None)]
 
 
+def fixed_rtos(rows: pl.DataFrame) -> list[tuple[int, int | None]]:
+    """Where reno-f sends in the kernel's place: from each second timeout in a row to the next segment received, as `stand_bys`."""
+    if rows.filter((pl.col("event") == "algorithm") & pl.col("detail").str.contains("reno-f(", literal=True)).is_empty():
+        return []
+    found: list[tuple[int, int | None]] = []
+    since = None
+    for t_ns, event, detail in rows.select("t_ns", "event", "detail").iter_rows():
+        if event == "timeout" and detail == "2" and since is None:
+            since = t_ns
+        elif event == "" and since is not None:
+            found.append((since, t_ns))
+            since = None
+    return found if since is None else [*found, (since, None)]
+
+
 def samples(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.filter(pl.col("event") == "")
 
