@@ -70,7 +70,7 @@ def stand_bys(rows: pl.DataFrame) -> list[tuple[int, int | None]]:
 
 
 def fixed_rtos(rows: pl.DataFrame) -> list[tuple[int, int | None]]:
-    """Where reno-f sends in the kernel's place: from each second timeout in a row to the next segment received, as `stand_bys`."""
+    """Where reno-f sends in the kernel's place: from each second timeout in a row to the next segment received."""
     if rows.filter((pl.col("event") == "algorithm") & pl.col("detail").str.contains("reno-f(", literal=True)).is_empty():
         return []
     found: list[tuple[int, int | None]] = []
