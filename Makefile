@@ -3,7 +3,7 @@
 #   make build     what ./setup.sh does
 #   make check     ruff, rustfmt, clippy; warnings are errors
 #   make test      ./manet test
-#   make bench     speed of the medium, CPU share, lateness side by side, start and stop, idle daemons, oracle (minutes)
+#   make bench     speed of the medium, CPU share, lateness side by side, start and stop, idle daemons, oracle, TCP per ACK (minutes)
 #   make fuzz      each fuzz target for FUZZ_S seconds
 #   make figures   tables and figure of the results in RESULTS, drawn anew
 #   make lock      requirements*.in -> requirements*.lock, newest versions (on Python 3.11)

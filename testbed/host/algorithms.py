@@ -39,6 +39,8 @@ def require_algorithm(algorithm: str, place: str, ours: list[str], names: list[s
         return
     close = difflib.get_close_matches(algorithm, [*ours, *names], n=1)
     meant = f' (did you mean "{close[0]}"?)' if close else ""
+    if algorithm in ours:  # asked for as kernel-NAME
+        meant = f' of its own; tcp = "{algorithm}" is ours'
     known = ", ".join([*ours, *(name for name in names if name not in ours)])
     raise UsageError(f'{place}: key "tcp": this kernel has no "{algorithm}"{meant}; use one of {known}')
 

@@ -175,7 +175,7 @@ class _Reader:
 
     def whole(self) -> list[Part]:
         if not self.tokens:
-            raise TcpError('is empty; write for example "newreno" or "elfn(newreno, probe=2s)"')
+            raise TcpError('the text is empty; write for example "newreno" or "elfn(newreno, probe=2s)"')
         parts = self._tcp()
         if self._peek():
             raise TcpError(f"{quoted(self._peek())} is too much after {quoted(parts[0].name + '(...)')}; remove it")
@@ -298,7 +298,7 @@ def _time(place: str, parameter: Parameter, number: Decimal, unit: str) -> int:
 
 def _number(place: str, parameter: Parameter, number: Decimal, unit: str) -> int | Decimal:
     if unit:
-        raise TcpError(f'{place}: "{unit}" is too much; give a number without unit, {parameter.allowed()}')
+        raise TcpError(f'{place}: {plain(number)} has the unit "{unit}"; give a number without unit, {parameter.allowed()}')
     if parameter.type == "number":
         return number + 0  # no negative zero
     if number != int(number):

@@ -167,6 +167,8 @@ def test_a_congestion_control_the_kernel_lacks_is_refused():
     assert str(caught.value) == 'x.toml: key "tcp": this kernel has no "westwood"; use one of elfn, tahoe, cubic, reno'
     with pytest.raises(UsageError, match=r'this kernel has no "tahooe" \(did you mean "tahoe"\?\); use one of'):
         require_algorithm("tahooe", "x.toml", ["elfn", "tahoe"], ["cubic", "reno"])
+    with pytest.raises(UsageError, match='this kernel has no "tahoe" of its own; tcp = "tahoe" is ours; use one of'):
+        require_algorithm("tahoe", "x.toml", ["elfn", "tahoe"], ["cubic", "reno"])
 
 
 def test_a_kernel_that_takes_no_bpf_congestion_control_is_told_apart(tmp_path):

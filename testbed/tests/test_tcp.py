@@ -164,7 +164,7 @@ def test_the_kernels_own_need_no_struct_ops():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", 'is empty; write for example "newreno" or "elfn(newreno, probe=2s)"'),
+        ("", 'the text is empty; write for example "newreno" or "elfn(newreno, probe=2s)"'),
         ("Tahoe", '"Tahoe" is no name of a TCP; did you mean "tahoe"?'),
         ("elfn(prob=2s)", '"elfn" has no parameter "prob"; did you mean "probe"?'),
         ("elfn(alpha=1)", '"elfn" has no parameter "alpha"; it has probe, repair, packet'),
@@ -176,7 +176,7 @@ def test_the_kernels_own_need_no_struct_ops():
         ("elfn(probe=2s, probe=3s)", '"elfn" has probe twice; remove one'),
         ("elfn(repair=windw)",
          'repair of elfn: "windw" is not known; use one of unchanged, window, initial (did you mean "window"?)'),
-        ("vegas(alpha=1s)", 'alpha of vegas: "s" is too much; give a number without unit, 0 to 64 (segments)'),
+        ("vegas(alpha=1s)", 'alpha of vegas: 1 has the unit "s"; give a number without unit, 0 to 64 (segments)'),
         ("vegas(alpha=5)", '"vegas": alpha=5 is above beta=3; lower alpha, or raise beta'),
         ("tcpap(hops=1.5)", "hops of tcpap: 1.5 is not whole; give a whole number from 0 to 64 (hops)"),
         ("cubic(beta=2)", '"cubic" is not ours and takes no parameters; write the name alone'),
