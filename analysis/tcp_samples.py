@@ -12,7 +12,7 @@ from analysis.connections import Connection
 from analysis.errors import RunFileError
 
 # The kernel's "no threshold yet" (TCP_INFINITE_SSTHRESH in include/net/tcp.h).
-INFINITE_THRESHOLD = 0x7FFFFFFF
+INFINITE_THRESHOLD = 1 << 20  # none (0x7FFFFFFF), or a value that no window has: docs/timelines.md, its end
 
 SCHEMA = {
     "t_ns": pl.Int64,  # CLOCK_REALTIME
