@@ -12,9 +12,7 @@ from matplotlib.axes import Axes
 
 from analysis import style
 from analysis.errors import RunFileError
-
-# The kernel's "no threshold yet" (TCP_INFINITE_SSTHRESH in include/net/tcp.h).
-INFINITE_THRESHOLD = 1 << 20  # none (0x7FFFFFFF), or a value that no window has: docs/timelines.md, its end
+from analysis.tcp_samples import INFINITE_THRESHOLD
 
 COLUMNS = {
     "t_ns": pl.Int64, "station": pl.String, "sport": pl.Int64, "dport": pl.Int64, "snd_cwnd": pl.Int64, "ssthresh": pl.Int64,
