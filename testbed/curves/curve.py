@@ -10,6 +10,7 @@ import json
 import os
 import platform
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,7 @@ def cache_folder() -> Path:
     return (Path(base) if base else Path.home() / ".cache" / "manet") / "curves"
 
 
+@cache
 def _sources() -> str:
     """A hash of the sources that decide what a chain carries."""
     files = sorted(
