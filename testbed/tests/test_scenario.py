@@ -16,18 +16,6 @@ from testbed.stages.kernel_tcp import profile, sysctls
 EXAMPLES = Path(__file__).parents[2] / "formats" / "examples"
 
 
-@pytest.fixture
-def load(tmp_path, monkeypatch):
-    """Loads TOML text as x.toml of the current folder, with `--set` values."""
-    monkeypatch.chdir(tmp_path)
-
-    def from_text(text, *overrides):
-        Path("x.toml").write_text(text)
-        return load_scenario(Path("x.toml"), overrides)
-
-    return from_text
-
-
 def message(load, text, *overrides):
     with pytest.raises(UsageError) as caught:
         load(text, *overrides)

@@ -11,7 +11,6 @@ from mobility import files, trace
 from mobility.models import MODELS
 from testbed.errors import UsageError
 from testbed.programs import ROOT
-from testbed.scenarios.definition import load_scenario
 from testbed.scenarios.movement import MOVEMENTS
 from testbed.scenarios.scenario import Scenario
 from testbed.stages.movement import trace_of, write_trace
@@ -20,18 +19,6 @@ PATTERNS = ROOT / "mobility" / "patterns"
 FIELD = 'topology = "random"\nnodes = 30\narea = [1500, 300]\nduration = 20\n'
 OLD = {"topology": "random", "nodes": 30, "area": [1500, 300], "mobility": "random-waypoint", "speed": 10, "pause": 2}
 OLD_TRACE = "ef7418345ef2e0dda5cf7bc5775961763002f69202a0c7cc243878ab75ea561a"  # of release 3, with this scenario, DSR and seed 3
-
-
-@pytest.fixture
-def load(tmp_path, monkeypatch):
-    """Loads TOML text as x.toml of the current folder, with `--set` values."""
-    monkeypatch.chdir(tmp_path)
-
-    def from_text(text, *overrides):
-        Path("x.toml").write_text(text)
-        return load_scenario(Path("x.toml"), overrides)
-
-    return from_text
 
 
 def message(load, text, *overrides):
