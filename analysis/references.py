@@ -26,10 +26,12 @@ class Reference:
     def value(self, metric: str, cell: Mapping[str, object]) -> float | None:
         """The number for a cell (its axes and `variant`); None where the table has none.
 
-        Every key of the table must agree with the cell: a table without `variant` holds for all variants.
+        Every key of the table must agree with the cell: a table without `variant` holds for all variants. A protocol set as
+        ns-2's (`aodv-ns2`) is beside its protocol's numbers.
         """
         if not self.rows or metric not in self.rows[0]:
             return None
+        cell = {**cell, "routing": _protocol(cell.get("routing"))}
         for row in self.rows:
             if row[metric] and all(same_value(row[key], cell.get(key)) for key in self.keys):
                 return float(row[metric])
@@ -59,6 +61,10 @@ def load_reference(kind: str, name: str | None) -> Reference | None:
     rows = tuple(csv.DictReader(line for line in lines if not line.startswith("#")))
     columns = rows[0].keys() if rows else ()
     return Reference(name, source, rows, tuple(column for column in columns if not column.endswith(NOT_KEYS)))
+
+
+def _protocol(routing: object) -> object:
+    return routing.removesuffix("-ns2") if isinstance(routing, str) else routing
 
 
 def same_value(text: str, value: object) -> bool:

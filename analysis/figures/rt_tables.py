@@ -17,7 +17,7 @@ from analysis.tables import read_summary
 
 METRIC = "acked_kbps"
 COLUMNS = ("hops", "nodes", "variant")  # what a table's columns are: the first that the experiment has
-ROUTING = ("dsdv", "olsr", "aodv", "dsr")
+ROUTING = ("dsdv", "olsr", "aodv", "aodv-ns2", "dsr", "dsr-ns2")
 TCPS = ("tahoe", "reno", "newreno", "sack", "vegas")
 FACTOR = 2.0  # the ratio at which the colour is full
 WITHOUT = "#eeeeee"
@@ -70,13 +70,18 @@ def _draw_table(axes: Axes, routing: str, tcps: list[str], places: list[Any], ce
         axes.text(x, y - 0.12, _number(row), ha="center", va="center", fontsize=6.5, color=shade)
         if row["published"]:
             axes.text(x, y + 0.27, f"{row['mean'] / row['published']:.2f}", ha="center", va="center", fontsize=5, color=shade)
-    axes.set(xlim=(-0.5, len(places) - 0.5), ylim=(len(tcps) - 0.5, -0.5), title=routing.upper())
+    axes.set(xlim=(-0.5, len(places) - 0.5), ylim=(len(tcps) - 0.5, -0.5), title=_title(routing))
     axes.set_xticks(range(len(places)), [_label(place) for place in places])
     axes.set_yticks(range(len(tcps)), tcps)
     axes.grid(False)
     axes.tick_params(length=0)
     if column and column != "variant":
         axes.set_xlabel(column)
+
+
+def _title(routing: str) -> str:
+    protocol = routing.removesuffix("-ns2")
+    return protocol.upper() if protocol == routing else f"{protocol.upper()} with ns-2's constants"
 
 
 def _label(place: Any) -> str:

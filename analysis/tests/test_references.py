@@ -38,6 +38,12 @@ def test_ns2_values_are_those_the_chain_is_held_to():
     assert ns2.value("acked_kbps", {"hops": 1, "variant": ""}) is None
 
 
+def test_a_protocol_set_as_ns2s_stands_beside_its_protocols_numbers():
+    table = load_reference("ns2", "be_chain")
+    cell = {"nodes": 4, "tcp": "newreno"}
+    assert table.value("acked_kbps", {**cell, "routing": "aodv-ns2"}) == table.value("acked_kbps", {**cell, "routing": "aodv"})
+
+
 @pytest.mark.parametrize(
     ("text", "value", "same"),
     [("5", 5.0, True), ("5", "5", True), ("hv", "hv", True), ("", None, True), ("5", 6, False), ("hv", 5, False)],

@@ -20,7 +20,7 @@ from testbed.scenarios.models import KeyProblem
 from testbed.scenarios.movement import MODEL_NAMES, MOVEMENTS, Replay
 from testbed.scenarios.movement_files import matching, replayed
 from testbed.scenarios.quantities import NAMES
-from testbed.scenarios.routing import PROTOCOLS, SECONDS
+from testbed.scenarios.routing import AS_NS2, PROTOCOLS, SECONDS
 from testbed.scenarios.scenario import Scenario
 from testbed.scenarios.toml_lines import Path as KeyPath
 from testbed.scenarios.toml_lines import line_of, locate
@@ -191,7 +191,7 @@ def replaced(raw: Any, path: list[str], value: Any, setting: str, inside: str = 
         return [*raw[:index], replaced(raw[index], path[1:], value, setting), *raw[index + 1 :]]
     if not isinstance(raw, dict):
         if isinstance(raw, str) and inside in SHORT_FOR:
-            raw = {SHORT_FOR[inside]: raw}
+            raw = dict(AS_NS2.get(raw, {SHORT_FOR[inside]: raw}))
         else:
             raise UsageError(f'{setting}: there is no table to hold "{path[0]}"; set the whole key instead')
     if path[0].isdigit():

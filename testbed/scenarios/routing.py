@@ -319,12 +319,17 @@ class BatmanAdv(Protocol):
 
 
 OUR_DAEMONS = ("aodv", "dsdv", "olsr", "dsr")
+# Names for a table of options: the constants and habits of ns-2.35, which the papers ran (docs/routing.md has what each changes).
+AS_NS2: dict[str, dict[str, Any]] = {
+    "aodv-ns2": {"protocol": "aodv", "node_traversal_time": 0.01, "net_diameter": 12, "rreq_retries": 3, "local_repair": False},
+    "dsr-ns2": {"protocol": "dsr", "learn_from_data": False, "request_period": 2},
+}
 _Any = Static | NoRouting | Aodv | Dsdv | Olsr | Dsr | Babeld | Batmand | Olsrd | AodvUu | BatmanAdv
 PROTOCOLS: dict[str, type[Protocol]] = {get_args(model.model_fields["protocol"].annotation)[0]: model for model in get_args(_Any)}
 
 
 def _as_table(value: object) -> object:
-    return {"protocol": value} if isinstance(value, str) else value
+    return AS_NS2.get(value, {"protocol": value}) if isinstance(value, str) else value
 
 
 Routing = Annotated[Annotated[_Any, Field(discriminator="protocol")], BeforeValidator(_as_table)]

@@ -94,6 +94,7 @@ class LinkErrors(BaseModel):
     target: str = Field("*", alias="to")
     error_rate: float = Field(ge=0, le=1)
     unit: Literal["frame", "byte"] = "frame"
+    frames: Literal["data", "all"] = "data"
 
 
 class Wire(BaseModel):

@@ -41,6 +41,12 @@ def test_a_name_is_short_for_a_table_and_set_reaches_into_either(load):
     assert by_name == load('hops = 2\n[routing]\nprotocol = "aodv"', "routing.link=hello")
 
 
+def test_a_name_for_ns2s_constants_is_a_table_that_set_reaches_into(load):
+    assert load('hops = 2\nrouting = "aodv-ns2"').routing.net_diameter == 12
+    changed = load("hops = 2", "routing=dsr-ns2", "routing.request_period=4").routing
+    assert (changed.learn_from_data, changed.request_period) == (False, 4)
+
+
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_every_protocol_writes_all_its_defaults_and_reads_them_back(load, name):
     scenario = load(f'hops = 2\nrouting = "{name}"')
