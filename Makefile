@@ -4,6 +4,7 @@
 #   make check     ruff, rustfmt, clippy; warnings are errors
 #   make test      ./manet test
 #   make bench     speed of the medium, CPU share, lateness side by side, start and stop, idle daemons, oracle, TCP per ACK (minutes)
+#   make soak      a run of SOAK_S seconds, and whether its memory and descriptors are flat (an hour)
 #   make fuzz      each fuzz target for FUZZ_S seconds
 #   make figures   tables and figure of the results in RESULTS, drawn anew
 #   make lock      requirements*.in -> requirements*.lock, newest versions (on Python 3.11)
@@ -12,9 +13,11 @@
 CARGO ?= cargo
 PYTHON = .venv/bin/python
 FUZZ_S ?= 60
+SOAK_S ?= 3600
+SOAK_OUT ?= results/soak
 RESULTS ?= results/demo
 
-.PHONY: build check test bench fuzz figures lock clean
+.PHONY: build check test bench soak fuzz figures lock clean
 
 build:
 	./setup.sh
@@ -29,6 +32,9 @@ test:
 
 bench: build
 	$(PYTHON) -P -m tests.bench
+
+soak: build
+	$(PYTHON) -P -m tests.soak --duration $(SOAK_S) --out $(SOAK_OUT)
 
 fuzz: build
 	tests/fuzz.sh $(FUZZ_S)

@@ -1,0 +1,86 @@
+"""Whether what was sampled grew: a least-squares line through each class's readings after the warm-up.
+
+The bounds. A leak grows with time, so it is the slope that tells it from a heap that has found its size; an hour's rise of the
+line is compared with
+  memory   the larger of 1 % of the class's size and 100 KiB: an allocator takes memory by pages and by 132 KiB (glibc's M_TOP_PAD),
+           of which a late extension tilts the line by up to 1.5 times what of it is touched; a leak of 100 bytes a packet would make
+           15 MB in an hour
+  others   (descriptors, threads, processes, entries of maps, sockets) half of one: a count that ends an hour higher than it began
+           has grown. Counts that come and go (a connection's TIME_WAIT, an entry that lives for a notice) have no trend.
+A run shorter than an hour is judged by what it rose by itself, not by what an hour of that would be: noise divided by two minutes
+says nothing. iperf3 keeps a report of each second in memory until its end (`--json`), as it does for any user: its memory is shown
+and not judged, and so is the disk, which grows by what is captured.
+"""
+
+import csv
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy
+
+HOUR_S = 3600.0
+WARM_UP_S = 300.0
+LEAST_KIB = 100.0
+SHARE = 0.01
+LEAST_COUNT = 0.5
+MEMORY = {"rss_kib": 1.0, "anon_kib": 1.0, "bpf_bytes": 1024.0}  # measure: its units in a KiB
+# what is shown only, and why
+SHOWN = {
+    ("iperf3", "rss_kib"): "its report",
+    ("iperf3", "anon_kib"): "its report",
+    ("disk", "disk_bytes"): "captures and logs",
+}
+LEAST_SAMPLES = 5
+
+
+@dataclass(frozen=True)
+class Trend:
+    """One measure of one class, in its unit: `rise` is what the line rose by, `bound` the most that it may (None: not judged)."""
+
+    of: str
+    measure: str
+    mean: float
+    least: float
+    most: float
+    rise: float
+    bound: float | None
+
+    @property
+    def flat(self) -> bool:
+        return self.bound is None or self.rise <= self.bound
+
+    def line(self) -> str:
+        said = f"bound {self.bound:g}" if self.bound is not None else f"not judged: {SHOWN[self.of, self.measure]}"
+        return (
+            f"{self.of:14} {self.measure:12} mean {self.mean:.1f}, {self.least:g} to {self.most:g}, "
+            f"rise {self.rise:+.1f}, {said}: {'flat' if self.flat else 'GROWS'}"
+        )
+
+
+def trends(samples: Path, begin_s: float, end_s: float) -> list[Trend]:
+    """Of the samples between two instants (their `t_s`); ValueError with too few of them."""
+    series: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
+    with samples.open(newline="") as lines:
+        for row in csv.DictReader(lines):
+            if begin_s <= float(row["t_s"]) <= end_s:
+                series[row["of"], row["measure"]].append((float(row["t_s"]), float(row["value"])))
+    if not series or max(map(len, series.values())) < LEAST_SAMPLES:
+        raise ValueError(f"{samples}: fewer than {LEAST_SAMPLES} samples from {begin_s:g} to {end_s:g} s; let it run longer")
+    return [trend(*key, points) for key, points in series.items()]
+
+
+def trend(of: str, measure: str, points: list[tuple[float, float]]) -> Trend:
+    times, values = numpy.array(points).T
+    slope = numpy.polyfit(times, values, 1)[0] if len(points) > 1 else 0.0
+    mean = float(values.mean())
+    bound = None if (of, measure) in SHOWN else bound_of(measure, mean)
+    rise = float(slope * min(times[-1] - times[0], HOUR_S))
+    return Trend(of, measure, mean, float(values.min()), float(values.max()), rise, bound)
+
+
+def bound_of(measure: str, mean: float) -> float:
+    """The most that a line may rise by in an hour or less, in the measure's unit."""
+    if measure in MEMORY:
+        return max(SHARE * mean, LEAST_KIB * MEMORY[measure])
+    return LEAST_COUNT

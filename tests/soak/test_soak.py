@@ -1,0 +1,69 @@
+"""The judge on made-up samples, and the whole thing once for seconds: an hour is `make soak`'s."""
+
+import csv
+import os
+import subprocess
+import sys
+
+import pytest
+
+from testbed.programs import ROOT
+from testbed.tests.running import needs_runs
+from tests.soak.flat import trends
+
+HOUR = range(0, 3601, 60)
+
+
+@pytest.fixture
+def grown(tmp_path):
+    """The measures that are not flat, of one class's readings at the minutes of an hour."""
+
+    def of(measure, value, name="manet-medium"):
+        path = tmp_path / "samples.csv"
+        with path.open("w", newline="") as lines:
+            csv.writer(lines).writerows([("t_s", "of", "measure", "value"), *((t, name, measure, round(value(t))) for t in HOUR)])
+        return [trend.measure for trend in trends(path, 300, 3600) if not trend.flat]
+
+    return of
+
+
+def test_a_leak_of_a_hundred_bytes_a_packet_is_found(grown):
+    assert grown("rss_kib", lambda t: 5000 + t * 40 * 100 / 1024) == ["rss_kib"]  # 40 packets a second
+
+
+def test_a_heap_that_is_extended_by_some_pages_late_is_no_leak(grown):
+    assert not grown("rss_kib", lambda t: 5000 + (64 if t > 1800 else 0))
+
+
+def test_what_grows_in_the_warm_up_is_not_judged(grown):
+    assert not grown("rss_kib", lambda t: 5000 + min(t, 300) * 10)
+
+
+def test_a_descriptor_every_quarter_of_an_hour_is_a_leak_and_a_socket_that_comes_and_goes_is_not(grown):
+    assert grown("descriptors", lambda t: 130 + t // 900) == ["descriptors"]
+    assert not grown("sockets", lambda t: 490 + (t // 60) % 2)
+
+
+def test_what_iperf3_keeps_for_its_report_is_shown_only(grown):
+    assert not grown("rss_kib", lambda t: 4000 + t, "iperf3")
+    assert grown("descriptors", lambda t: 15 + t // 900, "iperf3")
+
+
+def test_too_few_samples_are_an_error_that_names_the_remedy(tmp_path):
+    (tmp_path / "samples.csv").write_text("t_s,of,measure,value\n0,manet,rss_kib,1\n")
+    with pytest.raises(ValueError, match="let it run longer"):
+        trends(tmp_path / "samples.csv", 0, 100)
+
+
+@needs_runs
+@pytest.mark.slow
+def test_a_short_soak_runs_samples_and_judges(tmp_path):
+    asked = ["--duration", "8", "--every", "0.5", "--warm-up", "1", "--stations", "5", "--out", str(tmp_path / "soak")]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    answer = subprocess.run(
+        [sys.executable, "-P", "-m", "tests.soak", *asked], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=150
+    )
+    # whether seconds are flat is chance: that every class was seen and judged, and the run complete, is not
+    for name in ("manet", "manet-medium", "manet-tcp", "manet-aodv", "tcpdump", "iperf3", "kernel", "disk"):
+        assert f"\n{name} " in "\n" + answer.stdout, answer.stdout + answer.stderr
+    assert answer.stdout.splitlines()[-1].startswith("complete, 8 s of traffic"), answer.stdout + answer.stderr
