@@ -1,8 +1,8 @@
 """`python -m tests.soak [--duration S] [--out DIR]`: one long run, sampled and judged; `--judge DIR` judges one that has ended.
 
 The run is a user's: `manet run` on a scenario file, thirty stations under random waypoint at 10 m/s, a routing daemon on each,
-captures and TCP samples on, one TCP flow with a layer, so that notices, gates and probes are at work. Status 1 if something grew or
-the run failed.
+captures and TCP samples on, one TCP flow with a layer, so that notices, gates and probes are at work. Status 1 if something
+grew or the run failed.
 """
 
 import argparse

@@ -2,14 +2,14 @@
 
 The bounds. A leak grows with time, so it is the slope that tells it from a heap that has found its size; an hour's rise of the
 line is compared with
-  memory   the larger of 1 % of the class's size and 100 KiB: an allocator takes memory by pages and by 132 KiB (glibc's M_TOP_PAD),
-           of which a late extension tilts the line by up to 1.5 times what of it is touched; a leak of 100 bytes a packet would make
-           15 MB in an hour
+  memory   the larger of 1 % of the class's size and 100 KiB: an allocator takes memory by pages and by 132 KiB (glibc's
+           M_TOP_PAD), of which a late extension tilts the line by up to 1.5 times what of it is touched; a leak of 100 bytes a
+           packet would make 15 MB in an hour
   others   (descriptors, threads, processes, entries of maps, sockets) half of one: a count that ends an hour higher than it began
            has grown. Counts that come and go (a connection's TIME_WAIT, an entry that lives for a notice) have no trend.
-A run shorter than an hour is judged by what it rose by itself, not by what an hour of that would be: noise divided by two minutes
-says nothing. iperf3 keeps a report of each second in memory until its end (`--json`), as it does for any user: its memory is shown
-and not judged, and so is the disk, which grows by what is captured.
+A run shorter than an hour is judged by what it rose by itself, not by what an hour of that would be: noise divided by two
+minutes says nothing. iperf3 keeps a report of each second in memory until its end (`--json`), as it does for any user: its
+memory is shown and not judged, and so is the disk, which grows by what is captured.
 """
 
 import csv
