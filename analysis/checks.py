@@ -136,7 +136,7 @@ def iperf_datagrams(flow: str, report: IperfReport, receiver: pl.DataFrame, conn
 
 
 def report_without_error(flow: str, report: IperfReport) -> Check:
-    return Check(f"{flow} iperf3-report", report.error is None, report.error or "complete")
+    return Check(f"{flow} iperf3-report", report.error is None, report.error or report.remark or "complete")
 
 
 def window_covered(flow: str, report: IperfReport, needed_s: float) -> Check:

@@ -35,6 +35,7 @@ class IperfReport:
     error: str | None
     first_try_s: float | None = None  # UNIX time of the first attempt to connect
     connected: bool = True  # False: the ends never met, nothing was carried
+    remark: str | None = None  # what kept iperf3's ends from exchanging results, after a complete test
 
     @property
     def received_bps(self) -> float | None:
@@ -77,6 +78,7 @@ def read_report(path: Path) -> IperfReport:
         error=report.get("error"),
         first_try_s=tried.get("first_try_s"),
         connected=tried.get("connected", True),
+        remark=tried.get("remark"),
     )
 
 

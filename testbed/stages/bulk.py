@@ -1,12 +1,21 @@
-"""iperf3's client, started again until it reaches its server: `bulk.py --seconds S --report FILE -- iperf3 ...`.
+"""iperf3's client, until its flow's time is up: `bulk.py --seconds S --report FILE --receiver PID -- iperf3 ...`.
 
-Standard library only. Between stations that move, the ends of a flow may be apart at its start: connect() then ends with "no
-route to host" as soon as somebody says so (tcp_v4_err() in SYN-SENT). A user would try again, so this does, with what is left of
-the flow's time. The report is iperf3's own with `"manet": {"tries", "first_try_s", "connected"}` added; first_try_s is UNIX time.
-A flow whose ends never met is no failure: it carried nothing.
+Standard library only. iperf3 needs a control connection beside the flow, over the same radio and with the same TCP. Between
+stations that move either may be lost, stalled, or stand by for half a minute. The flow must not hang on it:
+
+- Before the flow has sent anything (no route at connect(), control connection lost or silent for SETUP_S): begun again with what
+  is left of its time, as a user would, by a new server (SIGHUP to bulk_receiver.py). Ends that never meet are no failure.
+- After the flow has sent to its end: the exchange of results may fail or take longer than CLOSING_S. The client's report holds
+  then what it sent, the server's own what it read (testbed/stages/traffic.py joins them), and `remark` is iperf3's word.
+- In between the control connection is silent: the kernel has no reason to give it up. If it goes all the same (a program was
+  killed), that is an error.
+
+The report is iperf3's own with `"manet": {"tries", "first_try_s", "connected", "remark"}` added; first_try_s is UNIX time.
+As iperf3 with --json, this ends with status 0 whatever the report says.
 """
 
 import argparse
+import contextlib
 import json
 import math
 import os
@@ -14,64 +23,127 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 AGAIN_AFTER_S = 0.5
+CLOSING_S = 20.0  # for the exchange of results; then iperf3 is asked for what it has
 CONNECT_DEADLINE_S = 30.0  # several SYN retransmissions of 3, 6, 12 s
+KILLED_AFTER_S = 5.0
 LEAST_PRIORITY = 19
 LEAST_S = 1.0  # a test shorter than that is not begun
+LOOK_EVERY_S = 0.5
+SETUP_S = 10.0  # from the control connection to the first block of data; usually a few round trips
+BLOCK_BYTES = 64 << 10  # below iperf3's first write of data, above all it says before
 UNREACHED = "unable to connect to server"  # iperf3's words (IECONNECT), before any byte has passed
 
 
-def run(options: argparse.Namespace) -> int:
+@dataclass
+class Try:
+    """One test: iperf3's report, for how long it was to send, and whether it had to be asked for its report."""
+
+    report: dict
+    seconds: float
+    asked: bool = False
+
+    @property
+    def error(self) -> str:
+        return str(self.report.get("error", ""))
+
+    @property
+    def _sums(self) -> list[dict]:
+        """By second, and of the whole test: iperf3 leaves that out where the control connection ended it."""
+        return [*(i.get("sum", {}) for i in self.report.get("intervals", [])), self.report.get("end", {}).get("sum_sent", {})]
+
+    @property
+    def sent(self) -> bool:
+        return any(part.get("bytes", 0) > 0 for part in self._sums)
+
+    @property
+    def sent_to_its_end(self) -> bool:
+        return self.sent and (self.asked or max(part.get("end", 0) for part in self._sums) >= self.seconds - LEAST_S)
+
+
+def run(options: argparse.Namespace) -> None:
     began, first_try_s, tries = time.monotonic(), time.time(), 0
-    report: dict = {}
-    status = 1
+    last = Try({}, 0)
     while not tries or options.seconds - (time.monotonic() - began) > LEAST_S:
         tries += 1
-        left_s = options.seconds - (time.monotonic() - began)
-        status, report = _try(options.command, left_s)
-        if UNREACHED not in str(report.get("error", "")):
+        last = _try(options.command, options.seconds - (time.monotonic() - began))
+        if not last.error or last.sent:
             break
+        print(f"try {tries}: {last.error}", file=sys.stderr, flush=True)
+        if UNREACHED not in last.error:
+            _new_server(options.receiver)
         time.sleep(AGAIN_AFTER_S)
-    connected = UNREACHED not in str(report.get("error", ""))
-    if not connected:
-        report.pop("error")
-        status = 0
-    report["manet"] = {"tries": tries, "first_try_s": first_try_s, "connected": connected}
+    report = last.report
+    report["manet"] = {"tries": tries, "first_try_s": first_try_s, "connected": not last.error or last.sent, "remark": None}
+    if last.error and (not last.sent or last.sent_to_its_end):
+        report["manet"]["remark"] = report.pop("error")
+        if last.sent:
+            print(f"all sent, but iperf3's ends could not exchange results: {report['manet']['remark']}", file=sys.stderr)
     options.report.write_text(json.dumps(report))
-    return status
 
 
-def _try(command: list[str], seconds: float) -> tuple[int, dict]:
+def _new_server(receiver: int) -> None:
+    """The one that waits for the rest of a test that will not come ends; it has nothing to tell."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(receiver, signal.SIGHUP)
+
+
+def _try(command: list[str], seconds: float) -> Try:
     """One test of iperf3, which goes when this program is told to."""
     patience_ms = round(1000 * max(LEAST_S, min(CONNECT_DEADLINE_S, seconds)))
     argv = [*command, "--connect-timeout", str(patience_ms), "--time", str(math.ceil(seconds))]
     with subprocess.Popen(argv, stdout=subprocess.PIPE) as iperf:
         signal.signal(signal.SIGTERM, lambda *_: (iperf.terminate(), sys.exit(128 + signal.SIGTERM)))
-        try:
-            output, _ = iperf.communicate(timeout=seconds + 0.5)
-        except subprocess.TimeoutExpired:
-            # iperf3 (3.12) asks select() without a pause while what it has sent is not through at its end, a core's whole time
-            os.setpriority(os.PRIO_PROCESS, iperf.pid, LEAST_PRIORITY)
-            output, _ = iperf.communicate()
-    return iperf.returncode, _read(output)
-
-
-def _read(output: bytes) -> dict:
+        output, asked = _attend(iperf, seconds)
     try:
-        return json.loads(output)
+        return Try(json.loads(output), seconds, asked)
     except ValueError:
-        return {"error": "iperf3 wrote no report"}
+        return Try({"error": "iperf3 wrote no report"}, seconds, asked)
 
 
-def main() -> int:
+def _attend(iperf: subprocess.Popen, seconds: float) -> tuple[bytes, bool]:
+    """Its output, and whether it was asked for it: because it does not begin to send, or does not end."""
+    began, connected, ask_at = time.monotonic(), None, seconds + CLOSING_S
+    asked = sending = False
+    while True:
+        try:
+            return iperf.communicate(timeout=LOOK_EVERY_S)[0], asked
+        except subprocess.TimeoutExpired:
+            passed = time.monotonic() - began
+        if not sending:
+            written = _written_bytes(iperf.pid)
+            sending = written >= BLOCK_BYTES
+            connected = passed if written and connected is None else connected
+            ask_at = seconds + CLOSING_S if sending or connected is None else min(ask_at, connected + SETUP_S)
+        if passed > seconds:
+            # iperf3 (3.12) asks select() without a pause while what it has sent is not through at its end, a core's whole time
+            with contextlib.suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, iperf.pid, LEAST_PRIORITY)
+        if passed > ask_at:
+            iperf.send_signal(signal.SIGINT if not asked else signal.SIGKILL)
+            asked, ask_at = True, passed + KILLED_AFTER_S
+
+
+def _written_bytes(pid: int) -> int:
+    """What the program has given to write(2): iperf3 writes nothing but to its connections before its report."""
+    try:
+        lines = Path(f"/proc/{pid}/io").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("wchar:")), 0)
+
+
+def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, required=True)
     parser.add_argument("--report", type=Path, required=True)
+    parser.add_argument("--receiver", type=int, required=True, help="process id of bulk_receiver.py")
     parser.add_argument("command", nargs="+")
-    return run(parser.parse_args())
+    run(parser.parse_args())
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

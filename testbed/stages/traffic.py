@@ -1,8 +1,8 @@
 """The stage that makes traffic: one pair of programs per flow, started at the flow's time, reports into `traffic/`.
 
-bulk  iperf3, a server of its own for each flow, begun again while its ends are apart (bulk.py). Packets are
-      full (MTU 1500, so 1460 bytes of payload without TCP options).
-      Its control connection shares the path, but is silent between the test's start and end.
+bulk  iperf3, a server of its own for each flow (bulk.py, bulk_receiver.py). Packets are full (MTU 1500, so 1460 bytes
+      of payload without TCP options). Its control connection shares the path, but is silent between the test's start and
+      end; the flow neither fails nor ends with it.
 cbr   `testbed/stages/cbr.py`, nothing on the air but the datagrams.
 All flows last until the same instant, so that late ones compete for all of their measured time.
 """
@@ -26,6 +26,7 @@ END_GRACE_S = 60.0  # for the last segments and iperf3's exchange of results ove
 DRAIN_S = 2.0  # for datagrams still in the stations' queues
 CBR = Path(__file__).with_name("cbr.py")
 BULK = Path(__file__).with_name("bulk.py")
+BULK_RECEIVER = Path(__file__).with_name("bulk_receiver.py")
 LISTEN = "0A"  # /proc/net/tcp: TCP_LISTEN
 REMEDY = "the run's captures are kept; `manet cli` on this scenario lets you ping along the path"
 
@@ -86,7 +87,8 @@ def _plan(site: Site, net: StationNet) -> list[RunningFlow]:
 def _start_receiver(site: Site, flow: RunningFlow, children: Processes) -> None:
     address = flow.target.IP()
     if flow.flow.traffic == "bulk":
-        argv = ["iperf3", "--server", "--one-off", "--bind", address, "--port", flow.port, "--json"]
+        argv = [sys.executable, "-I", "-S", BULK_RECEIVER, "--report", _served(site, flow), "--"]
+        argv += ["iperf3", "--bind", address, "--port", flow.port]
     else:
         argv = [sys.executable, "-I", "-S", CBR, "receive", "--source", address, "--port", flow.port]
         argv += ["--out", site.log / f"{flow.name}-received.json"]
@@ -154,7 +156,9 @@ def _start_sender(site: Site, flow: RunningFlow, children: Processes) -> None:
         argv += ["--out", site.log / f"{flow.name}-sent.json"]
         flow.sender = children.start(f"{flow.name}-sender", argv, netns=flow.source.netns, remedy=REMEDY, may_end=True)
         return
-    argv = [sys.executable, "-I", "-S", BULK, "--seconds", flow.seconds, "--report", flow.report, "--"]
+    assert flow.receiver is not None
+    argv = [sys.executable, "-I", "-S", BULK, "--seconds", flow.seconds, "--report", flow.report]
+    argv += ["--receiver", flow.receiver.pid, "--"]
     argv += ["iperf3", "--client", target, "--bind", source, "--port", flow.port]
     argv += ["--json", "--get-server-output"]
     flow.sender = children.start(
@@ -173,8 +177,28 @@ def _finish(site: Site, flow: RunningFlow) -> None:
         error = iperf_error(flow.report)
         if error is not None:
             raise RunError(f'{flow.name}: iperf3: "{error}"; {REMEDY}')
+        _add_servers_part(flow.report, _served(site, flow))
     else:
         flow.report.write_text(json.dumps(_cbr_report(site, flow), indent=1) + "\n")
+
+
+def _served(site: Site, flow: RunningFlow) -> Path:
+    """The reports of the flow's iperf3 servers."""
+    return site.log / f"{flow.name}-received.json"
+
+
+def _add_servers_part(path: Path, served: Path) -> None:
+    """Of a flow whose server could not tell the client what it had read: its own report of the same test."""
+    report = json.loads(path.read_text())
+    if "server_output_json" in report or not report["manet"]["connected"] or not served.exists():
+        return
+    seconds = report["start"]["test_start"]["duration"]
+    for server in json.loads(served.read_text()):
+        if server["start"]["cookie"] == report["start"]["cookie"]:
+            read = sum(interval["sum"]["bytes"] for interval in server["intervals"] if interval["sum"]["start"] < seconds)
+            report["server_output_json"] = server
+            report["end"]["sum_received"] = {"bytes": read, "seconds": seconds}
+            path.write_text(json.dumps(report))
 
 
 def _cbr_report(site: Site, flow: RunningFlow) -> dict:

@@ -1,13 +1,22 @@
 """The program that starts iperf3 again until its ends meet, with a stand-in for iperf3."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 
 import pytest
 
+from analysis.metrics import analyse_run
+from testbed.programs import BUILT
+from testbed.runs.run import run_scenario
 from testbed.stages.traffic import BULK
+from testbed.tests.running import chain, needs_runs
 
+WHOLE = {"sum_sent": {"bytes": 1_000_000, "end": 10.0}}
+PART = [{"sum": {"bytes": 250_000, "end": second}} for second in (1, 2, 3, 4)]
+NOT_BEGUN = {"error": "unable to connect stream: No route to host", "end": {}}
 UNREACHED = {"error": "unable to connect to server - server may have stopped running or use a different port: No route to host"}
 STAND_IN = """
 import json, sys
@@ -21,12 +30,19 @@ print(json.dumps(answer)); sys.exit(1 if "error" in answer else 0)
 
 @pytest.fixture
 def bulk(tmp_path):
+    """Status, report, and the seconds that each test was to last; `told` is how often a new server was asked for."""
+
     def run(answers: list[dict], seconds: float) -> tuple[int, dict, list[int]]:
         (tmp_path / "answers.json").write_text(json.dumps(answers))
         (tmp_path / "iperf.py").write_text(STAND_IN)
         command = [sys.executable, tmp_path / "iperf.py", tmp_path / "answers.json", tmp_path / "calls"]
-        argv = [sys.executable, BULK, "--seconds", seconds, "--report", tmp_path / "report.json", "--", *command]
-        status = subprocess.run([str(word) for word in argv], timeout=60).returncode
+        argv = [sys.executable, BULK, "--seconds", seconds, "--report", tmp_path / "report.json", "--receiver", os.getpid()]
+        run.told = 0
+        usual = signal.signal(signal.SIGHUP, lambda *_: setattr(run, "told", run.told + 1))
+        try:
+            status = subprocess.run([str(word) for word in [*argv, "--", *command]], timeout=60).returncode
+        finally:
+            signal.signal(signal.SIGHUP, usual)
         lengths = [int(word) for word in (tmp_path / "calls").read_text().split()]
         return status, json.loads((tmp_path / "report.json").read_text()), lengths
 
@@ -37,7 +53,7 @@ def test_a_flow_whose_ends_meet_late_sends_for_the_time_that_is_left(bulk):
     status, report, lengths = bulk([UNREACHED, UNREACHED, UNREACHED, {"end": {}}], 30)
     assert (status, report["manet"]["tries"], report["manet"]["connected"]) == (0, 4, True)
     assert lengths[0] == 30 and lengths[-1] < 30
-    assert "error" not in report
+    assert "error" not in report and bulk.told == 0
 
 
 def test_ends_that_never_meet_carry_nothing_and_fail_nothing(bulk):
@@ -47,6 +63,37 @@ def test_ends_that_never_meet_carry_nothing_and_fail_nothing(bulk):
     assert "error" not in report
 
 
-def test_any_other_error_is_iperf3s_own_and_not_tried_again(bulk):
-    status, report, lengths = bulk([{"error": "control socket has closed unexpectedly"}, {"end": {}}], 10)
-    assert (status, report["error"], len(lengths)) == (1, "control socket has closed unexpectedly", 1)
+def test_a_test_that_did_not_begin_to_send_is_begun_again_with_a_new_server(bulk):
+    status, report, lengths = bulk([NOT_BEGUN, {"end": WHOLE}], 10)
+    assert (status, report["manet"]["tries"], report["manet"]["connected"], bulk.told) == (0, 2, True, 1)
+    assert len(lengths) == 2 and "error" not in report
+
+
+def test_what_is_lost_after_the_flow_has_sent_to_its_end_is_a_remark(bulk):
+    status, report, lengths = bulk([{"error": "unable to receive results", "end": WHOLE}], 10)
+    assert (status, report["manet"]["remark"], len(lengths)) == (0, "unable to receive results", 1)
+    assert report["manet"]["connected"] and "error" not in report
+
+
+def test_a_flow_that_ended_while_it_sent_is_an_error_and_not_tried_again(bulk):
+    gone = {"error": "control socket has closed unexpectedly", "intervals": PART, "end": {}}
+    status, report, lengths = bulk([gone, {"end": WHOLE}], 10)
+    assert (status, report["error"], len(lengths)) == (0, gone["error"], 1)
+
+
+@pytest.mark.root
+@pytest.mark.slow
+@needs_runs
+def test_a_flow_that_is_partitioned_to_its_end_completes_with_what_had_arrived(tmp_path):
+    """The control connection cannot say goodbye either, for longer than anybody waits."""
+    cut = {"at": 3, "link": ["sta1", "sta2"], "error_rate": 1.0}
+    result = run_scenario(chain(duration=6, events=[cut]), 1, tmp_path / "run", programs=BUILT)
+    assert (result.status, result.error) == ("complete", None)
+    metrics = analyse_run(tmp_path / "run")
+    assert [check for check in metrics["checks"] if not check["ok"]] == []
+    flow = metrics["flows"]["flow1"]
+    by_second = flow["acked_bps_by_second"]
+    assert by_second[1] > 500_000 and sum(by_second[4:]) == 0
+    assert flow["goodput_bps"] == pytest.approx(flow["delivered_bps"], rel=0.05)
+    report = json.loads((tmp_path / "run" / "traffic" / "flow1.json").read_text())
+    assert report["manet"]["remark"]

@@ -1,0 +1,69 @@
+"""iperf3's server for one flow: `bulk_receiver.py --report FILE -- iperf3 ...`, until SIGTERM. Standard library only.
+
+A server of one test at a time, begun again after each, and at SIGHUP (bulk.py: this test will not begin). FILE is the list of the
+servers' own reports of tests: what the flow's end has read, also where the control connection could not carry it to the client.
+"""
+
+import argparse
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+SERVER = ("--server", "--one-off", "--json")
+AGAIN_AFTER_S = 0.1
+
+
+class Server:
+    """The iperf3 that runs now; signals end it."""
+
+    def __init__(self, command: list[str]) -> None:
+        self._command = command
+        self._process: subprocess.Popen | None = None
+        self._end = self.stopping = False
+        signal.signal(signal.SIGTERM, self._told)
+        signal.signal(signal.SIGHUP, self._told)
+
+    def _told(self, number: int, _frame: object) -> None:
+        self._end = True
+        self.stopping = self.stopping or number == signal.SIGTERM
+        if self._process is not None:
+            self._process.terminate()
+
+    def serve(self) -> bytes:
+        """What it prints at its end."""
+        self._end = self.stopping
+        with subprocess.Popen([*self._command, *SERVER], stdout=subprocess.PIPE) as self._process:
+            if self._end:  # told while it was being started
+                self._process.terminate()
+            output = self._process.communicate()[0]
+        self._process = None
+        return output
+
+
+def run(command: list[str], path: Path) -> None:
+    server, reports = Server(command), []
+    while not server.stopping:
+        try:
+            report = json.loads(server.serve())
+        except ValueError:
+            report = {}
+        if "cookie" in report.get("start", {}):  # a test had begun
+            reports.append(report)
+            path.write_text(json.dumps(reports))
+        time.sleep(AGAIN_AFTER_S)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--report", type=Path, required=True)
+    parser.add_argument("command", nargs="+")
+    options = parser.parse_args()
+    run(options.command, options.report)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
