@@ -11,18 +11,17 @@ from pathlib import Path
 from matplotlib.axes import Axes
 
 from analysis import drawing, style
-from analysis.tables import collect_runs, mean_and_interval, read_summary
+from analysis.tables import collect_runs, counts, mean_and_interval, read_summary
 
 METRIC = "acked_kbps"
 AXIS = "speed"
-COUNTED = ("valid", "suspect")  # verdicts; void runs are in no figure
 
 
 def differences(out_dir: Path, base: str, variants: Sequence[str], axis: str = AXIS) -> dict[str, dict[float, list[float]]]:
     """For each variant and place on the axis: variant minus `base` (kbit/s), one number for each seed that both have."""
     found: dict[tuple[str, float, int], float] = {}
     for run in collect_runs(out_dir, (axis,)):
-        if run["status"] == "complete" and run["verdict"] in COUNTED and run[METRIC] is not None:
+        if counts(run) and run[METRIC] is not None:
             found[run["variant"] or "", float(run[axis]), run["seed"]] = run[METRIC]
     answer: dict[str, dict[float, list[float]]] = {variant: {} for variant in variants}
     for (variant, place, seed), value in sorted(found.items()):

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from analysis.style import variant_name
-from analysis.tables import Experiment, collect_runs, summarise
+from analysis.tables import Experiment, collect_runs, counts, summarise
 
 HEADINGS = ("ours", "±95 %", "paper", "ours/\npaper", "ns-2", "ours/\nns-2")
 # What the table is of: the first that any run has. Flows of datagrams acknowledge nothing.
@@ -56,7 +56,7 @@ def flows_table(out_dir: Path, experiment: Any = None) -> Table | None:
     rows: dict[tuple[str, ...], list[float]] = {}
     with_variants = any(run["variant"] for run in runs)
     for run in runs:
-        if run["status"] != "complete" or run["verdict"] not in ("valid", "suspect"):
+        if not counts(run):
             continue
         for name, flow in _flows(out_dir, run).items():
             kind = "acked" if flow.get("acked_bps") is not None else "delivered"

@@ -43,6 +43,7 @@ VARIANTS = {
     "as-printed": Look("positions as printed", BLUE, "o"),
     "rearranged": Look("rearranged", VERMILION, "s"),
     "rearranged-diameter-6": Look("rearranged, NET_DIAMETER 6", GREEN, "^"),
+    "n2-leaves": Look("n2 leaves", PURPLE, "D"),
     "cache-replies": Look("DSR, replies from caches", VERMILION, "o"),
     "no-cache-replies": Look("DSR, replies by the target alone", BLUE, "s"),
     "reno": Look("Reno", BLACK, "v"),

@@ -16,6 +16,7 @@ from scipy import stats
 
 from analysis.errors import RunFileError
 from analysis.references import Reference, load_reference
+from analysis.rundir import RunDirectory
 
 CONFIDENCE = 0.95
 # metric of table.csv -> (unit, entry of metrics.json's flow, divisor)
@@ -91,6 +92,23 @@ def collect_runs(out_dir: Path, axes: Iterable[str]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: [_sortable(row[key]) for key in ("variant", *axes, "seed")])
 
 
+def counted_runs(out_dir: Path) -> list[RunDirectory]:
+    """The run directories below `out_dir` that may stand in a figure, in the order of cells and seeds."""
+    return [RunDirectory(out_dir / row["run_dir"]) for row in collect_runs(out_dir, ()) if counts(row)]
+
+
+def standing(run: Mapping[str, Any]) -> str:
+    """Of a row of table.csv: valid, suspect or void; as the verdict, and void for a run that has none or did not complete."""
+    if run["status"] != "complete" or run["verdict"] not in ("valid", "suspect"):
+        return "void"
+    return run["verdict"]
+
+
+def counts(run: Mapping[str, Any]) -> bool:
+    """Whether a row of table.csv may stand in a mean or a figure."""
+    return standing(run) != "void"
+
+
 def summarise(rows: list[dict[str, Any]], experiment: Experiment) -> list[dict[str, Any]]:
     """A row of summary.csv for every cell and every metric that any of its runs has."""
     cells: dict[tuple, list[dict[str, Any]]] = {}
@@ -99,16 +117,16 @@ def summarise(rows: list[dict[str, Any]], experiment: Experiment) -> list[dict[s
     summary = []
     for values, runs in cells.items():
         cell = dict(zip((*experiment.axes, "variant"), values, strict=True))
-        counts = {kind: sum(_standing(run) == kind for run in runs) for kind in ("valid", "suspect", "void")}
+        standings = {kind: sum(standing(run) == kind for run in runs) for kind in ("valid", "suspect", "void")}
         for metric, (unit, _, _) in METRICS.items():
             if metric != "acked_kbps" and all(run[metric] is None for run in runs):
                 continue  # a cell of void runs still gets its row, with no mean
             summary.append(
                 cell
                 | {"metric": metric, "unit": unit}
-                | mean_and_interval([run[metric] for run in runs if _standing(run) != "void"])
+                | mean_and_interval([run[metric] for run in runs if counts(run)])
                 | {kind: reference.value(metric, cell) if reference else None for kind, reference in _references(experiment)}
-                | counts
+                | standings
             )
     return summary
 
@@ -150,13 +168,6 @@ def _run_row(run_dir: Path, out_dir: Path, axes: tuple[str, ...]) -> dict[str, A
     row["checks"] = (";".join(failed) or "ok") if metrics else "no metrics"
     row["run_dir"] = str(run_dir.relative_to(out_dir))
     return row
-
-
-def _standing(run: Mapping[str, Any]) -> str:
-    """valid, suspect or void: as the verdict, and void for a run that has no verdict or did not complete."""
-    if run["status"] != "complete" or run["verdict"] not in ("valid", "suspect"):
-        return "void"
-    return run["verdict"]
 
 
 def _references(experiment: Experiment) -> list[tuple[str, Reference | None]]:

@@ -6,6 +6,8 @@ Chains of 4, 7 and 10 nodes. A MAC that tries seven times hides an error rate of
 import re
 from pathlib import Path
 
+from matplotlib.axes import Axes
+
 from analysis import drawing, style
 from analysis.tables import read_summary
 
@@ -13,6 +15,7 @@ METRIC = "acked_kbps"
 COLOURS = {4: style.BLUE, 7: style.GREEN, 10: style.VERMILION}
 MARKERS = {4: "o", 7: "^", 10: "s"}
 NONE_AT = 5e-4  # where an error rate of zero is drawn on the logarithmic axis
+LABELLED = (0.001, 0.005, 0.015, 0.05, 0.1, 0.2)
 _FRAME = re.compile(r"frame-([0-9.e-]+)")
 
 
@@ -35,18 +38,26 @@ def draw(out_dir: Path) -> list[Path]:
                 there = [row for row in rows if row[key] is not None]
                 label = {"ns2": "ns-2.35", "published": "published"}[key] if nodes == min(COLOURS) else None
                 panel.plot([_rate(row) for row in there], [row[key] for row in there], color=colour, label=label, **look)
-        panel.set_xscale("log")
-        rates = sorted({_rate(row) for row in cells})
-        if rates:
-            labelled = [rate for rate in rates if rate in (NONE_AT, 0.001, 0.005, 0.015, 0.05, 0.1, 0.2)]
-            panel.set_xticks(labelled, ["0" if rate == NONE_AT else f"{rate:g}" for rate in labelled])
-            panel.minorticks_off()
+        label_rates(panel, {_rate(row) for row in cells})
         panel.set(xlabel="error rate per frame", ylabel="acknowledged (kbit/s)", ylim=(0, None))
         panel.legend()
         panel.figure.supxlabel(drawing.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
     return written
 
 
+def label_rates(axes: Axes, rates: set[float]) -> None:
+    """A logarithmic axis on which 0 has a place, too."""
+    axes.set_xscale("log")
+    labelled = sorted(place(rate) for rate in rates if rate <= NONE_AT or rate in LABELLED)
+    axes.set_xticks(labelled, ["0" if rate == NONE_AT else f"{rate:g}" for rate in labelled])
+    axes.minorticks_off()
+
+
+def place(rate: float) -> float:
+    """Where an error rate is drawn."""
+    return max(float(rate), NONE_AT)
+
+
 def _rate(row: dict) -> float:
     match = _FRAME.fullmatch(row["variant"] or "")
-    return max(float(match[1]), NONE_AT) if match else NONE_AT
+    return place(float(match[1])) if match else NONE_AT

@@ -10,10 +10,9 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from analysis import drawing, style
-from analysis.tables import collect_runs, read_summary
+from analysis.tables import collect_runs, counts, read_summary
 
 AXIS = "speed"
-COUNTED = ("valid", "suspect")
 
 
 def draw(out_dir: Path) -> list[Path]:
@@ -22,7 +21,7 @@ def draw(out_dir: Path) -> list[Path]:
     summary = read_summary(out_dir)
     percent = drawing.series(summary, "percent", AXIS)
     speeds = sorted({row[AXIS] for rows in percent.values() for row in rows})
-    runs = [run for run in collect_runs(out_dir, (AXIS,)) if _counts(run)]
+    runs = [run for run in collect_runs(out_dir, (AXIS,)) if counts(run) and run["expected_kbps"] is not None]
     panels = 1 + len(speeds)
     with style.page(out_dir, "hv_fig3", 2.2 * panels, nrows=panels) as (axes, written):
         _draw_percent(axes[0], percent, speeds)
@@ -31,10 +30,6 @@ def draw(out_dir: Path) -> list[Path]:
         axes[-1].set_xlabel("expected (kbit/s)")
         axes[-1].figure.supxlabel(drawing.origin(out_dir, summary, "percent"), fontsize=6.5, color=style.GREY)
     return written
-
-
-def _counts(run: dict[str, Any]) -> bool:
-    return run["status"] == "complete" and run["verdict"] in COUNTED and run["expected_kbps"] is not None
 
 
 def _draw_percent(axes: Axes, percent: dict[str, list[dict[str, Any]]], speeds: list[float]) -> None:

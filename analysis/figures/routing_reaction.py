@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 
 from analysis import style
 from analysis.errors import RunFileError
-from analysis.tables import collect_runs
+from analysis.tables import collect_runs, counts
 
 COLUMNS = ("variant", "n", "never", "median_s", "quartile1_s", "quartile3_s", "least_s", "most_s")
 
@@ -34,7 +34,7 @@ def draw(out_dir: Path) -> list[Path]:
 
 def reactions(out_dir: Path) -> dict[str, list[float | None]]:
     """The times of each variant's runs that count, in the order of the experiment; None for never again."""
-    runs = [run for run in collect_runs(out_dir, ()) if run["status"] == "complete" and run["verdict"] in ("valid", "suspect")]
+    runs = [run for run in collect_runs(out_dir, ()) if counts(run)]
     description = out_dir / "experiment.json"
     named = json.loads(description.read_text())["variants"] if description.exists() else []
     order = [*named, *sorted({run["variant"] for run in runs} - set(named))]

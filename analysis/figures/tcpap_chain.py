@@ -13,7 +13,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from analysis import drawing, style
-from analysis.tables import collect_runs, mean_and_interval, read_summary
+from analysis.tables import collect_runs, counts, mean_and_interval, read_summary
 
 METRIC = "acked_kbps"
 
@@ -45,7 +45,7 @@ def unevenness(out_dir: Path) -> dict[str, list[dict[str, Any]]]:
     """For each variant, over hops, the mean coefficient of variation of a run's throughput in one-second steps."""
     found: dict[tuple[str, float], list[float]] = {}
     for run in collect_runs(out_dir, ("hops",)):
-        if run["status"] != "complete" or run["verdict"] not in ("valid", "suspect"):
+        if not counts(run):
             continue
         flow = json.loads((out_dir / run["run_dir"] / "metrics.json").read_text())["flows"]["flow1"]
         seconds = (flow.get("acked_bps_by_second") or [])[int(flow["window_s"][0]) :]

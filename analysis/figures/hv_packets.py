@@ -1,0 +1,32 @@
+"""Every packet of a flow around its longest stall, after Holland and Vaidya (1999), figure 6.
+
+Sent, sent again, received, acknowledged, dropped (by whom and why), from 1.5 s before the last acknowledgement that said
+anything new to half a second after the next one, or at most 5 s on. Of several runs the one whose stall is the longest.
+"""
+
+from pathlib import Path
+
+from analysis import flow_plots
+from analysis.errors import RunFileError
+from analysis.stalls import Stall, longest_stall
+from analysis.story import Story, read_story
+from analysis.tables import counted_runs
+
+BEFORE_S, AFTER_S, AT_MOST_S = 1.5, 0.5, 5.0
+
+
+def draw(out_dir: Path) -> list[Path]:
+    """Draw from the runs below `out_dir`; returns the files written."""
+    out_dir = Path(out_dir)
+    story, stall = most_stalled(out_dir)
+    begin_s = max(0.0, stall.begin_s - BEFORE_S)
+    end_s = min(stall.end_s + AFTER_S, stall.begin_s + AT_MOST_S)
+    return flow_plots.draw(story, flow_plots.PACKETS, out_dir / "hv_packets.png", begin_s, end_s)
+
+
+def most_stalled(out_dir: Path) -> tuple[Story, Stall]:
+    """The run that counts whose first flow stood still for longest."""
+    found = [(story, longest_stall(story)) for story in (read_story(run, run.flows[0]) for run in counted_runs(out_dir))]
+    if not found:
+        raise RunFileError(f"{out_dir}: no run that counts; run the experiment first (`manet run hv-fig6`)")
+    return max(found, key=lambda pair: pair[1].lasts_s)

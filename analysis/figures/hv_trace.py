@@ -1,0 +1,80 @@
+"""What became of each packet while a connection stood still, after Holland and Vaidya (1999), table 1, which stands beside it.
+
+s: sent, r: received, D: dropped, with the node and the reason; of several runs the one whose stall is the longest, and of that
+what either end sent in it or had under way when it began. hv_trace.csv has all of it, in the columns of the published table.
+Reasons are this testbed's (formats/air.md, formats/routing.md); the published are ns-2's NRTE (no_route) and END (end_of_run).
+"""
+
+import csv
+from pathlib import Path
+
+from analysis import style
+from analysis.figures.hv_packets import most_stalled
+from analysis.references import load_reference
+from analysis.stalls import Stall, under_way_in
+from analysis.story import Story, Transmission
+
+COLUMNS = ("event", "time_s", "node", "seq", "packet", "reason")
+PUBLISHED = "holland-vaidya_table1"
+ROWS = 26  # that the figure shows
+LETTERS = {"send": "s", "recv": "r", "drop": "D"}
+EDGES = (0.0, 0.07, 0.27, 0.44, 0.58, 0.70)  # of the columns, as parts of a table
+
+
+def draw(out_dir: Path) -> list[Path]:
+    """Draw from the runs below `out_dir`, and write hv_trace.csv there; returns the files drawn."""
+    out_dir = Path(out_dir)
+    story, stall = most_stalled(out_dir)
+    rows = trace(story, stall)
+    with (out_dir / "hv_trace.csv").open("w", newline="") as file:
+        table = csv.DictWriter(file, COLUMNS)
+        table.writeheader()
+        table.writerows(rows)
+    reference = load_reference("published", PUBLISHED)
+    theirs = [dict(row) for row in reference.rows] if reference else []
+    shown = rows[:ROWS]
+    lines = 2 + max(len(shown) + (len(rows) > ROWS), len(theirs))
+    with style.page(out_dir, "hv_trace", 0.4 + 0.17 * lines, 7.4) as (axes, written):
+        axes[0].set_axis_off()
+        title = (
+            f"this testbed: {story.flow.source} to {story.flow.target}, no news from {stall.begin_s:.1f} to {stall.end_s:.1f} s"
+        )
+        _write(axes[0], 0.0, title, shown, lines)
+        if len(rows) > ROWS:
+            _cell(axes[0], 0.0, lines, 2 + ROWS, f"and {len(rows) - ROWS} more: hv_trace.csv")
+        _write(axes[0], 0.58, "Holland and Vaidya, table 1: 1 to 2", theirs, lines)
+    return written
+
+
+def trace(story: Story, stall: Stall) -> list[dict[str, str]]:
+    """Rows of the published table's form: each packet's sending and its end."""
+    rows = []
+    for one in under_way_in(story, stall):
+        journey = one.journey
+        name = "tcp" if isinstance(one, Transmission) else "ack"
+        label = one.label.lower() if isinstance(one, Transmission) and one.label else name
+        rows.append(_row(story, "send", journey.sent_ns, journey.source, one.segment, label, ""))
+        event, reason = ("recv", "") if journey.received else ("drop", journey.fate)
+        rows.append(_row(story, event, journey.at_ns, journey.node, one.segment, label, reason))
+    return sorted(rows, key=lambda row: float(row["time_s"]))
+
+
+def _row(story: Story, event: str, t_ns: int, node: str, segment: int, packet: str, reason: str) -> dict[str, str]:
+    values = (event, f"{story.seconds(t_ns):.3f}", node, str(segment), packet, reason)
+    return dict(zip(COLUMNS, values, strict=True))
+
+
+def _write(axes, left: float, title: str, rows: list[dict[str, str]], lines: int) -> None:
+    """A table that begins at `left` of the page's width."""
+    _cell(axes, left, lines, 0, title, weight="bold")
+    width = 0.5
+    for edge, column in zip(EDGES, ("", "time (s)", "node", "seq", "packet", "reason"), strict=True):
+        _cell(axes, left + width * edge, lines, 1, column, color=style.GREY)
+    for number, row in enumerate(rows, start=2):
+        colour = style.VERMILION if row["event"] == "drop" else style.BLACK
+        for edge, column in zip(EDGES, COLUMNS, strict=True):
+            _cell(axes, left + width * edge, lines, number, LETTERS.get(row[column], row[column]), color=colour)
+
+
+def _cell(axes, left: float, lines: int, number: int, text: str, **look) -> None:
+    axes.text(left, 1 - (number + 0.5) / lines, text, transform=axes.transAxes, fontsize=7, va="center", **look)

@@ -1,0 +1,113 @@
+"""When a flow stood still, and the figures of it and of a pattern's profile (hv-fig5, hv-fig6, hv-fig10, hv-table1)."""
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import matplotlib.image
+import pytest
+
+from analysis.errors import RunFileError
+from analysis.figures import be_per_grid, hv_packets, hv_profile, hv_trace
+from analysis.rundir import RunDirectory
+from analysis.stalls import longest_stall, under_way_in
+from analysis.story import read_story
+from analysis.tables import write_tables
+from analysis.tests.crafted_chain import BACKWARD, FORWARD, Chain
+from analysis.tests.test_movement import EPOCH_NS, RADIO, TRACE
+from analysis.tests.test_tables import make_run
+
+
+def assert_drawn(paths: list[Path]) -> None:
+    assert [path.suffix for path in paths] == [".png", ".pdf"]
+    assert matplotlib.image.imread(paths[0])[..., :3].std() > 0.03, "a blank page"
+
+
+@pytest.fixture
+def campaign(tmp_path) -> Path:
+    """One run of 10 s: segment 2 is lost at once, sent again in vain at 2.5 s, and comes through at 6 s."""
+    chain = Chain()
+    chain.travel(chain.data(1), 900, FORWARD)
+    chain.travel(chain.ack(1), 930, BACKWARD)
+    chain.lose(chain.data(2), 949, 1, 2)
+    chain.lose(chain.data(2), 2500, 1, 2)
+    for number, at_ms in ((2, 6000), (3, 6200), (4, 7500), (5, 9000)):
+        chain.travel(chain.data(number), at_ms, FORWARD)
+        chain.travel(chain.ack(number), at_ms + 30, BACKWARD)
+    folder = chain.write(tmp_path / "reno" / "seed-1")
+    run = json.loads((folder / "run.json").read_text()) | {"variant": "reno", "seed": 1, "axes": {}, "status": "complete"}
+    (folder / "run.json").write_text(json.dumps(run))
+    (folder / "verdict.json").write_text(json.dumps({"verdict": "valid"}))
+    return tmp_path
+
+
+def story_of(campaign: Path):
+    run = RunDirectory(campaign / "reno" / "seed-1")
+    return read_story(run, run.flows[0])
+
+
+def test_a_flow_stands_still_from_its_last_news_to_the_next(campaign):
+    stall = longest_stall(story_of(campaign))
+    assert stall.begin_s == pytest.approx(0.95, abs=0.03)  # the first ACK is back
+    assert stall.end_s == pytest.approx(6.05, abs=0.03)
+
+
+def test_what_was_under_way_when_a_stall_began_belongs_to_it(campaign):
+    story = story_of(campaign)
+    found = under_way_in(story, longest_stall(story))
+    assert [(one.segment, one.journey.received) for one in found][:3] == [(2, False), (2, False), (2, True)]
+
+
+def test_hv_packets_draws_the_begin_of_the_longest_stall(campaign):
+    assert_drawn(hv_packets.draw(campaign))
+
+
+def test_hv_trace_writes_the_columns_of_the_published_table(campaign):
+    assert_drawn(hv_trace.draw(campaign))
+    with (campaign / "hv_trace.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["event"], row["seq"], row["packet"]) for row in rows[:4]] == [
+        ("send", "2", "tcp"), ("drop", "2", "tcp"), ("send", "2", "tcp"), ("drop", "2", "tcp"),
+    ]  # fmt: skip
+    assert (rows[1]["node"], rows[1]["reason"]) == ("sta1", "retry-short")
+
+
+def test_without_a_run_that_counts_there_is_one_line(campaign):
+    (campaign / "reno" / "seed-1" / "verdict.json").write_text(json.dumps({"verdict": "void"}))
+    for figure in (hv_packets, hv_trace, hv_profile):
+        with pytest.raises(RunFileError, match="no run that counts; run the experiment first"):
+            figure.draw(campaign)
+
+
+def test_hv_profile_has_a_panel_a_speed_over_the_hops_of_the_pattern(tmp_path):
+    for speed, lasts_s in ((10, 60.0), (20, 30.0)):
+        make_run(tmp_path, f"speed-{speed}", 1, 1, 500.0)
+        folder = tmp_path / f"speed-{speed}-hops1" / "seed-1"
+        flows = [{"from": "sta1", "to": "sta2", "traffic": "bulk", "start": 0.0}]
+        scenario = {"mobility": {"model": "schedule", "speed": speed}, "flows": flows, "warmup": 0.0, "duration": lasts_s}
+        (folder / "scenario.json").write_text(json.dumps(scenario))
+        (folder / "trace.csv").write_text(TRACE)
+        (folder / "medium.json").write_text(json.dumps({"format": "manet-medium/1", "radio": str(RADIO)}))
+        run = json.loads((folder / "run.json").read_text()) | {"axes": {}, "epoch_ns": EPOCH_NS, "traffic_ns": 0}
+        (folder / "run.json").write_text(json.dumps(run))
+        metrics = json.loads((folder / "metrics.json").read_text())
+        metrics["flows"]["flow1"]["acked_bps_by_second"] = [500_000.0] * int(lasts_s)
+        (folder / "metrics.json").write_text(json.dumps(metrics))
+    assert [one.speed for one in hv_profile._runs(tmp_path)] == [10, 20]
+    assert_drawn(hv_profile.draw(tmp_path))
+    shutil.rmtree(tmp_path / "speed-20-hops1")
+    (tmp_path / "speed-10-hops1" / "seed-1" / "trace.csv").unlink()
+    with pytest.raises(RunFileError, match="no movement that decides the path"):
+        hv_profile.draw(tmp_path)
+
+
+def test_be_per_grid_has_a_curve_a_grid(tmp_path):
+    axis = "links.0.error_rate"
+    for grid in ("16-nodes", "49-nodes"):
+        for number, rate in enumerate((0, 0.015, 0.2), start=1):
+            make_run(tmp_path, grid, number, 1, 600.0 - 1000 * rate)
+            path = tmp_path / f"{grid}-hops{number}" / "seed-1" / "run.json"
+            path.write_text(json.dumps(json.loads(path.read_text()) | {"axes": {axis: rate}}))
+    write_tables(tmp_path, {"name": "be-per-grid", "axes": {axis: [0, 0.015, 0.2]}})
+    assert_drawn(be_per_grid.draw(tmp_path))
