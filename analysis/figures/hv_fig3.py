@@ -1,7 +1,9 @@
 """Measured against expected throughput, after Holland and Vaidya (1999), figures 3, 4 and 11.
 
-Above: throughput in percent of the expected, mean over movement patterns with 95 % intervals, against mean speed. Below, a panel
-for each speed: one point a pattern; on the line TCP reaches what the movement allows.
+From above: throughput in percent of the expected, mean over movement patterns with 95 % intervals, against speed; the same in
+kbit/s beside the expected (figure 3(a)); throughput of each pattern at the two highest speeds, in the order of the lower one's
+(figure 3(b)); then a panel for each speed with one point a pattern (figures 4 and 11): on the line TCP reaches what the movement
+allows.
 """
 
 from pathlib import Path
@@ -22,10 +24,12 @@ def draw(out_dir: Path) -> list[Path]:
     percent = drawing.series(summary, "percent", AXIS)
     speeds = sorted({row[AXIS] for rows in percent.values() for row in rows})
     runs = [run for run in collect_runs(out_dir, (AXIS,)) if counts(run) and run["expected_kbps"] is not None]
-    panels = 1 + len(speeds)
+    panels = 3 + len(speeds)
     with style.page(out_dir, "hv_fig3", 2.2 * panels, nrows=panels) as (axes, written):
         _draw_percent(axes[0], percent, speeds)
-        for panel, speed in zip(axes[1:], speeds, strict=True):
+        _draw_rates(axes[1], summary, speeds)
+        _draw_sorted(axes[2], list(percent), runs, speeds[-2:])
+        for panel, speed in zip(axes[3:], speeds, strict=True):
             _draw_patterns(panel, speed, list(percent), [run for run in runs if float(run[AXIS]) == speed])
         axes[-1].set_xlabel("expected (kbit/s)")
         axes[-1].figure.supxlabel(drawing.origin(out_dir, summary, "percent"), fontsize=6.5, color=style.GREY)
@@ -42,6 +46,36 @@ def _draw_percent(axes: Axes, percent: dict[str, list[dict[str, Any]]], speeds: 
     axes.set(xlabel="mean speed (m/s)", ylabel="% of the expected", ylim=(0, None))
     drawing.label_ticks(axes.xaxis, speeds)
     axes.legend(loc="lower left")
+
+
+def _draw_rates(axes: Axes, summary: list[dict[str, Any]], speeds: list[float]) -> None:
+    """Figure 3(a). What is expected is the movement's, and so the same for all variants."""
+    expected = next(iter(drawing.series(summary, "expected_kbps", AXIS).values()), [])
+    axes.plot([row[AXIS] for row in expected], [row["mean"] for row in expected], color=style.BLACK, linestyle="--",
+              label="expected")  # fmt: skip
+    for position, (variant, rows) in enumerate(drawing.series(summary, "acked_kbps", AXIS).items()):
+        look = style.look(variant, position)
+        places = [row[AXIS] + 0.3 * (position - 0.5) for row in rows]
+        axes.errorbar(places, [row["mean"] for row in rows], yerr=drawing.half_widths(rows), color=look.colour,
+                      marker=look.marker, capsize=2.5, label=look.name)  # fmt: skip
+    axes.set(xlabel="mean speed (m/s)", ylabel="acknowledged (kbit/s)", ylim=(0, None))
+    drawing.label_ticks(axes.xaxis, speeds)
+    axes.legend(loc="lower left")
+
+
+def _draw_sorted(axes: Axes, variants: list[str], runs: list[dict[str, Any]], speeds: list[float]) -> None:
+    """Figure 3(b), of the first variant alone: dashed at the higher speed."""
+    if not variants or not speeds:
+        return
+    look = style.look(variants[0])
+    of_first = [run for run in runs if (run["variant"] or "") == variants[0]]
+    by_speed = {speed: {run["seed"]: run["acked_kbps"] for run in of_first if float(run[AXIS]) == speed} for speed in speeds}
+    order = sorted(by_speed[speeds[0]], key=by_speed[speeds[0]].get)
+    for speed, line in zip(speeds, ("-", "--"), strict=False):
+        axes.plot(range(1, len(order) + 1), [by_speed[speed].get(seed, float("nan")) for seed in order], color=look.colour,
+                  marker=look.marker, linestyle=line, label=f"{look.name}, {speed:g} m/s")  # fmt: skip
+    axes.set(xlabel=f"pattern, by its throughput at {speeds[0]:g} m/s", ylabel="acknowledged (kbit/s)", ylim=(0, None))
+    axes.legend(loc="upper left")
 
 
 def _draw_patterns(axes: Axes, speed: float, variants: list[str], runs: list[dict[str, Any]]) -> None:
