@@ -16,7 +16,7 @@ from analysis.story import Story, Transmission
 
 COLUMNS = ("event", "time_s", "node", "seq", "packet", "reason")
 PUBLISHED = "holland-vaidya_table1"
-ROWS = 26  # that the figure shows
+ROWS = 34  # that the figure shows
 LETTERS = {"send": "s", "recv": "r", "drop": "D"}
 EDGES = (0.0, 0.07, 0.27, 0.44, 0.58, 0.70)  # of the columns, as parts of a table
 
