@@ -109,6 +109,7 @@ class Aodv(Protocol):
     node_traversal_time: Interval = 0.04
     net_diameter: Hops = 35
     rreq_retries: Annotated[int, Field(ge=0, le=10)] = 2
+    hold_down: Time = 0.0
     rreq_ratelimit: Annotated[int, Field(ge=1, le=1000)] = 10
     rerr_ratelimit: Annotated[int, Field(ge=1, le=1000)] = 10
     ttl_start: Hops | None = None
@@ -321,7 +322,10 @@ class BatmanAdv(Protocol):
 OUR_DAEMONS = ("aodv", "dsdv", "olsr", "dsr")
 # Names for a table of options: the constants and habits of ns-2.35, which the papers ran (docs/routing.md has what each changes).
 AS_NS2: dict[str, dict[str, Any]] = {
-    "aodv-ns2": {"protocol": "aodv", "node_traversal_time": 0.01, "net_diameter": 12, "rreq_retries": 3, "local_repair": False},
+    "aodv-ns2": {
+        "protocol": "aodv", "node_traversal_time": 0.01, "net_diameter": 12, "rreq_retries": 3, "hold_down": 10,
+        "local_repair": False, "requeue": False,
+    },
     "dsr-ns2": {"protocol": "dsr", "learn_from_data": False, "request_period": 2},
 }
 _Any = Static | NoRouting | Aodv | Dsdv | Olsr | Dsr | Babeld | Batmand | Olsrd | AodvUu | BatmanAdv

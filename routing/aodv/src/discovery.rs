@@ -18,6 +18,8 @@ pub enum Purpose {
     Own,
     /// Local repair of a route that had so many hops: one request.
     Repair { hops: u8 },
+    /// None any more: there was no answer, and until `Search::at` nobody is asked.
+    HoldDown,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

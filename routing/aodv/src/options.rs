@@ -50,6 +50,9 @@ pub struct Options {
     pub node_traversal_time: Duration,
     pub net_diameter: u8,
     pub rreq_retries: u8,
+    /// After a search without an answer: how long the destination is not asked for again (RFC none; ns-2 10 s).
+    #[serde(with = "manet_routing::seconds")]
+    pub hold_down: Duration,
     pub rreq_ratelimit: u32,
     pub rerr_ratelimit: u32,
     pub ttl_start: Option<u8>,
@@ -87,6 +90,7 @@ impl Default for Options {
             node_traversal_time: Duration::from_millis(40),
             net_diameter: 35,
             rreq_retries: 2,
+            hold_down: Duration::ZERO,
             rreq_ratelimit: 10,
             rerr_ratelimit: 10,
             ttl_start: None,

@@ -5,7 +5,7 @@ use crate::discovery::{Purpose, Search};
 use crate::sequence;
 use crate::table::State;
 use crate::wire::rreq;
-use manet_engine::Instant;
+use manet_engine::{Duration, Instant};
 use manet_routing::packet::ipv4;
 use manet_routing::{Bytes, Notices, Output};
 use std::net::Ipv4Addr;
@@ -41,8 +41,13 @@ impl Aodv {
         if !search.sent {
             return self.ask(now, destination, search);
         }
-        if let Purpose::Repair { .. } = search.purpose {
-            return self.repair_failed(now, destination);
+        match search.purpose {
+            Purpose::Own => {}
+            Purpose::Repair { .. } => return self.repair_failed(now, destination),
+            Purpose::HoldDown => {
+                self.searches.remove(destination);
+                return;
+            }
         }
         match self.ladder.next(search.ttl, search.wide) {
             Some(ttl) => {
@@ -52,7 +57,17 @@ impl Aodv {
             None => {
                 self.searches.remove(destination);
                 self.no_answer(destination);
+                self.hold_down(now, destination);
             }
+        }
+    }
+
+    /// As ns-2 (`MAX_RREQ_TIMEOUT`): for a while packets wait without a request; the first one after it asks.
+    fn hold_down(&mut self, now: Instant, destination: Ipv4Addr) {
+        if self.options.hold_down > Duration::ZERO {
+            let at = now + self.options.hold_down;
+            let search = Search { purpose: Purpose::HoldDown, ttl: 0, wide: 0, sent: true, at };
+            self.searches.insert(destination, search);
         }
     }
 
