@@ -44,6 +44,7 @@ VARIANTS = {
     "rearranged": Look("rearranged", VERMILION, "s"),
     "rearranged-diameter-6": Look("rearranged, NET_DIAMETER 6", GREEN, "^"),
     "n2-leaves": Look("n2 leaves", PURPLE, "D"),
+    "n2-leaves-rearranged": Look("n2 leaves, rearranged", ORANGE, "v"),
     "cache-replies": Look("DSR, replies from caches", VERMILION, "o"),
     "no-cache-replies": Look("DSR, replies by the target alone", BLUE, "s"),
     "reno": Look("Reno", BLACK, "v"),
