@@ -4,8 +4,8 @@
  *
  * A notice is ICMP to a station, or a note of its own routing daemon. ICMP may be
  * forged: it is believed if it quotes a segment that a connection with a layer,
- * at that station, has outstanding (RFC 5927, 4.1). Whatever else comes is
- * counted and forgotten. More than NOTICES_A_SECOND at a station are not even
+ * at that station, has outstanding (RFC 5927, 4.1), and lists nothing that was
+ * never sent. Whatever else comes is counted and forgotten. More than NOTICES_A_SECOND at a station are not even
  * looked at.
  */
 #include <errno.h>
@@ -71,6 +71,18 @@ static bool is_outstanding(const struct connection *own, __u32 seq)
 	return seq - own->snd_una < own->snd_nxt - own->snd_una;
 }
 
+/* A list has what it quotes, and nothing beyond what was sent. What is acknowledged
+ * meanwhile may be in it, and is of no use to anybody. */
+static bool may_be_held(const struct connection *own, const struct notice *notice)
+{
+	if (!notice->range_count)
+		return true;
+	for (__u32 i = 0; i < notice->range_count; i++)
+		if ((__s32)(own->snd_nxt - notice->ranges[i].end) < 0)
+			return false;
+	return notice_range_of(notice, notice->seq);
+}
+
 static bool is_about(const struct connection *own, const struct post *post,
 		     const struct notice *notice)
 {
@@ -88,7 +100,7 @@ static void judge(struct agent *agent, struct post *post, const struct notice *n
 
 		if (!is_about(own, post, notice))
 			continue;
-		if (!is_outstanding(own, notice->seq)) {
+		if (!is_outstanding(own, notice->seq) || !may_be_held(own, notice)) {
 			agent->notices.wrong_sequence++;
 			return;
 		}
@@ -363,6 +375,7 @@ json_t *agent_report(const struct agent *agent)
 	put(all, "probes", agent->probe_count);
 	put(all, "uncopied-segments", counted->uncopied);
 	put(all, "refused-segments", counted->refused_packets);
+	put(all, "duplicate-acks-answered", counted->duplicates);
 	put(all, "switches-failed", counted->switches_failed);
 	return all;
 }

@@ -26,6 +26,7 @@
 struct segment {
 	__u32 seq, ack;
 	__u32 end;		/* after data and FIN */
+	__u16 window;		/* not scaled */
 	__u8 flags;
 };
 
@@ -47,6 +48,7 @@ static bool read_segment(struct __sk_buff *skb, struct segment *segment)
 	segment->seq = bpf_ntohl(*(__be32 *)(tcp + 4));
 	segment->ack = bpf_ntohl(*(__be32 *)(tcp + 8));
 	segment->flags = tcp[13];
+	segment->window = bpf_ntohs(*(__be16 *)(tcp + 14));
 	segment->end = segment->seq + skb->len - ip_bytes - tcp_bytes +
 		       (segment->flags & FIN ? 1 : 0);
 	return true;
@@ -172,6 +174,18 @@ static void acknowledged(struct tcp_sock *tp, struct connection *own, __u32 ack)
 		repaired(tp, own);
 }
 
+/* tcpbus: what the node on the way has held overtakes what the source sends again
+ * from further off. The receiver's duplicate ACKs (RFC 5681 2) ask for what is on
+ * its way, and TCP would send it once more. Not beyond a timeout: it may be lost. */
+static bool asks_for_what_was_sent(const struct connection *own,
+				   const struct segment *segment)
+{
+	return own->answered && own->answered == own->ordered && !in_stand_by(own) &&
+	       !own->timeouts && before(own->snd_una, own->answered_until) &&
+	       segment->ack == own->snd_una && segment->seq == segment->end &&
+	       segment->window == own->window;
+}
+
 SEC("cgroup_skb/ingress")
 int watch(struct __sk_buff *skb)
 {
@@ -191,6 +205,11 @@ int watch(struct __sk_buff *skb)
 	if (!tp || !(segment.flags & ACK) || segment.flags & (SYN | RST) ||
 	    !acceptable(tp, &segment))
 		return PASS;
+	if (asks_for_what_was_sent(own, &segment)) {
+		__sync_fetch_and_add(&counters.duplicates, 1);
+		return DROP;
+	}
+	own->window = segment.window;
 	acknowledged(tp, own, segment.ack);
 	return PASS;
 }

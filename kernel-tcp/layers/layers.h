@@ -61,6 +61,11 @@ struct connection {
 	__u32 probed;		/* agent: the last order that a probe was sent for */
 	__u32 ended;		/* both: the last order that has ended */
 
+	/* tcpbus: what is missing has been sent again; duplicate ACKs ask for it too. */
+	__u32 answered;		/* agent: the last order that ended so ... */
+	__u32 answered_until;	/* ... and the sequence number after all that was sent */
+	__u32 window;		/* watch: as in the last ACK, not scaled */
+
 	/* Timeouts; sockops writes, the watch clears. */
 	__u32 timeouts;		/* in a row, without those in stand-by */
 	__u32 fixed;		/* reno-f: the agent retransmits, not the kernel */
@@ -97,6 +102,7 @@ struct layer_counters {
 	__u64 without_room;	/* connections beyond LAYERED */
 	__u64 uncopied;		/* segments over COPY_BYTES: offloads are on */
 	__u64 refused_packets;	/* in stand-by */
+	__u64 duplicates;	/* ACKs that ask for what was sent again already */
 	__u64 switches_failed;	/* to `hold` or back */
 };
 

@@ -10,9 +10,13 @@
  * 4728, protocol 48). A quote that ends before TCP's sequence number is of no
  * use, and malformed.
  *
+ * `restored` may list what goes on, behind the quote, as RFC 4884 has it: the
+ * quote's length is in the header, an extension structure follows, and in that an
+ * object of a private class. A list that is not in order is malformed, and the
+ * whole notice with it.
+ *
  * Everything here comes from the network: nothing is believed yet (agent.c).
  */
-#include <stdbool.h>
 #include <string.h>
 #include "layers/notices.h"
 
@@ -27,6 +31,9 @@
 #define EXPERIMENT 253	/* RFC 4727 4 */
 #define HELD 0
 #define RESTORED 1
+
+#define EXTENSION_VERSION 2	/* RFC 4884 7 */
+#define GOES_ON_CLASS 247	/* RFC 4884 8: for private use; type 0 */
 
 __u32 checksum_add(__u32 sum, const __u8 *data, size_t bytes)
 {
@@ -61,6 +68,11 @@ static bool skip(struct bytes *from, size_t count)
 static __u16 short_at(const __u8 *at)
 {
 	return at[0] << 8 | at[1];
+}
+
+static __u32 long_at(const __u8 *at)
+{
+	return (__u32)short_at(at) << 16 | short_at(at + 2);
 }
 
 static void map_address(__u8 *to, const __u8 *address)
@@ -135,9 +147,86 @@ static enum notice_result read_quote(struct bytes quote, struct notice *notice)
 		return NOTICE_MALFORMED;
 	notice->local_port = short_at(quote.at);
 	notice->remote_port = short_at(quote.at + 2);
-	notice->seq = (__u32)short_at(quote.at + 4) << 16 | short_at(quote.at + 6);
+	notice->seq = long_at(quote.at + 4);
 	return NOTICE_TAKEN;
 }
+
+/* ---- what goes on (RFC 4884) ---- */
+
+/* Each begins after the end of the one before; none is half the number space. */
+static bool read_ranges(struct bytes object, struct notice *notice)
+{
+	__u32 after = object.left >= 8 ? long_at(object.at) : 0;
+	const __u32 start = after;
+
+	if (object.left % 8 || object.left / 8 > RANGES || notice->range_count)
+		return false;
+	for (; object.left; skip(&object, 8)) {
+		struct range *range = &notice->ranges[notice->range_count];
+
+		range->first = long_at(object.at);
+		range->end = long_at(object.at + 4);
+		if ((__s32)(range->end - range->first) <= 0 ||
+		    (__s32)(range->first - start) < 0 ||
+		    (__s32)(range->end - start) < 0 ||
+		    (__s32)(range->first - after) < (notice->range_count ? 1 : 0))
+			return false;
+		after = range->end;
+		notice->range_count++;
+	}
+	return true;
+}
+
+static bool read_extension(struct bytes structure, struct notice *notice)
+{
+	if (structure.left < 4 || structure.at[0] >> 4 != EXTENSION_VERSION ||
+	    checksum_fold(checksum_add(0, structure.at, structure.left)) != 0xffff)
+		return false;
+	skip(&structure, 4);
+	while (structure.left) {
+		const __u8 *header = structure.at;
+		struct bytes object = { header + 4, 0 };
+		size_t length;
+
+		if (structure.left < 4)
+			return false;
+		length = short_at(header);
+		if (length < 4 || !skip(&structure, length))
+			return false;
+		object.left = length - 4;
+		if (header[2] == GOES_ON_CLASS && header[3] == 0 &&
+		    !read_ranges(object, notice))
+			return false;
+	}
+	return true;
+}
+
+/* Cuts the quote off from what follows it. */
+static bool split_quote(struct bytes *quote, const __u8 *icmp, struct notice *notice)
+{
+	size_t length = icmp[5] * 4;	/* RFC 4884 4 */
+	struct bytes structure = *quote;
+
+	if (notice->kind != NOTICE_RESTORED || !length)
+		return true;
+	if (!skip(&structure, length) || !read_extension(structure, notice))
+		return false;
+	quote->left = length;
+	return true;
+}
+
+const struct range *notice_range_of(const struct notice *notice, __u32 seq)
+{
+	for (__u32 i = 0; i < notice->range_count; i++) {
+		const struct range *range = &notice->ranges[i];
+
+		if (seq - range->first < range->end - range->first)
+			return range;
+	}
+	return NULL;
+}
+
+/* ---- the message ---- */
 
 static bool kind_of(const __u8 *icmp, enum notice_kind *kind)
 {
@@ -160,11 +249,14 @@ enum notice_result notice_read(const __u8 *packet, size_t bytes, struct notice *
 	if (skip_ip(&rest, &header) != ICMP || rest.left < 8)
 		return NOTICE_MALFORMED;
 	icmp = rest.at;
+	notice->range_count = 0;
 	if (!kind_of(icmp, &notice->kind))
 		return NOTICE_OTHER;
 	/* A raw socket gets what the kernel has not checked yet. */
 	if (checksum_fold(checksum_add(0, rest.at, rest.left)) != 0xffff)
 		return NOTICE_MALFORMED;
 	skip(&rest, 8);
+	if (!split_quote(&rest, icmp, notice))
+		return NOTICE_MALFORMED;
 	return read_quote(rest, notice);
 }

@@ -3,6 +3,7 @@
 #ifndef NOTICES_H
 #define NOTICES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <linux/types.h>
 
@@ -16,6 +17,14 @@ enum notice_kind {
 	NOTICE_KINDS,
 };
 
+/* Ranges that one `restored` lists at most; routing/node/src/packet/icmp.rs. */
+#define RANGES 32
+
+/* Of sequence numbers: the first, and the one after the last. */
+struct range {
+	__u32 first, end;
+};
+
 struct notice {
 	enum notice_kind kind;
 	__u8 local[16];		/* IPv4-mapped: whose packet is quoted */
@@ -23,6 +32,9 @@ struct notice {
 	__u16 local_port;	/* host order */
 	__u16 remote_port;
 	__u32 seq;
+	/* NOTICE_RESTORED: what goes on, in order and apart; none = it does not say. */
+	__u32 range_count;
+	struct range ranges[RANGES];
 };
 
 enum notice_result {
@@ -33,6 +45,9 @@ enum notice_result {
 
 /* `packet` begins with the IP header, as a raw socket reads it. */
 enum notice_result notice_read(const __u8 *packet, size_t bytes, struct notice *notice);
+
+/* The range that `seq` is in, or NULL. */
+const struct range *notice_range_of(const struct notice *notice, __u32 seq);
 
 /* The Internet checksum (RFC 1071) of `bytes`, added to `sum`; not complemented. */
 __u32 checksum_add(__u32 sum, const __u8 *data, size_t bytes);

@@ -17,9 +17,11 @@
  *    that makes a daemon search. `restored` or the daemon's new route end it, and
  *    all that is outstanding is sent again; so does the failure timer, without.
  *  - tcpbus (Kim, Toh and Choi, JCN 3 (2), 2001): as tcpf, but the node that found
- *    the break keeps what it has: only what is missing before that is sent again,
- *    at `restored`. In place of a failure timer the source's own goes on, longer by
- *    a factor: it sends the first segment again, doubles, and leaves the windows.
+ *    the break keeps what it has, and says so at `restored`: what is outstanding and
+ *    not in its list is sent again, each segment once, and duplicate ACKs that ask
+ *    for it are not heard meanwhile (gate.bpf.h). In place of a failure timer the
+ *    source's own goes on, longer by a factor: it sends the first segment again,
+ *    doubles, and leaves the windows. Departures: README.md.
  *  - reno-f (Dyer and Boppana, MobiHoc 2001, 3): the second timeout in a row begins
  *    it; the first segment is sent at once and every RTO, which stays what it is.
  */
@@ -100,6 +102,32 @@ static bool probe(struct agent *agent, __u32 slot, __u32 seq)
 	agent->probe_count++;
 	agent_tell(agent, own, "probe", "seq=%u", seq);
 	return true;
+}
+
+/* tcpbus: which of the outstanding segments the node on the way has not got. Where
+ * there is no copy the kernel's timer has to find out. */
+static int find_missing(struct agent *agent, __u32 slot, const struct notice *notice,
+			struct range *missing)
+{
+	const struct connection *own = &agent->connections[slot];
+	__u32 seq = own->snd_una;
+	struct kept segment;
+	int count = 0;
+
+	while (before(seq, own->snd_nxt) && count < COPIES) {
+		const struct range *held = notice_range_of(notice, seq);
+
+		if (held) {
+			seq = held->end;
+			continue;
+		}
+		if (!kept_find(&agent->kept[slot], own->cookie, seq, &segment) ||
+		    !before(seq, segment.end))
+			break;
+		missing[count++] = (struct range){ seq, segment.end };
+		seq = segment.end;
+	}
+	return count;
 }
 
 /* Segments from the first that is outstanding up to `end`. */
@@ -209,6 +237,24 @@ static void freeze(struct agent *agent, __u32 slot, enum why why, __u32 seq)
 		ask(agent, slot);
 }
 
+static void send_missing(struct agent *agent, __u32 slot, const struct notice *notice)
+{
+	struct connection *own = &agent->connections[slot];
+	struct range missing[COPIES];
+	int count = find_missing(agent, slot, notice, missing);
+
+	/* Before anything is sent: who asks for it may be quick. */
+	if (count) {
+		own->answered_until = missing[count - 1].end;
+		__atomic_store_n(&own->answered, own->ordered, __ATOMIC_RELEASE);
+	}
+	resume(agent, slot, kinds[notice->kind]);
+	for (int i = 0; i < count; i++) {
+		if (send_again(agent, slot, missing[i].first) != missing[i].first)
+			agent_tell(agent, own, "retransmit", "seq=%u", missing[i].first);
+	}
+}
+
 static void thaw(struct agent *agent, __u32 slot, const struct notice *notice)
 {
 	struct connection *own = &agent->connections[slot];
@@ -216,7 +262,11 @@ static void thaw(struct agent *agent, __u32 slot, const struct notice *notice)
 
 	if (!connection_stands_by(own))
 		return;
-	/* The node on the way sends on from what it quotes; before that, ask us. */
+	if (own->settings.layers & LAYER_TCPBUS && notice->range_count) {
+		send_missing(agent, slot, notice);
+		return;
+	}
+	/* Without a list: the node on the way sends on from what it quotes. */
 	if (own->settings.layers & LAYER_TCPBUS && notice->kind == NOTICE_RESTORED)
 		end = notice->seq;
 	resume(agent, slot, kinds[notice->kind]);
@@ -258,7 +308,12 @@ void stand_by_notice(struct agent *agent, __u32 slot, const struct notice *notic
 		return;
 	}
 	agent->notices.believed++;
-	agent_tell(agent, own, "notice", "%s seq=%u", kinds[notice->kind], notice->seq);
+	if (notice->range_count)
+		agent_tell(agent, own, "notice", "%s seq=%u ranges=%u",
+			   kinds[notice->kind], notice->seq, notice->range_count);
+	else
+		agent_tell(agent, own, "notice", "%s seq=%u", kinds[notice->kind],
+			   notice->seq);
 	if (layers & (LAYER_ELFN | LAYER_ATCP))
 		probe_from_now(agent, slot, notice);
 	else

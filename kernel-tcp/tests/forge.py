@@ -3,7 +3,8 @@
 It reads the station's own frames, to quote real segments to PORT of the connection. Kinds: `ports` (another
 connection), `sequence` (outside the window), `cut` (quotes of every length too short), `checksum`, `noise` (random
 bytes), `listening` (a port that listens), `type` (other types and codes), `true` (a notice to be believed).
-Prints `sent` at the end.
+`lists`: prints `listening`, waits for a line on standard input, then sends the `restored` of lists(), about the first
+segment; COUNT is of no use to it. Prints `sent` at the end.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import socket
 import struct
 import sys
 
-from outage import HELD, RESTORED, UNREACHABLE, checksum, icmp_error, is_data, port_of
+from outage import HELD, RESTORED, UNREACHABLE, checksum, extension, icmp_error, is_data, numbers, port_of
 
 KINDS = (UNREACHABLE, HELD, RESTORED)
 
@@ -53,13 +54,53 @@ def forged(kind: str, about: bytes, number: int) -> bytes:
     return icmp_error(about, UNREACHABLE)
 
 
+def with_extension(about: bytes, structure: bytes, quoted_words: int = 32) -> bytes:
+    """`restored` with whatever behind the quote, and whatever it says of the quote's length."""
+    message = struct.pack(">BBHBBH", *RESTORED, 0, 0, quoted_words, 0) + about[:128].ljust(128, b"\0") + structure
+    message = message[:2] + struct.pack(">H", checksum(message)) + message[4:]
+    return icmp_error(about, RESTORED)[:20] + message
+
+
+def lists(about: bytes) -> dict[str, list[bytes]]:
+    """Lists that ask for nothing, by the counter that counts them."""
+    first, end = numbers(about)
+    true = extension([(first, end)])
+    return {
+        "wrong-sequence": [
+            with_extension(about, extension([(end, end + 1460)])),  # not what it quotes
+            with_extension(about, extension([(first, end + 0x10000000)])),  # never sent
+            with_extension(about, extension([(first, end), (end + 0x10000000, end + 0x10000001)])),
+        ],
+        "malformed": [
+            with_extension(about, extension([(first, first)])),
+            with_extension(about, extension([(end, first)])),
+            with_extension(about, extension([(first, end), (end, end + 1)])),  # not apart
+            with_extension(about, extension([(end + 9, end + 10), (first, end)])),  # not in order
+            with_extension(about, extension([(first + 2 * i, first + 2 * i + 1) for i in range(33)])),  # too many
+            with_extension(about, true + true[4:]),  # the checksum is of one
+            with_extension(about, true[:-1]),
+            with_extension(about, true[:3]),
+            with_extension(about, b""),
+            with_extension(about, true, quoted_words=255),
+            with_extension(about, true, quoted_words=4),
+        ],
+    }
+
+
 def main() -> None:
     kind, count, port = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     random.seed(1)
     sniffer = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
     sniffer.bind(("eth0", 0))
     raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+    if kind == "lists":
+        print("listening", flush=True)
     about = segment_to(sniffer, port)
+    if kind == "lists":
+        sys.stdin.readline()
+        for packet in (packet for packets in lists(about).values() for packet in packets):
+            raw.sendto(packet, ("10.9.0.1", 0))
+        count = 0
     for number in range(count):
         if kind == "true":
             about = segment_to(sniffer, port)

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Mutations of ICMP errors, each in a buffer of exactly its length. Prints how many were taken. */
+/* Mutations of ICMP errors, some with a list of what goes on, each in a buffer of exactly its length. Prints how many were
+ * taken, and how many of them with a list. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "layers/notices.h"
 
 #define ROUNDS 1000000
-#define MOST 96
+#define MOST 104
+#define QUOTE 40
+#define STRUCTURE (20 + 8 + QUOTE)	/* of RFC 4884: 4 bytes, an object's 4, ranges */
 
 static unsigned long long state = 1;
 
@@ -49,22 +52,50 @@ static void set_checksum(__u8 *icmp, size_t bytes)
 	icmp[3] = sum;
 }
 
+/* Behind the quote, up to three ranges, now and then in disorder. The packet's length. */
+static size_t put_list(__u8 *at)
+{
+	size_t bytes = 8 + 8 * number(4);
+
+	at[25] = QUOTE / 4;
+	memset(at + STRUCTURE, 0, MOST - STRUCTURE);
+	at[STRUCTURE] = 0x20;
+	at[STRUCTURE + 5] = bytes - 4;
+	at[STRUCTURE + 6] = number(8) ? 247 : number(256);
+	for (size_t i = STRUCTURE + 11; i < STRUCTURE + bytes; i += 4)
+		at[i] = number(8) ? i : number(256);
+	if (!number(8))
+		at[STRUCTURE + number(8)] = number(256);
+	if (!number(8))
+		at[25] = number(256);
+	set_checksum(at + STRUCTURE, bytes);
+	return STRUCTURE + bytes;
+}
+
 int main(void)
 {
-	unsigned taken = 0;
+	unsigned taken = 0, listed = 0;
 
 	for (int i = 0; i < ROUNDS; i++) {
 		__u8 packet[MOST], *exact;
 		struct notice notice;
 		size_t bytes = sample(packet);
 
+		if (number(2)) {
+			size_t whole = put_list(packet);
+
+			bytes = number(4) ? whole : bytes;
+		}
 		if (bytes > 20)
 			set_checksum(packet + 20, bytes - 20);
 		exact = malloc(bytes ? bytes : 1);
 		memcpy(exact, packet, bytes);
-		taken += notice_read(exact, bytes, &notice) == NOTICE_TAKEN;
+		if (notice_read(exact, bytes, &notice) == NOTICE_TAKEN) {
+			taken++;
+			listed += notice.range_count > 0;
+		}
 		free(exact);
 	}
-	printf("%u taken\n", taken);
-	return taken == 0;
+	printf("%u taken, %u with a list\n", taken, listed);
+	return !taken || !listed;
 }

@@ -3,8 +3,7 @@
 `dark` loses everything; `broken` too, and says so of every data segment with ICMP host unreachable (RFC 792), but for
 the ports named after it (`broken 5206 -5201`): their data segments it keeps, and says so of the first with ICMP type
 253, code 0 (formats/routing.md); of those with a minus it says nothing. `once` carries one data segment more, and all
-that comes back. `light` carries; of what was kept it says so
-(253, code 1) and sends it on.
+that comes back. `light` carries; of what was kept it says so (253, code 1, with the list of it) and sends it on.
 """
 
 from __future__ import annotations
@@ -23,12 +22,41 @@ def checksum(data: bytes) -> int:
     return ~total & 0xFFFF
 
 
-def icmp_error(about: bytes, kind: tuple[int, int], quoted: int = 28, source: bytes = RELAY) -> bytes:
-    """An IP packet to the source of the IP packet `about`, quoting `quoted` bytes of it."""
-    message = struct.pack(">BBHI", *kind, 0, 0) + about[:quoted]
+def icmp_error(
+    about: bytes, kind: tuple[int, int], quoted: int = 28, source: bytes = RELAY, ranges: list[tuple[int, int]] | None = None
+) -> bytes:
+    """An IP packet to the source of the IP packet `about`, quoting `quoted` bytes of it; `ranges`: what goes on."""
+    listed = b"" if ranges is None else extension(ranges)
+    quote = about[:quoted] if ranges is None else about[:128].ljust(128, b"\0")
+    message = struct.pack(">BBHBBH", *kind, 0, 0, len(quote) // 4 if listed else 0, 0) + quote + listed
     message = message[:2] + struct.pack(">H", checksum(message)) + message[4:]
     header = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(message), 0, 0, 64, 1, 0, source, about[12:16])
     return header[:10] + struct.pack(">H", checksum(header)) + header[12:] + message
+
+
+def extension(ranges: list[tuple[int, int]], object_class: int = 247) -> bytes:
+    """RFC 4884, 7 and 8: a structure of one object, of pairs of sequence numbers."""
+    pairs = b"".join(struct.pack(">II", first & 0xFFFFFFFF, end & 0xFFFFFFFF) for first, end in ranges)
+    body = struct.pack(">HBB", 4 + len(pairs), object_class, 0) + pairs
+    return b"\x20\0" + struct.pack(">H", checksum(b"\x20\0\0\0" + body)) + body
+
+
+def numbers(packet: bytes) -> tuple[int, int]:
+    """The sequence numbers of an IP packet's TCP data: the first, and the one after the last."""
+    ip_bytes, total_bytes = (packet[0] & 15) * 4, struct.unpack(">H", packet[2:4])[0]
+    first = struct.unpack(">I", packet[ip_bytes + 4 : ip_bytes + 8])[0]
+    return first, (first + total_bytes - ip_bytes - (packet[ip_bytes + 12] >> 4) * 4) & 0xFFFFFFFF
+
+
+def joined(frames: list[bytes]) -> list[tuple[int, int]]:
+    """The data of frames of one connection, in order (across no wrap) and apart."""
+    ranges: list[tuple[int, int]] = []
+    for first, end in sorted(numbers(frame[14:]) for frame in frames):
+        if ranges and first <= ranges[-1][1]:
+            ranges[-1] = (ranges[-1][0], max(end, ranges[-1][1]))
+        else:
+            ranges.append((first, end))
+    return ranges
 
 
 def is_data(frame: bytes) -> bool:
@@ -53,8 +81,8 @@ class Break:
         self.kept: dict[int, list[bytes]] = {}  # by port; of the ports whose segments are kept
         self.silent: set[int] = set()
 
-    def tell(self, frame: bytes, kind: tuple[int, int]) -> None:
-        self.send_left(frame[6:12] + frame[:6] + b"\x08\x00" + icmp_error(frame[14:], kind))
+    def tell(self, frame: bytes, kind: tuple[int, int], ranges: list[tuple[int, int]] | None = None) -> None:
+        self.send_left(frame[6:12] + frame[:6] + b"\x08\x00" + icmp_error(frame[14:], kind, ranges=ranges))
 
     def command(self, line: str) -> list[bytes]:
         """The frames that now go on."""
@@ -63,7 +91,7 @@ class Break:
         self.kept = {int(port): [] for port in ports if port[0] != "-"}
         self.silent = {int(port[1:]) for port in ports if port[0] == "-"}
         for frames in released:
-            self.tell(frames[0], RESTORED)
+            self.tell(frames[0], RESTORED, joined(frames))
         return [frame for frames in released for frame in frames]
 
     def carries(self, frame: bytes, from_left: bool) -> bool:

@@ -71,9 +71,9 @@ impl Dsr {
         let Some(kind) = notice else { return };
         let (event, counter) = match kind {
             Notice::Held => ("held", "held-sent"),
-            Notice::Restored => ("restored", "restored-sent"),
+            Notice::Restored(_) => ("restored", "restored-sent"),
         };
-        let message = icmp::notice(kind, &packet.plain(), self.own());
+        let message = icmp::notice(&kind, &packet.plain(), self.own());
         self.tell_source(now, packet, message, event, counter);
     }
 }

@@ -3,12 +3,14 @@
 //! Off unless CONFIG says `"notices": true`. The layers that listen (kernel-tcp/layers/): TCP-F's route failure and
 //! re-establishment notifications (Chandran et al., 1998, section 3) and the pivoting node of TCP-BuS (Kim, Toh, Choi,
 //! 2001, section III), which buffers. Departure: both papers have control packets of the routing protocol for it; here it
-//! is ICMP ([`icmp::Notice`]), so that any protocol can say it.
+//! is ICMP ([`icmp::Notice`]), so that any protocol can say it. TCP-BuS has the two ends of the repaired path tell each other
+//! what waits and what has arrived, so that the source sends again what is missing; here `restored` lists what waited, and
+//! what has arrived the source knows by the acknowledgements.
 //!
 //! A machine calls [`Notices::held`] for what it puts into [`crate::Held`], and [`Notices::released`] or
 //! [`Notices::dropped`] for what it takes out.
 
-use crate::packet::icmp::Notice;
+use crate::packet::icmp::{Notice, Range, MOST_RANGES};
 use crate::packet::ipv4::{self, protocol};
 use crate::{Bytes, Node, Output};
 use manet_engine::{Duration, Instant};
@@ -21,13 +23,16 @@ const MOST: usize = 64;
 const PER_SECOND: usize = 10;
 /// RFC 2004, section 3.1: bit 7 of the second byte says that the original source follows, four bytes.
 const SOURCE_FOLLOWS: u8 = 0x80;
+/// RFC 9293, section 3.1.
+const FIN: u8 = 1;
 
 /// A TCP connection as its packets name it: source, destination, ports.
 type Connection = (Ipv4Addr, Ipv4Addr, [u8; 4]);
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Waiting {
-    packets: usize,
+    /// The data of each packet; empty where it has none (or hides it).
+    packets: Vec<Range>,
     told: bool,
 }
 
@@ -52,35 +57,39 @@ impl Notices {
 
     /// Whether the packet is to wait here if its route breaks: TCP of another station, its ports in sight.
     pub fn concern(&self, packet: &[u8]) -> bool {
-        self.connection(packet).is_some()
+        self.segment(packet).is_some()
     }
 
     /// The packet waits here from now on. The notice to be sent, if its source is to hear of it now.
     pub fn held(&mut self, now: Instant, packet: &Bytes) -> Option<Notice> {
-        let connection = self.connection(packet)?;
+        let (connection, data) = self.segment(packet)?;
         if self.waiting.len() >= MOST && !self.waiting.contains_key(&connection) {
             return None;
         }
         let told = self.waiting.get(&connection).is_some_and(|w| w.told);
         let tell = !told && self.may_tell(now);
         let waiting = self.waiting.entry(connection).or_default();
-        waiting.packets += 1;
+        waiting.packets.push(data);
         waiting.told |= tell;
         tell.then_some(Notice::Held)
     }
 
-    /// The packet goes on by a new route. The notice to be sent: with the oldest packet of a connection that was told.
+    /// The packet goes on by a new route. The notice to be sent: with the oldest packet of a connection that was told, about
+    /// all that waited of it.
     pub fn released(&mut self, packet: &Bytes) -> Option<Notice> {
-        let waiting = self.waiting.remove(&self.connection(packet)?)?;
-        waiting.told.then_some(Notice::Restored)
+        let (connection, data) = self.segment(packet)?;
+        let waiting = self.waiting.remove(&connection)?;
+        waiting.told.then(|| Notice::Restored(joined(data, waiting.packets)))
     }
 
     /// The packet waits no longer and does not go on.
     pub fn dropped(&mut self, packet: &Bytes) {
-        let Some(connection) = self.connection(packet) else { return };
+        let Some((connection, data)) = self.segment(packet) else { return };
         let Some(waiting) = self.waiting.get_mut(&connection) else { return };
-        waiting.packets -= 1;
-        if waiting.packets == 0 {
+        if let Some(oldest) = waiting.packets.iter().position(|d| *d == data) {
+            waiting.packets.remove(oldest);
+        }
+        if waiting.packets.is_empty() {
             self.waiting.remove(&connection);
         }
     }
@@ -102,28 +111,57 @@ impl Notices {
         room
     }
 
-    fn connection(&self, bytes: &[u8]) -> Option<Connection> {
+    fn segment(&self, bytes: &[u8]) -> Option<(Connection, Range)> {
         let packet = ipv4::Packet::parse(bytes).filter(|p| self.on && p.fragment_offset() == 0)?;
         let source = packet.source();
         if source == self.node.address || !self.node.in_network(source) {
             return None;
         }
-        let ports = ports(&packet)?.try_into().ok()?;
-        Some((source, packet.destination(), ports))
+        let tcp = tcp(&packet)?;
+        let ports = tcp.get(..4)?.try_into().ok()?;
+        Some(((source, packet.destination(), ports), data(tcp).unwrap_or_default()))
     }
 }
 
-/// The ports of a TCP packet, half-tunnelled ones (minimal encapsulation) among them.
-fn ports<'a>(packet: &ipv4::Packet<'a>) -> Option<&'a [u8]> {
+/// What is in a TCP packet, half-tunnelled ones (minimal encapsulation) among them.
+fn tcp<'a>(packet: &ipv4::Packet<'a>) -> Option<&'a [u8]> {
     let payload = packet.payload();
     match packet.protocol() {
-        protocol::TCP => payload.get(..4),
+        protocol::TCP => Some(payload),
         protocol::MINIMAL => {
             let inner = if payload.get(1)? & SOURCE_FOLLOWS == 0 { 8 } else { 12 };
-            payload.get(inner..inner + 4).filter(|_| payload[0] == protocol::TCP)
+            payload.get(inner..).filter(|_| payload[0] == protocol::TCP)
         }
         _ => None,
     }
+}
+
+/// The sequence numbers of a segment's data and FIN (RFC 9293, section 3.1). A SYN's is none: nobody has it to send again.
+fn data(tcp: &[u8]) -> Option<Range> {
+    let first = u32::from_be_bytes(tcp.get(4..8)?.try_into().ok()?);
+    let header = usize::from(tcp.get(12)? >> 4) * 4;
+    let bytes = tcp.len().checked_sub(header.max(20))?;
+    let fin = u32::from(tcp[13] & FIN);
+    Some((first, first.wrapping_add(u32::try_from(bytes).ok()?).wrapping_add(fin)))
+}
+
+/// The ranges in the order of their numbers, which wrap around, each apart from the next; the empty ones left out. As many
+/// as a notice has room for. `near`: one of them.
+fn joined(near: Range, ranges: Vec<Range>) -> Vec<Range> {
+    // within half the number space of `near`, as all of a window is (RFC 9293, section 3.4)
+    let place = |number: u32| number.wrapping_sub(near.0) as i32;
+    let mut ranges: Vec<Range> = ranges.into_iter().filter(|(first, end)| first != end).collect();
+    ranges.sort_by_key(|(first, _)| place(*first));
+    let mut joined: Vec<Range> = Vec::new();
+    for (first, end) in ranges {
+        match joined.last_mut().filter(|last| place(first) <= place(last.1)) {
+            Some(last) if place(end) > place(last.1) => last.1 = end,
+            Some(_) => {}
+            None => joined.push((first, end)),
+        }
+    }
+    joined.truncate(MOST_RANGES);
+    joined
 }
 
 #[cfg(test)]
@@ -146,6 +184,18 @@ mod tests {
         Bytes(header.packet(payload))
     }
 
+    /// About packets that are cut before their data.
+    const RESTORED: Notice = Notice::Restored(Vec::new());
+
+    /// From station 1, `bytes` of data from number `first` on.
+    fn segment(first: u32, bytes: usize, flags: u8) -> Bytes {
+        let mut tcp = vec![0, 1, 0, 80];
+        tcp.extend(first.to_be_bytes());
+        tcp.extend([0, 0, 0, 0, 5 << 4, flags, 0, 0, 0, 0, 0, 0]);
+        tcp.resize(20 + bytes, 0);
+        packet(protocol::TCP, Ipv4Addr::new(10, 0, 0, 1), &tcp)
+    }
+
     /// From station 1, port `port`.
     fn tcp(port: u8) -> Bytes {
         packet(protocol::TCP, Ipv4Addr::new(10, 0, 0, 1), &[0, port, 0, 80, 0, 0, 0, 1])
@@ -160,7 +210,7 @@ mod tests {
         let mut notices = notices(true);
         assert_eq!((0..3).map(|i| notices.held(at(i), &tcp(1))).collect::<Vec<_>>(), [Some(Notice::Held), None, None]);
         assert_eq!(notices.held(at(3), &tcp(2)), Some(Notice::Held));
-        assert_eq!([notices.released(&tcp(1)), notices.released(&tcp(1))], [Some(Notice::Restored), None]);
+        assert_eq!([notices.released(&tcp(1)), notices.released(&tcp(1))], [Some(RESTORED), None]);
         // the next breakage
         assert_eq!(notices.held(at(4), &tcp(1)), Some(Notice::Held));
     }
@@ -170,10 +220,26 @@ mod tests {
         let mut notices = notices(true);
         assert_eq!([0, 1].map(|i| notices.held(at(i), &tcp(1))), [Some(Notice::Held), None]);
         notices.dropped(&tcp(1));
-        assert_eq!(notices.released(&tcp(1)), Some(Notice::Restored));
+        assert_eq!(notices.released(&tcp(1)), Some(RESTORED));
         notices.held(at(2), &tcp(1));
         notices.dropped(&tcp(1));
         assert_eq!(notices.released(&tcp(1)), None);
+    }
+
+    #[test]
+    fn the_source_hears_what_goes_on_and_not_of_what_was_given_up() {
+        let mut notices = notices(true);
+        let wrapped: u32 = 0xffff_ff00;
+        // in the order of arrival: the second before the first, an acknowledgement, one twice, a FIN; one expires
+        let packets = [(300, 100), (200, 100), (900, 0), (200, 100), (600, 50), (700, 0)]
+            .map(|(at, bytes)| segment(wrapped.wrapping_add(at), bytes, if at == 700 { FIN } else { 0 }));
+        packets.iter().for_each(|p| drop(notices.held(at(0), p)));
+        let gone = segment(wrapped.wrapping_add(450), 50, 0);
+        notices.held(at(0), &gone);
+        notices.dropped(&gone);
+        let numbers = |first: u32, end: u32| (wrapped.wrapping_add(first), wrapped.wrapping_add(end));
+        let goes_on = vec![numbers(200, 400), numbers(600, 650), numbers(700, 701)];
+        assert_eq!(notices.released(&packets[0]), Some(Notice::Restored(goes_on)));
     }
 
     #[test]
@@ -215,6 +281,22 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn what_is_listed_is_what_waits(near: u32, held in proptest::collection::vec((0u32..5000, 1u32..300), 1..40)) {
+            let ranges = held.iter().map(|(at, bytes)| (near.wrapping_add(*at), near.wrapping_add(at + bytes))).collect();
+            let listed = joined((near, near), ranges);
+            let in_one = |ranges: &[Range], number: u32| {
+                ranges.iter().any(|(first, end)| number.wrapping_sub(*first) < end.wrapping_sub(*first))
+            };
+            prop_assert!(listed.windows(2).all(|pair| pair[1].0.wrapping_sub(near) > pair[0].1.wrapping_sub(near)));
+            if listed.len() < MOST_RANGES {
+                for number in 0..5300 {
+                    let waits = held.iter().any(|(at, bytes)| (*at..at + bytes).contains(&number));
+                    prop_assert_eq!(in_one(&listed, near.wrapping_add(number)), waits);
+                }
+            }
+        }
+
         #[test]
         fn no_bytes_panic(bytes: Vec<u8>, kind in 0u8..60) {
             let mut notices = notices(true);

@@ -10,7 +10,8 @@ from routing.node.tests.conftest import DEADLINE_S, QUICK, needs_daemons, wait_f
 
 pytestmark = needs_daemons
 
-# sends 100 bytes every 50 ms and prints what ICMP of type 253 arrives: code, ports, whether the quoted number is unacknowledged
+# sends 100 bytes every 50 ms and prints what ICMP of type 253 arrives: code, from whom, whether it is about this connection,
+# its port there, and what is listed as going on, counted from the quoted segment's first number
 HEAR_NOTICES = """
 import json, select, socket, struct, sys, time
 icmp = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
@@ -18,18 +19,24 @@ tcp = socket.create_connection((sys.argv[1], 9000), 30)
 tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 tcp.setblocking(False)
 own = tcp.getsockname()[1]
-print(json.dumps("connected"), flush=True)
+sent = 0
 end = time.monotonic() + 120
 while time.monotonic() < end:
     try:
         tcp.send(bytes(100))
+        sent += 1
+        if sent == 10:  # what waits from now on is data, not the handshake's last acknowledgement
+            print(json.dumps("connected"), flush=True)
     except BlockingIOError:
         pass
     if select.select([icmp], [], [], 0.05)[0]:
         packet = icmp.recv(2048)
         if packet[20] == 253:
             source, destination = struct.unpack_from(">HH", packet, 28 + 20)
-            print(json.dumps([packet[21], socket.inet_ntoa(packet[12:16]), source == own, destination]), flush=True)
+            first = struct.unpack_from(">I", packet, 28 + 24)[0]
+            listed = packet[28 + 4 * packet[25] + 8:] if packet[25] else b""
+            ranges = [[(n - first + 2**31) % 2**32 - 2**31 for n in pair] for pair in struct.iter_unpack(">II", listed)]
+            print(json.dumps([packet[21], socket.inet_ntoa(packet[12:16]), source == own, destination, ranges]), flush=True)
 """
 SERVE = "import socket; s = socket.create_server(('', 9000)); c = s.accept()[0]\nwhile c.recv(65536): pass"
 
@@ -58,11 +65,13 @@ def test_a_source_hears_that_its_packets_are_held_elsewhere_and_that_they_go_on(
     try:
         assert json.loads(client.stdout.readline()) == "connected"
         ask_medium("power", station="sta3", on=False)
-        assert json.loads(client.stdout.readline()) == [0, middle.address, True, 9000]
+        assert json.loads(client.stdout.readline()) == [0, middle.address, True, 9000, []]
         ask_medium("power", station="sta3", on=True)
         # AODV repairs with one request, which nobody heard; the way back to who asks for anything is a route too
         last.pings_answered("10.0.0.77", 1, "-W", "1")
-        assert json.loads(client.stdout.readline()) == [1, middle.address, True, 9000]
+        *notice, goes_on = json.loads(client.stdout.readline())
+        assert notice == [1, middle.address, True, 9000]
+        assert any(first <= 0 < end for first, end in goes_on), goes_on
     finally:
         for process in (client, server):
             process.kill()

@@ -82,11 +82,11 @@ impl Outlet {
     }
 
     fn notice(&mut self, at: Instant, kind: icmp::Notice, packet: &[u8]) {
-        let message = icmp::notice(kind, packet, self.address);
+        let message = icmp::notice(&kind, packet, self.address);
         let (Some(message), Some(about)) = (message, ipv4::Packet::parse(packet)) else { return };
         let (counter, event) = match kind {
             icmp::Notice::Held => ("held-sent", "held"),
-            icmp::Notice::Restored => ("restored-sent", "restored"),
+            icmp::Notice::Restored(_) => ("restored-sent", "restored"),
         };
         let sent = self.sender.send(&message);
         if self.count_result(sent, counter, "send-failed") {

@@ -1,5 +1,7 @@
 //! ICMP destination unreachable (RFC 792): host, for packets that die for lack of a route, and fragmentation needed. And a
-//! message of our own (formats/routing.md), in a type that RFC 4727, section 3.2 leaves to experiments: [`Notice`].
+//! message of our own (formats/routing.md), in a type that RFC 4727, section 3.2 leaves to experiments: [`Notice`]. What goes
+//! on is listed behind the quoted packet as RFC 4884 has it: length of the quote in the header's sixth byte, the quote
+//! padded to 128 bytes, then an extension structure with one object.
 
 use super::{checksum, ipv4};
 use serde::{Deserialize, Serialize};
@@ -13,29 +15,59 @@ const FRAGMENTATION_NEEDED: u8 = 4;
 /// As the kernel quotes: as much as fits without the error exceeding 576 bytes (RFC 1812, 4.3.2.3).
 const LONGEST: usize = 576;
 
-/// What a node tells the source of a packet whose route broke there. Its values are the ICMP codes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// RFC 4884, section 3: the quote before extensions is at least this long, padded with zeros.
+const QUOTE: usize = 128;
+/// RFC 4884, section 7: version 2, then the structure's checksum.
+const EXTENSION_VERSION: u8 = 2 << 4;
+/// RFC 4884, section 8: classes from 247 on are for private use.
+const GOES_ON_CLASS: u8 = 247;
+/// Ranges that one notice lists at most; kernel-tcp/layers/notices.h takes as many.
+pub const MOST_RANGES: usize = 32;
+
+/// TCP sequence numbers: the first, and the one after the last.
+pub type Range = (u32, u32);
+
+/// What a node tells the source of a packet whose route broke there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Notice {
     /// The packet waits here while another route is looked for.
-    Held = 0,
-    /// There is a route again, and the packet is on its way.
-    Restored = 1,
+    Held,
+    /// There is a route again, and the packet is on its way; so is the data of its connection in these ranges, in order and
+    /// apart, that waited with it. Without any nothing is said of other data.
+    Restored(Vec<Range>),
+}
+
+impl Notice {
+    /// The ICMP code.
+    pub fn code(&self) -> u8 {
+        match self {
+            Self::Held => 0,
+            Self::Restored(_) => 1,
+        }
+    }
+
+    fn goes_on(&self) -> &[Range] {
+        match self {
+            Self::Held => &[],
+            Self::Restored(ranges) => &ranges[..ranges.len().min(MOST_RANGES)],
+        }
+    }
 }
 
 /// The error about `packet` from `from` to the packet's source. `None` where RFC 1122, 3.2.2 forbids one: about an ICMP
 /// error, a fragment other than the first, a broadcast or multicast, or a source that names no single host.
 pub fn host_unreachable(packet: &[u8], from: Ipv4Addr) -> Option<Vec<u8>> {
-    error(UNREACHABLE, HOST, packet, from)
+    error([UNREACHABLE, HOST], packet, from, &[])
 }
 
 /// The notice about `packet` from `from` to the packet's source; `None` as for [`host_unreachable`], which it resembles in
-/// all but type and code.
-pub fn notice(kind: Notice, packet: &[u8], from: Ipv4Addr) -> Option<Vec<u8>> {
-    error(EXPERIMENT, kind as u8, packet, from)
+/// all but type and code, and the list of what goes on (the first [`MOST_RANGES`] ranges).
+pub fn notice(kind: &Notice, packet: &[u8], from: Ipv4Addr) -> Option<Vec<u8>> {
+    error([EXPERIMENT, kind.code()], packet, from, kind.goes_on())
 }
 
-fn error(kind: u8, code: u8, packet: &[u8], from: Ipv4Addr) -> Option<Vec<u8>> {
+fn error(what: [u8; 2], packet: &[u8], from: Ipv4Addr, goes_on: &[Range]) -> Option<Vec<u8>> {
     let about = ipv4::Packet::parse(packet)?;
     let (source, destination) = (about.source(), about.destination());
     let single = |a: Ipv4Addr| !(a.is_broadcast() || a.is_multicast() || a.is_unspecified());
@@ -47,19 +79,40 @@ fn error(kind: u8, code: u8, packet: &[u8], from: Ipv4Addr) -> Option<Vec<u8>> {
     {
         return None;
     }
-    let quoted = &about.bytes()[..about.bytes().len().min(LONGEST - ipv4::HEADER_LEN - 8)];
-    Some(message(kind, code, 0, quoted, from, source))
+    let longest = if goes_on.is_empty() { LONGEST - ipv4::HEADER_LEN - 8 } else { QUOTE };
+    let mut quoted = about.bytes()[..about.bytes().len().min(longest)].to_vec();
+    let mut rest = [0; 4];
+    if !goes_on.is_empty() {
+        quoted.resize(QUOTE, 0);
+        rest[1] = (QUOTE / 4) as u8;
+        quoted.extend(extension(goes_on));
+    }
+    Some(message(what, rest, &quoted, from, source))
 }
 
 /// ICMP fragmentation needed (RFC 1191, section 4) about `packet`: what fits is `mtu` bytes.
 pub fn fragmentation_needed(packet: &ipv4::Packet, from: Ipv4Addr, mtu: u16) -> Vec<u8> {
     let quoted = &packet.bytes()[..packet.bytes().len().min(packet.header_len() + 8)];
-    message(UNREACHABLE, FRAGMENTATION_NEEDED, mtu, quoted, from, packet.source())
+    let [high, low] = mtu.to_be_bytes();
+    message([UNREACHABLE, FRAGMENTATION_NEEDED], [0, 0, high, low], quoted, from, packet.source())
 }
 
-fn message(kind: u8, code: u8, mtu: u16, quoted: &[u8], from: Ipv4Addr, to: Ipv4Addr) -> Vec<u8> {
-    let mut message = vec![kind, code, 0, 0, 0, 0];
-    message.extend(mtu.to_be_bytes());
+/// RFC 4884, sections 7 and 8: a structure of one object.
+fn extension(goes_on: &[Range]) -> Vec<u8> {
+    let mut bytes = vec![EXTENSION_VERSION, 0, 0, 0];
+    let object_bytes = 4 + 8 * goes_on.len() as u16;
+    bytes.extend(object_bytes.to_be_bytes());
+    bytes.extend([GOES_ON_CLASS, 0]);
+    bytes.extend(goes_on.iter().flat_map(|(first, end)| [first.to_be_bytes(), end.to_be_bytes()]).flatten());
+    let sum = checksum(&bytes);
+    bytes[2..4].copy_from_slice(&sum.to_be_bytes());
+    bytes
+}
+
+/// `rest`: the second half of the ICMP header.
+fn message(what: [u8; 2], rest: [u8; 4], quoted: &[u8], from: Ipv4Addr, to: Ipv4Addr) -> Vec<u8> {
+    let mut message = [what, [0; 2]].concat();
+    message.extend(rest);
     message.extend(quoted);
     let sum = checksum(&message);
     message[2..4].copy_from_slice(&sum.to_be_bytes());
@@ -147,21 +200,46 @@ mod tests {
     #[test]
     fn a_notice_is_type_253_with_its_code_and_quotes_as_an_unreachable_does() {
         let about = packet(ipv4::protocol::TCP, &[0x13, 0x89, 0, 80, 0, 0, 1, 2]);
-        for (kind, code) in [(Notice::Held, 0), (Notice::Restored, 1)] {
-            let bytes = notice(kind, &about, US).unwrap();
+        for (kind, code) in [(Notice::Held, 0), (Notice::Restored(Vec::new()), 1)] {
+            let bytes = notice(&kind, &about, US).unwrap();
             // header as the unreachable's: 20 + 8 + 28 = 56 bytes, CS6, TTL 64, ICMP, from us to the source
             let header = [0x45, 0xc0, 0, 56, 0, 0, 0, 0, 64, 1];
             assert_eq!((&bytes[..10], &bytes[12..20]), (header.as_slice(), [10, 0, 0, 9, 10, 0, 0, 1].as_slice()));
             assert_eq!((&bytes[20..22], &bytes[24..28]), ([253, code].as_slice(), [0; 4].as_slice()));
             assert_eq!((&bytes[28..], checksum(&bytes[20..])), (about.as_slice(), 0));
         }
-        assert_eq!(notice(Notice::Held, &packet(ipv4::protocol::TCP, &[0; 1400]), US).unwrap().len(), 576);
+        assert_eq!(notice(&Notice::Held, &packet(ipv4::protocol::TCP, &[0; 1400]), US).unwrap().len(), 576);
+    }
+
+    /// What RFC 4884 finds behind the quote: the ranges of the one object.
+    fn listed(message: &[u8]) -> Vec<Range> {
+        let icmp = &message[ipv4::HEADER_LEN..];
+        let structure = &icmp[8 + 4 * usize::from(icmp[5])..];
+        assert_eq!((structure[0], checksum(structure), &structure[6..8]), (0x20, 0, [247, 0].as_slice()));
+        assert_eq!(usize::from(u16::from_be_bytes([structure[4], structure[5]])), structure.len() - 4);
+        let numbers: Vec<u32> =
+            structure[8..].chunks_exact(4).map(|b| u32::from_be_bytes(b.try_into().unwrap())).collect();
+        numbers.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect()
+    }
+
+    #[test]
+    fn what_goes_on_is_listed_behind_a_quote_of_128_bytes() {
+        for payload in [20, 1400] {
+            let about = packet(ipv4::protocol::TCP, &vec![1; payload]);
+            let bytes = notice(&Notice::Restored(vec![(1, 1461), (0xffff_fff0, 9)]), &about, US).unwrap();
+            let quoted = &bytes[28..28 + 128];
+            assert_eq!((&bytes[20..22], bytes[25], checksum(&bytes[20..])), ([253, 1].as_slice(), 32, 0));
+            assert_eq!(quoted[..40], about[..40]);
+            assert!(quoted[about.len().min(128)..].iter().all(|b| *b == 0));
+            assert_eq!(listed(&bytes), [(1, 1461), (0xffff_fff0, 9)]);
+        }
     }
 
     #[test]
     fn there_is_no_error_and_no_notice_about_a_notice() {
-        let about = notice(Notice::Held, &packet(ipv4::protocol::TCP, &[1; 20]), US).unwrap();
-        assert_eq!((host_unreachable(&about, US), notice(Notice::Restored, &about, US)), (None, None));
+        let about = notice(&Notice::Held, &packet(ipv4::protocol::TCP, &[1; 20]), US).unwrap();
+        let restored = Notice::Restored(vec![(1, 2)]);
+        assert_eq!((host_unreachable(&about, US), notice(&restored, &about, US)), (None, None));
     }
 
     #[test]
@@ -170,7 +248,7 @@ mod tests {
         let changed = |at: usize, to: &[u8]| {
             let mut bytes = tcp.clone();
             bytes[at..at + to.len()].copy_from_slice(to);
-            notice(Notice::Held, &bytes, US)
+            notice(&Notice::Held, &bytes, US)
         };
         assert!(changed(6, &[0, 0]).is_some());
         for (at, to) in
@@ -188,11 +266,21 @@ mod tests {
                 *b = first;
             }
             ipv4::repair(&mut bytes);
-            for made in [host_unreachable(&bytes, US), notice(Notice::Held, &bytes, US)].into_iter().flatten() {
+            for made in [host_unreachable(&bytes, US), notice(&Notice::Held, &bytes, US)].into_iter().flatten() {
                 let parsed = ipv4::Packet::parse(&made).unwrap();
                 prop_assert!(made.len() <= LONGEST && bytes.starts_with(&parsed.payload()[8..]));
                 prop_assert_eq!((checksum(parsed.payload()), parsed.source()), (0, US));
             }
+        }
+
+        #[test]
+        fn any_list_comes_out_as_it_went_in(
+            ranges in proptest::collection::vec(any::<Range>(), 1..40),
+            payload in proptest::collection::vec(any::<u8>(), 0..700),
+        ) {
+            let made = notice(&Notice::Restored(ranges.clone()), &packet(ipv4::protocol::TCP, &payload), US).unwrap();
+            prop_assert!(made.len() <= LONGEST);
+            prop_assert_eq!(listed(&made), &ranges[..ranges.len().min(MOST_RANGES)]);
         }
     }
 }
