@@ -7,6 +7,7 @@ import pytest
 from analysis.references import known_references
 from testbed.campaigns.experiment import FOLDER, Request, figures, find, load, names
 from testbed.errors import UsageError
+from testbed.tests.refusals import message
 
 TEXT = """
 question = "?"
@@ -44,13 +45,6 @@ def experiment(tmp_path, monkeypatch):
         return load(Path("e.toml"), Request(overrides=overrides, **request))
 
     return from_text
-
-
-def message(experiment, *arguments, **request):
-    with pytest.raises(UsageError) as caught:
-        experiment(*arguments, **request)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 def test_cells_are_the_cross_product_of_axes_and_variants(experiment):

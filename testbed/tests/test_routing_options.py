@@ -2,36 +2,17 @@
 
 import json
 import subprocess
-from pathlib import Path
 
 import pytest
 
 from testbed.errors import UsageError
 from testbed.programs import BUILT, ROOT
 from testbed.runs.preflight import check_routing
-from testbed.scenarios.definition import load_scenario
 from testbed.scenarios.routing import OUR_DAEMONS, PROTOCOLS
 from testbed.scenarios.scenario import Scenario
+from testbed.tests.refusals import message
 
 MOVING = {"nodes": 50, "topology": "random", "area": [1500, 300], "mobility": "random-waypoint", "speed": 5}
-
-
-@pytest.fixture
-def load(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-    def from_text(text, *overrides):
-        Path("x.toml").write_text(text)
-        return load_scenario(Path("x.toml"), overrides)
-
-    return from_text
-
-
-def message(load, *arguments) -> str:
-    with pytest.raises(UsageError) as caught:
-        load(*arguments)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 def test_a_name_is_short_for_a_table_and_set_reaches_into_either(load):

@@ -12,15 +12,9 @@ from testbed.scenarios.definition import load_scenario, parse_value
 from testbed.scenarios.scenario import SACK_OF_PROFILE, Scenario
 from testbed.stages import kernel_tcp
 from testbed.stages.kernel_tcp import profile, sysctls
+from testbed.tests.refusals import message
 
 EXAMPLES = Path(__file__).parents[2] / "formats" / "examples"
-
-
-def message(load, text, *overrides):
-    with pytest.raises(UsageError) as caught:
-        load(text, *overrides)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 def test_the_golden_scenario_is_read_as_the_golden_json():

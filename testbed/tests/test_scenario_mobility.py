@@ -14,18 +14,12 @@ from testbed.programs import ROOT
 from testbed.scenarios.movement import MOVEMENTS
 from testbed.scenarios.scenario import Scenario
 from testbed.stages.movement import trace_of, write_trace
+from testbed.tests.refusals import message
 
 PATTERNS = ROOT / "mobility" / "patterns"
 FIELD = 'topology = "random"\nnodes = 30\narea = [1500, 300]\nduration = 20\n'
 OLD = {"topology": "random", "nodes": 30, "area": [1500, 300], "mobility": "random-waypoint", "speed": 10, "pause": 2}
 OLD_TRACE = "ef7418345ef2e0dda5cf7bc5775961763002f69202a0c7cc243878ab75ea561a"  # of release 3, with this scenario, DSR and seed 3
-
-
-def message(load, text, *overrides):
-    with pytest.raises(UsageError) as caught:
-        load(text, *overrides)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 def written(scenario: Scenario, seed: int, folder: Path) -> str:
