@@ -44,7 +44,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
     parser.add_argument("--duration", type=float, default=3600.0, metavar="S", help="of the traffic (default: %(default)g)")
     parser.add_argument("--every", type=float, default=60.0, metavar="S", help="between samples (default: %(default)g)")
-    parser.add_argument("--warm-up", type=float, default=flat.WARM_UP_S, metavar="S", help="not judged (default: %(default)g)")
+    parser.add_argument("--warm-up", type=float, metavar="S", help="not judged (default: a third of the duration)")
     parser.add_argument("--stations", type=int, default=30, metavar="N", help="default: %(default)s")
     parser.add_argument("--routing", default="aodv", metavar="NAME", help="default: %(default)s")
     parser.add_argument("--tcp", default="elfn(newreno, probe=2s)", metavar="TCP", help="default: %(default)s")
@@ -111,7 +111,7 @@ def _state_of(manet: subprocess.Popen, run: Path) -> RunState:
     raise RunError(f"{run}: no run began; see {run.parents[2]}/manet.log")
 
 
-def judged(folder: Path, warm_up_s: float) -> int:
+def judged(folder: Path, warm_up_s: float | None) -> int:
     """Print each trend over the traffic after the warm-up, and what grew; 1 if anything did."""
     began_s = json.loads((folder / "began.json").read_text())["unix_s"]
     record = json.loads((folder / "run" / RUN / "run.json").read_text())
@@ -119,6 +119,8 @@ def judged(folder: Path, warm_up_s: float) -> int:
     if record.get("traffic_ns") is None:
         raise RunError(f"{folder}: the run had no traffic: {record['error']}")
     traffic_s = (record["epoch_ns"] + record["traffic_ns"]) / 1e9 - began_s
+    if warm_up_s is None:
+        warm_up_s = flat.WARM_UP * scenario["duration"]
     found = flat.trends(folder / "samples.csv", traffic_s + warm_up_s, traffic_s + scenario["duration"])
     for trend in found:
         print(trend.line())

@@ -1,14 +1,15 @@
 """Whether what was sampled grew: a least-squares line through each class's readings after the warm-up.
 
-The bounds. A leak grows with time, so it is the slope that tells it from a heap that has found its size; an hour's rise of the
-line is compared with
-  memory   the larger of 1 % of the class's size and 100 KiB: an allocator takes memory by pages and by 132 KiB (glibc's
-           M_TOP_PAD), of which a late extension tilts the line by up to 1.5 times what of it is touched; a leak of 100 bytes a
-           packet would make 15 MB in an hour
+Why a line, and why these bounds. A leak grows with time, so it is the slope that tells it from a heap that has found its size. Of
+thirty daemons each grows by some ten KiB until it has seen its fullest queue and longest tables, which takes twenty minutes at
+10 m/s: the first third of the run is warm-up, 20 min of an hour. From there on an hour's rise of the line is compared with
+  memory   the larger of 1 % of the class's resident size and 100 KiB: an allocator takes memory by pages and by 132 KiB (glibc's
+           M_TOP_PAD), and what is touched of a late extension tilts the line of 40 min by up to 2.25 times as much an hour; a leak of
+           100 bytes a packet would make 15 MB
   others   (descriptors, threads, processes, entries of maps, sockets) half of one: a count that ends an hour higher than it began
            has grown. Counts that come and go (a connection's TIME_WAIT, an entry that lives for a notice) have no trend.
-A run shorter than an hour is judged by what it rose by itself, not by what an hour of that would be: noise divided by two
-minutes says nothing. iperf3 keeps a report of each second in memory until its end (`--json`), as it does for any user: its
+With less than half an hour to judge it is the rise itself, not what an hour of that would be: noise divided by two minutes says
+nothing. iperf3 keeps a report of each second in memory until its end (`--json`), as it does for any user: its
 memory is shown and not judged, and so is the disk, which grows by what is captured.
 """
 
@@ -16,11 +17,12 @@ import csv
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 
 import numpy
 
-HOUR_S = 3600.0
-WARM_UP_S = 300.0
+HOUR_S, LEAST_SPAN_S = 3600.0, 1800.0  # from this span on the rise is an hour's
+WARM_UP = 1 / 3  # of the run
 LEAST_KIB = 100.0
 SHARE = 0.01
 LEAST_COUNT = 0.5
@@ -67,20 +69,23 @@ def trends(samples: Path, begin_s: float, end_s: float) -> list[Trend]:
                 series[row["of"], row["measure"]].append((float(row["t_s"]), float(row["value"])))
     if not series or max(map(len, series.values())) < LEAST_SAMPLES:
         raise ValueError(f"{samples}: fewer than {LEAST_SAMPLES} samples from {begin_s:g} to {end_s:g} s; let it run longer")
-    return [trend(*key, points) for key, points in series.items()]
+    sizes = {of: fmean(value for _, value in points) for (of, measure), points in series.items() if measure == "rss_kib"}
+    return [trend(*key, points, sizes.get(key[0])) for key, points in series.items()]
 
 
-def trend(of: str, measure: str, points: list[tuple[float, float]]) -> Trend:
+def trend(of: str, measure: str, points: list[tuple[float, float]], rss_kib: float | None) -> Trend:
+    """`rss_kib` is the class's resident size, of which its memory may rise by a share."""
     times, values = numpy.array(points).T
     slope = numpy.polyfit(times, values, 1)[0] if len(points) > 1 else 0.0
     mean = float(values.mean())
-    bound = None if (of, measure) in SHOWN else bound_of(measure, mean)
-    rise = float(slope * min(times[-1] - times[0], HOUR_S))
+    bound = None if (of, measure) in SHOWN else bound_of(measure, rss_kib or mean)
+    span_s = times[-1] - times[0]
+    rise = float(slope * (HOUR_S if span_s >= LEAST_SPAN_S else span_s))
     return Trend(of, measure, mean, float(values.min()), float(values.max()), rise, bound)
 
 
-def bound_of(measure: str, mean: float) -> float:
-    """The most that a line may rise by in an hour or less, in the measure's unit."""
+def bound_of(measure: str, size: float) -> float:
+    """The most that a line may rise by in an hour or less, in the measure's unit, which is the size's too."""
     if measure in MEMORY:
-        return max(SHARE * mean, LEAST_KIB * MEMORY[measure])
+        return max(SHARE * size, LEAST_KIB * MEMORY[measure])
     return LEAST_COUNT
