@@ -1,16 +1,16 @@
 """Whether what was sampled grew: a least-squares line through each class's readings after the warm-up.
 
 Why a line, and why these bounds. A leak grows with time, so it is the slope that tells it from a heap that has found its size. Of
-thirty daemons each grows by some ten KiB until it has seen its fullest queue and longest tables, which takes twenty minutes at
+thirty daemons each grows by some forty KiB until it has seen its fullest queue and longest tables, which takes twenty minutes at
 10 m/s: the first third of the run is warm-up, 20 min of an hour. From there on an hour's rise of the line is compared with
   memory   the larger of 1 % of the class's resident size and 100 KiB: an allocator takes memory by pages and by 132 KiB (glibc's
-           M_TOP_PAD), and what is touched of a late extension tilts the line of 40 min by up to 2.25 times as much an hour; a leak of
-           100 bytes a packet would make 15 MB
+           M_TOP_PAD), and what is touched of a late extension tilts a line of 40 min by up to 2.25 times as much an hour; a leak
+           of 100 bytes a packet would make 15 MB
   others   (descriptors, threads, processes, entries of maps, sockets) half of one: a count that ends an hour higher than it began
            has grown. Counts that come and go (a connection's TIME_WAIT, an entry that lives for a notice) have no trend.
 With less than half an hour to judge it is the rise itself, not what an hour of that would be: noise divided by two minutes says
-nothing. iperf3 keeps a report of each second in memory until its end (`--json`), as it does for any user: its
-memory is shown and not judged, and so is the disk, which grows by what is captured.
+nothing. iperf3 keeps a report of each second in memory until its end (`--json`), as it does for any user: its memory is shown and
+not judged, and so is the disk, which grows by what is captured.
 """
 
 import csv
