@@ -17,7 +17,7 @@ from analysis.connections import Connection
 from analysis.datagrams import datagram_metrics
 from analysis.errors import AnalysisError
 from analysis.iperf import IperfReport
-from analysis.movement import movement_metrics
+from analysis.movement import expectation, movement_metrics
 from analysis.reaction import reaction_s
 from analysis.routing_notes import segments_given_up
 from analysis.rundir import Flow, RunDirectory
@@ -79,6 +79,7 @@ def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check]) -> dict[str
         entry |= measure(run, flow, connection, report, begin_ns, end_ns, found)
         entry |= _measure_report(flow, report, connected_ns, begin_ns, end_ns, found)
         entry |= movement_metrics(run, flow, begin_ns, end_ns, entry.get("acked_bps"))
+        found += [check for check in [expectation(run, flow)] if check]
         entry["air_bps"] = _air_rate(run, flow, connection, begin_ns, end_ns, found)
     except AnalysisError as problem:
         found.append(Check(f"{flow.name} readable", False, str(problem)))

@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from analysis.checks import Check
 from analysis.errors import AnalysisError
 from analysis.expected import Curve, expected
 from analysis.reception import range_of
@@ -18,12 +19,14 @@ from mobility.trace import TraceError, read
 
 METRICS = ("expected_bps", "percent_of_expected", "partitioned", "mean_hops", "path_changes")
 CURVE = "curve.json"
-BY_HAND = ("move", "power")  # events that the trace does not know of
+TRACE = "trace.csv"
+MOVED = "moved.csv"  # where stations really were, of a run in which some were moved by hand or by events (formats/trace.md)
+NO_PLACES = ("power", "cut", "link")  # events that no movement knows of: a place does not say who hears whom any more
 
 
 def movement_metrics(run: RunDirectory, flow: Flow, begin_ns: int, end_ns: int, acked_bps: float | None) -> dict[str, Any]:
-    """METRICS of the flow between two instants (CLOCK_REALTIME, ns). Empty where nothing moves, where stations were moved or
-    switched by events, and where the radio has no one range; without a curve the first two are left out."""
+    """METRICS of the flow between two instants (CLOCK_REALTIME, ns). Empty where nothing moves, where the places do not decide
+    who hears whom (`untold`), and where the radio has no one range; without a curve the first two are left out."""
     profile = profile_of(run, flow, begin_ns, end_ns)
     if profile is None:
         return {}
@@ -42,9 +45,9 @@ def movement_metrics(run: RunDirectory, flow: Flow, begin_ns: int, end_ns: int, 
 
 def profile_of(run: RunDirectory, flow: Flow, begin_ns: int, end_ns: int) -> Profile | None:
     """Hops of the flow's shortest path between two instants; None where the movement does not decide them."""
-    path = run.path / "trace.csv"
+    path = trace_path(run)
     still = run.scenario.get("mobility", "static") == "static"
-    if still or not path.exists() or any(row["event"] in BY_HAND for row in run.events):
+    if still or not path.exists() or untold(run):
         return None
     range_m = range_of(run.medium)
     if range_m is None:
@@ -57,6 +60,29 @@ def profile_of(run: RunDirectory, flow: Flow, begin_ns: int, end_ns: int) -> Pro
         return connectivity.links(trace, range_m, max(0.0, begin_s), end_s).hops(flow.source, flow.target)
     except TraceError as problem:
         raise AnalysisError(str(problem)) from None
+
+
+def trace_path(run: RunDirectory) -> Path:
+    """The file that says where stations were: the run's trace, or what became of it."""
+    moved = run.path / MOVED
+    return moved if moved.exists() else run.path / TRACE
+
+
+def untold(run: RunDirectory) -> str:
+    """Why the run's movement does not decide what its flows could get, so that nothing is expected; empty if it does."""
+    for row in run.events:
+        if row["event"] in NO_PLACES:
+            return f"{row['event']} of {row['station']} at {row['t_s']} s (events.csv) is not in the movement"
+        if row["event"] == "move" and not (run.path / MOVED).exists():
+            return f"{row['station']} was moved at {row['t_s']} s (events.csv), and there is no {MOVED}"
+    return ""
+
+
+def expectation(run: RunDirectory, flow: Flow) -> Check | None:
+    """A check that fails where a curve is there to expect something from and the movement cannot say what."""
+    if not (run.path.parent / CURVE).exists() or not untold(run):
+        return None
+    return Check(f"{flow.name} expected", False, f"no expected throughput: {untold(run)}")
 
 
 def read_curve(path: Path) -> Curve | None:

@@ -1,4 +1,4 @@
-"""How far a radio is received (m): the distance at which power falls to the receive threshold, from a run's medium.json.
+"""How far a radio is received, and sensed (m): where power falls to the receive threshold, from a run's medium.json.
 
 The formulas are medium/src/phy/propagation.rs's: two-ray ground (ns-2, mobile/tworayground.cc), free space (Friis 1946),
 log-distance (Rappaport, section 4.9.1), disc. Shadowing and a loss matrix have no one range: None.
@@ -12,15 +12,18 @@ from typing import Any
 LIGHT_MPS = 3.0e8  # the medium's value, and ns-2's
 
 
-def range_m(radio: dict[str, Any], propagation: dict[str, Any]) -> float | None:
-    """`radio` is a radio profile (formats/radio.md), `propagation` that of medium.json."""
+RECEIVED, SENSED = "receive_threshold_w", "carrier_sense_threshold_w"
+
+
+def range_m(radio: dict[str, Any], propagation: dict[str, Any], threshold: str = RECEIVED) -> float | None:
+    """`radio` is a radio profile (formats/radio.md), `propagation` that of medium.json; `threshold` RECEIVED or SENSED."""
     model = propagation.get("model", "two-ray")
     if model == "disc":
-        return float(propagation["range_m"])
+        return float(propagation["range_m" if threshold == RECEIVED else "sense_m"])
     wavelength_m = LIGHT_MPS / radio["frequency_hz"]
     gain = 10 ** (radio.get("antenna_gain_db", 0.0) / 10)
     loss = 10 ** (radio.get("system_loss_db", 0.0) / 10)
-    share = radio["tx_power_w"] * gain * gain / loss / radio["receive_threshold_w"]
+    share = radio["tx_power_w"] * gain * gain / loss / radio[threshold]
     free_m = wavelength_m / (4 * math.pi) * math.sqrt(share)
     if model == "free-space":
         return free_m
@@ -34,10 +37,10 @@ def range_m(radio: dict[str, Any], propagation: dict[str, Any]) -> float | None:
     return None
 
 
-def range_of(medium: dict[str, Any]) -> float | None:
+def range_of(medium: dict[str, Any], threshold: str = RECEIVED) -> float | None:
     """The same of a medium.json; None too where its radio's file is gone."""
     try:
         radio = tomllib.loads(Path(medium["radio"]).read_text())
     except OSError:
         return None
-    return range_m(radio | medium.get("radio_overrides", {}), medium.get("propagation", {}))
+    return range_m(radio | medium.get("radio_overrides", {}), medium.get("propagation", {}), threshold)

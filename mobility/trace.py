@@ -28,12 +28,14 @@ class TraceError(ValueError):
 
 @dataclass(frozen=True)
 class Leg:
-    """From `start_s` on `station` moves straight towards `to` at `speed_mps` (inf: it jumps) and stops there."""
+    """From `start_s` on `station` moves straight towards `to` at `speed_mps` (inf: it jumps) and stops there. `line` is where a
+    file says so, for errors; 0 if none does."""
 
     start_s: float
     station: str
     to: Position
     speed_mps: float
+    line: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)
@@ -219,7 +221,7 @@ class _Parser:
                 f'the first row of "{station}" places it and has no speed; give 0, and the movement in a second row',
             )
             self.placed.add(station)
-        self.legs.append(Leg(start_s, station, (x, y, z), speed_mps))
+        self.legs.append(Leg(start_s, station, (x, y, z), speed_mps, self.line))
 
     def _number(self, key: str, text: str, unit: str, least: float, most: float) -> float:
         try:

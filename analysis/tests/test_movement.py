@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.movement import movement_metrics, profile_of, read_curve
+from analysis.movement import expectation, movement_metrics, profile_of, read_curve
 from analysis.rundir import Flow, RunDirectory
 
 RADIO = Path(__file__).resolve().parents[2] / "medium" / "radios" / "ns2-dsss-2m.toml"
@@ -67,3 +67,31 @@ def test_a_damaged_curve_is_an_error_that_names_the_file(run):
     (run.path.parent / "curve.json").write_text("{}")
     with pytest.raises(Exception, match=r"curve\.json: not a chain curve"):
         read_curve(run.path.parent / "curve.json")
+
+
+def test_of_stations_moved_by_hand_the_log_of_the_medium_counts(run):
+    """sta2 is fetched back to sta1 at second 15: one hop all the time."""
+    moved = TRACE + "15,sta2,100,0,0,inf\n15,sta2,100,0,0,0\n"
+    (run.path / "moved.csv").write_text(moved)
+    (run.path / "events.csv").write_text("t_s,at_s,event,station,detail\n15,10,move,sta2,to 100 0\n")
+    found = movement_metrics(run, FLOW, at(5), at(65), 300e3)
+    assert (found["expected_bps"], found["partitioned"], found["mean_hops"]) == (pytest.approx(1200e3), 0, 1)
+    assert expectation(run, FLOW) is None
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ("5,5,power,sta3,off", "power of sta3 at 5 s"),
+        ("5,5,cut,sta3,off, next hop of sta1 to sta2", "cut of sta3 at 5 s"),
+        ("5,5,link,sta1 sta2,error_rate 1", "link of sta1 sta2 at 5 s"),
+        ("5,5,move,sta3,to 0 0", "sta3 was moved at 5 s (events.csv), and there is no moved.csv"),
+    ],
+)
+def test_what_the_places_do_not_decide_is_said_instead_of_a_number(run, row, why):
+    (run.path / "events.csv").write_text(f"t_s,at_s,event,station,detail\n{row}\n")
+    assert movement_metrics(run, FLOW, at(5), at(65), 300e3) == {}
+    check = expectation(run, FLOW)
+    assert check is not None and not check.ok and f"no expected throughput: {why}" in check.detail
+    (run.path.parent / "curve.json").unlink()
+    assert expectation(run, FLOW) is None

@@ -182,6 +182,8 @@ pub struct Outputs {
     pub counters: Option<PathBuf>,
     #[serde(default)]
     pub verdict: Option<PathBuf>,
+    #[serde(default)]
+    pub moved: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

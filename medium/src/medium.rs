@@ -10,7 +10,7 @@ use crate::air::{Began, Cause, FrameId, Heard, Receiver};
 use crate::config::Loaded;
 use crate::error_rate::ErrorRates;
 use crate::mac::{Action, Dcf, Dest, Frame, InterfaceQueue, Packet};
-pub use crate::message::{FailReason, Input, LinkState, Output, StationId};
+pub use crate::message::{FailReason, Input, LinkState, Output, StationId, Way};
 use crate::phy::{FrameKind, Propagation, Radio};
 use crate::record::{AirRecord, Counters, DropReason, Fate};
 use crate::trace::Trajectory;
@@ -21,6 +21,7 @@ use manet_engine::{EventQueue, Instant, Machine, Stream};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+mod moves;
 mod power;
 
 enum Event {
@@ -74,6 +75,7 @@ pub struct Medium {
     /// Who hears each station, while nobody moves.
     neighbourhoods: Vec<Option<Neighbourhood>>,
     still_from: Instant,
+    moved: bool,
     outputs: VecDeque<Output>,
     recording: bool,
     next_packet: u64,
@@ -115,6 +117,7 @@ impl Medium {
             free: Vec::new(),
             neighbourhoods: vec![None; n],
             still_from,
+            moved: false,
             outputs: VecDeque::new(),
             recording: false,
             next_packet: 1,
@@ -536,12 +539,6 @@ impl Medium {
         }
         self.events = EventQueue::default();
     }
-
-    fn move_station(&mut self, now: Instant, station: StationId, to: [f64; 3], speed_mps: f64) {
-        self.stations[station.0 as usize].trajectory.move_to(now, to, speed_mps);
-        self.still_from = self.stations.iter().map(|s| s.trajectory.moving_until()).max().unwrap_or(now).max(now);
-        self.neighbourhoods.fill(None);
-    }
 }
 
 impl Machine for Medium {
@@ -558,7 +555,9 @@ impl Machine for Medium {
                     Packet { id: 0, dest, dest_mac: [0xff; 6], ip_bytes, control: false, ethernet: [].into(), tag };
                 self.enqueue(now, station.0, packet);
             }
-            Input::Move { station, to, speed_mps } => self.move_station(now, station, to, speed_mps),
+            Input::Move { station, to, speed_mps } => self.follow(now, &[Way { at: now, station, to, speed_mps }]),
+            Input::Follow { legs } => self.follow(now, &legs),
+            Input::Halt { at } => self.halt(now, at),
             Input::SetErrorRate { from, to, rate } => self.error_rates.set(from.0, to.0, rate),
             Input::Power { station, on } => self.set_power(now, station, on),
             Input::Purge { station, neighbour, token } => self.purge(now, station, neighbour, token),

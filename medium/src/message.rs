@@ -3,12 +3,23 @@
 use crate::mac::Packet;
 use crate::record::AirRecord;
 use crate::wire::MacAddress;
+use manet_engine::Instant;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Index into the configuration's list of stations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct StationId(pub u16);
+
+/// From `at` on the station moves towards `to` at `speed_mps` (infinite: a jump).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Way {
+    pub at: Instant,
+    pub station: StationId,
+    pub to: [f64; 3],
+    #[serde(with = "crate::trace::speed_json")]
+    pub speed_mps: f64,
+}
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Input {
@@ -23,6 +34,10 @@ pub enum Input {
         #[serde(with = "crate::trace::speed_json")]
         speed_mps: f64,
     },
+    /// Ways to come: each leg from its own instant on, as rows of a trace.
+    Follow { legs: Vec<Way> },
+    /// At this instant every station stops where it then is; what was to come after it is forgotten.
+    Halt { at: Instant },
     /// Error rate of the frames of a directed link.
     SetErrorRate { from: StationId, to: StationId, rate: f64 },
     /// Switch the radio of a station off or on.

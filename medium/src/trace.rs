@@ -84,6 +84,13 @@ impl Trajectory {
         }
     }
 
+    /// At `at` the station stops where it then is, and the legs that were to begin later are forgotten.
+    pub fn halt(&mut self, at: Instant) {
+        let here = self.at(at);
+        self.legs.truncate(self.legs.partition_point(|leg| leg.start <= at));
+        self.legs.push(Leg { start: at, from: here, to: here, speed_mps: 0.0 });
+    }
+
     /// Where the station is at `now`.
     pub fn at(&self, now: Instant) -> Position {
         self.legs[self.in_force(now)].at(now)
@@ -216,6 +223,18 @@ impl Trace {
             _ => Ok(()),
         }
     }
+}
+
+/// The text of a trace file in which the stations go these ways, live moves among them. Reading it gives the same ways.
+pub fn write<'a>(ways: impl Iterator<Item = (&'a str, &'a Trajectory)>) -> String {
+    let mut rows: Vec<(&str, &Leg)> =
+        ways.flat_map(|(name, way)| way.legs.iter().map(move |leg| (name, leg))).collect();
+    rows.sort_by_key(|(_, leg)| leg.start);
+    let mut text = format!("{FORMAT}\n{HEADER}\n");
+    for (name, Leg { start, to: [x, y, z], speed_mps, .. }) in rows {
+        text += &format!("{},{name},{x},{y},{z},{speed_mps}\n", start.as_secs_f64());
+    }
+    text
 }
 
 /// Where each station of a configuration is over time: as its trace says, or standing at its position.
@@ -352,6 +371,26 @@ mod tests {
         way.move_to(s(5.0), [20.0, 0.0, 0.0], f64::INFINITY);
         assert_eq!(way.at(s(5.0)), [20.0, 0.0, 0.0]);
         assert_eq!(way.at(s(15.0)), [15.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn a_halt_stops_the_station_where_it_is_and_forgets_what_was_to_come() {
+        let mut way =
+            parse("0,sta1,0,0,0,0\n1,sta1,100,0,0,1\n10,sta1,7,7,7,inf\n").unwrap().trajectories[0].clone().unwrap();
+        way.halt(s(5.0));
+        assert_eq!([way.at(s(4.0))[0], way.at(s(5.0))[0], way.at(s(50.0))[0]], [3.0, 4.0, 4.0]);
+        way.move_to(s(5.0), [9.0, 0.0, 0.0], f64::INFINITY);
+        assert_eq!(way.at(s(5.0)), [9.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn what_is_written_is_read_as_the_same_ways() {
+        let mut ways =
+            parse("0,sta1,0,0,0,0\n0,sta2,1.5,-2,0,0\n1.000000001,sta1,1e-7,100,0,0.3\n").unwrap().trajectories;
+        ways[1].as_mut().unwrap().move_to(Instant::from_nanos(123_456_789_012), [1.0, 2.0, 3.0], f64::INFINITY);
+        ways[0].as_mut().unwrap().halt(Instant::from_nanos(3_999_999_999_999_999));
+        let text = write(["sta1", "sta2"].into_iter().zip(ways.iter().flatten()));
+        assert_eq!(Trace::parse(&text, "t.csv", &["sta1", "sta2"]).unwrap().trajectories, ways, "{text}");
     }
 
     #[test]

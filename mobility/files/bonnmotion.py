@@ -135,12 +135,12 @@ class _Parser:
         for time_s, *place in points:
             good = time_s <= LONGEST_S and all(abs(value) <= FARTHEST_M for value in place)
             self._expect(good, f"a waypoint at {time_s:g} s is outside of {LONGEST_S:g} s or {FARTHEST_M:g} m; correct it")
-        legs = [Leg(0.0, station, tuple(points[0][1:]), 0.0)]
+        legs = [Leg(0.0, station, tuple(points[0][1:]), 0.0, self.line)]
         for (t0, *a), (t1, *b) in pairwise(points):
             lasts_s = t1 - t0
             # under a nanosecond, which a trace does not tell apart, a way is a jump
             speed = math.dist(a, b) / lasts_s if lasts_s > 1e-9 else math.inf
-            legs.append(Leg(t0 if math.isfinite(speed) else t1, station, tuple(b), speed))
+            legs.append(Leg(t0 if math.isfinite(speed) else t1, station, tuple(b), speed, self.line))
         return legs
 
     def _number(self, text: str) -> float:

@@ -115,6 +115,7 @@ class _Parser:
     def __init__(self, name: str) -> None:
         self.name, self.line = name, 0
         self.places: dict[int, dict[str, float]] = {}
+        self.placed_on: dict[int, int] = {}
         self.events: list[_Event] = []
         self.remarks: list[str] = []
         self.stated: dict[str, float] = {}
@@ -155,6 +156,7 @@ class _Parser:
                 self.events.append(_Event(time_s, node, self.line, axis, (value,)))
             else:
                 self.places.setdefault(node, {})[axis] = value
+                self.placed_on[node] = self.line
         elif at and (moved := _SETDEST.fullmatch(inner)):
             node, (x, y, speed) = self._node(moved.group(1)), moved.groups()[1:]
             point = (self._number("x", x, -FARTHEST_M, FARTHEST_M), self._number("y", y, -FARTHEST_M, FARTHEST_M))
@@ -176,16 +178,18 @@ class _Parser:
     def _legs(self) -> list[Leg]:
         legs = []
         for node, place in sorted(self.places.items()):
-            legs.append(Leg(0.0, _station(node), (place["X"], place["Y"], place.get("Z", 0.0)), 0.0))
+            point = (place["X"], place["Y"], place.get("Z", 0.0))
+            legs.append(Leg(0.0, _station(node), point, 0.0, self.placed_on[node]))
         alone = {node: Trace(self.name, [leg]) for node, leg in zip(sorted(self.places), list(legs), strict=True)}
         for event in sorted(self.events, key=lambda event: event.time_s):
             trace, station = alone[event.node], _station(event.node)
             here = trace.position(station, event.time_s)
             if event.axis is None:
-                leg = Leg(event.time_s, station, (event.values[0], event.values[1], here[2]), event.values[2])
+                to = (event.values[0], event.values[1], here[2])
+                leg = Leg(event.time_s, station, to, event.values[2], event.line)
             else:
                 to = tuple(event.values[0] if axis == event.axis else old for axis, old in zip("XYZ", here, strict=True))
-                leg = Leg(event.time_s, station, (to[0], to[1], to[2]), math.inf)
+                leg = Leg(event.time_s, station, (to[0], to[1], to[2]), math.inf, event.line)
             trace.append(leg)
             legs.append(leg)
         return legs

@@ -10,13 +10,13 @@ EXAMPLES = """
   ./manet cli hv-fig1 --set hops=3 --variant hv           the first cell of an experiment
   echo 'sta1 ping -c 3 sta6' | ./manet cli chain5         commands from a pipe
 
-at the prompt: links, routes, move, power, drops, air, iperf (iperf3), and Mininet's own verbs (help lists them)
+at the prompt: links, routes, map, move, replay, power, drops, air, iperf (iperf3), and Mininet's own verbs (help lists them)
 """
 
 
 def add(verbs: argparse._SubParsersAction) -> None:
     parser = add_verb(
-        verbs, "cli", "a Mininet prompt on a running scenario, with links, routes, move, power, drops, air", EXAMPLES
+        verbs, "cli", "a Mininet prompt on a running scenario, with links, routes, map, move, replay, power, drops, air", EXAMPLES
     )
     parser.add_argument("experiment", metavar="NAME|FILE", nargs="?", default="chain5", help="default: chain5")
     parser.add_argument("--out", metavar="DIR", type=folder, help="folder for captures and air log (default: results/cli/TIME)")

@@ -3,6 +3,8 @@
     links                       who is in whose range
     routes [STATION]            the kernel's route tables, and what our routing daemons know
     move STATION X Y [Z] [SPEED]   at once, or at SPEED m/s in a straight line
+    replay FILE [speed=M/S]     a movement file instead of what was to come, from now on; `replay off` stops everybody
+    map [FILE.png [SECONDS]]    a picture of stations, ranges, links and routes, and the same as text; again every so many seconds
     power STATION off|on        a station without power: silent, deaf, its wires dead
     drops                       packets that ended on the way, by reason
     air [N]                     the last N transmissions
@@ -24,15 +26,18 @@ from pathlib import Path
 from mininet.cli import CLI
 from mininet.log import lg, output, setLogLevel
 
-from testbed.errors import RunError
+from testbed.errors import RunError, UsageError
 from testbed.host.processes import Processes
 from testbed.host.protocols import require_protocol
 from testbed.host.requirements import require_for_runs
 from testbed.programs import BUILT, ROOT, Programs
 from testbed.runs import metadata
 from testbed.runs.isolation import Report
+from testbed.runs.live_map import Live
+from testbed.runs.map_verb import MapVerb
 from testbed.runs.preflight import check_medium, check_routing
 from testbed.runs.record import RunRecord
+from testbed.runs.replay_verb import ReplayVerb
 from testbed.runs.run import Interrupted, RunResult, claimed, conclude, isolated_run, last_word, prepare, site_of
 from testbed.runs.throughput import measure
 from testbed.scenarios.scenario import Scenario
@@ -136,7 +141,14 @@ class Prompt(CLI):
         self.network, self.protocol = network, protocol
         if not sys.stdin.isatty():
             self.prompt = ""
-        super().__init__(network.net)
+        site, hosts = network.site, network.net.hosts
+        here = Live(site.directory, {host.name: host.netns for host in hosts}, title=site.directory.name)
+        self.map = MapVerb(here, {host.name for host in hosts}, site.directory / "map.png", say)
+        self.replay = ReplayVerb(network.medium, site.scenario, say)
+        try:
+            super().__init__(network.net)
+        finally:
+            self.map.end()
 
     def onecmd(self, line: str) -> bool | None:
         """A child's death is told once; the line is obeyed all the same, so that `exit` and the end of input always end."""
@@ -149,7 +161,7 @@ class Prompt(CLI):
                 say(f"*** {problem}")
         try:
             return super().onecmd(line)
-        except RunError as problem:
+        except (RunError, UsageError) as problem:
             say(f"*** {problem}")
             return None
 
@@ -195,6 +207,14 @@ class Prompt(CLI):
             position = [*numbers[:3], 0.0][:3]
             speed = {"speed_mps": numbers[3]} if len(numbers) == 4 else {}
             self.network.medium.ask("move", station=words[0], position=position, **speed)
+
+    def do_replay(self, line: str) -> None:
+        "A movement file (ns-2, BonnMotion, CSV, GPX) from now on. Usage: replay FILE [speed=M/S | factor=N]; replay off"
+        self.replay(line)
+
+    def do_map(self, line: str) -> None:
+        "Stations, ranges, links, ways of the flows: a PNG and text. Usage: map [FILE.png [SECONDS]] [A B ...]; map off"
+        self.map(line)
 
     def do_power(self, line: str) -> None:
         "Switch a station off or on: radio and wires; its host goes on running. Usage: power station off|on"

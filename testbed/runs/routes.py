@@ -1,7 +1,6 @@
 """What the routing daemons of a run know: of one under way from their sockets, of one that has ended as it was kept.
 
-A run under way is found by its record in /run/manet (testbed/host/state.py). Its sockets lie in a file system of its own,
-which is reached through /proc/<pid>/root of any of its processes.
+A run under way is found as under_way.py has it.
 """
 
 import json
@@ -9,10 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from testbed.errors import RunError, UsageError
-from testbed.host import cgroup
-from testbed.host.state import RunState, recorded_runs
+from testbed.host.state import RunState
+from testbed.runs.under_way import sockets_of, under_way
 from testbed.scenarios.routing import OUR_DAEMONS
-from testbed.stages.site import SOCKETS
 from testbed.stages.status import ask, status_socket
 
 STATUS = ".status.json"
@@ -33,7 +31,7 @@ class Known:
 
 def known_routes(directory: Path | None = None, station: str | None = None) -> Known:
     """Of the run in `directory`, or of the only one under way; of one station or all."""
-    state = _under_way(directory)
+    state = under_way(directory)
     if state is not None:
         directory = Path(state.directory)
     assert directory is not None
@@ -50,19 +48,6 @@ def known_routes(directory: Path | None = None, station: str | None = None) -> K
     kept = {name: _kept(directory, name) for name in names}
     when = "end" if all("end" in status for status in kept.values()) else "start"
     return Known(directory, when, {name: status[when] for name, status in kept.items()})
-
-
-def _under_way(directory: Path | None) -> RunState | None:
-    """The record of the run asked for; None if that run has ended."""
-    runs = [state for state in recorded_runs() if state.owner_alive()]
-    if directory is not None:
-        return next((state for state in runs if Path(state.directory) == directory.resolve()), None)
-    if len(runs) == 1:
-        return runs[0]
-    which = ", ".join(state.directory for state in runs)
-    if runs:
-        raise UsageError(f"{len(runs)} runs are under way; name one: {which}")
-    raise UsageError("no run is under way; name the directory of one that has ended, results/NAME/CELL/seed-N")
 
 
 def _stations(directory: Path, station: str | None) -> list[str]:
@@ -84,14 +69,10 @@ def _stations(directory: Path, station: str | None) -> list[str]:
 
 
 def _sockets_of(state: RunState) -> Path:
-    for pid in cgroup.members(Path(state.cgroup)):
-        sockets = Path(f"/proc/{pid}/root") / SOCKETS.relative_to("/")
-        try:
-            if (sockets / "routing").is_dir():
-                return sockets
-        except OSError:  # it has just ended
-            continue
-    raise UsageError(f"{state.directory}: its routing daemons do not run (yet, or any more); ask again, or see its log/")
+    sockets = sockets_of(state, "routing")
+    if sockets is None:
+        raise UsageError(f"{state.directory}: its routing daemons do not run (yet, or any more); ask again, or see its log/")
+    return sockets
 
 
 def _kept(directory: Path, station: str) -> dict:

@@ -1,5 +1,6 @@
 """Movement files that a scenario names: which is a seed's, and its movement at the wanted speed, of the scenario's stations."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from mobility import files, trace
@@ -48,5 +49,5 @@ def _renamed(made: Trace, stations: list[str]) -> Trace:
         text = f"has {len(nodes)} nodes and the scenario {len(stations)} stations; give the layout as many"
         raise TraceError(f"{made.name}: {text}")
     names = dict(zip(nodes, stations, strict=False))
-    legs = [trace.Leg(leg.start_s, names[leg.station], leg.to, leg.speed_mps) for leg in made.legs]
+    legs = [replace(leg, station=names[leg.station]) for leg in made.legs]
     return Trace(made.name, legs, made.end_s, made.end_line, made.mean_mps)

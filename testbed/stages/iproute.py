@@ -41,8 +41,12 @@ def try_batch(station: NamespaceHost, lines: list[str]) -> None:
 
 def ask(station: NamespaceHost, *words: str) -> str:
     """What `ip <words>` prints in a station."""
-    argv = ["ip", *words]
-    process = namespace.within(station.netns, lambda: subprocess.run(argv, capture_output=True, text=True, check=False))
+    return ask_within(station.netns, "ip", *words)
+
+
+def ask_within(netns: Path, *argv: str) -> str:
+    """What a program prints in a network namespace; nothing if it fails."""
+    process = namespace.within(netns, lambda: subprocess.run(argv, capture_output=True, text=True, check=False))
     return process.stdout
 
 

@@ -48,6 +48,7 @@ def medium_config(site: Site, netns: dict[str, str]) -> dict:
             "air_pcapng": "air.pcapng",
             "counters": "counters.json",
             "verdict": "verdict.json",
+            "moved": "moved.csv",
         },
         "control_socket": str(site.control_socket),
         "feedback_dir": str(site.feedback_folder),

@@ -9,7 +9,7 @@ from testbed import __main__ as manet
 from testbed.errors import RunError, UsageError
 from testbed.host.processes import Processes
 from testbed.programs import ROOT
-from testbed.runs import routes
+from testbed.runs import routes, under_way
 from testbed.scenarios.scenario import Scenario
 from testbed.stages import status
 from testbed.stages.routing import Network, babeld, olsrd
@@ -122,7 +122,7 @@ def test_a_status_is_printed_in_columns_without_zeros():
 
 
 def test_routes_of_nothing_are_one_line(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(routes, "recorded_runs", list)
+    monkeypatch.setattr(under_way, "recorded_runs", list)
     assert manet.main(["routes"]) == 2
     assert "no run is under way; name the directory of one that has ended" in capsys.readouterr().err
     assert manet.main(["routes", str(tmp_path)]) == 2
@@ -137,7 +137,7 @@ def test_a_dead_daemon_does_not_hide_the_others(tmp_path, monkeypatch, capsys):
             raise RunError("Connection refused")
         return STATUS
 
-    monkeypatch.setattr(routes, "_under_way", lambda _: SimpleNamespace(directory=str(tmp_path)))
+    monkeypatch.setattr(routes, "under_way", lambda _: SimpleNamespace(directory=str(tmp_path)))
     monkeypatch.setattr(routes, "_stations", lambda *_: ["sta1", "sta2"])
     monkeypatch.setattr(routes, "_sockets_of", lambda _: tmp_path)
     monkeypatch.setattr(routes, "ask", ask)
@@ -149,7 +149,7 @@ def test_a_dead_daemon_does_not_hide_the_others(tmp_path, monkeypatch, capsys):
 
 def test_of_several_runs_under_way_one_must_be_named(monkeypatch):
     both = [SimpleNamespace(directory=f"/r/{n}", owner_alive=lambda: True) for n in (1, 2)]
-    monkeypatch.setattr(routes, "recorded_runs", lambda: both)
+    monkeypatch.setattr(under_way, "recorded_runs", lambda: both)
     with pytest.raises(UsageError, match="2 runs are under way; name one: /r/1, /r/2"):
         routes.known_routes()
 

@@ -8,6 +8,7 @@ use crate::medium::{self, StationId};
 use crate::verdict::{judge, Evidence, Thresholds};
 use crate::wired::EndId;
 use manet_engine::real_time::RealTime;
+use manet_engine::Instant;
 use serde::Deserialize;
 use serde_json::{json, Map, Value};
 
@@ -32,6 +33,14 @@ pub enum Request {
         #[serde(default)]
         speed_mps: Option<f64>,
     },
+    Follow {
+        legs: Vec<LegRequest>,
+    },
+    Halt {
+        /// Absent: now.
+        #[serde(default)]
+        at_ns: Option<u64>,
+    },
     Link {
         from: String,
         to: String,
@@ -45,6 +54,18 @@ pub enum Request {
     Stop {},
 }
 
+/// A row of a trace, at a model time to come.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LegRequest {
+    at_ns: u64,
+    station: String,
+    position: [f64; 3],
+    /// Absent: a jump.
+    #[serde(default)]
+    speed_mps: Option<f64>,
+}
+
 fn twenty() -> usize {
     20
 }
@@ -55,16 +76,25 @@ pub fn parse(line: &[u8]) -> Result<Request, String> {
     let request: Request = serde_json::from_str(text)
         .map_err(|e| format!("{}; see formats/sockets.md", e.to_string().replace('\n', " ")))?;
     match &request {
-        Request::Move { position, .. } if position.iter().any(|v| v.abs() > FARTHEST_M) => {
-            Err(format!("position: coordinates are metres from -{FARTHEST_M:e} to {FARTHEST_M:e}"))
-        }
-        Request::Move { speed_mps: Some(v), .. } if *v < 0.0 => {
-            Err(format!("speed_mps: {v} is below 0; leave it out for a jump"))
+        Request::Move { position, speed_mps, .. } => check_move(position, *speed_mps).map(|()| request),
+        Request::Follow { legs } => {
+            let checked: Result<(), String> = legs.iter().try_for_each(|leg| check_move(&leg.position, leg.speed_mps));
+            checked.map(|()| request)
         }
         Request::Link { error_rate, .. } if !(0.0..=1.0).contains(error_rate) => {
             Err(format!("error_rate: {error_rate} is not between 0 and 1"))
         }
         _ => Ok(request),
+    }
+}
+
+fn check_move(position: &[f64; 3], speed_mps: Option<f64>) -> Result<(), String> {
+    if position.iter().any(|v| v.abs() > FARTHEST_M) {
+        return Err(format!("position: coordinates are metres from -{FARTHEST_M:e} to {FARTHEST_M:e}"));
+    }
+    match speed_mps {
+        Some(v) if v < 0.0 => Err(format!("speed_mps: {v} is below 0; leave it out for a jump")),
+        _ => Ok(()),
     }
 }
 
@@ -113,6 +143,16 @@ impl Desk<'_> {
                 driver.input(Input::Air(medium::Input::Move { station, to: position, speed_mps }), outlet);
                 json!({})
             }
+            Request::Follow { legs } => {
+                let legs = self.ways(legs, driver.clock().now())?;
+                driver.input(Input::Air(medium::Input::Follow { legs }), outlet);
+                json!({})
+            }
+            Request::Halt { at_ns } => {
+                let at = at_ns.map_or_else(|| driver.clock().now(), Instant::from_nanos);
+                driver.input(Input::Air(medium::Input::Halt { at }), outlet);
+                json!({})
+            }
             Request::Link { from, to, error_rate: rate } => {
                 let (from, to) = (self.station(&from)?, self.station(&to)?);
                 driver.input(Input::Air(medium::Input::SetErrorRate { from, to, rate }), outlet);
@@ -131,6 +171,23 @@ impl Desk<'_> {
             }
             Request::Stop {} => json!({}),
         })
+    }
+
+    /// Nothing is done if any is wrong: half a movement would be another one.
+    fn ways(&self, legs: Vec<LegRequest>, now: Instant) -> Result<Vec<medium::Way>, String> {
+        let way = |leg: LegRequest| {
+            let at = Instant::from_nanos(leg.at_ns);
+            if at < now {
+                let (at_s, now_s) = (at.as_secs_f64(), now.as_secs_f64());
+                return Err(format!(
+                    "a leg of {} begins at {at_s:.3} s, and it is {now_s:.3} s; send legs ahead of their time",
+                    leg.station
+                ));
+            }
+            let station = self.station(&leg.station)?;
+            Ok(medium::Way { at, station, to: leg.position, speed_mps: leg.speed_mps.unwrap_or(f64::INFINITY) })
+        };
+        legs.into_iter().map(way).collect()
     }
 
     fn station(&self, name: &str) -> Result<StationId, String> {
@@ -183,6 +240,14 @@ impl Desk<'_> {
     pub fn counters(&self, driver: &RealTime<LoggedWorld>) -> Map<String, Value> {
         let medium = &world(driver).medium;
         self.names().map(|(i, name)| (name, json!(medium.counters(StationId(i))))).collect()
+    }
+
+    /// The ways of all stations as a trace file, if anybody was moved otherwise than the run's own trace says.
+    pub fn moved(&self, driver: &RealTime<LoggedWorld>) -> Option<String> {
+        let medium = &world(driver).medium;
+        let stations = self.loaded.config.stations.iter().enumerate();
+        let ways = stations.map(|(i, s)| (s.name.as_str(), medium.trajectory(StationId(i as u16))));
+        medium.moved().then(|| crate::trace::write(ways))
     }
 
     /// Of each wired link, both directions.
@@ -279,7 +344,7 @@ mod tests {
 
     #[test]
     fn mistakes_are_answered_in_one_line() {
-        let lines: [&[u8]; 10] = [
+        let lines: [&[u8]; 13] = [
             b"",
             b"{",
             b"\xff",
@@ -288,6 +353,9 @@ mod tests {
             br#"{"op":"move","station":"sta1","position":[1,2]}"#,
             br#"{"op":"move","station":"sta1","position":[1,2,1e300]}"#,
             br#"{"op":"move","station":"sta1","position":[1,2,3],"speed_mps":-1}"#,
+            br#"{"op":"follow","legs":[{"at_ns":1,"station":"sta1","position":[1,2,1e300]}]}"#,
+            br#"{"op":"follow","legs":[{"at_ns":-1,"station":"sta1","position":[1,2,3]}]}"#,
+            br#"{"op":"halt","at_ns":1.5}"#,
             br#"{"op":"link","from":"a","to":"b","error_rate":1.5}"#,
             br#"{"op":"power","station":"sta1"}"#,
         ];

@@ -200,6 +200,7 @@ impl Daemon<'_> {
             "stations": self.desk.counters(&self.driver),
             "wires": self.desk.wires(&self.driver),
         });
+        let moved = self.desk.moved(&self.driver);
         let Desk { loaded, thresholds, .. } = self.desk;
         let Outlet { ports, feedback, recorder, .. } = self.outlet;
         drop((self.control, feedback, ports));
@@ -207,6 +208,9 @@ impl Daemon<'_> {
         let outputs = &loaded.config.outputs;
         if let Some(path) = &outputs.counters {
             errors.extend(write_json(&loaded.folder.join(path), &counters).err());
+        }
+        if let (Some(path), Some(text)) = (&outputs.moved, moved) {
+            errors.extend(write_whole(&loaded.folder.join(path), &text).err());
         }
         evidence.write_errors.append(&mut errors);
         if let Some(path) = &outputs.verdict {
@@ -218,10 +222,14 @@ impl Daemon<'_> {
     }
 }
 
-/// Whole or not at all: written beside and moved into place.
 fn write_json(path: &Path, value: &serde_json::Value) -> Result<(), String> {
-    let beside = path.with_extension("json.part");
-    let written = std::fs::write(&beside, format!("{value:#}\n")).and_then(|()| std::fs::rename(&beside, path));
+    write_whole(path, &format!("{value:#}\n"))
+}
+
+/// Whole or not at all: written beside and moved into place.
+fn write_whole(path: &Path, text: &str) -> Result<(), String> {
+    let beside = path.with_extension("part");
+    let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, path));
     written.map_err(|e| {
         let _ = std::fs::remove_file(&beside);
         format!("{}: {e}; free some space or choose another folder", path.display())

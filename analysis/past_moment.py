@@ -1,0 +1,108 @@
+"""The moment (moment.py) of a run that has ended, or of a movement file: who was where, and how packets then went.
+
+A run keeps its routes only at the start and the end of its traffic, so that a flow's way is that of the last packet
+which TCP sent before the moment, as the air log and the captures have it (journeys.py). Datagrams have no such journey,
+and no way here.
+Links are the radio's range over the places; a radio that has no one range has none here.
+"""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+from analysis.errors import AnalysisError, RunFileError
+from analysis.journeys import SAID, TOLD
+from analysis.moment import Moment, Way
+from analysis.movement import trace_path
+from analysis.reception import RECEIVED, SENSED, range_of
+from analysis.rundir import Flow, RunDirectory
+from analysis.story import Story, read_story
+from mobility import trace
+from mobility.trace import Trace, TraceError
+
+RATE_OVER_S = 1.0
+OLD_S = 1.0  # a packet sent longer ago than this is said to be
+
+
+def of_run(run: RunDirectory, at_s: float) -> Moment:
+    """`at_s` seconds after the start of the traffic, as in `manet story`."""
+    model_s = (run.traffic_ns - run.epoch_ns) / 1e9 + at_s
+    if model_s < 0:
+        raise RunFileError(f"{run.path}: {at_s:g} s is before the medium's start; give a time of {at_s - model_s:.1f} s or more")
+    places = {entry["name"]: (entry["position"][0], entry["position"][1]) for entry in run.medium["stations"]}
+    path = trace_path(run)
+    if path.exists():
+        places |= _places(_trace(path), model_s)
+    off = _off(run, model_s)
+    range_m, sense_m = (range_of(run.medium, threshold) for threshold in (RECEIVED, SENSED))
+    return Moment(
+        f"{'/'.join(run.path.parts[-3:])}: {at_s:g} s of the traffic", places, _links(places, range_m, off), off,
+        tuple((wire.station, wire.host) for wire in run.wires),
+        tuple(_way(run, flow, at_s) for flow in run.flows), range_m, sense_m,
+        tuple(run.scenario["area"]) if run.scenario.get("area") else None, "ways: of the last packet that TCP sent before",
+    )  # fmt: skip
+
+
+def of_movement(made: Trace, at_s: float, range_m: float) -> Moment:
+    """`at_s` on the file's own clock; nothing is known of routes and flows."""
+    places = _places(made, at_s)
+    return Moment(f"{Path(made.name).name}: {at_s:g} s", places, _links(places, range_m, frozenset()), range_m=range_m)
+
+
+def _trace(path: Path) -> Trace:
+    try:
+        return trace.read(path)
+    except TraceError as problem:
+        raise AnalysisError(str(problem)) from None
+
+
+def _places(made: Trace, at_s: float) -> dict[str, tuple[float, float]]:
+    return {name: made.position(name, at_s)[:2] for name in made.stations()}
+
+
+def _links(places: Mapping[str, tuple[float, float]], range_m: float | None, off: frozenset[str]) -> frozenset[tuple[str, str]]:
+    if range_m is None:
+        return frozenset()
+    on = [(name, place) for name, place in places.items() if name not in off]
+    return frozenset((a, b) for a, here in on for b, there in on if a != b and math.dist(here, there) <= range_m)
+
+
+def _off(run: RunDirectory, model_s: float) -> frozenset[str]:
+    """Who is switched off then, by events.csv."""
+    off: set[str] = set()
+    for row in run.events:
+        if row["event"] in ("power", "cut") and float(row["t_s"]) <= model_s:
+            (off.discard if row["detail"] == "on" else off.add)(row["station"])
+    return frozenset(off)
+
+
+def _way(run: RunDirectory, flow: Flow, at_s: float) -> Way:
+    if flow.protocol != "tcp":
+        offered = run.scenario["flows"][int(flow.name.removeprefix("flow")) - 1].get("rate")
+        rate = f"{float(offered) / 1e3:.0f} kbit/s offered" if offered else ""
+        return Way(flow.name, flow.source, flow.target, (flow.source,), "datagrams, whose way is not kept", rate=rate)
+    try:
+        story = read_story(run, flow)
+    except AnalysisError:
+        return Way(flow.name, flow.source, flow.target, (flow.source,), "no packet of it is known")
+    before = [sent.journey for sent in story.data if story.seconds(sent.journey.sent_ns) <= at_s]
+    if not before:
+        return Way(flow.name, flow.source, flow.target, (flow.source,), "nothing sent yet")
+    last = max(before, key=lambda journey: journey.sent_ns)
+    nodes = [flow.source]
+    for step in last.steps:
+        if step.kind not in (SAID, TOLD) and step.node not in nodes:
+            nodes.append(step.node)
+    ago_s = at_s - story.seconds(last.sent_ns)
+    old = f" {ago_s:.1f} s before" if ago_s > OLD_S else ""
+    stop = "" if last.received else f"{last.node or nodes[-1]}: {last.fate}{old}"
+    return Way(
+        flow.name, flow.source, flow.target, tuple(nodes), stop, rate=_acknowledged(story, at_s) + (old if not stop else "")
+    )
+
+
+def _acknowledged(story: Story, at_s: float) -> str:
+    """Over the second before."""
+    told = [(story.seconds(ack.journey.at_ns), ack.upto) for ack in story.acknowledgements if ack.journey.received]
+    upto = [max((upto for time_s, upto in told if time_s <= end_s), default=0) for end_s in (at_s - RATE_OVER_S, at_s)]
+    return f"{8 * (upto[1] - upto[0]) / RATE_OVER_S / 1e3:.0f} kbit/s acknowledged"

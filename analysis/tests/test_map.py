@@ -1,0 +1,134 @@
+"""The map of a moment: its picture, its text, and the moment of what has ended."""
+
+import json
+import math
+import random
+import shutil
+from pathlib import Path
+
+import matplotlib.image
+import pytest
+
+from analysis import map_picture, map_text, past_moment
+from analysis.errors import RunFileError
+from analysis.map_picture import CIRCLES, _circled, _name_offsets, _overlap, draw
+from analysis.moment import Moment, Way
+from analysis.reception import RECEIVED, SENSED, range_m
+from analysis.rundir import RunDirectory
+from mobility import trace
+
+RADIO = Path(__file__).resolve().parents[2] / "medium" / "radios" / "ns2-dsss-2m.toml"
+FIXTURE = Path(__file__).parent / "fixtures" / "two-flows"
+BROKEN = Way("flow2", "sta3", "sta1", ("sta3",), "sta3: sta2 does not hear it", "sta2")
+
+
+def chain(*ways: Way, **more) -> Moment:
+    links = frozenset({("sta1", "sta2"), ("sta2", "sta1"), ("sta3", "sta2")})
+    return Moment("chain: 1.5 s", {"sta1": (0, 0), "sta2": (200, 0), "sta3": (400, 0)}, links, ways=ways, **more)
+
+
+def crowd(count: int, **more) -> Moment:
+    draws = random.Random(1)
+    places = {f"sta{number}": (draws.uniform(0, 1500), draws.uniform(0, 300)) for number in range(1, count + 1)}
+    links = frozenset((a, b) for a in places for b in places if a != b and math.dist(places[a], places[b]) <= 250)
+    return Moment("crowd", places, links, range_m=250.0, sense_m=550.0, area=(1500, 300), **more)
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        chain(
+            Way("flow1", "sta1", "inet1", ("sta1", "sta2", "sta3", "inet1")), BROKEN, wires=(("sta3", "inet1"),), range_m=250.0
+        ),
+        crowd(50, ways=(Way("flow1", "sta1", "sta9", ("sta1",), "sta1: no route"),), off=frozenset({"sta7"})),
+        Moment("alone", {"sta1": (5, 5)}),
+        crowd(30, ways=tuple(Way(f"flow{n}", "sta1", "sta2", ("sta1", "sta2"), rate="9 kbit/s") for n in range(1, 30))),
+    ],
+    ids=["chain", "fifty", "alone", "many flows"],
+)
+def test_a_picture_is_drawn_whole_and_nothing_is_left_beside_it(tmp_path, moment):
+    file = draw(moment, tmp_path / "new" / "map.png")
+    pixels = matplotlib.image.imread(file)
+    assert min(pixels.shape[:2]) > 300
+    assert pixels[..., :3].min() < 0.1
+    assert [path.name for path in file.parent.iterdir()] == ["map.png"]
+
+
+def test_another_ending_and_a_folder_that_cannot_be_are_refused_in_one_line(tmp_path):
+    with pytest.raises(RunFileError, match=r"map\.pdf: a map is written as \.png"):
+        draw(chain(), tmp_path / "map.pdf")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunFileError, match=r"give another file"):
+        draw(chain(), tmp_path / "file" / "map.png")
+
+
+def test_in_a_crowd_only_those_on_a_way_have_circles():
+    assert len(_circled(chain())) == 3
+    assert _circled(crowd(50, ways=(Way("flow1", "sta1", "sta9", ("sta1", "sta4")),))) == ["sta1", "sta4"]
+    everywhere = tuple(Way(f"flow{n}", f"sta{n}", "sta9", tuple(f"sta{i}" for i in range(n, 21))) for n in range(1, 4))
+    assert len(_circled(crowd(50, ways=everywhere))) <= CIRCLES
+
+
+def test_names_do_not_hide_each_other_in_a_crowd():
+    places, size = crowd(50).places, 6.2
+    offsets = _name_offsets(places, size, 1720 / 511)
+    boxes = []
+    for name, (x, y) in places.items():
+        dx, dy = offsets[name]
+        boxes.append((x / (1720 / 511) + dx, y / (1720 / 511) + dy, 0.32 * size * len(name), 0.55 * size))
+    hidden = sum(_overlap(a, b) > 5 for i, a in enumerate(boxes) for b in boxes[:i])
+    assert hidden <= 3
+
+
+def test_the_text_says_who_is_where_and_where_a_way_ends():
+    said = map_text.lines(chain(Way("flow1", "sta1", "sta3", ("sta1", "sta2", "sta3"), rate="80 kbit/s"), BROKEN))
+    assert said[1] == "3 stations, 1 link, 1 one way"
+    assert said[3].split("|")[1].split() == ["1", "2", "3"]
+    assert said[-2] == "flow1  sta1 > sta2 > sta3   2 hops, 80 kbit/s"
+    assert said[-1] == "flow2  sta3 x sta2 (to sta1)   sta3: sta2 does not hear it"
+
+
+def test_the_text_of_many_in_one_place_has_a_mark_for_those_without_room():
+    said = map_text.lines(Moment("pile", {f"sta{n}": (0.0, 0.0) for n in range(1, 40)}))
+    assert "*" in "".join(said)
+    assert max(map(len, said)) < 100
+
+
+def test_a_movement_file_has_a_moment():
+    made = trace.Trace("walk.csv", [trace.Leg(0, "sta1", (0, 0, 0), 0), trace.Leg(0, "sta2", (300, 0, 0), 0),
+                                    trace.Leg(1, "sta2", (200, 0, 0), 10)])  # fmt: skip
+    assert past_moment.of_movement(made, 3.0, 250.0).links == frozenset()
+    later = past_moment.of_movement(made, 7.0, 250.0)
+    assert (later.places["sta2"], later.both_ways) == ((240.0, 0.0), [("sta1", "sta2")])
+
+
+def test_a_run_that_has_ended_shows_the_way_of_its_last_packet(tmp_path):
+    shutil.copytree(FIXTURE, tmp_path / "two-flows")
+    medium = json.loads((FIXTURE / "medium.json").read_text())
+    for number, entry in enumerate(medium["stations"]):
+        entry["position"] = [200.0 * number, 0.0, 0.0]
+    medium |= {"propagation": {"model": "disc", "range_m": 250, "sense_m": 550}, "radio": str(RADIO)}
+    (tmp_path / "two-flows" / "medium.json").write_text(json.dumps(medium))
+    run = RunDirectory(tmp_path / "two-flows")
+    moment = past_moment.of_run(run, 1.5)
+    assert set(moment.places) == {entry["name"] for entry in run.medium["stations"]}
+    assert [way.flow for way in moment.ways] == [flow.name for flow in run.flows]
+    assert all(way.nodes[0] == way.source for way in moment.ways)
+    draw(moment, tmp_path / "map.png")
+    assert "two-flows: 1.5 s of the traffic" in map_text.lines(moment)[0]
+
+
+def test_a_radio_is_sensed_farther_than_received():
+    radio = {"frequency_hz": 914e6, "tx_power_w": 0.28183815, RECEIVED: 3.652e-10, SENSED: 1.559e-11}
+    assert range_m(radio, {}, SENSED) == pytest.approx(550, abs=0.5)
+    disc = {"model": "disc", "range_m": 100, "sense_m": 220}
+    assert (range_m(radio, disc), range_m(radio, disc, SENSED)) == (100, 220)
+
+
+def test_pictures_of_two_threads_do_not_meet(tmp_path):
+    """matplotlib's settings are the process's."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(2) as pool:
+        files = list(pool.map(lambda number: map_picture.draw(chain(), tmp_path / f"{number}.png"), range(4)))
+    assert len({file.read_bytes() for file in files}) == 1

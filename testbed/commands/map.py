@@ -1,0 +1,108 @@
+"""`manet map`: a picture of a network at one moment: of a run under way, of one that has ended, or of a movement file."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from testbed.commands.options import add_verb
+
+if TYPE_CHECKING:
+    from analysis.moment import Moment
+    from testbed.runs.live_map import Live
+
+EXAMPLES = """
+  ./manet map                                              the run under way, now: map.png and text
+  ./manet map results/hv-fig3/speed=20/seed-1 --at 12.5    a run that has ended, 12.5 s after the start of its traffic
+  ./manet map mobility/patterns/p06.tcl --at 100           a movement file, at its second 100
+  ./manet map --every 1 --out /tmp/now.png                 the run under way, drawn again each second until Ctrl-C
+  ./manet map --way sta2 sta5 --way sta5 sta2              these ways instead of the scenario's flows
+
+at the prompt of `manet cli`: map, map FILE.png 1, map off. What the picture shows: docs/map.md
+"""
+RANGE_M = 250.0
+
+
+def add(verbs: argparse._SubParsersAction) -> None:
+    parser = add_verb(verbs, "map", "a picture of the moment: stations, ranges, links, ways of the flows", EXAMPLES)
+    parser.add_argument(
+        "what", metavar="RUN|FILE", nargs="?", help="a run's directory or a movement file (default: the run under way)"
+    )
+    parser.add_argument(
+        "--at", metavar="S", type=float, dest="at_s", help="of a run that has ended: seconds of its traffic; of a file: its own"
+    )
+    parser.add_argument("--out", metavar="FILE.png", type=Path, help="default: map.png in the run's folder, or beside you")
+    parser.add_argument("--every", metavar="S", type=float, dest="every_s", help="of a run under way: draw again until Ctrl-C")
+    parser.add_argument(
+        "--way", metavar=("A", "B"), nargs=2, action="append", default=[], help="of a run under way: the way from A to B"
+    )
+    parser.add_argument(
+        "--range", metavar="M", type=float, default=RANGE_M, dest="range_m", help="of a movement file: the radio's (250)"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    from testbed.errors import UsageError
+    from testbed.runs.live_map import live
+
+    path = Path(options.what) if options.what else None
+    network = None if path is not None and path.is_file() else live(path)
+    if network is not None:
+        if options.at_s is not None:
+            raise UsageError(f"--at {options.at_s:g}: {network.directory} is under way, and now is all there is; leave --at out")
+        return _now(network, options)
+    if options.every_s is not None or options.way:
+        raise UsageError(f"{options.what}: not under way; --every and --way need a run that is")
+    assert path is not None
+    return _show(_past(path, options), options.out or _default(path))
+
+
+def _now(network: "Live", options: argparse.Namespace) -> int:
+    from testbed.errors import UsageError
+    from testbed.runs.live_map import Updater
+
+    pairs = [(a, b) for a, b in options.way]
+    unknown = [name for pair in pairs for name in pair if name not in network.netns]
+    if unknown:
+        raise UsageError(f"--way {unknown[0]}: there is no such station in {network.directory}")
+    file = options.out or network.directory / "map.png"
+    if options.every_s is None:
+        return _show(network.moment(pairs), file)
+    if not 0.2 <= options.every_s <= 3600:
+        raise UsageError(f"--every {options.every_s:g}: give seconds from 0.2 to 3600")
+    _show(network.moment(pairs), file)
+    updater = Updater(network, file, options.every_s, pairs)
+    try:
+        updater.wait_while_it_works()
+    finally:
+        updater.stop()
+    print(f"{updater.problem}\n{file}: stays as it is, drawn {updater.drawn} times")
+    return 0
+
+
+def _past(path: Path, options: argparse.Namespace) -> "Moment":
+    from analysis import past_moment
+    from analysis.rundir import RunDirectory, find_run
+    from mobility import files
+    from mobility.trace import TraceError
+    from testbed.errors import UsageError
+
+    if not path.is_file():
+        return past_moment.of_run(RunDirectory(find_run(path)), options.at_s or 0.0)
+    if not options.range_m > 0 or (options.at_s or 0.0) < 0:
+        raise UsageError("--range and --at: give metres above 0 and seconds of 0 or more")
+    try:
+        return past_moment.of_movement(files.read(path), options.at_s or 0.0, options.range_m)
+    except TraceError as problem:
+        raise UsageError(str(problem)) from None
+
+
+def _default(path: Path) -> Path:
+    return Path("map.png") if path.is_file() else path / "map.png"
+
+
+def _show(moment: "Moment", file: Path) -> int:
+    from analysis import map_picture, map_text
+
+    map_picture.draw(moment, file)
+    print("\n".join([*map_text.lines(moment), f"drawn: {file}"]))
+    return 0

@@ -1,0 +1,177 @@
+"""The map of a network under way: its moment put together from the medium (who is where, who hears whom), the kernels' and
+daemons' routes, and the kernels' connections; of the prompt's own run or of one that was started elsewhere.
+
+A look costs some `ip` processes for each hop of a flow and nothing that the medium would wait for.
+"""
+
+import json
+import re
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from analysis.errors import AnalysisError
+from analysis.moment import Moment, Way
+from analysis.reception import RECEIVED, SENSED, range_of
+from analysis.rundir import Flow, RunDirectory
+from testbed.errors import ManetError, RunError, UsageError
+from testbed.runs import ways
+from testbed.runs.under_way import namespaces_of, sockets_of, under_way
+from testbed.stages import iproute
+from testbed.stages.control import MediumControl
+from testbed.stages.site import SOCKETS
+from testbed.stages.status import ask, status_socket
+from topologies.addresses import GATEWAY_END, HOST_END, wire_ip
+
+SHORTEST_LOOK_S = 0.5  # less is no rate
+LIVELY_S = 10.0  # a rate over longer than this says nothing of now
+_ACKED = re.compile(r"\bbytes_acked:(\d+)")
+
+
+@dataclass
+class Live:
+    """A network under way. `netns`: of each node; `sockets`: the folder of the run's sockets, as it is seen from here."""
+
+    directory: Path
+    netns: Mapping[str, Path]
+    sockets: Path = SOCKETS
+    title: str = ""
+    _acked: dict[str, tuple[float, int]] = field(default_factory=dict)  # of each flow at the last look: when, bytes
+
+    def moment(self, pairs: Sequence[tuple[str, str]] = ()) -> Moment:
+        """Now, with the scenario's flows, or instead of them the ways between these pairs of nodes."""
+        run = RunDirectory(self.directory)
+        control = MediumControl(self.sockets / "medium.sock")
+        try:
+            places = control.ask("positions")["positions"]
+            links = control.ask("links")["links"]
+            model_ns = control.ask("status")["model_ns"]
+        finally:
+            control.close()
+        heard = frozenset((link["from"], link["to"]) for link in links if link["range"])
+        strong = {end for link in links if link["power_dbm"] is not None for end in (link["from"], link["to"])}
+        off = frozenset(places) - strong if len(places) > 1 else frozenset()
+        flows = [Flow(f"way{number}", *pair, "") for number, pair in enumerate(pairs, start=1)] or run.flows
+        return Moment(
+            title=f"{self.title or self.directory.name}: {_time(run, model_ns)}",
+            places={name: (place[0], place[1]) for name, place in places.items()},
+            links=heard, off=off, wires=tuple((wire.station, wire.host) for wire in run.wires),
+            ways=tuple(self._ways(run, flows, heard)),
+            range_m=range_of(run.medium, RECEIVED), sense_m=range_of(run.medium, SENSED),
+            area=tuple(run.scenario["area"]) if run.scenario.get("area") else None,
+        )  # fmt: skip
+
+    def _ways(self, run: RunDirectory, flows: Sequence[Flow], heard: frozenset[tuple[str, str]]) -> Iterator[Way]:
+        wired = {frozenset((wire.station, wire.host)) for wire in run.wires}
+        tables = ways.Tables(self.netns, _names(run), self._status())
+        for number, flow in enumerate(flows):
+            rate = self._rate(run, flow, number) if flow.traffic else ""
+            yield ways.follow(
+                flow.name, flow.source, flow.target, run.address(flow.target), tables.next_hop, tables.names,
+                lambda a, b: (a, b) in heard or frozenset((a, b)) in wired, rate,
+            )  # fmt: skip
+
+    def _status(self) -> dict[str, dict]:
+        """Of the daemons that are ours and answer."""
+        found = {}
+        for path in sorted((self.sockets / "routing").glob("*.sock")):
+            try:
+                found[path.stem] = ask(status_socket(path.stem, self.sockets), "status")
+            except RunError:  # its routes are then the kernel's alone
+                continue
+        return found
+
+    def _rate(self, run: RunDirectory, flow: Flow, number: int) -> str:
+        """What a cbr flow offers; what a bulk one has had acknowledged since the last look, or in half a second."""
+        if flow.traffic == "cbr":
+            offered = run.scenario["flows"][number].get("rate")
+            return f"{_bits(float(offered))} offered" if offered else ""
+        before = self._acked.get(flow.name)
+        if before is None or time.monotonic() - before[0] > LIVELY_S:
+            before = self._look(run, flow)
+            if before is None:
+                return ""
+        time.sleep(max(0.0, before[0] + SHORTEST_LOOK_S - time.monotonic()))
+        now = self._acked[flow.name] = self._look(run, flow) or before
+        if now[0] <= before[0] or now[1] < before[1]:
+            return ""
+        return f"{_bits(8 * (now[1] - before[1]) / (now[0] - before[0]))} acknowledged"
+
+    def _look(self, run: RunDirectory, flow: Flow) -> tuple[float, int] | None:
+        """When, and how many bytes of its largest connection are acknowledged; None without a connection."""
+        if flow.source not in self.netns:
+            return None
+        said = iproute.ask_within(self.netns[flow.source], "ss", "-tinHO", "dst", run.address(flow.target))
+        counts = [int(count) for count in _ACKED.findall(said)]
+        return (time.monotonic(), max(counts)) if counts else None
+
+
+def live(directory: Path | None) -> Live | None:
+    """The run in `directory`, or the only one under way; None if that in `directory` has ended."""
+    state = under_way(directory)
+    if state is None:
+        return None
+    sockets, netns = sockets_of(state, "medium.sock"), namespaces_of(state)
+    if sockets is None or not netns:
+        raise UsageError(f"{state.directory}: its network does not stand (yet, or any more); ask again, or see its log/")
+    folder = Path(state.directory)
+    return Live(folder, netns, sockets, "/".join(folder.parts[-3:]))
+
+
+class Updater:
+    """Draws the moment into a file again and again, on a thread of its own, until `stop`. What goes wrong is kept in `problem`
+    and tried again: a station may just have been switched off."""
+
+    def __init__(self, network: Live, file: Path, every_s: float, pairs: Sequence[tuple[str, str]] = ()) -> None:
+        self.file, self.every_s, self.problem, self.drawn = file, every_s, "", 0
+        self._network, self._pairs = network, pairs
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="map", daemon=True)
+        self._thread.start()
+
+    def wait_while_it_works(self) -> None:
+        """Until something goes wrong, such as the end of the run."""
+        while not self.problem:
+            time.sleep(min(self.every_s, SHORTEST_LOOK_S))
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _work(self) -> None:
+        from analysis import map_picture  # takes as long as matplotlib
+
+        while True:
+            begun = time.monotonic()
+            try:
+                map_picture.draw(self._network.moment(self._pairs), self.file)
+                self.problem, self.drawn = "", self.drawn + 1
+            except (ManetError, AnalysisError, OSError) as problem:
+                self.problem = str(problem)
+            if self._stop.wait(max(0.0, begun + self.every_s - time.monotonic())):
+                return
+
+
+def _names(run: RunDirectory) -> dict[str, str]:
+    """Whose an address is: radios', and both ends of wires."""
+    names = {run.address(entry["name"]): entry["name"] for entry in run.medium["stations"]}
+    for number, wire in enumerate(run.wires, start=1):
+        names |= {wire_ip(number, GATEWAY_END): wire.station, wire_ip(number, HOST_END): wire.host}
+    return names
+
+
+def _time(run: RunDirectory, model_ns: int) -> str:
+    """Seconds of the traffic once it has begun, else of the medium."""
+    try:
+        traffic_ns = json.loads((run.path / "run.json").read_text()).get("traffic_ns")
+    except (OSError, ValueError):
+        traffic_ns = None
+    if traffic_ns is None:
+        return f"{model_ns / 1e9:.1f} s"
+    return f"{(model_ns - traffic_ns) / 1e9:.1f} s of the traffic"
+
+
+def _bits(bps: float) -> str:
+    return f"{bps / 1e3:.0f} kbit/s" if bps < 1e6 else f"{bps / 1e6:.2f} Mbit/s"

@@ -1,0 +1,59 @@
+"""The prompt's `replay`: a movement file on the running network, from now on (testbed/stages/replay.py)."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from testbed.errors import UsageError
+from testbed.scenarios.scenario import Scenario
+from testbed.stages import replay
+from testbed.stages.medium import Medium
+
+USAGE = "replay FILE [speed=M/S | factor=N] | replay off"
+
+
+class ReplayVerb:
+    """`say` takes an answer."""
+
+    def __init__(self, medium: Medium, scenario: Scenario, say: Callable[[str], None]) -> None:
+        self._medium, self._scenario, self._say = medium, scenario, say
+        self._playing: replay.Playing | None = None
+
+    def __call__(self, line: str) -> None:
+        """One line of the prompt; UsageError or RunError say what is wrong with it."""
+        words = line.split()
+        if not words:
+            self._say(self._state())
+        elif words in (["off"], ["stop"]):
+            replay.halt(self._medium)
+            self._playing = None
+            self._say("everybody stands where they were; what was to come of the movement is forgotten")
+        else:
+            path = Path(words[0])
+            made = replay.movement(path, self._scenario, **_options(words[1:]))
+            self._playing = replay.play(self._medium, made)
+            self._say(self._state())
+
+    def _state(self) -> str:
+        now = self._playing
+        if now is None:
+            return f"nothing is replayed; usage: {USAGE}"
+        gone_s = self._medium.ask("status")["model_ns"] / 1e9 - now.begin_ns / 1e9
+        where = f"begins in {-gone_s:.1f} s" if gone_s < 0 else f"at {gone_s:.1f} s"
+        rest = len(self._scenario.station_names()) - now.stations
+        others = f"; {rest} stations are not in it and stand still" if rest else ""
+        return f"{now.file}: {now.stations} stations, {now.legs} rows until {now.last_s:g} s, {where}{others}"
+
+
+def _options(words: list[str]) -> dict[str, float]:
+    """`speed` or `factor`, as keys of a scenario's `mobility`."""
+    found: dict[str, float] = {}
+    for word in words:
+        key, _, value = word.partition("=")
+        try:
+            number = float(value)
+        except ValueError:
+            number = 0.0
+        if key not in ("speed", "factor") or not 0 < number <= 1000 or found:
+            raise UsageError(f"usage: {USAGE}        ({word}: one of the two, above 0 to 1000)")
+        found[key] = number
+    return found

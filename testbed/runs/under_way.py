@@ -1,0 +1,50 @@
+"""A run that somebody else has started, as it can be reached from here: its record in /run/manet (testbed/host/state.py), its own
+file system through /proc/<pid>/root of any of its processes, its nodes' namespaces through their shells."""
+
+from pathlib import Path
+
+from testbed.errors import UsageError
+from testbed.host import cgroup
+from testbed.host.state import RunState, recorded_runs
+from testbed.stages.site import SOCKETS
+
+SHELL = b"mininet:"  # the last word of a node's shell's command line (stages/station.py)
+
+
+def under_way(directory: Path | None) -> RunState | None:
+    """The record of the run in `directory`, None if that has ended; without a directory of the only run there is."""
+    runs = [state for state in recorded_runs() if state.owner_alive()]
+    if directory is not None:
+        return next((state for state in runs if Path(state.directory) == directory.resolve()), None)
+    if len(runs) == 1:
+        return runs[0]
+    which = ", ".join(state.directory for state in runs)
+    if runs:
+        raise UsageError(f"{len(runs)} runs are under way; name one: {which}")
+    raise UsageError("no run is under way; name the directory of one that has ended, results/NAME/CELL/seed-N")
+
+
+def sockets_of(state: RunState, needed: str) -> Path | None:
+    """The folder of a run's sockets, once `needed` (a name in it) is there; None: not yet, or not any more."""
+    for pid in cgroup.members(Path(state.cgroup)):
+        sockets = Path(f"/proc/{pid}/root") / SOCKETS.relative_to("/")
+        try:
+            if (sockets / needed).exists():
+                return sockets
+        except OSError:  # it has just ended
+            continue
+    return None
+
+
+def namespaces_of(state: RunState) -> dict[str, Path]:
+    """The network namespace of each node, by its name."""
+    found: dict[str, Path] = {}
+    for pid in cgroup.members(Path(state.cgroup)):
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        name = next((word.removeprefix(SHELL).decode() for word in words if word.startswith(SHELL)), None)
+        if name is not None:
+            found.setdefault(name, Path(f"/proc/{pid}/ns/net"))
+    return found

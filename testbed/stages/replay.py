@@ -1,0 +1,95 @@
+"""A movement file played on a running network, from now on and exactly.
+
+The medium is given all rows ahead of their time (`follow` of formats/sockets.md) and computes positions from them, as from
+the trace that the run began with: what this process or its host is late by moves nobody. Whatever was to come
+before is forgotten at the instant at which the file's time 0 is; stations that the file does not name then stand still.
+Where stations really were is written by the medium at its end, into moved.csv.
+"""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mobility.trace import NS_PER_S, Leg, Trace, TraceError
+from testbed.errors import RunError, UsageError
+from testbed.scenarios.movement import Replay
+from testbed.scenarios.movement_files import replayed
+from testbed.scenarios.scenario import Scenario
+
+if TYPE_CHECKING:
+    from testbed.stages.control import MediumControl
+    from testbed.stages.medium import Medium
+
+LEGS_AT_ONCE = 200  # some 20 KiB of the 64 KiB that a line may have
+LEADS_S = (0.3, 1.0, 4.0)  # how far ahead time 0 is; the next where the host was too slow for the one before
+
+
+@dataclass(frozen=True)
+class Playing:
+    """What is being played. `begin_ns` is the model time of the file's time 0, `last_s` when the last row begins."""
+
+    file: str
+    begin_ns: int
+    last_s: float
+    stations: int
+    legs: int
+
+
+def movement(path: Path, scenario: Scenario, *, factor: float | None = None, speed: float | None = None) -> Trace:
+    """The file's movement of the scenario's stations, at `factor` times its pace or at a mean `speed` (m/s); checked."""
+    wanted = Replay(model="file", file=str(path), factor=factor, speed=speed, at="traffic")
+    try:
+        made = replayed(wanted, path, scenario.station_names(), 0.0)
+        for leg in made.legs:
+            _check_inside(leg, scenario.area, made.name)
+    except TraceError as problem:
+        raise UsageError(str(problem)) from None
+    return made
+
+
+def play(control: "Medium | MediumControl", made: Trace) -> Playing:
+    """Give the medium the whole movement; returns when it has it, a moment before it begins."""
+    rows = _rows(made)
+    for lead_s in LEADS_S:
+        begin_ns = control.ask("status")["model_ns"] + round(lead_s * NS_PER_S)
+        control.ask("halt", at_ns=begin_ns)
+        try:
+            for first in range(0, len(rows), LEGS_AT_ONCE):
+                some = rows[first : first + LEGS_AT_ONCE]
+                control.ask("follow", legs=[{**row, "at_ns": begin_ns + row["at_ns"]} for row in some])
+        except RunError as problem:
+            control.ask("halt")
+            if "ahead of their time" not in str(problem):
+                raise
+            continue
+        return Playing(made.name, begin_ns, rows[-1]["at_ns"] / NS_PER_S, len(made.stations()), len(rows))
+    text = f"the host took more than {LEADS_S[-1]:g} s to hand it over; stations stand still; try again when it is idle"
+    raise RunError(f"{made.name}: {text}")
+
+
+def halt(control: "Medium | MediumControl") -> None:
+    """Everybody stops where they are."""
+    control.ask("halt")
+
+
+def _rows(made: Trace) -> list[dict]:
+    """The legs as the medium takes them, in order of time, which counts from the file's 0. A jump has no speed, nor has the
+    first of a station, which places it."""
+    rows, placed = [], set()
+    for leg in sorted(made.legs, key=lambda leg: leg.start_s):
+        row = {"at_ns": round(leg.start_s * NS_PER_S), "station": leg.station, "position": list(leg.to)}
+        if leg.station in placed and math.isfinite(leg.speed_mps):
+            row["speed_mps"] = leg.speed_mps
+        placed.add(leg.station)
+        rows.append(row)
+    return rows
+
+
+def _check_inside(leg: Leg, area: tuple[float, float] | None, name: str) -> None:
+    x, y = leg.to[:2]
+    if area is None or (0 <= x <= area[0] and 0 <= y <= area[1]):
+        return
+    where = f"{name}: line {leg.line}" if leg.line else name
+    text = f"{leg.station} goes to ({x:g}, {y:g}) m, outside the area of {area[0]:g} x {area[1]:g} m"
+    raise TraceError(f"{where}: {text}; correct the line, or start the scenario with a larger area")
