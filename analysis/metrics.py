@@ -62,6 +62,7 @@ def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check]) -> dict[str
     entry: dict[str, Any] = {"traffic": flow.traffic, "from": flow.source, "to": flow.target}
     entry |= dict.fromkeys(("source_port", "destination_port", "start_ns", "window_s", *names))
     try:
+        found += [check for check in [expectation(run, flow)] if check]
         report = _report(run, flow, found)
         if report is not None and not report.connected:
             return entry | _nothing_carried(run, flow, report)
@@ -79,7 +80,6 @@ def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check]) -> dict[str
         entry |= measure(run, flow, connection, report, begin_ns, end_ns, found)
         entry |= _measure_report(flow, report, connected_ns, begin_ns, end_ns, found)
         entry |= movement_metrics(run, flow, begin_ns, end_ns, entry.get("acked_bps"))
-        found += [check for check in [expectation(run, flow)] if check]
         entry["air_bps"] = _air_rate(run, flow, connection, begin_ns, end_ns, found)
     except AnalysisError as problem:
         found.append(Check(f"{flow.name} readable", False, str(problem)))

@@ -46,8 +46,7 @@ def movement_metrics(run: RunDirectory, flow: Flow, begin_ns: int, end_ns: int, 
 def profile_of(run: RunDirectory, flow: Flow, begin_ns: int, end_ns: int) -> Profile | None:
     """Hops of the flow's shortest path between two instants; None where the movement does not decide them."""
     path = trace_path(run)
-    still = run.scenario.get("mobility", "static") == "static"
-    if still or not path.exists() or untold(run):
+    if _still(run) or not path.exists() or untold(run):
         return None
     range_m = range_of(run.medium)
     if range_m is None:
@@ -60,6 +59,10 @@ def profile_of(run: RunDirectory, flow: Flow, begin_ns: int, end_ns: int) -> Pro
         return connectivity.links(trace, range_m, max(0.0, begin_s), end_s).hops(flow.source, flow.target)
     except TraceError as problem:
         raise AnalysisError(str(problem)) from None
+
+
+def _still(run: RunDirectory) -> bool:
+    return run.scenario.get("mobility", "static") == "static"
 
 
 def trace_path(run: RunDirectory) -> Path:
@@ -80,7 +83,7 @@ def untold(run: RunDirectory) -> str:
 
 def expectation(run: RunDirectory, flow: Flow) -> Check | None:
     """A check that fails where a curve is there to expect something from and the movement cannot say what."""
-    if not (run.path.parent / CURVE).exists() or not untold(run):
+    if _still(run) or not (run.path.parent / CURVE).exists() or not untold(run):
         return None
     return Check(f"{flow.name} expected", False, f"no expected throughput: {untold(run)}")
 

@@ -73,9 +73,11 @@ def _now(network: "Live", options: argparse.Namespace) -> int:
     updater = Updater(network, file, options.every_s, pairs)
     try:
         updater.wait_while_it_works()
+    except KeyboardInterrupt:  # the run itself goes on
+        pass
     finally:
         updater.stop()
-    print(f"{updater.problem}\n{file}: stays as it is, drawn {updater.drawn} times")
+    print("\n".join(line for line in (updater.problem, f"{file} stays as it is, drawn {updater.drawn} times") if line))
     return 0
 
 
