@@ -85,22 +85,35 @@ static bool has_room(struct csv *csv)
 	return csv->fd >= 0;
 }
 
+/* t_ns to dport, which every row begins with; what is left of ROW_BYTES. */
+static size_t add_head(struct csv *csv, const struct sample *row)
+{
+	char local[INET6_ADDRSTRLEN], remote[INET6_ADDRSTRLEN];
+	size_t bytes;
+
+	address_text(row->local, local);
+	address_text(row->remote, remote);
+	bytes = snprintf(csv->buffer + csv->used, ROW_BYTES,
+		"%lld,%s,%llu,%s,%u,%s,%u,",
+		(long long)row->monotonic_ns + csv->realtime_minus_monotonic_ns,
+		csv->stations[row->station].name, row->socket_cookie,
+		local, row->local_port, remote, row->remote_port);
+	csv->used += bytes;
+	return ROW_BYTES - bytes;
+}
+
 void csv_add(struct csv *csv, const struct sample *row, const char *event,
 	     const char *detail)
 {
-	char local[INET6_ADDRSTRLEN], remote[INET6_ADDRSTRLEN];
+	size_t left;
 
 	if (!has_room(csv)) {
 		csv->unwritten += !event[0];
 		return;
 	}
-	address_text(row->local, local);
-	address_text(row->remote, remote);
-	csv->used += snprintf(csv->buffer + csv->used, ROW_BYTES,
-		"%lld,%s,%llu,%s,%u,%s,%u,%u,%u,%u,%u,%u,%u,%u,%llu,%u,%u,%s,%s\n",
-		(long long)row->monotonic_ns + csv->realtime_minus_monotonic_ns,
-		csv->stations[row->station].name, row->socket_cookie,
-		local, row->local_port, remote, row->remote_port,
+	left = add_head(csv, row);
+	csv->used += snprintf(csv->buffer + csv->used, left,
+		"%u,%u,%u,%u,%u,%u,%u,%llu,%u,%u,%s,%s\n",
 		row->data_bytes, row->snd_nxt, row->snd_una, row->snd_cwnd,
 		row->ssthresh, row->snd_wnd, row->srtt_us,
 		(unsigned long long)row->rto_jiffies * csv->us_per_jiffy,
@@ -111,17 +124,13 @@ void csv_add(struct csv *csv, const struct sample *row, const char *event,
 void csv_add_known(struct csv *csv, const struct sample *row, const char *event,
 		   const char *detail)
 {
-	char local[INET6_ADDRSTRLEN], remote[INET6_ADDRSTRLEN];
+	size_t left;
 
 	if (!has_room(csv))
 		return;
-	address_text(row->local, local);
-	address_text(row->remote, remote);
-	csv->used += snprintf(csv->buffer + csv->used, ROW_BYTES,
-		"%lld,%s,%llu,%s,%u,%s,%u,,%u,%u,,,,,,,,%s,%s\n",
-		(long long)row->monotonic_ns + csv->realtime_minus_monotonic_ns,
-		csv->stations[row->station].name, row->socket_cookie,
-		local, row->local_port, remote, row->remote_port,
+	left = add_head(csv, row);
+	csv->used += snprintf(csv->buffer + csv->used, left,
+		",%u,%u,,,,,,,,%s,%s\n",
 		row->snd_nxt, row->snd_una, event, detail);
 }
 
