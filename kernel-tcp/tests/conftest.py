@@ -14,7 +14,7 @@ import pytest
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from tcplab import MANET_TCP, stations  # noqa: E402
+from tcplab import IN_GUEST, MANET_TCP, stations  # noqa: E402
 
 
 def pytest_configure(config):
@@ -22,8 +22,8 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """In a guest (`manet vm` says so) what needs a better clock than an emulated machine's is left out, with its reason."""
-    if "MANET_GUEST" not in os.environ:
+    """In a guest what needs a better clock than an emulated machine's is left out, with its reason."""
+    if not IN_GUEST:
         return
     for item in items:
         if mark := item.get_closest_marker("not_in_guests"):

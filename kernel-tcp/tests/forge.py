@@ -2,9 +2,9 @@
 
 It reads the station's own frames, to quote real segments to PORT of the connection. Kinds: `ports` (another
 connection), `sequence` (outside the window), `cut` (quotes of every length too short), `checksum`, `noise` (random
-bytes), `listening` (a port that listens), `type` (other types and codes), `true` (a notice to be believed).
-`lists`: prints `listening`, waits for a line on standard input, then sends the `restored` of lists(), about the first
-segment; COUNT is of no use to it. Prints `sent` at the end.
+bytes), `listening` (a port that listens), `type` (other types and codes), `all` (these by turns), `true` (a notice to
+be believed). `lists`: the `restored` of lists(), about the first segment since `ready`; COUNT is of no use to it.
+Prints `ready`, begins with the line that it is then given, and prints `sent` at the end.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ import random
 import socket
 import struct
 import sys
+from collections.abc import Iterator
 
 from outage import HELD, RESTORED, UNREACHABLE, checksum, extension, icmp_error, is_data, numbers, port_of
 
 KINDS = (UNREACHABLE, HELD, RESTORED)
+HOSTILE = ("ports", "sequence", "cut", "checksum", "noise", "listening", "type")
 
 
 def segment_to(sniffer: socket.socket, port: int) -> bytes:
@@ -32,6 +34,8 @@ def with_tcp(packet: bytes, sport: int, dport: int, seq: int) -> bytes:
 
 
 def forged(kind: str, about: bytes, number: int) -> bytes:
+    if kind == "all":
+        kind, number = HOSTILE[number % len(HOSTILE)], number // len(HOSTILE)
     sport, dport, seq = struct.unpack(">HHI", about[20:28])
     icmp = KINDS[number % len(KINDS)]
     if kind == "ports":
@@ -87,24 +91,38 @@ def lists(about: bytes) -> dict[str, list[bytes]]:
     }
 
 
-def main() -> None:
-    kind, count, port = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    random.seed(1)
-    sniffer = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
-    sniffer.bind(("eth0", 0))
-    raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+def notices(kind: str, count: int, port: int) -> Iterator[bytes]:
+    """What is to be sent, from the line on standard input on."""
     if kind == "lists":
-        print("listening", flush=True)
-    about = segment_to(sniffer, port)
-    if kind == "lists":
+        sniffer = open_sniffer()
+        print("ready", flush=True)
+        about = segment_to(sniffer, port)
         sys.stdin.readline()
-        for packet in (packet for packets in lists(about).values() for packet in packets):
-            raw.sendto(packet, ("10.9.0.1", 0))
-        count = 0
+        for packets in lists(about).values():
+            yield from packets
+        return
+    # starting Python may take longer than what is to be forged into lasts
+    print("ready", flush=True)
+    sys.stdin.readline()
+    sniffer = open_sniffer()
+    about = segment_to(sniffer, port)
     for number in range(count):
         if kind == "true":
             about = segment_to(sniffer, port)
-        packet = forged(kind, about, number)
+        yield forged(kind, about, number)
+
+
+def open_sniffer() -> socket.socket:
+    sniffer = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+    sniffer.bind(("eth0", 0))
+    return sniffer
+
+
+def main() -> None:
+    kind, count, port = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    random.seed(1)
+    raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+    for packet in notices(kind, count, port):
         # the kernel writes the total length
         raw.sendto(packet, ("10.9.0.1", 0))
     print("sent", flush=True)

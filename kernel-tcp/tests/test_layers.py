@@ -10,18 +10,19 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from outage_run import PERIOD, data_segments, events, layer, layered, order
-from tcplab import DEADLINE_S, HERE, MSS, end, wait_for
+from tcplab import DEADLINE_S, HERE, IN_GUEST, MSS, end, wait_for
 from test_life import alive, held, refused, start
 
 pytestmark = pytest.mark.root
 
 ELFN = layered(layer("elfn", probe_us=500000))
-FLOOD = 100_000
+FLOOD = 2_000 if IN_GUEST else 100_000  # what an emulated machine forges in as many seconds
 
 
 def change(lab, layers) -> str:
@@ -227,24 +228,26 @@ def test_connections_of_one_station_stand_by_alone(slow_lab):
     """The path breaks for one of two only."""
     lab = slow_lab
     with trial(lab, ELFN) as one:
+        forge = forger(lab, "true", 5, 5201)
         servers = [lab.serve(port) for port in (5201, 5202)]
-        for port in (5201, 5202):
-            lab.ready_line(lab.send(250 * MSS, port), "connected")
+        for client in [lab.send(250 * MSS, port) for port in (5201, 5202)]:
+            lab.ready_line(client, "connected")
         time.sleep(0.5)
-        forge(lab, "true", 1, 5201)
+        forge()
         for server in servers:
             whole(server, 250 * MSS)
-    assert len(one.events("stand-by", port=5201)) == 1
+    assert 1 <= len(one.events("stand-by", port=5201)) <= 5  # one that comes late finds its segment acknowledged
     assert one.events("stand-by", "probe", "repair", port=5202) == []
 
 
 def test_a_notice_before_anything_is_lost_is_ended_by_the_next_acknowledgement(slow_lab):
     with trial(slow_lab, layered(layer("elfn", probe_us=10000000))) as one:
+        forge = forger(slow_lab, "true", 5, 5201)
         server = slow_lab.serve()
         slow_lab.ready_line(slow_lab.send(250 * MSS), "connected")
         time.sleep(0.3)
         one.broke = time.time()
-        forge(slow_lab, "true", 5, 5201)
+        forge()
         whole(server, 250 * MSS)
     # one that comes late finds its segment acknowledged
     assert one.report["believed"] + one.report["wrong-sequence"] == 5
@@ -303,7 +306,8 @@ def test_more_connections_than_there_is_room_for_go_without(lab):
 # ---- hostile ----
 
 
-def forge(lab, kind: str, count: int, port: int) -> None:
+def forger(lab, kind: str, count: int, port: int) -> Callable[[], None]:
+    """Sends the notices when it is called, and comes back once they are sent."""
     process = lab.a.start(
         sys.executable,
         str(HERE / "forge.py"),
@@ -311,14 +315,23 @@ def forge(lab, kind: str, count: int, port: int) -> None:
         str(count),
         str(port),
         in_cgroup=False,
+        stdin=subprocess.PIPE,
         env=os.environ | {"PYTHONPATH": str(HERE)},
     )
-    lab.ready_line(process, "sent")
+    lab.ready_line(process, "ready")
+
+    def forge() -> None:
+        process.stdin.write("\n")
+        process.stdin.flush()
+        lab.ready_line(process, "sent")
+
+    return forge
 
 
 COUNTERS = {
-    "ports": "no-such-connection", "listening": "no-such-connection", "sequence": "wrong-sequence",
-    "cut": "malformed", "checksum": "malformed", "noise": "malformed", "type": None,
+    "ports": {"no-such-connection"}, "listening": {"no-such-connection"}, "sequence": {"wrong-sequence"},
+    "cut": {"malformed"}, "checksum": {"malformed"}, "noise": {"malformed"}, "type": set(),
+    "all": {"no-such-connection", "wrong-sequence", "malformed"},
 }  # fmt: skip
 
 
@@ -329,21 +342,19 @@ def test_forged_notices_change_nothing_but_counters(slow_lab, kind):
         server = lab.serve()
         client = lab.send(50 * MSS, then="sys.stdin.readline(); c.sendall(bytes(1000*1460))", stdin=subprocess.PIPE)
         lab.ready_line(client, "connected")
+        forge = forger(lab, kind, FLOOD, 5201)
         rss = memory_kb(one.process.pid)
         client.stdin.write("\n")
         client.stdin.flush()
-        forge(lab, kind, FLOOD, 5201)
+        forge()
         whole(server, 1050 * MSS)
         grown = memory_kb(one.process.pid) - rss
     counted = {
         key: one.report[key] for key in ("no-such-connection", "wrong-sequence", "malformed", "believed", "stand-bys", "probes")
     }
-    expected = dict.fromkeys(counted, 0)
-    if COUNTERS[kind]:
-        assert one.report[COUNTERS[kind]] > 0
-        expected[COUNTERS[kind]] = counted[COUNTERS[kind]]
+    assert {key for key, count in counted.items() if count} == COUNTERS[kind], counted
+    if kind != "type" and not IN_GUEST:  # an emulated machine may not forge so many
         assert one.report["too-many"] > 0  # more than a thousand a second are not looked at
-    assert counted == expected
     assert one.events("notice", "stand-by", "probe", "repair", "window") == []
     assert grown < 2048
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 import time
 from contextlib import contextmanager
 
 import pytest
 from forge import lists
 from outage_run import layer, layered
-from tcplab import HERE, MSS, stations, wait_for
-from test_layers import stands_by, trial, whole
+from tcplab import MSS, stations, wait_for
+from test_layers import forger, stands_by, trial, whole
 
 pytestmark = pytest.mark.root
 
@@ -91,16 +89,10 @@ def test_what_is_neither_acknowledged_nor_held_is_sent_again_once(tmp_path, cgro
 
 def test_a_list_of_what_was_never_sent_or_that_is_no_list_asks_for_nothing(tmp_path, cgroup_root):
     with half_lost(tmp_path, cgroup_root) as (one, client, server):
-        forger = one.lab.a.start(
-            sys.executable, str(HERE / "forge.py"), "lists", "0", str(PORT),
-            in_cgroup=False, stdin=subprocess.PIPE, env=os.environ | {"PYTHONPATH": str(HERE)},
-        )  # fmt: skip
-        one.lab.ready_line(forger, "listening")
+        forge = forger(one.lab, "lists", 0, PORT)
         burst(client)
         wait_for(lambda: stands_by(one), "stand-by")
-        forger.stdin.write("\n")
-        forger.stdin.flush()
-        one.lab.ready_line(forger, "sent")
+        forge()
         assert stands_by(one)
         one.mends()
         finish(one, client, server)
