@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -129,19 +130,32 @@ def _name(failure: str) -> str:
 
 
 def run_guests(kernel: str | None, arguments: Sequence[str]) -> Counts:
-    """Those of testbed/guests/tests.toml, or of pytest's arguments, in each kernel after the other."""
+    """Those of testbed/guests/tests.toml, or of pytest's arguments, in each kernel; side by side where there is room."""
     from testbed.guests import tests
 
+    names = tests.kernels_asked(kernel)
     if reason := tests.cannot():
-        names = ", ".join(tests.kernels_asked(kernel))
-        return Counts(skipped=1, reasons=[f"all tests in guests ({names}): {reason}"])
-    total = Counts()
-    for name in tests.kernels_asked(kernel):
-        counts = _run(f"guest {name}", tests.command(name, arguments), count_guest, {**os.environ, "PYTHONPATH": str(ROOT)})
-        for lines in (counts.reasons, counts.failures):
-            lines[:] = [f"guest {name}: {line}" for line in lines]
+        return Counts(skipped=1, reasons=[f"all tests in guests ({', '.join(names)}): {reason}"])
+    if tests.side_by_side(names):
+        with ThreadPoolExecutor(len(names)) as pool:
+            found = list(pool.map(lambda name: run_guest(name, arguments, f"{name:<5}| "), names))
+    else:
+        found = [run_guest(name, arguments) for name in names]
+    left_out = [f"all guests: {line}" for line in tests.left_out(arguments)]
+    total = Counts(skipped=len(left_out), reasons=left_out)
+    for counts in found:
         total.add(counts)
     return total
+
+
+def run_guest(name: str, arguments: Sequence[str], prefix: str = "") -> Counts:
+    from testbed.guests import tests
+
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    counts = _run(f"guest {name}", tests.command(name, arguments), count_guest, environment, prefix)
+    for lines in (counts.reasons, counts.failures, counts.second_tries):
+        lines[:] = [f"guest {name}: {line}" for line in lines]
+    return counts
 
 
 def count_guest(lines: Iterable[str]) -> Counts:
@@ -153,13 +167,8 @@ def count_guest(lines: Iterable[str]) -> Counts:
     for line in lines:
         (second if second or line.strip() == AGAIN else first).append(line)
     counts = count_pytest(first)
-    if second:
-        again = count_pytest(second)
-        counts.failed, counts.failures = (
-            (again.failed, again.failures) if again.passed + again.failed else (counts.failed, counts.failures)
-        )
-        counts.passed += again.passed
-    return counts
+    again = count_pytest(second)
+    return tried_again(counts, again) if again.passed + again.failed + again.skipped else counts
 
 
 def count_cargo(lines: Iterable[str]) -> Counts:
@@ -193,9 +202,11 @@ def count_pytest(lines: Iterable[str]) -> Counts:
     return counts
 
 
-def _run(name: str, command: Sequence[str], count: Callable[[Iterable[str]], Counts], environment: dict[str, str]) -> Counts:
-    """Shows the runner's output as it comes and counts it; a bad status without a failed test is a failure."""
-    print(f"$ {' '.join(command)[:400]}", flush=True)
+def _run(
+    name: str, command: Sequence[str], count: Callable[[Iterable[str]], Counts], environment: dict[str, str], prefix: str = ""
+) -> Counts:
+    """Shows the runner's output as it comes, and counts it; a bad status without a failed test is a failure."""
+    print(f"{prefix}$ {' '.join(' '.join(command).split())[:400]}", flush=True)
     try:
         process = subprocess.Popen(
             command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
@@ -207,7 +218,7 @@ def _run(name: str, command: Sequence[str], count: Callable[[Iterable[str]], Cou
     assert process.stdout is not None
     try:
         for line in process.stdout:
-            print(line, end="", flush=True)
+            print(prefix + line, end="", flush=True)
             lines.append(line)
         status = process.wait()
     except KeyboardInterrupt:

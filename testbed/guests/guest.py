@@ -5,7 +5,8 @@ it has pipes of ours for its ports, no files, and dies with us (PR_SET_PDEATHSIG
 through which port.
 
 With /dev/kvm where that works; a host may have the device and yet fail at it (a nested one that emulates too little): such a
-guest is ended and started again in software emulation (TCG), and the cache remembers it until the next boot.
+guest is ended and started again in software emulation (TCG), and the cache remembers it until the next boot. An emulated guest
+of one CPU has a clock of its own (COUNTED_CLOCK).
 """
 
 import contextlib
@@ -35,6 +36,9 @@ KVM = Path("/dev/kvm")
 LEAST_MB = 512  # below, Debian's kernel and a Python do not fit
 BOOT_DEADLINE_S = 180.0  # 8 s is usual under emulation on an idle core
 KVM_DEADLINE_S = 30.0  # 3 s is usual
+# An emulated CPU's time is what it computes, 1 ns an instruction, and the host's only while it waits: to its own timers it is as
+# fast as a host, however long that takes. With several CPUs QEMU would run them by turns.
+COUNTED_CLOCK = ("-icount", "shift=0,sleep=on")
 SHOW_CONSOLE = "MANET_VM_CONSOLE" in os.environ  # for who mends this: all that the guest's kernel says
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PORTS = ("out", "err", "status", "console")
@@ -150,7 +154,8 @@ def _prepared(kernel: Unpacked, job: Job, machine: Machine, kvm: bool, busybox: 
             raise RunError(f"virtme-run: prepared no guest: {words[:300]}; ./setup.sh --guests mends it")
         script = Path(folder) / "job"  # the guest sees it, as it sees all files
         script.write_text(job.script(interactive))
-        yield _adapted(shlex.split(lines[-1]), kernel, job, script, busybox, interactive)
+        argv = _adapted(shlex.split(lines[-1]), kernel, job, script, busybox, interactive)
+        yield argv if kvm or machine.cpus > 1 else [*argv, *COUNTED_CLOCK]
 
 
 def _adapted(argv: list[str], kernel: Unpacked, job: Job, script: Path, busybox: Path, interactive: bool) -> list[str]:

@@ -4,6 +4,7 @@ A test that fails is run once more, in the same guest, alone, and that counts: a
 moment when its host is busy. Both are printed.
 """
 
+import os
 import sys
 import tomllib
 from collections.abc import Sequence
@@ -18,11 +19,11 @@ AGAIN = "== what failed, once more and alone =="
 # pytest's status 1: tests failed. What it remembers of them is in the guest's memory.
 SCRIPT = """cd "$1"; shift
 again=$1; python=$2; shift 2
-"$python" -P -m pytest -ra -o cache_dir=/tmp/guest-pytest "$@"
+"$python" -P -m pytest -p no:hypothesispytest -ra -o cache_dir=/tmp/guest-pytest "$@"
 status=$?
 [ $status = 1 ] || exit $status
 echo "$again"
-exec "$python" -P -m pytest -ra -o cache_dir=/tmp/guest-pytest --last-failed "$@"
+exec "$python" -P -m pytest -p no:hypothesispytest -ra -o cache_dir=/tmp/guest-pytest --last-failed "$@"
 """
 
 
@@ -40,6 +41,20 @@ def cannot() -> str | None:
     return None
 
 
+def side_by_side(names: Sequence[str]) -> bool:
+    """Whether this machine has a CPU and memory for each of these guests at once."""
+    try:
+        guest.require(guest.Machine(memory_mb=len(names) * guest.Machine().memory_mb))
+    except ManetError:
+        return False
+    return 1 < len(names) <= len(os.sched_getaffinity(0))
+
+
+def left_out(arguments: Sequence[str]) -> list[str]:
+    """What no guest can show, one line each; nothing where the tests were chosen by `arguments`."""
+    return [] if arguments else tomllib.loads(LIST.read_text())["left_out"]
+
+
 def command(kernel: str, arguments: Sequence[str]) -> list[str]:
     """The command line that runs the tests in a guest. Arguments that name files take the place of the list."""
     named = any((ROOT / word.partition("::")[0]).exists() for word in arguments if not word.startswith("-"))
@@ -47,4 +62,5 @@ def command(kernel: str, arguments: Sequence[str]) -> list[str]:
         [] if named else [test for test in tomllib.loads(LIST.read_text())["tests"] if (ROOT / test.partition("::")[0]).exists()]
     )
     inside = ["sh", "-c", SCRIPT, "tests", str(ROOT), AGAIN, sys.executable, *arguments, *tests]
-    return [sys.executable, "-P", "-m", "testbed", "vm", "--kernel", kernel, "shell", "--", *inside]
+    # One CPU: such a guest's clock waits for what it computes (guest.COUNTED_CLOCK).
+    return [sys.executable, "-P", "-m", "testbed", "vm", "--kernel", kernel, "--cpus", "1", "shell", "--", *inside]

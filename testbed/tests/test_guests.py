@@ -119,7 +119,15 @@ def test_a_test_that_passes_when_run_again_alone_has_passed():
     counts = test_verb.count_guest(text.splitlines())
     assert counts.line() == "6 passed, 0 failed, 1 skipped"
     assert counts.failures == []
+    assert counts.second_tries == ["FAILED a.py::one - AssertionError"]
     assert counts.reasons == ["[1] a.py:1: not in a guest: late"]
+
+
+def test_a_test_that_is_skipped_when_run_again_says_why():
+    text = SUMMARY + tests.AGAIN + "\nSKIPPED [1] a.py:9: probes late by 80 ms\n=== 1 skipped in 2.00s ===\n"
+    counts = test_verb.count_guest(text.splitlines())
+    assert counts.line() == "5 passed, 0 failed, 2 skipped"
+    assert counts.reasons[-1] == "[1] a.py:9: probes late by 80 ms"
 
 
 def test_a_test_that_fails_twice_has_failed_once():
@@ -139,6 +147,34 @@ def test_without_qemu_the_guests_are_skipped_and_it_is_said(capsys, monkeypatch)
     counts = test_verb.run_guests(None, [])
     assert counts.skipped == 1
     assert counts.reasons == ["all tests in guests (6.1, 6.12): qemu-system-x86_64: not found"]
+
+
+def test_guests_run_side_by_side_where_there_are_cpus_and_memory_for_all(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
+    monkeypatch.setattr(guest, "require", lambda machine: None)
+    assert tests.side_by_side(["6.1", "6.12"])
+    assert not tests.side_by_side(["6.1"])
+    assert not tests.side_by_side(["6.1", "6.12", "6.18"])
+
+    def too_little(machine: guest.Machine) -> None:
+        assert machine.memory_mb == 2 * guest.Machine().memory_mb
+        raise UsageError("this machine has only 3000M available")
+
+    monkeypatch.setattr(guest, "require", too_little)
+    assert not tests.side_by_side(["6.1", "6.12"])
+
+
+def test_the_results_of_guests_side_by_side_are_told_apart(capsys, monkeypatch):
+    monkeypatch.setattr(tests, "cannot", lambda: None)
+    monkeypatch.setattr(tests, "side_by_side", lambda names: True)
+    said = "import sys; print('SKIPPED [1] a.py:1: ' + sys.argv[1]); print('== 2 passed, 1 skipped in 1.00s ==')"
+    monkeypatch.setattr(tests, "command", lambda name, arguments: [sys.executable, "-c", said, name])
+    monkeypatch.setattr(tests, "left_out", lambda arguments: ["chains: void"])
+    counts = test_verb.run_guests(None, [])
+    assert counts.line() == "4 passed, 0 failed, 3 skipped"
+    assert counts.reasons == ["all guests: chains: void", "guest 6.1: [1] a.py:1: 6.1", "guest 6.12: [1] a.py:1: 6.12"]
+    lines = capsys.readouterr().out.splitlines()
+    assert "6.1  | SKIPPED [1] a.py:1: 6.1" in lines and "6.12 | SKIPPED [1] a.py:1: 6.12" in lines
 
 
 def test_the_list_names_tests_that_are_there():
