@@ -78,10 +78,13 @@ def _figure(moment: Moment) -> Figure:
 def _limits(moment: Moment) -> tuple[float, float, float, float]:
     """Of the axes: the area with a margin, wide enough that few stations' circles of reception are seen."""
     x0, x1, y0, y1 = moment.bounds()
-    across = up = max(0.07 * (x1 - x0), 0.07 * (y1 - y0), 10.0)
+    wide, high = x1 - x0, y1 - y0
+    across = up = max(0.07 * wide, 0.07 * high, 10.0)
     if moment.range_m and len(moment.places) <= CIRCLES:
-        across, up = max(across, 0.45 * moment.range_m), max(up, 1.05 * moment.range_m)
-    up = max(up, (0.3 * (x1 - x0 + 2 * across) - (y1 - y0)) / 2)  # no strip: the legend is beneath
+        along, aside = max(across, 0.45 * moment.range_m), max(up, 1.05 * moment.range_m)
+        across, up = (along, aside) if wide >= high else (aside, along)
+    up = max(up, (0.3 * (wide + 2 * across) - high) / 2)  # no strip: the legend is beneath
+    across = max(across, (0.6 * (high + 2 * up) - wide) / 2)
     return x0 - across, x1 + across, y0 - up, y1 + up
 
 
