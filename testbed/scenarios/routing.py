@@ -323,8 +323,13 @@ OUR_DAEMONS = ("aodv", "dsdv", "olsr", "dsr")
 # Names for a table of options: the constants and habits of ns-2.35, which the papers ran (docs/routing.md has what each changes).
 AS_NS2: dict[str, dict[str, Any]] = {
     "aodv-ns2": {
-        "protocol": "aodv", "node_traversal_time": 0.01, "net_diameter": 12, "rreq_retries": 3, "hold_down": 10,
-        "local_repair": False, "requeue": False,
+        "protocol": "aodv",
+        "node_traversal_time": 0.01,
+        "net_diameter": 12,
+        "rreq_retries": 3,
+        "hold_down": 10,
+        "local_repair": False,
+        "requeue": False,
     },
     "dsr-ns2": {"protocol": "dsr", "learn_from_data": False, "request_period": 2},
 }
