@@ -7,6 +7,7 @@
 #define INTF_H
 
 #define ALGORITHM_BYTES 16	/* TCP_CA_NAME_MAX, include/net/tcp.h */
+#define SEGMENTS_MOST 65535	/* no window is larger: 95 MB */
 #define MAX_STATIONS 4096
 #define MAX_SETTINGS 16384	/* of stations, and of ports of theirs */
 

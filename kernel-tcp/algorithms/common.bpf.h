@@ -33,6 +33,7 @@ char LICENSE[] SEC("license") = "GPL";
 #define CA_EVENT_CWND_RESTART 1
 
 #define SSTHRESH_LEAST 2	/* segments, RFC 5681 (4) */
+#define SSTHRESH_NONE 0x7fffffff	/* TCP_INFINITE_SSTHRESH, net/tcp.h */
 
 /* tcp_cong.c. The first: slow start or congestion avoidance for so many segments
  * acknowledged, if the window was in use, up to snd_cwnd_clamp. */
@@ -101,6 +102,35 @@ static __always_inline __u32 recovery_window(const struct tcp_sock *tp,
 static __always_inline __u32 half_window(const struct tcp_sock *tp, __u32 window)
 {
 	return most(least(window, tp->packets_out) / 2, SSTHRESH_LEAST);
+}
+
+/* ---- operations that were not run ---- */
+
+/* A kernel may leave out a congestion control in BPF for the length of an
+ * interrupt (docs/timelines.md, at its end): an ACK or a timeout then passes
+ * without any of the operations, and what ssthresh() "returns" is what was on the
+ * stack. `told` is the state that set_state() was told last, or that was found
+ * here since. If the kernel has gone into one that begins with ssthresh(), and
+ * we know nothing of it, or if no window is so large, the threshold is `instead`.
+ * First thing in what an ACK calls; true if the state had not been told. */
+static __always_inline bool make_up(struct sock *sk, __u32 *told, __u32 instead)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	__u32 state = ca_state(sk), before = *told;
+	bool reduces = state >= TCP_CA_CWR && before < TCP_CA_CWR;
+
+	if (reduces || (tp->snd_ssthresh > SEGMENTS_MOST &&
+			tp->snd_ssthresh != SSTHRESH_NONE))
+		tp->snd_ssthresh = most(instead, SSTHRESH_LEAST);
+	*told = state;
+	return state != before;
+}
+
+/* What undo_cwnd() "returned". */
+static __always_inline void make_up_window(struct tcp_sock *tp, __u32 segments)
+{
+	if (tp->snd_cwnd > SEGMENTS_MOST)
+		tp->snd_cwnd = most(segments, 1);
 }
 
 /* In init(). That may be before the SYN of a connection that we open, when sockops

@@ -109,6 +109,8 @@ void BPF_PROG(reno_cong_control, struct sock *sk)
 	bool advanced = window_advanced(sk, &own->window);
 	__u8 state = ca_state(sk);
 
+	if (window_untold_timeout(sk, &own->window))
+		own->phase = NO_LOSS;
 	if (own->phase == NO_LOSS) {
 		own->window.segments = tp->snd_cwnd;
 		own->duplicates = tp->sacked_out;

@@ -52,6 +52,8 @@ void BPF_PROG(tahoe_cong_control, struct sock *sk)
 	bool advanced = window_advanced(sk, &own->window);
 	__u8 state = ca_state(sk);
 
+	if (window_untold_timeout(sk, &own->window))
+		own->recovering = 0;
 	if (!own->recovering)
 		own->window.segments = tp->snd_cwnd;
 	if ((state == TCP_CA_Recovery || state == TCP_CA_CWR) && !own->recovering) {

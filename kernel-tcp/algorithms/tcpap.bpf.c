@@ -45,6 +45,8 @@ struct tcpap {
 	__u32 round_ends;	/* the ACK after this: ask for the hops again, if known */
 	__u32 hops;		/* 0: not known */
 	__u64 fhd_us;		/* 0: no sample yet */
+	__u32 told;		/* make_up() */
+	__u32 segments;		/* the window after the last ACK that found no loss */
 };
 
 struct round_trips {
@@ -185,6 +187,8 @@ void BPF_PROG(tcpap_init, struct sock *sk)
 	struct tcpap *own = own_memory(sk);
 
 	own->hops = own->fhd_us = 0;
+	own->told = ca_state(sk);
+	own->segments = tcp_sk(sk)->snd_cwnd;
 	if (sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 	count_connection(&own->counted);
@@ -220,19 +224,25 @@ void BPF_PROG(tcpap_cong_control, struct sock *sk)
 	struct tcp_sock *tp = tcp_sk(sk);
 	__u8 state = ca_state(sk);
 
+	make_up_window(tp, own->segments);
+	make_up(sk, &own->told, own->segments / 2);
 	if (state == TCP_CA_Recovery || state == TCP_CA_CWR)
 		tp->snd_cwnd = recovery_window(tp, tp->snd_ssthresh);
 	else if (own->acked)
 		tcp_reno_cong_avoid(sk, tp->snd_una, own->acked);
+	if (state < TCP_CA_CWR)
+		own->segments = tp->snd_cwnd;
 	own->acked = 0;
 }
 
 SEC("struct_ops")
 void BPF_PROG(tcpap_set_state, struct sock *sk, __u8 new_state)
 {
+	struct tcpap *own = own_memory(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 	__u8 state = ca_state(sk);
 
+	own->told = new_state;
 	if (new_state == TCP_CA_Open &&
 	    (state == TCP_CA_Recovery || state == TCP_CA_CWR))
 		tp->snd_cwnd = least(tp->snd_cwnd, tp->snd_ssthresh);

@@ -39,6 +39,8 @@ struct vegas {
 	__u32 min_rtt_us;	/* of this round trip */
 	__u32 base_rtt_us;	/* of the connection */
 	__u32 active;		/* not while the kernel repairs a loss */
+	__u32 told;		/* make_up() */
+	__u32 segments;		/* the window before the last ACK that found no loss */
 };
 
 static void next_round(const struct tcp_sock *tp, struct vegas *own)
@@ -58,6 +60,8 @@ void BPF_PROG(vegas_init, struct sock *sk)
 	own->active = 1;
 	own->in_round = 0;
 	own->samples = 0;
+	own->told = ca_state(sk);
+	own->segments = tcp_sk(sk)->snd_cwnd;
 	count_connection(&own->counted);
 }
 
@@ -69,12 +73,30 @@ void BPF_PROG(vegas_release, struct sock *sk)
 	forget_connection(&own->counted);
 }
 
+static void in_state(struct sock *sk, struct vegas *own, __u8 state)
+{
+	bool active = state == TCP_CA_Open || state == TCP_CA_Disorder;
+
+	if (active && !own->active)
+		next_round(tcp_sk(sk), own);
+	if (state == TCP_CA_Loss)
+		own->base_rtt_us = NO_RTT;
+	own->active = active;
+	own->told = state;
+}
+
+/* The first of the operations on every ACK. */
 SEC("struct_ops")
 void BPF_PROG(vegas_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
 	struct vegas *own = own_memory(sk);
 	__s32 rtt_us = sample->rtt_us;
 
+	make_up_window(tcp_sk(sk), own->segments);
+	if (make_up(sk, &own->told, own->segments / 2))
+		in_state(sk, own, own->told);
+	if (own->active)
+		own->segments = tcp_sk(sk)->snd_cwnd;
 	if (rtt_us < 0)
 		return;
 	rtt_us++;	/* never 0: it is divided by */
@@ -87,13 +109,8 @@ SEC("struct_ops")
 void BPF_PROG(vegas_set_state, struct sock *sk, __u8 new_state)
 {
 	struct vegas *own = own_memory(sk);
-	bool active = new_state == TCP_CA_Open || new_state == TCP_CA_Disorder;
 
-	if (active && !own->active)
-		next_round(tcp_sk(sk), own);
-	if (new_state == TCP_CA_Loss)
-		own->base_rtt_us = NO_RTT;
-	own->active = active;
+	in_state(sk, own, new_state);
 }
 
 SEC("struct_ops")

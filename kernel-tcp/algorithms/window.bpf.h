@@ -18,12 +18,14 @@ struct window {
 	__u32 segments;		/* the algorithm's cwnd, as of the last ACK */
 	__u32 una;		/* snd_una at the last ACK */
 	__u32 timeout;		/* icsk_retransmits after the last timeout seen */
+	__u32 told;		/* make_up() */
 };
 
 static __always_inline void window_init(struct sock *sk, struct window *own)
 {
 	own->segments = tcp_sk(sk)->snd_cwnd;
 	own->una = tcp_sk(sk)->snd_una;
+	own->told = ca_state(sk);
 	count_connection(&own->counted);
 }
 
@@ -58,6 +60,21 @@ static __always_inline void window_timeout(struct sock *sk, struct window *own,
 	tp->snd_ssthresh = half_window(tp, own->segments);
 	own->segments = 1;
 	own->timeout = timeouts;
+	own->told = TCP_CA_Loss;
+}
+
+/* First thing on an ACK: true if a timeout has passed that nobody told of. How
+ * much of the window was in use then is not known any more. */
+static __always_inline bool window_untold_timeout(struct sock *sk, struct window *own)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	bool untold = make_up(sk, &own->told, half_window(tp, own->segments));
+
+	make_up_window(tp, own->segments);
+	if (!untold || own->told != TCP_CA_Loss)
+		return false;
+	tp->snd_ssthresh = most(own->segments / 2, SSTHRESH_LEAST);
+	return true;
 }
 
 static __always_inline __u32 timeouts_in_a_row(struct sock *sk)
@@ -69,12 +86,14 @@ static __always_inline __u32 timeouts_in_a_row(struct sock *sk)
 static __always_inline void window_set_state(struct sock *sk, struct window *own,
 					     __u8 new_state)
 {
+	own->told = new_state;
 	if (new_state == TCP_CA_Loss)
 		window_timeout(sk, own, timeouts_in_a_row(sk) + 1);
 }
 
-/* cwnd_event(): under load set_state(Loss) is now and then not run (1 in 200 on
- * 6.18); the retransmission that follows finds nothing in flight. */
+/* cwnd_event(): set_state(Loss) may not have been run; the retransmission that
+ * follows finds nothing in flight. Where that was not told either, the next ACK
+ * makes up for it. */
 static __always_inline void window_event(struct sock *sk, struct window *own,
 					 int event)
 {

@@ -11,8 +11,9 @@
  * What that costs: the algorithm's private memory (icsk_ca_priv) starts anew.
  * Reno has none; Vegas measures its base RTT again, on the new route.
  *
- * Under load set_state(Loss) is now and then not run (1 in 200 on 6.18): made up
- * for in cwnd_event(), which follows before the retransmission.
+ * A timeout may pass without its operations being run (docs/timelines.md, at its
+ * end): where only set_state() was left out, cwnd_event() makes up for it before
+ * the retransmission; else hold_cong_avoid(), or the change back.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>

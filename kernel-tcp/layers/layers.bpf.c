@@ -32,6 +32,8 @@ char LICENSE[] SEC("license") = "GPL";
 #define SOL_TCP 6
 #define TCP_CONGESTION 13
 #define BPF_TCP_CLOSE 7
+#define SSTHRESH_LEAST 2		/* segments, RFC 5681 (4) */
+#define SSTHRESH_NONE 0x7fffffff	/* TCP_INFINITE_SSTHRESH, net/tcp.h */
 
 /* `hold` under the name this run has registered it by; set before anything is
  * attached. */
@@ -156,7 +158,7 @@ static void fill(struct connection *own, struct tcp_sock *tp, __u64 cookie,
 	own->snd_una = own->snd_nxt = BPF_CORE_READ(tp, snd_nxt);
 	own->copied = own->timeouts = own->fixed = own->refuse_timer = 0;
 	own->ordered = own->probed = own->ended = own->answered = 0;
-	own->held = own->restore = own->initial = 0;
+	own->held = own->restore = own->initial = own->half = 0;
 	own->rto_jiffies = rto_jiffies(tp);
 	own->timer_ns = bpf_ktime_get_ns();
 	own->cookie = cookie;
@@ -235,13 +237,24 @@ static bool change_to_hold(struct bpf_sock_ops *ctx, struct connection *own)
 	return false;
 }
 
+/* The algorithm's ssthresh() may not have been run at the timeout before the
+ * stand-by (docs/timelines.md), and there was no ACK to make up for it. */
+static void note_windows(struct bpf_sock_ops *ctx, struct connection *own)
+{
+	__u32 ssthresh = ctx->snd_ssthresh;
+
+	if (ssthresh > SEGMENTS_MOST && ssthresh != SSTHRESH_NONE)
+		ssthresh = own->half;
+	own->cwnd = ctx->snd_cwnd;
+	own->ssthresh = ssthresh;
+}
+
 /* Before tcp_enter_loss(), which would make cwnd 1 and lower ssthresh. */
 static void hold(struct bpf_sock_ops *ctx, struct connection *own)
 {
 	if (own->held)
 		return;
-	own->cwnd = ctx->snd_cwnd;
-	own->ssthresh = ctx->snd_ssthresh;
+	note_windows(ctx, own);
 	change_to_hold(ctx, own);
 }
 
@@ -257,8 +270,7 @@ static void give_back(struct bpf_sock_ops *ctx, struct connection *own)
 	if (!own->held) {
 		if (!one)
 			return;
-		own->cwnd = ctx->snd_cwnd;
-		own->ssthresh = ctx->snd_ssthresh;
+		note_windows(ctx, own);
 	}
 	if (one)
 		own->cwnd = 1;
@@ -307,7 +319,9 @@ static void timeout(struct bpf_sock_ops *ctx, struct connection *own)
 		own->refuse_timer = 1;
 		return;
 	}
-	own->timeouts++;
+	if (!own->timeouts++)
+		own->half = ctx->snd_cwnd / 2 > SSTHRESH_LEAST ?
+			    ctx->snd_cwnd / 2 : SSTHRESH_LEAST;
 	tell(tp, own, EVENT_TIMEOUT, own->timeouts);
 	if (own->settings.layers & LAYER_RENO_F && own->timeouts >= 2) {
 		own->fixed = own->refuse_timer = 1;

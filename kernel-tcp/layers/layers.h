@@ -76,6 +76,7 @@ struct connection {
 	__u32 restore;		/* watch, agent: look at the windows before sending */
 	__u32 cwnd;		/* segments; what `hold` keeps */
 	__u32 ssthresh;
+	__u32 half;		/* ssthresh after the first timeout in a row */
 	__u32 initial;		/* repair=initial: the RTO is the initial one ... */
 	__u32 initial_until;	/* ... until this sequence number is acknowledged */
 	__u64 timer_ns;		/* when data was last sent or acknowledged */
