@@ -80,6 +80,9 @@ impl<M: Machine<Input: Serialize>, W: Write> Machine for Logged<M, W> {
     fn next_timeout(&self) -> Option<Instant> {
         self.machine.next_timeout()
     }
+    fn next_visible(&self) -> Option<Instant> {
+        self.machine.next_visible()
+    }
 }
 
 /// Plays a log into `timeline`; the caller then runs it on to wherever it wants.

@@ -20,4 +20,11 @@ pub trait Machine {
     fn poll_output(&mut self) -> Option<Self::Output>;
     /// When the machine must be called next; `None` means only when something arrives.
     fn next_timeout(&self) -> Option<Instant>;
+
+    /// Before this instant nothing comes out that the outside could see, as long as nothing arrives; `None`: nothing at all will.
+    /// A driver whose clock is the wall's may sleep until then and do all that was due in between at once, each at its own
+    /// instant. Never before [`Self::next_timeout`].
+    fn next_visible(&self) -> Option<Instant> {
+        self.next_timeout()
+    }
 }

@@ -1,7 +1,8 @@
 //! The wall-clock driver: one thread, epoll, one timerfd.
 //!
 //! Model time is the *scheduled* instant; the wall clock (CLOCK_MONOTONIC, read in this file only)
-//! decides when events are released, all of them in model order even if late. Input from outside is
+//! decides when events are released, all of them in model order even if late. What nobody outside can see need not be done on
+//! time: the loop wakes for [`Machine::next_visible`], and then does all that was due. Input from outside is
 //! stamped with the wall clock mapped to model time, never before the last event. Input that the outside gives
 //! *at once* in answer to an output ([`Outside::react`]: what the kernel sends from inside our `write`) is stamped with
 //! the instant of its cause: the host's answer takes no model time and the driver's own lateness does not enter the loop.
@@ -191,7 +192,7 @@ impl<M: Machine> RealTime<M> {
     }
 
     fn sleep(&mut self) -> io::Result<()> {
-        let deadline = self.timeline.machine().next_timeout().map(|d| d + self.extra_sleep);
+        let deadline = self.timeline.machine().next_visible().map(|d| d + self.extra_sleep);
         let now = self.clock.now();
         self.due = deadline.map_or(self.due, |d| self.due.min(d.max(self.timeline.now())));
         let mut wait = self.heartbeat;

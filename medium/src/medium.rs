@@ -23,6 +23,7 @@ use std::sync::Arc;
 
 mod moves;
 mod power;
+mod visible;
 
 enum Event {
     SendEnds(FrameId),
@@ -207,9 +208,12 @@ impl Medium {
         // a summed interference needs what is below the sense threshold too, down to a tenth of the noise
         let floor_w = self.radio.carrier_sense_threshold_w.min(self.radio.noise_w * 0.1);
         let floor_w = if self.sums_interference() { floor_w } else { self.radio.carrier_sense_threshold_w };
-        let others = (0..self.stations.len() as u16).filter(|s| *s != from && self.stations[*s as usize].on);
-        let heard: Neighbourhood =
-            others.map(|s| (s, self.power_w(from, s, now))).filter(|(_, p)| *p >= floor_w).collect();
+        let place = self.stations[from as usize].trajectory.at(now);
+        let others = (0..).zip(&self.stations).filter(|(s, station)| *s != from && station.on);
+        let power_w = |(s, other): (u16, &Station)| {
+            (s, self.propagation.power_w(from.into(), s.into(), place, other.trajectory.at(now)))
+        };
+        let heard: Neighbourhood = others.map(power_w).filter(|(_, p)| *p >= floor_w).collect();
         if still {
             self.neighbourhoods[from as usize] = Some(heard.clone());
         }
@@ -576,5 +580,9 @@ impl Machine for Medium {
 
     fn next_timeout(&self) -> Option<Instant> {
         self.events.next_at()
+    }
+
+    fn next_visible(&self) -> Option<Instant> {
+        self.visible_from(self.events.next_at()?)
     }
 }

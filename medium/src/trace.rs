@@ -30,11 +30,20 @@ struct Leg {
     to: Position,
     /// Infinite: a jump. Zero: stands still at `from`.
     speed_mps: f64,
+    /// From `from` to `to`; positions are asked for with every frame.
+    length_m: f64,
 }
 
 impl Leg {
+    fn new(start: Instant, from: Position, to: Position, speed_mps: f64) -> Self {
+        Self { start, from, to, speed_mps, length_m: distance_m(from, to) }
+    }
+
     fn at(&self, now: Instant) -> Position {
-        let distance = distance_m(self.from, self.to);
+        if self.speed_mps == 0.0 {
+            return self.from;
+        }
+        let distance = self.length_m;
         let gone = self.speed_mps * now.since(self.start).as_secs_f64();
         // a jump asked about at its very instant: inf * 0 is not a number
         if self.speed_mps.is_infinite() || gone >= distance {
@@ -49,7 +58,7 @@ impl Leg {
         if self.speed_mps.is_infinite() || self.speed_mps <= 0.0 {
             return self.start;
         }
-        let ns = (distance_m(self.from, self.to) / self.speed_mps * 1e9).ceil();
+        let ns = (self.length_m / self.speed_mps * 1e9).ceil();
         self.start + Duration::from_nanos(ns as u64)
     }
 }
@@ -69,7 +78,7 @@ pub struct Trajectory {
 impl Trajectory {
     /// A station that stays at `position`.
     pub fn standing(position: Position) -> Self {
-        Self { legs: vec![Leg { start: Instant::ZERO, from: position, to: position, speed_mps: 0.0 }] }
+        Self { legs: vec![Leg::new(Instant::ZERO, position, position, 0.0)] }
     }
 
     /// From `now` on the station moves towards `to` at `speed_mps` (infinite: it jumps; zero: it stops).
@@ -78,9 +87,10 @@ impl Trajectory {
         debug_assert!(speed_mps >= 0.0 && to.iter().all(|v| v.is_finite()));
         let index = self.legs.partition_point(|leg| leg.start <= now);
         let from = self.at(now);
-        self.legs.insert(index, Leg { start: now, from, to, speed_mps });
+        self.legs.insert(index, Leg::new(now, from, to, speed_mps));
         for i in index + 1..self.legs.len() {
-            self.legs[i].from = self.legs[i - 1].at(self.legs[i].start);
+            let Leg { start, to, speed_mps, .. } = self.legs[i];
+            self.legs[i] = Leg::new(start, self.legs[i - 1].at(start), to, speed_mps);
         }
     }
 

@@ -27,17 +27,23 @@ struct Client {
     station: StationId,
     flags: u32,
     waiting: VecDeque<Vec<u8>>,
+    /// Epoll is asked to tell when there is room again.
+    watched_for_room: bool,
 }
 
 pub struct Feedback {
     watcher: Watcher,
     listeners: Vec<(OwnedFd, PathBuf)>,
     clients: BTreeMap<u32, Client>,
+    /// The clients of each station.
+    of_station: Vec<Vec<u32>>,
     next_client: u32,
     /// Purges under way: our token, and whose it is.
     purges: BTreeMap<u32, (u32, u32)>,
     next_purge: u32,
     pub messages_lost: u64,
+    /// The message being sent.
+    bytes: Vec<u8>,
 }
 
 /// What a client wants of the medium.
@@ -55,10 +61,12 @@ impl Feedback {
             watcher,
             listeners: Vec::new(),
             clients: BTreeMap::new(),
+            of_station: vec![Vec::new(); stations.len()],
             next_client: 0,
             purges: BTreeMap::new(),
             next_purge: 0,
             messages_lost: 0,
+            bytes: Vec::new(),
         };
         let Some(folder) = folder else { return Ok(feedback) };
         std::fs::create_dir_all(folder)
@@ -82,7 +90,15 @@ impl Feedback {
         {
             self.next_client = id.wrapping_add(1);
             let station = StationId(listener as u16);
-            self.clients.insert(id, Client { socket, station, flags: 0, waiting: VecDeque::new() });
+            let waiting = VecDeque::new();
+            self.clients.insert(id, Client { socket, station, flags: 0, waiting, watched_for_room: false });
+            self.of_station[usize::from(station.0)].push(id);
+        }
+    }
+
+    fn remove(&mut self, id: u32) {
+        if let Some(client) = self.clients.remove(&id) {
+            self.of_station[usize::from(client.station.0)].retain(|other| *other != id);
         }
     }
 
@@ -98,7 +114,7 @@ impl Feedback {
                 Err(Errno::EAGAIN | Errno::EINTR) => break,
                 // a client that has gone, and an empty packet: nothing we could answer
                 Ok(0) | Err(_) => {
-                    self.clients.remove(&id);
+                    self.remove(id);
                     break;
                 }
                 Ok(length) => length,
@@ -119,11 +135,7 @@ impl Feedback {
     }
 
     pub fn wants_overheard(&self, station: StationId) -> bool {
-        self.wants(station, OVERHEARD)
-    }
-
-    fn wants(&self, station: StationId, flag: u32) -> bool {
-        self.clients.values().any(|c| c.station == station && c.flags & flag != 0)
+        self.of_station[usize::from(station.0)].iter().any(|id| self.clients[id].flags & OVERHEARD != 0)
     }
 
     /// To every client of the station that asked for this kind of message.
@@ -134,12 +146,14 @@ impl Feedback {
             Repr::Delivered { .. } => DELIVERED,
             _ => return,
         };
-        if !self.wants(station, flag) {
-            return;
-        }
-        let asked = |(id, c): (&u32, &Client)| (c.station == station && c.flags & flag != 0).then_some(*id);
-        for id in self.clients.iter().filter_map(asked).collect::<Vec<_>>() {
-            self.send_to(id, message);
+        let station = usize::from(station.0);
+        // a client that turns out to have gone leaves the list: then its place is the next one's
+        let mut at = 0;
+        while let Some(id) = self.of_station[station].get(at).copied() {
+            if self.clients[&id].flags & flag != 0 {
+                self.send_to(id, message);
+            }
+            at += usize::from(self.of_station[station].get(at) == Some(&id));
         }
     }
 
@@ -156,37 +170,60 @@ impl Feedback {
 
     fn send_to(&mut self, id: u32, message: &Repr) {
         let Some(client) = self.clients.get_mut(&id) else { return };
+        self.bytes.resize(message.buffer_len(), 0);
+        message.emit(&mut self.bytes);
+        if client.waiting.is_empty() {
+            match hand_over(client, &self.bytes) {
+                Handed::Taken => return,
+                Handed::Full => {}
+                Handed::Gone => return self.remove(id),
+            }
+        }
         if client.waiting.len() >= BACKLOG {
             client.waiting.pop_front();
             self.messages_lost += 1;
         }
-        let first = client.waiting.is_empty();
-        client.waiting.push_back(message.to_vec());
-        if first {
-            self.flush(id);
-        }
+        client.waiting.push_back(self.bytes.clone());
+        self.ask_for_room(id);
     }
 
     /// Sends what waits; what cannot be sent yet is told by epoll.
     fn flush(&mut self, id: u32) {
         let Some(client) = self.clients.get_mut(&id) else { return };
-        let had_to_wait = !client.waiting.is_empty();
         while let Some(message) = client.waiting.front() {
-            match send(client.socket.as_raw_fd(), message, MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL) {
-                Err(Errno::EAGAIN | Errno::EINTR | Errno::ENOBUFS) => break,
-                Ok(_) => {
+            match hand_over(client, message) {
+                Handed::Taken => {
                     client.waiting.pop_front();
                 }
-                Err(_) => {
-                    self.clients.remove(&id);
-                    return;
-                }
+                Handed::Full => break,
+                Handed::Gone => return self.remove(id),
             }
         }
-        if had_to_wait {
-            let writable = !client.waiting.is_empty();
-            let _ = self.watcher.change(&client.socket, Token::FeedbackClient(id).pack(), writable);
+        self.ask_for_room(id);
+    }
+
+    /// Epoll tells of room in the client's socket while, and only while, something waits for it.
+    fn ask_for_room(&mut self, id: u32) {
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        let wanted = !client.waiting.is_empty();
+        if wanted != client.watched_for_room {
+            client.watched_for_room = wanted;
+            let _ = self.watcher.change(&client.socket, Token::FeedbackClient(id).pack(), wanted);
         }
+    }
+}
+
+enum Handed {
+    Taken,
+    Full,
+    Gone,
+}
+
+fn hand_over(client: &Client, message: &[u8]) -> Handed {
+    match send(client.socket.as_raw_fd(), message, MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL) {
+        Ok(_) => Handed::Taken,
+        Err(Errno::EAGAIN | Errno::EINTR | Errno::ENOBUFS) => Handed::Full,
+        Err(_) => Handed::Gone,
     }
 }
 

@@ -98,4 +98,7 @@ impl Machine for World {
     fn next_timeout(&self) -> Option<Instant> {
         [self.medium.next_timeout(), self.wires.next_timeout()].into_iter().flatten().min()
     }
+    fn next_visible(&self) -> Option<Instant> {
+        [self.medium.next_visible(), self.wires.next_visible()].into_iter().flatten().min()
+    }
 }

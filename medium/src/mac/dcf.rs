@@ -18,6 +18,8 @@ use crate::phy::{FrameKind, Radio};
 use manet_engine::{Duration, Instant, Stream};
 use std::sync::Arc;
 
+pub mod visible;
+
 #[derive(Clone, Debug)]
 enum State {
     /// Contending, or nothing to do.

@@ -50,6 +50,11 @@ impl InterfaceQueue {
         self.control.pop_front().or_else(|| self.data.pop_front())
     }
 
+    /// What [`Self::pop`] would give.
+    pub fn front(&self) -> Option<&Arc<Packet>> {
+        self.control.front().or_else(|| self.data.front())
+    }
+
     /// Takes out what is queued for the unicast address `mac`, in order.
     pub fn purge(&mut self, mac: [u8; 6]) -> Vec<Arc<Packet>> {
         let mut out = Vec::new();

@@ -53,6 +53,11 @@ impl Queue {
         self.waiting.first_key_value().map(|((at, _), _)| *at)
     }
 
+    /// Whether a reply waits that [`Self::cancel`] could take back.
+    pub fn has_replies(&self) -> bool {
+        self.waiting.values().any(|what| matches!(what, Delayed::Reply { .. }))
+    }
+
     pub fn len(&self) -> usize {
         self.waiting.len()
     }

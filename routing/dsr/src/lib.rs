@@ -4,6 +4,7 @@ pub mod cache;
 pub mod datagram;
 mod delayed;
 mod discovery;
+mod dull;
 pub mod machine;
 pub mod maintenance;
 mod neighbours;

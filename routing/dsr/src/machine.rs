@@ -7,6 +7,7 @@
 use crate::cache::Cache;
 use crate::datagram::Datagram;
 use crate::delayed::Queue;
+use crate::dull;
 use crate::maintenance::{self, Maintenance};
 use crate::neighbours::Neighbours;
 use crate::options::{self, Link, Options};
@@ -16,6 +17,7 @@ use crate::shortening::Gratuitous;
 use crate::wire::RouteError;
 use manet_engine::random::Purpose;
 use manet_engine::{Instant, Machine, Stream};
+use manet_routing::packet::filter::Step;
 use manet_routing::status::{NeighbourStatus, RouteStatus};
 use manet_routing::{Carrier, Counters, Held, Input, Node, Notices, Output, Protocol, Status};
 use std::collections::{BTreeMap, VecDeque};
@@ -190,6 +192,26 @@ impl Protocol for Dsr {
         })
     }
 
+    fn wants_deliveries(options: &Options) -> bool {
+        options.link == Link::Ack
+    }
+
+    fn overheard_version(&self) -> u64 {
+        // 0 is what a host begins with, which has no filter yet
+        if self.is_curious() {
+            0
+        } else {
+            1 + self.neighbours.version()
+        }
+    }
+
+    fn overheard_filter(&self) -> Vec<Step> {
+        if self.is_curious() {
+            return Vec::new();
+        }
+        dull::filter(self.own(), self.neighbours.iter().filter_map(|(address, _)| self.neighbours.mac(address)))
+    }
+
     fn status(&self, now: Instant) -> Status {
         let mut destinations: Vec<Ipv4Addr> = self.cache.paths(now).flat_map(|(r, _)| r.hops.clone()).collect();
         destinations.sort();
@@ -217,6 +239,12 @@ impl Protocol for Dsr {
 }
 
 impl Dsr {
+    /// Whether any overheard packet may mean something now: it confirms a next hop, teaches a route, or takes back a reply.
+    fn is_curious(&self) -> bool {
+        let learns = self.options.snoop && self.options.learn_from_data;
+        self.maintenance.is_some() || learns || self.delayed.has_replies()
+    }
+
     fn route_status(&self, now: Instant, destination: Ipv4Addr) -> Option<RouteStatus> {
         let route = self.cache.look(now, destination)?;
         Some(RouteStatus {

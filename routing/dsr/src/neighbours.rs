@@ -8,36 +8,45 @@ use std::net::Ipv4Addr;
 const MOST: usize = 256;
 
 #[derive(Clone, Debug, Default)]
-pub struct Neighbours(BTreeMap<Ipv4Addr, (Mac, Instant)>);
+pub struct Neighbours {
+    heard: BTreeMap<Ipv4Addr, (Mac, Instant)>,
+    /// How often the table changed, but for the times.
+    version: u64,
+}
 
 impl Neighbours {
     pub fn heard(&mut self, now: Instant, address: Ipv4Addr, mac: Mac) {
         if mac == BROADCAST_MAC || mac[0] & 1 != 0 {
             return;
         }
-        if !self.0.contains_key(&address) && self.0.len() >= MOST {
-            let oldest = self.0.iter().min_by_key(|(_, (_, heard))| *heard).map(|(who, _)| *who);
-            oldest.map(|who| self.0.remove(&who));
+        if !self.heard.contains_key(&address) && self.heard.len() >= MOST {
+            let oldest = self.heard.iter().min_by_key(|(_, (_, heard))| *heard).map(|(who, _)| *who);
+            oldest.map(|who| self.heard.remove(&who));
         }
-        self.0.insert(address, (mac, now));
+        let before = self.heard.insert(address, (mac, now));
+        self.version += u64::from(before.is_none_or(|(known, _)| known != mac));
     }
 
     /// Nothing is sent to it, and no route learnt through it, until it is heard again.
     pub fn forget(&mut self, address: Ipv4Addr) {
-        self.0.remove(&address);
+        self.version += u64::from(self.heard.remove(&address).is_some());
+    }
+
+    pub fn version(&self) -> u64 {
+        self.version
     }
 
     pub fn mac(&self, address: Ipv4Addr) -> Option<Mac> {
-        self.0.get(&address).map(|(mac, _)| *mac)
+        self.heard.get(&address).map(|(mac, _)| *mac)
     }
 
     /// The neighbour that was last heard with this link address.
     pub fn address(&self, mac: Mac) -> Option<Ipv4Addr> {
-        self.0.iter().filter(|(_, (m, _))| *m == mac).max_by_key(|(_, (_, heard))| *heard).map(|(who, _)| *who)
+        self.heard.iter().filter(|(_, (m, _))| *m == mac).max_by_key(|(_, (_, heard))| *heard).map(|(who, _)| *who)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (Ipv4Addr, Instant)> + '_ {
-        self.0.iter().map(|(who, (_, heard))| (*who, *heard))
+        self.heard.iter().map(|(who, (_, heard))| (*who, *heard))
     }
 }
 

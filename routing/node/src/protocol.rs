@@ -1,5 +1,6 @@
 //! What a routing protocol must be, to be driven by the host or by a simulation.
 
+use crate::packet::filter::Step;
 use crate::{Input, Mac, Output, Status};
 use manet_engine::{Instant, Machine};
 use serde::{de::DeserializeOwned, Deserialize, Serialize};
@@ -68,6 +69,22 @@ pub trait Protocol: Machine<Input = Input, Output = Output> + Sized {
     /// The MTU of the TUN device: less than the radio's where the protocol adds to each packet (DSR's source route).
     fn tun_mtu(node: &Node, _options: &Self::Options) -> u16 {
         node.mtu
+    }
+
+    /// Design B: whether the machine has a use for [`Input::FrameDelivered`].
+    fn wants_deliveries(_options: &Self::Options) -> bool {
+        true
+    }
+
+    /// Design B: a number that changes with [`Self::overheard_filter`].
+    fn overheard_version(&self) -> u64 {
+        0
+    }
+
+    /// Design B: drops [`Input::Overheard`] that would change nothing in the machine and let it say nothing, as it is now, so
+    /// that the kernel need not wake the daemon for them. Offsets are those of the Ethernet frame. Empty: all of them matter.
+    fn overheard_filter(&self) -> Vec<Step> {
+        Vec::new()
     }
 
     fn status(&self, now: Instant) -> Status;

@@ -64,6 +64,13 @@ enum Event {
     Failed { at: usize, to: Mac, bytes: Bytes },
 }
 
+/// Whether a node's filter drops an overheard frame.
+pub fn is_dull(node: &Dsr, from: Mac, to: Mac, bytes: &Bytes) -> bool {
+    let frame = [to.as_slice(), &from, &[8, 0], bytes].concat();
+    let filter = node.overheard_filter();
+    !filter.is_empty() && manet_routing::packet::filter::run(&filter, &frame, 0, 0) == 0
+}
+
 /// What came out of a node, and when.
 #[derive(Clone, Debug)]
 pub struct Seen {
@@ -79,6 +86,9 @@ pub struct Net {
     pub now: Instant,
     pub seen: Vec<Seen>,
     feedback: bool,
+    /// As the host does, overheard frames are put to the machine's own filter first.
+    pub filters: bool,
+    pub filtered: u64,
 }
 
 impl Net {
@@ -91,7 +101,16 @@ impl Net {
         let feedback = nodes.iter().all(|n| n.feedback);
         let nodes = nodes.into_iter().map(|n| Dsr::new(n, options.clone()).unwrap()).collect();
         let events = EventQueue::default();
-        Self { nodes, links: BTreeSet::new(), events, now: Instant::ZERO, seen: Vec::new(), feedback }
+        Self {
+            nodes,
+            links: BTreeSet::new(),
+            events,
+            now: Instant::ZERO,
+            seen: Vec::new(),
+            feedback,
+            filters: false,
+            filtered: 0,
+        }
     }
 
     pub fn chain(count: u64, options: &Options) -> Self {
@@ -168,6 +187,10 @@ impl Net {
                     let own = to == mac(index as u64 + 1);
                     reached |= own;
                     let ours = own || to == BROADCAST_MAC;
+                    if !ours && self.filters && is_dull(&self.nodes[index], from, to, &bytes) {
+                        self.filtered += 1;
+                        continue;
+                    }
                     let input =
                         if ours { Input::Frame { from, to, bytes } } else { Input::Overheard { from, to, bytes } };
                     self.say(index as u64 + 1, input);

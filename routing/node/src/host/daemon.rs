@@ -56,6 +56,8 @@ struct Daemon<P: Protocol> {
     usage: Option<Usage>,
     tunnels: Vec<Listener>,
     link: LinkEvents,
+    /// Of the filter of overheard frames that is in force.
+    overheard_version: u64,
     buffer: Vec<u8>,
     stop: bool,
     error: Option<HostError>,
@@ -71,8 +73,9 @@ pub fn run<P: Protocol>(loaded: Loaded<P>) -> Result<()> {
     config.node.restarted |= kernel.restarted;
     let restarted = config.node.restarted;
     let log = config.events.as_deref().map(|path| event_log(path, restarted)).transpose()?;
+    let deliveries = P::wants_deliveries(&options);
     let machine = P::new(config.node.clone(), options).map_err(HostError)?;
-    let sockets = Sockets::open::<P>(&config, &kernel)?;
+    let sockets = Sockets::open::<P>(&config, &kernel, deliveries)?;
     let driver = RealTime::start(Logged::new(machine, log), |output| !matches!(output, Output::Note(_)))?;
     let offset_ns = i128::from(driver.clock().epoch_ns()) - i128::from(config.epoch_ns);
     let notes = Notes::open(config.notes.as_deref(), i64::try_from(offset_ns).unwrap_or(i64::MAX))?;
@@ -80,7 +83,9 @@ pub fn run<P: Protocol>(loaded: Loaded<P>) -> Result<()> {
     let (address, tcp_unreachable) = (config.node.address, config.tcp_unreachable);
     let counters = Counters::default();
     let outlet = Outlet { address, kernel, udp, frames, sender, tcp_unreachable, feedback, notes, status, counters };
-    let mut daemon = Daemon { driver, outlet, usage, tunnels, link, buffer: vec![0; BUFFER], stop: false, error: None };
+    let (overheard_version, buffer) = (0, vec![0; BUFFER]);
+    let mut daemon =
+        Daemon { driver, outlet, usage, tunnels, link, overheard_version, buffer, stop: false, error: None };
     daemon.watch(&signals)?;
     let now = daemon.driver.timeline().now();
     daemon.outlet.note(now, "started", address, u64::from(restarted), &[]);
@@ -101,7 +106,7 @@ struct Sockets {
 }
 
 impl Sockets {
-    fn open<P: Protocol>(config: &Config, kernel: &Kernel) -> Result<Self> {
+    fn open<P: Protocol>(config: &Config, kernel: &Kernel, deliveries: bool) -> Result<Self> {
         let node = &config.node;
         let (mut udp, mut usage, mut frames) = (None, None, None);
         match P::CARRIER {
@@ -119,7 +124,7 @@ impl Sockets {
             udp,
             frames,
             sender: Sender::open()?,
-            feedback: Feedback::open(config, P::CARRIER, kernel.radio)?,
+            feedback: Feedback::open(config, P::CARRIER, kernel.radio, deliveries)?,
             usage,
             tunnels: tunnels?,
             link: LinkEvents::of(kernel.radio)?,
@@ -165,8 +170,20 @@ impl<P: Protocol> Daemon<P> {
                 let inputs = feedback.poll(kernel, counters);
                 self.input_all(inputs);
             }
+            self.choose_overheard();
         }
         Ok(())
+    }
+
+    /// The kernel is told which overheard frames matter, when that has changed.
+    fn choose_overheard(&mut self) {
+        let machine = &self.driver.timeline().machine().machine;
+        let version = machine.overheard_version();
+        if version != self.overheard_version {
+            self.overheard_version = version;
+            let Outlet { feedback, counters, .. } = &mut self.outlet;
+            feedback.hear_only(&machine.overheard_filter(), counters);
+        }
     }
 
     fn serve(&mut self, token: u64, signals: &SignalFd) {

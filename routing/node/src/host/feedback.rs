@@ -4,11 +4,13 @@
 //! Machines of design A know neighbours by their IPv4 addresses; the kernel's neighbour table says whose a MAC address
 //! is. Only IPv4 packets count as failures: an ARP answer that is lost breaks no link.
 
+use super::attach::attach;
 use super::config::{Config, FeedbackSource};
 use super::frames;
 use super::kernel::Kernel;
 use super::nl80211::Nl80211;
 use super::{HostError, Result};
+use crate::packet::filter::{Step, To};
 use crate::packet::ipv4;
 use crate::{Bytes, Carrier, Counters, Input, Mac, Node};
 use manet_engine::real_time::Watcher;
@@ -31,6 +33,9 @@ const STATIONS: usize = 1024;
 const FAILURES: u32 = 1;
 const OVERHEARD: u32 = 2;
 const DELIVERED: u32 = 4;
+/// The type of an overheard message, and where its frame begins.
+const OVERHEARD_KIND: u32 = 132;
+const OVERHEARD_FRAME: u32 = 32;
 
 /// What the medium says. Frames are Ethernet frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,10 +71,14 @@ pub struct Feedback {
 }
 
 impl Feedback {
-    pub fn open(config: &Config, carrier: Carrier, interface: u32) -> Result<Self> {
+    /// `deliveries`: whether the machine has a use for frames that arrived.
+    pub fn open(config: &Config, carrier: Carrier, interface: u32, deliveries: bool) -> Result<Self> {
         let frames = carrier == Carrier::Frames;
         let source = match &config.feedback {
-            FeedbackSource::Medium(path) => Source::Medium(subscribe(path, flags(frames, config.node.feedback))?),
+            FeedbackSource::Medium(path) => {
+                let flags = flags(frames, config.node.feedback, deliveries);
+                Source::Medium(subscribe(path, flags)?)
+            }
             FeedbackSource::Nl80211 if config.node.feedback => Source::Nl80211(Nl80211::open(interface)?),
             FeedbackSource::Nl80211 | FeedbackSource::None => Source::None,
         };
@@ -81,6 +90,15 @@ impl Feedback {
         match &self.source {
             Source::Medium(socket) => watcher.watch(socket, token, false),
             Source::Nl80211(_) | Source::None => Ok(()),
+        }
+    }
+
+    /// From now on the kernel drops those overheard frames that `filter` drops ([`crate::Protocol::overheard_filter`]), before
+    /// anybody is woken for them.
+    pub fn hear_only(&self, filter: &[Step], counters: &mut Counters) {
+        let Source::Medium(socket) = &self.source else { return };
+        if attach(socket, &of_messages(filter), u32::MAX).is_err() {
+            counters.count("filter-refused");
         }
     }
 
@@ -200,13 +218,24 @@ impl Feedback {
     }
 }
 
-fn flags(frames: bool, feedback: bool) -> u32 {
+fn flags(frames: bool, feedback: bool, deliveries: bool) -> u32 {
     match (frames, feedback) {
-        (true, true) => FAILURES | OVERHEARD | DELIVERED,
+        (true, true) if deliveries => FAILURES | OVERHEARD | DELIVERED,
+        (true, true) => FAILURES | OVERHEARD,
         (true, false) => OVERHEARD,
         (false, true) => FAILURES,
         (false, false) => 0,
     }
+}
+
+/// `filter` of frames, put to the frame of an overheard message; all other messages pass.
+fn of_messages(filter: &[Step]) -> Vec<Step> {
+    if filter.is_empty() {
+        return Vec::new();
+    }
+    let mut steps = vec![Step::LoadByte(1), Step::Equal(OVERHEARD_KIND, To::Next, To::Accept)];
+    steps.extend(filter.iter().map(|step| step.moved(OVERHEARD_FRAME)));
+    steps
 }
 
 fn subscribe(path: &Path, flags: u32) -> Result<OwnedFd> {
@@ -337,6 +366,34 @@ mod tests {
         frame[13] = 6; // ARP
         assert_eq!(ip_packet(&frame), None);
         assert_eq!(ip_packet(&frame[..9]), None);
+    }
+
+    #[test]
+    fn a_filter_of_frames_is_put_to_the_frames_of_overheard_messages_only() {
+        use crate::packet::filter::run;
+        use nix::sys::socket::socketpair;
+        // accepts frames of IPv4
+        let filter = [Step::LoadHalf(12), Step::Equal(0x800, To::Accept, To::Drop)];
+        for (bytes, says) in golden() {
+            let mut other = bytes.clone();
+            let overheard = says["type"] == "overheard";
+            if overheard {
+                other[OVERHEARD_FRAME as usize + 12] = 9;
+            }
+            assert!(run(&of_messages(&filter), &bytes, 0, 0) > 0, "{says}");
+            assert_eq!(run(&of_messages(&filter), &other, 0, 0) > 0, !overheard, "{says}");
+            assert!(run(&of_messages(&[]), &other, 0, 0) > 0, "{says}");
+            // the kernel is of the same mind, and who sends does not notice
+            let kind = SockFlag::SOCK_NONBLOCK;
+            let (ours, medium) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, kind).unwrap();
+            attach(&ours, &of_messages(&filter), u32::MAX).unwrap();
+            for (message, passes) in [(&bytes, true), (&other, !overheard)] {
+                assert_eq!(send(medium.as_raw_fd(), message, MsgFlags::empty()), Ok(message.len()), "{says}");
+                let mut buffer = [0; 4096];
+                let got = recv(ours.as_raw_fd(), &mut buffer, MsgFlags::empty());
+                assert_eq!(got, if passes { Ok(message.len()) } else { Err(Errno::EAGAIN) }, "{says}");
+            }
+        }
     }
 
     #[test]

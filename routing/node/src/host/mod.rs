@@ -7,14 +7,14 @@
 //! - [`kernel`]: the state the kernel is put into and taken out of again, by [`netlink`], [`tun`], [`sysctl`];
 //!   [`leftovers`] remembers it over a `kill -9`;
 //! - [`udp`], [`raw`], [`usage`] (design A) and [`frames`] (design B): packets; [`feedback`], [`nl80211`]: failed
-//!   links;
+//!   links; [`attach`]: which of them the kernel need not wake us for;
 //! - [`status`], [`notes`], [`replay`]: what others read.
 
+pub mod attach;
 pub mod cli;
 pub mod config;
 pub mod daemon;
 pub mod feedback;
-pub mod filter;
 pub mod frames;
 pub mod kernel;
 pub mod leftovers;

@@ -4,8 +4,9 @@
 //! there. One wake-up a block, whatever the rate: a block is handed over when it is full or [`BLOCK_MS`] after its
 //! first packet.
 
-use super::filter::{self, Step, To};
+use super::attach::attach;
 use super::{failed, sys, HostError, Result};
+use crate::packet::filter::{self, Step, To};
 use crate::packet::ipv4::{protocol, HEADER_LEN};
 use crate::{Flow, Node};
 use nix::errno::Errno;
@@ -58,7 +59,7 @@ impl Usage {
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         // bound to no protocol yet: nothing may come before filter and ring are there
         let fd = socket(AddressFamily::Packet, SockType::Datagram, flags, None).map_err(fail)?;
-        filter::attach(&fd, &data_packets(node, port), HEADER_LEN as u32).map_err(fail)?;
+        attach(&fd, &data_packets(node, port), HEADER_LEN as u32).map_err(fail)?;
         sys::set(&fd, libc::SOL_PACKET, PACKET_VERSION, &TPACKET_V3).map_err(fail)?;
         let frame = 2048;
         let request: [u32; 7] = [BLOCK as u32, BLOCKS as u32, frame, (BLOCK * BLOCKS) as u32 / frame, BLOCK_MS, 0, 0];
@@ -176,8 +177,8 @@ fn data_packets(node: &Node, port: u16) -> Vec<Step> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::filter::tests::run;
     use super::*;
+    use crate::packet::filter::run;
     use crate::packet::ipv4::Repr;
 
     const US: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);

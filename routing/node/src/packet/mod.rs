@@ -2,6 +2,7 @@
 //!
 //! `parse` never panics, whatever the bytes; writers fill in lengths and checksums.
 
+pub mod filter;
 pub mod icmp;
 pub mod ipv4;
 

@@ -1,0 +1,89 @@
+//! How long a station will certainly keep to itself: the earliest instant at which something of its doing could be seen outside
+//! the air, which is the end of a frame with data, the end of an ACK, or its giving up on a packet.
+//!
+//! Bounds from below, for a driver that need not wake for what nobody sees ([`crate::medium::Medium`]'s `next_visible`). They hold as
+//! long as no packet comes from a host. What this station does because of *another's* frame on the air is that frame's bound.
+
+use super::{needs_rts, Dcf, Packet, Response, State};
+use crate::mac::Dest;
+use crate::phy::radio::{FrameKind, Radio, Timeouts};
+use manet_engine::{Duration, Instant};
+
+/// From the end of an RTS to the end of its data.
+pub fn after_rts(radio: &Radio, data: Duration) -> Duration {
+    radio.sifs() * 2 + radio.control_airtime(FrameKind::Cts) + data
+}
+
+/// From the end of a CTS that reserves so much to the end of its data.
+pub fn after_cts(radio: &Radio, reserves: Duration) -> Duration {
+    reserves - radio.sifs() - radio.control_airtime(FrameKind::Ack)
+}
+
+impl Dcf {
+    /// `event`: the next instant at which anything happens on the air. `None`: nothing, before others or its host turn to it.
+    pub fn visible_from(&self, event: Instant) -> Option<Instant> {
+        let radio = &self.radio;
+        match &self.state {
+            State::Idle if self.counts_down() => {
+                let service = self.service.as_ref()?;
+                Some(self.next_timeout()? + self.exchange(&service.packet, 0))
+            }
+            State::Idle => Some(event + self.next_exchange()?),
+            State::AwaitCts { until } | State::AwaitAck { until } => {
+                // by the standard, any frame heard may end the wait
+                let over = if radio.rules.timeouts == Timeouts::Standard { event } else { *until };
+                self.visible_if_unanswered(over)
+            }
+            State::AwaitData { until } => Some(*until + self.next_exchange()?),
+            State::Sifs { at, then: Response::Ack { .. } } => Some(*at + radio.control_airtime(FrameKind::Ack)),
+            State::Sifs { at, then: Response::Data } => {
+                let packet = &self.service.as_ref()?.packet;
+                Some(*at + radio.airtime(packet.ip_bytes + radio.overhead_bytes, radio.data_rate_bps))
+            }
+            State::Sifs { at, then: Response::Cts { reserves, .. } } => {
+                let answered = radio.control_airtime(FrameKind::Cts) + after_cts(radio, *reserves);
+                // a CTS held back leaves the station to its own packets
+                Some(*at + self.next_exchange().map_or(answered, |own| own.min(answered)))
+            }
+            State::Transmitting(_) => None,
+        }
+    }
+
+    /// While it sends, until `end`: the earliest after that, not counting what the frame itself brings about.
+    pub fn visible_after_sending(&self, end: Instant) -> Option<Instant> {
+        match self.state {
+            State::Transmitting(FrameKind::Rts | FrameKind::Data) => self.visible_if_unanswered(end),
+            State::Transmitting(_) => Some(end + self.next_exchange()?),
+            _ => None,
+        }
+    }
+
+    /// The wait for an answer ends without one at `over`, or later.
+    fn visible_if_unanswered(&self, over: Instant) -> Option<Instant> {
+        let last = self.short_retries + 1 >= self.radio.short_retry_limit
+            || self.long_retries + 1 >= self.radio.long_retry_limit;
+        let again = self.exchange(&self.service.as_ref()?.packet, 1);
+        Some(if last { over } else { over + again })
+    }
+
+    /// Of the packet in service, or else of that which comes into service next.
+    fn next_exchange(&self) -> Option<Duration> {
+        let service = self.service.as_ref().map(|s| &s.packet);
+        service.or_else(|| self.queue.front()).map(|packet| self.exchange(packet, 0))
+    }
+
+    /// From the start of the first frame for `packet` to the end of the one that carries it, or to its being given up for want
+    /// of a CTS; `failures` are still to be counted.
+    fn exchange(&self, packet: &Packet, failures: u32) -> Duration {
+        let radio = &self.radio;
+        let kind = if packet.dest == Dest::Broadcast { FrameKind::Bcast } else { FrameKind::Data };
+        let data = radio.airtime(packet.ip_bytes + radio.overhead_bytes, radio.rate_of(kind));
+        if !needs_rts(radio, packet) {
+            return data;
+        }
+        let rts = radio.control_airtime(FrameKind::Rts);
+        let wait = if radio.rules.timeouts == Timeouts::Full { radio.response_timeout() } else { Duration::ZERO };
+        let attempts = radio.short_retry_limit.saturating_sub(self.short_retries + failures).max(1);
+        (rts + after_rts(radio, data)).min((rts + wait) * u64::from(attempts))
+    }
+}

@@ -1,0 +1,23 @@
+//! Programs of [`crate::packet::filter`] put to work on a socket.
+
+use crate::packet::filter::{compile, Step};
+use nix::errno::Errno;
+use nix::libc;
+use std::os::fd::{AsFd, AsRawFd};
+
+/// From now on `socket` gets only what the program accepts, the first `accept` bytes of it.
+pub fn attach(socket: &impl AsFd, steps: &[Step], accept: u32) -> Result<(), Errno> {
+    let mut program = compile(steps, accept);
+    let head = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+    // SAFETY: the kernel copies the program that `head` points to before the call returns; both outlive it
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_ATTACH_FILTER,
+            std::ptr::from_ref(&head).cast(),
+            size_of::<libc::sock_fprog>() as libc::socklen_t,
+        )
+    };
+    Errno::result(result).map(drop)
+}
