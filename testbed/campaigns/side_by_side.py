@@ -1,7 +1,8 @@
 """How many runs this machine can take side by side with valid verdicts, where `--jobs` does not say.
 
-A run's cost is that of its frames and its stations: measured on two cores, a chain of six at 2 Mbit/s takes 0.07 of a core and
-thirty stations under DSR 0.15. Runs may fill SHARE of the cores; above that lateness begins to show.
+A run's cost is that of its frames and its stations: measured on two cores that others kept busy, thirty stations that move, DSR
+and one flow at 2 Mbit/s took 0.05 of a core, and 0.15 where daemons look at all that they overhear (and the medium woke oftener).
+The figures here leave room for starting and stopping. Runs may fill SHARE of the cores; above that lateness begins to show.
 """
 
 import os
@@ -13,8 +14,9 @@ from testbed.scenarios.scenario import Scenario
 
 SHARE = 0.6
 MOST = 64
-RUN_CORES = 0.05  # a saturated channel at REFERENCE_BPS
-STATION_CORES = 0.0033
+RUN_CORES = 0.044  # a saturated channel at REFERENCE_BPS
+STATION_CORES = 0.001
+LISTENING_CORES = 0.0025  # a DSR daemon that looks at all it overhears (routing/dsr/src/dull.rs), on top of that
 REFERENCE_BPS = 2e6
 RADIOS = ROOT / "medium" / "radios"
 
@@ -30,7 +32,9 @@ def cost_cores(scenario: Scenario) -> float:
     except (OSError, KeyError):  # a radio of the user's own: taken for a fast one
         rate_bps = 54e6
     # Preambles and contention do not get faster with the rate, so that frames a second grow less than it does.
-    return RUN_CORES * max(1.0, (rate_bps / REFERENCE_BPS) ** 0.75) + STATION_CORES * len(scenario.station_names())
+    run = RUN_CORES * max(1.0, (rate_bps / REFERENCE_BPS) ** 0.75)
+    listens = getattr(scenario.routing, "learn_from_data", False)
+    return run + (STATION_CORES + listens * LISTENING_CORES) * len(scenario.station_names())
 
 
 def default_jobs(scenarios: Iterable[Scenario]) -> int:

@@ -11,13 +11,18 @@ def two_cores(monkeypatch):
     monkeypatch.setattr(side_by_side, "usable_cores", lambda: 2)
 
 
-def test_eight_runs_of_thirty_stations_fit_on_two_cores():
-    assert side_by_side.default_jobs([Scenario(topology="random", nodes=30, area=(1500, 300))]) == 8
+def thirty(**routing):
+    return Scenario(topology="random", nodes=30, area=(1500, 300), routing={"protocol": "dsr", **routing})
+
+
+def test_sixteen_runs_of_thirty_stations_fit_on_two_cores_and_eight_where_all_learn_from_what_they_overhear():
+    assert side_by_side.default_jobs([thirty(learn_from_data=False)]) == 16
+    assert side_by_side.default_jobs([thirty()]) == 8
 
 
 def test_the_dearest_cell_decides():
     chain, crowd = Scenario(hops=5), Scenario(topology="random", nodes=100, area=(1500, 300))
-    assert side_by_side.default_jobs([chain]) > side_by_side.default_jobs([chain, crowd]) == 3
+    assert side_by_side.default_jobs([chain]) > side_by_side.default_jobs([chain, crowd]) == 8
 
 
 def test_a_fast_radio_costs_more_and_there_is_always_room_for_one():

@@ -87,6 +87,8 @@ fn known(node: &Dsr, now: manet_engine::Instant) -> String {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
     /// Two networks alike but for the filter, on an air where links come and go, say and deliver the same at the same instants.
     #[test]
     fn nothing_changes_by_what_is_dropped(

@@ -1,13 +1,14 @@
 //! Programs of [`crate::packet::filter`] put to work on a socket.
 
-use crate::packet::filter::{compile, Step};
+use crate::packet::filter::{compile, Instruction, Step};
 use nix::errno::Errno;
 use nix::libc;
 use std::os::fd::{AsFd, AsRawFd};
 
 /// From now on `socket` gets only what the program accepts, the first `accept` bytes of it.
 pub fn attach(socket: &impl AsFd, steps: &[Step], accept: u32) -> Result<(), Errno> {
-    let mut program = compile(steps, accept);
+    let kernels = |Instruction { code, jt, jf, k }| libc::sock_filter { code, jt, jf, k };
+    let mut program: Vec<libc::sock_filter> = compile(steps, accept).into_iter().map(kernels).collect();
     let head = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
     // SAFETY: the kernel copies the program that `head` points to before the call returns; both outlive it
     let result = unsafe {

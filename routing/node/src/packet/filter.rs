@@ -1,8 +1,6 @@
 //! Classic BPF programs that the kernel runs for a socket (Linux Documentation/networking/filter.rst): what they say. The
 //! host gives them to the kernel (`host::attach`); [`run`] is for tests.
 
-use nix::libc;
-
 /// Where an instruction goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum To {
@@ -50,18 +48,36 @@ impl Step {
 pub const ETHERTYPE: u32 = 0xffff_f000;
 pub const PACKET_TYPE: u32 = 0xffff_f000 + 4;
 
+/// struct sock_filter of linux/filter.h.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Instruction {
+    pub code: u16,
+    pub jt: u8,
+    pub jf: u8,
+    pub k: u32,
+}
+
+/// linux/bpf_common.h: class in the low three bits, then size and mode or operation.
+mod code {
+    pub const LOAD_WORD: u16 = 0x20;
+    pub const LOAD_HALF: u16 = 0x28;
+    pub const LOAD_BYTE: u16 = 0x30;
+    pub const LOAD_HALF_INDEXED: u16 = 0x48;
+    pub const INDEX_HEADER: u16 = 0xb1;
+    pub const AND: u16 = 0x54;
+    pub const INTO_INDEX: u16 = 0x07;
+    pub const MINUS_INDEX: u16 = 0x1c;
+    pub const EQUAL: u16 = 0x15;
+    pub const AT_LEAST: u16 = 0x35;
+    pub const ANY_BIT: u16 = 0x45;
+    pub const RETURN: u16 = 0x06;
+}
+
 /// What the kernel takes: a program that accepts the first `accept` bytes of a packet, or drops it. No jump leads further than
 /// 255 instructions.
-pub fn compile(steps: &[Step], accept: u32) -> Vec<libc::sock_filter> {
-    use nix::libc::{BPF_ABS, BPF_B, BPF_H, BPF_IND, BPF_JMP, BPF_K, BPF_LD, BPF_LDX, BPF_MSH, BPF_RET, BPF_W};
-    const JEQ: u32 = 0x10;
-    const JGE: u32 = 0x30;
-    const JSET: u32 = 0x40;
-    const ALU_AND: u32 = 0x54;
-    const ALU_SUB_X: u32 = 0x1c;
-    const MISC_TAX: u32 = 0x07;
+pub fn compile(steps: &[Step], accept: u32) -> Vec<Instruction> {
     debug_assert!(steps.len() < 256);
-    let plain = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
+    let plain = |code: u16, k: u32| Instruction { code, jt: 0, jf: 0, k };
     let mut program = Vec::with_capacity(steps.len() + 2);
     for (i, step) in steps.iter().enumerate() {
         // after the steps come "accept" and "drop"
@@ -71,28 +87,23 @@ pub fn compile(steps: &[Step], accept: u32) -> Vec<libc::sock_filter> {
             To::Accept => (steps.len() - i - 1) as u8,
             To::Drop => (steps.len() - i) as u8,
         };
-        let jump = |what: u32, k: u32, yes: To, no: To| libc::sock_filter {
-            code: (BPF_JMP | what | BPF_K) as u16,
-            jt: to(yes),
-            jf: to(no),
-            k,
-        };
+        let jump = |code: u16, k: u32, yes: To, no: To| Instruction { code, jt: to(yes), jf: to(no), k };
         program.push(match *step {
-            Step::LoadWord(at) => plain(BPF_LD | BPF_W | BPF_ABS, at),
-            Step::LoadHalf(at) => plain(BPF_LD | BPF_H | BPF_ABS, at),
-            Step::LoadByte(at) => plain(BPF_LD | BPF_B | BPF_ABS, at),
-            Step::And(k) => plain(ALU_AND, k),
-            Step::IndexHeader => plain(BPF_LDX | BPF_B | BPF_MSH, 0),
-            Step::LoadHalfIndexed(at) => plain(BPF_LD | BPF_H | BPF_IND, at),
-            Step::IntoIndex => plain(MISC_TAX, 0),
-            Step::MinusIndex => plain(ALU_SUB_X, 0),
-            Step::Equal(k, yes, no) => jump(JEQ, k, yes, no),
-            Step::AtLeast(k, yes, no) => jump(JGE, k, yes, no),
-            Step::AnyBit(k, yes, no) => jump(JSET, k, yes, no),
+            Step::LoadWord(at) => plain(code::LOAD_WORD, at),
+            Step::LoadHalf(at) => plain(code::LOAD_HALF, at),
+            Step::LoadByte(at) => plain(code::LOAD_BYTE, at),
+            Step::And(k) => plain(code::AND, k),
+            Step::IndexHeader => plain(code::INDEX_HEADER, 0),
+            Step::LoadHalfIndexed(at) => plain(code::LOAD_HALF_INDEXED, at),
+            Step::IntoIndex => plain(code::INTO_INDEX, 0),
+            Step::MinusIndex => plain(code::MINUS_INDEX, 0),
+            Step::Equal(k, yes, no) => jump(code::EQUAL, k, yes, no),
+            Step::AtLeast(k, yes, no) => jump(code::AT_LEAST, k, yes, no),
+            Step::AnyBit(k, yes, no) => jump(code::ANY_BIT, k, yes, no),
         });
     }
-    program.push(plain(BPF_RET | BPF_K, accept));
-    program.push(plain(BPF_RET | BPF_K, 0));
+    program.push(plain(code::RETURN, accept));
+    program.push(plain(code::RETURN, 0));
     program
 }
 
@@ -105,7 +116,7 @@ pub fn run(steps: &[Step], packet: &[u8], ethertype: u32, packet_type: u32) -> u
     let program = compile(steps, ACCEPT);
     let (mut a, mut x, mut at) = (0u32, 0u32, 0);
     loop {
-        let libc::sock_filter { code, jt, jf, k } = program[at];
+        let Instruction { code, jt, jf, k } = program[at];
         let load = |from: u32, bytes: usize| match from {
             ETHERTYPE => Some(ethertype),
             PACKET_TYPE => Some(packet_type),
@@ -116,32 +127,31 @@ pub fn run(steps: &[Step], packet: &[u8], ethertype: u32, packet_type: u32) -> u
         };
         let jump = |yes: bool| usize::from(if yes { jt } else { jf });
         at += 1;
-        // linux/bpf_common.h: class in the low three bits, then size and mode or operation
         let loaded = match code {
-            0x20 => load(k, 4),
-            0x28 => load(k, 2),
-            0x30 => load(k, 1),
-            0x48 => load(x + k, 2),
-            0xb1 => load(k, 1).inspect(|byte| x = (byte & 0xf) * 4).map(|_| a),
-            0x54 => Some(a & k),
-            0x07 => {
+            code::LOAD_WORD => load(k, 4),
+            code::LOAD_HALF => load(k, 2),
+            code::LOAD_BYTE => load(k, 1),
+            code::LOAD_HALF_INDEXED => load(x + k, 2),
+            code::INDEX_HEADER => load(k, 1).inspect(|byte| x = (byte & 0xf) * 4).map(|_| a),
+            code::AND => Some(a & k),
+            code::INTO_INDEX => {
                 x = a;
                 Some(a)
             }
-            0x1c => Some(a.wrapping_sub(x)),
-            0x15 => {
+            code::MINUS_INDEX => Some(a.wrapping_sub(x)),
+            code::EQUAL => {
                 at += jump(a == k);
                 Some(a)
             }
-            0x35 => {
+            code::AT_LEAST => {
                 at += jump(a >= k);
                 Some(a)
             }
-            0x45 => {
+            code::ANY_BIT => {
                 at += jump(a & k != 0);
                 Some(a)
             }
-            0x06 => return k,
+            code::RETURN => return k,
             other => panic!("instruction {other:#x}"),
         };
         // a load beyond the packet ends the program with "drop"
