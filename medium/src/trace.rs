@@ -98,7 +98,7 @@ impl Trajectory {
     pub fn halt(&mut self, at: Instant) {
         let here = self.at(at);
         self.legs.truncate(self.legs.partition_point(|leg| leg.start <= at));
-        self.legs.push(Leg { start: at, from: here, to: here, speed_mps: 0.0 });
+        self.legs.push(Leg::new(at, here, here, 0.0));
     }
 
     /// Where the station is at `now`.
