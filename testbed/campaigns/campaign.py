@@ -12,6 +12,7 @@ import json
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -78,6 +79,18 @@ class Ended(Protocol):
 Runner = Callable[..., Ended]
 
 
+@dataclass(frozen=True)
+class Pace:
+    """How much time on the air the host got through in how much of its own; what `--resume` kept is not in it."""
+
+    emulated_s: float
+    wall_s: float
+
+    def line(self) -> str:
+        rate = self.emulated_s / self.wall_s if self.wall_s else 0.0
+        return f"{self.emulated_s:.0f} s on the air in {self.wall_s:.0f} s: {rate:.1f} a second"
+
+
 @dataclass
 class Campaign:
     """What is to be done and what became of it."""
@@ -88,6 +101,7 @@ class Campaign:
     progress: Progress
     runner: Runner
     outcomes: list[Outcome] = field(default_factory=list)
+    pace: Pace = Pace(0.0, 0.0)
     stop: threading.Event = field(default_factory=threading.Event)
     starts: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(usable_cores()))
 
@@ -98,11 +112,13 @@ class Campaign:
             todo = [task for task in tasks if not (resume and self._keep(task))]
             self.progress.total = len(todo)
             self.progress.expected_s = sum(_expected_s(task) for task in todo) / self.jobs
+            began = time.monotonic()
             voids = self._side_by_side(todo, self.jobs)
             for _ in range(RETRIES):
                 for outcome in voids:
                     self._put_aside(outcome)
                 voids = self._side_by_side([outcome.task for outcome in voids], 1)
+            self.pace = Pace(sum(_emulated_s(task) for task in todo), time.monotonic() - began)
         order = {task.directory: number for number, task in enumerate(tasks)}
         return sorted(self.outcomes, key=lambda outcome: order[outcome.task.directory])
 
@@ -267,6 +283,11 @@ def _stage_text(stage: str, fraction: float | None) -> str:
 
 def _expected_s(task: Task) -> float:
     return task.cell.scenario.traffic_seconds() + START_AND_STOP_S
+
+
+def _emulated_s(task: Task) -> float:
+    """By the medium's clock; of a run that was done over, the last try only."""
+    return _json(task.directory / "verdict.json").get("model_ns", 0) / 1e9
 
 
 def _name_in(description: Path) -> str:

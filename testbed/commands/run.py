@@ -40,6 +40,7 @@ def carry_out(experiment, directory: Path, options: argparse.Namespace) -> int:
     """Runs, analyses, prints; 1 if a run failed or stayed void."""
     import json
     import sys
+    from dataclasses import asdict
 
     from testbed.campaigns.campaign import Campaign
     from testbed.campaigns.progress import Progress
@@ -61,7 +62,8 @@ def carry_out(experiment, directory: Path, options: argparse.Namespace) -> int:
     progress = Progress(0, 0.0)
     jobs = options.jobs or default_jobs(cell.scenario for cell in experiment.cells)
     try:
-        outcomes = Campaign(experiment, directory, jobs, progress, run_scenario).run(options.resume)
+        campaign = Campaign(experiment, directory, jobs, progress, run_scenario)
+        outcomes = campaign.run(options.resume)
         lay_out(curves, directory)
         progress.note("measuring the captures")
         report = Report(directory)
@@ -74,9 +76,10 @@ def carry_out(experiment, directory: Path, options: argparse.Namespace) -> int:
         for o in outcomes
     ]  # fmt: skip
     if options.json:
-        print(json.dumps(report.as_json(runs), indent=1))
+        print(json.dumps(report.as_json(runs) | {"pace": asdict(campaign.pace)}, indent=1))
     else:
         report.print()
+        print(f"pace      {campaign.pace.line()}, {jobs} side by side")
     bad = [o for o in outcomes if o.status == "failed" or o.verdict == "void"]
     for outcome in bad:
         # why it failed was said when it ended

@@ -49,7 +49,7 @@ class FakeRuns:
             ended = Ended("interrupted", None, "interrupted") if cancelled else (endings.pop(0) if endings else Ended())
         directory.joinpath("scenario.json").write_text(scenario.to_json())
         directory.joinpath("run.json").write_text(json.dumps({"status": ended.status, "experiment": experiment, "axes": axes}))
-        directory.joinpath("verdict.json").write_text(json.dumps({"verdict": ended.verdict}))
+        directory.joinpath("verdict.json").write_text(json.dumps({"verdict": ended.verdict, "model_ns": 3_000_000_000}))
         return ended
 
 
@@ -82,6 +82,15 @@ def test_no_more_runs_are_side_by_side_than_asked(campaign):
     runs = FakeRuns(hold_s=0.05)
     campaign(runs, jobs=2).run(resume=False)
     assert runs.most_at_once == 2
+
+
+def test_the_pace_is_the_mediums_time_over_the_hosts_without_what_was_kept(campaign):
+    first = campaign(FakeRuns(), jobs=4)
+    first.run(resume=False)
+    assert first.pace.emulated_s == 12  # four runs of three seconds
+    again = campaign(FakeRuns(), jobs=4)
+    again.run(resume=True)
+    assert again.pace.emulated_s == 0
 
 
 def test_a_void_run_is_put_aside_and_done_over_alone(campaign):
