@@ -148,14 +148,16 @@ def window_covered(flow: str, report: IperfReport, needed_s: float) -> Check:
 def air_capture(flow: str, station: str, matching: Matching) -> Check:
     """Every frame that the medium handed up at the destination was captured there, and nothing else.
 
-    A few frames at the window's edges fall on the other side of one of the two clocks.
+    A few frames at the window's edges fall on the other side of one of the two clocks. Where nothing arrived, as in a network
+    that is apart, there is nothing to differ; a few on one side alone are more than an edge.
     """
     lag_ms = matching.matched["lag_ns"].max() / 1e6 if len(matching.matched) else 0.0
     detail = (
         f"{station}: {len(matching.matched)} frames in both, {matching.only_air} only in the air log, "
         f"{matching.only_capture} only captured (allowed {EDGE_FRAMES}); captured at most {lag_ms:.1f} ms after delivery"
     )
-    ok = matching.only_air <= EDGE_FRAMES and matching.only_capture <= EDGE_FRAMES and len(matching.matched) > 0
+    alone = matching.only_air, matching.only_capture
+    ok = max(alone) <= (EDGE_FRAMES if len(matching.matched) else 0)
     return Check(f"{flow} air-capture", ok, detail)
 
 

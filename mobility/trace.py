@@ -117,6 +117,15 @@ class Trace:
         index = bisect.bisect_right(courses, now_ns, key=lambda course: course.start_ns) - 1
         return courses[index].at(now_ns)
 
+    def check_inside(self, area: tuple[float, float] | None) -> None:
+        """TraceError with the line that leads out of `area` (m x m, from the origin; None: there is none)."""
+        for leg in self.legs if area else ():
+            x, y = leg.to[:2]
+            if not (0 <= x <= area[0] and 0 <= y <= area[1]):
+                where = f"{self.name}: line {leg.line}" if leg.line else self.name
+                text = f"{leg.station} goes to ({x:g}, {y:g}) m, outside the area of {area[0]:g} x {area[1]:g} m"
+                raise TraceError(f"{where}: {text}; correct the line, or give the scenario a larger area")
+
     def check_covers(self, length_s: float) -> None:
         """Refuses a run longer than the trace was made for."""
         if self.end_s is not None and length_s > self.end_s:

@@ -4,8 +4,11 @@ import json
 import shutil
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+from analysis.air import Matching
+from analysis.checks import air_capture
 from analysis.metrics import analyse_run
 from analysis.tests import make_fixtures
 
@@ -124,6 +127,13 @@ def test_frames_missing_from_the_air_log_are_noticed(run_dir):
     failed = _failed(analyse_run(run_dir))
     assert "5 only captured" in failed["flow1 air-capture"]
     assert "sta2 delivered_up" in failed["air-counters"]
+
+
+def test_where_nothing_arrived_nothing_differs_and_a_frame_on_one_side_alone_does():
+    nothing = pl.DataFrame(schema={"lag_ns": pl.Int64})
+    assert air_capture("flow1", "sta2", Matching(nothing, 0, 0)).ok
+    assert not air_capture("flow1", "sta2", Matching(nothing, 1, 0)).ok
+    assert not air_capture("flow1", "sta2", Matching(nothing, 0, 1)).ok
 
 
 def test_a_truncated_capture_leaves_the_flow_unmeasured_and_is_named(run_dir):

@@ -138,6 +138,7 @@ def _with_movement(scenario: Scenario, movement: Replay, source: Source, place: 
     for path in found:
         try:
             made = replayed(movement, path, scenario.station_names(), begin_s)
+            made.check_inside(scenario.area)
             made.check_covers(begin_s + scenario.traffic_seconds())
         except mobility.trace.TraceError as problem:
             raise UsageError(str(problem)) from None

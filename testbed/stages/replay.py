@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mobility.trace import NS_PER_S, Leg, Trace, TraceError
+from mobility.trace import NS_PER_S, Trace, TraceError
 from testbed.errors import RunError, UsageError
 from testbed.scenarios.movement import Replay
 from testbed.scenarios.movement_files import replayed
@@ -41,8 +41,7 @@ def movement(path: Path, scenario: Scenario, *, factor: float | None = None, spe
     wanted = Replay(model="file", file=str(path), factor=factor, speed=speed, at="traffic")
     try:
         made = replayed(wanted, path, scenario.station_names(), 0.0)
-        for leg in made.legs:
-            _check_inside(leg, scenario.area, made.name)
+        made.check_inside(scenario.area)
     except TraceError as problem:
         raise UsageError(str(problem)) from None
     return made
@@ -84,12 +83,3 @@ def _rows(made: Trace) -> list[dict]:
         placed.add(leg.station)
         rows.append(row)
     return rows
-
-
-def _check_inside(leg: Leg, area: tuple[float, float] | None, name: str) -> None:
-    x, y = leg.to[:2]
-    if area is None or (0 <= x <= area[0] and 0 <= y <= area[1]):
-        return
-    where = f"{name}: line {leg.line}" if leg.line else name
-    text = f"{leg.station} goes to ({x:g}, {y:g}) m, outside the area of {area[0]:g} x {area[1]:g} m"
-    raise TraceError(f"{where}: {text}; correct the line, or start the scenario with a larger area")

@@ -171,6 +171,10 @@ WALK = "# manet-trace/1\n# end_s: 40\ntime_s,station,x_m,y_m,z_m,speed_mps\n0,st
             'hops = 2\nmobility = { file = "walk.csv", factor = 4 }',
             "walk.csv: line 2: the trace ends at 10 s and the run lasts 35 s; shorten the run or make a longer trace",
         ),
+        (
+            'hops = 1\narea = [1500, 300]\nmobility = "out.movements"',
+            "out.movements: line 2: sta2 goes to (1501, 0) m, outside the area of 1500 x 300 m; correct the line, or give the",
+        ),
         ('hops = 2\nmobility = "w*.tcl"', "there is no trace file"),
         ('hops = 1\nmobility = "three.movements"', "three.movements: has 3 nodes and the scenario 2 stations"),
         ('hops = 1\nmobility = "bad.tcl"', "bad.tcl: line 2: X_ \"x\" must be a number"),
@@ -179,5 +183,6 @@ WALK = "# manet-trace/1\n# end_s: 40\ntime_s,station,x_m,y_m,z_m,speed_mps\n0,st
 def test_an_error_names_the_key_or_the_file_and_the_remedy(load, tmp_path, text, wanted):
     (tmp_path / "walk.csv").write_text(WALK)
     (tmp_path / "three.movements").write_text("0 1 1\n" * 3)
+    (tmp_path / "out.movements").write_text("0 1 1\n0 9 9 40 1501 0\n")
     (tmp_path / "bad.tcl").write_text("# a script\n$node_(0) set X_ x\n")
     assert wanted in message(load, text)
