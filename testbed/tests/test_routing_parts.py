@@ -14,7 +14,7 @@ from testbed.scenarios.scenario import Scenario
 from testbed.stages import status
 from testbed.stages.routing import Network, babeld, olsrd
 from testbed.stages.routing.shared.quickack import lines_to_change
-from testbed.stages.routing.shared.settle import pairs_of_flows, unreachable
+from testbed.stages.routing.shared.settle import pairs_of_flows, unreachable, wait_until_settled
 from testbed.stages.site import Site
 
 
@@ -70,6 +70,16 @@ def test_a_path_is_walked_hop_by_hop_to_where_it_ends(network, hops, missing):
         return hops[host.name] if to == "192.168.1.2" or hops["host1"] is None else back[host.name]
 
     assert [at for _, _, at in unreachable(network, pairs_of_flows(network), hop)] == missing
+
+
+@pytest.mark.parametrize("model_s", [28.0, 31.0])
+def test_moving_stations_are_not_waited_for_beyond_the_traffics_time(tmp_path, model_s):
+    """Ends that are apart at the start are the experiment's matter; a run that began late would be done over for nothing."""
+    keys = {"topology": "random", "nodes": 2, "area": [9000, 9000], "mobility": "random-waypoint", "speed": 1, "traffic_at": 30}
+    scenario = Scenario.model_validate({**keys, "routing": {"protocol": "dsdv", "settle": 60}})
+    medium = SimpleNamespace(ask=lambda op: {"model_ns": int(model_s * 1e9)})
+    network = Network(Site(scenario, 1, tmp_path, cgroup=tmp_path), Net(hosts=[], wires=[]), medium, Processes(tmp_path))
+    wait_until_settled(network, 60, pytest.fail)
 
 
 def test_a_gateway_reaches_the_networks_of_its_hosts_wires_and_others_none(network):

@@ -4,6 +4,7 @@ A flow can begin when both of its ends, and every station on the way, have a rou
 are asked hop by hop (`ip route get`), so that it is the same question whoever wrote them.
 """
 
+import math
 import re
 import subprocess
 import time
@@ -16,6 +17,7 @@ from testbed.stages.station import NamespaceHost
 from topologies.addresses import GATEWAY_END, HOST_END, INTERFACE, wire_ip
 
 POLL_S = 0.5
+SPARE_S = 3.0  # what a last look at all tables may take on a busy host
 _VIA = re.compile(r"\bvia ([0-9.]+)")
 _DEV = re.compile(r"\bdev (\S+)")
 NextHop = Callable[[NamespaceHost, str], str | None]
@@ -24,9 +26,11 @@ NextHop = Callable[[NamespaceHost, str], str | None]
 def wait_until_settled(network: Network, at_most_s: float, say: Say, *, devices: Iterable[str] = (INTERFACE,)) -> None:
     """Until every flow's ends reach each other over `devices`, but at most `at_most_s` seconds (0: no waiting).
 
-    RunError then, unless stations move: a path may come later.
+    RunError then, unless stations move: a path may come later, and `traffic_at` does not wait for one.
     """
-    if at_most_s == 0:
+    if network.site.scenario.mobility.moving:
+        at_most_s = min(at_most_s, _until_traffic_s(network))
+    if at_most_s <= 0:
         return
     start = time.monotonic()
     wires = network.net.wires
@@ -40,6 +44,14 @@ def wait_until_settled(network: Network, at_most_s: float, say: Say, *, devices:
             raise RunError(_never(network, missing, at_most_s))
         say("settle", min(1.0, passed_s / at_most_s))
         network.children.watch(until=time.monotonic() + POLL_S)
+
+
+def _until_traffic_s(network: Network) -> float:
+    """How long there is to wait before the scenario's `traffic_at`; for ever where it names none."""
+    wanted_s = network.site.scenario.traffic_at
+    if wanted_s is None:
+        return math.inf
+    return wanted_s - network.medium.ask("status")["model_ns"] / 1e9 - SPARE_S
 
 
 def pairs_of_flows(network: Network) -> list[tuple[str, str]]:
