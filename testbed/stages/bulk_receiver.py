@@ -12,7 +12,8 @@ import sys
 import time
 from pathlib import Path
 
-SERVER = ("--server", "--one-off", "--json")
+NO_DATA_MS = 86_400_000  # iperf3 ends a test after 120 s without data: a partition may last longer
+SERVER = ("--server", "--one-off", "--json", "--rcv-timeout", str(NO_DATA_MS))
 AGAIN_AFTER_S = 0.1
 
 
