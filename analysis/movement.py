@@ -20,7 +20,7 @@ from mobility.trace import TraceError, read
 METRICS = ("expected_bps", "percent_of_expected", "partitioned", "mean_hops", "path_changes")
 CURVE = "curve.json"
 TRACE = "trace.csv"
-MOVED = "moved.csv"  # where stations really were, of a run in which some were moved by hand or by events (formats/trace.md)
+MOVED = "moved.csv"  # where stations really were, until the end, of a run in which some were moved by hand (formats/trace.md)
 NO_PLACES = ("power", "cut", "link")  # events that no movement knows of: a place does not say who hears whom any more
 
 

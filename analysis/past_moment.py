@@ -3,11 +3,13 @@
 A run keeps its routes only at the start and the end of its traffic, so that a flow's way is that of the last packet
 which TCP sent before the moment, as the air log and the captures have it (journeys.py). Datagrams have no such journey,
 and no way here.
+Rows of a movement that were still to come when the run ended were never gone: later than that there is no moment.
 Links are the radio's range over the places; a radio that has no one range has none here.
 """
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from analysis.errors import AnalysisError, RunFileError
@@ -17,7 +19,7 @@ from analysis.movement import trace_path
 from analysis.reception import RECEIVED, SENSED, range_of
 from analysis.rundir import Flow, RunDirectory
 from analysis.story import Story, read_story
-from mobility import trace
+from mobility import connectivity, trace
 from mobility.trace import Trace, TraceError
 
 RATE_OVER_S = 1.0
@@ -25,28 +27,54 @@ OLD_S = 1.0  # a packet sent longer ago than this is said to be
 
 
 def of_run(run: RunDirectory, at_s: float) -> Moment:
-    """`at_s` seconds after the start of the traffic, as in `manet story`."""
-    model_s = (run.traffic_ns - run.epoch_ns) / 1e9 + at_s
-    if model_s < 0:
-        raise RunFileError(f"{run.path}: {at_s:g} s is before the medium's start; give a time of {at_s - model_s:.1f} s or more")
+    """`at_s` seconds after the start of the traffic, as in `manet story`; after the medium's where no flow ever sent anything."""
+    begun_ns = run.epoch_ns if run.begun_ns is None else run.begun_ns
+    clock = "of the medium (no traffic)" if run.begun_ns is None else "of the traffic"
+    model_s = (begun_ns - run.epoch_ns) / 1e9 + at_s
+    _check_within(run, at_s, at_s - model_s, clock)
     places = {entry["name"]: (entry["position"][0], entry["position"][1]) for entry in run.medium["stations"]}
     path = trace_path(run)
     if path.exists():
         places |= _places(_trace(path), model_s)
     off = _off(run, model_s)
     range_m, sense_m = (range_of(run.medium, threshold) for threshold in (RECEIVED, SENSED))
+    note = "" if run.begun_ns is None else "ways: of the last packet that TCP sent before"
     return Moment(
-        f"{'/'.join(run.path.parts[-3:])}: {at_s:g} s of the traffic", places, _links(places, range_m, off), off,
+        f"{'/'.join(run.path.parts[-3:])}: {at_s:g} s {clock}", places, _links(places, range_m, off), off,
         tuple((wire.station, wire.host) for wire in run.wires),
         tuple(_way(run, flow, at_s) for flow in run.flows), range_m, sense_m,
-        tuple(run.scenario["area"]) if run.scenario.get("area") else None, "ways: of the last packet that TCP sent before",
+        tuple(run.scenario["area"]) if run.scenario.get("area") else None, note,
     )  # fmt: skip
 
 
 def of_movement(made: Trace, at_s: float, range_m: float) -> Moment:
-    """`at_s` on the file's own clock; nothing is known of routes and flows."""
+    """`at_s` (s, 0 or more) on the file's own clock; nothing is known of routes and flows. A RunFileError after its end."""
+    end_s = connectivity.end_of(made)
+    if at_s > end_s:
+        raise RunFileError(f"{made.name}: {at_s:g} s is after the movement's end; give a time of 0 to {_inwards(end_s):.1f} s")
     places = _places(made, at_s)
     return Moment(f"{Path(made.name).name}: {at_s:g} s", places, _links(places, range_m, frozenset()), range_m=range_m)
+
+
+def _check_within(run: RunDirectory, at_s: float, first_s: float, clock: str) -> None:
+    """Refuses a time outside of the run, which began at `first_s`. One that was cut off does not say when it ended."""
+    try:
+        length_ns = run.verdict.get("model_ns")
+    except RunFileError:
+        length_ns = None
+    last_s = math.inf if length_ns is None else first_s + length_ns / 1e9
+    if first_s <= at_s <= last_s:
+        return
+    if at_s < first_s:
+        when, wanted = "before the medium's start", f"{-_inwards(-first_s):.1f} s or more"
+    else:
+        when, wanted = "after the run's end", f"{_inwards(last_s):.1f} s or less"
+    raise RunFileError(f"{run.path}: {at_s:g} s {clock} is {when}; give a time of {wanted}")
+
+
+def _inwards(last_s: float) -> float:
+    """To a tenth and no more, so that what an error offers is taken."""
+    return math.floor(last_s * 10) / 10
 
 
 def _trace(path: Path) -> Trace:
@@ -77,17 +105,23 @@ def _off(run: RunDirectory, model_s: float) -> frozenset[str]:
 
 
 def _way(run: RunDirectory, flow: Flow, at_s: float) -> Way:
+    nowhere = partial(Way, flow.name, flow.source, flow.target, (flow.source,))
+    try:
+        if run.connection(flow) is None:
+            return nowhere("nothing sent")
+    except AnalysisError:
+        return nowhere("no packet of it is known")
     if flow.protocol != "tcp":
         offered = run.scenario["flows"][int(flow.name.removeprefix("flow")) - 1].get("rate")
         rate = f"{float(offered) / 1e3:.0f} kbit/s offered" if offered else ""
-        return Way(flow.name, flow.source, flow.target, (flow.source,), "datagrams, whose way is not kept", rate=rate)
+        return nowhere("datagrams, whose way is not kept", rate=rate)
     try:
         story = read_story(run, flow)
     except AnalysisError:
-        return Way(flow.name, flow.source, flow.target, (flow.source,), "no packet of it is known")
+        return nowhere("no packet of it is known")
     before = [sent.journey for sent in story.data if story.seconds(sent.journey.sent_ns) <= at_s]
     if not before:
-        return Way(flow.name, flow.source, flow.target, (flow.source,), "nothing sent yet")
+        return nowhere("nothing sent yet")
     last = max(before, key=lambda journey: journey.sent_ns)
     nodes = [flow.source]
     for step in last.steps:

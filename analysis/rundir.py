@@ -91,7 +91,15 @@ class RunDirectory:
 
     @cached_property
     def traffic_ns(self) -> int:
-        """CLOCK_REALTIME at the start of the traffic, from which the scenario's events count.
+        """CLOCK_REALTIME at the start of the traffic, from which the scenario's events count; a RunFileError without traffic."""
+        if self.begun_ns is None:
+            flow = self.flows[0]
+            raise RunFileError(f"{self.path / 'captures' / flow.source}.pcap: no packet of {flow.name}; did it start?")
+        return self.begun_ns
+
+    @cached_property
+    def begun_ns(self) -> int | None:
+        """The same; None where no flow ever sent a packet, as in a session of the prompt.
 
         From run.json; of a run that was made before it stood there from events.csv (late by what an event took, ms), else
         from the first packet of the first flow (late by what iperf3 took to set up, a round trip and more).
@@ -102,14 +110,12 @@ class RunDirectory:
         starts_s = [float(row["t_s"]) - float(row["at_s"]) for row in self.events]
         if starts_s:
             return self.epoch_ns + round(min(starts_s) * 1e9)
-        return min(self._first_packet_ns(flow) - round(flow.start_s * 1e9) for flow in self.flows)
+        firsts_ns = [(self._first_packet_ns(flow), round(flow.start_s * 1e9)) for flow in self.flows]
+        return min((first_ns - start_ns for first_ns, start_ns in firsts_ns if first_ns is not None), default=None)
 
-    def _first_packet_ns(self, flow: "Flow") -> int:
+    def _first_packet_ns(self, flow: "Flow") -> int | None:
         connection = self.connection(flow)
-        start_ns = connection.start_ns(self.capture_of(flow, flow.source)) if connection else None
-        if start_ns is None:
-            raise RunFileError(f"{self.path / 'captures' / flow.source}.pcap: no packet of {flow.name}; did it start?")
-        return start_ns
+        return connection.start_ns(self.capture_of(flow, flow.source)) if connection else None
 
     @cached_property
     def events(self) -> list[dict[str, str]]:

@@ -216,7 +216,7 @@ class Profile:
 def links(trace: Trace, range_m: float = RANGE_M, begin_s: float = 0.0, end_s: float | None = None) -> Links:
     """The links of a movement between two instants; `end_s` None: to the end that the trace states, or until all stand still."""
     if end_s is None:
-        end_s = trace.end_s if trace.end_s else _rests_at_s(trace)
+        end_s = end_of(trace)
     if not begin_s < end_s:
         raise TraceError(f"{trace.name}: nothing lies between {begin_s:g} s and {end_s:g} s; give an end after the beginning")
     pieces = [_pieces(trace, station, end_s) for station in trace.stations()]
@@ -247,6 +247,11 @@ def disagreeing(found: Links, gods: Sequence[God], within_s: float = 1e-3) -> li
         if (god.hops or 0) not in seen:
             wrong.append(god)
     return wrong
+
+
+def end_of(trace: Trace) -> float:
+    """When a movement ends (s): as it states, else a second after everybody has come to rest."""
+    return trace.end_s if trace.end_s else _rests_at_s(trace)
 
 
 def _rests_at_s(trace: Trace) -> float:

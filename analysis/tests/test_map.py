@@ -102,14 +102,66 @@ def test_a_movement_file_has_a_moment():
     assert (later.places["sta2"], later.both_ways) == ((240.0, 0.0), [("sta1", "sta2")])
 
 
-def test_a_run_that_has_ended_shows_the_way_of_its_last_packet(tmp_path):
+def test_a_movement_file_has_no_moment_after_its_end():
+    made = trace.Trace("walk.csv", [trace.Leg(0, "sta1", (0, 0, 0), 0), trace.Leg(1, "sta1", (100, 0, 0), 10)])
+    assert past_moment.of_movement(made, 12.0, 250.0).places["sta1"] == (100.0, 0.0)
+    with pytest.raises(RunFileError, match=r"walk\.csv: 12\.5 s is after the movement's end; give a time of 0 to 12\.0 s"):
+        past_moment.of_movement(made, 12.5, 250.0)
+    stated = trace.Trace("walk.csv", [trace.Leg(0, "sta1", (0, 0, 0), 0)], end_s=900.0)
+    assert past_moment.of_movement(stated, 900.0, 250.0).places == {"sta1": (0.0, 0.0)}
+
+
+def placed(tmp_path: Path) -> Path:
+    """The fixture with its stations 200 m apart on a disc of 250 m."""
     shutil.copytree(FIXTURE, tmp_path / "two-flows")
     medium = json.loads((FIXTURE / "medium.json").read_text())
     for number, entry in enumerate(medium["stations"]):
         entry["position"] = [200.0 * number, 0.0, 0.0]
     medium |= {"propagation": {"model": "disc", "range_m": 250, "sense_m": 550}, "radio": str(RADIO)}
     (tmp_path / "two-flows" / "medium.json").write_text(json.dumps(medium))
-    run = RunDirectory(tmp_path / "two-flows")
+    return tmp_path / "two-flows"
+
+
+def test_a_run_in_which_nothing_was_sent_shows_places_and_links(tmp_path):
+    folder = placed(tmp_path)
+    shutil.rmtree(folder / "traffic")
+    for capture in (folder / "captures").glob("*.pcap"):
+        capture.write_bytes(capture.read_bytes()[:24])  # the header of an empty capture
+    moment = past_moment.of_run(RunDirectory(folder), 3.0)
+    assert len(moment.places) == 3 and ("sta1", "sta2") in moment.both_ways
+    said = map_text.lines(moment)
+    assert said[0].endswith("two-flows: 3 s of the medium (no traffic)")
+    assert [line.split("   ")[-1] for line in said if line.startswith("flow")] == ["nothing sent"] * len(moment.ways)
+    draw(moment, tmp_path / "map.png")
+
+
+def test_a_flow_that_sent_nothing_does_not_hide_what_another_sent(tmp_path):
+    folder = placed(tmp_path)
+    wanted = past_moment.of_run(RunDirectory(folder), 1.5).ways[0]
+    scenario = json.loads((folder / "scenario.json").read_text())
+    scenario["flows"].append({"from": "sta3", "to": "sta2", "traffic": "bulk"})
+    (folder / "scenario.json").write_text(json.dumps(scenario))
+    ways = past_moment.of_run(RunDirectory(folder), 1.5).ways
+    assert ways[0] == wanted and ways[-1].told == "nothing sent"
+
+
+def test_rows_that_were_still_to_come_at_the_end_of_a_run_were_never_gone(tmp_path):
+    folder = placed(tmp_path)
+    run = RunDirectory(folder)
+    begin_s = (run.traffic_ns - run.epoch_ns) / 1e9
+    (folder / "verdict.json").write_text(json.dumps({"format": "manet-verdict/1", "model_ns": round((begin_s + 4.26) * 1e9)}))
+    head = "# manet-trace/1\ntime_s,station,x_m,y_m,z_m,speed_mps\n"
+    (folder / "moved.csv").write_text(f"{head}0,sta1,0,0,0,0\n{begin_s + 6},sta1,900,0,0,inf\n")
+    run = RunDirectory(folder)
+    assert past_moment.of_run(run, 4.2).places["sta1"] == (0.0, 0.0)
+    with pytest.raises(RunFileError, match=r"7 s of the traffic is after the run's end; give a time of 4\.2 s or less"):
+        past_moment.of_run(run, 7.0)
+    with pytest.raises(RunFileError, match=r"is before the medium's start; give a time of -\d+\.\d s or more"):
+        past_moment.of_run(run, -99.0)
+
+
+def test_a_run_that_has_ended_shows_the_way_of_its_last_packet(tmp_path):
+    run = RunDirectory(placed(tmp_path))
     moment = past_moment.of_run(run, 1.5)
     assert set(moment.places) == {entry["name"] for entry in run.medium["stations"]}
     assert [way.flow for way in moment.ways] == [flow.name for flow in run.flows]

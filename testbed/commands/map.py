@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from testbed.commands.options import add_verb
+from testbed.commands.options import add_verb, metres, seconds
 
 if TYPE_CHECKING:
     from analysis.moment import Moment
@@ -28,15 +28,15 @@ def add(verbs: argparse._SubParsersAction) -> None:
         "what", metavar="RUN|FILE", nargs="?", help="a run's directory or a movement file (default: the run under way)"
     )
     parser.add_argument(
-        "--at", metavar="S", type=float, dest="at_s", help="of a run that has ended: seconds of its traffic; of a file: its own"
+        "--at", metavar="S", type=seconds, dest="at_s", help="of a run that has ended: seconds of its traffic; of a file: its own"
     )
     parser.add_argument("--out", metavar="FILE.png", type=Path, help="default: map.png in the run's folder, or beside you")
-    parser.add_argument("--every", metavar="S", type=float, dest="every_s", help="of a run under way: draw again until Ctrl-C")
+    parser.add_argument("--every", metavar="S", type=seconds, dest="every_s", help="of a run under way: draw again until Ctrl-C")
     parser.add_argument(
         "--way", metavar=("A", "B"), nargs=2, action="append", default=[], help="of a run under way: the way from A to B"
     )
     parser.add_argument(
-        "--range", metavar="M", type=float, default=RANGE_M, dest="range_m", help="of a movement file: the radio's (250)"
+        "--range", metavar="M", type=metres, dest="range_m", help="of a movement file: the radio's (default: 250)"
     )
 
 
@@ -44,16 +44,30 @@ def run(options: argparse.Namespace) -> int:
     from testbed.errors import UsageError
     from testbed.runs.live_map import live
 
-    path = Path(options.what) if options.what else None
+    path = _found(options.what) if options.what else None
+    if options.range_m is not None and not (path is not None and path.is_file()):
+        raise UsageError(f"--range {options.range_m:g}: for a movement file only, a run has its radio's; leave --range out")
     network = None if path is not None and path.is_file() else live(path)
     if network is not None:
         if options.at_s is not None:
             raise UsageError(f"--at {options.at_s:g}: {network.directory} is under way, and now is all there is; leave --at out")
         return _now(network, options)
     if options.every_s is not None or options.way:
-        raise UsageError(f"{options.what}: not under way; --every and --way need a run that is")
+        raise UsageError(f"{path}: not under way; --every and --way need a run that is")
     assert path is not None
     return _show(_past(path, options), options.out or _default(path))
+
+
+def _found(what: str) -> Path:
+    """The file, or the directory of the run, which may be the only one in a folder."""
+    from analysis.rundir import find_run
+    from testbed.errors import UsageError
+
+    path = Path(what)
+    if not path.exists():
+        wanted = "a run's folder, results/NAME/CELL/seed-N, or a movement file, mobility/patterns/p06.tcl"
+        raise UsageError(f"{what}: there is no such folder or file; name {wanted}")
+    return path if path.is_file() else find_run(path)
 
 
 def _now(network: "Live", options: argparse.Namespace) -> int:
@@ -83,17 +97,18 @@ def _now(network: "Live", options: argparse.Namespace) -> int:
 
 def _past(path: Path, options: argparse.Namespace) -> "Moment":
     from analysis import past_moment
-    from analysis.rundir import RunDirectory, find_run
+    from analysis.rundir import RunDirectory
     from mobility import files
     from mobility.trace import TraceError
     from testbed.errors import UsageError
 
     if not path.is_file():
-        return past_moment.of_run(RunDirectory(find_run(path)), options.at_s or 0.0)
-    if not options.range_m > 0 or (options.at_s or 0.0) < 0:
-        raise UsageError("--range and --at: give metres above 0 and seconds of 0 or more")
+        return past_moment.of_run(RunDirectory(path), options.at_s or 0.0)
+    at_s = options.at_s or 0.0
+    if at_s < 0:
+        raise UsageError(f"--at {at_s:g}: a movement file begins at 0; give seconds of 0 or more")
     try:
-        return past_moment.of_movement(files.read(path), options.at_s or 0.0, options.range_m)
+        return past_moment.of_movement(files.read(path), at_s, options.range_m or RANGE_M)
     except TraceError as problem:
         raise UsageError(str(problem)) from None
 

@@ -1,6 +1,7 @@
 """Options that several verbs share, and the checks of their values."""
 
 import argparse
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,6 +26,26 @@ def positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f'"{text}" is not a whole number of at least 1')
     return number
+
+
+def metres(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 1e6:
+        raise argparse.ArgumentTypeError(f'"{text}" is not a range in metres above 0')
+    return value
+
+
+def seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f'"{text}" is not a time in seconds, such as 12.5')
+    return value
 
 
 def folder(text: str) -> Path:

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.commands.options import add_verb, positive
+from testbed.commands.options import add_verb, metres, positive
 
 if TYPE_CHECKING:
     from mobility.connectivity import Links, Profile
@@ -28,7 +28,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
     parser = add_verb(verbs, "trace", "what a movement holds: speeds, links, hops, partitions; conversion, profile", EXAMPLES)
     parser.add_argument("what", metavar="FILE|MODEL", help="a movement file, a scenario (.toml), or a mobility model")
     parser.add_argument("--hops", metavar=("A", "B"), nargs=2, help="the two ends (default: the first flow's; first and last)")
-    parser.add_argument("--range", metavar="M", type=_metres, default=RANGE_M, dest="range_m", help="of the radio (default: 250)")
+    parser.add_argument("--range", metavar="M", type=metres, default=RANGE_M, dest="range_m", help="of the radio (default: 250)")
     parser.add_argument("--seed", metavar="N", type=positive, default=1, help="of a model or a scenario (default: 1)")
     parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], dest="overrides", help="a key of the scenario")
     parser.add_argument("--convert", metavar="OUT", type=Path, help="write it as .csv, .tcl, .ns_movements or .movements")
@@ -58,16 +58,6 @@ def run(options: argparse.Namespace) -> int:
         answer["written"] = answer.get("written", []) + _draw(profile, options)
     print(json.dumps(answer, indent=1) if options.json else "\n".join(_lines(answer)))
     return 0
-
-
-def _metres(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value <= 1e6:
-        raise argparse.ArgumentTypeError(f'"{text}" is not a range in metres above 0')
-    return value
 
 
 def _movement(options: argparse.Namespace) -> tuple["Trace", tuple[float, float | None], tuple[str, str] | None]:

@@ -204,9 +204,11 @@ class Prompt(CLI):
         if not 2 <= len(numbers) <= 4:
             say("usage: move station x y [z] [speed]        (metres, m/s)")
         elif self._known(words[0]):
-            position = [*numbers[:3], 0.0][:3]
+            x, y, z = position = [*numbers[:3], 0.0][:3]
             speed = {"speed_mps": numbers[3]} if len(numbers) == 4 else {}
             self.network.medium.ask("move", station=words[0], position=position, **speed)
+            pace = f"at {numbers[3]:g} m/s" if speed else "at once"
+            say(f"{words[0]}: to ({x:g}, {y:g}) m, height {z:g} m, {pace}")  # a third number is no speed
 
     def do_replay(self, line: str) -> None:
         "A movement file (ns-2, BonnMotion, CSV, GPX) from now on. Usage: replay FILE [speed=M/S | factor=N]; replay off"

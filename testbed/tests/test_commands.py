@@ -34,6 +34,9 @@ def test_every_verb_has_help_with_examples(verb, capsys):
         (["run"], "manet run: the following arguments are required: NAME|FILE; see manet run --help"),
         (["run", "hv-fig1", "--quik"], "manet run: unrecognized arguments: --quik; see manet run --help"),
         (["run", "hv-fig1", "--seeds", "0"], 'manet run: argument --seeds: "0" is not a whole number of at least 1'),
+        (["map", "--at", "abc"], 'manet map: argument --at: "abc" is not a time in seconds, such as 12.5; see'),
+        (["map", "--at", "nan"], 'manet map: argument --at: "nan" is not a time in seconds, such as 12.5; see'),
+        (["map", "a.csv", "--range", "0"], 'manet map: argument --range: "0" is not a range in metres above 0; see'),
         (["cli", "chain5", "--out", ""], "manet cli: argument --out: give a folder's name; see manet cli --help"),
         (["run", "hv-fig1", "--out", ""], "manet run: argument --out: give a folder's name; see manet run --help"),
     ],
@@ -61,6 +64,15 @@ def test_wrong_usage_is_one_line_and_status_2(arguments, wanted, capsys):
             'manet cli: --set tcp=tahooe: key "tcp": this kernel has no "tahooe" (did you mean "tahoe"?); use one of',
         ),
         (["run", "hv-fig1", "--set", "spacing=-1"], 'manet run: --set: key "spacing": -1 is out of range; give more than 0 m'),
+        (
+            ["map", "nosuch"],
+            "manet map: nosuch: there is no such folder or file; name a run's folder, results/NAME/CELL/seed-N, or",
+        ),
+        (["map", "--range", "330"], "manet map: --range 330: for a movement file only, a run has its radio's; leave --range out"),
+        (
+            ["map", str(ROOT / "analysis" / "tests" / "fixtures" / "two-flows"), "--range", "9"],
+            "manet map: --range 9: for a movement file only",
+        ),
         (["report", "/nowhere"], "manet report: /nowhere: holds no experiment.json; give a folder that `manet run` has made"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What the prompt of `manet cli` does with a line once a child has died; without a network."""
+"""What the prompt of `manet cli` does with a line, also once a child has died; without a network."""
 
 from types import SimpleNamespace
 
@@ -21,3 +21,22 @@ def test_a_death_is_told_once_and_the_prompt_can_be_left(monkeypatch, last):
     assert shell.onecmd("links") is None
     assert shell.onecmd(last)
     assert said == ["*** sta1: aodvd was killed by SIGKILL", "links"]
+
+
+@pytest.mark.parametrize(
+    ("line", "asked", "told"),
+    [
+        ("sta2 300 50", {"position": [300.0, 50.0, 0.0]}, "sta2: to (300, 50) m, height 0 m, at once"),
+        ("sta2 300 50 5", {"position": [300.0, 50.0, 5.0]}, "sta2: to (300, 50) m, height 5 m, at once"),
+        ("sta2 1 2 3 4.5", {"position": [1.0, 2.0, 3.0], "speed_mps": 4.5}, "sta2: to (1, 2) m, height 3 m, at 4.5 m/s"),
+    ],
+)
+def test_a_move_says_what_was_understood(monkeypatch, line, asked, told):
+    given, said = [], []
+    monkeypatch.setattr(prompt, "say", said.append)
+    shell = prompt.Prompt.__new__(prompt.Prompt)
+    medium = SimpleNamespace(ask=lambda op, **arguments: given.append((op, arguments)))
+    shell.network = SimpleNamespace(net={"sta2": None}, medium=medium)
+    shell.do_move(line)
+    assert given == [("move", {"station": "sta2", **asked})]
+    assert said == [told]

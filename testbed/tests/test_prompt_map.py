@@ -50,27 +50,36 @@ def test_a_movement_is_replayed_and_the_log_of_places_stays_true(tmp_path: Path)
     assert nothing_left(tmp_path / "run")
 
 
-def test_a_network_that_nobody_touched_has_no_log_of_moves(tmp_path: Path) -> None:
+def test_a_network_that_nobody_touched_has_no_log_of_moves_and_a_map(tmp_path: Path, capsys) -> None:
     assert "status complete None" in prompt(chain(), tmp_path / "run", "links", "exit")
     assert not (tmp_path / "run" / "moved.csv").exists()
+    assert manet.main(["map", str(tmp_path / "run")]) == 0
+    said = capsys.readouterr().out
+    assert "run: 0 s of the medium (no traffic)\n2 stations, 1 link" in said and "   nothing sent\n" in said
 
 
 def test_a_run_that_was_started_elsewhere_is_drawn_and_so_is_what_it_was(tmp_path: Path, capsys) -> None:
     directory = tmp_path / "run"
-    run = Background(chain(hops=2, duration=8, routing="aodv"), directory).at("traffic", 0.3)
+    run = Background(chain(hops=2, duration=14, routing="aodv"), directory).at("traffic", 0.3)
     assert manet.main(["map", str(directory), "--out", str(tmp_path / "live.png")]) == 0
     live = capsys.readouterr().out
+    assert manet.main(["map", str(tmp_path), "--out", str(tmp_path / "parent.png")]) == 0  # the folder with this one run
+    parent = capsys.readouterr().out
     assert manet.main(["map", str(directory), "--at", "1"]) == 2
     assert "is under way, and now is all there is" in capsys.readouterr().err
     assert run.result().status == "complete"
     assert "flow1  sta1 > sta2 > sta3   2 hops" in live, live
     assert re.search(r"run: \d+\.\d s of the traffic\n3 stations, 2 links, range 250 m, sensed 550 m", live)
+    # live: to a tenth of a second and with what is acknowledged now; `0 s` is what it was for a run that has ended
+    assert re.search(r"run: \d+\.\d s of the traffic", parent) and "flow1  sta1 > sta2 > sta3   2 hops" in parent, parent
     assert manet.main(["map", str(directory), "--at", "4"]) == 0
     past = capsys.readouterr().out
     assert re.search(r"flow1  sta1 > sta2 > sta3   2 hops, [1-9]\d+ kbit/s acknowledged", past), past
     assert (tmp_path / "live.png").stat().st_size > 5000 and (directory / "map.png").exists()
     assert manet.main(["map", str(directory), "--every", "1"]) == 2
     assert "not under way" in capsys.readouterr().err
+    assert manet.main(["map", str(directory), "--at", "1000"]) == 1
+    assert "is after the run's end; give a time of" in capsys.readouterr().err
 
 
 def test_a_movement_file_is_drawn_without_a_network(tmp_path: Path) -> None:
