@@ -66,7 +66,7 @@ def _check_within(run: RunDirectory, at_s: float, first_s: float, clock: str) ->
     if first_s <= at_s <= last_s:
         return
     if at_s < first_s:
-        when, wanted = "before the medium's start", f"{-_inwards(-first_s):.1f} s or more"
+        when, wanted = "before the medium's start", f"{0.0 - _inwards(-first_s):.1f} s or more"
     else:
         when, wanted = "after the run's end", f"{_inwards(last_s):.1f} s or less"
     raise RunFileError(f"{run.path}: {at_s:g} s {clock} is {when}; give a time of {wanted}")
