@@ -34,7 +34,7 @@ bench: build
 	$(PYTHON) -P -m tests.bench
 
 soak: build
-	$(PYTHON) -P -m tests.soak --duration $(SOAK_S) --out $(SOAK_OUT)
+	$(PYTHON) -P -m tests.soak --duration="$(SOAK_S)" --out $(SOAK_OUT)
 
 fuzz: build
 	tests/fuzz.sh $(FUZZ_S)

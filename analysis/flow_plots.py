@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from analysis import style
 from analysis.errors import RunFileError
 from analysis.journeys import NO_RECORD, Journey
-from analysis.story import AGAIN, FIRST, PROBE, Acknowledgement, Story, Transmission
+from analysis.story import AGAIN, FIRST, PROBE, Acknowledgement, Story, Transmission, window_of
 from analysis.tcp_samples import INFINITE_THRESHOLD
 
 WINDOW, PACKETS, BOTH = "window", "packets", "story"
@@ -48,11 +48,11 @@ def draw(story: Story, what: str, file: Path, begin_s: float | None = None, end_
     """Draw into `file` (.png) and a PDF beside it; returns both. Begin and end bound the time axis."""
     if file.suffix != ".png":
         raise RunFileError(f"{file}: figures are written as .png (and a .pdf beside it); give a name that ends so")
+    span = window_of(story, begin_s, end_s)
     rows = 2 if what == BOTH else 1
     ratios = [1, 1.8] if what == BOTH else [1]
     with style.page(file.parent, file.stem, HEIGHT_IN[what], WIDTH_IN, nrows=rows, sharex=True, height_ratios=ratios) as drawn:
         axes, written = drawn
-        span = _span(story, begin_s, end_s)
         axes[-1].set_xlim(*span)
         axes[-1].set_xlabel("time since the start of the traffic (s)")
         above = 12 if story.scenario_events else 3  # points over the upper panel, where the events' names are
@@ -78,7 +78,7 @@ def _legend(axes: Axes, place: str, told: set[str]) -> None:
 
 def stand_bys(story: Story) -> list[tuple[float, float]]:
     """In seconds; one that never ended goes on to the last packet."""
-    last_s = _last_s(story)
+    last_s = story.last_s
     spans = [
         (story.seconds(begin_ns), last_s if end_ns is None else story.seconds(end_ns)) for begin_ns, end_ns in story.stand_bys
     ]
@@ -87,22 +87,6 @@ def stand_bys(story: Story) -> list[tuple[float, float]]:
 
 def _title(story: Story) -> str:
     return f"{story.flow.name}: {story.flow.source} to {story.flow.target}, {story.tcp}"
-
-
-def _last_s(story: Story) -> float:
-    ends = [one.journey.steps[-1].t_ns for one in (*story.transmissions, *story.acknowledgements)]
-    return story.seconds(max([*ends, *story.samples["t_ns"].to_list()]))
-
-
-def _span(story: Story, begin_s: float | None, end_s: float | None) -> tuple[float, float]:
-    begins = [sent.journey.sent_ns for sent in story.transmissions]
-    low = min(0.0, story.seconds(min(begins))) if begin_s is None else begin_s
-    high = _last_s(story) if end_s is None else end_s
-    if high <= low:
-        raise RunFileError(
-            f"{story.run.path}: nothing to draw from {low:g} to {high:g} s; {story.flow.name} ends at {_last_s(story):.1f} s"
-        )
-    return low, high
 
 
 def _draw_frame(axes: Axes, story: Story) -> None:

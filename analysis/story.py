@@ -7,6 +7,7 @@ segment that its first byte lies in. The SYN is segment 0. A transmission counts
 source, or when the source's routing daemon says that it gave it up.
 """
 
+import math
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from dataclasses import dataclass, field
@@ -75,6 +76,12 @@ class Story:
     def seconds(self, t_ns: int) -> float:
         """After the start of the traffic."""
         return (t_ns - self.run.traffic_ns) / 1e9
+
+    @property
+    def last_s(self) -> float:
+        """The last packet or sample, in seconds."""
+        ends = [one.journey.steps[-1].t_ns for one in (*self.transmissions, *self.acknowledgements)]
+        return self.seconds(max([*ends, *self.samples["t_ns"].to_list()]))
 
     @property
     def tcp(self) -> str:
@@ -185,6 +192,18 @@ def totals(all_sent: list[Journey]) -> dict:
         "dropped": dropped,
         "no_record": sum(journey.fate == NO_RECORD for journey in all_sent),
     }
+
+
+def window_of(story: Story, begin_s: float | None, end_s: float | None) -> tuple[float, float]:
+    """Both ends in seconds of the traffic, the whole flow's where None is given; a RunFileError if nothing can be there."""
+    first_s = min([0.0, *(story.seconds(sent.journey.sent_ns) for sent in story.transmissions)])
+    low, high = first_s if begin_s is None else begin_s, story.last_s if end_s is None else end_s
+    place = f"{story.run.path}: {story.flow.name} ends at {story.last_s:.1f} s"
+    if not low <= story.last_s:
+        raise RunFileError(f"{place}, and there is nothing from {low:g} s on; give an earlier --from")
+    if not low < high < math.inf:
+        raise RunFileError(f"{place}, and there is nothing from {low:g} to {high:g} s; give a --to that is later than --from")
+    return low, high
 
 
 def sent_between(story: Story, begin_s: float | None, end_s: float | None) -> list[Transmission]:

@@ -239,7 +239,7 @@ class _Parser:
             value = math.nan
         allowed = f" from {least:g} to {most:g}" if math.isfinite(most) else ', 0 or more, or "inf"'
         good = math.isfinite(value) and least <= value <= most and "_" not in text
-        self._expect(good, f'{key} "{text.strip()}" must be a number of {unit}{allowed}')
+        self._expect(good, f'{key} "{text.strip()}" must be a number of {unit}{allowed}; correct it')
         return value
 
     def _expect(self, condition: bool, text: str) -> None:

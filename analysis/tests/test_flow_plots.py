@@ -105,5 +105,22 @@ def test_stand_by_is_from_its_event_to_the_repair(story):
 def test_what_cannot_be_drawn_is_an_error(story, tmp_path):
     with pytest.raises(RunFileError, match="give a name that ends so"):
         flow_plots.draw(story, "window", tmp_path / "a.jpeg")
-    with pytest.raises(RunFileError, match=r"nothing to draw from 7 to .* s; flow1 ends at 2\.\d s"):
-        flow_plots.draw(story, "window", tmp_path / "a.png", begin_s=7)
+
+
+@pytest.mark.parametrize(
+    ("begin_s", "end_s", "wanted"),
+    [
+        (7, None, "there is nothing from 7 s on; give an earlier --from"),
+        (100, 200, "there is nothing from 100 s on; give an earlier --from"),
+        (2, 1, "there is nothing from 2 to 1 s; give a --to that is later than --from"),
+        (None, -5, "there is nothing from 0 to -5 s; give a --to"),
+        (1, float("inf"), "there is nothing from 1 to inf s"),
+        (float("nan"), None, "there is nothing from nan s on"),
+    ],
+)
+def test_a_time_without_the_flow_is_an_error_and_overwrites_nothing(story, tmp_path, begin_s, end_s, wanted):
+    (tmp_path / "a.png").write_bytes(b"the good one")
+    with pytest.raises(RunFileError, match=rf"flow1 ends at 2\.\d s, and {wanted}"):
+        flow_plots.draw(story, "window", tmp_path / "a.png", begin_s, end_s)
+    assert (tmp_path / "a.png").read_bytes() == b"the good one"
+    assert not (tmp_path / "a.pdf").exists()

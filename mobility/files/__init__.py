@@ -55,9 +55,13 @@ def read(path: Path) -> Trace:
 def write(made: Trace, path: Path) -> None:
     """Writes the movement in the format that the ending of `path` says."""
     ending = _ending(path, WRITERS)
-    path.write_text(WRITERS[ending](made), encoding="utf-8")
-    if ending == ".movements":
-        path.with_suffix(".params").write_text(bonnmotion.params(made), encoding="utf-8")
+    text = WRITERS[ending](made)
+    try:
+        path.write_text(text, encoding="utf-8")
+        if ending == ".movements":
+            path.with_suffix(".params").write_text(bonnmotion.params(made), encoding="utf-8")
+    except OSError as problem:
+        raise TraceError(f"{path}: cannot be written ({problem.strerror}); give a name in a folder that is there") from None
 
 
 def is_movement(name: str) -> bool:

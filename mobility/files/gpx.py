@@ -143,7 +143,7 @@ class _Reader:
         except ValueError:
             value = math.nan
         if not abs(value) <= most:
-            self._fail(f'{key} "{text[:40]}" must be a number from {-most:g} to {most:g}')
+            self._fail(f'{key} "{text[:40]}" must be a number from {-most:g} to {most:g}; correct it')
         return value
 
     def _time(self, text: str) -> float:

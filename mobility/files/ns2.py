@@ -205,7 +205,7 @@ class _Parser:
         except ValueError:
             value = math.nan
         good = math.isfinite(value) and least <= value <= most and "_" not in text
-        self._expect(good, f'{key} "{text.strip()}" must be a number from {least:g} to {most:g}')
+        self._expect(good, f'{key} "{text.strip()}" must be a number from {least:g} to {most:g}; correct it')
         return value
 
     def _expect(self, condition: bool, text: str) -> None:

@@ -19,7 +19,16 @@ from pydantic import BaseModel, BeforeValidator, Field
 from analysis.references import known_references
 from testbed.errors import UsageError
 from testbed.programs import ROOT
-from testbed.scenarios.definition import Source, apply_overrides, build, build_scenario, parse_value, read_toml, replaced
+from testbed.scenarios.definition import (
+    EXPERIMENT_KEYS,
+    Source,
+    apply_overrides,
+    build,
+    build_scenario,
+    parse_value,
+    read_toml,
+    replaced,
+)
 from testbed.scenarios.models import STRICT, as_tuple
 from testbed.scenarios.scenario import Scenario
 from testbed.scenarios.tcp import TcpError, canonical
@@ -172,7 +181,7 @@ def load(path: Path, request: Request = Request()) -> Experiment:
     """The experiment or scenario in `path` as it is to run."""
     raw, source = read_toml(path)
     source.name = _shown(path)
-    if "question" in raw or "axes" in raw or "variants" in raw:
+    if EXPERIMENT_KEYS & raw.keys():
         return _Loader(path, raw, source, request).experiment()
     return _single(path, raw, source, request)
 

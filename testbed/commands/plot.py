@@ -31,8 +31,9 @@ def run(options: argparse.Namespace) -> int:
     from analysis.flow_plots import draw
     from analysis.rundir import RunDirectory, find_run
     from analysis.story import flow_named, read_story
+    from testbed.runs.under_way import ended
 
-    run_dir = RunDirectory(find_run(options.run))
+    run_dir = RunDirectory(ended(find_run(options.run)))
     flow = flow_named(run_dir, options.flow)
     file = options.out or run_dir.path / f"plot-{flow.name}-{options.what}.png"
     for path in draw(read_story(run_dir, flow), options.what, file, options.begin_s, options.end_s):

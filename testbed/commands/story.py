@@ -30,17 +30,20 @@ def run(options: argparse.Namespace) -> int:
 
     from analysis import story_text
     from analysis.rundir import RunDirectory, find_run
-    from analysis.story import flow_named, of_segment, read_story, sent_between
+    from analysis.story import flow_named, of_segment, read_story, sent_between, window_of
     from testbed.errors import UsageError
+    from testbed.runs.under_way import ended
 
     windowed = options.begin_s is not None or options.end_s is not None
     if windowed and options.segment is not None:
         raise UsageError("--segment and --from/--to are two ways of choosing; give one")
-    run_dir = RunDirectory(find_run(options.run))
+    run_dir = RunDirectory(ended(find_run(options.run)))
     story = read_story(run_dir, flow_named(run_dir, options.flow))
     if options.segment is not None:
         chosen = of_segment(story, options.segment)
     else:
+        if windowed:  # that there is such a time at all
+            window_of(story, options.begin_s, options.end_s)
         chosen = sent_between(story, options.begin_s, options.end_s)
     if options.json:
         print(json.dumps(story_text.as_json(story, chosen), indent=1))

@@ -147,14 +147,16 @@ def _show(text: str, as_json: bool) -> int:
     import json
 
     from testbed.errors import UsageError
-    from testbed.scenarios.tcp import did_you_mean, parse
+    from testbed.host.algorithms import why_no_algorithm
+    from testbed.scenarios.tcp import parse
     from testbed.scenarios.tcp_names import table
 
     tcp = parse(text)
+    missing = why_no_algorithm(tcp.kernel_algorithm or "", list(table())) if tcp.of_table is None else ""
+    if missing:
+        raise UsageError(missing)
     found = [row for row in entries() if row["name"] in {part.name for part in (*tcp.layers, tcp.inner)}]
     named = [row for row in found if row["name"] == text.strip()] or found
-    if tcp.of_table is None and not any(row["name"] == tcp.name for row in found):
-        raise UsageError(f'this kernel has no "{tcp.name}", and it is none of ours; {did_you_mean(tcp.name)}')
     if as_json:
         spelled = {"spelled": tcp.spelled, "in_full": tcp.in_full, "settings": tcp.settings()}
         print(json.dumps({"format": FORMAT, "names": named, **spelled}, indent=1))

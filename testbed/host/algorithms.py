@@ -34,15 +34,22 @@ def available(listed: Path = AVAILABLE, modules: Path = MODULES, release: str | 
 def require_algorithm(algorithm: str, place: str, ours: list[str], names: list[str] | None = None) -> None:
     """Refuses, before anything starts, an algorithm of the kernel that it lacks; `place` is the experiment or its file,
     `ours` are the names of the table, of which a misspelt one may be meant."""
+    why = why_no_algorithm(algorithm, ours, names)
+    if why:
+        raise UsageError(f'{place}: key "tcp": {why}')
+
+
+def why_no_algorithm(algorithm: str, ours: list[str], names: list[str] | None = None) -> str:
+    """That this kernel lacks an algorithm of its own, with the names there are; empty if it has it."""
     names = available() if names is None else names
     if algorithm in names:
-        return
+        return ""
     close = difflib.get_close_matches(algorithm, [*ours, *names], n=1)
     meant = f' (did you mean "{close[0]}"?)' if close else ""
     if algorithm in ours:  # asked for as kernel-NAME
         meant = f' of its own; tcp = "{algorithm}" is ours'
     known = ", ".join([*ours, *(name for name in names if name not in ours)])
-    raise UsageError(f'{place}: key "tcp": this kernel has no "{algorithm}"{meant}; use one of {known}')
+    return f'this kernel has no "{algorithm}"{meant}; use one of {known}'
 
 
 def why_no_struct_ops(programs: Programs = BUILT) -> str:

@@ -24,6 +24,13 @@ def under_way(directory: Path | None) -> RunState | None:
     raise UsageError("no run is under way; name the directory of one that has ended, results/NAME/CELL/seed-N")
 
 
+def ended(directory: Path) -> Path:
+    """The directory of a run that has ended; a UsageError while it is under way, since its captures are whole at its end only."""
+    if under_way(directory) is not None:
+        raise UsageError(f"{directory}: the run is under way; wait for its end (manet map and manet routes look into it now)")
+    return directory
+
+
 def sockets_of(state: RunState, needed: str) -> Path | None:
     """The folder of a run's sockets, once `needed` (a name in it) is there; None: not yet, or not any more."""
     for pid in cgroup.members(Path(state.cgroup)):

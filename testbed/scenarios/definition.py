@@ -5,6 +5,7 @@ tables, and its values are TOML values (bare words are taken as text: `--set tcp
 """
 
 import difflib
+import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -36,6 +37,7 @@ UNIT_OF_KEY = {
     "rate": "bit/s", "speed": "m/s",
     **dict.fromkeys(SECONDS, "s"),
 }  # fmt: skip
+EXPERIMENT_KEYS = {"question", "axes", "variants"}  # any of them at the top makes a file an experiment
 # keys with a class for each name: what the name is called, and the classes
 TAGGED: dict[str, tuple[str, Mapping[str, type[BaseModel]]]] = {
     "routing": ("protocol", PROTOCOLS),
@@ -87,6 +89,8 @@ def read_toml(path: Path) -> tuple[dict[str, Any], Source]:
 def load_scenario(path: Path, overrides: Sequence[str] = ()) -> Scenario:
     """The scenario in `path` (keys at top level or in a `[scenario]` table), with `--set` values applied."""
     raw, source = read_toml(path)
+    if EXPERIMENT_KEYS & raw.keys():
+        raise UsageError(f"{path}: is an experiment, which has several scenarios; give a scenario or a movement file")
     prefix: KeyPath = ()
     if "scenario" in raw:
         for key in raw:
@@ -233,7 +237,7 @@ def _worded(error: dict[str, Any], model: type[BaseModel], path: KeyPath) -> tup
     if kind == "extra_forbidden":
         return path, _unknown(str(path[-1]), model, path[:-1])
     if kind == "union_tag_invalid":
-        return path, _not_a_choice(ctx["tag"], {"expected": ctx["expected_tags"]})
+        return path, _not_a_tag(str(path[0]), ctx)
     if kind == "union_tag_not_found":
         tag, named = TAGGED[str(path[0])]
         return path, f"names no {tag}; add {tag} = one of {', '.join(named)}"
@@ -290,8 +294,17 @@ def _model_within(annotation: Any) -> type[BaseModel] | None:
 def _not_a_choice(given: object, ctx: dict[str, Any]) -> str:
     if "expected" in ctx:
         choices = ctx["expected"].replace("'", '"').replace(" or ", ", ")
-        return f"{_shown(given)} is not known; use one of {choices}"
+        close = difflib.get_close_matches(str(given), re.findall(r'"([^"]*)"', choices), n=1)
+        return f"{_shown(given)} is not known; use one of {choices}" + (f' (did you mean "{close[0]}"?)' if close else "")
     return f"{_shown(given)} is not a name; use letters, digits, '-' and '_' only"
+
+
+def _not_a_tag(key: str, ctx: dict[str, Any]) -> str:
+    """Beside the protocols, `routing` has names that stand for a table; such a name is none for the table's own `protocol`."""
+    tables = list(AS_NS2) if key == "routing" else []
+    if ctx["tag"] in tables:
+        return f'"{ctx["tag"]}" stands for a whole table; write routing = "{ctx["tag"]}"'
+    return _not_a_choice(ctx["tag"], {"expected": ", ".join([ctx["expected_tags"], *(f"'{name}'" for name in tables)])})
 
 
 def _out_of_range(path: KeyPath, given: object, ctx: dict[str, Any]) -> str:

@@ -19,6 +19,7 @@ from types import MappingProxyType
 from testbed.scenarios.quantities import UNITS
 from testbed.scenarios.tcp_names import Name, Parameter, Value, microseconds, plain, table
 
+EXAMPLES = '"newreno" or "elfn(newreno, probe=2s)"'
 LONGEST = 300  # characters; no sensible TCP comes near
 KERNEL = "kernel-"  # before the kernel's own algorithm where the table has another of its name: kernel-vegas
 KERNEL_NAME = re.compile(r"[a-z][a-z0-9_-]{0,14}")  # TCP_CA_NAME_MAX is 16 with the end of the string
@@ -175,10 +176,12 @@ class _Reader:
 
     def whole(self) -> list[Part]:
         if not self.tokens:
-            raise TcpError('the text is empty; write for example "newreno" or "elfn(newreno, probe=2s)"')
+            raise TcpError("the text is empty; write for example " + EXAMPLES)
         parts = self._tcp()
         if self._peek():
-            raise TcpError(f"{quoted(self._peek())} is too much after {quoted(parts[0].name + '(...)')}; remove it")
+            before = quoted(parts[0].name + ("(...)" if self.tokens[1] == "(" else ""))
+            remedy = "remove it" if self._peek() == ")" else f"a TCP is written like {EXAMPLES}"
+            raise TcpError(f"{quoted(self._peek())} is too much after {before}; {remedy}")
         return parts
 
     def _peek(self, ahead: int = 0) -> str:
@@ -246,6 +249,10 @@ def did_you_mean(name: str) -> str:
 def _check_holds(name: str, known: Name | None, item: str, inner: list[Part], given: Mapping[str, Value]) -> None:
     """Whether a TCP may stand here, between the parentheses of `name`."""
     if known is None or not known.is_layer:
+        layers = [layer.name for layer in table().values() if layer.is_layer]
+        close = difflib.get_close_matches(name.lower(), layers, n=1, cutoff=0.7) if known is None else []
+        if close:
+            raise TcpError(f'"{name}" is not ours and holds nothing, but {quoted(item)} is inside; did you mean "{close[0]}"?')
         some = f", or name a parameter ({', '.join(known.parameters)})" if known and known.parameters else ""
         raise TcpError(f'"{name}" is an algorithm and holds nothing, but {quoted(item)} is inside; remove it{some}')
     if inner:

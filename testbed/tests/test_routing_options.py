@@ -105,7 +105,16 @@ ERRORS = {
     "unknown protocol": (
         'hops = 2\nrouting = "aodw"',
         'x.toml: line 2: key "routing": "aodw" is not known; use one of "static", "none", "aodv", "dsdv", "olsr", "dsr", '
-        '"babeld", "batmand", "olsrd", "aodv-uu", "batman-adv"',
+        '"babeld", "batmand", "olsrd", "aodv-uu", "batman-adv", "aodv-ns2", "dsr-ns2" (did you mean "aodv"?)',
+    ),
+    "unknown name of a table": (
+        'hops = 2\nrouting = "aodv-ns3"',
+        'x.toml: line 2: key "routing": "aodv-ns3" is not known; use one of "static", "none", "aodv", "dsdv", "olsr", "dsr", '
+        '"babeld", "batmand", "olsrd", "aodv-uu", "batman-adv", "aodv-ns2", "dsr-ns2" (did you mean "aodv-ns2"?)',
+    ),
+    "a table's name for a protocol": (
+        'hops = 2\nrouting = { protocol = "aodv-ns2", link = "hello" }',
+        'x.toml: line 2: key "routing": "aodv-ns2" stands for a whole table; write routing = "aodv-ns2"',
     ),
     "no protocol": (
         'hops = 2\nrouting = { link = "hello" }',

@@ -220,7 +220,7 @@ ERRORS = {
     "not among the choices": (
         'hops = 2\nrouting = "olsrr"',
         'x.toml: line 2: key "routing": "olsrr" is not known; use one of "static", "none", "aodv", "dsdv", "olsr", "dsr", '
-        '"babeld", "batmand", "olsrd", "aodv-uu", "batman-adv"',
+        '"babeld", "batmand", "olsrd", "aodv-uu", "batman-adv", "aodv-ns2", "dsr-ns2" (did you mean "olsr"?)',
     ),
     "not built yet": (
         'hops = 2\nstations = "hwsim"',

@@ -2,10 +2,13 @@
 
 import json
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 
+from analysis.tests.crafted_chain import BACKWARD, FORWARD, Chain
 from testbed import __main__ as manet
+from testbed.runs import under_way
 from testbed.tests.running import Background, chain, needs_runs
 
 # All data frames of the first link are lost for a while, those with ACKs too, which the radio gives up at its long retry limit;
@@ -61,6 +64,37 @@ def test_a_dropped_segment_shows_the_attempts_that_failed(run_dir, capsys):
     assert "rts 7 to" in table and "retry-short" in table
     assert [event["event"] for event in answer["events"]] == ["link", "link", "power", "power"]
     assert [event["at_s"] for event in answer["events"]] == pytest.approx([1.5, 2, 6, 8], abs=0.5)
+
+
+@pytest.mark.parametrize("verb", ["story", "plot"])
+def test_a_run_under_way_is_waited_for(verb, tmp_path, monkeypatch, capsys):
+    chain = Chain()
+    chain.travel(chain.data(1), 0, FORWARD)
+    directory = chain.write(tmp_path / "seed-1")
+    with (directory / "captures" / "sta1.pcap").open("ab") as capture:
+        capture.write(b"cut")
+    state = SimpleNamespace(directory=str(directory), owner_alive=lambda: True)
+    monkeypatch.setattr(under_way, "recorded_runs", lambda: [state])
+    assert manet.main([verb, str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"manet {verb}: {directory}: the run is under way; wait for its end") and error.count("\n") == 1
+    monkeypatch.setattr(under_way, "recorded_runs", list)
+    assert manet.main([verb, str(tmp_path)]) == 1
+    assert "sta1.pcap: cut short" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["story", "plot"])
+@pytest.mark.parametrize("times", [("--from", "100", "--to", "200"), ("--from", "5", "--to", "4"), ("--to", "-1")])
+def test_times_without_anything_of_the_flow_are_one_line(verb, times, tmp_path, capsys):
+    chain = Chain()
+    for number in (1, 2):
+        chain.travel(chain.data(number), 3000 * number, FORWARD)
+        chain.travel(chain.ack(number), 3000 * number + 30, BACKWARD)
+    directory = chain.write(tmp_path / "seed-1")
+    assert manet.main([verb, str(directory), *times]) == 1
+    error = capsys.readouterr().err
+    assert f"{directory}: flow1 ends at 6.0 s, and there is nothing from " in error and error.count("\n") == 1
+    assert not list(directory.glob("plot-*"))
 
 
 @pytest.mark.parametrize(

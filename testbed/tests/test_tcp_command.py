@@ -102,7 +102,9 @@ def test_a_whole_text_is_shown_with_what_it_means(kernel, capsys):
 @pytest.mark.parametrize(
     ("arguments", "wanted"),
     [
-        (["show", "tahooe"], 'this kernel has no "tahooe", and it is none of ours; did you mean "tahoe"?'),
+        (["show", "tahooe"], 'this kernel has no "tahooe" (did you mean "tahoe"?); use one of atcp, elfn, '),
+        (["show", "kernel-vegas"], 'this kernel has no "vegas" of its own; tcp = "vegas" is ours; use one of atcp, elfn, '),
+        (["show", "tcp=newreno"], '"=" is too much after "tcp"; a TCP is written like "newreno" or "elfn(newreno, probe=2s)"'),
         (["show", "elfn(prob=1s)"], '"elfn" has no parameter "prob"; did you mean "probe"?'),
         (
             ["load", "cubic"],
@@ -121,6 +123,12 @@ def test_a_whole_text_is_shown_with_what_it_means(kernel, capsys):
 )
 def test_a_wrong_question_is_one_line_with_the_remedy(arguments, wanted, kernel, capsys):
     assert said(capsys, *arguments, status=2).startswith(wanted)
+
+
+def test_names_of_the_kernel_are_among_those_that_can_be_shown(kernel, capsys):
+    kernel("bbr", "cubic", "reno")
+    assert said(capsys, "show", "kernel-vegas", status=2).endswith(", bbr, cubic")
+    assert 'tcp = "bbr"' in said(capsys, "show", "bbr")
 
 
 def test_without_root_nothing_is_loaded(monkeypatch, kernel, capsys):

@@ -8,6 +8,7 @@ grew or the run failed.
 import argparse
 import csv
 import json
+import math
 import os
 import subprocess
 import sys
@@ -37,12 +38,13 @@ from = "sta1"
 to = "sta2"
 """
 START_DEADLINE_S = 120.0
+LONGEST_S = 86_400.0  # of a scenario
 RUN = Path("all/seed-1")  # of a scenario's folder of results
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
-    parser.add_argument("--duration", type=float, default=3600.0, metavar="S", help="of the traffic (default: %(default)g)")
+    parser.add_argument("--duration", default="3600", metavar="S", help="of the traffic (default: %(default)s)")
     parser.add_argument("--every", type=float, default=60.0, metavar="S", help="between samples (default: %(default)g)")
     parser.add_argument("--warm-up", type=float, metavar="S", help="not judged (default: a third of the duration)")
     parser.add_argument("--stations", type=int, default=30, metavar="N", help="default: %(default)s")
@@ -63,8 +65,24 @@ def main() -> int:
         return 1
 
 
+def duration_of(asked: argparse.Namespace) -> float:
+    """The seconds of traffic that were asked for, if enough of them are left to be judged; a UsageError with the least."""
+    if not asked.every > 0:
+        raise UsageError(f"--every {asked.every:g}: give seconds above 0")
+    least_s = flat.least_duration_s(asked.every, asked.warm_up)
+    try:
+        seconds = float(asked.duration)
+    except ValueError:
+        seconds = math.nan
+    if not least_s <= seconds <= LONGEST_S:
+        text = f"{flat.LEAST_SAMPLES} samples are judged, one every {asked.every:g} s, after the warm-up; make soak SOAK_S=900"
+        raise UsageError(f'--duration "{asked.duration}": give seconds from {least_s:g} to {LONGEST_S:g} ({text})')
+    return seconds
+
+
 def soak(asked: argparse.Namespace, folder: Path) -> int:
     """Do the run and write samples.csv beside it; `manet run`'s status."""
+    asked.duration = duration_of(asked)
     if (folder / "samples.csv").exists():
         raise UsageError(f"{folder}: holds a soak already; remove it, or give another folder with --out")
     folder.mkdir(parents=True, exist_ok=True)

@@ -60,6 +60,13 @@ class Trend:
         )
 
 
+def least_duration_s(every_s: float, warm_up_s: float | None) -> float:
+    """The shortest traffic that can be judged: enough samples after the warm-up (None: its share of the run), and room for
+    one more, since a sample may fall on either edge."""
+    judged_s = (LEAST_SAMPLES + 1) * every_s
+    return round(judged_s / (1 - WARM_UP), 3) if warm_up_s is None else warm_up_s + judged_s
+
+
 def trends(samples: Path, begin_s: float, end_s: float) -> list[Trend]:
     """Of the samples between two instants (their `t_s`); ValueError with too few of them."""
     series: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)

@@ -5,11 +5,13 @@ import os
 import subprocess
 import sys
 
+import numpy
 import pytest
 
 from testbed.programs import ROOT
 from testbed.tests.running import needs_runs
-from tests.soak.flat import trends
+from tests.soak import __main__ as soak
+from tests.soak.flat import least_duration_s, trends
 
 HOUR = range(0, 3601, 60)
 
@@ -53,6 +55,33 @@ def test_too_few_samples_are_an_error_that_names_the_remedy(tmp_path):
     (tmp_path / "samples.csv").write_text("t_s,of,measure,value\n0,manet,rss_kib,1\n")
     with pytest.raises(ValueError, match="let it run longer"):
         trends(tmp_path / "samples.csv", 0, 100)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        (["--duration=60"], '--duration "60": give seconds from 540 to 86400 (5 samples are judged, one every 60 s, after the'),
+        *((["--duration", text], f'--duration "{text}": give seconds from 540 to 86400') for text in ("0", "-5", "x", "", "1e9")),
+        (["--duration=89", "--every=10"], '--duration "89": give seconds from 90 to'),
+        (["--duration=60", "--every=5", "--warm-up=40"], '--duration "60": give seconds from 70 to'),
+        (["--every=0"], "--every 0: give seconds above 0"),
+    ],
+)
+def test_a_soak_that_cannot_be_judged_is_refused_before_it_starts(tmp_path, monkeypatch, capsys, arguments, wanted):
+    monkeypatch.setattr(sys, "argv", ["soak", *arguments, "--out", str(tmp_path / "soak")])
+    assert soak.main() == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"soak: {wanted}") and error.count("\n") == 1
+    assert not (tmp_path / "soak").exists()
+
+
+def test_the_least_duration_has_enough_samples_wherever_they_fall(tmp_path):
+    for warm_up_s, begin_s in ((None, 180), (60.0, 60)):
+        end_s = least_duration_s(60, warm_up_s)
+        for first_s in (0, 1, 59.9):
+            lines = "".join(f"{t},manet,threads,1\n" for t in numpy.arange(first_s, end_s + 60, 60))
+            (tmp_path / "samples.csv").write_text("t_s,of,measure,value\n" + lines)
+            assert trends(tmp_path / "samples.csv", begin_s, end_s)
 
 
 @needs_runs

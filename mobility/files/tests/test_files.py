@@ -72,12 +72,13 @@ def test_what_a_script_says_of_itself_is_kept():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("$node_(0) set X_ ten\n", 'line 1: X_ "ten" must be a number from -1e+07 to 1e+07'),
+        ("$node_(0) set X_ ten\n", 'line 1: X_ "ten" must be a number from -1e+07 to 1e+07; correct it'),
         ("$node_(0) set X_ 1\n", "node 0 has no Y_; add $node_(0) set Y_ ..."),
         ("$node_(1) set X_ 1\n$node_(1) set Y_ 1\n", "node 0 is missing; number the nodes from 0 on without a gap"),
         ("exec rm\n", 'line 1: "exec rm" is not understood; a movement script has lines like'),
         ('$node_(0) set X_ 1\n$ns_ at 1 "$node_(3) setdest 1 1 1"\n', "line 2: node 3 moves but is placed nowhere"),
         ('\n\n$ns_ at -1 "$node_(0) setdest 1 1 1"\n', 'line 3: time "-1" must be a number from 0 to 4e+06'),
+        ('$ns_ at 1 "$node_(0) setdest 1 1O0.0 1"\n', 'line 1: y "1O0.0" must be a number from -1e+07 to 1e+07; correct it'),
         ('$ns_ at 1 "$node_(0) setdest 1 1 -1"\n', 'line 1: speed "-1" must be a number from 0 to 1e+09'),
         ("$node_(5000) set X_ 1\n", "line 1: node 5000 is out of range"),
         ("", "no node is placed"),
@@ -161,7 +162,7 @@ def test_gps_tracks_become_metres_and_seconds():
         (b"2026-05-01T12:01:50.5+00:00", b"noon", 'line 4: the time "noon" of a point must be written like'),
         (b"2026-05-01T12:01:50.5+00:00", b"2026-13-01T12:01:50Z", "line 4: the time"),
         (b"2026-05-01T12:01:50.5+00:00", b"2026-05-01T12:00:00Z", "line 4: time goes back in the track"),
-        (b'lat="52.001"', b'lat="152.001"', 'line 4: lat "152.001" must be a number from -90 to 90'),
+        (b'lat="52.001"', b'lat="152.001"', 'line 4: lat "152.001" must be a number from -90 to 90; correct it'),
         (b'lat="52.001"', b"", 'line 4: lat "" must be a number'),
         (b"</gpx>", b"", "is not XML"),
         (b"<gpx ", b'<!DOCTYPE gpx [<!ENTITY a "b">]><gpx ', "line 2: has a document type"),
