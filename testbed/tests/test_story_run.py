@@ -30,7 +30,7 @@ def run_dir(tmp_path_factory):
     return directory
 
 
-# 22 November 2026: in 3 of 4 runs one data segment and one ACK end with "no record" though the captures have their arrival. Found at
+# 22 November 2026: in 3 of 4 runs one data segment and one ACK end with "no record", their arrival being captured. Found at
 # the session's end, not explained; the next session's first task.
 UNMATCHED = pytest.mark.xfail(reason="an arrival that the capture has is now and then not matched: no record", strict=False)
 
