@@ -2,7 +2,9 @@
 
 A station's TAP keeps the order of frames, so that frames to one neighbour of one size meet the log's `enqueue` rows in step (the
 frames it sent), and those from one neighbour its `deliver` rows (the frames that arrived). The medium is later than the capture
-in the first case and earlier in the second; a row that would be the wrong way round, or a second away, has no partner.
+in the first case and earlier in the second; a row that would be the wrong way round, or a second away, has no partner. What a
+host answers at once enters the medium at the instant of its cause (docs/verdict.md): before the capture, by as much as the medium
+was late.
 """
 
 from collections import defaultdict, deque
@@ -59,7 +61,7 @@ def _pair(run: RunDirectory, station: str, packets: pl.DataFrame, numbers: list[
     names = {entry.mac: entry.node for entry in run.captured if entry.radio}
     waiting = _log_rows(run, station, "enqueue" if way == OUT else "deliver")
     other = "eth_dst" if way == OUT else "eth_src"
-    earliest, latest = (-EARLY_NS, MATCH_TOLERANCE_NS) if way == OUT else (-MATCH_TOLERANCE_NS, EARLY_NS)
+    earliest, latest = (-EARLY_NS - run.most_late_ns, MATCH_TOLERANCE_NS) if way == OUT else (-MATCH_TOLERANCE_NS, EARLY_NS)
     columns = (packets[name].to_list() for name in ("t_ns", "way", other, "ip_bytes", "protocol"))
     for index, (t_ns, went, mac, ip_bytes, protocol) in enumerate(zip(*columns, strict=True)):
         if went != way:

@@ -34,6 +34,7 @@ class Chain:
         self.taken: dict[str, list[str]] = {}
         self.events: list[tuple] = []
         self.samples: list[str] = []
+        self.late_ms: float | None = None  # the medium's, at worst, as its verdict says
         self._identification = 0
 
     def data(self, number: int, identification: int | None = None) -> Frame:
@@ -60,11 +61,11 @@ class Chain:
             at_ms = self.arrive(frame, at_ms, here, there)
         return at_ms
 
-    def leave(self, frame: Frame, at_ms: float, here: int, there: int) -> int:
+    def leave(self, frame: Frame, at_ms: float, here: int, there: int, queued_after_ms: float = 0.2) -> int:
         """Captured at its sender and queued there; returns the air's number of it."""
         self.folder.packets += 1
         self._capture(here, frame, at_ms, here, there)
-        self._air(at_ms + 0.2, here, "enqueue", "data", there, self.folder.packets, 0, frame.ip_bytes)
+        self._air(at_ms + queued_after_ms, here, "enqueue", "data", there, self.folder.packets, 0, frame.ip_bytes)
         return self.folder.packets
 
     def arrive(self, frame: Frame, at_ms: float, here: int, there: int, captured: bool = True) -> float:
@@ -123,6 +124,9 @@ class Chain:
 
     def write(self, folder: Path) -> Path:
         self.folder.write(folder, EPOCH_NS, traffic_ns=T0_NS - EPOCH_NS)
+        if self.late_ms is not None:
+            verdict = json.loads((folder / "verdict.json").read_text()) | {"lateness": {"max_us": self.late_ms * 1000}}
+            (folder / "verdict.json").write_text(json.dumps(verdict))
         (folder / "routing").mkdir()
         for station, lines in self.taken.items():
             started = {"t_ns": T0_NS - 500 * MS - EPOCH_NS, "event": "started", "about": "10.0.0.9", "value": 0}

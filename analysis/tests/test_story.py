@@ -52,6 +52,20 @@ def test_what_the_radio_gave_up_is_dropped_by_that_station_for_that_reason(chain
     assert fate_of(chain, tmp_path, 2) == ("retry-short", "sta2")
 
 
+def test_a_medium_that_is_late_queues_an_answer_before_it_was_captured_and_all_are_still_followed(chain, tmp_path):
+    """It enters at the instant of its cause. Taken for a frame that the capture lost it would shift all after it by one."""
+    chain.late_ms = 8
+    late = chain.data(2)
+    chain.travel(late, 100, FORWARD[:2])
+    chain.leave(late, 117, 2, 3, queued_after_ms=-7)
+    chain.arrive(late, 117, 2, 3)
+    chain.travel(chain.data(3), 150, FORWARD)
+    chain.travel(chain.data(4), 200, FORWARD)
+    story = story_of(chain, tmp_path)
+    assert [(sent.segment, sent.journey.fate) for sent in story.transmissions] == [(n, "received") for n in (1, 2, 3, 4)]
+    assert all(sent.journey.fates_of_attempts == ["delivered"] * 4 for sent in story.transmissions)
+
+
 def test_a_full_queue_drops_at_its_station(chain, tmp_path):
     chain.lose(chain.data(2), 100, 1, 2, reason="queue-full")
     assert fate_of(chain, tmp_path, 2) == ("queue-full", "sta1")

@@ -30,18 +30,12 @@ def run_dir(tmp_path_factory):
     return directory
 
 
-# 22 November 2026: in 3 of 4 runs one data segment and one ACK end with "no record", their arrival being captured. Found at
-# the session's end, not explained; the next session's first task.
-UNMATCHED = pytest.mark.xfail(reason="an arrival that the capture has is now and then not matched: no record", strict=False)
-
-
 def told(capsys, *arguments: str) -> dict:
     assert manet.main(["story", *arguments, "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 
 
 @needs_runs
-@UNMATCHED
 def test_every_transmission_is_received_or_dropped_by_somebody_for_a_reason(run_dir, capsys):
     for found in told(capsys, str(run_dir))["totals"].values():
         dropped = sum(count for nodes in found["dropped"].values() for count in nodes.values())
@@ -50,7 +44,6 @@ def test_every_transmission_is_received_or_dropped_by_somebody_for_a_reason(run_
 
 
 @needs_runs
-@UNMATCHED
 def test_the_drops_are_those_of_the_air_log(run_dir, capsys):
     """With static routes nobody but the radios drops anything, and each drop of a full data packet is a story's end."""
     answer = told(capsys, str(run_dir))
