@@ -38,14 +38,7 @@ def draw(out_dir: Path) -> list[Path]:
 
 def _draw_percent(axes: Axes, percent: dict[str, list[dict[str, Any]]], speeds: list[float]) -> None:
     axes.axhline(100, color=style.BLACK, linewidth=0.6)
-    for position, (variant, rows) in enumerate(percent.items()):
-        look = style.look(variant, position)
-        places = [row[AXIS] + 0.3 * (position - 0.5) for row in rows]
-        axes.errorbar(places, [row["mean"] for row in rows], yerr=drawing.half_widths(rows), color=look.colour,
-                      marker=look.marker, capsize=2.5, label=look.name)  # fmt: skip
-    axes.set(xlabel="mean speed (m/s)", ylabel="% of the expected", ylim=(0, None))
-    drawing.label_ticks(axes.xaxis, speeds)
-    axes.legend(loc="lower left")
+    _draw_against_speed(axes, percent, speeds, "% of the expected")
 
 
 def _draw_rates(axes: Axes, summary: list[dict[str, Any]], speeds: list[float]) -> None:
@@ -53,12 +46,16 @@ def _draw_rates(axes: Axes, summary: list[dict[str, Any]], speeds: list[float]) 
     expected = next(iter(drawing.series(summary, "expected_kbps", AXIS).values()), [])
     axes.plot([row[AXIS] for row in expected], [row["mean"] for row in expected], color=style.BLACK, linestyle="--",
               label="expected")  # fmt: skip
-    for position, (variant, rows) in enumerate(drawing.series(summary, "acked_kbps", AXIS).items()):
+    _draw_against_speed(axes, drawing.series(summary, "acked_kbps", AXIS), speeds, "acknowledged (kbit/s)")
+
+
+def _draw_against_speed(axes: Axes, of_variants: dict[str, list[dict[str, Any]]], speeds: list[float], label: str) -> None:
+    for position, (variant, rows) in enumerate(of_variants.items()):
         look = style.look(variant, position)
         places = [row[AXIS] + 0.3 * (position - 0.5) for row in rows]
         axes.errorbar(places, [row["mean"] for row in rows], yerr=drawing.half_widths(rows), color=look.colour,
                       marker=look.marker, capsize=2.5, label=look.name)  # fmt: skip
-    axes.set(xlabel="mean speed (m/s)", ylabel="acknowledged (kbit/s)", ylim=(0, None))
+    axes.set(xlabel="mean speed (m/s)", ylabel=label, ylim=(0, None))
     drawing.label_ticks(axes.xaxis, speeds)
     axes.legend(loc="lower left")
 

@@ -28,21 +28,23 @@ def positive(text: str) -> int:
     return number
 
 
-def metres(text: str) -> float:
+def _number(text: str) -> float:
+    """NaN where it is none, which no bound lets through."""
     try:
-        value = float(text)
+        return float(text)
     except ValueError:
-        value = 0.0
+        return math.nan
+
+
+def metres(text: str) -> float:
+    value = _number(text)
     if not 0 < value <= 1e6:
         raise argparse.ArgumentTypeError(f'"{text}" is not a range in metres above 0')
     return value
 
 
 def seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
+    value = _number(text)
     if not math.isfinite(value):
         raise argparse.ArgumentTypeError(f'"{text}" is not a time in seconds, such as 12.5')
     return value
