@@ -274,6 +274,8 @@ class _Guest:
                     raise self._too_late(ready, timeout_s)
                 if self.qemu.poll() is not None:
                     self._drain(selector)
+                    if self.kvm and not ready:
+                        raise KvmFailed  # a host that lacks a register or two of the CPU ends QEMU, each in words of its own
                     raise self._fell(ready)
         raise self._fell(ready)
 
