@@ -29,7 +29,7 @@ from pathlib import Path
 AGAIN_AFTER_S = 0.5
 CLOSING_S = 20.0  # for the exchange of results; then iperf3 is asked for what it has
 CONNECT_DEADLINE_S = 30.0  # several SYN retransmissions of 3, 6, 12 s
-KILLED_AFTER_S = 5.0
+KILLED_AFTER_S = 20.0  # an hour's report is a few thousand lines, on a busy machine
 LEAST_PRIORITY = 19
 LEAST_S = 1.0  # a test shorter than that is not begun
 LOOK_EVERY_S = 0.5
@@ -40,11 +40,12 @@ UNREACHED = "unable to connect to server"  # iperf3's words (IECONNECT), before 
 
 @dataclass
 class Try:
-    """One test: iperf3's report, for how long it was to send, and whether it had to be asked for its report."""
+    """One test: iperf3's report, for how long it was to send, whether it had to be asked for its report, and whether it sent."""
 
     report: dict
     seconds: float
     asked: bool = False
+    sending: bool = False
 
     @property
     def error(self) -> str:
@@ -57,7 +58,7 @@ class Try:
 
     @property
     def sent(self) -> bool:
-        return any(part.get("bytes", 0) > 0 for part in self._sums)
+        return self.sending or any(part.get("bytes", 0) > 0 for part in self._sums)
 
     @property
     def sent_to_its_end(self) -> bool:
@@ -97,20 +98,21 @@ def _try(command: list[str], seconds: float) -> Try:
     argv = [*command, "--connect-timeout", str(patience_ms), "--time", str(math.ceil(seconds))]
     with subprocess.Popen(argv, stdout=subprocess.PIPE) as iperf:
         signal.signal(signal.SIGTERM, lambda *_: (iperf.terminate(), sys.exit(128 + signal.SIGTERM)))
-        output, asked = _attend(iperf, seconds)
+        output, asked, sending = _attend(iperf, seconds)
     try:
         return Try(json.loads(output), seconds, asked)
     except ValueError:
-        return Try({"error": "iperf3 wrote no report"}, seconds, asked)
+        # ended by force while it sent: the server has what arrived
+        return Try({"error": "iperf3 wrote no report"}, seconds, asked, sending and asked)
 
 
-def _attend(iperf: subprocess.Popen, seconds: float) -> tuple[bytes, bool]:
-    """Its output, and whether it was asked for it: because it does not begin to send, or does not end."""
+def _attend(iperf: subprocess.Popen, seconds: float) -> tuple[bytes, bool, bool]:
+    """Its output, whether it was asked for it (because it does not begin to send, or does not end), and whether it sent."""
     began, connected, ask_at = time.monotonic(), None, seconds + CLOSING_S
     asked = sending = False
     while True:
         try:
-            return iperf.communicate(timeout=LOOK_EVERY_S)[0], asked
+            return iperf.communicate(timeout=LOOK_EVERY_S)[0], asked, sending
         except subprocess.TimeoutExpired:
             passed = time.monotonic() - began
         if not sending:
@@ -118,11 +120,13 @@ def _attend(iperf: subprocess.Popen, seconds: float) -> tuple[bytes, bool]:
             sending = written >= BLOCK_BYTES
             connected = passed if written and connected is None else connected
             ask_at = seconds + CLOSING_S if sending or connected is None else min(ask_at, connected + SETUP_S)
-        if passed > seconds:
+        if passed > seconds and not asked:
             # iperf3 (3.12) asks select() without a pause while what it has sent is not through at its end, a core's whole time
             with contextlib.suppress(OSError):
                 os.setpriority(os.PRIO_PROCESS, iperf.pid, LEAST_PRIORITY)
         if passed > ask_at:
+            with contextlib.suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, iperf.pid, 0)  # it has something to do again
             iperf.send_signal(signal.SIGINT if not asked else signal.SIGKILL)
             asked, ask_at = True, passed + KILLED_AFTER_S
 

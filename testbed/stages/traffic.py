@@ -192,13 +192,24 @@ def _add_servers_part(path: Path, served: Path) -> None:
     report = json.loads(path.read_text())
     if "server_output_json" in report or not report["manet"]["connected"] or not served.exists():
         return
+    servers = json.loads(served.read_text())
+    if "start" not in report and servers:
+        # a client that had to be ended by force
+        report |= {"start": _seen_from_the_client(servers[-1]["start"]), "end": {}}
     seconds = report["start"]["test_start"]["duration"]
-    for server in json.loads(served.read_text()):
+    for server in servers:
         if server["start"]["cookie"] == report["start"]["cookie"]:
             read = sum(interval["sum"]["bytes"] for interval in server["intervals"] if interval["sum"]["start"] < seconds)
             report["server_output_json"] = server
             report["end"]["sum_received"] = {"bytes": read, "seconds": seconds}
             path.write_text(json.dumps(report))
+
+
+def _seen_from_the_client(start: dict) -> dict:
+    """The head of a server's report as its client's would have it: what is local is remote."""
+    swapped = {"local_host": "remote_host", "local_port": "remote_port", "remote_host": "local_host", "remote_port": "local_port"}
+    connected = [{swapped.get(key, key): value for key, value in ends.items()} for ends in start["connected"]]
+    return {**start, "connected": connected}
 
 
 def _cbr_report(site: Site, flow: RunningFlow) -> dict:

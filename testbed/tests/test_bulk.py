@@ -8,10 +8,12 @@ import sys
 
 import pytest
 
+from analysis.iperf import read_report
 from analysis.metrics import analyse_run
 from testbed.programs import BUILT
 from testbed.runs.run import run_scenario
-from testbed.stages.traffic import BULK
+from testbed.stages import bulk as bulk_program
+from testbed.stages.traffic import BULK, _add_servers_part
 from testbed.tests.running import chain, needs_runs
 
 WHOLE = {"sum_sent": {"bytes": 1_000_000, "end": 10.0}}
@@ -73,6 +75,33 @@ def test_what_is_lost_after_the_flow_has_sent_to_its_end_is_a_remark(bulk):
     status, report, lengths = bulk([{"error": "unable to receive results", "end": WHOLE}], 10)
     assert (status, report["manet"]["remark"], len(lengths)) == (0, "unable to receive results", 1)
     assert report["manet"]["connected"] and "error" not in report
+
+
+def test_a_client_that_sent_and_then_wrote_no_report_is_told_of_by_its_server(tmp_path):
+    """As after a partition at the end of half an hour on a busy machine: both reports of HV's pattern 1 at 2 m/s."""
+    start = {
+        "cookie": "c",
+        "connected": [{"socket": 5, "local_host": "10.0.0.2", "local_port": 5201, "remote_host": "10.0.0.1", "remote_port": 40501}],
+        "test_start": {"protocol": "TCP", "duration": 2},
+        "timestamp": {"timesecs": 7},
+    }
+    seconds = [{"sum": {"start": n, "end": n + 1, "bytes": 1000}} for n in range(3)]
+    (tmp_path / "served.json").write_text(json.dumps([{"start": start, "intervals": seconds}]))
+    tried = {"tries": 1, "first_try_s": 6.5, "connected": True, "remark": "iperf3 wrote no report"}
+    (tmp_path / "flow1.json").write_text(json.dumps({"manet": tried}))
+    _add_servers_part(tmp_path / "flow1.json", tmp_path / "served.json")
+    report = read_report(tmp_path / "flow1.json")
+    assert (report.connection.source, report.connection.source_port, report.connection.destination_port) == ("10.0.0.1", 40501, 5201)
+    assert (report.received_bytes, report.error, report.connected) == (2000, None, True)
+
+
+def test_a_client_that_sends_and_cannot_be_brought_to_report_has_sent(tmp_path, monkeypatch):
+    monkeypatch.setattr(bulk_program, "CLOSING_S", 0.5)
+    monkeypatch.setattr(bulk_program, "KILLED_AFTER_S", 0.5)
+    deaf = "import signal, os, time; signal.signal(signal.SIGINT, signal.SIG_IGN); f = open('/dev/null', 'wb', 0); f.write(bytes(99999))"
+    command = [sys.executable, "-c", f"{deaf}; time.sleep(60)"]
+    tried = bulk_program._try(command, 1.0)
+    assert (tried.sent, tried.sent_to_its_end, tried.error) == (True, True, "iperf3 wrote no report")
 
 
 def test_a_flow_that_ended_while_it_sent_is_an_error_and_not_tried_again(bulk):
