@@ -17,6 +17,8 @@ pub type FrameId = u32;
 struct Signal {
     frame: FrameId,
     power_w: f64,
+    /// From which it is decoded.
+    needs_w: f64,
     end_ns: u64,
 }
 
@@ -119,7 +121,12 @@ impl Receiver {
 
     /// A frame of `power_w` begins here and will end at `end_ns`.
     pub fn frame_begins(&mut self, frame: FrameId, power_w: f64, end_ns: u64) -> Began {
-        let signal = Signal { frame, power_w, end_ns };
+        self.frame_begins_needing(self.receive_w, frame, power_w, end_ns)
+    }
+
+    /// The same, of a frame that is decoded from `needs_w` on.
+    pub fn frame_begins_needing(&mut self, needs_w: f64, frame: FrameId, power_w: f64, end_ns: u64) -> Began {
+        let signal = Signal { frame, power_w, needs_w, end_ns };
         match self.rule {
             Interference::Ns2 => self.begins_ns2(signal),
             Interference::Sinr => self.begins_sinr(signal),
@@ -143,7 +150,7 @@ impl Receiver {
 
     fn begins_ns2(&mut self, new: Signal) -> Began {
         let Some(held) = self.held else {
-            self.hold(new, !self.sending && new.power_w >= self.receive_w);
+            self.hold(new, !self.sending && new.power_w >= new.needs_w);
             let lost = match (self.sending, self.good) {
                 (true, _) => Some(Cause::Sending),
                 (false, false) => Some(Cause::Weak),
@@ -153,7 +160,7 @@ impl Receiver {
         };
         let lost = Some(if self.sending {
             Cause::Sending
-        } else if new.power_w < self.receive_w {
+        } else if new.power_w < new.needs_w {
             Cause::Weak
         } else {
             Cause::Interferer(held.frame)
@@ -173,7 +180,7 @@ impl Receiver {
     fn begins_sinr(&mut self, new: Signal) -> Began {
         self.signals.push(new);
         let rest_w = self.noise_w + self.total_w() - new.power_w;
-        let clear = new.power_w >= self.receive_w && new.power_w >= rest_w * self.capture;
+        let clear = new.power_w >= new.needs_w && new.power_w >= rest_w * self.capture;
         let mut began = Began::default();
         if let Some(held) = self.held {
             let others_w = self.noise_w + self.total_w() - held.power_w;
@@ -188,7 +195,7 @@ impl Receiver {
         }
         began.lost = Some(match self.strongest_other(new.frame) {
             _ if self.sending => Cause::Sending,
-            _ if new.power_w < self.receive_w => Cause::Weak,
+            _ if new.power_w < new.needs_w => Cause::Weak,
             Some(other) => Cause::Interferer(other),
             None => Cause::Weak, // noise alone: the threshold is below what capture_db needs
         });

@@ -43,6 +43,9 @@ pub struct Config {
     #[serde(default)]
     pub queue: QueueConfig,
     pub stations: Vec<StationConfig>,
+    /// The stations' radios are mac80211_hwsim's; absent: TAPs.
+    #[serde(default)]
+    pub hwsim: Option<HwsimConfig>,
     #[serde(default)]
     pub links: Vec<LinkConfig>,
     #[serde(default)]
@@ -113,6 +116,38 @@ pub struct StationConfig {
 }
 fn wlan0() -> String {
     "wlan0".into()
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HwsimConfig {
+    #[serde(default)]
+    pub mode: HwsimMode,
+    #[serde(default)]
+    pub rates: HwsimRates,
+}
+
+/// What the stations' interfaces are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HwsimMode {
+    #[default]
+    Ibss,
+    /// 802.11s.
+    Mesh,
+    /// Outside the context of a BSS: no beacons.
+    Ocb,
+}
+
+/// Who chooses the rate of a data frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HwsimRates {
+    /// The radio profile has one.
+    #[default]
+    Profile,
+    /// mac80211's rate control, among the rates of the profile's PHY.
+    Kernel,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -251,6 +286,13 @@ impl Loaded {
         self.check_stations()?;
         if !(1..=100_000).contains(&c.queue.packets) {
             return Err(format!("key \"queue.packets\": {} is not between 1 and 100000", c.queue.packets));
+        }
+        let most = crate::daemon::hwsim::MAX_QUEUE;
+        if c.hwsim.is_some() && c.queue.packets > most {
+            return Err(format!(
+                "key \"queue.packets\": {} is above {most}, and hwsim throws away what waits beyond 200",
+                c.queue.packets
+            ));
         }
         check_model(&c.propagation)?;
         self.check_links()?;

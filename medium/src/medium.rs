@@ -9,8 +9,8 @@
 use crate::air::{Began, Cause, FrameId, Heard, Receiver};
 use crate::config::Loaded;
 use crate::error_rate::ErrorRates;
-use crate::mac::{Action, Dcf, Dest, Frame, InterfaceQueue, Packet};
-pub use crate::message::{FailReason, Input, LinkState, Output, StationId, Way};
+use crate::mac::{Action, Dcf, Dest, Frame, InterfaceQueue, Mpdu, Packet};
+pub use crate::message::{FailReason, Input, LinkState, Output, Reception, StationId, Way};
 use crate::phy::{FrameKind, Propagation, Radio};
 use crate::record::{AirRecord, Counters, DropReason, Fate};
 use crate::trace::Trajectory;
@@ -22,6 +22,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 mod moves;
+mod mpdu;
 mod power;
 mod visible;
 
@@ -265,30 +266,40 @@ impl Medium {
         let id = StationId(station);
         match action {
             Action::Transmit(frame) => self.transmit(now, frame),
-            Action::Deliver(packet) => {
-                self.outputs.push_back(Output::Deliver { station: id, packet });
+            Action::Deliver { packet, rate_bps } => {
+                let reception = |m: &Mpdu| Reception { power_w: self.power_w(m.from, station, now), rate_bps };
+                let heard = packet.mpdu.as_deref().map(reception);
+                self.outputs.push_back(Output::Deliver { station: id, packet, heard });
             }
-            Action::Sent { packet, retries } => {
+            Action::Sent { packet, retries, tries } => {
                 let neighbour = packet.dest_mac;
                 self.outputs.push_back(match packet.dest {
                     Dest::Broadcast => Output::Broadcast { station: id, packet },
-                    _ => Output::Acked { station: id, neighbour, retries, packet },
+                    _ => Output::Acked { station: id, neighbour, retries, packet, tries },
                 });
             }
-            Action::Failed { packet, reason } => {
+            Action::Failed { packet, reason, tries } => {
                 let why = match (packet.dest, reason) {
                     (Dest::Nobody, _) => DropReason::NoPeer,
                     (_, FailReason::ShortRetryLimit) => DropReason::RetryShort,
                     (_, FailReason::LongRetryLimit) => DropReason::RetryLong,
                 };
-                self.drop_packet(now, station, &packet, why);
+                self.log_drop(now, station, &packet, why);
                 let neighbour = packet.dest_mac;
-                self.outputs.push_back(Output::Failed { station: id, neighbour, reason, packet });
+                self.outputs.push_back(Output::Failed { station: id, neighbour, reason, packet, tries });
             }
         }
     }
 
-    fn drop_packet(&mut self, at: Instant, station: u16, packet: &Packet, reason: DropReason) {
+    /// It never went out.
+    fn drop_packet(&mut self, at: Instant, station: u16, packet: &Arc<Packet>, reason: DropReason) {
+        self.log_drop(at, station, packet, reason);
+        if packet.mpdu.is_some() {
+            self.outputs.push_back(Output::Dropped { station: StationId(station), packet: packet.clone() });
+        }
+    }
+
+    fn log_drop(&mut self, at: Instant, station: u16, packet: &Packet, reason: DropReason) {
         self.stations[station as usize].counters.count_drop(reason);
         if self.recording {
             let (peer, bytes) = (packet.dest, packet.ip_bytes);
@@ -331,10 +342,11 @@ impl Medium {
     fn frame_begins(&mut self, now: Instant, id: FrameId) {
         let airborne = self.airborne[id as usize].as_ref().expect("a frame ends after it begins");
         let (heard, airtime) = (airborne.heard.clone(), airborne.frame.airtime);
+        let needs_w = self.needed_w(&airborne.frame);
         let end_ns = (now + airtime).as_nanos();
         for &(s, power_w) in heard.iter() {
             let station = &mut self.stations[s as usize];
-            let began = station.receiver.frame_begins(id, power_w, end_ns);
+            let began = station.receiver.frame_begins_needing(needs_w, id, power_w, end_ns);
             if began.captured {
                 station.dcf.captured(now, airtime);
             }
@@ -343,6 +355,15 @@ impl Medium {
             }
             self.settle(id, s, began);
             self.after(now, s);
+        }
+    }
+
+    /// The power from which a radio decodes it.
+    fn needed_w(&self, frame: &Frame) -> f64 {
+        let chosen = frame.packet.as_ref().is_some_and(|p| p.mpdu.as_ref().is_some_and(|m| !m.rates.is_empty()));
+        match frame.kind {
+            FrameKind::Data | FrameKind::Bcast if chosen => self.radio.receive_threshold_at_w(frame.rate_bps),
+            _ => self.radio.receive_threshold_w,
         }
     }
 
@@ -434,7 +455,7 @@ impl Medium {
             _ => {}
         }
         if for_me && heard != Heard::Good {
-            self.spoil(id, s, if power_w < self.radio.receive_threshold_w { Fate::Weak } else { Fate::Collision });
+            self.spoil(id, s, if power_w < self.needed_w(frame) { Fate::Weak } else { Fate::Collision });
         }
         let station = &mut self.stations[s as usize];
         if !station.receiver.senses() {
@@ -489,17 +510,21 @@ impl Medium {
     fn packet_from_host(&mut self, now: Instant, station: StationId, frame: Vec<u8>) {
         let Ok(header) = ethernet::Frame::new_checked(frame.as_slice()) else { return };
         let dest_mac = header.destination();
-        let dest = if is_group(&dest_mac) {
-            Dest::Broadcast
-        } else {
-            self.by_mac.get(&dest_mac).map_or(Dest::Nobody, |s| Dest::Station(*s))
-        };
+        let dest = self.dest_of(dest_mac);
         let (ip_bytes, control) = (header.payload().len() as u32, header.is_network_control());
         self.enqueue(
             now,
             station.0,
-            Packet { id: 0, dest, dest_mac, ip_bytes, control, ethernet: frame.into(), tag: 0 },
+            Packet { id: 0, dest, dest_mac, ip_bytes, control, ethernet: frame.into(), tag: 0, mpdu: None },
         );
+    }
+
+    fn dest_of(&self, mac: MacAddress) -> Dest {
+        if is_group(&mac) {
+            Dest::Broadcast
+        } else {
+            self.by_mac.get(&mac).map_or(Dest::Nobody, |s| Dest::Station(*s))
+        }
     }
 
     fn enqueue(&mut self, now: Instant, station: u16, mut packet: Packet) {
@@ -553,10 +578,25 @@ impl Machine for Medium {
         self.advance(now);
         match input {
             Input::Packet { station, frame } => self.packet_from_host(now, station, frame),
+            Input::Mpdu { station, frame, cookie, rates } => {
+                self.mpdu_from_host(
+                    now,
+                    station,
+                    Mpdu { from: station.0, cookie, bytes: frame.into(), rates: rates.into() },
+                );
+            }
             Input::Synthetic { station, to, ip_bytes, tag } => {
                 let dest = to.map_or(Dest::Broadcast, |s| Dest::Station(s.0));
-                let packet =
-                    Packet { id: 0, dest, dest_mac: [0xff; 6], ip_bytes, control: false, ethernet: [].into(), tag };
+                let packet = Packet {
+                    id: 0,
+                    dest,
+                    dest_mac: [0xff; 6],
+                    ip_bytes,
+                    control: false,
+                    ethernet: [].into(),
+                    tag,
+                    mpdu: None,
+                };
                 self.enqueue(now, station.0, packet);
             }
             Input::Move { station, to, speed_mps } => self.follow(now, &[Way { at: now, station, to, speed_mps }]),

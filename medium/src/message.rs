@@ -21,10 +21,26 @@ pub struct Way {
     pub speed_mps: f64,
 }
 
+/// How a frame came in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reception {
+    pub power_w: f64,
+    pub rate_bps: u64,
+}
+
+/// So many tries at this rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stage {
+    pub rate_bps: u64,
+    pub tries: u8,
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Input {
     /// The station's host sends an Ethernet frame (14-byte header and payload, no FCS). Shorter ones are ignored.
     Packet { station: StationId, frame: Vec<u8> },
+    /// The station's mac80211 sends an 802.11 frame (without FCS); what becomes of it is told, once, with `cookie`. Of a malformed one, too.
+    Mpdu { station: StationId, frame: Vec<u8>, cookie: u64, rates: Vec<Stage> },
     /// A packet without bytes, for traffic in virtual time.
     Synthetic { station: StationId, to: Option<StationId>, ip_bytes: u32, tag: u64 },
     /// From now on the station moves towards `to` at `speed_mps` (infinite: a jump).
@@ -54,6 +70,8 @@ pub enum Output {
     Deliver {
         station: StationId,
         packet: Arc<Packet>,
+        /// Told of an MPDU only.
+        heard: Option<Reception>,
     },
     /// Retries exhausted: link feedback.
     Failed {
@@ -61,6 +79,8 @@ pub enum Output {
         neighbour: MacAddress,
         reason: FailReason,
         packet: Arc<Packet>,
+        /// Times that the sender tried.
+        tries: u32,
     },
     Purged {
         station: StationId,
@@ -74,9 +94,16 @@ pub enum Output {
         neighbour: MacAddress,
         retries: u32,
         packet: Arc<Packet>,
+        /// Times that the sender tried.
+        tries: u32,
     },
     /// A broadcast frame has been sent.
     Broadcast {
+        station: StationId,
+        packet: Arc<Packet>,
+    },
+    /// An MPDU that never went out: it found a full queue or a radio without power, was purged, or the run ended.
+    Dropped {
         station: StationId,
         packet: Arc<Packet>,
     },

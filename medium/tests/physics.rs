@@ -110,7 +110,7 @@ fn a_frame_to_a_station_out_of_range_is_weak_and_fails_at_the_short_limit() {
                     assert_eq!(fate, Some(Fate::Weak));
                     fates += 1;
                 }
-                Output::Failed { station, neighbour, reason, packet } => {
+                Output::Failed { station, neighbour, reason, packet, .. } => {
                     failed = Some((station, neighbour, reason, packet))
                 }
                 _ => {}

@@ -63,7 +63,7 @@ impl Bench {
                     self.tx.push((frame.from, frame.kind, fate, receivers))
                 }
                 Output::Air(AirRecord::Drop { station, reason, .. }) => self.drops.push((station, reason)),
-                Output::Deliver { station, packet } => self.delivered.push((station, packet.tag)),
+                Output::Deliver { station, packet, .. } => self.delivered.push((station, packet.tag)),
                 Output::Failed { station, .. } => self.failed.push(station),
                 _ => {}
             }

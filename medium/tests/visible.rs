@@ -54,7 +54,7 @@ fn run(loaded: &Loaded, packets: &[Packet], answers: bool) -> Result<(u64, u64),
                     );
                 }
                 // a host that answers at once
-                if let medium::Output::Deliver { station, packet } = output {
+                if let medium::Output::Deliver { station, packet, .. } = output {
                     if answers && packet.tag == 0 && packet.id % 3 == 0 {
                         let to = Some(StationId((station.0 + 1) % stations));
                         inputs.push(medium::Input::Synthetic { station, to, ip_bytes: 60, tag: 1 });

@@ -4,6 +4,7 @@ With them on, a capture shows packets larger than those that go on the air, and 
 """
 
 import ctypes
+import errno
 import fcntl
 import os
 import socket
@@ -25,6 +26,8 @@ def switch(interface: str, wanted: dict[str, object]) -> None:
             try:
                 fcntl.ioctl(sock, SIOCETHTOOL, request)
             except OSError as problem:
+                if problem.errno == errno.EOPNOTSUPP and not wanted[name]:
+                    continue  # a device without it has nothing to switch off (mac80211's)
                 raise RunError(
                     f"ethtool -K {interface} {name}: {os.strerror(problem.errno)}; the device does not take it"
                 ) from None

@@ -29,6 +29,7 @@ from mininet.log import lg, output, setLogLevel
 from testbed.errors import RunError, UsageError
 from testbed.host.processes import Processes
 from testbed.host.protocols import require_protocol
+from testbed.host.radios import require_radios
 from testbed.host.requirements import require_for_runs
 from testbed.programs import BUILT, ROOT, Programs
 from testbed.runs import metadata
@@ -60,6 +61,7 @@ def open_prompt(scenario: Scenario, *, seed: int = 1, directory: Path | None = N
     """
     require_for_runs(programs=programs)
     require_protocol(scenario.routing.protocol, programs=programs)
+    require_radios(scenario.stations)
     check_medium(scenario, seed, programs)
     check_routing(scenario, seed, programs)
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")

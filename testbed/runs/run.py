@@ -21,6 +21,7 @@ from pathlib import Path
 
 from testbed.errors import HostLateError, ManetError, RunError, UsageError
 from testbed.host.protocols import require_protocol
+from testbed.host.radios import require_radios
 from testbed.host.requirements import require_for_runs
 from testbed.programs import BUILT, Programs
 from testbed.runs import metadata
@@ -69,6 +70,7 @@ def run_scenario(
     require_for_runs(programs=programs)
     require_protocol(scenario.routing.protocol, programs=programs)
     check_tcps(scenario.tcps(), "scenario", programs)
+    require_radios(scenario.stations)
     check_medium(scenario, seed, programs)
     check_routing(scenario, seed, programs)
     directory = directory.resolve()

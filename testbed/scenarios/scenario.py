@@ -31,6 +31,7 @@ LAYOUT_KEYS = {
     "random": {"nodes"},
     "positions": {"positions"},
 }
+MOST_QUEUED_HWSIM = 90  # medium/src/daemon/hwsim.rs
 MODEL_TRAFFIC_AT_S = 10.0  # from the medium's start to that of traffic and movement, where a scenario does not say
 # What each propagation model takes beside its name: required keys, optional keys (formats/medium.md).
 PROPAGATION_KEYS: dict[str, tuple[set[str], set[str]]] = {
@@ -54,6 +55,14 @@ class Place(BaseModel):
     model_config = STRICT
     name: str | None = None
     at: Annotated[tuple[Metres, ...], BeforeValidator(as_tuple)]
+
+
+class Hwsim(BaseModel):
+    """What `stations = "hwsim"` radios do: the kind of network they join, and who chooses the rate of a data frame."""
+
+    model_config = STRICT
+    mode: Literal["ibss", "mesh", "ocb"] = "ibss"
+    rates: Literal["profile", "kernel"] = "profile"
 
 
 def _as_place(value: object) -> object:
@@ -175,6 +184,7 @@ class Scenario(BaseModel):
     area: Annotated[tuple[Metres, Metres] | None, BeforeValidator(as_tuple)] = None
 
     stations: Literal["tap", "hwsim"] = "tap"
+    hwsim: Hwsim = Hwsim()
     radio: str = Field("ns2-dsss-2m", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     radio_overrides: dict[str, bool | int | float | str] = Field(default_factory=dict)
     propagation: Annotated[Propagation, BeforeValidator(_as_propagation)] = Propagation()
@@ -214,6 +224,7 @@ class Scenario(BaseModel):
     @model_validator(mode="after")
     def _complete(self) -> Self:
         self._refuse_what_is_not_built()
+        self._check_hwsim()
         self._check_mobility()
         self._check_layout()
         places = [(p.name, p.x_m, p.y_m, p.z_m) for p in self.positions()]
@@ -333,10 +344,16 @@ class Scenario(BaseModel):
     # --- checks over several keys ---------------------------------------------------------------------------------
 
     def _refuse_what_is_not_built(self) -> None:
-        if self.stations == "hwsim":
-            raise KeyProblem(("stations",), '"hwsim" radios are not built yet; use "tap"')
         if self.clock == "virtual":
             raise KeyProblem(("clock",), '"virtual" is not built yet for whole runs; use "real"')
+
+    def _check_hwsim(self) -> None:
+        if self.stations == "tap":
+            if self.hwsim != Hwsim():
+                raise KeyProblem(("hwsim",), 'is for stations = "hwsim"; TAP radios have neither mode nor rates of their own')
+        elif self.queue > MOST_QUEUED_HWSIM:
+            text = f"{self.queue} is above {MOST_QUEUED_HWSIM}: hwsim throws away what waits beyond 200"
+            raise KeyProblem(("queue",), text)
 
     def _check_mobility(self) -> None:
         """`speed` and `pause` beside `mobility` are the movement's own, written short; afterwards both places say the same."""

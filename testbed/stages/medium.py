@@ -40,6 +40,7 @@ def medium_config(site: Site, netns: dict[str, str]) -> dict:
             }
             for number, placed in enumerate(scenario.positions(site.seed), start=1)
         ],
+        **({"hwsim": scenario.hwsim.model_dump()} if scenario.stations == "hwsim" else {}),
         "links": [link.model_dump(by_alias=True, mode="json") for link in scenario.links],
         "trace": "trace.csv",
         "wires": wires_config(scenario, netns),

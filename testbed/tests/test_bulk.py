@@ -81,7 +81,9 @@ def test_a_client_that_sent_and_then_wrote_no_report_is_told_of_by_its_server(tm
     """As after a partition at the end of half an hour on a busy machine: both reports of HV's pattern 1 at 2 m/s."""
     start = {
         "cookie": "c",
-        "connected": [{"socket": 5, "local_host": "10.0.0.2", "local_port": 5201, "remote_host": "10.0.0.1", "remote_port": 40501}],
+        "connected": [
+            {"socket": 5, "local_host": "10.0.0.2", "local_port": 5201, "remote_host": "10.0.0.1", "remote_port": 40501}
+        ],
         "test_start": {"protocol": "TCP", "duration": 2},
         "timestamp": {"timesecs": 7},
     }
@@ -91,15 +93,19 @@ def test_a_client_that_sent_and_then_wrote_no_report_is_told_of_by_its_server(tm
     (tmp_path / "flow1.json").write_text(json.dumps({"manet": tried}))
     _add_servers_part(tmp_path / "flow1.json", tmp_path / "served.json")
     report = read_report(tmp_path / "flow1.json")
-    assert (report.connection.source, report.connection.source_port, report.connection.destination_port) == ("10.0.0.1", 40501, 5201)
+    assert (report.connection.source, report.connection.source_port, report.connection.destination_port) == (
+        "10.0.0.1",
+        40501,
+        5201,
+    )
     assert (report.received_bytes, report.error, report.connected) == (2000, None, True)
 
 
 def test_a_client_that_sends_and_cannot_be_brought_to_report_has_sent(tmp_path, monkeypatch):
     monkeypatch.setattr(bulk_program, "CLOSING_S", 0.5)
     monkeypatch.setattr(bulk_program, "KILLED_AFTER_S", 0.5)
-    deaf = "import signal, os, time; signal.signal(signal.SIGINT, signal.SIG_IGN); f = open('/dev/null', 'wb', 0); f.write(bytes(99999))"
-    command = [sys.executable, "-c", f"{deaf}; time.sleep(60)"]
+    deaf = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+    command = [sys.executable, "-c", f"{deaf}; open('/dev/null', 'wb', 0).write(bytes(99999)); time.sleep(60)"]
     tried = bulk_program._try(command, 1.0)
     assert (tried.sent, tried.sent_to_its_end, tried.error) == (True, True, "iperf3 wrote no report")
 

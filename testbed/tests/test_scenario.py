@@ -222,9 +222,13 @@ ERRORS = {
         'x.toml: line 2: key "routing": "olsrr" is not known; use one of "static", "none", "aodv", "dsdv", "olsr", "dsr", '
         '"babeld", "batmand", "olsrd", "aodv-uu", "batman-adv", "aodv-ns2", "dsr-ns2" (did you mean "olsr"?)',
     ),
-    "not built yet": (
-        'hops = 2\nstations = "hwsim"',
-        'x.toml: line 2: key "stations": "hwsim" radios are not built yet; use "tap"',
+    "what TAP radios have not": (
+        'hops = 2\nhwsim = { mode = "mesh" }',
+        'x.toml: line 2: key "hwsim": is for stations = "hwsim"; TAP radios have neither mode nor rates of their own',
+    ),
+    "a queue that hwsim would cut": (
+        'hops = 2\nstations = "hwsim"\nqueue = 91',
+        'x.toml: line 3: key "queue": 91 is above 90: hwsim throws away what waits beyond 200',
     ),
     "no such radio": (
         'hops = 2\nradio = "ns2"',

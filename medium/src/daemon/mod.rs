@@ -2,19 +2,24 @@
 //!
 //! - [`run`]: from a configuration to a finished run;
 //! - [`world`]: air and wires as one machine; [`outlet`]: what it does to the hosts and what they answer;
+//! - [`hwsim`], [`wiphy`], [`genl`], [`ethtool`]: radios of the kernel's own, in the place of TAPs;
 //! - [`tap`], [`feedback`], [`control`], [`commands`]: the ways in and out;
 //! - [`recorder`]: air log and capture, on a thread of their own;
 //! - [`host`]: priority, memory, signals.
 
 pub mod commands;
 pub mod control;
+pub mod ethtool;
 pub mod feedback;
+pub mod genl;
 pub mod host;
+pub mod hwsim;
 pub mod outlet;
 pub mod recorder;
 pub mod replay;
 pub mod run;
 pub mod tap;
+pub mod wiphy;
 pub mod world;
 
 use std::fmt;
@@ -48,6 +53,7 @@ pub enum Token {
     FeedbackListener(u32),
     FeedbackClient(u32),
     Port(u32),
+    Hwsim,
 }
 
 impl Token {
@@ -60,6 +66,7 @@ impl Token {
             Token::FeedbackListener(i) => (4, i),
             Token::FeedbackClient(i) => (5, i),
             Token::Port(i) => (6, i),
+            Token::Hwsim => (7, 0),
         };
         kind << 32 | u64::from(index)
     }
@@ -74,6 +81,7 @@ impl Token {
             4 => Token::FeedbackListener(index),
             5 => Token::FeedbackClient(index),
             6 => Token::Port(index),
+            7 => Token::Hwsim,
             _ => return None,
         })
     }
@@ -116,6 +124,7 @@ mod tests {
             Token::FeedbackListener(8),
             Token::FeedbackClient(u32::MAX),
             Token::Port(9),
+            Token::Hwsim,
         ] {
             assert_eq!(Token::unpack(token.pack()), Some(token));
         }

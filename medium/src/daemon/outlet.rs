@@ -5,9 +5,11 @@
 //! model instant of their cause ([`Outside::react`]), so that our own lateness is not added to every hop.
 
 use super::feedback::Feedback;
+use super::hwsim::{Hwsim, RadioInterface};
 use super::recorder::Recorder;
 use super::tap::{Handed, Taken, Tap, MAX_FRAME};
 use super::world::{Input, LoggedWorld, Output, World};
+use crate::mac::Packet;
 use crate::medium::{self, StationId};
 use crate::record::AirRecord;
 use crate::wire::feedback::Repr;
@@ -26,10 +28,27 @@ pub enum PortKind {
     Wire(EndId),
 }
 
+/// How a port's frames come and go.
+pub enum Device {
+    Tap(Tap),
+    /// By the one socket of all radios, [`Outlet::hwsim`].
+    Radio(RadioInterface),
+}
+
+impl Device {
+    /// Frames of the host that the kernel dropped because we did not read them in time.
+    fn dropped(&self) -> Option<u64> {
+        match self {
+            Device::Tap(tap) => tap.dropped(),
+            Device::Radio(radio) => radio.dropped(),
+        }
+    }
+}
+
 pub struct Port {
     pub name: String,
     pub kind: PortKind,
-    pub tap: Tap,
+    pub device: Device,
     pub write_drops: u64,
     pub while_down: u64,
     /// Frames of the host lost until its interface first lost its carrier.
@@ -39,10 +58,15 @@ pub struct Port {
 }
 
 impl Port {
+    pub fn new(name: &str, kind: PortKind, device: Device) -> Self {
+        let name = name.to_owned();
+        Self { name, kind, device, write_drops: 0, while_down: 0, lost_before_off: None, deleted: false }
+    }
+
     /// Frames of the host that we did not read in time. What a kernel throws away for want of a carrier stands in the same counter
     /// and says nothing of us, so that the counter is left alone once there was none.
     pub fn lost_from_host(&self) -> u64 {
-        self.lost_before_off.or_else(|| self.tap.dropped()).unwrap_or(0)
+        self.lost_before_off.or_else(|| self.device.dropped()).unwrap_or(0)
     }
 }
 
@@ -50,6 +74,7 @@ pub struct Outlet {
     /// Stations first, in their order, then the ends of the wires.
     pub ports: Vec<Port>,
     pub stations: usize,
+    pub hwsim: Option<Hwsim>,
     pub feedback: Feedback,
     pub recorder: Recorder,
     pub last_rows: VecDeque<AirRecord>,
@@ -59,10 +84,17 @@ pub struct Outlet {
 }
 
 impl Outlet {
-    pub fn new(ports: Vec<Port>, stations: usize, feedback: Feedback, recorder: Recorder) -> Self {
+    pub fn new(
+        ports: Vec<Port>,
+        stations: usize,
+        hwsim: Option<Hwsim>,
+        feedback: Feedback,
+        recorder: Recorder,
+    ) -> Self {
         Self {
             ports,
             stations,
+            hwsim,
             feedback,
             recorder,
             last_rows: VecDeque::with_capacity(ROWS_KEPT),
@@ -74,7 +106,8 @@ impl Outlet {
     /// What the host behind a port has sent.
     pub fn read(&mut self, port: usize) -> Option<Input> {
         let port = self.ports.get_mut(port)?;
-        let frame = match port.tap.read(&mut self.buffer) {
+        let Device::Tap(tap) = &port.device else { return None };
+        let frame = match tap.read(&mut self.buffer) {
             Taken::Frame(frame) => frame.to_vec(),
             Taken::Nothing => return None,
             Taken::Deleted => {
@@ -88,6 +121,16 @@ impl Outlet {
         })
     }
 
+    /// What the next of the kernel's radios has sent.
+    pub fn read_radios(&mut self) -> Option<Input> {
+        let hwsim = self.hwsim.as_mut()?;
+        let input = hwsim.read();
+        for station in hwsim.removed.drain(..) {
+            self.ports[usize::from(station.0)].deleted = true;
+        }
+        input.map(Input::Air)
+    }
+
     /// Carriers as the power of the stations has them.
     pub fn set_carriers(&mut self, world: &World) {
         for port in &mut self.ports {
@@ -98,13 +141,17 @@ impl Outlet {
             if !on {
                 port.lost_before_off = Some(port.lost_from_host());
             }
-            port.tap.set_carrier(on);
+            // a radio without power is silent; its interface does not know
+            if let Device::Tap(tap) = &port.device {
+                tap.set_carrier(on);
+            }
         }
     }
 
     fn write(&mut self, port: usize, frame: &[u8]) {
         let p = &mut self.ports[port];
-        match p.tap.write(frame) {
+        let Device::Tap(tap) = &p.device else { return };
+        match tap.write(frame) {
             Handed::Taken => self.answering.push_back((port, FRAMES_AT_ONCE)),
             Handed::Down => p.while_down += 1,
             Handed::Lost => p.write_drops += 1,
@@ -112,20 +159,35 @@ impl Outlet {
         }
     }
 
+    fn report(&mut self, station: StationId, packet: &Packet, tries: u32, acked: bool) {
+        if let Some(hwsim) = &mut self.hwsim {
+            hwsim.report(station, packet, tries, acked);
+        }
+    }
+
     fn put_air(&mut self, at: Instant, output: medium::Output) {
         let at_ns = at.as_nanos();
         match output {
-            medium::Output::Deliver { station, packet } => self.write(usize::from(station.0), &packet.ethernet),
-            medium::Output::Failed { station, neighbour, reason, packet } => {
+            medium::Output::Deliver { station, packet, heard } => match &self.hwsim {
+                Some(hwsim) => {
+                    let taken = hwsim.deliver(station, &packet, heard);
+                    self.ports[usize::from(station.0)].write_drops += u64::from(!taken);
+                }
+                None => self.write(usize::from(station.0), &packet.ethernet),
+            },
+            medium::Output::Failed { station, neighbour, reason, packet, tries } => {
+                self.report(station, &packet, tries, false);
                 let message = Repr::Failed { at_ns, neighbour, reason: reason as u16, frame: &packet.ethernet };
                 self.feedback.publish(station, &message);
             }
-            medium::Output::Acked { station, neighbour, retries, .. } => {
+            medium::Output::Acked { station, neighbour, retries, packet, tries } => {
+                self.report(station, &packet, tries, true);
                 let retries = u16::try_from(retries).unwrap_or(u16::MAX);
                 self.feedback.publish(station, &Repr::Delivered { at_ns, neighbour, retries });
             }
             // routing daemons wait for no end of a broadcast
-            medium::Output::Broadcast { .. } => {}
+            medium::Output::Broadcast { station, packet } => self.report(station, &packet, 1, false),
+            medium::Output::Dropped { station, packet } => self.report(station, &packet, 0, false),
             medium::Output::Overheard { station, packet, .. } => {
                 let Ok(header) = crate::wire::ethernet::Frame::new_checked(&packet.ethernet[..]) else { return };
                 let (transmitter, receiver) = (header.source(), header.destination());

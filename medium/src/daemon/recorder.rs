@@ -7,7 +7,7 @@
 //! that was on the air is there, also those nobody decoded: their fate is the packet's comment.
 
 use super::DaemonError;
-use crate::mac::{Dest, Frame};
+use crate::mac::{Dest, Frame, Mpdu};
 use crate::phy::radio::Modulation;
 use crate::phy::{FrameKind, Radio};
 use crate::record::{AirRecord, Fate};
@@ -22,7 +22,9 @@ use std::thread::JoinHandle;
 
 /// Bytes of a packet that the capture keeps: IP and TCP headers with all options, and some data.
 pub const SNAP_BODY: usize = 128;
-const BSSID: MacAddress = [0x02, 0, 0, 0, 0, 0];
+/// What a frame of mac80211's may have between its addresses and the packet: a fourth address, QoS and mesh control, LLC/SNAP.
+const MPDU_EXTRA: usize = 6 + 2 + 18 + dot11::SNAP_LEN;
+pub const BSSID: MacAddress = [0x02, 0, 0, 0, 0, 0];
 /// Rows in a batch.
 const BATCH: usize = 512;
 /// Batches the thread may be behind: some 130,000 rows, a minute of a crowded air.
@@ -185,6 +187,9 @@ fn capture(out: &mut Vec<u8>, names: &Names, epoch_ns: u64, at: Instant, frame: 
     let mut data = vec![0; tap.buffer_len() + mac.buffer_len()];
     tap.emit(&mut data);
     mac.emit(&mut data[tap.buffer_len()..]);
+    if let (dot11::Kind::Data, Some(mpdu)) = (mac.kind(), frame.packet.as_ref().and_then(|p| p.mpdu.as_ref())) {
+        return capture_mpdu(out, epoch_ns + at.as_nanos(), data, tap.buffer_len(), mpdu, fate);
+    }
     let mut cut = 0;
     if let (dot11::Kind::Data, Some(packet)) = (mac.kind(), &frame.packet) {
         if let Ok(ethernet) = ethernet::Frame::new_checked(&packet.ethernet[..]) {
@@ -194,12 +199,28 @@ fn capture(out: &mut Vec<u8>, names: &Names, epoch_ns: u64, at: Instant, frame: 
             data.extend_from_slice(&body[..body.len() - cut]);
         }
     }
-    let comment = match fate {
+    let original_len = (data.len() + cut) as u32;
+    let (at_ns, comment) = (epoch_ns + at.as_nanos(), comment_of(fate));
+    Block::Packet { interface: 0, at_ns, original_len, data: &data, comment }.emit(out);
+}
+
+/// A frame of mac80211's as it is, but for what each attempt has of its own: Duration and the retry bit. `data` has them, behind radiotap.
+fn capture_mpdu(out: &mut Vec<u8>, at_ns: u64, mut data: Vec<u8>, mac_at: usize, mpdu: &Mpdu, fate: Option<Fate>) {
+    let own = [data[mac_at + 1], data[mac_at + 2], data[mac_at + 3]];
+    let kept = mpdu.bytes.len().min(dot11::DATA_HEADER_LEN + MPDU_EXTRA + SNAP_BODY);
+    data.truncate(mac_at);
+    data.extend_from_slice(&mpdu.bytes[..kept]);
+    data[mac_at + 1] |= own[0];
+    data[mac_at + 2..mac_at + 4].copy_from_slice(&own[1..]);
+    let original_len = (mac_at + mpdu.bytes.len()) as u32;
+    Block::Packet { interface: 0, at_ns, original_len, data: &data, comment: comment_of(fate) }.emit(out);
+}
+
+fn comment_of(fate: Option<Fate>) -> &'static str {
+    match fate {
         Some(fate) if fate != Fate::Delivered => fate.name(),
         _ => "",
-    };
-    let original_len = (data.len() + cut) as u32;
-    Block::Packet { interface: 0, at_ns: epoch_ns + at.as_nanos(), original_len, data: &data, comment }.emit(out);
+    }
 }
 
 /// [`Files`] on a thread of their own.
@@ -303,6 +324,7 @@ mod tests {
             control: false,
             ethernet: ethernet.into(),
             tag: 0,
+            mpdu: None,
         };
         Frame {
             kind,

@@ -3,12 +3,13 @@
 use super::commands::{evidence_so_far, Desk};
 use super::control::Control;
 use super::feedback::Feedback;
-use super::outlet::{Outlet, Port, PortKind, FRAMES_AT_ONCE};
+use super::hwsim::Hwsim;
+use super::outlet::{Device, Outlet, Port, PortKind, FRAMES_AT_ONCE};
 use super::recorder::{Files, Names, Recorder};
 use super::tap::Tap;
 use super::world::{Input, LoggedWorld, World};
 use super::{host, DaemonError, Token};
-use crate::config::Loaded;
+use crate::config::{Loaded, StationConfig};
 use crate::medium::{self, StationId};
 use crate::trace::Trajectory;
 use crate::verdict::{self, Thresholds};
@@ -54,7 +55,7 @@ pub fn run(loaded: &Loaded, trajectories: Vec<Trajectory>, options: &Options) ->
     let outputs = &loaded.config.outputs;
     let (csv, pcapng) = (in_folder(&outputs.air_log), in_folder(&outputs.air_pcapng));
     let mut files = Files::create(csv.as_deref(), pcapng.as_deref(), Names::of(loaded))?;
-    let ports = open_ports(loaded)?;
+    let (hwsim, ports) = open_ports(loaded)?;
 
     let input_log = options.input_log.as_ref().map(File::create).transpose().map_err(|e| {
         let path = options.input_log.as_deref().unwrap_or(Path::new(""));
@@ -69,7 +70,12 @@ pub fn run(loaded: &Loaded, trajectories: Vec<Trajectory>, options: &Options) ->
         watcher.watch(parent, Token::Parent.pack(), false)?;
     }
     for (i, port) in ports.iter().enumerate() {
-        watcher.watch(&port.tap, Token::Port(i as u32).pack(), false)?;
+        if let Device::Tap(tap) = &port.device {
+            watcher.watch(tap, Token::Port(i as u32).pack(), false)?;
+        }
+    }
+    if let Some(hwsim) = &hwsim {
+        watcher.watch(hwsim, Token::Hwsim.pack(), false)?;
     }
     let names: Vec<&str> = loaded.config.stations.iter().map(|s| s.name.as_str()).collect();
     let feedback = Feedback::open(in_folder(&loaded.config.feedback_dir).as_deref(), &names, watcher.clone())?;
@@ -81,7 +87,7 @@ pub fn run(loaded: &Loaded, trajectories: Vec<Trajectory>, options: &Options) ->
     let scheduling = if options.ordinary_priority { host::Scheduling::Ordinary } else { host::ask_for_priority() };
     host::settle_in_memory();
 
-    let outlet = Outlet::new(ports, names.len(), feedback, recorder);
+    let outlet = Outlet::new(ports, names.len(), hwsim, feedback, recorder);
     let desk = Desk { loaded, thresholds: &thresholds, epoch_ns, scheduling };
     let mut daemon = Daemon { driver, outlet, control, desk, stop: false };
     println!("ready");
@@ -90,32 +96,40 @@ pub fn run(loaded: &Loaded, trajectories: Vec<Trajectory>, options: &Options) ->
     daemon.finish()
 }
 
-fn open_ports(loaded: &Loaded) -> Result<Vec<Port>, DaemonError> {
-    let open = |name: &str, key: String, netns: Option<&Path>, ifname: &str, mac, kind| {
-        let netns = netns.ok_or_else(|| {
-            DaemonError(format!("key \"{key}.netns\" is missing; `run` makes an interface there (`sim` needs none)"))
-        })?;
-        let tap = Tap::create(netns, ifname, mac).map_err(|e| DaemonError(format!("{name}: {e}")))?;
-        Ok(Port {
-            name: name.to_owned(),
-            kind,
-            tap,
-            write_drops: 0,
-            while_down: 0,
-            lost_before_off: None,
-            deleted: false,
-        })
+/// The interfaces of stations and wires.
+fn open_ports(loaded: &Loaded) -> Result<(Option<Hwsim>, Vec<Port>), DaemonError> {
+    let tap = |name: &str, key: String, netns: Option<&Path>, ifname: &str, mac| {
+        let netns = netns.ok_or_else(|| no_netns(&key))?;
+        Tap::create(netns, ifname, mac).map(Device::Tap).map_err(|e| DaemonError(format!("{name}: {e}")))
     };
-    let stations = loaded.config.stations.iter().enumerate().map(|(i, s)| {
-        let kind = PortKind::Station(StationId(i as u16));
-        open(&s.name, format!("stations[{i}]"), s.netns.as_deref(), &s.ifname, s.mac, kind)
-    });
+    let stations = &loaded.config.stations;
+    let (hwsim, devices) = match &loaded.config.hwsim {
+        Some(config) => {
+            let (hwsim, interfaces) = Hwsim::start(loaded, config)?;
+            (Some(hwsim), interfaces.into_iter().map(Device::Radio).collect())
+        }
+        None => {
+            let device = |(i, s): (usize, &StationConfig)| {
+                tap(&s.name, format!("stations[{i}]"), s.netns.as_deref(), &s.ifname, s.mac)
+            };
+            (None, stations.iter().enumerate().map(device).collect::<Result<Vec<_>, _>>()?)
+        }
+    };
+    let station = |(i, (s, device)): (usize, (&StationConfig, Device))| {
+        Ok(Port::new(&s.name, PortKind::Station(StationId(i as u16)), device))
+    };
     let ends = loaded.config.wires.iter().enumerate().flat_map(|(i, w)| [(i, "a", &w.a), (i, "b", &w.b)]);
     let wires = ends.enumerate().map(|(end, (i, side, e))| {
-        let kind = PortKind::Wire(EndId(end as u16));
-        open(&e.name, format!("wires[{i}].{side}"), e.netns.as_deref(), &e.ifname, e.mac, kind)
+        let device = tap(&e.name, format!("wires[{i}].{side}"), e.netns.as_deref(), &e.ifname, e.mac)?;
+        Ok(Port::new(&e.name, PortKind::Wire(EndId(end as u16)), device))
     });
-    stations.chain(wires).collect()
+    let ports: Result<Vec<Port>, DaemonError> =
+        stations.iter().zip(devices).enumerate().map(station).chain(wires).collect();
+    Ok((hwsim, ports?))
+}
+
+pub(super) fn no_netns(key: &str) -> DaemonError {
+    DaemonError(format!("key \"{key}.netns\" is missing; `run` makes an interface there (`sim` needs none)"))
 }
 
 impl Daemon<'_> {
@@ -152,8 +166,16 @@ impl Daemon<'_> {
                     self.driver.input(input, &mut self.outlet);
                 }
                 // a descriptor without a device is readable for ever
-                if let Some(port) = self.outlet.ports.get(port as usize).filter(|p| p.deleted) {
-                    let _ = self.driver.watcher().unwatch(&port.tap);
+                if let Some(Device::Tap(tap)) =
+                    self.outlet.ports.get(port as usize).filter(|p| p.deleted).map(|p| &p.device)
+                {
+                    let _ = self.driver.watcher().unwatch(tap);
+                }
+            }
+            Some(Token::Hwsim) => {
+                for _ in 0..FRAMES_AT_ONCE {
+                    let Some(input) = self.outlet.read_radios() else { break };
+                    self.driver.input(input, &mut self.outlet);
                 }
             }
             Some(Token::FeedbackListener(station)) => self.outlet.feedback.accept(station),
@@ -187,7 +209,8 @@ impl Daemon<'_> {
     fn finish(mut self) -> Result<Vec<String>, DaemonError> {
         self.driver.input(Input::Air(medium::Input::Stop), &mut self.outlet);
         let mut evidence = evidence_so_far(&self.driver, &self.outlet);
-        evidence.tap_read_drops = self.outlet.ports.iter().map(Port::lost_from_host).sum();
+        let lost_on_the_way = self.outlet.hwsim.as_ref().map_or(0, |h| h.lost);
+        evidence.tap_read_drops = self.outlet.ports.iter().map(Port::lost_from_host).sum::<u64>() + lost_on_the_way;
         let deleted = |p: &Port| {
             p.deleted.then(|| {
                 format!("the interface of {} was deleted while the medium ran; leave it to the medium", p.name)

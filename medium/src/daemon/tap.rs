@@ -13,7 +13,7 @@ use nix::sched::{setns, CloneFlags};
 use nix::sys::socket::{socket, AddressFamily, SockFlag, SockType};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -39,6 +39,10 @@ impl Namespace {
         let file = File::open(path)
             .map_err(|e| DaemonError(format!("netns {}: {e}; is the station's process running?", path.display())))?;
         Ok(Self { file, path: path.to_owned() })
+    }
+
+    pub fn file(&self) -> &File {
+        &self.file
     }
 
     /// Does `work` inside the namespace and comes back.
@@ -140,7 +144,7 @@ fn tx_dropped(table: &str, ifname: &str) -> Option<u64> {
     line.split_whitespace().nth(11)?.parse().ok()
 }
 
-fn request(ifname: &str) -> Result<libc::ifreq, DaemonError> {
+pub fn request(ifname: &str) -> Result<libc::ifreq, DaemonError> {
     if ifname.is_empty()
         || ifname.len() >= libc::IFNAMSIZ
         || ifname.contains(|c: char| c == '/' || c == '%' || c.is_whitespace())
@@ -181,11 +185,24 @@ fn make(ifname: &str, mac: MacAddress) -> Result<File, DaemonError> {
     let mut r = request(ifname)?;
     r.ifr_ifru.ifru_mtu = MTU;
     unsafe { set_mtu(control.as_raw_fd(), &r) }.map_err(|e| failed(ifname, "cannot take MTU 1500", e))?;
+    set_up(&control, ifname)?;
+    Ok(file)
+}
+
+/// In the present namespace.
+pub fn set_interface_up(ifname: &str) -> Result<(), DaemonError> {
+    let control = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)
+        .map_err(|e| failed(ifname, "no socket to configure it with", e))?;
+    set_up(&control, ifname)
+}
+
+fn set_up(control: &OwnedFd, ifname: &str) -> Result<(), DaemonError> {
     let mut r = request(ifname)?;
     r.ifr_ifru.ifru_flags =
         (libc::IFF_UP | libc::IFF_RUNNING | libc::IFF_BROADCAST | libc::IFF_MULTICAST) as libc::c_short;
+    // SAFETY: an ifreq is what this request reads; the descriptor is open
     unsafe { set_flags(control.as_raw_fd(), &r) }.map_err(|e| failed(ifname, "cannot be set up", e))?;
-    Ok(file)
+    Ok(())
 }
 
 fn failed(ifname: &str, what: &str, errno: Errno) -> DaemonError {

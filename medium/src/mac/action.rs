@@ -10,11 +10,12 @@ pub enum Action {
     /// Put the frame on the air now.
     Transmit(Frame),
     /// Hand the packet up to the host.
-    Deliver(Arc<Packet>),
-    /// The packet was acknowledged (unicast) or sent (broadcast); `retries` beyond the first attempts.
-    Sent { packet: Arc<Packet>, retries: u32 },
+    Deliver { packet: Arc<Packet>, rate_bps: u64 },
+    /// The packet was acknowledged (unicast) or sent (broadcast); `retries` beyond the first attempts,
+    /// `tries`: of the data frame, or of the RTS before it.
+    Sent { packet: Arc<Packet>, retries: u32, tries: u32 },
     /// Retries exhausted.
-    Failed { packet: Arc<Packet>, reason: FailReason },
+    Failed { packet: Arc<Packet>, reason: FailReason, tries: u32 },
 }
 
 /// Events worth counting that are not actions.

@@ -58,6 +58,13 @@ struct Service {
     data_attempts: u32,
 }
 
+impl Service {
+    /// Each data frame had an RTS before it, or none had.
+    fn tries(&self) -> u32 {
+        self.rts_attempts.max(self.data_attempts)
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Dcf {
     station: u16,
@@ -319,7 +326,8 @@ impl Dcf {
     fn transmit_rts(&mut self) {
         let radio = self.radio.clone();
         let service = self.service.as_ref().expect("RTS only with a packet in service");
-        let data = radio.airtime(service.packet.ip_bytes + radio.overhead_bytes, radio.data_rate_bps);
+        let rate_bps = service.packet.rate_bps(&radio, FrameKind::Data, service.data_attempts + 1);
+        let data = radio.airtime(service.packet.mpdu_bytes(&radio), rate_bps);
         let frame = Frame {
             kind: FrameKind::Rts,
             from: self.station,
@@ -344,8 +352,8 @@ impl Dcf {
         let radio = self.radio.clone();
         let service = self.service.as_ref().expect("data only with a packet in service");
         let kind = if service.packet.dest == Dest::Broadcast { FrameKind::Bcast } else { FrameKind::Data };
-        let bytes = service.packet.ip_bytes + radio.overhead_bytes;
-        let rate_bps = radio.rate_of(kind);
+        let bytes = service.packet.mpdu_bytes(&radio);
+        let rate_bps = service.packet.rate_bps(&radio, kind, service.data_attempts);
         let frame = Frame {
             kind,
             from: self.station,
@@ -445,8 +453,9 @@ impl Dcf {
                 (self.short_retries, self.long_retries) = (0, 0);
             }
             self.cw = radio.cw_min;
-            let packet = self.service.take().expect("checked above").packet;
-            self.actions.push(Action::Failed { packet, reason });
+            let service = self.service.take().expect("checked above");
+            let tries = service.tries();
+            self.actions.push(Action::Failed { packet: service.packet, reason, tries });
         } else {
             self.grow_window();
         }
@@ -464,7 +473,8 @@ impl Dcf {
         self.cw = self.radio.cw_min;
         let attempts = service.rts_attempts + service.data_attempts;
         let first = 1 + u32::from(needs_rts(&self.radio, &service.packet));
-        self.actions.push(Action::Sent { packet: service.packet, retries: attempts.saturating_sub(first) });
+        let (retries, tries) = (attempts.saturating_sub(first), service.tries());
+        self.actions.push(Action::Sent { packet: service.packet, retries, tries });
         self.draw(); // post-backoff, whether or not something is queued (9.3.4.2)
         self.resume(now);
     }
@@ -566,7 +576,7 @@ impl Dcf {
     fn deliver(&mut self, frame: &Frame) {
         if let Some(packet) = &frame.packet {
             self.counters.rx_data += 1;
-            self.actions.push(Action::Deliver(packet.clone()));
+            self.actions.push(Action::Deliver { packet: packet.clone(), rate_bps: frame.rate_bps });
         }
     }
 
@@ -594,5 +604,5 @@ impl Dcf {
 
 /// RTS/CTS goes before unicast MPDUs longer than the threshold (9.3.2.6).
 fn needs_rts(radio: &Radio, packet: &Packet) -> bool {
-    packet.dest != Dest::Broadcast && packet.ip_bytes + radio.overhead_bytes > radio.rts_threshold_bytes
+    packet.dest != Dest::Broadcast && packet.mpdu_bytes(radio) > radio.rts_threshold_bytes
 }

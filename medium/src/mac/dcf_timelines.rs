@@ -70,8 +70,8 @@ impl Bench {
         for action in actions {
             match action {
                 Action::Transmit(frame) => self.sent.push((now, frame)),
-                Action::Deliver(packet) => self.delivered.push(packet.id),
-                Action::Failed { packet, reason } => self.failed.push((packet.id, reason)),
+                Action::Deliver { packet, .. } => self.delivered.push(packet.id),
+                Action::Failed { packet, reason, .. } => self.failed.push((packet.id, reason)),
                 Action::Sent { .. } => {}
             }
         }

@@ -7,7 +7,7 @@ pub mod queue;
 
 pub use action::Action;
 pub use dcf::Dcf;
-pub use packet::{Dest, Frame, Packet};
+pub use packet::{Dest, Frame, Mpdu, Packet};
 pub use queue::InterfaceQueue;
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! What a MAC handles: packets from the host, frames on the air.
 
-use crate::phy::FrameKind;
+use crate::message::Stage;
+use crate::phy::{FrameKind, Radio};
+use crate::wire::dot11::FCS_LEN;
 use manet_engine::Duration;
 use std::sync::Arc;
 
@@ -28,6 +30,48 @@ pub struct Packet {
     pub ethernet: Arc<[u8]>,
     /// Synthetic traffic: which flow and hop, see `crate::sim`.
     pub tag: u64,
+    /// What mac80211 gave, where the station's MAC is the kernel's; then this is what the air carries.
+    pub mpdu: Option<Arc<Mpdu>>,
+}
+
+/// An 802.11 frame as mac80211 made it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mpdu {
+    pub from: u16,
+    /// By which the kernel knows it again.
+    pub cookie: u64,
+    /// Header and body without FCS.
+    pub bytes: Box<[u8]>,
+    /// What its rate control wants tried, first to last; empty: the profile's rate.
+    pub rates: Box<[Stage]>,
+}
+
+impl Packet {
+    /// Length of its data frame on the air, with FCS.
+    pub fn mpdu_bytes(&self, radio: &Radio) -> u32 {
+        match &self.mpdu {
+            Some(mpdu) => (mpdu.bytes.len() + FCS_LEN) as u32,
+            None => self.ip_bytes + radio.overhead_bytes,
+        }
+    }
+
+    /// The rate of its data frame at the `attempt`th time (from 1): beyond all that was asked for, the last of it.
+    pub fn rate_bps(&self, radio: &Radio, kind: FrameKind, attempt: u32) -> u64 {
+        let stages = self.mpdu.as_ref().map_or(&[][..], |m| &m.rates);
+        let mut tries = 0;
+        let stage = stages.iter().find(|stage| {
+            tries += u32::from(stage.tries);
+            attempt <= tries
+        });
+        stage.or(stages.last()).map_or(radio.rate_of(kind), |stage| stage.rate_bps)
+    }
+
+    /// Time on the air of its data frame at the fastest rate it may come to.
+    pub fn shortest_airtime(&self, radio: &Radio, kind: FrameKind) -> Duration {
+        let stages = self.mpdu.as_ref().map_or(&[][..], |m| &m.rates);
+        let fastest = stages.iter().map(|s| s.rate_bps).max().unwrap_or(radio.rate_of(kind));
+        radio.airtime(self.mpdu_bytes(radio), fastest)
+    }
 }
 
 /// A frame on the air.

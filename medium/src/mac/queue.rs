@@ -89,6 +89,7 @@ pub mod tests {
             control,
             ethernet: [].into(),
             tag: 0,
+            mpdu: None,
         })
     }
 

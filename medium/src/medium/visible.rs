@@ -7,7 +7,7 @@
 use super::Medium;
 use crate::mac::dcf::visible::{after_cts, after_rts};
 use crate::phy::FrameKind;
-use manet_engine::Instant;
+use manet_engine::{Duration, Instant};
 
 impl Medium {
     /// `event`: the next instant at which anything happens. Never before it.
@@ -19,8 +19,8 @@ impl Medium {
                 FrameKind::Data | FrameKind::Bcast | FrameKind::Ack => end,
                 FrameKind::Cts => end + after_cts(&self.radio, frame.reserves),
                 FrameKind::Rts => {
-                    let bytes = frame.packet.as_ref().map_or(0, |p| p.ip_bytes) + self.radio.overhead_bytes;
-                    end + after_rts(&self.radio, self.radio.airtime(bytes, self.radio.data_rate_bps))
+                    let data = frame.packet.as_ref().map(|p| p.shortest_airtime(&self.radio, FrameKind::Data));
+                    end + after_rts(&self.radio, data.unwrap_or(Duration::ZERO))
                 }
             };
             let by_sender = self.stations[frame.from as usize].dcf.visible_after_sending(end);

@@ -39,6 +39,25 @@ pub const ACK_BYTES: u32 = 14;
 /// Clause 18.1.1.
 const OFDM_RATES_MBPS: [f64; 8] = [6.0, 9.0, 12.0, 18.0, 24.0, 36.0, 48.0, 54.0];
 
+/// Clauses 16.2.3.4 and 17.2.3.4.
+const DSSS_RATES_BPS: [u64; 4] = [1_000_000, 2_000_000, 5_500_000, 11_000_000];
+
+/// Receiver minimum input sensitivity: clauses 16.4.8.2 (stated for 2 Mbit/s), 17.4.8.2 (for 11 Mbit/s), table 18-14 (20 MHz).
+fn least_sensitivity_dbm(rate_bps: u64) -> f64 {
+    match rate_bps / 100_000 {
+        10 | 20 => -80.0,
+        55 | 110 => -76.0,
+        60 => -82.0,
+        90 => -81.0,
+        120 => -79.0,
+        180 => -77.0,
+        240 => -74.0,
+        360 => -70.0,
+        480 => -66.0,
+        _ => -65.0,
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Modulation {
@@ -167,6 +186,21 @@ impl Radio {
                 let symbols = (16 + bits + 6).div_ceil(bits_per_symbol);
                 Duration::from_micros(20 + 4 * symbols + u64::from(self.signal_extension_us))
             }
+        }
+    }
+
+    /// What a frame sent at `rate_bps` by the sender's own choice needs to be decoded: the profile's threshold, moved by as much as the
+    /// standard's least sensitivities of the two rates are apart.
+    pub fn receive_threshold_at_w(&self, rate_bps: u64) -> f64 {
+        let apart_db = least_sensitivity_dbm(rate_bps) - least_sensitivity_dbm(self.data_rate_bps);
+        self.receive_threshold_w * 10f64.powf(apart_db / 10.0)
+    }
+
+    /// Can this PHY send at that rate?
+    pub fn has_rate(&self, rate_bps: u64) -> bool {
+        match self.modulation {
+            Modulation::Dsss => DSSS_RATES_BPS.contains(&rate_bps),
+            Modulation::Ofdm => OFDM_RATES_MBPS.contains(&(rate_bps as f64 / 1e6)),
         }
     }
 

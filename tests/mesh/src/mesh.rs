@@ -410,7 +410,7 @@ impl<P: Protocol> Mesh<P> {
 
     fn hear_medium(&mut self, output: FromMedium) {
         match output {
-            FromMedium::Deliver { station, packet } => self.arrive(station.0.into(), &packet),
+            FromMedium::Deliver { station, packet, .. } => self.arrive(station.0.into(), &packet),
             FromMedium::Overheard { station, packet, .. } => {
                 if let Some((from, to, ip)) = frames::open(&packet.ethernet) {
                     let input = Input::Overheard { from, to, bytes: Bytes(ip.bytes().to_vec()) };

@@ -38,7 +38,7 @@ impl Dcf {
             State::Sifs { at, then: Response::Ack { .. } } => Some(*at + radio.control_airtime(FrameKind::Ack)),
             State::Sifs { at, then: Response::Data } => {
                 let packet = &self.service.as_ref()?.packet;
-                Some(*at + radio.airtime(packet.ip_bytes + radio.overhead_bytes, radio.data_rate_bps))
+                Some(*at + packet.shortest_airtime(radio, FrameKind::Data))
             }
             State::Sifs { at, then: Response::Cts { reserves, .. } } => {
                 let answered = radio.control_airtime(FrameKind::Cts) + after_cts(radio, *reserves);
@@ -77,7 +77,7 @@ impl Dcf {
     fn exchange(&self, packet: &Packet, failures: u32) -> Duration {
         let radio = &self.radio;
         let kind = if packet.dest == Dest::Broadcast { FrameKind::Bcast } else { FrameKind::Data };
-        let data = radio.airtime(packet.ip_bytes + radio.overhead_bytes, radio.rate_of(kind));
+        let data = packet.shortest_airtime(radio, kind);
         if !needs_rts(radio, packet) {
             return data;
         }

@@ -1,0 +1,195 @@
+//! Requests to the kernel over generic netlink (wire/netlink.rs), each answered before the next.
+
+use super::DaemonError;
+use crate::wire::netlink::{Attributes, Builder, Message, ACK, ERROR, REQUEST};
+use nix::errno::Errno;
+use nix::libc;
+use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
+use nix::sys::socket::{
+    bind, recv, send, setsockopt, socket, sockopt, AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol,
+    SockType,
+};
+use std::collections::HashMap;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+/// The controller of all families (linux/genetlink.h).
+const CONTROLLER: u16 = 16;
+const CONTROLLER_VERSION: u8 = 2;
+const GET_FAMILY: u8 = 3;
+const FAMILY_ID: u16 = 1;
+const FAMILY_NAME: u16 = 2;
+const GROUPS: u16 = 7;
+const GROUP_NAME: u16 = 1;
+const GROUP_ID: u16 = 2;
+/// Asks for all there is; ended by a message of kind DONE.
+const DUMP: u16 = 0x300;
+const DONE: u16 = 3;
+
+/// Of a datagram; the kernel's dumps use at most 32 KiB.
+const DATAGRAM: usize = 65_536;
+const ANSWER_DEADLINE_MS: u16 = 10_000;
+const RECEIVE_BUFFER: usize = 16 << 20;
+
+#[derive(Clone, Debug)]
+pub struct Family {
+    pub id: u16,
+    pub groups: HashMap<String, u32>,
+}
+
+#[derive(Debug)]
+pub struct Genl {
+    fd: OwnedFd,
+    sequence: u32,
+    buffer: Vec<u8>,
+}
+
+impl Genl {
+    /// In the thread's present network namespace.
+    pub fn open() -> Result<Self, DaemonError> {
+        let fail = |what: &str, e: Errno| DaemonError(format!("generic netlink: {what}: {}", e.desc()));
+        let protocol = SockProtocol::NetlinkGeneric;
+        let fd = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, protocol)
+            .map_err(|e| fail("no socket", e))?;
+        bind(fd.as_raw_fd(), &NetlinkAddr::new(0, 0)).map_err(|e| fail("no port", e))?;
+        // a wish: without CAP_NET_ADMIN in the first user namespace there is less room, and what is lost is counted
+        let _ = setsockopt(&fd, sockopt::RcvBufForce, &RECEIVE_BUFFER);
+        Ok(Self { fd, sequence: 0, buffer: vec![0; DATAGRAM] })
+    }
+
+    pub fn next_sequence(&mut self) -> u32 {
+        self.sequence += 1;
+        self.sequence
+    }
+
+    pub fn family(&mut self, name: &str) -> Result<Family, Errno> {
+        let sequence = self.next_sequence();
+        let request = Builder::new(CONTROLLER, GET_FAMILY, CONTROLLER_VERSION, REQUEST | ACK, sequence);
+        let mut family = Family { id: 0, groups: HashMap::new() };
+        self.ask(&request.put_text(FAMILY_NAME, name).finish(), sequence, |_, attributes| {
+            for (kind, value) in attributes {
+                match (kind, value.try_into().map(u16::from_ne_bytes)) {
+                    (FAMILY_ID, Ok(id)) => family.id = id,
+                    (GROUPS, _) => family.groups.extend(Attributes(value).filter_map(|(_, group)| group_of(group))),
+                    _ => {}
+                }
+            }
+        })?;
+        Ok(family)
+    }
+
+    pub fn join(&self, group: u32) -> Result<(), Errno> {
+        const ADD_MEMBERSHIP: libc::c_int = 1;
+        let size = size_of::<u32>() as libc::socklen_t;
+        // SAFETY: the option is read from a u32 that outlives the call
+        let result = unsafe {
+            libc::setsockopt(self.fd.as_raw_fd(), libc::SOL_NETLINK, ADD_MEMBERSHIP, (&raw const group).cast(), size)
+        };
+        Errno::result(result).map(drop)
+    }
+
+    /// Sends a request that wants an acknowledgement, shows `answer` what comes before it, and returns the
+    /// acknowledgement's number (0, or more where the kernel says something by it).
+    pub fn ask(&mut self, request: &[u8], sequence: u32, mut answer: impl FnMut(u8, Attributes)) -> Result<i32, Errno> {
+        self.send(request)?;
+        loop {
+            let mut fds = [PollFd::new(self.fd.as_fd(), PollFlags::POLLIN)];
+            if poll(&mut fds, PollTimeout::from(ANSWER_DEADLINE_MS))? == 0 {
+                return Err(Errno::ETIMEDOUT);
+            }
+            let mut buffer = std::mem::take(&mut self.buffer);
+            let result = self.take_answers(&mut buffer, sequence, &mut answer);
+            self.buffer = buffer;
+            if let Some(number) = result? {
+                return Ok(number);
+            }
+        }
+    }
+
+    fn take_answers(
+        &self,
+        buffer: &mut [u8],
+        sequence: u32,
+        answer: &mut impl FnMut(u8, Attributes),
+    ) -> Result<Option<i32>, Errno> {
+        let length = recv(self.fd.as_raw_fd(), buffer, MsgFlags::empty())?;
+        let mut rest = &buffer[..length];
+        while let Ok((message, next)) = Message::parse(rest) {
+            rest = next;
+            if message.sequence != sequence {
+                continue;
+            }
+            match message.kind {
+                DONE => return Ok(Some(0)),
+                ERROR => {
+                    let number = message.error().map_err(|_| Errno::EPROTO)?;
+                    return if number < 0 { Err(Errno::from_raw(-number)) } else { Ok(Some(number)) };
+                }
+                _ => {
+                    if let Ok((command, attributes)) = message.generic() {
+                        answer(command, attributes);
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// A command of a family, acknowledged.
+    pub fn command(&mut self, family: u16, command: u8, fill: impl FnOnce(Builder) -> Builder) -> Result<i32, Errno> {
+        let sequence = self.next_sequence();
+        let request = fill(Builder::new(family, command, 0, REQUEST | ACK, sequence)).finish();
+        self.ask(&request, sequence, |_, _| ())
+    }
+
+    /// All that a family lists.
+    pub fn dump(
+        &mut self,
+        family: u16,
+        command: u8,
+        fill: impl FnOnce(Builder) -> Builder,
+        each: impl FnMut(u8, Attributes),
+    ) -> Result<(), Errno> {
+        let sequence = self.next_sequence();
+        let request = fill(Builder::new(family, command, 0, REQUEST | DUMP, sequence)).finish();
+        self.ask(&request, sequence, each).map(drop)
+    }
+
+    pub fn send(&self, message: &[u8]) -> Result<(), Errno> {
+        send(self.fd.as_raw_fd(), message, MsgFlags::empty()).map(drop)
+    }
+
+    /// The next datagram, if there is one. ENOBUFS: some were lost.
+    pub fn receive<'a>(&self, buffer: &'a mut [u8]) -> Result<Option<&'a [u8]>, Errno> {
+        match recv(self.fd.as_raw_fd(), buffer, MsgFlags::MSG_DONTWAIT) {
+            Ok(length) => Ok(Some(&buffer[..length])),
+            Err(Errno::EAGAIN | Errno::EINTR) => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+}
+
+impl AsFd for Genl {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+fn group_of(group: &[u8]) -> Option<(String, u32)> {
+    let of = |wanted| Attributes(group).find(|(kind, _)| *kind == wanted).map(|(_, value)| value);
+    let name = String::from_utf8_lossy(of(GROUP_NAME)?).trim_end_matches('\0').to_owned();
+    Some((name, u32::from_ne_bytes(of(GROUP_ID)?.try_into().ok()?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_says_which_families_it_has() {
+        let mut genl = Genl::open().unwrap();
+        let controller = genl.family("nlctrl").unwrap();
+        assert_eq!(controller.id, CONTROLLER);
+        assert!(controller.groups.contains_key("notify"));
+        assert_eq!(genl.family("no-such-family").unwrap_err(), Errno::ENOENT);
+    }
+}

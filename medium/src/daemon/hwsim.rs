@@ -1,0 +1,380 @@
+//! Radios of the kernel's mac80211_hwsim whose medium we are, in the place where wmediumd would be (wire/hwsim.rs).
+//!
+//! We make the radios, in our own network namespace, and they go when our socket goes: when this process dies, the stations have no radio any
+//! more. (Radios that somebody else made fall back to the kernel's own medium, which loses nothing and takes no time.)
+//!
+//! hwsim never holds a frame back: each is handed to us at once, and stays on its list of at most 200 until we say what became of it.
+//! So the interface queue is ours, as for TAPs, and every frame is answered exactly once, within [`MAX_QUEUE`].
+
+use super::genl::Genl;
+use super::tap::Namespace;
+use super::wiphy::{Network, Wiphys};
+use super::DaemonError;
+use crate::config::{HwsimConfig, HwsimMode, HwsimRates, Loaded};
+use crate::mac::Packet;
+use crate::medium::{self, StationId};
+use crate::message::{Reception, Stage};
+use crate::phy::Radio;
+use crate::wire::hwsim::{self, command, Step, Transmit, NO_STEP, STAGES};
+use crate::wire::netlink::{Message, ACK, ERROR, REQUEST};
+use crate::wire::MacAddress;
+use manet_engine::real_time::Watcher;
+use nix::errno::Errno;
+use std::collections::{HashMap, VecDeque};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+
+/// The channel of all radios. A channel has no part in our propagation (the profile's frequency has), and on this one any station may
+/// begin a network whatever country the kernel thinks it is in.
+const FREQ_MHZ: u32 = 2412;
+/// Legacy rates of that band in hwsim's order, in 100 kbit/s.
+const RATES: [u64; 12] = [10, 20, 55, 110, 60, 90, 120, 180, 240, 360, 480, 540];
+/// What a kernel's beacon says 10 times a second, ours say once; nobody's membership ends before a minute.
+const BEACON_INTERVAL: u32 = 1000;
+const NETWORK: &str = "manet";
+/// hwsim throws frames away from 200 on.
+pub const MAX_QUEUE: usize = 90;
+/// Said of an acknowledgement: our ACK frames have no power of their own.
+const ACK_SIGNAL_DBM: i32 = -50;
+const DATAGRAM: usize = 65_536;
+
+fn rate_bps(index: i8) -> Option<u64> {
+    RATES.get(usize::try_from(index).ok()?).map(|r| r * 100_000)
+}
+
+fn rate_index(bps: u64) -> i8 {
+    RATES.iter().position(|r| r * 100_000 == bps).map_or(0, |i| i as i8)
+}
+
+/// A frame that the kernel waits to hear of.
+struct Pending {
+    flags: u32,
+    steps: [Step; STAGES],
+}
+
+pub struct Hwsim {
+    genl: Genl,
+    family: u16,
+    /// hwsim's number of each radio.
+    ids: Vec<u32>,
+    macs: Vec<MacAddress>,
+    by_mac: HashMap<MacAddress, StationId>,
+    rates: HwsimRates,
+    radio: Radio,
+    pending: HashMap<(u16, u64), Pending>,
+    ready: VecDeque<medium::Input>,
+    buffer: Vec<u8>,
+    /// Datagrams of the kernel's that found no room in our socket, at least.
+    pub lost: u64,
+    /// Stations whose radio somebody removed.
+    pub removed: Vec<StationId>,
+    /// The kernel's answers that a frame or status was refused: its interface is down, or gone.
+    pub refused: u64,
+}
+
+/// What a station's interface is to the host.
+pub struct RadioInterface {
+    pub namespace: Namespace,
+    pub ifname: String,
+}
+
+impl RadioInterface {
+    /// Frames that hwsim took from its list without an answer, or could not hand to us.
+    pub fn dropped(&self) -> Option<u64> {
+        let read = || super::ethtool::statistics(&self.ifname);
+        let statistics = self.namespace.inside(read).ok()?;
+        let wanted = |name: &str| name == "d_tx_dropped" || name == "d_tx_failed";
+        Some(statistics.into_iter().filter(|(name, _)| wanted(name)).map(|(_, n)| n).sum())
+    }
+}
+
+impl Hwsim {
+    /// Makes a radio for each station, registers as their medium and has each joined in its station's namespace.
+    pub fn start(loaded: &Loaded, config: &HwsimConfig) -> Result<(Self, Vec<RadioInterface>), DaemonError> {
+        let mut genl = Genl::open()?;
+        let family = genl.family(hwsim::FAMILY).map_err(no_family)?;
+        if let Some(group) = family.groups.get(hwsim::NEWS) {
+            genl.join(*group).map_err(|e| DaemonError(format!("mac80211_hwsim: no news of radios: {}", e.desc())))?;
+        }
+        let stations = &loaded.config.stations;
+        let mut hwsim = Self {
+            genl,
+            family: family.id,
+            ids: Vec::new(),
+            macs: stations.iter().map(|s| s.mac).collect(),
+            by_mac: (0..).zip(stations).map(|(i, s)| (s.mac, StationId(i))).collect(),
+            rates: config.rates,
+            radio: loaded.radio.clone(),
+            pending: HashMap::new(),
+            ready: VecDeque::new(),
+            buffer: vec![0; DATAGRAM],
+            lost: 0,
+            removed: Vec::new(),
+            refused: 0,
+        };
+        hwsim.make_radios()?;
+        hwsim.register()?;
+        let interfaces = hwsim.settle(loaded, &network(&loaded.radio, config))?;
+        Ok((hwsim, interfaces))
+    }
+
+    fn make_radios(&mut self) -> Result<(), DaemonError> {
+        for (i, mac) in self.macs.clone().iter().enumerate() {
+            let sequence = self.genl.next_sequence();
+            let request = hwsim::new_radio(self.family, REQUEST | ACK, sequence, &radio_name(i), mac);
+            let id = self.genl.ask(&request, sequence, |_, _| ()).map_err(|e| {
+                let remedy = match e {
+                    Errno::EPERM => "; run as root",
+                    Errno::EEXIST | Errno::ENFILE => "; is another medium running in this network namespace?",
+                    _ => "",
+                };
+                DaemonError(format!("mac80211_hwsim: radio {} cannot be made: {}{remedy}", radio_name(i), e.desc()))
+            })?;
+            self.ids.push(id as u32);
+        }
+        Ok(())
+    }
+
+    fn register(&mut self) -> Result<(), DaemonError> {
+        let sequence = self.genl.next_sequence();
+        let request = hwsim::register(self.family, REQUEST | ACK, sequence);
+        self.genl.ask(&request, sequence, |_, _| ()).map(drop).map_err(|e| {
+            let why = match e {
+                Errno::EBUSY => {
+                    "another medium (wmediumd?) is registered in this network namespace; end it first".to_owned()
+                }
+                Errno::EOPNOTSUPP => {
+                    "a radio of this kernel has several channels; reload mac80211_hwsim with channels=1".to_owned()
+                }
+                Errno::EPERM => "not allowed; run as root".to_owned(),
+                e => e.desc().to_owned(),
+            };
+            DaemonError(format!("mac80211_hwsim: cannot become its medium: {why}"))
+        })
+    }
+
+    fn settle(&self, loaded: &Loaded, network: &Network) -> Result<Vec<RadioInterface>, DaemonError> {
+        let mut wiphys = Wiphys::list()?;
+        let stations = loaded.config.stations.iter().enumerate();
+        let settle = |(i, station): (usize, &crate::config::StationConfig)| {
+            let netns = station.netns.as_deref().ok_or_else(|| super::run::no_netns(&format!("stations[{i}]")))?;
+            let namespace = Namespace::open(netns)?;
+            wiphys
+                .settle(&radio_name(i), &namespace, &station.ifname, station.mac, network)
+                .map_err(|e| DaemonError(format!("{}: {e}", station.name)))?;
+            Ok(RadioInterface { namespace, ifname: station.ifname.clone() })
+        };
+        stations.map(settle).collect()
+    }
+
+    pub fn watch(&self, watcher: &Watcher, token: u64) -> Result<(), DaemonError> {
+        Ok(watcher.watch(&self.genl, token, false)?)
+    }
+
+    /// What the kernel has sent, one frame after another.
+    pub fn read(&mut self) -> Option<medium::Input> {
+        while self.ready.is_empty() {
+            let mut buffer = std::mem::take(&mut self.buffer);
+            let more = match self.genl.receive(&mut buffer) {
+                Ok(Some(bytes)) => {
+                    self.take(bytes);
+                    true
+                }
+                Ok(None) => false,
+                Err(Errno::ENOBUFS) => {
+                    self.lost += 1;
+                    true
+                }
+                Err(_) => false,
+            };
+            self.buffer = buffer;
+            if !more {
+                return None;
+            }
+        }
+        self.ready.pop_front()
+    }
+
+    fn take(&mut self, mut bytes: &[u8]) {
+        while let Ok((message, rest)) = Message::parse(bytes) {
+            bytes = rest;
+            if message.kind == ERROR {
+                // normal while an interface is down; its frames are not answered then
+                self.refused += u64::from(message.error().is_ok_and(|n| n < 0));
+                continue;
+            }
+            match message.generic() {
+                Ok((command::FRAME, attributes)) => {
+                    if let Ok(transmit) = Transmit::parse(attributes) {
+                        self.take_frame(&transmit);
+                    }
+                }
+                Ok((command::DEL_RADIO, attributes)) => {
+                    let id = hwsim::radio_id(attributes);
+                    if let Some(i) = self.ids.iter().position(|ours| Some(*ours) == id) {
+                        self.removed.push(StationId(i as u16));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn take_frame(&mut self, transmit: &Transmit) {
+        let Some(station) = self.by_mac.get(&transmit.transmitter).copied() else { return };
+        let Transmit { flags, steps, cookie, .. } = *transmit;
+        self.pending.insert((station.0, cookie), Pending { flags, steps });
+        let rates = match self.rates {
+            HwsimRates::Profile => Vec::new(),
+            HwsimRates::Kernel => stages(&self.radio, &steps),
+        };
+        self.ready.push_back(medium::Input::Mpdu { station, frame: transmit.frame.to_vec(), cookie, rates });
+    }
+
+    /// A radio receives a frame. False: the kernel would not have it.
+    pub fn deliver(&self, station: StationId, packet: &Packet, heard: Option<Reception>) -> bool {
+        let (Some(mpdu), Some(heard)) = (&packet.mpdu, heard) else { return true };
+        let (to, index) = (&self.macs[usize::from(station.0)], rate_index(heard.rate_bps) as u32);
+        let message = hwsim::receive(self.family, to, &mpdu.bytes, index, dbm(heard.power_w), FREQ_MHZ);
+        self.genl.send(&message).is_ok()
+    }
+
+    /// The kernel hears what became of a frame: tried so often, acknowledged or not.
+    pub fn report(&mut self, station: StationId, packet: &Packet, tries: u32, acked: bool) {
+        let Some(mpdu) = &packet.mpdu else { return };
+        let Some(pending) = self.pending.remove(&(station.0, mpdu.cookie)) else { return };
+        let flags = pending.flags | if acked { hwsim::ACKED } else { 0 };
+        let steps = match self.rates {
+            HwsimRates::Profile => tried(&[self.profile_step(packet)], tries),
+            HwsimRates::Kernel => tried(&pending.steps, tries),
+        };
+        let mac = &self.macs[usize::from(station.0)];
+        let message = hwsim::status(self.family, mac, flags, ACK_SIGNAL_DBM, &steps, mpdu.cookie);
+        if self.genl.send(&message).is_err() {
+            self.refused += 1;
+        }
+    }
+
+    fn profile_step(&self, packet: &Packet) -> Step {
+        let group = packet.dest == crate::mac::Dest::Broadcast;
+        let bps = if group { self.radio.broadcast_rate_bps } else { self.radio.data_rate_bps };
+        Step { index: rate_index(bps), tries: u8::MAX }
+    }
+
+    /// Frames of which the kernel has not heard yet.
+    pub fn pending(&self) -> usize {
+        self.pending.len()
+    }
+}
+
+impl AsFd for Hwsim {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.genl.as_fd()
+    }
+}
+
+fn network(radio: &Radio, config: &HwsimConfig) -> Network {
+    let rates_bps = match config.rates {
+        HwsimRates::Profile => vec![radio.data_rate_bps],
+        HwsimRates::Kernel => RATES.iter().map(|r| r * 100_000).filter(|r| radio.has_rate(*r)).collect(),
+    };
+    Network {
+        mode: config.mode,
+        name: NETWORK,
+        bssid: super::recorder::BSSID,
+        freq_mhz: FREQ_MHZ,
+        beacon_interval: if config.mode == HwsimMode::Ocb { 0 } else { BEACON_INTERVAL },
+        basic_rate_bps: radio.broadcast_rate_bps,
+        rates_bps,
+    }
+}
+
+/// The kernel's wish in rates; what this PHY has not is left out, and nothing left means the profile's rate.
+fn stages(radio: &Radio, steps: &[Step]) -> Vec<Stage> {
+    let wished = steps.iter().filter_map(|s| Some(Stage { rate_bps: rate_bps(s.index)?, tries: s.tries.max(1) }));
+    wished.filter(|stage| radio.has_rate(stage.rate_bps)).collect()
+}
+
+/// `steps` cut to `tries`; the last takes what is more.
+fn tried(steps: &[Step], tries: u32) -> [Step; STAGES] {
+    let mut out = [NO_STEP; STAGES];
+    let mut left = tries;
+    let wished = steps.iter().filter(|s| s.index >= 0).count();
+    for (at, (to, step)) in out.iter_mut().zip(steps.iter().filter(|s| s.index >= 0)).enumerate() {
+        if left == 0 {
+            // a frame that was never tried names its first rate all the same
+            if at == 0 {
+                *to = Step { index: step.index, tries: 0 };
+            }
+            break;
+        }
+        let here = if at + 1 == wished { left } else { left.min(step.tries.max(1).into()) };
+        *to = Step { index: step.index, tries: here.min(u8::MAX.into()) as u8 };
+        left -= here;
+    }
+    out
+}
+
+/// Of a power in W, within what mac80211 can say.
+fn dbm(power_w: f64) -> i32 {
+    (10.0 * power_w.log10() + 30.0).round().clamp(-120.0, 20.0) as i32
+}
+
+fn radio_name(station: usize) -> String {
+    format!("manet{}", station + 1)
+}
+
+fn no_family(errno: Errno) -> DaemonError {
+    let why = match errno {
+        Errno::ENOENT => "not there; modprobe mac80211_hwsim radios=0, or run it in a guest: ./manet vm",
+        e => e.desc(),
+    };
+    DaemonError(format!("mac80211_hwsim: {why}"))
+}
+
+/// A station's namespace, for who holds it open.
+pub fn namespace(path: &Path) -> Result<Namespace, DaemonError> {
+    Namespace::open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::phy::radio::tests::profile;
+
+    const fn step(index: i8, tries: u8) -> Step {
+        Step { index, tries }
+    }
+
+    #[test]
+    fn what_was_tried_is_told_in_the_order_it_was_wished() {
+        let wish = [step(3, 2), step(1, 2), NO_STEP, NO_STEP];
+        assert_eq!(tried(&wish, 1), [step(3, 1), NO_STEP, NO_STEP, NO_STEP]);
+        assert_eq!(tried(&wish, 3), [step(3, 2), step(1, 1), NO_STEP, NO_STEP]);
+        assert_eq!(tried(&wish, 7), [step(3, 2), step(1, 5), NO_STEP, NO_STEP], "the last rate takes the rest");
+        assert_eq!(tried(&wish, 0), [step(3, 0), NO_STEP, NO_STEP, NO_STEP]);
+    }
+
+    #[test]
+    fn rates_of_another_phy_are_not_wished() {
+        let radio = profile("ns2-dsss-2m");
+        // 54 Mbit/s of OFDM, 11 and 2 Mbit/s of DSSS
+        let wish = [step(11, 2), step(3, 2), step(1, 1), NO_STEP];
+        let rates: Vec<u64> = stages(&radio, &wish).iter().map(|s| s.rate_bps).collect();
+        assert_eq!(rates, [11_000_000, 2_000_000]);
+    }
+
+    #[test]
+    fn powers_become_signals() {
+        assert_eq!(dbm(3.652e-10), -64);
+        assert_eq!(dbm(0.0), -120);
+    }
+
+    #[test]
+    fn rates_and_their_indices_are_each_others() {
+        for (i, r) in RATES.iter().enumerate() {
+            assert_eq!((rate_bps(i as i8), rate_index(r * 100_000)), (Some(r * 100_000), i as i8));
+        }
+        assert_eq!(rate_bps(-1), None);
+    }
+}

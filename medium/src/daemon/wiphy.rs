@@ -1,0 +1,203 @@
+//! Wireless interfaces over nl80211 (linux/nl80211.h): a radio goes into a network namespace, gets an interface there and joins a
+//! network without looking for one: channel and, for an IBSS, BSSID are given.
+
+use super::genl::Genl;
+use super::tap::{set_interface_up, Namespace};
+use super::DaemonError;
+use crate::config::HwsimMode;
+use crate::wire::MacAddress;
+use nix::errno::Errno;
+use nix::net::if_::if_nametoindex;
+use std::collections::HashMap;
+use std::os::fd::AsRawFd;
+
+const FAMILY: &str = "nl80211";
+
+mod command {
+    pub const GET_WIPHY: u8 = 1;
+    pub const NEW_INTERFACE: u8 = 7;
+    pub const JOIN_IBSS: u8 = 43;
+    pub const SET_WIPHY_NETNS: u8 = 49;
+    pub const SET_TX_BITRATE_MASK: u8 = 57;
+    pub const JOIN_MESH: u8 = 68;
+    pub const JOIN_OCB: u8 = 108;
+}
+
+mod attribute {
+    pub const WIPHY: u16 = 1;
+    pub const WIPHY_NAME: u16 = 2;
+    pub const IFINDEX: u16 = 3;
+    pub const IFNAME: u16 = 4;
+    pub const IFTYPE: u16 = 5;
+    pub const MAC: u16 = 6;
+    pub const BEACON_INTERVAL: u16 = 12;
+    pub const MESH_ID: u16 = 24;
+    pub const BSS_BASIC_RATES: u16 = 36;
+    pub const WIPHY_FREQ: u16 = 38;
+    pub const SSID: u16 = 52;
+    pub const FREQ_FIXED: u16 = 60;
+    pub const TX_RATES: u16 = 90;
+    pub const MCAST_RATE: u16 = 107;
+    pub const SPLIT_WIPHY_DUMP: u16 = 174;
+    pub const NETNS_FD: u16 = 219;
+}
+const BAND_2GHZ: u16 = 0;
+const TXRATE_LEGACY: u16 = 1;
+
+impl HwsimMode {
+    /// NL80211_IFTYPE_*
+    const fn interface_type(self) -> u32 {
+        match self {
+            Self::Ibss => 1,
+            Self::Mesh => 7,
+            Self::Ocb => 11,
+        }
+    }
+}
+
+/// What all stations join.
+#[derive(Clone, Debug)]
+pub struct Network {
+    pub mode: HwsimMode,
+    pub name: &'static str,
+    pub bssid: MacAddress,
+    pub freq_mhz: u32,
+    /// Time units of 1024 us.
+    pub beacon_interval: u32,
+    /// Of broadcast and management frames.
+    pub basic_rate_bps: u64,
+    /// What data frames may be sent at.
+    pub rates_bps: Vec<u64>,
+}
+
+/// Legacy rates in nl80211's unit.
+fn of_500_kbps(rates_bps: &[u64]) -> Vec<u8> {
+    rates_bps.iter().map(|r| (r / 500_000) as u8).collect()
+}
+
+/// nl80211 in the namespace in which the radios were made.
+pub struct Wiphys {
+    genl: Genl,
+    family: u16,
+    by_name: HashMap<String, u32>,
+}
+
+impl Wiphys {
+    /// Knows the radios that there are now.
+    pub fn list() -> Result<Self, DaemonError> {
+        let (mut genl, family) = open()?;
+        let mut by_name = HashMap::new();
+        genl.dump(
+            family,
+            command::GET_WIPHY,
+            |m| m.put(attribute::SPLIT_WIPHY_DUMP, &[]),
+            |_, attributes| {
+                let (mut name, mut index) = (None, None);
+                for (kind, value) in attributes {
+                    match kind {
+                        attribute::WIPHY => index = value.try_into().ok().map(u32::from_ne_bytes),
+                        attribute::WIPHY_NAME => name = Some(text(value)),
+                        _ => {}
+                    }
+                }
+                if let (Some(name), Some(index)) = (name, index) {
+                    by_name.insert(name, index);
+                }
+            },
+        )
+        .map_err(|e| failed("the radios cannot be listed", e))?;
+        Ok(Self { genl, family, by_name })
+    }
+
+    /// Moves the radio `name` into the namespace, where it gets the interface `ifname`, and joins the network.
+    pub fn settle(
+        &mut self,
+        name: &str,
+        namespace: &Namespace,
+        ifname: &str,
+        mac: MacAddress,
+        network: &Network,
+    ) -> Result<(), DaemonError> {
+        let index = *self.by_name.get(name).ok_or_else(|| DaemonError(format!("radio {name} is not there")))?;
+        let fd = namespace.file().as_raw_fd() as u32;
+        let family = self.family;
+        self.genl
+            .command(family, command::SET_WIPHY_NETNS, |m| {
+                m.put_u32(attribute::WIPHY, index).put_u32(attribute::NETNS_FD, fd)
+            })
+            .map_err(|e| failed(&format!("radio {name} cannot be moved into its station"), e))?;
+        namespace.inside(|| {
+            let mut genl = Genl::open()?;
+            make_interface(&mut genl, family, index, ifname, mac, network.mode)?;
+            join(&mut genl, family, ifname, network)
+        })
+    }
+}
+
+fn open() -> Result<(Genl, u16), DaemonError> {
+    let mut genl = Genl::open()?;
+    let family = genl.family(FAMILY).map_err(|e| failed("not there; modprobe cfg80211", e))?;
+    Ok((genl, family.id))
+}
+
+fn make_interface(
+    genl: &mut Genl,
+    family: u16,
+    wiphy: u32,
+    ifname: &str,
+    mac: MacAddress,
+    mode: HwsimMode,
+) -> Result<(), DaemonError> {
+    genl.command(family, command::NEW_INTERFACE, |m| {
+        m.put_u32(attribute::WIPHY, wiphy)
+            .put_text(attribute::IFNAME, ifname)
+            .put_u32(attribute::IFTYPE, mode.interface_type())
+            .put(attribute::MAC, &mac)
+    })
+    .map_err(|e| failed(&format!("interface {ifname} cannot be made"), e))?;
+    set_interface_up(ifname)
+}
+
+fn join(genl: &mut Genl, family: u16, ifname: &str, network: &Network) -> Result<(), DaemonError> {
+    let index = if_nametoindex(ifname).map_err(|e| failed(&format!("interface {ifname} is not there"), e))?;
+    let (rates, basic) = (of_500_kbps(&network.rates_bps), of_500_kbps(&[network.basic_rate_bps]));
+    let multicast = (network.basic_rate_bps / 100_000) as u32;
+    genl.command(family, command::SET_TX_BITRATE_MASK, |m| {
+        let m = m.put_u32(attribute::IFINDEX, index).open(attribute::TX_RATES);
+        m.open(BAND_2GHZ).put(TXRATE_LEGACY, &rates).close().close()
+    })
+    .map_err(|e| failed(&format!("the rates of {ifname} cannot be set"), e))?;
+    let (what, command) = match network.mode {
+        HwsimMode::Ibss => ("IBSS", command::JOIN_IBSS),
+        HwsimMode::Mesh => ("mesh", command::JOIN_MESH),
+        HwsimMode::Ocb => ("OCB", command::JOIN_OCB),
+    };
+    genl.command(family, command, |m| {
+        let m = m.put_u32(attribute::IFINDEX, index).put_u32(attribute::WIPHY_FREQ, network.freq_mhz);
+        let beacons = |m: crate::wire::netlink::Builder| {
+            m.put_u32(attribute::BEACON_INTERVAL, network.beacon_interval)
+                .put(attribute::BSS_BASIC_RATES, &basic)
+                .put_u32(attribute::MCAST_RATE, multicast)
+        };
+        let name = network.name.as_bytes();
+        match network.mode {
+            HwsimMode::Ibss => {
+                let m = beacons(m).put(attribute::SSID, name).put(attribute::MAC, &network.bssid);
+                m.put(attribute::FREQ_FIXED, &[])
+            }
+            HwsimMode::Mesh => beacons(m).put(attribute::MESH_ID, name),
+            HwsimMode::Ocb => m,
+        }
+    })
+    .map_err(|e| failed(&format!("{ifname} cannot join the {what}"), e))?;
+    Ok(())
+}
+
+fn text(value: &[u8]) -> String {
+    String::from_utf8_lossy(value).trim_end_matches('\0').to_owned()
+}
+
+fn failed(what: &str, errno: Errno) -> DaemonError {
+    let remedy = if errno == Errno::EPERM { "; run as root" } else { "" };
+    DaemonError(format!("nl80211: {what}: {}{remedy}", errno.desc()))
+}

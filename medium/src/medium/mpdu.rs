@@ -1,0 +1,57 @@
+//! Frames of stations whose MAC is the kernel's mac80211: the same queue, DCF and air as Ethernet frames of TAPs, but on the air it
+//! is the kernel's frame that counts, with its header and its choice of rates.
+//!
+//! **Beacons** take no airtime: every IBSS or mesh station here sends each of its own, where a real cell sends about one in an interval for
+//! all (IEEE Std 802.11-2012 clause 10.1.3.3), so that charging them would be further from the truth than not. They reach at once who is
+//! in range.
+
+use super::{Medium, Output, Reception, StationId};
+use crate::mac::{Dest, Mpdu, Packet};
+use crate::wire::mac80211::{Header, Kind};
+use manet_engine::Instant;
+use std::sync::Arc;
+
+impl Medium {
+    pub(super) fn mpdu_from_host(&mut self, now: Instant, station: StationId, mpdu: Mpdu) {
+        let packet = |dest, dest_mac, ip_bytes, control, ethernet| Packet {
+            id: 0,
+            dest,
+            dest_mac,
+            ip_bytes,
+            control,
+            ethernet,
+            tag: 0,
+            mpdu: None,
+        };
+        let Ok(header) = Header::parse(&mpdu.bytes) else {
+            let packet = Packet { mpdu: Some(Arc::new(mpdu)), ..packet(Dest::Nobody, [0; 6], 0, false, [].into()) };
+            self.outputs.push_back(Output::Dropped { station, packet: Arc::new(packet) });
+            return;
+        };
+        let dest = self.dest_of(header.receiver);
+        let ethernet = header.to_ethernet(&mpdu.bytes);
+        let ip_bytes = (mpdu.bytes.len() - header.body_at(&mpdu.bytes)) as u32;
+        let control = header.kind != Kind::Data || ethernet.as_ref().is_some_and(|e| e.control);
+        let bytes = ethernet.map_or([].into(), |e| e.frame.into());
+        let packet = Packet { mpdu: Some(Arc::new(mpdu)), ..packet(dest, header.receiver, ip_bytes, control, bytes) };
+        if header.kind == Kind::Beacon {
+            self.beacon(now, station, Arc::new(packet));
+        } else {
+            self.enqueue(now, station.0, packet);
+        }
+    }
+
+    fn beacon(&mut self, now: Instant, station: StationId, packet: Arc<Packet>) {
+        let from = station.0;
+        if self.is_on(station) {
+            for to in (0..self.stations.len() as u16).filter(|s| *s != from && self.stations[usize::from(*s)].on) {
+                let power_w = self.power_w(from, to, now);
+                if power_w >= self.radio.receive_threshold_w {
+                    let heard = Some(Reception { power_w, rate_bps: self.radio.broadcast_rate_bps });
+                    self.outputs.push_back(Output::Deliver { station: StationId(to), packet: packet.clone(), heard });
+                }
+            }
+        }
+        self.outputs.push_back(Output::Broadcast { station, packet });
+    }
+}

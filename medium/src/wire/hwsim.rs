@@ -1,0 +1,212 @@
+//! Messages between the kernel's mac80211_hwsim and its medium: generic netlink, family `MAC80211_HWSIM`, version 1
+//! (Linux drivers/net/wireless/virtual/mac80211_hwsim.h; before 6.4 one folder up).
+
+use super::netlink::{Attributes, Builder};
+use super::{MacAddress, Malformed, Result};
+
+pub const FAMILY: &str = "MAC80211_HWSIM";
+/// Multicast group of news about radios.
+pub const NEWS: &str = "config";
+const VERSION: u8 = 1;
+
+pub mod command {
+    pub const REGISTER: u8 = 1;
+    pub const FRAME: u8 = 2;
+    pub const TX_INFO_FRAME: u8 = 3;
+    pub const NEW_RADIO: u8 = 4;
+    pub const DEL_RADIO: u8 = 5;
+}
+
+mod attribute {
+    pub const ADDR_RECEIVER: u16 = 1;
+    pub const ADDR_TRANSMITTER: u16 = 2;
+    pub const FRAME: u16 = 3;
+    pub const FLAGS: u16 = 4;
+    pub const RX_RATE: u16 = 5;
+    pub const SIGNAL: u16 = 6;
+    pub const TX_INFO: u16 = 7;
+    pub const COOKIE: u16 = 8;
+    pub const CHANNELS: u16 = 9;
+    pub const RADIO_ID: u16 = 10;
+    pub const DESTROY_RADIO_ON_CLOSE: u16 = 16;
+    pub const RADIO_NAME: u16 = 17;
+    pub const NO_VIF: u16 = 18;
+    pub const FREQ: u16 = 19;
+    pub const PERM_ADDR: u16 = 22;
+}
+
+/// The frame was acknowledged.
+pub const ACKED: u32 = 4;
+/// No frame is tried at more rates than these.
+pub const STAGES: usize = 4;
+
+/// A step of the kernel's rate control: index into the band's legacy rates (-1: no step) and number of tries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    pub index: i8,
+    pub tries: u8,
+}
+pub const NO_STEP: Step = Step { index: -1, tries: 0 };
+
+/// A frame that a radio is to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmit<'a> {
+    pub transmitter: MacAddress,
+    /// 802.11 header and body without FCS.
+    pub frame: &'a [u8],
+    pub flags: u32,
+    pub cookie: u64,
+    pub steps: [Step; STAGES],
+    pub freq_mhz: u32,
+}
+
+fn value<const N: usize>(bytes: &[u8]) -> Result<[u8; N]> {
+    bytes.try_into().map_err(|_| Malformed("an attribute of the wrong length"))
+}
+
+impl<'a> Transmit<'a> {
+    pub fn parse(attributes: Attributes<'a>) -> Result<Self> {
+        let (mut transmitter, mut frame, mut cookie) = (None, None, None);
+        let (mut flags, mut freq_mhz, mut steps) = (0, 0, [NO_STEP; STAGES]);
+        for (kind, bytes) in attributes {
+            match kind {
+                attribute::ADDR_TRANSMITTER => transmitter = Some(value(bytes)?),
+                attribute::FRAME => frame = Some(bytes),
+                attribute::COOKIE => cookie = Some(u64::from_ne_bytes(value(bytes)?)),
+                attribute::FLAGS => flags = u32::from_ne_bytes(value(bytes)?),
+                attribute::FREQ => freq_mhz = u32::from_ne_bytes(value(bytes)?),
+                attribute::TX_INFO => {
+                    for (step, pair) in steps.iter_mut().zip(bytes.chunks_exact(2)) {
+                        *step = Step { index: pair[0] as i8, tries: pair[1] };
+                    }
+                }
+                _ => {}
+            }
+        }
+        let missing = Malformed("a frame without address, content or cookie");
+        Ok(Self {
+            transmitter: transmitter.ok_or(missing)?,
+            frame: frame.ok_or(missing)?,
+            cookie: cookie.ok_or(missing)?,
+            flags,
+            steps,
+            freq_mhz,
+        })
+    }
+}
+
+/// Which radio a message of the group [`NEWS`] is about.
+pub fn radio_id(attributes: Attributes) -> Option<u32> {
+    let (_, bytes) = attributes.into_iter().find(|(kind, _)| *kind == attribute::RADIO_ID)?;
+    value(bytes).ok().map(u32::from_ne_bytes)
+}
+
+pub fn register(family: u16, flags: u16, sequence: u32) -> Vec<u8> {
+    Builder::new(family, command::REGISTER, VERSION, flags, sequence).finish()
+}
+
+/// A radio without an interface, gone when the socket that made it is closed. Its number is the answer's error number.
+pub fn new_radio(family: u16, flags: u16, sequence: u32, name: &str, address: &MacAddress) -> Vec<u8> {
+    Builder::new(family, command::NEW_RADIO, VERSION, flags, sequence)
+        .put(attribute::PERM_ADDR, address)
+        .put(attribute::RADIO_NAME, name.as_bytes())
+        .put_u32(attribute::CHANNELS, 1)
+        .put(attribute::DESTROY_RADIO_ON_CLOSE, &[])
+        .put(attribute::NO_VIF, &[])
+        .finish()
+}
+
+/// A frame that a radio receives.
+pub fn receive(
+    family: u16,
+    receiver: &MacAddress,
+    frame: &[u8],
+    rate_index: u32,
+    signal_dbm: i32,
+    freq_mhz: u32,
+) -> Vec<u8> {
+    Builder::new(family, command::FRAME, VERSION, super::netlink::REQUEST, 0)
+        .put(attribute::ADDR_RECEIVER, receiver)
+        .put(attribute::FRAME, frame)
+        .put_u32(attribute::RX_RATE, rate_index)
+        .put_u32(attribute::SIGNAL, signal_dbm as u32)
+        .put_u32(attribute::FREQ, freq_mhz)
+        .finish()
+}
+
+/// What became of a frame: `steps` as they were really tried.
+pub fn status(
+    family: u16,
+    transmitter: &MacAddress,
+    flags: u32,
+    signal_dbm: i32,
+    steps: &[Step; STAGES],
+    cookie: u64,
+) -> Vec<u8> {
+    let mut pairs = [0; 2 * STAGES];
+    for (pair, step) in pairs.chunks_exact_mut(2).zip(steps) {
+        pair.copy_from_slice(&[step.index as u8, step.tries]);
+    }
+    Builder::new(family, command::TX_INFO_FRAME, VERSION, super::netlink::REQUEST, 0)
+        .put(attribute::ADDR_TRANSMITTER, transmitter)
+        .put_u32(attribute::FLAGS, flags)
+        .put_u32(attribute::SIGNAL, signal_dbm as u32)
+        .put(attribute::TX_INFO, &pairs)
+        .put(attribute::COOKIE, &cookie.to_ne_bytes())
+        .finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::netlink::Message;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn from_kernel(steps: &[u8]) -> Vec<u8> {
+        Builder::new(30, command::FRAME, VERSION, 0, 0)
+            .put(attribute::ADDR_TRANSMITTER, &[2, 0, 0, 0, 0, 1])
+            .put(attribute::FRAME, b"frame")
+            .put_u32(attribute::FLAGS, 2)
+            .put_u32(attribute::FREQ, 2412)
+            .put(attribute::TX_INFO, steps)
+            .put(attribute::COOKIE, &77u64.to_ne_bytes())
+            .finish()
+    }
+
+    #[test]
+    fn a_frame_of_the_kernels_is_read_whole() {
+        let bytes = from_kernel(&[1, 1, 1, 2, 0xff, 0, 0xff, 0]);
+        let (_, attributes) = Message::parse(&bytes).unwrap().0.generic().unwrap();
+        let t = Transmit::parse(attributes).unwrap();
+        assert_eq!((t.frame, t.flags, t.cookie, t.freq_mhz), (&b"frame"[..], 2, 77, 2412));
+        assert_eq!(t.steps[..3], [Step { index: 1, tries: 1 }, Step { index: 1, tries: 2 }, NO_STEP]);
+    }
+
+    #[test]
+    fn a_frame_without_a_cookie_cannot_be_answered_and_is_refused() {
+        let bytes = Builder::new(30, command::FRAME, VERSION, 0, 0).put(attribute::FRAME, b"x").finish();
+        let (_, attributes) = Message::parse(&bytes).unwrap().0.generic().unwrap();
+        assert!(Transmit::parse(attributes).is_err());
+    }
+
+    #[test]
+    fn a_status_has_all_that_the_kernel_insists_on() {
+        let steps = [Step { index: 1, tries: 3 }, NO_STEP, NO_STEP, NO_STEP];
+        let bytes = status(30, &[2, 0, 0, 0, 0, 1], ACKED, -60, &steps, 77);
+        let (command, attributes) = Message::parse(&bytes).unwrap().0.generic().unwrap();
+        assert_eq!(command, command::TX_INFO_FRAME);
+        let kinds: Vec<u16> = attributes.map(|(kind, _)| kind).collect();
+        assert_eq!(
+            kinds,
+            [attribute::ADDR_TRANSMITTER, attribute::FLAGS, attribute::SIGNAL, attribute::TX_INFO, attribute::COOKIE]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics_whatever_the_attributes(bytes in proptest::collection::vec(any::<u8>(), 0..120)) {
+            let _ = Transmit::parse(Attributes(&bytes));
+            let _ = radio_id(Attributes(&bytes));
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! What the medium reads of the frames that mac80211 makes (IEEE Std 802.11-2012 clauses 8.2.3, 8.2.4, 8.3.2, 8.3.3): whom a frame is for,
+//! what it is, and for a data frame the Ethernet frame it stands for.
+//!
+//! ```text
+//!  0    2    4        10       16       22    24
+//! +----+----+--------+--------+--------+-----+-- [addr 4: 6] [QoS control: 2] [HT control: 4] [mesh control: 6, 12 or 18] -- LLC
+//! | fc | dur| addr 1 | addr 2 | addr 3 | seq |
+//! +----+----+--------+--------+--------+-----+
+//! ```
+
+use super::dot11::{parse_snap, SNAP_LEN};
+use super::{array, check_len, ethernet, MacAddress, Malformed, Result};
+
+const HEADER_LEN: usize = 24;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Beacon,
+    Management,
+    Data,
+}
+
+/// Where a frame goes on this hop, and how long its header is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    pub kind: Kind,
+    pub receiver: MacAddress,
+    pub transmitter: MacAddress,
+    /// Header without mesh control.
+    len: usize,
+    mesh_control: bool,
+    no_data: bool,
+    protected: bool,
+}
+
+/// The Ethernet frame of a data frame; `control`: network control, which goes first in the interface queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ethernet {
+    pub frame: Vec<u8>,
+    pub control: bool,
+}
+
+impl Header {
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        check_len(bytes, HEADER_LEN)?;
+        let (control, flags) = (bytes[0], bytes[1]);
+        if control & 0b11 != 0 {
+            return Err(Malformed("protocol version is not 0"));
+        }
+        let (kind, subtype) = match (control >> 2 & 0b11, control >> 4) {
+            (0, 8) => (Kind::Beacon, 8),
+            (0, subtype) => (Kind::Management, subtype),
+            (2, subtype) => (Kind::Data, subtype),
+            _ => return Err(Malformed("neither management nor data")),
+        };
+        let data = kind == Kind::Data;
+        let four_addresses = data && flags & 0b11 == 0b11;
+        let qos = data && subtype & 8 != 0;
+        let with_order = if data { qos } else { true } && flags & 0x80 != 0;
+        let qos_at = HEADER_LEN + if four_addresses { 6 } else { 0 };
+        let len = qos_at + if qos { 2 } else { 0 } + if with_order { 4 } else { 0 };
+        check_len(bytes, len)?;
+        Ok(Self {
+            kind,
+            receiver: array(bytes, 4..10),
+            transmitter: array(bytes, 10..16),
+            len,
+            // clause 8.2.4.5.6: bit 8 of QoS control, set in a mesh BSS only
+            mesh_control: qos && bytes[qos_at + 1] & 1 != 0,
+            no_data: data && subtype & 4 != 0,
+            protected: flags & 0x40 != 0,
+        })
+    }
+
+    /// Where the body begins: for a data frame with an LLC/SNAP header, behind that; never beyond the end.
+    pub fn body_at(&self, bytes: &[u8]) -> usize {
+        let llc_at = self.llc_at(bytes);
+        let snap = self.kind == Kind::Data && parse_snap(&bytes[llc_at..]).is_ok();
+        llc_at + if snap { SNAP_LEN } else { 0 }
+    }
+
+    fn llc_at(&self, bytes: &[u8]) -> usize {
+        // clause 8.2.4.7.3: flags, TTL, a sequence number of 4 bytes, and none, one or two addresses
+        let mesh = match bytes.get(self.len) {
+            Some(flags) if self.mesh_control => 6 + 6 * usize::from((flags & 0b11).min(2)),
+            _ => 0,
+        };
+        (self.len + mesh).min(bytes.len())
+    }
+
+    /// From this hop's transmitter to its receiver; `None` where there is none: management, no data, encrypted.
+    pub fn to_ethernet(&self, bytes: &[u8]) -> Option<Ethernet> {
+        if self.kind != Kind::Data || self.no_data || self.protected {
+            return None;
+        }
+        let (ethertype, payload) = parse_snap(&bytes[self.llc_at(bytes)..]).ok()?;
+        let header = ethernet::Repr { destination: self.receiver, source: self.transmitter, ethertype };
+        let mut frame = vec![0; header.buffer_len() + payload.len()];
+        header.emit(&mut frame);
+        frame[header.buffer_len()..].copy_from_slice(payload);
+        let control = ethernet::Frame::new_checked(&frame[..]).is_ok_and(|f| f.is_network_control());
+        Some(Ethernet { frame, control })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const A: MacAddress = [2, 0, 0, 0, 0, 1];
+    const B: MacAddress = [2, 0, 0, 0, 0, 2];
+
+    fn frame(control: [u8; 2], rest: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![control[0], control[1], 0, 0];
+        bytes.extend(B);
+        bytes.extend(A);
+        bytes.extend([0x02, 0xca, 0xff, 0xee, 0, 0, 0x10, 0]);
+        bytes.extend(rest);
+        bytes
+    }
+
+    const SNAP_IP: [u8; 8] = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
+
+    #[test]
+    fn qos_data_of_an_ibss_is_its_ethernet_frame() {
+        // an IP packet of DSCP CS6
+        let bytes = frame([0x88, 0], &[&[0, 0][..], &SNAP_IP, &[0x45, 0xc0, 1, 2]].concat());
+        let header = Header::parse(&bytes).unwrap();
+        assert_eq!((header.kind, header.receiver, header.transmitter), (Kind::Data, B, A));
+        assert_eq!(header.body_at(&bytes), 24 + 2 + 8);
+        let ethernet = header.to_ethernet(&bytes).unwrap();
+        assert_eq!(ethernet.frame, [&B[..], &A, &[8, 0, 0x45, 0xc0, 1, 2]].concat());
+        assert!(ethernet.control);
+    }
+
+    #[test]
+    fn a_mesh_frame_is_read_behind_its_mesh_control() {
+        let mesh = [0x01, 31, 0, 0, 0, 1, 9, 9, 9, 9, 9, 9];
+        let four = [4, 4, 4, 4, 4, 4, 0, 1];
+        let bytes = frame([0x88, 0x03], &[&four[..], &mesh, &SNAP_IP, &[0x45, 0]].concat());
+        let header = Header::parse(&bytes).unwrap();
+        assert_eq!(header.to_ethernet(&bytes).unwrap().frame[12..], [8, 0, 0x45, 0]);
+    }
+
+    #[test]
+    fn beacons_and_management_have_no_ethernet_frame() {
+        let beacon = frame([0x80, 0], &[0; 12]);
+        assert_eq!(Header::parse(&beacon).unwrap().kind, Kind::Beacon);
+        let action = frame([0xd0, 0], &[3, 0]);
+        let header = Header::parse(&action).unwrap();
+        assert_eq!((header.kind, header.to_ethernet(&action)), (Kind::Management, None));
+    }
+
+    #[test]
+    fn what_is_encrypted_stays_so() {
+        let bytes = frame([0x88, 0x40], &[&[0, 0][..], &SNAP_IP].concat());
+        assert_eq!(Header::parse(&bytes).unwrap().to_ethernet(&bytes), None);
+    }
+
+    #[test]
+    fn control_frames_and_stumps_are_refused() {
+        assert!(Header::parse(&frame([0xb4, 0], &[])).is_err());
+        assert!(Header::parse(&frame([0x88, 0], &[])).is_err(), "no room for QoS control");
+        assert!(Header::parse(&[0x88; 10]).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_from_the_air_panics(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+            if let Ok(header) = Header::parse(&bytes) {
+                prop_assert!(header.body_at(&bytes) <= bytes.len());
+                let _ = header.to_ethernet(&bytes);
+            }
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Frames of mac80211's on our air: the same DCF as for Ethernet frames, and of each the kernel hears once what became of it.
+
+mod common;
+
+use common::{chain, loaded, standing};
+use manet_engine::{Duration, Instant, Machine};
+use manet_medium::message::Stage;
+use manet_medium::record::{AirRecord, Fate};
+use manet_medium::{Input, Medium, Output, StationId};
+use proptest::prelude::*;
+use std::collections::HashMap;
+
+/// What became of a frame, as the kernel is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    Acked(u32),
+    Failed(u32),
+    Sent,
+    Dropped,
+}
+
+struct Bench {
+    medium: Medium,
+    now: Instant,
+    told: HashMap<(u16, u64), Vec<Told>>,
+    delivered: Vec<(u16, u64, u64)>,
+    data: Vec<(u16, u32, u64, Option<Fate>)>,
+}
+
+fn mac(station: u16) -> [u8; 6] {
+    [2, 0, 0, 0, 0, station as u8 + 1]
+}
+
+/// A QoS data frame of an IBSS with an IP packet of `bytes`, or with another first byte anything else.
+fn frame(control: u8, from: u16, to: [u8; 6], bytes: usize) -> Vec<u8> {
+    let mut frame = vec![control, 0, 0, 0];
+    frame.extend(to);
+    frame.extend(mac(from));
+    frame.extend([2, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    frame.extend([0xaa, 0xaa, 3, 0, 0, 0, 8, 0]);
+    frame.resize(34 + bytes, 0x45);
+    frame
+}
+
+impl Bench {
+    fn chain(n: usize, spacing_m: f64) -> Self {
+        let loaded = loaded(&chain(n, spacing_m), |_| ());
+        let mut medium = Medium::new(&loaded, standing(&loaded));
+        medium.set_recording(true);
+        Self { medium, now: Instant::ZERO, told: HashMap::new(), delivered: Vec::new(), data: Vec::new() }
+    }
+
+    fn send(&mut self, from: u16, frame: Vec<u8>, cookie: u64, rates: &[Stage]) {
+        let station = StationId(from);
+        self.medium.handle(self.now, Input::Mpdu { station, frame, cookie, rates: rates.to_vec() });
+        self.drain();
+    }
+
+    fn run_for(&mut self, us: u64) {
+        let until = self.now + Duration::from_micros(us);
+        while let Some(t) = self.medium.next_timeout().filter(|t| *t <= until) {
+            self.medium.handle_timeout(t);
+            self.drain();
+        }
+        self.now = until;
+    }
+
+    fn drain(&mut self) {
+        while let Some(output) = self.medium.poll_output() {
+            let (station, packet, told) = match output {
+                Output::Acked { station, packet, tries, .. } => (station, packet, Told::Acked(tries)),
+                Output::Failed { station, packet, tries, .. } => (station, packet, Told::Failed(tries)),
+                Output::Broadcast { station, packet } => (station, packet, Told::Sent),
+                Output::Dropped { station, packet } => (station, packet, Told::Dropped),
+                Output::Deliver { station, packet, heard } => {
+                    let heard = heard.expect("an MPDU's reception is told");
+                    self.delivered.push((station.0, packet.mpdu.as_ref().unwrap().cookie, heard.rate_bps));
+                    continue;
+                }
+                Output::Air(AirRecord::Tx { frame, fate, .. }) if frame.packet.is_some() => {
+                    self.data.push((frame.from, frame.bytes, frame.rate_bps, fate));
+                    continue;
+                }
+                _ => continue,
+            };
+            let cookie = packet.mpdu.as_ref().unwrap().cookie;
+            self.told.entry((station.0, cookie)).or_default().push(told);
+        }
+    }
+}
+
+#[test]
+fn a_frame_is_as_long_on_the_air_as_the_kernel_made_it() {
+    let mut bench = Bench::chain(2, 200.0);
+    bench.send(0, frame(0x88, 0, mac(1), 1000), 1, &[]);
+    bench.run_for(50_000);
+    let (_, bytes, rate_bps, _) = bench.data[bench.data.len() - 1];
+    // header 26, LLC/SNAP 8, FCS 4
+    assert_eq!((bytes, rate_bps), (1038, 2_000_000));
+    assert_eq!(bench.told[&(0, 1)], [Told::Acked(1)]);
+    assert_eq!(bench.delivered, [(1, 1, 2_000_000)]);
+}
+
+#[test]
+fn a_station_out_of_range_is_tried_to_the_limit_and_reported() {
+    let mut bench = Bench::chain(3, 200.0);
+    bench.send(0, frame(0x88, 0, mac(2), 100), 7, &[]);
+    bench.run_for(1_000_000);
+    assert!(matches!(bench.told[&(0, 7)][..], [Told::Failed(7)]), "{:?}", bench.told);
+}
+
+#[test]
+fn the_kernels_rates_are_tried_in_their_order_and_the_last_takes_the_rest() {
+    let mut bench = Bench::chain(3, 200.0);
+    let stages = [Stage { rate_bps: 11_000_000, tries: 2 }, Stage { rate_bps: 1_000_000, tries: 1 }];
+    bench.send(0, frame(0x88, 0, [2, 0, 0, 0, 0, 99], 30), 1, &stages);
+    bench.run_for(1_000_000);
+    // RTS before a frame longer than the threshold: here all of them; data is never answered, so only RTS are seen
+    assert!(bench.told[&(0, 1)].iter().all(|t| matches!(t, Told::Failed(_))));
+    let mut near = Bench::chain(2, 100.0);
+    near.send(0, frame(0x88, 0, mac(1), 30), 1, &stages);
+    near.run_for(1_000_000);
+    assert_eq!(near.delivered, [(1, 1, 11_000_000)]);
+}
+
+#[test]
+fn a_fast_frame_reaches_less_far_than_a_slow_one() {
+    // 11 Mbit/s needs 4 dB more than 2 Mbit/s (802.11-2012 clauses 16.4.8.2, 17.4.8.2): with two-ray's fourth power 250 m become 199 m
+    for (distance_m, arrives) in [(190.0, true), (210.0, false)] {
+        let mut bench = Bench::chain(2, distance_m);
+        bench.send(0, frame(0x88, 0, mac(1), 30), 1, &[Stage { rate_bps: 11_000_000, tries: 7 }]);
+        bench.run_for(1_000_000);
+        assert_eq!(bench.delivered.len(), usize::from(arrives), "{distance_m} m");
+    }
+}
+
+#[test]
+fn beacons_reach_who_is_in_range_at_once_and_take_no_air() {
+    let mut bench = Bench::chain(3, 200.0);
+    bench.send(1, frame(0x80, 1, [0xff; 6], 40), 3, &[]);
+    assert_eq!(bench.told[&(1, 3)], [Told::Sent]);
+    let mut heard: Vec<u16> = bench.delivered.iter().map(|d| d.0).collect();
+    heard.sort_unstable();
+    assert_eq!(heard, [0, 2]);
+    assert!(bench.data.is_empty());
+}
+
+#[test]
+fn a_station_without_power_sends_no_beacon() {
+    let mut bench = Bench::chain(2, 200.0);
+    bench.medium.handle(bench.now, Input::Power { station: StationId(0), on: false });
+    bench.send(0, frame(0x80, 0, [0xff; 6], 40), 3, &[]);
+    assert_eq!((bench.told[&(0, 3)].len(), bench.delivered.len()), (1, 0));
+}
+
+proptest! {
+    /// hwsim keeps each frame until it hears of it: of none twice, of each once.
+    #[test]
+    fn every_frame_is_answered_exactly_once(
+        frames in proptest::collection::vec((0u16..4, 0usize..6, prop_oneof![Just(0x88u8), Just(0x80), Just(0xd0), Just(0x08), any::<u8>()], 0usize..1500, 0u64..20_000), 1..80),
+        switched in 0u16..4,
+    ) {
+        let mut bench = Bench::chain(4, 200.0);
+        for (cookie, (from, to, control, bytes, gap_us)) in frames.iter().enumerate() {
+            let to = if *to == 5 { [0xff; 6] } else { mac(*to as u16) };
+            bench.send(*from, frame(*control, *from, to, *bytes), cookie as u64, &[]);
+            bench.run_for(*gap_us);
+            if cookie == frames.len() / 2 {
+                bench.medium.handle(bench.now, Input::Purge { station: StationId(1), neighbour: mac(2), token: 1 });
+                bench.medium.handle(bench.now, Input::Power { station: StationId(switched), on: false });
+                bench.drain();
+            }
+        }
+        bench.medium.handle(bench.now, Input::Stop);
+        bench.drain();
+        for (cookie, (from, ..)) in frames.iter().enumerate() {
+            let told = bench.told.get(&(*from, cookie as u64)).map_or(0, Vec::len);
+            prop_assert_eq!(told, 1, "frame {} of station {}", cookie, from);
+        }
+    }
+}
