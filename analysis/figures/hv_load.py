@@ -12,6 +12,8 @@ from analysis.tables import read_summary
 
 METRIC = "total_acked_kbps"
 AXIS = "speed"
+APART_MPS = 0.3  # between points of the same speed
+BESIDE_MPS = 2.0  # on either side of the outermost
 LOADS = {"5pps": "5 packets/s", "10pps": "10 packets/s", "20pps": "20 packets/s", "five": "five connections"}
 
 
@@ -28,12 +30,15 @@ def draw(out_dir: Path) -> list[Path]:
         for panel, (load, kinds) in zip(axes, by_load.items(), strict=False):
             for position, (kind, rows) in enumerate(kinds.items()):
                 look = style.look(kind, position)
-                places = [row[AXIS] + 0.3 * (position - 0.5) for row in rows]
+                places = [row[AXIS] + APART_MPS * (position - 0.5) for row in rows]
                 panel.errorbar(places, [row["mean"] for row in rows], yerr=drawing.half_widths(rows), color=look.colour,
                                marker=look.marker, capsize=2.5, label=look.name)  # fmt: skip
             panel.set(title=LOADS.get(load, load), ylabel="kbit/s", ylim=(0, None))
         axes[0].legend()
         axes[-1].set_xlabel("mean speed (m/s)")
-        drawing.label_ticks(axes[-1].xaxis, sorted({row[AXIS] for row in summary}))
+        speeds = sorted({row[AXIS] for row in summary})
+        drawing.label_ticks(axes[-1].xaxis, speeds)
+        if speeds:
+            axes[-1].set_xlim(speeds[0] - BESIDE_MPS, speeds[-1] + BESIDE_MPS)
         axes[-1].figure.supxlabel(drawing.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
     return written

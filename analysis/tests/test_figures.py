@@ -9,6 +9,7 @@ from pathlib import Path
 
 import matplotlib.image
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -201,6 +202,15 @@ def test_hv_patterns_draws_ours_beside_ns2s(tmp_path):
 def test_hv_load_has_a_panel_a_load(tmp_path):
     make_patterns(tmp_path, "hv-fig15", {"reno-5pps": 0.0, "elfn-5pps": 50.0, "reno-five": 10.0, "elfn-five": 20.0})
     _assert_drawn(hv_load.draw(tmp_path))
+
+
+def test_hv_load_keeps_the_points_of_a_single_speed_off_its_edges(tmp_path, monkeypatch):
+    make_patterns(tmp_path, "hv-fig15", {"reno-5pps": 0.0, "elfn-5pps": 50.0})
+    spans = []
+    limits = Axes.set_xlim
+    monkeypatch.setattr(Axes, "set_xlim", lambda axes, *to, **how: (spans.append(to), limits(axes, *to, **how)))
+    _assert_drawn(hv_load.draw(tmp_path))
+    assert (8, 12) in spans  # of 10 m/s
 
 
 def test_hv_fig7_pairs_the_patterns(tmp_path):
