@@ -120,10 +120,9 @@ class Trace:
     def check_inside(self, area: tuple[float, float] | None) -> None:
         """TraceError with the line that leads out of `area` (m x m, from the origin; None: there is none)."""
         for leg in self.legs if area else ():
-            x, y = leg.to[:2]
-            if not (0 <= x <= area[0] and 0 <= y <= area[1]):
+            if not is_inside(leg.to, area):
                 where = f"{self.name}: line {leg.line}" if leg.line else self.name
-                text = f"{leg.station} goes to ({x:g}, {y:g}) m, outside the area of {area[0]:g} x {area[1]:g} m"
+                text = f"{leg.station} goes to {outside(leg.to, area)}"
                 raise TraceError(f"{where}: {text}; correct the line, or give the scenario a larger area")
 
     def check_covers(self, length_s: float) -> None:
@@ -133,6 +132,16 @@ class Trace:
                 f"{self.name}: line {self.end_line}: the trace ends at {self.end_s:g} s and the run lasts "
                 f"{length_s:g} s; shorten the run or make a longer trace"
             )
+
+
+def is_inside(to: Sequence[float], area: tuple[float, float]) -> bool:
+    """Whether a place is in the area (m x m, from the origin)."""
+    return 0 <= to[0] <= area[0] and 0 <= to[1] <= area[1]
+
+
+def outside(to: Sequence[float], area: tuple[float, float]) -> str:
+    """What an error says of a place that is not."""
+    return f"({to[0]:g}, {to[1]:g}) m, outside the area of {area[0]:g} x {area[1]:g} m"
 
 
 def place(positions: Mapping[str, Sequence[float]] | Iterable[tuple]) -> list[Leg]:

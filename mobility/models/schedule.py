@@ -7,7 +7,7 @@ that begins before the last has arrived changes course on the way. Nothing is dr
 import math
 from collections.abc import Mapping, Sequence
 
-from mobility.trace import Leg, TraceError
+from mobility.trace import Leg, TraceError, is_inside, outside
 
 
 def schedule(
@@ -27,6 +27,9 @@ def schedule(
         name, to, speed = move["station"], tuple(move["to"]), move.get("speed")
         if name not in heights:
             raise TraceError(f'schedule: move {number}: there is no station "{name}"; name one that the layout has')
+        if area is not None and min(area) > 0 and not is_inside(to, area):
+            text = f"{name} goes to {outside(to, area)}; correct the move, or give a larger area"
+            raise TraceError(f"schedule: move {number}: {text}")
         if len(to) == 3:
             heights[name] = to[2]
         legs.append(Leg(begin_s + move["at"], name, (to[0], to[1], heights[name]), math.inf if speed is None else speed))

@@ -26,6 +26,7 @@ from pathlib import Path
 from mininet.cli import CLI
 from mininet.log import lg, output, setLogLevel
 
+from mobility.trace import is_inside, outside
 from testbed.errors import RunError, UsageError
 from testbed.host.processes import Processes
 from testbed.host.protocols import require_protocol
@@ -207,6 +208,10 @@ class Prompt(CLI):
             say("usage: move station x y [z] [speed]        (metres, m/s)")
         elif self._known(words[0]):
             x, y, z = position = [*numbers[:3], 0.0][:3]
+            area = self.network.site.scenario.area
+            if area is not None and not is_inside(position, area):
+                say(f"*** {words[0]} would go to {outside(position, area)}; stay within, or give the scenario a larger area")
+                return
             speed = {"speed_mps": numbers[3]} if len(numbers) == 4 else {}
             self.network.medium.ask("move", station=words[0], position=position, **speed)
             pace = f"at {numbers[3]:g} m/s" if speed else "at once"

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
+from mobility.trace import is_inside, outside
 from testbed.scenarios.models import STRICT, KeyProblem, as_tuple
 from testbed.scenarios.quantities import Metres, MetresPerSecond, Seconds
 from topologies.layouts import FARTHEST_M
@@ -77,9 +78,18 @@ class Event(BaseModel):
         return [(path, name) for path, name in named if isinstance(name, str)]
 
 
-def check_events(events: Collection[Event], stations: Collection[str], hosts: Collection[str], length_s: float) -> None:
-    """Against the rest of the scenario: who there is, and how long the traffic lasts."""
+def check_events(
+    events: Collection[Event],
+    stations: Collection[str],
+    hosts: Collection[str],
+    length_s: float,
+    area: tuple[float, float] | None = None,
+) -> None:
+    """Against the rest of the scenario: who and what there is, and how long the traffic lasts."""
     for index, event in enumerate(events):
+        if event.move and area is not None and isinstance(event.to, tuple) and not is_inside(event.to, area):
+            text = f"{event.move} would go to {outside(event.to, area)}; correct the place, or give a larger area"
+            raise KeyProblem(("events", index, "to"), text)
         if event.at > length_s:
             text = f"{event.at:g} s is after the end of the traffic at {length_s:g} s; give an earlier time"
             raise KeyProblem(("events", index, "at"), text)

@@ -242,7 +242,7 @@ class Scenario(BaseModel):
         if self.traffic_at is None and self.mobility.with_traffic:
             object.__setattr__(self, "traffic_at", MODEL_TRAFFIC_AT_S + (getattr(self.routing, "settle", None) or 0.0))
         self._check_times()
-        check_events(self.events, self.station_names(), self.host_names(), self.traffic_seconds())
+        check_events(self.events, self.station_names(), self.host_names(), self.traffic_seconds(), self.area)
         return self
 
     # --- what others ask a scenario -------------------------------------------------------------------------------

@@ -8,6 +8,10 @@ from testbed.errors import RunError
 from testbed.runs import prompt
 
 
+def site(area):
+    return SimpleNamespace(scenario=SimpleNamespace(area=area))
+
+
 @pytest.mark.parametrize("last", ["EOF", "exit", "quit"])
 def test_a_death_is_told_once_and_the_prompt_can_be_left(monkeypatch, last):
     def check() -> None:
@@ -36,7 +40,26 @@ def test_a_move_says_what_was_understood(monkeypatch, line, asked, told):
     monkeypatch.setattr(prompt, "say", said.append)
     shell = prompt.Prompt.__new__(prompt.Prompt)
     medium = SimpleNamespace(ask=lambda op, **arguments: given.append((op, arguments)))
-    shell.network = SimpleNamespace(net={"sta2": None}, medium=medium)
+    shell.network = SimpleNamespace(net={"sta2": None}, medium=medium, site=site(area=(300.0, 50.0)))
     shell.do_move(line)
     assert given == [("move", {"station": "sta2", **asked})]
     assert said == [told]
+
+
+@pytest.mark.parametrize(
+    ("line", "where"),
+    [("sta2 301 50", "(301, 50)"), ("sta2 300 50.5 5", "(300, 50.5)"), ("sta2 -1 0 0 3", "(-1, 0)")],
+)
+def test_a_move_that_leaves_the_area_is_refused_as_a_trace_that_does_is(monkeypatch, line, where):
+    given, said = [], []
+    monkeypatch.setattr(prompt, "say", said.append)
+    shell = prompt.Prompt.__new__(prompt.Prompt)
+    medium = SimpleNamespace(ask=lambda op, **arguments: given.append(op))
+    shell.network = SimpleNamespace(net={"sta2": None}, medium=medium, site=site(area=(300.0, 50.0)))
+    shell.do_move(line)
+    assert given == []
+    told = f"*** sta2 would go to {where} m, outside the area of 300 x 50 m; stay within, or give the scenario a larger area"
+    assert said == [told]
+    shell.network.site = site(area=None)
+    shell.do_move(line)
+    assert given == ["move"]

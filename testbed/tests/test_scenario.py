@@ -300,6 +300,11 @@ ERRORS = {
         'hops = 2\nwarmup = 5\nduration = 10\nevents = [{at=16, power="sta1", on=false}]',
         'x.toml: line 4: key "events[1].at": 16 s is after the end of the traffic at 15 s; give an earlier time',
     ),
+    "a move out of the area": (
+        'hops = 2\narea = [900, 300]\nevents = [{at=1, move="sta1", to=[90, 301]}]',
+        'x.toml: line 3: key "events[1].to": sta1 would go to (90, 301) m, outside the area of 900 x 300 m; correct the place, '
+        "or give a larger area",
+    ),
     "an event of nobody": (
         'hops = 2\nevents = [{at=1, link=["sta1","sta9"], error_rate=1}]',
         'x.toml: line 2: key "events[1].link[2]": there is no station "sta9"; name one of the scenario\'s',
