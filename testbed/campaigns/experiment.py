@@ -250,6 +250,7 @@ class _Loader:
                 value = parse_value(written.strip())
                 axes[key.strip()] = [_meant(key.strip(), one) for one in (value if isinstance(value, list) else [value])]
                 self.source.set_keys.add(key.strip())
+                self.source.set_paths.add(key.strip())
                 self._check_axis((key.strip(),), axes[key.strip()])
         return axes, paths
 

@@ -57,6 +57,7 @@ class Source:
         self.name = name
         self.lines = lines or {}
         self.set_keys: set[str] = set()
+        self.set_paths: set[str] = set()  # the same, in full: "mobility.file"
 
     def error(self, path: KeyPath, text: str) -> UsageError:
         """`path` is the whole key path in the file, `scenario` included where the file has that table."""
@@ -131,13 +132,22 @@ def _check_radio(scenario: Scenario, source: Source, place: Callable[[str], KeyP
 
 
 def _with_movement(scenario: Scenario, movement: Replay, source: Source, place: Callable[[str], KeyPath], base: Path) -> Scenario:
-    """The scenario with its movement files' full path, once each of them is known to be good for the whole run."""
-    movement = movement.model_copy(update={"file": str((base / movement.file).resolve())})
-    found = matching(movement)
-    if not found or not found[0].is_file():
+    """The scenario with its movement files' full path, once each of them is known to be good for the whole run.
+
+    A path that `--set` gave counts from where the user stands, then from the file as all others do.
+    """
+    by_set = not source.set_paths.isdisjoint({"mobility", "mobility.file"})
+    for folder in [Path(), base] if by_set else [base]:
+        there = movement.model_copy(update={"file": str((folder / movement.file).resolve())})
+        found = [path for path in matching(there) if path.is_file()]
+        if found:
+            break
+    else:
         models = ", ".join(f'"{name}"' for name in MODEL_NAMES)
-        text = f"there is no trace file {movement.file}; use {models} or the path of a movement file, relative to this file"
+        from_here = " to where you are, or to the scenario's file" if by_set else " to this file"
+        text = f"there is no trace file {there.file}; use {models} or the path of a movement file, relative{from_here}"
         raise source.error(place("mobility"), text)
+    movement = there
     begin_s = (scenario.traffic_at or 0.0) if movement.with_traffic else 0.0
     for path in found:
         try:
@@ -174,6 +184,7 @@ def apply_overrides(raw: dict[str, Any], overrides: Sequence[str], source: Sourc
             raise UsageError(f"--set {setting}: is not key=value; write for example --set hops=3")
         raw = replaced(raw, key.strip().split("."), parse_value(written.strip()), f"--set {setting}")
         source.set_keys.add(key.strip().split(".")[0])
+        source.set_paths.add(key.strip())
     return raw
 
 

@@ -157,13 +157,14 @@ MODEL_NAMES = tuple(name for name in MOVEMENTS if name != "file")
 
 
 def _as_table(value: object) -> object:
-    """A name, a file, or a table of either. (`--set mobility.factor=2` makes `model` of what the key was before.)"""
+    """A name, a file, or a table of either. (`--set mobility.factor=2` makes `model` of what the key was before, and so does
+    `--set mobility.file=other.csv`.)"""
     if isinstance(value, str):
         value = {"model": value}
     if not isinstance(value, dict):
         return value
     name = value.get("model")
-    if "file" in value and name is None:
+    if "file" in value and (name is None or (isinstance(name, str) and name not in MOVEMENTS and is_movement(name))):
         return {**value, "model": "file"}
     if isinstance(name, str) and name not in MOVEMENTS and "file" not in value and (len(value) == 1 or is_movement(name)):
         return {**value, "model": "file", "file": name}

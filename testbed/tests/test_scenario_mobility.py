@@ -11,6 +11,7 @@ from mobility import files, trace
 from mobility.models import MODELS
 from testbed.errors import UsageError
 from testbed.programs import ROOT
+from testbed.scenarios.definition import load_scenario
 from testbed.scenarios.movement import MOVEMENTS
 from testbed.scenarios.scenario import Scenario
 from testbed.stages.movement import trace_of, write_trace
@@ -108,6 +109,26 @@ def test_a_file_s_nodes_are_the_stations_in_their_order(load, tmp_path):
     assert made.position("gw", 5) == (6, 2, 0)
 
 
+def test_a_file_that_set_names_counts_from_where_the_user_stands_first(tmp_path, monkeypatch):
+    """A shell completes it so; what stands in the file goes by the file."""
+    here = tmp_path / "here"
+    here.mkdir()
+    for folder, x_m in ((tmp_path, 1), (here, 2)):
+        (folder / "walk.csv").write_text(f"# manet-trace/1\ntime_s,station,x_m,y_m,z_m,speed_mps\n0,sta1,{x_m},0,0,0\n")
+    (tmp_path / "x.toml").write_text('hops = 2\nmobility = "walk.csv"')
+    monkeypatch.chdir(here)
+
+    def sta1_of(*settings):
+        return trace_of(load_scenario(tmp_path / "x.toml", settings), 1).position("sta1", 0)[0]
+
+    assert (sta1_of(), sta1_of("mobility.factor=2")) == (1, 1)
+    assert (sta1_of("mobility=walk.csv"), sta1_of("mobility.file=walk.csv"), sta1_of("mobility=../walk.csv")) == (2, 2, 1)
+    (here / "walk.csv").unlink()
+    assert sta1_of("mobility=walk.csv") == 1
+    with pytest.raises(UsageError, match=r"there is no trace file \S*/run\.csv; .*, relative to where you are, or to the scen"):
+        sta1_of("mobility=run.csv")
+
+
 def test_the_file_can_be_scaled_from_the_command_line(load, tmp_path):
     (tmp_path / "walk.csv").write_text("# manet-trace/1\ntime_s,station,x_m,y_m,z_m,speed_mps\n0,sta1,0,0,0,0\n8,sta1,80,0,0,1\n")
     scenario = load('hops = 2\nmobility = "walk.csv"', "mobility.factor=4")
@@ -176,6 +197,10 @@ WALK = "# manet-trace/1\n# end_s: 40\ntime_s,station,x_m,y_m,z_m,speed_mps\n0,st
             "out.movements: line 2: sta2 goes to (1501, 0) m, outside the area of 1500 x 300 m; correct the line, or give the",
         ),
         ('hops = 2\nmobility = "w*.tcl"', "there is no trace file"),
+        (
+            'hops = 2\narea = [900, 9]\nmobility = { model = "schedule", moves = [{at=1, station="sta1", to=[9, 10]}] }',
+            "schedule: move 1: sta1 goes to (9, 10) m, outside the area of 900 x 9 m; correct the move, or give a larger area",
+        ),
         ('hops = 1\nmobility = "three.movements"', "three.movements: has 3 nodes and the scenario 2 stations"),
         ('hops = 1\nmobility = "bad.tcl"', "bad.tcl: line 2: X_ \"x\" must be a number"),
     ],
