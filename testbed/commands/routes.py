@@ -9,6 +9,7 @@ EXAMPLES = """
   ./manet routes                                  of the run under way, every station
   ./manet routes sta1                             of one station
   ./manet routes results/chain5/all/seed-1        of that run: as it is now, or as it was at the end of its traffic
+  ./manet routes results/chain5                   a folder with one run will do
   ./manet routes results/chain5/all/seed-1 sta1 --json
 
 for routing = "aodv", "dsdv", "olsr", "dsr"; of the others the run keeps the kernel's tables, in routes/
@@ -17,7 +18,7 @@ for routing = "aodv", "dsdv", "olsr", "dsr"; of the others the run keeps the ker
 
 def add(verbs: argparse._SubParsersAction) -> None:
     parser = add_verb(verbs, "routes", "routes, neighbours and counters of a run's routing daemons", EXAMPLES)
-    parser.add_argument("which", metavar="RUN_DIR|STATION", nargs="*", help="default: the run under way, every station")
+    parser.add_argument("which", metavar="RUN|STATION", nargs="*", help="default: the run under way, every station")
     parser.add_argument("--json", action="store_true", help="print one JSON object (formats/routing.md, status)")
 
 

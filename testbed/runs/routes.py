@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from analysis.rundir import find_run
 from testbed.errors import RunError, UsageError
 from testbed.host.state import RunState
 from testbed.runs.under_way import sockets_of, under_way
@@ -31,6 +32,8 @@ class Known:
 
 def known_routes(directory: Path | None = None, station: str | None = None) -> Known:
     """Of the run in `directory`, or of the only one under way; of one station or all."""
+    if directory is not None and under_way(directory) is None:
+        directory = find_run(directory)  # itself, or the only run in it
     state = under_way(directory)
     if state is not None:
         directory = Path(state.directory)

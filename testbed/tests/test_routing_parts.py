@@ -1,5 +1,6 @@
 """Parts of the routing stage that need no run: paths through tables, configurations of others' daemons, what is printed."""
 
+import json
 import subprocess
 from types import SimpleNamespace
 
@@ -135,10 +136,26 @@ def test_routes_of_nothing_are_one_line(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(under_way, "recorded_runs", list)
     assert manet.main(["routes"]) == 2
     assert "no run is under way; name the directory of one that has ended" in capsys.readouterr().err
-    assert manet.main(["routes", str(tmp_path)]) == 2
-    assert f"{tmp_path}/scenario.json: not there; name the directory of a run" in capsys.readouterr().err
+    assert manet.main(["routes", str(tmp_path)]) == 1  # as `story` and `plot` of the same
+    assert f"{tmp_path}: no run in it (no run.json); name the directory of a run" in capsys.readouterr().err
     assert manet.main(["routes", str(tmp_path), "sta1", "sta2"]) == 2
     assert '"sta2" is one word too many' in capsys.readouterr().err
+
+
+def test_a_folder_with_one_run_stands_for_it_as_it_does_for_story_and_plot(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(under_way, "recorded_runs", list)
+    seeds = [tmp_path / "all" / f"seed-{number}" for number in (1, 2)]
+    for run in seeds:
+        (run / "routing").mkdir(parents=True)
+        (run / "scenario.json").write_text('{"routing": "aodv"}')
+        (run / "medium.json").write_text('{"stations": [{"name": "sta1"}]}')
+        (run / "routing" / "sta1.status.json").write_text(json.dumps({"end": STATUS}))
+    (seeds[0] / "run.json").write_text("{}")
+    assert manet.main(["routes", str(tmp_path), "sta1"]) == 0
+    assert capsys.readouterr().out.startswith(f"{seeds[0]}: at the end of the traffic\nsta1: aodv")
+    (seeds[1] / "run.json").write_text("{}")
+    assert manet.main(["routes", str(tmp_path)]) == 1
+    assert "2 runs are in it; name one of them" in capsys.readouterr().err
 
 
 def test_a_dead_daemon_does_not_hide_the_others(tmp_path, monkeypatch, capsys):
