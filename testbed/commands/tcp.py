@@ -134,6 +134,23 @@ def _entry(known: "Name", why_not: str | None) -> dict[str, Any]:
     return entry | {"parameters": parameters, "why_not": why_not}
 
 
+def _loaded_entry(row: dict[str, Any]) -> dict[str, Any]:
+    """What `manet tcp load` registered under a name that is not in the table; an object of the user's has no texts there."""
+    from testbed.scenarios.tcp_names import table
+
+    algorithm = row.get("algorithm") or "an object"
+    known = table().get(algorithm)
+    values = row.get("parameters", {})
+    bare = {"type": None, "unit": None, "default": None, "allowed": None, "text": ""}
+    described = {parameter["name"]: parameter for parameter in (_entry(known, None)["parameters"] if known else [])}
+    parameters = [{"name": key, **bare, **described.get(key, {}), "loaded": f"{value:g}"} for key, value in values.items()]
+    summary = f"{algorithm}: {known.summary}" if known else f"{algorithm}, an object of your own"
+    source = known.source if known else None
+    return {
+        "name": row["name"], "kind": "loaded", "summary": summary, "source": source, "parameters": parameters, "why_not": None,
+    }  # fmt: skip
+
+
 def _parameter(parameter: "Parameter") -> dict[str, Any]:
     entry: dict[str, Any] = {"name": parameter.name, "type": parameter.type, "unit": parameter.unit or None}
     entry |= {"default": parameter.spelled(parameter.default), "allowed": parameter.allowed(), "text": parameter.text}
@@ -155,7 +172,8 @@ def _show(text: str, as_json: bool) -> int:
     missing = why_no_algorithm(tcp.kernel_algorithm or "", list(table())) if tcp.of_table is None else ""
     if missing:
         raise UsageError(missing)
-    found = [row for row in entries() if row["name"] in {part.name for part in (*tcp.layers, tcp.inner)}]
+    known = [*entries(), *(_loaded_entry(row) for row in _loaded() if row["name"] not in table())]
+    found = [row for row in known if row["name"] in {part.name for part in (*tcp.layers, tcp.inner)}]
     named = [row for row in found if row["name"] == text.strip()] or found
     if as_json:
         spelled = {"spelled": tcp.spelled, "in_full": tcp.in_full, "settings": tcp.settings()}
@@ -171,7 +189,8 @@ def _show(text: str, as_json: bool) -> int:
 
 def _described(row: dict[str, Any], known: "Name | None") -> list[str]:
     """What a reader asks of one name, a line each."""
-    kind = {"kernel": "congestion control of this kernel", "algorithm": "algorithm", "layer": "layer"}[row["kind"]]
+    kinds = {"kernel": "congestion control of this kernel", "algorithm": "algorithm", "layer": "layer"}
+    kind = kinds.get(row["kind"], "loaded for every program of this machine")
     lines = [f"{row['name']}: {kind}", f"  {row['summary']}"]
     if row["source"]:
         lines.append(f"  source: {row['source']}")
@@ -182,7 +201,9 @@ def _described(row: dict[str, Any], known: "Name | None") -> list[str]:
         lines.append(f"  SACK: {on}" + (f"; the kernel's {known.kernel}" if known.kernel else ""))
     if row["why_not"]:
         lines.append(f"  not here: {row['why_not']}")
-    lines += [f"  {p['name']}: {p['text']}\n    {p['allowed']}; default {p['default']}" for p in row["parameters"]]
+    for p in row["parameters"]:
+        is_now = f"default {p['default']}" if row["kind"] != "loaded" else f"loaded with {p['loaded']}"
+        lines.append(f"  {p['name']}: {p['text']}\n    {p['allowed']}; {is_now}" if p["text"] else f"  {p['name']}: {is_now}")
     return lines if row["parameters"] else [*lines, "  no parameters"]
 
 
@@ -254,10 +275,12 @@ def _loaded() -> list[dict[str, Any]]:
 
 
 def _one_line(loaded: dict[str, Any]) -> str:
-    """`vegas (alpha=2), 3 connections`."""
+    """`mine: vegas (alpha=2), connections: 3`; without the first where it has its own name."""
+    algorithm = loaded.get("algorithm") or loaded["name"]
+    name = loaded["name"] + (f": {algorithm}" if algorithm != loaded["name"] else "")
     parameters = ", ".join(f"{key}={value:g}" for key, value in loaded.get("parameters", {}).items())
     uses = loaded.get("connections")
-    return loaded["name"] + (f" ({parameters})" if parameters else "") + ("" if uses is None else f", connections: {uses}")
+    return name + (f" ({parameters})" if parameters else "") + ("" if uses is None else f", connections: {uses}")
 
 
 def _manet_tcp(*arguments: str) -> "subprocess.CompletedProcess[str]":

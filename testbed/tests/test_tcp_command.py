@@ -71,6 +71,26 @@ def test_every_name_is_listed_with_its_kind_and_whether_it_can_be_used_here(kern
     assert [row["name"] for row in answer["loaded"]] == ["manet_reno"]
 
 
+def test_what_was_loaded_under_another_name_is_shown_as_what_it_is(kernel, monkeypatch, capsys):
+    kernel("cubic", "reno", "quick", "mine")
+    quick = {"name": "quick", "algorithm": "vegas", "parameters": {"alpha": 2, "beta": 3}, "connections": 1}
+    mine = {"name": "mine", "algorithm": "own", "parameters": {"x": 0.5}, "connections": 0}
+    monkeypatch.setattr(tcp, "_loaded", lambda: [quick, mine])
+    shown = said(capsys, "show", "quick")
+    assert shown.startswith("quick: loaded for every program of this machine\n  vegas: Vegas: holds alpha to beta segments")
+    assert "alpha: with fewer queued, the window grows by one segment a round trip\n    0 to 64 (segments); loaded" in shown
+    assert "; loaded with 2\n" in shown
+    assert '\n  tcp = "quick"\n' in shown
+    assert "  own, an object of your own\n  x: loaded with 0.5\n" in said(capsys, "show", "mine")
+    inner = said(capsys, "show", "elfn(quick)")
+    assert "elfn: layer" in inner and "quick: loaded for every program of this machine" in inner
+    answer = json.loads(said(capsys, "show", "quick", "--json"))
+    assert [(row["name"], row["kind"]) for row in answer["names"]] == [("quick", "loaded")]
+    values = [(p["name"], p["default"], p["loaded"]) for p in answer["names"][0]["parameters"]]
+    assert values == [("alpha", "1", "2"), ("beta", "3", "3")]
+    assert "loaded for every program of this machine: quick: vegas (alpha=2, beta=3), connections: 1\n" in said(capsys, "list")
+
+
 def test_what_an_old_kernel_cannot_run_is_said_once_with_the_remedy(kernel, capsys):
     kernel("cubic", "reno", why="this kernel takes no BPF congestion control; use Linux 6.1")
     rows = {row["name"]: row["why_not"] for row in json.loads(said(capsys, "list", "--json"))["names"]}
