@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from testbed.commands.options import add_verb, metres, seconds
+from testbed.commands.options import add_verb, metres, picture, seconds, written
 
 if TYPE_CHECKING:
     from analysis.moment import Moment
@@ -30,7 +30,9 @@ def add(verbs: argparse._SubParsersAction) -> None:
     parser.add_argument(
         "--at", metavar="S", type=seconds, dest="at_s", help="of a run that has ended: seconds of its traffic; of a file: its own"
     )
-    parser.add_argument("--out", metavar="FILE.png", type=Path, help="default: map.png in the run's folder, or beside you")
+    parser.add_argument(
+        "--out", metavar="FILE.png", type=picture, help="default: map.png in the run's folder; of a file beside you"
+    )
     parser.add_argument("--every", metavar="S", type=seconds, dest="every_s", help="of a run under way: draw again until Ctrl-C")
     parser.add_argument(
         "--way", metavar=("A", "B"), nargs=2, action="append", default=[], help="of a run under way: the way from A to B"
@@ -121,5 +123,5 @@ def _show(moment: "Moment", file: Path) -> int:
     from analysis import map_picture, map_text
 
     map_picture.draw(moment, file)
-    print("\n".join([*map_text.lines(moment), f"drawn: {file}"]))
+    print("\n".join([*map_text.lines(moment), written([file])]))
     return 0

@@ -57,6 +57,20 @@ def folder(text: str) -> Path:
     return Path(text)
 
 
+def picture(text: str) -> Path:
+    """The name of a picture to write; its folder is made. One habit of `map`, `plot` and `trace`: without a name it goes into
+    the run's folder, of what is no run beside the user, and what was written is told last, a line a file (`written`)."""
+    path = folder(text)
+    if path.suffix != ".png" or path.is_dir():
+        raise argparse.ArgumentTypeError(f'"{text}" is no name for a picture; give one that ends in .png')
+    return path
+
+
+def written(paths: Sequence[Path]) -> str:
+    """What a verb that has drawn says last."""
+    return "\n".join(f"written   {path}" for path in paths)
+
+
 def results_folder() -> Path:
     """`results/` of the checkout, written short where that is possible."""
     root = Path(__file__).resolve().parents[2]

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from testbed.commands.options import add_verb, positive
+from testbed.commands.options import add_verb, picture, positive, written
 
 EXAMPLES = """
   ./manet plot results/chain5/all/seed-1                          window and packets of flow 1, into that folder
@@ -23,7 +23,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
     parser.add_argument("--from", metavar="S", type=float, dest="begin_s", help="from this second on")
     parser.add_argument("--to", metavar="S", type=float, dest="end_s", help="up to this second")
     parser.add_argument(
-        "--out", metavar="FILE.png", type=Path, help="default: RUN/plot-flowN-WHAT.png; a PDF is written beside it"
+        "--out", metavar="FILE.png", type=picture, help="default: plot-flowN-WHAT.png in the run's folder; and a PDF beside it"
     )
 
 
@@ -36,6 +36,5 @@ def run(options: argparse.Namespace) -> int:
     run_dir = RunDirectory(ended(find_run(options.run)))
     flow = flow_named(run_dir, options.flow)
     file = options.out or run_dir.path / f"plot-{flow.name}-{options.what}.png"
-    for path in draw(read_story(run_dir, flow), options.what, file, options.begin_s, options.end_s):
-        print(path)
+    print(written(draw(read_story(run_dir, flow), options.what, file, options.begin_s, options.end_s)))
     return 0

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from testbed.commands.options import add_verb, metres, positive
+from testbed.commands.options import add_verb, metres, picture, positive, written
 
 if TYPE_CHECKING:
     from mobility.connectivity import Links, Profile
@@ -32,7 +32,10 @@ def add(verbs: argparse._SubParsersAction) -> None:
     parser.add_argument("--seed", metavar="N", type=positive, default=1, help="of a model or a scenario (default: 1)")
     parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], dest="overrides", help="a key of the scenario")
     parser.add_argument("--convert", metavar="OUT", type=Path, help="write it as .csv, .tcl, .ns_movements or .movements")
-    parser.add_argument("--profile", metavar="PNG", type=Path, help="draw hops over time between the two ends (and a PDF)")
+    parser.add_argument(
+        "--profile", metavar="FILE.png", type=picture, nargs="?", const=Path("profile.png"),
+        help="draw hops over time between the two ends (default: profile.png beside you; and a PDF beside it)",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the answer as one JSON object")
 
 
@@ -156,7 +159,7 @@ def _lines(answer: dict[str, Any]) -> list[str]:
         lines.append(_line("god lines", f"{gods['lines']}, of which {gods['disagreeing']} disagree with the movement"))
     if "path" in answer:
         lines += _path_lines(answer["path"])
-    return lines + [_line("written", path) for path in answer.get("written", [])]
+    return lines + ([written(answer["written"])] if answer.get("written") else [])
 
 
 def _path_lines(path: dict[str, Any]) -> list[str]:

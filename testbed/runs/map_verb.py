@@ -33,11 +33,11 @@ class MapVerb:
             raise RunError(str(problem)) from None
         self._say("\n".join(map_text.lines(moment)))
         if every_s is None:
-            self._say(f"drawn: {_short(file)}")
+            self._say(f"written   {_short(file)}")
             return
         self.end()
         self._updater = Updater(self._network, file, every_s, pairs)
-        self._say(f"drawn: {_short(file)}, again every {every_s:g} s until `map off`")
+        self._say(f"written   {_short(file)}, again every {every_s:g} s until `map off`")
 
     def off(self) -> None:
         if self._updater is None:

@@ -70,6 +70,23 @@ def test_a_profile_is_drawn_where_it_is_asked_for(capsys, tmp_path):
     assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == ["p06.pdf", "p06.png"]
 
 
+def test_a_picture_without_a_name_stands_beside_the_user_and_is_told_of_as_map_and_plot_do(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    told = asked(capsys, P06, "--profile").splitlines()
+    assert told[-2:] == ["written   profile.png", "written   profile.pdf"]
+    assert manet.main(["map", P06]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "written   map.png"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["map.png", "profile.pdf", "profile.png"]
+
+
+@pytest.mark.parametrize("arguments", [["map", P06, "--out"], ["plot", ".", "--out"], ["trace", P06, "--profile"]])
+@pytest.mark.parametrize("name", ["there.pdf", "there", "."])
+def test_a_name_that_is_no_picture_s_is_refused_alike(capsys, arguments, name):
+    with pytest.raises(SystemExit):
+        manet.main([*arguments, name])
+    assert f'"{name}" is no name for a picture; give one that ends in .png' in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "wanted"),
     [
