@@ -17,7 +17,9 @@ import pytest
 from analysis.air import read_air
 from analysis.checks import air_counters
 from testbed.errors import RunError
-from testbed.runs.verdict import reasons_of, verdict_of
+from testbed.host.run_queue import Waited
+from testbed.runs.verdict import add_programs, reasons_of, verdict_of
+from testbed.runs.waits import Seen
 from testbed.scenarios.definition import load_scenario
 from testbed.stages.control import MediumControl
 from testbed.stages.medium import RADIOS, medium_config, write_trace
@@ -65,6 +67,15 @@ def test_the_golden_verdict_is_read(tmp_path):
     shutil.copy(EXAMPLES / "verdict.json", tmp_path)
     assert verdict_of(tmp_path) == "void"  # one release of five is late
     assert any("2 frames were lost at the TAPs" in reason for reason in reasons_of(tmp_path))
+
+
+def test_a_runs_verdict_is_the_mediums_with_the_programs_waits(tmp_path):
+    shutil.copy(EXAMPLES / "verdict.json", tmp_path)
+    seen = Seen()
+    for waited_ms, turns in [(210, 700)] * 18 + [(900, 60)] * 2:
+        seen.add(Waited(waited_ms * 1_000_000, turns), 1.0)
+    add_programs(tmp_path, seen)
+    check("verdict-run.json", (tmp_path / "verdict.json").read_text())
 
 
 def feedback_messages():

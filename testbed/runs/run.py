@@ -29,7 +29,8 @@ from testbed.runs.ids import new_run_id, own_cgroup
 from testbed.runs.isolation import Isolated, Report
 from testbed.runs.preflight import check_medium, check_routing, check_tcps
 from testbed.runs.record import RunRecord
-from testbed.runs.verdict import verdict_of
+from testbed.runs.verdict import add_programs, verdict_of
+from testbed.runs.waits import Waits
 from testbed.scenarios.scenario import Scenario
 from testbed.stages.site import Site
 
@@ -42,7 +43,7 @@ KILLED = "the run's own process was killed, or ended unasked (log/run.log); what
 
 @dataclass(frozen=True)
 class RunResult:
-    """`status` is run.json's, `verdict` the medium's (None if it never wrote one), `error` one line with the remedy."""
+    """`status` is run.json's, `verdict` verdict.json's (None if the medium never wrote one), `error` one line with the remedy."""
 
     status: str
     verdict: str | None
@@ -251,6 +252,7 @@ def _stages(site: Site, report: Report) -> None:
         report.send(stage=stage, fraction=fraction)
 
     record = RunRecord.open(site.directory / "run.json")
+    waits = Waits(site.cgroup)
     with ExitStack() as stages:
         children = stages.enter_context(Processes(site.log))
         children.checks.append(lambda: check_space(site.directory))
@@ -273,10 +275,17 @@ def _stages(site: Site, report: Report) -> None:
             def begin(start_s: float) -> None:
                 record.update(traffic_ns=time.time_ns() - round((time.monotonic() - start_s) * 1e9) - epoch_ns)
                 events.begin(start_s)
+                waits.begin()
 
-            traffic.run_flows(site, network.net, children, lambda fraction: say("traffic", fraction), begin)
+            def under_way(fraction: float) -> None:
+                waits.tick()
+                say("traffic", fraction)
+
+            traffic.run_flows(site, network.net, children, under_way, begin)
+            waits.end()
         write_routes(network, protocol, "end")
         say("stop")
+    add_programs(site.directory, waits.seen)
     record.update(capture_drops=captures.dropped())
 
 

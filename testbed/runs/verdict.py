@@ -1,7 +1,11 @@
-"""The medium's own judgement of a real-time run: verdict.json (formats/air.md)."""
+"""The judgement of a real-time run: verdict.json (formats/air.md), the medium's, and of the stations' programs added to it."""
 
 import json
 from pathlib import Path
+
+from testbed.runs.waits import Seen
+
+BETTER_FIRST = ("valid", "suspect", "void")
 
 
 def verdict_of(directory: Path) -> str | None:
@@ -17,3 +21,16 @@ def reasons_of(directory: Path) -> list[str]:
         return list(json.loads((directory / "verdict.json").read_text())["reasons"])
     except (OSError, ValueError, KeyError, TypeError):
         return []
+
+
+def add_programs(directory: Path, seen: Seen) -> None:
+    """What became of the stations' programs, into the verdict that the medium has written: the worse of the two stands."""
+    path = directory / "verdict.json"
+    verdict = json.loads(path.read_text())
+    judged, reasons = seen.judgement()
+    verdict["programs"] = seen.report()
+    verdict["verdict"] = max(verdict["verdict"], judged, key=BETTER_FIRST.index)
+    verdict["reasons"] += reasons
+    whole = path.with_suffix(".json.new")
+    whole.write_text(json.dumps(verdict, indent=2, sort_keys=True) + "\n")
+    whole.replace(path)  # on a full disk the medium's stays

@@ -1,0 +1,123 @@
+"""Do the stations' programs get a processor when they want one?"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from testbed.host.run_queue import RunQueue, Waited
+from testbed.runs import verdict, waits
+from testbed.runs.waits import Seen, Waits
+
+
+def seen(*windows: tuple[float, int], seconds: float = 1.0) -> Seen:
+    """From windows of (milliseconds waited in all, turns)."""
+    found = Seen()
+    for ms, turns in windows:
+        found.add(Waited(round(ms * 1e6), turns), seconds)
+    return found
+
+
+def test_thirty_daemons_that_wait_half_a_millisecond_a_turn_are_no_starvation() -> None:
+    """Twenty such runs side by side, measured."""
+    assert seen(*[(350, 700)] * 20).judgement() == ("valid", [])
+
+
+@pytest.mark.parametrize(("starved", "judged"), [(0, "valid"), (4, "valid"), (5, "suspect"), (19, "suspect"), (20, "void")])
+def test_the_share_of_starved_seconds_decides(starved: int, judged: str) -> None:
+    found = seen(*[(10 * 100, 100)] * starved, *[(0.3 * 700, 700)] * (100 - starved))
+    assert found.judgement()[0] == judged
+    assert found.starved_share == pytest.approx(starved / 100)
+
+
+def test_few_turns_of_long_waits_weigh_as_much_time_as_many_of_short_ones() -> None:
+    """A mean over all turns would not see it: those who starve take few turns."""
+    found = seen(*[(1000, 10)] * 10, *[(200, 1000)] * 90)
+    assert found.report()["mean_wait_ms"] < 1
+    assert found.judgement()[0] == "suspect"
+
+
+def test_one_hiccup_among_programs_that_hardly_run_is_none() -> None:
+    assert seen(*[(30, 1)] * 10).judgement()[0] == "valid"
+    assert seen(*[(200, 1)] * 10).judgement()[0] == "void"
+
+
+def test_a_kernel_that_does_not_tell_is_not_judged() -> None:
+    assert seen((0, 0)).report() is None
+    assert Seen().judgement() == ("valid", [])
+
+
+class FakeQueue:
+    def __init__(self, *looks: dict[int, Waited]) -> None:
+        self.looks = list(looks)
+
+    def look(self) -> dict[int, Waited]:
+        return self.looks.pop(0)
+
+
+def test_windows_count_from_the_traffic_on_and_those_who_come_later_count_in_full() -> None:
+    queue = FakeQueue(
+        {1: Waited(900, 9)},  # before the traffic
+        {1: Waited(1000, 10), 2: Waited(50, 5)},
+        {2: Waited(60, 6)},  # 1 has ended
+    )
+    now_s = [0.0]
+    looking = Waits(Path("/"), queue=queue, clock=lambda: now_s[0])
+    looking.tick()  # not begun: nothing
+    looking.begin()
+    for now_s[0] in (0.5, 1.0, 1.7):
+        looking.tick()
+    found = looking.end()
+    assert (found.total, found.seconds) == (Waited(100 + 50 + 10, 1 + 5 + 1), 1.7)
+    looking.tick()  # over
+    assert queue.looks == []
+
+
+def test_the_kernel_tells_of_this_process(tmp_path: Path) -> None:
+    """Two that want the same processor wait for each other; what is set aside, and who has gone, is not looked at."""
+    processor = str(min(os.sched_getaffinity(0)))
+    spin = ["taskset", "-c", processor, sys.executable, "-I", "-S", "-c", "while True: pass"]
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    two = [subprocess.Popen(spin) for _ in range(2)]
+    shell = subprocess.Popen(["bash", "-c", "read"], stdin=subprocess.PIPE)
+    try:
+        (tmp_path / "cgroup.procs").write_text("\n".join(str(p.pid) for p in [*two, shell, gone]))
+        queue = RunQueue(tmp_path)
+        before = queue.look()
+        with pytest.raises(subprocess.TimeoutExpired):
+            two[0].wait(0.5)
+        after = queue.look()
+    finally:
+        for process in [*two, shell]:
+            process.kill()
+            process.wait()
+    assert set(after) == {process.pid for process in two}
+    if not any(waited.turns for waited in after.values()):
+        pytest.skip("this kernel does not tell")
+    assert sum((after[task] - before[task]).ns for task in after) > 0.1e9
+
+
+def test_the_worse_of_the_mediums_judgement_and_that_of_the_programs_stands(tmp_path: Path) -> None:
+    path = tmp_path / "verdict.json"
+
+    def judged(medium: str, *windows: tuple[float, int]) -> dict:
+        path.write_text(json.dumps({"verdict": medium, "reasons": ["late"] if medium != "valid" else []}))
+        verdict.add_programs(tmp_path, seen(*windows))
+        return json.loads(path.read_text())
+
+    assert judged("valid", (1, 10))["verdict"] == "valid"
+    starved = judged("valid", (100, 10))
+    assert (starved["verdict"], len(starved["reasons"])) == ("void", 1)
+    assert "waited 10 ms or longer for a processor in 100 % of the traffic's time" in starved["reasons"][0]
+    both = judged("void", *[(100, 10)] * 1, *[(1, 10)] * 9)
+    assert (both["verdict"], both["reasons"][0], both["programs"]["starved_share"]) == ("void", "late", 0.1)
+    assert judged("suspect", (1, 10))["verdict"] == "suspect"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["verdict.json"]
+
+
+def test_the_thresholds_are_in_order() -> None:
+    assert 0 < waits.SUSPECT_SHARE < waits.VOID_SHARE <= 1
