@@ -110,10 +110,10 @@ def test_the_worse_of_the_mediums_judgement_and_that_of_the_programs_stands(tmp_
         return json.loads(path.read_text())
 
     assert judged("valid", (1, 10))["verdict"] == "valid"
-    starved = judged("valid", (100, 10))
+    starved = judged("valid", (1000, 10))
     assert (starved["verdict"], len(starved["reasons"])) == ("void", 1)
     assert "waited 10 ms or longer for a processor in 100 % of the traffic's time" in starved["reasons"][0]
-    both = judged("void", *[(100, 10)] * 1, *[(1, 10)] * 9)
+    both = judged("void", (1000, 10), *[(1, 10)] * 9)
     assert (both["verdict"], both["reasons"][0], both["programs"]["starved_share"]) == ("void", "late", 0.1)
     assert judged("suspect", (1, 10))["verdict"] == "suspect"
     assert [entry.name for entry in tmp_path.iterdir()] == ["verdict.json"]
