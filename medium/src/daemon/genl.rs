@@ -10,6 +10,7 @@ use nix::sys::socket::{
     SockType,
 };
 use std::collections::HashMap;
+use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 /// The controller of all families (linux/genetlink.h).
@@ -46,11 +47,23 @@ pub struct Genl {
 impl Genl {
     /// In the thread's present network namespace.
     pub fn open() -> Result<Self, DaemonError> {
+        Self::bound_to(0)
+    }
+
+    /// With a port that no socket gets unasked (those are process numbers, or from 2^31 on), now or later.
+    pub fn with_port_of_its_own() -> Result<Self, DaemonError> {
+        let mut random = [0; 4];
+        let drawn = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut random));
+        drawn.map_err(|e| DaemonError(format!("/dev/urandom: {e}; is /dev mounted?")))?;
+        Self::bound_to(u32::from_ne_bytes(random) & 0x3fff_ffff | 0x4000_0000)
+    }
+
+    fn bound_to(port: u32) -> Result<Self, DaemonError> {
         let fail = |what: &str, e: Errno| DaemonError(format!("generic netlink: {what}: {}", e.desc()));
         let protocol = SockProtocol::NetlinkGeneric;
         let fd = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, protocol)
             .map_err(|e| fail("no socket", e))?;
-        bind(fd.as_raw_fd(), &NetlinkAddr::new(0, 0)).map_err(|e| fail("no port", e))?;
+        bind(fd.as_raw_fd(), &NetlinkAddr::new(port, 0)).map_err(|e| fail("no port", e))?;
         // a wish: without CAP_NET_ADMIN in the first user namespace there is less room, and what is lost is counted
         let _ = setsockopt(&fd, sockopt::RcvBufForce, &RECEIVE_BUFFER);
         Ok(Self { fd, sequence: 0, buffer: vec![0; DATAGRAM] })

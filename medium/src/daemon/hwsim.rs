@@ -91,7 +91,9 @@ impl RadioInterface {
 impl Hwsim {
     /// Makes a radio for each station, registers as their medium and has each joined in its station's namespace.
     pub fn start(loaded: &Loaded, config: &HwsimConfig) -> Result<(Self, Vec<RadioInterface>), DaemonError> {
-        let mut genl = Genl::open()?;
+        // hwsim takes *any* netlink socket that closes with our port, in whatever namespace and protocol, for ours, and removes our
+        // radios (mac80211_hwsim_netlink_notify). A process's sockets usually have its number, in each namespace anew.
+        let mut genl = Genl::with_port_of_its_own()?;
         let family = genl.family(hwsim::FAMILY).map_err(no_family)?;
         if let Some(group) = family.groups.get(hwsim::NEWS) {
             genl.join(*group).map_err(|e| DaemonError(format!("mac80211_hwsim: no news of radios: {}", e.desc())))?;

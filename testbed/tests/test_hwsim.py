@@ -1,0 +1,163 @@
+"""Radios of the kernel's mac80211_hwsim under our medium; a kernel that has it is a guest's (`./manet test --guests`)."""
+
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from analysis.metrics import analyse_run
+from testbed.errors import UsageError
+from testbed.host.namespace import within
+from testbed.host.radios import MODULE, require_radios
+from testbed.programs import BUILT
+from testbed.runs.run import RunResult, run_scenario
+from testbed.tests.running import Background, chain, needs_runs, process_of
+
+GENERIC, CONTROLLER, GET_FAMILY, DEL_RADIO, RADIO_NAME, FAMILY_NAME = 16, 16, 3, 5, 17, 2
+REQUEST, ACK = 1, 4
+
+
+def why_no_hwsim() -> str:
+    try:
+        require_radios("hwsim")
+    except UsageError as problem:
+        return str(problem)
+    return ""
+
+
+needs_hwsim = pytest.mark.skipif(why_no_hwsim() != "", reason=why_no_hwsim())
+pytestmark = [pytest.mark.root, pytest.mark.slow]
+
+
+def measured(result: RunResult) -> float:
+    """kbit/s of the flow, of a run that is complete and not void."""
+    assert result.status == "complete", result.error
+    assert result.verdict in ("valid", "suspect"), (result.directory / "verdict.json").read_text()
+    metrics = analyse_run(result.directory)
+    assert [check for check in metrics["checks"] if not check["ok"]] == []
+    return metrics["flows"]["flow1"]["acked_bps"] / 1000
+
+
+def run(directory: Path, **keys: object) -> RunResult:
+    return run_scenario(chain(stations="hwsim", **keys), 1, directory, programs=BUILT)
+
+
+def message(kind: int, command: int, attribute: int, value: bytes) -> bytes:
+    padded = value + bytes(-len(value) % 4)
+    body = struct.pack("=BBHHH", command, 1, 0, 4 + len(value), attribute) + padded
+    return struct.pack("=IHHII", 16 + len(body), kind, REQUEST | ACK, 1, 0) + body
+
+
+def remove_radio(name: str) -> None:
+    """As anybody may who is root: DEL_RADIO of the family MAC80211_HWSIM, in the calling thread's namespace."""
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, GENERIC) as sock:
+        sock.bind((0, 0))
+        sock.send(message(CONTROLLER, GET_FAMILY, FAMILY_NAME, b"MAC80211_HWSIM\0"))
+        answer = sock.recv(65536)
+        at = 20
+        while struct.unpack_from("=HH", answer, at)[1] != 1:  # CTRL_ATTR_FAMILY_ID
+            at += (struct.unpack_from("=H", answer, at)[0] + 3) // 4 * 4
+        family = struct.unpack_from("=H", answer, at + 4)[0]
+        sock.recv(65536)  # the acknowledgement
+        sock.send(message(family, DEL_RADIO, RADIO_NAME, name.encode()))
+        assert struct.unpack_from("=i", sock.recv(65536), 16)[0] == 0
+
+
+@needs_runs
+def test_a_kernel_without_hwsim_is_told_of_the_guest(tmp_path):
+    with pytest.raises(UsageError) as caught:
+        require_radios("hwsim", module=tmp_path / "absent", load=("false",))
+    assert str(caught.value) == (
+        'stations = "hwsim": this kernel has no mac80211_hwsim (the module does not come up); '
+        "run it in a guest that has it: ./manet vm -- run ..."
+    )
+
+
+@needs_runs
+@needs_hwsim
+def test_two_hops_carry_what_two_hops_of_taps_carry(tmp_path):
+    keys = {"hops": 2, "warmup": 1, "duration": 8, "window": 8}
+    tap = measured(run_scenario(chain(**keys), 1, tmp_path / "tap", programs=BUILT))
+    hwsim = measured(run(tmp_path / "hwsim", **keys))
+    assert 0.9 < hwsim / tap < 1.1, (hwsim, tap)
+
+
+@needs_runs
+@needs_hwsim
+def test_a_mesh_finds_its_way_over_a_relay_by_itself(tmp_path):
+    """802.11s: two stations out of each other's range, with no routing but the kernel's own."""
+    keys = {"hops": 2, "routing": "none", "hwsim": {"mode": "mesh"}, "warmup": 2, "duration": 4, "traffic_at": 15}
+    assert measured(run(tmp_path / "run", **keys)) > 300
+
+
+@needs_runs
+@needs_hwsim
+def test_stations_outside_a_bss_need_no_beacon(tmp_path):
+    result = run(tmp_path / "run", hwsim={"mode": "ocb"}, warmup=1, duration=3)
+    assert measured(result) > 1000
+
+
+@needs_runs
+@needs_hwsim
+def test_the_kernels_rate_control_climbs_where_the_radio_is_near(tmp_path):
+    """30 m apart, 11 Mbit/s are there for an 802.11b station that begins at its lowest rate."""
+    keys = {"radio": "dot11b-11m", "spacing": 30, "warmup": 1, "duration": 4, "window": 32}
+    assert measured(run(tmp_path / "run", hwsim={"rates": "kernel"}, **keys)) > 2500
+
+
+@needs_runs
+@needs_hwsim
+def test_the_kernels_statistics_are_those_of_the_air(tmp_path):
+    """What a station's interface says of its frames: none dropped by hwsim, and the retries that the air log has."""
+    result = run(tmp_path / "run", hops=2, warmup=0, duration=4)
+    measured(result)
+    verdict = json.loads((result.directory / "verdict.json").read_text())
+    assert verdict["tap_read_drops"] == 0
+
+
+@needs_runs
+@needs_hwsim
+def test_radios_go_with_the_medium_and_the_run_fails(tmp_path):
+    """Left alone, the kernel would go on with a medium that loses nothing and takes no time."""
+    background = Background(chain(stations="hwsim", duration=60), tmp_path / "run").at("traffic", 0.01)
+    os.kill(process_of(tmp_path / "run", "manet-medium"), signal.SIGKILL)
+    result = background.result()
+    assert result.status == "failed" and "medium" in result.error and "void" in result.error
+    assert not list(Path("/sys/class/ieee80211").glob("manet*"))
+
+
+@needs_runs
+@needs_hwsim
+def test_a_radio_removed_in_mid_run_is_told_of(tmp_path):
+    background = Background(chain(stations="hwsim", duration=6), tmp_path / "run").at("traffic", 0.01)
+    medium = process_of(tmp_path / "run", "manet-medium")
+    within(f"/proc/{medium}/ns/net", lambda: remove_radio("manet2"))
+    result = background.result()
+    assert result.status == "failed"
+    log = (tmp_path / "run" / "log" / "medium.log").read_text()
+    assert "the interface of sta2 was deleted while the medium ran" in log + str(result.error)
+
+
+@needs_runs
+@needs_hwsim
+def test_a_second_medium_in_one_namespace_is_refused(tmp_path):
+    """wmediumd's place is taken once."""
+    background = Background(chain(stations="hwsim", duration=8), tmp_path / "run").at("traffic", 0.01)
+    medium = process_of(tmp_path / "run", "manet-medium")
+    config = json.loads((tmp_path / "run" / "medium.json").read_text())
+    config |= {"outputs": {}, "control_socket": None, "feedback_dir": None, "trace": None}
+    (tmp_path / "second.json").write_text(json.dumps(config))
+    command = ["nsenter", f"--net=/proc/{medium}/ns/net", str(BUILT.medium), "run", str(tmp_path / "second.json")]
+    second = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert second.returncode != 0
+    assert "is another medium running in this network namespace?" in second.stderr
+    assert background.result().status == "complete"
+
+
+def test_the_module_is_looked_for_where_the_kernel_shows_it():
+    assert Path("/sys/module/mac80211_hwsim") == MODULE
