@@ -27,7 +27,8 @@ def draw(out_dir: Path) -> list[Path]:
         by_load.setdefault(load, {})[kind] = rows
     panels = max(1, len(by_load))
     with style.page(out_dir, "hv_load", 1.4 + 1.7 * panels, nrows=panels, sharex=True) as (axes, written):
-        for panel, (load, kinds) in zip(axes, by_load.items(), strict=False):
+        in_order = sorted(by_load.items(), key=lambda pair: list(LOADS).index(pair[0]) if pair[0] in LOADS else len(LOADS))
+        for panel, (load, kinds) in zip(axes, in_order, strict=False):
             for position, (kind, rows) in enumerate(kinds.items()):
                 look = style.look(kind, position)
                 places = [row[AXIS] + APART_MPS * (position - 0.5) for row in rows]

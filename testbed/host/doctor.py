@@ -127,7 +127,7 @@ def _tool(tool: str, package: str, path: str | None, *, needed: bool) -> Check:
 
 def _wireless() -> Check:
     there = Path("/sys/class/ieee80211").exists()
-    remedy = "" if there else "not needed: TAP radios do without; hwsim radios need CONFIG_MAC80211_HWSIM"
+    remedy = "" if there else "not needed: TAP radios do without; for hwsim radios, a guest has it: ./manet vm -- run ..."
     return Check("kernel wireless", there, "cfg80211 present" if there else "this kernel has none", remedy, needed=False)
 
 
