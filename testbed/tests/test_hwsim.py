@@ -47,6 +47,11 @@ def run(directory: Path, **keys: object) -> RunResult:
     return run_scenario(chain(stations="hwsim", **keys), 1, directory, programs=BUILT)
 
 
+def radios() -> list[str]:
+    """Names of the kernel's radios, in whatever namespace."""
+    return [path.name for path in Path("/sys/kernel/debug/ieee80211").glob("*")]
+
+
 def message(kind: int, command: int, attribute: int, value: bytes) -> bytes:
     padded = value + bytes(-len(value) % 4)
     body = struct.pack("=BBHHH", command, 1, 0, 4 + len(value), attribute) + padded
@@ -98,7 +103,7 @@ def test_a_mesh_finds_its_way_over_a_relay_by_itself(tmp_path):
 @needs_runs
 @needs_hwsim
 def test_stations_outside_a_bss_need_no_beacon(tmp_path):
-    result = run(tmp_path / "run", hwsim={"mode": "ocb"}, warmup=1, duration=3)
+    result = run(tmp_path / "run", hwsim={"mode": "ocb"}, warmup=3, duration=3)
     assert measured(result) > 1000
 
 
@@ -125,22 +130,24 @@ def test_the_kernels_statistics_are_those_of_the_air(tmp_path):
 def test_radios_go_with_the_medium_and_the_run_fails(tmp_path):
     """Left alone, the kernel would go on with a medium that loses nothing and takes no time."""
     background = Background(chain(stations="hwsim", duration=60), tmp_path / "run").at("traffic", 0.01)
-    os.kill(process_of(tmp_path / "run", "manet-medium"), signal.SIGKILL)
+    os.kill(process_of(tmp_path / "run", "medium.json"), signal.SIGKILL)
     result = background.result()
     assert result.status == "failed" and "medium" in result.error and "void" in result.error
-    assert not list(Path("/sys/class/ieee80211").glob("manet*"))
+    assert radios() == []
 
 
 @needs_runs
 @needs_hwsim
 def test_a_radio_removed_in_mid_run_is_told_of(tmp_path):
     background = Background(chain(stations="hwsim", duration=6), tmp_path / "run").at("traffic", 0.01)
-    medium = process_of(tmp_path / "run", "manet-medium")
-    within(f"/proc/{medium}/ns/net", lambda: remove_radio("manet2"))
+    station = process_of(tmp_path / "run", "mininet:sta2")
+    (radio,) = [name for name in radios() if name.endswith("-2")]
+    within(f"/proc/{station}/ns/net", lambda: remove_radio(radio))
     result = background.result()
     assert result.status == "failed"
+    assert "sta2" in result.error
     log = (tmp_path / "run" / "log" / "medium.log").read_text()
-    assert "the interface of sta2 was deleted while the medium ran" in log + str(result.error)
+    assert "the interface of sta2 was deleted while the medium ran" in log
 
 
 @needs_runs
@@ -148,14 +155,15 @@ def test_a_radio_removed_in_mid_run_is_told_of(tmp_path):
 def test_a_second_medium_in_one_namespace_is_refused(tmp_path):
     """wmediumd's place is taken once."""
     background = Background(chain(stations="hwsim", duration=8), tmp_path / "run").at("traffic", 0.01)
-    medium = process_of(tmp_path / "run", "manet-medium")
+    medium = process_of(tmp_path / "run", "medium.json")
     config = json.loads((tmp_path / "run" / "medium.json").read_text())
     config |= {"outputs": {}, "control_socket": None, "feedback_dir": None, "trace": None}
     (tmp_path / "second.json").write_text(json.dumps(config))
     command = ["nsenter", f"--net=/proc/{medium}/ns/net", str(BUILT.medium), "run", str(tmp_path / "second.json")]
     second = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert second.returncode != 0
-    assert "is another medium running in this network namespace?" in second.stderr
+    # Linux 6.12 refuses a second radio of one address, 6.1 the second medium
+    assert "is another medium running in this" in second.stderr or "another medium (wmediumd?) is registered" in second.stderr
     assert background.result().status == "complete"
 
 

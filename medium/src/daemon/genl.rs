@@ -40,6 +40,8 @@ pub struct Family {
 #[derive(Debug)]
 pub struct Genl {
     fd: OwnedFd,
+    /// 0: whichever the kernel gave.
+    pub port: u32,
     sequence: u32,
     buffer: Vec<u8>,
 }
@@ -66,7 +68,7 @@ impl Genl {
         bind(fd.as_raw_fd(), &NetlinkAddr::new(port, 0)).map_err(|e| fail("no port", e))?;
         // a wish: without CAP_NET_ADMIN in the first user namespace there is less room, and what is lost is counted
         let _ = setsockopt(&fd, sockopt::RcvBufForce, &RECEIVE_BUFFER);
-        Ok(Self { fd, sequence: 0, buffer: vec![0; DATAGRAM] })
+        Ok(Self { fd, port, sequence: 0, buffer: vec![0; DATAGRAM] })
     }
 
     pub fn next_sequence(&mut self) -> u32 {

@@ -123,14 +123,15 @@ impl Hwsim {
     fn make_radios(&mut self) -> Result<(), DaemonError> {
         for (i, mac) in self.macs.clone().iter().enumerate() {
             let sequence = self.genl.next_sequence();
-            let request = hwsim::new_radio(self.family, REQUEST | ACK, sequence, &radio_name(i), mac);
+            let name = radio_name(self.genl.port, i);
+            let request = hwsim::new_radio(self.family, REQUEST | ACK, sequence, &name, mac);
             let id = self.genl.ask(&request, sequence, |_, _| ()).map_err(|e| {
                 let remedy = match e {
                     Errno::EPERM => "; run as root",
                     Errno::EEXIST | Errno::ENFILE => "; is another medium running in this network namespace?",
                     _ => "",
                 };
-                DaemonError(format!("mac80211_hwsim: radio {} cannot be made: {}{remedy}", radio_name(i), e.desc()))
+                DaemonError(format!("mac80211_hwsim: radio {name} cannot be made: {}{remedy}", e.desc()))
             })?;
             self.ids.push(id as u32);
         }
@@ -162,7 +163,7 @@ impl Hwsim {
             let netns = station.netns.as_deref().ok_or_else(|| super::run::no_netns(&format!("stations[{i}]")))?;
             let namespace = Namespace::open(netns)?;
             wiphys
-                .settle(&radio_name(i), &namespace, &station.ifname, station.mac, network)
+                .settle(&radio_name(self.genl.port, i), &namespace, &station.ifname, station.mac, network)
                 .map_err(|e| DaemonError(format!("{}: {e}", station.name)))?;
             Ok(RadioInterface { namespace, ifname: station.ifname.clone() })
         };
@@ -322,8 +323,9 @@ fn dbm(power_w: f64) -> i32 {
     (10.0 * power_w.log10() + 30.0).round().clamp(-120.0, 20.0) as i32
 }
 
-fn radio_name(station: usize) -> String {
-    format!("manet{}", station + 1)
+/// Names of radios are the whole kernel's, not a namespace's: with our port in them, media of several runs do not meet.
+fn radio_name(port: u32, station: usize) -> String {
+    format!("m{port:x}-{}", station + 1)
 }
 
 fn no_family(errno: Errno) -> DaemonError {

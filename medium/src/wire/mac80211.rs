@@ -28,6 +28,7 @@ pub struct Header {
     pub transmitter: MacAddress,
     /// Header without mesh control.
     len: usize,
+    four_addresses: bool,
     mesh_control: bool,
     no_data: bool,
     protected: bool,
@@ -65,6 +66,7 @@ impl Header {
             receiver: array(bytes, 4..10),
             transmitter: array(bytes, 10..16),
             len,
+            four_addresses,
             // clause 8.2.4.5.6: bit 8 of QoS control, set in a mesh BSS only
             mesh_control: qos && bytes[qos_at + 1] & 1 != 0,
             no_data: data && subtype & 4 != 0,
@@ -80,12 +82,15 @@ impl Header {
     }
 
     fn llc_at(&self, bytes: &[u8]) -> usize {
+        let at = self.len.min(bytes.len());
+        // Linux 6.1 forwards mesh frames without the bit that says what follows
+        let unsaid = self.four_addresses && parse_snap(&bytes[at..]).is_err();
         // clause 8.2.4.7.3: flags, TTL, a sequence number of 4 bytes, and none, one or two addresses
-        let mesh = match bytes.get(self.len) {
-            Some(flags) if self.mesh_control => 6 + 6 * usize::from((flags & 0b11).min(2)),
+        let mesh = match bytes.get(at) {
+            Some(flags) if self.mesh_control || unsaid => 6 + 6 * usize::from((flags & 0b11).min(2)),
             _ => 0,
         };
-        (self.len + mesh).min(bytes.len())
+        (at + mesh).min(bytes.len())
     }
 
     /// From this hop's transmitter to its receiver; `None` where there is none: management, no data, encrypted.
@@ -141,6 +146,10 @@ mod tests {
         let bytes = frame([0x88, 0x03], &[&four[..], &mesh, &SNAP_IP, &[0x45, 0]].concat());
         let header = Header::parse(&bytes).unwrap();
         assert_eq!(header.to_ethernet(&bytes).unwrap().frame[12..], [8, 0, 0x45, 0]);
+        // as a relay of Linux 6.1 sends it
+        let unsaid =
+            frame([0x88, 0x03], &[&[4, 4, 4, 4, 4, 4, 0, 0][..], &[0, 31, 0, 0, 0, 1], &SNAP_IP, &[0x45, 0]].concat());
+        assert_eq!(Header::parse(&unsaid).unwrap().to_ethernet(&unsaid).unwrap().frame[12..], [8, 0, 0x45, 0]);
     }
 
     #[test]
