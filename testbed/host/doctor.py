@@ -15,11 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.host import cgroup, protocols
+from testbed.host.modules import has_module
 from testbed.host.requirements import BTF, TOOLS, TUN
 from testbed.programs import BUILT, Programs
 
 # programs that analysis and development want beside those a run needs
 MORE_TOOLS = {"tshark": "tshark", "bpftool": "bpftool", "ns": "ns2"}
+HWSIM = "mac80211_hwsim"
 ROUTING = "routing "  # begins the names of the checks of routing protocols
 LATENESS_SAMPLES = 300
 SLEEP_S = 0.001
@@ -57,7 +59,7 @@ def doctor(
     ]
     checks += [_tool(tool, package, path, needed=True) for tool, package in TOOLS.items()]
     checks += [_tool(tool, package, path, needed=False) for tool, package in MORE_TOOLS.items()]
-    checks += [_wireless(), _mininet(), _mininet_wifi()]
+    checks += [_wireless(os.uname().release), _mininet(), _mininet_wifi()]
     checks += [_routing(protocol, programs, path) for protocol in protocols.protocols()]
     lateness_us = timer_lateness_us()
     return [*checks, _timers(lateness_us), _load(lateness_us)]
@@ -125,10 +127,14 @@ def _tool(tool: str, package: str, path: str | None, *, needed: bool) -> Check:
     return Check(tool, found is not None, found or "not found", "" if found else f"apt-get install {package}", needed)
 
 
-def _wireless() -> Check:
-    there = Path("/sys/class/ieee80211").exists()
-    remedy = "" if there else "not needed: TAP radios do without; for hwsim radios, a guest has it: ./manet vm -- run ..."
-    return Check("kernel wireless", there, "cfg80211 present" if there else "this kernel has none", remedy, needed=False)
+def _wireless(release: str) -> Check:
+    """Whether hwsim radios can be had; the cloud kernel of Debian's images is without them, and sorts before the whole one."""
+    if has_module(HWSIM):
+        return Check("kernel wireless", True, f"{HWSIM} in {release}", needed=False)
+    remedy = "not needed: TAP radios do without; for hwsim radios, a guest has it: ./manet vm -- run ..."
+    if "-cloud-" in release:
+        remedy += ", or apt-get install linux-image-amd64, apt-get remove linux-image-cloud-amd64 and its kernel, reboot"
+    return Check("kernel wireless", False, f"{release} has no module {HWSIM}", remedy, needed=False)
 
 
 def _mininet() -> Check:

@@ -5,11 +5,10 @@ this is needed for the testbed itself: set-up builds our own daemons, those of o
 """
 
 import shutil
-import subprocess
 from dataclasses import dataclass
-from pathlib import Path
 
 from testbed.errors import UsageError
+from testbed.host.modules import has_module
 from testbed.programs import BUILT, Programs
 
 OURS = ("aodv", "dsdv", "olsr", "dsr")
@@ -68,7 +67,7 @@ def why_not(protocol: str, *, programs: Programs = BUILT, path: str | None = Non
     if foreign is None:
         return None
     missing = [f"{program}: not found" for program in foreign.programs if shutil.which(program, path=path) is None]
-    if foreign.module is not None and not _has_module(foreign.module):
+    if foreign.module is not None and not has_module(foreign.module):
         missing.append(f"this kernel has no module {foreign.module}")
     return (", ".join(missing), foreign.remedy) if missing else None
 
@@ -78,16 +77,6 @@ def version_command(protocol: str, programs: Programs = BUILT) -> list[str] | No
     if protocol in OURS:
         return [str(programs.daemon(protocol)), "--version"]
     return [FOREIGN[protocol].programs[0], FOREIGN[protocol].version] if protocol in FOREIGN else None
-
-
-def _has_module(name: str) -> bool:
-    """Loaded, built in, or there to be loaded."""
-    if Path(f"/sys/module/{name}").exists():
-        return True
-    try:
-        return subprocess.run(["modinfo", name], capture_output=True, check=False).returncode == 0
-    except FileNotFoundError:
-        return False
 
 
 def require_protocol(protocol: str, *, programs: Programs = BUILT) -> None:
