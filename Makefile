@@ -6,6 +6,7 @@
 #   make bench     speed of the medium, CPU share, lateness side by side, start and stop, idle daemons, oracle, TCP per ACK (minutes)
 #   make soak      a run of SOAK_S seconds, and whether its memory and descriptors are flat (an hour)
 #   make fuzz      each fuzz target for FUZZ_S seconds
+#   make nightly-provision  the Vagrantfile's provisioning in a fresh Debian 13, booted with its own kernel (as root; an hour)
 #   make figures   tables and figure of the results in RESULTS, drawn anew
 #   make lock      requirements*.in -> requirements*.lock, newest versions (on Python 3.11)
 #   make clean     remove what was built (not results/)
@@ -17,7 +18,7 @@ SOAK_S ?= 3600
 SOAK_OUT ?= results/soak
 RESULTS ?= results/demo
 
-.PHONY: build check test bench soak fuzz figures lock clean
+.PHONY: build check test bench soak fuzz nightly-provision figures lock clean
 
 build:
 	./setup.sh
@@ -38,6 +39,9 @@ soak: build
 
 fuzz: build
 	tests/fuzz.sh $(FUZZ_S)
+
+nightly-provision:
+	tests/fresh/provision.sh
 
 figures: build
 	./manet report $(RESULTS)
