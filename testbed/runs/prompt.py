@@ -19,7 +19,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -28,24 +28,20 @@ from mininet.log import lg, output, setLogLevel
 
 from mobility.trace import is_inside, outside
 from testbed.errors import RunError, UsageError
-from testbed.host.processes import Processes
 from testbed.host.protocols import require_protocol
 from testbed.host.radios import require_radios
 from testbed.host.requirements import require_for_runs
 from testbed.programs import BUILT, ROOT, Programs
-from testbed.runs import metadata
 from testbed.runs.isolation import Report
 from testbed.runs.live_map import Live
 from testbed.runs.map_verb import MapVerb
 from testbed.runs.preflight import check_medium, check_routing
-from testbed.runs.record import RunRecord
 from testbed.runs.replay_verb import ReplayVerb
 from testbed.runs.run import Interrupted, RunResult, claimed, conclude, isolated_run, last_word, prepare, site_of
+from testbed.runs.standing import standing
 from testbed.runs.throughput import measure
 from testbed.scenarios.scenario import Scenario
-from testbed.stages import iproute, kernel_tcp, status
-from testbed.stages.capture import captures_running
-from testbed.stages.network import network_up
+from testbed.stages import iproute, status
 from testbed.stages.routing import Network, Protocol
 from testbed.stages.site import Site
 from testbed.stages.station import NamespaceHost, Station
@@ -102,15 +98,7 @@ def _prompt(site: Site, report: Report) -> None:
     signal.signal(signal.SIGINT, lambda _number, _frame: None)
     setLogLevel("output")
     lg.handlers[0].setStream(sys.stdout)  # Mininet answers on standard error; an answer belongs on standard output
-    record = RunRecord.open(site.directory / "run.json")
-    with ExitStack() as stages:
-        children = stages.enter_context(Processes(site.log))
-        network, protocol = stages.enter_context(network_up(site, children, lambda stage: report.send(stage=stage)))
-        stages.enter_context(kernel_tcp.kernel_tcp_running(site, network.net, children))
-        stages.enter_context(captures_running(site, network.net, children))
-        record.update(
-            epoch_ns=network.medium.ask("status")["epoch_ns"], sysctls=kernel_tcp.read_sysctls(network.net, metadata.SYSCTLS)
-        )
+    with standing(site, lambda stage: report.send(stage=stage)) as (network, protocol):
         here = Path.cwd()
         shown = site.directory.relative_to(here) if site.directory.is_relative_to(here) else site.directory
         report.send(stage=f"results in {shown}")
@@ -140,7 +128,8 @@ class Prompt(CLI):
     prompt = "manet> "
     told = ""  # what was last said of a child that died
 
-    def __init__(self, network: Network, protocol: Protocol) -> None:
+    def __init__(self, network: Network, protocol: Protocol, **cli: object) -> None:
+        """`cli`: what Mininet's own takes (`script`, a file of lines)."""
         self.network, self.protocol = network, protocol
         if not sys.stdin.isatty():
             self.prompt = ""
@@ -149,7 +138,7 @@ class Prompt(CLI):
         self.map = MapVerb(here, {host.name for host in hosts}, site.directory / "map.png", say)
         self.replay = ReplayVerb(network.medium, site.scenario, say)
         try:
-            super().__init__(network.net)
+            super().__init__(network.net, **cli)
         finally:
             self.map.end()
 

@@ -115,9 +115,10 @@ def isolated_run(
     *,
     programs: Programs = BUILT,
     terminal: bool = False,
+    **more: object,
 ) -> dict:
-    """Run `module.inside` in namespaces of its own and return its last word."""
-    arguments = {"seed": seed, "directory": str(directory), "programs": programs.as_arguments()}
+    """Run `module.inside` in namespaces of its own and return its last word; `more` goes to it as it is."""
+    arguments = {"seed": seed, "directory": str(directory), "programs": programs.as_arguments(), **more}
     outcome: dict = {}
     with Isolated(new_run_id(directory), directory, module, arguments, terminal=terminal) as isolated:
         with _cancelling(isolated, cancel):
@@ -179,12 +180,12 @@ def conclude(directory: Path, outcome: dict) -> RunResult:
     """The run has written its own end into run.json, unless it was ended by force."""
     if not outcome:
         outcome = {"status": "failed", "error": KILLED}
-        _write_end(directory, outcome)
+        write_end(directory, outcome)
     late = outcome.get("host_late", False)
     return RunResult(outcome["status"], verdict_of(directory), directory, outcome["error"], late)
 
 
-def _write_end(directory: Path, outcome: dict) -> None:
+def write_end(directory: Path, outcome: dict) -> None:
     record = RunRecord.open(directory / "run.json")
     record.update(**outcome, ended=metadata.now())
     record.close()
@@ -217,7 +218,7 @@ def last_word(directory: Path, report: Report, work: Callable[[], None]) -> int:
     except Exception as problem:  # a bug: the record says so, the log has the trace
         traceback.print_exc()
         outcome = {"status": "failed", "error": f"bug in the testbed: {problem!r}; see {directory}/log/run.log"}
-    _write_end(directory, outcome)
+    write_end(directory, outcome)
     report.send(**outcome)
     return 0 if outcome["status"] == "complete" else 1
 

@@ -1,0 +1,40 @@
+"""`manet script`: a Mininet-WiFi script, unchanged, on this testbed (testbed/mn_wifi, docs/mininet-wifi.md)."""
+
+import argparse
+from pathlib import Path
+
+from testbed.commands.options import add_overrides, add_verb, folder, overrides, positive
+
+EXAMPLES = """
+  ./manet script examples/adhoc.py                  as `sudo python3 adhoc.py` there
+  ./manet script examples/adhoc.py olsrd            what follows the file is the script's
+  ./manet script --set radio=ns2-dsss-2m examples/mobility.py
+  ./manet script --out results/hidden examples/hidden_terminals.py
+  echo 'sta1 ping -c 3 sta2' | ./manet script examples/adhoc.py
+
+--set, --seed and --out come before the file; what of Mininet-WiFi is here: docs/mininet-wifi.md
+"""
+
+
+def add(verbs: argparse._SubParsersAction) -> None:
+    parser = add_verb(verbs, "script", "a Mininet-WiFi script, unchanged, on this testbed", EXAMPLES)
+    parser.add_argument("--out", metavar="DIR", type=folder, help="folder of results (default: results/script/NAME-TIME)")
+    add_overrides(parser)
+    parser.add_argument("--seed", metavar="N", type=positive, default=1, help="seed of the medium (default: 1)")
+    parser.add_argument("script", metavar="FILE.py", type=Path, help="the script")
+    parser.add_argument("words", metavar="ARG", nargs=argparse.REMAINDER, help="the script's own arguments")
+
+
+def run(options: argparse.Namespace) -> int:
+    import sys
+
+    from testbed.mn_wifi.launch import run_script
+
+    end = run_script(
+        options.script, options.words, overrides=overrides(options), seed=options.seed, directory=options.out
+    )  # fmt: skip
+    if end.interrupted:
+        raise KeyboardInterrupt
+    if end.error is not None:
+        print(f"manet script: {end.error}", file=sys.stderr)
+    return end.exit_status

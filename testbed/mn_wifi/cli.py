@@ -1,0 +1,47 @@
+"""CLI(net): this testbed's prompt (testbed/runs/prompt.py), with Mininet-WiFi's verbs for moving nodes."""
+
+import sys
+from pathlib import Path
+
+from testbed.errors import UsageError
+from testbed.mn_wifi.arguments import Arguments, refusing
+from testbed.mn_wifi.net import Mininet_wifi
+from testbed.runs.prompt import Prompt, say
+from testbed.stages import replay
+
+REFUSED = {"stdin": "lines come from the terminal, a pipe or script=", "cmd": "use sta1.cmd('...'), or script= a file of lines"}
+ARGUMENTS = Arguments("CLI", frozenset({"script"}), refused=REFUSED)
+
+
+class ScriptPrompt(Prompt):
+    prompt = "mininet-wifi> "
+
+    def do_distance(self, line: str) -> None:
+        "Metres between two stations. Usage: distance station station"
+        ends = self._two_ends(line.split(), "distance station station")
+        if ends and line.split():
+            places = self.network.medium.ask("positions")["positions"]
+            if all(end.name in places for end in ends):
+                a, b = (places[end.name] for end in ends)
+                metres = sum((x - y) ** 2 for x, y in zip(a, b, strict=True)) ** 0.5
+                say(f"The distance between {ends[0].name} and {ends[1].name} is {metres:.2f} meters")
+
+    def do_stop(self, _line: str) -> None:
+        "Everybody stops where they are; what was to come of the movement is forgotten. Usage: stop"
+        replay.halt(self.network.medium)
+
+
+class CLI:
+    """The prompt; returns at `exit`. `script`: a file of its lines, in place of the terminal."""
+
+    def __init__(self, net: Mininet_wifi, **given: object) -> None:
+        options = ARGUMENTS.check(given, net.said)
+        if net.standing is None:
+            raise UsageError("CLI: the network is not up; call net.build() before")
+        if "script" in options and not Path(str(options["script"])).is_file():
+            raise UsageError(f"CLI: script={options['script']!r}: there is no such file")
+        sys.stdout.flush()
+        ScriptPrompt(net.standing.network, net.standing.protocol, **options)
+
+
+__getattr__ = refusing("mn_wifi.cli", {}, "is not here; CLI is")

@@ -1,0 +1,143 @@
+"""`manet script`: a Mininet-WiFi script in a run of its own.
+
+`run_script` is the parent's half; `inside` the half in the new namespaces: it executes the file as Python would, with
+`mn_wifi` meaning testbed.mn_wifi, and takes down whatever network the script left standing.
+"""
+
+import os
+import runpy
+import signal
+import sys
+import threading
+import traceback
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from mininet.log import lg
+
+from testbed import mn_wifi
+from testbed.errors import ManetError, UsageError
+from testbed.host.requirements import require_for_runs
+from testbed.mn_wifi.session import Session, begin, outcome_of
+from testbed.programs import BUILT, ROOT, Programs
+from testbed.runs.isolation import Report
+from testbed.runs.run import KILLED, Interrupted, claimed, isolated_run
+
+
+@dataclass(frozen=True)
+class ScriptEnd:
+    """`exit_status` is the script's own, 1 or 2 if it ended by an error; `error` is one line, None where it was shown already."""
+
+    exit_status: int
+    directory: Path
+    error: str | None = None
+    interrupted: bool = False
+
+
+def run_script(
+    script: Path, arguments: list[str], *, overrides: tuple[str, ...] = (), seed: int = 1, directory: Path | None = None,
+    programs: Programs = BUILT,
+) -> ScriptEnd:  # fmt: skip
+    """Execute the file; it has the terminal. Results are kept in `directory` (default: results/script/<name>-<time>)."""
+    if not script.is_file():
+        raise UsageError(f"{script}: there is no such file; give the path of a Mininet-WiFi script")
+    require_for_runs(programs=programs)
+    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
+    directory = (directory or ROOT / "results" / "script" / f"{script.stem}-{stamp}").resolve()
+    more = {"script": str(script), "words": arguments, "overrides": list(overrides)}
+    with claimed(directory):
+        end = isolated_run(f"{__package__}.launch", seed, directory, _say, programs=programs, terminal=True, **more)
+    if not end:
+        return ScriptEnd(1, directory, KILLED)
+    return ScriptEnd(end["exit_status"], directory, end["error"], end["interrupted"])
+
+
+def _say(stage: str, _fraction: float | None) -> None:
+    """Ctrl-C reaches every process of the terminal: it is the script's from its first line on, as under Python itself."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if stage != STARTED:
+        print(f"manet: {stage}", file=sys.stderr, flush=True)
+
+
+# --- in the run's own namespaces --------------------------------------------------------------------------------------
+
+STARTED = "script"
+
+
+def inside(arguments: dict, report: Report) -> int:
+    """Called by testbed.runs.isolation."""
+    script = Path(arguments["script"])
+    session = begin(
+        Session(
+            script, Path(arguments["directory"]), arguments["seed"], tuple(arguments["overrides"]),
+            Programs.from_arguments(arguments["programs"]), lambda stage, fraction=None: report.send(stage=stage),
+        )
+    )  # fmt: skip
+    problem: BaseException | None = None
+    try:
+        _take_signals()
+        report.send(stage=STARTED)
+        _execute(script, arguments["words"])
+    except BaseException as raised:  # whatever it is: the network is taken down first
+        problem = raised
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    try:
+        session.down(outcome_of(problem))
+    except ManetError as at_the_end:
+        problem = problem or at_the_end
+    exit_status, error = _judged(problem, script)
+    sys.stdout.flush()
+    report.send(exit_status=exit_status, error=error, interrupted=isinstance(problem, KeyboardInterrupt | Interrupted))
+    return exit_status
+
+
+def _take_signals() -> None:
+    """Ctrl-C is Python's; the end of the lifeline (testbed/runs/isolation.py) ends the script wherever it is."""
+
+    def end(_number: int, _frame: object) -> None:
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        raise Interrupted
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end)
+
+
+def _execute(script: Path, words: list[str]) -> None:
+    """As `python3 FILE WORDS` would."""
+    os.environ[mn_wifi.IN_A_RUN] = "1"
+    sys.argv = [str(script), *words]
+    sys.path.insert(0, str(script.resolve().parent))
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    lg.handlers[0].setStream(sys.stdout)  # Mininet answers on standard error; an answer belongs on standard output
+    runpy.run_path(str(script), run_name="__main__")
+
+
+def _judged(problem: BaseException | None, script: Path) -> tuple[int, str | None]:
+    """Exit status, and the one line for the user; a bug of the script's own is shown as Python shows it."""
+    if problem is None:
+        return 0, None
+    if isinstance(problem, SystemExit):
+        if problem.code is None or isinstance(problem.code, int):
+            return problem.code or 0, None
+        return 1, str(problem.code)
+    if isinstance(problem, KeyboardInterrupt | Interrupted):
+        return 130, None
+    if isinstance(problem, ManetError):
+        return problem.exit_status, f"{_place(problem, script)}{problem}"
+    lines = traceback.TracebackException.from_exception(problem)
+    own = [number for number, frame in enumerate(lines.stack) if frame.filename == str(script)]
+    lines.stack = traceback.StackSummary.from_list(lines.stack[own[0] :] if own else lines.stack)
+    print("".join(lines.format()), end="", file=sys.stderr, flush=True)
+    return 1, None
+
+
+def _place(problem: BaseException, script: Path) -> str:
+    """Where in the script it was asked for: the innermost of its lines that led there."""
+    frames = traceback.extract_tb(problem.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == str(script)]
+    return f"{script.name}: line {lines[-1]}: " if lines else f"{script.name}: "

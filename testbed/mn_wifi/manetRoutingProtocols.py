@@ -1,0 +1,12 @@
+"""Names for scripts that prepare a routing protocol themselves; `proto` of addLink starts it, with whatever it needs."""
+
+from testbed.mn_wifi.arguments import refusing
+
+
+class aodv:
+    @classmethod
+    def load_module(cls, ifaces: str) -> None:
+        """Nothing is left to do: the run loads what AODV-UU needs, and our own AODV needs no module."""
+
+
+__getattr__ = refusing("mn_wifi.manetRoutingProtocols", {}, "is not here; give addLink(..., proto='...')")

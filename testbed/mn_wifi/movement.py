@@ -1,0 +1,216 @@
+"""What a script says of movement, as legs of a trace (formats/trace.md): model time 0 is the end of net.build().
+
+Mininet-WiFi moves its nodes from a thread, a step at a time, as fast as the thread gets on; here the whole movement is
+known before it begins and the medium follows it exactly, at the speeds that are written, in metres per second.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from mobility.edges import bounced, legs_along
+from mobility.models import MODELS
+from mobility.trace import Leg
+from testbed.errors import UsageError
+from testbed.mn_wifi.arguments import choice, number, point
+
+Place = tuple[float, float, float]
+HORIZON_S = 3600.0  # movement of a model is drawn for this long; then stations stand
+NOT_HERE = "is not here (ours beside these: scenario={'mobility': 'group' or 'manhattan', 'speed': ..., 'area': [...]})"
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Where and how fast one station moves; Mininet-WiFi's defaults."""
+
+    min_x: float = 0.0
+    max_x: float = 100.0
+    min_y: float = 0.0
+    max_y: float = 100.0
+    min_v: float = 1.0
+    max_v: float = 10.0
+
+    def check(self, name: str) -> None:
+        for axis in ("x", "y"):
+            if getattr(self, f"min_{axis}") >= getattr(self, f"max_{axis}"):
+                raise UsageError(f"{name}: min_{axis} is not below max_{axis}; give an area")
+        if not 0 < self.min_v <= self.max_v:
+            raise UsageError(f"{name}: min_v={self.min_v:g}, max_v={self.max_v:g}: give speeds in m/s, 0 < min_v <= max_v")
+
+    @property
+    def area(self) -> tuple[float, float]:
+        return self.max_x - self.min_x, self.max_y - self.min_y
+
+    def anywhere(self, dice: Random) -> Place:
+        x, y = (dice.random() * side for side in self.area)
+        return self.min_x + x, self.min_y + y, 0.0
+
+
+@dataclass(frozen=True)
+class Model:
+    """setMobilityModel."""
+
+    model: str
+    start_s: float = 0.0
+    seed: int = 1
+    min_wt: float | None = None
+    max_wt: float | None = None
+    velocity_mean: float = 1.0
+    alpha: float = 0.99
+    variance: float = 1.0
+
+    def legs(self, number: int, name: str, place: Place, bounds: Bounds) -> list[Leg]:
+        """Of one station, which is the `number`th."""
+        draw = choice("setMobilityModel", "model", self.model, DRAWN, NOT_HERE)
+        x, y, z = place
+        if not (bounds.min_x <= x <= bounds.max_x and bounds.min_y <= y <= bounds.max_y):
+            raise UsageError(f"{name} at ({x:g}, {y:g}) m is outside its area; give it a position within min_x to max_x, min_y to max_y")
+        begin = {"begin_s": self.start_s, "end_s": self.start_s + HORIZON_S, "seed": self.seed}
+        legs = draw(self, number, (name, x - bounds.min_x, y - bounds.min_y, z), bounds, begin)
+        return [
+            Leg(leg.start_s, name, (leg.to[0] + bounds.min_x, leg.to[1] + bounds.min_y, leg.to[2]), leg.speed_mps)
+            for leg in legs
+            if leg.start_s > 0 or leg.speed_mps > 0
+        ]
+
+    def pause(self) -> dict[str, object]:
+        """Theirs are uniform from min_wt to max_wt (1 to 5 where nothing is said); ours fixed, or uniform from 0."""
+        low, high = self.min_wt, self.max_wt
+        if low is None and high is None:
+            return {"pause": 3.0, "pauses": "uniform"}
+        low, high = low or 0.0, low or 0.0 if high is None else high
+        if low not in (0.0, high):
+            raise UsageError(
+                f"setMobilityModel: min_wt={low:g}, max_wt={high:g}: pauses are fixed (min_wt = max_wt) or uniform from 0 "
+                "(min_wt=0); give one of the two"
+            )
+        return {"pause": high, "pauses": "fixed"} if low == high else {"pause": high / 2, "pauses": "uniform"}
+
+
+def _of_model(name: str, number: int, here: tuple, bounds: Bounds, begin: dict, **options: object) -> list[Leg]:
+    """Our model draws by the number of a station: it is given as many, and the last is the one."""
+    places = [(f"other{other}", *here[1:]) for other in range(1, number)]
+    legs = MODELS[name]([*places, here], bounds.area, **begin, **options)
+    return [leg for leg in legs if leg.station == here[0]]
+
+
+def _waypoint(model: Model, number: int, here: tuple, bounds: Bounds, begin: dict) -> list[Leg]:
+    mean = (bounds.min_v + bounds.max_v) / 2
+    spread = (bounds.max_v - bounds.min_v) / (bounds.max_v + bounds.min_v)
+    return _of_model("random-waypoint", number, here, bounds, begin, speed=mean, spread=spread, **model.pause())
+
+
+def _walk(_model: Model, number: int, here: tuple, bounds: Bounds, begin: dict) -> list[Leg]:
+    """Ways of one metre at 1 m/s: Mininet-WiFi's constantDistance and constantVelocity."""
+    return _of_model("random-walk", number, here, bounds, begin, speed=1.0, spread=0.0, step=1.0)
+
+
+def _gauss_markov(model: Model, number: int, here: tuple, bounds: Bounds, begin: dict) -> list[Leg]:
+    mean, noise = model.velocity_mean, model.variance  # a standard deviation, whatever its name
+    options = {"deviation": min(2.0, noise / mean), "turn": noise, "memory": model.alpha}
+    return _of_model("gauss-markov", number, here, bounds, begin, speed=mean, **options)
+
+
+def _direction(model: Model, number: int, here: tuple, bounds: Bounds, begin: dict) -> list[Leg]:
+    """A way of a length uniform from 0 to the longer side, in a uniform direction, reflected at the edges; then another."""
+    name, x, y, z = here
+    dice = Random(f"random-direction {model.seed} {number}")
+    time_s, place, legs = begin["begin_s"], (x, y), []
+    while time_s < begin["end_s"]:
+        angle, length_m = 2 * math.pi * dice.random(), max(1e-3, dice.random() * max(bounds.area))
+        pieces, _ = bounced(place, (length_m * math.cos(angle), length_m * math.sin(angle)), bounds.area)
+        more, time_s = legs_along(pieces, name, z, time_s, bounds.min_v + (bounds.max_v - bounds.min_v) * dice.random())
+        legs += more
+        place = pieces[-1].end
+    return legs
+
+
+DRAWN = {"RandomWayPoint": _waypoint, "RandomDirection": _direction, "RandomWalk": _walk, "GaussMarkov": _gauss_markov}
+
+
+@dataclass
+class Course:
+    """Of one station: net.mobility(sta, 'start' | 'stop', time, position), and sta.coord on the way."""
+
+    name: str
+    start_s: float | None = None
+    stop_s: float | None = None
+    start: Place | None = None
+    stop: Place | None = None
+
+    def say(self, word: str, time: object, position: object) -> None:
+        call = f"mobility({self.name}, {word!r})"
+        time_s = number(call, "time", time, 0, 1e6)
+        place = None if position is None else point(call, "position", position)
+        if word == "start":
+            self.start_s, self.start = time_s, place
+        elif word == "stop":
+            self.stop_s, self.stop = time_s, place
+        else:
+            raise UsageError(f"{call}: is neither 'start' nor 'stop'; write one of the two")
+
+    def points(self, coord: Sequence[object] | None) -> list[Place]:
+        """All places of the way, the first included."""
+        if coord is not None:
+            return [point(self.name, "coord", place) for place in coord]
+        if self.start is None or self.stop is None:
+            raise UsageError(f"mobility({self.name}): has no position at its {'start' if self.start is None else 'stop'}; add one")
+        return [self.start, self.stop]
+
+    def legs(self, coord: Sequence[object] | None, plan: "Timeline") -> list[Leg]:
+        """At one speed from the first place to the last, as often as the plan says."""
+        if self.start_s is None or self.stop_s is None or self.start_s >= self.stop_s:
+            raise UsageError(f"mobility({self.name}): needs a start, and a stop after it; add net.mobility(..., 'stop', time=...)")
+        way, legs = self.points(coord), []
+        for turn in range(plan.repetitions):
+            base_s = turn * plan.stop_s
+            here_way = way[::-1] if plan.reverse and turn % 2 else way
+            if turn and not plan.reverse:
+                legs.append(Leg(base_s + self.start_s, self.name, here_way[0], math.inf))
+            legs += along(self.name, here_way, base_s + self.start_s, base_s + self.stop_s)
+        return legs
+
+
+@dataclass
+class Timeline:
+    """startMobility, mobility, stopMobility."""
+
+    start_s: float | None = None
+    stop_s: float = 0.0
+    repetitions: int = 1
+    reverse: bool = False
+    courses: dict[str, Course] = field(default_factory=dict)
+
+    def of(self, name: str) -> Course:
+        return self.courses.setdefault(name, Course(name))
+
+
+def along(name: str, way: Sequence[Place], begin_s: float, end_s: float) -> list[Leg]:
+    """Straight from place to place, at one speed, so as to be at the last at `end_s`."""
+    lengths = [math.dist(a, b) for a, b in zip(way, way[1:], strict=False)]
+    if sum(lengths) == 0:
+        return []
+    pace, time_s, legs = sum(lengths) / (end_s - begin_s), begin_s, []
+    for to, length_m in zip(way[1:], lengths, strict=True):
+        if length_m:
+            legs.append(Leg(time_s, name, to, pace))
+        time_s += length_m / pace
+    return legs
+
+
+def replayed(name: str, places: Sequence[object], times: Sequence[object] | None, points_per_s: float) -> list[Leg]:
+    """ReplayingMobility: straight from point to point, each reached at its own time, or so many of them in a second."""
+    way = [point(name, "p", place) for place in places]
+    if times is not None and len(times) != len(way):
+        raise UsageError(f"{name}: {len(way)} places in p and {len(times)} in time; give each place its time")
+    at_s = [number(name, "time", time, 0) for time in times] if times is not None else [k / points_per_s for k in range(len(way))]
+    if any(b < a for a, b in zip(at_s, at_s[1:], strict=False)):
+        raise UsageError(f"{name}: time goes back; give the times in their order")
+    legs = [Leg(at_s[0], name, way[0], math.inf)] if way else []
+    for (a, b), (begin_s, end_s) in zip(zip(way, way[1:], strict=False), zip(at_s, at_s[1:], strict=False), strict=True):
+        if begin_s == end_s:
+            legs.append(Leg(begin_s, name, b, math.inf))
+        elif a != b:
+            legs.append(Leg(begin_s, name, b, math.dist(a, b) / (end_s - begin_s)))
+    return legs

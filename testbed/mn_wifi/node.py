@@ -1,0 +1,158 @@
+"""Stations and hosts as a script declares them; once the network is up each answers as the Mininet host that it then is."""
+
+from typing import TYPE_CHECKING, Any
+
+from testbed.errors import UsageError
+from testbed.host import namespace
+from testbed.mn_wifi.arguments import number, point, refusing
+from testbed.stages import iproute
+from topologies.addresses import INTERFACE, NETWORK, PREFIX_BITS, ip_address, mac_address
+
+if TYPE_CHECKING:
+    from testbed.mn_wifi.net import Mininet_wifi
+    from testbed.stages.station import NamespaceHost
+
+
+class NotHere(UsageError, AttributeError):
+    """A method that a node has not, or not yet. (hasattr() is to say so, too.)"""
+
+
+class Node:
+    """What stations and hosts share. Attributes that a script sets are its own, as in Mininet-WiFi."""
+
+    def __init__(self, net: "Mininet_wifi", name: str, params: dict[str, Any]) -> None:
+        self.net, self.name, self.params = net, name, params
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __getattr__(self, name: str) -> Any:
+        """Of the running host: cmd, popen, pid, sendCmd, intfs ..."""
+        if name.startswith("__") or "net" not in self.__dict__:
+            raise AttributeError(name)
+        host = self.net.host_of(self.name)
+        if host is None:
+            raise NotHere(f"{self.name}.{name}: there is no such thing before the network is up; move the line below net.build()")
+        if not hasattr(host, name):
+            raise NotHere(f"{self.name}.{name}: is not here; docs/mininet-wifi.md lists what is")
+        return getattr(host, name)
+
+    @property
+    def host(self) -> "NamespaceHost":
+        """UsageError before the network is up."""
+        found = self.net.host_of(self.name)
+        if found is None:
+            raise NotHere(f"{self.name}: the network is not up; move the line below net.build()")
+        return found
+
+    def terminate(self) -> None:
+        raise UsageError(f"{self.name}.terminate: nodes end with the network; call net.stop()")
+
+
+class Host(Node):
+    """addHost: a host without a radio, at the other end of a wire to a station."""
+
+
+class Station(Node):
+    """addStation. `position` is where it stands, or shall stand at the start."""
+
+    def __init__(self, net: "Mininet_wifi", name: str, order: int, params: dict[str, Any]) -> None:
+        super().__init__(net, name, params)
+        self.order = order
+        self.ip = str(params.get("ip") or f"{ip_address(order)}/{PREFIX_BITS}")
+        self.params["wlan"] = [f"{name}-{INTERFACE}"]
+        self._place = point(name, "position", params["position"]) if "position" in params else None
+
+    @property
+    def position(self) -> tuple[float, float, float]:
+        """Now, of a network that is up; else as declared. Without one it is no attribute, as in Mininet-WiFi."""
+        standing = self.net.standing
+        if standing is not None:
+            return tuple(standing.network.medium.ask("positions")["positions"][self.name])
+        if self._place is None:
+            raise AttributeError("position")
+        return self._place
+
+    @position.setter
+    def position(self, place: object) -> None:
+        self.setPosition(place)
+
+    def setPosition(self, pos: object) -> None:
+        """`'x,y,z'` in metres; of a running station at once."""
+        self._place = point(f"{self.name}.setPosition", "pos", pos)
+        standing = self.net.standing
+        if standing is not None:
+            standing.network.medium.ask("move", station=self.name, position=list(self._place))
+
+    def get_distance_to(self, dst: "Station") -> float:
+        """Metres."""
+        a, b = self.position, dst.position
+        return round(sum((x - y) ** 2 for x, y in zip(a, b, strict=True)) ** 0.5, 2)
+
+    def setRange(self, range: object, intf: object = None) -> None:
+        self._radio("setRange", "range", number(f"{self.name}.setRange", "range", range, 0.1, 1e5), intf)
+
+    def setTxPower(self, txpower: object, intf: object = None) -> None:
+        self._radio("setTxPower", "txpower", number(f"{self.name}.setTxPower", "txpower", txpower, -50, 100), intf)
+
+    def setAntennaGain(self, gain: object, intf: object = None) -> None:
+        self._radio("setAntennaGain", "antennaGain", number(f"{self.name}.setAntennaGain", "gain", gain, -50, 50), intf)
+
+    def _radio(self, call: str, name: str, value: float, intf: object) -> None:
+        self.interface(call, intf)
+        if self.net.standing is not None:
+            raise UsageError(f"{self.name}.{call}: a radio is what it is once the network is up; move the line above net.build()")
+        self.params[name] = value
+
+    def IP(self, intf: object = None) -> str:
+        self.interface("IP", intf)
+        return self.ip.split("/")[0]
+
+    def MAC(self, intf: object = None) -> str:
+        self.interface("MAC", intf)
+        return mac_address(self.order)
+
+    def setIP(self, ip: str, prefixLen: int = PREFIX_BITS, intf: object = None) -> None:
+        """Instead of the address that the station has."""
+        self.interface("setIP", intf)
+        self.ip = ip if "/" in ip else f"{ip}/{prefixLen}"
+        if self.net.standing is not None:
+            self.net.check_addresses()
+            self.take_address()
+
+    def take_address(self) -> None:
+        """The script's address on the radio, in place of the one that comes with the station's number."""
+        host, own = self.host, f"{ip_address(self.order)}/{PREFIX_BITS}"
+        address, _, bits = self.ip.partition("/")
+        if host.radio.ip == address and self.ip == own:
+            return
+        # the network's own route is there already (routing/none.py)
+        inside = " noprefixroute" if (address.split(".")[0], bits) == (NETWORK.split(".")[0], str(PREFIX_BITS)) else ""
+        lines = [f"address flush dev {INTERFACE} scope global", f"address add {self.ip} dev {INTERFACE}{inside}"]
+        lines.append(f"route replace {NETWORK}/{PREFIX_BITS} dev {INTERFACE} scope link")
+        iproute.batches({host: lines}, "own-address", self.net.standing.site.log)
+        host.radio.ip, host.radio.prefixLen = address, bits
+
+    def setIP6(self, ip: str, prefixLen: int = 64, intf: object = None) -> None:
+        """One more IPv6 address. The kernel's own IPv6 traffic is on the air from then on."""
+        self.interface("setIP6", intf)
+        address = ip if "/" in ip else f"{ip}/{prefixLen}"
+        sysctls = {f"net.ipv6.conf.{INTERFACE}.disable_ipv6": 0}
+        host = self.host
+        namespace.within(host.netns, lambda: namespace.write_sysctls(sysctls))
+        iproute.batches({host: [f"address replace {address} dev {INTERFACE} nodad"]}, "ip6", self.net.standing.site.log)
+
+    def interface(self, call: str, intf: object) -> None:
+        """A station has one radio; UsageError for another."""
+        known = (None, *self.params["wlan"], INTERFACE)
+        if str(intf) not in map(str, known):
+            raise UsageError(f"{self.name}.{call}: intf={str(intf)!r}: a station has one radio, {self.params['wlan'][0]}")
+
+
+REMEDY = "is not here: a node is a Station (addStation) or a Host (addHost); docs/mininet-wifi.md says what stands for what"
+__getattr__ = refusing(
+    "mn_wifi.node",
+    {name: "access points are not here: this is a medium of ad hoc networks; use stations and cls=adhoc"
+     for name in ("AP", "UserAP", "OVSAP", "OVSKernelAP", "physicalAP")},
+    REMEDY,
+)  # fmt: skip

@@ -1,0 +1,41 @@
+"""Mininet-WiFi's propagation models and ours (formats/medium.md)."""
+
+from testbed.errors import UsageError
+from testbed.mn_wifi.arguments import choice, number
+
+CALL = "setPropagationModel"
+DEFAULT = {"model": "log-distance", "exponent": 3.0}  # logDistance, exp=3: Mininet-WiFi's
+MODELS = {
+    "friis": "free-space",
+    "logDistance": "log-distance",
+    "logNormalShadowing": "shadowing",
+    "twoRayGround": "two-ray",
+}
+ARGUMENTS = {"friis": set(), "logDistance": {"exp"}, "logNormalShadowing": {"exp", "variance"}, "twoRayGround": set()}
+REFUSED = {
+    "sL": "a system loss only shifts the power; leave it out and give the stations a range",
+    "lF": "floors are not modelled; leave it out",
+    "nFloors": "floors are not modelled; leave it out",
+    "pL": "is the ITU model's, which is not here; use model='logDistance' with exp=pL/10",
+    "gRandom": "the draws are the medium's own, by the seed; leave it out",
+}
+
+
+def propagation(**given: object) -> dict:
+    """The key `propagation` of a scenario."""
+    theirs = given.pop("model", "logDistance")
+    model = choice(CALL, "model", theirs, MODELS, "is not here")
+    for name, value in given.items():
+        if name in ARGUMENTS[str(theirs)]:
+            continue
+        if name in REFUSED:
+            raise UsageError(f"{CALL}: {name}={value!r}: {REFUSED[name]}")
+        takes = ", ".join(sorted(ARGUMENTS[str(theirs)])) or "no further arguments"
+        raise UsageError(f'{CALL}: unknown argument "{name}"; model={theirs!r} takes {takes}')
+    made: dict = {"model": model}
+    if "exp" in ARGUMENTS[str(theirs)]:
+        made["exponent"] = number(CALL, "exp", given.get("exp", 3.0), 0.1, 10)
+    if model == "shadowing":
+        # called a variance there, and used as the standard deviation of the draw
+        made["sigma_db"] = number(CALL, "variance", given.get("variance", 2.0), 0, 50)
+    return made

@@ -1,0 +1,124 @@
+"""The run that a script is executed in, and the networks it builds there, one after the other.
+
+Each network is a run directory like any other (formats/results.md): the script's own folder, of later networks `network2`,
+`network3` ... in it.
+"""
+
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from testbed.errors import ManetError, RunError, UsageError
+from testbed.host.protocols import require_protocol
+from testbed.programs import BUILT, Programs
+from testbed.runs.ids import own_cgroup
+from testbed.runs.preflight import check_medium, check_routing, check_tcps
+from testbed.runs.run import prepare, write_end
+from testbed.runs.standing import standing
+from testbed.runs.verdict import verdict_of
+from testbed.scenarios.scenario import Scenario
+from testbed.stages.routing import Network, Protocol
+from testbed.stages.site import Site
+
+EXPERIMENT = "script"
+
+
+@dataclass
+class Standing:
+    """One network of a script, from build() to stop()."""
+
+    site: Site
+    network: Network
+    protocol: Protocol
+    stages: ExitStack
+
+    def stop(self, outcome: dict) -> None:
+        """Take it down, whatever `outcome` says of the script, and write into run.json how it ended."""
+        try:
+            self.stages.close()
+        except RunError as problem:
+            if outcome["status"] == "complete":
+                outcome = {"status": "failed", "error": str(problem)}
+                raise
+        finally:
+            write_end(self.site.directory, outcome)
+
+    def verdict(self) -> str | None:
+        return verdict_of(self.site.directory)
+
+
+@dataclass
+class Session:
+    """`overrides` are the --set of the command line; `say` reports a stage to `manet`."""
+
+    script: Path
+    directory: Path
+    seed: int
+    overrides: tuple[str, ...] = ()
+    programs: Programs = BUILT
+    say: Callable[..., None] = lambda *_stage, **_more: None
+    standing: Standing | None = None
+    built: list[Path] = field(default_factory=list)
+
+    def up(self, scenario: Scenario) -> Standing:
+        """Check what only programs and the machine can judge, then bring the network up; UsageError or RunError."""
+        if self.standing is not None:
+            raise UsageError("a network of this script stands already; call its stop() before the next one's build()")
+        require_protocol(scenario.routing.protocol, programs=self.programs)
+        check_tcps(scenario.tcps(), self.script.name, self.programs)
+        check_medium(scenario, self.seed, self.programs)
+        check_routing(scenario, self.seed, self.programs)
+        number = len(self.built) + 1
+        directory = self.directory if number == 1 else self.directory / f"network{number}"
+        directory.mkdir(parents=True, exist_ok=True)
+        prepare(scenario, self.seed, directory, {"experiment": EXPERIMENT, "script": str(self.script)})
+        self.built.append(directory)
+        site = Site(scenario, self.seed, directory, own_cgroup(), self.programs)
+        stages = ExitStack()
+        try:
+            network, protocol = stages.enter_context(standing(site, self.say))
+        except BaseException as problem:
+            write_end(directory, outcome_of(problem))
+            raise
+        self.standing = Standing(site, network, protocol, stages)
+        return self.standing
+
+    def down(self, outcome: dict | None = None) -> Standing | None:
+        """The standing network's end, if one stands."""
+        ended, self.standing = self.standing, None
+        if ended is not None:
+            ended.stop(outcome or {"status": "complete", "error": None})
+        return ended
+
+
+def outcome_of(problem: BaseException | None) -> dict:
+    """How run.json calls the end of a script by an exception."""
+    if problem is None or (isinstance(problem, SystemExit) and problem.code in (0, None)):
+        return {"status": "complete", "error": None}
+    if isinstance(problem, SystemExit):
+        return {"status": "failed", "error": f"the script ended with status {problem.code}"}
+    if isinstance(problem, ManetError):
+        return {"status": "failed", "error": str(problem)}
+    if isinstance(problem, Exception):
+        return {"status": "failed", "error": f"the script ended by {type(problem).__name__}: {problem}"}
+    return {"status": "interrupted", "error": "interrupted; what was captured is kept"}
+
+
+# The API of scripts has no argument for it: Mininet_wifi() finds the run that it is in here. Set once, by launch.inside.
+_here: list[Session] = []
+
+
+def begin(session: Session) -> Session:
+    _here[:] = [session]
+    return session
+
+
+def current() -> Session:
+    if not _here:
+        name = Path(sys.argv[0]).name or "FILE.py"
+        raise UsageError(f"a network is made in a run of its own: start the script by `./manet script {name}`")
+    return _here[0]
+
+

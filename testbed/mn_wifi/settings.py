@@ -1,0 +1,205 @@
+"""What each call of the script API takes, takes without effect, and refuses, with the words for it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from testbed.errors import UsageError
+from testbed.mn_wifi import link
+from testbed.mn_wifi.arguments import Arguments, choice, number
+from testbed.mn_wifi.radio import NOT_MODELLED, PROFILES
+
+NO_MESH = (
+    "addLink: cls=mesh: IEEE 802.11s is mac80211's, and these radios are not (stations = \"tap\"); "
+    "for a mesh of routed hops: cls=adhoc, proto='olsrd' (or 'batman_adv', 'babel', 'aodv')"
+)
+NO_ENCRYPTION = "encryption is not modelled, and would cost air time; leave it out"
+NO_AP = "there are no access points here, this is a medium of ad hoc networks; leave it out"
+NO_SHAPING = "a radio's throughput comes of its frames; leave it out"
+ONE_RADIO = "a station has one radio; add another station"
+COMMON = {
+    "proto": "all stations of a network run one routing protocol",
+    "ssid": "all stations are in one ad hoc network",
+}
+# name of the argument, of Radio's field, smallest and largest value
+RADIO = (
+    ("range", "range_m", 0.1, 1e5),
+    ("txpower", "tx_power_dbm", -50, 100),
+    ("antennaGain", "gain_db", -50, 50),
+    ("antennaHeight", "height_m", 0.01, 1000),
+    ("channel", "channel", 1, 200),
+)
+
+
+class NotACall(UsageError, AttributeError):
+    """A call that Mininet-WiFi has and this has not."""
+
+
+NET = Arguments(
+    "Mininet_wifi",
+    frozenset({"link", "wmediumd_mode", "mode", "channel", "ssid", "plot", "autoStaticArp", "ipBase", "scenario"}),
+    aloud={
+        "controller": "there is nothing to control in an ad hoc network; it has no effect",
+        "accessPoint": "there are no access points here; it has no effect",
+        "station": "stations are of this testbed's own class; it has no effect",
+        "autoSetMacs": "MAC addresses always follow the stations' numbers, 02:00:00:00:00:01 up",
+        "waitConnected": "there are no switches to wait for; it has no effect",
+        "disable_tcp_checksum": "the medium leaves checksums alone; it has no effect",
+        "rec_rssi": "air.csv has the power of each frame; it has no effect",
+        "cleanup": "a run leaves nothing behind to be cleaned up; it has no effect",
+    },
+    refused={
+        "noise_th": "is wmediumd's; here reception ends at the range: give the stations a range",
+        "cca_th": "is wmediumd's; carrier sense is the profile's: scenario={'radio_overrides': {'carrier_sense_threshold_w': ...}}",
+        "fading_cof": "is wmediumd's; use setPropagationModel(model='logNormalShadowing', variance=...)",
+        "ifb": NO_SHAPING,
+        "topo": "declare the network by addStation and addLink",
+        "autoAssociation": NO_AP, "allAutoAssociation": NO_AP, "ac_method": NO_AP, "client_isolation": NO_AP,
+        "encrypt": NO_ENCRYPTION, "passwd": NO_ENCRYPTION, "ieee80211w": NO_ENCRYPTION,
+        "roads": "there are no roads here; use setMobilityModel, or scenario={'mobility': 'manhattan', ...}",
+        "autoSetPositions": "give each station its position='x,y,z'",
+        "plot3d": "the picture is of two dimensions; use plotGraph()",
+    },
+)  # fmt: skip
+STATION = Arguments(
+    "addStation",
+    frozenset({"position", "ip", "ip6", "range", "txpower", "antennaGain", "antennaHeight", "mode", "channel", "speed"})
+    | {"min_x", "max_x", "min_y", "max_y", "min_v", "max_v"},
+    aloud={
+        "mac": "a station's MAC address is 02:00:00:00:00:NN, its number; it has no effect",
+        "min_z": "movement is at one height; it has no effect",
+        "max_z": "movement is at one height; it has no effect",
+        "ssid": "is addLink's; it has no effect",
+        "color": "the picture has its own colours; it has no effect",
+    },
+    refused={
+        "wlans": ONE_RADIO, "passwd": NO_ENCRYPTION, "encrypt": NO_ENCRYPTION, "wpss": NO_ENCRYPTION,
+        "bw": NO_SHAPING, "cpu": "shares of the CPU are not set here; leave it out", "cores": "leave it out",
+        "sta": NO_AP, "bgscan_threshold": NO_AP, "active_scan": NO_AP, "scan_freq": NO_AP, "freq_list": NO_AP,
+        "model": "hardware models are not here; give range, or txpower and antennaGain",
+    },
+)  # fmt: skip
+HOST = Arguments(
+    "addHost",
+    frozenset(),
+    aloud={"mac": "the MAC address of a wire's end is 02:00:00:01:<wire>:02; it has no effect"},
+    refused={
+        "ip": "a wire is a network of its own, 192.168.<wire>.0/30, its host .2; leave ip out and use host.IP()",
+        "cls": "a host is of this testbed's own class; leave cls out",
+    },
+)
+ADHOC = Arguments(
+    "addLink",
+    frozenset({"ssid", "mode", "channel", "proto", "txpower"}),
+    aloud={
+        "ht_cap": f"{NOT_MODELLED}; the radio is what mode says",
+        "ibss": "there is one ad hoc network on the air and no scanning; it has no effect",
+        "ap_scan": "there is one ad hoc network on the air and no scanning; it has no effect",
+        "band": "the band is the channel's; it has no effect",
+    },
+    refused={
+        "passwd": NO_ENCRYPTION,
+        "proto_args": "words for a daemon's command line; give options as scenario={'routing': {'protocol': 'olsr', ...}}",
+        "bitrates": "the rate is the profile's; scenario={'radio': 'ns2-dsss-2m'} or {'radio_overrides': {'data_rate_bps': 6e6}}",
+        "bw": NO_SHAPING, "delay": NO_SHAPING, "latency": NO_SHAPING,
+        "loss": "scenario={'links': [{'from': 'sta1', 'to': 'sta2', 'error_rate': 0.1}]} is the error rate of a radio link",
+        "error_prob": "scenario={'links': [{'from': 'sta1', 'to': 'sta2', 'error_rate': 0.1}]} is the error rate of a radio link",
+        "vIface": ONE_RADIO,
+    },
+)  # fmt: skip
+WIRE = Arguments(
+    "addLink",
+    frozenset({"bw", "delay", "max_queue_size"}),
+    aloud={name: "a wire has one end at each node; it has no effect" for name in ("port1", "port2", "intfName1", "intfName2")},
+    refused={
+        "loss": "a wire loses what its queue does not hold, nothing else; leave it out",
+        "jitter": "a wire has no jitter; leave it out",
+        "use_htb": "a wire has its own rate and queue; leave it out",
+    },
+)
+MODEL = Arguments(
+    "setMobilityModel",
+    frozenset({"model", "time", "seed", "min_x", "max_x", "min_y", "max_y", "min_v", "max_v", "min_wt", "max_wt"})
+    | {"velocity_mean", "alpha", "variance"},
+    aloud={name: "movement is at one height; it has no effect" for name in ("min_z", "max_z")},
+    refused={
+        "ac_method": NO_AP,
+        "n_groups": "scenario={'mobility': {'model': 'group', 'groups': 2}, 'speed': 1, 'area': [100, 100]} is a model of groups",
+        "pointlist": "give each station its places: sta.coord, net.mobility",
+    },
+)
+START = Arguments("startMobility", frozenset({"time", "mob_rep", "reverse"}), refused={"ac_method": NO_AP})
+MOBILITY = Arguments("mobility", frozenset({"time", "position"}))
+STOP = Arguments("stopMobility", frozenset({"time"}))
+PLOT = Arguments(
+    "plotGraph",
+    frozenset({"max_x", "max_y", "min_x", "min_y"}),
+    aloud={name: "the picture is of two dimensions; it has no effect" for name in ("min_z", "max_z")},
+)
+IPERF = Arguments(
+    "iperf",
+    frozenset(),
+    refused={
+        "l4Type": "is TCP here; for UDP: sta1.cmd('iperf3 -u ...')", "udpBw": "is TCP here; for UDP: sta1.cmd('iperf3 -u ...')",
+        "fmt": "the answer is in kbit/s; leave it out", "port": "leave it out",
+    },
+)  # fmt: skip
+NO_CALLS = {
+    "addAccessPoint": f"{NO_AP.split(';')[0]}; use stations and addLink(sta, cls=adhoc, ...)",
+    "addSwitch": "there are no switches here; a host is joined to a station by addLink(sta, host)",
+    "addController": "without switches and access points there is nothing to control; remove the line",
+    "addNAT": "a run has no way out of its namespaces; addHost is a host beyond a gateway",
+    "addSensor": "IEEE 802.15.4 is not here; use addStation",
+    "addAPSensor": "IEEE 802.15.4 is not here; use addStation",
+    "addModem": "is not here; use addStation",
+    "addAircraft": "is not here; use addStation with position='x,y,z' and net.mobility",
+    "addSatellite": "is not here; use addStation with position='x,y,z' and net.mobility",
+    "telemetry": "the results have more: air.csv, captures, tcp.csv; use `./manet map`, `./manet story`",
+    "useExternalProgram": "is not here; a movement file of others: scenario={'mobility': 'FILE'}",
+    "plotEnergyMonitor": "energy is not modelled; remove the line",
+    "setModule": "there is no kernel module of radios here; remove the line",
+    "socketServer": "is not here; `./manet map`, `./manet routes` ask a network that stands",
+    "auto_association": NO_AP,
+    "staticArp": "ask for it before: Mininet_wifi(autoStaticArp=True)",
+}
+
+
+def net_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Of Mininet_wifi(), with the defaults."""
+    if given.get("link", link.wmediumd) not in (link.wmediumd, link.WirelessLink):
+        raise UsageError(f"Mininet_wifi: link={given['link']!r}: use link=wmediumd; a wire is addLink(sta, host)")
+    mode = given.get("wmediumd_mode", "interference")
+    choice("Mininet_wifi", "wmediumd_mode", mode, {"interference": None}, "has no positions, and this medium goes by them")
+    if given.get("ipBase", "10.0.0.0/8") != "10.0.0.0/8":
+        raise UsageError(f"Mininet_wifi: ipBase={given['ipBase']!r}: stations are 10.0.0.1/8 up; give each its ip instead")
+    scenario = given.get("scenario", {})
+    if not isinstance(scenario, dict):
+        raise UsageError(f"Mininet_wifi: scenario={scenario!r}: give a dict of a scenario's keys (formats/scenario.md)")
+    return {
+        "mode": given.get("mode", "g"),
+        "channel": given.get("channel"),
+        "static_arp": bool(given.get("autoStaticArp", False)),
+        "scenario": scenario,
+    }
+
+
+def mode(modes: set[Any]) -> str:
+    """The one that all stations have."""
+    if len(modes) > 1:
+        raise UsageError(f"mode: {', '.join(sorted(map(repr, modes)))}: all stations have the same radio; give one mode")
+    found = next(iter(modes), "g")
+    if found not in PROFILES:
+        raise UsageError(f"mode={found!r}: {NOT_MODELLED}; use one of {', '.join(map(repr, PROFILES))}")
+    return str(found)
+
+
+def wire(station: str, host: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """An entry of the scenario's `wires`. TCLink's units: bw in Mbit/s, delay as text with a unit."""
+    found: dict[str, Any] = {"station": station, "host": host}
+    if "bw" in given:
+        found["rate"] = number("addLink", "bw", given["bw"], 0.001, 1e5) * 1e6
+    if "delay" in given:
+        delay = given["delay"]
+        found["delay"] = delay if isinstance(delay, str) else number("addLink", "delay", delay, 0, 1e7) / 1e6
+    if "max_queue_size" in given:
+        found["queue"] = int(number("addLink", "max_queue_size", given["max_queue_size"], 1, 1e5))
+    return found

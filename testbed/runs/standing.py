@@ -1,0 +1,28 @@
+"""A scenario's network as it stands without the scenario's traffic: what the prompt and scripts work on."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+from testbed.host.processes import Processes
+from testbed.runs import metadata
+from testbed.runs.record import RunRecord
+from testbed.stages import kernel_tcp
+from testbed.stages.capture import captures_running
+from testbed.stages.network import network_up
+from testbed.stages.routing import Network, Protocol
+from testbed.stages.site import Site
+
+
+@contextmanager
+def standing(site: Site, say: Callable[..., None]) -> Iterator[tuple[Network, Protocol]]:
+    """From stations, medium, routing, the TCP settings and captures at work to their orderly ends."""
+    record = RunRecord.open(site.directory / "run.json")
+    with ExitStack() as stages:
+        children = stages.enter_context(Processes(site.log))
+        network, protocol = stages.enter_context(network_up(site, children, say))
+        stages.enter_context(kernel_tcp.kernel_tcp_running(site, network.net, children))
+        stages.enter_context(captures_running(site, network.net, children))
+        record.update(
+            epoch_ns=network.medium.ask("status")["epoch_ns"], sysctls=kernel_tcp.read_sysctls(network.net, metadata.SYSCTLS)
+        )
+        yield network, protocol
