@@ -7,6 +7,7 @@ known before it begins and the medium follows it exactly, at the speeds that are
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from random import Random
 
 from mobility.edges import bounced, legs_along
@@ -65,7 +66,7 @@ class Model:
         draw = choice("setMobilityModel", "model", self.model, DRAWN, NOT_HERE)
         x, y, z = place
         if not (bounds.min_x <= x <= bounds.max_x and bounds.min_y <= y <= bounds.max_y):
-            raise UsageError(f"{name} at ({x:g}, {y:g}) m is outside its area; give it a position within min_x to max_x, min_y to max_y")
+            raise UsageError(f"{name} at ({x:g}, {y:g}) m is outside its area; enlarge min_x to max_x, min_y to max_y")
         begin = {"begin_s": self.start_s, "end_s": self.start_s + HORIZON_S, "seed": self.seed}
         legs = draw(self, number, (name, x - bounds.min_x, y - bounds.min_y, z), bounds, begin)
         return [
@@ -155,13 +156,15 @@ class Course:
         if coord is not None:
             return [point(self.name, "coord", place) for place in coord]
         if self.start is None or self.stop is None:
-            raise UsageError(f"mobility({self.name}): has no position at its {'start' if self.start is None else 'stop'}; add one")
+            end = "start" if self.start is None else "stop"
+            raise UsageError(f"mobility({self.name}): has no position at its {end}; add position='x,y,z'")
         return [self.start, self.stop]
 
     def legs(self, coord: Sequence[object] | None, plan: "Timeline") -> list[Leg]:
         """At one speed from the first place to the last, as often as the plan says."""
         if self.start_s is None or self.stop_s is None or self.start_s >= self.stop_s:
-            raise UsageError(f"mobility({self.name}): needs a start, and a stop after it; add net.mobility(..., 'stop', time=...)")
+            text = "needs a start, and a stop after it; add net.mobility(..., 'stop', time=...)"
+            raise UsageError(f"mobility({self.name}): {text}")
         way, legs = self.points(coord), []
         for turn in range(plan.repetitions):
             base_s = turn * plan.stop_s
@@ -188,7 +191,7 @@ class Timeline:
 
 def along(name: str, way: Sequence[Place], begin_s: float, end_s: float) -> list[Leg]:
     """Straight from place to place, at one speed, so as to be at the last at `end_s`."""
-    lengths = [math.dist(a, b) for a, b in zip(way, way[1:], strict=False)]
+    lengths = [math.dist(a, b) for a, b in pairwise(way)]
     if sum(lengths) == 0:
         return []
     pace, time_s, legs = sum(lengths) / (end_s - begin_s), begin_s, []
@@ -205,10 +208,10 @@ def replayed(name: str, places: Sequence[object], times: Sequence[object] | None
     if times is not None and len(times) != len(way):
         raise UsageError(f"{name}: {len(way)} places in p and {len(times)} in time; give each place its time")
     at_s = [number(name, "time", time, 0) for time in times] if times is not None else [k / points_per_s for k in range(len(way))]
-    if any(b < a for a, b in zip(at_s, at_s[1:], strict=False)):
+    if any(b < a for a, b in pairwise(at_s)):
         raise UsageError(f"{name}: time goes back; give the times in their order")
     legs = [Leg(at_s[0], name, way[0], math.inf)] if way else []
-    for (a, b), (begin_s, end_s) in zip(zip(way, way[1:], strict=False), zip(at_s, at_s[1:], strict=False), strict=True):
+    for (a, b), (begin_s, end_s) in zip(pairwise(way), pairwise(at_s), strict=True):
         if begin_s == end_s:
             legs.append(Leg(begin_s, name, b, math.inf))
         elif a != b:

@@ -22,7 +22,7 @@ from testbed.mn_wifi.movement import Bounds, Model, Place, Timeline, replayed
 from testbed.mn_wifi.node import Host, Node, Station
 from testbed.mn_wifi.propagation import DEFAULT, propagation
 from testbed.mn_wifi.protocols import protocol
-from testbed.mn_wifi.radio import Radio
+from testbed.mn_wifi.radio import PROFILES, Radio
 from testbed.mn_wifi.session import Standing, current
 from testbed.runs.live_map import Live, Updater
 from testbed.scenarios.definition import Source, apply_overrides, build_scenario
@@ -156,9 +156,23 @@ class Mininet_wifi:
 
     def scenario(self) -> Scenario:
         """All that was declared, checked as a scenario file would be."""
-        source = Source(self.session.script.name)
-        raw = {**self._declared(), **self.options["scenario"]}
-        return build_scenario(apply_overrides(raw, self.session.overrides, source), source)
+        source, given = Source(self.session.script.name), self.options["scenario"]
+        raw = apply_overrides({**self._declared(), **given}, self.session.overrides, source)
+        if "radio" not in raw:
+            raw = {**raw, "radio": PROFILES[self._radio().mode]}
+        elif not self._states_its_range():
+            return build_scenario(raw, source)  # the profile's own range
+        model = raw["propagation"] if isinstance(raw["propagation"], dict) else {"model": raw["propagation"]}
+        overrides = {**self._radio().overrides(raw["radio"], model), **raw.get("radio_overrides", {})}
+        return build_scenario({**raw, "radio_overrides": overrides}, source)
+
+    def _states_its_range(self) -> bool:
+        """Whether the script says of its radios how far they reach, in whatever terms."""
+        said = {
+            *(key for station in self.stations for key in station.params),
+            *(key for one in self._adhoc.values() for key in one),
+        }
+        return bool(said & {"range", "txpower", "antennaGain", "antennaHeight"})
 
     def _declared(self) -> dict[str, Any]:
         for station in self.stations:
@@ -167,15 +181,15 @@ class Mininet_wifi:
         for host in self.wired:
             if not any(wire["host"] == host.name for wire in self._wires):
                 raise UsageError(f"{host.name}: has no wire; add net.addLink(station, {host.name})")
-        model, (routing, remark) = self._propagation or DEFAULT, protocol(self._common("proto"))
+        self._radio()  # contradictions are said, whatever the profile
+        routing, remark = protocol(self._common("proto"))
         if remark:
             say(remark, self.said)
         profile_text = DEFAULT_TCP.read_text().strip() if DEFAULT_TCP.exists() else "cubic"
         return {
             "topology": "positions",
             "positions": [{"name": station.name, "at": list(self._place(station))} for station in self.stations],
-            "propagation": model,
-            **self._radio().scenario(model),
+            "propagation": self._propagation or DEFAULT,
             "wires": self._wires,
             "routing": routing,
             "arp": "static" if self.options["static_arp"] else "real",
@@ -302,7 +316,7 @@ class Mininet_wifi:
             if len(twins) > 1:
                 raise UsageError(f"{twins[1].name}: ip={twins[1].ip!r}: {twins[0].name} has it, too; give each its own")
         wanted = self._common("proto")
-        why = f"routing {wanted!r} knows stations" if wanted else "static ARP knows stations" if self.options["static_arp"] else ""
+        why = f"proto={wanted!r} knows stations" if wanted else "static ARP knows stations" * self.options["static_arp"]
         if changed and why:
             first = changed[0]
             text = f"{why} by their numbers: {first.name} is {ip_address(first.order)}"
@@ -311,11 +325,11 @@ class Mininet_wifi:
     def _name_devices(self) -> None:
         """`sta1-wlan0` beside `wlan0`, for whatever a script does with a device; then the script's own addresses."""
         assert self.standing is not None
-        hosts = {station: station.host for station in self.stations}
-        names = {host: [f"link property add dev {INTERFACE} altname {station.params['wlan'][0]}"] for station, host in hosts.items()}
-        iproute.batches(names, "names", self.standing.site.log)
-        for station, host in hosts.items():
-            host.nameToIntf[station.params["wlan"][0]] = host.radio
+        add = f"link property add dev {INTERFACE} altname"
+        lines = {station.host: [f"{add} {station.params['wlan'][0]}"] for station in self.stations}
+        iproute.batches(lines, "names", self.standing.site.log)
+        for station in self.stations:
+            station.host.nameToIntf[station.params["wlan"][0]] = station.host.radio
             station.take_address()
             if "ip6" in station.params:
                 station.setIP6(str(station.params["ip6"]))
@@ -326,6 +340,12 @@ class Mininet_wifi:
         live = Live(self.directory, hosts, title=self.session.script.name)
         self._updater = self._updater or Updater(live, self.directory / self._picture, PICTURE_EVERY_S)
         output(f"*** picture, drawn every {PICTURE_EVERY_S:g} s: {_short(self.directory / self._picture)}\n")
+
+    def counters(self) -> dict[str, dict]:
+        """What the medium has counted of each station up to now (counters.json of formats/air.md); Mininet-WiFi has no such."""
+        self._up("counters")
+        assert self.standing is not None
+        return self.standing.network.medium.ask("counters")["stations"]
 
     # --- asking ---------------------------------------------------------------------------------------------------
 

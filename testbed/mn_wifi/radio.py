@@ -17,6 +17,7 @@ PROFILES = {"g": "dot11g-54m", "b": "dot11b-11m", "a": "dot11a-54m"}
 NOT_MODELLED = "802.11n and later (aggregation, block ACK) are not modelled"
 # Mininet-WiFi's: mn_wifi/link.py, net.py (2.7)
 TX_POWER_DBM, ANTENNA_GAIN_DB, ANTENNA_HEIGHT_M, THRESHOLD_DBM = 14.0, 5.0, 1.0, -91.0
+BY_POWER = {"two-ray", "free-space", "log-distance", "shadowing"}
 LIGHT_MPS = 3.0e8  # medium/src/phy/propagation.rs
 FARTHEST_M = 1e5
 ROUNDING = 1 + 1e-6  # must not decide who is in range
@@ -43,7 +44,7 @@ class Radio:
         known = range(34, 197) if self.mode == "a" else range(1, 15)
         if self.channel not in known:
             text = f"mode={self.mode!r} has channels {known[0]} to {known[-1]}"
-            raise UsageError(f"channel={self.channel}: {text}; give another channel, or mode='{'g' if self.mode == 'a' else 'a'}'")
+            raise UsageError(f"channel={self.channel}: {text}; give one of those, or another mode")
 
     def reach_m(self, propagation: dict) -> float:
         """The range a script means."""
@@ -56,9 +57,9 @@ class Radio:
             low, high = (middle, high) if self.loss_db(propagation, middle) <= budget_db else (low, middle)
         return low
 
-    def loss_db(self, propagation: dict, distance_m: float, frequency_hz: float | None = None) -> float:
+    def loss_db(self, propagation: dict, distance_m: float) -> float:
         """As medium/src/phy/propagation.rs has it; of shadowing the median."""
-        wavelength_m = LIGHT_MPS / (frequency_hz or self.frequency_hz())
+        wavelength_m = LIGHT_MPS / self.frequency_hz()
 
         def free_space_db(d: float) -> float:
             return max(0.0, 20 * math.log10(4 * math.pi * d / wavelength_m))
@@ -75,12 +76,16 @@ class Radio:
             case _:
                 return free_space_db(distance_m)
 
-    def scenario(self, propagation: dict) -> dict:
-        """The keys `radio` and `radio_overrides`."""
-        name = PROFILES[self.mode]
-        profile = tomllib.loads((ROOT / "medium" / "radios" / f"{name}.toml").read_text())
+    def overrides(self, name: str, propagation: dict) -> dict:
+        """The key `radio_overrides` that makes the profile `name` reach as far under a model of propagation. Those that ask
+        for no power (disc, matrix) have their own range."""
+        if propagation["model"] not in BY_POWER:
+            return {}
+        path = ROOT / "medium" / "radios" / f"{name}.toml"
+        if not path.is_file():
+            return {}  # said by whoever checks the scenario
         frequency_hz = self.frequency_hz()
-        loss_db = self.loss_db(propagation, self.reach_m(propagation), frequency_hz)
-        power_w = profile["receive_threshold_w"] * 10 ** ((loss_db - 2 * self.gain_db) / 10) * ROUNDING
-        overrides = {"frequency_hz": frequency_hz, "antenna_gain_db": self.gain_db, "antenna_height_m": self.height_m}
-        return {"radio": name, "radio_overrides": {**overrides, "tx_power_w": power_w}}
+        loss_db = self.loss_db(propagation, self.reach_m(propagation))
+        power_w = tomllib.loads(path.read_text())["receive_threshold_w"] * 10 ** ((loss_db - 2 * self.gain_db) / 10)
+        found = {"frequency_hz": frequency_hz, "antenna_gain_db": self.gain_db, "antenna_height_m": self.height_m}
+        return {**found, "system_loss_db": 0.0, "tx_power_w": power_w * ROUNDING}

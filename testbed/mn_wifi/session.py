@@ -120,5 +120,3 @@ def current() -> Session:
         name = Path(sys.argv[0]).name or "FILE.py"
         raise UsageError(f"a network is made in a run of its own: start the script by `./manet script {name}`")
     return _here[0]
-
-

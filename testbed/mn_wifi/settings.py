@@ -9,7 +9,7 @@ from testbed.mn_wifi.arguments import Arguments, choice, number
 from testbed.mn_wifi.radio import NOT_MODELLED, PROFILES
 
 NO_MESH = (
-    "addLink: cls=mesh: IEEE 802.11s is mac80211's, and these radios are not (stations = \"tap\"); "
+    'addLink: cls=mesh: IEEE 802.11s is mac80211\'s, and these radios are not (stations = "tap"); '
     "for a mesh of routed hops: cls=adhoc, proto='olsrd' (or 'batman_adv', 'babel', 'aodv')"
 )
 NO_ENCRYPTION = "encryption is not modelled, and would cost air time; leave it out"
@@ -49,7 +49,7 @@ NET = Arguments(
     },
     refused={
         "noise_th": "is wmediumd's; here reception ends at the range: give the stations a range",
-        "cca_th": "is wmediumd's; carrier sense is the profile's: scenario={'radio_overrides': {'carrier_sense_threshold_w': ...}}",
+        "cca_th": "is wmediumd's; carrier sense is the profile's: scenario={'radio_overrides': {'carrier_sense_threshold_w': W}}",
         "fading_cof": "is wmediumd's; use setPropagationModel(model='logNormalShadowing', variance=...)",
         "ifb": NO_SHAPING,
         "topo": "declare the network by addStation and addLink",

@@ -1,0 +1,55 @@
+#!/usr/bin/env python
+
+"""Hidden terminals: sta1 and sta3 do not hear each other, and both send to sta2, which stands between them.
+
+            200 m          200 m
+    sta1 ---------- sta2 ---------- sta3        reception 250 m, carrier sense 300 m
+
+Without RTS/CTS each sends into the other's frames, and sta2 gets little of either; sta2's CTS is what silences the other one.
+The argument is how long each case is measured, in seconds.
+"""
+
+import sys
+
+from mininet.log import info, setLogLevel
+from udp import throughputs
+
+from mn_wifi.link import adhoc, wmediumd
+from mn_wifi.net import Mininet_wifi
+from mn_wifi.wmediumdConnector import interference
+
+OFFERED = 1500  # kbit/s from each side: more than 2 Mbit/s can carry
+
+
+def measure(rts, seconds):
+    """Throughput from the left and from the right (kbit/s), and the receptions at sta2 that the other side destroyed."""
+    net = Mininet_wifi(link=wmediumd, wmediumd_mode=interference, scenario={
+        'radio': 'ns2-dsss-2m',
+        'radio_overrides': {'rts_threshold_bytes': 0 if rts else 3000},
+        'propagation': {'model': 'disc', 'range_m': 250, 'sense_m': 300},
+    })
+    sta1 = net.addStation('sta1', position='0,0,0')
+    sta2 = net.addStation('sta2', position='200,0,0')
+    sta3 = net.addStation('sta3', position='400,0,0')
+    net.configureNodes()
+    for sta in (sta1, sta2, sta3):
+        net.addLink(sta, cls=adhoc, ssid='adhocNet')
+    net.build()
+    before = net.counters()['sta2']
+    left, right = throughputs([(sta1, sta2), (sta3, sta2)], OFFERED, seconds)
+    after = net.counters()['sta2']
+    net.stop()
+    return left, right, after['fate_hidden'] - before['fate_hidden']
+
+
+def topology(args):
+    seconds = float(args[0]) if args else 10
+    for rts in (False, True):
+        left, right, lost = measure(rts, seconds)
+        info("*** %s RTS/CTS: sta1 %d + sta3 %d = %d kbit/s, %d frames lost to the hidden terminal at sta2\n"
+             % ('with' if rts else 'without', left, right, left + right, lost))
+
+
+if __name__ == '__main__':
+    setLogLevel('info')
+    topology(sys.argv[1:])

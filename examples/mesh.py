@@ -1,0 +1,54 @@
+#!/usr/bin/env python
+
+"""A mesh of routed hops: a grid of 3 x 2 stations with OLSR. The far corner is reached once the protocol has found the way.
+
+802.11s (cls=mesh) is the work of mac80211, which radios of this kind have not; `proto` is the mesh that works on any.
+"""
+
+import re
+import sys
+import time
+
+from mininet.log import info, setLogLevel
+
+from mn_wifi.cli import CLI
+from mn_wifi.link import adhoc, wmediumd
+from mn_wifi.net import Mininet_wifi
+from mn_wifi.wmediumdConnector import interference
+
+PATIENCE = 90  # seconds
+
+
+def topology(args):
+    proto = args[0] if args else 'olsrd'
+    net = Mininet_wifi(link=wmediumd, wmediumd_mode=interference)
+
+    info("*** Stations\n")
+    for number in range(6):
+        position = '%d,%d,0' % (40 * (number % 3), 40 * (number // 3))
+        net.addStation('sta%d' % (number + 1), position=position, range=50)
+    net.configureNodes()
+
+    info("*** Links\n")
+    for sta in net.stations:
+        net.addLink(sta, cls=adhoc, ssid='meshNet', mode='g', channel=5, proto=proto)
+
+    info("*** Network\n")
+    net.build()
+    first, last = net.get('sta1', 'sta6')
+
+    start = time.time()
+    while not re.search('1 received', first.cmd('ping -c1 -W1 %s' % last.IP())):
+        if time.time() - start > PATIENCE:
+            sys.exit("no way from sta1 to sta6 within %d s" % PATIENCE)
+        time.sleep(1)
+    info("*** %s has found the way after %.0f s:\n" % (proto, time.time() - start))
+    info(first.cmd('ip route get %s' % last.IP()))
+
+    CLI(net)
+    net.stop()
+
+
+if __name__ == '__main__':
+    setLogLevel('info')
+    topology(sys.argv[1:])

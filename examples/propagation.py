@@ -1,0 +1,51 @@
+#!/usr/bin/env python
+
+"""How far a radio reaches, by propagation model: one station, and others 25, 50, 100, 200 and 400 m away.
+
+The same power and antennas throughout (-40 dBm, 5 dBi, so that the models differ within these distances); whom the first
+station reaches is told by ping. The arguments are models; without any, all of them.
+"""
+
+import re
+import sys
+
+from mininet.log import info, setLogLevel
+
+from mn_wifi.link import adhoc, wmediumd
+from mn_wifi.net import Mininet_wifi
+from mn_wifi.wmediumdConnector import interference
+
+DISTANCES = (25, 50, 100, 200, 400)
+MODELS = {
+    'friis': {},
+    'logDistance': {'exp': 2.5},
+    'logNormalShadowing': {'exp': 2.5, 'variance': 6},
+    'twoRayGround': {},
+}
+
+
+def reached(model):
+    """The distances at which a station answers."""
+    net = Mininet_wifi(link=wmediumd, wmediumd_mode=interference)
+    radio = {'txpower': -18, 'antennaGain': 5, 'antennaHeight': 1}
+    first = net.addStation('sta1', position='0,0,0', **radio)
+    others = [net.addStation('sta%d' % number, position='%d,0,0' % distance, **radio)
+              for number, distance in enumerate(DISTANCES, start=2)]
+    net.setPropagationModel(model=model, **MODELS[model])
+    net.configureNodes()
+    for sta in net.stations:
+        net.addLink(sta, cls=adhoc, ssid='adhocNet', mode='g', channel=5)
+    net.build()
+    answers = [re.search('1 received', first.cmd('ping -c1 -W1 %s' % sta.IP())) for sta in others]
+    net.stop()
+    return [distance for distance, answer in zip(DISTANCES, answers) if answer]
+
+
+def topology(args):
+    for model in args or MODELS:
+        info("*** %s %s: reached %s\n" % (model, MODELS[model] or '', reached(model)))
+
+
+if __name__ == '__main__':
+    setLogLevel('info')
+    topology(sys.argv[1:])

@@ -1,0 +1,46 @@
+#!/usr/bin/env python
+
+"""Two pairs of stations: side by side they share the air; far apart each has all of it.
+
+    sta1 -> sta2 (100 m), alone; with sta3 -> sta4 100 m aside; with that pair 2000 m away. The argument is how long each case
+is measured, in seconds.
+"""
+
+import sys
+
+from mininet.log import info, setLogLevel
+from udp import throughputs
+
+from mn_wifi.link import adhoc, wmediumd
+from mn_wifi.net import Mininet_wifi
+from mn_wifi.wmediumdConnector import interference
+
+OFFERED = 1800  # kbit/s: more than 2 Mbit/s can carry
+
+
+def measure(aside, seconds):
+    """Throughput of each pair, kbit/s; `aside` is how far away the second pair is, None for a first pair alone."""
+    net = Mininet_wifi(link=wmediumd, wmediumd_mode=interference, scenario={'radio': 'ns2-dsss-2m'})
+    net.setPropagationModel(model='twoRayGround')
+    pairs = []
+    for number, y in enumerate((0, aside or 2000)):
+        ends = [net.addStation('sta%d' % (2 * number + k), position='%d,%d,0' % (100 * k, y)) for k in (1, 2)]
+        pairs.append(ends)
+    net.configureNodes()
+    for sta in net.stations:
+        net.addLink(sta, cls=adhoc, ssid='adhocNet')
+    net.build()
+    found = throughputs(pairs[:1] if aside is None else pairs, OFFERED, seconds)
+    net.stop()
+    return found
+
+
+def topology(args):
+    seconds = float(args[0]) if args else 10
+    for what, aside in (('alone', None), ('side by side', 100), ('far apart', 2000)):
+        info("*** %s: %s kbit/s\n" % (what, ' and '.join('%d' % kbps for kbps in measure(aside, seconds))))
+
+
+if __name__ == '__main__':
+    setLogLevel('info')
+    topology(sys.argv[1:])

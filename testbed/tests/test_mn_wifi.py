@@ -1,0 +1,254 @@
+"""Mininet-WiFi's API before a network is up: what a script says becomes a scenario and a movement, or one line of error."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from testbed.errors import UsageError
+from testbed.mn_wifi import movement, protocols, session
+from testbed.mn_wifi.link import WirelessLink, adhoc, mesh, wmediumd
+from testbed.mn_wifi.movement import Bounds, Model
+from testbed.mn_wifi.net import Mininet_wifi
+from testbed.mn_wifi.radio import Radio
+from testbed.mn_wifi.wmediumdConnector import error_prob, interference
+from testbed.programs import BUILT
+
+
+@pytest.fixture(autouse=True)
+def in_a_script(tmp_path, monkeypatch):
+    """As `manet script` has it: a session, without a network."""
+    monkeypatch.setattr(session, "_here", [])
+    return session.begin(session.Session(Path("mine.py"), tmp_path, seed=1))
+
+
+def net_of(*positions: str, link: dict | None = None, **options: object) -> Mininet_wifi:
+    """A network of stations at these places, all in one ad hoc network."""
+    net = Mininet_wifi(link=wmediumd, wmediumd_mode=interference, **options)
+    for number, position in enumerate(positions, start=1):
+        net.addStation(f"sta{number}", position=position)
+    for station in net.stations:
+        net.addLink(station, cls=adhoc, **(link or {"ssid": "adhocNet"}))
+    return net
+
+
+def refused(call, *words: str) -> str:
+    with pytest.raises(UsageError) as problem:
+        call()
+    text = str(problem.value)
+    assert "\n" not in text
+    assert all(word in text for word in words), text
+    return text
+
+
+def test_stations_and_links_become_a_scenario():
+    net = net_of("10,10,0", "50,10", link={"ssid": "adhocNet", "mode": "b", "channel": 5})
+    net.setPropagationModel(model="logDistance", exp=4)
+    scenario = net.scenario()
+    assert scenario.station_names() == ["sta1", "sta2"]
+    assert [(p.x_m, p.y_m, p.z_m) for p in scenario.positions()] == [(10, 10, 0), (50, 10, 0)]
+    assert scenario.radio == "dot11b-11m"
+    assert scenario.radio_overrides["frequency_hz"] == 2.432e9  # channel 5
+    assert (scenario.propagation.model, scenario.propagation.exponent) == ("log-distance", 4)
+    assert scenario.routing.protocol == "none"
+    assert scenario.profile == "modern"
+
+
+def test_a_range_is_where_reception_ends():
+    for model in ({"model": "log-distance", "exponent": 4.0}, {"model": "free-space"}, {"model": "two-ray"}):
+        radio = Radio("g", 5, range_m=80.0)
+        made = radio.overrides("dot11g-54m", model)
+        received_w = made["tx_power_w"] * 10 ** ((2 * made["antenna_gain_db"] - radio.loss_db(model, 80.0)) / 10)
+        assert received_w / 6.310e-11 == pytest.approx(1, rel=1e-4)  # the profile's threshold, -72 dBm
+
+
+def test_without_a_range_it_follows_from_power_and_gains_as_there():
+    # 14 dBm, 5 dBi twice, -91 dBm, exponent 4: (14 + 10 + 91 - 20 log10(4 pi / 0.1233 m)) / 40 = 1.871
+    reach_m = Radio("g", 5).reach_m({"model": "log-distance", "exponent": 4.0})
+    assert reach_m == pytest.approx(10 ** ((115 - 20 * math.log10(4 * math.pi / (3e8 / 2.432e9))) / 40), rel=1e-3)
+
+
+def test_a_profile_that_is_named_keeps_its_own_range(in_a_script):
+    assert net_of("0,0", "200,0", scenario={"radio": "ns2-dsss-2m"}).scenario().radio_overrides == {}
+    in_a_script.overrides = ("radio=ns2-dsss-2m", "queue=20")
+    scenario = net_of("0,0", "200,0").scenario()
+    assert (scenario.radio, scenario.radio_overrides, scenario.queue) == ("ns2-dsss-2m", {}, 20)
+
+
+def test_one_wire_for_a_host():
+    net = net_of("0,0", "50,0")
+    host = net.addHost("h1")
+    refused(net.scenario, "h1", "addLink(station, h1)")
+    net.addLink(host, "sta2", bw=10, delay="5ms", max_queue_size=20)
+    wire = net.scenario().wires[0]
+    assert (wire.station, wire.host, wire.rate, wire.delay, wire.queue) == ("sta2", "h1", 10e6, 0.005, 20)
+
+
+def test_unknown_arguments_are_named_with_what_is_allowed():
+    net = net_of("0,0", "50,0")
+    refused(lambda: net.addStation("sta3", positon="1,1"), "addStation", '"positon"', 'did you mean "position"?')
+    refused(lambda: net.addLink("sta1", cls=adhoc, zzz=1), "addLink", '"zzz"', "channel, mode, proto, ssid, txpower")
+    refused(lambda: Mininet_wifi(lnk=1), "Mininet_wifi", '"lnk"', '"link"')
+    refused(lambda: net.setMobilityModel(model="RandomWalk", max_vv=1), "setMobilityModel", '"max_v"')
+    refused(lambda: net.setPropagationModel(model="friis", exp=3), "exp", "no further arguments")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"passwd": "x"}, ("passwd", "encryption is not modelled")),
+        ({"proto_args": "-d 1"}, ("proto_args", "routing")),
+        ({"bitrates": "6"}, ("bitrates", "data_rate_bps")),
+        ({"error_prob": 0.1}, ("error_prob", "error_rate")),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_with_the_remedy(given, words):
+    net = Mininet_wifi()
+    net.addStation("sta1", position="0,0")
+    refused(lambda: net.addLink("sta1", cls=adhoc, **given), *words)
+
+
+def test_what_belongs_to_other_networks_is_refused():
+    net = net_of("0,0", "50,0")
+    for call in ("addAccessPoint", "addController", "addSwitch", "addNAT", "telemetry", "plotEnergyMonitor"):
+        refused(lambda call=call: getattr(net, call), call)
+    refused(lambda: net.addLink("sta1", cls=mesh), "802.11s", "proto='olsrd'")
+    refused(lambda: net.addLink("sta1", "sta2"), "by radio")
+    refused(lambda: Mininet_wifi(noise_th=-91), "noise_th", "range")
+    refused(lambda: Mininet_wifi(wmediumd_mode=error_prob), "error_prob", "'interference'")
+    refused(lambda: net.addStation("sta3", wlans=2), "wlans", "one radio")
+    refused(lambda: net.setPropagationModel(model="ITU"), "ITU", "'logDistance'")
+    assert Mininet_wifi(link=WirelessLink).stations == []
+
+
+def test_what_has_no_effect_is_said_once(capsys):
+    from mininet.log import lg
+
+    lg.handlers[0].setStream(__import__("sys").stdout)
+    net = Mininet_wifi()
+    for number in (1, 2):
+        net.addStation(f"sta{number}", position=f"{number},0", mac=f"00:00:00:00:00:0{number}")
+    said = capsys.readouterr().out
+    assert said.count("*** note: addStation: mac=") == 1
+
+
+def test_stations_that_disagree_are_told():
+    net = Mininet_wifi()
+    a, b = net.addStation("sta1", position="0,0", range=10), net.addStation("sta2", position="5,0", range=20)
+    net.addLink(a, cls=adhoc, proto="aodv")
+    refused(net.scenario, "sta2", "has no link")
+    net.addLink(b, cls=adhoc)
+    refused(net.scenario, "range", "same radio")
+    b.setRange(10)
+    refused(net.scenario, "proto='aodv' of sta1", "proto=None of sta2")
+    net.addLink(b, cls=adhoc, proto="aodv", mode="n")
+    refused(net.scenario, "mode", "all stations have the same radio")
+    refused(net_of("0,0", "1,0", link={"mode": "n"}).scenario, "802.11n")
+    refused(net_of("0,0", "1,0", link={"channel": 36}).scenario, "channel=36", "1 to 14")
+
+
+def test_a_station_without_a_place_is_named():
+    net = Mininet_wifi()
+    net.addStation("sta1", position="0,0")
+    net.addStation("sta2")
+    for station in net.stations:
+        net.addLink(station, cls=adhoc)
+    refused(net.scenario, "sta2", "position='x,y,z'")
+
+
+def test_addresses_that_a_daemon_would_not_know_are_refused():
+    net = Mininet_wifi()
+    for number in (1, 2):
+        station = net.addStation(f"sta{number}", position=f"{number},0", ip=f"10.0.0.{number + 1}/8")
+        net.addLink(station, cls=adhoc, proto="aodv")
+    refused(net.check_addresses, "sta1", "10.0.0.2/8", "10.0.0.1")
+
+
+def test_a_node_says_that_its_network_is_not_up():
+    station = net_of("0,0", "50,0").stations[0]
+    refused(lambda: station.cmd("ls"), "sta1.cmd", "net.build()")
+    assert not hasattr(station, "cmd")
+    assert (station.IP(), station.MAC(), station.params["wlan"]) == ("10.0.0.1", "02:00:00:00:00:01", ["sta1-wlan0"])
+    refused(lambda: station.setIP("10.0.0.9/8", intf="sta1-wlan1"), "sta1-wlan0")
+
+
+def test_protocols_of_others_are_stood_in_for_aloud(tmp_path):
+    nothing = {"programs": BUILT, "path": str(tmp_path)}
+    assert protocols.protocol("aodv", **nothing)[0] == "aodv"
+    name, remark = protocols.protocol("olsrd", **nothing)
+    assert name == "olsr" and "olsrd: not found" in remark and "stands in" in remark
+    (tmp_path / "olsrd").write_text("#!/bin/sh\n")
+    (tmp_path / "olsrd").chmod(0o755)
+    assert protocols.protocol("olsrd", **nothing) == ("olsrd", "")
+    assert protocols.protocol("babel", **nothing) == ("babeld", "")
+    assert protocols.protocol("batman_adv", **nothing) == ("batman-adv", "")
+    assert protocols.protocol(None) == ("none", "")
+    refused(lambda: protocols.protocol("olsrd2"), "olsrd2", "RFC 7181")
+    refused(lambda: protocols.protocol("rip"), "rip", "'aodv'")
+
+
+def test_straight_lines_are_walked_at_one_speed_from_start_to_stop():
+    net = net_of("0,0", "50,0")
+    one, _ = net.stations
+    net.startMobility(time=0, mob_rep=2, reverse=True)
+    net.mobility(one, "start", time=1, position="10,0,0")
+    net.mobility(one, "stop", time=11, position="60,0,0")
+    net.stopMobility(time=12)
+    made = net.movement()
+    at = {t: made.position("sta1", t)[0] for t in (0, 1, 6, 11, 12, 13, 18, 23, 30)}
+    assert at == {0: 10, 1: 10, 6: 35, 11: 60, 12: 60, 13: 60, 18: 35, 23: 10, 30: 10}
+    assert net.scenario().positions()[0].x_m == 10  # it stands at its start from the outset
+
+
+def test_a_way_by_several_places_has_one_speed():
+    net = net_of("0,0", "50,0")
+    one = net.stations[0]
+    one.coord = ["0,0,0", "30,0,0", "30,10,0"]
+    net.startMobility(time=0)
+    net.mobility(one, "start", time=0)
+    net.mobility(one, "stop", time=20)
+    net.stopMobility(time=20)
+    made = net.movement()
+    assert made.position("sta1", 10) == pytest.approx((20, 0, 0))
+    assert made.position("sta1", 20) == pytest.approx((30, 10, 0))
+
+
+@pytest.mark.parametrize("model", sorted(movement.DRAWN))
+def test_models_keep_to_their_area_and_speeds_and_are_seeded(model):
+    bounds = Bounds(20, 60, 10, 40, 2, 4)
+    draw = [Model(model, start_s=5, seed=seed).legs(2, "sta2", (30, 20, 0), bounds) for seed in (1, 1, 2)]
+    assert draw[0] == draw[1] != draw[2]
+    assert all(20 <= leg.to[0] <= 60 and 10 <= leg.to[1] <= 40 for leg in draw[0])
+    assert min(leg.start_s for leg in draw[0]) >= 5
+    if model in ("RandomWayPoint", "RandomDirection"):
+        assert all(2 <= leg.speed_mps <= 4 for leg in draw[0] if math.isfinite(leg.speed_mps) and leg.speed_mps)
+
+
+def test_two_stations_of_a_model_do_not_move_alike():
+    legs = [Model("RandomWalk").legs(number, "sta", (50, 50, 0), Bounds()) for number in (1, 2)]
+    assert [leg.to for leg in legs[0]] != [leg.to for leg in legs[1]]
+
+
+def test_stations_with_a_position_stay_where_they_are_under_a_model():
+    net = net_of("0,0", "50,0")
+    third = net.addStation("sta3", min_v=1, max_v=2)
+    net.addLink(third, cls=adhoc)
+    net.setMobilityModel(time=0, model="RandomWayPoint", max_x=100, max_y=100, seed=20)
+    assert {leg.station for leg in net.movement().legs} == {"sta3"}
+    refused(lambda: net_of("0,0", "1,0").setMobilityModel(time=0), "names no model")
+
+
+def test_a_replay_is_at_each_place_at_its_time():
+    legs = movement.replayed("sta1", [(0, 0, 0), (10, 0, 0), (10, 20, 0)], None, 2.0)
+    assert [(leg.start_s, leg.to, leg.speed_mps) for leg in legs] == [
+        (0, (0, 0, 0), math.inf), (0, (10, 0, 0), 20), (0.5, (10, 20, 0), 40),
+    ]  # fmt: skip
+    timed = movement.replayed("sta1", ["0,0", "10,0"], [1, 6], 1)
+    assert [(leg.start_s, leg.speed_mps) for leg in timed] == [(1, math.inf), (1, 2)]
+    refused(lambda: movement.replayed("sta1", ["0,0", "10,0"], [1], 1), "2 places", "1 in time")
+
+
+def test_pauses_that_no_model_here_has_are_refused():
+    assert Model("RandomWayPoint", min_wt=0, max_wt=4).pause() == {"pause": 2, "pauses": "uniform"}
+    assert Model("RandomWayPoint", min_wt=3, max_wt=3).pause() == {"pause": 3, "pauses": "fixed"}
+    refused(lambda: Model("RandomWayPoint", min_wt=1, max_wt=5).pause(), "min_wt", "uniform from 0")
