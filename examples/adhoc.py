@@ -10,7 +10,6 @@ Each hears its neighbours; the outer two reach each other over the middle one if
 import sys
 
 from mininet.log import info, setLogLevel
-
 from mn_wifi.cli import CLI
 from mn_wifi.link import adhoc, wmediumd
 from mn_wifi.net import Mininet_wifi
@@ -31,7 +30,7 @@ def topology(args):
     info("*** Links\n")
     options = {'proto': args[0]} if args else {}
     for sta in (sta1, sta2, sta3):
-        net.addLink(sta, cls=adhoc, intf='%s-wlan0' % sta.name,
+        net.addLink(sta, cls=adhoc, intf=f'{sta.name}-wlan0',
                     ssid='adhocNet', mode='g', channel=5, **options)
 
     info("*** Network\n")

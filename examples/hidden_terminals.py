@@ -12,17 +12,16 @@ The argument is how long each case is measured, in seconds.
 import sys
 
 from mininet.log import info, setLogLevel
-from udp import throughputs
-
 from mn_wifi.link import adhoc, wmediumd
 from mn_wifi.net import Mininet_wifi
 from mn_wifi.wmediumdConnector import interference
+from udp import throughputs
 
 OFFERED = 1500  # kbit/s from each side: more than 2 Mbit/s can carry
 
 
 def measure(rts, seconds):
-    """Throughput from the left and from the right (kbit/s), and the receptions at sta2 that the other side destroyed."""
+    """Throughput from the left and from the right (kbit/s), and how many frames collided."""
     net = Mininet_wifi(link=wmediumd, wmediumd_mode=interference, scenario={
         'radio': 'ns2-dsss-2m',
         'radio_overrides': {'rts_threshold_bytes': 0 if rts else 3000},
@@ -35,19 +34,25 @@ def measure(rts, seconds):
     for sta in (sta1, sta2, sta3):
         net.addLink(sta, cls=adhoc, ssid='adhocNet')
     net.build()
-    before = net.counters()['sta2']
+    before = lost(net)
     left, right = throughputs([(sta1, sta2), (sta3, sta2)], OFFERED, seconds)
-    after = net.counters()['sta2']
+    after = lost(net)
     net.stop()
-    return left, right, after['fate_hidden'] - before['fate_hidden']
+    return left, right, after - before
+
+
+def lost(net):
+    """Frames (data, RTS) that a sender which theirs could not hear has destroyed, or one that began in the same slot."""
+    return sum(counted['fate_hidden'] + counted['fate_collision'] for counted in net.counters().values())
 
 
 def topology(args):
     seconds = float(args[0]) if args else 10
     for rts in (False, True):
         left, right, lost = measure(rts, seconds)
-        info("*** %s RTS/CTS: sta1 %d + sta3 %d = %d kbit/s, %d frames lost to the hidden terminal at sta2\n"
-             % ('with' if rts else 'without', left, right, left + right, lost))
+        word = 'with' if rts else 'without'
+        info(f"*** {word} RTS/CTS: sta1 {left:.0f} + sta3 {right:.0f} = {left + right:.0f} kbit/s, {lost} frames collided\n")
+
 
 
 if __name__ == '__main__':

@@ -10,7 +10,6 @@ import sys
 import time
 
 from mininet.log import info, setLogLevel
-
 from mn_wifi.cli import CLI
 from mn_wifi.link import adhoc, wmediumd
 from mn_wifi.net import Mininet_wifi
@@ -25,8 +24,8 @@ def topology(args):
 
     info("*** Stations\n")
     for number in range(6):
-        position = '%d,%d,0' % (40 * (number % 3), 40 * (number // 3))
-        net.addStation('sta%d' % (number + 1), position=position, range=50)
+        position = f'{40 * (number % 3)},{40 * (number // 3)},0'
+        net.addStation(f'sta{number + 1}', position=position, range=50)
     net.configureNodes()
 
     info("*** Links\n")
@@ -38,12 +37,12 @@ def topology(args):
     first, last = net.get('sta1', 'sta6')
 
     start = time.time()
-    while not re.search('1 received', first.cmd('ping -c1 -W1 %s' % last.IP())):
+    while not re.search('1 received', first.cmd(f'ping -c1 -W1 {last.IP()}')):
         if time.time() - start > PATIENCE:
-            sys.exit("no way from sta1 to sta6 within %d s" % PATIENCE)
+            sys.exit(f"no way from sta1 to sta6 within {PATIENCE} s")
         time.sleep(1)
-    info("*** %s has found the way after %.0f s:\n" % (proto, time.time() - start))
-    info(first.cmd('ip route get %s' % last.IP()))
+    info(f"*** {proto} has found the way after {time.time() - start:.0f} s:\n")
+    info(first.cmd(f'ip route get {last.IP()}'))
 
     CLI(net)
     net.stop()

@@ -11,7 +11,6 @@ import sys
 import time
 
 from mininet.log import info, setLogLevel
-
 from mn_wifi.cli import CLI
 from mn_wifi.link import adhoc, wmediumd
 from mn_wifi.net import Mininet_wifi
@@ -50,8 +49,8 @@ def topology(args):
     info("*** Network\n")
     net.build()
     for _ in range(3):
-        heard = re.search('1 received', sta1.cmd('ping -c1 -W1 %s' % sta2.IP()))
-        info("*** %.1f m apart: %s\n" % (sta1.get_distance_to(sta2), 'within reach' if heard else 'out of reach'))
+        heard = re.search('1 received', sta1.cmd(f'ping -c1 -W1 {sta2.IP()}'))
+        info("*** {:.1f} m apart: {}\n".format(sta1.get_distance_to(sta2), 'within reach' if heard else 'out of reach'))
         time.sleep(5)
 
     CLI(net)

@@ -9,7 +9,6 @@ import sys
 import time
 
 from mininet.log import info, setLogLevel
-
 from mn_wifi.cli import CLI
 from mn_wifi.link import adhoc, wmediumd
 from mn_wifi.net import Mininet_wifi
@@ -22,7 +21,7 @@ def topology(args):
 
     info("*** Stations\n")
     for number in range(1, 7):
-        net.addStation('sta%d' % number, min_v=1, max_v=5, range=100)
+        net.addStation(f'sta{number}', min_v=1, max_v=5, range=100)
     net.configureNodes()
 
     info("*** Links\n")
@@ -35,8 +34,8 @@ def topology(args):
     info("*** Network\n")
     net.build()
     for _ in range(3):
-        places = ', '.join('%s (%.0f, %.0f)' % (sta.name, *sta.position[:2]) for sta in net.stations)
-        info("*** %s\n" % places)
+        places = ', '.join('{} ({:.0f}, {:.0f})'.format(sta.name, *sta.position[:2]) for sta in net.stations)
+        info(f"*** {places}\n")
         time.sleep(2)
 
     CLI(net)

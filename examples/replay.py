@@ -5,19 +5,18 @@
 `speed` is how many places a second. (A movement file of ns-2, BonnMotion or GPX: `replay FILE` at the prompt.)
 """
 
-import os
 import sys
 import time
+from pathlib import Path
 
 from mininet.log import info, setLogLevel
-
 from mn_wifi.cli import CLI
 from mn_wifi.link import adhoc, wmediumd
 from mn_wifi.net import Mininet_wifi
 from mn_wifi.replaying import ReplayingMobility
 from mn_wifi.wmediumdConnector import interference
 
-FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'replay')
+FOLDER = Path(__file__).parent / 'replay'
 
 
 def topology(args):
@@ -35,7 +34,7 @@ def topology(args):
 
     net.isReplaying = True
     for sta in (sta1, sta2):
-        sta.p = places(os.path.join(FOLDER, '%s.dat' % sta.name))
+        sta.p = places(FOLDER / f'{sta.name}.dat')
 
     info("*** Network\n")
     net.build()
@@ -43,7 +42,7 @@ def topology(args):
     info("*** Replay\n")
     ReplayingMobility(net)
     for _ in range(4):
-        info("*** sta1 at (%.0f, %.0f), %.1f m from sta2\n" % (*sta1.position[:2], sta1.get_distance_to(sta2)))
+        info("*** sta1 at ({:.0f}, {:.0f}), {:.1f} m from sta2\n".format(*sta1.position[:2], sta1.get_distance_to(sta2)))
         time.sleep(2)
 
     CLI(net)
@@ -51,7 +50,7 @@ def topology(args):
 
 
 def places(path):
-    with open(path) as file:
+    with path.open() as file:
         return [(float(x), float(y), 0.0) for x, y in (line.split() for line in file)]
 
 

@@ -9,11 +9,10 @@ is measured, in seconds.
 import sys
 
 from mininet.log import info, setLogLevel
-from udp import throughputs
-
 from mn_wifi.link import adhoc, wmediumd
 from mn_wifi.net import Mininet_wifi
 from mn_wifi.wmediumdConnector import interference
+from udp import throughputs
 
 OFFERED = 1800  # kbit/s: more than 2 Mbit/s can carry
 
@@ -24,7 +23,7 @@ def measure(aside, seconds):
     net.setPropagationModel(model='twoRayGround')
     pairs = []
     for number, y in enumerate((0, aside or 2000)):
-        ends = [net.addStation('sta%d' % (2 * number + k), position='%d,%d,0' % (100 * k, y)) for k in (1, 2)]
+        ends = [net.addStation(f'sta{2 * number + k}', position=f'{100 * k},{y},0') for k in (1, 2)]
         pairs.append(ends)
     net.configureNodes()
     for sta in net.stations:
@@ -38,7 +37,7 @@ def measure(aside, seconds):
 def topology(args):
     seconds = float(args[0]) if args else 10
     for what, aside in (('alone', None), ('side by side', 100), ('far apart', 2000)):
-        info("*** %s: %s kbit/s\n" % (what, ' and '.join('%d' % kbps for kbps in measure(aside, seconds))))
+        info(f"*** {what}: {' and '.join(f'{kbps:.0f}' for kbps in measure(aside, seconds))} kbit/s\n")
 
 
 if __name__ == '__main__':

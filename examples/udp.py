@@ -2,20 +2,27 @@
 
 """A load of UDP packets and its count, for the examples: what arrived, with nothing else on the air.
 
-    udp.py receive PORT SECONDS              prints what arrived in that time, kbit/s
-    udp.py send ADDRESS PORT KBPS SECONDS    packets of 1000 bytes at a steady rate
+    udp.py receive PORT SECONDS      says "heard" at the first packet, waits for a line, then counts: kbit/s
+    udp.py send ADDRESS PORT KBPS    packets of 1000 bytes at a steady rate, until it is ended
 """
 
+import contextlib
 import socket
+import subprocess
 import sys
 import time
 
 SIZE = 1000  # bytes of payload
+PATIENCE = 30  # seconds for the first packet
 
 
 def receive(port, seconds):
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sock.bind(('', port))
+    sock.settimeout(PATIENCE)
+    sock.recv(2000)
+    print('heard', flush=True)
+    sys.stdin.readline()
     end, total = time.monotonic() + seconds, 0
     while time.monotonic() < end:
         sock.settimeout(max(0.01, end - time.monotonic()))
@@ -23,30 +30,37 @@ def receive(port, seconds):
             total += len(sock.recv(2000))
         except TimeoutError:
             break
-    print('%.0f' % (total * 8 / seconds / 1000))
+    print(total * 8 / seconds / 1000)
 
 
-def send(address, port, kbps, seconds):
+def send(address, port, kbps):
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     interval, begin, number = SIZE * 8 / (kbps * 1000), time.monotonic(), 0
-    while time.monotonic() < begin + seconds:
-        sock.sendto(bytes(SIZE), (address, port))
+    while True:
+        with contextlib.suppress(OSError):  # nobody has answered to ARP yet
+            sock.sendto(bytes(SIZE), (address, port))
         number += 1
         time.sleep(max(0.0, begin + number * interval - time.monotonic()))
 
 
 def throughputs(pairs, kbps, seconds):
-    """kbit/s of each (sender, receiver), all at once; the first second is not counted."""
+    """kbit/s of each (sender, receiver), all at once, from when packets of all of them arrive."""
+    me = [sys.executable, __file__]
     receivers, senders = [], []
+    pipes = {'stdin': subprocess.PIPE, 'stdout': subprocess.PIPE, 'text': True}
     for port, (sender, receiver) in enumerate(pairs, start=5001):
-        sender.cmd('ping -c1 -W1 %s' % receiver.IP())  # so that ARP is done
-        words = [sys.executable, __file__, 'send', receiver.IP(), str(port), str(kbps), str(seconds + 2)]
-        senders.append(sender.popen(words))
-    time.sleep(1)
-    for port, (_sender, receiver) in enumerate(pairs, start=5001):
-        receivers.append(receiver.popen([sys.executable, __file__, 'receive', str(port), str(seconds)]))
-    found = [float(process.communicate()[0]) for process in receivers]
+        receivers.append(receiver.popen([*me, 'receive', str(port), str(seconds)], **pipes))
+        senders.append(sender.popen([*me, 'send', receiver.IP(), str(port), str(kbps)]))
+    for process in receivers:
+        if process.stdout.readline() != 'heard\n':
+            sys.exit(f'no packet arrived within {PATIENCE} s')
+    for process in receivers:
+        process.stdin.write('\n')
+        process.stdin.flush()
+    found = [float(process.stdout.readline()) for process in receivers]
     for process in senders:
+        process.terminate()
+    for process in senders + receivers:
         process.wait()
     return found
 
@@ -55,4 +69,4 @@ if __name__ == '__main__':
     if sys.argv[1] == 'receive':
         receive(int(sys.argv[2]), float(sys.argv[3]))
     else:
-        send(sys.argv[2], int(sys.argv[3]), float(sys.argv[4]), float(sys.argv[5]))
+        send(sys.argv[2], int(sys.argv[3]), float(sys.argv[4]))

@@ -1,11 +1,13 @@
 """Imports point to lower levels only (docs/architecture.md), in Python and in Cargo.toml.
 
-Level 0 formats; 1 engine, topologies, mobility, kernel-tcp; 2 medium, routing, analysis; 3 experiments, testbed; 4 tests.
+Level 0 formats; 1 engine, topologies, mobility, kernel-tcp; 2 medium, routing, analysis; 3 experiments, testbed;
+4 examples, tests.
 A folder may use its own modules and those of lower levels; of its own level nothing else.
 """
 
 import ast
 import re
+import sys
 import tomllib
 from pathlib import Path
 
@@ -17,7 +19,7 @@ LEVELS = {
     "engine": 1, "topologies": 1, "mobility": 1, "kernel-tcp": 1,
     "medium": 2, "routing": 2, "analysis": 2,
     "experiments": 3, "testbed": 3,
-    "tests": 4,
+    "examples": 4, "tests": 4,
 }  # fmt: skip
 # A protocol is a machine; what it shares with the others and the host around it is in `node`.
 PROTOCOL_CRATES = ("aodv", "dsdv", "olsr", "dsr")
@@ -135,6 +137,7 @@ def test_no_machine_opens_a_socket_a_file_or_a_thread():
 TESTBED = {
     "host": set(), "scenarios": set(), "validate": set(), "campaigns": {"scenarios"},
     "stages": {"host", "scenarios"}, "runs": {"host", "scenarios", "stages"},
+    "mn_wifi": {"host", "scenarios", "stages", "runs"},
 }  # fmt: skip
 
 
@@ -152,3 +155,14 @@ def test_an_import_that_points_up_is_found():
     up = {"dependencies": {"manet-engine": {}}, "dev-dependencies": {"manet-routing": {}}}
     assert upward("medium", crate_uses(up)) == ["routing"]
     assert upward("medium", crate_uses({"target": {"cfg(unix)": {"dependencies": {"manet-dsr": {}}}}})) == ["routing"]
+
+
+# Scripts are written as for Mininet-WiFi: they name nothing of this project but its API under that name, and each other.
+SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
+def test_an_example_is_a_mininet_wifi_script(path):
+    assert len(SCRIPTS) > 5
+    known = {"mininet", "mn_wifi", *sys.stdlib_module_names, *(script.stem for script in SCRIPTS)}
+    assert imported(path.read_text()) - known == set()
