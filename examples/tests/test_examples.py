@@ -127,8 +127,8 @@ def test_hidden_terminals_collide_and_rts_helps(tmp_path):
 @pytest.mark.slow
 def test_two_pairs_share_air_only_when_near(tmp_path):
     answers = said(tmp_path, "two_pairs.py", "5")
-    found = {what: [int(word) for word in words.split(" and ")]
-             for what, words in re.findall(r"^\*\*\* (alone|side by side|far apart): (.*) kbit/s", answers, re.MULTILINE)}  # fmt: skip
+    rows = re.findall(r"^\*\*\* (alone|side by side|far apart): (.*) kbit/s", answers, re.MULTILINE)
+    found = {what: [int(word) for word in words.split(" and ")] for what, words in rows}
     alone = found["alone"][0]
     assert found["far apart"] == [pytest.approx(alone, rel=0.1)] * 2, answers
     assert sum(found["side by side"]) == pytest.approx(alone, rel=0.15), answers
