@@ -19,7 +19,7 @@ class ScriptPrompt(Prompt):
     def do_distance(self, line: str) -> None:
         "Metres between two stations. Usage: distance station station"
         ends = self._two_ends(line.split(), "distance station station")
-        if ends and line.split():
+        if ends:
             places = self.network.medium.ask("positions")["positions"]
             if all(end.name in places for end in ends):
                 a, b = (places[end.name] for end in ends)

@@ -25,6 +25,7 @@ from testbed.mn_wifi.protocols import protocol
 from testbed.mn_wifi.radio import PROFILES, Radio
 from testbed.mn_wifi.session import Standing, current
 from testbed.runs.live_map import Live, Updater
+from testbed.runs.verdict import reasons_of, verdict_of
 from testbed.scenarios.definition import Source, apply_overrides, build_scenario
 from testbed.scenarios.scenario import Scenario
 from testbed.stages import iproute, replay
@@ -33,6 +34,7 @@ from topologies.addresses import INTERFACE, ip_address
 
 PICTURE_EVERY_S = 2.0
 DEFAULT_TCP = Path("/proc/sys/net/ipv4/tcp_congestion_control")
+TCP_NAMES = {"reno": "sack", "vegas": "kernel-vegas"}  # of the kernel's that are called otherwise in a scenario
 
 
 class Mininet_wifi:
@@ -185,7 +187,6 @@ class Mininet_wifi:
         routing, remark = protocol(self._common("proto"))
         if remark:
             say(remark, self.said)
-        profile_text = DEFAULT_TCP.read_text().strip() if DEFAULT_TCP.exists() else "cubic"
         return {
             "topology": "positions",
             "positions": [{"name": station.name, "at": list(self._place(station))} for station in self.stations],
@@ -195,7 +196,7 @@ class Mininet_wifi:
             "arp": "static" if self.options["static_arp"] else "real",
             "ipv6": any("ip6" in station.params for station in self.stations),
             "profile": "modern",  # Linux as shipped, which is what scripts have run on
-            "tcp": "kernel-vegas" if profile_text == "vegas" else profile_text,
+            "tcp": TCP_NAMES.get(tcp := DEFAULT_TCP.read_text().strip(), tcp),
         }
 
     def _common(self, name: str, otherwise: Any = None) -> Any:
@@ -295,7 +296,9 @@ class Mininet_wifi:
         if self.standing is not None:
             ended, self.standing = self.standing, None
             self.session.down()
-            output(f"*** {ended.verdict()}: results in {_short(ended.site.directory)}\n")
+            directory = ended.site.directory
+            reasons = "; ".join(reasons_of(directory))
+            output(f"*** {verdict_of(directory) or 'no verdict'}{reasons and f' ({reasons})'}: results in {_short(directory)}\n")
 
     def replay(self, stations: list[Station]) -> None:
         """From now on, instead of what else was to come."""
@@ -413,8 +416,8 @@ class Mininet_wifi:
     def pingPair(self) -> float:
         return self.ping(self.values()[:2])
 
-    def iperf(self, hosts: list[Node] | None = None, seconds: int = 5, **given: object) -> str:
-        """TCP by iperf3 from the first host to the second, in one line."""
+    def iperf(self, hosts: list[Node] | None = None, **given: object) -> str:
+        """TCP by iperf3 for 5 s from the first host to the second, in one line."""
         from testbed.runs.throughput import measure
 
         settings.IPERF.check(given, self.said)

@@ -17,7 +17,6 @@ from testbed.runs.ids import own_cgroup
 from testbed.runs.preflight import check_medium, check_routing, check_tcps
 from testbed.runs.run import prepare, write_end
 from testbed.runs.standing import standing
-from testbed.runs.verdict import verdict_of
 from testbed.scenarios.scenario import Scenario
 from testbed.stages.routing import Network, Protocol
 from testbed.stages.site import Site
@@ -44,9 +43,6 @@ class Standing:
                 raise
         finally:
             write_end(self.site.directory, outcome)
-
-    def verdict(self) -> str | None:
-        return verdict_of(self.site.directory)
 
 
 @dataclass

@@ -9,8 +9,8 @@ from testbed.mn_wifi.arguments import Arguments, choice, number
 from testbed.mn_wifi.radio import NOT_MODELLED, PROFILES
 
 NO_MESH = (
-    'addLink: cls=mesh: IEEE 802.11s is mac80211\'s, and these radios are not (stations = "tap"); '
-    "for a mesh of routed hops: cls=adhoc, proto='olsrd' (or 'batman_adv', 'babel', 'aodv')"
+    "addLink: cls=mesh: IEEE 802.11s is mac80211's own, and not here; for a mesh of routed hops: cls=adhoc, proto='olsrd' "
+    "(or 'batman_adv', 'babel', 'aodv')"
 )
 NO_ENCRYPTION = "encryption is not modelled, and would cost air time; leave it out"
 NO_AP = "there are no access points here, this is a medium of ad hoc networks; leave it out"
@@ -141,6 +141,7 @@ IPERF = Arguments(
     refused={
         "l4Type": "is TCP here; for UDP: sta1.cmd('iperf3 -u ...')", "udpBw": "is TCP here; for UDP: sta1.cmd('iperf3 -u ...')",
         "fmt": "the answer is in kbit/s; leave it out", "port": "leave it out",
+        "seconds": "it takes 5 s; for another length: sta1.cmd('iperf3 -t ...')",
     },
 )  # fmt: skip
 NO_CALLS = {
