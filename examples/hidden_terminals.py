@@ -35,7 +35,7 @@ def measure(rts, seconds):
         net.addLink(sta, cls=adhoc, ssid='adhocNet')
     net.build()
     before = lost(net)
-    left, right = throughputs([(sta1, sta2), (sta3, sta2)], OFFERED, seconds)
+    left, right = throughputs(net, [(sta1, sta2), (sta3, sta2)], OFFERED, seconds)
     after = lost(net)
     net.stop()
     return left, right, after - before

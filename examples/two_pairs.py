@@ -29,7 +29,7 @@ def measure(aside, seconds):
     for sta in net.stations:
         net.addLink(sta, cls=adhoc, ssid='adhocNet')
     net.build()
-    found = throughputs(pairs[:1] if aside is None else pairs, OFFERED, seconds)
+    found = throughputs(net, pairs[:1] if aside is None else pairs, OFFERED, seconds)
     net.stop()
     return found
 

@@ -12,6 +12,8 @@ import subprocess
 import sys
 import time
 
+from mininet.log import output
+
 SIZE = 1000  # bytes of payload
 PATIENCE = 30  # seconds for the first packet
 
@@ -43,8 +45,9 @@ def send(address, port, kbps):
         time.sleep(max(0.0, begin + number * interval - time.monotonic()))
 
 
-def throughputs(pairs, kbps, seconds):
-    """kbit/s of each (sender, receiver), all at once, from when packets of all of them arrive."""
+def throughputs(net, pairs, kbps, seconds):
+    """kbit/s of each (sender, receiver), all at once, from when packets of all of them arrive. It is said when the machine was
+    too busy for a sender to offer its load: then the figures are the machine's, not the medium's."""
     me = [sys.executable, __file__]
     receivers, senders = [], []
     pipes = {'stdin': subprocess.PIPE, 'stdout': subprocess.PIPE, 'text': True}
@@ -57,7 +60,13 @@ def throughputs(pairs, kbps, seconds):
     for process in receivers:
         process.stdin.write('\n')
         process.stdin.flush()
+    before = net.counters()
     found = [float(process.stdout.readline()) for process in receivers]
+    after = net.counters()
+    for sender, _receiver in pairs:
+        offered = (after[sender.name]['enqueued'] - before[sender.name]['enqueued']) * SIZE * 8 / seconds / 1000
+        if offered < 0.9 * kbps:
+            output(f'*** too busy: {sender.name} offered {offered:.0f} of {kbps} kbit/s; run it again on an idle machine\n')
     for process in senders:
         process.terminate()
     for process in senders + receivers:
