@@ -2,7 +2,7 @@
 
 """A mesh of routed hops: a grid of 3 x 2 stations with OLSR. The far corner is reached once the protocol has found the way.
 
-802.11s (cls=mesh) is the work of mac80211, which radios of this kind have not; `proto` is the mesh that works on any.
+802.11s (cls=mesh) is mac80211's own, for `--set stations=hwsim`; `proto` is the mesh that works on any radio.
 """
 
 import re

@@ -33,6 +33,7 @@ from testbed.stages.station import NamespaceHost
 from topologies.addresses import INTERFACE, ip_address
 
 PICTURE_EVERY_S = 2.0
+RADIO_LINKS = (links.adhoc, links.mesh)
 DEFAULT_TCP = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 TCP_NAMES = {"reno": "sack", "vegas": "kernel-vegas"}  # of the kernel's that are called otherwise in a scenario
 
@@ -88,20 +89,31 @@ class Mininet_wifi:
         if self.standing is not None:
             raise UsageError("addLink: links are added before net.build()")
         a, b = self._node(node1), None if node2 is None else self._node(node2)
-        if cls is links.mesh:
+        if cls is links.mesh and self._kind_of_stations() != "hwsim":
             raise UsageError(settings.NO_MESH)
-        if cls is links.adhoc and b is None:
-            self._join(a, given)
-        elif b is not None and cls is not links.adhoc:
+        if cls in RADIO_LINKS and b is None:
+            self._join(a, cls, given)
+        elif b is not None and cls not in RADIO_LINKS:
             self._wire(a, b, given)
         else:
             raise UsageError("addLink: neither a radio's, addLink(sta, cls=adhoc, ...), nor a wire's, addLink(sta, host)")
 
-    def _join(self, station: Node, given: dict) -> None:
+    def _join(self, station: Node, cls: type, given: dict) -> None:
         if not isinstance(station, Station):
-            raise UsageError(f"addLink({station}): has no radio; cls=adhoc is for stations")
+            raise UsageError(f"addLink({station}): has no radio; cls={cls.__name__} is for stations")
         station.interface("addLink", given.pop("intf", None))
-        self._adhoc[station.name] = settings.ADHOC.check(given, self.said)
+        options = settings.ADHOC.check(given, self.said)
+        if cls is links.mesh and "proto" in options:
+            raise UsageError(
+                f"addLink: cls=mesh, proto={options['proto']!r}: 802.11s finds its own ways; leave proto out, or cls=adhoc"
+            )
+        self._adhoc[station.name] = {**options, "cls": cls.__name__}
+
+    def _kind_of_stations(self) -> str:
+        """`tap` or `hwsim`: the scenario's key, wherever it was given."""
+        given = {"stations": self.options["scenario"].get("stations", "tap")}
+        kinds = [setting for setting in self.session.overrides if setting.partition("=")[0].strip() == "stations"]
+        return str(apply_overrides(given, kinds, Source(self.session.script.name))["stations"])
 
     def _wire(self, a: Node, b: Node, given: dict) -> None:
         station, host = (a, b) if isinstance(a, Station) else (b, a)
@@ -187,7 +199,9 @@ class Mininet_wifi:
         routing, remark = protocol(self._common("proto"))
         if remark:
             say(remark, self.said)
+        mesh = {"hwsim": {"mode": "mesh"}} if self._common("cls") == "mesh" else {}
         return {
+            **mesh,
             "topology": "positions",
             "positions": [{"name": station.name, "at": list(self._place(station))} for station in self.stations],
             "propagation": self._propagation or DEFAULT,

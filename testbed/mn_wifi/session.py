@@ -5,6 +5,7 @@ Each network is a run directory like any other (formats/results.md): the script'
 """
 
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -12,16 +13,20 @@ from pathlib import Path
 
 from testbed.errors import ManetError, RunError, UsageError
 from testbed.host.protocols import require_protocol
+from testbed.host.radios import require_radios
 from testbed.programs import BUILT, Programs
 from testbed.runs.ids import own_cgroup
 from testbed.runs.preflight import check_medium, check_routing, check_tcps
 from testbed.runs.run import prepare, write_end
 from testbed.runs.standing import standing
+from testbed.runs.verdict import add_programs
+from testbed.runs.waits import Waits
 from testbed.scenarios.scenario import Scenario
 from testbed.stages.routing import Network, Protocol
 from testbed.stages.site import Site
 
 EXPERIMENT = "script"
+LOOK_S = 0.25  # a window of Waits is a second
 
 
 @dataclass
@@ -32,17 +37,41 @@ class Standing:
     network: Network
     protocol: Protocol
     stages: ExitStack
+    watch: "Watch"
 
     def stop(self, outcome: dict) -> None:
         """Take it down, whatever `outcome` says of the script, and write into run.json how it ended."""
+        self.watch.end()
         try:
             self.stages.close()
+            if (self.site.directory / "verdict.json").exists():
+                add_programs(self.site.directory, self.watch.waits.seen)
         except RunError as problem:
             if outcome["status"] == "complete":
                 outcome = {"status": "failed", "error": str(problem)}
                 raise
         finally:
             write_end(self.site.directory, outcome)
+
+
+class Watch:
+    """Looks, as a run does during its traffic, at how long the programs wait for a processor: a script's last as long as its
+    network stands."""
+
+    def __init__(self, waits: Waits) -> None:
+        self.waits, self._over = waits, threading.Event()
+        waits.begin()
+        self._thread = threading.Thread(target=self._look, name="waits", daemon=True)
+        self._thread.start()
+
+    def _look(self) -> None:
+        while not self._over.wait(LOOK_S):
+            self.waits.tick()
+
+    def end(self) -> None:
+        self._over.set()
+        self._thread.join()
+        self.waits.end()
 
 
 @dataclass
@@ -64,6 +93,7 @@ class Session:
             raise UsageError("a network of this script stands already; call its stop() before the next one's build()")
         require_protocol(scenario.routing.protocol, programs=self.programs)
         check_tcps(scenario.tcps(), self.script.name, self.programs)
+        require_radios(scenario.stations)
         check_medium(scenario, self.seed, self.programs)
         check_routing(scenario, self.seed, self.programs)
         number = len(self.built) + 1
@@ -78,7 +108,7 @@ class Session:
         except BaseException as problem:
             write_end(directory, outcome_of(problem))
             raise
-        self.standing = Standing(site, network, protocol, stages)
+        self.standing = Standing(site, network, protocol, stages, Watch(Waits(site.cgroup)))
         return self.standing
 
     def down(self, outcome: dict | None = None) -> Standing | None:

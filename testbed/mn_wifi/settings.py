@@ -9,14 +9,15 @@ from testbed.mn_wifi.arguments import Arguments, choice, number
 from testbed.mn_wifi.radio import NOT_MODELLED, PROFILES
 
 NO_MESH = (
-    "addLink: cls=mesh: IEEE 802.11s is mac80211's own, and not here; for a mesh of routed hops: cls=adhoc, proto='olsrd' "
-    "(or 'batman_adv', 'babel', 'aodv')"
+    "addLink: cls=mesh: IEEE 802.11s is mac80211's own, and TAP radios are not: take radios of mac80211_hwsim, "
+    "./manet script --set stations=hwsim; or a mesh of routed hops: cls=adhoc, proto='olsrd'"
 )
 NO_ENCRYPTION = "encryption is not modelled, and would cost air time; leave it out"
 NO_AP = "there are no access points here, this is a medium of ad hoc networks; leave it out"
 NO_SHAPING = "a radio's throughput comes of its frames; leave it out"
 ONE_RADIO = "a station has one radio; add another station"
 COMMON = {
+    "cls": "all stations are in one network, of one kind",
     "proto": "all stations of a network run one routing protocol",
     "ssid": "all stations are in one ad hoc network",
 }

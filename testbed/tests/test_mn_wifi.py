@@ -112,13 +112,24 @@ def test_what_belongs_to_other_networks_is_refused():
     net = net_of("0,0", "50,0")
     for call in ("addAccessPoint", "addController", "addSwitch", "addNAT", "telemetry", "plotEnergyMonitor"):
         refused(lambda call=call: getattr(net, call), call)
-    refused(lambda: net.addLink("sta1", cls=mesh), "802.11s", "proto='olsrd'")
+    refused(lambda: net.addLink("sta1", cls=mesh), "802.11s", "stations=hwsim", "proto='olsrd'")
     refused(lambda: net.addLink("sta1", "sta2"), "by radio")
     refused(lambda: Mininet_wifi(noise_th=-91), "noise_th", "range")
     refused(lambda: Mininet_wifi(wmediumd_mode=error_prob), "error_prob", "'interference'")
     refused(lambda: net.addStation("sta3", wlans=2), "wlans", "one radio")
     refused(lambda: net.setPropagationModel(model="ITU"), "ITU", "'logDistance'")
     assert Mininet_wifi(link=WirelessLink).stations == []
+
+
+def test_mesh_is_for_the_kernels_radios(in_a_script):
+    in_a_script.overrides = ("stations=hwsim",)
+    net = Mininet_wifi()
+    for number in (1, 2):
+        net.addLink(net.addStation(f"sta{number}", position=f"{number},0"), cls=mesh, ssid="meshNet")
+    scenario = net.scenario()
+    assert (scenario.stations, scenario.hwsim.mode, scenario.routing.protocol) == ("hwsim", "mesh", "none")
+    net.addLink("sta2", cls=adhoc, ssid="meshNet")
+    refused(net.scenario, "cls='mesh' of sta1", "one kind")
 
 
 def test_what_has_no_effect_is_said_once(capsys):
