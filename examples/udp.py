@@ -50,6 +50,8 @@ def throughputs(net, pairs, kbps, seconds):
     too busy for a sender to offer its load: then the figures are the machine's, not the medium's."""
     me = [sys.executable, __file__]
     receivers, senders = [], []
+    for sender, receiver in pairs:  # ARP first: a request has no second try, and hidden senders would destroy it
+        sender.cmd(f'ping -c1 -W1 {receiver.IP()}')
     pipes = {'stdin': subprocess.PIPE, 'stdout': subprocess.PIPE, 'text': True}
     for port, (sender, receiver) in enumerate(pairs, start=5001):
         receivers.append(receiver.popen([*me, 'receive', str(port), str(seconds)], **pipes))
