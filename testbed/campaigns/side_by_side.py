@@ -3,6 +3,7 @@
 A run's cost is that of its frames and its stations: measured on two cores that others kept busy, thirty stations that move, DSR
 and one flow at 2 Mbit/s took 0.05 of a core, and 0.15 where daemons look at all that they overhear (and the medium woke oftener).
 The figures here leave room for starting and stopping. Runs may fill SHARE of the cores; above that lateness begins to show.
+A run in virtual time is a guest, whose one CPU takes a core and is never late: as many as there are cores.
 """
 
 import os
@@ -37,7 +38,13 @@ def cost_cores(scenario: Scenario) -> float:
     return run + (STATION_CORES + listens * LISTENING_CORES) * len(scenario.station_names())
 
 
-def default_jobs(scenarios: Iterable[Scenario]) -> int:
-    """Runs side by side, so that the dearest of them still fit."""
+def default_jobs(scenarios: Iterable[Scenario], most_guests: int = MOST) -> int:
+    """Runs side by side, so that the dearest of them still fit. `most_guests`: how many there is memory for."""
+    scenarios = list(scenarios)
     dearest = max(cost_cores(scenario) for scenario in scenarios)
-    return max(1, min(MOST, int(SHARE * usable_cores() / dearest)))
+    jobs = max(1, min(MOST, int(SHARE * usable_cores() / dearest)))
+    virtual = [scenario for scenario in scenarios if scenario.clock == "virtual"]
+    if not virtual:
+        return jobs
+    guests = max(1, min(usable_cores(), most_guests))
+    return guests if len(virtual) == len(scenarios) else min(jobs, guests)

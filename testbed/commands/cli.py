@@ -27,12 +27,16 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from testbed.campaigns.experiment import Request, find, load
-    from testbed.errors import RunError
+    from testbed.errors import RunError, UsageError
     from testbed.runs.preflight import check_tcps
     from testbed.runs.prompt import open_prompt
 
     request = Request(overrides=overrides(options), variants=tuple(options.variant))
     scenario = load(find(options.experiment), request).cells[0].scenario
+    if scenario.clock == "virtual":
+        raise UsageError(
+            f'{options.experiment}: clock = "virtual" has no prompt, since nobody types in its time; --set clock=real'
+        )
     check_tcps(scenario.tcps(), place_of("tcp", options.overrides, options.experiment))
     ended = open_prompt(scenario, seed=options.seed, directory=options.out)
     if ended.status == "failed":

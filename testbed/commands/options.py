@@ -85,9 +85,17 @@ def add_overrides(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--profile", choices=("period", "modern"), help="TCP settings: the papers' or Linux as shipped")
 
 
+def add_clock(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--clock", choices=("real", "virtual"),
+        help="virtual: each run in a guest that counts instructions, whatever the host's load (docs/virtual-time.md)",
+    )  # fmt: skip
+    parser.add_argument("--kernel", metavar="NAME", help='of those guests: one of "manet vm list" (default: 6.12)')
+
+
 def overrides(options: argparse.Namespace) -> tuple[str, ...]:
-    profile = (f"profile={options.profile}",) if options.profile else ()
-    return (*options.overrides, *profile)
+    short = {"profile": options.profile, "clock": getattr(options, "clock", None)}
+    return (*options.overrides, *(f"{key}={value}" for key, value in short.items() if value))
 
 
 def place_of(key: str, settings: Sequence[str], otherwise: str) -> str:

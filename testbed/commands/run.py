@@ -1,9 +1,21 @@
 """`manet run`: an experiment or a scenario file, to its tables and figure."""
 
 import argparse
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
-from testbed.commands.options import add_campaign, add_overrides, add_verb, folder, overrides, place_of, positive, results_folder
+from testbed.commands.options import (
+    add_campaign,
+    add_clock,
+    add_overrides,
+    add_verb,
+    folder,
+    overrides,
+    place_of,
+    positive,
+    results_folder,
+)
 
 EXAMPLES = """
   ./manet run hv-fig1 --quick                          the quick size, minutes
@@ -12,6 +24,7 @@ EXAMPLES = """
   ./manet run hv-fig1 --profile modern --set tcp=cubic --out results/hv-fig1-cubic
   ./manet run hv-fig1 --resume                         do the runs that are still missing
   ./manet run experiments/scenarios/chain5.toml --set duration=10 --json
+  ./manet run hv-fig1 --quick --clock virtual          the same on any host, however busy (docs/virtual-time.md)
 """
 
 
@@ -21,6 +34,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
     parser.add_argument("--quick", action="store_true", help="the experiment's quick size")
     parser.add_argument("--out", metavar="DIR", type=folder, help="folder of results (default: results/NAME, results/NAME-quick)")
     add_overrides(parser)
+    add_clock(parser)
     parser.add_argument("--variant", metavar="NAME", action="append", default=[], help="only this variant; may be repeated")
     parser.add_argument("--seeds", metavar="N", type=positive, help="seeds 1 to N instead of the experiment's number")
     parser.add_argument("--resume", action="store_true", help="keep complete runs of the same scenario in the folder")
@@ -39,7 +53,6 @@ def run(options: argparse.Namespace) -> int:
 def carry_out(experiment, directory: Path, options: argparse.Namespace) -> int:
     """Runs, analyses, prints; 1 if a run failed or stayed void."""
     import json
-    import sys
     from dataclasses import asdict
 
     from testbed.campaigns.campaign import Campaign
@@ -48,21 +61,14 @@ def carry_out(experiment, directory: Path, options: argparse.Namespace) -> int:
     from testbed.campaigns.side_by_side import default_jobs
     from testbed.commands.curve import measured_now
     from testbed.curves.lay_out import curves_of, lay_out
-    from testbed.host.protocols import require_protocol
-    from testbed.host.requirements import require_for_runs
-    from testbed.runs.preflight import check_tcps
-    from testbed.runs.run import run_scenario
+    from testbed.guests.virtual_time import most_guests
 
-    require_for_runs()
-    place = place_of("tcp", getattr(options, "overrides", ()), experiment.name)
-    check_tcps((tcp for cell in experiment.cells for tcp in cell.scenario.tcps()), place)
-    for protocol in sorted({cell.scenario.routing.protocol for cell in experiment.cells}):
-        require_protocol(protocol)
+    runner = runner_for([cell.scenario for cell in experiment.cells], options, experiment.name)
     curves = curves_of(experiment, lambda wanted: measured_now(wanted, options.jobs)) if experiment.expected else {}
     progress = Progress(0, 0.0)
-    jobs = options.jobs or default_jobs(cell.scenario for cell in experiment.cells)
+    jobs = options.jobs or default_jobs((cell.scenario for cell in experiment.cells), most_guests())
     try:
-        campaign = Campaign(experiment, directory, jobs, progress, run_scenario)
+        campaign = Campaign(experiment, directory, jobs, progress, runner)
         outcomes = campaign.run(options.resume)
         lay_out(curves, directory)
         progress.note("measuring the captures")
@@ -86,3 +92,27 @@ def carry_out(experiment, directory: Path, options: argparse.Namespace) -> int:
         kind = outcome.status if outcome.status == "failed" else outcome.verdict
         print(f"manet run: {outcome.task.name}: {kind}; see {outcome.task.directory}/log", file=sys.stderr)
     return 1 if bad else 0
+
+
+def runner_for(scenarios: list, options: argparse.Namespace, name: str) -> Callable:
+    """What carries out each run by its scenario's clock; what this machine lacks for that is said before the first begins."""
+    from testbed.errors import UsageError
+    from testbed.guests.virtual_time import Guests
+    from testbed.host.protocols import require_protocol
+    from testbed.host.requirements import require_for_runs
+    from testbed.runs.preflight import check_tcps
+    from testbed.runs.run import run_scenario
+
+    kernel, settings = getattr(options, "kernel", None), getattr(options, "overrides", ())
+    by_clock: dict[str, Callable] = {}
+    if real := [scenario for scenario in scenarios if scenario.clock == "real"]:
+        require_for_runs()
+        check_tcps((tcp for scenario in real for tcp in scenario.tcps()), place_of("tcp", settings, name))
+        for protocol in sorted({scenario.routing.protocol for scenario in real}):
+            require_protocol(protocol)
+        by_clock["real"] = run_scenario
+    if len(real) < len(scenarios):
+        by_clock["virtual"] = Guests(kernel, say=lambda text: print(f"manet run: {text}", file=sys.stderr, flush=True)).run
+    elif kernel is not None:
+        raise UsageError(f"--kernel {kernel}: no run is in a guest; add --clock virtual, or leave it out")
+    return lambda scenario, *arguments, **options: by_clock[scenario.clock](scenario, *arguments, **options)

@@ -6,7 +6,7 @@ through which port.
 
 With /dev/kvm where that works; a host may have the device and yet fail at it (a nested one that emulates too little): such a
 guest is ended and started again in software emulation (TCG), and the cache remembers it until the next boot. An emulated guest
-of one CPU has a clock of its own (COUNTED_CLOCK).
+of one CPU has a clock of its own (COUNTED_CLOCK); one in virtual time has nothing to do with the host's (VirtualClock).
 """
 
 import contextlib
@@ -20,8 +20,9 @@ import subprocess
 import sys
 import tempfile
 import termios
+import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -35,6 +36,7 @@ INIT = Path(__file__).with_name("init.sh")
 KVM = Path("/dev/kvm")
 LEAST_MB = 512  # below, Debian's kernel and a Python do not fit
 BOOT_DEADLINE_S = 600.0  # 8 s is usual under emulation on an idle core; two beside a load of 15 took over 180 s
+VIRTUAL_BOOT_DEADLINE_S = 3600.0  # its results do not depend on the host's load; nor must whether there are any
 KVM_DEADLINE_S = 30.0  # 3 s is usual
 # An emulated CPU's time is what it computes, 1 ns an instruction, and the host's only while it waits: to its own timers it is as
 # fast as a host, however long that takes. With several CPUs QEMU would run them by turns.
@@ -45,32 +47,64 @@ PORTS = ("out", "err", "status", "console")
 KVM_FAILED = (b"KVM internal error", b"failed to initialize kvm", b"Could not access KVM kernel module")
 
 
+Output = Callable[[str, bytes], None]  # "out" or "err", and a piece of it
+
+
 @dataclass
 class Job:
-    """What runs in a guest: `command` in `folder`. What it writes is lost, but in the folders `shares`."""
+    """What runs in a guest: `command` in `folder`. What it writes is lost, but in the folders `shares`, and in those of
+    `elsewhere`, which inside have another place."""
 
     command: Sequence[str]
     folder: Path
     environment: Mapping[str, str] = field(default_factory=dict)
     shares: Sequence[Path] = ()
+    elsewhere: Mapping[Path, Path] = field(default_factory=dict)
+
+    def exports(self) -> list[tuple[Path, Path]]:
+        """Each folder to write to, and its place inside."""
+        return [*((share, share) for share in self.shares), *self.elsewhere.items()]
 
     def script(self, interactive: bool) -> str:
         """What init.sh reads."""
         session = ["setsid", "-c"] if interactive else ["setsid"]  # -c: the terminal is the session's
         environment = [f"{key}={value}" for key, value in self.environment.items()]
         words = [*session, "env", "-i", f"PATH={PATH}", *environment, *self.command]
-        shares = [f"    mount_share {number} {shlex.quote(str(share))}" for number, share in enumerate(self.shares)]
+        places = [place for _folder, place in self.exports()]
+        shares = [f"    mount_share {number} {shlex.quote(str(place))}" for number, place in enumerate(places)]
         lines = ["job_shares() {", "    :", *shares, "}", "job() {", f"    cd {shlex.quote(str(self.folder))} || return 126"]
         return "\n".join([*lines, f"    exec {shlex.join(words)}", "}", f"job_time={time.time():.0f}", ""])
 
 
 @dataclass(frozen=True)
+class VirtualClock:
+    """A clock that goes by the guest alone: INSTRUCTION_NS an instruction while it computes, and while all of it waits at once
+    on to its next timer. How fast the host is does not enter. `seed`: of the random numbers that QEMU gives it."""
+
+    seed: int = 1
+
+    def qemu(self) -> list[str]:
+        return ["-icount", f"shift={INSTRUCTION_SHIFT},sleep=off", "-rtc", "clock=vm", "-seed", str(self.seed)]
+
+
+INSTRUCTION_SHIFT = 0
+INSTRUCTION_NS = 1 << INSTRUCTION_SHIFT
+# Of the kernel in virtual time: the cheapest clock to read, always; addresses that are the same in each guest.
+VIRTUAL_KERNEL = ("clocksource=tsc", "tsc=reliable", "nokaslr", "norandmaps")
+
+
+@dataclass(frozen=True)
 class Machine:
-    """`memory_mb` and `cpus` of a guest; `kvm` None: where it works."""
+    """`memory_mb` and `cpus` of a guest; `kvm` None: where it works. `virtual` needs one CPU, without KVM."""
 
     memory_mb: int = 2048
     cpus: int = 2
     kvm: bool | None = None
+    virtual: VirtualClock | None = None
+
+
+class Cancelled(Exception):
+    """The guest was ended because it was asked for."""
 
 
 def run(kernel: Unpacked, job: Job, machine: Machine, cache: Path, busybox: Path, *, timeout_s: float | None = None) -> int:
@@ -79,6 +113,17 @@ def run(kernel: Unpacked, job: Job, machine: Machine, cache: Path, busybox: Path
     Raises RunError when the guest does not come up or falls, UsageError for what this machine lacks.
     """
     return _with_fallback(kernel, job, machine, cache, busybox, timeout_s, interactive=False)
+
+
+def run_virtual(
+    kernel: Unpacked, job: Job, machine: Machine, busybox: Path, output: Output, cancel: threading.Event | None = None
+) -> int:
+    """`run` in virtual time, the job's output to `output`; Cancelled as soon as `cancel` is set."""
+    assert machine.virtual is not None and machine.cpus == 1 and machine.kvm is False
+    require(machine)
+    with _prepared(kernel, job, machine, False, busybox, False) as argv, _Guest(kernel, argv, False, False) as guest:
+        guest.output, guest.cancel, guest.boot_s = output, cancel or guest.cancel, VIRTUAL_BOOT_DEADLINE_S
+        return guest.run(None)
 
 
 def shell(kernel: Unpacked, job: Job, machine: Machine, cache: Path, busybox: Path) -> int:
@@ -123,14 +168,18 @@ def require(
         raise UsageError(f"{virtme_run}: virtme-ng is not installed; ./setup.sh --guests brings it")
     if machine.memory_mb < LEAST_MB:
         raise UsageError(f"--memory {machine.memory_mb}M: too little, a guest needs at least {LEAST_MB}M")
-    found = re.search(r"^MemAvailable: +(\d+) kB", meminfo.read_text(), re.MULTILINE)
-    if found and int(found.group(1)) < machine.memory_mb * 1024:
+    if available_mb(meminfo) < machine.memory_mb:
         raise UsageError(
-            f"--memory {machine.memory_mb}M: this machine has only {int(found.group(1)) // 1024}M available; ask for less "
+            f"--memory {machine.memory_mb}M: this machine has only {available_mb(meminfo)}M available; ask for less "
             f"(at least {LEAST_MB}M) or end something"
         )
     if machine.kvm and not os.access(KVM, os.R_OK | os.W_OK):
         raise UsageError(f"--kvm: {KVM} is not there or not ours; leave it out (software emulation, slower)")
+
+
+def available_mb(meminfo: Path = Path("/proc/meminfo")) -> int:
+    found = re.search(r"^MemAvailable: +(\d+) kB", meminfo.read_text(), re.MULTILINE)
+    return int(found.group(1)) // 1024 if found else sys.maxsize
 
 
 @contextlib.contextmanager
@@ -155,7 +204,10 @@ def _prepared(kernel: Unpacked, job: Job, machine: Machine, kvm: bool, busybox: 
         script = Path(folder) / "job"  # the guest sees it, as it sees all files
         script.write_text(job.script(interactive))
         argv = _adapted(shlex.split(lines[-1]), kernel, job, script, busybox, interactive)
-        yield argv if kvm or machine.cpus > 1 else [*argv, *COUNTED_CLOCK]
+        if machine.virtual is not None:
+            yield [*_synchronous(argv), *machine.virtual.qemu()]
+        else:
+            yield argv if kvm or machine.cpus > 1 else [*argv, *COUNTED_CLOCK]
 
 
 def _adapted(argv: list[str], kernel: Unpacked, job: Job, script: Path, busybox: Path, interactive: bool) -> list[str]:
@@ -182,9 +234,22 @@ def _adapted(argv: list[str], kernel: Unpacked, job: Job, script: Path, busybox:
             kept.append(word)
     kept += ["-device", "virtio-serial-pci,max_ports=8", "-device", "virtio-rng-pci"]
     kept += _export("manet.rootfs", Path("/"), readonly=True)
-    for number, share in enumerate(job.shares):
+    for number, (share, _place) in enumerate(job.exports()):
         kept += _export(f"manet.share{number}", share, readonly=False)
     return kept
+
+
+def _synchronous(argv: list[str]) -> list[str]:
+    """As a guest in virtual time has it: what it hands to a device is taken at once, not when another thread of QEMU's gets
+    the host's CPU."""
+    made = []
+    for before, word in zip(["", *argv], argv, strict=False):
+        if before == "-device" and word.startswith(("virtio-serial-pci", "virtio-9p-pci", "virtio-rng-pci")):
+            word += ",ioeventfd=off"
+        elif before == "-append":
+            word = " ".join([*VIRTUAL_KERNEL, word])
+        made.append(word)
+    return made
 
 
 def _export(tag: str, folder: Path, *, readonly: bool) -> list[str]:
@@ -204,6 +269,8 @@ class _Guest:
         self.interactive = interactive
         self.console = b""  # the last of it, for the message when the guest falls
         self.words = b""  # of the status port
+        self.output: Output = _ours
+        self.cancel = threading.Event()
 
     def __enter__(self) -> "_Guest":
         self.terminal = termios.tcgetattr(sys.stdin) if self.interactive else None
@@ -261,6 +328,8 @@ class _Guest:
             while selector.get_map():
                 for key, _events in selector.select(max(0.0, min(0.5, deadline - time.monotonic()))):
                     self._take(key.data, selector, key.fileobj)
+                if self.cancel.is_set():
+                    raise Cancelled
                 if (status := self._status()) is not None:
                     self.qemu.kill()  # what is in the pipes is still read
                     self._drain(selector)
@@ -290,10 +359,7 @@ class _Guest:
         elif name == "status":
             self.words += piece
         else:
-            stream = sys.stdout if name == "out" else sys.stderr
-            stream.flush()
-            stream.buffer.write(piece)
-            stream.buffer.flush()
+            self.output(name, piece)
 
     def _drain(self, selector: selectors.BaseSelector) -> None:
         self.qemu.wait()
@@ -324,3 +390,11 @@ class _Guest:
         lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).splitlines() if line.strip()]
         telling = [line for line in lines if re.search(r"panic|ut of memory|BUG|Oops|qemu-system|init\.sh", line)]
         return " / ".join(telling[-2:] or lines[-2:]) or "none"
+
+
+def _ours(name: str, piece: bytes) -> None:
+    """The job's output becomes this program's."""
+    stream = sys.stdout if name == "out" else sys.stderr
+    stream.flush()
+    stream.buffer.write(piece)
+    stream.buffer.flush()

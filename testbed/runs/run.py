@@ -68,17 +68,22 @@ def run_scenario(
     (UsageError); a run that fails is a result. KeyboardInterrupt ends the run in order and is raised again; `cancel`
     does the same for a call in another thread, which then returns with status "interrupted".
     """
+    require(scenario, seed, programs)
+    directory = directory.resolve()
+    with claimed(directory):
+        prepare(scenario, seed, directory, record)
+        outcome = isolated_run("testbed.runs.run", seed, directory, progress, cancel, programs=programs)
+        return conclude(directory, outcome)
+
+
+def require(scenario: Scenario, seed: int, programs: Programs = BUILT) -> None:
+    """UsageError for the first thing that this machine lacks for the run, or that a program would refuse."""
     require_for_runs(programs=programs)
     require_protocol(scenario.routing.protocol, programs=programs)
     check_tcps(scenario.tcps(), "scenario", programs)
     require_radios(scenario.stations)
     check_medium(scenario, seed, programs)
     check_routing(scenario, seed, programs)
-    directory = directory.resolve()
-    with claimed(directory):
-        prepare(scenario, seed, directory, record)
-        outcome = isolated_run("testbed.runs.run", seed, directory, progress, cancel, programs=programs)
-        return conclude(directory, outcome)
 
 
 @contextmanager
@@ -173,6 +178,7 @@ def prepare(scenario: Scenario, seed: int, directory: Path, record: dict) -> Non
         sysctls={},
         argv=sys.argv,
         host=metadata.host(),
+        clock={"kind": scenario.clock},
     )
 
 

@@ -223,7 +223,6 @@ class Scenario(BaseModel):
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
-        self._refuse_what_is_not_built()
         self._check_hwsim()
         self._check_mobility()
         self._check_layout()
@@ -342,10 +341,6 @@ class Scenario(BaseModel):
         return cls.model_validate(json.loads(text))
 
     # --- checks over several keys ---------------------------------------------------------------------------------
-
-    def _refuse_what_is_not_built(self) -> None:
-        if self.clock == "virtual":
-            raise KeyProblem(("clock",), '"virtual" is not built yet for whole runs; use "real"')
 
     def _check_hwsim(self) -> None:
         if self.stations == "tap":

@@ -1,0 +1,177 @@
+"""A run with `clock = "virtual"`: the whole node set in a guest whose clock counts instructions (docs/virtual-time.md).
+
+`Guests.run` takes the place of testbed.runs.run.run_scenario: the same arguments, the same directory filled. The run itself is
+`testbed.guests.virtual_run`, in the guest, which is told where the directory is and says how far it is, a JSON object a line.
+A guest has one CPU, QEMU's thread; several are side by side where this machine has CPUs for them.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+
+from testbed.errors import RunError, UsageError
+from testbed.guests import guest, kernels
+from testbed.programs import BUILT, ROOT
+from testbed.runs import metadata
+from testbed.runs.record import RunRecord
+from testbed.runs.run import RunResult, claimed, prepare
+from testbed.runs.verdict import verdict_of
+from testbed.scenarios.scenario import Scenario
+
+OUT = Path("/run/manet-out")  # in the guest: the run's directory as this machine has it
+MEMORY = "MANET_GUEST_MEMORY"
+MEMORY_MB = 2048  # half of it for what a run captures
+KERNEL = "6.12"  # the newest: `rto_min` above 0.2 s needs Linux 6.11
+INTERRUPTED = "interrupted; the guest has ended, and what it had captured with it"
+
+
+class Guests:
+    """Runs in guests with one kernel, which is fetched when this is made. Safe from several threads at once."""
+
+    def __init__(self, kernel: str | None = None, say: Callable[[str], None] = lambda _text: None) -> None:
+        self.memory_mb = memory_mb()
+        guest.require(guest.Machine(self.memory_mb, 1, kvm=False))
+        self._cache = kernels.Cache(say=say)
+        self.kernel, self._busybox = self._cache.get(kernels.find(kernel or KERNEL)), self._cache.busybox()
+
+    def run(
+        self,
+        scenario: Scenario,
+        seed: int,
+        directory: Path,
+        *,
+        progress: Callable[[str, float | None], None] = lambda _stage, _fraction: None,
+        cancel: threading.Event | None = None,
+        **record: object,
+    ) -> RunResult:
+        """As run_scenario; but of an interrupted run nothing is kept, since it was in the guest's memory."""
+        directory = directory.resolve()
+        with claimed(directory):
+            prepare(scenario, seed, directory, record)
+            heard = _Heard(progress)
+            try:
+                error = self._boot(seed, directory, scenario.routing.protocol, heard, cancel)
+                ended = heard.ended or {"status": "failed", "error": error}
+            except guest.Cancelled:
+                ended = {"status": "interrupted", "error": INTERRUPTED}
+            except RunError as problem:
+                ended = {"status": "failed", "error": str(problem)}
+            self._conclude(directory, heard, ended)
+            if heard.refused:
+                raise UsageError(heard.refused)
+            return RunResult(ended["status"], verdict_of(directory), directory, ended["error"], ended.get("host_late", False))
+
+    def _boot(self, seed: int, directory: Path, protocol: str, heard: "_Heard", cancel: threading.Event | None) -> str:
+        """What to say if the guest has not said how the run ended."""
+        inside = [sys.executable, "-P", "-m", "testbed.guests.virtual_run", "--directory", str(directory), "--out", str(OUT)]
+        environment = {"PYTHONPATH": str(ROOT), "MANET_GUEST": self.kernel.name, "HOME": os.environ.get("HOME", "/root")}
+        command = [*inside, "--seed", str(seed), *files_of_programs(protocol)]
+        job = guest.Job(command, ROOT, environment, elsewhere={directory: OUT})
+        machine = guest.Machine(self.memory_mb, 1, kvm=False, virtual=guest.VirtualClock(seed))
+        status = guest.run_virtual(self.kernel, job, machine, self._busybox, heard.take, cancel)
+        words = heard.errors.decode(errors="replace").strip().splitlines() or ["no words"]
+        return f"guest {self.kernel.name}: the run ended with status {status} and did not say how: {words[-1][:300]}"
+
+    def _conclude(self, directory: Path, heard: "_Heard", ended: dict) -> None:
+        (directory / "log").mkdir(exist_ok=True)
+        (directory / "log" / "guest.log").write_bytes(heard.errors)
+        record = RunRecord.open(directory / "run.json")
+        if not heard.ended:
+            record.update(ended=metadata.now())
+        clock = heard.clock() | {"qemu": qemu_version(), "host_kernel": metadata.kernel()}
+        record.update(status=ended["status"], error=ended["error"], clock=clock)
+        record.close()
+
+
+class _Heard:
+    """What a guest says, and when by this machine's clock."""
+
+    def __init__(self, progress: Callable[[str, float | None], None]) -> None:
+        self.errors = b""
+        self.ended: dict | None = None
+        self.refused: str | None = None
+        self._progress = progress
+        self._rest = b""
+        self._began = time.monotonic()
+        self._marks: dict[str, tuple[float, float, float]] = {}  # stage: seconds here, in the guest, of its CPU's work
+
+    def take(self, name: str, piece: bytes) -> None:
+        """A piece of the guest's output."""
+        if name == "err":
+            self.errors += piece
+            return
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        for line in lines:
+            self._hear(json.loads(line))
+
+    def _hear(self, message: dict) -> None:
+        match message:
+            case {"refused": words}:
+                self.refused = words
+            case {"ended": outcome}:
+                self.ended = outcome
+            case {"stage": stage, "guest_s": guest_s, "busy_s": busy_s, **rest}:
+                self._marks.setdefault(stage, (time.monotonic(), guest_s, busy_s))
+                self._progress(stage, rest.get("fraction"))
+
+    def clock(self) -> dict:
+        """`clock` of run.json: the guest's time, its CPU's work and this machine's time, in all and of the traffic."""
+        clock = {"kind": "virtual", "instruction_ns": guest.INSTRUCTION_NS, "wall_s": round(time.monotonic() - self._began, 3)}
+        for name, first, last in (("run", "begin", "end"), ("traffic", "traffic", "stop")):
+            if first in self._marks and last in self._marks:
+                wall_s, guest_s, busy_s = (b - a for a, b in zip(self._marks[first], self._marks[last], strict=True))
+                clock[name] = {
+                    "guest_s": round(guest_s, 3), "busy_s": round(busy_s, 3), "wall_s": round(wall_s, 3),
+                    "instructions_per_s": round(busy_s * 1e9 / guest.INSTRUCTION_NS / wall_s),
+                }  # fmt: skip
+        return clock
+
+
+def memory_mb(environment: Iterable[tuple[str, str]] | None = None) -> int:
+    """Of each guest; MANET_GUEST_MEMORY=4G where a run captures much."""
+    text = dict(environment if environment is not None else os.environ.items()).get(MEMORY)
+    if text is None:
+        return MEMORY_MB
+    match = re.fullmatch(r"(\d+)([MG]?)", text.upper())
+    if match is None:
+        raise UsageError(f"{MEMORY}={text}: not a size such as 3000M or 4G")
+    return int(match.group(1)) * (1024 if match.group(2) == "G" else 1)
+
+
+def most_guests() -> int:
+    """How many there is memory for."""
+    return guest.available_mb() // memory_mb()
+
+
+def files_of_programs(protocol: str) -> list[str]:
+    """What a run starts, with its libraries: read into the guest's memory before its clock matters."""
+    programs = [str(BUILT.medium), str(BUILT.kernel_tcp), *_found("iperf3", "tcpdump", "ip", "mnexec", "bash")]
+    if BUILT.daemon(protocol).exists():
+        programs.append(str(BUILT.daemon(protocol)))
+    libraries = {library for program in programs for library in _libraries(program)}
+    return [*programs, *sorted(libraries), *sorted(map(str, BUILT.kernel_tcp.parent.glob("*.o")))]
+
+
+def _found(*names: str) -> list[str]:
+    search = os.pathsep.join([*os.get_exec_path(), "/usr/sbin", "/sbin"])
+    return [path for name in names if (path := shutil.which(name, path=search)) is not None]
+
+
+@cache
+def _libraries(program: str) -> tuple[str, ...]:
+    done = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
+    return tuple(re.findall(r"(/\S+) \(0x", done.stdout))
+
+
+@cache
+def qemu_version() -> str:
+    done = subprocess.run(["qemu-system-x86_64", "--version"], capture_output=True, text=True, check=False)
+    return (done.stdout.splitlines() or ["unknown"])[0]

@@ -1,0 +1,169 @@
+"""`clock = "virtual"`: what is asked of QEMU and heard from a guest, and how a run ends that does not end by itself."""
+
+import json
+import struct
+
+import pytest
+
+from testbed.__main__ import main
+from testbed.campaigns import side_by_side
+from testbed.errors import RunError, UsageError
+from testbed.guests import companion, guest, kernels, virtual_time
+from testbed.scenarios.scenario import Scenario
+
+SCENARIO = Scenario(hops=1, warmup=1, duration=3, clock="virtual")
+SAID = [
+    {"stage": "begin", "fraction": None, "guest_s": 100.0, "busy_s": 10.0},
+    {"stage": "traffic", "fraction": 0.0, "guest_s": 110.0, "busy_s": 14.0},
+    {"stage": "traffic", "fraction": 0.5, "guest_s": 112.0, "busy_s": 14.5},
+    {"stage": "stop", "fraction": None, "guest_s": 114.0, "busy_s": 15.0},
+]
+ENDED = {"status": "complete", "error": None, "host_late": False}
+
+
+@pytest.fixture
+def guests(monkeypatch):
+    """Guests that need neither QEMU nor a kernel; a test says what becomes of one."""
+    guests = virtual_time.Guests.__new__(virtual_time.Guests)
+    guests.memory_mb, guests.kernel, guests._busybox = 600, kernels.Unpacked("6.1", "/k", "6.1.0", "p", "1"), "/busybox"
+
+    def becomes(fate):
+        monkeypatch.setattr(guest, "run_virtual", lambda kernel, job, machine, busybox, output, cancel: fate(output))
+        return guests
+
+    return becomes
+
+
+def say(output, *messages):
+    text = b"".join(json.dumps(message).encode() + b"\n" for message in messages)
+    output("out", text[:30])
+    output("out", text[30:])
+
+
+def test_a_guests_clock_goes_by_instructions_and_timers_alone():
+    words = guest.VirtualClock(7).qemu()
+    assert words[words.index("-icount") + 1] == "shift=0,sleep=off"
+    assert words[words.index("-rtc") + 1] == "clock=vm"
+    assert words[words.index("-seed") + 1] == "7"
+
+
+def test_devices_take_what_they_are_given_at_once_in_virtual_time():
+    given = ["qemu", "-device", "virtio-9p-pci,fsdev=a", "-device", "i6300esb", "-append", "quiet", "-device", "virtio-rng-pci"]
+    made = guest._synchronous(given)
+    assert made == [
+        "qemu", "-device", "virtio-9p-pci,fsdev=a,ioeventfd=off", "-device", "i6300esb",
+        "-append", "clocksource=tsc tsc=reliable nokaslr norandmaps quiet", "-device", "virtio-rng-pci,ioeventfd=off",
+    ]  # fmt: skip
+
+
+def test_the_runs_folder_is_elsewhere_in_the_guest(tmp_path):
+    job = guest.Job(["true"], tmp_path, shares=[tmp_path / "a"], elsewhere={tmp_path / "b": virtual_time.OUT})
+    assert job.exports() == [(tmp_path / "a", tmp_path / "a"), (tmp_path / "b", virtual_time.OUT)]
+    assert f"    mount_share 1 {virtual_time.OUT}\n" in job.script(interactive=False)
+
+
+def test_the_record_says_what_clock_the_run_had_and_how_fast_it_went(guests, tmp_path):
+    told = []
+    ended = guests(lambda output: say(output, *SAID, {"ended": ENDED})).run(
+        SCENARIO, 1, tmp_path / "run", progress=lambda *what: told.append(what)
+    )
+    assert (ended.status, ended.error, ended.host_late) == ("complete", None, False)
+    assert told == [("begin", None), ("traffic", 0.0), ("traffic", 0.5), ("stop", None)]
+    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    clock = record["clock"]
+    assert (clock["kind"], clock["instruction_ns"]) == ("virtual", 1)
+    assert (clock["traffic"]["guest_s"], clock["traffic"]["busy_s"]) == (4.0, 1.0)
+    assert clock["traffic"]["instructions_per_s"] > 0
+    assert {"qemu", "host_kernel", "wall_s"} <= set(clock)
+    assert json.loads((tmp_path / "run" / "scenario.json").read_text())["clock"] == "virtual"
+
+
+def test_a_run_in_real_time_says_so(tmp_path):
+    from testbed.runs.run import prepare
+
+    prepare(Scenario(hops=1), 1, tmp_path, {})
+    assert json.loads((tmp_path / "run.json").read_text())["clock"] == {"kind": "real"}
+
+
+def test_a_guest_that_falls_is_a_failed_run(guests, tmp_path):
+    def falls(output):
+        raise RunError("guest 6.1: it fell while the command ran: Kernel panic")
+
+    ended = guests(falls).run(SCENARIO, 1, tmp_path / "run")
+    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert ended.status == record["status"] == "failed"
+    assert "Kernel panic" in ended.error and record["error"] == ended.error
+    assert record["clock"]["kind"] == "virtual"
+
+
+def test_a_run_that_says_nothing_of_its_end_has_failed_with_its_last_words(guests, tmp_path):
+    def ends(output):
+        output("err", b"Traceback\nMemoryError\n")
+        return 1
+
+    ended = guests(ends).run(SCENARIO, 1, tmp_path / "run")
+    assert ended.error == "guest 6.1: the run ended with status 1 and did not say how: MemoryError"
+    assert (tmp_path / "run" / "log" / "guest.log").read_text().startswith("Traceback")
+
+
+def test_an_interrupted_run_is_none_of_the_guests_any_more(guests, tmp_path):
+    def cancelled(output):
+        raise guest.Cancelled
+
+    ended = guests(cancelled).run(SCENARIO, 1, tmp_path / "run")
+    assert (ended.status, ended.error) == ("interrupted", virtual_time.INTERRUPTED)
+
+
+def test_what_the_guest_lacks_is_refused_in_its_words(guests, tmp_path):
+    with pytest.raises(UsageError, match="tcp_vegas: not there"):
+        guests(lambda output: say(output, {"refused": "tcp_vegas: not there"}) or 2).run(SCENARIO, 1, tmp_path / "run")
+
+
+@pytest.mark.parametrize(("text", "size_mb"), [("4G", 4096), ("3000", 3000), ("3000m", 3000)])
+def test_the_memory_of_guests_is_the_machines_own_affair(text, size_mb):
+    assert virtual_time.memory_mb({virtual_time.MEMORY: text}.items()) == size_mb
+
+
+def test_a_size_that_is_none_is_refused_by_name():
+    with pytest.raises(UsageError, match="MANET_GUEST_MEMORY=much: not a size"):
+        virtual_time.memory_mb({virtual_time.MEMORY: "much"}.items())
+
+
+@pytest.mark.parametrize(("event", "is_start"), [(0x2, True), (0x1, False), (0x8000_0000, False)])
+def test_the_companion_knows_the_start_of_a_program_from_forks_and_ends(event, is_start):
+    head = struct.pack("=IHHII", 76, 3, 0, 0, 0) + struct.pack("=IIIIHH", 1, 1, 0, 0, 40, 0)
+    assert companion.execs(head + struct.pack("=IIQII", event, 0, 0, 1, 1)) is is_start
+    assert not companion.execs(head)
+
+
+def test_as_many_guests_as_there_are_cores_and_memory_for(monkeypatch):
+    monkeypatch.setattr(side_by_side, "usable_cores", lambda: 4)
+    real = Scenario(hops=5)
+    assert side_by_side.default_jobs([SCENARIO]) == 4 < side_by_side.default_jobs([real])
+    assert side_by_side.default_jobs([SCENARIO, real]) == 4
+    assert side_by_side.default_jobs([SCENARIO], most_guests=2) == 2
+    assert side_by_side.default_jobs([SCENARIO], most_guests=0) == 1
+    monkeypatch.setattr(guest, "available_mb", lambda: 5000)
+    assert virtual_time.most_guests() == 5000 // virtual_time.memory_mb()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "chain5", "--kernel", "6.12"], "--kernel 6.12: no run is in a guest; add --clock virtual"),
+        (["run", "chain5", "--clock", "virtual", "--kernel", "5.0"], "--kernel 5.0: not known; there are"),
+        (["run", "chain5", "--clock", "fast"], "argument --clock: invalid choice: 'fast'"),
+        (["cli", "chain5", "--set", "clock=virtual"], 'chain5: clock = "virtual" has no prompt'),
+    ],
+)
+def test_a_clock_or_kernel_that_cannot_be_is_one_line(monkeypatch, capsys, tmp_path, arguments, said):
+    monkeypatch.setattr(guest, "require", lambda machine: None)
+    monkeypatch.setattr("testbed.host.requirements.require_for_runs", lambda: None)
+    out = ["--out", str(tmp_path / "out")]
+    try:
+        status = main([*arguments, *out])
+    except SystemExit as end:
+        status = end.code
+    err = capsys.readouterr().err
+    assert status == 2
+    assert said in err and err.count("\n") == 1
