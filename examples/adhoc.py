@@ -20,18 +20,17 @@ def topology(args):
     net = Mininet_wifi(link=wmediumd, wmediumd_mode=interference)
 
     info("*** Stations\n")
-    sta1 = net.addStation('sta1', position='10,10,0', range=60)
-    sta2 = net.addStation('sta2', position='50,10,0', range=60)
-    sta3 = net.addStation('sta3', position='90,10,0', range=60)
+    sta1 = net.addStation("sta1", position="10,10,0", range=60)
+    sta2 = net.addStation("sta2", position="50,10,0", range=60)
+    sta3 = net.addStation("sta3", position="90,10,0", range=60)
 
-    net.setPropagationModel(model='logDistance', exp=4)
+    net.setPropagationModel(model="logDistance", exp=4)
     net.configureNodes()
 
     info("*** Links\n")
-    options = {'proto': args[0]} if args else {}
+    options = {"proto": args[0]} if args else {}
     for sta in (sta1, sta2, sta3):
-        net.addLink(sta, cls=adhoc, intf=f'{sta.name}-wlan0',
-                    ssid='adhocNet', mode='g', channel=5, **options)
+        net.addLink(sta, cls=adhoc, intf=f"{sta.name}-wlan0", ssid="adhocNet", mode="g", channel=5, **options)
 
     info("*** Network\n")
     net.build()
@@ -43,6 +42,6 @@ def topology(args):
     net.stop()
 
 
-if __name__ == '__main__':
-    setLogLevel('info')
+if __name__ == "__main__":
+    setLogLevel("info")
     topology(sys.argv[1:])

@@ -22,17 +22,21 @@ OFFERED = 1500  # kbit/s from each side: more than 2 Mbit/s can carry
 
 def measure(rts, seconds):
     """Throughput from the left and from the right (kbit/s), and how many frames collided."""
-    net = Mininet_wifi(link=wmediumd, wmediumd_mode=interference, scenario={
-        'radio': 'ns2-dsss-2m',
-        'radio_overrides': {'rts_threshold_bytes': 0 if rts else 3000},
-        'propagation': {'model': 'disc', 'range_m': 250, 'sense_m': 300},
-    })
-    sta1 = net.addStation('sta1', position='0,0,0')
-    sta2 = net.addStation('sta2', position='200,0,0')
-    sta3 = net.addStation('sta3', position='400,0,0')
+    net = Mininet_wifi(
+        link=wmediumd,
+        wmediumd_mode=interference,
+        scenario={
+            "radio": "ns2-dsss-2m",
+            "radio_overrides": {"rts_threshold_bytes": 0 if rts else 3000},
+            "propagation": {"model": "disc", "range_m": 250, "sense_m": 300},
+        },
+    )
+    sta1 = net.addStation("sta1", position="0,0,0")
+    sta2 = net.addStation("sta2", position="200,0,0")
+    sta3 = net.addStation("sta3", position="400,0,0")
     net.configureNodes()
     for sta in (sta1, sta2, sta3):
-        net.addLink(sta, cls=adhoc, ssid='adhocNet')
+        net.addLink(sta, cls=adhoc, ssid="adhocNet")
     net.build()
     before = lost(net)
     left, right = throughputs(net, [(sta1, sta2), (sta3, sta2)], OFFERED, seconds)
@@ -43,18 +47,17 @@ def measure(rts, seconds):
 
 def lost(net):
     """Frames (data, RTS) that a sender which theirs could not hear has destroyed, or one that began in the same slot."""
-    return sum(counted['fate_hidden'] + counted['fate_collision'] for counted in net.counters().values())
+    return sum(counted["fate_hidden"] + counted["fate_collision"] for counted in net.counters().values())
 
 
 def topology(args):
     seconds = float(args[0]) if args else 10
     for rts in (False, True):
         left, right, lost = measure(rts, seconds)
-        word = 'with' if rts else 'without'
+        word = "with" if rts else "without"
         info(f"*** {word} RTS/CTS: sta1 {left:.0f} + sta3 {right:.0f} = {left + right:.0f} kbit/s, {lost} frames collided\n")
 
 
-
-if __name__ == '__main__':
-    setLogLevel('info')
+if __name__ == "__main__":
+    setLogLevel("info")
     topology(sys.argv[1:])

@@ -19,35 +19,35 @@ PATIENCE = 90  # seconds
 
 
 def topology(args):
-    proto = args[0] if args else 'olsrd'
+    proto = args[0] if args else "olsrd"
     net = Mininet_wifi(link=wmediumd, wmediumd_mode=interference)
 
     info("*** Stations\n")
     for number in range(6):
-        position = f'{40 * (number % 3)},{40 * (number // 3)},0'
-        net.addStation(f'sta{number + 1}', position=position, range=50)
+        position = f"{40 * (number % 3)},{40 * (number // 3)},0"
+        net.addStation(f"sta{number + 1}", position=position, range=50)
     net.configureNodes()
 
     info("*** Links\n")
     for sta in net.stations:
-        net.addLink(sta, cls=adhoc, ssid='meshNet', mode='g', channel=5, proto=proto)
+        net.addLink(sta, cls=adhoc, ssid="meshNet", mode="g", channel=5, proto=proto)
 
     info("*** Network\n")
     net.build()
-    first, last = net.get('sta1', 'sta6')
+    first, last = net.get("sta1", "sta6")
 
     start = time.time()
-    while not re.search('1 received', first.cmd(f'ping -c1 -W1 {last.IP()}')):
+    while not re.search("1 received", first.cmd(f"ping -c1 -W1 {last.IP()}")):
         if time.time() - start > PATIENCE:
             sys.exit(f"no way from sta1 to sta6 within {PATIENCE} s")
         time.sleep(1)
     info(f"*** {proto} has found the way after {time.time() - start:.0f} s:\n")
-    info(first.cmd(f'ip route get {last.IP()}'))
+    info(first.cmd(f"ip route get {last.IP()}"))
 
     CLI(net)
     net.stop()
 
 
-if __name__ == '__main__':
-    setLogLevel('info')
+if __name__ == "__main__":
+    setLogLevel("info")
     topology(sys.argv[1:])

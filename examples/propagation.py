@@ -16,26 +16,27 @@ from mn_wifi.wmediumdConnector import interference
 
 DISTANCES = (25, 50, 100, 130, 200)
 MODELS = {
-    'friis': {},
-    'logDistance': {'exp': 2.5},
-    'logNormalShadowing': {'exp': 2.5, 'variance': 6},
-    'twoRayGround': {},
+    "friis": {},
+    "logDistance": {"exp": 2.5},
+    "logNormalShadowing": {"exp": 2.5, "variance": 6},
+    "twoRayGround": {},
 }
 
 
 def reached(model):
     """The distances at which a station answers."""
     net = Mininet_wifi(link=wmediumd, wmediumd_mode=interference)
-    radio = {'txpower': -18, 'antennaGain': 5, 'antennaHeight': 1}
-    first = net.addStation('sta1', position='0,0,0', **radio)
-    others = [net.addStation(f'sta{number}', position=f'{distance},0,0', **radio)
-              for number, distance in enumerate(DISTANCES, start=2)]
+    radio = {"txpower": -18, "antennaGain": 5, "antennaHeight": 1}
+    first = net.addStation("sta1", position="0,0,0", **radio)
+    others = [
+        net.addStation(f"sta{number}", position=f"{distance},0,0", **radio) for number, distance in enumerate(DISTANCES, start=2)
+    ]
     net.setPropagationModel(model=model, **MODELS[model])
     net.configureNodes()
     for sta in net.stations:
-        net.addLink(sta, cls=adhoc, ssid='adhocNet', mode='g', channel=5)
+        net.addLink(sta, cls=adhoc, ssid="adhocNet", mode="g", channel=5)
     net.build()
-    answers = [re.search('1 received', first.cmd(f'ping -c1 -W1 {sta.IP()}')) for sta in others]
+    answers = [re.search("1 received", first.cmd(f"ping -c1 -W1 {sta.IP()}")) for sta in others]
     net.stop()
     return [distance for distance, answer in zip(DISTANCES, answers, strict=False) if answer]
 
@@ -45,6 +46,6 @@ def topology(args):
         info(f"*** {model} {MODELS[model] or ''}: reached {reached(model)}\n")
 
 
-if __name__ == '__main__':
-    setLogLevel('info')
+if __name__ == "__main__":
+    setLogLevel("info")
     topology(sys.argv[1:])

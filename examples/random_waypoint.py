@@ -16,17 +16,17 @@ from mn_wifi.wmediumdConnector import interference
 
 
 def topology(args):
-    model = args[0] if args else 'RandomWayPoint'
+    model = args[0] if args else "RandomWayPoint"
     net = Mininet_wifi(link=wmediumd, wmediumd_mode=interference)
 
     info("*** Stations\n")
     for number in range(1, 7):
-        net.addStation(f'sta{number}', min_v=1, max_v=5, range=100)
+        net.addStation(f"sta{number}", min_v=1, max_v=5, range=100)
     net.configureNodes()
 
     info("*** Links\n")
     for sta in net.stations:
-        net.addLink(sta, cls=adhoc, ssid='adhocNet', mode='g', channel=5, proto='aodv')
+        net.addLink(sta, cls=adhoc, ssid="adhocNet", mode="g", channel=5, proto="aodv")
 
     net.plotGraph(max_x=200, max_y=200)
     net.setMobilityModel(time=0, model=model, max_x=200, max_y=200, min_wt=0, max_wt=2, seed=20)
@@ -34,7 +34,7 @@ def topology(args):
     info("*** Network\n")
     net.build()
     for _ in range(3):
-        places = ', '.join('{} ({:.0f}, {:.0f})'.format(sta.name, *sta.position[:2]) for sta in net.stations)
+        places = ", ".join("{} ({:.0f}, {:.0f})".format(sta.name, *sta.position[:2]) for sta in net.stations)
         info(f"*** {places}\n")
         time.sleep(2)
 
@@ -42,6 +42,6 @@ def topology(args):
     net.stop()
 
 
-if __name__ == '__main__':
-    setLogLevel('info')
+if __name__ == "__main__":
+    setLogLevel("info")
     topology(sys.argv[1:])

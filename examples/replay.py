@@ -16,25 +16,25 @@ from mn_wifi.net import Mininet_wifi
 from mn_wifi.replaying import ReplayingMobility
 from mn_wifi.wmediumdConnector import interference
 
-FOLDER = Path(__file__).parent / 'replay'
+FOLDER = Path(__file__).parent / "replay"
 
 
 def topology(args):
     net = Mininet_wifi(link=wmediumd, wmediumd_mode=interference)
 
     info("*** Stations\n")
-    sta1 = net.addStation('sta1', speed=4, range=80)
-    sta2 = net.addStation('sta2', speed=2, range=80)
-    net.setPropagationModel(model='logDistance', exp=4.5)
+    sta1 = net.addStation("sta1", speed=4, range=80)
+    sta2 = net.addStation("sta2", speed=2, range=80)
+    net.setPropagationModel(model="logDistance", exp=4.5)
     net.configureNodes()
 
     info("*** Links\n")
     for sta in (sta1, sta2):
-        net.addLink(sta, cls=adhoc, ssid='adhocNet', mode='g', channel=5)
+        net.addLink(sta, cls=adhoc, ssid="adhocNet", mode="g", channel=5)
 
     net.isReplaying = True
     for sta in (sta1, sta2):
-        sta.p = places(FOLDER / f'{sta.name}.dat')
+        sta.p = places(FOLDER / f"{sta.name}.dat")
 
     info("*** Network\n")
     net.build()
@@ -54,6 +54,6 @@ def places(path):
         return [(float(x), float(y), 0.0) for x, y in (line.split() for line in file)]
 
 
-if __name__ == '__main__':
-    setLogLevel('info')
+if __name__ == "__main__":
+    setLogLevel("info")
     topology(sys.argv[1:])

@@ -19,15 +19,15 @@ OFFERED = 1800  # kbit/s: more than 2 Mbit/s can carry
 
 def measure(aside, seconds):
     """Throughput of each pair, kbit/s; `aside` is how far away the second pair is, None for a first pair alone."""
-    net = Mininet_wifi(link=wmediumd, wmediumd_mode=interference, scenario={'radio': 'ns2-dsss-2m'})
-    net.setPropagationModel(model='twoRayGround')
+    net = Mininet_wifi(link=wmediumd, wmediumd_mode=interference, scenario={"radio": "ns2-dsss-2m"})
+    net.setPropagationModel(model="twoRayGround")
     pairs = []
     for number, y in enumerate((0, aside or 2000)):
-        ends = [net.addStation(f'sta{2 * number + k}', position=f'{100 * k},{y},0') for k in (1, 2)]
+        ends = [net.addStation(f"sta{2 * number + k}", position=f"{100 * k},{y},0") for k in (1, 2)]
         pairs.append(ends)
     net.configureNodes()
     for sta in net.stations:
-        net.addLink(sta, cls=adhoc, ssid='adhocNet')
+        net.addLink(sta, cls=adhoc, ssid="adhocNet")
     net.build()
     found = throughputs(net, pairs[:1] if aside is None else pairs, OFFERED, seconds)
     net.stop()
@@ -36,10 +36,10 @@ def measure(aside, seconds):
 
 def topology(args):
     seconds = float(args[0]) if args else 10
-    for what, aside in (('alone', None), ('side by side', 100), ('far apart', 2000)):
+    for what, aside in (("alone", None), ("side by side", 100), ("far apart", 2000)):
         info(f"*** {what}: {' and '.join(f'{kbps:.0f}' for kbps in measure(aside, seconds))} kbit/s\n")
 
 
-if __name__ == '__main__':
-    setLogLevel('info')
+if __name__ == "__main__":
+    setLogLevel("info")
     topology(sys.argv[1:])

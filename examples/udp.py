@@ -2,8 +2,8 @@
 
 """A load of UDP packets and its count, for the examples: what arrived, with nothing else on the air.
 
-    udp.py receive PORT SECONDS      says "heard" at the first packet, waits for a line, then counts: kbit/s
-    udp.py send ADDRESS PORT KBPS    packets of 1000 bytes at a steady rate, until it is ended
+udp.py receive PORT SECONDS      says "heard" at the first packet, waits for a line, then counts: kbit/s
+udp.py send ADDRESS PORT KBPS    packets of 1000 bytes at a steady rate, until it is ended
 """
 
 import contextlib
@@ -20,10 +20,10 @@ PATIENCE = 30  # seconds for the first packet
 
 def receive(port, seconds):
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    sock.bind(('', port))
+    sock.bind(("", port))
     sock.settimeout(PATIENCE)
     sock.recv(2000)
-    print('heard', flush=True)
+    print("heard", flush=True)
     sys.stdin.readline()
     end, total = time.monotonic() + seconds, 0
     while time.monotonic() < end:
@@ -51,24 +51,24 @@ def throughputs(net, pairs, kbps, seconds):
     me = [sys.executable, __file__]
     receivers, senders = [], []
     for sender, receiver in pairs:  # ARP first: a request has no second try, and hidden senders would destroy it
-        sender.cmd(f'ping -c1 -W1 {receiver.IP()}')
-    pipes = {'stdin': subprocess.PIPE, 'stdout': subprocess.PIPE, 'text': True}
+        sender.cmd(f"ping -c1 -W1 {receiver.IP()}")
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     for port, (sender, receiver) in enumerate(pairs, start=5001):
-        receivers.append(receiver.popen([*me, 'receive', str(port), str(seconds)], **pipes))
-        senders.append(sender.popen([*me, 'send', receiver.IP(), str(port), str(kbps)]))
+        receivers.append(receiver.popen([*me, "receive", str(port), str(seconds)], **pipes))
+        senders.append(sender.popen([*me, "send", receiver.IP(), str(port), str(kbps)]))
     for process in receivers:
-        if process.stdout.readline() != 'heard\n':
-            sys.exit(f'no packet arrived within {PATIENCE} s')
+        if process.stdout.readline() != "heard\n":
+            sys.exit(f"no packet arrived within {PATIENCE} s")
     for process in receivers:
-        process.stdin.write('\n')
+        process.stdin.write("\n")
         process.stdin.flush()
     before = net.counters()
     found = [float(process.stdout.readline()) for process in receivers]
     after = net.counters()
     for sender, _receiver in pairs:
-        offered = (after[sender.name]['enqueued'] - before[sender.name]['enqueued']) * SIZE * 8 / seconds / 1000
+        offered = (after[sender.name]["enqueued"] - before[sender.name]["enqueued"]) * SIZE * 8 / seconds / 1000
         if offered < 0.9 * kbps:
-            output(f'*** too busy: {sender.name} offered {offered:.0f} of {kbps} kbit/s; run it again on an idle machine\n')
+            output(f"*** too busy: {sender.name} offered {offered:.0f} of {kbps} kbit/s; run it again on an idle machine\n")
     for process in senders:
         process.terminate()
     for process in senders + receivers:
@@ -76,8 +76,8 @@ def throughputs(net, pairs, kbps, seconds):
     return found
 
 
-if __name__ == '__main__':
-    if sys.argv[1] == 'receive':
+if __name__ == "__main__":
+    if sys.argv[1] == "receive":
         receive(int(sys.argv[2]), float(sys.argv[3]))
     else:
         send(sys.argv[2], int(sys.argv[3]), float(sys.argv[4]))
