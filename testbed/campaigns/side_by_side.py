@@ -3,7 +3,8 @@
 A run's cost is that of its frames and its stations: measured on two cores that others kept busy, thirty stations that move, DSR
 and one flow at 2 Mbit/s took 0.05 of a core, and 0.15 where daemons look at all that they overhear (and the medium woke oftener).
 The figures here leave room for starting and stopping. Runs may fill SHARE of the cores; above that lateness begins to show.
-A run in virtual time is a guest, whose one CPU takes a core and is never late: as many as there are cores.
+A run in virtual time is a guest, whose one CPU takes a core and is never late: as many as there are cores. Inside a guest, whose
+CPUs are emulated ten to twenty times slower, no more than it has CPUs.
 """
 
 import os
@@ -43,6 +44,8 @@ def default_jobs(scenarios: Iterable[Scenario], most_guests: int = MOST) -> int:
     scenarios = list(scenarios)
     dearest = max(cost_cores(scenario) for scenario in scenarios)
     jobs = max(1, min(MOST, int(SHARE * usable_cores() / dearest)))
+    if "MANET_GUEST" in os.environ:  # `manet vm` says so
+        jobs = min(jobs, usable_cores())
     virtual = [scenario for scenario in scenarios if scenario.clock == "virtual"]
     if not virtual:
         return jobs

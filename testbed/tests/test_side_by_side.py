@@ -20,6 +20,11 @@ def test_sixteen_runs_of_thirty_stations_fit_on_two_cores_and_eight_where_all_le
     assert side_by_side.default_jobs([thirty()]) == 8
 
 
+def test_a_guest_runs_no_more_at_once_than_it_has_processors(monkeypatch):
+    monkeypatch.setenv("MANET_GUEST", "6.12")
+    assert side_by_side.default_jobs([Scenario(hops=5)]) == 2
+
+
 def test_the_dearest_cell_decides():
     chain, crowd = Scenario(hops=5), Scenario(topology="random", nodes=100, area=(1500, 300))
     assert side_by_side.default_jobs([chain]) > side_by_side.default_jobs([chain, crowd]) == 8
