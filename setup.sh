@@ -4,7 +4,8 @@
 #
 #   ./setup.sh           installs and builds what is missing or out of date
 #   ./setup.sh --check   changes nothing; lists what is missing (exit 1 if anything is)
-#   ./setup.sh --guests  also what `manet vm` needs: QEMU, virtme-ng (.build/guests), kmod, file, gpgv
+#   ./setup.sh --guests  also what `manet vm` needs: QEMU, virtme-ng (.build/guests), kmod, file, gpgv,
+#                        batctl (for batman-adv, which the guests' kernels have)
 #                        (--guests --check: whether that is there)
 #
 # Four steps, each done only when its outcome is not there: Debian packages (the only step that needs root), the Rust
@@ -53,6 +54,7 @@ command tshark tshark
 readonly GUEST_REQUIREMENTS='
 command qemu-system-x86_64 qemu-system-x86
 command depmod kmod
+command batctl batctl
 command file file
 command gpgv gpgv
 command dpkg-deb dpkg

@@ -6,11 +6,14 @@ no synchronisation. Jitter is the standard deviation of the delay, as in the stu
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import polars as pl
 
 from analysis.captures import STAMP_BYTES
 from analysis.connections import Connection
+
+SILENT_S = 0.5  # several datagrams of any flow whose silence means something; contention takes one or two
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,7 @@ class DatagramMetrics:
     latency_ms_mean: float | None
     latency_ms_p95: float | None
     jitter_ms: float | None
+    silence_s: float  # in which none arrived, of the times longer than SILENT_S
 
     @property
     def loss(self) -> float | None:
@@ -49,7 +53,13 @@ def datagram_metrics(
         latency_ms_mean=delays_ms.mean(),
         latency_ms_p95=delays_ms.quantile(0.95, interpolation="linear"),
         jitter_ms=delays_ms.std(),
+        silence_s=_silence_s([begin_ns, *arrived.filter(in_window)["t_ns"], end_ns]),
     )
+
+
+def _silence_s(marks_ns: list[int]) -> float:
+    gaps_ns = [later - earlier for earlier, later in pairwise(marks_ns)]
+    return sum(gap_ns for gap_ns in gaps_ns if gap_ns > SILENT_S * 1e9) / 1e9
 
 
 def _datagrams(packets: pl.DataFrame, connection: Connection) -> pl.DataFrame:

@@ -32,7 +32,7 @@ TCP_METRICS = (
 )  # fmt: skip
 UDP_METRICS = (
     "delivered_bps", "goodput_bps", "iperf3_bps", "air_bps", "sent", "loss", "latency_ms_mean", "latency_ms_p95",
-    "jitter_ms", "reaction_s",
+    "jitter_ms", "reaction_s", "silence_s",
 )  # fmt: skip
 
 
@@ -172,6 +172,7 @@ def _measure_datagrams(
         "latency_ms_mean": measured.latency_ms_mean,
         "latency_ms_p95": measured.latency_ms_p95,
         "jitter_ms": measured.jitter_ms,
+        "silence_s": measured.silence_s,
     }
 
 

@@ -46,7 +46,9 @@ SUM_METRICS = {
     "total_acked_kbps": ("kbit/s", "acked_bps", 1e3),
     "total_delivered_kbps": ("kbit/s", "delivered_bps", 1e3),
 }
-METRICS = FLOW_METRICS | SUM_METRICS
+# of the first flow that has it: of the thin one of datagrams beside flow 1
+SOME_METRICS = {"silence_s": ("s", "silence_s", 1)}
+METRICS = FLOW_METRICS | SUM_METRICS | SOME_METRICS
 
 
 @dataclass(frozen=True)
@@ -165,6 +167,8 @@ def _run_row(run_dir: Path, out_dir: Path, axes: tuple[str, ...]) -> dict[str, A
     for name, (_, entry, divisor) in SUM_METRICS.items():
         present = [flow[entry] for flow in flows.values() if flow.get(entry) is not None]
         row[name] = sum(present) / divisor if present else None
+    for name, (_, entry, divisor) in SOME_METRICS.items():
+        row[name] = next((flow[entry] / divisor for flow in flows.values() if flow.get(entry) is not None), None)
     row["checks"] = (";".join(failed) or "ok") if metrics else "no metrics"
     row["run_dir"] = str(run_dir.relative_to(out_dir))
     return row

@@ -12,7 +12,7 @@ EXAMPLES = """
   ./manet routes results/chain5                   a folder with one run will do
   ./manet routes results/chain5/all/seed-1 sta1 --json
 
-for routing = "aodv", "dsdv", "olsr", "dsr"; of the others the run keeps the kernel's tables, in routes/
+for routing = "aodv", "dsdv", "olsr", "dsr", "batman-adv"; of the others the run keeps the kernel's tables, in routes/
 """
 
 

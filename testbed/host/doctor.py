@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.host import cgroup, protocols
-from testbed.host.modules import has_module
+from testbed.host import modules
 from testbed.host.requirements import BTF, TOOLS, TUN
 from testbed.programs import BUILT, Programs
 
@@ -129,7 +129,7 @@ def _tool(tool: str, package: str, path: str | None, *, needed: bool) -> Check:
 
 def _wireless(release: str) -> Check:
     """Whether hwsim radios can be had; the cloud kernel of Debian's images is without them, and sorts before the whole one."""
-    if has_module(HWSIM):
+    if modules.is_there(HWSIM):
         return Check("kernel wireless", True, f"{HWSIM} in {release}", needed=False)
     remedy = "not needed: TAP radios do without; for hwsim radios, a guest has it: ./manet vm -- run ..."
     if "-cloud-" in release:

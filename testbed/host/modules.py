@@ -1,14 +1,47 @@
-"""What the running kernel can load."""
+"""Modules of this machine's kernel: whether one is there, and loading it.
 
+A module that was loaded stays: another program may use it by then, and unloading needs that nobody does.
+"""
+
+import os
+import shutil
 import subprocess
 from pathlib import Path
 
+from testbed.errors import UsageError
 
-def has_module(name: str) -> bool:
+LOADED = Path("/sys/module")
+DEADLINE_S = 60.0  # reading one from a busy disk, in an emulated machine
+
+
+def is_loaded(name: str, loaded: Path = LOADED) -> bool:
+    """Loaded, or built in with something to set."""
+    return (loaded / name.replace("-", "_")).exists()
+
+
+def is_there(name: str) -> bool:
     """Loaded, built in, or there to be loaded."""
-    if Path(f"/sys/module/{name}").exists():
+    if is_loaded(name):
         return True
+    program = _program("modinfo")
+    return program is not None and subprocess.run([program, name], capture_output=True, check=False).returncode == 0
+
+
+def load(name: str, for_what: str, *, path: str | None = None, loaded: Path = LOADED) -> None:
+    """Load it unless it is; UsageError, which begins with `for_what`, with modprobe's words if it will not."""
+    if is_loaded(name, loaded):
+        return
+    program = _program("modprobe", path)
+    if program is None:
+        raise UsageError(f"{for_what}: modprobe: not found; apt-get install kmod, or load {name} by hand")
     try:
-        return subprocess.run(["modinfo", name], capture_output=True, check=False).returncode == 0
-    except FileNotFoundError:
-        return False
+        done = subprocess.run([program, name], capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+    except subprocess.TimeoutExpired:
+        raise UsageError(f"{for_what}: modprobe {name}: no end within {DEADLINE_S:g} s; see dmesg") from None
+    if done.returncode != 0:
+        words = (done.stderr.strip().splitlines() or ["failed without a word"])[-1].removeprefix("modprobe: ")
+        raise UsageError(f"{for_what}: modprobe {name}: {words}; as root, on a kernel that has it: ./manet vm -- run ...")
+
+
+def _program(name: str, path: str | None = None) -> str | None:
+    return shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin" if path is None else path)

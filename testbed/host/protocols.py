@@ -8,7 +8,7 @@ import shutil
 from dataclasses import dataclass
 
 from testbed.errors import UsageError
-from testbed.host.modules import has_module
+from testbed.host import modules
 from testbed.programs import BUILT, Programs
 
 OURS = ("aodv", "dsdv", "olsr", "dsr")
@@ -24,6 +24,7 @@ class Foreign:
     remedy: str
     version: str  # the word that makes the first program print its version
     module: str | None = None
+    loads_module: bool = False  # whether the module may be loaded before there are stations, and is here
 
 
 FOREIGN = {
@@ -38,9 +39,10 @@ FOREIGN = {
     ),
     "batman-adv": Foreign(
         ("batctl",),
-        "apt-get install batctl; modprobe batman-adv, on a kernel with CONFIG_BATMAN_ADV",
+        "apt-get install batctl, on a kernel with CONFIG_BATMAN_ADV (Debian's; ./manet vm -- COMMAND boots one)",
         "-v",
         module="batman_adv",
+        loads_module=True,
     ),
 }
 
@@ -67,7 +69,7 @@ def why_not(protocol: str, *, programs: Programs = BUILT, path: str | None = Non
     if foreign is None:
         return None
     missing = [f"{program}: not found" for program in foreign.programs if shutil.which(program, path=path) is None]
-    if foreign.module is not None and not has_module(foreign.module):
+    if foreign.module is not None and not modules.is_there(foreign.module):
         missing.append(f"this kernel has no module {foreign.module}")
     return (", ".join(missing), foreign.remedy) if missing else None
 
@@ -80,7 +82,10 @@ def version_command(protocol: str, programs: Programs = BUILT) -> list[str] | No
 
 
 def require_protocol(protocol: str, *, programs: Programs = BUILT) -> None:
-    """UsageError if this machine cannot run the protocol."""
+    """UsageError if this machine cannot run the protocol. Its kernel module is loaded here, before there are namespaces."""
     missing = why_not(protocol, programs=programs)
     if missing is not None:
         raise UsageError(f'routing "{protocol}": {missing[0]}; {missing[1]}')
+    foreign = FOREIGN.get(protocol)
+    if foreign is not None and foreign.module is not None and foreign.loads_module:
+        modules.load(foreign.module, f'routing "{protocol}"')

@@ -10,11 +10,13 @@ from pathlib import Path
 from analysis.rundir import find_run
 from testbed.errors import RunError, UsageError
 from testbed.host.state import RunState
-from testbed.runs.under_way import sockets_of, under_way
+from testbed.runs.under_way import namespaces_of, sockets_of, under_way
 from testbed.scenarios.routing import OUR_DAEMONS
+from testbed.stages import batctl
 from testbed.stages.status import ask, status_socket
 
 STATUS = ".status.json"
+KERNELS = "batman-adv"  # no daemon: the kernel is asked
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ def known_routes(directory: Path | None = None, station: str | None = None) -> K
         directory = Path(state.directory)
     assert directory is not None
     names = _stations(directory, station)
+    if state is not None and _protocol(directory) == KERNELS:
+        return Known(directory, "now", _of_kernel(state, directory, names))
     if state is not None:
         sockets = _sockets_of(state)
         answers, silent = {}, {}
@@ -54,21 +58,39 @@ def known_routes(directory: Path | None = None, station: str | None = None) -> K
 
 
 def _stations(directory: Path, station: str | None) -> list[str]:
-    """The stations asked for, of a run that has daemons of ours."""
-    try:
-        scenario = json.loads((directory / "scenario.json").read_text())
-        stations = [entry["name"] for entry in json.loads((directory / "medium.json").read_text())["stations"]]
-    except FileNotFoundError as problem:
-        raise UsageError(f"{problem.filename}: not there; name the directory of a run, results/NAME/CELL/seed-N") from None
-    except ValueError as problem:
-        raise UsageError(f"{directory}: its JSON cannot be read ({problem}); the run never came to its start") from None
-    routing = scenario["routing"]
-    protocol = routing if isinstance(routing, str) else routing["protocol"]
-    if protocol not in OUR_DAEMONS:
+    """The stations asked for, of a run whose routing can be asked."""
+    protocol, stations = _protocol(directory), _all_stations(directory)
+    if protocol not in (*OUR_DAEMONS, KERNELS):
         raise UsageError(f'{directory}: routing "{protocol}" has no daemon of ours; the kernel\'s tables are in its routes/')
     if station is not None and station not in stations:
         raise UsageError(f'there is no station "{station}" in {directory}; there are {", ".join(stations)}')
     return stations if station is None else [station]
+
+
+def _protocol(directory: Path) -> str:
+    routing = _json(directory, "scenario.json")["routing"]
+    return routing if isinstance(routing, str) else routing["protocol"]
+
+
+def _all_stations(directory: Path) -> list[str]:
+    return [entry["name"] for entry in _json(directory, "medium.json")["stations"]]
+
+
+def _json(directory: Path, name: str) -> dict:
+    try:
+        return json.loads((directory / name).read_text())
+    except FileNotFoundError as problem:
+        raise UsageError(f"{problem.filename}: not there; name the directory of a run, results/NAME/CELL/seed-N") from None
+    except ValueError as problem:
+        raise UsageError(f"{directory}: its JSON cannot be read ({problem}); the run never came to its start") from None
+
+
+def _of_kernel(state: RunState, directory: Path, names: list[str]) -> dict[str, dict]:
+    """What batman-adv in each station's namespace knows. Stations are numbered in the order of medium.json."""
+    numbers, netns = {name: number for number, name in enumerate(_all_stations(directory), start=1)}, namespaces_of(state)
+    if not netns:
+        raise UsageError(f"{state.directory}: its network does not stand (yet, or any more); ask again, or see its log/")
+    return {name: batctl.status(netns[name], numbers[name]) for name in names if name in netns}
 
 
 def _sockets_of(state: RunState) -> Path:

@@ -1,8 +1,8 @@
 """How packets to a flow's target go now, hop by hop: what each node's kernel says (`ip route get`) and, where a daemon of ours
 forwards by itself (DSR) or holds what has no route, what that says of itself.
 
-The way ends where no node has a next hop, where the next hop does not hear, or where a node comes twice. Not seen: what
-batman-adv does below IP, and AODV's half tunnels to a gateway.
+The way ends where no node has a next hop, where the next hop does not hear, or where a node comes twice. Below `bat0`
+batman-adv is asked. Not seen: AODV's half tunnels to a gateway.
 """
 
 import json
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from analysis.moment import Way
-from testbed.stages import iproute
+from testbed.stages import batctl, iproute
 
 SEEN = ("wlan", "eth")  # devices whose other end is the next hop
 TUN = "manet0"  # into which our daemons' stations send what has no route (formats/routing.md)
@@ -38,7 +38,13 @@ class Tables:
     def next_hop(self, node: str, target: str) -> Next:
         """`target` is an address."""
         said = iproute.ask_within(self.netns[node], "ip", "-j", "route", "get", target) if node in self.netns else ""
-        return next_of(said, self.status.get(node), target)
+        found = next_of(said, self.status.get(node), target)
+        return self._below(node, found.address) if found.device == batctl.DEVICE else found
+
+    def _below(self, node: str, address: str) -> Next:
+        """The radio that batman-adv hands frames for the station with this address to."""
+        via = batctl.next_radio(self.netns[node], address)
+        return Next(problem="no route") if via is None else Next(via, SEEN[0])
 
 
 def next_of(said: str, status: Mapping | None, target: str) -> Next:

@@ -311,6 +311,7 @@ class BatmanAdv(Protocol):
     protocol: Literal["batman-adv"]
     algorithm: Literal["BATMAN_IV", "BATMAN_V"] = "BATMAN_IV"
     originator_interval: Annotated[Seconds, Field(ge=0.04, le=60)] = 1.0
+    fragmentation: bool = False
     settle: Time | None = None
 
     @property

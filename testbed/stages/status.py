@@ -33,7 +33,8 @@ def ask(path: Path, op: str) -> dict:
 def lines(station: str, status: dict) -> list[str]:
     """A station's routes, neighbours and counters, a line each."""
     number = "" if status.get("sequence") is None else f", sequence number {status['sequence']}"
-    head = f"{station}: {status['protocol']}, {status['address']}{number}, {status['held']} packets held"
+    held = f", {status['held']} packets held" if "held" in status else ""
+    head = f"{station}: {status['protocol']}, {status['address']}{number}{held}"
     routes = [["", _destination(route), *_route(route)] for route in status["routes"]]
     neighbours = [["", n["address"], "neighbour", n["state"], _expires(n)] for n in status["neighbours"]]
     counters = [
@@ -48,7 +49,7 @@ def _destination(route: dict) -> str:
 
 def _route(route: dict) -> list[str]:
     sequence = "" if route.get("sequence") is None else f"seq {route['sequence']}"
-    hops = f"{route['hops']} hop{'' if route['hops'] == 1 else 's'}"
+    hops = _quality(route) if route["hops"] is None else f"{route['hops']} hop{'' if route['hops'] == 1 else 's'}"
     cells = [f"via {route['via']}", hops, route["state"], sequence, _expires(route)]
     for key in ("precursors", "path"):
         if route.get(key):
@@ -56,7 +57,14 @@ def _route(route: dict) -> list[str]:
     return cells
 
 
+def _quality(route: dict) -> str:
+    """Of batman-adv, which counts no hops."""
+    return f"quality {route['quality']}/255" if "quality" in route else f"{route['throughput_kbps']} kbit/s"
+
+
 def _expires(entry: dict) -> str:
+    if "seen_s" in entry:
+        return f"heard {entry['seen_s']:.1f} s ago"
     left_s = entry.get("expires_s")
     return "" if left_s is None else f"{left_s:.1f} s"
 

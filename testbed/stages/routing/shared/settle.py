@@ -28,8 +28,7 @@ def wait_until_settled(network: Network, at_most_s: float, say: Say, *, devices:
 
     RunError then, unless stations move: a path may come later, and `traffic_at` does not wait for one.
     """
-    if network.site.scenario.mobility.moving:
-        at_most_s = min(at_most_s, _until_traffic_s(network))
+    at_most_s = patience_s(network, at_most_s)
     if at_most_s <= 0:
         return
     start = time.monotonic()
@@ -44,6 +43,11 @@ def wait_until_settled(network: Network, at_most_s: float, say: Say, *, devices:
             raise RunError(_never(network, missing, at_most_s))
         say("settle", min(1.0, passed_s / at_most_s))
         network.children.watch(until=time.monotonic() + POLL_S)
+
+
+def patience_s(network: Network, at_most_s: float) -> float:
+    """`at_most_s`, but where stations move not beyond the scenario's `traffic_at`."""
+    return min(at_most_s, _until_traffic_s(network)) if network.site.scenario.mobility.moving else at_most_s
 
 
 def _until_traffic_s(network: Network) -> float:

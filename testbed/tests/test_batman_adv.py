@@ -1,0 +1,73 @@
+"""batman-adv over the medium's radios, on kernels that have it: `manet test --guests` brings two."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from analysis.metrics import analyse_run
+from testbed.host.protocols import why_not
+from testbed.runs.routes import known_routes
+from testbed.scenarios.scenario import Scenario
+from testbed.tests.running import Background, captured, chain, needs_runs, prompt
+
+WHY_NOT = why_not("batman-adv")
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.slow,
+    needs_runs,
+    pytest.mark.skipif(WHY_NOT is not None, reason=f"batman-adv: {WHY_NOT and WHY_NOT[0]}; ./manet test --guests brings kernels"),
+]
+
+QUICK = {"protocol": "batman-adv", "originator_interval": 0.2}
+FAR_AWAY_M = 3000
+ONCE_WITHIN_60_S = "ping -n -c 1 -w 60"  # ends with the first answer; the prompt waits for no routes
+
+
+def best(said: str, target: str) -> list[str]:
+    """Over whom the best ways to the target lead, in the order in which stations were asked."""
+    return re.findall(rf"^ +{re.escape(target)} +via ([0-9.]+) .* best", said, re.MULTILINE)
+
+
+@pytest.mark.parametrize("algorithm", ["BATMAN_IV", "BATMAN_V"])
+def test_the_ends_of_three_hops_answer_and_a_relay_that_walks_away_is_replaced(tmp_path: Path, algorithm: str) -> None:
+    places = [[0, 0], [200, 0], [400, 0], [600, 0], [200, FAR_AWAY_M]]
+    routing = QUICK | {"algorithm": algorithm}
+    scenario = Scenario.model_validate({"topology": "positions", "positions": places, "routing": routing})
+    said = prompt(
+        scenario, tmp_path / "cli", f"sta1 {ONCE_WITHIN_60_S} sta4", "routes sta1", "routes sta2", "move sta5 200 100",
+        f"sta1 {ONCE_WITHIN_60_S} sta5", f"move sta2 200 {FAR_AWAY_M}", f"sta1 {ONCE_WITHIN_60_S} sta4", "routes sta1",
+        "routes sta5", "exit",
+    )  # fmt: skip
+    assert said.count("transmitted, 1 received") == 3, said
+    assert best(said, "10.0.0.4") == ["10.0.0.2", "10.0.0.3", "10.0.0.5", "10.0.0.3"], said
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """TCP over two hops, with full segments and halves of them."""
+    folder = tmp_path_factory.mktemp("batman") / "run"
+    result = Background(chain(hops=2, duration=3, warmup=0.5, routing=QUICK), folder).result()
+    assert result.status == "complete", result.error
+    return folder
+
+
+def test_full_segments_go_in_one_frame_and_the_analysis_sees_them(run: Path) -> None:
+    metrics = analyse_run(run)
+    assert [check for check in metrics["checks"] if not check["ok"]] == []
+    assert metrics["flows"]["flow1"]["acked_bps"] > 0
+    # 14 of Ethernet, 10 of batman-adv's unicast, 14 of the station's own Ethernet, 1500 of IP
+    assert len(captured(run, "sta1", "ether proto 0x4305 and len = 1538")) > 20
+    assert captured(run, "sta1", "ether proto 0x4305 and ether[14] = 0x41") == []  # BATADV_UNICAST_FRAG
+
+
+def test_what_it_knows_is_kept_and_shown_as_our_daemons_routes_are(run: Path) -> None:
+    known = known_routes(run, "sta1")
+    assert (known.when, list(known.stations)) == ("end", ["sta1"])
+    status = known.stations["sta1"]
+    assert (status["protocol"], status["address"]) == ("batman-adv", "10.0.0.1")
+    assert [r["via"] for r in status["routes"] if (r["destination"], r["state"]) == ("10.0.0.3", "best")] == ["10.0.0.2"]
+    assert [n["address"] for n in status["neighbours"]] == ["10.0.0.2"]
+    assert status["counters"]["tx"] > 20
+    assert json.loads((run / "run.json").read_text())["versions"]["batctl"]
