@@ -53,11 +53,12 @@ def datagram_metrics(
         latency_ms_mean=delays_ms.mean(),
         latency_ms_p95=delays_ms.quantile(0.95, interpolation="linear"),
         jitter_ms=delays_ms.std(),
-        silence_s=_silence_s([begin_ns, *arrived.filter(in_window)["t_ns"], end_ns]),
+        silence_s=silence_s([begin_ns, *arrived.filter(in_window)["t_ns"], end_ns]),
     )
 
 
-def _silence_s(marks_ns: list[int]) -> float:
+def silence_s(marks_ns: list[int]) -> float:
+    """The sum of the gaps longer than SILENT_S."""
     gaps_ns = [later - earlier for earlier, later in pairwise(marks_ns)]
     return sum(gap_ns for gap_ns in gaps_ns if gap_ns > SILENT_S * 1e9) / 1e9
 

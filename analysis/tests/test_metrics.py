@@ -9,6 +9,7 @@ import pytest
 
 from analysis.air import Matching
 from analysis.checks import air_capture
+from analysis.datagrams import silence_s
 from analysis.metrics import analyse_run
 from analysis.tests import make_fixtures
 
@@ -59,6 +60,11 @@ def test_datagram_flow_to_the_byte(run_dir):
     mean = sum(delays) / 72
     assert flow["latency_ms_mean"] == pytest.approx(mean)
     assert flow["jitter_ms"] == pytest.approx((sum((delay - mean) ** 2 for delay in delays) / 71) ** 0.5)
+    assert flow["silence_s"] == 0  # what is lost leaves 0.1 s between two
+
+
+def test_silence_is_the_sum_of_the_long_gaps_to_both_ends_of_the_window():
+    assert silence_s([0, 400_000_000, 1_200_000_000, 1_300_000_000, 2_000_000_000]) == pytest.approx(0.8 + 0.7)
 
 
 def test_the_air_by_station(run_dir):
