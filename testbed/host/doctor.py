@@ -14,8 +14,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.host import cgroup, protocols
-from testbed.host import modules
+from testbed.host import cgroup, modules, protocols
 from testbed.host.requirements import BTF, TOOLS, TUN
 from testbed.programs import BUILT, Programs
 
