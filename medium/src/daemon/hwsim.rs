@@ -18,11 +18,9 @@ use crate::phy::Radio;
 use crate::wire::hwsim::{self, command, Step, Transmit, NO_STEP, STAGES};
 use crate::wire::netlink::{Message, ACK, ERROR, REQUEST};
 use crate::wire::MacAddress;
-use manet_engine::real_time::Watcher;
 use nix::errno::Errno;
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::Path;
 
 /// The channel of all radios. A channel has no part in our propagation (the profile's frequency has), and on this one any station may
 /// begin a network whatever country the kernel thinks it is in.
@@ -170,10 +168,6 @@ impl Hwsim {
         stations.map(settle).collect()
     }
 
-    pub fn watch(&self, watcher: &Watcher, token: u64) -> Result<(), DaemonError> {
-        Ok(watcher.watch(&self.genl, token, false)?)
-    }
-
     /// What the kernel has sent, one frame after another.
     pub fn read(&mut self) -> Option<medium::Input> {
         while self.ready.is_empty() {
@@ -263,11 +257,6 @@ impl Hwsim {
         let bps = if group { self.radio.broadcast_rate_bps } else { self.radio.data_rate_bps };
         Step { index: rate_index(bps), tries: u8::MAX }
     }
-
-    /// Frames of which the kernel has not heard yet.
-    pub fn pending(&self) -> usize {
-        self.pending.len()
-    }
 }
 
 impl AsFd for Hwsim {
@@ -334,11 +323,6 @@ fn no_family(errno: Errno) -> DaemonError {
         e => e.desc(),
     };
     DaemonError(format!("mac80211_hwsim: {why}"))
-}
-
-/// A station's namespace, for who holds it open.
-pub fn namespace(path: &Path) -> Result<Namespace, DaemonError> {
-    Namespace::open(path)
 }
 
 #[cfg(test)]
