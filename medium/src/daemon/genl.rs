@@ -3,13 +3,11 @@
 use super::DaemonError;
 use crate::wire::netlink::{Attributes, Builder, Message, ACK, ERROR, REQUEST};
 use nix::errno::Errno;
-use nix::libc;
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 use nix::sys::socket::{
     bind, recv, send, setsockopt, socket, sockopt, AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol,
     SockType,
 };
-use std::collections::HashMap;
 use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
@@ -19,9 +17,6 @@ const CONTROLLER_VERSION: u8 = 2;
 const GET_FAMILY: u8 = 3;
 const FAMILY_ID: u16 = 1;
 const FAMILY_NAME: u16 = 2;
-const GROUPS: u16 = 7;
-const GROUP_NAME: u16 = 1;
-const GROUP_ID: u16 = 2;
 /// Asks for all there is; ended by a message of kind DONE.
 const DUMP: u16 = 0x300;
 const DONE: u16 = 3;
@@ -30,12 +25,6 @@ const DONE: u16 = 3;
 const DATAGRAM: usize = 65_536;
 const ANSWER_DEADLINE_MS: u16 = 10_000;
 const RECEIVE_BUFFER: usize = 16 << 20;
-
-#[derive(Clone, Debug)]
-pub struct Family {
-    pub id: u16,
-    pub groups: HashMap<String, u32>,
-}
 
 #[derive(Debug)]
 pub struct Genl {
@@ -76,30 +65,16 @@ impl Genl {
         self.sequence
     }
 
-    pub fn family(&mut self, name: &str) -> Result<Family, Errno> {
+    /// The number of a family.
+    pub fn family(&mut self, name: &str) -> Result<u16, Errno> {
         let sequence = self.next_sequence();
         let request = Builder::new(CONTROLLER, GET_FAMILY, CONTROLLER_VERSION, REQUEST | ACK, sequence);
-        let mut family = Family { id: 0, groups: HashMap::new() };
+        let mut id = 0;
         self.ask(&request.put_text(FAMILY_NAME, name).finish(), sequence, |_, attributes| {
-            for (kind, value) in attributes {
-                match (kind, value.try_into().map(u16::from_ne_bytes)) {
-                    (FAMILY_ID, Ok(id)) => family.id = id,
-                    (GROUPS, _) => family.groups.extend(Attributes(value).filter_map(|(_, group)| group_of(group))),
-                    _ => {}
-                }
-            }
+            let ids = attributes.filter(|(kind, _)| *kind == FAMILY_ID).filter_map(|(_, value)| value.try_into().ok());
+            id = ids.map(u16::from_ne_bytes).last().unwrap_or(id);
         })?;
-        Ok(family)
-    }
-
-    pub fn join(&self, group: u32) -> Result<(), Errno> {
-        const ADD_MEMBERSHIP: libc::c_int = 1;
-        let size = size_of::<u32>() as libc::socklen_t;
-        // SAFETY: the option is read from a u32 that outlives the call
-        let result = unsafe {
-            libc::setsockopt(self.fd.as_raw_fd(), libc::SOL_NETLINK, ADD_MEMBERSHIP, (&raw const group).cast(), size)
-        };
-        Errno::result(result).map(drop)
+        Ok(id)
     }
 
     /// Sends a request that wants an acknowledgement, shows `answer` what comes before it, and returns the
@@ -189,12 +164,6 @@ impl AsFd for Genl {
     }
 }
 
-fn group_of(group: &[u8]) -> Option<(String, u32)> {
-    let of = |wanted| Attributes(group).find(|(kind, _)| *kind == wanted).map(|(_, value)| value);
-    let name = String::from_utf8_lossy(of(GROUP_NAME)?).trim_end_matches('\0').to_owned();
-    Some((name, u32::from_ne_bytes(of(GROUP_ID)?.try_into().ok()?)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,8 +172,7 @@ mod tests {
     fn the_kernel_says_which_families_it_has() {
         let mut genl = Genl::open().unwrap();
         let controller = genl.family("nlctrl").unwrap();
-        assert_eq!(controller.id, CONTROLLER);
-        assert!(controller.groups.contains_key("notify"));
+        assert_eq!(controller, CONTROLLER);
         assert_eq!(genl.family("no-such-family").unwrap_err(), Errno::ENOENT);
     }
 }

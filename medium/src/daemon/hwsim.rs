@@ -53,8 +53,6 @@ struct Pending {
 pub struct Hwsim {
     genl: Genl,
     family: u16,
-    /// hwsim's number of each radio.
-    ids: Vec<u32>,
     macs: Vec<MacAddress>,
     by_mac: HashMap<MacAddress, StationId>,
     rates: HwsimRates,
@@ -64,10 +62,6 @@ pub struct Hwsim {
     buffer: Vec<u8>,
     /// Datagrams of the kernel's that found no room in our socket, at least.
     pub lost: u64,
-    /// Stations whose radio somebody removed.
-    pub removed: Vec<StationId>,
-    /// The kernel's answers that a frame or status was refused: its interface is down, or gone.
-    pub refused: u64,
 }
 
 /// What a station's interface is to the host.
@@ -93,14 +87,10 @@ impl Hwsim {
         // radios (mac80211_hwsim_netlink_notify). A process's sockets usually have its number, in each namespace anew.
         let mut genl = Genl::with_port_of_its_own()?;
         let family = genl.family(hwsim::FAMILY).map_err(no_family)?;
-        if let Some(group) = family.groups.get(hwsim::NEWS) {
-            genl.join(*group).map_err(|e| DaemonError(format!("mac80211_hwsim: no news of radios: {}", e.desc())))?;
-        }
         let stations = &loaded.config.stations;
         let mut hwsim = Self {
             genl,
-            family: family.id,
-            ids: Vec::new(),
+            family,
             macs: stations.iter().map(|s| s.mac).collect(),
             by_mac: (0..).zip(stations).map(|(i, s)| (s.mac, StationId(i))).collect(),
             rates: config.rates,
@@ -109,8 +99,6 @@ impl Hwsim {
             ready: VecDeque::new(),
             buffer: vec![0; DATAGRAM],
             lost: 0,
-            removed: Vec::new(),
-            refused: 0,
         };
         hwsim.make_radios()?;
         hwsim.register()?;
@@ -123,7 +111,7 @@ impl Hwsim {
             let sequence = self.genl.next_sequence();
             let name = radio_name(self.genl.port, i);
             let request = hwsim::new_radio(self.family, REQUEST | ACK, sequence, &name, mac);
-            let id = self.genl.ask(&request, sequence, |_, _| ()).map_err(|e| {
+            self.genl.ask(&request, sequence, |_, _| ()).map_err(|e| {
                 let remedy = match e {
                     Errno::EPERM => "; run as root",
                     Errno::EEXIST | Errno::ENFILE => "; is another medium running in this network namespace?",
@@ -131,7 +119,6 @@ impl Hwsim {
                 };
                 DaemonError(format!("mac80211_hwsim: radio {name} cannot be made: {}{remedy}", e.desc()))
             })?;
-            self.ids.push(id as u32);
         }
         Ok(())
     }
@@ -195,24 +182,14 @@ impl Hwsim {
     fn take(&mut self, mut bytes: &[u8]) {
         while let Ok((message, rest)) = Message::parse(bytes) {
             bytes = rest;
+            // a refusal is normal while an interface is down; its frames are not answered then
             if message.kind == ERROR {
-                // normal while an interface is down; its frames are not answered then
-                self.refused += u64::from(message.error().is_ok_and(|n| n < 0));
                 continue;
             }
-            match message.generic() {
-                Ok((command::FRAME, attributes)) => {
-                    if let Ok(transmit) = Transmit::parse(attributes) {
-                        self.take_frame(&transmit);
-                    }
+            if let Ok((command::FRAME, attributes)) = message.generic() {
+                if let Ok(transmit) = Transmit::parse(attributes) {
+                    self.take_frame(&transmit);
                 }
-                Ok((command::DEL_RADIO, attributes)) => {
-                    let id = hwsim::radio_id(attributes);
-                    if let Some(i) = self.ids.iter().position(|ours| Some(*ours) == id) {
-                        self.removed.push(StationId(i as u16));
-                    }
-                }
-                _ => {}
             }
         }
     }
@@ -247,9 +224,8 @@ impl Hwsim {
         };
         let mac = &self.macs[usize::from(station.0)];
         let message = hwsim::status(self.family, mac, flags, ACK_SIGNAL_DBM, &steps, mpdu.cookie);
-        if self.genl.send(&message).is_err() {
-            self.refused += 1;
-        }
+        // refused while the interface is down: nobody waits for it then
+        let _ = self.genl.send(&message);
     }
 
     fn profile_step(&self, packet: &Packet) -> Step {

@@ -210,11 +210,7 @@ impl Daemon<'_> {
         self.driver.input(Input::Air(medium::Input::Stop), &mut self.outlet);
         let mut evidence = evidence_so_far(&self.driver, &self.outlet);
         let lost_on_the_way = self.outlet.hwsim.as_ref().map_or(0, |h| h.lost);
-        evidence.tap_read_drops = self.outlet.ports.iter().map(Port::lost_from_host).sum::<u64>() + lost_on_the_way;
-        // of a radio in another namespace the kernel brings no news; who has no statistics any more is gone
-        for port in &mut self.outlet.ports {
-            port.deleted |= matches!(&port.device, Device::Radio(radio) if radio.dropped().is_none());
-        }
+        evidence.tap_read_drops = self.outlet.ports.iter_mut().map(Port::lost_in_all).sum::<u64>() + lost_on_the_way;
         let deleted = |p: &Port| {
             p.deleted.then(|| {
                 format!("the interface of {} was deleted while the medium ran; leave it to the medium", p.name)

@@ -137,7 +137,7 @@ impl Wiphys {
 fn open() -> Result<(Genl, u16), DaemonError> {
     let mut genl = Genl::open()?;
     let family = genl.family(FAMILY).map_err(|e| failed("not there; modprobe cfg80211", e))?;
-    Ok((genl, family.id))
+    Ok((genl, family))
 }
 
 fn make_interface(

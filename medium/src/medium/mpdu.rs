@@ -44,12 +44,11 @@ impl Medium {
     fn beacon(&mut self, now: Instant, station: StationId, packet: Arc<Packet>) {
         let from = station.0;
         if self.is_on(station) {
-            for to in (0..self.stations.len() as u16).filter(|s| *s != from && self.stations[usize::from(*s)].on) {
-                let power_w = self.power_w(from, to, now);
-                if power_w >= self.radio.receive_threshold_w {
-                    let heard = Some(Reception { power_w, rate_bps: self.radio.broadcast_rate_bps });
-                    self.outputs.push_back(Output::Deliver { station: StationId(to), packet: packet.clone(), heard });
-                }
+            let radio = &self.radio;
+            let (threshold_w, rate_bps) = (radio.receive_threshold_w, radio.broadcast_rate_bps);
+            for (to, power_w) in self.neighbourhood(from, now).iter().copied().filter(|(_, p)| *p >= threshold_w) {
+                let heard = Some(Reception { power_w, rate_bps });
+                self.outputs.push_back(Output::Deliver { station: StationId(to), packet: packet.clone(), heard });
             }
         }
         self.outputs.push_back(Output::Broadcast { station, packet });

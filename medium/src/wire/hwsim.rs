@@ -5,8 +5,6 @@ use super::netlink::{Attributes, Builder};
 use super::{MacAddress, Malformed, Result};
 
 pub const FAMILY: &str = "MAC80211_HWSIM";
-/// Multicast group of news about radios.
-pub const NEWS: &str = "config";
 const VERSION: u8 = 1;
 
 pub mod command {
@@ -14,7 +12,6 @@ pub mod command {
     pub const FRAME: u8 = 2;
     pub const TX_INFO_FRAME: u8 = 3;
     pub const NEW_RADIO: u8 = 4;
-    pub const DEL_RADIO: u8 = 5;
 }
 
 mod attribute {
@@ -27,7 +24,6 @@ mod attribute {
     pub const TX_INFO: u16 = 7;
     pub const COOKIE: u16 = 8;
     pub const CHANNELS: u16 = 9;
-    pub const RADIO_ID: u16 = 10;
     pub const DESTROY_RADIO_ON_CLOSE: u16 = 16;
     pub const RADIO_NAME: u16 = 17;
     pub const NO_VIF: u16 = 18;
@@ -93,12 +89,6 @@ impl<'a> Transmit<'a> {
             freq_mhz,
         })
     }
-}
-
-/// Which radio a message of the group [`NEWS`] is about.
-pub fn radio_id(attributes: Attributes) -> Option<u32> {
-    let (_, bytes) = attributes.into_iter().find(|(kind, _)| *kind == attribute::RADIO_ID)?;
-    value(bytes).ok().map(u32::from_ne_bytes)
 }
 
 pub fn register(family: u16, flags: u16, sequence: u32) -> Vec<u8> {
@@ -206,7 +196,6 @@ mod tests {
         #[test]
         fn nothing_panics_whatever_the_attributes(bytes in proptest::collection::vec(any::<u8>(), 0..120)) {
             let _ = Transmit::parse(Attributes(&bytes));
-            let _ = radio_id(Attributes(&bytes));
         }
     }
 }
