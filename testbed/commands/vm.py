@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import re
 import sys
 from pathlib import Path
 
@@ -39,11 +38,12 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 
 def memory_mb(text: str) -> int:
-    """`2048`, `2048M` and `2G` are the same."""
-    match = re.fullmatch(r"(\d+)([MG]?)", text.upper())
-    if match is None or not int(match.group(1)):
-        raise argparse.ArgumentTypeError(f'"{text}" is not a size such as 1024M or 2G')
-    return int(match.group(1)) * (1024 if match.group(2) == "G" else 1)
+    from testbed.guests import guest
+
+    try:
+        return guest.megabytes(text)
+    except ValueError as problem:
+        raise argparse.ArgumentTypeError(str(problem)) from None
 
 
 def run(options: argparse.Namespace) -> int:

@@ -177,6 +177,14 @@ def require(
         raise UsageError(f"--kvm: {KVM} is not there or not ours; leave it out (software emulation, slower)")
 
 
+def megabytes(text: str) -> int:
+    """`2048`, `2048M` and `2G` are the same; ValueError for what is no size."""
+    match = re.fullmatch(r"(\d+)([MG]?)", text.upper())
+    if match is None or not int(match.group(1)):
+        raise ValueError(f'"{text}" is not a size such as 1024M or 2G')
+    return int(match.group(1)) * (1024 if match.group(2) == "G" else 1)
+
+
 def available_mb(meminfo: Path = Path("/proc/meminfo")) -> int:
     found = re.search(r"^MemAvailable: +(\d+) kB", meminfo.read_text(), re.MULTILINE)
     return int(found.group(1)) // 1024 if found else sys.maxsize

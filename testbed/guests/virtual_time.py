@@ -140,10 +140,10 @@ def memory_mb(environment: Iterable[tuple[str, str]] | None = None) -> int:
     text = dict(environment if environment is not None else os.environ.items()).get(MEMORY)
     if text is None:
         return MEMORY_MB
-    match = re.fullmatch(r"(\d+)([MG]?)", text.upper())
-    if match is None:
-        raise UsageError(f"{MEMORY}={text}: not a size such as 3000M or 4G")
-    return int(match.group(1)) * (1024 if match.group(2) == "G" else 1)
+    try:
+        return guest.megabytes(text)
+    except ValueError as problem:
+        raise UsageError(f"{MEMORY}: {problem}") from None
 
 
 def most_guests() -> int:

@@ -27,7 +27,7 @@ def is_there(name: str) -> bool:
     return program is not None and subprocess.run([program, name], capture_output=True, check=False).returncode == 0
 
 
-def load(name: str, for_what: str, *, path: str | None = None, loaded: Path = LOADED) -> None:
+def load(name: str, for_what: str, *, options: tuple[str, ...] = (), path: str | None = None, loaded: Path = LOADED) -> None:
     """Load it unless it is; UsageError, which begins with `for_what`, with modprobe's words if it will not."""
     if is_loaded(name, loaded):
         return
@@ -35,7 +35,8 @@ def load(name: str, for_what: str, *, path: str | None = None, loaded: Path = LO
     if program is None:
         raise UsageError(f"{for_what}: modprobe: not found; apt-get install kmod, or load {name} by hand")
     try:
-        done = subprocess.run([program, name], capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+        command = [program, name, *options]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
     except subprocess.TimeoutExpired:
         raise UsageError(f"{for_what}: modprobe {name}: no end within {DEADLINE_S:g} s; see dmesg") from None
     if done.returncode != 0:

@@ -12,11 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from testbed.errors import ManetError, RunError, UsageError
-from testbed.host.protocols import require_protocol
-from testbed.host.radios import require_radios
 from testbed.programs import BUILT, Programs
+from testbed.runs import preflight
 from testbed.runs.ids import own_cgroup
-from testbed.runs.preflight import check_medium, check_routing, check_tcps
 from testbed.runs.run import prepare, write_end
 from testbed.runs.standing import standing
 from testbed.runs.verdict import add_programs
@@ -91,11 +89,7 @@ class Session:
         """Check what only programs and the machine can judge, then bring the network up; UsageError or RunError."""
         if self.standing is not None:
             raise UsageError("a network of this script stands already; call its stop() before the next one's build()")
-        require_protocol(scenario.routing.protocol, programs=self.programs)
-        check_tcps(scenario.tcps(), self.script.name, self.programs)
-        require_radios(scenario.stations)
-        check_medium(scenario, self.seed, self.programs)
-        check_routing(scenario, self.seed, self.programs)
+        preflight.check(scenario, self.seed, self.programs, self.script.name)
         number = len(self.built) + 1
         directory = self.directory if number == 1 else self.directory / f"network{number}"
         directory.mkdir(parents=True, exist_ok=True)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from testbed.errors import UsageError
 from testbed.host.algorithms import require_algorithm, require_struct_ops
+from testbed.host.protocols import require_protocol
+from testbed.host.radios import require_radios
 from testbed.programs import BUILT, Programs
 from testbed.scenarios.routing import OUR_DAEMONS
 from testbed.scenarios.scenario import Scenario
@@ -19,6 +21,16 @@ from testbed.stages.medium import medium_config, write_trace
 from testbed.stages.site import Site
 
 ETHERNET_MTU = 1500  # of the medium's devices
+
+
+def check(scenario: Scenario, seed: int, programs: Programs, place: str = "scenario") -> None:
+    """UsageError for the first thing that the scenario needs and this machine lacks, or that a program would refuse; `place` (an
+    experiment, a script) is named where a TCP is."""
+    require_protocol(scenario.routing.protocol, programs=programs)
+    check_tcps(scenario.tcps(), place, programs)
+    require_radios(scenario.stations)
+    check_medium(scenario, seed, programs)
+    check_routing(scenario, seed, programs)
 
 
 def check_tcps(tcps: Iterable[Tcp], place: str, programs: Programs = BUILT) -> None:

@@ -28,16 +28,12 @@ from mininet.log import lg, output, setLogLevel
 
 from mobility.trace import is_inside, outside
 from testbed.errors import RunError, UsageError
-from testbed.host.protocols import require_protocol
-from testbed.host.radios import require_radios
-from testbed.host.requirements import require_for_runs
 from testbed.programs import BUILT, ROOT, Programs
 from testbed.runs.isolation import Report
 from testbed.runs.live_map import Live
 from testbed.runs.map_verb import MapVerb
-from testbed.runs.preflight import check_medium, check_routing
 from testbed.runs.replay_verb import ReplayVerb
-from testbed.runs.run import Interrupted, RunResult, claimed, conclude, isolated_run, last_word, prepare, site_of
+from testbed.runs.run import Interrupted, RunResult, claimed, conclude, isolated_run, last_word, prepare, require, site_of
 from testbed.runs.standing import standing
 from testbed.runs.throughput import measure
 from testbed.scenarios.scenario import Scenario
@@ -56,11 +52,7 @@ def open_prompt(scenario: Scenario, *, seed: int = 1, directory: Path | None = N
 
     Captures and the air log are kept in `directory` (default: results/cli/<time>).
     """
-    require_for_runs(programs=programs)
-    require_protocol(scenario.routing.protocol, programs=programs)
-    require_radios(scenario.stations)
-    check_medium(scenario, seed, programs)
-    check_routing(scenario, seed, programs)
+    require(scenario, seed, programs)
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
     directory = (directory or ROOT / "results" / "cli" / stamp).resolve()
     with claimed(directory), _interrupts_restored():

@@ -20,14 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.errors import HostLateError, ManetError, RunError, UsageError
-from testbed.host.protocols import require_protocol
-from testbed.host.radios import require_radios
 from testbed.host.requirements import require_for_runs
 from testbed.programs import BUILT, Programs
-from testbed.runs import metadata
+from testbed.runs import metadata, preflight
 from testbed.runs.ids import new_run_id, own_cgroup
 from testbed.runs.isolation import Isolated, Report
-from testbed.runs.preflight import check_medium, check_routing, check_tcps
 from testbed.runs.record import RunRecord
 from testbed.runs.verdict import add_programs, verdict_of
 from testbed.runs.waits import Waits
@@ -79,11 +76,7 @@ def run_scenario(
 def require(scenario: Scenario, seed: int, programs: Programs = BUILT) -> None:
     """UsageError for the first thing that this machine lacks for the run, or that a program would refuse."""
     require_for_runs(programs=programs)
-    require_protocol(scenario.routing.protocol, programs=programs)
-    check_tcps(scenario.tcps(), "scenario", programs)
-    require_radios(scenario.stations)
-    check_medium(scenario, seed, programs)
-    check_routing(scenario, seed, programs)
+    preflight.check(scenario, seed, programs)
 
 
 @contextmanager

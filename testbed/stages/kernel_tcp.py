@@ -25,9 +25,8 @@ from testbed.stages.traffic import FIRST_PORT
 
 PROFILES = ROOT / "kernel-tcp" / "profiles"
 READY_DEADLINE_S = 20.0
-# TCP_BPF_RTO_MIN takes no more (net/core/filter.c); a larger bound is a sysctl of the namespace.
+# TCP_RTO_MIN, <net/tcp.h>: TCP_BPF_RTO_MIN takes no more (net/core/filter.c); a larger bound is a sysctl of the namespace.
 RTO_MIN_BY_SOCKET_US = 200_000
-KERNELS_RTO_MIN_US = 200_000  # TCP_RTO_MIN, <net/tcp.h>: what a kernel without the sysctl has
 RTO_MIN_SYSCTL = "net.ipv4.tcp_rto_min_us"  # Linux 6.11
 RTO_MIN_FILE = Path("/proc/sys") / RTO_MIN_SYSCTL.replace(".", "/")
 
@@ -111,7 +110,7 @@ def set_sysctls(scenario: Scenario, net: StationNet, values: dict[str, object]) 
     (run.json says what each station really has).
     """
     rto_min_us = int(str(sysctls(scenario).get(RTO_MIN_SYSCTL, 0)))
-    if rto_min_us > KERNELS_RTO_MIN_US and not RTO_MIN_FILE.exists():
+    if rto_min_us > RTO_MIN_BY_SOCKET_US and not RTO_MIN_FILE.exists():
         raise UsageError(
             f"rto_min = {rto_min_us / 1e6:g}: this kernel takes at most 0.2 s (no sysctl {RTO_MIN_SYSCTL}, Linux 6.11); lower it"
         )

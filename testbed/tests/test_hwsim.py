@@ -13,7 +13,7 @@ import pytest
 from analysis.metrics import analyse_run
 from testbed.errors import UsageError
 from testbed.host.namespace import within
-from testbed.host.radios import MODULE, require_radios
+from testbed.host.radios import require_radios
 from testbed.programs import BUILT
 from testbed.runs.run import RunResult, run_scenario
 from testbed.tests.running import Background, chain, needs_runs, process_of
@@ -71,16 +71,6 @@ def remove_radio(name: str) -> None:
         sock.recv(65536)  # the acknowledgement
         sock.send(message(family, DEL_RADIO, RADIO_NAME, name.encode()))
         assert struct.unpack_from("=i", sock.recv(65536), 16)[0] == 0
-
-
-@needs_runs
-def test_a_kernel_without_hwsim_is_told_of_the_guest(tmp_path):
-    with pytest.raises(UsageError) as caught:
-        require_radios("hwsim", module=tmp_path / "absent", load=("false",))
-    assert str(caught.value) == (
-        'stations = "hwsim": this kernel has no mac80211_hwsim (the module does not come up); '
-        "run it in a guest that has it: ./manet vm -- run ..."
-    )
 
 
 @needs_runs
@@ -165,7 +155,3 @@ def test_a_second_medium_in_one_namespace_is_refused(tmp_path):
     # Linux 6.12 refuses a second radio of one address, 6.1 the second medium
     assert "is another medium running in this" in second.stderr or "another medium (wmediumd?) is registered" in second.stderr
     assert background.result().status == "complete"
-
-
-def test_the_module_is_looked_for_where_the_kernel_shows_it():
-    assert Path("/sys/module/mac80211_hwsim") == MODULE

@@ -3,7 +3,7 @@
 import pytest
 
 from testbed.errors import UsageError
-from testbed.host import modules, protocols
+from testbed.host import modules, protocols, radios
 
 
 def modprobe(folder, status: int, words: str) -> str:
@@ -36,6 +36,19 @@ def test_one_that_cannot_be_is_refused_in_one_line(tmp_path, status, said):
     with pytest.raises(UsageError) as problem:
         modules.load("batman_adv", 'routing "batman-adv"', path=path, loaded=tmp_path)
     assert said in str(problem.value) and "\n" not in str(problem.value)
+
+
+def test_a_kernel_without_hwsim_is_told_of_the_guest(tmp_path, monkeypatch):
+    monkeypatch.setattr(modules, "is_loaded", lambda *_args: False)
+    monkeypatch.setenv("PATH", modprobe(tmp_path, 1, "modprobe: FATAL: Module mac80211_hwsim not found"))
+    with pytest.raises(UsageError) as problem:
+        radios.require_radios("hwsim")
+    assert str(problem.value) == (
+        'stations = "hwsim": modprobe mac80211_hwsim: FATAL: Module mac80211_hwsim not found; '
+        "as root, on a kernel that has it: ./manet vm -- run ..."
+    )
+    assert (tmp_path / "asked").read_text() == "mac80211_hwsim radios=0\n"
+    radios.require_radios("tap")
 
 
 def test_a_run_that_needs_a_module_loads_it_before_anything_starts(monkeypatch):

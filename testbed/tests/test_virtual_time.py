@@ -125,7 +125,7 @@ def test_the_memory_of_guests_is_the_machines_own_affair(text, size_mb):
 
 
 def test_a_size_that_is_none_is_refused_by_name():
-    with pytest.raises(UsageError, match="MANET_GUEST_MEMORY=much: not a size"):
+    with pytest.raises(UsageError, match='MANET_GUEST_MEMORY: "much" is not a size'):
         virtual_time.memory_mb({virtual_time.MEMORY: "much"}.items())
 
 
