@@ -90,6 +90,7 @@ def fetch(names: list[str]) -> int:
 def in_guest(options: argparse.Namespace, command: list[str]) -> int:
     """The command's exit status; without a command, a shell's."""
     from testbed.guests import guest, kernels
+    from testbed.runs import metadata
 
     kernel = kernels.find(options.kernel)
     machine = guest.Machine(options.memory, options.cpus, options.kvm)
@@ -97,7 +98,7 @@ def in_guest(options: argparse.Namespace, command: list[str]) -> int:
     cache = kernels.Cache(say=_say)
     unpacked, busybox = cache.get(kernel), cache.busybox()
     environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-    environment |= {"PYTHONPATH": str(ROOT), "MANET_GUEST": kernel.name}
+    environment |= {"PYTHONPATH": str(ROOT), "MANET_GUEST": kernel.name, metadata.COMMIT: metadata.commit() or ""}
     job = guest.Job(command or ["bash", "-i"], Path.cwd(), environment, shares(options.share))
     if not command:
         return guest.shell(unpacked, job, machine, cache.folder, busybox)

@@ -10,6 +10,8 @@ from pathlib import Path
 from testbed.host.protocols import version_command
 from testbed.programs import BUILT, ROOT
 
+COMMIT = "MANET_COMMIT"  # `manet vm` says it
+
 # What of a station's TCP and IP may change a result: read back from the kernel, whoever set it.
 SYSCTLS = [
     *(
@@ -65,7 +67,10 @@ def kernel() -> str:
 
 @cache
 def commit() -> str | None:
-    """The commit of this checkout, with `+` if files differ from it; None outside of git."""
+    """The commit of this checkout, with `+` if files differ from it; None outside of git. In a guest what the host found: git
+    would read every file of the checkout anew there."""
+    if COMMIT in os.environ:
+        return os.environ[COMMIT] or None
     head = _first_line(["git", "-C", str(ROOT), "rev-parse", "HEAD"])
     if head is None:
         return None

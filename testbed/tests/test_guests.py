@@ -15,6 +15,7 @@ from testbed.commands import vm
 from testbed.errors import ManetError, UsageError
 from testbed.guests import guest, kernels, tests
 from testbed.programs import ROOT
+from testbed.runs import metadata
 
 DEADLINE_S = 300.0
 MEMINFO = "MemTotal: 9000000 kB\nMemAvailable: 1024000 kB\n"
@@ -82,6 +83,13 @@ def test_a_job_is_quoted_for_the_shell():
     words = subprocess.run(["sh", "-c", f"{script}\njob() {{ :; }}"], capture_output=True, text=True)
     assert (words.returncode, words.stderr) == (0, "")
     assert "'X=1 2' echo 'it'\"'\"'s' 'a b'" in script
+
+
+def test_a_run_in_a_guest_has_the_commit_that_the_host_found(monkeypatch):
+    monkeypatch.setenv(metadata.COMMIT, "abc+")
+    metadata.commit.cache_clear()
+    assert metadata.commit() == "abc+"
+    metadata.commit.cache_clear()
 
 
 def test_virtmes_qemu_gets_our_init_and_ports(tmp_path):
