@@ -18,7 +18,7 @@ from testbed.tests.running import needs_runs
 
 pytestmark = [pytest.mark.root, pytest.mark.slow, needs_runs]
 
-SCENARIO = Scenario(hops=2, tcp="newreno", window=8, warmup=2, duration=8, clock="virtual")
+SCENARIO = Scenario(hops=2, tcp="newreno", window=8, warmup=1, duration=5, clock="virtual")
 
 
 @contextmanager
@@ -43,7 +43,7 @@ def guests() -> virtual_time.Guests:
         pytest.skip(str(problem))
 
 
-def test_one_seed_is_valid_and_carries_the_same_on_an_idle_and_on_a_busy_host(guests: virtual_time.Guests, tmp_path: Path) -> None:
+def test_one_seed_is_valid_and_carries_the_same_on_an_idle_and_a_busy_host(guests: virtual_time.Guests, tmp_path: Path) -> None:
     carried = {}
     for name, host in (("idle", nullcontext()), ("busy", busy_host())):
         with host:
