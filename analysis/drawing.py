@@ -1,6 +1,7 @@
 """What several figures draw alike: series of a summary, intervals, rings round suspect runs, and which runs a figure is of."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,14 @@ def series(summary: list[dict[str, Any]], metric: str, axis: str) -> dict[str, l
             if row["mean"] is not None:
                 found[row["variant"] or ""].append(row)
     return {variant: sorted(rows, key=lambda row: row[axis]) for variant, rows in found.items()}
+
+
+def in_order(out_dir: Path, variants: Iterable[str]) -> list[str]:
+    """Each of `variants` once: those of the experiment in its order, then others by name."""
+    description = out_dir / "experiment.json"
+    named = json.loads(description.read_text())["variants"] if description.exists() else []
+    there = set(variants)
+    return [*(name for name in named if name in there), *sorted(there - set(named))]
 
 
 def origin(out_dir: Path, summary: list[dict[str, Any]], metric: str) -> str:

@@ -6,13 +6,13 @@ the new one. The same numbers: reaction.csv beside the figure.
 """
 
 import csv
-import json
 from pathlib import Path
 from statistics import quantiles
 
 from matplotlib.axes import Axes
 
 from analysis import style
+from analysis.drawing import in_order
 from analysis.errors import RunFileError
 from analysis.tables import collect_runs, counts
 
@@ -35,11 +35,8 @@ def draw(out_dir: Path) -> list[Path]:
 def reactions(out_dir: Path) -> dict[str, list[float | None]]:
     """The times of each variant's runs that count, in the order of the experiment; None for never again."""
     runs = [run for run in collect_runs(out_dir, ()) if counts(run)]
-    description = out_dir / "experiment.json"
-    named = json.loads(description.read_text())["variants"] if description.exists() else []
-    order = [*named, *sorted({run["variant"] for run in runs} - set(named))]
-    found = {variant: [run["reaction_s"] for run in runs if run["variant"] == variant] for variant in order}
-    return {variant: values for variant, values in found.items() if values}
+    order = in_order(out_dir, (run["variant"] for run in runs))
+    return {variant: [run["reaction_s"] for run in runs if run["variant"] == variant] for variant in order}
 
 
 def statistics(variant: str, values: list[float | None]) -> dict[str, object]:

@@ -7,13 +7,13 @@ run: when each retransmission was sent (seconds after the outage began), their i
 """
 
 import csv
-import json
 from itertools import accumulate
 from pathlib import Path
 
 from matplotlib.axes import Axes
 
 from analysis import style
+from analysis.drawing import in_order
 from analysis.errors import AnalysisError, RunFileError
 from analysis.journeys import SENT
 from analysis.outage import MERGED_S, Outage, outage_of
@@ -69,9 +69,8 @@ def _outages(out_dir: Path) -> list[tuple[str, int, Story, Outage]]:
         except AnalysisError:  # a flow that never began has nothing to show
             continue
         found.append((run.run["variant"], run.run["seed"], story, outage_of(story)))
-    description = out_dir / "experiment.json"
-    order = json.loads(description.read_text())["variants"] if description.exists() else []
-    return sorted(found, key=lambda run: (order.index(run[0]) if run[0] in order else len(order), run[0], run[1]))
+    order = in_order(out_dir, (run[0] for run in found))
+    return sorted(found, key=lambda run: (order.index(run[0]), run[1]))
 
 
 def _draw_panel(axes: Axes, variant: str, story: Story, outage: Outage) -> None:

@@ -25,6 +25,7 @@ from analysis.figures import (
     hv_fig7,
     hv_load,
     hv_patterns,
+    moving_chain,
     routing_chain,
     routing_reaction,
     rt_tables,
@@ -134,6 +135,21 @@ def test_routing_reaction_draws_quartiles_and_counts_what_never_came_back(tmp_pa
     # of 2, 3, never, never: quartiles between 2 and 3 and among the never
     assert "inf s (2.75 to inf), n = 4, 2 never" in words
     assert (tmp_path / "reaction.csv").read_text().splitlines()[1] == "aodv,5,0,0.3000,0.2000,0.4000,0.1000,0.5000"
+
+
+def test_moving_chain_draws_throughput_and_silence_in_the_experiments_order(tmp_path, monkeypatch):
+    for variant, silences in (("aodv", [0.0, 1.0, 9.0]), ("batman-adv", [8.0, 9.0])):
+        for seed, value in enumerate(silences, start=1):
+            make_run(tmp_path, variant, 2, seed, 100.0 * seed, verdict="void" if seed == 3 else "valid")
+            path = tmp_path / f"{variant}-hops2" / f"seed-{seed}" / "metrics.json"
+            metrics = json.loads(path.read_text())
+            metrics["flows"]["flow1"]["silence_s"] = value
+            path.write_text(json.dumps(metrics))
+    (tmp_path / "experiment.json").write_text(json.dumps({"variants": ["batman-adv", "aodv"]}))
+    words = _words(moving_chain.draw, tmp_path, monkeypatch)
+    assert words.index("batman-adv") < words.index("AODV")
+    assert "150 kbit/s, n = 2" in words and "8.5 s, n = 2" in words and "0.5 s, n = 2" in words
+    _assert_drawn(moving_chain.draw(tmp_path))
 
 
 def make_patterns(folder: Path, name: str, gains: dict[str, float]) -> None:
