@@ -3,7 +3,7 @@
 #   make build     what ./setup.sh does
 #   make check     ruff, rustfmt, clippy; warnings are errors
 #   make test      ./manet test
-#   make bench     speed of the medium, CPU share, lateness side by side, start and stop, idle daemons, oracle, TCP per ACK (minutes)
+#   make bench     speed of the medium, CPU share, lateness side by side, start and stop, radios, idle daemons, oracle, TCP per ACK (minutes)
 #   make soak      a run of SOAK_S seconds, and whether its memory and descriptors are flat (an hour)
 #   make fuzz      each fuzz target for FUZZ_S seconds
 #   make nightly-provision  the Vagrantfile's provisioning in a fresh Debian 13, booted with its own kernel (as root; an hour)

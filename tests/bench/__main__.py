@@ -11,13 +11,14 @@ from rich.console import Console
 from rich.table import Table as Drawn
 
 from testbed.errors import ManetError
-from tests.bench import Table, cpu_share, lateness, launcher, medium_speed, oracle, routing, stations, tcp_cost
+from tests.bench import Table, cpu_share, lateness, launcher, medium_speed, oracle, radios, routing, stations, tcp_cost
 
 QUESTIONS = {
     "medium": medium_speed.measure,
     "cpu": cpu_share.measure,
     "lateness": lateness.measure,
     "stations": stations.measure,
+    "radios": radios.measure,
     "launcher": launcher.measure,
     "routing": routing.measure,
     "tcp": tcp_cost.measure,
