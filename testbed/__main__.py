@@ -57,7 +57,7 @@ def main(arguments: list[str] | None = None) -> int:
         options.rest = rest
         return importlib.import_module(f"testbed.commands.{verb}").run(options)
     except KeyboardInterrupt:
-        print(f"manet {verb}: interrupted; everything was taken down, what was captured is kept", file=sys.stderr)
+        print(f"manet {verb}: interrupted; everything was taken down", file=sys.stderr)
         return 130
     except BrokenPipeError:  # `manet ... | head`: not an error, but nothing more can be said
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -111,12 +111,21 @@ fn a_station_out_of_range_is_tried_to_the_limit_and_reported() {
 
 #[test]
 fn the_kernels_rates_are_tried_in_their_order_and_the_last_takes_the_rest() {
-    let mut bench = Bench::chain(3, 200.0);
-    let stages = [Stage { rate_bps: 11_000_000, tries: 2 }, Stage { rate_bps: 1_000_000, tries: 1 }];
-    bench.send(0, frame(0x88, 0, [2, 0, 0, 0, 0, 99], 30), 1, &stages);
-    bench.run_for(1_000_000);
-    // RTS before a frame longer than the threshold: here all of them; data is never answered, so only RTS are seen
-    assert!(bench.told[&(0, 1)].iter().all(|t| matches!(t, Told::Failed(_))));
+    let stages = [Stage { rate_bps: 11_000_000, tries: 2 }, Stage { rate_bps: 2_000_000, tries: 1 }];
+    let tried = |distance_m: f64| {
+        let mut bench = Bench::chain(2, distance_m);
+        bench.send(0, frame(0x88, 0, mac(1), 500), 1, &stages);
+        bench.run_for(1_000_000);
+        let data = bench.data.iter().filter(|(from, bytes, ..)| *from == 0 && *bytes > 500);
+        (data.map(|(_, _, rate_bps, fate)| (*rate_bps, *fate)).collect::<Vec<_>>(), bench.told[&(0, 1)].clone())
+    };
+    // at 210 m 11 Mbit/s do not arrive, and 2 do (the next test); RTS and CTS do
+    let (weak, fine) = (Some(Fate::Weak), Some(Fate::Delivered));
+    let (data, told) = tried(210.0);
+    assert_eq!(data, [(11_000_000, weak), (11_000_000, weak), (2_000_000, fine)]);
+    assert_eq!(told, [Told::Acked(3)]);
+    // beyond 250 m nothing arrives: RTS as often as the short retry limit has it, whatever the wish
+    assert_eq!(tried(260.0), (vec![], vec![Told::Failed(7)]));
     let mut near = Bench::chain(2, 100.0);
     near.send(0, frame(0x88, 0, mac(1), 30), 1, &stages);
     near.run_for(1_000_000);

@@ -152,7 +152,8 @@ class Campaign:
                         raise KeyboardInterrupt
             except BaseException:
                 self.stop.set()  # the pool's end waits for the runs to take themselves down
-                self.progress.note("ending the runs under way; what they captured is kept, and --resume goes on from there")
+                if running:
+                    self.progress.note("ending the runs under way; --resume goes on from those that are complete")
                 raise
         return voids
 

@@ -99,6 +99,7 @@ def runner_for(scenarios: list, options: argparse.Namespace, name: str) -> Calla
     from testbed.errors import UsageError
     from testbed.guests.virtual_time import Guests
     from testbed.host.protocols import require_protocol
+    from testbed.host.radios import require_radios
     from testbed.host.requirements import require_for_runs
     from testbed.runs.preflight import check_tcps
     from testbed.runs.run import run_scenario
@@ -110,6 +111,8 @@ def runner_for(scenarios: list, options: argparse.Namespace, name: str) -> Calla
         check_tcps((tcp for scenario in real for tcp in scenario.tcps()), place_of("tcp", settings, name))
         for protocol in sorted({scenario.routing.protocol for scenario in real}):
             require_protocol(protocol)
+        for stations in sorted({scenario.stations for scenario in real}):
+            require_radios(stations)
         by_clock["real"] = run_scenario
     if len(real) < len(scenarios):
         by_clock["virtual"] = Guests(kernel, say=lambda text: print(f"manet run: {text}", file=sys.stderr, flush=True)).run

@@ -20,6 +20,7 @@ EXAMPLES = """
 
 What a guest writes outside results/ and the shared folders is lost when it ends. It has no network but its own.
 """
+CPUS_HELP = "with 1, software emulation has a clock that counts instructions: runs are on time by it (default: 2, if there are)"
 PASSED_ON = ("TERM", "LANG", "LC_ALL", "HOME", "CI", "COLUMNS")
 
 
@@ -28,7 +29,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
     parser.usage = "manet vm [options] -- COMMAND... | shell [-- COMMAND...] | list | fetch [KERNEL...]"
     parser.add_argument("--kernel", metavar="NAME", default="6.1", help='one of "manet vm list" (default: 6.1)')
     parser.add_argument("--memory", metavar="SIZE", type=memory_mb, default=2048, help="such as 1024M or 2G (default: 2G)")
-    parser.add_argument("--cpus", metavar="N", type=positive, default=min(2, os.cpu_count() or 1), help="(default: 2, or 1)")
+    parser.add_argument("--cpus", metavar="N", type=positive, default=min(2, os.cpu_count() or 1), help=CPUS_HELP)
     parser.add_argument("--share", metavar="FOLDER", type=Path, action="append", default=[], help="a folder it may write to")
     parser.add_argument("--timeout", metavar="S", type=positive, help="end the command after so many seconds")
     accelerated = parser.add_mutually_exclusive_group()
@@ -55,6 +56,7 @@ def run(options: argparse.Namespace) -> int:
     if not words:
         raise UsageError('which command? for example "manet vm -- doctor", "manet vm shell", "manet vm list"')
     if words[0] == "list":
+        _no_more("list", words[1:])
         return show_list()
     if words[0] == "fetch":
         return fetch(words[1:])
@@ -63,6 +65,11 @@ def run(options: argparse.Namespace) -> int:
         return in_guest(options, rest)
     # Not through the launcher: whether everything is built was asked on this side.
     return in_guest(options, [sys.executable, "-P", "-m", "testbed", *words])
+
+
+def _no_more(word: str, rest: list[str]) -> None:
+    if rest:
+        raise UsageError(f'{word}: takes nothing more, not "{rest[0]}"; a command comes after --: "manet vm -- {word} {rest[0]}"')
 
 
 def show_list() -> int:
@@ -93,6 +100,8 @@ def in_guest(options: argparse.Namespace, command: list[str]) -> int:
     from testbed.runs import metadata
 
     kernel = kernels.find(options.kernel)
+    if options.cpus > (most := os.cpu_count() or 1):
+        raise UsageError(f"--cpus {options.cpus}: this machine has {most}")
     machine = guest.Machine(options.memory, options.cpus, options.kvm)
     guest.require(machine)
     cache = kernels.Cache(say=_say)

@@ -407,7 +407,7 @@ class _Guest:
         text = self.console.decode(errors="replace")
         lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).splitlines() if line.strip()]
         telling = [line for line in lines if re.search(r"panic|ut of memory|BUG|Oops|qemu-system|init\.sh", line)]
-        return " / ".join(telling[-2:] or lines[-2:]) or "none"
+        return " / ".join(telling[-2:] or lines[-2:]) or "it said nothing; was QEMU killed? run it again"
 
 
 def _ours(name: str, piece: bytes) -> None:

@@ -8,6 +8,7 @@ For the same reason `companion.py` runs, and the programs' files are read before
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -69,11 +70,20 @@ def carry_out(options: argparse.Namespace) -> int:
 def _copied(directory: Path, out: Path) -> str | None:
     """The results to where they last; what went wrong, in a line. run.json, which has its space already, comes first."""
     try:
-        shutil.copyfile(directory / "run.json", out / "run.json")
-        shutil.copytree(directory, out, dirs_exist_ok=True, copy_function=shutil.copyfile)
+        _write(directory / "run.json", out / "run.json")
+        shutil.copytree(directory, out, dirs_exist_ok=True, copy_function=_write)
     except (OSError, shutil.Error) as problem:
         return f"{directory}: disk full or not to be written ({problem}); make room, or give another folder with --out"
     return None
+
+
+def _write(source: str | Path, target: str | Path) -> None:
+    """Until it stands on the host's disk: what a 9p mount has only taken into its cache (init.sh: cache=mmap) is lost without a
+    word when there is no room for it."""
+    with Path(source).open("rb") as read, Path(target).open("wb") as written:
+        shutil.copyfileobj(read, written)
+        written.flush()
+        os.fsync(written.fileno())
 
 
 class _Say:

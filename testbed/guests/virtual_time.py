@@ -38,7 +38,10 @@ class Guests:
 
     def __init__(self, kernel: str | None = None, say: Callable[[str], None] = lambda _text: None) -> None:
         self.memory_mb = memory_mb()
-        guest.require(guest.Machine(self.memory_mb, 1, kvm=False))
+        try:
+            guest.require(guest.Machine(self.memory_mb, 1, kvm=False))
+        except UsageError as problem:
+            raise UsageError(str(problem).replace("--memory ", f"{MEMORY}=")) from None
         self._cache = kernels.Cache(say=say)
         self.kernel, self._busybox = self._cache.get(kernels.find(kernel or KERNEL)), self._cache.busybox()
 

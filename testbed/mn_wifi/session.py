@@ -89,6 +89,8 @@ class Session:
         """Check what only programs and the machine can judge, then bring the network up; UsageError or RunError."""
         if self.standing is not None:
             raise UsageError("a network of this script stands already; call its stop() before the next one's build()")
+        if scenario.clock == "virtual":
+            raise UsageError('clock = "virtual": a script runs in real time; leave --set clock=virtual out')
         preflight.check(scenario, self.seed, self.programs, self.script.name)
         number = len(self.built) + 1
         directory = self.directory if number == 1 else self.directory / f"network{number}"

@@ -106,6 +106,6 @@ def _kept(directory: Path, station: str) -> dict:
         return json.loads(path.read_text())
     except FileNotFoundError:
         raise UsageError(
-            f"{path}: not there; the run did not come to its traffic, see {directory}/run.json (a session of `manet cli` "
-            "keeps none: `routes` at its prompt shows them)"
+            f"{path}: not there; the run did not come to its traffic, see {directory}/run.json (prompts and scripts "
+            "keep none: `routes` at the prompt shows them)"
         ) from None
