@@ -72,9 +72,16 @@ def _copied(directory: Path, out: Path) -> str | None:
     try:
         _write(directory / "run.json", out / "run.json")
         shutil.copytree(directory, out, dirs_exist_ok=True, copy_function=_write)
-    except (OSError, shutil.Error) as problem:
-        return f"{directory}: disk full or not to be written ({problem}); make room, or give another folder with --out"
+    except shutil.Error as problems:
+        (_source, _target, why), *more = problems.args[0]
+        return _not_kept(directory, f"{why}, {len(more) + 1} files")
+    except OSError as problem:
+        return _not_kept(directory, problem.strerror)
     return None
+
+
+def _not_kept(directory: Path, why: str) -> str:
+    return f"{directory}: disk full or not to be written ({why}); make room, or give another folder with --out"
 
 
 def _write(source: str | Path, target: str | Path) -> None:

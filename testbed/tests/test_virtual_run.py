@@ -1,0 +1,47 @@
+"""The half of a run in virtual time that is in the guest: its results reach the host's disk, or the run says they did not."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from testbed.guests import virtual_run
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> tuple[Path, Path]:
+    directory, out = tmp_path / "run", tmp_path / "out"
+    for folder in (directory / "log", out):
+        folder.mkdir(parents=True)
+    for name in ("run.json", "air.csv", "log/run.log"):
+        (directory / name).write_text(name)
+    return directory, out
+
+
+def test_results_are_copied_to_where_they_last(folders):
+    directory, out = folders
+    assert virtual_run._copied(directory, out) is None
+    assert {path.name: path.read_text() for path in out.rglob("*") if path.is_file()} == {
+        "run.json": "run.json", "air.csv": "air.csv", "run.log": "log/run.log",
+    }  # fmt: skip
+
+
+def test_what_the_hosts_disk_does_not_take_is_told_in_one_line(folders, monkeypatch):
+    """A 9p mount with a cache takes all that is written; that there is no room is known when it is synced."""
+    directory, out = folders
+    synced: list[int] = []
+
+    def sync(descriptor: int) -> None:
+        if len(synced) >= room:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        synced.append(descriptor)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    room = 0
+    assert virtual_run._copied(directory, out) == (
+        f"{directory}: disk full or not to be written (No space left on device); make room, or give another folder with --out"
+    )
+    room = 1  # run.json, which has its space
+    said = virtual_run._copied(directory, out)
+    assert "No space left on device, 3 files)" in said and "\n" not in said
