@@ -42,6 +42,8 @@ def reached(model):
 
 
 def topology(args):
+    if unknown := [model for model in args if model not in MODELS]:
+        sys.exit(f"no propagation model {unknown[0]}; there are {', '.join(MODELS)}")
     for model in args or MODELS:
         info(f"*** {model} {MODELS[model] or ''}: reached {reached(model)}\n")
 

@@ -85,7 +85,7 @@ def carry_out(experiment, directory: Path, options: argparse.Namespace) -> int:
         print(json.dumps(report.as_json(runs) | {"pace": asdict(campaign.pace)}, indent=1))
     else:
         report.print()
-        print(f"pace      {campaign.pace.line()}, {jobs} side by side")
+        print(f"pace      {campaign.pace.line()}, {min(jobs, len(outcomes))} side by side")
     bad = [o for o in outcomes if o.status == "failed" or o.verdict == "void"]
     for outcome in bad:
         # why it failed was said when it ended

@@ -45,7 +45,7 @@ def test_a_kernel_without_hwsim_is_told_of_the_guest(tmp_path, monkeypatch):
         radios.require_radios("hwsim")
     assert str(problem.value) == (
         'stations = "hwsim": modprobe mac80211_hwsim: FATAL: Module mac80211_hwsim not found; '
-        "as root, on a kernel that has it: ./manet vm -- run ..."
+        "as root, on a kernel that has it: ./manet vm -- ..."
     )
     assert (tmp_path / "asked").read_text() == "mac80211_hwsim radios=0\n"
     radios.require_radios("tap")
