@@ -125,6 +125,8 @@ pub struct HwsimConfig {
     pub mode: HwsimMode,
     #[serde(default)]
     pub rates: HwsimRates,
+    #[serde(default)]
+    pub radios: HwsimRadios,
 }
 
 /// What the stations' interfaces are.
@@ -148,6 +150,17 @@ pub enum HwsimRates {
     Profile,
     /// mac80211's rate control, among the rates of the profile's PHY.
     Kernel,
+}
+
+/// Where the radios come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HwsimRadios {
+    /// We make, move and join them, and they go with us.
+    #[default]
+    Made,
+    /// They are in their stations' namespaces, joined; who made them, in our namespace, takes them away.
+    Found,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -520,6 +533,14 @@ pub mod tests {
         assert_eq!(l.config.queue.packets, 50);
         assert_eq!(l.config.interference, Interference::Ns2);
         assert_eq!(l.radio.data_rate_bps, 2_000_000);
+    }
+
+    #[test]
+    fn radios_are_made_where_nobody_says_that_they_are_there() {
+        let of =
+            |text: &str| loaded(|j| j["hwsim"] = serde_json::from_str(text).unwrap()).unwrap().config.hwsim.unwrap();
+        assert_eq!(of("{}").radios, HwsimRadios::Made);
+        assert_eq!(of(r#"{"radios": "found", "rates": "kernel"}"#).radios, HwsimRadios::Found);
     }
 
     #[test]

@@ -1,6 +1,7 @@
-//! A driver's own statistics of an interface in the present network namespace (linux/ethtool.h).
+//! What a driver knows of an interface in the present network namespace (linux/ethtool.h): its own statistics, and its address.
 
 use super::DaemonError;
+use crate::wire::MacAddress;
 use nix::libc;
 use nix::sys::socket::{socket, AddressFamily, SockFlag, SockType};
 use std::os::fd::AsRawFd;
@@ -9,10 +10,13 @@ nix::ioctl_readwrite_bad!(ethtool, libc::SIOCETHTOOL, libc::ifreq);
 
 const GET_STRINGS: u32 = 0x1b;
 const GET_STATISTICS: u32 = 0x1d;
+const GET_PERMANENT_ADDRESS: u32 = 0x20;
 const STATISTICS_SET: u32 = 1;
 const NAME_LEN: usize = 32;
 /// Far more than any driver has.
 const ROOM: usize = 1024;
+/// MAX_ADDR_LEN of linux/netdevice.h.
+const MAX_ADDRESS: usize = 32;
 
 /// Name and value of each.
 pub fn statistics(ifname: &str) -> Result<Vec<(String, u64)>, DaemonError> {
@@ -33,13 +37,24 @@ pub fn statistics(ifname: &str) -> Result<Vec<(String, u64)>, DaemonError> {
     Ok(names.zip(values[8..].chunks_exact(8).map(value)).take(count).collect())
 }
 
+/// The address that the interface was born with, whatever somebody has set since.
+pub fn permanent_address(ifname: &str) -> Result<MacAddress, DaemonError> {
+    // header: command, room and then length of the address
+    let mut data = [0u8; 8 + MAX_ADDRESS];
+    data[..4].copy_from_slice(&GET_PERMANENT_ADDRESS.to_ne_bytes());
+    data[4..8].copy_from_slice(&(MAX_ADDRESS as u32).to_ne_bytes());
+    call(ifname, &mut data)?;
+    Ok(std::array::from_fn(|i| data[8 + i]))
+}
+
 fn call(ifname: &str, data: &mut [u8]) -> Result<(), DaemonError> {
     let control = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)
         .map_err(|e| DaemonError(e.desc().to_owned()))?;
     let mut request = super::tap::request(ifname)?;
     request.ifr_ifru.ifru_data = data.as_mut_ptr().cast();
-    // SAFETY: the kernel writes at most the names and values of one driver into `data`, which has room for 1024 of them
+    // SAFETY: the kernel writes at most the names and values of one driver, or one address, into `data`, which has room for
+    // 1024 of them, or for the longest
     unsafe { ethtool(control.as_raw_fd(), &mut request) }
-        .map_err(|e| DaemonError(format!("interface {ifname}: no statistics: {}", e.desc())))?;
+        .map_err(|e| DaemonError(format!("interface {ifname}: its driver is not to be asked: {}", e.desc())))?;
     Ok(())
 }

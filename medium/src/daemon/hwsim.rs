@@ -1,7 +1,8 @@
 //! Radios of the kernel's mac80211_hwsim whose medium we are, in the place where wmediumd would be (wire/hwsim.rs).
 //!
 //! We make the radios, in our own network namespace, and they go when our socket goes: when this process dies, the stations have no radio any
-//! more. (Radios that somebody else made fall back to the kernel's own medium, which loses nothing and takes no time.)
+//! more. Or we find radios that somebody else made in our namespace (Mininet-WiFi), and are their medium only. Those fall back to the
+//! kernel's own when this process dies, which loses nothing and takes no time: whoever made them has to see to it that nothing counts then.
 //!
 //! hwsim never holds a frame back: each is handed to us at once, and stays on its list of at most 200 until we say what became of it.
 //! So the interface queue is ours, as for TAPs, and every frame is answered exactly once, within [`MAX_QUEUE`].
@@ -10,11 +11,12 @@ use super::genl::Genl;
 use super::tap::Namespace;
 use super::wiphy::{Network, Wiphys};
 use super::DaemonError;
-use crate::config::{HwsimConfig, HwsimMode, HwsimRates, Loaded};
+use crate::config::{HwsimConfig, HwsimMode, HwsimRadios, HwsimRates, Loaded, StationConfig};
 use crate::mac::Packet;
 use crate::medium::{self, StationId};
 use crate::message::{Reception, Stage};
 use crate::phy::Radio;
+use crate::wire::ethernet::Mac;
 use crate::wire::hwsim::{self, command, Step, Transmit, NO_STEP, STAGES};
 use crate::wire::netlink::{Message, ACK, ERROR, REQUEST};
 use crate::wire::MacAddress;
@@ -35,6 +37,8 @@ pub const MAX_QUEUE: usize = 90;
 /// Said of an acknowledgement: our ACK frames have no power of their own.
 const ACK_SIGNAL_DBM: i32 = -50;
 const DATAGRAM: usize = 65_536;
+/// What tells a radio's second address from its first.
+const SECOND_ADDRESS: u8 = 0x40;
 
 fn rate_bps(index: i8) -> Option<u64> {
     RATES.get(usize::try_from(index).ok()?).map(|r| r * 100_000)
@@ -53,8 +57,9 @@ struct Pending {
 pub struct Hwsim {
     genl: Genl,
     family: u16,
-    macs: Vec<MacAddress>,
-    by_mac: HashMap<MacAddress, StationId>,
+    /// By which the kernel and we speak of each radio; frames have the address of its interface.
+    addresses: Vec<MacAddress>,
+    by_address: HashMap<MacAddress, StationId>,
     rates: HwsimRates,
     radio: Radio,
     pending: HashMap<(u16, u64), Pending>,
@@ -81,7 +86,7 @@ impl RadioInterface {
 }
 
 impl Hwsim {
-    /// Makes a radio for each station, registers as their medium and has each joined in its station's namespace.
+    /// Becomes the medium of a radio for each station: of our making, joined in its station's namespace, or found there.
     pub fn start(loaded: &Loaded, config: &HwsimConfig) -> Result<(Self, Vec<RadioInterface>), DaemonError> {
         // hwsim takes *any* netlink socket that closes with our port, in whatever namespace and protocol, for ours, and removes our
         // radios (mac80211_hwsim_netlink_notify). A process's sockets usually have its number, in each namespace anew.
@@ -91,8 +96,8 @@ impl Hwsim {
         let mut hwsim = Self {
             genl,
             family,
-            macs: stations.iter().map(|s| s.mac).collect(),
-            by_mac: (0..).zip(stations).map(|(i, s)| (s.mac, StationId(i))).collect(),
+            addresses: stations.iter().map(|s| s.mac).collect(),
+            by_address: (0..).zip(stations).map(|(i, s)| (s.mac, StationId(i))).collect(),
             rates: config.rates,
             radio: loaded.radio.clone(),
             pending: HashMap::new(),
@@ -100,14 +105,23 @@ impl Hwsim {
             buffer: vec![0; DATAGRAM],
             lost: 0,
         };
-        hwsim.make_radios()?;
-        hwsim.register()?;
-        let interfaces = hwsim.settle(loaded, &network(&loaded.radio, config))?;
+        let interfaces = match config.radios {
+            HwsimRadios::Made => {
+                hwsim.make_radios()?;
+                hwsim.register()?;
+                hwsim.settle(loaded, &network(&loaded.radio, config))?
+            }
+            HwsimRadios::Found => {
+                let interfaces = hwsim.find_radios(stations)?;
+                hwsim.register()?;
+                interfaces
+            }
+        };
         Ok((hwsim, interfaces))
     }
 
     fn make_radios(&mut self) -> Result<(), DaemonError> {
-        for (i, mac) in self.macs.clone().iter().enumerate() {
+        for (i, mac) in self.addresses.clone().iter().enumerate() {
             let sequence = self.genl.next_sequence();
             let name = radio_name(self.genl.port, i);
             let request = hwsim::new_radio(self.family, REQUEST | ACK, sequence, &name, mac);
@@ -121,6 +135,24 @@ impl Hwsim {
             })?;
         }
         Ok(())
+    }
+
+    fn find_radios(&mut self, stations: &[StationConfig]) -> Result<Vec<RadioInterface>, DaemonError> {
+        self.by_address.clear();
+        let mut interfaces = Vec::new();
+        for (i, station) in stations.iter().enumerate() {
+            let namespace = namespace_of(i, station)?;
+            let known = namespace.inside(|| permanent_address_of(station));
+            let permanent = known.map_err(|e| DaemonError(format!("{}: {e}", station.name)))?;
+            // Of a radio that was made without an address hwsim knows only a second one, which differs by this bit; of one that was
+            // made with an address, that. The first frame says which (`take_frame`), and each station soon sends a beacon.
+            let mut second = permanent;
+            second[0] |= SECOND_ADDRESS;
+            self.addresses[i] = second;
+            self.by_address.extend([permanent, second].map(|address| (address, StationId(i as u16))));
+            interfaces.push(RadioInterface { namespace, ifname: station.ifname.clone() });
+        }
+        Ok(interfaces)
     }
 
     fn register(&mut self) -> Result<(), DaemonError> {
@@ -144,9 +176,8 @@ impl Hwsim {
     fn settle(&self, loaded: &Loaded, network: &Network) -> Result<Vec<RadioInterface>, DaemonError> {
         let mut wiphys = Wiphys::list()?;
         let stations = loaded.config.stations.iter().enumerate();
-        let settle = |(i, station): (usize, &crate::config::StationConfig)| {
-            let netns = station.netns.as_deref().ok_or_else(|| super::run::no_netns(&format!("stations[{i}]")))?;
-            let namespace = Namespace::open(netns)?;
+        let settle = |(i, station): (usize, &StationConfig)| {
+            let namespace = namespace_of(i, station)?;
             wiphys
                 .settle(&radio_name(self.genl.port, i), &namespace, &station.ifname, station.mac, network)
                 .map_err(|e| DaemonError(format!("{}: {e}", station.name)))?;
@@ -195,7 +226,8 @@ impl Hwsim {
     }
 
     fn take_frame(&mut self, transmit: &Transmit) {
-        let Some(station) = self.by_mac.get(&transmit.transmitter).copied() else { return };
+        let Some(station) = self.by_address.get(&transmit.transmitter).copied() else { return };
+        self.addresses[usize::from(station.0)] = transmit.transmitter;
         let Transmit { flags, steps, cookie, .. } = *transmit;
         self.pending.insert((station.0, cookie), Pending { flags, steps });
         let rates = match self.rates {
@@ -208,7 +240,7 @@ impl Hwsim {
     /// A radio receives a frame. False: the kernel would not have it.
     pub fn deliver(&self, station: StationId, packet: &Packet, heard: Option<Reception>) -> bool {
         let (Some(mpdu), Some(heard)) = (&packet.mpdu, heard) else { return true };
-        let (to, index) = (&self.macs[usize::from(station.0)], rate_index(heard.rate_bps) as u32);
+        let (to, index) = (&self.addresses[usize::from(station.0)], rate_index(heard.rate_bps) as u32);
         let message = hwsim::receive(self.family, to, &mpdu.bytes, index, dbm(heard.power_w), FREQ_MHZ);
         self.genl.send(&message).is_ok()
     }
@@ -222,7 +254,7 @@ impl Hwsim {
             HwsimRates::Profile => tried(&[self.profile_step(packet)], tries),
             HwsimRates::Kernel => tried(&pending.steps, tries),
         };
-        let mac = &self.macs[usize::from(station.0)];
+        let mac = &self.addresses[usize::from(station.0)];
         let message = hwsim::status(self.family, mac, flags, ACK_SIGNAL_DBM, &steps, mpdu.cookie);
         // refused while the interface is down: nobody waits for it then
         let _ = self.genl.send(&message);
@@ -239,6 +271,24 @@ impl AsFd for Hwsim {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.genl.as_fd()
     }
+}
+
+fn namespace_of(i: usize, station: &StationConfig) -> Result<Namespace, DaemonError> {
+    let netns = station.netns.as_deref().ok_or_else(|| super::run::no_netns(&format!("stations[{i}]")))?;
+    Namespace::open(netns)
+}
+
+/// In the present namespace; the interface is the station's if it has the station's address.
+fn permanent_address_of(station: &StationConfig) -> Result<MacAddress, DaemonError> {
+    let ifname = &station.ifname;
+    let mac = super::tap::hardware_address(ifname)?;
+    if mac != station.mac {
+        let (there, wanted) = (Mac(mac), Mac(station.mac));
+        return Err(DaemonError(format!(
+            "interface {ifname}: its address is {there}, not {wanted}; set it before the medium starts"
+        )));
+    }
+    super::ethtool::permanent_address(ifname)
 }
 
 fn network(radio: &Radio, config: &HwsimConfig) -> Network {

@@ -24,6 +24,7 @@ pub const MAX_FRAME: usize = 65_536;
 nix::ioctl_write_ptr_bad!(tun_set_iff, nix::request_code_write!(b'T', 202, size_of::<libc::c_int>()), libc::ifreq);
 nix::ioctl_write_ptr!(tun_set_carrier, b'T', 226, libc::c_int);
 nix::ioctl_write_ptr_bad!(set_hardware_address, libc::SIOCSIFHWADDR, libc::ifreq);
+nix::ioctl_readwrite_bad!(get_hardware_address, libc::SIOCGIFHWADDR, libc::ifreq);
 nix::ioctl_write_ptr_bad!(set_mtu, libc::SIOCSIFMTU, libc::ifreq);
 nix::ioctl_write_ptr_bad!(set_flags, libc::SIOCSIFFLAGS, libc::ifreq);
 
@@ -196,6 +197,18 @@ pub fn set_interface_up(ifname: &str) -> Result<(), DaemonError> {
     set_up(&control, ifname)
 }
 
+/// In the present namespace.
+pub fn hardware_address(ifname: &str) -> Result<MacAddress, DaemonError> {
+    let control = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)
+        .map_err(|e| failed(ifname, "no socket to ask for it with", e))?;
+    let mut r = request(ifname)?;
+    // SAFETY: an ifreq is what this request reads and writes; the descriptor is open
+    unsafe { get_hardware_address(control.as_raw_fd(), &mut r) }.map_err(|e| failed(ifname, "is not there", e))?;
+    // SAFETY: all six bytes of this member were written
+    let bytes = unsafe { r.ifr_ifru.ifru_hwaddr }.sa_data;
+    Ok(std::array::from_fn(|i| bytes[i] as u8))
+}
+
 fn set_up(control: &OwnedFd, ifname: &str) -> Result<(), DaemonError> {
     let mut r = request(ifname)?;
     r.ifr_ifru.ifru_flags =
@@ -229,6 +242,12 @@ mod tests {
         assert_eq!(tx_dropped(table, "wlan0"), Some(77));
         assert_eq!(tx_dropped(table, "lo"), Some(12));
         assert_eq!(tx_dropped(table, "wlan"), None);
+    }
+
+    #[test]
+    fn an_interface_says_its_address_and_one_that_is_not_there_so() {
+        assert_eq!(hardware_address("lo").unwrap(), [0; 6]);
+        assert!(hardware_address("absent0").unwrap_err().0.starts_with("interface absent0: is not there: "));
     }
 
     #[test]

@@ -1,0 +1,94 @@
+"""Stations of Mininet-WiFi's own making (docs/mininet-wifi.md), for the medium and all later stages to use like ours.
+
+A process of the Python that has Mininet-WiFi makes them (mininet_wifi_builder.py), in the run's own namespaces, and holds them:
+wmediumd is not started, and our medium finds their radios. Nothing has to be undone. hwsim takes a radio away with the namespace
+that it lives in, if it was not made in the machine's first one; that goes with its last process, and all of them with the run.
+"""
+
+import fcntl
+import json
+import os
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from testbed.errors import RunError
+from testbed.host.mininet_wifi import python
+from testbed.host.processes import Child, Processes
+from testbed.host.radios import MODULE
+from testbed.stages.medium import RADIOS
+from testbed.stages.site import Site
+from topologies.addresses import INTERFACE, PREFIX_BITS, ip_address, mac_address
+
+BUILDER = Path(__file__).with_name("mininet_wifi_builder.py")
+# Of an emulated machine that has other work; on a processor of one's own it is 2 s, and 2 s for each.
+IMPORTED_WITHIN_S, EACH_WITHIN_S = 240.0, 60.0
+READY = "ready "
+NETWORK = {"ssid": "manet", "mode": "g", "channel": 1}
+RATES = {"dsss": "1 2 5.5 11", "ofdm": "6 9 12 18 24 36 48 54"}  # Mbit/s
+
+
+@contextmanager
+def stations_of_mininet_wifi(site: Site, children: Processes) -> Iterator[dict[str, int]]:
+    """The process that each station's namespaces are of, by name; with the block their maker ends, and its shells with it."""
+    config = site.directory / "mininet-wifi.json"
+    config.write_text(json.dumps(builder_config(site), indent=1) + "\n")
+    with _alone():
+        child = children.start(
+            "mininet-wifi",
+            [python(), "-I", "-u", BUILDER, config],
+            remedy="the stations went with it; see log/mininet-wifi.log, and whether Mininet-WiFi's own examples run here",
+        )
+        try:
+            yield _stations(site, child, children)
+        finally:
+            children.stop([child])
+
+
+def builder_config(site: Site) -> dict:
+    """What mininet_wifi_builder.py is told."""
+    stations = enumerate(site.scenario.positions(site.seed), start=1)
+    return {
+        **NETWORK,
+        "interface": INTERFACE,
+        "bitrates": f"legacy-2.4 {_rates(site)}",
+        "stations": [
+            {
+                "name": placed.name,
+                "mac": mac_address(number),
+                "ip": f"{ip_address(number)}/{PREFIX_BITS}",
+                "position": [placed.x_m, placed.y_m, placed.z_m],
+            }
+            for number, placed in stations
+        ],
+    }
+
+
+def _rates(site: Site) -> str:
+    """Mbit/s that a data frame may be sent at, as iw(8) takes them."""
+    scenario = site.scenario
+    radio = tomllib.loads((RADIOS / f"{scenario.radio}.toml").read_text()) | dict(scenario.radio_overrides)
+    return RATES[radio["modulation"]] if scenario.hwsim.rates == "kernel" else f"{radio['data_rate_bps'] / 1e6:g}"
+
+
+def _stations(site: Site, child: Child, children: Processes) -> dict[str, int]:
+    names = site.scenario.station_names()
+    children.wait_for_text([child], READY, within_s=IMPORTED_WITHIN_S + EACH_WITHIN_S * len(names))
+    line = next(line for line in child.printed().splitlines() if line.startswith(READY))
+    return json.loads(line.removeprefix(READY))
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Mininet-WiFi knows its radios by the number of its process, which two runs have alike: each would take the other's."""
+    descriptor = os.open(MODULE, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            text = "another run has Mininet-WiFi's stations, which cannot tell the radios of two runs apart"
+            raise RunError(f'net "mininet-wifi": {text}; let them run one after another (--jobs 1)') from None
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,89 @@
+"""Makes the stations of a run with Mininet-WiFi's own classes, and holds them until it is ended.
+
+Started by mininet_wifi.py with the Python that has Mininet-WiFi, which need not be ours: nothing of this project is imported.
+Its one argument is a JSON file (`builder_config` there); it prints `ready` and the pid of each station's shell, and ends by a
+signal. Mininet-WiFi's own ending (`net.stop()`) is never called: it ends whatever is called like a daemon of its own and
+unloads the module.
+"""
+
+import ctypes
+import json
+import logging
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+CARRIER_WITHIN_S = 60.0
+CLONE_NEWNS = 0x0002_0000  # <linux/sched.h>
+
+
+def main(path: str) -> None:
+    wanted = json.loads(Path(path).read_text())
+    see_own_radios()
+    net = build(wanted)
+    pids = {station.name: station.pid for station in net.stations}
+    wait_for_carriers(pids, wanted["interface"])
+    print(f"\nready {json.dumps(pids)}", flush=True)  # what Mininet says may not have ended its line
+    while True:
+        signal.pause()
+
+
+def see_own_radios() -> None:
+    """A /sys of this network namespace, with the debugging folder in which Mininet-WiFi looks for radios, for this process and
+    its children alone. The run's is the machine's, which shows the radios of the first namespace only."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    steps = [lambda: libc.unshare(CLONE_NEWNS)]
+    for kind, where in ((b"sysfs", b"/sys"), (b"debugfs", b"/sys/kernel/debug")):
+        steps.append(lambda kind=kind, where=where: libc.mount(kind, where, kind, 0, None))
+    for step in steps:
+        if step() != 0:
+            sys.exit(f"/sys: {os.strerror(ctypes.get_errno())}; run as root, outside of a restricted container")
+
+
+def build(wanted: dict) -> object:
+    """Up, with every station in the ad hoc network; its radios have the kernel's own medium as yet."""
+    os.environ["MPLBACKEND"] = "Agg"  # it loads a drawing library, and there is no display
+    logging.basicConfig(level=logging.WARNING)  # before it opens a log of its own in /tmp
+    from mininet.log import setLogLevel
+    from mininet.net import VERSION as MININET
+    from mininet.net import Mininet
+    from mn_wifi.link import adhoc
+    from mn_wifi.net import VERSION, Mininet_wifi
+
+    print(f"Mininet-WiFi {VERSION}, Mininet {MININET}, Python {sys.version.split()[0]}", flush=True)
+    setLogLevel("info")
+    Mininet.inited = True  # or it raises limits of the whole system, and never restores them
+    net = Mininet_wifi()
+    for station in wanted["stations"]:
+        net.addStation(station["name"], mac=station["mac"], ip=station["ip"], position=station["position"])
+    net.configureNodes()
+    for station in net.stations:
+        station.setIntfName(wanted["interface"], 0)
+        settings = {key: wanted[key] for key in ("ssid", "mode", "channel", "bitrates")}
+        net.addLink(station, cls=adhoc, intf=wanted["interface"], **settings)
+    net.build()
+    return net
+
+
+def wait_for_carriers(pids: dict, interface: str) -> None:
+    """It does not look whether a station has joined; each looks for the network first, for some seconds."""
+    deadline = time.monotonic() + CARRIER_WITHIN_S
+    for name, pid in pids.items():
+        while not has_carrier(pid, interface):
+            if time.monotonic() > deadline:
+                sys.exit(f"{name}: {interface} is not in the ad hoc network within {CARRIER_WITHIN_S:g} s")
+            time.sleep(0.1)
+
+
+def has_carrier(pid: int, interface: str) -> bool:
+    """By the /sys that the station's shell sees, which is of its network namespace."""
+    try:
+        return Path(f"/proc/{pid}/root/sys/class/net/{interface}/carrier").read_text().strip() == "1"
+    except OSError:  # not there, or down
+        return False
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,126 @@
+"""Stations of Mininet-WiFi under our medium, where it is installed: MANET_MININET_WIFI=PYTHON names the Python that has it.
+
+Its radios are mac80211_hwsim's: ./manet vm --kernel 6.12 --cpus 1 shell -- .venv/bin/python -P -m pytest <this file>
+"""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from testbed.errors import UsageError
+from testbed.host import mininet_wifi
+from testbed.host.clean import clean
+from testbed.host.mininet_wifi import require_net
+from testbed.programs import BUILT
+from testbed.runs.run import RunResult, run_scenario
+from testbed.tests.running import Background, Traces, chain, driven, needs_runs, nothing_left, process_of, until_stage, wait_until
+from testbed.tests.test_hwsim import measured, needs_hwsim, radios
+
+BUILD_S = 600.0  # of an emulated machine beside others
+OURS_KBPS = 630  # two hops of TAPs, 625 of hwsim radios of our making (docs/hwsim.md); with wmediumd 889
+
+
+def why_not_theirs() -> str:
+    try:
+        require_net("mininet-wifi")
+    except UsageError as problem:
+        return str(problem)
+    return ""
+
+
+needs_mininet_wifi = pytest.mark.skipif(why_not_theirs() != "", reason=why_not_theirs())
+THEIRS = {"net": "mininet-wifi", "stations": "hwsim"}
+
+
+def run(directory: Path, **keys: object) -> RunResult:
+    return run_scenario(chain(**THEIRS, **keys), 1, directory, programs=BUILT)
+
+
+@pytest.fixture
+def python(tmp_path, monkeypatch):
+    """A Python that ends as the test says."""
+
+    def ends(script: str) -> Path:
+        path = tmp_path / "python"
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+        monkeypatch.setenv(mininet_wifi.VARIABLE, str(path))
+        return path
+
+    return ends
+
+
+def test_a_python_without_it_is_named_with_the_remedy(python):
+    path = python("echo 'no module mn_wifi' >&2; exit 1")
+    with pytest.raises(UsageError) as caught:
+        require_net("mininet-wifi")
+    assert str(caught.value) == f'net "mininet-wifi": {path}: no module mn_wifi; {mininet_wifi.REMEDY}'
+
+
+def test_a_python_that_is_not_there_is_named(monkeypatch):
+    monkeypatch.setenv(mininet_wifi.VARIABLE, "/absent/python")
+    with pytest.raises(UsageError, match=r'^net "mininet-wifi": /absent/python: not found; install it'):
+        require_net("mininet-wifi")
+
+
+def test_programs_of_its_that_are_missing_are_named(python, monkeypatch, tmp_path):
+    python("echo /there")
+    monkeypatch.setattr(mininet_wifi, "PROGRAMS", ("absent1", "sh", "absent2"))
+    with pytest.raises(UsageError, match=r'^net "mininet-wifi": absent1, absent2: not found; install it'):
+        require_net("mininet-wifi")
+
+
+def test_our_own_stations_ask_for_nothing(monkeypatch):
+    monkeypatch.setenv(mininet_wifi.VARIABLE, "/absent/python")
+    require_net("manet")
+
+
+@pytest.mark.root
+@pytest.mark.slow
+@needs_runs
+@needs_hwsim
+@needs_mininet_wifi
+def test_two_hops_carry_what_two_hops_of_ours_carry(tmp_path):
+    result = run(tmp_path / "run", hops=2, warmup=1, duration=8, window=8)
+    assert 0.9 < measured(result) / OURS_KBPS < 1.1
+    config = json.loads((tmp_path / "run" / "medium.json").read_text())
+    assert config["hwsim"]["radios"] == "found"
+    verdict = json.loads((tmp_path / "run" / "verdict.json").read_text())
+    assert verdict["tap_read_drops"] == 0
+    wait_until(lambda: radios() == [], "the radios go with the run")
+
+
+@pytest.mark.root
+@pytest.mark.slow
+@needs_runs
+@needs_hwsim
+@needs_mininet_wifi
+@pytest.mark.parametrize(("victim", "word"), [("medium.json", "medium"), ("mininet-wifi.json", "mininet-wifi")])
+def test_a_run_fails_with_its_medium_or_its_stations_and_leaves_nothing(tmp_path, victim, word):
+    """Without the medium the kernel goes on with one that loses nothing and takes no time: nothing of it may count."""
+    background = Background(chain(**THEIRS, duration=600), tmp_path / "run", deadline_s=BUILD_S).at("traffic", 0.001)
+    traces = Traces.of(tmp_path / "run")
+    os.kill(process_of(tmp_path / "run", victim), signal.SIGKILL)
+    result = background.result()
+    assert result.status == "failed" and result.error.startswith(f"{word}: "), result.error
+    assert nothing_left(tmp_path / "run")
+    wait_until(lambda: traces.left() == [] and radios() == [], f"{traces.left()} {radios()}")
+
+
+@pytest.mark.root
+@pytest.mark.slow
+@needs_runs
+@needs_hwsim
+@needs_mininet_wifi
+def test_clean_takes_away_what_a_killed_manet_left(tmp_path):
+    manet = driven(chain(**THEIRS, duration=600), tmp_path / "run")
+    until_stage(manet, "traffic")
+    traces = Traces.of(tmp_path / "run")
+    manet.kill()
+    manet.wait()
+    clean()
+    assert nothing_left(tmp_path / "run")
+    wait_until(lambda: traces.left() == [] and radios() == [], f"{traces.left()} {radios()}")
