@@ -21,7 +21,7 @@ EXAMPLES = """
 What a guest writes outside results/ and the shared folders is lost when it ends. It has no network but its own.
 """
 CPUS_HELP = "with 1, software emulation has a clock that counts instructions: runs are on time by it (default: 2, if there are)"
-PASSED_ON = ("TERM", "LANG", "LC_ALL", "HOME", "CI", "COLUMNS")
+PASSED_ON = ("TERM", "LANG", "LC_ALL", "HOME", "CI", "COLUMNS", "MANET_MININET_WIFI")
 
 
 def add(verbs: argparse._SubParsersAction) -> None:

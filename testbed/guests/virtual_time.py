@@ -19,6 +19,7 @@ from pathlib import Path
 
 from testbed.errors import RunError, UsageError
 from testbed.guests import guest, kernels
+from testbed.host import mininet_wifi
 from testbed.programs import BUILT, ROOT
 from testbed.runs import metadata
 from testbed.runs.record import RunRecord
@@ -76,6 +77,7 @@ class Guests:
         """What to say if the guest has not said how the run ended."""
         inside = [sys.executable, "-P", "-m", "testbed.guests.virtual_run", "--directory", str(directory), "--out", str(OUT)]
         environment = {"PYTHONPATH": str(ROOT), "MANET_GUEST": self.kernel.name, "HOME": os.environ.get("HOME", "/root")}
+        environment |= {name: os.environ[name] for name in (mininet_wifi.VARIABLE,) if name in os.environ}
         command = [*inside, "--seed", str(seed), *files_of_programs(protocol)]
         job = guest.Job(command, ROOT, environment, elsewhere={directory: OUT})
         machine = guest.Machine(self.memory_mb, 1, kvm=False, virtual=guest.VirtualClock(seed))

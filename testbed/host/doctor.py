@@ -14,7 +14,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.host import cgroup, modules, protocols
+from testbed.errors import UsageError
+from testbed.host import cgroup, mininet_wifi, modules, protocols
 from testbed.host.requirements import BTF, TOOLS, TUN
 from testbed.programs import BUILT, Programs
 
@@ -58,7 +59,7 @@ def doctor(
     ]
     checks += [_tool(tool, package, path, needed=True) for tool, package in TOOLS.items()]
     checks += [_tool(tool, package, path, needed=False) for tool, package in MORE_TOOLS.items()]
-    checks += [_wireless(os.uname().release), _mininet(), _mininet_wifi()]
+    checks += [_wireless(os.uname().release), _mininet(), _mininet_wifi(path)]
     checks += [_routing(protocol, programs, path) for protocol in protocols.protocols()]
     lateness_us = timer_lateness_us()
     return [*checks, _timers(lateness_us), _load(lateness_us)]
@@ -144,13 +145,11 @@ def _mininet() -> Check:
     return Check("Mininet", True, VERSION)
 
 
-def _mininet_wifi() -> Check:
-    remedy = "follow https://github.com/intrig-unicamp/mininet-wifi (install.sh); never required"
+def _mininet_wifi(path: str | None) -> Check:
     try:
-        import mn_wifi
-    except ImportError:
-        return Check("Mininet-WiFi", False, "not installed", remedy, needed=False)
-    return Check("Mininet-WiFi", True, str(Path(mn_wifi.__file__).parent), needed=False)
+        return Check("Mininet-WiFi", True, mininet_wifi.where(path), needed=False)
+    except UsageError as problem:
+        return Check("Mininet-WiFi", False, str(problem), f"{mininet_wifi.REMEDY}; never required", needed=False)
 
 
 def _routing(protocol: str, programs: Programs, path: str | None) -> Check:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from testbed.errors import UsageError
 from testbed.host.algorithms import require_algorithm, require_struct_ops
+from testbed.host.mininet_wifi import require_net
 from testbed.host.protocols import require_protocol
 from testbed.host.radios import require_radios
 from testbed.programs import BUILT, Programs
@@ -29,6 +30,7 @@ def check(scenario: Scenario, seed: int, programs: Programs, place: str = "scena
     require_protocol(scenario.routing.protocol, programs=programs)
     check_tcps(scenario.tcps(), place, programs)
     require_radios(scenario.stations)
+    require_net(scenario.net)
     check_medium(scenario, seed, programs)
     check_routing(scenario, seed, programs)
 

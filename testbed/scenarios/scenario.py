@@ -31,6 +31,7 @@ LAYOUT_KEYS = {
     "random": {"nodes"},
     "positions": {"positions"},
 }
+MOST_IN_INTERFACE_NAME = 15  # IFNAMSIZ of linux/if.h, without its end
 MOST_QUEUED_HWSIM = 90  # medium/src/daemon/hwsim.rs
 MODEL_TRAFFIC_AT_S = 10.0  # from the medium's start to that of traffic and movement, where a scenario does not say
 # What each propagation model takes beside its name: required keys, optional keys (formats/medium.md).
@@ -183,6 +184,7 @@ class Scenario(BaseModel):
     )
     area: Annotated[tuple[Metres, Metres] | None, BeforeValidator(as_tuple)] = None
 
+    net: Literal["manet", "mininet-wifi"] = "manet"
     stations: Literal["tap", "hwsim"] = "tap"
     hwsim: Hwsim = Hwsim()
     radio: str = Field("ns2-dsss-2m", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
@@ -223,11 +225,13 @@ class Scenario(BaseModel):
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
+        self._check_net()
         self._check_hwsim()
         self._check_mobility()
         self._check_layout()
         places = [(p.name, p.x_m, p.y_m, p.z_m) for p in self.positions()]
         refuse_misfit(self.mobility, places, self.area)
+        self._check_names_of_mininet_wifi()
         if self.spacing is None and self.topology not in ("positions", "random"):
             object.__setattr__(self, "spacing", DEFAULT_SPACING_M)
         if not self.flows:
@@ -341,6 +345,22 @@ class Scenario(BaseModel):
         return cls.model_validate(json.loads(text))
 
     # --- checks over several keys ---------------------------------------------------------------------------------
+
+    def _check_net(self) -> None:
+        if self.net != "mininet-wifi":
+            return
+        if self.stations != "hwsim":
+            raise KeyProblem(("net",), 'stations of Mininet-WiFi have the radios of mac80211_hwsim; add stations = "hwsim"')
+        if self.hwsim.mode != "ibss":
+            text = f'stations of Mininet-WiFi are in an ad hoc network here, not in "{self.hwsim.mode}"; leave it out, or net'
+            raise KeyProblem(("hwsim", "mode"), text)
+
+    def _check_names_of_mininet_wifi(self) -> None:
+        longest = MOST_IN_INTERFACE_NAME - len("-wlan0")
+        for name in self.station_names() if self.net == "mininet-wifi" else []:
+            if len(name) > longest:
+                text = f'"{name}" is too long for Mininet-WiFi, which adds "-wlan0" to it; use at most {longest} characters'
+                raise KeyProblem(("positions",), text)
 
     def _check_hwsim(self) -> None:
         if self.stations == "tap":

@@ -30,6 +30,9 @@ def assign(site: Site, net: StationNet) -> None:
     lines: dict[NamespaceHost, list[str]] = {host: ["link set lo up"] for host in net.hosts}
     for station in net.stations:
         lines[station] += _device(site, station, INTERFACE)
+        if station.home is not None:
+            # whoever made it gave it some, with a route to everybody
+            lines[station].append(f"address flush dev {INTERFACE} scope global")
         lines[station].append(f"address add {station.IP()}/{PREFIX_BITS} dev {INTERFACE} noprefixroute")
         if site.scenario.arp == "static":
             others = [other for other in net.stations if other is not station]

@@ -40,7 +40,7 @@ def medium_config(site: Site, netns: dict[str, str]) -> dict:
             }
             for number, placed in enumerate(scenario.positions(site.seed), start=1)
         ],
-        **({"hwsim": scenario.hwsim.model_dump()} if scenario.stations == "hwsim" else {}),
+        **({"hwsim": hwsim_config(scenario)} if scenario.stations == "hwsim" else {}),
         "links": [link.model_dump(by_alias=True, mode="json") for link in scenario.links],
         "trace": "trace.csv",
         "wires": wires_config(scenario, netns),
@@ -55,6 +55,10 @@ def medium_config(site: Site, netns: dict[str, str]) -> dict:
         "feedback_dir": str(site.feedback_folder),
         "duration_s": None,
     }
+
+
+def hwsim_config(scenario: Scenario) -> dict:
+    return {**scenario.hwsim.model_dump(), "radios": "made" if scenario.net == "manet" else "found"}
 
 
 def wires_config(scenario: Scenario, netns: dict[str, str]) -> list[dict]:
@@ -100,10 +104,11 @@ def medium_running(site: Site, net: "StationNet", children: Processes) -> Iterat
     netns = {host.name: str(host.netns) for host in net.hosts}
     config = site.directory / "medium.json"
     config.write_text(json.dumps(medium_config(site, netns), indent=1) + "\n")
+    radios = "the radios went with it" if site.scenario.net == "manet" else "the radios have the kernel's own medium now"
     child = children.start(
         "medium",
         [site.programs.medium, "run", config],
-        remedy="the radios went with it and the run is void; see log/medium.log and run it again",
+        remedy=f"{radios} and the run is void; see log/medium.log and run it again",
     )
     children.wait_for_text([child], "ready\n", within_s=READY_DEADLINE_S)
     control = MediumControl(site.control_socket)

@@ -8,12 +8,14 @@ that it lives in, if it was not made in the machine's first one; that goes with 
 import fcntl
 import json
 import os
+import subprocess
 import tomllib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from testbed.errors import RunError
+from testbed.host import modules, namespace
 from testbed.host.mininet_wifi import python
 from testbed.host.processes import Child, Processes
 from testbed.host.radios import MODULE
@@ -22,9 +24,9 @@ from testbed.stages.site import Site
 from topologies.addresses import INTERFACE, PREFIX_BITS, ip_address, mac_address
 
 BUILDER = Path(__file__).with_name("mininet_wifi_builder.py")
-# Of an emulated machine that has other work; on a processor of one's own it is 2 s, and 2 s for each.
+# Of an emulated machine that has other work.
 IMPORTED_WITHIN_S, EACH_WITHIN_S = 240.0, 60.0
-READY = "ready "
+READY = "ready {"
 NETWORK = {"ssid": "manet", "mode": "g", "channel": 1}
 RATES = {"dsss": "1 2 5.5 11", "ofdm": "6 9 12 18 24 36 48 54"}  # Mbit/s
 
@@ -34,16 +36,36 @@ def stations_of_mininet_wifi(site: Site, children: Processes) -> Iterator[dict[s
     """The process that each station's namespaces are of, by name; with the block their maker ends, and its shells with it."""
     config = site.directory / "mininet-wifi.json"
     config.write_text(json.dumps(builder_config(site), indent=1) + "\n")
-    with _alone():
+    with alone():
         child = children.start(
             "mininet-wifi",
             [python(), "-I", "-u", BUILDER, config],
             remedy="the stations went with it; see log/mininet-wifi.log, and whether Mininet-WiFi's own examples run here",
         )
         try:
-            yield _stations(site, child, children)
+            homes = _stations(site, child, children)
+            with _silent_at_the_end(homes):
+                yield homes
         finally:
             children.stop([child])
+
+
+@contextmanager
+def _silent_at_the_end(homes: Mapping[str, int]) -> Iterator[None]:
+    """Set the radios down, whoever of their makers is still there. A frame of which no medium has told hwsim what became of it is
+    kept until then, and keeps the socket that sent it, and so its network namespace, and so the radio: for ever."""
+    spaces = [os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC) for pid in homes.values()]
+    try:
+        yield
+    finally:
+        for space in spaces:
+            with suppress(RunError):
+                namespace.within(f"/proc/self/fd/{space}", _set_down)
+            os.close(space)
+
+
+def _set_down() -> None:
+    subprocess.run(["ip", "link", "set", INTERFACE, "down"], stdin=subprocess.DEVNULL, capture_output=True, check=False)
 
 
 def builder_config(site: Site) -> dict:
@@ -76,13 +98,13 @@ def _stations(site: Site, child: Child, children: Processes) -> dict[str, int]:
     names = site.scenario.station_names()
     children.wait_for_text([child], READY, within_s=IMPORTED_WITHIN_S + EACH_WITHIN_S * len(names))
     line = next(line for line in child.printed().splitlines() if line.startswith(READY))
-    return json.loads(line.removeprefix(READY))
+    return json.loads(line.removeprefix("ready "))
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def alone() -> Iterator[None]:
     """Mininet-WiFi knows its radios by the number of its process, which two runs have alike: each would take the other's."""
-    descriptor = os.open(MODULE, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = os.open(modules.LOADED / MODULE, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

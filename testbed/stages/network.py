@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from testbed.host.processes import Processes
 from testbed.stages import addresses, iproute, kernel_tcp, routing
 from testbed.stages.medium import medium_running
+from testbed.stages.mininet_wifi import stations_of_mininet_wifi
 from testbed.stages.routing import Network, Protocol
 from testbed.stages.site import Site
 from testbed.stages.station import host_sysctls, stations_up
@@ -20,7 +21,9 @@ def network_up(site: Site, children: Processes, say: Callable[..., None]) -> Ite
     """All stations up with the scenario's routing at work; undone in the opposite order."""
     with ExitStack() as stages:
         say("stations")
-        net = stages.enter_context(stations_up(site.scenario.station_names(), site.scenario.wires))
+        theirs = site.scenario.net == "mininet-wifi"
+        homes = stages.enter_context(stations_of_mininet_wifi(site, children)) if theirs else {}
+        net = stages.enter_context(stations_up(site.scenario.station_names(), site.scenario.wires, homes))
         shells = [children.adopt(host.name, host.shell, SHELL_REMEDY) for host in net.hosts]
         stages.callback(children.release, shells)
         kernel_tcp.set_sysctls(site.scenario, net, host_sysctls(site.scenario))

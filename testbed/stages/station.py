@@ -12,7 +12,7 @@ import signal
 import subprocess
 import termios
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +39,7 @@ from topologies.addresses import (
 
 PROMPT = chr(127)  # Mininet's sentinel: node.monitor() takes it for the end of a command
 SHELL_DEADLINE_S = 30.0
+NOWHERE: Mapping[str, int] = {}
 
 
 class MediumInterface(Intf):
@@ -64,6 +65,8 @@ class MediumInterface(Intf):
 class NamespaceHost(Host):
     """A shell in a network namespace of its own."""
 
+    home: int | None = None  # the process whose network namespace it is, where that is not its own
+
     @property
     def netns(self) -> Path:
         return Path(f"/proc/{self.pid}/ns/net")
@@ -75,7 +78,7 @@ class NamespaceHost(Host):
         attributes[3] &= ~termios.ECHO  # what `stty -echo` would do, without a process
         termios.tcsetattr(self.slave, termios.TCSANOW, attributes)
         self.shell = subprocess.Popen(
-            ["mnexec", mnopts or "-dn", "bash", "--norc", "--noediting", "-is", f"mininet:{self.name}"],
+            ["mnexec", mnopts or self._place(), "bash", "--norc", "--noediting", "-is", f"mininet:{self.name}"],
             stdin=self.slave,
             stdout=self.slave,
             stderr=self.slave,
@@ -90,6 +93,10 @@ class NamespaceHost(Host):
         self.inToNode[self.stdin.fileno()] = self
         self.execed, self.lastCmd, self.lastPid, self.readbuf, self.waiting = False, None, None, "", False
         self.decoder = getincrementaldecoder()
+
+    def _place(self) -> str:
+        """Option of mnexec(1): a network namespace of its own, or that of a station that somebody else made."""
+        return "-dn" if self.home is None else f"-da{self.home}"
 
     def wait_for_shell(self, deadline: float) -> None:
         """Until the shell has answered; then it is in its namespace and takes commands."""
@@ -129,8 +136,8 @@ class NamespaceHost(Host):
 class Station(NamespaceHost):
     """A node of the ad hoc network, number `number` counted from 1."""
 
-    def __init__(self, name: str, *, number: int, **params: object) -> None:
-        self.number = number
+    def __init__(self, name: str, *, number: int, home: int | None = None, **params: object) -> None:
+        self.number, self.home = number, home
         super().__init__(name, **params)
         self.radio = MediumInterface(self, INTERFACE, mac_address(number), ip_address(number), PREFIX_BITS)
 
@@ -161,9 +168,9 @@ class StationNet(Mininet):
         super().__init__(topo=None, build=False, controller=None)
         self.wires: list[WiredLink] = []
 
-    def addStation(self, name: str, number: int | None = None) -> Station:
-        """Declare and start one station; its shell may still be starting."""
-        return self.addHost(name, cls=Station, number=number or len(self.stations) + 1)
+    def addStation(self, name: str, number: int | None = None, home: int | None = None) -> Station:
+        """Declare and start one station; its shell may still be starting. `home`: it has the namespaces of this process."""
+        return self.addHost(name, cls=Station, number=number or len(self.stations) + 1, home=home)
 
     def addWire(self, settings: Wire) -> WiredLink:
         """Declare a wire and start its host, if it is the host's first; the medium makes both ends."""
@@ -183,13 +190,13 @@ class StationNet(Mininet):
 
 
 @contextmanager
-def stations_up(names: list[str], wires: Sequence[Wire] = ()) -> Iterator[StationNet]:
+def stations_up(names: list[str], wires: Sequence[Wire] = (), homes: Mapping[str, int] = NOWHERE) -> Iterator[StationNet]:
     """Start one station per name, numbered from 1, and a host per wire; the block's end ends their shells, and so their
-    namespaces."""
+    namespaces. `homes`: processes whose namespaces they have instead, by name."""
     net = StationNet()
     try:
         for name in names:
-            net.addStation(name)
+            net.addStation(name, home=homes.get(name))
         for wire in wires:
             net.addWire(wire)
         deadline = time.monotonic() + SHELL_DEADLINE_S

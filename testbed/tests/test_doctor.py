@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from testbed.errors import UsageError
-from testbed.host.doctor import Check, _load, _timers, _wireless, doctor, timer_lateness_us
+from testbed.host.doctor import Check, _load, _mininet_wifi, _timers, _wireless, doctor, timer_lateness_us
 from testbed.host.protocols import require_protocol
 from testbed.programs import Programs
 
@@ -54,6 +54,13 @@ def test_each_routing_protocol_says_why_it_is_not_usable_and_how_to_get_it(
     check = bare[f"routing {name}"]
     assert not check.ok and not check.needed
     assert detail in check.detail and remedy in check.remedy
+
+
+def test_mininet_wifi_is_not_needed_and_has_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MANET_MININET_WIFI", "/absent/python")
+    check = _mininet_wifi(None)
+    assert not check.ok and not check.needed
+    assert check.detail == "/absent/python: not found" and "https://github.com/intrig-unicamp/mininet-wifi" in check.remedy
 
 
 def test_a_protocol_that_this_machine_cannot_run_is_refused_before_anything_starts(tmp_path: Path) -> None:

@@ -226,6 +226,21 @@ ERRORS = {
         'hops = 2\nhwsim = { mode = "mesh" }',
         'x.toml: line 2: key "hwsim": is for stations = "hwsim"; TAP radios have neither mode nor rates of their own',
     ),
+    "stations of Mininet-WiFi with TAPs": (
+        'hops = 2\nnet = "mininet-wifi"',
+        'x.toml: line 2: key "net": stations of Mininet-WiFi have the radios of mac80211_hwsim; add stations = "hwsim"',
+    ),
+    "stations of Mininet-WiFi in a mesh": (
+        'hops = 2\nnet = "mininet-wifi"\nstations = "hwsim"\nhwsim = { mode = "mesh" }',
+        'x.toml: line 4: key "hwsim.mode": stations of Mininet-WiFi are in an ad hoc network here, not in "mesh"; '
+        "leave it out, or net",
+    ),
+    "a name that Mininet-WiFi makes too long": (
+        'topology = "positions"\npositions = [{ name = "gateway1", at = [0, 0] }, { name = "gateway-10", at = [9, 0] }]\n'
+        'net = "mininet-wifi"\nstations = "hwsim"',
+        'x.toml: line 2: key "positions": "gateway-10" is too long for Mininet-WiFi, which adds "-wlan0" to it; '
+        "use at most 9 characters",
+    ),
     "a queue that hwsim would cut": (
         'hops = 2\nstations = "hwsim"\nqueue = 91',
         'x.toml: line 3: key "queue": 91 is above 90: hwsim throws away what waits beyond 200',
