@@ -69,8 +69,8 @@ def process_of(directory: Path, word: str) -> int:
 class Background:
     """run_scenario in a thread; `at` waits for a stage, `result` for the end."""
 
-    def __init__(self, scenario: Scenario, directory: Path, **options: object) -> None:
-        self.directory, self.seen, self._changed = directory, [], threading.Condition()
+    def __init__(self, scenario: Scenario, directory: Path, *, deadline_s: float = DEADLINE_S, **options: object) -> None:
+        self.directory, self.seen, self._changed, self.deadline_s = directory, [], threading.Condition(), deadline_s
         self._outcome: list = []
         self._thread = threading.Thread(target=self._run, args=(scenario, options), daemon=True)
         self._thread.start()
@@ -95,13 +95,13 @@ class Background:
             return bool(self._outcome) or any(s == stage and f >= fraction for s, f in self.seen)
 
         with self._changed:
-            assert self._changed.wait_for(there, DEADLINE_S), f"never came to {stage} {fraction}: {self.seen}"
+            assert self._changed.wait_for(there, self.deadline_s), f"never came to {stage} {fraction}: {self.seen}"
         assert not self._outcome, f"ended before {stage} {fraction}: {self._outcome}"
         return self
 
     def result(self) -> RunResult:
-        self._thread.join(DEADLINE_S)
-        assert self._outcome, f"still running after {DEADLINE_S:g} s: {self.seen[-1:]}"
+        self._thread.join(self.deadline_s)
+        assert self._outcome, f"still running after {self.deadline_s:g} s: {self.seen[-1:]}"
         if isinstance(self._outcome[0], Exception):
             raise self._outcome[0]
         return self._outcome[0]

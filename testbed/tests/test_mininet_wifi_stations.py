@@ -6,19 +6,24 @@ Its radios are mac80211_hwsim's: ./manet vm --kernel 6.12 --cpus 1 shell -- .ven
 import json
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
 
-from testbed.errors import UsageError
+from testbed.errors import RunError, UsageError
 from testbed.host import mininet_wifi
 from testbed.host.clean import clean
 from testbed.host.mininet_wifi import require_net
+from testbed.host.radios import MODULE
 from testbed.programs import BUILT
 from testbed.runs.run import RunResult, run_scenario
+from testbed.stages.mininet_wifi import alone, builder_config
+from testbed.stages.site import Site
 from testbed.tests.running import Background, Traces, chain, driven, needs_runs, nothing_left, process_of, until_stage, wait_until
 from testbed.tests.test_hwsim import measured, needs_hwsim, radios
 
+GONE_WITHIN_S = 30.0
 BUILD_S = 600.0  # of an emulated machine beside others
 OURS_KBPS = 630  # two hops of TAPs, 625 of hwsim radios of our making (docs/hwsim.md); with wmediumd 889
 
@@ -37,6 +42,15 @@ THEIRS = {"net": "mininet-wifi", "stations": "hwsim"}
 
 def run(directory: Path, **keys: object) -> RunResult:
     return run_scenario(chain(**THEIRS, **keys), 1, directory, programs=BUILT)
+
+
+def expect_nothing_left(directory: Path, traces: Traces) -> None:
+    """The kernel takes a namespace and its radios away some time after its last process."""
+    assert nothing_left(directory)
+    deadline = time.monotonic() + GONE_WITHIN_S
+    while (left := [*traces.left(), *radios()]) and time.monotonic() < deadline:
+        time.sleep(1)
+    assert left == []
 
 
 @pytest.fixture
@@ -78,6 +92,28 @@ def test_our_own_stations_ask_for_nothing(monkeypatch):
     require_net("manet")
 
 
+def test_its_classes_are_asked_for_the_scenarios_stations(tmp_path):
+    def asked(**keys: object) -> dict:
+        return builder_config(Site(chain(**THEIRS, **keys), 1, tmp_path, cgroup=tmp_path))
+
+    config = asked()
+    assert config["stations"][1] == {
+        "name": "sta2", "mac": "02:00:00:00:00:02", "ip": "10.0.0.2/8", "position": [200.0, 0.0, 0.0],
+    }  # fmt: skip
+    assert (config["interface"], config["bitrates"]) == ("wlan0", "legacy-2.4 2")
+    assert asked(radio="dot11b-11m", radio_overrides={"data_rate_bps": 5_500_000})["bitrates"] == "legacy-2.4 5.5"
+    assert asked(radio="dot11g-54m", hwsim={"rates": "kernel"})["bitrates"] == "legacy-2.4 6 9 12 18 24 36 48 54"
+
+
+def test_a_second_run_does_not_take_the_firsts_radios(tmp_path, monkeypatch):
+    (tmp_path / MODULE).mkdir()
+    monkeypatch.setattr("testbed.host.modules.LOADED", tmp_path)
+    with alone(), pytest.raises(RunError, match=r"another run has Mininet-WiFi's stations.*--jobs 1"), alone():
+        pass
+    with alone():
+        pass
+
+
 @pytest.mark.root
 @pytest.mark.slow
 @needs_runs
@@ -106,8 +142,7 @@ def test_a_run_fails_with_its_medium_or_its_stations_and_leaves_nothing(tmp_path
     os.kill(process_of(tmp_path / "run", victim), signal.SIGKILL)
     result = background.result()
     assert result.status == "failed" and result.error.startswith(f"{word}: "), result.error
-    assert nothing_left(tmp_path / "run")
-    wait_until(lambda: traces.left() == [] and radios() == [], f"{traces.left()} {radios()}")
+    expect_nothing_left(tmp_path / "run", traces)
 
 
 @pytest.mark.root
@@ -122,5 +157,4 @@ def test_clean_takes_away_what_a_killed_manet_left(tmp_path):
     manet.kill()
     manet.wait()
     clean()
-    assert nothing_left(tmp_path / "run")
-    wait_until(lambda: traces.left() == [] and radios() == [], f"{traces.left()} {radios()}")
+    expect_nothing_left(tmp_path / "run", traces)
