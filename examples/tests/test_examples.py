@@ -74,10 +74,12 @@ def two(station: str = "") -> str:
 
 
 def test_adhoc_without_a_protocol_reaches_neighbours_only(tmp_path):
-    answers = said(tmp_path, "adhoc.py", lines="sta1 ping -c1 -W1 -I sta1-wlan0 sta2\ndistance sta1 sta3\nexit\n")
+    asked = "sta1 ping -c1 -W1 -I sta1-wlan0 sta2\ndistance sta1 sta3\npy sta3.position\nexit\n"
+    answers = said(tmp_path, "adhoc.py", lines=asked)
     assert re.search(r"^sta1 -> sta2 X ?$", answers, re.MULTILINE), answers
     assert "1 received" in answers
     assert "The distance between sta1 and sta3 is 80.00 meters" in answers
+    assert "(90.0, 10.0, 0.0)" in answers
 
 
 def test_adhoc_with_aodv_reaches_everybody(tmp_path):

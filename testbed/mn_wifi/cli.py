@@ -16,6 +16,17 @@ ARGUMENTS = Arguments("CLI", frozenset({"script"}), refused=REFUSED)
 class ScriptPrompt(Prompt):
     prompt = "mininet-wifi> "
 
+    def __init__(self, net: Mininet_wifi, **cli: object) -> None:
+        assert net.standing is not None
+        self.declared = net
+        super().__init__(net.standing.network, net.standing.protocol, **cli)
+
+    def getLocals(self) -> dict:
+        """`py` knows the script's own net and stations, with `position` and whatever else they answer to there."""
+        self.locals.update(super().getLocals())
+        self.locals.update({"net": self.declared}, **{station.name: station for station in self.declared.stations})
+        return self.locals
+
     def do_distance(self, line: str) -> None:
         "Metres between two stations. Usage: distance station station"
         ends = self._two_ends(line.split(), "distance station station")
@@ -41,7 +52,7 @@ class CLI:
         if "script" in options and not Path(str(options["script"])).is_file():
             raise UsageError(f"CLI: script={options['script']!r}: there is no such file")
         sys.stdout.flush()
-        ScriptPrompt(net.standing.network, net.standing.protocol, **options)
+        ScriptPrompt(net, **options)
 
 
 __getattr__ = refusing("mn_wifi.cli", {}, "is not here; CLI is")
