@@ -528,6 +528,7 @@ def test_a_stopped_process_is_a_stall_even_when_the_air_is_quiet(hosts, start):
     assert verdict["longest_stall_ms"] >= 600
 
 
+@pytest.mark.alone("twelve busy loops on one processor")
 def test_starved_of_processor_time_the_run_is_not_valid(hosts, start):
     stations = hosts(2)
     daemon = start(configuration(stations), "--ordinary-priority")

@@ -353,6 +353,7 @@ def flood(protocol: str, attacker: Attacker, n: int) -> bytes:
     return attacker.ip(originator, dsr_header(request(n, wanted, neighbour)), protocol=DSR)[0]
 
 
+@pytest.mark.alone("10,000 packets a second")
 @pytest.mark.parametrize("protocol", ["aodv", "dsr"])
 def test_ten_thousand_requests_a_second_make_nothing_grow_and_the_daemon_goes_on(attacked, protocol):
     victim, attacker, pings = attacked(protocol)

@@ -1,7 +1,6 @@
 """The algorithms that watch round trip times: Vegas's queue at a fixed bottleneck, and TCP-AP's departures.
 
-The relay is a program on a host that may be busy: it may carry a frame late. A trial in which it did is repeated, and a
-test fails only if no trial is clean; it then says what each showed.
+The relay is a program on a host that may be busy: it may carry a frame late. The probe of the host tells that apart.
 """
 
 from __future__ import annotations
@@ -20,8 +19,6 @@ import pytest
 from tcplab import DEADLINE_S, MSS, Packet, stations, wait_for
 
 pytestmark = pytest.mark.root
-
-TRIALS = 3
 
 
 @pytest.fixture(autouse=True)
@@ -58,16 +55,6 @@ def acked_segments(packets: list[Packet]) -> list[Acked]:
     return found
 
 
-def repeated(trial) -> None:
-    """`trial()` says what is wrong, or nothing; passes with the first that says nothing."""
-    said = []
-    for _ in range(TRIALS):
-        said.append(trial())
-        if not said[-1]:
-            return
-    pytest.fail("; ".join(said))
-
-
 # --- Vegas ------------------------------------------------------------------------------------------------------------
 
 RATE, DELAY_MS = 1e6, 30.0
@@ -75,7 +62,7 @@ FRAME_S = (MSS + 54) * 8 / RATE
 
 
 @pytest.mark.parametrize(("alpha", "beta"), [(1, 3), (2, 4), (6, 8)])
-def test_vegas_keeps_alpha_to_beta_segments_queued(tmp_path, cgroup_root, alpha, beta):
+def test_vegas_keeps_alpha_to_beta_segments_queued(host, tmp_path, cgroup_root, alpha, beta):
     """What waits at the bottleneck is what is outstanding but for what the path itself holds: rate times the empty round trip."""
     settings = {"algorithm": "vegas", "parameters": {"alpha": alpha, "beta": beta}, "delayed_ack": False}
 
@@ -96,7 +83,8 @@ def test_vegas_keeps_alpha_to_beta_segments_queued(tmp_path, cgroup_root, alpha,
         # half a segment: how finely this can be told from whole ones
         return "" if alpha - 0.5 <= low and high <= beta + 0.5 else f"quartiles of the queue: {low:.2f} {middle:.2f} {high:.2f}"
 
-    repeated(trial)
+    if wrong := trial():
+        host.void(wrong)
 
 
 def test_newreno_fills_the_queue_where_vegas_does_not(tmp_path, cgroup_root):
@@ -143,7 +131,7 @@ def four_hop_delay_us(round_trip_us: float, rate_kbps: float = 2000.0) -> float:
     return HOPS * (max(0.0, round_trip_us / HOPS - data - ack) / 2 + data)
 
 
-def test_tcpap_departures_are_paced(tmp_path, cgroup_root):
+def test_tcpap_departures_are_paced(host, tmp_path, cgroup_root):
     """No two segments closer than the rate says, but for what the kernel gives back of a timer's lateness: up to half an
     interval to the next segment (tcp_update_skb_after_send()). So ten of them take nine intervals, less a late timer or
     two. 3 %: the capture's times are not quite the kernel's own, of which it takes the round trips."""
@@ -168,7 +156,8 @@ def test_tcpap_departures_are_paced(tmp_path, cgroup_root):
         paced = min(ratios) > 0.485 and min(tens) > 8.5 and 0.97 < statistics.median(ratios) < 1.15
         return "" if paced else said
 
-    repeated(trial)
+    if wrong := trial():
+        host.void(wrong)
 
 
 def test_tcpap_does_not_pace_while_the_hops_are_not_known(slow_lab):

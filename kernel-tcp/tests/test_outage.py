@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import pytest
-from outage_run import PERIOD, Connection, Outage, layer, layered, run_outage
+from outage_run import PERIOD, Connection, layer, layered, run_outage
 from tcplab import MSS
 
 pytestmark = pytest.mark.root
@@ -14,7 +16,6 @@ OUTAGE_S = 20.0
 PROBE_S = 2.0
 EXACT_S = 0.05  # issue 4: probes every 2 s within 50 ms
 TICK_S = 0.02  # of the kernel's timers, and this host's lateness
-TRIES = 3  # a host that was late is no fault of TCP's
 SEGMENTS = 250
 
 ELFN = {"probe_us": int(PROBE_S * 1e6)}
@@ -33,31 +34,33 @@ TCPS = {
 }
 HELD = ("tcpf", "tcpbus")  # of these the relay keeps the segments, and says so
 SILENT = ("reno", "reno-f")  # of these it says nothing: Linux would take back backoffs (RFC 6069)
-runs: list[Outage] = []
 
 
-@pytest.fixture
-def outage(tmp_path_factory, cgroup_root):
-    """The n-th run of all of them; made when it is first asked for."""
+@dataclass(frozen=True)
+class Run:
+    """All of them in one outage, and whether the host was idle enough for it."""
 
-    def run(attempt: int) -> dict[str, Connection]:
-        while len(runs) <= attempt:
-            kept = " ".join(f"{'-' if name in SILENT else ''}{5201 + list(TCPS).index(name)}" for name in HELD + SILENT)
-            folder = tmp_path_factory.mktemp("outage")
-            runs.append(run_outage(folder, cgroup_root, list(TCPS.values()), OUTAGE_S, f"broken {kept}", SEGMENTS))
-        return dict(zip(TCPS, runs[attempt].connections, strict=True)) | {"repair": runs[attempt].repair}
-
-    return run
+    connections: dict[str, Connection]
+    repair: float
+    host: Any  # its `void`
 
 
-def in_time(outage, check) -> None:
-    """`check` of a run; of another one where the host was late, up to TRIES."""
-    for attempt in range(TRIES):
-        try:
-            return check(outage(attempt))
-        except AssertionError as late:
-            if attempt == TRIES - 1:
-                raise AssertionError(f"in none of {TRIES} runs: {late}") from late
+@pytest.fixture(scope="module")
+def outage(tmp_path_factory, cgroup_root, watched_host) -> Run:
+    kept = " ".join(f"{'-' if name in SILENT else ''}{5201 + list(TCPS).index(name)}" for name in HELD + SILENT)
+    folder = tmp_path_factory.mktemp("outage")
+    with watched_host() as host:
+        outage = run_outage(folder, cgroup_root, list(TCPS.values()), OUTAGE_S, f"broken {kept}", SEGMENTS)
+    return Run(dict(zip(TCPS, outage.connections, strict=True)), outage.repair, host)
+
+
+def in_time(outage: Run, check) -> None:
+    """`check` of the run; times that are out of bounds are void where the host was too busy for them."""
+    run = outage.connections | {"repair": outage.repair}
+    try:
+        check(run)
+    except AssertionError as late:
+        outage.host.void(str(late))
 
 
 def gaps(times: list[float]) -> list[float]:
@@ -70,9 +73,7 @@ def in_outage(connection: Connection, repair: float) -> list[float]:
 
 
 def test_everything_arrives_whole(outage):
-    run = outage(0)
-    run.pop("repair")
-    assert {name: connection.received for name, connection in run.items()} == dict.fromkeys(TCPS, SEGMENTS * MSS)
+    assert {name: connection.received for name, connection in outage.connections.items()} == dict.fromkeys(TCPS, SEGMENTS * MSS)
 
 
 def test_plain_reno_backs_off(outage):
@@ -122,14 +123,14 @@ def test_elfn_sends_within_a_probe_interval_of_the_repair(outage, name):
 @pytest.mark.parametrize("name", ["elfn", "elfn-window", "elfn-initial", "atcp", "tcpf", "tcpbus"])
 def test_stand_by_keeps_the_windows_and_the_timeout(outage, name):
     """The RTO within 10 %: ACKs that come after the first question, and before the break, still move it. Backoff doubles it."""
-    connection = outage(0)[name]
+    connection = outage.connections[name]
     kept = ("cwnd", "ssthresh", "backoff")
     assert {key: connection.during.get(key) for key in kept} == {key: connection.before.get(key) for key in kept}
     assert float(connection.during["rto"]) == pytest.approx(float(connection.before["rto"]), rel=0.1)
 
 
 def test_plain_reno_loses_both(outage):
-    connection = outage(0)["reno"]
+    connection = outage.connections["reno"]
     assert connection.during["cwnd"] == "1"
     assert int(connection.during["backoff"]) >= 4
 
@@ -163,7 +164,7 @@ def test_window_goes_on_with_one_segment(outage, name):
 
 
 def test_lost_probes_with_the_lowest_segment_reported(outage):
-    connection = outage(0)["elfn-lost"]
+    connection = outage.connections["elfn-lost"]
     reported = [int(row["detail"].split("seq=")[1]) for row in connection.named("notice")]
     began = connection.named("stand-by")[-1]["time"]
     lowest = min(int(row["detail"].split("seq=")[1]) for row in connection.named("notice") if row["time"] >= began)
@@ -180,7 +181,7 @@ def test_lcd_takes_back_one_backoff_for_each_notice(outage):
         assert max(spaces) <= 2.2 * min(spaces), spaces
 
     in_time(outage, check)
-    assert outage(0)["lcd"].named("notice", "stand-by", "probe") == []
+    assert outage.connections["lcd"].named("notice", "stand-by", "probe") == []
 
 
 def test_atcp_probes_by_a_persist_timer_that_doubles(outage):

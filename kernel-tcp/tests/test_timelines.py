@@ -4,7 +4,7 @@ The scripts are those of Fall & Floyd 1996 (section 5: segment 14; 14 and 28; 14
 start round, cwnd 15 at the first loss), and one that loses a retransmission. `timelines/ALGORITHM.toml` holds what is
 expected and why, `timelines/ns2.csv` what ns-2.35 does (remade by timelines/remake_ns2.py).
 
-UPDATE=1 prints what was seen in the form of the tables. A trial in which the host came between is repeated.
+UPDATE=1 prints what was seen in the form of the tables.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ ALGORITHMS = ["tahoe", "reno", "newreno", "sack"]
 SEGMENTS = 43
 RACK_ALONE = (6, 17)  # timelines/sack.toml
 TABLES = [*ALGORITHMS, "sack-rfc6675"]  # that one: what `sack` is on kernels before
-TRIALS = 3
 SCRIPTS = {
     "one": Script(5201, ("14:1",)),
     "two": Script(5202, ("14:1", "28:1")),
@@ -44,14 +43,16 @@ def version(kernel: str) -> tuple[int, int]:
 
 
 @pytest.fixture(scope="module")
-def trials(tmp_path_factory, cgroup_root):
-    """trials(algorithm, number): what that trial saw; run when first asked for."""
+def trials(tmp_path_factory, cgroup_root, watched_host):
+    """trials(algorithm): what its trial saw, and the probe of the host; run when first asked for."""
 
     @functools.cache
-    def run(algorithm: str, number: int):
+    def run(algorithm: str):
         sack = algorithm == "sack"
-        folder = tmp_path_factory.mktemp(f"{algorithm}{number}")
-        return trial(folder, cgroup_root, "newreno" if sack else algorithm, SCRIPTS, [SEGMENTS], tcp_sack=int(sack))
+        folder = tmp_path_factory.mktemp(algorithm)
+        with watched_host() as host:
+            seen = trial(folder, cgroup_root, "newreno" if sack else algorithm, SCRIPTS, [SEGMENTS], tcp_sack=int(sack))
+        return seen, host
 
     return run
 
@@ -115,13 +116,10 @@ def test_the_page_says_what_the_tables_say(table, script):
 def test_sendings_and_windows_are_those_of_the_timeline(trials, features, algorithm, script):
     rfc6675 = algorithm == "sack" and version(features["kernel"]) < RACK_ALONE
     wanted = expected("sack-rfc6675" if rfc6675 else algorithm)[script]["rows"]
-    seen = []
-    for number in range(TRIALS):
-        rows = trials(algorithm, number)[script]
-        if os.environ.get("UPDATE"):
-            sys.stderr.write(f"\n[{algorithm} {script}]\n{rows if isinstance(rows, Disturbed) else render(rows)}\n")
-            return
-        if rows == wanted:
-            return
-        seen.append(f"trial {number + 1}: {rows}" if isinstance(rows, Disturbed) else f"trial {number + 1}:\n{render(rows)}")
-    pytest.fail("expected\n" + render(wanted) + "\nseen\n" + "\n".join(seen), pytrace=False)
+    trial, host = trials(algorithm)
+    rows = trial[script]
+    seen = str(rows) if isinstance(rows, Disturbed) else render(rows)
+    if os.environ.get("UPDATE"):
+        sys.stderr.write(f"\n[{algorithm} {script}]\n{seen}\n")
+    elif rows != wanted:
+        host.void(f"expected\n{render(wanted)}\nseen\n{seen}")

@@ -23,7 +23,7 @@ import pytest
 import tcplab
 from losses import Script, trial
 from outage_run import PERIOD, layer, layered, order
-from test_timelines import SCRIPTS, SEGMENTS, TRIALS, expected
+from test_timelines import SCRIPTS, SEGMENTS, expected
 from timeline import Disturbed, render
 
 pytestmark = [pytest.mark.root, pytest.mark.slow]
@@ -92,23 +92,19 @@ def deaf(request, tmp_path, cgroup_root) -> Iterator[tuple[str, str]]:
         yield request.param, name
 
 
-def test_an_untold_timeout_in_recovery_is_made_up_for(deaf, tmp_path, cgroup_root):
+def test_an_untold_timeout_in_recovery_is_made_up_for(host, deaf, tmp_path, cgroup_root):
     algorithm, name = deaf
     wanted = {script: expected(algorithm)[script]["rows"] for script in SCRIPTS}
-    for _ in range(TRIALS):
-        seen = trial(tmp_path, cgroup_root, name, SCRIPTS, [SEGMENTS])
-        if seen == wanted:
-            return
-    pytest.fail("\n".join(f"{script}:\n{_text(rows)}" for script, rows in seen.items() if rows != wanted[script]), pytrace=False)
+    seen = trial(tmp_path, cgroup_root, name, SCRIPTS, [SEGMENTS])
+    if seen != wanted:
+        host.void("\n".join(f"{script}:\n{_text(rows)}" for script, rows in seen.items() if rows != wanted[script]))
 
 
-def test_a_second_untold_timeout_is_made_up_for_as_the_first(deaf, tmp_path, cgroup_root):
-    for _ in range(TRIALS):
-        told, seen = (trial(tmp_path, cgroup_root, name, TWICE, BURSTS, tcp_slow_start_after_idle=0)["twice"] for name in deaf)
-        if told == seen and not isinstance(told, Disturbed):
-            assert [row.sends for row in told if row.event == "rto"] == [("14!",), ("75!",)], render(told)
-            return
-    pytest.fail(f"told:\n{_text(told)}\nuntold:\n{_text(seen)}", pytrace=False)
+def test_a_second_untold_timeout_is_made_up_for_as_the_first(host, deaf, tmp_path, cgroup_root):
+    told, seen = (trial(tmp_path, cgroup_root, name, TWICE, BURSTS, tcp_slow_start_after_idle=0)["twice"] for name in deaf)
+    if told != seen or isinstance(told, Disturbed):
+        host.void(f"told:\n{_text(told)}\nuntold:\n{_text(seen)}")
+    assert [row.sends for row in told if row.event == "rto"] == [("14!",), ("75!",)], render(told)
 
 
 def _after_acks(rows):
@@ -118,29 +114,26 @@ def _after_acks(rows):
 
 @pytest.mark.skipif(not shutil.which("clang"), reason="needs clang: the version without operations is built here")
 @pytest.mark.parametrize("algorithm", ["tahoe", "reno", "tcpap", "atcp"])
-def test_operations_left_out_are_made_up_for_with_the_next_ack(algorithm, tmp_path, cgroup_root):
+def test_operations_left_out_are_made_up_for_with_the_next_ack(host, algorithm, tmp_path, cgroup_root):
     with registered(tmp_path, algorithm, left_out) as name:
-        for _ in range(TRIALS):
-            told, seen = (trial(tmp_path, cgroup_root, of, SCRIPTS, [SEGMENTS]) for of in (algorithm, name))
-            wrong = [
-                script
-                for script in SCRIPTS
-                if Disturbed in map(type, (told[script], seen[script])) or _after_acks(told[script]) != _after_acks(seen[script])
-            ]
-            if not wrong:
-                return
-    pytest.fail("\n".join(f"{s}, told:\n{_text(told[s])}\nleft out:\n{_text(seen[s])}" for s in wrong), pytrace=False)
+        told, seen = (trial(tmp_path, cgroup_root, of, SCRIPTS, [SEGMENTS]) for of in (algorithm, name))
+    wrong = [
+        script
+        for script in SCRIPTS
+        if Disturbed in map(type, (told[script], seen[script])) or _after_acks(told[script]) != _after_acks(seen[script])
+    ]
+    if wrong:
+        host.void("\n".join(f"{s}, told:\n{_text(told[s])}\nleft out:\n{_text(seen[s])}" for s in wrong))
 
 
 @pytest.mark.skipif(not shutil.which("clang"), reason="needs clang: the version without operations is built here")
-def test_a_threshold_of_vegas_that_was_left_out_is_sound_with_the_next_ack(tmp_path, cgroup_root):
+def test_a_threshold_of_vegas_that_was_left_out_is_sound_with_the_next_ack(host, tmp_path, cgroup_root):
     """Its windows depend on round trip times, so that no two trials are alike."""
     with registered(tmp_path, "vegas", left_out) as name:
-        for _ in range(TRIALS):
-            trials = trial(tmp_path, cgroup_root, name, SCRIPTS, [SEGMENTS])
-            seen = [rows for rows in trials.values() if not isinstance(rows, Disturbed)]
-            if any(row.ssthresh == ON_THE_STACK for rows in seen for row in rows):
-                break
+        trials = trial(tmp_path, cgroup_root, name, SCRIPTS, [SEGMENTS])
+    seen = [rows for rows in trials.values() if not isinstance(rows, Disturbed)]
+    if not any(row.ssthresh == ON_THE_STACK for rows in seen for row in rows):
+        host.void("in no script was a threshold left out")
     for rows in seen:
         unsound = [row.cwnd > WINDOW or row.ssthresh > WINDOW for row in rows if row.cwnd is not None and row.event != "rto"]
         assert not any(one and next_ for one, next_ in itertools.pairwise(unsound)), _text(rows)

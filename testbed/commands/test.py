@@ -2,14 +2,20 @@
 
 The last line is `N passed, N failed, N skipped`, alone, over all runners. A runner that cannot start counts as a
 failure; a skipped test is listed with its reason; so is one that failed and passed when it was run once more, alone.
+
+pytest runs three times (PHASES): tests without root use all cores; most tests with root wait for a real clock, so that a few
+workers share the cores; tests with the mark `alone` have the machine to themselves. Cargo's tests fill the time in which the
+second phase waits, at a priority that yields to everything else.
 """
 
 import argparse
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -21,7 +27,8 @@ ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = """
   ./manet test                       everything that needs no guest
   ./manet test --quick               without the tests marked slow
-  ./manet test topologies -k chain   what is given goes to pytest; cargo's tests are then left out
+  ./manet test --rootless            the tests that need no root, as `make quick` does
+  ./manet test topologies -k chain   what is given goes to pytest; cargo's tests are then left out, and one process runs it
   ./manet test --rust                cargo's tests alone
   ./manet test --guests              the kernel-tcp tests under Debian 12's and 13's kernel, in guests (./setup.sh --guests)
   ./manet test --guests --kernel 6.12 -k vegas
@@ -33,9 +40,17 @@ without --interop those last ones are left out: what they need is in tests/inter
 # Tests here run real programs on a real clock: a host that is busy for a moment can fail one. What failed is run once more,
 # alone, and named; more than this many is no moment's business.
 MOST_SECOND_TRIES = 12
+SECOND_TRY = "MANET_SECOND_TRY"  # tests/probe.py reads it
+SLOWEST = 10
+# Of tests that mostly wait: more of them on a core move the verdicts of their runs (measured in CONTRIBUTING.md).
+WAITING_TESTS_PER_CORE = 1.5
+NO_TESTS_COLLECTED = 5  # pytest's exit status
 _CARGO = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored")
 _CARGO_IGNORED = re.compile(r"^test (\S+) \.\.\. ignored(?:, (.*))?$")
 _CARGO_FAILED = re.compile(r"^test (\S+) \.\.\. FAILED")
+# pytest-xdist writes a test's group behind its name; here a group is a module (conftest.py).
+_GROUP = re.compile(r"@\S+\.py(?= - |$)", re.MULTILINE)
+_DURATION = re.compile(r"^([\d.]+)s (call|setup|teardown) +(\S.*)$")
 _PYTEST = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed|deselected)\b")
 
 
@@ -49,6 +64,8 @@ class Counts:
     reasons: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     second_tries: list[str] = field(default_factory=list)
+    slowest: list[tuple[float, str]] = field(default_factory=list)
+    steps: list[tuple[str, float]] = field(default_factory=list)
 
     def add(self, other: "Counts") -> None:
         self.passed += other.passed
@@ -57,6 +74,8 @@ class Counts:
         self.reasons += other.reasons
         self.failures += other.failures
         self.second_tries += other.second_tries
+        self.slowest = sorted(self.slowest + other.slowest, reverse=True)[:SLOWEST]
+        self.steps += other.steps
 
     def line(self) -> str:
         return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
@@ -65,9 +84,11 @@ class Counts:
 def add(verbs: argparse._SubParsersAction) -> None:
     parser = add_verb(verbs, "test", "run the tests of all languages and count them", EXAMPLES)
     parser.usage = (
-        "manet test [-h] [--quick] [--interop] [--with-guests | --guests [--kernel NAME] | --rust | --python] [pytest arguments]"
+        "manet test [-h] [--quick] [--rootless] [--interop] [--with-guests | --guests [--kernel NAME] | --rust | --python] "
+        "[pytest arguments]"
     )
     parser.add_argument("--quick", action="store_true", help="leave out the tests marked slow")
+    parser.add_argument("--rootless", action="store_true", help="leave out the tests that need root")
     parser.add_argument("--interop", action="store_true", help="also the tests against routing daemons of others")
     parser.add_argument("--rust", action="store_true", help="cargo's tests alone")
     parser.add_argument("--python", action="store_true", help="pytest's tests alone")
@@ -81,47 +102,114 @@ def run(options: argparse.Namespace) -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     total = Counts()
     if not options.guests:
-        if not options.python and (options.rust or not options.rest):
-            total.add(run_cargo(options.quick))
-        if not options.rust or options.rest:
-            total.add(run_pytest(options.rest, options.quick, options.interop))
+        total.add(run_here(options))
     if options.guests or options.with_guests:  # last: nothing else is to run beside an emulated machine
         total.add(run_guests(options.kernel, options.rest))
-    headings = ("skipped", total.reasons), ("failed at first, passed alone", total.second_tries), ("failed", total.failures)
+    report(total)
+    return 1 if total.failed or not total.passed else 0
+
+
+def report(total: Counts) -> None:
+    """The closing lines; the last one is for CI to read."""
+    headings = (
+        ("skipped", total.reasons),
+        ("failed at first, passed or skipped alone", total.second_tries),
+        ("failed", total.failures),
+        ("the slowest tests", [f"{seconds:7.1f} s  {name}" for seconds, name in total.slowest]),
+        ("durations", [f"{seconds:7.0f} s  {name}" for name, seconds in total.steps]),
+    )
     for heading, lines in headings:
         if lines:
             print("\n  ".join([f"\n{heading}:", *lines]))
     print(f"\n{total.line()}")
-    return 1 if total.failed or not total.passed else 0
 
 
-def run_cargo(quick: bool) -> Counts:
-    """Debug tests would make the medium's long ones take minutes, and setup.sh has built the release already."""
+def run_here(options: argparse.Namespace) -> Counts:
+    """Everything that needs no guest, or what the options leave of it."""
+    rust = not options.python and (options.rust or not options.rest)
+    python = not options.rust or options.rest
+    if not python:
+        return run_cargo(options.quick)
+    if options.rest:  # somebody looks at these: one process, in order, so that -x, -s and --pdb work
+        total = run_cargo(options.quick) if rust else Counts()
+        total.add(Pytest(options.quick, options.interop).run("pytest", options.rest))
+        return total
+    return run_phases(options, rust)
+
+
+def run_phases(options: argparse.Namespace, rust: bool) -> Counts:
+    """All tests, and then once more, alone, those that failed."""
+    cores = len(os.sched_getaffinity(0))
+    pytest = Pytest(options.quick, options.interop)
+    total = Counts()
+    if options.rootless:
+        if rust:
+            total.add(run_cargo(options.quick))
+        total.add(pytest.run("pytest, without root", marks="not root and not alone", workers=cores))
+        total.add(pytest.run("pytest, without root, alone", marks="not root and alone"))
+    else:
+        total.add(pytest.run("pytest, without root", marks="not root and not alone", workers=cores))
+        with ThreadPoolExecutor(1) as pool:
+            cargo = pool.submit(run_cargo, options.quick, beside=True) if rust else None
+            total.add(pytest.run("pytest, with root", marks="root and not alone", workers=round(WAITING_TESTS_PER_CORE * cores)))
+            total.add(cargo.result() if cargo else Counts())
+        total.add(pytest.run("pytest, alone", marks="alone"))
+    return pytest.second_try(total)
+
+
+def run_cargo(quick: bool, *, beside: bool = False) -> Counts:
+    """Debug tests would make the medium's long ones take minutes, and setup.sh has built the release already.
+
+    With `beside` it uses only the processor time that nobody else wants.
+    """
     command = ["cargo", "test", "--workspace", "--release", "--locked", "--no-fail-fast"]
+    if beside and (chrt := shutil.which("chrt")):
+        command = [chrt, "--idle", "0", *command]
     environment = {**os.environ, **({"PROPTEST_CASES": "32"} if quick else {})}
-    return _run("cargo test", command, count_cargo, environment)
+    return _run("cargo test", command, count_cargo, environment, "cargo| " if beside else "")
 
 
-def run_pytest(arguments: Sequence[str], quick: bool, interop: bool = False) -> Counts:
-    command = [sys.executable, "-P", "-m", "pytest", "-ra", *arguments]
-    if quick:
-        command += ["-m", "not slow"]
-    asked = {"MANET_INTEROP": "1"} if interop else {}
-    environment = {**os.environ, **asked, "PYTHONPATH": str(ROOT)}
-    first = _run("pytest", command, count_pytest, environment)
-    if not 0 < len(first.failures) <= MOST_SECOND_TRIES or first.failed != len(first.failures):
-        return first
-    return tried_again(first, _run("pytest, what failed once more", [*command, "--last-failed"], count_pytest, environment))
+@dataclass
+class Pytest:
+    """How pytest is called."""
+
+    quick: bool = False
+    interop: bool = False
+
+    def run(self, name: str, arguments: Sequence[str] = (), *, marks: str = "", workers: int = 0, again: bool = False) -> Counts:
+        expression = " and ".join(filter(None, [f"({marks})" if marks else "", "not slow" if self.quick else ""]))
+        command = [sys.executable, "-P", "-m", "pytest", "-ra", f"--durations={SLOWEST}", "--durations-min=1", *arguments]
+        command += ["-m", expression] if expression else []
+        command += ["-n", str(workers), "--dist", "loadgroup"] if workers > 1 else []
+        asked = {"MANET_INTEROP": "1"} if self.interop else {}
+        asked |= {SECOND_TRY: "1"} if again else {}
+        environment = {**os.environ, **asked, "PYTHONPATH": str(ROOT)}
+        counts = _run(name, command, count_pytest, environment, may_be_empty=bool(marks))
+        return counts if arguments == () or again else self.second_try(counts)
+
+    def second_try(self, first: Counts) -> Counts:
+        """What failed is run once more, alone, with nothing beside it. Never a third time."""
+        names = list(dict.fromkeys(_name(line) for line in first.failures if _is_pytests(line)))
+        if not 0 < len(names) <= MOST_SECOND_TRIES or first.failed != len(first.failures):
+            return first
+        second = self.run("pytest, second try", names, again=True)
+        return tried_again(first, second) if second.failed == len(second.failures) else first
 
 
 def tried_again(first: Counts, second: Counts) -> Counts:
-    """The counts after a second try of what failed, which is named even where it then passed."""
+    """The counts after a second try of pytest's failures, each of which is named even where it then passed."""
+    retried = [line for line in first.failures if _is_pytests(line)]
     still = {_name(line) for line in second.failures}
-    counts = Counts(first.passed + second.passed, first.failed - second.passed - second.skipped, first.skipped + second.skipped)
-    counts.reasons = first.reasons + second.reasons
-    counts.failures = second.failures
-    counts.second_tries = [line for line in first.failures if _name(line) not in still]
+    failed = first.failed - len(retried) + second.failed
+    counts = Counts(first.passed + second.passed, failed, first.skipped + second.skipped, first.reasons + second.reasons)
+    counts.failures = [line for line in first.failures if not _is_pytests(line)] + second.failures
+    counts.second_tries = [line for line in retried if _name(line) not in still]
+    counts.add(Counts(slowest=first.slowest, steps=first.steps + second.steps))
     return counts
+
+
+def _is_pytests(failure: str) -> bool:
+    return failure.startswith(("FAILED ", "ERROR "))
 
 
 def _name(failure: str) -> str:
@@ -186,9 +274,13 @@ def count_cargo(lines: Iterable[str]) -> Counts:
 
 
 def count_pytest(lines: Iterable[str]) -> Counts:
-    """The closing line's counts, and the reasons of `-rs`."""
+    """The closing line's counts, the reasons of `-rs`, and the durations of `--durations`."""
     counts = Counts()
     for line in lines:
+        line = _GROUP.sub("", line)
+        if match := _DURATION.match(line):
+            seconds, when, name = match.groups()
+            counts.slowest.append((float(seconds), name if when == "call" else f"{name} ({when})"))
         if line.startswith("SKIPPED "):
             counts.reasons.append(line.removeprefix("SKIPPED ").strip())
         if line.startswith(("FAILED ", "ERROR ")):
@@ -203,10 +295,17 @@ def count_pytest(lines: Iterable[str]) -> Counts:
 
 
 def _run(
-    name: str, command: Sequence[str], count: Callable[[Iterable[str]], Counts], environment: dict[str, str], prefix: str = ""
+    name: str,
+    command: Sequence[str],
+    count: Callable[[Iterable[str]], Counts],
+    environment: dict[str, str],
+    prefix: str = "",
+    *,
+    may_be_empty: bool = False,
 ) -> Counts:
     """Shows the runner's output as it comes, and counts it; a bad status without a failed test is a failure."""
     print(f"{prefix}$ {' '.join(' '.join(command).split())[:400]}", flush=True)
+    began = time.monotonic()
     try:
         process = subprocess.Popen(
             command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
@@ -225,7 +324,8 @@ def _run(
         process.wait()  # it got the signal, too, from the terminal
         raise
     counts = count(lines)
-    if status != 0 and counts.failed == 0:
+    counts.steps.append((name, time.monotonic() - began))
+    if status != 0 and counts.failed == 0 and not (may_be_empty and status == NO_TESTS_COLLECTED):
         print(f"{name}: ended with status {status} without a result; its output above says why", file=sys.stderr)
         counts.failed = 1
     return counts

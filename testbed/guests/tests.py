@@ -1,7 +1,7 @@
 """`manet test --guests`: the tests of tests.toml in a guest of each kernel.
 
 A test that fails is run once more, in the same guest, alone, and that counts: an emulated machine stands still for a
-moment when its host is busy. Both are printed.
+moment when its host is busy. Both are printed. MANET_SECOND_TRY tells the tests (tests/probe.py).
 """
 
 import os
@@ -23,7 +23,7 @@ again=$1; python=$2; shift 2
 status=$?
 [ $status = 1 ] || exit $status
 echo "$again"
-exec "$python" -P -m pytest -p no:hypothesispytest -ra -o cache_dir=/tmp/guest-pytest --last-failed "$@"
+MANET_SECOND_TRY=1 exec "$python" -P -m pytest -p no:hypothesispytest -ra -o cache_dir=/tmp/guest-pytest --last-failed "$@"
 """
 
 

@@ -1,5 +1,6 @@
 """The command line: help, wrong usage, exit status, counts of `manet test`."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from testbed import __main__ as manet
 from testbed.commands import VERBS
+from testbed.commands import test as test_verb
 from testbed.commands.demo import free_folder
 from testbed.commands.test import Counts, count_cargo, count_pytest, tried_again
 from testbed.errors import UsageError
@@ -160,6 +162,71 @@ def test_what_passes_alone_counts_as_passed_and_is_named():
     assert counts.line() == "8 passed, 1 failed, 1 skipped"
     assert counts.second_tries == ["FAILED a.py::x - late"]
     assert counts.failures == ["FAILED a.py::y - wrong again"]
+
+
+def test_a_second_try_leaves_cargos_failures_and_counts_what_is_skipped_as_skipped():
+    first = count_pytest(["FAILED a.py::x - void", "=== 1 failed, 7 passed in 9.0s ==="])
+    first.add(Counts(3, 1, 0, failures=["c::broken"]))
+    second = count_pytest(["SKIPPED [1] a.py:3: void twice", "=== 1 skipped in 1.0s ==="])
+    counts = tried_again(first, second)
+    assert counts.line() == "10 passed, 1 failed, 1 skipped"
+    assert (counts.failures, counts.second_tries) == (["c::broken"], ["FAILED a.py::x - void"])
+
+
+def test_the_slowest_tests_of_all_phases_are_named_without_their_group():
+    phase = count_pytest(["12.50s call     a.py::x@a.py\n", "1.20s setup    b.py::y[1-2]\n", "FAILED a.py::x@a.py - no\n"])
+    phase.add(Counts(slowest=[(3.0, "c.py::z")]))
+    assert phase.slowest == [(12.5, "a.py::x"), (3.0, "c.py::z"), (1.2, "b.py::y[1-2] (setup)")]
+    assert phase.failures == ["FAILED a.py::x - no"]
+
+
+class Runners:
+    """Stands in for the runners; `failing` fails in the phase it is in, and passes alone."""
+
+    def __init__(self, monkeypatch, failing=None):
+        self.calls, self.failing = [], failing
+        monkeypatch.setattr(test_verb, "_run", self.run)
+
+    def run(self, name, command, count, environment, prefix="", *, may_be_empty=False):
+        self.calls.append((name, command, environment))
+        if name == "pytest, with root" and self.failing:
+            return Counts(1, 1, 0, failures=[f"FAILED {self.failing} - late"])
+        return Counts(1, 0, 0)
+
+    def named(self, name):
+        (found,) = [(command, environment) for called, command, environment in self.calls if called == name]
+        return found
+
+
+def test_everything_runs_in_phases_and_what_failed_once_more_alone(monkeypatch, capsys):
+    runners = Runners(monkeypatch, failing="a.py::x")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
+    assert manet.main(["test"]) == 0
+    names = [name for name, _, _ in runners.calls]
+    assert names[0] == "pytest, without root" and names[-2:] == ["pytest, alone", "pytest, second try"]
+    assert sorted(names[1:3]) == ["cargo test", "pytest, with root"]
+    command, environment = runners.named("pytest, with root")
+    assert command[command.index("-n") + 1] == "3" and "(root and not alone)" in command
+    assert test_verb.SECOND_TRY not in environment
+    command, environment = runners.named("pytest, second try")
+    assert "a.py::x" in command and "-n" not in command and environment[test_verb.SECOND_TRY] == "1"
+    out = capsys.readouterr().out
+    assert out.splitlines()[-1] == "5 passed, 0 failed, 0 skipped"
+    assert "failed at first, passed or skipped alone:\n  FAILED a.py::x - late" in out
+
+
+def test_without_root_and_quickly_only_those_are_chosen(monkeypatch):
+    runners = Runners(monkeypatch)
+    assert manet.main(["test", "--rootless", "--quick"]) == 0
+    assert [name for name, _, _ in runners.calls] == ["cargo test", "pytest, without root", "pytest, without root, alone"]
+    assert runners.named("pytest, without root")[0][-5] == "(not root and not alone) and not slow"
+
+
+def test_tests_that_are_named_run_in_one_process_and_cargos_not(monkeypatch):
+    runners = Runners(monkeypatch)
+    assert manet.main(["test", "topologies", "-k", "chain"]) == 0
+    ((name, command, _),) = runners.calls
+    assert name == "pytest" and "-n" not in command and "-m" not in command[3:] and command[-3:] == ["topologies", "-k", "chain"]
 
 
 def test_a_congestion_control_the_kernel_would_load_counts_as_available(tmp_path):

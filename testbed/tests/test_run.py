@@ -128,6 +128,7 @@ def test_runs_side_by_side_do_not_see_each_other(tmp_path: Path) -> None:
         assert nothing_left(tmp_path / str(number))
 
 
+@pytest.mark.alone("compares all sysctls and devices of the machine")
 def test_a_run_leaves_the_machine_as_it_was(tmp_path: Path) -> None:
     sysctls_before, links_before = sysctls(), links()
     run = Background(chain(duration=2), tmp_path / "run").at("traffic", 0.1)

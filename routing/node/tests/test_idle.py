@@ -18,6 +18,7 @@ MOST_CPU, MOST_MEMORY_KB = 0.05, 8 * 1024
 pytestmark = [
     pytest.mark.root,
     pytest.mark.slow,
+    pytest.mark.alone("measures processor time, of a hundred daemons"),
     pytest.mark.skipif(not (DAEMONS / "manet-aodv").exists(), reason="the routing daemons are not built (./setup.sh)"),
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root for namespaces and TUN"),
     pytest.mark.skipif(not Path("/dev/net/tun").exists(), reason="the kernel has no TUN"),
