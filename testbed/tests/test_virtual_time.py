@@ -26,6 +26,7 @@ def guests(monkeypatch):
     """Guests that need neither QEMU nor a kernel; a test says what becomes of one."""
     guests = virtual_time.Guests.__new__(virtual_time.Guests)
     guests.memory_mb, guests.kernel, guests._busybox = 600, kernels.Unpacked("6.1", "/k", "6.1.0", "p", "1"), "/busybox"
+    monkeypatch.setattr(virtual_time, "qemu_version", lambda: "QEMU emulator version 0 (stand-in)")
 
     def becomes(fate):
         monkeypatch.setattr(guest, "run_virtual", lambda kernel, job, machine, busybox, output, cancel: fate(output))
