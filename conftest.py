@@ -18,8 +18,12 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The tests of a module that share a fixture go to one worker, so that it is made once."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The tests of a module that share a fixture go to one worker, so that it is made once.
+
+    First, since pytest-xdist reads the groups in the same hook.
+    """
     if "PYTEST_XDIST_WORKER" not in os.environ:
         return
     for item in items:

@@ -7,6 +7,7 @@
 #   ./setup.sh --guests  also what `manet vm` needs: QEMU, virtme-ng (.build/guests), kmod, file, gpgv,
 #                        batctl (for batman-adv, which the guests' kernels have)
 #                        (--guests --check: whether that is there)
+#   ./setup.sh --packages  lists the Debian packages it installs where they are missing (with --guests: those too)
 #
 # Four steps, each done only when its outcome is not there: Debian packages (the only step that needs root), the Rust
 # programs (target/release), the eBPF programs (.build/kernel-tcp), the Python environment (.venv). What a
@@ -423,11 +424,15 @@ main() {
         check
         return
         ;;
+    --packages)
+        { awk 'NF { print $3 }' <<<"$REQUIREMENTS${guests:+$GUEST_REQUIREMENTS}" && rust_packages | tr ' ' '\n'; } | sort -u
+        return
+        ;;
     -h | --help)
         sed -n '2,/^set -/ s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
         return
         ;;
-    *) fail "unknown argument '$1'; it takes --guests, --check or nothing" ;;
+    *) fail "unknown argument '$1'; it takes --guests, --check, --packages or nothing" ;;
     esac
     # Before anything is written: what a user without root could not finish.
     if ((EUID != 0)) && [[ -n $(missing_packages) ]]; then install_packages; fi

@@ -35,6 +35,7 @@ def told(capsys, *arguments: str) -> dict:
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.root
 @needs_runs
 def test_every_transmission_is_received_or_dropped_by_somebody_for_a_reason(run_dir, capsys):
     for found in told(capsys, str(run_dir))["totals"].values():
@@ -43,6 +44,7 @@ def test_every_transmission_is_received_or_dropped_by_somebody_for_a_reason(run_
         assert found["sent"] == found["received"] + dropped > 20
 
 
+@pytest.mark.root
 @needs_runs
 def test_the_drops_are_those_of_the_air_log(run_dir, capsys):
     """With static routes nobody but the radios drops anything, and each drop of a full data packet is a story's end."""
@@ -55,6 +57,7 @@ def test_the_drops_are_those_of_the_air_log(run_dir, capsys):
     }
 
 
+@pytest.mark.root
 @needs_runs
 def test_a_dropped_segment_shows_the_attempts_that_failed(run_dir, capsys):
     answer = told(capsys, str(run_dir))

@@ -84,6 +84,7 @@ def test_the_least_duration_has_enough_samples_wherever_they_fall(tmp_path):
             assert trends(tmp_path / "samples.csv", begin_s, end_s)
 
 
+@pytest.mark.root
 @needs_runs
 @pytest.mark.slow
 def test_a_short_soak_runs_samples_and_judges(tmp_path):
