@@ -63,11 +63,11 @@ command setpriv util-linux
 file /usr/share/keyrings/debian-archive-keyring.gpg debian-archive-keyring
 '
 # Folders and files the programs are built from.
-readonly RUST_SOURCES='Cargo.toml Cargo.lock engine medium routing'
-readonly BPF_SOURCES='kernel-tcp'
+readonly RUST_SOURCES=(Cargo.toml Cargo.lock engine medium routing)
+readonly BPF_SOURCES=(kernel-tcp)
 readonly BPF_BINARIES='.build/kernel-tcp/manet-tcp'
-readonly PYTHON_SOURCES='requirements.lock'
-readonly GUESTS_SOURCES='requirements-guests.lock'
+readonly PYTHON_SOURCES=(requirements.lock)
+readonly GUESTS_SOURCES=(requirements-guests.lock)
 
 # ----- words to the user ---------------------------------------------------------------------------------------------
 
@@ -171,10 +171,17 @@ hash_of() { # SOURCES...: one hash over names and contents of the files that mat
 }
 
 rust_binaries() { # the [[bin]] names of the workspace, as paths
-    local manifests=()
-    mapfile -t manifests < <(find $(existing $RUST_SOURCES) -name Cargo.toml -not -path '*/fuzz/*' 2>/dev/null)
+    local sources=() manifests=()
+    mapfile -t sources < <(existing "${RUST_SOURCES[@]}")
+    mapfile -t manifests < <(find "${sources[@]}" -name Cargo.toml -not -path '*/fuzz/*' 2>/dev/null)
     ((${#manifests[@]})) || return 0
     sed -nE '/^\[\[bin\]\]/,/^name/ s/^name *= *"([^"]+)".*/target\/release\/\1/p' "${manifests[@]}"
+}
+
+rust_programs_exist() {
+    local programs=()
+    mapfile -t programs < <(rust_binaries)
+    all_exist "${programs[@]}"
 }
 
 existing() {
@@ -191,13 +198,13 @@ all_exist() {
     for file in "$@"; do [[ -e $file ]] || return 1; done
 }
 
-rust_key() { echo "$(hash_of $RUST_SOURCES) $system"; }
-bpf_key() { echo "$(hash_of $BPF_SOURCES) $system $root"; }
-python_key() { echo "$(hash_of $PYTHON_SOURCES) $(readlink -f /usr/bin/python3) $root"; }
+rust_key() { echo "$(hash_of "${RUST_SOURCES[@]}") $system"; }
+bpf_key() { echo "$(hash_of "${BPF_SOURCES[@]}") $system $root"; }
+python_key() { echo "$(hash_of "${PYTHON_SOURCES[@]}") $(readlink -f /usr/bin/python3) $root"; }
 
-rust_is_ready() { stamped rust "$(rust_key)" && all_exist $(rust_binaries); }
-bpf_is_ready() { [[ ! -e kernel-tcp/Makefile ]] || { stamped kernel-tcp "$(bpf_key)" && all_exist $BPF_BINARIES; }; }
-guests_key() { echo "$(hash_of $GUESTS_SOURCES) $(readlink -f /usr/bin/python3) $root"; }
+rust_is_ready() { stamped rust "$(rust_key)" && rust_programs_exist; }
+bpf_is_ready() { [[ ! -e kernel-tcp/Makefile ]] || { stamped kernel-tcp "$(bpf_key)" && all_exist "$BPF_BINARIES"; }; }
+guests_key() { echo "$(hash_of "${GUESTS_SOURCES[@]}") $(readlink -f /usr/bin/python3) $root"; }
 python_is_ready() { [[ -x .venv/bin/python && ! -e .venv/unfinished ]] && stamped python "$(python_key)"; }
 guests_are_ready() { [[ -z $guests ]] || { [[ -x .build/guests/bin/virtme-run ]] && stamped guests "$(guests_key)"; }; }
 
@@ -222,7 +229,7 @@ check() {
 # ----- Debian packages -----------------------------------------------------------------------------------------------
 
 install_packages() {
-    local lines packages
+    local lines packages list=()
     # Cut off in the middle, apt leaves packages whose files are there, but that are not set up.
     if [[ -e .build/installing ]] && ((EUID == 0)); then
         step "finishing an interrupted installation" dpkg dpkg --configure -a --force-confold ||
@@ -231,8 +238,8 @@ install_packages() {
     fi
     lines=$(missing_packages)
     [[ -n $lines ]] || return 0
-    packages=$(sed 's/ (.*//' <<<"$lines" | tr ' ' '\n' | sort -u | tr '\n' ' ')
-    packages=${packages% }
+    mapfile -t list < <(sed 's/ (.*//' <<<"$lines" | tr ' ' '\n' | sort -u)
+    packages=${list[*]}
     [[ $system == 'debian 12' || $system == 'debian 13' ]] ||
         fail "this is ${PRETTY_NAME:-an unknown system}, and only Debian 12 and 13 are supported; install by hand what brings: $packages; then run ./setup.sh again"
     ((EUID == 0)) || fail "installing packages needs root: run 'sudo ./setup.sh', or 'apt-get install --no-install-recommends $packages' (nothing was changed)"
@@ -243,8 +250,8 @@ install_packages() {
     compgen -G '/var/lib/apt/lists/*_Packages*' >/dev/null || apt 'reading package lists' update
     touch .build/installing
     # A list that is out of date names files the mirror no longer has: then, and only then, read it anew.
-    apt "installing $(wc -w <<<"$packages") Debian packages" install $packages ||
-        { apt 'reading package lists' update && apt 'installing Debian packages, second try' install $packages; } ||
+    apt "installing $(wc -w <<<"$packages") Debian packages" install "${list[@]}" ||
+        { apt 'reading package lists' update && apt 'installing Debian packages, second try' install "${list[@]}"; } ||
         fail "apt-get install failed: $(cause_of apt-install)"
     rm .build/installing
     lines=$(missing_packages)
@@ -311,7 +318,7 @@ build_rust() {
         fail "cargo fetch failed: $(cause_of cargo-fetch)"
     step "building the Rust programs" cargo-build env RUSTC="$rustc" "$cargo" build --release --locked --target-dir "$root/target" ||
         fail "cargo build failed: $(cause_of cargo-build)"
-    all_exist $(rust_binaries) || fail "cargo build made no $(rust_binaries | tr '\n' ' '); see .build/log/cargo-build.log"
+    rust_programs_exist || fail "cargo build made no $(rust_binaries | tr '\n' ' '); see .build/log/cargo-build.log"
     finished rust "$key"
 }
 
@@ -321,7 +328,7 @@ build_bpf() {
     key=$(bpf_key)
     step "building the eBPF programs" kernel-tcp make -C kernel-tcp BUILD="$root/.build/kernel-tcp" ||
         fail "make -C kernel-tcp failed: $(cause_of kernel-tcp)"
-    all_exist $BPF_BINARIES || fail "make -C kernel-tcp made no $BPF_BINARIES; see .build/log/kernel-tcp.log"
+    all_exist "$BPF_BINARIES" || fail "make -C kernel-tcp made no $BPF_BINARIES; see .build/log/kernel-tcp.log"
     finished kernel-tcp "$key"
 }
 
@@ -376,7 +383,7 @@ write_ready() {
         done <<<"$REQUIREMENTS"
         rust_binaries | sed 's/^/file /'
         [[ ! -e kernel-tcp/Makefile ]] || echo "file $BPF_BINARIES"
-        for source in setup.sh $RUST_SOURCES $BPF_SOURCES $PYTHON_SOURCES; do
+        for source in setup.sh "${RUST_SOURCES[@]}" "${BPF_SOURCES[@]}" "${PYTHON_SOURCES[@]}"; do
             if [[ -e $source ]]; then echo "watch $source"; else echo "absent $source"; fi
         done
     } >.build/ready.list
@@ -396,6 +403,7 @@ take_lock() {
     fi
 }
 
+# shellcheck disable=SC2329 # a trap calls it
 stop_child() {
     trap '' INT TERM
     if [[ -n $running ]]; then

@@ -110,8 +110,10 @@ run_job() {
 if [ "${3-}" != second ]; then lay_over_the_files "$@"; fi
 mount_the_rest "$1"
 exec 9>"$(port manet.status)"
+# shellcheck disable=SC1090 # made for each job: the functions job and job_shares, and job_time
 . "$(option manet.job)"
 job_shares
+# shellcheck disable=SC2154
 date -s "@$job_time" >/dev/null
 echo ready >&9
 if [ "$(option manet.mode)" = shell ]; then

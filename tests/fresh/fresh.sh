@@ -6,8 +6,9 @@
 #   tests/fresh/fresh.sh --again 13 ./manet test  the same root file system and clone as last time
 #
 # As root, with debootstrap installed. The root file system is Debian's minbase with git and ca-certificates,
-# debootstrapped once into $FRESH_DIR (default /var/tmp/manet-fresh) and unpacked anew each time. The command runs in a
-# chroot with mount and pid namespaces of its own, on this machine's kernel and network. What this machine needs to
+# debootstrapped once into $FRESH_DIR (default /var/tmp/manet-fresh) and unpacked again each time. The command runs with that
+# as its root (pivot_root: programs that enter the mount namespace of a station must find the same root), in mount and pid
+# namespaces of its own, on this machine's kernel and network. What this machine needs to
 # reach the package registries (resolver, extra CA certificates, apt proxy, the environment variables named
 # below) is copied in; nothing else of it is seen. The clone is of HEAD: commit first.
 #
@@ -36,7 +37,7 @@ case ${1-} in
 esac
 shift
 (($#)) || fail "which command? for example: tests/fresh/fresh.sh 13 ./manet demo"
-((EUID == 0)) || fail "chroot and debootstrap need root"
+((EUID == 0)) || fail "pivot_root and debootstrap need root"
 command -v debootstrap >/dev/null || fail "debootstrap is not installed: apt-get install debootstrap"
 rootfs=$store/$release
 
@@ -99,7 +100,12 @@ unshare --mount --pid --fork --kill-child env -i --default-signal=INT "${environ
     mount -t proc proc "$rootfs/proc"
     mount -t tmpfs tmpfs "$rootfs/run"
     mount -t tmpfs tmpfs "$rootfs/tmp"
-    exec chroot "$rootfs" bash -c "cd /root/manet && exec \"\$@\"" fresh "$@"
+    cd "$rootfs"
+    # The old root is stacked on the new one, and then detached (pivot_root(2), "pivot_root(".", ".")").
+    pivot_root . .
+    umount --lazy .
+    cd /root/manet
+    exec "$@"
 ' fresh "$rootfs" "$@" </dev/null &
 child=$!
 # unshare --fork ignores the polite signals; with it goes everything in its pid namespace.
