@@ -5,21 +5,42 @@
 //! the receiver stays busy until the longer has ended; interference is never summed. **Physical**: all power present is summed over
 //! time with the noise; a frame is locked on when it is above the reception threshold and `capture_db` above the rest, stays good while
 //! that holds, and a later frame `capture_db` above everything else takes the receiver over (message in message).
-//! Propagation delay is not modelled (0.7 us at 200 m, against slots of 9 or 20 us).
+//! Propagation delay is not modelled (0.7 us at 200 m, against slots of 9 or 20 us), except for what it decides: the order in
+//! which frames that begin at one instant reach a radio ([`order`]).
 
 use crate::config::Interference;
 use crate::phy::Radio;
+use std::cmp::Ordering;
 
 /// Which frame on the air; an index that the medium gives and takes back.
 pub type FrameId = u32;
 
+/// A frame as it begins at one radio.
 #[derive(Clone, Copy, Debug)]
-struct Signal {
-    frame: FrameId,
-    power_w: f64,
+pub struct Signal {
+    pub frame: FrameId,
+    /// The station that sends it, and how far away it is.
+    pub from: u16,
+    pub distance_m: f64,
+    pub power_w: f64,
     /// From which it is decoded.
-    needs_w: f64,
-    end_ns: u64,
+    pub needs_w: f64,
+    pub end_ns: u64,
+}
+
+/// The order in which a radio takes frames that begin at one instant, so that the order of events decides nothing.
+///
+/// ns-2: that of their arrival, the nearest sender's first (`WirelessChannel::sendUp` schedules each copy after distance / c; then
+/// `Mac802_11::recv` holds the first and `capture` or `collision` settles the others). Physical: all of them are present at once and
+/// the radio synchronises with the strongest; each weaker one then counts as interference.
+pub fn order(rule: Interference, a: &Signal, b: &Signal) -> Ordering {
+    let nearest = a.distance_m.total_cmp(&b.distance_m);
+    let strongest = b.power_w.total_cmp(&a.power_w);
+    let (first, second) = match rule {
+        Interference::Ns2 => (nearest, strongest),
+        Interference::Sinr => (strongest, nearest),
+    };
+    first.then(second).then(a.from.cmp(&b.from))
 }
 
 /// How a reception ended for this radio.
@@ -58,7 +79,6 @@ pub enum Cause {
 #[derive(Clone, Debug)]
 pub struct Receiver {
     rule: Interference,
-    receive_w: f64,
     sense_w: f64,
     capture: f64,
     noise_w: f64,
@@ -74,7 +94,6 @@ impl Receiver {
     pub fn new(rule: Interference, radio: &Radio) -> Self {
         Self {
             rule,
-            receive_w: radio.receive_threshold_w,
             sense_w: radio.carrier_sense_threshold_w,
             capture: 10f64.powf(radio.capture_db / 10.0),
             noise_w: radio.noise_w,
@@ -119,14 +138,8 @@ impl Receiver {
         self.sending = false;
     }
 
-    /// A frame of `power_w` begins here and will end at `end_ns`.
-    pub fn frame_begins(&mut self, frame: FrameId, power_w: f64, end_ns: u64) -> Began {
-        self.frame_begins_needing(self.receive_w, frame, power_w, end_ns)
-    }
-
-    /// The same, of a frame that is decoded from `needs_w` on.
-    pub fn frame_begins_needing(&mut self, needs_w: f64, frame: FrameId, power_w: f64, end_ns: u64) -> Began {
-        let signal = Signal { frame, power_w, needs_w, end_ns };
+    /// A frame begins here; of several at one instant, in their [`order`].
+    pub fn frame_begins(&mut self, signal: Signal) -> Began {
         match self.rule {
             Interference::Ns2 => self.begins_ns2(signal),
             Interference::Sinr => self.begins_sinr(signal),
@@ -180,7 +193,9 @@ impl Receiver {
     fn begins_sinr(&mut self, new: Signal) -> Began {
         self.signals.push(new);
         let rest_w = self.noise_w + self.total_w() - new.power_w;
-        let clear = new.power_w >= new.needs_w && new.power_w >= rest_w * self.capture;
+        // below 0 dB of capture_db a weaker frame may be clear as well: it does not take over from a stronger one that is good
+        let outdone = self.good && self.held.is_some_and(|held| held.power_w >= new.power_w);
+        let clear = new.power_w >= new.needs_w && new.power_w >= rest_w * self.capture && !outdone;
         let mut began = Began::default();
         if let Some(held) = self.held {
             let others_w = self.noise_w + self.total_w() - held.power_w;
@@ -230,13 +245,100 @@ mod tests {
         Receiver::new(rule, &profile("ns2-dsss-2m"))
     }
 
+    fn signal(frame: FrameId, power_w: f64, end_ns: u64) -> Signal {
+        let needs_w = profile("ns2-dsss-2m").receive_threshold_w;
+        Signal { frame, from: frame as u16, distance_m: 100.0, power_w, needs_w, end_ns }
+    }
+
+    /// Every order in which three events may be handled.
+    fn orders<T: Copy>([a, b, c]: [T; 3]) -> [[T; 3]; 6] {
+        [[a, b, c], [a, c, b], [b, a, c], [b, c, a], [c, a, b], [c, b, a]]
+    }
+
+    /// Three frames of one instant: what each start did, by frame, and what each end was.
+    fn together(rule: Interference, capture_db: f64, mut signals: [Signal; 3]) -> Vec<(FrameId, Began, Heard)> {
+        let mut radio = profile("ns2-dsss-2m");
+        radio.capture_db = capture_db;
+        let mut r = Receiver::new(rule, &radio);
+        signals.sort_by(|a, b| order(rule, a, b));
+        let began = signals.map(|s| r.frame_begins(s));
+        let mut all: Vec<_> = signals.iter().zip(began).map(|(s, b)| (s.frame, b, r.frame_ends(s.frame))).collect();
+        all.sort_by_key(|(frame, ..)| *frame);
+        all
+    }
+
+    fn at(distance_m: f64, signal: Signal) -> Signal {
+        Signal { distance_m, ..signal }
+    }
+
+    #[test]
+    fn ns2_of_frames_begun_together_the_nearest_is_held_and_captures_those_ten_decibels_weaker() {
+        // two-ray ground: 50 m is 23 dB above 200 m
+        let (near, far) = (at(50.0, signal(1, 2e-7, 100)), 1e-9);
+        for [a, b, c] in orders([near, at(200.0, signal(2, far, 100)), at(200.0, signal(3, far, 100))]) {
+            let ends: Vec<Heard> = together(Interference::Ns2, 10.0, [a, b, c]).iter().map(|(.., h)| *h).collect();
+            assert_eq!(ends, [Heard::Good, Heard::Ignored, Heard::Ignored]);
+        }
+    }
+
+    #[test]
+    fn ns2_a_stronger_frame_of_the_same_instant_from_farther_away_collides() {
+        // shadowing: the nearer one is the weaker
+        for [a, b, c] in
+            orders([at(50.0, signal(1, 1e-9, 100)), at(90.0, signal(2, 2e-7, 100)), at(95.0, signal(3, 1e-9, 80))])
+        {
+            assert!(together(Interference::Ns2, 10.0, [a, b, c]).iter().all(|(.., heard)| *heard != Heard::Good));
+        }
+    }
+
+    #[test]
+    fn sinr_of_frames_begun_together_the_strongest_is_decoded_if_it_is_above_the_sum_of_the_others() {
+        let weak = at(50.0, signal(2, 0.8e-9, 100));
+        for (power_w, heard) in [(2e-8, Heard::Good), (1.5e-8, Heard::Spoiled)] {
+            // 10 dB above 1.6e-9 W is 1.6e-8 W
+            for [a, b, c] in orders([at(200.0, signal(1, power_w, 100)), weak, Signal { frame: 3, from: 3, ..weak }]) {
+                assert_eq!(together(Interference::Sinr, 10.0, [a, b, c])[0].2, heard);
+            }
+        }
+    }
+
+    #[test]
+    fn the_order_of_events_changes_nothing_of_frames_begun_together() {
+        let powers = [1e-10, 5e-10, 1e-9, 2e-8, 2e-7];
+        let distances = [50.0, 120.0];
+        let signals: Vec<(f64, f64)> = powers.iter().flat_map(|p| distances.map(|d| (*p, d))).collect();
+        for (i, a) in signals.iter().enumerate() {
+            for (j, b) in signals.iter().enumerate() {
+                let three = [(1, *a, 100), (2, *b, 90), (3, signals[(i * 3 + j) % signals.len()], 100)];
+                let three = three.map(|(n, (power_w, metres), end)| at(metres, signal(n, power_w, end)));
+                for (rule, capture_db) in
+                    [(Interference::Ns2, 10.0), (Interference::Sinr, 10.0), (Interference::Sinr, -3.0)]
+                {
+                    let outcomes = orders(three).map(|order| together(rule, capture_db, order));
+                    assert!(outcomes.iter().all(|o| *o == outcomes[0]), "{rule:?} {three:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn sinr_below_zero_decibels_a_weaker_frame_never_takes_over_from_a_good_one() {
+        let mut radio = profile("ns2-dsss-2m");
+        radio.capture_db = -3.0;
+        let mut r = Receiver::new(Interference::Sinr, &radio);
+        assert_eq!(r.frame_begins(signal(1, 1e-9, 100)), GOOD);
+        let began = r.frame_begins(signal(2, 0.7e-9, 100));
+        assert_eq!(began, Began { lost: Some(Cause::Interferer(1)), spoils: None, captured: false });
+        assert_eq!(r.frame_ends(1), Heard::Good);
+    }
+
     #[test]
     fn ns2_a_frame_alone_is_decoded_if_strong_enough() {
         let mut r = receiver(Interference::Ns2);
-        assert_eq!(r.frame_begins(1, 1e-9, 100), GOOD);
+        assert_eq!(r.frame_begins(signal(1, 1e-9, 100)), GOOD);
         assert!(r.senses());
         assert_eq!(r.frame_ends(1), Heard::Good);
-        assert_eq!(r.frame_begins(2, 1e-10, 200).lost, Some(Cause::Weak));
+        assert_eq!(r.frame_begins(signal(2, 1e-10, 200)).lost, Some(Cause::Weak));
         assert_eq!(r.frame_ends(2), Heard::Sensed);
         assert!(!r.senses());
     }
@@ -244,10 +346,10 @@ mod tests {
     #[test]
     fn ns2_the_first_frame_survives_a_newcomer_ten_decibels_weaker_only() {
         let mut r = receiver(Interference::Ns2);
-        r.frame_begins(1, 1e-8, 100);
-        let began = r.frame_begins(2, 0.99e-9, 150);
+        r.frame_begins(signal(1, 1e-8, 100));
+        let began = r.frame_begins(signal(2, 0.99e-9, 150));
         assert_eq!(began, Began { lost: Some(Cause::Interferer(1)), spoils: None, captured: true });
-        let began = r.frame_begins(3, 1.01e-9, 90);
+        let began = r.frame_begins(signal(3, 1.01e-9, 90));
         assert_eq!(began, Began { lost: Some(Cause::Interferer(1)), spoils: Some(1), captured: false });
         assert_eq!(r.frame_ends(3), Heard::Ignored);
         assert_eq!(r.frame_ends(1), Heard::Spoiled);
@@ -256,8 +358,8 @@ mod tests {
     #[test]
     fn ns2_a_stronger_late_frame_never_wins_and_the_longer_one_keeps_the_receiver() {
         let mut r = receiver(Interference::Ns2);
-        r.frame_begins(1, 1e-9, 100);
-        assert_eq!(r.frame_begins(2, 1e-7, 150).spoils, Some(1));
+        r.frame_begins(signal(1, 1e-9, 100));
+        assert_eq!(r.frame_begins(signal(2, 1e-7, 150)).spoils, Some(1));
         assert_eq!(r.frame_ends(1), Heard::Ignored);
         assert!(r.senses(), "until the longer has ended");
         assert_eq!(r.frame_ends(2), Heard::Spoiled);
@@ -266,10 +368,10 @@ mod tests {
     #[test]
     fn sinr_sums_interferers_that_none_alone_would_spoil() {
         let mut r = receiver(Interference::Sinr);
-        assert_eq!(r.frame_begins(1, 1e-8, 100), GOOD);
+        assert_eq!(r.frame_begins(signal(1, 1e-8, 100)), GOOD);
         // 10 dB below each would do; the sum of both is 8 dB below
-        assert_eq!(r.frame_begins(2, 0.8e-9, 90).spoils, None);
-        assert_eq!(r.frame_begins(3, 0.8e-9, 90).spoils, Some(1));
+        assert_eq!(r.frame_begins(signal(2, 0.8e-9, 90)).spoils, None);
+        assert_eq!(r.frame_begins(signal(3, 0.8e-9, 90)).spoils, Some(1));
         r.frame_ends(2);
         r.frame_ends(3);
         assert_eq!(r.frame_ends(1), Heard::Spoiled, "a frame once spoiled stays so");
@@ -278,8 +380,8 @@ mod tests {
     #[test]
     fn sinr_a_much_stronger_late_frame_takes_the_receiver_over() {
         let mut r = receiver(Interference::Sinr);
-        r.frame_begins(1, 1e-9, 100);
-        assert_eq!(r.frame_begins(2, 1e-7, 150), Began { lost: None, spoils: Some(1), captured: false });
+        r.frame_begins(signal(1, 1e-9, 100));
+        assert_eq!(r.frame_begins(signal(2, 1e-7, 150)), Began { lost: None, spoils: Some(1), captured: false });
         assert_eq!(r.frame_ends(1), Heard::Ignored);
         assert_eq!(r.frame_ends(2), Heard::Good);
     }
@@ -287,9 +389,9 @@ mod tests {
     #[test]
     fn sinr_senses_the_sum_of_powers_below_the_threshold_each() {
         let mut r = receiver(Interference::Sinr);
-        r.frame_begins(1, 1.0e-11, 100);
+        r.frame_begins(signal(1, 1.0e-11, 100));
         assert!(!r.senses());
-        r.frame_begins(2, 1.0e-11, 100);
+        r.frame_begins(signal(2, 1.0e-11, 100));
         assert!(r.senses());
     }
 
@@ -297,9 +399,9 @@ mod tests {
     fn a_radio_that_sends_decodes_nothing_and_loses_what_it_had() {
         for rule in [Interference::Ns2, Interference::Sinr] {
             let mut r = receiver(rule);
-            r.frame_begins(1, 1e-9, 100);
+            r.frame_begins(signal(1, 1e-9, 100));
             assert_eq!(r.send_begins(), Some(1));
-            assert_eq!(r.frame_begins(2, 1e-7, 200).lost, Some(Cause::Sending));
+            assert_eq!(r.frame_begins(signal(2, 1e-7, 200)).lost, Some(Cause::Sending));
             r.send_ends();
             r.frame_ends(1);
             assert_ne!(r.frame_ends(2), Heard::Good);

@@ -1,12 +1,12 @@
 //! The machine that joins the stations' MACs and radios through the air.
 //!
 //! Ties: at an instant, first the senders of the frames that end are done (phase 0), then these ends are heard (phase 1),
-//! then all timers fire (phase 2), then the frames that began are heard by others (phase 3). So two stations whose
+//! then all timers fire (phase 2), then the frames that began are heard by others (phase 3, [`arrivals`]). So two stations whose
 //! backoff ends at the same instant both send and collide: neither could have heard the other (style: "two-phase tick
 //! for the air"). And when both frames end together, either sender hears the other's end with its own frame
 //! over, as it does in the world, where that end has some metres to travel.
 
-use crate::air::{Began, Cause, FrameId, Heard, Receiver};
+use crate::air::{FrameId, Heard, Receiver};
 use crate::config::Loaded;
 use crate::error_rate::ErrorRates;
 use crate::mac::{Action, Dcf, Dest, Frame, InterfaceQueue, Mpdu, Packet};
@@ -16,11 +16,13 @@ use crate::record::{AirRecord, Counters, DropReason, Fate};
 use crate::trace::Trajectory;
 pub use crate::wire::MacAddress;
 use crate::wire::{ethernet, is_group};
+use arrivals::Arrival;
 use manet_engine::random::Purpose;
 use manet_engine::{EventQueue, Instant, Machine, Stream};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+mod arrivals;
 mod moves;
 mod mpdu;
 mod power;
@@ -29,8 +31,12 @@ mod visible;
 enum Event {
     SendEnds(FrameId),
     FrameEnds(FrameId),
-    Wake { station: u16, at: Instant },
-    FrameBegins(FrameId),
+    Wake {
+        station: u16,
+        at: Instant,
+    },
+    /// All that were put on the air at this instant.
+    FramesBegin,
 }
 
 const SEND_END: u8 = 0;
@@ -74,6 +80,9 @@ pub struct Medium {
     events: EventQueue<Event>,
     airborne: Vec<Option<Airborne>>,
     free: Vec<FrameId>,
+    /// Put on the air at this instant and not heard yet.
+    begun: Vec<FrameId>,
+    arrivals: Vec<Arrival>,
     /// Who hears each station, while nobody moves.
     neighbourhoods: Vec<Option<Neighbourhood>>,
     still_from: Instant,
@@ -117,6 +126,8 @@ impl Medium {
             events: EventQueue::default(),
             airborne: Vec::new(),
             free: Vec::new(),
+            begun: Vec::new(),
+            arrivals: Vec::new(),
             neighbourhoods: vec![None; n],
             still_from,
             moved: false,
@@ -239,7 +250,7 @@ impl Medium {
                         self.after(at, station);
                     }
                 }
-                Event::FrameBegins(id) => self.frame_begins(at, id),
+                Event::FramesBegin => self.frames_begin(at),
             }
         }
     }
@@ -334,28 +345,12 @@ impl Medium {
                 (self.airborne.len() - 1) as FrameId
             }
         };
-        self.events.push(now, HEAR_BEGIN, Event::FrameBegins(id));
+        if self.begun.is_empty() {
+            self.events.push(now, HEAR_BEGIN, Event::FramesBegin);
+        }
+        self.begun.push(id);
         self.events.push(end, SEND_END, Event::SendEnds(id));
         self.events.push(end, HEAR_END, Event::FrameEnds(id));
-    }
-
-    fn frame_begins(&mut self, now: Instant, id: FrameId) {
-        let airborne = self.airborne[id as usize].as_ref().expect("a frame ends after it begins");
-        let (heard, airtime) = (airborne.heard.clone(), airborne.frame.airtime);
-        let needs_w = self.needed_w(&airborne.frame);
-        let end_ns = (now + airtime).as_nanos();
-        for &(s, power_w) in heard.iter() {
-            let station = &mut self.stations[s as usize];
-            let began = station.receiver.frame_begins_needing(needs_w, id, power_w, end_ns);
-            if began.captured {
-                station.dcf.captured(now, airtime);
-            }
-            if station.receiver.senses() {
-                station.dcf.medium_busy(now);
-            }
-            self.settle(id, s, began);
-            self.after(now, s);
-        }
     }
 
     /// The power from which a radio decodes it.
@@ -364,22 +359,6 @@ impl Medium {
         match frame.kind {
             FrameKind::Data | FrameKind::Bcast if chosen => self.radio.receive_threshold_at_w(frame.rate_bps),
             _ => self.radio.receive_threshold_w,
-        }
-    }
-
-    /// Fates that the start of frame `id` decides at station `s`.
-    fn settle(&mut self, id: FrameId, s: u16, began: Began) {
-        if let Some(spoilt) = began.spoils {
-            let fate = self.interference_fate(spoilt, id);
-            self.spoil(spoilt, s, fate);
-        }
-        if let Some(cause) = began.lost {
-            let fate = match cause {
-                Cause::Weak => Fate::Weak,
-                Cause::Sending => Fate::Busy,
-                Cause::Interferer(other) => self.interference_fate(id, other),
-            };
-            self.spoil(id, s, fate);
         }
     }
 
@@ -561,6 +540,7 @@ impl Medium {
             self.log_tx(airborne);
         }
         self.free.clear();
+        self.begun.clear();
         for station in 0..self.stations.len() as u16 {
             for packet in self.stations[station as usize].dcf.remaining() {
                 self.drop_packet(now, station, &packet, DropReason::Stopped);

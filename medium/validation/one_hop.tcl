@@ -2,6 +2,8 @@
 #
 # layout=circle: `senders` stations on a circle of `radius_m` around the receiver; all hear one another and
 #   arrive with the same power, so no frame is ever captured (the case of Bianchi's model).
+# layout=near-far: the first sender at `distance_a_m`, the others at `distance_c_m`, in as many directions: all hear one
+#   another, and the receiver captures the first one's frames.
 # layout=line:   A - B - C, receiver B in the middle, A at `distance_a_m`, C at `distance_c_m`. With
 #   carrier_sense_w=3.652e-10 (250 m) A and C are hidden from each other.
 # rts_threshold=0: every data frame behind RTS/CTS; 3000: none. capture_ratio=1e9: no capture.
@@ -21,8 +23,11 @@ if {$setting(layout) eq "line"} {
 } else {
     set step [expr {2.0 * acos(-1.0) / $setting(senders)}]
     for {set k 0} {$k < $setting(senders)} {incr k} {
-        lappend positions [list [expr {500.0 + $setting(radius_m) * cos($step * $k)}] \
-                                [expr {500.0 + $setting(radius_m) * sin($step * $k)}]]
+        set from_m $setting(radius_m)
+        if {$setting(layout) eq "near-far"} {
+            set from_m [expr {$k == 0 ? $setting(distance_a_m) : $setting(distance_c_m)}]
+        }
+        lappend positions [list [expr {500.0 + $from_m * cos($step * $k)}] [expr {500.0 + $from_m * sin($step * $k)}]]
     }
 }
 make_stations $positions DumbAgent 1000 1000

@@ -10,7 +10,7 @@ from testbed.validate import ns2
 
 def test_every_run_of_the_reference_has_its_row():
     tables = {run.table for run in ns2.runs()}
-    assert tables == {"ns2_saturation", "ns2_hidden", "ns2_udp_chain", "ns2_tcp_chain"}
+    assert tables == {"ns2_saturation", "ns2_near_far", "ns2_hidden", "ns2_udp_chain", "ns2_tcp_chain"}
     for table in tables:
         stored = ns2.read(table)
         wanted = [{k: str(v) for k, v in run.columns.items()} for run in ns2.runs() if run.table == table]
@@ -55,7 +55,7 @@ def test_frames_are_counted_inside_the_window_only(tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("ns") is None, reason="ns-2 is not installed (apt-get install ns2)")
-@pytest.mark.parametrize("table", ["ns2_saturation", "ns2_hidden", "ns2_udp_chain", "ns2_tcp_chain"])
+@pytest.mark.parametrize("table", ["ns2_saturation", "ns2_near_far", "ns2_hidden", "ns2_udp_chain", "ns2_tcp_chain"])
 def test_ns2_gives_the_stored_row_again(table):
     run = next(run for run in reversed(ns2.runs()) if run.table == table)
     stored = next(row for row in ns2.read(table) if all(row[name] == str(value) for name, value in run.columns.items()))

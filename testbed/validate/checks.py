@@ -4,8 +4,8 @@ closed-form  one saturated sender, every radio profile, RTS on and off: within 1
 bianchi      n saturated senders: within 5 %. The medium is set to what the model assumes: all in range of one another
              with equal power, no capture, and for the model of 2000 no retry limit that is ever reached.
              `retry-limit` is the same with the profile's own limits against Wu et al., counters freezing.
-ns2          saturation, hidden terminals, capture, UDP chain: within 5 % of ns-2.35's mean, or within three
-             standard deviations of ns-2's own seeds where that is more
+ns2          saturation, unequal powers, hidden terminals, capture, UDP chain: within 5 % of ns-2.35's mean, or within three
+             standard deviations of ns-2's own seeds where that is more; unequal powers without RTS: within 2 %
 
 Durations of the models: a success ends with DIFS; a collision ends, for those who hear it, with EIFS instead. In
 ns-2's MAC (rule `eifs_as_nav`) EIFS is a NAV, after which DIFS is waited as well. With RTS only RTS frames
@@ -15,7 +15,7 @@ set so that it takes as long as EIFS.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from statistics import fmean
 
@@ -60,7 +60,7 @@ class Check:
 
 def cases(pattern: str | None = None) -> list[Case]:
     """Every case, or those whose name matches the shell pattern or contains it."""
-    everything = [*_closed_form(), *_bianchi(), *_ns2_saturation(), *_ns2_hidden(), *_ns2_udp_chain()]
+    everything = [*_closed_form(), *_bianchi(), *_ns2_saturation(), *_ns2_near_far(), *_ns2_hidden(), *_ns2_udp_chain()]
     if pattern is None:
         return everything
     return [case for case in everything if pattern in case.name or fnmatch(case.name, pattern)]
@@ -84,6 +84,10 @@ def _compare(case: Case, results: Sequence[Result]) -> Check:
 
 def _total(result: Result) -> float:
     return result.total_kbps
+
+
+def _first_flow(result: Result) -> float:
+    return result.flows_kbps[0]
 
 
 def _closed_form() -> list[Case]:
@@ -192,6 +196,30 @@ def _ns2_saturation() -> list[Case]:
                 failed = ns2.summarise(rows, "failed_attempts", senders=senders, rts=rts)
                 label = f"ns2/failed-attempts/rts-{rts}/n={senders}"
                 found.append(_ns2_case(label, layout, failed, "share", lambda result: result.failed_attempts))
+    return found
+
+
+def _ns2_near_far() -> list[Case]:
+    """Unequal powers: without RTS same-slot capture decides the shares, so they have to agree closely."""
+    rows = ns2.read("ns2_near_far")
+    found = []
+    for rts in ("on", "off"):
+        for senders in (2, 6, 16):
+            layout = Layout(
+                "ns2-dsss-2m",
+                simulate.near_far(senders, ns2.NEAR_M, ns2.FAR_M),
+                [simulate.saturated(i, 0, 1000) for i in range(1, senders + 1)],
+                measured_s=120.0,
+                warmup_s=1.0,
+                overrides={"rts_threshold_bytes": SWITCH[rts]},
+            )
+            label = f"ns2/near-far/rts-{rts}/n={senders}"
+            for share, column, metric in (("near", "near_kbps", _first_flow), ("total", "throughput_kbps", _total)):
+                summary = ns2.summarise(rows, column, senders=senders, rts=rts)
+                case = _ns2_case(f"{label}/{share}", layout, summary, "kbit/s", metric)
+                if rts == "off":
+                    case = replace(case, tolerance=0.02, source=f"ns-2.35, {summary.seeds} seeds, 2 %")
+                found.append(case)
     return found
 
 

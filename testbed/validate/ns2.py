@@ -24,6 +24,7 @@ TIMEOUT_S = 600.0
 CAPTURE_RATIO = 10.0  # CPThresh of ns-2: 10 dB
 NO_CAPTURE_RATIO = 1e9
 SENSE_550_M_W, SENSE_250_M_W = 1.559e-11, 3.652e-10  # two-ray ground, 0.28183815 W: formats/radio.md
+NEAR_M, FAR_M = 50, 200
 
 Row = dict[str, str]
 
@@ -50,7 +51,7 @@ class Summary:
 
 def runs() -> list[Run]:
     """Every run of the reference, the longest first so that two workers end together."""
-    return [*_saturation(), *_hidden(), *_tcp_chains(), *_udp_chains()]
+    return [*_saturation(), *_near_far(), *_hidden(), *_tcp_chains(), *_udp_chains()]
 
 
 def _saturation() -> Iterator[Run]:
@@ -70,6 +71,37 @@ def _saturation() -> Iterator[Run]:
                     },
                     {"senders": senders, "rts": rts, "offered_kbps": offered_kbps, "measured_s": 30, "seed": seed},
                     counts_frames=True,
+                )
+
+
+def _near_far() -> Iterator[Run]:
+    """One sender 23 dB above the others: of frames that begin in one slot the receiver captures its."""
+    for senders in (16, 6, 2):
+        for rts in ("on", "off"):
+            for seed in SEEDS:
+                yield Run(
+                    "ns2_near_far",
+                    "one_hop",
+                    {
+                        "layout": "near-far",
+                        "senders": senders,
+                        "distance_a_m": NEAR_M,
+                        "distance_c_m": FAR_M,
+                        "rts_threshold": _threshold(rts),
+                        "ip_bytes": 1000,
+                        "offered_bps": 2_400_000,
+                        "measured_s": 120,
+                    },
+                    {
+                        "senders": senders,
+                        "near_m": NEAR_M,
+                        "far_m": FAR_M,
+                        "rts": rts,
+                        "ip_bytes": 1000,
+                        "offered_kbps": 2400,
+                        "measured_s": 120,
+                        "seed": seed,
+                    },
                 )
 
 
@@ -175,9 +207,17 @@ def _run(run: Run) -> Row:
             start_s = float(arguments.get("start_s", 4)) + 1.0
             row["packets_per_sender"] = result["per_sender"]
             row |= _count_frames(trace, start_s, start_s + 30.0)
+        elif run.table == "ns2_near_far":
+            row["near_kbps"] = f"{_first_sender_kbps(result['per_sender'], run.columns):.2f}"
+            row["packets_per_sender"] = result["per_sender"]
         elif run.scenario == "tcp_chain":
             row |= {"retransmitted": result["retransmitted"], "timeouts": result["timeouts"]}
     return row
+
+
+def _first_sender_kbps(packets_per_sender: str, columns: dict[str, object]) -> float:
+    packets = int(packets_per_sender.split(":")[0])
+    return packets * int(columns["ip_bytes"]) * 8 / int(columns["measured_s"]) / 1000
 
 
 def _call_ns(scenario: str, arguments: dict[str, object], folder: str) -> Row:

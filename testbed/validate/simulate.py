@@ -84,6 +84,13 @@ def circle(senders: int, radius_m: float) -> list[Position]:
     return [(500.0, 500.0), *((500 + radius_m * cos(a), 500 + radius_m * sin(a)) for a in angles)]
 
 
+def near_far(senders: int, near_m: float, far_m: float) -> list[Position]:
+    """Station 0 in the middle, the first sender at `near_m`, the others at `far_m`, in as many directions."""
+    radii = [near_m] + [far_m] * (senders - 1)
+    angles = [2 * pi * k / senders for k in range(senders)]
+    return [(0.0, 0.0), *((r * cos(a), r * sin(a)) for r, a in zip(radii, angles, strict=True))]
+
+
 def medium_json(layout: Layout, seed: int) -> dict[str, Any]:
     return {
         "format": "manet-medium/1",
