@@ -223,6 +223,7 @@ def _cbr_report(site: Site, flow: RunningFlow) -> dict:
     }
     return {
         "format": "manet-cbr/1",
+        "manet": {"first_try_s": sent["first_try_s"], "connected": sent["sent"] > 0},
         "start": {
             "connected": [connected],
             "test_start": {"protocol": "UDP", "blksize": sent["payload_bytes"], "duration": flow.seconds},
