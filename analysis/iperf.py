@@ -1,7 +1,7 @@
 """iperf3's own report of a flow (traffic/<flow>.json), as its documentation of `--json` shows it.
 
 Read: the data connection's addresses and ports, bytes and seconds of both sides, and the sender's retransmissions. Not the
-interval reports: from 3.16 on iperf3's receiver counts whole blocks of 131072 bytes, so that they say little of a slow flow's seconds.
+interval reports: from 3.16 on the receiver counts whole blocks of 131072 bytes, which say little of a slow flow's seconds.
 """
 
 import json

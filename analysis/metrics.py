@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from analysis import checks, tcp_samples
+from analysis import checks, manifest, tcp_samples
 from analysis.air import Matching, air_summary, match_deliveries
 from analysis.checks import Check
 from analysis.connections import Connection
 from analysis.datagrams import datagram_metrics
 from analysis.errors import AnalysisError
+from analysis.files import write_whole
 from analysis.iperf import IperfReport
 from analysis.movement import expectation, movement_metrics
 from analysis.reaction import reaction_s
@@ -43,7 +44,8 @@ def analyse_run(run_dir: Path) -> dict[str, Any]:
     flows = {flow.name: _analyse_flow(run, flow, found) for flow in _flows(run, found)}
     metrics: dict[str, Any] = {"format": FORMAT, "flows": flows, "air": _air(run, flows, found)}
     metrics["checks"] = [check.as_dict() for check in found]
-    (run.path / "metrics.json").write_text(json.dumps(metrics, indent=1) + "\n")
+    write_whole(run.path / "metrics.json", json.dumps(metrics, indent=1) + "\n")
+    manifest.enter(run.path, "metrics.json")
     return metrics
 
 
@@ -67,6 +69,8 @@ def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check]) -> dict[str
         if report is not None and not report.connected:
             return entry | _nothing_carried(run, flow, report)
         connection = run.connection(flow)
+        if connection is None and report is not None and _never_on_the_air(flow, report):
+            return entry | _nothing_carried(run, flow, report)
         connected_ns = connection.start_ns(run.capture_of(flow, flow.source)) if connection else None
         start_ns = _start_ns(report, connected_ns)
         if start_ns is None or connected_ns is None:
@@ -94,6 +98,11 @@ def _start_ns(report: IperfReport | None, connected_ns: int | None) -> int | Non
         return connected_ns
     first_ns = round(report.first_try_s * NS_PER_S)
     return first_ns if connected_ns - first_ns > LATE_S * NS_PER_S else connected_ns
+
+
+def _never_on_the_air(flow: Flow, report: IperfReport) -> bool:
+    """Of datagrams, of which no capture has one: the kernel took them, and looked in vain for the next hop's address."""
+    return flow.traffic == "cbr" and report.first_try_s is not None and report.received_bytes == 0
 
 
 def _nothing_carried(run: RunDirectory, flow: Flow, report: IperfReport) -> dict[str, Any]:

@@ -65,10 +65,12 @@ def test_a_flow_that_never_has_a_route_ends_with_status_0(tmp_path):
 
 @pytest.mark.root
 @needs_runs
-def test_a_stream_without_a_route_carries_nothing_and_fails_nothing(tmp_path: Path) -> None:
-    """Three stations without routing: sta1 and sta3 do not hear each other, sta1 and sta2 do."""
+@pytest.mark.parametrize("routing", ["static", "none"])
+def test_a_stream_without_a_route_carries_nothing_and_fails_nothing(tmp_path: Path, routing: str) -> None:
+    """sta3 hears nobody: `static` has no route to it, with `none` nobody answers for its address."""
     streams = [STREAM, {**STREAM, "to": "sta3"}]
-    scenario = chain(hops=2, routing="none", spacing=200, flows=streams, duration=2)
+    places = [[0, 0], [200, 0], [2000, 0]]
+    scenario = chain(hops=None, topology="positions", positions=places, routing=routing, flows=streams)
     result = run_scenario(scenario, 1, tmp_path / "run", programs=BUILT)
     assert (result.status, result.error) == ("complete", None)
     metrics = analyse_run(tmp_path / "run")
