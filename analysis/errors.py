@@ -1,5 +1,7 @@
 """What a reader of run directories raises: one line that names the file and the remedy."""
 
+from pathlib import Path
+
 
 class AnalysisError(Exception):
     """A run directory cannot be analysed as it is."""
@@ -11,3 +13,12 @@ class CaptureError(AnalysisError):
 
 class RunFileError(AnalysisError):
     """Another file of the run directory is missing or not in its format."""
+
+
+class DiskFullError(AnalysisError):
+    """No room for a results file; what was there before is unchanged. Who knows the command adds how to go on."""
+
+    def __init__(self, path: Path, again: str = "") -> None:
+        text = f"{path}: disk full; free space elsewhere on this disk (no result has to go)"
+        super().__init__(f"{text}, then {again}" if again else text)
+        self.path = path

@@ -1,7 +1,7 @@
 """iperf3's own report of a flow (traffic/<flow>.json), as its documentation of `--json` shows it.
 
-Read: the data connection's addresses and ports, bytes and seconds of both sides, the sender's retransmissions,
-and the server's interval reports where the client asked for them (`--get-server-output`).
+Read: the data connection's addresses and ports, bytes and seconds of both sides, and the sender's retransmissions. Not the
+interval reports: from 3.16 on the receiver counts whole blocks of 131072 bytes, which say little of a slow flow's seconds.
 """
 
 import json
@@ -10,15 +10,6 @@ from pathlib import Path
 
 from analysis.connections import Connection
 from analysis.errors import RunFileError
-
-
-@dataclass(frozen=True)
-class Interval:
-    """Bytes that the receiver read between two instants, seconds after its test started."""
-
-    start_s: float
-    end_s: float
-    received_bytes: int
 
 
 @dataclass(frozen=True)
@@ -31,7 +22,6 @@ class IperfReport:
     received_bytes: int
     received_s: float
     retransmissions: int | None
-    intervals: tuple[Interval, ...]
     error: str | None
     first_try_s: float | None = None  # UNIX time of the first attempt to connect
     connected: bool = True  # False: the ends never met, nothing was carried
@@ -40,16 +30,6 @@ class IperfReport:
     @property
     def received_bps(self) -> float | None:
         return self.received_bytes * 8 / self.received_s if self.received_s > 0 else None
-
-    def received_between(self, begin_s: float, end_s: float) -> float | None:
-        """Bytes read between two instants of the test, intervals cut in proportion; None if they do not reach."""
-        if not self.intervals or self.intervals[-1].end_s < end_s - 1e-3 or self.intervals[0].start_s > begin_s:
-            return None
-        return sum(
-            interval.received_bytes * _overlap(interval, begin_s, end_s) / (interval.end_s - interval.start_s)
-            for interval in self.intervals
-            if interval.end_s > interval.start_s
-        )
 
 
 def read_report(path: Path) -> IperfReport:
@@ -74,7 +54,6 @@ def read_report(path: Path) -> IperfReport:
         received_bytes=int(received.get("bytes", 0)),
         received_s=float(received.get("seconds", 0)),
         retransmissions=sent.get("retransmits"),
-        intervals=_server_intervals(report),
         error=report.get("error"),
         first_try_s=tried.get("first_try_s"),
         connected=tried.get("connected", True),
@@ -87,16 +66,3 @@ def _connection(start: dict, protocol: str) -> Connection | None:
         local, remote = ends["local_host"], ends["remote_host"]
         return Connection(protocol.lower(), local, ends["local_port"], remote, ends["remote_port"])
     return None
-
-
-def _server_intervals(report: dict) -> tuple[Interval, ...]:
-    server = report.get("server_output_json", {})
-    return tuple(
-        Interval(entry["sum"]["start"], entry["sum"]["end"], int(entry["sum"]["bytes"]))
-        for entry in server.get("intervals", [])
-        if entry.get("sum")
-    )
-
-
-def _overlap(interval: Interval, begin_s: float, end_s: float) -> float:
-    return max(0.0, min(interval.end_s, end_s) - max(interval.start_s, begin_s))

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from analysis import checks, tcp_samples
+from analysis import checks, manifest, tcp_samples
 from analysis.air import Matching, air_summary, match_deliveries
 from analysis.checks import Check
 from analysis.connections import Connection
 from analysis.datagrams import datagram_metrics
 from analysis.errors import AnalysisError
+from analysis.files import write_whole
 from analysis.iperf import IperfReport
 from analysis.movement import expectation, movement_metrics
 from analysis.reaction import reaction_s
@@ -43,7 +44,8 @@ def analyse_run(run_dir: Path) -> dict[str, Any]:
     flows = {flow.name: _analyse_flow(run, flow, found) for flow in _flows(run, found)}
     metrics: dict[str, Any] = {"format": FORMAT, "flows": flows, "air": _air(run, flows, found)}
     metrics["checks"] = [check.as_dict() for check in found]
-    (run.path / "metrics.json").write_text(json.dumps(metrics, indent=1) + "\n")
+    write_whole(run.path / "metrics.json", json.dumps(metrics, indent=1) + "\n")
+    manifest.enter(run.path, "metrics.json")
     return metrics
 
 
@@ -67,6 +69,8 @@ def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check]) -> dict[str
         if report is not None and not report.connected:
             return entry | _nothing_carried(run, flow, report)
         connection = run.connection(flow)
+        if connection is None and report is not None and _never_on_the_air(flow, report):
+            return entry | _nothing_carried(run, flow, report)
         connected_ns = connection.start_ns(run.capture_of(flow, flow.source)) if connection else None
         start_ns = _start_ns(report, connected_ns)
         if start_ns is None or connected_ns is None:
@@ -78,7 +82,9 @@ def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check]) -> dict[str
         entry |= {"start_ns": start_ns, "window_s": [warmup_s, warmup_s + duration_s]}
         measure = _measure_datagrams if flow.traffic == "cbr" else _measure_tcp
         entry |= measure(run, flow, connection, report, begin_ns, end_ns, found)
-        entry |= _measure_report(flow, report, connected_ns, begin_ns, end_ns, found)
+        if report is not None:
+            found.append(checks.window_covered(flow.name, report, (end_ns - connected_ns) / 1e9))
+            entry["iperf3_bps"] = report.received_bps
         entry |= movement_metrics(run, flow, begin_ns, end_ns, entry.get("acked_bps"))
         entry["air_bps"] = _air_rate(run, flow, connection, begin_ns, end_ns, found)
     except AnalysisError as problem:
@@ -94,18 +100,25 @@ def _start_ns(report: IperfReport | None, connected_ns: int | None) -> int | Non
     return first_ns if connected_ns - first_ns > LATE_S * NS_PER_S else connected_ns
 
 
+def _never_on_the_air(flow: Flow, report: IperfReport) -> bool:
+    """Of datagrams, of which no capture has one: the kernel took them, and looked in vain for the next hop's address."""
+    return flow.traffic == "cbr" and report.first_try_s is not None and report.received_bytes == 0
+
+
 def _nothing_carried(run: RunDirectory, flow: Flow, report: IperfReport) -> dict[str, Any]:
-    """Of a flow whose ends were apart all its time: no connection, hence zeros, and nothing to check."""
+    """Of a flow whose ends were apart all its time: no connection or datagram, hence zeros, and nothing to check."""
     warmup_s, duration_s = run.scenario["warmup"], run.scenario["duration"]
-    zeros = dict.fromkeys(("acked_bps", "delivered_bps", "goodput_bps", "iperf3_bps", "air_bps"), 0.0)
-    start_ns = round(report.first_try_s * NS_PER_S) if report.first_try_s else None
-    by_second = {"acked_bps_by_second": [0] * int(warmup_s + duration_s)}
-    moved: dict[str, Any] = {}
-    if start_ns is not None:
-        begin_ns = start_ns + round(warmup_s * NS_PER_S)
-        moved = movement_metrics(run, flow, begin_ns, begin_ns + round(duration_s * NS_PER_S), 0.0)
-    return {**zeros, **by_second, **moved, "segments": 0, "retransmissions": 0, "start_ns": start_ns,
-            "window_s": [warmup_s, warmup_s + duration_s]}  # fmt: skip
+    entry: dict[str, Any] = {"window_s": [warmup_s, warmup_s + duration_s]}
+    entry["start_ns"] = start_ns = round(report.first_try_s * NS_PER_S) if report.first_try_s else None
+    rates = {rate: 0.0 for rate in (UDP_METRICS if flow.traffic == "cbr" else TCP_METRICS) if rate.endswith("_bps")}
+    if flow.traffic == "cbr":
+        entry |= rates | {"sent": 0, "silence_s": duration_s}
+    else:
+        entry |= rates | {"acked_bps_by_second": [0] * int(warmup_s + duration_s), "segments": 0, "retransmissions": 0}
+    if start_ns is None:
+        return entry
+    begin_ns = start_ns + round(warmup_s * NS_PER_S)
+    return entry | movement_metrics(run, flow, begin_ns, begin_ns + round(duration_s * NS_PER_S), rates.get("acked_bps"))
 
 
 def _measure_tcp(
@@ -127,6 +140,7 @@ def _measure_tcp(
     return {
         "acked_bps": sender.acked.rise(begin_ns, end_ns) * 8 / window_s,
         "delivered_bps": receiver.delivered.rise(begin_ns, end_ns) * 8 / window_s,
+        "goodput_bps": checks.application_bytes(receiver, begin_ns, end_ns) * 8 / window_s,
         "segments": int(inside.sum()),
         "retransmissions": int((inside & sender.segments.repeated).sum()),
         "routing_resends": sender.routing_resends,
@@ -164,9 +178,11 @@ def _measure_datagrams(
     cut = reaction_s(run, flow)
     if cut is not None:
         found.append(cut.check)
+    delivered_bps = measured.delivered_bytes * 8 / ((end_ns - begin_ns) / 1e9)
     return {
         "reaction_s": cut.seconds if cut else None,
-        "delivered_bps": measured.delivered_bytes * 8 / ((end_ns - begin_ns) / 1e9),
+        "delivered_bps": delivered_bps,
+        "goodput_bps": delivered_bps,  # the receiver reads each datagram as it comes
         "sent": measured.sent,
         "loss": measured.loss,
         "latency_ms_mean": measured.latency_ms_mean,
@@ -174,18 +190,6 @@ def _measure_datagrams(
         "jitter_ms": measured.jitter_ms,
         "silence_s": measured.silence_s,
     }
-
-
-def _measure_report(
-    flow: Flow, report: IperfReport | None, start_ns: int, begin_ns: int, end_ns: int, found: list[Check]
-) -> dict[str, Any]:
-    """iperf3's own figures. Its test begins within a round trip of the flow's first packet, far below its intervals."""
-    if report is None:
-        return {}
-    found.append(checks.window_covered(flow.name, report, (end_ns - start_ns) / 1e9))
-    read = report.received_between(max(0.0, (begin_ns - start_ns) / 1e9), (end_ns - start_ns) / 1e9)
-    goodput = report.received_bps if read is None else read * 8 / ((end_ns - begin_ns) / 1e9)
-    return {"iperf3_bps": report.received_bps, "goodput_bps": goodput}
 
 
 def _report(run: RunDirectory, flow: Flow, found: list[Check]) -> IperfReport | None:

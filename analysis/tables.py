@@ -15,6 +15,8 @@ from typing import Any
 from scipy import stats
 
 from analysis.errors import RunFileError
+from analysis.files import whole
+from analysis.found_runs import find_runs
 from analysis.references import Reference, load_reference
 from analysis.rundir import RunDirectory
 
@@ -88,9 +90,8 @@ def write_tables(out_dir: Path, experiment: Any = None) -> list[Path]:
 
 
 def collect_runs(out_dir: Path, axes: Iterable[str]) -> list[dict[str, Any]]:
-    """A row of table.csv for every run directory below `out_dir`, in the order of cells and seeds."""
-    found = (path.parent for path in out_dir.rglob("run.json") if "void" not in path.relative_to(out_dir).parts)  # put aside
-    rows = [_run_row(run_dir, out_dir, tuple(axes)) for run_dir in found]
+    """A row of table.csv for every run below `out_dir` that is what it says it is, in the order of cells and seeds."""
+    rows = [_run_row(run_dir, out_dir, tuple(axes)) for run_dir in find_runs(out_dir).runs]
     return sorted(rows, key=lambda row: [_sortable(row[key]) for key in ("variant", *axes, "seed")])
 
 
@@ -196,11 +197,12 @@ def _json(path: Path) -> dict[str, Any]:
     try:
         return json.loads(path.read_text())
     except ValueError as problem:
-        raise RunFileError(f"{path}: not JSON ({problem}); remove this run directory and run the cell again") from None
+        again = "run `manet report --again`" if path.name == "metrics.json" else "move the run out of the results"
+        raise RunFileError(f"{path}: not JSON ({problem}); {again}") from None
 
 
 def _write_csv(path: Path, columns: list[str], rows: list[dict[str, Any]]) -> Path:
-    with path.open("w", newline="") as file:
+    with whole(path) as file:
         writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows({key: _text(row[key]) for key in columns} for row in rows)

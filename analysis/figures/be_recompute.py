@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 
 from analysis import style
 from analysis.errors import RunFileError
+from analysis.found_runs import find_runs
 from analysis.references import load_reference
 
 RANGE_M = 250.0
@@ -39,9 +40,8 @@ def draw(out_dir: Path) -> list[Path]:
 def _runs(out_dir: Path) -> list[dict]:
     """Complete runs with a series, in the order of variant and seed."""
     found = []
-    for path in out_dir.rglob("metrics.json"):
-        run_dir = path.parent
-        if "void" in run_dir.relative_to(out_dir).parts:
+    for run_dir in find_runs(out_dir).runs:
+        if not (run_dir / "metrics.json").exists():
             continue
         run, flow = (json.loads((run_dir / name).read_text()) for name in ("run.json", "metrics.json"))
         flow = flow["flows"].get("flow1", {})

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 
 from analysis import style
 from analysis.errors import RunFileError
+from analysis.found_runs import find_runs
 from analysis.tcp_samples import INFINITE_THRESHOLD
 
 COLUMNS = {
@@ -26,9 +27,9 @@ def draw(out_dir: Path) -> list[Path]:
     if (out_dir / "run.json").exists():
         return _draw_run(out_dir)
     cells: dict[Path, Path] = {}
-    samples = (path for path in out_dir.rglob("tcp.csv") if "void" not in path.relative_to(out_dir).parts)
-    for path in sorted(samples, key=lambda path: (len(path.parent.name), path.parent.name)):
-        cells.setdefault(path.parent.parent, path.parent)
+    for run_dir in find_runs(out_dir).runs:
+        if (run_dir / "tcp.csv").exists():
+            cells.setdefault(run_dir.parent, run_dir)
     return [written for _, run_dir in sorted(cells.items()) for written in _draw_run(run_dir)]
 
 

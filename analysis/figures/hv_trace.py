@@ -10,6 +10,7 @@ from pathlib import Path
 
 from analysis import style
 from analysis.figures.hv_packets import most_stalled
+from analysis.files import whole
 from analysis.references import load_reference
 from analysis.stalls import Stall, under_way_in
 from analysis.story import Story, Transmission
@@ -26,7 +27,7 @@ def draw(out_dir: Path) -> list[Path]:
     out_dir = Path(out_dir)
     story, stall = most_stalled(out_dir)
     rows = trace(story, stall)
-    with (out_dir / "hv_trace.csv").open("w", newline="") as file:
+    with whole(out_dir / "hv_trace.csv") as file:
         table = csv.DictWriter(file, COLUMNS)
         table.writeheader()
         table.writerows(rows)

@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from analysis import style
 from analysis.drawing import in_order
 from analysis.errors import RunFileError
+from analysis.files import whole
 from analysis.tables import collect_runs, counts
 
 COLUMNS = ("variant", "n", "never", "median_s", "quartile1_s", "quartile3_s", "least_s", "most_s")
@@ -49,7 +50,7 @@ def statistics(variant: str, values: list[float | None]) -> dict[str, object]:
 
 
 def _write(path: Path, rows: list[dict[str, object]]) -> None:
-    with path.open("w", newline="") as file:
+    with whole(path) as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(

@@ -15,6 +15,8 @@ from matplotlib.axes import Axes
 from analysis import style
 from analysis.drawing import in_order
 from analysis.errors import AnalysisError, RunFileError
+from analysis.files import whole
+from analysis.found_runs import find_runs
 from analysis.journeys import SENT
 from analysis.outage import MERGED_S, Outage, outage_of
 from analysis.rundir import RunDirectory
@@ -60,9 +62,9 @@ def draw(out_dir: Path) -> list[Path]:
 def _outages(out_dir: Path) -> list[tuple[str, int, Story, Outage]]:
     """Of every complete run that is not put aside; in the experiment's order of variants, then of seeds."""
     found = []
-    for path in out_dir.rglob("run.json"):
-        run = RunDirectory(path.parent)
-        if "void" in path.relative_to(out_dir).parts or run.run["status"] != "complete":
+    for run_dir in find_runs(out_dir).runs:
+        run = RunDirectory(run_dir)
+        if run.run["status"] != "complete":
             continue
         try:
             story = read_story(run, run.flows[0])
@@ -124,7 +126,7 @@ def _points(axes: Axes, places: list[tuple[float, float]], **look) -> None:
 
 
 def _write_table(path: Path, found: list[tuple[str, int, Story, Outage]]) -> None:
-    with path.open("w", newline="") as file:
+    with whole(path) as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(COLUMNS)
         for variant, seed, _, outage in found:

@@ -52,7 +52,7 @@ def campaign(tmp_path) -> Path:
 
 @pytest.fixture
 def run_dir(tmp_path) -> Path:
-    folder = Path(shutil.copytree(FIXTURE, tmp_path / "cell" / "seed-1"))
+    folder = Path(shutil.copytree(FIXTURE, tmp_path / "hops2" / "seed-1"))
     analyse_run(folder)
     return folder
 

@@ -20,6 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from analysis.files import write_whole
+from analysis.found_runs import why_left_out
 from testbed.campaigns.experiment import Cell, Experiment
 from testbed.campaigns.progress import Progress
 from testbed.campaigns.side_by_side import usable_cores
@@ -102,6 +104,7 @@ class Campaign:
     jobs: int
     progress: Progress
     runner: Runner
+    again: str = ""  # the command that goes on where this one stopped
     outcomes: list[Outcome] = field(default_factory=list)
     pace: Pace = Pace(0.0, 0.0)
     stop: threading.Event = field(default_factory=threading.Event)
@@ -192,7 +195,7 @@ class Campaign:
         self.outcomes.append(outcome)
         self.progress.finished(outcome.task.name, outcome.text())
         if "disk full" in outcome.reason:
-            raise RunError(outcome.reason)
+            raise RunError(f"{outcome.reason}; then {self.again}" if self.again else outcome.reason)
         failed = [o for o in self.outcomes if o.status == "failed" and not o.host_late]
         if len(failed) >= GIVE_UP_AFTER and len(failed) == len(self.outcomes):
             raise RunError(f"the first {len(failed)} runs failed, the last so: {outcome.reason}")
@@ -252,17 +255,19 @@ def claimed(directory: Path, experiment: Experiment, resume: bool) -> Iterator[N
             )
         if resume and description.exists() and _name_in(description) != experiment.name:
             raise UsageError(f"{directory}: holds another experiment ({_name_in(description)}); give another folder with --out")
-        description.write_text(experiment.to_json())
+        write_whole(description, experiment.to_json())
         yield
     finally:
         os.close(descriptor)
 
 
 def is_complete(task: Task) -> bool:
-    """Whether the run is there, complete, not void, and of the very scenario that is wanted now."""
+    """Whether the run is there, complete, not void, as it was left, and of the very scenario that is wanted now."""
     run, scenario = _json(task.directory / "run.json"), _json(task.directory / "scenario.json")
     same = scenario == json.loads(task.cell.scenario.to_json())
-    return run.get("status") == "complete" and same and read_verdict(task.directory) in ("valid", "suspect")
+    if run.get("status") != "complete" or not same or read_verdict(task.directory) not in ("valid", "suspect"):
+        return False
+    return why_left_out(task.directory) is None
 
 
 def clear(directory: Path) -> None:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from analysis.found_runs import FoundRuns, find_runs
 from testbed.campaigns.expectations import Comparison, compare
 from testbed.campaigns.experiment import Expected
 from testbed.errors import UsageError
@@ -29,17 +30,14 @@ class Report:
         self.figures: list[Path] = []
         self.comparisons: list[Comparison] = []
         self.summary: list[dict[str, Any]] = []
+        self.found = FoundRuns()
         self.doubtful: list[str] = []  # the runs that are not valid, as `<cell>/seed-<n> suspect`
 
     def make(self, analyse_again: bool = False) -> None:
         """metrics.json where it is missing or older than the run, table.csv, summary.csv, the figure."""
         from analysis import tables
-        from analysis.metrics import analyse_run
 
-        for run in self._runs():
-            metrics = run / "metrics.json"
-            if analyse_again or not metrics.exists() or metrics.stat().st_mtime < (run / "run.json").stat().st_mtime:
-                analyse_run(run)
+        self._measure(analyse_again)
         tables.write_tables(self.directory)
         self.summary = tables.read_summary(self.directory)
         self.doubtful = [
@@ -55,6 +53,20 @@ class Report:
             figure = importlib.import_module(f"analysis.figures.{self.description['figure']}")
             self.figures = [Path(path) for path in figure.draw(self.directory)]
 
+    def _measure(self, again: bool) -> None:
+        """metrics.json of every run that counts; with `again` also of those that do not only because it was changed."""
+        from analysis.manifest import only_derived_differ
+        from analysis.metrics import analyse_run
+
+        found = find_runs(self.directory)
+        for run in found.runs:
+            if again or not _measured(run):
+                analyse_run(run)
+        for run in (self.directory / name for name in found.left_out) if again else ():
+            if only_derived_differ(run):
+                analyse_run(run)
+        self.found = find_runs(self.directory)
+
     def verdicts(self) -> dict[str, int]:
         """How many cells' runs are valid, suspect and void (or failed)."""
         rows = [row for row in self.summary if row["metric"] == "acked_kbps"]
@@ -66,7 +78,7 @@ class Report:
 
     def capture(self) -> Path | None:
         """One capture worth opening: the first flow's sender in the first run."""
-        for run in self._runs():
+        for run in self.found.runs:
             scenario = json.loads((run / "scenario.json").read_text())
             path = run / "captures" / f"{scenario['flows'][0]['from']}.pcap"
             if path.exists():
@@ -85,6 +97,8 @@ class Report:
             "figures": [str(path) for path in self.figures],
             "capture": None if capture is None else str(capture),
             "verdicts": self.verdicts(),
+            "left_out": [{"run": name, "reason": reason} for name, reason in self.found.left_out.items()],
+            "not_checked": self.found.not_checked,
             "put_aside": self.put_aside(),
             "expect": [asdict(comparison) for comparison in self.comparisons],
             "runs": runs,
@@ -113,21 +127,36 @@ class Report:
         capture = self.capture()
         if capture is not None:
             print(f"capture   {capture}")
+        for line in self.left_out_lines():
+            print(line)
         print(f"verdict   {self.verdict_line()}")
+
+    def left_out_lines(self) -> list[str]:
+        """A line for each run that is in no table, and one for those that nothing can be held against."""
+        lines = [f"left out  {name}: {reason}" for name, reason in self.found.left_out.items()]
+        unchecked = self.found.not_checked
+        if unchecked:
+            more = f" and {len(unchecked) - NAMED_RUNS} more" if len(unchecked) > NAMED_RUNS else ""
+            lines.append(f"unchecked {', '.join(unchecked[:NAMED_RUNS])}{more}: no manifest.json, by which changes would show")
+        return lines
 
     def verdict_line(self) -> str:
         """`valid` only if every run that counts is."""
         count = self.verdicts()
         counts = ", ".join(f"{number} {kind}" for kind, number in count.items())
-        worst = "void" if count["void"] else "suspect" if count["suspect"] else "valid"
+        left_out = len(self.found.left_out)
+        worst = "void" if count["void"] or left_out else "suspect" if count["suspect"] else "valid"
         meaning = {
             "valid": "the host kept up with the air in every run",
             "suspect": "in some runs the host was late at times; their verdict.json says how much",
             "void": "some runs failed or the host fell behind; they are left out of every mean",
         }[worst]
+        if left_out and not count["void"]:
+            meaning = "some runs are not what was measured (left out); they are in no table or figure"
+        counts += f", {left_out} left out" if left_out else ""
         aside = self.put_aside()
         done_over = f"; {aside} void or incomplete before, done over (kept in <cell>/void)" if aside else ""
-        return f"{worst if sum(count.values()) else 'none'} ({counts}{done_over}): {meaning}{self._named()}"
+        return f"{worst if sum(count.values()) or left_out else 'none'} ({counts}{done_over}): {meaning}{self._named()}"
 
     def _named(self) -> str:
         """Which runs are not valid; nothing where all are."""
@@ -135,10 +164,12 @@ class Report:
         named = self.doubtful[:NAMED_RUNS] + ([f"and {more} more"] if more > 0 else [])
         return f" [{', '.join(named)}]" if named else ""
 
-    def _runs(self) -> list[Path]:
-        """Run folders, in the order of cells and seeds, those put aside left out."""
-        found: list[Path] = []
-        for cell in self.description["cells"]:
-            seeds = (self.directory / cell["name"]).glob("seed-*/run.json")
-            found += sorted((path.parent for path in seeds), key=lambda run: int(run.name.removeprefix("seed-")))
-        return found
+
+def _measured(run: Path) -> bool:
+    """Whether the run has whole metrics, no older than itself."""
+    metrics = run / "metrics.json"
+    try:
+        json.loads(metrics.read_text())
+    except (OSError, ValueError):
+        return False
+    return metrics.stat().st_mtime >= (run / "run.json").stat().st_mtime

@@ -20,13 +20,18 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 def run(options: argparse.Namespace) -> int:
     import json
+    import shlex
 
+    from analysis.errors import DiskFullError
     from testbed.campaigns.report import Report
 
     report = Report(options.directory)
-    report.make(analyse_again=options.again)
+    try:
+        report.make(analyse_again=options.again)
+    except DiskFullError as problem:
+        raise DiskFullError(problem.path, shlex.join(["./manet", "report", str(options.directory)])) from None
     if options.json:
         print(json.dumps(report.as_json([]), indent=1))
     else:
         report.print()
-    return 0
+    return 1 if report.found.left_out else 0

@@ -55,6 +55,7 @@ def carry_out(experiment, directory: Path, options: argparse.Namespace) -> int:
     import json
     from dataclasses import asdict
 
+    from analysis.errors import DiskFullError
     from testbed.campaigns.campaign import Campaign
     from testbed.campaigns.progress import Progress
     from testbed.campaigns.report import Report
@@ -68,12 +69,15 @@ def carry_out(experiment, directory: Path, options: argparse.Namespace) -> int:
     progress = Progress(0, 0.0)
     jobs = options.jobs or default_jobs((cell.scenario for cell in experiment.cells), most_guests())
     try:
-        campaign = Campaign(experiment, directory, jobs, progress, runner)
+        again = resume_command(experiment, directory, options)
+        campaign = Campaign(experiment, directory, jobs, progress, runner, again)
         outcomes = campaign.run(options.resume)
         lay_out(curves, directory)
         progress.note("measuring the captures")
         report = Report(directory)
         report.make()
+    except DiskFullError as problem:
+        raise DiskFullError(problem.path, again) from None
     finally:
         progress.close()
     runs = [
@@ -91,7 +95,20 @@ def carry_out(experiment, directory: Path, options: argparse.Namespace) -> int:
         # why it failed was said when it ended
         kind = outcome.status if outcome.status == "failed" else outcome.verdict
         print(f"manet run: {outcome.task.name}: {kind}; see {outcome.task.directory}/log", file=sys.stderr)
-    return 1 if bad else 0
+    return 1 if bad or report.found.left_out else 0
+
+
+def resume_command(experiment, directory: Path, options: argparse.Namespace) -> str:
+    """What the user writes to go on with this campaign where it stopped."""
+    import shlex
+
+    given = vars(options)
+    words = ["./manet", "run", given.get("experiment", experiment.name), *(["--quick"] if experiment.quick else [])]
+    lists = {"--set": given.get("overrides", ()), "--variant": given.get("variant", ())}
+    words += [word for option, values in lists.items() for value in values for word in (option, value)]
+    singles = {f"--{name}": given.get(name) for name in ("seeds", "profile", "clock", "kernel")}
+    words += [str(word) for option, value in singles.items() if value is not None for word in (option, value)]
+    return shlex.join([*words, "--out", str(directory), "--resume"])
 
 
 def runner_for(scenarios: list, options: argparse.Namespace, name: str) -> Callable:

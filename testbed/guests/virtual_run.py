@@ -81,7 +81,7 @@ def _copied(directory: Path, out: Path) -> str | None:
 
 
 def _not_kept(directory: Path, why: str) -> str:
-    return f"{directory}: disk full or not to be written ({why}); make room, or give another folder with --out"
+    return f"{directory}: disk full or not to be written ({why}); free space on it, or give another folder with --out"
 
 
 def _write(source: str | Path, target: str | Path) -> None:

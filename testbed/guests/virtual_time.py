@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 
+from analysis import manifest
 from testbed.errors import RunError, UsageError
 from testbed.guests import guest, kernels
 from testbed.host import mininet_wifi
@@ -94,6 +95,7 @@ class Guests:
         clock = heard.clock() | {"qemu": qemu_version(), "host_kernel": metadata.kernel()}
         record.update(status=ended["status"], error=ended["error"], clock=clock)
         record.close()
+        manifest.enter(directory, "run.json", "log/guest.log")
 
 
 class _Heard:

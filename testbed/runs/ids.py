@@ -14,6 +14,11 @@ def new_run_id(directory: Path) -> str:
     return f"run-{digest}-{os.getpid()}-{secrets.token_hex(3)}"
 
 
+def new_id() -> str:
+    """Of a run's results, for ever and on every machine: two directories with the same are copies of one run."""
+    return secrets.token_hex(8)
+
+
 def own_cgroup(proc_file: Path = Path("/proc/self/cgroup")) -> Path:
     """The cgroup (version 2) of this process, as a path below the mount: the line `0::/path` of cgroups(7)."""
     for line in proc_file.read_text().splitlines():

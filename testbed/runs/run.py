@@ -19,11 +19,14 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from analysis import manifest
+from analysis.errors import AnalysisError
+from analysis.files import write_whole
 from testbed.errors import HostLateError, ManetError, RunError, UsageError
 from testbed.host.requirements import require_for_runs
 from testbed.programs import BUILT, Programs
 from testbed.runs import metadata, preflight
-from testbed.runs.ids import new_run_id, own_cgroup
+from testbed.runs.ids import new_id, new_run_id, own_cgroup
 from testbed.runs.isolation import Isolated, Report
 from testbed.runs.record import RunRecord
 from testbed.runs.verdict import add_programs, verdict_of
@@ -35,6 +38,7 @@ Progress = Callable[[str, float | None], None]
 
 # Below this much free space a run ends itself, while its files can still be completed.
 RESERVE_BYTES = 1 << 20
+ROOM = "free space elsewhere on this disk, or give a folder on another disk with --out"
 KILLED = "the run's own process was killed, or ended unasked (log/run.log); what it had captured is kept; run it again"
 
 
@@ -98,7 +102,7 @@ def claimed(directory: Path) -> Iterator[None]:
             raise UsageError(f"{directory}: holds a run already; remove it, or give another folder with --out")
         free = shutil.disk_usage(directory).free
         if free < 2 * RESERVE_BYTES:
-            raise UsageError(f"{directory}: disk full ({free >> 10} KiB free); make room, or give another folder with --out")
+            raise UsageError(f"{directory}: disk full ({free >> 10} KiB free); {ROOM}")
         yield
     finally:
         os.close(descriptor)
@@ -153,8 +157,8 @@ def _cancelling(isolated: Isolated, cancel: threading.Event | None) -> Iterator[
 
 
 def prepare(scenario: Scenario, seed: int, directory: Path, record: dict) -> None:
-    (directory / "scenario.json").write_text(scenario.to_json())
-    fields = {"experiment": None, "cell": None, "variant": "", "axes": {}, **record}
+    write_whole(directory / "scenario.json", scenario.to_json())
+    fields = {"id": new_id(), "experiment": None, "cell": None, "variant": "", "axes": {}, **record}
     RunRecord.create(
         directory / "run.json",
         len(scenario.station_names()) + len(scenario.host_names()),
@@ -176,10 +180,16 @@ def prepare(scenario: Scenario, seed: int, directory: Path, record: dict) -> Non
 
 
 def conclude(directory: Path, outcome: dict) -> RunResult:
-    """The run has written its own end into run.json, unless it was ended by force."""
+    """The run has written its own end into run.json, unless it was ended by force. Its files are entered as it left them."""
     if not outcome:
         outcome = {"status": "failed", "error": KILLED}
         write_end(directory, outcome)
+    try:
+        manifest.write(directory)
+    except (OSError, AnalysisError) as problem:
+        outcome = {"status": "failed", "error": str(problem)}
+        with suppress(OSError):
+            write_end(directory, outcome)
     late = outcome.get("host_late", False)
     return RunResult(outcome["status"], verdict_of(directory), directory, outcome["error"], late)
 
@@ -293,14 +303,12 @@ def check_space(directory: Path) -> None:
     """End the run while its files can still be completed."""
     free = shutil.disk_usage(directory).free
     if free < RESERVE_BYTES:
-        raise RunError(
-            f"{directory}: disk full; make room, or give a folder on another disk with --out (what was captured is kept)"
-        )
+        raise RunError(f"{directory}: disk full; {ROOM} (what was captured is kept)")
 
 
 def _os_error(problem: OSError, directory: Path) -> str:
     if problem.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"{directory}: disk full; make room, or give a folder on another disk with --out (what was captured is kept)"
+        return f"{directory}: disk full; {ROOM} (what was captured is kept)"
     with suppress(Exception):
         traceback.print_exc()
     return f"{problem.filename or directory}: {problem.strerror or problem}; see {directory}/log/run.log"

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from analysis.files import write_whole
 from testbed.runs.waits import Seen
 
 BETTER_FIRST = ("valid", "suspect", "void")
@@ -31,6 +32,4 @@ def add_programs(directory: Path, seen: Seen) -> None:
     verdict["programs"] = seen.report()
     verdict["verdict"] = max(verdict["verdict"], judged, key=BETTER_FIRST.index)
     verdict["reasons"] += reasons
-    whole = path.with_suffix(".json.new")
-    whole.write_text(json.dumps(verdict, indent=2, sort_keys=True) + "\n")
-    whole.replace(path)  # on a full disk the medium's stays
+    write_whole(path, json.dumps(verdict, indent=2, sort_keys=True) + "\n")  # on a full disk the medium's stays

@@ -7,8 +7,9 @@ stations that move either may be lost, stalled, or stand by for half a minute. T
   is left of its time, as a user would, by a new server (SIGHUP to bulk_receiver.py). Ends that never meet are no failure.
 - After the flow has sent to its end: the exchange of results may fail or take longer than CLOSING_S. The client's report holds
   then what it sent, the server's own what it read (testbed/stages/traffic.py joins them), and `remark` is iperf3's word.
-- In between the control connection is silent: the kernel has no reason to give it up. If it goes all the same (a program was
-  killed), that is an error.
+- In between the control connection is silent: the kernel has no reason to give it up. If it goes all the same, that is an error.
+- iperf3 that was killed, or ended without a report unasked, is an error at any time: what it had sent counts for nothing, and a
+  second test would measure what is left of the flow's time as if it were all of it.
 
 The report is iperf3's own with `"manet": {"tries", "first_try_s", "connected", "remark"}` added; first_try_s is UNIX time.
 As iperf3 with --json, this ends with status 0 whatever the report says.
@@ -33,23 +34,32 @@ KILLED_AFTER_S = 20.0  # an hour's report is a few thousand lines, on a busy mac
 LEAST_PRIORITY = 19
 LEAST_S = 1.0  # a test shorter than that is not begun
 LOOK_EVERY_S = 0.5
+NO_REPORT = "iperf3 wrote no report"
 SETUP_S = 10.0  # from the control connection to the first block of data; usually a few round trips
 BLOCK_BYTES = 64 << 10  # below iperf3's first write of data, above all it says before
+TERMINATED = "has terminated"  # iperf3's words (IECLIENTTERM, IESERVERTERM): a signal ended it, or its peer
 UNREACHED = "unable to connect to server"  # iperf3's words (IECONNECT), before any byte has passed
 
 
 @dataclass
 class Try:
-    """One test: iperf3's report, for how long it was to send, whether it had to be asked for its report, and whether it sent."""
+    """One test: iperf3's report, for how long it was to send, whether it had to be asked for its report, whether it sent, and
+    whether it was cut off before it could report."""
 
     report: dict
     seconds: float
     asked: bool = False
     sending: bool = False
+    cut_off: bool = False
 
     @property
     def error(self) -> str:
         return str(self.report.get("error", ""))
+
+    @property
+    def killed(self) -> bool:
+        """Somebody ended it, or its server while it sent: no end of a flow, and no beginning either."""
+        return self.cut_off or (self.sent and not self.asked and TERMINATED in self.error)
 
     @property
     def _sums(self) -> list[dict]:
@@ -71,7 +81,7 @@ def run(options: argparse.Namespace) -> None:
     while not tries or options.seconds - (time.monotonic() - began) > LEAST_S:
         tries += 1
         last = _try(options.command, options.seconds - (time.monotonic() - began))
-        if not last.error or last.sent:
+        if not last.error or last.sent or last.killed:
             break
         print(f"try {tries}: {last.error}", file=sys.stderr, flush=True)
         if UNREACHED not in last.error:
@@ -79,7 +89,7 @@ def run(options: argparse.Namespace) -> None:
         time.sleep(AGAIN_AFTER_S)
     report = last.report
     report["manet"] = {"tries": tries, "first_try_s": first_try_s, "connected": not last.error or last.sent, "remark": None}
-    if last.error and (not last.sent or last.sent_to_its_end):
+    if last.error and not last.killed and (not last.sent or last.sent_to_its_end):
         report["manet"]["remark"] = report.pop("error")
         if last.sent:
             print(f"all sent, but iperf3's ends could not exchange results: {report['manet']['remark']}", file=sys.stderr)
@@ -102,8 +112,13 @@ def _try(command: list[str], seconds: float) -> Try:
     try:
         return Try(json.loads(output), seconds, asked)
     except ValueError:
-        # ended by force while it sent: the server has what arrived
-        return Try({"error": "iperf3 wrote no report"}, seconds, asked, sending and asked)
+        if asked:  # ended by force while it sent: the server has what arrived
+            return Try({"error": NO_REPORT}, seconds, asked, sending)
+        return Try({"error": f"{NO_REPORT} ({how_it_ended(iperf.returncode)})"}, seconds, cut_off=True)
+
+
+def how_it_ended(status: int) -> str:
+    return f"killed by {signal.Signals(-status).name}" if status < 0 else f"status {status}"
 
 
 def _attend(iperf: subprocess.Popen, seconds: float) -> tuple[bytes, bool, bool]:

@@ -2,6 +2,7 @@
 
 A server of one test at a time, begun again after each, and at SIGHUP (bulk.py: this test will not begin). FILE is the list of the
 servers' own reports of tests: what the flow's end has read, also where the control connection could not carry it to the client.
+A server that somebody else killed ends this program, with status 1: what it had read is lost.
 """
 
 import argparse
@@ -34,13 +35,16 @@ class Server:
             self._process.terminate()
 
     def serve(self) -> bytes:
-        """What it prints at its end."""
+        """What it prints at its end; SystemExit if a signal ended it that is not from here."""
         self._end = self.stopping
         with subprocess.Popen([*self._command, *SERVER], stdout=subprocess.PIPE) as self._process:
             if self._end:  # told while it was being started
                 self._process.terminate()
             output = self._process.communicate()[0]
+            status = self._process.returncode
         self._process = None
+        if status < 0 and not self._end:
+            raise SystemExit(f"the server, iperf3, was killed by {signal.Signals(-status).name}")
         return output
 
 

@@ -20,26 +20,33 @@ RECEIVE_BUFFER_BYTES = 1 << 20
 
 
 def send(options: argparse.Namespace) -> dict:
-    """All datagrams of the flow; what the kernel refuses (no route, queue full) is counted and not repeated."""
+    """All datagrams of the flow; what the kernel refuses (no route, queue full) is counted and not repeated.
+
+    connect() needs a route too, so it is tried with each datagram until there is one (formats/results.md, `refused`).
+    """
     payload_bytes = options.bytes - HEADERS_BYTES
     padding = bytes(max(0, payload_bytes - STAMP.size))
     gap_s = options.bytes * 8 / options.rate
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sock.bind((options.source, 0))
-    sock.connect((options.to, options.port))
+    connected = False
     total = max(1, int(options.seconds / gap_s))
     sent = refused = 0
-    start = time.monotonic()
+    start, first_try_s = time.monotonic(), time.time()
     for count in range(total):
         wait_s = start + count * gap_s - time.monotonic()
         if wait_s > 0:
             time.sleep(wait_s)
         try:
+            if not connected:
+                sock.connect((options.to, options.port))
+                connected = True
             sock.send((STAMP.pack(time.time_ns(), count) + padding)[:payload_bytes])
             sent += 1
         except OSError:
             refused += 1
-    return {"sent": sent, "refused": refused, "payload_bytes": payload_bytes, "port": sock.getsockname()[1]}
+    port = sock.getsockname()[1]
+    return {"sent": sent, "refused": refused, "payload_bytes": payload_bytes, "port": port, "first_try_s": first_try_s}
 
 
 def receive(options: argparse.Namespace) -> dict:

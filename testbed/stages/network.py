@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
+from analysis.files import write_whole
 from testbed.host.processes import Processes
 from testbed.stages import addresses, iproute, kernel_tcp, routing
 from testbed.stages.medium import medium_running
@@ -47,4 +48,4 @@ def write_routes(network: Network, protocol: Protocol, when: str) -> None:
     for name, status in protocol.status().items():
         path = network.site.folder("routing") / f"{name}.status.json"
         before = json.loads(path.read_text()) if path.exists() else {"format": STATUS_FORMAT}
-        path.write_text(json.dumps({**before, when: status}, indent=1) + "\n")
+        write_whole(path, json.dumps({**before, when: status}, indent=1) + "\n")

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from analysis.files import write_whole
 from testbed.errors import RunError
 from testbed.host.processes import Child, Processes
 from testbed.scenarios.scenario import Flow
@@ -92,10 +93,8 @@ def _start_receiver(site: Site, flow: RunningFlow, children: Processes) -> None:
     else:
         argv = [sys.executable, "-I", "-S", CBR, "receive", "--source", address, "--port", flow.port]
         argv += ["--out", site.log / f"{flow.name}-received.json"]
-    # any_status: an iperf3 server of one test ends with it; when that failed, the client's words say more
-    flow.receiver = children.start(
-        f"{flow.name}-receiver", argv, netns=flow.target.netns, remedy=REMEDY, may_end=True, any_status=True
-    )
+    # both stay until they are told to end: one that is gone has lost what it had counted
+    flow.receiver = children.start(f"{flow.name}-receiver", argv, netns=flow.target.netns, remedy=REMEDY)
 
 
 def _wait_until_listening(flows: list[RunningFlow], children: Processes) -> None:
@@ -179,7 +178,7 @@ def _finish(site: Site, flow: RunningFlow) -> None:
             raise RunError(f'{flow.name}: iperf3: "{error}"; {REMEDY}')
         _add_servers_part(flow.report, _served(site, flow))
     else:
-        flow.report.write_text(json.dumps(_cbr_report(site, flow), indent=1) + "\n")
+        write_whole(flow.report, json.dumps(_cbr_report(site, flow), indent=1) + "\n")
 
 
 def _served(site: Site, flow: RunningFlow) -> Path:
@@ -202,7 +201,7 @@ def _add_servers_part(path: Path, served: Path) -> None:
             read = sum(interval["sum"]["bytes"] for interval in server["intervals"] if interval["sum"]["start"] < seconds)
             report["server_output_json"] = server
             report["end"]["sum_received"] = {"bytes": read, "seconds": seconds}
-            path.write_text(json.dumps(report))
+            write_whole(path, json.dumps(report))
 
 
 def _seen_from_the_client(start: dict) -> dict:
@@ -223,6 +222,7 @@ def _cbr_report(site: Site, flow: RunningFlow) -> dict:
     }
     return {
         "format": "manet-cbr/1",
+        "manet": {"first_try_s": sent["first_try_s"], "connected": sent["sent"] > 0},
         "start": {
             "connected": [connected],
             "test_start": {"protocol": "UDP", "blksize": sent["payload_bytes"], "duration": flow.seconds},

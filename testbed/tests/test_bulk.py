@@ -13,7 +13,7 @@ from analysis.metrics import analyse_run
 from testbed.programs import BUILT
 from testbed.runs.run import run_scenario
 from testbed.stages import bulk as bulk_program
-from testbed.stages.traffic import BULK, _add_servers_part
+from testbed.stages.traffic import BULK, BULK_RECEIVER, _add_servers_part
 from testbed.tests.running import chain, needs_runs
 
 WHOLE = {"sum_sent": {"bytes": 1_000_000, "end": 10.0}}
@@ -114,6 +114,36 @@ def test_a_flow_that_ended_while_it_sent_is_an_error_and_not_tried_again(bulk):
     gone = {"error": "control socket has closed unexpectedly", "intervals": PART, "end": {}}
     status, report, lengths = bulk([gone, {"end": WHOLE}], 10)
     assert (status, report["error"], len(lengths)) == (0, gone["error"], 1)
+
+
+@pytest.mark.parametrize("after_s", [0, 1])
+def test_a_client_that_was_killed_is_an_error_and_not_begun_again(tmp_path, after_s):
+    """What it had sent is lost: a second test of what is left of the time would be reported as the whole."""
+    sends = f"open('/dev/null', 'wb', 0).write(bytes(99999)); time.sleep({after_s})"
+    dies = f"import os, sys, time; open(sys.argv[1], 'a').write('x'); {sends}; os.kill(os.getpid(), 9)"
+    with subprocess.Popen(["sleep", "60"]) as receiver:
+        argv = [sys.executable, BULK, "--seconds", 10, "--report", tmp_path / "report.json", "--receiver", receiver.pid]
+        argv += ["--", sys.executable, "-c", dies, tmp_path / "calls"]
+        status = subprocess.run([str(word) for word in argv], timeout=60).returncode
+        receiver.kill()
+    assert status == 0
+    assert (tmp_path / "calls").read_text() == "x"
+    assert json.loads((tmp_path / "report.json").read_text())["error"] == "iperf3 wrote no report (killed by SIGKILL)"
+
+
+@pytest.mark.parametrize("who", ["client", "server"])
+def test_a_flow_that_a_signal_ended_near_its_end_is_an_error_too(bulk, who):
+    """SIGTERM to iperf3 at either end: it reports what it has, half a second short of the flow's time."""
+    ended = {"error": f"interrupt - the {who} has terminated", "end": {"sum_sent": {"bytes": 1_000_000, "end": 9.5}}}
+    status, report, lengths = bulk([ended, {"end": WHOLE}], 10)
+    assert (status, report["error"], len(lengths)) == (0, ended["error"], 1)
+
+
+def test_a_receiver_whose_server_was_killed_ends_and_says_so(tmp_path):
+    argv = [sys.executable, BULK_RECEIVER, "--report", tmp_path / "served.json", "--"]
+    argv += [sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"]
+    done = subprocess.run([str(word) for word in argv], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (1, "the server, iperf3, was killed by SIGKILL\n")
 
 
 @pytest.mark.root

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,34 @@ def test_a_killed_process_fails_the_run_and_is_named(tmp_path: Path, victim: str
     assert_ended_cleanly(tmp_path / "run", "failed", *words)
     assert packets(tmp_path / "run", "sta2") > 10
     assert run_json(tmp_path / "run")["error"] == result.error
+
+
+STREAM = {"from": "sta1", "to": "sta2", "traffic": "cbr", "rate": 100_000, "bytes": 512}
+AODV = {"routing": "aodv"}
+
+
+@pytest.mark.parametrize(
+    ("victim", "keys", "words"),
+    [
+        ("--connect-timeout", {}, ["flow1", "killed by SIGKILL"]),
+        ("bulk.py", {}, ["flow1-sender", "SIGKILL"]),
+        ("--one-off", {}, ["flow1", "iperf3"]),
+        ("bulk_receiver.py", {}, ["flow1-receiver", "SIGKILL"]),
+        ("cbr.py send", {"flows": [STREAM]}, ["flow1-sender", "SIGKILL"]),
+        ("cbr.py receive", {"flows": [STREAM]}, ["flow1-receiver", "SIGKILL"]),
+        ("manet-aodv", AODV, ["aodv", "SIGKILL"]),
+    ],
+    ids=["client", "its-keeper", "server", "receiver", "cbr-sender", "cbr-receiver", "routing-daemon"],
+)
+def test_what_is_killed_in_mid_flow_is_never_a_result(tmp_path: Path, victim: str, keys: dict, words: list[str]) -> None:
+    """At once: the rest of the flow's 20 s is not waited for. Nothing is begun again and measured as if it were the whole."""
+    run = Background(chain(**LONG, **keys), tmp_path / "run").at("traffic", 0.2)
+    os.kill(process_of(tmp_path / "run", victim), signal.SIGKILL)
+    killed_s = time.monotonic()
+    result = run.result()
+    assert time.monotonic() - killed_s < LONG["duration"] / 2
+    assert result.status == "failed"
+    assert_ended_cleanly(tmp_path / "run", "failed", *words)
 
 
 def test_the_killed_run_itself_is_recorded_as_failed(tmp_path: Path) -> None:

@@ -1,11 +1,14 @@
 """What is made of the runs in a folder: tables, answer for programs, verdict, errors."""
 
+import errno
 import json
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 
+from analysis import manifest
 from testbed import __main__ as manet
 from testbed.campaigns.report import Report
 from testbed.errors import UsageError
@@ -18,6 +21,8 @@ def results(tmp_path):
     """A folder of one cell with a run, and a run put aside as void."""
     for run in ("all/seed-1", "all/void/seed-1-try-1"):
         shutil.copytree(FIXTURE, tmp_path / run)
+        record = tmp_path / run / "run.json"
+        record.write_text(record.read_text().replace('"cell": "hops2"', '"cell": "all"'))
     description = {
         "format": "manet-experiment/1", "name": "e", "question": "", "source": None, "figure": None, "published": None,
         "ns2": None, "quick": False, "axes": {}, "variants": [], "seeds": 1,
@@ -84,6 +89,74 @@ def test_a_void_run_that_was_done_over_is_told_of(results, capsys):
     assert manet.main(["report", str(results)]) == 0
     assert "; 1 void or incomplete before, done over (kept in <cell>/void)" in capsys.readouterr().out.splitlines()[-1]
     assert Report(results).as_json([])["put_aside"] == 1
+
+
+def _as_left(results: Path) -> Path:
+    """The run with a manifest, and metrics that are in it."""
+    run = results / "all" / "seed-1"
+    manifest.write(run)
+    Report(results).make()
+    return run
+
+
+def test_a_run_that_was_changed_is_left_out_and_named(results, capsys):
+    run = _as_left(results)
+    shutil.copytree(run, results / "all" / "seed-2")
+    (run / "captures" / "sta1.pcap").unlink()
+    assert manet.main(["report", str(results)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert "left out  all/seed-1: captures/sta1.pcap is missing" in lines
+    assert "left out  all/seed-2: is seed 1 by its run.json; a copy is no second seed: move it out of the results" in lines
+    assert lines[-1].startswith("verdict   void (0 valid, 0 suspect, 0 void, 2 left out")
+    assert len((results / "table.csv").read_text().splitlines()) == 1
+    assert manet.main(["report", str(results), "--json"]) == 1
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["left_out"][0] == {"run": "all/seed-1", "reason": "captures/sta1.pcap is missing"}
+
+
+def test_a_metric_that_was_edited_is_noticed_and_measured_again_when_asked(results, capsys):
+    metrics = _as_left(results) / "metrics.json"
+    measured = metrics.read_text()
+    metrics.write_text(measured.replace('"acked_bps": 78000.0', '"acked_bps": 98000.0'))
+    assert metrics.read_text() != measured
+    assert manet.main(["report", str(results)]) == 1
+    said = "left out  all/seed-1: metrics.json was changed; `manet report --again` measures it again"
+    assert said in capsys.readouterr().out.splitlines()
+    assert manet.main(["report", str(results), "--again"]) == 0
+    assert metrics.read_text() == measured
+
+
+def test_runs_without_a_manifest_are_named_once(results, capsys):
+    assert manet.main(["report", str(results)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith("unchecked")] == [
+        "unchecked all/seed-1: no manifest.json, by which changes would show"
+    ]
+
+
+def test_on_a_full_disk_what_was_there_stays_and_the_way_on_is_said(results, capsys, monkeypatch):
+    run = _as_left(results)
+    before = {path: path.read_bytes() for path in results.rglob("*") if path.is_file()}
+    monkeypatch.setattr("analysis.files.os.fsync", _no_space)
+    assert manet.main(["report", str(results), "--again"]) == 1
+    said = (
+        f"{run}/metrics.json: disk full; free space elsewhere on this disk (no result has to go), then ./manet report {results}"
+    )
+    assert capsys.readouterr().err == f"manet report: {said}\n"
+    assert {path: path.read_bytes() for path in results.rglob("*") if path.is_file()} == before
+
+
+def _no_space(_descriptor):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_metrics_that_are_cut_off_are_measured_again(results):
+    metrics = results / "all" / "seed-1" / "metrics.json"
+    Report(results).make()
+    whole = metrics.read_text()
+    metrics.write_text(whole[:100])
+    Report(results).make()
+    assert metrics.read_text() == whole
 
 
 def test_a_folder_that_holds_no_results_is_named(tmp_path):

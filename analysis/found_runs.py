@@ -1,0 +1,76 @@
+"""The runs in a folder of results: `<cell>/seed-<n>`, each what it says it is, each as it was left, each once.
+
+A run that is not is left out of every table and figure, and named with the reason. What was put aside (`<cell>/void/`) is no
+result and is not named here.
+"""
+
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from analysis import manifest
+
+SEED = re.compile(r"seed-([1-9][0-9]*)")
+ASIDE = "void"
+
+
+@dataclass
+class FoundRuns:
+    """`left_out` and `not_checked` name runs as paths relative to the folder of results."""
+
+    runs: list[Path] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+    not_checked: list[str] = field(default_factory=list)  # without a manifest: they count, whatever became of them
+
+
+def find_runs(out_dir: Path) -> FoundRuns:
+    """Every run below `out_dir`, in the order of cells and seeds."""
+    found, ids = FoundRuns(), dict[str, str]()
+    below = (path.parent for path in out_dir.rglob("run.json") if ASIDE not in path.relative_to(out_dir).parts)
+    for run_dir in sorted(below, key=_in_order):
+        name = str(run_dir.relative_to(out_dir))
+        why = why_left_out(run_dir) or _copied(run_dir, name, ids)
+        if why is not None:
+            found.left_out[name] = why
+            continue
+        found.runs.append(run_dir)
+        if not (run_dir / manifest.NAME).exists():
+            found.not_checked.append(name)
+    return found
+
+
+def why_left_out(run_dir: Path) -> str | None:
+    """What of a run contradicts its place, its run.json or its manifest; None for one that counts."""
+    match = SEED.fullmatch(run_dir.name)
+    if match is None:
+        return "is no seed-<n>; a run has one place, and a copy does not count: move it out of the results"
+    record = _record(run_dir)
+    if record is None:
+        return "run.json is no JSON object; put the run aside and do it again with --resume"
+    seed, cell = record.get("seed"), record.get("cell")
+    if seed is not None and seed != int(match.group(1)):
+        return f"is seed {seed} by its run.json; a copy is no second seed: move it out of the results"
+    if cell and cell != run_dir.parent.name:
+        return f'is of cell "{cell}" by its run.json; move it back, or out of the results'
+    return manifest.difference(run_dir) if (run_dir / manifest.NAME).exists() else None
+
+
+def _copied(run_dir: Path, name: str, ids: dict[str, str]) -> str | None:
+    """Which run has the same id; the first of them counts."""
+    identity = (_record(run_dir) or {}).get("id")
+    first = ids.setdefault(identity, name) if identity else name
+    return None if first == name else f"is a copy of {first}, by the id in its run.json; move it out of the results"
+
+
+def _record(run_dir: Path) -> dict | None:
+    try:
+        record = json.loads((run_dir / "run.json").read_text())
+    except (OSError, ValueError):
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def _in_order(run_dir: Path) -> tuple[Path, int, str]:
+    match = SEED.fullmatch(run_dir.name)
+    return run_dir.parent, int(match.group(1)) if match else 0, run_dir.name

@@ -1,0 +1,110 @@
+"""manifest.json of a run directory: the size and SHA-256 of every file as the run left it (formats/results.md).
+
+Written when the run has ended, last of all. Whoever reads the run later sees by it what is missing, cut or changed. Pictures are
+not in it, since they are drawn from the rest and may be drawn again; metrics.json is entered when it is made.
+"""
+
+import hashlib
+import json
+from pathlib import Path
+
+from analysis.errors import RunFileError
+from analysis.files import UNFINISHED, write_whole
+
+NAME = "manifest.json"
+FORMAT = "manet-manifest/1"
+DERIVED = ("metrics.json",)  # measured from the rest: missing, they are measured again
+PICTURES = (".png", ".pdf")
+NAMED_FILES = 3  # how many files that differ one line names
+
+_checked: dict[Path, tuple[tuple, str | None]] = {}  # what was found, as long as no file changes: reports look several times
+
+
+def write(run_dir: Path) -> None:
+    """Of all files that are there now."""
+    paths = sorted(path for path in run_dir.rglob("*") if path.is_file() and not path.is_symlink() and _belongs(path))
+    _save(run_dir, {str(path.relative_to(run_dir)): _entry(path) for path in paths})
+
+
+def enter(run_dir: Path, *names: str) -> None:
+    """Enter files that were made or changed later by the testbed itself; a run without a manifest stays without."""
+    if (run_dir / NAME).exists():
+        _save(run_dir, dict(sorted((_files(run_dir) | {name: _entry(run_dir / name) for name in names}).items())))
+
+
+def only_derived_differ(run_dir: Path) -> bool:
+    """Whether measuring again makes the run whole."""
+    try:
+        files = {name: entry for name, entry in _files(run_dir).items() if name not in DERIVED}
+    except RunFileError:
+        return False
+    return _difference(run_dir, files) is None
+
+
+def difference(run_dir: Path) -> str | None:
+    """What is not as the run left it, in one line; None where all is."""
+    try:
+        files = _files(run_dir)
+    except RunFileError as problem:
+        return str(problem)
+    state = tuple(_state(run_dir / name) for name in (NAME, *files))
+    known = _checked.get(run_dir)
+    if known is None or known[0] != state:
+        known = _checked[run_dir] = (state, _difference(run_dir, files))
+    return known[1]
+
+
+def _difference(run_dir: Path, files: dict[str, dict]) -> str | None:
+    found = [words for name, entry in files.items() if (words := _compared(run_dir, name, entry)) is not None]
+    more = [f"and {len(found) - NAMED_FILES} more"] if len(found) > NAMED_FILES else []
+    return "; ".join([*found[:NAMED_FILES], *more]) or None
+
+
+def _compared(run_dir: Path, name: str, entry: dict) -> str | None:
+    path = run_dir / name
+    if not path.is_file():
+        return None if name in DERIVED else f"{name} is missing"
+    size = path.stat().st_size
+    if size != entry["bytes"]:
+        return f"{name} has {size} bytes instead of {entry['bytes']}" if name not in DERIVED else _changed(name)
+    return None if _sha256(path) == entry["sha256"] else _changed(name)
+
+
+def _changed(name: str) -> str:
+    return f"{name} was changed" + ("; `manet report --again` measures it again" if name in DERIVED else "")
+
+
+def _belongs(path: Path) -> bool:
+    return path.name != NAME and path.suffix not in (*PICTURES, UNFINISHED)
+
+
+def _entry(path: Path) -> dict:
+    return {"bytes": path.stat().st_size, "sha256": _sha256(path)}
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _state(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns
+
+
+def _save(run_dir: Path, files: dict[str, dict]) -> None:
+    write_whole(run_dir / NAME, json.dumps({"format": FORMAT, "files": files}, indent=1) + "\n")
+
+
+def _files(run_dir: Path) -> dict[str, dict]:
+    path = run_dir / NAME
+    try:
+        content = json.loads(path.read_text())
+        if content["format"] == FORMAT and all({"bytes", "sha256"} <= entry.keys() for entry in content["files"].values()):
+            return content["files"]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        pass
+    raise RunFileError(f'{NAME} is no "{FORMAT}"')

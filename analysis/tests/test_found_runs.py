@@ -1,0 +1,162 @@
+"""Which run directories count: each what its run.json says, each as it was left, each once; the others are named."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from analysis import manifest
+from analysis.files import whole, write_whole
+from analysis.found_runs import find_runs, why_left_out
+from analysis.metrics import analyse_run
+from analysis.tables import collect_runs
+
+FIXTURE = Path(__file__).parent / "fixtures" / "two-flows"
+GOLDEN = Path(__file__).parents[2] / "formats" / "examples" / "manifest.json"
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """One cell with one run, as `manet run` leaves it."""
+    run_dir = Path(shutil.copytree(FIXTURE, tmp_path / "hops2" / "seed-1"))
+    record = json.loads((run_dir / "run.json").read_text())
+    (run_dir / "run.json").write_text(json.dumps(record | {"id": "1122334455667788"}))
+    manifest.write(run_dir)
+    analyse_run(run_dir)
+    return tmp_path
+
+
+def test_a_run_as_it_was_left_counts(results: Path) -> None:
+    found = find_runs(results)
+    assert ([run.name for run in found.runs], found.left_out, found.not_checked) == (["seed-1"], {}, [])
+
+
+def test_a_copy_is_no_second_seed(results: Path) -> None:
+    shutil.copytree(results / "hops2" / "seed-1", results / "hops2" / "seed-2")
+    found = find_runs(results)
+    assert [run.name for run in found.runs] == ["seed-1"]
+    said = "is seed 1 by its run.json; a copy is no second seed: move it out of the results"
+    assert found.left_out == {"hops2/seed-2": said}
+    assert len(collect_runs(results, ())) == 1
+
+
+def test_a_copy_whose_seed_was_edited_is_known_by_its_manifest_and_without_one_by_its_id(results: Path) -> None:
+    copy = Path(shutil.copytree(results / "hops2" / "seed-1", results / "hops2" / "seed-2"))
+    record = (copy / "run.json").read_text()
+    (copy / "run.json").write_text(record.replace('"seed": 1', '"seed": 2'))
+    assert find_runs(results).left_out == {"hops2/seed-2": "run.json was changed"}
+    (copy / "manifest.json").unlink()
+    said = "is a copy of hops2/seed-1, by the id in its run.json; move it out of the results"
+    assert find_runs(results).left_out == {"hops2/seed-2": said}
+
+
+@pytest.mark.parametrize("name", ["seed-1-backup", "seed-01", "seed-", "seed-x", "copy of seed-1"])
+def test_a_folder_that_is_no_seed_is_named_and_does_not_count(results: Path, name: str) -> None:
+    shutil.copytree(results / "hops2" / "seed-1", results / "hops2" / name)
+    found = find_runs(results)
+    assert [run.name for run in found.runs] == ["seed-1"]
+    assert found.left_out[f"hops2/{name}"].startswith("is no seed-<n>; a run has one place")
+
+
+def test_a_run_in_another_cell_is_named(results: Path) -> None:
+    shutil.copytree(results / "hops2" / "seed-1", results / "hops3" / "seed-1")
+    assert find_runs(results).left_out == {
+        "hops3/seed-1": 'is of cell "hops2" by its run.json; move it back, or out of the results'
+    }
+
+
+def _remove(path: Path) -> None:
+    path.unlink()
+
+
+def _cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def _edit(path: Path) -> None:
+    path.write_bytes(path.read_bytes().replace(b"1", b"2", 1))
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "said"),
+    [
+        ("captures/sta1.pcap", _remove, "captures/sta1.pcap is missing"),
+        ("captures/sta2.pcap", _cut, "captures/sta2.pcap has {cut} bytes instead of {size}"),
+        ("air.csv", _edit, "air.csv was changed"),
+        ("verdict.json", lambda path: path.write_text('{"verdict": "valid"}'), "verdict.json has 20 bytes instead of {size}"),
+        ("metrics.json", _edit, "metrics.json was changed; `manet report --again` measures it again"),
+        ("metrics.json", _cut, "metrics.json was changed; `manet report --again` measures it again"),
+        ("run.json", lambda path: path.write_text("{"), "run.json is no JSON object"),
+        ("manifest.json", lambda path: path.write_text("{"), 'manifest.json is no "manet-manifest/1"'),
+        (
+            "manifest.json",
+            lambda path: path.write_text('{"format": "manet-manifest/1", "files": {"a": 1}}'),
+            "manifest.json is no",
+        ),
+    ],
+)
+def test_what_was_changed_is_said_in_one_line_and_the_run_does_not_count(results: Path, name: str, damage, said: str) -> None:
+    path = results / "hops2" / "seed-1" / name
+    size = path.stat().st_size
+    assert find_runs(results).left_out == {}  # and what was found then is not remembered
+    damage(path)
+    if path.exists():
+        os.utime(path, ns=(0, path.stat().st_mtime_ns + 10**9))  # later, however coarse the file system's clock is
+    found = find_runs(results)
+    assert found.runs == []
+    assert found.left_out["hops2/seed-1"].startswith(said.format(size=size, cut=size - 1))
+    assert "\n" not in found.left_out["hops2/seed-1"]
+
+
+def test_at_most_three_files_are_named(results: Path) -> None:
+    for number in (1, 2, 3):
+        (results / "hops2" / "seed-1" / "captures" / f"sta{number}.pcap").unlink()
+    (results / "hops2" / "seed-1" / "air.csv").unlink()
+    said = find_runs(results).left_out["hops2/seed-1"]
+    assert said == "air.csv is missing; captures/sta1.pcap is missing; captures/sta2.pcap is missing; and 1 more"
+
+
+def test_what_may_be_made_again_is_no_difference(results: Path) -> None:
+    run_dir = results / "hops2" / "seed-1"
+    (run_dir / "metrics.json").unlink()
+    (run_dir / "map.png").write_bytes(b"another picture")
+    assert why_left_out(run_dir) is None
+    analyse_run(run_dir)
+    assert why_left_out(run_dir) is None
+
+
+def test_a_run_from_before_there_were_manifests_counts_and_is_named(results: Path) -> None:
+    (results / "hops2" / "seed-1" / "manifest.json").unlink()
+    found = find_runs(results)
+    assert (len(found.runs), found.not_checked) == (1, ["hops2/seed-1"])
+    analyse_run(results / "hops2" / "seed-1")  # gives it none: what is entered later is no witness of what was
+    assert not (results / "hops2" / "seed-1" / "manifest.json").exists()
+
+
+def test_runs_put_aside_are_neither_found_nor_named(results: Path) -> None:
+    shutil.copytree(results / "hops2" / "seed-1", results / "hops2" / "void" / "seed-1-try-1")
+    found = find_runs(results)
+    assert (len(found.runs), found.left_out) == (1, {})
+
+
+def test_the_golden_manifest_is_what_is_written_and_read(tmp_path: Path) -> None:
+    run_dir = tmp_path / "seed-1"
+    (run_dir / "captures").mkdir(parents=True)
+    (run_dir / "run.json").write_text("{}\n")
+    (run_dir / "captures" / "sta1.pcap").write_bytes(b"")
+    (run_dir / "map.png").write_bytes(b"no part of it")
+    manifest.write(run_dir)
+    assert (run_dir / "manifest.json").read_text() == GOLDEN.read_text()
+    assert manifest.difference(run_dir) is None
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.json"
+    write_whole(path, "before\n")
+    with pytest.raises(RuntimeError), whole(path) as file:
+        file.write("half of what")
+        raise RuntimeError
+    assert path.read_text() == "before\n"
+    assert list(tmp_path.iterdir()) == [path]
