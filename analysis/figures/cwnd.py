@@ -15,6 +15,7 @@ from analysis import style
 from analysis.errors import RunFileError
 from analysis.tcp_samples import held_from, read_samples, with_gaps
 
+
 def draw(out_dir: Path) -> list[Path]:
     """A figure for each flow of a run directory; for a folder of runs, those of the first seed of each cell."""
     out_dir = Path(out_dir)

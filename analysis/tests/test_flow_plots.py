@@ -91,14 +91,14 @@ def test_the_window_has_its_thresholds_and_the_events_of_its_tcp(story, tmp_path
     held = [(round(x, 3), y) for x, y in drawn["cwnd"]]
     # samples at 0.15 and 0.25, timeout, repair (4, the state before them), then what a layer set at 2.101
     assert held == [(0.15, 2), (0.15, 3), (0.25, 4), (0.7, 4), (2.101, 1), (2.101, 1)]
-    assert [(round(x, 3), y) for x, y in drawn["ssthresh"] if y == y][0] == (0.15, 4), "no threshold is not drawn"
+    assert next((round(x, 3), y) for x, y in drawn["ssthresh"] if y == y) == (0.15, 4), "no threshold is not drawn"
     at_s = {name: round(drawn[name][0][0], 3) for name in ("notice", "time-out", "probe", "repair", "window set")}
     assert at_s == {"notice": 0.33, "time-out": 0.7, "probe": 2.0, "repair": 2.1, "window set": 2.101}
     assert {"sta3 off", "sta3 on"} <= set(drawn["texts"])
 
 
 def test_the_window_falls_at_the_first_of_several_timeouts(tmp_path):
-    """A row has the state before its ACK or timeout is processed (formats/tcp.md): 8 until the first, then RFC 5681's loss window."""
+    """A row has the state before its ACK or timeout is processed (formats/tcp.md): 8 until the first, 1 from then on."""
     chain = Chain()
     chain.travel(chain.data(1), 100, FORWARD)
     chain.travel(chain.ack(1), 130, BACKWARD)
