@@ -15,7 +15,7 @@ from analysis import style
 from analysis.errors import RunFileError
 from analysis.journeys import NO_RECORD, Journey
 from analysis.story import AGAIN, FIRST, PROBE, Acknowledgement, Story, Transmission, window_of
-from analysis.tcp_samples import INFINITE_THRESHOLD
+from analysis.tcp_samples import held_from, with_gaps
 
 WINDOW, PACKETS, BOTH = "window", "packets", "story"
 WHATS = (BOTH, WINDOW, PACKETS)
@@ -114,14 +114,13 @@ def _name_scenario_events(axes: Axes, story: Story, span: tuple[float, float]) -
 
 
 def _draw_window(axes: Axes, story: Story) -> None:
-    samples = story.samples.drop_nulls(["snd_cwnd", "ssthresh"])
-    times = [story.seconds(t_ns) for t_ns in samples["t_ns"].to_list()]
-    windows = samples["snd_cwnd"].to_list()
-    thresholds = [float("nan") if value >= INFINITE_THRESHOLD else value for value in samples["ssthresh"].to_list()]
-    axes.step(times, windows, where="post", color=style.BLUE, linewidth=1.0, label="cwnd")
-    axes.step(times, thresholds, where="post", color=style.VERMILION, linewidth=1.0, linestyle="--", label="ssthresh")
+    windows = held_from(story.rows, "snd_cwnd")
+    thresholds = with_gaps(held_from(story.rows, "ssthresh"))
+    for held, colour, line, name in ((windows, style.BLUE, "-", "cwnd"), (thresholds, style.VERMILION, "--", "ssthresh")):
+        axes.step([story.seconds(t_ns) for t_ns, _ in held], [value for _, value in held], where="post", color=colour,
+                  linewidth=1.0, linestyle=line, label=name)  # fmt: skip
     axes.set_ylabel("segments")
-    top = max([*windows, *(value for value in thresholds if value == value), 2])
+    top = max([*(value for _, value in windows), *(value for _, value in thresholds if value == value), 2])
     axes.set_ylim(0, top * 1.25)
     for event, (colour, marker, name) in _EVENTS.items():
         at_s = [story.seconds(one.t_ns) for one in story.tcp_events if one.event == event]

@@ -34,15 +34,18 @@ def result_table(out_dir: Path, experiment: Any = None) -> Group:
     unit = cells[0]["unit"] if cells else ""
     flow = ", flow 1" if any(len(_flows(out_dir, run)) > 1 for run in runs) else ""
     title = f"{description.name}: {metric.rpartition('_')[0] or metric}, {unit}{flow}"
+    profiles = {row["profile"] for row in cells if row["profile"]} if "profile" not in description.axes else set()
+    title += f", profile {next(iter(profiles))}" if len(profiles) == 1 else ""
+    axes = (*description.axes, *(["profile"] if len(profiles) > 1 else []))
     table = Table()
-    _add_names(table, description.axes, with_variants)
+    _add_names(table, axes, with_variants)
     figures = [_figures(row) for row in cells]
     kept = [column for column in range(len(HEADINGS)) if column == 0 or any(row[column] for row in figures)]
     for column in kept:
         table.add_column(HEADINGS[column], justify="right", no_wrap=True)
     table.add_column("runs", justify="right", no_wrap=True)
     for row, texts in zip(cells, figures, strict=True):
-        table.add_row(*_names(row, description.axes, with_variants), *(texts[column] for column in kept), _standings(row))
+        table.add_row(*_names(row, axes, with_variants), *(texts[column] for column in kept), _standings(row))
     return Group(Text(title, style="italic"), table, Text(_caption(runs), style="dim"))
 
 

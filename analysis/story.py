@@ -70,12 +70,16 @@ class Story:
     acknowledgements: list[Acknowledgement]
     tcp_events: list[TcpEvent]
     scenario_events: list[TcpEvent]
-    samples: pl.DataFrame = field(repr=False)
+    rows: pl.DataFrame = field(repr=False)  # of the sender in tcp.csv: samples and events
     stand_bys: list[tuple[int, int | None]]  # ns; None: it never ended
 
     def seconds(self, t_ns: int) -> float:
         """After the start of the traffic."""
         return (t_ns - self.run.traffic_ns) / 1e9
+
+    @property
+    def samples(self) -> pl.DataFrame:
+        return tcp_samples.samples(self.rows)
 
     @property
     def last_s(self) -> float:
@@ -121,7 +125,7 @@ def read_story(run: RunDirectory, flow: Flow) -> Story:
     own = [(run.epoch_ns + round(float(row["t_s"]) * 1e9), row["station"], row["event"], row["detail"]) for row in run.events]
     scenario = [TcpEvent(*event) for event in own]
     frozen = tcp_samples.stand_bys(rows)
-    return Story(run, flow, connection, transmissions, acknowledgements, events, scenario, tcp_samples.samples(rows), frozen)
+    return Story(run, flow, connection, transmissions, acknowledgements, events, scenario, rows, frozen)
 
 
 def _tcp_rows(run: RunDirectory, flow: Flow, connection: Connection) -> pl.DataFrame:

@@ -79,14 +79,20 @@ def write_tables(out_dir: Path, experiment: Any = None) -> list[Path]:
     out_dir = Path(out_dir)
     description = Experiment.of(experiment, out_dir)
     rows = collect_runs(out_dir, description.axes)
-    columns = [*description.axes, "variant", "seed", "verdict", "status", *METRICS, "checks", "run_dir"]
+    cell_columns = _cell_columns(description.axes)
+    columns = [*cell_columns, "seed", "verdict", "status", *METRICS, "checks", "run_dir"]
     summary_columns = [
-        *description.axes, "variant", "metric", "unit", "mean", "ci95", "n", "published", "ns2", "valid", "suspect", "void",
+        *cell_columns, "metric", "unit", "mean", "ci95", "n", "published", "ns2", "valid", "suspect", "void",
     ]  # fmt: skip
     return [
         _write_csv(out_dir / "table.csv", columns, rows),
         _write_csv(out_dir / "summary.csv", summary_columns, summarise(rows, description)),
     ]
+
+
+def _cell_columns(axes: tuple[str, ...]) -> list[str]:
+    """What names a cell, and the TCP profile it ran under, which decides the window, and SACK where the TCP says nothing."""
+    return [*axes, "variant", *(["profile"] if "profile" not in axes else [])]
 
 
 def collect_runs(out_dir: Path, axes: Iterable[str]) -> list[dict[str, Any]]:
@@ -119,7 +125,7 @@ def summarise(rows: list[dict[str, Any]], experiment: Experiment) -> list[dict[s
         cells.setdefault(tuple(row[key] for key in (*experiment.axes, "variant")), []).append(row)
     summary = []
     for values, runs in cells.items():
-        cell = dict(zip((*experiment.axes, "variant"), values, strict=True))
+        cell = {"profile": runs[0]["profile"]} | dict(zip((*experiment.axes, "variant"), values, strict=True))
         standings = {kind: sum(standing(run) == kind for run in runs) for kind in ("valid", "suspect", "void")}
         for metric, (unit, _, _) in METRICS.items():
             if metric != "acked_kbps" and all(run[metric] is None for run in runs):
@@ -161,7 +167,8 @@ def _run_row(run_dir: Path, out_dir: Path, axes: tuple[str, ...]) -> dict[str, A
     flows = metrics.get("flows", {})
     first = flows.get("flow1", {})
     failed = [check["name"].replace(" ", ":") for check in metrics.get("checks", []) if not check["ok"]]
-    row = {axis: _plain(cell.get(axis, scenario.get(axis))) for axis in axes}
+    row = {"profile": scenario.get("profile") or ""}
+    row |= {axis: _plain(cell.get(axis, scenario.get(axis))) for axis in axes}
     row |= {"variant": run.get("variant") or "", "seed": run.get("seed"), "status": run.get("status", "")}
     row["verdict"] = _json(run_dir / "verdict.json").get("verdict", "")
     row |= {name: _scaled(first.get(entry), divisor) for name, (_, entry, divisor) in FLOW_METRICS.items()}

@@ -33,6 +33,7 @@ SCHEMA = {
     "detail": pl.String,
 }
 _EVENTS = ("event", "detail")
+SET_BY_LAYER = "window"  # the event whose row has the state after it
 
 
 def read_samples(path: Path) -> pl.DataFrame:
@@ -82,6 +83,25 @@ def fixed_rtos(rows: pl.DataFrame) -> list[tuple[int, int | None]]:
             found.append((since, t_ns))
             since = None
     return found if since is None else [*found, (since, None)]
+
+
+def held_from(rows: pl.DataFrame, column: str) -> list[tuple[int, int]]:
+    """From when on (ns) the socket had which value of `column`, up to the last row that has one.
+
+    A row has the state before its segment or timeout is processed, so its value was held since the row before; a `window` row has
+    the one that a layer has just set. Samples alone would not do: while every segment is lost there are none.
+    """
+    found: list[tuple[int, int]] = []
+    before_ns = None
+    for t_ns, event, value in rows.select("t_ns", "event", column).drop_nulls().iter_rows():
+        found.append((t_ns if before_ns is None or event == SET_BY_LAYER else before_ns, value))
+        before_ns = t_ns
+    return [*found, (before_ns, found[-1][1])] if before_ns is not None else []
+
+
+def with_gaps(held: list[tuple[int, int]]) -> list[tuple[int, float]]:
+    """Thresholds for a line: none where the kernel has none yet."""
+    return [(t_ns, float("nan") if value >= INFINITE_THRESHOLD else value) for t_ns, value in held]
 
 
 def samples(rows: pl.DataFrame) -> pl.DataFrame:

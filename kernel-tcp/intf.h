@@ -33,6 +33,7 @@ struct station_settings {
 	__u32 ports;			/* of the station that have their own */
 	__u32 window_segments;
 	__u32 initial_window_segments;
+	__u32 mss;
 	__u32 rto_min_us;
 	__u32 rto_max_ms;
 	__u32 rto_initial_jiffies;
@@ -47,6 +48,7 @@ enum setting {
 	SETTING_WINDOW,
 	SETTING_RECEIVE_WINDOW,
 	SETTING_INITIAL_WINDOW,
+	SETTING_MSS,
 	SETTING_RTO_MIN,
 	SETTING_RTO_MAX,
 	SETTING_DELAYED_ACK,

@@ -38,6 +38,7 @@ char LICENSE[] SEC("license") = "GPL";
 /* include/uapi/linux/{in,tcp}.h, include/linux/socket.h; ours to keep the
  * build free of headers that fight with kernel_types.h. */
 #define SOL_TCP 6
+#define TCP_MAXSEG 2		/* in BPF since Linux 6.1 */
 #define TCP_WINDOW_CLAMP 10
 #define TCP_CONGESTION 13
 #define TCP_RTO_MAX_MS 44	/* Linux 6.15 */
@@ -98,6 +99,7 @@ static void before_handshake(struct bpf_sock_ops *ctx,
 			     const struct station_settings *own)
 {
 	set_algorithm(ctx, own);
+	set_option(ctx, SETTING_MSS, TCP_MAXSEG, own->mss);
 	set_option(ctx, SETTING_RTO_MIN, TCP_BPF_RTO_MIN, own->rto_min_us);
 	set_option(ctx, SETTING_RTO_MAX, TCP_RTO_MAX_MS, own->rto_max_ms);
 	set_option(ctx, SETTING_DELAYED_ACK, TCP_BPF_DELACK_MAX,
@@ -201,6 +203,10 @@ int settings(struct bpf_sock_ops *ctx)
 	case BPF_SOCK_OPS_RWND_INIT:
 		if (own->window_segments > 1)
 			ctx->reply = own->window_segments;
+		break;
+	case BPF_SOCK_OPS_TCP_LISTEN_CB:
+		/* The SYN-ACK, and the window in it, are the listener's. */
+		set_option(ctx, SETTING_MSS, TCP_MAXSEG, own->mss);
 		break;
 	case BPF_SOCK_OPS_TCP_CONNECT_CB:
 		before_handshake(ctx, own);

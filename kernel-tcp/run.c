@@ -33,6 +33,7 @@ static const char *const setting_names[SETTINGS] = {
 	[SETTING_WINDOW] = "window_segments",
 	[SETTING_RECEIVE_WINDOW] = "window_segments (receive side)",
 	[SETTING_INITIAL_WINDOW] = "initial_window_segments",
+	[SETTING_MSS] = "mss",
 	[SETTING_RTO_MIN] = "rto_min_us",
 	[SETTING_RTO_MAX] = "rto_max_ms",
 	[SETTING_DELAYED_ACK] = "delayed_ack",

@@ -24,6 +24,9 @@
 #define RTO_MIN_US_LARGEST 200000
 #define RTO_MAX_MS_LEAST 1000
 #define RTO_MS_LARGEST 120000
+/* TCP_MIN_MSS in include/net/tcp.h, and MAX_TCP_WINDOW less the headers. */
+#define MSS_LEAST 88
+#define MSS_LARGEST 32727
 #define DELACK_JIFFIES_LEAST 2	/* TCP_TIMEOUT_MIN */
 
 #define MAX_PORTS 256
@@ -43,6 +46,8 @@ struct number_key {
 static const struct number_key number_keys[] = {
 	NUMBER(window_segments, 1, 32767, "leave it out for the kernel's own"),
 	NUMBER(initial_window_segments, 1, 32767, "leave it out for the kernel's own"),
+	NUMBER(mss, MSS_LEAST, MSS_LARGEST,
+	       "the kernel takes no other"),
 	NUMBER(rto_min_us, 1, RTO_MIN_US_LARGEST,
 	       "for more, set sysctl net.ipv4.tcp_rto_min_us (Linux 6.11) or the routes' rto_min"),
 	NUMBER(rto_max_ms, RTO_MAX_MS_LEAST, RTO_MS_LARGEST,
@@ -145,7 +150,7 @@ static int load_connections(const char *path, const char *where, json_t *object,
 {
 	static const char *const known[] = {
 		"algorithm", "parameters", "window_segments",
-		"initial_window_segments", "rto_min_us", "rto_max_ms",
+		"initial_window_segments", "mss", "rto_min_us", "rto_max_ms",
 		"rto_initial_ms", "delayed_ack", "layers", NULL };
 	json_t *delayed = json_object_get(object, "delayed_ack");
 

@@ -19,6 +19,7 @@ SAMPLES = (
     "t_ns,station,cookie,saddr,sport,daddr,dport,data_len,snd_nxt,snd_una,snd_cwnd,ssthresh,snd_wnd,srtt_us,rto_us,rcv_wnd,"
     "ca_state,event,detail"
 )
+OF_AGENT = ("notice", "stand-by", "probe", "retransmit")  # events whose rows have no window (formats/tcp.md)
 
 
 class Chain:
@@ -116,6 +117,8 @@ class Chain:
         """A row of tcp.csv of sta1's data connection."""
         at_ns = T0_NS + round(at_ms * MS)
         state = f"0,{ISN + 1},{ISN + 1},{cwnd},{ssthresh},8192,40000,240000,8192,0"
+        if event in OF_AGENT:
+            state = f",{ISN + 1},{ISN + 1},,,,,,,"
         self.samples.append(f"{at_ns},sta1,7,10.0.0.1,{PORTS[0]},10.0.0.3,{PORTS[1]},{state},{event},{detail}")
 
     def power(self, at_s: float, station: int, on: bool) -> None:

@@ -11,6 +11,7 @@ from analysis.errors import RunFileError
 from analysis.rundir import RunDirectory
 from analysis.story import Story, read_story
 from analysis.tests.crafted_chain import BACKWARD, FORWARD, Chain
+from analysis.tests.drawn import panels
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def story(tmp_path) -> Story:
     chain.travel(chain.data(3), 2001, FORWARD)
     chain.lose(chain.ack(3), 2025, 3, 2)
     chain.sample(2100, event="repair", detail="ack")
-    chain.sample(2101, event="window", detail="cwnd=1 ssthresh=4")
+    chain.sample(2101, cwnd=1, ssthresh=4, event="window", detail="cwnd=1 ssthresh=4")
     run = RunDirectory(chain.write(tmp_path / "seed-1"))
     return read_story(run, run.flows[0])
 
@@ -87,11 +88,36 @@ def test_packets_are_at_their_times_and_segments(story, tmp_path, drawn):
 
 def test_the_window_has_its_thresholds_and_the_events_of_its_tcp(story, tmp_path, drawn):
     flow_plots.draw(story, "window", tmp_path / "a.png")
-    assert [y for _, y in drawn["cwnd"]] == [2, 3]
-    assert [y for _, y in drawn["ssthresh"] if y == y] == [4], "no threshold is not drawn"
+    held = [(round(x, 3), y) for x, y in drawn["cwnd"]]
+    # samples at 0.15 and 0.25, timeout, repair (4, the state before them), then what a layer set at 2.101
+    assert held == [(0.15, 2), (0.15, 3), (0.25, 4), (0.7, 4), (2.101, 1), (2.101, 1)]
+    assert next((round(x, 3), y) for x, y in drawn["ssthresh"] if y == y) == (0.15, 4), "no threshold is not drawn"
     at_s = {name: round(drawn[name][0][0], 3) for name in ("notice", "time-out", "probe", "repair", "window set")}
     assert at_s == {"notice": 0.33, "time-out": 0.7, "probe": 2.0, "repair": 2.1, "window set": 2.101}
     assert {"sta3 off", "sta3 on"} <= set(drawn["texts"])
+
+
+def test_the_window_falls_at_the_first_of_several_timeouts(tmp_path):
+    """A row has the state before its ACK or timeout is processed (formats/tcp.md): 8 until the first, 1 from then on."""
+    chain = Chain()
+    chain.travel(chain.data(1), 100, FORWARD)
+    chain.travel(chain.ack(1), 130, BACKWARD)
+    chain.sample(150, cwnd=7, ssthresh=8)
+    chain.sample(250, cwnd=8, ssthresh=8)
+    for number, at_ms in enumerate((700, 1300, 2500, 4900), start=1):
+        cwnd, ssthresh = (8, 8) if number == 1 else (1, 4)
+        chain.sample(at_ms, cwnd=cwnd, ssthresh=ssthresh, event="timeout", detail=str(number))
+    chain.sample(5000, cwnd=1, ssthresh=4)
+    chain.sample(5100, cwnd=2, ssthresh=4)
+    run = RunDirectory(chain.write(tmp_path / "seed-1"))
+    (panel,) = panels(flow_plots.draw, read_story(run, run.flows[0]), "window", tmp_path / "a.png")
+    cwnd = panel.named["cwnd"]
+    assert cwnd.steps == "steps-post"
+    assert cwnd.points == [
+        (0.15, 7), (0.15, 8), (0.25, 8), (0.7, 1), (1.3, 1), (2.5, 1), (4.9, 1), (5.0, 2), (5.1, 2),
+    ]  # fmt: skip
+    assert panel.named["ssthresh"].points[3:5] == [(0.7, 4), (1.3, 4)]
+    assert panel.named["time-out"].x == [0.7, 1.3, 2.5, 4.9]
 
 
 def test_stand_by_is_from_its_event_to_the_repair(story):

@@ -49,6 +49,40 @@ def test_mean_interval_and_references_stand_in_one_row(tmp_path):
     assert (row["valid"], row["suspect"], row["void"]) == (3, 0, 0)
 
 
+def profiled(out_dir: Path, variant: str, profile: str) -> None:
+    for path in out_dir.glob(f"{variant}-*/seed-*/scenario.json"):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"profile": profile}))
+
+
+def test_the_tables_say_under_which_profile_a_tcp_ran(tmp_path):
+    for variant, profile in (("ns2", "period"), ("hv", "modern")):
+        make_run(tmp_path, variant, 1, 1, 1200.0)
+        profiled(tmp_path, variant, profile)
+    table, summary = write_tables(tmp_path, EXPERIMENT)
+    with table.open() as file:
+        assert {row["variant"]: row["profile"] for row in csv.DictReader(file)} == {"ns2": "period", "hv": "modern"}
+    with summary.open() as file:
+        assert {row["variant"]: row["profile"] for row in csv.DictReader(file)} == {"ns2": "period", "hv": "modern"}
+    words = _printed(result_table(tmp_path, EXPERIMENT))
+    assert [word for word in words.split() if word in ("profile", "period", "modern")] == ["profile", "modern", "period"]
+
+
+def test_a_profile_that_all_runs_share_stands_in_the_title(tmp_path):
+    make_run(tmp_path, "ns2", 1, 1, 1200.0)
+    profiled(tmp_path, "ns2", "period")
+    assert _printed(result_table(tmp_path, EXPERIMENT)).splitlines()[0] == "hv-fig1: acked, kbit/s, profile period"
+
+
+def test_a_profile_that_is_an_axis_has_one_column(tmp_path):
+    make_run(tmp_path, "ns2", 1, 1, 1200.0)
+    profiled(tmp_path, "ns2", "modern")
+    for path in write_tables(tmp_path, EXPERIMENT | {"axes": {"profile": ["modern"]}}):
+        with path.open() as file:
+            rows = csv.reader(file)
+            head, row = next(rows), next(rows)
+            assert (head.count("profile"), row[head.index("profile")]) == (1, "modern")
+
+
 def test_void_and_unfinished_runs_are_counted_and_enter_no_mean(tmp_path):
     make_run(tmp_path, "ns2", 1, 1, 1200.0)
     make_run(tmp_path, "ns2", 1, 2, 1300.0, verdict="suspect")

@@ -139,6 +139,7 @@ def settings_of(key, value):
         (lambda d: d["stations"][0].update(netns="/dev/null"), "station a: cannot enter netns /dev/null"),
         (settings_of("windows", 8), 'station a: unknown key "windows"'),
         (settings_of("window_segments", 0), '"window_segments" must be a whole number from 1 to 32767'),
+        (settings_of("mss", 87), '"mss" must be a whole number from 88 to 32727'),
         (settings_of("window_segments", "8"), '"window_segments" must be a whole number'),
         (settings_of("window_segments", 8.5), '"window_segments" must be a whole number'),
         (settings_of("rto_min_us", 300000), "tcp_rto_min_us"),

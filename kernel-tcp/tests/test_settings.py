@@ -97,6 +97,14 @@ def test_window_of_one_sends_whole_segments(slow_lab):
     assert highest_outstanding(packets) == MSS
 
 
+def test_segments_are_as_large_as_asked_and_the_window_counts_them(slow_lab):
+    """mss: what either end announces (RFC 9293, 3.7.1), so that segments of both directions are no larger."""
+    with slow_lab.manet_tcp(both=PAPER | {"mss": 1000}), slow_lab.capture(slow_lab.a) as packets:
+        slow_lab.transfer(100 * 1000)
+    assert {p.payload for p in packets if p.payload} == {1000}
+    assert highest_outstanding(packets) == 8 * 1000
+
+
 @pytest.mark.parametrize("initial", [1, 2, 4])
 def test_initial_window(slow_lab, initial):
     with slow_lab.manet_tcp(both=PAPER | {"initial_window_segments": initial}), slow_lab.capture(slow_lab.a) as packets:

@@ -63,8 +63,11 @@ def carry_out(experiment, directory: Path, options: argparse.Namespace) -> int:
     from testbed.commands.curve import measured_now
     from testbed.curves.lay_out import curves_of, lay_out
     from testbed.guests.virtual_time import most_guests
+    from testbed.stages.kernel_tcp import period_notes
 
     runner = runner_for([cell.scenario for cell in experiment.cells], options, experiment.name)
+    for note in period_notes(cell.scenario for cell in experiment.cells):
+        print(f"manet run: {note}", file=sys.stderr)
     curves = curves_of(experiment, lambda wanted: measured_now(wanted, options.jobs)) if experiment.expected else {}
     progress = Progress(0, 0.0)
     jobs = options.jobs or default_jobs((cell.scenario for cell in experiment.cells), most_guests())

@@ -27,7 +27,7 @@ SPACING_M = 200.0  # in a range of 250 m as the papers' chains
 # What a static chain shares with the scenario that asks.
 KEYS = (
     "radio", "radio_overrides", "propagation", "interference", "queue", "control_first", "arp", "profile", "window",
-    "initial_window", "rto_min", "rto_max", "rto_initial", "delayed_ack",
+    "initial_window", "rto_min", "rto_max", "rto_initial", "delayed_ack", "mtu", "mss",
 )  # fmt: skip
 SOURCES = ("medium/src", "medium/radios", "engine/src", "kernel-tcp")
 SOURCE_ENDINGS = (".rs", ".toml", ".c", ".h")

@@ -21,8 +21,6 @@ from testbed.stages.daemon import daemon_config
 from testbed.stages.medium import medium_config, write_trace
 from testbed.stages.site import Site
 
-ETHERNET_MTU = 1500  # of the medium's devices
-
 
 def check(scenario: Scenario, seed: int, programs: Programs, place: str = "scenario") -> None:
     """UsageError for the first thing that the scenario needs and this machine lacks, or that a program would refuse; `place` (an
@@ -67,7 +65,7 @@ def check_routing(scenario: Scenario, seed: int, programs: Programs) -> None:
     with tempfile.TemporaryDirectory(prefix="manet-check-") as folder:
         site = Site(scenario, seed, Path(folder), cgroup=Path("/"), programs=programs)
         path = site.directory / "config.json"
-        path.write_text(json.dumps(daemon_config(site, "sta1", 1, wires=[], mtu=ETHERNET_MTU, epoch_ns=0)))
+        path.write_text(json.dumps(daemon_config(site, "sta1", 1, wires=[], mtu=scenario.mtu, epoch_ns=0)))
         done = subprocess.run([programs.daemon(protocol), "check", path], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise UsageError(f'scenario: key "routing": {_words(done, f"manet-{protocol}", path)}')

@@ -172,6 +172,8 @@ def prepare(scenario: Scenario, seed: int, directory: Path, record: dict) -> Non
         kernel=metadata.kernel(),
         tcp={name: tcp.in_full for name, tcp in scenario.tcp_of_flows().items()},
         versions=metadata.versions(scenario.routing.protocol),
+        mss=scenario.mss,
+        mtu={},
         sysctls={},
         argv=sys.argv,
         host=metadata.host(),
@@ -253,7 +255,7 @@ def site_of(arguments: dict) -> Site:
 def _stages(site: Site, report: Report) -> None:
     """The run."""
     from testbed.host.processes import Processes
-    from testbed.stages import kernel_tcp, traffic
+    from testbed.stages import addresses, kernel_tcp, traffic
     from testbed.stages.capture import captures_running
     from testbed.stages.events import events_running, wait_for_traffic_at
     from testbed.stages.network import network_up, write_routes
@@ -277,6 +279,7 @@ def _stages(site: Site, report: Report) -> None:
         epoch_ns = network.medium.ask("status")["epoch_ns"]
         record.update(
             epoch_ns=epoch_ns,
+            mtu=addresses.mtus(network.net),
             sysctls=kernel_tcp.read_sysctls(network.net, sorted({*metadata.SYSCTLS, *kernel_tcp.sysctls(site.scenario)})),
         )
         say("traffic", 0.0)

@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 from testbed.host.processes import Processes
 from testbed.runs import metadata
 from testbed.runs.record import RunRecord
-from testbed.stages import kernel_tcp
+from testbed.stages import addresses, kernel_tcp
 from testbed.stages.capture import captures_running
 from testbed.stages.network import network_up
 from testbed.stages.routing import Network, Protocol
@@ -23,6 +23,8 @@ def standing(site: Site, say: Callable[..., None]) -> Iterator[tuple[Network, Pr
         stages.enter_context(kernel_tcp.kernel_tcp_running(site, network.net, children))
         stages.enter_context(captures_running(site, network.net, children))
         record.update(
-            epoch_ns=network.medium.ask("status")["epoch_ns"], sysctls=kernel_tcp.read_sysctls(network.net, metadata.SYSCTLS)
+            epoch_ns=network.medium.ask("status")["epoch_ns"],
+            mtu=addresses.mtus(network.net),
+            sysctls=kernel_tcp.read_sysctls(network.net, metadata.SYSCTLS),
         )
         yield network, protocol

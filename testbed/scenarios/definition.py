@@ -34,7 +34,7 @@ UNIT_OF_KEY = {
     "duration": "s", "warmup": "s", "start": "s", "rto_min": "s", "rto_max": "s", "rto_initial": "s",
     "delay": "s", "pause": "s", "traffic_at": "s", "interval": "s",
     "step": "m", "radius": "m", "wander": "m",
-    "rate": "bit/s", "speed": "m/s",
+    "rate": "bit/s", "speed": "m/s", "mss": "bytes", "mtu": "bytes",
     **dict.fromkeys(SECONDS, "s"),
 }  # fmt: skip
 EXPERIMENT_KEYS = {"question", "axes", "variants"}  # any of them at the top makes a file an experiment

@@ -1,6 +1,6 @@
 """Numbers with a unit: what a scenario key accepts beside a bare number.
 
-A bare number is in the key's own unit (metres, seconds, bit/s, m/s). A string carries its unit ("0.2 km",
+A bare number is in the key's own unit (metres, seconds, bit/s, m/s, bytes). A string carries its unit ("0.2 km",
 "500 kbit/s"); one of another dimension is refused, so that a time can never be read as a distance. "m" alone is
 metres: minutes are written "min".
 """
@@ -16,8 +16,9 @@ UNITS: dict[str, dict[str, float]] = {
     "s": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0},
     "bit/s": {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6},
     "m/s": {"m/s": 1.0, "km/h": 1 / 3.6},
+    "bytes": {"bytes": 1.0, "B": 1.0},
 }
-NAMES = {"m": "distance", "s": "time", "bit/s": "rate", "m/s": "speed"}
+NAMES = {"m": "distance", "s": "time", "bit/s": "rate", "m/s": "speed", "bytes": "size"}
 _WRITTEN = re.compile(r"\s*([-+]?[0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)\s*([A-Za-z/]*)\s*")
 
 
@@ -46,7 +47,13 @@ def _quantity(unit: str) -> BeforeValidator:
     return BeforeValidator(lambda value: parse_quantity(value, unit))
 
 
+def _whole(value: object) -> object:
+    """Text gives a float, which a key of whole numbers would refuse."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 Metres = Annotated[float, _quantity("m")]
 Seconds = Annotated[float, _quantity("s")]
 BitsPerSecond = Annotated[float, _quantity("bit/s")]
 MetresPerSecond = Annotated[float, _quantity("m/s")]
+Bytes = Annotated[int, BeforeValidator(lambda value: _whole(parse_quantity(value, "bytes")))]

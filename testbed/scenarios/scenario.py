@@ -17,8 +17,8 @@ import topologies
 from testbed.scenarios.events import Event, check_events
 from testbed.scenarios.models import STRICT, KeyProblem, as_tuple
 from testbed.scenarios.movement import Mobility, Still, completed, refuse_misfit
-from testbed.scenarios.quantities import BitsPerSecond, Metres, MetresPerSecond, Seconds
-from testbed.scenarios.routing import Routing, Static
+from testbed.scenarios.quantities import BitsPerSecond, Bytes, Metres, MetresPerSecond, Seconds
+from testbed.scenarios.routing import Dsr, Routing, Static
 from testbed.scenarios.tcp import Tcp, canonical, parse
 from topologies.addresses import MOST_WIRES
 from topologies.layouts import FARTHEST_M, MOST_STATIONS, cross_ends
@@ -32,6 +32,13 @@ LAYOUT_KEYS = {
     "positions": {"positions"},
 }
 MOST_IN_INTERFACE_NAME = 15  # IFNAMSIZ of linux/if.h, without its end
+# What a frame of 802.11 carries: an MSDU of 2304 octets (IEEE 802.11-2020, 9.2.4.7.1), of which LLC and SNAP take 8.
+LARGEST_MTU = 2304 - 8
+SMALLEST_MTU = 576  # what every host must be able to receive (RFC 791, 3.1); our daemons take no less
+IPV6_MTU = 1280  # the kernel has no IPv6 on a link with less
+TCP_HEADERS = 40  # IPv4 and TCP without options, which the segment size does not count (RFC 9293, 3.7.1)
+SMALLEST_MSS = 88  # TCP_MIN_MSS, include/net/tcp.h
+LARGEST_COPY = 1500  # COPY_BYTES of kernel-tcp/layers/layers.h: an IP packet that a layer sends again
 MOST_QUEUED_HWSIM = 90  # medium/src/daemon/hwsim.rs
 MODEL_TRAFFIC_AT_S = 10.0  # from the medium's start to that of traffic and movement, where a scenario does not say
 # What each propagation model takes beside its name: required keys, optional keys (formats/medium.md).
@@ -194,6 +201,7 @@ class Scenario(BaseModel):
     links: Annotated[tuple[LinkErrors, ...], BeforeValidator(as_tuple)] = ()
     queue: int = Field(50, ge=1, le=100_000)
     control_first: bool = True
+    mtu: Bytes = Field(1500, ge=SMALLEST_MTU, le=LARGEST_MTU)
     wires: Annotated[tuple[Wire, ...], BeforeValidator(as_tuple)] = Field((), max_length=MOST_WIRES)
 
     mobility: Mobility = Still()
@@ -213,6 +221,7 @@ class Scenario(BaseModel):
     rto_max: Seconds | None = Field(None, ge=1, le=120)
     rto_initial: Seconds | None = Field(None, ge=0.001, le=120)
     delayed_ack: bool | None = None
+    mss: Bytes | None = Field(None, ge=SMALLEST_MSS, le=LARGEST_MTU - TCP_HEADERS)
 
     traffic: Literal["bulk"] = "bulk"
     flows: Annotated[tuple[Flow, ...], BeforeValidator(as_tuple)] = ()
@@ -245,6 +254,7 @@ class Scenario(BaseModel):
         if self.traffic_at is None and self.mobility.with_traffic:
             object.__setattr__(self, "traffic_at", MODEL_TRAFFIC_AT_S + (getattr(self.routing, "settle", None) or 0.0))
         self._check_times()
+        self._check_sizes()
         check_events(self.events, self.station_names(), self.host_names(), self.traffic_seconds(), self.area)
         return self
 
@@ -333,6 +343,7 @@ class Scenario(BaseModel):
             "rto_max_ms": _scaled(self.rto_max, 1000),
             "rto_initial_ms": _scaled(self.rto_initial, 1000),
             "delayed_ack": self.delayed_ack,
+            "mss": self.mss,
         }
         return {key: value for key, value in stated.items() if value is not None}
 
@@ -476,6 +487,28 @@ class Scenario(BaseModel):
     def _check_times(self) -> None:
         if self.rto_min is not None and self.rto_max is not None and self.rto_min > self.rto_max:
             raise KeyProblem(("rto_min",), f"{self.rto_min:g} s is above rto_max = {self.rto_max:g} s; lower it")
+
+    def _check_sizes(self) -> None:
+        """Nothing that the scenario sends is fragmented, and no segment smaller than it says."""
+        options = self.routing.headers_bytes if isinstance(self.routing, Dsr) else 0
+        if self.mss is not None and self.mss + TCP_HEADERS + options > self.mtu:
+            more = f"{options} bytes of DSR's options and " if options else ""
+            text = f"{self.mss} bytes go with {more}{TCP_HEADERS} bytes of headers, more than mtu = {self.mtu}; "
+            raise KeyProblem(("mss",), text + f"lower it to {self.mtu - options - TCP_HEADERS}, or raise mtu")
+        for index, flow in enumerate(self.flows):
+            if flow.bytes is not None and flow.bytes > self.mtu:
+                text = f"{flow.bytes} bytes are above mtu = {self.mtu}; lower them, or raise mtu"
+                raise KeyProblem(("flows", index, "bytes"), text)
+        if self.mtu < IPV6_MTU and (self.ipv6 or self.routing.protocol == "babeld"):
+            who = "ipv6 = true" if self.ipv6 else 'routing "babeld"'
+            text = f"{who} does not work with {self.mtu} bytes: IPv6 needs an MTU of {IPV6_MTU} (RFC 8200, 5); raise it"
+            raise KeyProblem(("mtu",), text)
+        if self.mtu > 1500 and self.routing.protocol == "batman-adv":
+            raise KeyProblem(("mtu",), f"{self.mtu} bytes are too many for batman-adv, whose device has at most 1500; lower it")
+        layered = next((tcp.spelled for tcp in self.tcps() if tcp.layers), None)
+        if layered is not None and (self.mtu if self.mss is None else self.mss + TCP_HEADERS) > LARGEST_COPY:
+            text = f"{self.mtu} bytes are too many for {layered}: a layer sends copies of at most {LARGEST_COPY} bytes; "
+            raise KeyProblem(("mtu",), text + f"add mss = {LARGEST_COPY - TCP_HEADERS}")
 
 
 def _scaled(seconds: float | None, per_second: int) -> int | None:

@@ -29,7 +29,7 @@ def assign(site: Site, net: StationNet) -> None:
     """Addresses, loopback, and the devices' own settings; the medium has made the devices."""
     lines: dict[NamespaceHost, list[str]] = {host: ["link set lo up"] for host in net.hosts}
     for station in net.stations:
-        lines[station] += _device(site, station, INTERFACE)
+        lines[station] += [*_device(site, station, INTERFACE), f"link set {INTERFACE} mtu {site.scenario.mtu}"]
         if station.home is not None:
             # whoever made it gave it some, with a route to everybody
             lines[station].append(f"address flush dev {INTERFACE} scope global")
@@ -41,6 +41,11 @@ def assign(site: Site, net: StationNet) -> None:
         _assign_wire(site, wire, lines)
     _join_wires(net, lines, kernel_tcp.ack_metric(site.scenario))
     iproute.batches(lines, "addresses", site.log)
+
+
+def mtus(net: StationNet) -> dict[str, int]:
+    """Of each station's radio, as the kernel has it; batman-adv has raised it by its headers."""
+    return {station.name: namespace.within(station.netns, lambda: offloads.mtu(INTERFACE)) for station in net.stations}
 
 
 def _assign_wire(site: Site, wire: WiredLink, lines: dict[NamespaceHost, list[str]]) -> None:

@@ -7,7 +7,7 @@ of a flow with a TCP of its own are told by the flow's port (testbed/stages/traf
 
 import json
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from testbed.host.processes import Child, Processes
 from testbed.programs import ROOT
 from testbed.scenarios.routing import OUR_DAEMONS
 from testbed.scenarios.scenario import Scenario
-from testbed.scenarios.tcp import Tcp
+from testbed.scenarios.tcp import KERNEL, Tcp
 from testbed.stages.site import Site
 from testbed.stages.station import NamespaceHost, StationNet
 from testbed.stages.status import status_socket
@@ -58,6 +58,19 @@ def sysctls(scenario: Scenario, station: str | None = None) -> dict[str, object]
         if value is not None:
             values[f"net.ipv4.tcp_{name}"] = int(value)
     return values
+
+
+def period_notes(scenarios: Iterable[Scenario]) -> list[str]:
+    """A line for each algorithm of today's kernel that a scenario names and has run as the papers' TCPs: with their window, and
+    without SACK. Those that the papers had, the kernel's own version among them, belong there."""
+    notes = []
+    for scenario in scenarios:
+        for tcp in scenario.tcps() if scenario.profile == "period" else []:
+            if tcp.of_table is None and not tcp.name.startswith(KERNEL):
+                window = effective_settings(scenario, tcp)["window_segments"]
+                text = f'tcp "{tcp.spelled}" runs under the profile "period": a window of {window} segments, no SACK; '
+                notes.append(text + "for Linux as shipped add --set profile=modern")
+    return list(dict.fromkeys(notes))
 
 
 def ack_metric(scenario: Scenario) -> str:

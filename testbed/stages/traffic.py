@@ -1,8 +1,8 @@
 """The stage that makes traffic: one pair of programs per flow, started at the flow's time, reports into `traffic/`.
 
 bulk  iperf3, a server of its own for each flow (bulk.py, bulk_receiver.py). Packets are full (MTU 1500, so 1460 bytes
-      of payload without TCP options). Its control connection shares the path, but is silent between the test's start and
-      end; the flow neither fails nor ends with it.
+      of payload without TCP options, where the scenario says neither `mtu` nor `mss`). Its control connection shares the
+      path, but is silent between the test's start and end; the flow neither fails nor ends with it.
 cbr   `testbed/stages/cbr.py`, nothing on the air but the datagrams.
 All flows last until the same instant, so that late ones compete for all of their measured time.
 """

@@ -11,7 +11,7 @@ from testbed.errors import UsageError
 from testbed.scenarios.definition import load_scenario, parse_value
 from testbed.scenarios.scenario import SACK_OF_PROFILE, Scenario
 from testbed.stages import kernel_tcp
-from testbed.stages.kernel_tcp import profile, sysctls
+from testbed.stages.kernel_tcp import period_notes, profile, sysctls
 from testbed.tests.refusals import message
 
 EXAMPLES = Path(__file__).parents[2] / "formats" / "examples"
@@ -139,6 +139,46 @@ def test_only_stated_tcp_settings_override_the_profile(load):
     assert stated == {
         "algorithm": "newreno", "window_segments": 8, "rto_min_us": 200_000, "rto_max_ms": 60_000, "delayed_ack": False,
     }  # fmt: skip
+
+
+def test_sizes_have_ranges_and_a_unit(load):
+    assert (load("hops = 1").mtu, load("hops = 1").mss) == (1500, None)
+    scenario = load('hops = 1\nmtu = "1200 bytes"\nmss = 1000')
+    assert (scenario.mtu, scenario.mss, scenario.tcp_settings()["mss"]) == (1200, 1000, 1000)
+    assert load("hops = 1\nmtu = 1540").tcp_settings() == {"algorithm": "newreno"}
+    for text, wanted in (
+        ("mss = 87", 'key "mss": 87 is out of range; give at least 88 bytes'),
+        ("mss = 2257", "give at most 2256 bytes"),
+        ("mtu = 575", 'key "mtu": 575 is out of range; give at least 576 bytes'),
+        ("mtu = 2297", "give at most 2296 bytes"),
+        ("mtu = 1000.5", "give a whole number in bytes (size)"),
+        ('mss = "1 s"', '"1 s" has the unit "s", but a size is wanted; give a number in bytes'),
+        ("mtu = 1000\nmss = 1000", "40 bytes of headers, more than mtu = 1000; lower it to 960, or raise mtu"),
+        ("mtu = 1279\nipv6 = true", "IPv6 needs an MTU of 1280 (RFC 8200, 5)"),
+        ("mtu = 1279\nrouting = 'babeld'", "IPv6 needs an MTU of 1280 (RFC 8200, 5)"),
+        ("mtu = 1000\nflows = [{from='sta1',to='sta2',traffic='cbr',rate=1e5,bytes=1001}]", "above mtu = 1000"),
+        ("routing = 'dsr'\nmss = 1460", "72 bytes of DSR's options"),
+        ("mtu = 1600\ntcp = 'elfn'", "a layer sends copies of at most 1500 bytes; add mss = 1460"),
+    ):
+        assert wanted in message(load, f"hops = 1\n{text}"), text
+    assert load("hops = 1\nmtu = 1572\nrouting = 'dsr'\nmss = 1460").mtu == 1572
+
+
+@pytest.mark.parametrize(
+    ("keys", "note"),
+    [
+        ("tcp = 'cubic'", 'tcp "cubic" runs under the profile "period": a window of 8 segments, no SACK'),
+        ("tcp = 'elfn(bbr)'\nwindow = 32", 'tcp "elfn(bbr)" runs under the profile "period": a window of 32 segments, no SACK'),
+        ("tcp = 'cubic'\nprofile = 'modern'", None),
+        ("hops = 1", None),
+        ("tcp = 'vegas'", None),
+        ("tcp = 'kernel-vegas'", None),
+        ("flows = [{from='sta1',to='sta2',tcp='dctcp'}]", 'tcp "dctcp" runs under the profile "period"'),
+    ],
+)
+def test_a_modern_algorithm_under_the_papers_profile_is_noted(load, keys, note):
+    said = period_notes([load(keys if "hops" in keys else f"hops = 1\n{keys}")])
+    assert [(note in line, "--set profile=modern" in line) for line in said] == ([(True, True)] if note else [])
 
 
 def test_a_random_layout_is_the_seed_s_and_waypoints_begin_with_the_traffic(load):

@@ -26,7 +26,6 @@ from testbed.stages.routing.shared.settle import pairs_of_flows, patience_s
 from testbed.stages.station import Station
 from topologies.addresses import INTERFACE, NETWORK, PREFIX_BITS, wire_network
 
-MTU = 1500
 HEADERS_BYTES = 32  # the most that batman-adv reserves: its largest unicast header and an Ethernet header
 
 
@@ -71,12 +70,12 @@ def mac_address(number: int) -> str:
 def _lines(network: Network, station: Station) -> list[str]:
     scenario = network.site.scenario
     metric, options = kernel_tcp.ack_metric(scenario), scenario.routing
-    mtu = MTU if options.fragmentation else MTU + HEADERS_BYTES
+    mtu = scenario.mtu if options.fragmentation else scenario.mtu + HEADERS_BYTES
     lines = [
         f"link set {INTERFACE} mtu {mtu}",
         f"link add {DEVICE} address {mac_address(station.number)} type batadv ra {options.algorithm}",
         f"link set {INTERFACE} master {DEVICE}",
-        f"link set {DEVICE} up",
+        f"link set {DEVICE} mtu {scenario.mtu} up",
         f"address delete {station.IP()}/{PREFIX_BITS} dev {INTERFACE}",
         f"address add {station.IP()}/{PREFIX_BITS} dev {DEVICE} noprefixroute",
         f"route add {NETWORK}/{PREFIX_BITS} dev {DEVICE} scope link{metric}",
