@@ -5,15 +5,13 @@
  *
  * There is no code per algorithm. A parameter is a `struct tunable` in the
  * object's .rodata, found by its name in the object's BTF. The kernel's name is
- * written into the object's `.struct_ops` section, which holds nothing but the
- * structure's name (functions are relocations).
+ * written into the object (operations_name.c).
  *
  * Registration: from Linux 6.4 by a link, so that the kernel undoes it when this
  * process ends, however it ends. Before, the registration holds by itself until
  * it is undone (guard.c sees to that). libbpf before 1.2 (Debian 12 has 1.1)
  * knows no such link: it is made by hand.
  */
-#include <elf.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -24,6 +22,7 @@
 #include <bpf/btf.h>
 #include "copy.h"
 #include "kernel.h"
+#include "operations_name.h"
 
 #ifndef BPF_F_LINK
 #define BPF_F_LINK (1U << 13)	/* Linux 6.4 */
@@ -173,49 +172,6 @@ static int set_tunables(struct copy *copy, json_t *parameters, const char *where
 		if (set_tunable(where, key, value, tunable))
 			return -1;
 	}
-	return 0;
-}
-
-/* ---- the name ---- */
-
-static Elf64_Shdr *section_of(char *elf, size_t size, const char *wanted)
-{
-	Elf64_Ehdr *header = (void *)elf;
-	Elf64_Shdr *sections;
-
-	if (size < sizeof(*header) || memcmp(elf, ELFMAG, SELFMAG) ||
-	    header->e_shoff + (size_t)header->e_shnum * sizeof(*sections) > size ||
-	    header->e_shstrndx >= header->e_shnum)
-		return NULL;
-	sections = (void *)(elf + header->e_shoff);
-	for (int i = 0; i < header->e_shnum; i++) {
-		size_t at = sections[header->e_shstrndx].sh_offset +
-			    sections[i].sh_name;
-
-		if (at + strlen(wanted) < size && !strcmp(elf + at, wanted) &&
-		    sections[i].sh_offset + sections[i].sh_size <= size)
-			return &sections[i];
-	}
-	return NULL;
-}
-
-static int rename_operations(char *elf, size_t size, const char *name)
-{
-	Elf64_Shdr *section = section_of(elf, size, ".struct_ops");
-	char *at, *end;
-
-	if (!section)
-		section = section_of(elf, size, ".struct_ops.link");
-	if (!section)
-		return -1;
-	at = elf + section->sh_offset;
-	end = at + section->sh_size;
-	while (at < end && !*at)
-		at++;
-	if (end - at < ALGORITHM_BYTES)
-		return -1;
-	memset(at, 0, ALGORITHM_BYTES);
-	memcpy(at, name, strnlen(name, ALGORITHM_BYTES - 1));
 	return 0;
 }
 
