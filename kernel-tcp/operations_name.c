@@ -5,48 +5,98 @@
  * name (functions are relocations).
  */
 #include <elf.h>
+#include <stdbool.h>
 #include <string.h>
 #include <linux/types.h>
 #include "intf.h"
 #include "operations_name.h"
 
-static Elf64_Shdr *section_of(char *elf, size_t size, const char *wanted)
+struct part {
+	char *at;
+	size_t bytes;
+};
+
+/* Nothing here is believed: `load FILE` takes anybody's file. In this order no sum
+ * of two of its numbers is ever made. */
+static bool cut(struct part whole, Elf64_Off offset, Elf64_Xword bytes, struct part *part)
 {
-	Elf64_Ehdr *header = (void *)elf;
-	Elf64_Shdr *sections;
+	if (offset > whole.bytes || bytes > whole.bytes - offset)
+		return false;
+	*part = (struct part){ whole.at + offset, bytes };
+	return true;
+}
 
-	if (size < sizeof(*header) || memcmp(elf, ELFMAG, SELFMAG) ||
-	    header->e_shoff + (size_t)header->e_shnum * sizeof(*sections) > size ||
-	    header->e_shstrndx >= header->e_shnum)
-		return NULL;
-	sections = (void *)(elf + header->e_shoff);
-	for (int i = 0; i < header->e_shnum; i++) {
-		size_t at = sections[header->e_shstrndx].sh_offset +
-			    sections[i].sh_name;
+static bool read_header(struct part elf, Elf64_Ehdr *header)
+{
+	static const char wanted[] = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
+				       __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ?
+						ELFDATA2LSB : ELFDATA2MSB };
 
-		if (at + strlen(wanted) < size && !strcmp(elf + at, wanted) &&
-		    sections[i].sh_offset + sections[i].sh_size <= size)
-			return &sections[i];
-	}
-	return NULL;
+	if (elf.bytes < sizeof(*header))
+		return false;
+	memcpy(header, elf.at, sizeof(*header));
+	return !memcmp(header->e_ident, wanted, sizeof(wanted)) &&
+	       header->e_shentsize == sizeof(Elf64_Shdr);
+}
+
+/* Copied: the table may be anywhere, also unaligned. */
+static bool read_section(struct part table, size_t index, Elf64_Shdr *section)
+{
+	struct part entry;
+
+	if (!cut(table, index * sizeof(*section), sizeof(*section), &entry))
+		return false;
+	memcpy(section, entry.at, sizeof(*section));
+	return true;
+}
+
+/* SHT_NOBITS: its size is not the file's. */
+static bool contents_of(struct part elf, const Elf64_Shdr *section, struct part *contents)
+{
+	return section->sh_type != SHT_NOBITS &&
+	       cut(elf, section->sh_offset, section->sh_size, contents);
+}
+
+static bool is_called(struct part names, const Elf64_Shdr *section, const char *wanted)
+{
+	struct part name;
+
+	return cut(names, section->sh_name, strlen(wanted) + 1, &name) &&
+	       !memcmp(name.at, wanted, name.bytes);
+}
+
+/* The contents of the first section of that name (elf(5)). More than 65279 sections,
+ * whose number is elsewhere, are refused. */
+static bool find_section(struct part elf, const char *wanted, struct part *contents)
+{
+	struct part table, names;
+	Elf64_Ehdr header;
+	Elf64_Shdr section;
+
+	if (!read_header(elf, &header) ||
+	    !cut(elf, header.e_shoff, header.e_shnum * sizeof(section), &table) ||
+	    !read_section(table, header.e_shstrndx, &section) ||
+	    !contents_of(elf, &section, &names))
+		return false;
+	for (size_t i = 0; read_section(table, i, &section); i++)
+		if (is_called(names, &section, wanted))
+			return contents_of(elf, &section, contents);
+	return false;
 }
 
 int rename_operations(char *elf, size_t size, const char *name)
 {
-	Elf64_Shdr *section = section_of(elf, size, ".struct_ops");
-	char *at, *end;
+	struct part whole = { elf, size }, operations;
+	size_t at = 0;
 
-	if (!section)
-		section = section_of(elf, size, ".struct_ops.link");
-	if (!section)
+	if (!find_section(whole, ".struct_ops", &operations) &&
+	    !find_section(whole, ".struct_ops.link", &operations))
 		return -1;
-	at = elf + section->sh_offset;
-	end = at + section->sh_size;
-	while (at < end && !*at)
+	while (at < operations.bytes && !operations.at[at])
 		at++;
-	if (end - at < ALGORITHM_BYTES)
+	if (operations.bytes - at < ALGORITHM_BYTES)
 		return -1;
-	memset(at, 0, ALGORITHM_BYTES);
-	memcpy(at, name, strnlen(name, ALGORITHM_BYTES - 1));
+	memset(operations.at + at, 0, ALGORITHM_BYTES);
+	memcpy(operations.at + at, name, strnlen(name, ALGORITHM_BYTES - 1));
 	return 0;
 }
