@@ -55,7 +55,19 @@ static const char *tunable_name(const struct btf *btf,
 	return btf__name_by_offset(btf, var->name_off);
 }
 
-static struct tunable *find_tunable(const struct btf *btf, void *rodata,
+/* A file's BTF may say what it likes: only whole tunables inside the section count. */
+static struct tunable *tunable_at(void *rodata, size_t size, __u32 offset)
+{
+	struct tunable *tunable;
+
+	if (size < sizeof(*tunable) || offset > size - sizeof(*tunable) ||
+	    offset % _Alignof(struct tunable))
+		return NULL;
+	tunable = (void *)((char *)rodata + offset);
+	return tunable->scale ? tunable : NULL;
+}
+
+static struct tunable *find_tunable(const struct btf *btf, void *rodata, size_t size,
 				    const char *wanted)
 {
 	const struct btf_type *section = datasec(btf, ".rodata");
@@ -68,7 +80,7 @@ static struct tunable *find_tunable(const struct btf *btf, void *rodata,
 		const char *name = tunable_name(btf, &variables[i]);
 
 		if (name && !strcmp(name, wanted))
-			return (void *)((char *)rodata + variables[i].offset);
+			return tunable_at(rodata, size, variables[i].offset);
 	}
 	return NULL;
 }
@@ -105,10 +117,11 @@ json_t *tunables(const struct btf *btf, const void *rodata, size_t size)
 	variables = btf_var_secinfos(section);
 	for (int i = 0; i < btf_vlen(section); i++) {
 		const char *name = tunable_name(btf, &variables[i]);
+		const struct tunable *tunable =
+			tunable_at((void *)rodata, size, variables[i].offset);
 
-		if (name && variables[i].offset + sizeof(struct tunable) <= size)
-			json_object_set_new(all, name, as_written(
-				(void *)((char *)rodata + variables[i].offset)));
+		if (name && tunable)
+			json_object_set_new(all, name, as_written(tunable));
 	}
 	return all;
 }
@@ -166,7 +179,7 @@ static int set_tunables(struct copy *copy, json_t *parameters, const char *where
 	json_t *value;
 
 	json_object_foreach(parameters, key, value) {
-		tunable = find_tunable(btf, rodata, key);
+		tunable = find_tunable(btf, rodata, size, key);
 		if (!tunable)
 			return unknown_parameter(where, key, btf, rodata, size);
 		if (set_tunable(where, key, value, tunable))
