@@ -5,15 +5,13 @@
  *
  * There is no code per algorithm. A parameter is a `struct tunable` in the
  * object's .rodata, found by its name in the object's BTF. The kernel's name is
- * written into the object's `.struct_ops` section, which holds nothing but the
- * structure's name (functions are relocations).
+ * written into the object (operations_name.c).
  *
  * Registration: from Linux 6.4 by a link, so that the kernel undoes it when this
  * process ends, however it ends. Before, the registration holds by itself until
  * it is undone (guard.c sees to that). libbpf before 1.2 (Debian 12 has 1.1)
  * knows no such link: it is made by hand.
  */
-#include <elf.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -24,6 +22,7 @@
 #include <bpf/btf.h>
 #include "copy.h"
 #include "kernel.h"
+#include "operations_name.h"
 
 #ifndef BPF_F_LINK
 #define BPF_F_LINK (1U << 13)	/* Linux 6.4 */
@@ -56,7 +55,19 @@ static const char *tunable_name(const struct btf *btf,
 	return btf__name_by_offset(btf, var->name_off);
 }
 
-static struct tunable *find_tunable(const struct btf *btf, void *rodata,
+/* A file's BTF may say what it likes: only whole tunables inside the section count. */
+static struct tunable *tunable_at(void *rodata, size_t size, __u32 offset)
+{
+	struct tunable *tunable;
+
+	if (size < sizeof(*tunable) || offset > size - sizeof(*tunable) ||
+	    offset % _Alignof(struct tunable))
+		return NULL;
+	tunable = (void *)((char *)rodata + offset);
+	return tunable->scale ? tunable : NULL;
+}
+
+static struct tunable *find_tunable(const struct btf *btf, void *rodata, size_t size,
 				    const char *wanted)
 {
 	const struct btf_type *section = datasec(btf, ".rodata");
@@ -69,7 +80,7 @@ static struct tunable *find_tunable(const struct btf *btf, void *rodata,
 		const char *name = tunable_name(btf, &variables[i]);
 
 		if (name && !strcmp(name, wanted))
-			return (void *)((char *)rodata + variables[i].offset);
+			return tunable_at(rodata, size, variables[i].offset);
 	}
 	return NULL;
 }
@@ -106,10 +117,11 @@ json_t *tunables(const struct btf *btf, const void *rodata, size_t size)
 	variables = btf_var_secinfos(section);
 	for (int i = 0; i < btf_vlen(section); i++) {
 		const char *name = tunable_name(btf, &variables[i]);
+		const struct tunable *tunable =
+			tunable_at((void *)rodata, size, variables[i].offset);
 
-		if (name && variables[i].offset + sizeof(struct tunable) <= size)
-			json_object_set_new(all, name, as_written(
-				(void *)((char *)rodata + variables[i].offset)));
+		if (name && tunable)
+			json_object_set_new(all, name, as_written(tunable));
 	}
 	return all;
 }
@@ -167,55 +179,12 @@ static int set_tunables(struct copy *copy, json_t *parameters, const char *where
 	json_t *value;
 
 	json_object_foreach(parameters, key, value) {
-		tunable = find_tunable(btf, rodata, key);
+		tunable = find_tunable(btf, rodata, size, key);
 		if (!tunable)
 			return unknown_parameter(where, key, btf, rodata, size);
 		if (set_tunable(where, key, value, tunable))
 			return -1;
 	}
-	return 0;
-}
-
-/* ---- the name ---- */
-
-static Elf64_Shdr *section_of(char *elf, size_t size, const char *wanted)
-{
-	Elf64_Ehdr *header = (void *)elf;
-	Elf64_Shdr *sections;
-
-	if (size < sizeof(*header) || memcmp(elf, ELFMAG, SELFMAG) ||
-	    header->e_shoff + (size_t)header->e_shnum * sizeof(*sections) > size ||
-	    header->e_shstrndx >= header->e_shnum)
-		return NULL;
-	sections = (void *)(elf + header->e_shoff);
-	for (int i = 0; i < header->e_shnum; i++) {
-		size_t at = sections[header->e_shstrndx].sh_offset +
-			    sections[i].sh_name;
-
-		if (at + strlen(wanted) < size && !strcmp(elf + at, wanted) &&
-		    sections[i].sh_offset + sections[i].sh_size <= size)
-			return &sections[i];
-	}
-	return NULL;
-}
-
-static int rename_operations(char *elf, size_t size, const char *name)
-{
-	Elf64_Shdr *section = section_of(elf, size, ".struct_ops");
-	char *at, *end;
-
-	if (!section)
-		section = section_of(elf, size, ".struct_ops.link");
-	if (!section)
-		return -1;
-	at = elf + section->sh_offset;
-	end = at + section->sh_size;
-	while (at < end && !*at)
-		at++;
-	if (end - at < ALGORITHM_BYTES)
-		return -1;
-	memset(at, 0, ALGORITHM_BYTES);
-	memcpy(at, name, strnlen(name, ALGORITHM_BYTES - 1));
 	return 0;
 }
 

@@ -5,7 +5,7 @@
  *
  * Of use are `route`, `lost` and `no-route`. The socket is this machine's and its
  * owner's: what comes is believed, for the connections to that destination which
- * have data outstanding. A daemon that is not there (yet, or any more) is looked
+ * have data outstanding or stand by. A daemon that is not there (yet, or any more) is looked
  * for again every second.
  */
 #include <arpa/inet.h>
@@ -75,9 +75,9 @@ static void pass_on(struct agent *agent, const struct post *post,
 
 		if (own->cookie && own->settings.station == post->index &&
 		    own->settings.layers & followers &&
-		    own->snd_una != own->snd_nxt &&
 		    is_in(own->remote, network, prefix) &&
-		    (kind == NOTICE_LOST_ROUTE || connection_stands_by(own)))
+		    (connection_stands_by(own) ||
+		     (kind == NOTICE_LOST_ROUTE && own->snd_una != own->snd_nxt)))
 			stand_by_notice(agent, slot, &notice);
 	}
 }

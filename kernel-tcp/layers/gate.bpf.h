@@ -157,6 +157,18 @@ static __u32 rto_jiffies(struct tcp_sock *tp)
 	return BPF_CORE_READ((struct inet_connection_sock *)tp, icsk_rto);
 }
 
+/* Segments that got through before the break are acknowledged after the notice of it,
+ * and say nothing of the route. A probe whose data had arrived is answered with the
+ * same ACK again. */
+static bool ends_stand_by(const struct connection *own, __u32 ack, bool new)
+{
+	if (own->probed == own->ordered)
+		return true;
+	if (own->settings.leave == LEAVE_ANY_ACK)
+		return new;
+	return own->reported_for == own->ordered && before(own->reported, ack);
+}
+
 static void acknowledged(struct tcp_sock *tp, struct connection *own, __u32 ack)
 {
 	bool new = before(own->snd_una, ack);
@@ -169,8 +181,7 @@ static void acknowledged(struct tcp_sock *tp, struct connection *own, __u32 ack)
 		own->timeouts = own->fixed = own->refuse_timer = 0;
 		own->rto_jiffies = rto_jiffies(tp);
 	}
-	/* A probe whose data had arrived is answered with the same ACK again. */
-	if (in_stand_by(own) && (new || own->probed == own->ordered))
+	if (in_stand_by(own) && ends_stand_by(own, ack, new))
 		repaired(tp, own);
 }
 

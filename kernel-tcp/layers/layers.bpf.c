@@ -157,7 +157,7 @@ static void fill(struct connection *own, struct tcp_sock *tp, __u64 cookie,
 	own->remote_port = row.remote_port;
 	own->snd_una = own->snd_nxt = BPF_CORE_READ(tp, snd_nxt);
 	own->copied = own->timeouts = own->fixed = own->refuse_timer = 0;
-	own->ordered = own->probed = own->ended = own->answered = 0;
+	own->ordered = own->probed = own->ended = own->answered = own->reported_for = 0;
 	own->held = own->restore = own->initial = own->half = 0;
 	own->rto_jiffies = rto_jiffies(tp);
 	own->timer_ns = bpf_ktime_get_ns();

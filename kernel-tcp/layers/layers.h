@@ -30,6 +30,8 @@ enum layer {
 
 enum repair { REPAIR_UNCHANGED, REPAIR_WINDOW, REPAIR_INITIAL };
 enum probe_packet { PROBE_FIRST, PROBE_LOST };
+/* Which acknowledgement ends a stand-by: any of new data, or one after a probe. */
+enum leave { LEAVE_ANY_ACK, LEAVE_PROBE_ACK };
 
 struct layer_settings {
 	__u32 station;
@@ -37,6 +39,7 @@ struct layer_settings {
 	__u32 probe_us;
 	__u32 repair;
 	__u32 packet;
+	__u32 leave;
 	__u32 failure_us;	/* tcpf: the freeze's end where nothing else ends it */
 	__u32 factor_percent;	/* tcpbus */
 	__u32 rto_initial_us;
@@ -60,6 +63,9 @@ struct connection {
 	__u32 ordered;		/* agent: numbers the orders */
 	__u32 probed;		/* agent: the last order that a probe was sent for */
 	__u32 ended;		/* both: the last order that has ended */
+	/* tcpf, tcpbus: the acknowledgement of what a notice reported ends the order. */
+	__u32 reported;		/* agent: the lowest sequence number ... */
+	__u32 reported_for;	/* ... of this order; 0 = only what the daemons say does */
 
 	/* tcpbus: what is missing has been sent again; duplicate ACKs ask for it too. */
 	__u32 answered;		/* agent: the last order that ended so ... */

@@ -37,24 +37,36 @@ static const char *const packets[] = {
 	NULL,
 };
 
+static const char *const leaves[] = {
+	[LEAVE_ANY_ACK] = "any-ack",
+	[LEAVE_PROBE_ACK] = "probe-ack",
+	NULL,
+};
+
+#define CHOICE(name, choices) \
+	{ #name, offsetof(struct layer_settings, name), 0, 0, 0, 1, choices }
+
 static const struct layer_name {
 	const char *name;
 	enum layer layer;
-	struct parameter parameters[3];
+	struct parameter parameters[4];
+	enum leave leave;		/* where it is no parameter */
 } layers[] = {
-	{ "reno-f", LAYER_RENO_F, {} },
+	{ "reno-f", LAYER_RENO_F, {}, LEAVE_ANY_ACK },
 	{ "elfn", LAYER_ELFN, {
 		PROBE_US,
-		{ "repair", offsetof(struct layer_settings, repair), 0, 0, 0, 1, repairs },
-		{ "packet", offsetof(struct layer_settings, packet), 0, 0, 0, 1, packets },
-	} },
-	{ "tcpf", LAYER_TCPF, { TIME(failure_us, 1000000, 600000000, 30000000) } },
-	{ "atcp", LAYER_ATCP, { PROBE_US } },
+		CHOICE(repair, repairs),
+		CHOICE(packet, packets),
+		CHOICE(leave, leaves),
+	}, LEAVE_ANY_ACK },
+	{ "tcpf", LAYER_TCPF, { TIME(failure_us, 1000000, 600000000, 30000000) },
+	  LEAVE_PROBE_ACK },
+	{ "atcp", LAYER_ATCP, { PROBE_US }, LEAVE_PROBE_ACK },
 	{ "tcpbus", LAYER_TCPBUS, {
 		{ "factor", offsetof(struct layer_settings, factor_percent), 1, 16, 2,
 		  100, NULL },
-	} },
-	{ "lcd", LAYER_LCD, {} },
+	}, LEAVE_PROBE_ACK },
+	{ "lcd", LAYER_LCD, {}, LEAVE_ANY_ACK },
 };
 #define LAYER_COUNT (sizeof(layers) / sizeof(layers[0]))
 #define PARAMETERS (sizeof(layers[0].parameters) / sizeof(layers[0].parameters[0]))
@@ -152,6 +164,8 @@ static int load_layer(const char *path, const char *where, json_t *object,
 		return complain("%s: %s: \"%s\" and another layer both answer route failures; keep one",
 				path, where, name);
 	own->layers |= layer->layer;
+	if (layer->layer & NOTICE_LAYERS)
+		own->leave = layer->leave;
 	snprintf(here, sizeof(here), "%s: %s: layer \"%s\"", path, where, name);
 	return load_parameters(here, layer, json_object_get(object, "parameters"), own);
 }

@@ -73,6 +73,19 @@ bool kept_find(const struct kept_window *window, __u64 cookie, __u32 seq,
 	return take(&window->refused, cookie, seq, found);
 }
 
+bool kept_find_last(const struct kept_window *window, __u64 cookie, __u32 end,
+		    struct kept *found)
+{
+	for (int i = 0; i < COPIES; i++) {
+		const struct kept *copy = &window->ring[i];
+
+		if (copy->end == end && take(copy, cookie, copy->seq, found) &&
+		    found->end == end)
+			return true;
+	}
+	return false;
+}
+
 static __u32 long_at(const __u8 *at)
 {
 	return (__u32)at[0] << 24 | at[1] << 16 | at[2] << 8 | at[3];

@@ -16,6 +16,11 @@ int raw_socket_in(const char *netns, int protocol);
 bool kept_find(const struct kept_window *window, __u64 cookie, __u32 seq,
 	       struct kept *found);
 
+/* A copy of the segment that ends with `end`: the last acknowledged one, where
+ * nothing is outstanding. */
+bool kept_find_last(const struct kept_window *window, __u64 cookie, __u32 end,
+		    struct kept *found);
+
 /* Sends it as if it were sent now. 0, or errno. */
 int kept_send(int raw, struct kept *segment, __u64 now_ns);
 

@@ -5,23 +5,28 @@
  *
  * Stand-by means: the kernel's TCP sends no data (gate.bpf.h) and its timer does
  * not back off; its windows are as they were (hold.bpf.c). What is sent, this file
- * sends. An acknowledgement ends it, always, in the kernel (gate.bpf.h: watch).
+ * sends. Which acknowledgement ends it is decided in the kernel (gate.bpf.h: watch).
  *
  *  - elfn (Holland and Vaidya, MobiCom 1999, 6): unreachable begins it, or our own
  *    daemon's loss of the route (a source hears its own broken link first, and may
- *    hold the packets without a word by ICMP); a probe every `probe_us`.
+ *    hold the packets without a word by ICMP); a probe every `probe_us`. Any
+ *    acknowledgement of new data ends it, or with leave=probe-ack one after a probe.
  *  - atcp (Liu and Singh, JSAC 19 (7), 2001): begins alike; probes by a
- *    persist timer that doubles, up to PERSIST_MOST_NS (RFC 9293 3.8.6.1).
+ *    persist timer that doubles, up to PERSIST_MOST_NS (RFC 9293 3.8.6.1). What the
+ *    receiver answers a probe with ends it.
  *  - tcpf (Chandran et al., IEEE Pers. Comm. 8 (1), 2001): unreachable, held, or
  *    our own daemon's loss of the route begin it. Nothing is sent but one segment
  *    that makes a daemon search. `restored` or the daemon's new route end it, and
- *    all that is outstanding is sent again; so does the failure timer, without.
+ *    all that is outstanding is sent again; so does the failure timer, without. No
+ *    acknowledgement does, but that of the very segment that ICMP reported: a notice
+ *    may come late, when there is a route again of which nobody will tell.
  *  - tcpbus (Kim, Toh and Choi, JCN 3 (2), 2001): as tcpf, but the node that found
  *    the break keeps what it has, and says so at `restored`: what is outstanding and
  *    not in its list is sent again, each segment once, and duplicate ACKs that ask
  *    for it are not heard meanwhile (gate.bpf.h). In place of a failure timer the
  *    source's own goes on, longer by a factor: it sends the first segment again,
- *    doubles, and leaves the windows. Departures: README.md.
+ *    doubles, and leaves the windows; an acknowledgement after that ends it too.
+ *    Departures: README.md.
  *  - reno-f (Dyer and Boppana, MobiHoc 2001, 3): the second timeout in a row begins
  *    it; the first segment is sent at once and every RTO, which stays what it is.
  */
@@ -89,19 +94,41 @@ static __u32 send_again(struct agent *agent, __u32 slot, __u32 seq)
 	return segment.end;
 }
 
-static bool probe(struct agent *agent, __u32 slot, __u32 seq)
+/* With nothing outstanding the last segment again, which is answered with the same
+ * ACK (RFC 9293 3.10.7.4). */
+static bool send_acknowledged(struct agent *agent, __u32 slot)
+{
+	const struct connection *own = &agent->connections[slot];
+	struct kept segment;
+
+	if (!kept_find_last(&agent->kept[slot], own->cookie, own->snd_una, &segment))
+		return false;
+	kept_send(raw_socket_of(agent, own), &segment, agent_now_ns());
+	return true;
+}
+
+static bool send_question(struct agent *agent, __u32 slot, __u32 seq)
 {
 	struct connection *own = &agent->connections[slot];
 	struct stand_by *now = &agent->stand_bys[slot];
+	bool sent = seq == own->snd_nxt ? send_acknowledged(agent, slot) :
+					  send_again(agent, slot, seq) != seq;
 
-	/* Before it is sent: the answer may be quick. */
-	__atomic_store_n(&own->probed, now->order, __ATOMIC_RELEASE);
-	if (send_again(agent, slot, seq) == seq)
+	if (!sent)
 		return false;
 	now->sent++;
 	agent->probe_count++;
 	agent_tell(agent, own, "probe", "seq=%u", seq);
 	return true;
+}
+
+/* Its answer ends the stand-by. */
+static bool probe(struct agent *agent, __u32 slot, __u32 seq)
+{
+	/* Before it is sent: the answer may be quick. */
+	__atomic_store_n(&agent->connections[slot].probed, agent->stand_bys[slot].order,
+			 __ATOMIC_RELEASE);
+	return send_question(agent, slot, seq);
 }
 
 /* tcpbus: which of the outstanding segments the node on the way has not got. Where
@@ -136,6 +163,9 @@ static void send_outstanding(struct agent *agent, __u32 slot, __u32 end)
 	struct connection *own = &agent->connections[slot];
 	__u32 seq = own->snd_una, next;
 
+	/* The kernel sends what is new with the answer. */
+	if (seq == own->snd_nxt)
+		send_acknowledged(agent, slot);
 	for (int i = 0; i < COPIES && before(seq, end); i++, seq = next) {
 		next = send_again(agent, slot, seq);
 		if (next == seq)
@@ -146,7 +176,18 @@ static void send_outstanding(struct agent *agent, __u32 slot, __u32 end)
 
 /* ---- beginning and ending ---- */
 
-static struct stand_by *begin(struct agent *agent, __u32 slot, enum why why)
+/* tcpf, tcpbus: whether that segment's ACK says that there is a route again. What our
+ * own daemon knows goes before. */
+static void set_reported(struct connection *own, enum why why, __u32 seq, __u32 order)
+{
+	bool reported = own->settings.layers & (LAYER_TCPF | LAYER_TCPBUS) &&
+			why != WHY_LOST_ROUTE;
+
+	own->reported = seq;
+	__atomic_store_n(&own->reported_for, reported ? order : 0, __ATOMIC_RELEASE);
+}
+
+static struct stand_by *begin(struct agent *agent, __u32 slot, enum why why, __u32 seq)
 {
 	struct connection *own = &agent->connections[slot];
 	struct stand_by *now = &agent->stand_bys[slot];
@@ -155,7 +196,8 @@ static struct stand_by *begin(struct agent *agent, __u32 slot, enum why why)
 	now->why = why;
 	now->cookie = own->cookie;
 	now->order = own->ordered + 1;
-	now->lost = own->snd_una;
+	now->lost = seq;
+	set_reported(own, why, seq, now->order);
 	__atomic_store_n(&own->ordered, now->order, __ATOMIC_RELEASE);
 	agent->stand_by_count++;
 	agent_tell(agent, own, "stand-by", "%s", whys[why]);
@@ -189,13 +231,13 @@ static void probe_from_now(struct agent *agent, __u32 slot, const struct notice 
 		return;
 	}
 	now = begin(agent, slot, notice->kind == NOTICE_UNREACHABLE ?
-			WHY_UNREACHABLE : WHY_LOST_ROUTE);
-	now->lost = notice->seq;
+			WHY_UNREACHABLE : WHY_LOST_ROUTE, notice->seq);
 	now->interval_ns = own->settings.probe_us * 1000ULL;
 	now->next_ns = agent_now_ns() + now->interval_ns;
 }
 
-/* Nobody looks for a route that nobody asks for. */
+/* Nobody looks for a route that nobody asks for. The answer ends nothing: it cannot be
+ * told from that of a segment which got through before the break. */
 static void ask(struct agent *agent, __u32 slot)
 {
 	struct stand_by *now = &agent->stand_bys[slot];
@@ -204,7 +246,7 @@ static void ask(struct agent *agent, __u32 slot)
 	if (now->asked_ns && now_ns - now->asked_ns < ASK_LEAST_NS)
 		return;
 	now->asked_ns = now_ns;
-	probe(agent, slot, agent->connections[slot].snd_una);
+	send_question(agent, slot, agent->connections[slot].snd_una);
 }
 
 /* tcpbus */
@@ -222,15 +264,22 @@ static void freeze(struct agent *agent, __u32 slot, enum why why, __u32 seq)
 	struct stand_by *now = &agent->stand_bys[slot];
 
 	if (!connection_stands_by(own)) {
-		now = begin(agent, slot, why);
-		now->lost = seq;
+		now = begin(agent, slot, why, seq);
 		if (own->settings.layers & LAYER_TCPF)
 			now->until_ns = agent_now_ns() +
 					own->settings.failure_us * 1000ULL;
 		else
 			keep_longer_timer(own, now);
-	} else if (before(seq, now->lost)) {
-		now->lost = seq;
+	} else {
+		if (before(seq, now->lost))
+			now->lost = seq;
+		set_reported(own, own->reported_for ? why : WHY_LOST_ROUTE, now->lost,
+			     now->order);
+	}
+	/* While the notice was read. */
+	if (own->reported_for && before(now->lost, own->snd_una)) {
+		resume(agent, slot, "ack");
+		return;
 	}
 	/* A node that holds a packet is searching already. */
 	if (why != WHY_HELD)
@@ -286,8 +335,10 @@ static void freeze_or_thaw(struct agent *agent, __u32 slot, const struct notice 
 		freeze(agent, slot, WHY_LOST_ROUTE, notice->seq);
 		break;
 	case NOTICE_NO_ROUTE:
-		if (connection_stands_by(&agent->connections[slot]))
-			ask(agent, slot);
+		if (!connection_stands_by(&agent->connections[slot]))
+			break;
+		agent->connections[slot].reported_for = 0;
+		ask(agent, slot);
 		break;
 	case NOTICE_RESTORED:
 	case NOTICE_ROUTE:

@@ -2,7 +2,8 @@
 
 `dark` loses everything; `broken` too, and says so of every data segment with ICMP host unreachable (RFC 792), but for
 the ports named after it (`broken 5206 -5201`): their data segments it keeps, and says so of the first with ICMP type
-253, code 0 (formats/routing.md); of those with a minus it says nothing. `once` carries one data segment more, and all
+253, code 0 (formats/routing.md); of those with a minus it says nothing. `behind` is `broken` for data that comes from now on:
+what has passed arrives, and so do the acknowledgements. `once` carries one data segment more, and all
 that comes back. `light` carries; of what was kept it says so (253, code 1, with the list of it) and sends it on.
 """
 
@@ -95,7 +96,8 @@ class Break:
         return [frame for frames in released for frame in frames]
 
     def carries(self, frame: bytes, from_left: bool) -> bool:
-        if self.mode == "broken" and from_left and is_data(frame):
+        lost = self.mode in ("broken", "behind") and from_left and is_data(frame)
+        if lost:
             kept = self.kept.get(port_of(frame))
             if kept is None and port_of(frame) not in self.silent:
                 self.tell(frame, UNREACHABLE)
@@ -106,4 +108,4 @@ class Break:
         if self.mode == "once" and is_data(frame) and from_left:
             self.mode = "back"
             return True
-        return self.mode in ("light", "once") or (self.mode == "back" and not from_left)
+        return (not lost and self.mode in ("light", "once", "behind")) or (self.mode == "back" and not from_left)

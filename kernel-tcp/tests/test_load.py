@@ -84,12 +84,12 @@ def registered() -> set[str]:
     return set(NAMES.read_text().split())
 
 
-def built(folder: Path, cong_avoid: str) -> Path:
+def built(folder: Path, cong_avoid: str, variables: str = "") -> Path:
     """A user's own algorithm, compiled as ours are."""
     if not shutil.which("clang"):
         pytest.skip("needs clang")
     source, target, here = folder / "own.bpf.c", folder / "own.bpf.o", Path(__file__).resolve().parents[1]
-    source.write_text(HEAD % cong_avoid)
+    source.write_text(HEAD % cong_avoid + variables)
     architecture = subprocess.run(["cc", "-print-multiarch"], capture_output=True, text=True).stdout.strip()
     include = ["-I", str(here), "-I", str(here / "algorithms"), "-I", f"/usr/include/{architecture}"]
     subprocess.run(["clang", "-O2", "-g", "-target", "bpf", *include, "-c", "-o", str(target), str(source)], check=True)
@@ -209,6 +209,15 @@ def test_the_verifiers_refusal_is_its_own_last_word(machine, own_name, tmp_path)
     words = machine.refuses("load", str(target), "--name", own_name)
     assert f"{own_name}: refused by the kernel's verifier: " in words
     assert own_name not in registered()
+
+
+def test_a_parameter_without_a_scale_is_none(machine, own_name, tmp_path):
+    """Values are divided by it, also by `list`, which everybody's loaded objects are asked by."""
+    target = built(tmp_path, "tcp_reno_cong_avoid(sk, ack, acked);", "const volatile struct tunable P = { 1, 0, 5, 0 };\n")
+    assert 'no parameter "P"; it has none' in machine.refuses("load", str(target), "P=1", "--name", own_name, status=2)
+    machine.does("load", str(target), "--name", own_name)
+    assert machine.loaded()[own_name]["parameters"] == {}
+    machine.does("unload", own_name)
 
 
 def test_a_file_that_is_no_object(machine, tmp_path):

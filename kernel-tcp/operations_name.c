@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * operations_name.c - writes the kernel's name of a congestion control into its
+ * object: into the section `.struct_ops`, which holds nothing but the structure's
+ * name (functions are relocations).
+ */
+#include <elf.h>
+#include <stdbool.h>
+#include <string.h>
+#include <linux/types.h>
+#include "intf.h"
+#include "operations_name.h"
+
+struct part {
+	char *at;
+	size_t bytes;
+};
+
+/* Nothing here is believed: `load FILE` takes anybody's file. In this order no sum
+ * of two of its numbers is ever made. */
+static bool cut(struct part whole, Elf64_Off offset, Elf64_Xword bytes, struct part *part)
+{
+	if (offset > whole.bytes || bytes > whole.bytes - offset)
+		return false;
+	*part = (struct part){ whole.at + offset, bytes };
+	return true;
+}
+
+static bool read_header(struct part elf, Elf64_Ehdr *header)
+{
+	static const char wanted[] = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
+				       __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ?
+						ELFDATA2LSB : ELFDATA2MSB };
+
+	if (elf.bytes < sizeof(*header))
+		return false;
+	memcpy(header, elf.at, sizeof(*header));
+	return !memcmp(header->e_ident, wanted, sizeof(wanted)) &&
+	       header->e_shentsize == sizeof(Elf64_Shdr);
+}
+
+/* Copied: the table may be anywhere, also unaligned. */
+static bool read_section(struct part table, size_t index, Elf64_Shdr *section)
+{
+	struct part entry;
+
+	if (!cut(table, index * sizeof(*section), sizeof(*section), &entry))
+		return false;
+	memcpy(section, entry.at, sizeof(*section));
+	return true;
+}
+
+/* SHT_NOBITS: its size is not the file's. */
+static bool contents_of(struct part elf, const Elf64_Shdr *section, struct part *contents)
+{
+	return section->sh_type != SHT_NOBITS &&
+	       cut(elf, section->sh_offset, section->sh_size, contents);
+}
+
+static bool is_called(struct part names, const Elf64_Shdr *section, const char *wanted)
+{
+	struct part name;
+
+	return cut(names, section->sh_name, strlen(wanted) + 1, &name) &&
+	       !memcmp(name.at, wanted, name.bytes);
+}
+
+/* The contents of the first section of that name (elf(5)). More than 65279 sections,
+ * whose number is elsewhere, are refused. */
+static bool find_section(struct part elf, const char *wanted, struct part *contents)
+{
+	struct part table, names;
+	Elf64_Ehdr header;
+	Elf64_Shdr section;
+
+	if (!read_header(elf, &header) ||
+	    !cut(elf, header.e_shoff, header.e_shnum * sizeof(section), &table) ||
+	    !read_section(table, header.e_shstrndx, &section) ||
+	    !contents_of(elf, &section, &names))
+		return false;
+	for (size_t i = 0; read_section(table, i, &section); i++)
+		if (is_called(names, &section, wanted))
+			return contents_of(elf, &section, contents);
+	return false;
+}
+
+int rename_operations(char *elf, size_t size, const char *name)
+{
+	struct part whole = { elf, size }, operations;
+	size_t at = 0;
+
+	if (!find_section(whole, ".struct_ops", &operations) &&
+	    !find_section(whole, ".struct_ops.link", &operations))
+		return -1;
+	while (at < operations.bytes && !operations.at[at])
+		at++;
+	if (operations.bytes - at < ALGORITHM_BYTES)
+		return -1;
+	memset(operations.at + at, 0, ALGORITHM_BYTES);
+	memcpy(operations.at + at, name, strnlen(name, ALGORITHM_BYTES - 1));
+	return 0;
+}
