@@ -30,7 +30,7 @@ from types import TracebackType
 from typing import Self
 
 from testbed.errors import UsageError
-from testbed.host import cgroup
+from testbed.host import cgroup, descriptors
 from testbed.host.state import STATE_FOLDER, Process, RunState
 from testbed.programs import ROOT
 
@@ -218,6 +218,7 @@ def _end_the_rest() -> None:
 
 def _be_the_run(options: argparse.Namespace) -> int:
     cgroup.enter(options.cgroup)
+    descriptors.raise_limit()
     for descriptor in (options.lifeline, options.report):
         os.set_inheritable(descriptor, False)  # children must not keep the pipes open
     # SIGINT stays ignored until the module handles it: `manet` has it too, and lets go
