@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
         given = ["--help"]
     verb = given[0]
     try:
-        signal.signal(signal.SIGTERM, _as_ctrl_c)
+        _take_signals()
         options, rest = parser().parse_known_args(given)
         if rest and verb != "test":  # what `test` does not know is pytest's
             Parser(prog=f"manet {verb}").error(f"unrecognized arguments: {' '.join(rest)}")
@@ -82,10 +82,18 @@ def _one_line(problem: Exception) -> str:
     return f"{problem.filename}: {problem.strerror}" if isinstance(problem, OSError) else str(problem)
 
 
-def _as_ctrl_c(_number: int, _frame: object) -> None:
-    """SIGTERM ends as orderly as Ctrl-C; a second one changes nothing."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    raise KeyboardInterrupt
+def _take_signals() -> None:
+    """SIGTERM, and SIGHUP when the terminal goes, end as orderly as Ctrl-C; a second one changes nothing. Under nohup(1) SIGHUP
+    stays ignored."""
+
+    def as_ctrl_c(_number: int, _frame: object) -> None:
+        for number in taken:
+            signal.signal(number, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    taken = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) != signal.SIG_IGN]
+    for number in taken:
+        signal.signal(number, as_ctrl_c)
 
 
 if __name__ == "__main__":

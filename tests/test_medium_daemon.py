@@ -7,6 +7,7 @@ import csv
 import importlib.util
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -576,6 +577,44 @@ def test_a_full_disk_is_one_line_and_a_reason_of_the_verdict(hosts, start):
     assert errors.startswith("manet-medium: /dev/full: No space left on device")
     verdict = daemon.read("verdict.json")
     assert verdict["verdict"] == "void" and any("/dev/full" in reason for reason in verdict["reasons"])
+
+
+def cpu_s(pid: int) -> float:
+    """Processor time of a process (proc_pid_stat(5): fields 14 and 15)."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.parametrize("way", ["control", "feedback"])
+def test_without_a_free_descriptor_clients_wait_and_the_daemon_sleeps(hosts, start, tmp_path, way):
+    """accept(2) fails with EMFILE and leaves the client in the backlog: poll would report the listener again at once."""
+    daemon = start(configuration(hosts(1)))
+    assert daemon.ask("status")["accepts_failed"] == 0
+    kind = socket.SOCK_STREAM if way == "control" else socket.SOCK_SEQPACKET
+    path = tmp_path / ("medium.sock" if way == "control" else "feedback/sta1.sock")
+    with socket.socket(socket.AF_UNIX) as first, socket.socket(socket.AF_UNIX, kind) as waiting:
+        first.connect(str(tmp_path / "medium.sock"))
+        first.sendall(b'{"op":"status"}\n')
+        answers = first.makefile()
+        assert json.loads(answers.readline())["ok"]
+        used = len(list(Path(f"/proc/{daemon.process.pid}/fd").iterdir()))
+        _soft, hard = resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (used, hard))
+        waiting.connect(str(path))
+        before_s = cpu_s(daemon.process.pid)
+        time.sleep(2)
+        assert cpu_s(daemon.process.pid) - before_s < 0.5
+        first.sendall(b'{"op":"status"}\n')
+        assert 1 <= json.loads(answers.readline())["accepts_failed"] < 100
+        resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (used + 1, hard))
+        if way == "control":
+            waiting.settimeout(DEADLINE_S)
+            waiting.sendall(b'{"op":"status"}\n')
+            assert json.loads(waiting.makefile().readline())["ok"]
+        else:
+            wait_for("a client", lambda: len(list(Path(f"/proc/{daemon.process.pid}/fd").iterdir())) == used + 1)
+    code, errors = daemon.stop()
+    assert code == 0 and errors.count("\n") == 1 and "open files" in errors
 
 
 def broken(change) -> dict:

@@ -9,6 +9,9 @@ use serde::{de::DeserializeOwned, Deserialize, Serialize};
 use std::fmt;
 use std::io::{self, BufRead, Write};
 
+/// How the last line begins of a log that was closed before the run's end.
+pub const CLOSED: &str = "# closed: ";
+
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry<I> {
@@ -97,6 +100,9 @@ where
 {
     for (i, line) in log.lines().enumerate() {
         let line = line.map_err(ReplayError::Read)?;
+        if let Some(why) = line.strip_prefix(CLOSED) {
+            return Err(ReplayError::Line(i + 1, format!("the log was closed before the end: {why}")));
+        }
         let entry: Entry<M::Input> =
             serde_json::from_str(&line).map_err(|e| ReplayError::Line(i + 1, e.to_string()))?;
         if entry.at < timeline.now() {
@@ -155,5 +161,7 @@ mod tests {
         assert!(e.starts_with("event log, line 2: missing field"), "{e}");
         let e = run(&mut line, b"{\"at\":2,\"input\":1}\n").unwrap_err();
         assert_eq!(e, "event log, line 1: time goes back");
+        let e = run(&mut Timeline::new(Echo::default()), b"{\"at\":5,\"input\":1}\n# closed: full\n").unwrap_err();
+        assert_eq!(e, "event log, line 2: the log was closed before the end: full");
     }
 }

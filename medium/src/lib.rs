@@ -4,7 +4,7 @@
 //! - [`phy`]: radio profiles, durations, propagation, who hears whom how strongly (pure functions);
 //! - [`mac`]: interface queue and the 802.11 DCF of one station;
 //! - [`air`]: what is on the air, what each radio makes of it;
-//! - [`medium`]: the machine that joins them ([`Medium`]); [`message`]: what goes in and comes out;
+//! - [`medium`]: the machine that joins them ([`Medium`]); [`message`]: what goes in and comes out ([`logged_frame`]: in the log);
 //! - [`wire`]: bytes: Ethernet, 802.11, radiotap, link-feedback messages;
 //! - [`sim`]: synthetic traffic in virtual time;
 //! - [`daemon`]: TAPs, sockets, files: the only place with I/O.
@@ -13,6 +13,7 @@ pub mod air;
 pub mod config;
 pub mod daemon;
 pub mod error_rate;
+pub mod logged_frame;
 pub mod mac;
 pub mod medium;
 pub mod message;

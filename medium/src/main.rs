@@ -61,6 +61,9 @@ struct RunArguments {
     /// Write every input of the run to this file, for `replay`
     #[arg(long, value_name = "FILE")]
     input_log: Option<PathBuf>,
+    /// End the air log, its capture and the log of inputs when one of them has so many bytes; the run is void then
+    #[arg(long, value_name = "BYTES")]
+    log_limit: Option<u64>,
     /// Debug: release everything this many microseconds late
     #[arg(long, value_name = "US", default_value_t = 0)]
     inject_lateness: u64,
@@ -114,6 +117,7 @@ fn run(arguments: RunArguments) -> Result<(), Failure> {
         die_with_parent: arguments.die_with_parent,
         ordinary_priority: arguments.ordinary_priority,
         input_log: arguments.input_log,
+        log_limit: arguments.log_limit,
         inject_lateness: Duration::from_micros(arguments.inject_lateness),
         inject_stall: arguments.inject_stall,
     };

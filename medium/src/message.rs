@@ -38,9 +38,19 @@ pub struct Stage {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Input {
     /// The station's host sends an Ethernet frame (14-byte header and payload, no FCS). Shorter ones are ignored.
-    Packet { station: StationId, frame: Vec<u8> },
+    Packet {
+        station: StationId,
+        #[serde(with = "crate::logged_frame")]
+        frame: Vec<u8>,
+    },
     /// The station's mac80211 sends an 802.11 frame (without FCS); what becomes of it is told, once, with `cookie`. Of a malformed one, too.
-    Mpdu { station: StationId, frame: Vec<u8>, cookie: u64, rates: Vec<Stage> },
+    Mpdu {
+        station: StationId,
+        #[serde(with = "crate::logged_frame")]
+        frame: Vec<u8>,
+        cookie: u64,
+        rates: Vec<Stage>,
+    },
     /// A packet without bytes, for traffic in virtual time.
     Synthetic { station: StationId, to: Option<StationId>, ip_bytes: u32, tag: u64 },
     /// From now on the station moves towards `to` at `speed_mps` (infinite: a jump).

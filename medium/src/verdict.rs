@@ -131,7 +131,11 @@ pub fn judge(evidence: &Evidence, t: &Thresholds) -> Judgement {
             evidence.tap_read_drops, evidence.tap_write_drops
         ),
     );
-    find(false, evidence.log_drops > 0, format!("{} rows are missing in the air log", evidence.log_drops));
+    find(
+        false,
+        evidence.log_drops > 0,
+        format!("{} rows are missing in the air log and the log of inputs", evidence.log_drops),
+    );
     for error in &evidence.write_errors {
         find(true, true, error.clone());
     }

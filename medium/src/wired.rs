@@ -32,6 +32,7 @@ pub struct LinkSettings {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sent {
     pub end: EndId,
+    #[serde(with = "crate::logged_frame")]
     pub frame: Vec<u8>,
 }
 

@@ -214,7 +214,7 @@ class Campaign:
 
 @contextmanager
 def _ctrl_c_sets(stop: threading.Event) -> Iterator[None]:
-    """Ctrl-C and SIGTERM set `stop`; a second one is raised at once.
+    """Ctrl-C, SIGTERM and SIGHUP (but under nohup(1)) set `stop`; a second one is raised at once.
 
     An exception in the midst of the pool's starting a thread would leave that thread, and its run, to itself.
     """
@@ -224,7 +224,8 @@ def _ctrl_c_sets(stop: threading.Event) -> Iterator[None]:
             raise KeyboardInterrupt
         stop.set()
 
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    taken = [n for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) != signal.SIG_IGN]
+    before = {number: signal.signal(number, note) for number in taken}
     try:
         yield
         if stop.is_set():  # between two runs, or after the last

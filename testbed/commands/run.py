@@ -121,13 +121,15 @@ def runner_for(scenarios: list, options: argparse.Namespace, name: str) -> Calla
     from testbed.host.protocols import require_protocol
     from testbed.host.radios import require_radios
     from testbed.host.requirements import require_for_runs
-    from testbed.runs.preflight import check_tcps
+    from testbed.runs.preflight import check_open_files, check_tcps
     from testbed.runs.run import run_scenario
 
     kernel, settings = getattr(options, "kernel", None), getattr(options, "overrides", ())
     by_clock: dict[str, Callable] = {}
     if real := [scenario for scenario in scenarios if scenario.clock == "real"]:
         require_for_runs()
+        for scenario in real:
+            check_open_files(scenario)
         check_tcps((tcp for scenario in real for tcp in scenario.tcps()), place_of("tcp", settings, name))
         for protocol in sorted({scenario.routing.protocol for scenario in real}):
             require_protocol(protocol)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Self
 
 from testbed.errors import RunError
-from testbed.host import namespace
+from testbed.host import descriptors, namespace
 
 POLL_S = 0.005  # between two looks at a condition that no descriptor announces (a line in a log)
 CONSEQUENCES_S = 0.2  # in which a process that fell takes others with it
@@ -91,10 +91,12 @@ class Processes:
         any_status: bool = False,
         explain: Callable[[], str | None] = lambda: None,
         stdout: IO | None = None,
+        many_files: bool = False,
     ) -> Child:
         """Start a program, in the network namespace `netns` if given, in a session of its own (no terminal signals).
 
-        `may_end`: it may end by itself, with status 0 (`any_status`: with any).
+        `may_end`: it may end by itself, with status 0 (`any_status`: with any). `many_files`: it keeps the run's limit of
+        open files.
         """
         log_path = self.log_folder / f"{name}.log"
 
@@ -112,6 +114,8 @@ class Processes:
             popen = spawn() if netns is None else namespace.within(netns, spawn)
         except FileNotFoundError as problem:
             raise RunError(f"{problem.filename}: not found; `manet doctor` says how to get it") from None
+        if not many_files:
+            descriptors.give_back(popen.pid)
         child = Child(name, popen, log_path, os.pidfd_open(popen.pid), remedy, may_end, any_status, explain)
         self.children.append(child)
         return child

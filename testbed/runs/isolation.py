@@ -5,12 +5,13 @@ kernel ends all others (pid_namespaces(7)). Who does what:
 
     manet            `Isolated`: starts the keeper, holds the lifeline, reads what the run reports
       keeper         unshare(1), in the first pid namespace; its death kills the run (--kill-child)
-        init         `main` below as pid 1: waits for orphans, does nothing else
-          the run    `testbed.runs.run` or `testbed.runs.prompt`
+        init         `main` below as pid 1: waits for orphans, and last removes the run's cgroup and state file
+          the run    `testbed.runs.run` or `testbed.runs.prompt`, in the cgroup with all its children
 
 The lifeline is a pipe whose other end nobody writes to: when `manet` closes it, or dies in whatever way, the run reads
-end-of-file and takes itself down in order, with captured data kept. The run is in a session of its own, so that Ctrl-C
-on the terminal reaches `manet` alone (not so for the prompt, which needs the terminal).
+end-of-file and takes itself down in order, with captured data kept. The cgroup and the state file go with it, whether
+`manet` is still there or not; `manet` removes them too, for the case that init was killed. The run is in a session of its
+own, so that Ctrl-C on the terminal reaches `manet` alone (not so for the prompt, which needs the terminal).
 """
 
 import argparse
@@ -29,10 +30,13 @@ from types import TracebackType
 from typing import Self
 
 from testbed.errors import UsageError
-from testbed.host import cgroup
+from testbed.host import cgroup, descriptors
 from testbed.host.state import STATE_FOLDER, Process, RunState
 from testbed.programs import ROOT
 
+# The folder of sockets of a run is memory of the host. Sockets take none; lock and state files of routing daemons a page (4 KiB)
+# each: 1000 stations with two of them take 8 MiB.
+SOCKETS_MEMORY_BYTES = 16 << 20
 TEARDOWN_DEADLINE_S = 40.0  # from the end of the lifeline to SIGKILL: above processes.STOP_DEADLINE_S, several stages deep
 UNSHARE = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child=SIGKILL", "--mount-proc", "--propagation", "private"]
 
@@ -95,7 +99,8 @@ class Isolated:
             "--report",
             str(report_write),
         ]
-        inner += ["--cgroup", str(self.cgroup), "--module", self.module, "--arguments", json.dumps(self.arguments)]
+        inner += ["--cgroup", str(self.cgroup), "--state", self.state.path.name]
+        inner += ["--module", self.module, "--arguments", json.dumps(self.arguments)]
         (self.directory / "log").mkdir(parents=True, exist_ok=True)
         log = None if self.terminal else (self.directory / "log" / "run.log").open("ab")
         try:
@@ -142,8 +147,9 @@ class Isolated:
 
 @contextlib.contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """What is started here begins with SIGINT blocked, until `main` has said what is to become of it; ours comes afterwards."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    """What is started here begins with SIGINT and SIGHUP blocked, until `main` has said what is to become of them; ours come
+    afterwards. The keeper keeps them blocked: the end of the terminal must not kill it, and the run with it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
     try:
         yield
     finally:
@@ -162,30 +168,57 @@ class Report:
 
 
 def main() -> int:
-    """pid 1 of the new namespaces. Forks the run before any thread exists, then waits for every orphan."""
+    """pid 1 of the new namespaces. Forks the run before any thread exists, then waits for every orphan.
+
+    It stays out of the run's cgroup, which it removes at the end.
+    """
     parser = argparse.ArgumentParser(prog="testbed.runs.isolation", description="started by the testbed itself")
     parser.add_argument("--lifeline", type=int, required=True)
     parser.add_argument("--report", type=int, required=True)
     parser.add_argument("--cgroup", type=Path, required=True)
+    parser.add_argument("--state", required=True, help="name of the run's file in the folder of state files")
     parser.add_argument("--module", required=True)
     parser.add_argument("--arguments", type=json.loads, required=True)
     options = parser.parse_args()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # the run decides; when it ends, so does this
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # held by `Isolated` until here
-    cgroup.enter(options.cgroup)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGHUP})  # held by `Isolated` until here
+    # opened before the run mounts a folder of its own over it
+    states = os.open(STATE_FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     run = os.fork()
     if run == 0:
+        os.close(states)
         return _be_the_run(options)
     os.close(options.report)
+    code = _wait_for(run)
+    _end_the_rest()
+    if cgroup.remove(options.cgroup):
+        with contextlib.suppress(OSError):  # `manet` was faster
+            os.unlink(options.state, dir_fd=states)
+    return 128 - code if code < 0 else code
+
+
+def _wait_for(run: int) -> int:
+    """How the run ended; orphans that end before it are collected."""
     while True:
         pid, status = os.wait()
         if pid == run:
-            code = os.waitstatus_to_exitcode(status)
-            return 128 - code if code < 0 else code
+            return os.waitstatus_to_exitcode(status)
+
+
+def _end_the_rest() -> None:
+    """What the run has left behind in this pid namespace; the kernel would end it with pid 1, but the cgroup must be empty
+    before."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(-1, signal.SIGKILL)
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.wait()
 
 
 def _be_the_run(options: argparse.Namespace) -> int:
+    cgroup.enter(options.cgroup)
+    descriptors.raise_limit()
     for descriptor in (options.lifeline, options.report):
         os.set_inheritable(descriptor, False)  # children must not keep the pipes open
     # SIGINT stays ignored until the module handles it: `manet` has it too, and lets go
@@ -194,7 +227,7 @@ def _be_the_run(options: argparse.Namespace) -> int:
     # a folder of the same name in every run: short paths for sockets, and no two runs see each other's
     from testbed.host.namespace import mount_tmpfs
 
-    mount_tmpfs(STATE_FOLDER)
+    mount_tmpfs(STATE_FOLDER, SOCKETS_MEMORY_BYTES)
     return importlib.import_module(options.module).inside(options.arguments, Report(options.report))
 
 

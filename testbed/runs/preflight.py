@@ -2,6 +2,7 @@
 propagation, trace) and our routing daemons (their options); and the kernel's part, whether it has the flows' TCPs."""
 
 import json
+import resource
 import subprocess
 import tempfile
 from collections.abc import Iterable
@@ -21,16 +22,43 @@ from testbed.stages.daemon import daemon_config
 from testbed.stages.medium import medium_config, write_trace
 from testbed.stages.site import Site
 
+# What a run holds open at once; the medium, which has a process and a limit of its own, needs three for a station.
+BASE_FILES = 64  # standard streams, pipes, logs, sockets to the medium, what a library opens for a moment
+FILES_PER_NODE = 4  # both ends of the shell's terminal, a pidfd each of the shell and of its tcpdump
+FILES_PER_ROUTING_DAEMON = 2  # a pidfd each of the daemon and of the tcpdump of its packets
+FILES_PER_WIRE = 1  # a pidfd of the tcpdump at the gateway's end
+FILES_PER_FLOW = 4  # pidfds of sender and receiver, their files
+
 
 def check(scenario: Scenario, seed: int, programs: Programs, place: str = "scenario") -> None:
     """UsageError for the first thing that the scenario needs and this machine lacks, or that a program would refuse; `place` (an
     experiment, a script) is named where a TCP is."""
+    check_open_files(scenario)
     require_protocol(scenario.routing.protocol, programs=programs)
     check_tcps(scenario.tcps(), place, programs)
     require_radios(scenario.stations)
     require_net(scenario.net)
     check_medium(scenario, seed, programs)
     check_routing(scenario, seed, programs)
+
+
+def check_open_files(scenario: Scenario, hard: int | None = None) -> None:
+    """UsageError if the stations do not fit into the hard limit of open files (default: this process's)."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1] if hard is None else hard
+    wanted = open_files(scenario)
+    if limit != resource.RLIM_INFINITY and wanted > limit:
+        raise UsageError(
+            f"{len(scenario.station_names())} stations need up to {wanted} open files, and the hard limit is {limit}; "
+            f"raise it (ulimit -Hn {wanted}, as root) and run again from that shell, or use fewer stations"
+        )
+
+
+def open_files(scenario: Scenario) -> int:
+    """How many files a run of the scenario may have open at once."""
+    stations, hosts = len(scenario.station_names()), len(scenario.host_names())
+    daemons = 0 if scenario.routing.protocol in ("static", "none") else stations
+    per_nodes = FILES_PER_NODE * (stations + hosts) + FILES_PER_ROUTING_DAEMON * daemons
+    return BASE_FILES + per_nodes + FILES_PER_WIRE * len(scenario.wires) + FILES_PER_FLOW * len(scenario.flows)
 
 
 def check_tcps(tcps: Iterable[Tcp], place: str, programs: Programs = BUILT) -> None:

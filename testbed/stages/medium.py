@@ -109,6 +109,7 @@ def medium_running(site: Site, net: "StationNet", children: Processes) -> Iterat
         "medium",
         [site.programs.medium, "run", config],
         remedy=f"{radios} and the run is void; see log/medium.log and run it again",
+        many_files=True,
     )
     children.wait_for_text([child], "ready\n", within_s=READY_DEADLINE_S)
     control = MediumControl(site.control_socket)

@@ -23,6 +23,7 @@ from mininet.node import Host
 from mininet.util import getincrementaldecoder
 
 from testbed.errors import RunError
+from testbed.host import descriptors
 from testbed.scenarios.scenario import Scenario, Wire
 from topologies.addresses import (
     GATEWAY_END,
@@ -84,6 +85,7 @@ class NamespaceHost(Host):
             stderr=self.slave,
             env={**os.environ, "PS1": PROMPT},
         )
+        descriptors.give_back(self.shell.pid)
         os.write(self.master, b"unset HISTFILE; set +m\n")  # as Mininet does; answered by a second prompt
         self.stdin = self.stdout = os.fdopen(self.master, "r")
         self.pid = self.shell.pid

@@ -164,11 +164,11 @@ except KeyboardInterrupt:
 """
 
 
-def driven(scenario: Scenario, directory: Path) -> subprocess.Popen:
-    """A `manet` of its own, to which signals can be sent; prints its stages."""
+def driven(scenario: Scenario, directory: Path, *before: str) -> subprocess.Popen:
+    """A `manet` of its own, to which signals can be sent; prints its stages. `before`: a command that starts it."""
     programs = [str(BUILT.medium), str(BUILT.kernel_tcp)]
     return subprocess.Popen(
-        [sys.executable, "-P", "-c", DRIVER, scenario.to_json(), str(directory), *programs],
+        [*before, sys.executable, "-P", "-c", DRIVER, scenario.to_json(), str(directory), *programs],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from testbed.errors import UsageError
 from testbed.host.clean import clean
+from testbed.programs import ROOT
 from testbed.runs.run import RESERVE_BYTES, run_scenario
 from testbed.tests.running import (
     STAGES,
@@ -114,23 +116,40 @@ def test_ctrl_c_at_any_stage_interrupts_the_run_in_order(tmp_path: Path, stage: 
     assert_ended_cleanly(tmp_path / "run", "interrupted", "interrupted")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["SIGTERM", "SIGKILL"])
-def test_a_run_whose_manet_dies_takes_itself_down_and_clean_may_come_twice(tmp_path: Path, number: int) -> None:
+def test_a_run_whose_manet_is_killed_takes_itself_down_and_its_cgroup_and_state_file_away(tmp_path: Path) -> None:
     directory = tmp_path / "run"
     process = driven(chain(**LONG), directory)
     until_stage(process, "traffic", 0.05)
     state = state_of(directory)
     assert state is not None and state.keeper is not None
-    process.send_signal(number)
+    process.kill()
     process.communicate(timeout=60)
     wait_until(lambda: not state.keeper.alive(), "the run ends by itself")
     assert run_json(directory)["status"] == "interrupted"
     assert packets(directory, "sta1") > 0
-    first = clean()
-    assert not any(str(directory) in line for line in first.could_not)
-    assert any(str(directory) in line for line in first.removed)
-    assert nothing_left(directory)
+    assert nothing_left(directory) and not Path(state.cgroup).exists()
     assert not any(str(directory) in line for line in clean().removed)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=["SIGTERM", "SIGHUP"])
+def test_manet_ends_its_run_in_order_at_a_hangup_as_at_sigterm(tmp_path: Path, number: int) -> None:
+    (tmp_path / "x.toml").write_text("hops = 1\nwarmup = 0\nduration = 20\n")
+    argv = [sys.executable, "-P", "-m", "testbed", "run", str(tmp_path / "x.toml"), "--out", str(tmp_path / "out")]
+    manet = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    directory = tmp_path / "out" / "all" / "seed-1"
+    wait_until(lambda: (directory / "traffic").exists(), "the traffic")
+    manet.send_signal(number)
+    assert "interrupted; everything was taken down" in manet.communicate(timeout=60)[1]
+    assert manet.returncode == 130
+    assert_ended_cleanly(directory, "interrupted", "interrupted")
+
+
+def test_a_run_has_little_memory_for_files_in_its_folder_of_sockets(tmp_path: Path) -> None:
+    run = Background(chain(**LONG), tmp_path / "run").at("traffic", 0.05)
+    folder = Path(f"/proc/{process_of(tmp_path / 'run', 'medium.json')}/root/run/manet")
+    space = os.statvfs(folder)
+    assert 1 << 20 <= space.f_blocks * space.f_frsize <= 64 << 20
+    assert run.result().status == "complete"
 
 
 def test_cancelling_from_another_thread_interrupts_the_run(tmp_path: Path) -> None:

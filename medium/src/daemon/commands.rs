@@ -104,6 +104,8 @@ pub struct Desk<'a> {
     pub thresholds: &'a Thresholds,
     pub epoch_ns: u64,
     pub scheduling: Scheduling,
+    /// Times that a client of a socket had to wait for a descriptor.
+    pub accepts_failed: u64,
 }
 
 impl Desk<'_> {
@@ -216,6 +218,7 @@ impl Desk<'_> {
             "stalls": evidence.stalls,
             "events": world(driver).medium.events(),
             "scheduling": self.scheduling.name(),
+            "accepts_failed": self.accepts_failed,
         })
     }
 

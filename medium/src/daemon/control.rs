@@ -1,5 +1,6 @@
 //! The control socket: JSON lines over a Unix stream (formats/sockets.md). This file moves lines; `commands` answers them.
 
+use super::listener::Listener;
 use super::{clear_stale_socket, DaemonError, Token};
 use manet_engine::real_time::Watcher;
 use std::collections::BTreeMap;
@@ -21,7 +22,7 @@ struct Client {
 
 pub struct Control {
     watcher: Watcher,
-    listener: Option<(UnixListener, PathBuf)>,
+    listener: Option<(Listener, PathBuf)>,
     clients: BTreeMap<u32, Client>,
     next_client: u32,
 }
@@ -35,21 +36,24 @@ impl Control {
             |e| DaemonError(format!("key \"control_socket\": {}: {e}; socket paths hold 107 bytes", path.display()));
         let listener = UnixListener::bind(path).map_err(fail)?;
         listener.set_nonblocking(true)?;
-        control.watcher.watch(&listener, Token::ControlListener.pack(), false)?;
+        let listener = Listener::open(listener.into(), Token::ControlListener, &control.watcher)?;
         control.listener = Some((listener, path.to_owned()));
         Ok(control)
     }
 
     pub fn accept(&mut self) {
-        let Some((listener, _)) = &self.listener else { return };
-        let Ok((stream, _)) = listener.accept() else { return };
+        let Some((listener, _)) = &mut self.listener else { return };
+        let Some(stream) = listener.accept(&self.watcher).map(UnixStream::from) else { return };
         let id = self.next_client;
-        let watched = stream.set_nonblocking(true).is_ok()
-            && self.watcher.watch(&stream, Token::ControlClient(id).pack(), false).is_ok();
+        let watched = self.watcher.watch(&stream, Token::ControlClient(id).pack(), false).is_ok();
         if self.clients.len() < CLIENTS && watched {
             self.next_client = id.wrapping_add(1);
             self.clients.insert(id, Client { stream, received: Vec::new(), to_send: Vec::new() });
         }
+    }
+
+    pub fn listeners(&mut self) -> impl Iterator<Item = &mut Listener> {
+        self.listener.iter_mut().map(|(listener, _)| listener)
     }
 
     /// Reads and writes what is possible; the whole lines that have come.

@@ -3,6 +3,7 @@
 //! A client that does not read loses the oldest messages and never stalls the medium; a malformed
 //! message is answered with ERROR and ignored.
 
+use super::listener::Listener;
 use super::{DaemonError, Token};
 use crate::wire::feedback::{Repr, DELIVERED, FAILURES, MAX_LEN, OVERHEARD};
 use crate::wire::MacAddress;
@@ -10,10 +11,10 @@ use crate::StationId;
 use manet_engine::real_time::Watcher;
 use nix::errno::Errno;
 use nix::sys::socket::{
-    accept4, bind, listen, recv, send, socket, AddressFamily, Backlog, MsgFlags, SockFlag, SockType, UnixAddr,
+    bind, listen, recv, send, socket, AddressFamily, Backlog, MsgFlags, SockFlag, SockType, UnixAddr,
 };
 use std::collections::{BTreeMap, VecDeque};
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 /// Messages kept for a client whose socket is full.
@@ -33,7 +34,7 @@ struct Client {
 
 pub struct Feedback {
     watcher: Watcher,
-    listeners: Vec<(OwnedFd, PathBuf)>,
+    listeners: Vec<(Listener, PathBuf)>,
     clients: BTreeMap<u32, Client>,
     /// The clients of each station.
     of_station: Vec<Vec<u32>>,
@@ -73,18 +74,16 @@ impl Feedback {
             .map_err(|e| DaemonError(format!("key \"feedback_dir\": {}: {e}", folder.display())))?;
         for (i, station) in stations.iter().enumerate() {
             let path = folder.join(format!("{station}.sock"));
-            let socket = open_listener(&path)?;
-            feedback.watcher.watch(&socket, Token::FeedbackListener(i as u32).pack(), false)?;
-            feedback.listeners.push((socket, path));
+            let token = Token::FeedbackListener(i as u32);
+            let listener = Listener::open(open_listener(&path)?, token, &feedback.watcher)?;
+            feedback.listeners.push((listener, path));
         }
         Ok(feedback)
     }
 
     pub fn accept(&mut self, listener: u32) {
-        let Some((socket, _)) = self.listeners.get(listener as usize) else { return };
-        let Ok(fd) = accept4(socket.as_raw_fd(), SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC) else { return };
-        // SAFETY: accept4 gave us this descriptor and nobody else has it
-        let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+        let Some((at, _)) = self.listeners.get_mut(listener as usize) else { return };
+        let Some(socket) = at.accept(&self.watcher) else { return };
         let id = self.next_client;
         if self.clients.len() < CLIENTS && self.watcher.watch(&socket, Token::FeedbackClient(id).pack(), false).is_ok()
         {
@@ -94,6 +93,10 @@ impl Feedback {
             self.clients.insert(id, Client { socket, station, flags: 0, waiting, watched_for_room: false });
             self.of_station[usize::from(station.0)].push(id);
         }
+    }
+
+    pub fn listeners(&mut self) -> impl Iterator<Item = &mut Listener> {
+        self.listeners.iter_mut().map(|(listener, _)| listener)
     }
 
     fn remove(&mut self, id: u32) {

@@ -3,8 +3,8 @@
 //! - [`run`]: from a configuration to a finished run;
 //! - [`world`]: air and wires as one machine; [`outlet`]: what it does to the hosts and what they answer;
 //! - [`hwsim`], [`wiphy`], [`genl`], [`ethtool`]: radios of the kernel's own, in the place of TAPs;
-//! - [`tap`], [`feedback`], [`control`], [`commands`]: the ways in and out;
-//! - [`recorder`]: air log and capture, on a thread of their own;
+//! - [`tap`], [`feedback`], [`control`], [`commands`]: the ways in and out; [`listener`]: without a free descriptor, too;
+//! - [`recorder`]: air log, capture and log of inputs ([`input_log`]), on a thread of their own;
 //! - [`host`]: priority, memory, signals.
 
 pub mod commands;
@@ -14,6 +14,8 @@ pub mod feedback;
 pub mod genl;
 pub mod host;
 pub mod hwsim;
+pub mod input_log;
+pub mod listener;
 pub mod outlet;
 pub mod recorder;
 pub mod replay;

@@ -1,11 +1,15 @@
-//! The air log (air.csv) and the capture of the air (air.pcapng).
+//! The air log (air.csv), the capture of the air (air.pcapng) and the log of inputs (inputs.jsonl).
 //!
 //! [`Files`] writes them; [`Recorder`] does so on a thread of its own behind a bounded channel, so that no disk ever
 //! stalls the medium: rows go over in batches, and when the thread is too far behind they are dropped and counted.
 //!
 //! A captured frame is radiotap, 802.11 header, LLC/SNAP and the first [`SNAP_BODY`] bytes of the packet; no FCS. Every frame
 //! that was on the air is there, also those nobody decoded: their fate is the packet's comment.
+//!
+//! When one of the files would pass the limit ([`Files::limit`]), all end at the same event. The last line of those of text begins
+//! with [`CLOSED`], which no reader takes for a row, and [`Files::finish`] says so: the verdict is void.
 
+use super::input_log::InputLog;
 use super::DaemonError;
 use crate::mac::{Dest, Frame, Mpdu};
 use crate::phy::radio::Modulation;
@@ -13,6 +17,7 @@ use crate::phy::{FrameKind, Radio};
 use crate::record::{AirRecord, Fate};
 use crate::wire::pcapng::{Block, LINK_RADIOTAP};
 use crate::wire::{dot11, ethernet, radiotap, MacAddress};
+use manet_engine::event_log::CLOSED;
 use manet_engine::Instant;
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -55,6 +60,7 @@ impl Names {
 struct Output {
     path: PathBuf,
     to: Result<BufWriter<File>, String>,
+    written: u64,
 }
 
 impl Output {
@@ -62,7 +68,12 @@ impl Output {
         let file = File::create(path).map_err(|e| {
             DaemonError(format!("{}: {e}; does the folder exist and may it be written?", path.display()))
         })?;
-        Ok(Self { path: path.to_owned(), to: Ok(BufWriter::with_capacity(1 << 16, file)) })
+        Ok(Self { path: path.to_owned(), to: Ok(BufWriter::with_capacity(1 << 16, file)), written: 0 })
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.written += bytes.len() as u64;
+        self.attempt(|to| to.write_all(bytes));
     }
 
     fn attempt(&mut self, write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>) {
@@ -79,12 +90,16 @@ impl Output {
     }
 }
 
-/// Both files, written at once.
+/// All files, written at once.
 pub struct Files {
     names: Names,
     epoch_ns: u64,
     csv: Option<Output>,
     pcapng: Option<Output>,
+    inputs: Option<Output>,
+    limit: u64,
+    /// Why the files ended before the run.
+    closed: Option<String>,
     line: String,
     bytes: Vec<u8>,
 }
@@ -97,23 +112,37 @@ impl Files {
             epoch_ns: 0,
             csv: csv.map(Output::create).transpose()?,
             pcapng: pcapng.map(Output::create).transpose()?,
+            inputs: None,
+            limit: u64::MAX,
+            closed: None,
             line: String::new(),
             bytes: Vec::new(),
         };
         if let Some(csv) = &mut files.csv {
-            csv.attempt(|to| writeln!(to, "{}", AirRecord::CSV_HEADER));
+            csv.write(format!("{}\n", AirRecord::CSV_HEADER).as_bytes());
         }
         if let Some(pcapng) = &mut files.pcapng {
             let mut head = Vec::new();
             Block::Section.emit(&mut head);
             Block::Interface { link_type: LINK_RADIOTAP, name: "air" }.emit(&mut head);
-            pcapng.attempt(|to| to.write_all(&head));
+            pcapng.write(&head);
         }
         Ok(files)
     }
 
+    /// The log of inputs, too.
+    pub fn log_inputs(&mut self, path: &Path) -> Result<(), DaemonError> {
+        self.inputs = Some(Output::create(path)?);
+        Ok(())
+    }
+
+    /// Bytes that each file may have, but for the line that ends it; `None`: as many as there is room.
+    pub fn limit(&mut self, bytes: Option<u64>) {
+        self.limit = bytes.unwrap_or(u64::MAX);
+    }
+
     pub fn is_empty(&self) -> bool {
-        self.csv.is_none() && self.pcapng.is_none()
+        self.csv.is_none() && self.pcapng.is_none() && self.inputs.is_none()
     }
 
     pub fn set_epoch(&mut self, epoch_ns: u64) {
@@ -121,21 +150,63 @@ impl Files {
     }
 
     pub fn record(&mut self, record: &AirRecord) {
-        if let Some(csv) = &mut self.csv {
-            self.line.clear();
-            record.write_csv(&mut self.line, |s| &self.names.stations[usize::from(s)]);
-            self.line.push('\n');
-            csv.attempt(|to| to.write_all(self.line.as_bytes()));
+        if self.closed.is_some() {
+            return;
         }
-        if let (Some(pcapng), AirRecord::Tx { at, frame, fate, .. }) = (&mut self.pcapng, record) {
-            self.bytes.clear();
+        self.line.clear();
+        record.write_csv(&mut self.line, |s| &self.names.stations[usize::from(s)]);
+        self.line.push('\n');
+        self.bytes.clear();
+        if let (Some(_), AirRecord::Tx { at, frame, fate, .. }) = (&self.pcapng, record) {
             capture(&mut self.bytes, &self.names, self.epoch_ns, *at, frame, *fate);
-            pcapng.attempt(|to| to.write_all(&self.bytes));
+        }
+        let (row, block) = (self.line.len() as u64, self.bytes.len() as u64);
+        if let Some(full) = self.full([(&self.csv, row), (&self.pcapng, block)]) {
+            return self.close(full);
+        }
+        if let Some(csv) = &mut self.csv {
+            csv.write(self.line.as_bytes());
+        }
+        if let Some(pcapng) = &mut self.pcapng {
+            pcapng.write(&self.bytes);
         }
     }
 
+    /// Whole lines of the log of inputs.
+    pub fn record_inputs(&mut self, lines: &[u8]) {
+        if self.closed.is_some() {
+            return;
+        }
+        if let Some(full) = self.full([(&self.inputs, lines.len() as u64)]) {
+            return self.close(full);
+        }
+        if let Some(inputs) = &mut self.inputs {
+            inputs.write(lines);
+        }
+    }
+
+    /// What would pass the limit with so many bytes more.
+    fn full<const N: usize>(&self, more: [(&Option<Output>, u64); N]) -> Option<String> {
+        let over = |(output, more): (&Option<Output>, u64)| {
+            output.as_ref().filter(|o| o.written + more > self.limit).map(|o| o.path.display().to_string())
+        };
+        let path = more.into_iter().find_map(over)?;
+        Some(format!(
+            "{path} has reached the limit of {} bytes; raise it (--log-limit) or make the run shorter",
+            self.limit
+        ))
+    }
+
+    fn close(&mut self, why: String) {
+        for text in [&mut self.csv, &mut self.inputs].into_iter().flatten() {
+            text.write(format!("{CLOSED}{why}\n").as_bytes());
+        }
+        self.closed = Some(why);
+        self.flush();
+    }
+
     pub fn flush(&mut self) {
-        for output in [&mut self.csv, &mut self.pcapng].into_iter().flatten() {
+        for output in [&mut self.csv, &mut self.pcapng, &mut self.inputs].into_iter().flatten() {
             output.attempt(Write::flush);
         }
     }
@@ -143,7 +214,8 @@ impl Files {
     /// What could not be written, a line each.
     pub fn finish(mut self) -> Vec<String> {
         self.flush();
-        [self.csv, self.pcapng].into_iter().flatten().filter_map(|o| o.to.err()).collect()
+        let broken = [self.csv, self.pcapng, self.inputs].into_iter().flatten().filter_map(|o| o.to.err());
+        self.closed.into_iter().chain(broken).collect()
     }
 }
 
@@ -223,28 +295,37 @@ fn comment_of(fate: Option<Fate>) -> &'static str {
     }
 }
 
+/// What goes over at once.
+#[derive(Default)]
+struct Batch {
+    rows: Vec<AirRecord>,
+    inputs: Vec<u8>,
+}
+
 /// [`Files`] on a thread of their own.
 pub struct Recorder {
-    to: Option<SyncSender<Vec<AirRecord>>>,
+    to: Option<SyncSender<Batch>>,
     thread: Option<JoinHandle<Vec<String>>>,
-    batch: Vec<AirRecord>,
+    rows: Vec<AirRecord>,
+    inputs: Option<InputLog>,
     drops: u64,
 }
 
 impl Recorder {
-    pub fn start(files: Files) -> Result<Self, DaemonError> {
+    /// `inputs`: what the machine writes of its inputs.
+    pub fn start(files: Files, inputs: Option<InputLog>) -> Result<Self, DaemonError> {
         if files.is_empty() {
-            return Ok(Self { to: None, thread: None, batch: Vec::new(), drops: 0 });
+            return Ok(Self { to: None, thread: None, rows: Vec::new(), inputs, drops: 0 });
         }
         let (to, from) = sync_channel(BATCHES);
         let thread = std::thread::Builder::new().name("recorder".to_owned()).spawn(move || write_all(files, &from))?;
-        Ok(Self { to: Some(to), thread: Some(thread), batch: Vec::with_capacity(BATCH), drops: 0 })
+        Ok(Self { to: Some(to), thread: Some(thread), rows: Vec::with_capacity(BATCH), inputs, drops: 0 })
     }
 
     pub fn push(&mut self, record: AirRecord) {
         if self.to.is_some() {
-            self.batch.push(record);
-            if self.batch.len() >= BATCH {
+            self.rows.push(record);
+            if self.rows.len() >= BATCH {
                 self.hand_over();
             }
         }
@@ -252,17 +333,18 @@ impl Recorder {
 
     /// Gives the thread what there is; called by the daemon a few times a second.
     pub fn hand_over(&mut self) {
-        if self.batch.is_empty() {
+        let Some(to) = &self.to else { return };
+        let rows = std::mem::replace(&mut self.rows, Vec::with_capacity(BATCH));
+        let batch = Batch { rows, inputs: self.inputs.as_ref().map(InputLog::take).unwrap_or_default() };
+        if batch.rows.is_empty() && batch.inputs.is_empty() {
             return;
         }
-        let Some(to) = &self.to else { return };
-        let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH));
-        match to.try_send(batch) {
-            Ok(()) => {}
-            Err(TrySendError::Full(batch) | TrySendError::Disconnected(batch)) => self.drops += batch.len() as u64,
+        if let Err(TrySendError::Full(batch) | TrySendError::Disconnected(batch)) = to.try_send(batch) {
+            self.drops += batch.lines();
         }
     }
 
+    /// Rows of the air log and lines of the log of inputs that were lost.
     pub fn drops(&self) -> u64 {
         self.drops
     }
@@ -271,10 +353,10 @@ impl Recorder {
     pub fn finish(mut self) -> (u64, Vec<String>) {
         // nothing is in a hurry any more: wait for room instead of dropping
         if let Some(to) = self.to.take() {
-            let rest = std::mem::take(&mut self.batch);
-            let length = rest.len() as u64;
-            if to.send(rest).is_err() {
-                self.drops += length;
+            let rows = std::mem::take(&mut self.rows);
+            let inputs = self.inputs.take().map(|log| log.take()).unwrap_or_default();
+            if let Err(unsent) = to.send(Batch { rows, inputs }) {
+                self.drops += unsent.0.lines();
             }
         }
         let errors = self.thread.take().map(JoinHandle::join);
@@ -286,9 +368,16 @@ impl Recorder {
     }
 }
 
-fn write_all(mut files: Files, from: &Receiver<Vec<AirRecord>>) -> Vec<String> {
+impl Batch {
+    fn lines(&self) -> u64 {
+        (self.rows.len() + self.inputs.iter().filter(|b| **b == b'\n').count()) as u64
+    }
+}
+
+fn write_all(mut files: Files, from: &Receiver<Batch>) -> Vec<String> {
     while let Ok(batch) = from.recv() {
-        for record in &batch {
+        files.record_inputs(&batch.inputs);
+        for record in &batch.rows {
             files.record(record);
         }
         // a run that is killed keeps what it had
@@ -377,11 +466,36 @@ mod tests {
         for _ in 0..10_000 {
             files.record(&record);
         }
-        let mut recorder = Recorder::start(files).unwrap();
+        let mut recorder = Recorder::start(files, None).unwrap();
         recorder.push(record);
         let (drops, errors) = recorder.finish();
         assert_eq!((drops, errors.len()), (0, 1));
         assert!(errors[0].starts_with("/dev/full: No space left on device"), "{errors:?}");
+    }
+
+    #[test]
+    fn at_the_limit_every_file_ends_with_a_line_that_is_no_row() {
+        let folder = std::env::temp_dir().join(format!("manet-recorder-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let at = |name: &str| folder.join(name);
+        let mut files = Files::create(Some(&at("air.csv")), Some(&at("air.pcapng")), names()).unwrap();
+        files.log_inputs(&at("inputs.jsonl")).unwrap();
+        files.limit(Some(1000));
+        files.record_inputs(b"{}\n");
+        let record = AirRecord::Tx { at: Instant::ZERO, frame: frame(FrameKind::Data, 10), fate: None, receivers: 0 };
+        for _ in 0..100 {
+            files.record(&record);
+        }
+        files.record_inputs(b"{}\n");
+        let errors = files.finish();
+        assert!(matches!(&errors[..], [one] if one.contains("has reached the limit of 1000 bytes")), "{errors:?}");
+        let text = |name: &str| std::fs::read_to_string(at(name)).unwrap();
+        let (csv, inputs) = (text("air.csv"), text("inputs.jsonl"));
+        let rows = csv.lines().count() - 2;
+        assert!((1..100).contains(&rows) && csv.lines().last().unwrap().starts_with(CLOSED), "{csv}");
+        assert!(csv.find(CLOSED).unwrap() <= 1000 && std::fs::metadata(at("air.pcapng")).unwrap().len() <= 1000);
+        assert_eq!(inputs.lines().map(|l| l.starts_with(CLOSED)).collect::<Vec<_>>(), [false, true]);
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

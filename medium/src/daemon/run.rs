@@ -4,6 +4,7 @@ use super::commands::{evidence_so_far, Desk};
 use super::control::Control;
 use super::feedback::Feedback;
 use super::hwsim::Hwsim;
+use super::input_log::InputLog;
 use super::outlet::{Device, Outlet, Port, PortKind, FRAMES_AT_ONCE};
 use super::recorder::{Files, Names, Recorder};
 use super::tap::Tap;
@@ -17,8 +18,7 @@ use crate::wired::EndId;
 use manet_engine::event_log::Logged;
 use manet_engine::real_time::RealTime;
 use manet_engine::{Duration, Instant};
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Rows wait at most this long for the writer.
@@ -31,6 +31,8 @@ pub struct Options {
     pub ordinary_priority: bool,
     /// Every input of the run as JSON lines, for `replay`.
     pub input_log: Option<PathBuf>,
+    /// Bytes that the air log, its capture and the log of inputs may each have; at the first that reaches it all three end.
+    pub log_limit: Option<u64>,
     /// Debug, to calibrate the verdict: every release comes this late.
     pub inject_lateness: Duration,
     /// Debug: stand still for the first duration, once every second one.
@@ -55,13 +57,14 @@ pub fn run(loaded: &Loaded, trajectories: Vec<Trajectory>, options: &Options) ->
     let outputs = &loaded.config.outputs;
     let (csv, pcapng) = (in_folder(&outputs.air_log), in_folder(&outputs.air_pcapng));
     let mut files = Files::create(csv.as_deref(), pcapng.as_deref(), Names::of(loaded))?;
+    files.limit(options.log_limit);
+    let inputs = options.input_log.as_ref().map(|_| InputLog::default());
+    if let Some(path) = &options.input_log {
+        files.log_inputs(path)?;
+    }
     let (hwsim, ports) = open_ports(loaded)?;
 
-    let input_log = options.input_log.as_ref().map(File::create).transpose().map_err(|e| {
-        let path = options.input_log.as_deref().unwrap_or(Path::new(""));
-        DaemonError(format!("--input-log {}: {e}; does the folder exist?", path.display()))
-    })?;
-    let machine = Logged::new(World::new(loaded, trajectories), input_log.map(BufWriter::new));
+    let machine = Logged::new(World::new(loaded, trajectories), inputs.clone());
     let mut driver = RealTime::start(machine, super::world::Output::is_release)?;
     driver.inject_lateness(options.inject_lateness);
     let watcher = driver.watcher();
@@ -83,12 +86,12 @@ pub fn run(loaded: &Loaded, trajectories: Vec<Trajectory>, options: &Options) ->
     let epoch_ns = driver.clock().epoch_ns();
     files.set_epoch(epoch_ns);
     // before the priority is asked for: the writer is to have an ordinary one
-    let recorder = Recorder::start(files)?;
+    let recorder = Recorder::start(files, inputs)?;
     let scheduling = if options.ordinary_priority { host::Scheduling::Ordinary } else { host::ask_for_priority() };
     host::settle_in_memory();
 
     let outlet = Outlet::new(ports, names.len(), hwsim, feedback, recorder);
-    let desk = Desk { loaded, thresholds: &thresholds, epoch_ns, scheduling };
+    let desk = Desk { loaded, thresholds: &thresholds, epoch_ns, scheduling, accepts_failed: 0 };
     let mut daemon = Daemon { driver, outlet, control, desk, stop: false };
     println!("ready");
     std::io::stdout().flush()?;
@@ -145,6 +148,7 @@ impl Daemon<'_> {
             let now = self.driver.timeline().now();
             if now >= hand_over {
                 self.outlet.recorder.hand_over();
+                self.wake_listeners();
                 hand_over = now + HAND_OVER_EVERY;
             }
             if let (Some(at), Some((length, period))) = (stall, options.inject_stall) {
@@ -156,6 +160,22 @@ impl Daemon<'_> {
             self.stop |= end.is_some_and(|end| now >= end);
         }
         Ok(())
+    }
+
+    /// Lets those in who found no descriptor free; the first time that happens is told.
+    fn wake_listeners(&mut self) {
+        let watcher = self.driver.watcher();
+        let mut failed = 0;
+        for listener in self.control.listeners().chain(self.outlet.feedback.listeners()) {
+            listener.wake(&watcher);
+            failed += listener.failed();
+        }
+        if self.desk.accepts_failed == 0 && failed > 0 {
+            eprintln!(
+                "manet-medium: no open files are left for a client of a socket; it waits; raise the limit (ulimit -Hn)"
+            );
+        }
+        self.desk.accepts_failed = failed;
     }
 
     fn serve(&mut self, token: u64) {
@@ -217,7 +237,6 @@ impl Daemon<'_> {
             })
         };
         let mut errors: Vec<String> = self.outlet.ports.iter().filter_map(deleted).collect();
-        errors.extend(self.driver.machine_mut().finish().err().map(|e| format!("the log of inputs: {e}")));
         let counters = serde_json::json!({
             "format": "manet-counters/1",
             "stations": self.desk.counters(&self.driver),

@@ -1,5 +1,6 @@
 //! Everything the daemon drives, as one machine: the air and the wires.
 
+use super::input_log::InputLog;
 use crate::config::{Loaded, WireConfig};
 use crate::medium::StationId;
 use crate::trace::Trajectory;
@@ -8,8 +9,6 @@ use crate::{medium, Medium};
 use manet_engine::event_log::Logged;
 use manet_engine::{Duration, Instant, Machine};
 use serde::{Deserialize, Serialize};
-use std::fs::File;
-use std::io::BufWriter;
 
 pub struct World {
     pub medium: Medium,
@@ -19,7 +18,7 @@ pub struct World {
 }
 
 /// What the real-time driver drives.
-pub type LoggedWorld = Logged<World, BufWriter<File>>;
+pub type LoggedWorld = Logged<World, InputLog>;
 
 impl World {
     pub fn new(loaded: &Loaded, trajectories: Vec<Trajectory>) -> Self {

@@ -1,0 +1,77 @@
+//! A frame in the log of inputs: its first [`KEPT`] bytes as hexadecimal digits, then `+` and how many more there were.
+//!
+//! The medium looks at no more than headers, and the capture of the air keeps the first 128 bytes of a packet: the rest of a
+//! frame is zeros when the log is played again, and both come out the same.
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serializer};
+use std::fmt::Write;
+
+/// The longest headers before a packet (a frame of mac80211's with mesh control: 58), and what is captured of the packet.
+pub const KEPT: usize = 192;
+/// More is no frame of any interface.
+const LONGEST: usize = 1 << 16;
+
+pub fn serialize<S: Serializer>(frame: &[u8], s: S) -> Result<S::Ok, S::Error> {
+    let kept = frame.len().min(KEPT);
+    let mut text = String::with_capacity(2 * kept + 8);
+    for byte in &frame[..kept] {
+        let _ = write!(text, "{byte:02x}");
+    }
+    if frame.len() > kept {
+        let _ = write!(text, "+{}", frame.len() - kept);
+    }
+    s.serialize_str(&text)
+}
+
+pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<u8>, D::Error> {
+    let text = String::deserialize(d)?;
+    parse(&text).ok_or_else(|| D::Error::custom("a frame is hexadecimal digits and perhaps `+` with a number of bytes"))
+}
+
+fn parse(text: &str) -> Option<Vec<u8>> {
+    let (digits, more) = match text.split_once('+') {
+        Some((digits, more)) => (digits, more.parse().ok().filter(|more| *more <= LONGEST)?),
+        None => (text, 0),
+    };
+    let value = |pair: &[u8]| Some(digit(pair[0])? << 4 | digit(*pair.get(1)?)?);
+    let mut frame: Vec<u8> = digits.as_bytes().chunks(2).map(value).collect::<Option<_>>()?;
+    frame.resize(frame.len() + more, 0);
+    Some(frame)
+}
+
+fn digit(character: u8) -> Option<u8> {
+    (character as char).to_digit(16).map(|value| value as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn there_and_back(frame: &[u8]) -> (String, Vec<u8>) {
+        let text: String = serde_json::from_value(serialize(frame, serde_json::value::Serializer).unwrap()).unwrap();
+        let back = parse(&text).unwrap();
+        (text, back)
+    }
+
+    #[test]
+    fn a_short_frame_comes_back_whole() {
+        assert_eq!(there_and_back(&[0x02, 0xff, 0x0a]), ("02ff0a".to_owned(), vec![0x02, 0xff, 0x0a]));
+        assert_eq!(there_and_back(&[]), (String::new(), vec![]));
+    }
+
+    #[test]
+    fn a_long_frame_keeps_its_length_and_its_first_bytes() {
+        let frame = [0x5a; 1514];
+        let (text, back) = there_and_back(&frame);
+        assert!(text.ends_with("5a+1322") && text.len() == 2 * KEPT + 5);
+        assert_eq!((back.len(), &back[..KEPT]), (frame.len(), &frame[..KEPT]));
+    }
+
+    #[test]
+    fn what_is_no_frame_is_refused() {
+        for text in ["0", "0g", "00+", "00+x", "00+99999999999", "é"] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+    }
+}

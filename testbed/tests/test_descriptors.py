@@ -1,0 +1,65 @@
+"""Open files: how many a run may have, what its children get, what is said when the stations do not fit."""
+
+import resource
+import time
+from pathlib import Path
+
+import pytest
+
+from testbed.errors import UsageError
+from testbed.host import descriptors
+from testbed.host.processes import Processes
+from testbed.runs.preflight import check_open_files, open_files
+from testbed.tests.running import chain, driven, needs_runs, run_json
+
+
+@pytest.fixture
+def low_soft_limit(monkeypatch):
+    """The soft limit of this process is well below its hard one."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard <= 900:
+        pytest.skip(f"the hard limit of open files is {hard}")
+    monkeypatch.setattr(descriptors, "_before", None)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (800, hard))
+    yield 800
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("many_files", [False, True])
+def test_children_get_the_soft_limit_of_before_unless_they_need_many_files(tmp_path, low_soft_limit, many_files) -> None:
+    descriptors.raise_limit()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert soft == hard
+    script = f"while [ ! -e {tmp_path}/go ]; do sleep 0.01; done; ulimit -Sn; ulimit -Hn"
+    with Processes(tmp_path) as children:
+        child = children.start("app", ["sh", "-c", script], remedy="-", may_end=True, many_files=many_files)
+        (tmp_path / "go").write_text("")
+        children.watch(ended=[child], until=time.monotonic() + 30)
+    assert child.printed().split() == [str(hard if many_files else low_soft_limit), str(hard)]
+
+
+def test_stations_that_do_not_fit_are_refused_in_one_line_with_the_remedy() -> None:
+    with pytest.raises(UsageError) as caught:
+        check_open_files(chain(hops=300), hard=1024)
+    # 301 stations of four, 64 for the run, four for the flow
+    assert "301 stations need up to 1272 open files, and the hard limit is 1024" in str(caught.value)
+    assert "ulimit -Hn 1272" in str(caught.value) and "\n" not in str(caught.value)
+    check_open_files(chain(hops=300), hard=1272)
+    check_open_files(chain(hops=400), hard=resource.RLIM_INFINITY)
+
+
+def test_a_routing_daemon_and_a_wire_count_too() -> None:
+    plain = open_files(chain(hops=9))
+    assert open_files(chain(hops=9, routing="aodv")) == plain + 10 * 2
+    wired = chain(hops=9, wires=[{"station": "sta1", "host": "inet1"}])
+    assert open_files(wired) == plain + 4 + 1
+
+
+@pytest.mark.root
+@needs_runs
+def test_a_run_uses_the_hard_limit_of_open_files(tmp_path: Path) -> None:
+    """A soft limit that the run's own process would exceed."""
+    process = driven(chain(hops=5, routing="aodv"), tmp_path / "run", "prlimit", "--nofile=24:1024")
+    process.communicate(timeout=120)
+    record = run_json(tmp_path / "run")
+    assert (record["status"], record["error"]) == ("complete", None)
