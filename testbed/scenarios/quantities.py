@@ -2,7 +2,7 @@
 
 A bare number is in the key's own unit (metres, seconds, bit/s, m/s). A string carries its unit ("0.2 km",
 "500 kbit/s"); one of another dimension is refused, so that a time can never be read as a distance. "m" alone is
-metres: minutes are written "min".
+metres: minutes are written "min". A count takes a float of integral value, since TOML has no other way to write 1e3.
 """
 
 import math
@@ -46,6 +46,12 @@ def _quantity(unit: str) -> BeforeValidator:
     return BeforeValidator(lambda value: parse_quantity(value, unit))
 
 
+def as_whole(value: object) -> object:
+    """`1e3` and `50.0` as integers; any other value is passed on for the type check to judge."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Whole = Annotated[int, BeforeValidator(as_whole)]
 Metres = Annotated[float, _quantity("m")]
 Seconds = Annotated[float, _quantity("s")]
 BitsPerSecond = Annotated[float, _quantity("bit/s")]
