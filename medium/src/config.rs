@@ -468,9 +468,18 @@ pub fn load_radio(path: &Path, overrides: &toml::Table) -> Result<Radio, ConfigE
             }
         }
     }
+    table.iter_mut().for_each(|(_, value)| make_whole(value));
     let radio: Radio = table.try_into().map_err(|e: toml::de::Error| error(one_line(&e.to_string())))?;
     radio.check().map_err(error)?;
     Ok(radio)
+}
+
+/// `6e6` is a float in TOML and JSON, which an integer key would refuse; a float key takes an integer.
+fn make_whole(value: &mut toml::Value) {
+    const EXACT: f64 = (1u64 << f64::MANTISSA_DIGITS) as f64;
+    if let Some(float) = value.as_float().filter(|float| float.fract() == 0.0 && float.abs() <= EXACT) {
+        *value = toml::Value::Integer(float as i64);
+    }
 }
 
 fn one_line(text: &str) -> String {
@@ -549,6 +558,14 @@ pub mod tests {
         assert_eq!((l.radio.rts_threshold_bytes, l.radio.slot_us), (3000, 20));
         let l = loaded(|j| j["radio_overrides"] = serde_json::json!({"rules": {"cts_holds": false}})).unwrap();
         assert!(!l.radio.rules.cts_holds && l.radio.rules.eifs_as_nav);
+    }
+
+    #[test]
+    fn an_integer_key_of_the_radio_takes_a_float_of_integral_value() {
+        let l = loaded(|j| j["radio_overrides"] = serde_json::json!({"data_rate_bps": 1e6, "frequency_hz": 2.4e9})).unwrap();
+        assert_eq!((l.radio.data_rate_bps, l.radio.frequency_hz), (1_000_000, 2.4e9));
+        let refused = refusal(|j| j["radio_overrides"] = serde_json::json!({"data_rate_bps": 1e6 + 0.5}));
+        assert!(refused.contains("expected u64") && refused.contains("data_rate_bps"), "{refused}");
     }
 
     #[test]

@@ -30,6 +30,7 @@ from testbed.scenarios.definition import (
     replaced,
 )
 from testbed.scenarios.models import STRICT, as_tuple
+from testbed.scenarios.quantities import Whole, as_whole
 from testbed.scenarios.scenario import Scenario
 from testbed.scenarios.tcp import TcpError, canonical
 from testbed.scenarios.toml_lines import Path as KeyPath
@@ -97,7 +98,7 @@ class Size(BaseModel):
     """What `[full]` and `[quick]` say beside scenario keys."""
 
     model_config = STRICT
-    seeds: int | None = Field(None, ge=1, le=10_000)
+    seeds: Whole | None = Field(None, ge=1, le=10_000)
     axes: dict[str, list[Any]] = Field(default_factory=dict)
     variants: Annotated[tuple[str, ...] | None, BeforeValidator(as_tuple)] = None
 
@@ -303,7 +304,7 @@ class _Loader:
     def _seeds_set(self) -> int | None:
         """`--set seeds=5` means the number of seeds, as everywhere."""
         given = [s.partition("=")[2] for s in self.request.overrides if s.partition("=")[0].strip() == "seeds"]
-        value = parse_value(given[-1].strip()) if given else None
+        value = as_whole(parse_value(given[-1].strip())) if given else None
         return value if isinstance(value, int) else None
 
     def _check_expectations(self) -> None:

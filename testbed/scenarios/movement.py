@@ -14,7 +14,7 @@ from mobility.files import is_movement
 from mobility.models import MODELS
 from mobility.trace import TraceError
 from testbed.scenarios.models import STRICT, KeyProblem, as_tuple
-from testbed.scenarios.quantities import Metres, MetresPerSecond, Seconds
+from testbed.scenarios.quantities import Metres, MetresPerSecond, Seconds, Whole
 from topologies.layouts import FARTHEST_M
 
 Speed = Annotated[MetresPerSecond, Field(gt=0, le=1000)]
@@ -23,7 +23,7 @@ Length = Annotated[Metres, Field(gt=0, le=FARTHEST_M)]
 Reach = Annotated[Metres, Field(ge=0, le=FARTHEST_M)]
 Interval = Annotated[Seconds, Field(ge=0.01, le=86_400)]
 Share = Annotated[float, Field(ge=0, le=1)]
-Blocks = Annotated[int, Field(ge=1, le=1000)]
+Blocks = Annotated[Whole, Field(ge=1, le=1000)]
 
 
 class Movement(BaseModel):
@@ -95,7 +95,7 @@ class Group(Movement):
     model: Literal["group"]
     speed: Speed | None = None
     spread: Spread = 0.1
-    groups: Annotated[int, Field(ge=1, le=1000)] = 4
+    groups: Annotated[Whole, Field(ge=1, le=1000)] = 4
     radius: Reach = 100.0
     wander: Reach = 20.0
     interval: Interval = 10.0

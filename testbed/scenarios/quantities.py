@@ -2,7 +2,7 @@
 
 A bare number is in the key's own unit (metres, seconds, bit/s, m/s, bytes). A string carries its unit ("0.2 km",
 "500 kbit/s"); one of another dimension is refused, so that a time can never be read as a distance. "m" alone is
-metres: minutes are written "min".
+metres: minutes are written "min". A count takes a float of integral value, since TOML has no other way to write 1e3.
 """
 
 import math
@@ -47,11 +47,12 @@ def _quantity(unit: str) -> BeforeValidator:
     return BeforeValidator(lambda value: parse_quantity(value, unit))
 
 
-def _whole(value: object) -> object:
-    """Text gives a float, which a key of whole numbers would refuse."""
+def as_whole(value: object) -> object:
+    """`1e3` and `50.0` as integers; any other value is passed on for the type check to judge."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+Whole = Annotated[int, BeforeValidator(asas_whole)]
 Metres = Annotated[float, _quantity("m")]
 Seconds = Annotated[float, _quantity("s")]
 BitsPerSecond = Annotated[float, _quantity("bit/s")]

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_serializer, model_validator
 
 from testbed.scenarios.models import STRICT, KeyProblem, as_tuple
-from testbed.scenarios.quantities import Seconds
+from testbed.scenarios.quantities import Seconds, Whole
 
 LONGEST_S = 86_400.0
 MINIMAL_HEADER_BYTES = 12  # RFC 2004, of a half tunnel to a gateway
@@ -21,10 +21,10 @@ Interval = Annotated[Seconds, Field(gt=0, le=LONGEST_S)]
 Time = Annotated[Seconds, Field(ge=0, le=LONGEST_S)]
 Update = Annotated[Seconds, Field(ge=0.01, le=LONGEST_S)]
 Share = Annotated[float, Field(ge=0, le=1)]
-Count = Annotated[int, Field(ge=0, le=65_535)]
-Positive = Annotated[int, Field(ge=1, le=65_535)]
-Hops = Annotated[int, Field(ge=1, le=255)]
-Byte = Annotated[int, Field(ge=0, le=255)]
+Count = Annotated[Whole, Field(ge=0, le=65_535)]
+Positive = Annotated[Whole, Field(ge=1, le=65_535)]
+Hops = Annotated[Whole, Field(ge=1, le=255)]
+Byte = Annotated[Whole, Field(ge=0, le=255)]
 
 
 def _network(text: str) -> str:
@@ -108,10 +108,10 @@ class Aodv(Protocol):
     allowed_hello_loss: Hops = 2
     node_traversal_time: Interval = 0.04
     net_diameter: Hops = 35
-    rreq_retries: Annotated[int, Field(ge=0, le=10)] = 2
+    rreq_retries: Annotated[Whole, Field(ge=0, le=10)] = 2
     hold_down: Time = 0.0
-    rreq_ratelimit: Annotated[int, Field(ge=1, le=1000)] = 10
-    rerr_ratelimit: Annotated[int, Field(ge=1, le=1000)] = 10
+    rreq_ratelimit: Annotated[Whole, Field(ge=1, le=1000)] = 10
+    rerr_ratelimit: Annotated[Whole, Field(ge=1, le=1000)] = 10
     ttl_start: Hops | None = None
     ttl_increment: Hops = 2
     ttl_threshold: Byte = 7
@@ -127,7 +127,7 @@ class Aodv(Protocol):
     hello_interval_extension: bool = False
     requeue: bool = True
     reboot_wait: bool = True
-    held_packets: Annotated[int, Field(ge=1, le=4096)] = 64
+    held_packets: Annotated[Whole, Field(ge=1, le=4096)] = 64
     held_seconds: Interval = 30.0
     gateway: bool = True
     broadcast: Literal["limited", "subnet"] = "limited"
@@ -169,8 +169,8 @@ class Dsdv(Protocol):
     missed_periods: Positive = 3
     full_dump_share: Share = 1 / 3
     link: Literal["feedback", "hello"] = "hello"
-    held_per_destination: Annotated[int, Field(ge=0, le=10_000)] = 5
-    held_packets: Annotated[int, Field(ge=0, le=10_000)] = 64
+    held_per_destination: Annotated[Whole, Field(ge=0, le=10_000)] = 5
+    held_packets: Annotated[Whole, Field(ge=0, le=10_000)] = 64
     held_seconds: Interval = 30.0
     bidirectional_check: bool = False
     events: bool = True
@@ -192,8 +192,8 @@ class Olsr(Protocol):
     hna_hold: Interval = 15.0
     duplicate_hold: Interval = 30.0
     jitter: Annotated[float, Field(ge=0, le=0.5)] = 0.25
-    willingness: Annotated[int, Field(ge=0, le=7)] = 3
-    tc_redundancy: Annotated[int, Field(ge=0, le=2)] = 0
+    willingness: Annotated[Whole, Field(ge=0, le=7)] = 3
+    tc_redundancy: Annotated[Whole, Field(ge=0, le=2)] = 0
     mpr_coverage: Positive = 1
     hysteresis: bool = False
     link: Literal["feedback", "hello"] = "hello"
@@ -232,17 +232,17 @@ class Dsr(Protocol):
     shortening: bool = True
     broadcast_jitter: Time = 0.01
     cache_timeout: Interval = 300.0
-    cache_paths: Annotated[int, Field(ge=1, le=4096)] = 64
-    send_buffer: Annotated[int, Field(ge=0, le=4096)] = 64
+    cache_paths: Annotated[Whole, Field(ge=1, le=4096)] = 64
+    send_buffer: Annotated[Whole, Field(ge=0, le=4096)] = 64
     send_buffer_timeout: Interval = 30.0
     nonprop_timeout: Interval = 0.03
     request_period: Interval = 0.5
     max_request_period: Interval = 10.0
     max_request_rexmt: Count = 16
     discovery_hop_limit: Hops = 15
-    max_hops: Annotated[int, Field(ge=1, le=60)] = 15
+    max_hops: Annotated[Whole, Field(ge=1, le=60)] = 15
     grat_reply_holdoff: Time = 1.0
-    max_salvage: Annotated[int, Field(ge=0, le=15)] = 15
+    max_salvage: Annotated[Whole, Field(ge=0, le=15)] = 15
     maint_holdoff: Interval = 0.25
     max_maint_rexmt: Count = 2
     passive_ack_timeout: Interval = 0.1
@@ -286,7 +286,7 @@ class Olsrd(Protocol):
     neighbour_hold: Interval = 6.0
     topology_hold: Interval = 15.0
     # olsrd ignores an edge without its reverse: every node must announce all its neighbours
-    tc_redundancy: Annotated[int, Field(ge=2, le=2)] = 2
+    tc_redundancy: Annotated[Whole, Field(ge=2, le=2)] = 2
     mpr_coverage: Positive = 1
     settle: Time | None = None
 

@@ -17,7 +17,7 @@ import topologies
 from testbed.scenarios.events import Event, check_events
 from testbed.scenarios.models import STRICT, KeyProblem, as_tuple
 from testbed.scenarios.movement import Mobility, Still, completed, refuse_misfit
-from testbed.scenarios.quantities import BitsPerSecond, Bytes, Metres, MetresPerSecond, Seconds
+from testbed.scenarios.quantities import BitsPerSecond, Bytes, Metres, MetresPerSecond, Seconds, Whole
 from testbed.scenarios.routing import Dsr, Routing, Static
 from testbed.scenarios.tcp import Tcp, canonical, parse
 from topologies.addresses import MOST_WIRES
@@ -86,7 +86,7 @@ class Flow(BaseModel):
     traffic: Literal["bulk", "cbr"] = "bulk"
     start: Seconds = Field(0.0, ge=0, le=86_400)
     rate: BitsPerSecond | None = Field(None, gt=0, le=1e10)
-    bytes: int | None = Field(None, ge=29, le=1500)  # IP packet: 28 bytes of headers and at least one of data
+    bytes: Whole | None = Field(None, ge=29, le=1500)  # IP packet: 28 bytes of headers and at least one of data
     tcp: TcpText | None = None  # where it is not the scenario's
 
     @model_validator(mode="after")
@@ -122,7 +122,7 @@ class Wire(BaseModel):
     host: str
     rate: BitsPerSecond = Field(100e6, ge=1000, le=1e11)
     delay: Seconds = Field(0.002, ge=0, le=10)
-    queue: int = Field(50, ge=1, le=100_000)
+    queue: Whole = Field(50, ge=1, le=100_000)
 
     @model_validator(mode="after")
     def _named(self) -> Self:
@@ -181,10 +181,10 @@ class Scenario(BaseModel):
     model_config = STRICT
 
     topology: Literal["chain", "grid", "cross", "random", "positions"] = "chain"
-    hops: int | None = Field(None, ge=1, le=MOST_STATIONS - 1)
-    nodes: int | None = Field(None, ge=1, le=MOST_STATIONS)
-    rows: int | None = Field(None, ge=1, le=MOST_STATIONS)
-    columns: int | None = Field(None, ge=1, le=MOST_STATIONS)
+    hops: Whole | None = Field(None, ge=1, le=MOST_STATIONS - 1)
+    nodes: Whole | None = Field(None, ge=1, le=MOST_STATIONS)
+    rows: Whole | None = Field(None, ge=1, le=MOST_STATIONS)
+    columns: Whole | None = Field(None, ge=1, le=MOST_STATIONS)
     spacing: Metres | None = Field(None, gt=0, le=FARTHEST_M)
     places: Annotated[tuple[Annotated[Place, BeforeValidator(_as_place)], ...] | None, BeforeValidator(as_tuple)] = Field(
         None, alias="positions"
@@ -199,7 +199,7 @@ class Scenario(BaseModel):
     propagation: Annotated[Propagation, BeforeValidator(_as_propagation)] = Propagation()
     interference: Literal["ns2", "sinr"] = "ns2"
     links: Annotated[tuple[LinkErrors, ...], BeforeValidator(as_tuple)] = ()
-    queue: int = Field(50, ge=1, le=100_000)
+    queue: Whole = Field(50, ge=1, le=100_000)
     control_first: bool = True
     mtu: Bytes = Field(1500, ge=SMALLEST_MTU, le=LARGEST_MTU)
     wires: Annotated[tuple[Wire, ...], BeforeValidator(as_tuple)] = Field((), max_length=MOST_WIRES)
@@ -210,13 +210,13 @@ class Scenario(BaseModel):
 
     routing: Routing = Static()
     arp: Literal["real", "static"] = "real"
-    unres_qlen: int | None = Field(None, ge=1, le=10_000)
+    unres_qlen: Whole | None = Field(None, ge=1, le=10_000)
     ipv6: bool = False
 
     tcp: TcpText = "newreno"
     profile: Literal["period", "modern"] = "period"
-    window: int | None = Field(None, ge=1, le=32_767)
-    initial_window: int | None = Field(None, ge=1, le=1000)
+    window: Whole | None = Field(None, ge=1, le=32_767)
+    initial_window: Whole | None = Field(None, ge=1, le=1000)
     rto_min: Seconds | None = Field(None, ge=0.001, le=120)
     rto_max: Seconds | None = Field(None, ge=1, le=120)
     rto_initial: Seconds | None = Field(None, ge=0.001, le=120)
@@ -230,7 +230,7 @@ class Scenario(BaseModel):
     traffic_at: Seconds | None = Field(None, ge=0, le=3600)
     events: Annotated[tuple[Event, ...], BeforeValidator(as_tuple)] = Field((), max_length=10_000)
     clock: Literal["real", "virtual"] = "real"
-    seeds: int = Field(1, ge=1, le=10_000)
+    seeds: Whole = Field(1, ge=1, le=10_000)
 
     @model_validator(mode="after")
     def _complete(self) -> Self:

@@ -45,6 +45,16 @@ def test_quantities_may_carry_their_unit(load):
     assert (scenario.spacing, scenario.duration, scenario.rto_min) == (200, 120, 0.2)
 
 
+def test_a_whole_number_may_be_written_as_a_float_of_integral_value(load):
+    """TOML's integers have no exponent."""
+    text = "hops = 2.0\nqueue = 1e2\nseeds = 3e0\n[routing]\nprotocol = \"aodv\"\nrreq_retries = 4.0"
+    scenario = load(text, "window=1e1")
+    values = (scenario.hops, scenario.queue, scenario.seeds, scenario.routing.rreq_retries, scenario.window)
+    assert values == (2, 100, 3, 4, 10)
+    assert {type(value) for value in values} == {int}
+    assert scenario == load(text.replace("2.0", "2").replace("1e2", "100").replace("3e0", "3").replace("4.0", "4"), "window=10")
+
+
 def test_the_scenario_may_stand_in_a_table_of_its_own(load):
     assert load("[scenario]\nhops = 2") == load("hops = 2")
 
