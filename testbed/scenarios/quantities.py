@@ -52,9 +52,9 @@ def as_whole(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-Whole = Annotated[int, BeforeValidator(asas_whole)]
+Whole = Annotated[int, BeforeValidator(as_whole)]
 Metres = Annotated[float, _quantity("m")]
 Seconds = Annotated[float, _quantity("s")]
 BitsPerSecond = Annotated[float, _quantity("bit/s")]
 MetresPerSecond = Annotated[float, _quantity("m/s")]
-Bytes = Annotated[int, BeforeValidator(lambda value: _whole(parse_quantity(value, "bytes")))]
+Bytes = Annotated[int, BeforeValidator(lambda value: as_whole(parse_quantity(value, "bytes")))]
