@@ -31,7 +31,7 @@ EXAMPLES = """
   ./manet test --rust                cargo's tests alone
   ./manet test --guests              the kernel-tcp tests under Debian 12's and 13's kernel, in guests (./setup.sh --guests)
   ./manet test --guests --kernel 6.12 -k vegas
-  ./manet test --with-guests         everything, and then the guests, as CI does
+  ./manet test --with-guests         everything, and then the guests
   ./manet test --interop tests/interop    our routing daemons beside those of others (ns-3, olsrd, AODV-UU)
 
 without --interop those last ones are left out: what they need is in tests/interop/README.md
