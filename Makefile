@@ -1,35 +1,97 @@
-# The developers' verbs. Users need none of them: ./manet sets itself up.
+# The developers' verbs. Users need none of them: ./manet sets itself up. The tiers of tests: CONTRIBUTING.md.
 #
 #   make build     what ./setup.sh does
-#   make check     ruff, rustfmt, clippy; warnings are errors
+#   make quick     make lint, and all tests that need no root (minutes)
+#   make lint      ruff, shellcheck, mypy; rustfmt, clippy; fuzz targets and eBPF programs compile; warnings are errors
 #   make test      ./manet test
+#   make nightly   everything that takes longer: see NIGHTLY below, each also as `make nightly-NAME` (as root; hours)
 #   make bench     speed of the medium, CPU share, lateness side by side, start and stop, radios, idle daemons, oracle, TCP per ACK (minutes)
 #   make soak      a run of SOAK_S seconds, and whether its memory and descriptors are flat (an hour)
 #   make fuzz      each fuzz target for FUZZ_S seconds
-#   make nightly-provision  the Vagrantfile's provisioning in a fresh Debian 13, booted with its own kernel (as root; an hour)
-#   make figures   tables and figure of the results in RESULTS, drawn anew
+#   make figures   tables and figure of the results in RESULTS, drawn again
 #   make lock      requirements*.in -> requirements*.lock, newest versions (on Python 3.11)
 #   make clean     remove what was built (not results/)
 
 CARGO ?= cargo
 PYTHON = .venv/bin/python
+# The tools of lint that no user needs: an environment of its own, made from requirements-dev.lock.
+DEV = .build/dev/ready
 FUZZ_S ?= 60
 SOAK_S ?= 3600
 SOAK_OUT ?= results/soak
 RESULTS ?= results/demo
+SCRIPTS = manet setup.sh .ci/run $(wildcard tests/*.sh tests/*/*.sh testbed/*/*.sh)
+# In this order; the first that fails ends `make nightly`, `make -k nightly` goes on.
+NIGHTLY = fresh-12 fresh-13 guests vagrant provision interop fuzz soak
 
-.PHONY: build check test bench soak fuzz nightly-provision figures lock clean
+.PHONY: build quick lint lint-python lint-shell lint-rust lint-bpf check test nightly $(NIGHTLY:%=nightly-%) \
+	bench soak fuzz figures lock clean
 
 build:
 	./setup.sh
 
-check: build
+quick: lint
+	./manet test --rootless
+
+check: lint
+
+lint: lint-python lint-shell lint-rust lint-bpf
+
+lint-python: build $(DEV)
 	$(PYTHON) -m ruff check .
-	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(PYTHON) -m ruff format --check --quiet .
+	.build/dev/bin/mypy --python-executable $(PYTHON)
+
+lint-shell: $(DEV)
+	.build/dev/bin/shellcheck $(SCRIPTS)
+
+# Debian's own cargo has neither rustfmt nor clippy; rustup brings both. libFuzzer, a C++ build, is not needed to check.
+lint-rust: build
+	@if $(CARGO) fmt --version >/dev/null 2>&1; then set -x; $(CARGO) fmt --all --check; \
+	else echo "lint-rust: rustfmt skipped: cargo has none; apt-get install rustfmt, or rustup component add rustfmt"; fi
+	@if $(CARGO) clippy --version >/dev/null 2>&1; then set -x; $(CARGO) clippy --release --workspace --all-targets --locked -- -D warnings; \
+	else echo "lint-rust: clippy skipped: cargo has none; apt-get install rust-clippy, or rustup component add clippy"; fi
+	cd fuzz && CUSTOM_LIBFUZZER_PATH=/dev/null RUSTFLAGS="--cfg fuzzing -D warnings" $(CARGO) check --release --bins --locked --quiet
+
+lint-bpf: build
+	$(MAKE) -C kernel-tcp BUILD=$(CURDIR)/.build/kernel-tcp
+
+$(DEV): requirements-dev.lock
+	rm -rf .build/dev
+	mkdir -p .build
+	/usr/bin/python3 -m venv .build/dev
+	.build/dev/bin/python -m pip install --quiet --disable-pip-version-check --no-input --only-binary :all: --require-hashes \
+		-r requirements-dev.lock
+	touch $@
 
 test:
 	./manet test
+
+nightly: $(NIGHTLY:%=nightly-%)
+
+# Everything from nothing in a fresh Debian root file system, with only git.
+nightly-fresh-12 nightly-fresh-13: nightly-fresh-%:
+	tests/fresh/fresh.sh $* ./manet test
+
+nightly-guests: build
+	./setup.sh --guests
+	./manet test --guests
+
+nightly-vagrant: build
+	command -v vagrant >/dev/null || apt-get -qq -y --no-install-recommends install vagrant vagrant-libvirt </dev/null
+	./manet test tests/test_vagrantfile.py
+
+# The Vagrantfile's provisioning in a fresh Debian 13, booted with its own kernel (an hour).
+nightly-provision:
+	tests/fresh/provision.sh
+
+# Skips what is not installed, and names it: tests/interop/README.md.
+nightly-interop: build
+	./manet test --interop tests/interop
+
+nightly-fuzz: fuzz
+
+nightly-soak: soak
 
 bench: build
 	$(PYTHON) -P -m tests.bench
@@ -40,18 +102,15 @@ soak: build
 fuzz: build
 	tests/fuzz.sh $(FUZZ_S)
 
-nightly-provision:
-	tests/fresh/provision.sh
-
 figures: build
 	./manet report $(RESULTS)
 
 lock:
 	$(PYTHON) -m pip install --quiet pip-tools
-	$(PYTHON) -m piptools compile --quiet --upgrade --generate-hashes --strip-extras --no-annotate \
-		--no-emit-find-links --no-emit-index-url --output-file requirements.lock requirements.in
-	$(PYTHON) -m piptools compile --quiet --upgrade --generate-hashes --strip-extras --no-annotate \
-		--no-emit-find-links --no-emit-index-url --output-file requirements-guests.lock requirements-guests.in
+	for name in requirements requirements-dev requirements-guests; do \
+		$(PYTHON) -m piptools compile --quiet --upgrade --generate-hashes --strip-extras --no-annotate \
+			--no-emit-find-links --no-emit-index-url --output-file $$name.lock $$name.in || exit; \
+	done
 
 clean:
 	rm -rf target .build .venv

@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def shares_a_fixture(item: pytest.Item) -> bool:
     """Does the test use a fixture that its own module makes once for all?"""
     module = item.nodeid.partition("::")[0]
-    definitions = item._fixtureinfo.name2fixturedefs.values()
+    definitions = item._fixtureinfo.name2fixturedefs.values()  # type: ignore[attr-defined]
     return any(one.scope == "module" and one.baseid == module for several in definitions for one in several)
 
 

@@ -5,6 +5,7 @@ The times are model time; a run's `epoch_ns` (run.json) turns a capture's clock 
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -46,7 +47,7 @@ def read_air(path: Path) -> pl.DataFrame:
     return air.with_columns(pl.col("fate").fill_null(""))
 
 
-def air_summary(air: pl.DataFrame, begin_ns: int, end_ns: int) -> dict:
+def air_summary(air: pl.DataFrame, begin_ns: int, end_ns: int) -> dict[str, Any]:
     """metrics.json's `air`: for each station attempts by frame, fates, drops by reason, share of the air time."""
     window = air.filter(pl.col("t_ns").is_between(begin_ns, end_ns, closed="left"))
     sent = window.filter(pl.col("event") == "tx")

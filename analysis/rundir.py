@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -78,7 +78,7 @@ class RunDirectory:
         self._captures: dict[str, pl.DataFrame] = {}
 
     @cached_property
-    def run(self) -> dict:
+    def run(self) -> dict[str, Any]:
         return self._json("run.json", "manet-run/1")
 
     @cached_property
@@ -127,11 +127,11 @@ class RunDirectory:
             return list(csv.DictReader(file))
 
     @cached_property
-    def scenario(self) -> dict:
+    def scenario(self) -> dict[str, Any]:
         return self._json("scenario.json")
 
     @cached_property
-    def medium(self) -> dict:
+    def medium(self) -> dict[str, Any]:
         return self._json("medium.json", "manet-medium/1")
 
     @cached_property
@@ -139,7 +139,7 @@ class RunDirectory:
         return self._json("counters.json", "manet-counters/1")["stations"]
 
     @cached_property
-    def verdict(self) -> dict:
+    def verdict(self) -> dict[str, Any]:
         return self._json("verdict.json", "manet-verdict/1")
 
     @cached_property
@@ -242,7 +242,7 @@ class RunDirectory:
         first, last = (gateways.get(node, node) for node in (flow.source, flow.target))
         return None if first == last else last
 
-    def _json(self, name: str, expected_format: str | None = None) -> dict:
+    def _json(self, name: str, expected_format: str | None = None) -> dict[str, Any]:
         path = self.path / name
         try:
             content = json.loads(path.read_text())

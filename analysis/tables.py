@@ -120,7 +120,7 @@ def counts(run: Mapping[str, Any]) -> bool:
 
 def summarise(rows: list[dict[str, Any]], experiment: Experiment) -> list[dict[str, Any]]:
     """A row of summary.csv for every cell and every metric that any of its runs has."""
-    cells: dict[tuple, list[dict[str, Any]]] = {}
+    cells: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in rows:
         cells.setdefault(tuple(row[key] for key in (*experiment.axes, "variant")), []).append(row)
     summary = []

@@ -342,13 +342,17 @@ def test_forged_notices_change_nothing_but_counters(slow_lab, kind):
     lab = slow_lab
     with trial(lab, ELFN) as one:
         server = lab.serve()
-        client = lab.send(50 * MSS, then="sys.stdin.readline(); c.sendall(bytes(1000*1460))", stdin=subprocess.PIPE)
+        client = lab.send(
+            50 * MSS, then="sys.stdin.readline(); c.sendall(bytes(1000*1460)); sys.stdin.readline()", stdin=subprocess.PIPE
+        )
         lab.ready_line(client, "connected")
         forge = forger(lab, kind, FLOOD, 5201)
         rss = memory_kb(one.process.pid)
         client.stdin.write("\n")
         client.stdin.flush()
         forge()
+        client.stdin.write("\n")  # only now may the connection end: forging takes as long as the host lets it
+        client.stdin.flush()
         whole(server, 1050 * MSS)
         grown = memory_kb(one.process.pid) - rss
     counted = {

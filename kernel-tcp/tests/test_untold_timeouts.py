@@ -10,6 +10,7 @@ own; for `hold`, the windows of a connection in stand-by, which is the loader's 
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import shutil
 import subprocess
@@ -69,7 +70,7 @@ def compile_bpf(source: Path, program: Path) -> None:
 @contextmanager
 def registered(folder: Path, algorithm: str, without: Callable[[Path], str] = untold) -> Iterator[str]:
     """The name under which the kernel has the version `without`, while the `with` lasts."""
-    name = f"{algorithm}.deaf"
+    name = f"{algorithm}.d{os.getpid() & 0xFFFFF:x}"  # of all tests that run now, on this kernel
     source, program = folder / "deaf.bpf.c", folder / "deaf.bpf.o"
     text = without(KERNEL_TCP / "algorithms" / f"{algorithm}.bpf.c")
     source.write_text(replace(text, rf'\.name = "{algorithm}"', f'.name = "{name}"'))

@@ -11,7 +11,6 @@ second phase waits, at a priority that yields to everything else.
 import argparse
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -32,7 +31,7 @@ EXAMPLES = """
   ./manet test --rust                cargo's tests alone
   ./manet test --guests              the kernel-tcp tests under Debian 12's and 13's kernel, in guests (./setup.sh --guests)
   ./manet test --guests --kernel 6.12 -k vegas
-  ./manet test --with-guests         everything, and then the guests, as CI does
+  ./manet test --with-guests         everything, and then the guests
   ./manet test --interop tests/interop    our routing daemons beside those of others (ns-3, olsrd, AODV-UU)
 
 without --interop those last ones are left out: what they need is in tests/interop/README.md
@@ -81,7 +80,7 @@ class Counts:
         return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
 
 
-def add(verbs: argparse._SubParsersAction) -> None:
+def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = add_verb(verbs, "test", "run the tests of all languages and count them", EXAMPLES)
     parser.usage = (
         "manet test [-h] [--quick] [--rootless] [--interop] [--with-guests | --guests [--kernel NAME] | --rust | --python] "
@@ -163,8 +162,8 @@ def run_cargo(quick: bool, *, beside: bool = False) -> Counts:
     With `beside` it uses only the processor time that nobody else wants.
     """
     command = ["cargo", "test", "--workspace", "--release", "--locked", "--no-fail-fast"]
-    if beside and (chrt := shutil.which("chrt")):
-        command = [chrt, "--idle", "0", *command]
+    if beside:
+        command = ["nice", "-n", "19", *command]
     environment = {**os.environ, **({"PROPTEST_CASES": "32"} if quick else {})}
     return _run("cargo test", command, count_cargo, environment, "cargo| " if beside else "")
 

@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from testbed.errors import RunError
 
@@ -23,7 +23,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 def within(netns: str | Path, action: Callable[[], T]) -> T:
     """What `action` returns (or raises) when a thread in the network namespace `netns` calls it."""
-    outcome: list = []
+    outcome: list[Any] = []
 
     def enter_and_act() -> None:
         try:

@@ -6,7 +6,6 @@ With them on, a capture shows packets larger than those that go on the air, and 
 import ctypes
 import errno
 import fcntl
-import os
 import socket
 import struct
 
@@ -28,9 +27,7 @@ def switch(interface: str, wanted: dict[str, object]) -> None:
             except OSError as problem:
                 if problem.errno == errno.EOPNOTSUPP and not wanted[name]:
                     continue  # a device without it has nothing to switch off (mac80211's)
-                raise RunError(
-                    f"ethtool -K {interface} {name}: {os.strerror(problem.errno)}; the device does not take it"
-                ) from None
+                raise RunError(f"ethtool -K {interface} {name}: {problem.strerror}; the device does not take it") from None
 
 
 def mtu(interface: str) -> int:
@@ -39,5 +36,5 @@ def mtu(interface: str) -> int:
         try:
             answer = fcntl.ioctl(sock, SIOCGIFMTU, struct.pack("16si20x", interface.encode(), 0))  # struct ifreq
         except OSError as problem:
-            raise RunError(f"{interface}: {os.strerror(problem.errno)}; the medium that made it has ended") from None
+            raise RunError(f"{interface}: {problem.strerror}; the medium that made it has ended") from None
         return struct.unpack_from("i", answer, 16)[0]

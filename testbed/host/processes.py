@@ -28,7 +28,7 @@ class Child:
     """One process: `name` is also its log file's."""
 
     name: str
-    popen: subprocess.Popen
+    popen: subprocess.Popen[bytes]
     log: Path
     pidfd: int
     remedy: str
@@ -62,7 +62,8 @@ class Child:
         lines = [line.strip() for line in self.printed().splitlines() if line.strip()]
         words = self.explain() or (lines[-1] if lines and self.popen.returncode >= 0 else "")
         last = f': "{words[:300]}"' if words else ""
-        return RunError(f"{self.name}: {Path(self.popen.args[0]).name} {self.how_it_ended()}{last}; {self.remedy}")
+        program = Path(self.popen.args[0]).name  # type: ignore[index, arg-type]  # spawned and adopted ones have lists
+        return RunError(f"{self.name}: {program} {self.how_it_ended()}{last}; {self.remedy}")
 
 
 class Processes:
@@ -90,7 +91,7 @@ class Processes:
         may_end: bool = False,
         any_status: bool = False,
         explain: Callable[[], str | None] = lambda: None,
-        stdout: IO | None = None,
+        stdout: IO[bytes] | None = None,
         many_files: bool = False,
     ) -> Child:
         """Start a program, in the network namespace `netns` if given, in a session of its own (no terminal signals).
@@ -100,7 +101,7 @@ class Processes:
         """
         log_path = self.log_folder / f"{name}.log"
 
-        def spawn() -> subprocess.Popen:
+        def spawn() -> subprocess.Popen[bytes]:
             with log_path.open("ab") as log:
                 return subprocess.Popen(
                     [str(word) for word in argv],
@@ -120,7 +121,7 @@ class Processes:
         self.children.append(child)
         return child
 
-    def adopt(self, name: str, popen: subprocess.Popen, remedy: str) -> Child:
+    def adopt(self, name: str, popen: subprocess.Popen[bytes], remedy: str) -> Child:
         """Watch a process that somebody else started and will end (a station's shell)."""
         child = Child(name, popen, self.log_folder / f"{name}.log", os.pidfd_open(popen.pid), remedy)
         self.children.append(child)

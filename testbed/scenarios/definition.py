@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 import mobility.trace
 from testbed.errors import UsageError
@@ -222,13 +223,13 @@ def _dotted(path: KeyPath) -> str:
     return out
 
 
-def _first(problem: ValidationError) -> dict[str, Any]:
+def _first(problem: ValidationError) -> ErrorDetails:
     """Unknown keys first: a misspelt key is the cause of the missing one beside it."""
     errors = problem.errors(include_url=False)
     return next((e for e in errors if e["type"] == "extra_forbidden"), errors[0])
 
 
-def _explain(error: dict[str, Any], model: type[BaseModel]) -> tuple[KeyPath, str]:
+def _explain(error: ErrorDetails, model: type[BaseModel]) -> tuple[KeyPath, str]:
     """The key as the user wrote it, and the text. (pydantic's path has the chosen name after `routing` and `mobility`.)"""
     path: KeyPath = tuple(error["loc"])
     within, text = _worded(error, model, path)
@@ -240,7 +241,7 @@ def _tags(path: KeyPath) -> Mapping[str, type[BaseModel]]:
     return TAGGED[str(path[0])][1] if path and path[0] in TAGGED else {}
 
 
-def _worded(error: dict[str, Any], model: type[BaseModel], path: KeyPath) -> tuple[KeyPath, str]:
+def _worded(error: ErrorDetails, model: type[BaseModel], path: KeyPath) -> tuple[KeyPath, str]:
     kind, given, ctx = error["type"], error["input"], error.get("ctx", {})
     if kind == "value_error":
         cause = ctx["error"]

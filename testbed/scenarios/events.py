@@ -1,7 +1,7 @@
 """What happens to stations and links while a run lasts (`events` of formats/scenario.md)."""
 
 from collections.abc import Collection
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
@@ -67,7 +67,7 @@ class Event(BaseModel):
                 raise KeyProblem((key,), f'"{ends[0]}" is named twice; name two stations')
 
     @model_serializer(mode="wrap")
-    def _without_the_other_kinds_keys(self, as_usual: SerializerFunctionWrapHandler) -> dict:
+    def _without_the_other_kinds_keys(self, as_usual: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return {key: value for key, value in as_usual(self).items() if value is not None}
 
     def stations(self) -> list[tuple[tuple[str | int, ...], str]]:

@@ -188,7 +188,7 @@ def completed(movement: Movement, beside: dict[str, float | None]) -> Movement:
     return movement
 
 
-def refuse_misfit(movement: Movement, places: list[tuple], area: tuple[float, float] | None) -> None:
+def refuse_misfit(movement: Movement, places: list[tuple[str, float, float, float]], area: tuple[float, float] | None) -> None:
     """What the model needs or refuses, said before anything starts: it is asked for no more than the places."""
     if movement.NEEDS_AREA and area is None:
         raise KeyProblem((), f'mobility "{movement.model}" needs "area"; add area = [1500, 300]')

@@ -144,7 +144,7 @@ class Aodv(Protocol):
         active = 3.0 if self.link == "hello" else 10.0
         _default(self, "active_route_timeout", active)
         path_discovery = 2 * 2 * self.node_traversal_time * self.net_diameter
-        longest = 2 * self.active_route_timeout
+        longest = 2 * (self.active_route_timeout or active)
         _default(self, "my_route_timeout", longest if uu else max(longest, round(2 * path_discovery, 9)))
         _default(self, "next_hop_wait", round(self.node_traversal_time + 0.01, 9))
         _default(self, "ttl_start", 2 if uu else 1)

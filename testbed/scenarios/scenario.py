@@ -7,9 +7,10 @@ A TCP setting left out (None) is the profile's own (kernel-tcp/profiles/<profile
 """
 
 import json
+import math
 import re
-from collections.abc import Callable
-from typing import Annotated, Literal, Self
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_validator
 
@@ -166,7 +167,7 @@ class Propagation(BaseModel):
             object.__setattr__(self, "reference_m", 1.0 if self.reference_m is None else self.reference_m)
         return self
 
-    def for_medium(self) -> dict:
+    def for_medium(self) -> dict[str, Any]:
         """The `propagation` object of medium.json."""
         return self.model_dump(by_alias=True, exclude_none=True, mode="json")
 
@@ -196,7 +197,7 @@ class Scenario(BaseModel):
     hwsim: Hwsim = Hwsim()
     radio: str = Field("ns2-dsss-2m", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     radio_overrides: dict[str, bool | int | float | str] = Field(default_factory=dict)
-    propagation: Annotated[Propagation, BeforeValidator(_as_propagation)] = Propagation()
+    propagation: Annotated[Propagation, BeforeValidator(_as_propagation)] = Propagation.model_validate({})
     interference: Literal["ns2", "sinr"] = "ns2"
     links: Annotated[tuple[LinkErrors, ...], BeforeValidator(as_tuple)] = ()
     queue: Whole = Field(50, ge=1, le=100_000)
@@ -332,7 +333,7 @@ class Scenario(BaseModel):
     def _wants_sack(self, said: bool | None) -> bool:
         return SACK_OF_PROFILE[self.profile] if said is None else said
 
-    def tcp_settings(self, tcp: Tcp | None = None) -> dict:
+    def tcp_settings(self, tcp: Tcp | None = None) -> dict[str, Any]:
         """The settings this scenario states itself for connections with `tcp` (default: its own), named as in
         tcp-settings.json; the profile gives the others."""
         stated = {
@@ -398,10 +399,11 @@ class Scenario(BaseModel):
             positions = self.positions()
         except topologies.LayoutError as problem:
             raise KeyProblem((_blame(self.topology, str(problem)),), str(problem)) from None
-        for placed in positions if self.area else ():
-            if placed.x_m > self.area[0] or placed.y_m > self.area[1]:
-                text = f"{placed.name} at ({placed.x_m:g}, {placed.y_m:g}) m is outside {self.area[0]:g} x "
-                raise KeyProblem(("area",), text + f"{self.area[1]:g} m; enlarge the area or move the station")
+        width_m, height_m = self.area or (math.inf, math.inf)
+        for placed in positions:
+            if placed.x_m > width_m or placed.y_m > height_m:
+                text = f"{placed.name} at ({placed.x_m:g}, {placed.y_m:g}) m is outside {width_m:g} x "
+                raise KeyProblem(("area",), text + f"{height_m:g} m; enlarge the area or move the station")
 
     def _check_layout_is_complete(self, given: set[str]) -> None:
         if self.topology == "chain":
@@ -426,11 +428,12 @@ class Scenario(BaseModel):
     def _check_station_references(self) -> None:
         stations, hosts = set(self.station_names()), set(self.host_names())
         matrix = self.propagation.matrix or ()
-        for base, entries, known in (
+        references: tuple[tuple[tuple[str, ...], Sequence[Flow | LinkErrors | MatrixEntry], set[str]], ...] = (
             (("flows",), self.flows, stations | hosts),
             (("links",), self.links, stations | {"*"}),
             (("propagation", "matrix"), matrix, stations),
-        ):
+        )
+        for base, entries, known in references:
             for index, entry in enumerate(entries):
                 for key, name in (("from", entry.source), ("to", entry.target)):
                     if name in hosts and name not in known:

@@ -159,7 +159,7 @@ def test_a_sender_elsewhere_is_told_too(chain):
     first.sh("ip", "route", "add", "10.0.0.77", "via", router.address, "dev", "wlan0", "onlink")
     said = first.sh("ping", "-n", "-c", "1", "-W", "5", "10.0.0.77", check=False)
     assert f"From {router.address} icmp_seq=1 Destination Host Unreachable" in said
-    assert router.notes("unreachable")[0]["source"] == first.address
+    assert wait_for("the note", lambda: router.notes("unreachable"))[0]["source"] == first.address
 
 
 def test_a_failed_frame_breaks_the_link_at_once(chain, ask_medium):
