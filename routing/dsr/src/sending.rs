@@ -245,7 +245,6 @@ impl Dsr {
             if self.cache.look(now, destination).is_none() {
                 continue;
             }
-            self.discoveries.finish(destination);
             for bytes in self.held.take(destination) {
                 self.send_held(now, &bytes);
             }
