@@ -122,6 +122,7 @@ class Aodv(Protocol):
     gratuitous: bool | None = None
     destination_only: bool = False
     local_repair: bool | None = None
+    unreachable_during_repair: bool = True
     unidirectional: bool = False
     hello_while_active: bool | None = None
     hello_interval_extension: bool = False

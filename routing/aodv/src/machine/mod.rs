@@ -88,7 +88,7 @@ impl Protocol for Aodv {
             seen: Seen::new(timing.path_discovery),
             searches: Searches::default(),
             held: Held::new(options.held_packets, options.held_packets, options.held_seconds),
-            notices: Notices::new(&node, options.held_packets),
+            notices: Notices::new(&node, options.held_packets).or_unreachable(options.unreachable_during_repair),
             neighbours: Neighbours::default(),
             internet: Internet::default(),
             returned: Returned::default(),
