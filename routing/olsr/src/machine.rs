@@ -132,6 +132,10 @@ impl Protocol for Olsr {
         Ok(olsr)
     }
 
+    fn held(&mut self) -> Option<&mut Held> {
+        Some(&mut self.held)
+    }
+
     fn status(&self, now: Instant) -> Status {
         Status {
             sequence: Some(u32::from(self.ansn)),
