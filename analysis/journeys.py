@@ -2,8 +2,8 @@
 it ended, put together from all captures, the air log, the notes of the routing daemons and the ICMP errors on the way.
 
 A packet is told by its IP identification with its sequence numbers: the kernel numbers each retransmission anew, while a
-routing daemon sends again the very packet that a broken link returned. A packet that a daemon gave up before it was ever on the
-radio is in no capture; the daemon's event log and its note tell of it (formats/routing.md).
+routing daemon sends again the very packet that a broken link returned. A packet that a daemon holds is in no capture of an
+interface; the daemon's capture of held packets, its event log and its notes tell of it (formats/routing.md).
 
 Where nothing says what became of a packet, that is said (`no record`), never guessed. Not seen at all: what a station's own
 kernel drops before its interface (no route and no daemon of ours, the gate of a TCP layer, ARP at the source), and what is
@@ -20,14 +20,15 @@ import polars as pl
 
 from analysis.air_packets import IN, OUT, AirPacket, air_packets, paired_capture
 from analysis.connections import Connection
+from analysis.held_packets import GIVEN_UP
 from analysis.icmp import HOLDING, IcmpError, errors_about
-from analysis.routing_notes import given_up, taken_over
+from analysis.routing_notes import given_up, held_capture, taken_over
 from analysis.rundir import Captured, RunDirectory
 
 SENT, RESENT, FORWARDED, ARRIVED, RECEIVED, DROPPED, GAVE_UP, SAID, TOLD, HELD = (
     "sent", "resent", "forwarded", "arrived", "received", "dropped", "gave up", "said", "told", "held",
 )  # fmt: skip
-NO_RECORD, NO_ROUTE, NO_NEIGHBOUR, HELD_AT_END = "no record", "no-route", "no-neighbour", "held-at-end"
+NO_RECORD, NO_ROUTE, NO_NEIGHBOUR, HELD_AT_END, PUSHED_OUT = "no record", "no-route", "no-neighbour", "held-at-end", "held-full"
 # A packet that its station's routing had for less than this was passed on, not held: DSR has each of them for a moment.
 PASSED_ON_NS = 5_000_000
 # A probe's event and its frame, which another program sends and captures: an idle host needs less than 1 ms, a loaded one tens.
@@ -127,10 +128,11 @@ def journeys(run: RunDirectory, connection: Connection, source: str, target: str
     happened = [(row.t_ns, walk.frame, row) for row in rows] + [(t_ns, walk.air, end) for t_ns, end in _air_ends(rows, packets)]
     for captured in captures:
         if captured.radio:
-            held = taken_over(run.path, captured.node, connection).with_columns(way=pl.lit(HELD), air_packet=None)
-            happened += [(row.t_ns + run.epoch_ns, walk.held, row) for row in _rows({captured: held}, connection)]
+            happened += [(row.t_ns, walk.held, row) for row in _held(run, captured, connection)]
             notes = given_up(run.path, captured.node, connection)
             happened += [(note["t_ns"] + run.epoch_ns, walk.note, (captured.node, note.get("seq", -1))) for note in notes]
+            gone = _as_held(held_capture(run.path, captured.node, connection, GIVEN_UP))
+            happened += [(row.t_ns, walk.pushed_out, row) for row in _rows({captured: gone}, connection)]
     for captured, capture in captures.items():
         said = run.address(captured.node)
         happened += [
@@ -143,6 +145,22 @@ def journeys(run: RunDirectory, connection: Connection, source: str, target: str
         _judge(journey, evidence)
         journey.steps = _without_passing(journey.steps)
     return sorted(walk.journeys, key=lambda journey: journey.sent_ns)
+
+
+def _as_held(packets: pl.DataFrame) -> pl.DataFrame:
+    return packets.with_columns(way=pl.lit(HELD), air_packet=None)
+
+
+def _held(run: RunDirectory, captured: Captured, connection: Connection) -> list[_Row]:
+    """What the station's daemon was given by its kernel, as its event log has it, and what else it began to hold: all of it
+    without an event log, and what a broken link returned. A packet of both is there once."""
+    logged = taken_over(run.path, captured.node, connection).with_columns(pl.col("t_ns") + run.epoch_ns)
+    rows = list(_rows({captured: _as_held(logged)}, connection))
+    known_ns = defaultdict(list)
+    for row in rows:
+        known_ns[row.key].append(row.t_ns)
+    kept = _rows({captured: _as_held(held_capture(run.path, captured.node, connection))}, connection)
+    return rows + [row for row in kept if not any(0 <= row.t_ns - at_ns < PROBE_NS for at_ns in known_ns[row.key])]
 
 
 def _rows(captures: dict[Captured, pl.DataFrame], connection: Connection) -> Iterable[_Row]:
@@ -198,6 +216,13 @@ class _Walk:
             journey = self._begin(Journey(self._source, *row[4:]), row.key)
         step = journey.places[node] = Step(t_ns, HELD, node)
         journey.steps.append(step)
+
+    def pushed_out(self, t_ns: int, row: _Row) -> None:
+        """The node's routing gave up a packet that it held, and no note has told so: another one needed its room."""
+        node = row.captured.node
+        held = [one for one in self._by_key[row.key] if node in one.places and one.places[node].kind == HELD]
+        for journey in held[:1]:
+            self._give_up(journey, t_ns, node, PUSHED_OUT)
 
     def _with_key(self, key: tuple, node: str) -> Journey | None:
         """The oldest such packet at the node, else the newest: resets have no identification, so that several look alike."""
@@ -271,7 +296,8 @@ class _Walk:
         if not about or not (says or node == self._source):
             return
         journey = about[-1]
-        if says and error.kind != HOLDING and node in journey.places:  # the node's own kernel dropped it
+        kept = node in journey.places and journey.places[node].kind == HELD  # AODV repairs its route, and says so at once
+        if says and error.kind != HOLDING and node in journey.places and not kept:  # the node's own kernel dropped it
             self._give_up(journey, t_ns, node, _dropped_for(error))
         step = Step(t_ns, SAID if says else TOLD, node, error.name)
         if not any(old[1:4] == step[1:4] and t_ns - old.t_ns < PROBE_NS for old in journey.steps):

@@ -11,6 +11,7 @@ import polars as pl
 
 from analysis.captures import table_of
 from analysis.connections import Connection
+from analysis.held_packets import HELD, read_held
 
 _ETHERNET = bytes(12) + b"\x08\x00"  # what a frame has before an IPv4 packet
 
@@ -40,6 +41,12 @@ def taken_over(run_dir: Path, station: str, connection: Connection) -> pl.DataFr
     packets; none without an event log. A daemon that was started again counts from its own start."""
     starts = iter([note["t_ns"] for note in read_notes(run_dir, station) if note.get("event") == "started"])
     return connection.forward(table_of(_handed(run_dir / "routing" / f"{station}.events.jsonl", starts)))
+
+
+def held_capture(run_dir: Path, station: str, connection: Connection, passage: str = HELD) -> pl.DataFrame:
+    """The connection's packets that the daemon began to hold, or sent on, or gave up; times are CLOCK_REALTIME."""
+    packets = read_held(run_dir / "captures" / f"{station}.held.pcapng")
+    return connection.forward(table_of((one.t_ns, _ETHERNET + one.packet) for one in packets if one.passage == passage))
 
 
 def _handed(path: Path, starts: Iterator[int]) -> Iterator[tuple[int, bytes]]:

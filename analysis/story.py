@@ -93,6 +93,12 @@ class Story:
         return (self.run.run.get("tcp") or {}).get(self.flow.name) or self.run.scenario.get("tcp") or "TCP"
 
     @property
+    def routing(self) -> str:
+        """The routing protocol's name."""
+        routing = self.run.scenario.get("routing") or "routing"
+        return routing if isinstance(routing, str) else routing.get("protocol", "routing")
+
+    @property
     def data(self) -> list[Transmission]:
         return [sent for sent in self.transmissions if not sent.label]
 

@@ -49,8 +49,8 @@ def _summary_line(story: Story, sent: Transmission) -> str:
         words = f"dropped by {journey.node} {at_s}: {journey.fate}"
     if not journey.captured:
         words += "; never on the radio" if journey.time_known else "; never on the radio, nobody knows since when"
-    elif journey.steps[0].kind == HELD:
-        words += "; held by its own station at first"
+    for held, until in _holdings(journey):
+        words += f"; {_held_words(story, held, until)}"
     failed = f"; {sum(fates.values())} frames for it: {lost}" if lost else ""
     return f"{story.seconds(journey.sent_ns):11.6f}  {sent.name:<11} {sent.kind:<6} {words}{failed}"
 
@@ -100,7 +100,8 @@ def _journey_rows(story: Story, journey: Journey, name: str, first_words: str) -
     rows = []
     for step in journey.steps:
         words = first_words if step is journey.steps[0] else ""
-        rows.append((step.t_ns, _kind(step), step.node, name, _and(words, _step_words(step))))
+        told = _held_words(story, step, _left(journey, step)) if step.kind == HELD else _step_words(step)
+        rows.append((step.t_ns, _kind(step), step.node, name, _and(words, told)))
         if step.air is None:
             continue
         for attempt in step.air.attempts:
@@ -120,9 +121,23 @@ def _step_words(step: Step) -> str:
         return f"queued for {step.air.peer}" if step.air else "" if step.kind == SENT else "over the wire"
     if step.kind == SAID:
         return f"says: {step.reason}"
-    if step.kind == HELD:
-        return "by routing, which has no route"
     return f"is told: {step.reason}" if step.kind == TOLD else step.reason
+
+
+def _holdings(journey: Journey) -> list[tuple[Step, Step | None]]:
+    """Each stay in a daemon's buffer, and what ended it."""
+    return [(step, _left(journey, step)) for step in journey.steps if step.kind == HELD]
+
+
+def _left(journey: Journey, held: Step) -> Step | None:
+    """The first that is heard of the packet at that node after it was held there, but what the daemon says of it."""
+    ends = (SENT, FORWARDED, RESENT, GAVE_UP)
+    return next((one for one in journey.steps if one.node == held.node and one.kind in ends and one.t_ns >= held.t_ns), None)
+
+
+def _held_words(story: Story, held: Step, left: Step | None) -> str:
+    who = f"held by {held.node}'s {story.routing.upper()}"
+    return f"{who} for {(left.t_ns - held.t_ns) / 1e9:.2f} s" if left else f"{who} to the end"
 
 
 def _and(first: str, second: str) -> str:

@@ -22,6 +22,11 @@ SAMPLES = (
 OF_AGENT = ("notice", "stand-by", "probe", "retransmit")  # events whose rows have no window (formats/tcp.md)
 
 
+def pcapng_block(kind: int, body: bytes) -> bytes:
+    length = struct.pack("<I", len(body) + 12)
+    return struct.pack("<I", kind) + length + body + length
+
+
 class Chain:
     """Builds the run; `write` gives its directory."""
 
@@ -33,6 +38,7 @@ class Chain:
         self.notes: dict[str, list[dict]] = {}
         self.held: dict[str, int] = {}
         self.taken: dict[str, list[str]] = {}
+        self.holdings: dict[str, list[bytes]] = {}
         self.events: list[tuple] = []
         self.samples: list[str] = []
         self.late_ms: float | None = None  # the medium's, at worst, as its verdict says
@@ -113,6 +119,16 @@ class Chain:
         line = json.dumps({"at": round((at_ms + 500) * MS), "input": input_}, separators=(",", ":"))
         self.taken.setdefault(f"sta{here}", []).append(line)
 
+    def hold(self, at_ms: float, frame: Frame, here: int, comment: str = "held") -> None:
+        """A block of the capture of held packets of sta`here`'s daemon."""
+        packet = frame.data[14:]
+        padding, at_ns = bytes(-len(packet) % 4), T0_NS + round(at_ms * MS)
+        words = struct.pack("<5I", 0, at_ns >> 32, at_ns & 0xFFFF_FFFF, len(packet), frame.ip_bytes)
+        text = comment.encode()
+        option = struct.pack("<HH", 1, len(text)) + text + bytes(-len(text) % 4)
+        block = pcapng_block(6, words + packet + padding + option + bytes(4))
+        self.holdings.setdefault(f"sta{here}", []).append(block)
+
     def sample(self, at_ms: float, cwnd: int = 4, ssthresh: int = 8, event: str = "", detail: str = "") -> None:
         """A row of tcp.csv of sta1's data connection."""
         at_ns = T0_NS + round(at_ms * MS)
@@ -138,6 +154,11 @@ class Chain:
             (folder / "routing" / f"{station}.events.jsonl").write_text("\n".join(log))
         for station, notes in self.notes.items():
             (folder / "routing" / f"{station}.jsonl").write_text("".join(json.dumps(note) + "\n" for note in notes))
+        for station, blocks in self.holdings.items():
+            section = pcapng_block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
+            interface = pcapng_block(1, struct.pack("<HHI", 228, 0, 188) + struct.pack("<HHB3xI", 9, 1, 9, 0))
+            # a killed daemon's last block
+            (folder / "captures" / f"{station}.held.pcapng").write_bytes(b"".join([section, interface, *blocks]) + section[:9])
         for station, held in self.held.items():
             (folder / "routing" / f"{station}.status.json").write_text(json.dumps({"end": {"held": held}}))
         if self.events:

@@ -155,6 +155,64 @@ def test_a_relays_routing_holds_a_packet_until_there_is_a_way(chain, tmp_path):
     assert kinds == ["sent", "arrived", "held", "forwarded", "received"]
 
 
+def test_the_capture_of_held_packets_says_how_long_a_daemon_had_a_segment(chain, tmp_path):
+    """Without an event log: its own one at the source, at the relay what a broken link returned."""
+    chain.folder.scenario["routing"] = {"protocol": "aodv"}
+    packet = chain.data(2)
+    chain.hold(100, packet, 1)
+    chain.hold(519, packet, 1, "sent on after 0.419000 s")
+    chain.travel(packet, 520, FORWARD[:2])
+    at_ms = chain.lose(packet, 531, 2, 3)
+    chain.hold(at_ms + 1, packet, 2)
+    chain.travel(packet, at_ms + 301, FORWARD[1:])
+    story = story_of(chain, tmp_path)
+    (sent,) = of_segment(story, 2)
+    kinds = [(step.kind, step.node) for step in sent.journey.steps]
+    assert kinds == [
+        ("held", "sta1"), ("sent", "sta1"), ("arrived", "sta2"), ("forwarded", "sta2"), ("dropped", "sta2"), ("held", "sta2"),
+        ("resent", "sta2"), ("received", "sta3"),
+    ]  # fmt: skip
+    assert sent.journey.sent_ns == T0_NS + 100 * MS
+    lines = "\n".join(story_text.table_lines(story, [sent]))
+    assert "held by sta1's AODV for 0.42 s" in lines and "held by sta2's AODV for 0.30 s" in lines
+    assert "; held by sta1's AODV for 0.42 s; held by sta2's AODV for 0.30 s" in story_text.summary_lines(story, [sent])[1]
+
+
+def test_a_packet_of_the_event_log_and_of_the_capture_is_one(chain, tmp_path):
+    packet = chain.data(2)
+    chain.take_over(100, packet, 1)
+    chain.hold(100.1, packet, 1)
+    chain.travel(packet, 900, FORWARD)
+    (sent,) = of_segment(story_of(chain, tmp_path), 2)
+    assert [step.kind for step in sent.journey.steps][:2] == ["held", "sent"]
+
+
+def test_a_held_packet_that_another_pushed_out_has_a_record(chain, tmp_path):
+    """AODV's full buffer gives up its oldest packet without a note; one with a note is counted once."""
+    for number, note in ((2, False), (3, True)):
+        packet = chain.data(number)
+        chain.hold(100 * number, packet, 1)
+        if note:
+            chain.give_up(100 * number + 50, 1, number)
+        chain.hold(100 * number + 50.1, packet, 1, "given up after 0.050100 s")
+    story = story_of(chain, tmp_path)
+    fates = [[(one.journey.fate, one.journey.node) for one in of_segment(story, number)] for number in (2, 3)]
+    assert fates == [[("held-full", "sta1")], [("no-route", "sta1")]]
+
+
+def test_a_repairing_daemons_host_unreachable_drops_nothing(chain, tmp_path):
+    """AODV tells the source at once, and keeps the packet (formats/routing.md, unreachable_during_repair)."""
+    packet = chain.data(2)
+    at_ms = chain.travel(packet, 100, FORWARD[:2])
+    at_ms = chain.lose(packet, at_ms + 1, 2, 3)
+    chain.hold(at_ms + 1, packet, 2)
+    chain.icmp(at_ms + 2, packet, 2, *UNREACHABLE)
+    chain.travel(packet, 400, FORWARD[1:])
+    (sent,) = of_segment(story_of(chain, tmp_path), 2)
+    kinds = [step.kind for step in sent.journey.steps]
+    assert "gave up" not in kinds and "told" in kinds and sent.journey.received
+
+
 def test_routing_that_only_passes_a_packet_on_is_not_told(chain, tmp_path):
     packet = chain.data(2)
     chain.take_over(99, packet, 1)

@@ -122,6 +122,7 @@ class Aodv(Protocol):
     gratuitous: bool | None = None
     destination_only: bool = False
     local_repair: bool | None = None
+    unreachable_during_repair: bool = True
     unidirectional: bool = False
     hello_while_active: bool | None = None
     hello_interval_extension: bool = False
@@ -210,12 +211,16 @@ class Olsr(Protocol):
 
     @model_validator(mode="after")
     def _outlives(self) -> Self:
-        """What is held must be told anew before it is forgotten."""
+        """What is held must be told anew before it is forgotten; jitter takes half of an interval at most."""
+        jitter_s = self.jitter * self.hello_interval
         for told, held in (("hello", "neighbour"), ("tc", "topology"), ("mid", "mid"), ("hna", "hna")):
             interval_s, hold_s = getattr(self, f"{told}_interval"), getattr(self, f"{held}_hold")
             if hold_s <= interval_s:
                 text = f"{hold_s:g} s is not longer than {told}_interval = {interval_s:g} s; RFC 3626 has three times as long"
                 raise KeyProblem((f"{held}_hold",), text)
+            if interval_s < 2 * jitter_s:
+                text = f"{interval_s:g} s is less than twice the jitter, jitter x hello_interval = {jitter_s:g} s"
+                raise KeyProblem((f"{told}_interval",), text)
         return self
 
 

@@ -30,6 +30,8 @@ def daemon_config(site: Site, name: str, number: int, *, wires: list[str], mtu: 
         "epoch_ns": epoch_ns,
         "notes": str(results / f"{name}.jsonl"),
         "events": str(results / f"{name}.events.jsonl") if routing.events else None,
+        # packets that wait for a route in the daemon are in no capture of an interface
+        "held": str(site.folder("captures") / f"{name}.held.pcapng"),
         "quickack": kernel_tcp.ack_metric(site.scenario) != "",
         # some flow's TCP has the layer tcpf or tcpbus
         "notices": site.scenario.tcp_wants_notices,

@@ -147,6 +147,10 @@ ERRORS = {
         'x.toml: line 2: key "routing.neighbour_hold": 6 s is not longer than hello_interval = 6 s; '
         "RFC 3626 has three times as long",
     ),
+    "jitter takes most of an interval": (
+        'hops = 2\nrouting = { protocol = "olsr", tc_interval = 0.9 }',
+        'x.toml: line 2: key "routing.tc_interval": 0.9 s is less than twice the jitter, jitter x hello_interval = 0.5 s',
+    ),
     "no network": (
         'hops = 2\nrouting = { protocol = "olsr", hna = ["10.0.0.1/8"] }',
         'x.toml: line 2: key "routing.hna[1]": "10.0.0.1/8" is no network (10.0.0.1/8 has host bits set); '

@@ -66,6 +66,8 @@ pub struct Options {
     pub gratuitous: Option<bool>,
     pub destination_only: bool,
     pub local_repair: Option<bool>,
+    /// The source of a TCP packet that waits for a repair hears host unreachable at once, not when the repair has failed.
+    pub unreachable_during_repair: bool,
     pub unidirectional: bool,
     pub hello_while_active: Option<bool>,
     pub hello_interval_extension: bool,
@@ -103,6 +105,7 @@ impl Default for Options {
             gratuitous: None,
             destination_only: false,
             local_repair: None,
+            unreachable_during_repair: true,
             unidirectional: false,
             hello_while_active: None,
             hello_interval_extension: false,

@@ -8,6 +8,7 @@ use air::{at, ip, Air};
 use manet_aodv::wire::{rerr, rrep, rrep_ack, rreq, Extension, Message};
 use manet_aodv::Options;
 use manet_routing::packet::ipv4;
+use manet_routing::tshark::in_one_form;
 use std::process::Command;
 
 /// A capture in the libpcap format (version 2.4, microseconds), link type 228: IPv4 without a link layer.
@@ -54,7 +55,7 @@ fn tshark(name: &str, messages: &[Vec<u8>], fields: &[&str]) -> Option<Vec<Strin
         return None;
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Some(String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect())
+    Some(String::from_utf8(output.stdout).unwrap().lines().map(in_one_form).collect())
 }
 
 fn request() -> Message {

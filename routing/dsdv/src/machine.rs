@@ -104,6 +104,10 @@ impl Protocol for Dsdv {
         Ok(dsdv)
     }
 
+    fn held(&mut self) -> Option<&mut Held> {
+        Some(&mut self.held)
+    }
+
     fn status(&self, now: Instant) -> Status {
         Status {
             sequence: Some(self.number.0),

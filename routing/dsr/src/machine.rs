@@ -212,6 +212,10 @@ impl Protocol for Dsr {
         dull::filter(self.own(), self.neighbours.iter().filter_map(|(address, _)| self.neighbours.mac(address)))
     }
 
+    fn held(&mut self) -> Option<&mut Held> {
+        Some(&mut self.held)
+    }
+
     fn status(&self, now: Instant) -> Status {
         let mut destinations: Vec<Ipv4Addr> = self.cache.paths(now).flat_map(|(r, _)| r.hops.clone()).collect();
         destinations.sort();

@@ -210,10 +210,14 @@ impl Dsr {
                 self.count("reply-elsewhere");
                 continue;
             };
-            if packet.destination() == self.own() && !overheard {
+            let for_us = packet.destination() == self.own() && !overheard;
+            if for_us {
                 self.count("replies-received");
             }
             self.learn(now, &nodes[at..], reply.last_external);
+            if let Some(target) = reply.addresses.last().filter(|_| for_us) {
+                self.answered(now, *target);
+            }
             let back: Vec<Ipv4Addr> = nodes[..at].iter().rev().copied().collect();
             match back.first() {
                 // we are on the route, before the transmitter
@@ -221,6 +225,13 @@ impl Dsr {
                 Some(_) if overheard => self.learn_by_way_of(now, transmitter, &back),
                 _ => {}
             }
+        }
+    }
+
+    /// 4.3: a Route Reply that gives a route to its target, and nothing else, ends the back-off of our requests.
+    fn answered(&mut self, now: Instant, target: Ipv4Addr) {
+        if self.cache.look(now, target).is_some() {
+            self.discoveries.answered(target);
         }
     }
 

@@ -76,16 +76,19 @@ pub enum Step {
 
 #[derive(Clone, Copy, Debug)]
 struct Discovery {
-    /// Propagating requests sent.
+    /// Propagating requests sent since packets began to wait.
     sent: u32,
-    /// After the next one.
+    /// After the next propagating request.
     wait: Duration,
     at: Instant,
     given_up: bool,
+    /// Its wait is over, and no packet waits: nothing is sent until one does.
+    idle: bool,
 }
 
-/// Own discoveries by target. A target stays until its wait is over, found wanting or not, so that no target is asked
-/// for more often than the backoff allows (section 8.2.1).
+/// Own discoveries by target. A target stays, found or not, until a Route Reply for it comes (4.3, 8.2): what was learnt
+/// from other packets ends the search, and leaves the time before which the target is not asked for again, and the wait
+/// after that, as they are.
 #[derive(Clone, Debug)]
 pub struct Discoveries {
     pace: Pace,
@@ -97,29 +100,43 @@ impl Discoveries {
         Self { pace, targets: BTreeMap::new() }
     }
 
-    /// The first step for `target`; `None`: under way already, or too many are.
+    /// The first step for `target`; `None`: its wait is not over, or too many are under way.
     pub fn start(&mut self, now: Instant, target: Ipv4Addr) -> Option<Step> {
-        if self.targets.contains_key(&target) || self.targets.len() >= DISCOVERIES {
+        let before = self.targets.get(&target).copied();
+        if before.is_some_and(|d| !d.idle) || before.is_none() && !self.make_room() {
             return None;
         }
         let pace = &self.pace;
-        let (step, sent, first, wait) = if pace.nonpropagating {
-            (Step::Neighbours, 0, pace.nonprop_timeout, pace.period)
+        let wait = before.map_or(pace.period, |d| d.wait);
+        // who stopped after the neighbours' request goes on with the network's
+        let ask_neighbours = pace.nonpropagating && before.is_none_or(|d| d.sent > 0);
+        let (step, sent, first, wait) = if ask_neighbours {
+            (Step::Neighbours, 0, pace.nonprop_timeout, wait)
         } else {
-            (Step::Network, 1, pace.period, (pace.period + pace.period).min(pace.longest))
+            (Step::Network, 1, wait, (wait + wait).min(pace.longest))
         };
-        self.targets.insert(target, Discovery { sent, wait, at: now + first, given_up: false });
+        self.targets.insert(target, Discovery { sent, wait, at: now + first, given_up: false, idle: false });
         Some(step)
+    }
+
+    /// As 4.3 advises, what was used least lately goes; nothing that is under way does.
+    fn make_room(&mut self) -> bool {
+        if self.targets.len() >= DISCOVERIES {
+            let oldest = self.targets.iter().filter(|(_, d)| d.idle).min_by_key(|(_, d)| d.at).map(|(t, _)| *t);
+            oldest.map(|target| self.targets.remove(&target));
+        }
+        self.targets.len() < DISCOVERIES
     }
 
     /// A target whose wait is over and what to do. `wanted`: whether packets still wait for it.
     pub fn due(&mut self, now: Instant, wanted: impl Fn(Ipv4Addr) -> bool) -> Option<(Ipv4Addr, Step)> {
         loop {
-            let (target, _) = self.targets.iter().filter(|(_, d)| d.at <= now).min_by_key(|(_, d)| d.at)?;
+            let due = |(_, d): &(&Ipv4Addr, &Discovery)| !d.idle && d.at <= now;
+            let (target, _) = self.targets.iter().filter(due).min_by_key(|(_, d)| d.at)?;
             let target = *target;
             let discovery = self.targets.get_mut(&target)?;
             if discovery.given_up || !wanted(target) {
-                self.targets.remove(&target);
+                discovery.idle = true;
                 continue;
             }
             if discovery.sent > self.pace.retries {
@@ -135,21 +152,22 @@ impl Discoveries {
         }
     }
 
-    /// A route is there.
-    pub fn finish(&mut self, target: Ipv4Addr) {
+    /// A Route Reply for the target came: the next request is the first again.
+    pub fn answered(&mut self, target: Ipv4Addr) {
         self.targets.remove(&target);
     }
 
     pub fn next_timeout(&self) -> Option<Instant> {
-        self.targets.values().map(|d| d.at).min()
+        self.targets.values().filter(|d| !d.idle).map(|d| d.at).min()
     }
 
+    /// Those whose wait is not over.
     pub fn len(&self) -> usize {
-        self.targets.len()
+        self.targets.values().filter(|d| !d.idle).count()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.targets.is_empty()
+        self.len() == 0
     }
 }
 
@@ -202,9 +220,43 @@ mod tests {
         let mut discoveries = Discoveries::new(PACE);
         discoveries.start(at(0), T);
         assert_eq!(discoveries.start(at(1), T), None);
-        // nobody waits any more: nothing is sent, but the target was blocked until then
+        // nobody waits any more: nothing is sent, but the target was blocked until then. The neighbours had no answer
         assert_eq!(discoveries.due(at(30), |_| false), None);
-        assert_eq!(discoveries.start(at(30), T), Some(Step::Neighbours));
+        assert_eq!((discoveries.next_timeout(), discoveries.start(at(30), T)), (None, Some(Step::Network)));
+    }
+
+    #[test]
+    fn waits_go_on_doubling_until_a_reply_comes_whatever_else_ended_the_search() {
+        let mut discoveries = Discoveries::new(PACE);
+        let mut now = at(0);
+        for wait in [500, 1000, 2000, 4000, 8000, 10_000, 10_000] {
+            // packets wait, the neighbours know nothing and the network is asked; then a route is overheard
+            assert_eq!(discoveries.start(now, T), Some(Step::Neighbours));
+            now = now + Duration::from_millis(30);
+            assert_eq!(discoveries.due(now, |_| true), Some((T, Step::Network)));
+            assert_eq!(discoveries.start(now, T), None);
+            assert_eq!(discoveries.next_timeout(), Some(now + Duration::from_millis(wait)));
+            now = now + Duration::from_millis(wait);
+            assert_eq!(discoveries.due(now, |_| false), None);
+        }
+        discoveries.answered(T);
+        assert_eq!(discoveries.start(now, T), Some(Step::Neighbours));
+        assert_eq!(discoveries.due(now + Duration::from_millis(30), |_| true), Some((T, Step::Network)));
+        assert_eq!(discoveries.next_timeout(), Some(now + Duration::from_millis(530)));
+    }
+
+    #[test]
+    fn a_target_that_rests_makes_room_and_one_that_is_asked_for_does_not() {
+        let mut discoveries = Discoveries::new(PACE);
+        let target = |n: u64| Ipv4Addr::from(n as u32);
+        for n in 0..DISCOVERIES as u64 {
+            assert!(discoveries.start(at(n), target(n)).is_some());
+        }
+        assert_eq!(discoveries.start(at(64), T), None);
+        assert_eq!(discoveries.due(at(94), |t| t != target(3)), Some((target(0), Step::Network)));
+        while discoveries.due(at(94), |t| t != target(3)).is_some() {}
+        assert_eq!(discoveries.start(at(95), T), Some(Step::Neighbours));
+        assert_eq!(discoveries.targets.get(&target(3)).map(|d| d.at), None);
     }
 
     #[test]

@@ -195,7 +195,7 @@ impl Dsr {
     }
 
     fn give_up(&mut self, now: Instant, target: Ipv4Addr) {
-        let packets = self.held.take(target);
+        let packets = self.held.give_up(target, |_| true);
         self.note("no-route", target, packets.len() as u64);
         self.counters.add("no-route", packets.len() as u64);
         let mut told = Told::default();
@@ -245,7 +245,6 @@ impl Dsr {
             if self.cache.look(now, destination).is_none() {
                 continue;
             }
-            self.discoveries.finish(destination);
             for bytes in self.held.take(destination) {
                 self.send_held(now, &bytes);
             }

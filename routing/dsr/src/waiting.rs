@@ -72,6 +72,7 @@ impl Dsr {
         let (event, counter) = match kind {
             Notice::Held => ("held", "held-sent"),
             Notice::Restored(_) => ("restored", "restored-sent"),
+            Notice::Unreachable => ("unreachable-while-held", "unreachable-sent"),
         };
         let message = icmp::notice(&kind, &packet.plain(), self.own());
         self.tell_source(now, packet, message, event, counter);

@@ -6,6 +6,7 @@ mod net;
 use manet_dsr::datagram::Datagram;
 use manet_dsr::wire::{Ack, AckRequest, Opt, Reply, Request, RouteError, SourceRoute, What};
 use manet_dsr::Options;
+use manet_routing::tshark::in_one_form;
 use manet_routing::{Bytes, Output, BROADCAST};
 use net::{at, ip, udp, Net};
 use std::process::Command;
@@ -41,16 +42,7 @@ fn tshark(name: &str, packets: &[Bytes], fields: &[&str]) -> Option<Vec<String>>
         return None;
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Some(String::from_utf8(output.stdout).unwrap().lines().map(decimal).collect())
-}
-
-/// Which numbers are printed in hexadecimal is the dissector's taste.
-fn decimal(line: &str) -> String {
-    let value = |v: &str| match v.strip_prefix("0x").map(|digits| u64::from_str_radix(digits, 16)) {
-        Some(Ok(number)) => number.to_string(),
-        _ => v.to_owned(),
-    };
-    line.split('|').map(value).collect::<Vec<_>>().join("|")
+    Some(String::from_utf8(output.stdout).unwrap().lines().map(in_one_form).collect())
 }
 
 fn route(salvage: u8, left: u8, first_external: bool, last_external: bool) -> Opt {

@@ -1,4 +1,5 @@
-//! Packets that wait for a route: in order per destination, limited in number and in age.
+//! Packets that wait for a route: in order per destination, limited in number and in age. What comes and goes is in a journal
+//! for whoever asked for one: these packets are in no capture of the radio.
 
 use crate::Bytes;
 use manet_engine::{Duration, Instant};
@@ -7,9 +8,27 @@ use std::net::Ipv4Addr;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Waiting {
+    since: Instant,
     until: Instant,
     destination: Ipv4Addr,
     bytes: Bytes,
+}
+
+/// What became of a packet here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passage {
+    Held,
+    /// A route took it.
+    SentOn,
+    GivenUp,
+}
+
+/// An entry of the journal. `since`: when the packet came, which is now for [`Passage::Held`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    pub passage: Passage,
+    pub since: Instant,
+    pub bytes: Bytes,
 }
 
 /// One buffer a node, drop-head: a full one gives up its oldest packet, as ns-2's do.
@@ -19,40 +38,82 @@ pub struct Held {
     packets_per_destination: usize,
     longest: Duration,
     waiting: VecDeque<Waiting>,
+    journal: Option<Vec<Change>>,
 }
 
 impl Held {
     /// `packets` in all, of these `packets_per_destination` at most for one destination, none longer than `longest`.
     pub fn new(packets: usize, packets_per_destination: usize, longest: Duration) -> Self {
-        Self { packets, packets_per_destination, longest, waiting: VecDeque::new() }
+        Self { packets, packets_per_destination, longest, waiting: VecDeque::new(), journal: None }
+    }
+
+    /// Keeps a journal from now on, which is to be taken again and again.
+    pub fn keep_journal(&mut self) {
+        self.journal = Some(Vec::new());
+    }
+
+    /// What has changed since the last time.
+    pub fn take_journal(&mut self) -> Vec<Change> {
+        self.journal.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    fn enter(&mut self, passage: Passage, waiting: &Waiting) {
+        if let Some(journal) = &mut self.journal {
+            journal.push(Change { passage, since: waiting.since, bytes: waiting.bytes.clone() });
+        }
+    }
+
+    fn leave(&mut self, passage: Passage, waiting: Waiting) -> Bytes {
+        self.enter(passage, &waiting);
+        waiting.bytes
     }
 
     /// Keeps the packet; returns the one that had to go for it (the packet itself if the buffer holds none).
     pub fn hold(&mut self, now: Instant, destination: Ipv4Addr, bytes: Bytes) -> Option<Bytes> {
-        self.waiting.push_back(Waiting { until: now + self.longest, destination, bytes });
-        if self.count(destination) > self.packets_per_destination {
-            let oldest = self.waiting.iter().position(|w| w.destination == destination)?;
-            return self.waiting.remove(oldest).map(|w| w.bytes);
-        }
-        if self.waiting.len() > self.packets {
-            return self.waiting.pop_front().map(|w| w.bytes);
-        }
-        None
+        let waiting = Waiting { since: now, until: now + self.longest, destination, bytes };
+        self.enter(Passage::Held, &waiting);
+        self.waiting.push_back(waiting);
+        let oldest = if self.count(destination) > self.packets_per_destination {
+            self.waiting.iter().position(|w| w.destination == destination)?
+        } else if self.waiting.len() > self.packets {
+            0
+        } else {
+            return None;
+        };
+        self.waiting.remove(oldest).map(|w| self.leave(Passage::GivenUp, w))
     }
 
-    /// All packets for `destination`, oldest first.
+    /// All packets for `destination`, oldest first: there is a route.
     pub fn take(&mut self, destination: Ipv4Addr) -> Vec<Bytes> {
-        let (taken, left) = std::mem::take(&mut self.waiting).into_iter().partition(|w| w.destination == destination);
+        self.remove(Passage::SentOn, |w| w.destination == destination)
+    }
+
+    /// Those of the packets for `destination`, oldest first: there will be no route.
+    pub fn give_up(&mut self, destination: Ipv4Addr, those: impl Fn(&Bytes) -> bool) -> Vec<Bytes> {
+        self.remove(Passage::GivenUp, |w| w.destination == destination && those(&w.bytes))
+    }
+
+    /// The packets for `destination` wait as if they had come now.
+    pub fn renew(&mut self, now: Instant, destination: Ipv4Addr) {
+        let (mut renewed, left) = self.split(|w| w.destination == destination);
         self.waiting = left;
-        let taken: VecDeque<Waiting> = taken;
-        taken.into_iter().map(|w| w.bytes).collect()
+        renewed.iter_mut().for_each(|w| w.until = now + self.longest);
+        self.waiting.append(&mut renewed);
     }
 
     /// Those that have waited too long.
     pub fn expire(&mut self, now: Instant) -> Vec<Bytes> {
-        // all wait equally long, so they expire in the order in which they came
-        let count = self.waiting.iter().take_while(|w| w.until <= now).count();
-        self.waiting.drain(..count).map(|w| w.bytes).collect()
+        self.remove(Passage::GivenUp, |w| w.until <= now)
+    }
+
+    fn remove(&mut self, passage: Passage, which: impl Fn(&Waiting) -> bool) -> Vec<Bytes> {
+        let (removed, left) = self.split(which);
+        self.waiting = left;
+        removed.into_iter().map(|w| self.leave(passage, w)).collect()
+    }
+
+    fn split(&mut self, which: impl Fn(&Waiting) -> bool) -> (VecDeque<Waiting>, VecDeque<Waiting>) {
+        std::mem::take(&mut self.waiting).into_iter().partition(which)
     }
 
     pub fn next_timeout(&self) -> Option<Instant> {
@@ -125,5 +186,31 @@ mod tests {
         assert!(held.expire(at(29)).is_empty());
         assert_eq!(held.expire(at(30)), [packet(1)]);
         assert_eq!(held.len(), 1);
+    }
+
+    #[test]
+    fn the_journal_tells_of_every_packet_once_that_it_came_and_once_how_it_went() {
+        let mut held = Held::new(3, 3, Duration::from_secs(30));
+        held.hold(at(0), A, packet(0));
+        assert_eq!(held.take_journal(), []);
+        held.keep_journal();
+        // the third pushes out the one from before; then a route, a failed search and old age
+        (1..=3).for_each(|n| drop(held.hold(at(n.into()), if n == 1 { A } else { B }, packet(n))));
+        held.take(A);
+        held.give_up(B, |bytes| bytes.0[0] == 2);
+        held.renew(at(9), B);
+        assert_eq!((held.expire(at(38)), held.expire(at(39))), (vec![], vec![packet(3)]));
+        let told = held.take_journal().into_iter().map(|c| (c.passage, c.bytes.0[0], c.since));
+        let expected = [
+            (Passage::Held, 1, at(1)),
+            (Passage::Held, 2, at(2)),
+            (Passage::Held, 3, at(3)),
+            (Passage::GivenUp, 0, at(0)),
+            (Passage::SentOn, 1, at(1)),
+            (Passage::GivenUp, 2, at(2)),
+            (Passage::GivenUp, 3, at(3)),
+        ];
+        assert_eq!(told.collect::<Vec<_>>(), expected);
+        assert!(held.is_empty() && held.take_journal().is_empty());
     }
 }

@@ -24,6 +24,7 @@ pub mod protocol;
 pub mod routes;
 pub mod seconds;
 pub mod status;
+pub mod tshark;
 
 pub use bytes::Bytes;
 pub use counters::Counters;

@@ -1,6 +1,6 @@
 //! Which sources were told that their TCP packets wait here, so that each is told once a breakage and not once a packet.
 //!
-//! Off unless CONFIG says `"notices": true`. The layers that listen (kernel-tcp/layers/): TCP-F's route failure and
+//! Off unless CONFIG says `"notices": true`, or the protocol [`Notices::or_unreachable`]. The layers that listen (kernel-tcp/layers/): TCP-F's route failure and
 //! re-establishment notifications (Chandran et al., 1998, section 3) and the pivoting node of TCP-BuS (Kim, Toh, Choi,
 //! 2001, section III), which buffers. Departure: both papers have control packets of the routing protocol for it; here it
 //! is ICMP ([`icmp::Notice`]), so that any protocol can say it. TCP-BuS has the two ends of the repaired path tell each other
@@ -36,9 +36,19 @@ struct Waiting {
     told: bool,
 }
 
+/// What sources hear of packets that wait here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tells {
+    Nothing,
+    /// [`Notice::Unreachable`] when they begin to wait, for TCPs that know no other word.
+    Unreachable,
+    /// [`Notice::Held`], [`Notice::Restored`].
+    Holding,
+}
+
 #[derive(Clone, Debug)]
 pub struct Notices {
-    on: bool,
+    tells: Tells,
     node: Node,
     waiting: BTreeMap<Connection, Waiting>,
     /// When the last ones were told, oldest first.
@@ -48,16 +58,26 @@ pub struct Notices {
 impl Notices {
     /// `room`: packets that can be held; without any there is nothing to tell.
     pub fn new(node: &Node, room: usize) -> Self {
-        Self { on: node.notices && room > 0, node: node.clone(), waiting: BTreeMap::new(), told: VecDeque::new() }
+        let tells = if node.notices && room > 0 { Tells::Holding } else { Tells::Nothing };
+        Self { tells, node: node.clone(), waiting: BTreeMap::new(), told: VecDeque::new() }
     }
 
+    /// Without notices of its own the node says host unreachable for what it holds, once a connection and breakage.
+    pub fn or_unreachable(mut self, wanted: bool) -> Self {
+        if wanted && self.tells == Tells::Nothing {
+            self.tells = Tells::Unreachable;
+        }
+        self
+    }
+
+    /// Whether the node holds packets so that it can tell of them.
     pub fn is_on(&self) -> bool {
-        self.on
+        self.tells == Tells::Holding
     }
 
     /// Whether the packet is to wait here if its route breaks: TCP of another station, its ports in sight.
     pub fn concern(&self, packet: &[u8]) -> bool {
-        self.segment(packet).is_some()
+        self.is_on() && self.segment(packet).is_some()
     }
 
     /// The packet waits here from now on. The notice to be sent, if its source is to hear of it now.
@@ -71,7 +91,7 @@ impl Notices {
         let waiting = self.waiting.entry(connection).or_default();
         waiting.packets.push(data);
         waiting.told |= tell;
-        tell.then_some(Notice::Held)
+        tell.then_some(if self.is_on() { Notice::Held } else { Notice::Unreachable })
     }
 
     /// The packet goes on by a new route. The notice to be sent: with the oldest packet of a connection that was told, about
@@ -79,7 +99,7 @@ impl Notices {
     pub fn released(&mut self, packet: &Bytes) -> Option<Notice> {
         let (connection, data) = self.segment(packet)?;
         let waiting = self.waiting.remove(&connection)?;
-        waiting.told.then(|| Notice::Restored(joined(data, waiting.packets)))
+        (waiting.told && self.is_on()).then(|| Notice::Restored(joined(data, waiting.packets)))
     }
 
     /// The packet waits no longer and does not go on.
@@ -112,7 +132,7 @@ impl Notices {
     }
 
     fn segment(&self, bytes: &[u8]) -> Option<(Connection, Range)> {
-        let packet = ipv4::Packet::parse(bytes).filter(|p| self.on && p.fragment_offset() == 0)?;
+        let packet = ipv4::Packet::parse(bytes).filter(|p| self.tells != Tells::Nothing && p.fragment_offset() == 0)?;
         let source = packet.source();
         if source == self.node.address || !self.node.in_network(source) {
             return None;
@@ -256,6 +276,17 @@ mod tests {
             assert_eq!((on.concern(&other), on.held(at(0), &other)), (false, None), "{other:?}");
         }
         assert_eq!(notices(false).held(at(0), &tcp(1)), None);
+    }
+
+    #[test]
+    fn host_unreachable_is_said_once_of_a_connection_that_waits_and_nothing_when_it_goes_on() {
+        let mut notices = notices(false).or_unreachable(true);
+        assert!(!notices.is_on() && !notices.concern(&tcp(1)));
+        assert_eq!([0, 1].map(|i| notices.held(at(i), &tcp(1))), [Some(Notice::Unreachable), None]);
+        assert_eq!(notices.released(&tcp(1)), None);
+        assert_eq!(notices.held(at(2), &tcp(1)), Some(Notice::Unreachable));
+        notices.dropped(&tcp(1));
+        assert_eq!(notices.held(at(3), &tcp(1)), Some(Notice::Unreachable));
     }
 
     #[test]

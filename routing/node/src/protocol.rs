@@ -1,7 +1,7 @@
 //! What a routing protocol must be, to be driven by the host or by a simulation.
 
 use crate::packet::filter::Step;
-use crate::{Input, Mac, Output, Status};
+use crate::{Held, Input, Mac, Output, Status};
 use manet_engine::{Instant, Machine};
 use serde::{de::DeserializeOwned, Deserialize, Serialize};
 use std::net::Ipv4Addr;
@@ -85,6 +85,11 @@ pub trait Protocol: Machine<Input = Input, Output = Output> + Sized {
     /// that the kernel need not wake the daemon for them. Offsets are those of the Ethernet frame. Empty: all of them matter.
     fn overheard_filter(&self) -> Vec<Step> {
         Vec::new()
+    }
+
+    /// The packets that wait for a route, where the machine holds any.
+    fn held(&mut self) -> Option<&mut Held> {
+        None
     }
 
     fn status(&self, now: Instant) -> Status;

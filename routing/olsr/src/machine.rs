@@ -132,6 +132,10 @@ impl Protocol for Olsr {
         Ok(olsr)
     }
 
+    fn held(&mut self) -> Option<&mut Held> {
+        Some(&mut self.held)
+    }
+
     fn status(&self, now: Instant) -> Status {
         Status {
             sequence: Some(u32::from(self.ansn)),
@@ -231,25 +235,18 @@ impl Olsr {
     /// The first messages, each after a random part of its jitter, so that nodes started together do not speak
     /// together.
     fn begin(&mut self) {
-        let first = |olsr: &mut Self, interval| Instant::ZERO + olsr.jitter(interval) + Duration::from_nanos(1);
-        let hello = first(self, self.options.hello_interval);
-        self.timers.set(Timer::Hello, hello);
-        let tc = first(self, self.options.tc_interval);
-        self.timers.set(Timer::Tc, tc);
-        if !self.options.mid.is_empty() {
-            let mid = first(self, self.options.mid_interval);
-            self.timers.set(Timer::Mid, mid);
-        }
-        if !self.attached.is_empty() {
-            let hna = first(self, self.options.hna_interval);
-            self.timers.set(Timer::Hna, hna);
+        let mut timers = vec![Timer::Hello, Timer::Tc];
+        timers.extend(Some(Timer::Mid).filter(|_| !self.options.mid.is_empty()));
+        timers.extend(Some(Timer::Hna).filter(|_| !self.attached.is_empty()));
+        for timer in timers {
+            let first = Instant::ZERO + self.jitter() + Duration::from_nanos(1);
+            self.timers.set(timer, first);
         }
     }
 
-    /// Uniform from 0 to MAXJITTER (3.4.1).
-    pub(crate) fn jitter(&mut self, interval: Duration) -> Duration {
-        let most = (interval.as_nanos() as f64 * self.options.jitter) as u64;
-        Duration::from_nanos(self.dice.below(most + 1))
+    /// Uniform from 0 to MAXJITTER (3.4.1), which is one for all messages (18.9).
+    pub(crate) fn jitter(&mut self) -> Duration {
+        Duration::from_nanos(self.dice.below(self.options.max_jitter().as_nanos() + 1))
     }
 
     pub(crate) fn fire(&mut self, now: Instant, timer: Timer) {
@@ -278,7 +275,7 @@ impl Olsr {
                 self.options.hna_interval
             }
         };
-        let early = self.jitter(interval);
+        let early = self.jitter();
         self.timers.set(timer, now + (interval - early));
         self.flush();
     }

@@ -43,7 +43,7 @@ pub struct Options {
     pub hna_hold: Duration,
     #[serde(with = "manet_routing::seconds")]
     pub duplicate_hold: Duration,
-    /// MAXJITTER as a share of the interval.
+    /// MAXJITTER as a share of `hello_interval`.
     pub jitter: f64,
     pub willingness: u8,
     pub tc_redundancy: u8,
@@ -90,6 +90,11 @@ impl Default for Options {
 }
 
 impl Options {
+    /// MAXJITTER: HELLO_INTERVAL / 4 by default (18.9), for messages of every kind.
+    pub fn max_jitter(&self) -> Duration {
+        Duration::from_nanos((self.hello_interval.as_nanos() as f64 * self.jitter) as u64)
+    }
+
     /// The first thing wrong with them, in one line.
     pub fn check(&self) -> Result<(), String> {
         let pairs = [
@@ -107,7 +112,12 @@ impl Options {
             }
         }
         if !(0.0..=0.5).contains(&self.jitter) {
-            return Err("options.jitter: a share of the interval from 0 to 0.5".to_owned());
+            return Err("options.jitter: a share of hello_interval from 0 to 0.5".to_owned());
+        }
+        // messages that come at half their interval and earlier are more than the RFC's jitter ever makes them
+        if let Some((name, ..)) = pairs.iter().find(|(_, every, ..)| self.max_jitter() * 2 > *every) {
+            let most = self.max_jitter().as_secs_f64();
+            return Err(format!("options.{name}: at least twice the jitter, jitter x hello_interval = {most} s"));
         }
         if self.willingness > WILL_ALWAYS {
             return Err("options.willingness: 0 (never) to 7 (always)".to_owned());
@@ -150,6 +160,8 @@ mod tests {
         assert!(error("{\"tc_redundancy\":3}").starts_with("options.tc_redundancy"));
         assert!(error("{\"mpr_coverage\":0}").starts_with("options.mpr_coverage"));
         assert!(error("{\"jitter\":0.6}").starts_with("options.jitter"));
+        // MAXJITTER is 0.5 s
+        assert!(error("{\"tc_interval\":0.9}").starts_with("options.tc_interval: at least twice the jitter"));
         assert!(error("{\"hna\":[[\"10.0.0.0\",33]]}").starts_with("options.hna"));
     }
 }

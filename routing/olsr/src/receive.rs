@@ -94,7 +94,7 @@ impl Olsr {
         }
         self.counters.count("forwarded");
         if self.timers.get(Timer::Flush).is_none() {
-            let wait = self.jitter(self.options.hello_interval);
+            let wait = self.jitter();
             self.timers.set(Timer::Flush, now + wait + Duration::from_nanos(1));
         }
     }

@@ -88,7 +88,7 @@ impl Protocol for Aodv {
             seen: Seen::new(timing.path_discovery),
             searches: Searches::default(),
             held: Held::new(options.held_packets, options.held_packets, options.held_seconds),
-            notices: Notices::new(&node, options.held_packets),
+            notices: Notices::new(&node, options.held_packets).or_unreachable(options.unreachable_during_repair),
             neighbours: Neighbours::default(),
             internet: Internet::default(),
             returned: Returned::default(),
@@ -105,6 +105,10 @@ impl Protocol for Aodv {
             options,
             timing,
         })
+    }
+
+    fn held(&mut self) -> Option<&mut Held> {
+        Some(&mut self.held)
     }
 
     fn status(&self, now: Instant) -> Status {
@@ -205,7 +209,7 @@ impl Aodv {
 
     /// Whether we are to find a route for packets of this source: the node itself, or a host behind its wires.
     fn is_own(&self, source: Ipv4Addr) -> bool {
-        source == self.node.address || self.is_gateway() && !self.node.in_network(source)
+        is_own(&self.node, self.is_gateway(), source)
     }
 
     /// The network's last address; with 31 bits or more that is a host's (RFC 3021).
@@ -323,4 +327,8 @@ impl Aodv {
             self.table.touch(now, next_hop, lifetime);
         }
     }
+}
+
+fn is_own(node: &Node, gateway: bool, source: Ipv4Addr) -> bool {
+    source == node.address || gateway && !node.in_network(source)
 }

@@ -107,7 +107,7 @@ impl Aodv {
 
     /// The search ended without an answer: what waited for it is given up (6.3).
     fn no_answer(&mut self, destination: Ipv4Addr) {
-        let packets = self.held.take(destination);
+        let packets = self.held.give_up(destination, |_| true);
         self.note("no-route", destination, packets.len() as u64);
         packets.iter().for_each(|bytes| self.notices.dropped(bytes));
         packets.into_iter().for_each(|bytes| self.give_up("no-route", bytes));
@@ -134,13 +134,16 @@ impl Aodv {
 
     /// After a failed repair: our own packets are worth a search, those of others are not.
     pub(super) fn search_or_give_up(&mut self, now: Instant, destination: Ipv4Addr) {
-        let packets = self.held.take(destination);
-        let own = |bytes: &Bytes| ipv4::Packet::parse(bytes).is_some_and(|p| self.is_own(p.source()));
-        let (own, others): (Vec<Bytes>, Vec<Bytes>) = packets.into_iter().partition(own);
+        let (node, gateway) = (&self.node, self.is_gateway());
+        let own = |bytes: &Bytes| ipv4::Packet::parse(bytes).is_some_and(|p| super::is_own(node, gateway, p.source()));
+        let others = self.held.give_up(destination, |bytes| !own(bytes));
         self.counters.add("repair-dropped", others.len() as u64);
         others.iter().for_each(|bytes| self.notices.dropped(bytes));
         self.out.extend(others.into_iter().map(|bytes| Output::Unreachable { bytes }));
-        own.into_iter().for_each(|bytes| self.hold(now, destination, bytes));
+        self.held.renew(now, destination);
+        if self.held.count(destination) > 0 && self.searches.get(destination).is_none() {
+            self.start_search(now, destination);
+        }
     }
 
     pub(super) fn in_repair(&self, destination: Ipv4Addr) -> bool {

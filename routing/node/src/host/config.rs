@@ -45,6 +45,9 @@ pub struct Config {
     pub notes: Option<PathBuf>,
     #[serde(default)]
     pub events: Option<PathBuf>,
+    /// Capture of the packets that wait for a route.
+    #[serde(default)]
+    pub held: Option<PathBuf>,
     #[serde(default)]
     pub quickack: bool,
     #[serde(default)]
@@ -185,7 +188,13 @@ mod tests {
         let config = load(&good()).unwrap().config;
         assert_eq!((config.tun.as_str(), config.node.mtu, config.epoch_ns), ("manet0", 1500, 0));
         assert!(!config.node.notices);
-        assert!(config.status.is_none() && config.notes.is_none() && config.events.is_none() && !config.quickack);
+        assert!(
+            config.status.is_none()
+                && config.notes.is_none()
+                && config.events.is_none()
+                && config.held.is_none()
+                && !config.quickack
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! `manet-P run`: one thread that waits for packets, deadlines and questions until it is told to stop.
 
+use super::capture::HeldCapture;
 use super::config::{is_host, Config, FeedbackSource, Loaded};
 use super::feedback::Feedback;
 use super::frames::{self, Frames};
@@ -15,7 +16,7 @@ use super::udp::Udp;
 use super::usage::Usage;
 use super::{failed, sys, HostError, Result};
 use crate::packet::ipv4;
-use crate::{Bytes, Carrier, Counters, Input, Output, Protocol};
+use crate::{Bytes, Carrier, Counters, Held, Input, Output, Protocol};
 use manet_engine::event_log::Logged;
 use manet_engine::real_time::RealTime;
 use manet_engine::Duration;
@@ -56,6 +57,7 @@ struct Daemon<P: Protocol> {
     usage: Option<Usage>,
     tunnels: Vec<Listener>,
     link: LinkEvents,
+    held: HeldCapture,
     /// Of the filter of overheard frames that is in force.
     overheard_version: u64,
     buffer: Vec<u8>,
@@ -74,18 +76,22 @@ pub fn run<P: Protocol>(loaded: Loaded<P>) -> Result<()> {
     let restarted = config.node.restarted;
     let log = config.events.as_deref().map(|path| event_log(path, restarted)).transpose()?;
     let deliveries = P::wants_deliveries(&options);
-    let machine = P::new(config.node.clone(), options).map_err(HostError)?;
+    let mut machine = P::new(config.node.clone(), options).map_err(HostError)?;
+    if config.held.is_some() {
+        machine.held().into_iter().for_each(Held::keep_journal);
+    }
     let sockets = Sockets::open::<P>(&config, &kernel, deliveries)?;
     let driver = RealTime::start(Logged::new(machine, log), |output| !matches!(output, Output::Note(_)))?;
     let offset_ns = i128::from(driver.clock().epoch_ns()) - i128::from(config.epoch_ns);
     let notes = Notes::open(config.notes.as_deref(), i64::try_from(offset_ns).unwrap_or(i64::MAX))?;
+    let held = HeldCapture::open(config.held.as_deref(), &config.tun, driver.clock().epoch_ns())?;
     let Sockets { udp, frames, sender, feedback, usage, tunnels, link } = sockets;
     let (address, tcp_unreachable) = (config.node.address, config.tcp_unreachable);
     let counters = Counters::default();
     let outlet = Outlet { address, kernel, udp, frames, sender, tcp_unreachable, feedback, notes, status, counters };
     let (overheard_version, buffer) = (0, vec![0; BUFFER]);
     let mut daemon =
-        Daemon { driver, outlet, usage, tunnels, link, overheard_version, buffer, stop: false, error: None };
+        Daemon { driver, outlet, usage, tunnels, link, held, overheard_version, buffer, stop: false, error: None };
     daemon.watch(&signals)?;
     let now = daemon.driver.timeline().now();
     daemon.outlet.note(now, "started", address, u64::from(restarted), &[]);
@@ -161,6 +167,7 @@ impl<P: Protocol> Daemon<P> {
     fn work(&mut self, signals: &SignalFd) -> Result<()> {
         while !self.stop {
             let ready = self.driver.turn(&mut self.outlet)?;
+            self.record_held();
             self.outlet.status.try_again();
             for token in ready {
                 self.serve(token, signals);
@@ -212,6 +219,15 @@ impl<P: Protocol> Daemon<P> {
 
     fn input(&mut self, input: Input) {
         self.driver.input(input, &mut self.outlet);
+        self.record_held();
+    }
+
+    fn record_held(&mut self) {
+        if self.held.is_open() {
+            let now = self.driver.clock().now();
+            let journal = self.driver.machine_mut().machine.held().map(Held::take_journal);
+            journal.into_iter().flatten().for_each(|change| self.held.record(now, &change));
+        }
     }
 
     fn input_all(&mut self, inputs: Vec<Input>) {
@@ -344,6 +360,7 @@ impl<P: Protocol> Daemon<P> {
         host.add("stalls", health.stalls);
         host.add("late-p99-us", health.lateness.quantile(0.99).as_nanos() / 1000);
         host.add("notes-lost", self.outlet.notes.lost);
+        host.add("held-capture-lost", self.held.lost);
         let overruns = self.outlet.udp.iter().map(sys::overrun).chain(self.outlet.frames.iter().map(sys::overrun));
         host.add("overrun", overruns.sum());
         let status = self.driver.timeline().machine().machine.status(now);

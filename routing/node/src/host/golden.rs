@@ -1,14 +1,15 @@
 //! The golden examples formats/examples/routing.*, as the host reads and writes them; Python reads the same.
 //! `UPDATE=1 cargo test -p manet-routing golden` rewrites what the host writes, to be reviewed as a diff.
 
+use super::capture::HeldCapture;
 use super::config::{FeedbackSource, Loaded};
 use super::notes::{self, Notes};
 use super::toy::Toy;
 use super::{replay, status};
 use crate::packet::ipv4::{self, protocol};
 use crate::status::{NeighbourStatus, RouteStatus};
-use crate::{Counters, Output, Route, Status};
-use manet_engine::Instant;
+use crate::{Bytes, Counters, Held, Output, Route, Status};
+use manet_engine::{Duration, Instant};
 use serde_json::json;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -102,6 +103,42 @@ fn notes_are_the_golden_ones() {
         notes.write(at(900), "unreachable", about, value, &and),
     ];
     check("routing.notes.jsonl", &lines.concat());
+}
+
+#[test]
+fn a_capture_of_held_packets_is_the_golden_one() {
+    let path = std::env::temp_dir().join(format!("manet-golden-{}.pcapng", std::process::id()));
+    // ports 5001 and 80, sequence number 258; 1000 bytes of data
+    let mut tcp = vec![0x13, 0x89, 0, 80, 0, 0, 1, 2, 0, 0, 0, 0, 5 << 4, 0x10, 0, 0, 0, 0, 0, 0];
+    tcp.resize(1020, 0);
+    let packet = |identification| {
+        let (tos, dont_fragment, ttl, protocol, source, destination) = (0, true, 64, protocol::TCP, US, FAR);
+        let header = ipv4::Repr { tos, identification, dont_fragment, ttl, protocol, source, destination };
+        Bytes(header.packet(&tcp))
+    };
+    let mut capture = HeldCapture::open(Some(&path), "manet0", 1_700_000_000_000_000_000).unwrap();
+    let mut held = Held::new(64, 64, Duration::from_secs(30));
+    held.keep_journal();
+    let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
+    let mut note = |held: &mut Held, ms| held.take_journal().iter().for_each(|change| capture.record(at(ms), change));
+    for n in 1..=2 {
+        held.hold(at(1000 * n), FAR, packet(n as u16));
+        note(&mut held, 1000 * n);
+    }
+    held.give_up(FAR, |bytes| *bytes == packet(1));
+    note(&mut held, 2200);
+    held.take(FAR);
+    note(&mut held, 2420);
+    let written = std::fs::read(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let golden = example("routing.held.pcapng");
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&golden, &written).unwrap();
+    }
+    assert!(
+        std::fs::read(&golden).unwrap() == written,
+        "if that is meant: UPDATE=1 cargo test -p manet-routing golden"
+    );
 }
 
 #[test]

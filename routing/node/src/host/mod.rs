@@ -8,9 +8,10 @@
 //!   [`leftovers`] remembers it over a `kill -9`;
 //! - [`udp`], [`raw`], [`usage`] (design A) and [`frames`] (design B): packets; [`feedback`], [`nl80211`]: failed
 //!   links; [`attach`]: which of them the kernel need not wake us for;
-//! - [`status`], [`notes`], [`replay`]: what others read.
+//! - [`status`], [`notes`], [`capture`], [`replay`]: what others read.
 
 pub mod attach;
+pub mod capture;
 pub mod cli;
 pub mod config;
 pub mod daemon;

@@ -87,6 +87,8 @@ impl Outlet {
         let (counter, event) = match kind {
             icmp::Notice::Held => ("held-sent", "held"),
             icmp::Notice::Restored(_) => ("restored-sent", "restored"),
+            icmp::Notice::Unreachable if !self.tcp_unreachable => return self.counters.count("unreachable-kept"),
+            icmp::Notice::Unreachable => ("unreachable-sent", "unreachable-while-held"),
         };
         let sent = self.sender.send(&message);
         if self.count_result(sent, counter, "send-failed") {

@@ -36,20 +36,24 @@ pub enum Notice {
     /// There is a route again, and the packet is on its way; so is the data of its connection in these ranges, in order and
     /// apart, that waited with it. Without any nothing is said of other data.
     Restored(Vec<Range>),
+    /// As `Held`, in the words that every TCP knows: host unreachable, which RFC 1122, 3.2.2.1 calls a hint of what may be a
+    /// routing transient, not a proof.
+    Unreachable,
 }
 
 impl Notice {
-    /// The ICMP code.
-    pub fn code(&self) -> u8 {
+    /// ICMP type and code.
+    pub fn kind(&self) -> [u8; 2] {
         match self {
-            Self::Held => 0,
-            Self::Restored(_) => 1,
+            Self::Held => [EXPERIMENT, 0],
+            Self::Restored(_) => [EXPERIMENT, 1],
+            Self::Unreachable => [UNREACHABLE, HOST],
         }
     }
 
     fn goes_on(&self) -> &[Range] {
         match self {
-            Self::Held => &[],
+            Self::Held | Self::Unreachable => &[],
             Self::Restored(ranges) => &ranges[..ranges.len().min(MOST_RANGES)],
         }
     }
@@ -64,7 +68,7 @@ pub fn host_unreachable(packet: &[u8], from: Ipv4Addr) -> Option<Vec<u8>> {
 /// The notice about `packet` from `from` to the packet's source; `None` as for [`host_unreachable`], which it resembles in
 /// all but type and code, and the list of what goes on (the first [`MOST_RANGES`] ranges).
 pub fn notice(kind: &Notice, packet: &[u8], from: Ipv4Addr) -> Option<Vec<u8>> {
-    error([EXPERIMENT, kind.code()], packet, from, kind.goes_on())
+    error(kind.kind(), packet, from, kind.goes_on())
 }
 
 fn error(what: [u8; 2], packet: &[u8], from: Ipv4Addr, goes_on: &[Range]) -> Option<Vec<u8>> {

@@ -1,0 +1,64 @@
+"""The capture of what a station's routing daemon held (captures/<station>.held.pcapng; formats/routing.md, "Held packets").
+
+Packets that wait for a route are in the daemon's memory, and in no capture of an interface. Each is there twice: as it came, and
+as it went, with a comment. pcapng as routing/node/src/host/capture.rs writes it: little-endian, nanoseconds, bare IPv4; other
+blocks and options are passed over, as is a last block that a killed daemon left unfinished.
+"""
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from analysis.errors import CaptureError
+
+HELD, SENT_ON, GIVEN_UP = "held", "sent on", "given up"
+_SECTION, _PACKET, _BYTE_ORDER = 0x0A0D0D0A, 6, 0x1A2B3C4D
+_COMMENT = 1
+
+
+class HeldPacket(NamedTuple):
+    """A packet that came to the daemon's buffer or left it."""
+
+    t_ns: int  # CLOCK_REALTIME
+    passage: str  # HELD, SENT_ON or GIVEN_UP
+    packet: bytes  # from its IPv4 header on, cut behind the TCP header
+
+
+def read_held(path: Path) -> Iterator[HeldPacket]:
+    """In the order in which it happened; nothing where there is no such file (no daemon of ours)."""
+    for kind, body in _blocks(path):
+        if kind == _PACKET:
+            _, high, low, kept, _ = struct.unpack_from("<5I", body)
+            comment = _comment(body[20 + _padded(kept) :])
+            passage = next((known for known in (HELD, SENT_ON, GIVEN_UP) if comment.startswith(known)), None)
+            if passage is None:
+                raise CaptureError(f'{path}: comment "{comment}"; a packet is held, sent on or given up')
+            yield HeldPacket(high << 32 | low, passage, body[20 : 20 + kept])
+
+
+def _blocks(path: Path) -> Iterator[tuple[int, bytes]]:
+    data = path.read_bytes() if path.exists() else b""
+    offset = 0
+    while offset + 12 <= len(data):
+        kind, length = struct.unpack_from("<II", data, offset)
+        if (kind == _SECTION and struct.unpack_from("<I", data, offset + 8)[0] != _BYTE_ORDER) or length < 12 or length % 4:
+            raise CaptureError(f"{path}: no little-endian pcapng block at byte {offset}; our daemons write those")
+        if offset + length > len(data):
+            return
+        yield kind, data[offset + 8 : offset + length - 4]
+        offset += length
+
+
+def _comment(options: bytes) -> str:
+    offset = 0
+    while offset + 4 <= len(options):
+        code, length = struct.unpack_from("<HH", options, offset)
+        if code == _COMMENT:
+            return options[offset + 4 : offset + 4 + length].decode()
+        offset += 4 + _padded(length)
+    return ""
+
+
+def _padded(length: int) -> int:
+    return (length + 3) // 4 * 4
