@@ -61,6 +61,8 @@ VARIANTS = {
     "elfn-15s": Look("ELFN, 15 s", ORANGE, "D"),
     "elfn-30s": Look("ELFN, 30 s", VERMILION, "s"),
     "elfn": Look("ELFN, state unchanged", BLUE, "o"),
+    "elfn-any-ack": Look("ELFN, any ACK ends stand-by", BLUE, "o"),
+    "elfn-probe-ack": Look("ELFN, an ACK after a probe does", GREEN, "^"),
     "elfn-window": Look("ELFN, window of one", GREEN, "^"),
     "elfn-initial": Look("ELFN, window of one, initial RTO", VERMILION, "s"),
     "elfn-first": Look("ELFN, probes with the first of the window", BLUE, "o"),

@@ -7,6 +7,7 @@
  * (formats/routing.md), and writes the hops of each destination into the map of
  * algorithms/hops_map.h. A daemon that is not there is looked for again every
  * second. Routes to networks (a prefix below 32) say nothing of one destination.
+ * Where routes never change the settings have the hops (`hops`).
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -45,27 +46,56 @@ struct hops {
 
 /* ---- the map ---- */
 
+static int set(const struct hops *hops, const struct station *station,
+		const char *destination, __u32 distance)
+{
+	struct hops_key key = { .netns_cookie = station->netns_cookie };
+
+	if (inet_pton(AF_INET, destination, key.remote + 12) != 1)
+		return 0;
+	key.remote[10] = key.remote[11] = 0xff;
+	if (distance)
+		return bpf_map_update_elem(hops->map, &key, &distance, BPF_ANY);
+	bpf_map_delete_elem(hops->map, &key);
+	return 0;
+}
+
 static void tell(const struct hops *hops, const struct source *source,
 		 json_t *destination, json_t *prefix, __u32 distance)
 {
-	struct hops_key key = { .netns_cookie = source->station->netns_cookie };
 	const char *text = json_string_value(destination);
 
-	if (!text || inet_pton(AF_INET, text, key.remote + 12) != 1 ||
-	    (json_is_integer(prefix) && json_integer_value(prefix) != 32))
-		return;
-	key.remote[10] = key.remote[11] = 0xff;
-	if (distance)
-		bpf_map_update_elem(hops->map, &key, &distance, BPF_ANY);
-	else
-		bpf_map_delete_elem(hops->map, &key);
+	if (text && (!json_is_integer(prefix) || json_integer_value(prefix) == 32))
+		set(hops, source->station, text, distance);
+}
+
+/* Of all stations; whether there are any. */
+static bool set_known(const struct hops *hops, const struct run_settings *settings)
+{
+	const char *destination;
+	json_t *distance;
+	size_t known = 0, without_room = 0;
+
+	for (size_t i = 0; i < settings->station_count; i++) {
+		const struct station *station = &settings->stations[i];
+
+		json_object_foreach(station->hops, destination, distance) {
+			known++;
+			without_room += set(hops, station, destination,
+					    json_integer_value(distance)) != 0;
+		}
+	}
+	if (without_room)
+		complain("tcpap: no room for the hops of %zu of %zu pairs of stations: nothing is paced between these; set its parameter hops",
+			 without_room, known);
+	return known;
 }
 
 static __u32 distance_of(json_t *number)
 {
 	json_int_t distance = json_integer_value(number);
 
-	return distance > 0 && distance <= 255 ? distance : 0;
+	return distance > 0 && distance <= HOPS_MOST ? distance : 0;
 }
 
 static void read_line(const struct hops *hops, const struct source *source,
@@ -206,7 +236,7 @@ struct hops *hops_new(const struct run_settings *settings, int map)
 		source->line = malloc(LINE_BYTES);
 		hops->count += source->line != NULL;
 	}
-	if (!hops->count)
+	if (!set_known(hops, settings) && !hops->count)
 		warn_if_nobody_tells(settings);
 	look_for_daemons(hops);
 	return hops;

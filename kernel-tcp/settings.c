@@ -6,6 +6,7 @@
  * kernel (algorithms, name spaces, bounds that depend on the length of a jiffy).
  * Every error is one line with file, key and remedy, before anything is attached.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <jansson.h>
 #include <libgen.h>
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "algorithms.h"
+#include "algorithms/hops_map.h"
 #include "kernel.h"
 #include "settings.h"
 #include "layers/names.h"
@@ -211,11 +213,37 @@ static int load_ports(const char *path, const char *where, json_t *ports,
 	return 0;
 }
 
+/* Of algorithms/hops_map.h: by IPv4 address, from 1. */
+static int load_hops(const char *path, const char *where, json_t *hops,
+		     struct station *station)
+{
+	const char *address;
+	json_t *distance;
+	__u8 bytes[4];
+
+	if (is_null(hops))
+		return 0;
+	if (!json_is_object(hops))
+		return complain("%s: %s: \"hops\" must be an object", path, where);
+	json_object_foreach(hops, address, distance) {
+		json_int_t number = json_integer_value(distance);
+
+		if (inet_pton(AF_INET, address, bytes) != 1)
+			return complain("%s: %s: \"hops\": \"%s\" is no IPv4 address",
+					path, where, address);
+		if (number < 1 || number > HOPS_MOST)
+			return complain("%s: %s: \"hops\" of %s must be a whole number from 1 to %d",
+					path, where, address, HOPS_MOST);
+	}
+	station->hops = hops;
+	return 0;
+}
+
 static int load_station(const char *path, json_t *object, size_t index,
 			struct run_settings *run)
 {
 	static const char *const known[] = { "name", "netns", "settings", "ports",
-					     "status", NULL };
+					     "status", "hops", NULL };
 	json_t *status = json_object_get(object, "status");
 	struct station *station = &run->stations[index];
 	char where[STATION_NAME_BYTES + 16];
@@ -242,6 +270,8 @@ static int load_station(const char *path, json_t *object, size_t index,
 	if (!is_null(status) &&
 	    copy_string(path, where, "status", status, station->status,
 			sizeof(station->status)))
+		return -1;
+	if (load_hops(path, where, json_object_get(object, "hops"), station))
 		return -1;
 	settings = json_object_get(object, "settings");
 	if (!is_null(settings) &&

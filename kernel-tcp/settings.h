@@ -29,6 +29,7 @@ struct station {
 	char netns[PATH_MAX];
 	__u64 netns_cookie;
 	char status[108];		/* the routing daemon's socket; "" = none */
+	json_t *hops;			/* by destination, where routes never change; NULL = none */
 	struct connections own;
 	size_t port_count;
 	struct connections *ports;
@@ -39,7 +40,7 @@ struct run_settings {
 	char samples[PATH_MAX];		/* "" = no samples wanted */
 	size_t station_count;
 	struct station *stations;
-	json_t *file;			/* holds the parameters */
+	json_t *file;			/* holds the parameters and the hops */
 };
 
 /* Both print one line and return -1 on failure. */

@@ -20,7 +20,8 @@
  *  - The kernel paces by a timer, and does not pace the first ten segments. A
  *    segment that left late does not delay the next by its lateness, but for half
  *    an interval at the most (tcp_update_skb_after_send()).
- *  - While the hops are not known (hops=0 and no daemon told), nothing is paced.
+ *  - While the hops are not known (hops=0, neither the settings nor a daemon told),
+ *    nothing is paced.
  */
 #include "common.bpf.h"
 #include "socket.bpf.h"

@@ -158,7 +158,7 @@ static void fill(struct connection *own, struct tcp_sock *tp, __u64 cookie,
 	own->snd_una = own->snd_nxt = BPF_CORE_READ(tp, snd_nxt);
 	own->copied = own->timeouts = own->fixed = own->refuse_timer = 0;
 	own->ordered = own->probed = own->ended = own->answered = own->reported_for = 0;
-	own->held = own->restore = own->initial = own->half = 0;
+	own->held = own->restore = own->initial = own->half = own->before_timeout = 0;
 	own->rto_jiffies = rto_jiffies(tp);
 	own->timer_ns = bpf_ktime_get_ns();
 	own->cookie = cookie;
@@ -237,12 +237,22 @@ static bool change_to_hold(struct bpf_sock_ops *ctx, struct connection *own)
 	return false;
 }
 
+static bool gives_back_earlier(const struct connection *own)
+{
+	return own->before_timeout && own->before_timeout == own->ordered;
+}
+
 /* The algorithm's ssthresh() may not have been run at the timeout before the
  * stand-by (docs/timelines.md), and there was no ACK to make up for it. */
 static void note_windows(struct bpf_sock_ops *ctx, struct connection *own)
 {
 	__u32 ssthresh = ctx->snd_ssthresh;
 
+	if (gives_back_earlier(own)) {
+		own->cwnd = own->timeout_cwnd;
+		own->ssthresh = own->timeout_ssthresh;
+		return;
+	}
 	if (ssthresh > SEGMENTS_MOST && ssthresh != SSTHRESH_NONE)
 		ssthresh = own->half;
 	own->cwnd = ctx->snd_cwnd;
@@ -268,7 +278,7 @@ static void give_back(struct bpf_sock_ops *ctx, struct connection *own)
 
 	own->restore = 0;
 	if (!own->held) {
-		if (!one)
+		if (!one && !gives_back_earlier(own))
 			return;
 		note_windows(ctx, own);
 	}
@@ -303,6 +313,15 @@ static bool too_early(struct connection *own)
 	       own->settings.rto_initial_us * 1000ULL;
 }
 
+/* The first in a row, before anything is changed for it. */
+static void note_timeout(struct bpf_sock_ops *ctx, struct connection *own)
+{
+	own->timeout_cwnd = ctx->snd_cwnd;
+	own->timeout_ssthresh = ctx->snd_ssthresh;
+	own->half = own->timeout_cwnd / 2 > SSTHRESH_LEAST ?
+		    own->timeout_cwnd / 2 : SSTHRESH_LEAST;
+}
+
 /* The timer has expired; tcp_enter_loss() and the retransmission follow. */
 static void timeout(struct bpf_sock_ops *ctx, struct connection *own)
 {
@@ -320,8 +339,7 @@ static void timeout(struct bpf_sock_ops *ctx, struct connection *own)
 		return;
 	}
 	if (!own->timeouts++)
-		own->half = ctx->snd_cwnd / 2 > SSTHRESH_LEAST ?
-			    ctx->snd_cwnd / 2 : SSTHRESH_LEAST;
+		note_timeout(ctx, own);
 	tell(tp, own, EVENT_TIMEOUT, own->timeouts);
 	if (own->settings.layers & LAYER_RENO_F && own->timeouts >= 2) {
 		own->fixed = own->refuse_timer = 1;

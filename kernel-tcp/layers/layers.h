@@ -32,6 +32,9 @@ enum repair { REPAIR_UNCHANGED, REPAIR_WINDOW, REPAIR_INITIAL };
 enum probe_packet { PROBE_FIRST, PROBE_LOST };
 /* Which acknowledgement ends a stand-by: any of new data, or one after a probe. */
 enum leave { LEAVE_ANY_ACK, LEAVE_PROBE_ACK };
+/* Which window is given back: when the stand-by began, or before the first of the
+ * timeouts that were there by then. */
+enum restore { RESTORE_AT_NOTICE, RESTORE_BEFORE_TIMEOUT };
 
 struct layer_settings {
 	__u32 station;
@@ -40,6 +43,7 @@ struct layer_settings {
 	__u32 repair;
 	__u32 packet;
 	__u32 leave;
+	__u32 restore;
 	__u32 failure_us;	/* tcpf: the freeze's end where nothing else ends it */
 	__u32 factor_percent;	/* tcpbus */
 	__u32 rto_initial_us;
@@ -82,7 +86,10 @@ struct connection {
 	__u32 restore;		/* watch, agent: look at the windows before sending */
 	__u32 cwnd;		/* segments; what `hold` keeps */
 	__u32 ssthresh;
-	__u32 half;		/* ssthresh after the first timeout in a row */
+	__u32 half;		/* ssthresh after the first timeout in a row ... */
+	__u32 timeout_cwnd;	/* ... and the windows before it */
+	__u32 timeout_ssthresh;
+	__u32 before_timeout;	/* agent: the order that gives these back; 0 = none */
 	__u32 initial;		/* repair=initial: the RTO is the initial one ... */
 	__u32 initial_until;	/* ... until this sequence number is acknowledged */
 	__u64 timer_ns;		/* when data was last sent or acknowledged */

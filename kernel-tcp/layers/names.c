@@ -43,13 +43,19 @@ static const char *const leaves[] = {
 	NULL,
 };
 
+static const char *const restores[] = {
+	[RESTORE_AT_NOTICE] = "at-notice",
+	[RESTORE_BEFORE_TIMEOUT] = "before-timeout",
+	NULL,
+};
+
 #define CHOICE(name, choices) \
 	{ #name, offsetof(struct layer_settings, name), 0, 0, 0, 1, choices }
 
 static const struct layer_name {
 	const char *name;
 	enum layer layer;
-	struct parameter parameters[4];
+	struct parameter parameters[5];
 	enum leave leave;		/* where it is no parameter */
 } layers[] = {
 	{ "reno-f", LAYER_RENO_F, {}, LEAVE_ANY_ACK },
@@ -58,6 +64,7 @@ static const struct layer_name {
 		CHOICE(repair, repairs),
 		CHOICE(packet, packets),
 		CHOICE(leave, leaves),
+		CHOICE(restore, restores),
 	}, LEAVE_ANY_ACK },
 	{ "tcpf", LAYER_TCPF, { TIME(failure_us, 1000000, 600000000, 30000000) },
 	  LEAVE_PROBE_ACK },

@@ -198,6 +198,8 @@ static struct stand_by *begin(struct agent *agent, __u32 slot, enum why why, __u
 	now->order = own->ordered + 1;
 	now->lost = seq;
 	set_reported(own, why, seq, now->order);
+	own->before_timeout = own->settings.restore == RESTORE_BEFORE_TIMEOUT &&
+			      own->timeouts ? now->order : 0;
 	__atomic_store_n(&own->ordered, now->order, __ATOMIC_RELEASE);
 	agent->stand_by_count++;
 	agent_tell(agent, own, "stand-by", "%s", whys[why]);

@@ -148,6 +148,7 @@ class Lab:
     b: Station = field(init=False)
     ports: dict | None = None  # of station `a`: settings by port
     status: str | None = None  # the socket of its routing daemon
+    hops: dict[str, int] | None = None  # by destination, of routes that never change
     relay: subprocess.Popen | None = None
     processes: list[subprocess.Popen] = field(default_factory=list)
 
@@ -172,6 +173,8 @@ class Lab:
             document["stations"][0]["ports"] = self.ports
         if self.status:
             document["stations"][0]["status"] = self.status
+        if self.hops:
+            document["stations"][0]["hops"] = self.hops
         path = self.folder / "tcp-settings.json"
         path.write_text(json.dumps(document))
         return path

@@ -225,3 +225,16 @@ def test_tcpap_takes_the_hops_from_the_routing_daemon(tmp_path, cgroup_root):
     print(f"median interval {first * 1000:.1f} ms over {HOPS} hops, {second * 1000:.1f} ms over one")
     assert first > 0.030  # the empty path's 35 ms, less what a late capture takes
     assert second < first * 0.75
+
+
+def test_tcpap_takes_the_hops_of_routes_that_never_change_from_the_settings(slow_lab):
+    """Without a daemon; by the formulas four hops of the empty path are 35 ms, and the ACKs come every 6 ms."""
+    slow_lab.hops = {"10.9.0.2": HOPS}
+    settings = {"algorithm": "tcpap", "window_segments": 8, "delayed_ack": False}
+    with slow_lab.manet_tcp(both=settings) as process:
+        with slow_lab.capture(slow_lab.a) as packets:
+            slow_lab.transfer(60 * MSS)
+        process.terminate()
+        assert "nothing is paced" not in process.stderr.read()
+    times = [packet.time for packet in packets if packet.payload]
+    assert statistics.median(later - earlier for earlier, later in itertools.pairwise(times[20:])) > 0.030

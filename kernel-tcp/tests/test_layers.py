@@ -40,6 +40,7 @@ def change(lab, layers) -> str:
         ([layer("elfn", probe_us="2s")], '"probe_us" must be a number'),
         ([layer("elfn", repair="half")], '"repair" must be one of unchanged, window, initial'),
         ([layer("elfn", leave="ack")], '"leave" must be one of any-ack, probe-ack'),
+        ([layer("elfn", restore="never")], '"restore" must be one of at-notice, before-timeout'),
         ([layer("atcp", leave="any-ack")], 'no parameter "leave"; kernel-tcp/names/atcp.toml lists them'),
         ([layer("elfn", failure_us=1000000)], 'no parameter "failure_us"; kernel-tcp/names/elfn.toml lists them'),
         ([{"name": "elfn", "parameters": []}], '"parameters" must be an object'),

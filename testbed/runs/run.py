@@ -270,7 +270,7 @@ def _stages(site: Site, report: Report) -> None:
         children.checks.append(lambda: check_space(site.directory))
         network, protocol = stages.enter_context(network_up(site, children, say))
         say("kernel-tcp")
-        stages.enter_context(kernel_tcp.kernel_tcp_running(site, network.net, children))
+        stages.enter_context(kernel_tcp.kernel_tcp_running(site, network.net, children, protocol.hops()))
         say("captures")
         captures = stages.enter_context(captures_running(site, network.net, children))
         protocol.before_traffic(say)

@@ -20,7 +20,7 @@ def standing(site: Site, say: Callable[..., None]) -> Iterator[tuple[Network, Pr
     with ExitStack() as stages:
         children = stages.enter_context(Processes(site.log))
         network, protocol = stages.enter_context(network_up(site, children, say))
-        stages.enter_context(kernel_tcp.kernel_tcp_running(site, network.net, children))
+        stages.enter_context(kernel_tcp.kernel_tcp_running(site, network.net, children, protocol.hops()))
         stages.enter_context(captures_running(site, network.net, children))
         record.update(
             epoch_ns=network.medium.ask("status")["epoch_ns"],

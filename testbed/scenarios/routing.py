@@ -52,6 +52,7 @@ class Protocol(BaseModel):
     model_config = STRICT
     OURS: ClassVar[frozenset[str]] = frozenset({"protocol", "events", "settle"})
     TO_WIRES: ClassVar[bool] = True  # whether stations may reach a wired host over the air
+    KNOWS_HOPS: ClassVar[bool] = False  # whether the lengths of paths are known without a daemon of ours
     settle_s: ClassVar[tuple[float, float] | None] = None
     protocol: str
 
@@ -85,12 +86,14 @@ class Static(Plain):
     """Shortest paths of the positions at the start, never changed."""
 
     protocol: Literal["static"] = "static"
+    KNOWS_HOPS: ClassVar[bool] = True
 
 
 class NoRouting(Plain):
     """Neighbours only."""
 
     protocol: Literal["none"] = "none"
+    KNOWS_HOPS: ClassVar[bool] = True
 
 
 # --- our own daemons (routing/) ---------------------------------------------------------------------------------------

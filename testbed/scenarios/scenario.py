@@ -19,7 +19,7 @@ from testbed.scenarios.events import Event, check_events
 from testbed.scenarios.models import STRICT, KeyProblem, as_tuple
 from testbed.scenarios.movement import Mobility, Still, completed, refuse_misfit
 from testbed.scenarios.quantities import BitsPerSecond, Bytes, Metres, MetresPerSecond, Seconds, Whole
-from testbed.scenarios.routing import Dsr, Routing, Static
+from testbed.scenarios.routing import OUR_DAEMONS, Dsr, Routing, Static
 from testbed.scenarios.tcp import Tcp, canonical, parse
 from topologies.addresses import MOST_WIRES
 from topologies.layouts import FARTHEST_M, MOST_STATIONS, cross_ends
@@ -251,6 +251,7 @@ class Scenario(BaseModel):
         self._check_options("SACK", lambda tcp: self._wants_sack(tcp.sack))
         self._check_options("ECN", lambda tcp: tcp.ecn)
         self._check_routing()
+        self._check_hops()
         object.__setattr__(self, "routing", self.routing.for_stations(len(self.station_names()), not self.mobility.moving))
         if self.traffic_at is None and self.mobility.with_traffic:
             object.__setattr__(self, "traffic_at", MODEL_TRAFFIC_AT_S + (getattr(self.routing, "settle", None) or 0.0))
@@ -479,6 +480,25 @@ class Scenario(BaseModel):
                 text = f'"{self.routing.protocol}" routes over the air to stations only, not to {", ".join(sorted(wired))}; '
                 text += 'take "static", "aodv", "olsr" or "dsr", or end the flow at the gateway'
                 raise KeyProblem(("flows", index), text)
+
+    def _check_hops(self) -> None:
+        """TCP-AP paces by the length of the path; without it, it would be NewReno."""
+        hosts, protocol = set(self.host_names()), self.routing.protocol
+        by_the_kernel = self.stations == "hwsim" and self.hwsim.mode == "mesh"
+        for index, flow in enumerate(self.flows):
+            if flow.traffic != "bulk" or not self.tcp_of(flow).asks_for_hops:
+                continue
+            if self.routing.KNOWS_HOPS and not by_the_kernel:
+                continue
+            if protocol in OUR_DAEMONS and flow.source not in hosts:
+                continue
+            who = f'the wired host "{flow.source}"' if protocol in OUR_DAEMONS else f'routing = "{protocol}"'
+            who = "the kernel's mesh" if by_the_kernel else who
+            text = f'"{self.tcp_of(flow).name}" paces by the length of the path, which {who} does not tell; write it, as '
+            text += (
+                "tcpap(hops=4), or take static, " + ", ".join(OUR_DAEMONS[:-1]) + f" or {OUR_DAEMONS[-1]} and a station as source"
+            )
+            raise KeyProblem(("flows", index, "tcp") if flow.tcp else ("tcp",), text)
 
     def _no_such(self, name: str, hosts: bool = False) -> str:
         """What to say of a name that nobody has."""

@@ -127,6 +127,11 @@ class Tcp:
         return any(table()[layer.name].notices for layer in self.layers)
 
     @property
+    def asks_for_hops(self) -> bool:
+        """Whether the algorithm needs the length of the path (TCP-AP) and the text does not say it."""
+        return self.inner.parameters.get("hops") == 0
+
+    @property
     def wants_struct_ops(self) -> bool:
         """Whether the kernel must take congestion control from BPF: ours, and layers that set windows."""
         return self.kernel_algorithm is None or bool(self.layers)

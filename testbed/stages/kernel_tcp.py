@@ -7,7 +7,7 @@ of a flow with a TCP of its own are told by the flow's port (testbed/stages/traf
 
 import json
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -78,9 +78,10 @@ def ack_metric(scenario: Scenario) -> str:
     return " quickack 1" if effective_settings(scenario).get("delayed_ack") is False else ""
 
 
-def station_entry(scenario: Scenario, host: NamespaceHost) -> dict:
+def station_entry(scenario: Scenario, host: NamespaceHost, hops: Mapping[str, int] | None = None) -> dict:
     """A station's or host's element of `stations` in tcp-settings.json. `status` is given where a flow ends whose TCP
-    may ask the routing daemon (a layer, or an algorithm of ours)."""
+    may ask the routing daemon (a layer, or an algorithm of ours); `hops`, which routes that never change have, where a
+    TCP wants to know them."""
     entry = {"name": host.name, "netns": str(host.netns), "settings": effective_settings(scenario)}
     ending = [
         (i, flow) for i, flow in enumerate(scenario.flows) if flow.traffic == "bulk" and host.name in (flow.source, flow.target)
@@ -89,17 +90,22 @@ def station_entry(scenario: Scenario, host: NamespaceHost) -> dict:
     has_daemon = scenario.routing.protocol in OUR_DAEMONS and host.name in scenario.station_names()
     if has_daemon and any(scenario.tcp_of(flow).wants_struct_ops for _, flow in ending):
         entry["status"] = str(status_socket(host.name))
+    if hops and any(tcp.asks_for_hops for tcp in scenario.tcps()):
+        entry["hops"] = dict(hops)
     return entry | ({"ports": ports} if ports else {})
 
 
 @contextmanager
-def kernel_tcp_running(site: Site, net: StationNet, children: Processes) -> Iterator[Child]:
-    """From the programs being attached to the samples being complete on disk."""
+def kernel_tcp_running(
+    site: Site, net: StationNet, children: Processes, hops: Mapping[str, Mapping[str, int]]
+) -> Iterator[Child]:
+    """From the programs being attached to the samples being complete on disk. `hops`: of the routes that never change, by
+    station and destination."""
     settings = {
         "format": "manet-tcp-settings/1",
         "cgroup": str(site.cgroup),
         "samples": "tcp.csv",
-        "stations": [station_entry(site.scenario, host) for host in net.hosts],
+        "stations": [station_entry(site.scenario, host, hops.get(host.name)) for host in net.hosts],
     }
     path = site.directory / "tcp-settings.json"
     path.write_text(json.dumps(settings, indent=1) + "\n")

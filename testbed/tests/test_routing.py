@@ -6,7 +6,7 @@ from testbed.errors import RunError
 from testbed.host.protocols import protocols
 from testbed.scenarios.routing import PROTOCOLS
 from testbed.stages import routing
-from testbed.stages.routing.static import next_hops, require_paths
+from testbed.stages.routing.static import lengths, next_hops, require_paths
 
 
 def both_ways(*pairs: tuple[str, str]) -> list[tuple[str, str]]:
@@ -38,6 +38,15 @@ def test_a_flow_without_a_path_is_named_and_one_through_a_gateway_has_one() -> N
     require_paths({"flow1": ("a", "host1"), "flow2": ("host1", "b"), "flow3": ("host1", "b")}, {"host1": "b"}, hops)
     with pytest.raises(RunError, match=r"^flow2: there is no path from host1 to c at the start positions"):
         require_paths({"flow1": ("a", "b"), "flow2": ("host1", "c")}, {"host1": "b"}, hops)
+
+
+def test_the_lengths_of_paths_count_the_wires_of_hosts() -> None:
+    hops = next_hops(["a", "b", "c", "d"], both_ways(("a", "b"), ("b", "c")))
+    ends = {"a": ("a", 0), "host1": ("c", 1)}
+    addresses = {"10.0.0.1": ("a", 0), "10.0.0.3": ("c", 0), "10.0.0.4": ("d", 0), "192.168.1.2": ("c", 1)}
+    found = lengths(ends, addresses, hops)
+    assert found["a"] == {"10.0.0.3": 2, "192.168.1.2": 3}  # not itself, and not whom it cannot reach
+    assert found["host1"]["10.0.0.1"] == 3 and found["host1"]["10.0.0.3"] == 1
 
 
 def test_every_protocol_of_a_scenario_has_its_file_and_every_file_its_options() -> None:

@@ -133,6 +133,29 @@ def test_atcp_has_ecn_at_both_ends(load):
     assert "flow2 is without ECN" in message(load, BETWEEN.format("atcp", "sta1", "newreno"))
 
 
+@pytest.mark.parametrize(
+    ("keys", "who"),
+    [
+        ('routing = "babeld"', 'routing = "babeld"'),
+        ('routing = "batman-adv"', 'routing = "batman-adv"'),
+        ('routing = "none"\nstations = "hwsim"\nhwsim.mode = "mesh"', "the kernel's mesh"),
+        (
+            'routing = "aodv"\nflows = [{ from = "h1", to = "sta1" }]\nwires = [{ station = "sta3", host = "h1" }]',
+            'the wired host "h1"',
+        ),
+    ],
+)
+def test_tcpap_without_the_length_of_the_path_is_refused(load, keys, who):
+    said = message(load, f'hops = 2\ntcp = "tcpap"\n{keys}')
+    assert f'"tcpap" paces by the length of the path, which {who} does not tell; write it, as tcpap(hops=4), or take' in said
+    load(f'hops = 2\ntcp = "tcpap(hops=2)"\n{keys}')
+
+
+@pytest.mark.parametrize("routing", ["static", "none", "aodv", "dsdv", "olsr", "dsr"])
+def test_tcpap_is_taken_where_the_length_of_the_path_is_known(load, routing):
+    load(f'hops = 2\ntcp = "elfn(tcpap)"\nrouting = "{routing}"')
+
+
 def test_what_is_said_of_sack_and_the_profiles_is_true():
     period, modern = (profile(name).get("sysctl", {}) for name in ("period", "modern"))
     assert {"period": bool(period["net.ipv4.tcp_sack"]), "modern": True} == SACK_OF_PROFILE

@@ -16,7 +16,7 @@ from testbed.programs import BUILT, ROOT
 from testbed.scenarios.tcp import LONGEST, TcpError, parse
 from testbed.scenarios.tcp_names import microseconds, spelled_time, table
 
-ELFN = {"probe_us": 2_000_000, "repair": "unchanged", "packet": "first", "leave": "any-ack"}
+ELFN = {"probe_us": 2_000_000, "repair": "unchanged", "packet": "first", "leave": "any-ack", "restore": "at-notice"}
 
 
 def problem(text):
@@ -167,7 +167,7 @@ def test_the_kernels_own_need_no_struct_ops():
         ("", 'the text is empty; write for example "newreno" or "elfn(newreno, probe=2s)"'),
         ("Tahoe", '"Tahoe" is no name of a TCP; did you mean "tahoe"?'),
         ("elfn(prob=2s)", '"elfn" has no parameter "prob"; did you mean "probe"?'),
-        ("elfn(alpha=1)", '"elfn" has no parameter "alpha"; it has probe, repair, packet, leave'),
+        ("elfn(alpha=1)", '"elfn" has no parameter "alpha"; it has probe, repair, packet, leave, restore'),
         ("tahoe(alpha=1)", '"tahoe" has no parameter "alpha"; it has none'),
         ("elfn(probe=2)", "probe of elfn: 2 has no unit; write 2s or 2ms (units: s, ms, us, min)"),
         ("elfn(probe=2m)", 'probe of elfn: "m" is no unit of time; use one of s, ms, us, min'),

@@ -113,7 +113,8 @@ def test_a_name_is_shown_with_all_that_its_file_says(name, kernel, capsys):
 def test_a_whole_text_is_shown_with_what_it_means(kernel, capsys):
     text = said(capsys, "show", "elfn(vegas, probe=0.5s)")
     assert 'tcp = "elfn(vegas, probe=500ms)"' in text
-    assert 'tcp = "elfn(vegas(alpha=1, beta=3, gamma=1), probe=500ms, repair=unchanged, packet=first, leave=any-ack)"' in text
+    of_elfn = "probe=500ms, repair=unchanged, packet=first, leave=any-ack, restore=at-notice"
+    assert f'tcp = "elfn(vegas(alpha=1, beta=3, gamma=1), {of_elfn})"' in text
     shown = json.loads(said(capsys, "show", "--json", "elfn(vegas, probe=0.5s)"))
     assert shown["settings"]["layers"][0]["parameters"]["probe_us"] == 500_000
     assert [row["name"] for row in shown["names"]] == ["elfn", "vegas"]

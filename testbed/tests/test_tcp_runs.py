@@ -60,6 +60,14 @@ def test_the_daemons_socket_is_given_where_a_flow_ends_whose_tcp_may_ask(tcp, ro
     assert all(socket.endswith(f"/routing/{name}.sock") for name, socket in sockets.items() if socket)
 
 
+@pytest.mark.parametrize(("tcp", "given"), [("tcpap", True), ("elfn(tcpap)", True), ("tcpap(hops=3)", False), ("newreno", False)])
+def test_routes_that_never_change_tell_the_hops_to_a_tcp_that_asks(tcp, given):
+    """Static routes have no daemon: without `hops` TCP-AP would be NewReno."""
+    scenario = scenario_of({"from": "sta1", "to": "sta3"}, tcp=tcp, routing="static")
+    hops = {"10.0.0.2": 1, "10.0.0.3": 2}
+    assert station_entry(scenario, Host("sta1"), hops).get("hops") == (hops if given else None)
+
+
 def test_a_wired_host_has_no_daemon_to_ask():
     wire = {"station": "sta3", "host": "h1"}
     scenario = scenario_of({"from": "sta1", "to": "h1"}, tcp="elfn", routing="aodv", wires=[wire])

@@ -51,6 +51,10 @@ class Protocol:
     def before_traffic(self, say: Say) -> None:
         """Return when the flows may begin, or raise RunError if they never can. (The prompt does not ask.)"""
 
+    def hops(self) -> dict[str, dict[str, int]]:
+        """The lengths of paths that never change: of each station or host, by the destination's address. Daemons tell theirs."""
+        return {}
+
     def status(self) -> dict[str, dict]:
         """What each station's daemon tells of itself, by station; only ours do (formats/routing.md)."""
         return {}

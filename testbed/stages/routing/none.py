@@ -6,7 +6,14 @@ from contextlib import contextmanager
 from testbed.stages import iproute
 from testbed.stages.kernel_tcp import ack_metric
 from testbed.stages.routing import Network, Protocol
+from testbed.stages.routing.static import hops_of
 from topologies.addresses import INTERFACE, NETWORK, PREFIX_BITS
+
+
+class Neighbours(Protocol):
+    def hops(self) -> dict[str, dict[str, int]]:
+        names = [station.name for station in self.network.stations]
+        return hops_of(self.network, {name: {other: other for other in names if other != name} for name in names})
 
 
 @contextmanager
@@ -15,4 +22,4 @@ def running(network: Network) -> Iterator[Protocol]:
     route = f"route add {NETWORK}/{PREFIX_BITS} dev {INTERFACE} scope link{ack_metric(network.site.scenario)}"
     lines = {station: [route] for station in network.stations}
     iproute.batches(lines, "routes", network.site.log)
-    yield Protocol(network)
+    yield Neighbours(network)

@@ -14,7 +14,7 @@ from testbed.stages import iproute
 from testbed.stages.kernel_tcp import ack_metric
 from testbed.stages.routing import Network, Protocol, Say
 from testbed.stages.station import Station, WiredLink
-from topologies.addresses import INTERFACE, wire_network
+from topologies.addresses import HOST_END, INTERFACE, wire_ip, wire_network
 
 
 class StaticRoutes(Protocol):
@@ -23,6 +23,9 @@ class StaticRoutes(Protocol):
         network, scenario = self.network, self.network.site.scenario
         flows = {name: (flow.source, flow.target) for name, flow in zip(scenario.flow_names(), scenario.flows, strict=True)}
         require_paths(flows, {wire.host.name: wire.gateway.name for wire in reversed(network.net.wires)}, _hops(network))
+
+    def hops(self) -> dict[str, dict[str, int]]:
+        return hops_of(self.network, _hops(self.network))
 
 
 @contextmanager
@@ -59,6 +62,42 @@ def next_hops(stations: list[str], links: list[tuple[str, str]]) -> dict[str, di
     directed = set(links)
     neighbours = {a: [b for b in stations if (a, b) in directed and (b, a) in directed] for a in stations}
     return {source: _from(source, neighbours) for source in stations}
+
+
+def hops_of(network: Network, hops: dict[str, dict[str, str]]) -> dict[str, dict[str, int]]:
+    """`Protocol.hops` of these next hops; wired hosts are a hop from their (first) gateway."""
+    addresses = {station.IP(): (station.name, 0) for station in network.stations}
+    addresses |= {wire_ip(wire.number, HOST_END): (wire.gateway.name, 1) for wire in network.net.wires}
+    ends = {station.name: (station.name, 0) for station in network.stations}
+    ends |= {wire.host.name: (wire.gateway.name, 1) for wire in reversed(network.net.wires)}
+    return lengths(ends, addresses, hops)
+
+
+def lengths(
+    ends: dict[str, tuple[str, int]], addresses: dict[str, tuple[str, int]], hops: dict[str, dict[str, str]]
+) -> dict[str, dict[str, int]]:
+    """How many hops there are from each of `ends` to each of `addresses`. Both are (station, wires between it and them):
+    a host has a wire to its gateway. Where there is no path there is no entry."""
+    between = {source: _lengths_from(source, hops) for source in hops}
+    return {
+        end: {
+            address: between[station][target] + wires + beyond
+            for address, (target, beyond) in addresses.items()
+            if target in between[station] and between[station][target] + wires + beyond
+        }
+        for end, (station, wires) in ends.items()
+    }
+
+
+def _lengths_from(source: str, hops: dict[str, dict[str, str]]) -> dict[str, int]:
+    """Along the next hops, each of which is on a shortest path."""
+    found = {source: 0}
+    for target in hops[source]:
+        here, length = source, 0
+        while here != target:
+            here, length = hops[here][target], length + 1
+        found[target] = length
+    return found
 
 
 def _from(source: str, neighbours: dict[str, list[str]]) -> dict[str, str]:
