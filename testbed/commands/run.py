@@ -146,8 +146,7 @@ def _again_lines(answer: dict) -> list[str]:
         f"{name:<9} delivered {kbps(flow['again_bps'])} kbit/s, in the record {kbps(flow['recorded_bps'])}"
         for name, flow in answer["flows"].items()
     ]
-    if answer["clock"] == "real":
-        lines.append("note      a seed does not repeat a run in real time; `manet replay` repeats the medium's part of it")
+    lines.append("note      a seed does not repeat what the stations' kernels do; `manet replay` repeats what the medium did")
     return [*lines, f"verdict   {answer['verdict'] or answer['status']}", f"results   {answer['directory']}"]
 
 
