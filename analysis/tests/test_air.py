@@ -78,3 +78,10 @@ def test_a_complete_capture_matches_whatever_the_lag(steps, lag_ns):
     matching = match_deliveries(_log(frames), _arrivals([(t + lag_ns, size) for t, size in frames]), "sta2", EPOCH_NS)
     assert (matching.only_air, matching.only_capture) == (0, 0)
     assert matching.matched["lag_ns"].to_list() == [lag_ns] * len(frames)
+
+
+def test_a_log_that_was_closed_before_the_end_is_not_taken_for_a_whole_one(tmp_path):
+    path = tmp_path / "air.csv"
+    path.write_text(f"{HEADER}\n5,sta1,tx,rts,sta2,1,1,20,1000000,352000,3,hidden,\n# closed: air.csv has reached its limit\n")
+    with pytest.raises(RunFileError, match=r"air.csv: is no whole log, it was closed before the run ended: air.csv has reached"):
+        read_air(path)

@@ -167,9 +167,18 @@ def figures() -> list[str]:
     return [path.stem for path in modules if re.search(r"^def draw\(", path.read_text(encoding="utf-8"), re.MULTILINE)]
 
 
+def is_known(name: str) -> bool:
+    """Whether an experiment or a ready-made scenario has this name."""
+    return any(named.is_file() for named in _files_of(name))
+
+
+def _files_of(name: str) -> tuple[Path, Path]:
+    return FOLDER / f"{name}.toml", FOLDER / "scenarios" / f"{name}.toml"
+
+
 def find(name: str) -> Path:
     """The file of an experiment's or a ready-made scenario's name, or the file itself."""
-    for named in (FOLDER / f"{name}.toml", FOLDER / "scenarios" / f"{name}.toml"):
+    for named in _files_of(name):
         if named.is_file():
             return named
     if Path(name).is_file():

@@ -1,4 +1,4 @@
-"""`manet run`: an experiment or a scenario file, to its tables and figure."""
+"""`manet run`: an experiment or a scenario file, to its tables and figure; or a recorded run once more."""
 
 import argparse
 import sys
@@ -24,13 +24,16 @@ EXAMPLES = """
   ./manet run hv-fig1 --profile modern --set tcp=cubic --out results/hv-fig1-cubic
   ./manet run hv-fig1 --resume                         do the runs that are still missing
   ./manet run experiments/scenarios/chain5.toml --set duration=10 --json
+  ./manet run results/hv-fig1/hv-hops3/seed-2          that run again: its scenario, seed and profile, into results/again
   ./manet run hv-fig1 --quick --clock virtual          the same on any host, however busy (docs/virtual-time.md)
 """
 
 
 def add(verbs: argparse._SubParsersAction) -> None:
-    parser = add_verb(verbs, "run", "run an experiment by name, or a scenario file", EXAMPLES)
-    parser.add_argument("experiment", metavar="NAME|FILE", help="a name of experiments/, or a TOML file")
+    parser = add_verb(verbs, "run", "run an experiment by name, a scenario file, or a recorded run again", EXAMPLES)
+    parser.add_argument(
+        "experiment", metavar="NAME|FILE|RUN", help="a name of experiments/, a TOML file, or the directory of a run"
+    )
     parser.add_argument("--quick", action="store_true", help="the experiment's quick size")
     parser.add_argument("--out", metavar="DIR", type=folder, help="folder of results (default: results/NAME, results/NAME-quick)")
     add_overrides(parser)
@@ -42,8 +45,10 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from testbed.campaigns.experiment import Request, find, load
+    from testbed.campaigns.experiment import Request, find, is_known, load
 
+    if Path(options.experiment).is_dir() and not is_known(options.experiment):
+        return repeat(options)
     request = Request(options.quick, overrides(options), tuple(options.variant), options.seeds)
     experiment = load(find(options.experiment), request)
     default = results_folder() / (experiment.name + ("-quick" if options.quick else ""))
@@ -112,6 +117,57 @@ def resume_command(experiment, directory: Path, options: argparse.Namespace) -> 
     singles = {f"--{name}": given.get(name) for name in ("seeds", "profile", "clock", "kernel")}
     words += [str(word) for option, value in singles.items() if value is not None for word in (option, value)]
     return shlex.join([*words, "--out", str(directory), "--resume"])
+
+
+def repeat(options: argparse.Namespace) -> int:
+    """A recorded run again; 1 if it failed or came out void."""
+    import json
+
+    from testbed.campaigns.progress import Progress
+    from testbed.errors import UsageError
+    from testbed.runs.again import new_directory, require_repeatable, run_again
+    from testbed.runs.recorded import Recorded
+
+    given = {"--quick": options.quick, "--set": options.overrides, "--profile": options.profile, "--clock": options.clock,
+             "--variant": options.variant, "--seeds": options.seeds, "--resume": options.resume}  # fmt: skip
+    stray = next((option for option, value in given.items() if value), None)
+    if stray is not None:
+        raise UsageError(
+            f"{stray}: {options.experiment} is a recorded run, repeated as it was; leave it out, or name its experiment"
+        )
+    recorded = Recorded.read(Path(options.experiment))
+    require_repeatable(recorded)
+    directory = options.out or new_directory(results_folder(), recorded)
+    runner = runner_for([recorded.scenario], options, str(recorded.directory))
+    progress = Progress(1, recorded.scenario.traffic_seconds())
+
+    def told(stage: str, fraction: float | None) -> None:
+        progress.stage(directory.name, stage if fraction is None else f"{stage} {100 * fraction:.0f} %")
+
+    try:
+        answer = run_again(recorded, directory, runner, told)
+        progress.finished(directory.name, answer["verdict"] if answer["status"] == "complete" else answer["status"])
+    finally:
+        progress.close()
+    print(json.dumps(answer, indent=1) if options.json else "\n".join(_again_lines(answer)))
+    if answer["error"]:
+        print(f"manet run: {answer['error']}", file=sys.stderr)
+    return 0 if answer["status"] == "complete" and answer["verdict"] != "void" else 1
+
+
+def _again_lines(answer: dict) -> list[str]:
+    lines = [f"again     {answer['repeats']}: its scenario, seed {answer['seed']}, profile {answer['profile']}"]
+    lines += [f"differs   {difference}" for difference in answer["differences"]]
+
+    def kbps(value: float | None) -> str:
+        return "none" if value is None else f"{value / 1000:.0f}"
+
+    lines += [
+        f"{name:<9} delivered {kbps(flow['again_bps'])} kbit/s, in the record {kbps(flow['recorded_bps'])}"
+        for name, flow in answer["flows"].items()
+    ]
+    lines.append("note      a seed does not repeat what the stations' kernels do; `manet replay` repeats what the medium did")
+    return [*lines, f"verdict   {answer['verdict'] or answer['status']}", f"results   {answer['directory']}"]
 
 
 def runner_for(scenarios: list, options: argparse.Namespace, name: str) -> Callable:

@@ -41,9 +41,10 @@ def within(netns: str | Path, action: Callable[[], T]) -> T:
     return result
 
 
-def mount_tmpfs(where: str | Path, size_bytes: int) -> None:
-    """A fresh file system in memory over the folder `where`, seen by this mount namespace alone."""
-    options = f"mode=755,size={size_bytes}".encode()
+def mount_tmpfs(where: str | Path, size_bytes: int | None = None) -> None:
+    """A fresh file system in memory over the folder `where`, seen by this mount namespace alone; without a size it may take half
+    of the memory (tmpfs(5))."""
+    options = b"mode=755" if size_bytes is None else f"mode=755,size={size_bytes}".encode()
     if _libc.mount(b"tmpfs", os.fsencode(where), b"tmpfs", MS_NOSUID | MS_NODEV, options) != 0:
         code = ctypes.get_errno()
         raise RunError(f"mount -t tmpfs {where}: {os.strerror(code)}; run as root, outside of a restricted container")

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis import manifest
+from analysis.closed_log import why_closed
 from analysis.errors import AnalysisError
 from analysis.files import write_whole
 from testbed.errors import HostLateError, ManetError, RunError, UsageError
@@ -32,6 +33,7 @@ from testbed.runs.record import RunRecord
 from testbed.runs.verdict import add_programs, verdict_of
 from testbed.runs.waits import Waits
 from testbed.scenarios.scenario import Scenario
+from testbed.stages.medium import INPUT_LOG
 from testbed.stages.site import Site
 
 Progress = Callable[[str, float | None], None]
@@ -268,6 +270,7 @@ def _stages(site: Site, report: Report) -> None:
     with ExitStack() as stages:
         children = stages.enter_context(Processes(site.log))
         children.checks.append(lambda: check_space(site.directory))
+        children.checks.append(lambda: check_logs(site.directory))
         network, protocol = stages.enter_context(network_up(site, children, say))
         say("kernel-tcp")
         stages.enter_context(kernel_tcp.kernel_tcp_running(site, network.net, children, protocol.hops()))
@@ -307,6 +310,13 @@ def check_space(directory: Path) -> None:
     free = shutil.disk_usage(directory).free
     if free < RESERVE_BYTES:
         raise RunError(f"{directory}: disk full; {ROOM} (what was captured is kept)")
+
+
+def check_logs(directory: Path) -> None:
+    """End the run when the medium has ended its logs: what follows could not be analysed."""
+    why = why_closed(directory / "air.csv") or why_closed(directory / INPUT_LOG)
+    if why is not None:
+        raise RunError(f"{why} (what was written until then is kept)")
 
 
 def _os_error(problem: OSError, directory: Path) -> str:

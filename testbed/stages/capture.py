@@ -1,6 +1,7 @@
 """tcpdump on every radio (`captures/<station>.pcap`) and on both ends of every wire (`<host>.pcap`, of its second wire
-`<host>.eth1.pcap`; `<station>.eth0.pcap`): 128 bytes of each packet (headers, and the CBR stamp), and
-as many more as the routing protocol may put before them.
+`<host>.eth1.pcap`; `<station>.eth0.pcap`): the scenario's `snaplen` bytes of each packet (128: headers, and the CBR stamp), and
+as many more as the routing protocol may put before them. tcpdump has one snap length for all packets: those of a routing
+protocol that has a UDP port of its own are captured once more, whole, by a second tcpdump (`<station>.routing.pcap`).
 
 Ready when tcpdump has opened its socket ("listening on"), complete when it has ended by itself after SIGTERM. libpcap
 hands over a block of packets when it is full or `to_ms` old, and drops the youngest block when it is stopped
@@ -17,7 +18,9 @@ from testbed.stages.site import Site
 from testbed.stages.station import NamespaceHost, StationNet
 from topologies.addresses import HOST_INTERFACE, INTERFACE
 
-SNAP_BYTES = 128
+# The UDP ports of routing protocols: IANA's, olsrd's and batmand's defaults, routing/*/src.
+PORTS = {"aodv": 654, "aodv-uu": 654, "dsdv": 269, "olsr": 698, "olsrd": 698, "babeld": 6696, "batmand": 4305}
+WHOLE = 0  # tcpdump's word for no limit
 BLOCK_S = 1.0  # tcpdump's to_ms
 READY_DEADLINE_S = 30.0
 _DROPPED = re.compile(r"^(\d+) packets? dropped by (?:kernel|interface)", re.MULTILINE)
@@ -53,17 +56,28 @@ def captures_running(site: Site, net: StationNet, children: Processes) -> Iterat
     """From every capture's socket being open to every file being complete."""
     folder = site.folder("captures")
     captures = Captures()
-    snap_bytes = SNAP_BYTES + site.scenario.routing.headers_bytes
-    for name, (host, interface) in interfaces(net).items():
+    snap_bytes = site.scenario.snaplen + site.scenario.routing.headers_bytes
+    port = PORTS.get(site.scenario.routing.protocol)
+
+    def start(name: str, host: NamespaceHost, interface: str, snap_bytes: int, *expression: str) -> None:
         argv = ["tcpdump", "-i", interface, "-s", snap_bytes, "-n", "--time-stamp-precision=nano"]
         # -Z root: tcpdump would otherwise give up the right to write into a results folder that is root's
-        argv += ["-Z", "root", "-w", folder / f"{name}.pcap"]
+        argv += ["-Z", "root", "-w", folder / f"{name}.pcap", *expression]
         captures.children[name] = children.start(
             f"tcpdump-{name}", argv, netns=host.netns, remedy="what it had captured is kept; run it again"
         )
+
+    for name, (host, interface) in interfaces(net).items():
+        start(name, host, interface, snap_bytes)
+    if port is not None:
+        for station in net.stations:
+            start(f"{station.name}.routing", station, INTERFACE, WHOLE, f"udp port {port}")
     children.wait_for_text(captures.children.values(), "listening on", within_s=READY_DEADLINE_S)
     try:
         yield captures
     finally:
         time.sleep(BLOCK_S * 1.1)  # also after a fault, of which the last second tells most
         children.stop(captures.children.values())
+    for child in captures.children.values():
+        if child.popen.returncode != 0:  # it died after the last look at it, or had to be killed: its file is not whole
+            raise child.failure()

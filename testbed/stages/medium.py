@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from testbed.host.processes import Child, Processes
@@ -17,6 +18,7 @@ if TYPE_CHECKING:  # Mininet is imported only in the run's own process
     from testbed.stages.station import StationNet
 
 READY_DEADLINE_S = 30.0
+INPUT_LOG = "inputs.jsonl"  # in the run's directory
 RADIOS = ROOT / "medium" / "radios"
 
 
@@ -96,6 +98,11 @@ class Medium:
         return [(link["from"], link["to"]) for link in self.ask("links")["links"] if link["range"]]
 
 
+def _logs(site: Site) -> list[str | Path]:
+    inputs = ["--input-log", site.directory / INPUT_LOG] if site.scenario.input_log else []
+    return [*inputs, "--log-limit", str(site.scenario.log_limit)]
+
+
 @contextmanager
 def medium_running(site: Site, net: "StationNet", children: Processes) -> Iterator[Medium]:
     """From the daemon's `ready` (every radio is up) to its orderly end (every output is complete)."""
@@ -107,7 +114,7 @@ def medium_running(site: Site, net: "StationNet", children: Processes) -> Iterat
     radios = "the radios went with it" if site.scenario.net == "manet" else "the radios have the kernel's own medium now"
     child = children.start(
         "medium",
-        [site.programs.medium, "run", config],
+        [site.programs.medium, "run", *_logs(site), config],
         remedy=f"{radios} and the run is void; see log/medium.log and run it again",
         many_files=True,
     )

@@ -33,7 +33,7 @@ def test_every_verb_has_help_with_examples(verb, capsys):
     ("arguments", "wanted"),
     [
         (["fly"], "manet: argument VERB: invalid choice: 'fly'"),
-        (["run"], "manet run: the following arguments are required: NAME|FILE; see manet run --help"),
+        (["run"], "manet run: the following arguments are required: NAME|FILE|RUN; see manet run --help"),
         (["run", "hv-fig1", "--quik"], "manet run: unrecognized arguments: --quik; see manet run --help"),
         (["run", "hv-fig1", "--seeds", "0"], 'manet run: argument --seeds: "0" is not a whole number of at least 1'),
         (["map", "--at", "abc"], 'manet map: argument --at: "abc" is not a time in seconds, such as 12.5; see'),

@@ -192,7 +192,7 @@ impl Files {
         };
         let path = more.into_iter().find_map(over)?;
         Some(format!(
-            "{path} has reached the limit of {} bytes; raise it (--log-limit) or make the run shorter",
+            "{path} has reached its limit of {} bytes; raise log_limit (of the daemon: --log-limit) or make the run shorter",
             self.limit
         ))
     }
@@ -488,7 +488,7 @@ mod tests {
         }
         files.record_inputs(b"{}\n");
         let errors = files.finish();
-        assert!(matches!(&errors[..], [one] if one.contains("has reached the limit of 1000 bytes")), "{errors:?}");
+        assert!(matches!(&errors[..], [one] if one.contains("has reached its limit of 1000 bytes")), "{errors:?}");
         let text = |name: &str| std::fs::read_to_string(at(name)).unwrap();
         let (csv, inputs) = (text("air.csv"), text("inputs.jsonl"));
         let rows = csv.lines().count() - 2;

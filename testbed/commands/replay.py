@@ -1,0 +1,60 @@
+"""`manet replay`: the air of a recorded run once more, from the medium's log of inputs, and whether it is the same."""
+
+import argparse
+from pathlib import Path
+
+from testbed.commands.options import add_verb
+
+EXAMPLES = """
+  ./manet replay results/chain5/all/seed-1           equal, or the first line of the air log that differs
+  ./manet replay results/chain5 --json               a folder with one run will do
+
+The medium alone is replayed, in virtual time, from what the stations' kernels gave it. ./manet run RUN runs all of it again,
+in real time, and comes out different: neither a host's load nor its kernel follows from a seed.
+"""
+
+
+def add(verbs: argparse._SubParsersAction) -> None:
+    parser = add_verb(verbs, "replay", "a recorded run's frames through the medium again: the air log must be equal", EXAMPLES)
+    parser.add_argument("run", metavar="RUN", type=Path, help="directory of a run: results/NAME/CELL/seed-N")
+    parser.add_argument("--json", action="store_true", help="print the answer as one JSON object")
+
+
+def run(options: argparse.Namespace) -> int:
+    """1 if the air log is another."""
+    import json
+    from dataclasses import asdict
+
+    from testbed.runs.recorded import Recorded
+    from testbed.runs.replayed import AIR_LOG, replay
+
+    recorded = Recorded.read(options.run)
+    found = replay(recorded.directory)
+    equal, notes = found.line is None, []
+    if not equal:
+        notes = [*recorded.differences(), *_rows_missing(recorded.directory)]
+    if options.json:
+        answer = {"format": "manet-replay/1", "directory": str(recorded.directory), "equal": equal}
+        print(json.dumps(answer | asdict(found) | {"notes": notes}, indent=1))
+        return 0 if equal else 1
+    air = recorded.directory / AIR_LOG
+    if equal:
+        print(f"equal     {air}: {found.lines} lines, byte for byte")
+        return 0
+    print(f"differs   {air}: line {found.line}")
+    print(f"recorded  {_line(found.recorded)}")
+    print(f"replayed  {_line(found.replayed)}")
+    for note in notes:
+        print(f"note      {note}")
+    return 1
+
+
+def _line(text: str | None) -> str:
+    return "(the log has ended)" if text is None else text
+
+
+def _rows_missing(directory: Path) -> list[str]:
+    """What the medium itself said is missing."""
+    from testbed.runs.verdict import reasons_of
+
+    return [reason for reason in reasons_of(directory) if "rows are missing" in reason]

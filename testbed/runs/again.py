@@ -1,0 +1,75 @@
+"""A recorded run once more (`manet run RUN_DIR`): its scenario and seed, as the record has them, into a new directory."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import UsageError
+from testbed.runs.recorded import Recorded
+from testbed.runs.run import Progress, RunResult
+
+FOLDER = "again"  # of the results: in the folder of its experiment the run would be counted once more
+NOT_THESE = ("cli", "script")  # what was typed or scripted is in no record
+
+
+def require_repeatable(recorded: Recorded) -> None:
+    """UsageError for a run whose traffic is not in its scenario."""
+    experiment = recorded.run.get("experiment")
+    if experiment in NOT_THESE:
+        what = "the prompt" if experiment == "cli" else "a script"
+        raise UsageError(
+            f"{recorded.directory}: is a session of {what}, whose commands are not recorded; `manet replay` repeats its air"
+        )
+
+
+def new_directory(results: Path, recorded: Recorded) -> Path:
+    """`results/again/<experiment>-<cell>-seed-<n>`, with a number behind it where that is taken."""
+    words = [str(recorded.run.get(key) or "") for key in ("experiment", "cell")]
+    name = "-".join([*filter(None, words), f"seed-{recorded.seed}"])
+    directory, number = results / FOLDER / name, 1
+    while directory.exists():
+        number += 1
+        directory = results / FOLDER / f"{name}-{number}"
+    return directory
+
+
+def run_again(recorded: Recorded, directory: Path, runner: Callable[..., RunResult], progress: Progress) -> dict[str, Any]:
+    """Runs, measures, and sets both runs side by side: what `manet run RUN_DIR` prints."""
+    from analysis.metrics import analyse_run
+
+    of_record = {**recorded.of_the_experiment, "repeats": str(recorded.directory)}
+    ended = runner(recorded.scenario, recorded.seed, directory, progress=progress, **of_record)
+    metrics = analyse_run(directory) if ended.status == "complete" else {"flows": {}}
+    return {
+        "format": "manet-again/1",
+        "repeats": str(recorded.directory),
+        "directory": str(directory),
+        "seed": recorded.seed,
+        "profile": recorded.scenario.profile,
+        "clock": recorded.scenario.clock,
+        "status": ended.status,
+        "verdict": ended.verdict,
+        "error": ended.error,
+        "differences": recorded.differences() + _movement(recorded.directory, directory),
+        "flows": _side_by_side(recorded, metrics),
+    }
+
+
+def _side_by_side(recorded: Recorded, metrics: dict[str, Any]) -> dict[str, dict[str, float | None]]:
+    """Of each flow what it delivered, then and now, in bit/s."""
+    path = recorded.directory / "metrics.json"
+    before = json.loads(path.read_text()).get("flows", {}) if path.exists() else {}
+    return {
+        name: {"recorded_bps": before.get(name, {}).get("delivered_bps"), "again_bps": flow.get("delivered_bps")}
+        for name, flow in metrics["flows"].items()
+    }
+
+
+def _movement(was: Path, now: Path) -> list[str]:
+    """A movement file may have changed since."""
+    try:
+        same = (was / "trace.csv").read_bytes() == (now / "trace.csv").read_bytes()
+    except OSError:
+        return []
+    return [] if same else ["trace.csv: the stations stand or move otherwise than in the record; was a movement file changed?"]

@@ -1,0 +1,72 @@
+"""A run that has ended, as its own directory tells of it: what is needed to run it again, and what is different now."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from analysis.rundir import find_run
+from testbed.errors import UsageError
+from testbed.runs import metadata
+from testbed.runs.under_way import ended
+from testbed.scenarios.scenario import Scenario
+
+# What an experiment writes of a run into run.json beside what every run has.
+OF_THE_EXPERIMENT = ("experiment", "cell", "variant", "axes")
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """`run` is run.json."""
+
+    directory: Path
+    scenario: Scenario
+    seed: int
+    run: dict[str, Any]
+
+    @classmethod
+    def read(cls, directory: Path) -> "Recorded":
+        """The run in a directory, or the only one below it; a UsageError for one that is under way or cannot be read."""
+        directory = ended(find_run(directory))
+        run = _json(directory / "run.json")
+        if not isinstance(run.get("seed"), int):
+            raise UsageError(f'{directory / "run.json"}: has no "seed"; give the directory of a run: results/NAME/CELL/seed-N')
+        path = directory / "scenario.json"
+        try:
+            scenario = Scenario.model_validate(_json(path))
+        except ValidationError as problem:
+            words = problem.errors()[0]["msg"].removeprefix("Value error, ")
+            raise UsageError(f"{path}: this version does not take it: {words}; use the commit in run.json") from None
+        return cls(directory, scenario, run["seed"], run)
+
+    @property
+    def of_the_experiment(self) -> dict[str, Any]:
+        return {key: self.run[key] for key in OF_THE_EXPERIMENT if key in self.run}
+
+    def differences(self) -> list[str]:
+        """What the run was made with and is another now, a line each."""
+        clock = self.run.get("clock") or {}
+        kernel = "host_kernel" if clock.get("kind") == "virtual" else "kernel"
+        was = {"commit": self.run.get("commit"), kernel: clock.get("host_kernel") or self.run.get("kernel")}
+        now = {"commit": metadata.commit(), kernel: metadata.kernel()}
+        versions = self.run.get("versions") or {}
+        present = metadata.versions(self.scenario.routing.protocol)
+        was |= {name: versions.get(name) for name in present}
+        now |= present
+        return [f"{name}: {_shown(was[name])}, now {_shown(now[name])}" for name in was if was[name] != now[name]]
+
+
+def _shown(value: str | None) -> str:
+    return value or "none"
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text())
+    except OSError as problem:
+        raise UsageError(f"{path}: {problem.strerror}; give the directory of a run: results/NAME/CELL/seed-N") from None
+    except ValueError:
+        raise UsageError(f"{path}: is not JSON; the record is damaged, and the run cannot be repeated from it") from None
+    return content if isinstance(content, dict) else {}

@@ -1,0 +1,67 @@
+"""The medium's part of a recorded run once more: its log of inputs through `manet-medium replay`, in virtual time.
+
+The air log must come out byte for byte as it was recorded: what the medium did did not depend on when the host let it run.
+"""
+
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+
+from analysis.closed_log import why_closed
+from testbed.errors import RunError, UsageError
+from testbed.programs import BUILT, Programs
+from testbed.stages.medium import INPUT_LOG
+
+AIR_LOG = "air.csv"
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """`lines` of the recorded air log; `line` is the first that differs (from 1), None if all are equal; of it what was recorded
+    and what came out now, None where that log has ended before."""
+
+    lines: int
+    line: int | None = None
+    recorded: str | None = None
+    replayed: str | None = None
+
+
+def replay(directory: Path, programs: Programs = BUILT) -> Replayed:
+    """Replays the run in `directory`, which is only read."""
+    inputs, air = directory / INPUT_LOG, directory / AIR_LOG
+    if not inputs.exists():
+        raise UsageError(
+            f"{directory}: has no log of inputs ({INPUT_LOG}); make a run that records one: `manet run`, with input_log = true"
+        )
+    if not air.exists():
+        raise UsageError(f"{air}: not there; the medium never started, and there is nothing to compare with")
+    for log in (air, inputs):
+        if (why := why_closed(log)) is not None:
+            raise UsageError(f"{log}: is no whole log, it was closed before the run ended: {why}")
+    if not programs.medium.exists():
+        raise UsageError(f"{programs.medium}: the medium is not built; run ./setup.sh")
+    with tempfile.TemporaryDirectory(prefix="manet-replay-") as folder:
+        again = Path(folder) / AIR_LOG
+        argv = [programs.medium, "replay", directory / "medium.json", inputs, again]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            words = (done.stderr.strip().splitlines() or [f"ended with status {done.returncode}"])[-1]
+            raise RunError(words.removeprefix("manet-medium: "))
+        return compare(air, again)
+
+
+def compare(recorded: Path, replayed: Path) -> Replayed:
+    """Line by line; a last line that is cut off is different from the whole one."""
+    count = 0
+    with recorded.open("rb") as was, replayed.open("rb") as now:
+        for number, (one, other) in enumerate(zip_longest(was, now), start=1):
+            if one != other:
+                return Replayed(count, number, _text(one), _text(other))
+            count = number
+    return Replayed(count)
+
+
+def _text(line: bytes | None) -> str | None:
+    return None if line is None else line.decode(errors="replace").rstrip("\n")

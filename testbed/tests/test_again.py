@@ -1,0 +1,186 @@
+"""A recorded run again: what is taken from the record, what is said of the differences; the air from its log of inputs."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from testbed.__main__ import main
+from testbed.errors import UsageError
+from testbed.programs import BUILT, ROOT
+from testbed.runs import again, metadata
+from testbed.runs.recorded import Recorded
+from testbed.runs.replayed import Replayed, compare, replay
+from testbed.runs.run import RunResult, run_scenario
+from testbed.tests.running import chain, needs_runs
+
+built = pytest.mark.skipif(not BUILT.medium.exists(), reason="the medium is not built (./setup.sh)")
+
+
+@pytest.fixture
+def record(tmp_path: Path):
+    """The directory of a run that never was."""
+
+    def make(**fields: object) -> Path:
+        directory = tmp_path / "record" / "hv-hops3" / "seed-7"
+        directory.mkdir(parents=True)
+        scenario = chain(hops=3, profile="modern", tcp="cubic")
+        run = {
+            "format": "manet-run/1", "seed": 7, "experiment": "hv-fig1", "cell": "hv-hops3", "variant": "hv", "axes": {"hops": 3},
+            "status": "complete", "commit": metadata.commit(), "kernel": metadata.kernel(), "clock": {"kind": "real"},
+            "versions": metadata.versions("static"), **fields,
+        }  # fmt: skip
+        (directory / "run.json").write_text(json.dumps(run))
+        (directory / "scenario.json").write_text(scenario.to_json())
+        (directory / "trace.csv").write_text("as it was\n")
+        return directory
+
+    return make
+
+
+class Runner:
+    """Stands in for a run: keeps what it was asked for."""
+
+    def __call__(self, scenario, seed, directory, *, progress, **record):
+        self.scenario, self.seed, self.record = scenario, seed, record
+        progress("traffic", 0.5)
+        directory.mkdir(parents=True)
+        (directory / "trace.csv").write_text("otherwise\n")
+        return RunResult("failed", None, directory, "no medium; run ./setup.sh")
+
+
+def test_a_run_is_repeated_with_the_scenario_seed_and_profile_of_its_record(record, tmp_path: Path) -> None:
+    recorded, runner = Recorded.read(record()), Runner()
+    answer = again.run_again(recorded, tmp_path / "again", runner, lambda _stage, _fraction: None)
+    assert runner.scenario == chain(hops=3, profile="modern", tcp="cubic") and runner.seed == 7
+    assert runner.record == {
+        "experiment": "hv-fig1", "cell": "hv-hops3", "variant": "hv", "axes": {"hops": 3}, "repeats": str(recorded.directory),
+    }  # fmt: skip
+    assert (answer["seed"], answer["profile"], answer["status"]) == (7, "modern", "failed")
+    assert len(answer["differences"]) == 1 and answer["differences"][0].startswith("trace.csv: ")
+
+
+def test_what_is_another_now_is_named_a_line_each(record) -> None:
+    assert Recorded.read(record()).differences() == []
+
+
+def test_kernel_commit_and_a_version_that_are_others_now(record) -> None:
+    versions = metadata.versions("static") | {"iperf3": "iperf 2.0"}
+    found = Recorded.read(record(kernel="5.10.0", commit="abc", versions=versions)).differences()
+    assert found == [
+        f"commit: abc, now {metadata.commit()}",
+        f"kernel: 5.10.0, now {metadata.kernel()}",
+        f"iperf3: iperf 2.0, now {metadata.versions('static')['iperf3']}",
+    ]
+
+
+def test_of_a_run_in_virtual_time_the_host_s_kernel_is_compared(record) -> None:
+    clock = {"kind": "virtual", "host_kernel": metadata.kernel()}
+    assert Recorded.read(record(kernel="6.12-guest", clock=clock)).differences() == []
+
+
+def test_the_new_directory_is_none_of_the_experiment_and_never_an_old_one(record, tmp_path: Path) -> None:
+    recorded = Recorded.read(record())
+    first = again.new_directory(tmp_path, recorded)
+    assert first == tmp_path / "again" / "hv-fig1-hv-hops3-seed-7"
+    first.mkdir(parents=True)
+    assert again.new_directory(tmp_path, recorded).name == "hv-fig1-hv-hops3-seed-7-2"
+
+
+def test_a_session_of_the_prompt_is_no_run_to_repeat(record) -> None:
+    with pytest.raises(UsageError, match=r"session of the prompt.*manet replay"):
+        again.require_repeatable(Recorded.read(record(experiment="cli")))
+
+
+@pytest.mark.parametrize("option", [["--set", "hops=2"], ["--quick"], ["--seeds", "3"], ["--profile", "period"], ["--resume"]])
+def test_a_repetition_takes_no_other_settings(record, capsys, option: list[str]) -> None:
+    assert main(["run", str(record()), *option]) == 2
+    assert f"{option[0]}: " in (said := capsys.readouterr().err) and said.count("\n") == 1
+
+
+def test_a_folder_without_a_run_is_named_with_the_remedy(tmp_path: Path, capsys) -> None:
+    assert main(["run", str(tmp_path)]) in (1, 2)
+    assert str(tmp_path) in (said := capsys.readouterr().err) and said.count("\n") == 1
+
+
+# --- replay -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_first_line_that_differs_is_found(tmp_path: Path) -> None:
+    def logs(was: str, now: str) -> Replayed:
+        (tmp_path / "was").write_text(was)
+        (tmp_path / "now").write_text(now)
+        return compare(tmp_path / "was", tmp_path / "now")
+
+    assert logs("a\nb\n", "a\nb\n") == Replayed(2)
+    assert logs("a\nb\n", "a\nc\n") == Replayed(1, 2, "b", "c")
+    assert logs("a\n", "a\nb\n") == Replayed(1, 2, None, "b")
+    assert logs("a\nb", "a\nb\n") == Replayed(1, 2, "b", "b")
+
+
+PACKET = "020000000002020000000001080045000054" + "00" * 20  # Ethernet to sta2, and the begin of an IPv4 packet of 84 bytes
+
+
+@pytest.fixture
+def with_inputs(record) -> Path:
+    """A record with the medium's files, of three packets from sta1 to sta2."""
+    directory = record()
+    stations = [{"name": f"sta{n}", "mac": f"02:00:00:00:00:{n:02x}", "position": [200.0 * (n - 1), 0.0, 0.0]} for n in (1, 2)]
+    config = {"format": "manet-medium/1", "radio": str(ROOT / "medium/radios/ns2-dsss-2m.toml"), "stations": stations}
+    (directory / "medium.json").write_text(json.dumps(config | {"seed": 7}))
+    packets = [{"at": n * 1000, "input": {"Air": {"Packet": {"station": 0, "frame": f"{PACKET}+60"}}}} for n in (1, 2, 3)]
+    lines = [*packets, {"at": 50_000_000, "input": {"Air": "Stop"}}]
+    (directory / "inputs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    argv = [BUILT.medium, "replay", directory / "medium.json", directory / "inputs.jsonl", directory / "air.csv"]
+    subprocess.run(argv, check=True, timeout=60)
+    return directory
+
+
+@built
+def test_the_air_log_of_a_replay_is_equal_or_the_line_is_shown(with_inputs: Path, capsys) -> None:
+    air = with_inputs / "air.csv"
+    lines = air.read_text().splitlines(keepends=True)
+    assert sum(",deliver," in line for line in lines) == 3
+    assert main(["replay", str(with_inputs)]) == 0
+    assert f"{len(lines)} lines, byte for byte" in capsys.readouterr().out
+    air.write_text("".join([*lines[:4], lines[4].replace("sta", "stb", 1), *lines[5:]]))
+    assert main(["replay", str(with_inputs)]) == 1
+    assert f"differs   {air}: line 5\nrecorded  " in capsys.readouterr().out
+    assert main(["replay", str(with_inputs), "--json"]) == 1
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["equal"], answer["lines"], answer["line"], answer["replayed"]) == (False, 4, 5, lines[4].rstrip("\n"))
+
+
+def test_without_a_log_of_inputs_the_way_to_get_one_is_said(record, capsys) -> None:
+    assert main(["replay", str(record())]) == 2
+    assert "input_log = true" in (said := capsys.readouterr().err) and said.count("\n") == 1
+
+
+@built
+def test_a_log_that_was_closed_at_its_limit_is_not_compared(with_inputs: Path) -> None:
+    with (with_inputs / "air.csv").open("a") as log:
+        log.write("# closed: air.csv has reached its limit of 9 bytes; raise log_limit\n")
+    with pytest.raises(UsageError, match=r"no whole log.*limit of 9 bytes"):
+        replay(with_inputs)
+
+
+@pytest.mark.root
+@needs_runs
+def test_a_run_of_the_kernel_s_tcp_is_replayed_byte_for_byte(tmp_path: Path, capsys) -> None:
+    scenario = chain(hops=2, wires=[{"station": "sta3", "host": "inet1"}], flows=[{"from": "sta1", "to": "inet1"}])
+    result = run_scenario(scenario, 1, tmp_path / "run")
+    assert result.status == "complete", result.error
+    assert main(["replay", str(tmp_path / "run")]) == 0
+    assert "byte for byte" in capsys.readouterr().out
+
+
+@pytest.mark.root
+@needs_runs
+def test_a_run_ends_when_its_logs_have_reached_their_limit(tmp_path: Path) -> None:
+    result = run_scenario(chain(duration=60, log_limit=200_000), 1, tmp_path / "run")
+    assert (result.status, result.verdict) == ("failed", "void")
+    assert "has reached its limit of 200000 bytes; raise log_limit" in result.error
+    assert (tmp_path / "run" / "air.csv").stat().st_size < 201_000
+    with pytest.raises(UsageError, match="no whole log"):
+        replay(tmp_path / "run")

@@ -1,0 +1,86 @@
+"""Captures: how much of each packet they keep, and that none may end unnoticed."""
+
+import os
+import struct
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from testbed.errors import RunError
+from testbed.host.processes import Processes
+from testbed.runs.run import run_scenario
+from testbed.stages.capture import captures_running
+from testbed.stages.site import Site
+from testbed.tests.running import chain, needs_runs
+
+TCPDUMP = """#!/bin/sh
+echo "$@" >>{log}
+trap 'exit {status}' TERM
+echo listening on
+while :; do sleep 0.01; done
+"""
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A tcpdump that writes its arguments down and ends with `status`; gives those of each that was started."""
+    monkeypatch.setattr("testbed.stages.capture.BLOCK_S", 0.0)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+
+    def run(status: int = 0, **keys: object) -> list[str]:
+        (tmp_path / "tcpdump").write_text(TCPDUMP.format(log=tmp_path / "argv", status=status))
+        (tmp_path / "tcpdump").chmod(0o755)
+        site = Site(chain(**keys), 1, tmp_path, Path("/"))
+        net = SimpleNamespace(stations=[SimpleNamespace(name="sta1", netns=None)], wires=[])
+        with Processes(tmp_path / "log") as children, captures_running(site, net, children):
+            pass
+        return sorted((tmp_path / "argv").read_text().splitlines())
+
+    return run
+
+
+def test_every_capture_keeps_the_bytes_that_the_scenario_says(stand_in) -> None:
+    (radio,) = stand_in(snaplen=300)
+    assert "-i wlan0 -s 300 " in radio and radio.endswith("sta1.pcap")
+
+
+def test_the_packets_of_a_routing_protocol_are_captured_whole_in_a_file_of_their_own(stand_in) -> None:
+    routing, radio = stand_in(routing="olsr")  # by their arguments: -s 0, -s 128
+    assert "-s 128 " in radio and radio.endswith("captures/sta1.pcap")
+    assert "-s 0 " in routing and routing.endswith("captures/sta1.routing.pcap udp port 698")
+
+
+def test_dsr_has_no_port_and_room_for_its_headers(stand_in) -> None:
+    (radio,) = stand_in(routing="dsr")
+    assert "-s 200 " in radio
+
+
+def test_a_capture_that_ended_badly_after_the_last_look_at_it_fails_the_run(stand_in) -> None:
+    with pytest.raises(RunError, match=r"tcpdump-sta1: tcpdump ended with status 3.*run it again"):
+        stand_in(status=3)
+
+
+def lengths(path: Path) -> list[tuple[int, int]]:
+    """Bytes kept and bytes there were of each packet of OLSR in a pcap file (pcap-savefile(5)), in its order."""
+    data, at, found = path.read_bytes(), 24, []
+    while at < len(data):
+        kept, whole = struct.unpack_from("<II", data, at + 8)
+        port = data[at + 16 + 36 : at + 16 + 38]  # behind Ethernet's 14 bytes and IPv4's 20: the destination port
+        found += [(kept, whole)] if int.from_bytes(port, "big") == 698 else []
+        at += 16 + kept
+    return found
+
+
+@pytest.mark.root
+@needs_runs
+def test_olsr_messages_are_whole_in_the_capture_of_routing(tmp_path: Path) -> None:
+    """A HELLO of a station with nineteen neighbours is longer than 128 bytes (RFC 3626, 6.1: 4 for each at least)."""
+    result = run_scenario(chain(hops=19, spacing=10, routing="olsr", duration=2), 1, tmp_path / "run")
+    assert result.status == "complete", result.error
+    folder = tmp_path / "run" / "captures"
+    short, whole = lengths(folder / "sta1.pcap"), lengths(folder / "sta1.routing.pcap")
+    assert max(kept for kept, _ in short) == 128 < max(there for _, there in short)
+    assert all(kept == there for kept, there in whole)
+    # the two are not opened and closed at the same instant
+    assert max(there for _, there in whole) > 128 and abs(len(whole) - len(short)) < len(short) / 2
