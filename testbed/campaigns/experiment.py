@@ -4,12 +4,13 @@
 checked before anything starts: every cell's scenario is built here, and an error names the line it comes from.
 """
 
+import ast
 import hashlib
 import itertools
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -28,6 +29,7 @@ from testbed.scenarios.definition import (
     parse_value,
     read_toml,
     replaced,
+    unit_of,
 )
 from testbed.scenarios.models import STRICT, as_tuple
 from testbed.scenarios.scenario import Scenario
@@ -148,6 +150,7 @@ class Experiment:
         text |= {
             "expected": self.expected,
             "axes": self.axes,
+            "units": {axis: unit for axis in self.axes if (unit := unit_of(axis))},
             "variants": list(self.variants),
             "seeds": self.seeds,
             "cells": cells,
@@ -164,6 +167,25 @@ def figures() -> list[str]:
     """The figures that can be drawn; read as text, because importing them takes as long as matplotlib."""
     modules = sorted(FIGURES.glob("*.py"))
     return [path.stem for path in modules if re.search(r"^def draw\(", path.read_text(encoding="utf-8"), re.MULTILINE)]
+
+
+def axes_of(figure: str) -> tuple[str, ...]:
+    """The axes that a figure is over (its AXES), which an experiment must have; read as text, too."""
+    tree = ast.parse((FIGURES / f"{figure}.py").read_text(encoding="utf-8"))
+    stated = (node.value for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "AXES")
+    return next((ast.literal_eval(value) for value in stated), ())
+
+
+def misfit(experiment: str, figure: str, axes: Iterable[str]) -> str | None:
+    """Why the figure cannot be drawn of an experiment with these axes, in one line; None if it can."""
+    if figure not in figures():
+        return f'no such figure "{figure}"; there are {", ".join(figures())}'
+    missing = [axis for axis in axes_of(figure) if axis not in axes]
+    if not missing:
+        return None
+    has = f"has {', '.join(axes)}" if axes else "has none"
+    text = f'figure "{figure}" is over the axis {" and ".join(missing)}, but experiment {experiment} {has}; '
+    return text + "add it to [axes], name another figure, or none for the general one"
 
 
 def find(name: str) -> Path:
@@ -317,9 +339,9 @@ class _Loader:
     def _check_analysis(self) -> None:
         """What is only read after the last run must be known to be there before the first."""
         definition = self.definition
-        if definition.figure and definition.figure not in figures():
-            text = f'no such figure "{definition.figure}"; there are {", ".join(figures())}'
-            raise self.source.error(("figure",), text)
+        wrong = misfit(self.path.stem, definition.figure, self.axes) if definition.figure else None
+        if wrong is not None:
+            raise self.source.error(("figure",), wrong)
         for key, name in (("published", definition.published), ("ns2", definition.ns2)):
             if name and name not in known_references(key):
                 text = f'no such table "{name}" in analysis/{key}; there are {", ".join(known_references(key))}'

@@ -29,4 +29,4 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps(report.as_json([]), indent=1))
     else:
         report.print()
-    return 0
+    return 1 if report.no_figure else 0
