@@ -333,6 +333,13 @@ def test_a_flow_that_is_not_there_is_an_error(chain, tmp_path, number):
         flow_named(run, number)
 
 
+def test_the_run_of_a_script_has_no_story(tmp_path):
+    run = RunDirectory(Chain().write(tmp_path / "seed-1"))
+    run.scenario["flows"] = []
+    with pytest.raises(RunFileError, match=r"scenario\.json: the run has no flows; what its script or prompt sent"):
+        flow_named(run, 1)
+
+
 def test_a_segment_that_is_not_there_is_an_error(chain, tmp_path):
     with pytest.raises(RunFileError, match=r"flow1 has no segment 7; there are 0 \(the SYN\) to 1"):
         of_segment(story_of(chain, tmp_path), 7)

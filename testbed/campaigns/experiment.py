@@ -224,11 +224,17 @@ def _single(path: Path, raw: dict[str, Any], source: Source, request: Request) -
         raise UsageError(f"--variant {request.variants[0]}: {source.name} has no variants; leave it out")
     raw = apply_overrides(raw, request.overrides, source)
     scenario = build_scenario(raw, source, prefix, path.parent)
+    _require_flows(scenario, source, (*prefix, "flows"))
     return Experiment(
         name=path.stem, question="", source=None, figure=None, published=None, ns2=None, quick=request.quick,
         axes={}, variants=(), seeds=request.seeds or scenario.seeds,
         cells=(Cell(ONLY_CELL, "", {}, scenario),), expect=Expected(),
     )  # fmt: skip
+
+
+def _require_flows(scenario: Scenario, source: Source, place: KeyPath) -> None:
+    if not scenario.flows:
+        raise source.error(place, "is empty, and a run measures flows; name one, or leave it out for the default")
 
 
 class _Loader:
@@ -320,6 +326,7 @@ class _Loader:
         for key in self.source.set_keys:
             origins[key] = (key,)
         scenario = build_scenario(raw, self.source, ("scenario",), self.path.parent, origins)
+        _require_flows(scenario, self.source, origins.get("flows", ("scenario", "flows")))
         return Cell(_cell_name(variant, values, self.axes), variant.name if variant else "", values, scenario)
 
     def _seeds_set(self) -> int | None:

@@ -177,6 +177,12 @@ def test_the_axes_that_a_figure_states_are_found_without_importing_it(figure):
     assert axes_of(figure) == getattr(importlib.import_module(f"analysis.figures.{figure}"), "AXES", ())
 
 
+def test_a_run_without_flows_is_refused(experiment):
+    text = 'key "flows": is empty, and a run measures flows; name one, or leave it out for the default'
+    assert message(experiment, TEXT.replace("window = 8", "flows = []")) == f"e.toml: line 5: {text}"
+    assert message(experiment, "hops = 1\nflows = []") == f"e.toml: line 2: {text}"
+
+
 def test_the_results_say_the_units_of_their_axes(experiment):
     text = TEXT.replace("[axes]\n", "[axes]\nspacing = [100, 200]\nwindow = [8]\n")
     assert json.loads(experiment(text).to_json())["units"] == {"spacing": "m", "window": "segments"}
