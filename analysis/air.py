@@ -27,6 +27,7 @@ SCHEMA = {
     "fate": pl.String,
     "receivers": pl.Int32,
 }
+OPTIONAL = {"power_dbm": pl.Float64}  # received, of a frame that arrived; logs made before it was written have none
 
 # A frame reaches the capture as soon as the host schedules the medium and tcpdump's socket: milliseconds on an
 # idle host. A second is far above what a run that is not void shows and far below what could confuse a packet
@@ -41,13 +42,15 @@ def read_air(path: Path) -> pl.DataFrame:
     if (why := why_closed(path)) is not None:
         raise RunFileError(f"{path}: is no whole log, it was closed before the run ended: {why}")
     try:
-        air = pl.read_csv(path, schema_overrides=SCHEMA)
+        air = pl.read_csv(path, schema_overrides=SCHEMA | OPTIONAL)
     except (pl.exceptions.PolarsError, UnicodeDecodeError) as problem:
         first_line = str(problem).splitlines()[0]
         raise RunFileError(f"{path}: not an air log (formats/air.md): {first_line}") from None
-    if air.columns != list(SCHEMA):
-        raise RunFileError(f"{path}: columns {air.columns} are not those of formats/air.md; made by another version?")
-    return air.with_columns(pl.col("fate").fill_null(""))
+    missing = [name for name in SCHEMA if name not in air.columns]
+    if missing:
+        raise RunFileError(f"{path}: not an air log (formats/air.md): no column {missing[0]}; made by another version?")
+    absent = [pl.lit(None, dtype=kind).alias(name) for name, kind in OPTIONAL.items() if name not in air.columns]
+    return air.with_columns(pl.col("fate").fill_null(""), *absent).select([*SCHEMA, *OPTIONAL])
 
 
 def air_summary(air: pl.DataFrame, begin_ns: int, end_ns: int) -> dict[str, Any]:

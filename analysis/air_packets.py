@@ -42,6 +42,7 @@ class AirPacket:
     attempts: list[Attempt] = field(default_factory=list)
     delivered: list[tuple[int, str]] = field(default_factory=list)  # when and to whom
     dropped: tuple[int, str] | None = None  # when and why
+    power_dbm: float | None = None  # at which it was received last; None where the log does not say
 
 
 def paired_capture(run: RunDirectory, captured: Captured) -> pl.DataFrame:
@@ -86,11 +87,11 @@ def air_packets(run: RunDirectory, numbers: set[int]) -> dict[int, AirPacket]:
     """What the log says of these packets. CTS and ACK have no number: a failed one is a retry of the packet it answered."""
     found: dict[int, AirPacket] = {}
     rows = run.air.filter(pl.col("packet").is_in(sorted(numbers))).sort("packet", "t_ns", maintain_order=True)
-    columns = ("t_ns", "station", "event", "frame", "peer", "packet", "attempt", "fate")
+    columns = ("t_ns", "station", "event", "frame", "peer", "packet", "attempt", "fate", "power_dbm")
     enqueued = rows.filter(pl.col("event") == "enqueue")
-    for t_ns, station, _, _, peer, number, _, _ in enqueued.select(columns).iter_rows():
+    for t_ns, station, _, _, peer, number, *_ in enqueued.select(columns).iter_rows():
         found[number] = AirPacket(number, station, peer, t_ns + run.epoch_ns)
-    for t_ns, station, event, frame, _, number, attempt, fate in rows.select(columns).iter_rows():
+    for t_ns, station, event, frame, _, number, attempt, fate, power_dbm in rows.select(columns).iter_rows():
         packet, at_ns = found.get(number), t_ns + run.epoch_ns
         if packet is None:
             continue
@@ -98,6 +99,7 @@ def air_packets(run: RunDirectory, numbers: set[int]) -> dict[int, AirPacket]:
             packet.attempts.append(Attempt(at_ns, frame, attempt, fate))
         elif event == "deliver":
             packet.delivered.append((at_ns, station))
+            packet.power_dbm = power_dbm
         elif event == "drop":
             packet.dropped = (at_ns, fate)
     return found

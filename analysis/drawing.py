@@ -23,18 +23,22 @@ def series(summary: list[dict[str, Any]], metric: str, axis: str) -> dict[str, l
     return {variant: sorted(rows, key=lambda row: row[axis]) for variant, rows in found.items()}
 
 
+def description(out_dir: Path) -> dict[str, Any]:
+    """experiment.json (formats/results.md); empty where there is none."""
+    path = out_dir / "experiment.json"
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
 def in_order(out_dir: Path, variants: Iterable[str]) -> list[str]:
     """Each of `variants` once: those of the experiment in its order, then others by name."""
-    description = out_dir / "experiment.json"
-    named = json.loads(description.read_text())["variants"] if description.exists() else []
+    named = description(out_dir).get("variants", [])
     there = set(variants)
     return [*(name for name in named if name in there), *sorted(there - set(named))]
 
 
 def origin(out_dir: Path, summary: list[dict[str, Any]], metric: str) -> str:
     """`hv-fig1 quick: 1 run of 12 s per point (seed 1); 11 valid, 1 suspect`."""
-    description = out_dir / "experiment.json"
-    experiment = json.loads(description.read_text()) if description.exists() else {}
+    experiment = description(out_dir)
     name = experiment.get("name", out_dir.name)
     size = {True: " quick", False: " full"}.get(experiment.get("quick"), "")
     runs = collect_runs(out_dir, ())

@@ -22,6 +22,7 @@ from analysis.story import Story, read_story
 from mobility import connectivity, trace
 from mobility.trace import Trace, TraceError
 
+NO_FLOWS = "no flows: the scenario has none, what was sent was a script's own"
 RATE_OVER_S = 1.0
 OLD_S = 1.0  # a packet sent longer ago than this is said to be
 
@@ -38,7 +39,7 @@ def of_run(run: RunDirectory, at_s: float) -> Moment:
         places |= _places(_trace(path), model_s)
     off = _off(run, model_s)
     range_m, sense_m = (range_of(run.medium, threshold) for threshold in (RECEIVED, SENSED))
-    note = "" if run.begun_ns is None else "ways: of the last packet that TCP sent before"
+    note = NO_FLOWS if not run.flows else "" if run.begun_ns is None else "ways: of the last packet that TCP sent before"
     return Moment(
         f"{'/'.join(run.path.parts[-3:])}: {at_s:g} s {clock}", places, _links(places, range_m, off), off,
         tuple((wire.station, wire.host) for wire in run.wires),

@@ -13,11 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from analysis.style import variant_name
-from analysis.tables import Experiment, collect_runs, counts, summarise
+from analysis.tables import Experiment, collect_runs, counts, shown_metric, summarise
 
 HEADINGS = ("ours", "±95 %", "paper", "ours/\npaper", "ns-2", "ours/\nns-2")
-# What the table is of: the first that any run has. Flows of datagrams acknowledge nothing.
-METRICS = ("acked_kbps", "reaction_s", "delivered_kbps")
 FLOW_ROWS = 24  # more are for a program to read, from metrics.json
 
 
@@ -27,8 +25,7 @@ def result_table(out_dir: Path, experiment: Any = None) -> Group:
     description = Experiment.of(experiment, out_dir)
     runs = collect_runs(out_dir, description.axes)
     summary = summarise(runs, description)
-    measured = {row["metric"] for row in summary if row["mean"] is not None}
-    metric = next((metric for metric in METRICS if metric in measured), METRICS[0])
+    metric = shown_metric(summary)
     cells = [row for row in summary if row["metric"] == metric]
     with_variants = any(row["variant"] for row in cells)
     unit = cells[0]["unit"] if cells else ""

@@ -92,6 +92,8 @@ class RunDirectory:
     @cached_property
     def traffic_ns(self) -> int:
         """CLOCK_REALTIME at the start of the traffic, from which the scenario's events count; a RunFileError without traffic."""
+        if self.begun_ns is None and not self.flows:
+            raise RunFileError(f"{self.path / 'scenario.json'}: the run has no flows, hence no traffic of its own")
         if self.begun_ns is None:
             flow = self.flows[0]
             raise RunFileError(f"{self.path / 'captures' / flow.source}.pcap: no packet of {flow.name}; did it start?")

@@ -105,6 +105,8 @@ class Story:
 
 def flow_named(run: RunDirectory, number: int) -> Flow:
     """Flow `number` of the scenario, from 1; a RunFileError that says which there are."""
+    if not run.flows:
+        raise RunFileError(f"{run.path / 'scenario.json'}: the run has no flows; what its script or prompt sent is in captures/")
     if not 1 <= number <= len(run.flows):
         there = "flow 1" if len(run.flows) == 1 else f"flows 1 to {len(run.flows)}"
         raise RunFileError(f"{run.path / 'scenario.json'}: no flow {number}; there is {there}")

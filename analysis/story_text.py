@@ -106,6 +106,8 @@ def _journey_rows(story: Story, journey: Journey, name: str, first_words: str) -
             continue
         for attempt in step.air.attempts:
             words = f"{attempt.frame} {attempt.number} to {step.air.peer}: {attempt.fate or 'unfinished'}"
+            if (attempt.frame, attempt.fate) == ("data", "delivered") and step.air.power_dbm is not None:
+                words += f" at {step.air.power_dbm:.1f} dBm"
             rows.append((max(step.t_ns, attempt.t_ns), "attempt", step.node, name, words))
     if journey.fate == NO_RECORD:
         rows.append((journey.at_ns, "?", journey.node, name, NO_RECORD))

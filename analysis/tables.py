@@ -51,6 +51,8 @@ SUM_METRICS = {
 # of the first flow that has it: of the thin one of datagrams beside flow 1
 SOME_METRICS = {"silence_s": ("s", "silence_s", 1)}
 METRICS = FLOW_METRICS | SUM_METRICS | SOME_METRICS
+# What the printed table and the general figure are of: the first that any run has. Flows of datagrams acknowledge nothing.
+SHOWN = ("acked_kbps", "reaction_s", "delivered_kbps")
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,11 @@ def summarise(rows: list[dict[str, Any]], experiment: Experiment) -> list[dict[s
                 | standings
             )
     return summary
+
+
+def shown_metric(summary: list[dict[str, Any]]) -> str:
+    measured = {row["metric"] for row in summary if row["mean"] is not None}
+    return next((metric for metric in SHOWN if metric in measured), SHOWN[0])
 
 
 def mean_and_interval(values: list[float | None]) -> dict[str, float | int | None]:

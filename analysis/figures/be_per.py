@@ -9,8 +9,10 @@ from pathlib import Path
 from matplotlib.axes import Axes
 
 from analysis import drawing, style
+from analysis.errors import RunFileError
 from analysis.tables import read_summary
 
+AXES = ("nodes",)  # of the experiment
 METRIC = "acked_kbps"
 COLOURS = {4: style.BLUE, 7: style.GREEN, 10: style.VERMILION}
 MARKERS = {4: "o", 7: "^", 10: "s"}
@@ -24,6 +26,8 @@ def draw(out_dir: Path) -> list[Path]:
     out_dir = Path(out_dir)
     summary = read_summary(out_dir)
     cells = [row for row in summary if row["metric"] == METRIC and _FRAME.fullmatch(row["variant"] or "")]
+    if not cells:
+        raise RunFileError(f"{out_dir}: no variant is called frame-RATE, such as frame-0.015; name another figure")
     with style.page(out_dir, "be_per", 3.4) as (axes, written):
         panel = axes[0]
         for nodes in sorted({row["nodes"] for row in cells}):

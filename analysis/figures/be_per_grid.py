@@ -10,6 +10,7 @@ from analysis import drawing, style
 from analysis.figures.be_per import label_rates, place
 from analysis.tables import read_summary
 
+AXES = ("links.0.error_rate",)  # of the experiment
 METRIC = "acked_kbps"
 AXIS = "links.0.error_rate"
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from analysis import paired
 
+AXES = ("speed",)  # of the experiment
 PLAIN = "reno"  # the variant without notices
 
 

@@ -16,6 +16,7 @@ from analysis import drawing, style
 from analysis.references import load_reference
 from analysis.tables import read_summary
 
+AXES = ("hops",)  # of the experiment
 METRIC = "acked_kbps"
 BAND = 0.07
 

@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from analysis import drawing, style
 from analysis.tables import collect_runs, counts, read_summary
 
+AXES = ("speed",)  # of the experiment
 AXIS = "speed"
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from analysis import paired
 
+AXES = ("speed",)  # of the experiment
 WITH, WITHOUT = "cache-replies", "no-cache-replies"
 
 

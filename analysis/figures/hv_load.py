@@ -10,6 +10,7 @@ from typing import Any
 from analysis import drawing, style
 from analysis.tables import read_summary
 
+AXES = ("speed",)  # of the experiment
 METRIC = "total_acked_kbps"
 AXIS = "speed"
 APART_MPS = 0.3  # between points of the same speed

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis import drawing, style
+from analysis.errors import RunFileError
 from analysis.references import load_reference
 from analysis.tables import read_summary
 
@@ -47,5 +48,7 @@ def by_protocol(rows: list[dict[str, Any]]) -> dict[str, list[tuple[float, dict[
     found: dict[str, list[tuple[float, dict[str, Any]]]] = {}
     for row in rows:
         protocol, _, speed = (row["variant"] or "").rpartition("-")
+        if not speed.isdecimal():
+            raise RunFileError(f'variant "{row["variant"] or ""}" is not PROTOCOL-SPEED, such as aodv-30; name another figure')
         found.setdefault(protocol, []).append((float(speed), row))
     return {protocol: sorted(pairs, key=lambda pair: pair[0]) for protocol, pairs in found.items()}

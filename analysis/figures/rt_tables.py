@@ -15,6 +15,7 @@ from matplotlib.colors import Normalize
 from analysis import drawing, style
 from analysis.tables import read_summary
 
+AXES = ("routing", "tcp")  # of the experiment
 METRIC = "acked_kbps"
 COLUMNS = ("hops", "nodes", "variant")  # what a table's columns are: the first that the experiment has
 ROUTING = ("dsdv", "olsr", "aodv", "aodv-ns2", "dsr", "dsr-ns2")

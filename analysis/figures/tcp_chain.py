@@ -12,6 +12,7 @@ from matplotlib.legend_handler import HandlerTuple
 from analysis import drawing, style
 from analysis.tables import read_summary
 
+AXES = ("hops",)  # of the experiment
 METRIC = "acked_kbps"
 BAND = 0.10
 

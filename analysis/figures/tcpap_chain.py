@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from analysis import drawing, style
 from analysis.tables import collect_runs, counts, mean_and_interval, read_summary
 
+AXES = ("hops",)  # of the experiment
 METRIC = "acked_kbps"
 
 

@@ -52,6 +52,24 @@ def test_what_is_no_air_log_is_an_error_that_names_the_file(tmp_path, content):
         read_air(path)
 
 
+def test_a_column_more_is_no_error_and_the_received_power_is_read(tmp_path):
+    path = tmp_path / "air.csv"
+    rows = ("9,sta2,deliver,data,sta1,1,,1500,,,,,,-64.25,x", "9,sta1,tx,data,sta2,1,1,1500,1,1,0,delivered,1,,")
+    path.write_text("\n".join([f"{HEADER},power_dbm,more", *rows]) + "\n")
+    assert read_air(path)["power_dbm"].to_list() == [-64.25, None]
+    path.write_text(f"{HEADER}\n9,sta2,deliver,data,sta1,1,,1500,,,,,\n")
+    assert read_air(path)["power_dbm"].to_list() == [None], "a log without the column"
+
+
+def test_columns_are_found_by_name(tmp_path):
+    path = tmp_path / "air.csv"
+    path.write_text(",".join(reversed(SCHEMA)) + "\n,,,,,1500,,1,sta1,data,deliver,sta2,9\n")
+    assert read_air(path)["bytes"].to_list() == [1500]
+    path.write_text(HEADER.removesuffix(",receivers") + "\n9,sta2,deliver,data,sta1,1,,1500,,,,\n")
+    with pytest.raises(RunFileError, match="no column receivers"):
+        read_air(path)
+
+
 def test_stations_are_listed_in_the_order_people_count(tmp_path):
     path = tmp_path / "air.csv"
     lines = [f"5,sta{number},tx,rts,sta1,1,1,20,1000000,352000,3,delivered,\n" for number in (10, 9, 2)]

@@ -135,6 +135,16 @@ def test_a_run_in_which_nothing_was_sent_shows_places_and_links(tmp_path):
     draw(moment, tmp_path / "map.png")
 
 
+def test_a_run_of_a_script_has_no_flows_and_the_map_says_so(tmp_path):
+    folder = placed(tmp_path)
+    scenario = json.loads((folder / "scenario.json").read_text()) | {"flows": []}
+    (folder / "scenario.json").write_text(json.dumps(scenario))
+    moment = past_moment.of_run(RunDirectory(folder), 1.5)
+    assert moment.ways == ()
+    assert map_text.lines(moment)[-1] == "no flows: the scenario has none, what was sent was a script's own"
+    assert map_text.lines(moment)[0].endswith("1.5 s of the medium (no traffic)")
+
+
 def test_a_flow_that_sent_nothing_does_not_hide_what_another_sent(tmp_path):
     folder = placed(tmp_path)
     wanted = past_moment.of_run(RunDirectory(folder), 1.5).ways[0]

@@ -45,6 +45,17 @@ def test_a_segment_is_followed_over_every_hop_and_its_ack_back(chain, tmp_path):
     assert story.seconds(sent.acked_ns) == pytest.approx(0.050)  # sent at 30 ms, two hops
 
 
+def test_the_power_of_a_reception_is_told_where_the_air_log_has_it(chain, tmp_path):
+    log = chain.write(tmp_path / "seed-1") / "air.csv"
+    head, *rows = log.read_text().splitlines()
+    log.write_text("\n".join([f"{head},power_dbm", *(f"{row},{'-64.25' if ',deliver,' in row else ''}" for row in rows)]) + "\n")
+    run = RunDirectory(log.parent)
+    story = read_story(run, flow_named(run, 1))
+    lines = story_text.table_lines(story, of_segment(story, 1))
+    assert sum("data 1 to sta2: delivered at -64.2 dBm" in line for line in lines) == 2, "the segment, and the ACK on its way back"
+    assert not any("rts" in line and "dBm" in line for line in lines)
+
+
 def test_what_the_radio_gave_up_is_dropped_by_that_station_for_that_reason(chain, tmp_path):
     lost = chain.data(2)
     chain.travel(lost, 100, FORWARD[:2])
@@ -389,6 +400,13 @@ def test_a_flow_that_is_not_there_is_an_error(chain, tmp_path, number):
     run = RunDirectory(chain.write(tmp_path / "seed-1"))
     with pytest.raises(RunFileError, match=f"no flow {number}; there is flow 1"):
         flow_named(run, number)
+
+
+def test_the_run_of_a_script_has_no_story(tmp_path):
+    run = RunDirectory(Chain().write(tmp_path / "seed-1"))
+    run.scenario["flows"] = []
+    with pytest.raises(RunFileError, match=r"scenario\.json: the run has no flows; what its script or prompt sent"):
+        flow_named(run, 1)
 
 
 def test_a_segment_that_is_not_there_is_an_error(chain, tmp_path):

@@ -4,12 +4,13 @@
 checked before anything starts: every cell's scenario is built here, and an error names the line it comes from.
 """
 
+import ast
 import hashlib
 import itertools
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -28,6 +29,7 @@ from testbed.scenarios.definition import (
     parse_value,
     read_toml,
     replaced,
+    unit_of,
 )
 from testbed.scenarios.models import STRICT, as_tuple
 from testbed.scenarios.quantities import Whole, as_whole
@@ -149,6 +151,7 @@ class Experiment:
         text |= {
             "expected": self.expected,
             "axes": self.axes,
+            "units": {axis: unit for axis in self.axes if (unit := unit_of(axis))},
             "variants": list(self.variants),
             "seeds": self.seeds,
             "cells": cells,
@@ -174,6 +177,25 @@ def is_known(name: str) -> bool:
 
 def _files_of(name: str) -> tuple[Path, Path]:
     return FOLDER / f"{name}.toml", FOLDER / "scenarios" / f"{name}.toml"
+
+
+def axes_of(figure: str) -> tuple[str, ...]:
+    """The axes that a figure is over (its AXES), which an experiment must have; read as text, too."""
+    tree = ast.parse((FIGURES / f"{figure}.py").read_text(encoding="utf-8"))
+    stated = (node.value for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "AXES")
+    return next((ast.literal_eval(value) for value in stated), ())
+
+
+def misfit(experiment: str, figure: str, axes: Iterable[str]) -> str | None:
+    """Why the figure cannot be drawn of an experiment with these axes, in one line; None if it can."""
+    if figure not in figures():
+        return f'no such figure "{figure}"; there are {", ".join(figures())}'
+    missing = [axis for axis in axes_of(figure) if axis not in axes]
+    if not missing:
+        return None
+    has = f"has {', '.join(axes)}" if axes else "has none"
+    text = f'figure "{figure}" is over the axis {" and ".join(missing)}, but experiment {experiment} {has}; '
+    return text + "add it to [axes], name another figure, or none for the general one"
 
 
 def find(name: str) -> Path:
@@ -212,11 +234,17 @@ def _single(path: Path, raw: dict[str, Any], source: Source, request: Request) -
         raise UsageError(f"--variant {request.variants[0]}: {source.name} has no variants; leave it out")
     raw = apply_overrides(raw, request.overrides, source)
     scenario = build_scenario(raw, source, prefix, path.parent)
+    _require_flows(scenario, source, (*prefix, "flows"))
     return Experiment(
         name=path.stem, question="", source=None, figure=None, published=None, ns2=None, quick=request.quick,
         axes={}, variants=(), seeds=request.seeds or scenario.seeds,
         cells=(Cell(ONLY_CELL, "", {}, scenario),), expect=Expected(),
     )  # fmt: skip
+
+
+def _require_flows(scenario: Scenario, source: Source, place: KeyPath) -> None:
+    if not scenario.flows:
+        raise source.error(place, "is empty, and a run measures flows; name one, or leave it out for the default")
 
 
 class _Loader:
@@ -308,6 +336,7 @@ class _Loader:
         for key in self.source.set_keys:
             origins[key] = (key,)
         scenario = build_scenario(raw, self.source, ("scenario",), self.path.parent, origins)
+        _require_flows(scenario, self.source, origins.get("flows", ("scenario", "flows")))
         return Cell(_cell_name(variant, values, self.axes), variant.name if variant else "", values, scenario)
 
     def _seeds_set(self) -> int | None:
@@ -327,9 +356,9 @@ class _Loader:
     def _check_analysis(self) -> None:
         """What is only read after the last run must be known to be there before the first."""
         definition = self.definition
-        if definition.figure and definition.figure not in figures():
-            text = f'no such figure "{definition.figure}"; there are {", ".join(figures())}'
-            raise self.source.error(("figure",), text)
+        wrong = misfit(self.path.stem, definition.figure, self.axes) if definition.figure else None
+        if wrong is not None:
+            raise self.source.error(("figure",), wrong)
         for key, name in (("published", definition.published), ("ns2", definition.ns2)):
             if name and name not in known_references(key):
                 text = f'no such table "{name}" in analysis/{key}; there are {", ".join(known_references(key))}'

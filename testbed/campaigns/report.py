@@ -7,12 +7,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from analysis.errors import AnalysisError
 from analysis.found_runs import FoundRuns, find_runs
 from testbed.campaigns.expectations import Comparison, compare
-from testbed.campaigns.experiment import Expected
+from testbed.campaigns.experiment import Expected, misfit
 from testbed.errors import UsageError
 
 FORMAT = "manet-answer/1"
+GENERAL = "general"  # analysis/figures/general.py
 NAMED_RUNS = 5  # how many runs that are not valid the verdict names
 
 
@@ -28,6 +30,7 @@ class Report:
         except ValueError:
             raise UsageError(f"{directory}/experiment.json: is not JSON; run again with --resume to write it anew") from None
         self.figures: list[Path] = []
+        self.no_figure: str | None = None  # why the figure could not be drawn
         self.comparisons: list[Comparison] = []
         self.summary: list[dict[str, Any]] = []
         self.found = FoundRuns()
@@ -49,9 +52,23 @@ class Report:
         profiles = {cell["variant"]: cell.get("profile", "period") for cell in self.description["cells"]}
         checks = [check.of_size(self.description["quick"]) for check in expected.checks]
         self.comparisons = compare(checks, self.summary, list(self.description["axes"]), profiles)
-        if self.description.get("figure") and any(row["mean"] is not None for row in self.summary):
-            figure = importlib.import_module(f"analysis.figures.{self.description['figure']}")
+        if any(row["mean"] is not None for row in self.summary):
+            self._draw()
+
+    def _draw(self) -> None:
+        """The figure that the experiment names; of one with axes or variants that names none, the general one."""
+        name = self.description.get("figure") or (GENERAL if len(self.description["cells"]) > 1 else None)
+        if name is None:
+            return
+        wrong = misfit(self.description["name"], name, self.description["axes"])
+        if wrong is not None:
+            self.no_figure = f"{self.directory}: {wrong}"
+            return
+        figure = importlib.import_module(f"analysis.figures.{name}")
+        try:
             self.figures = [Path(path) for path in figure.draw(self.directory)]
+        except AnalysisError as problem:
+            self.no_figure = f"figure {name}: {problem}"
 
     def _measure(self, again: bool) -> None:
         """metrics.json of every run that counts; with `again` also of those that do not only because it was changed."""
@@ -95,6 +112,7 @@ class Report:
             "table": str(self.directory / "table.csv"),
             "summary": str(self.directory / "summary.csv"),
             "figures": [str(path) for path in self.figures],
+            "no_figure": self.no_figure,
             "capture": None if capture is None else str(capture),
             "verdicts": self.verdicts(),
             "left_out": [{"run": name, "reason": reason} for name, reason in self.found.left_out.items()],
@@ -124,6 +142,8 @@ class Report:
         print(f"summary   {self.directory / 'summary.csv'}")
         for path in self.figures:
             print(f"figure    {path}")
+        if self.no_figure:
+            print(f"figure    none: {self.no_figure}")
         capture = self.capture()
         if capture is not None:
             print(f"capture   {capture}")

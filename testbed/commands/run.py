@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def carry_out(experiment, directory: Path, options: argparse.Namespace) -> int:
-    """Runs, analyses, prints; 1 if a run failed or stayed void."""
+    """Runs, analyses, prints; 1 if a run failed or stayed void, or the figure could not be drawn."""
     import json
     from dataclasses import asdict
 
@@ -103,7 +103,7 @@ def carry_out(experiment, directory: Path, options: argparse.Namespace) -> int:
         # why it failed was said when it ended
         kind = outcome.status if outcome.status == "failed" else outcome.verdict
         print(f"manet run: {outcome.task.name}: {kind}; see {outcome.task.directory}/log", file=sys.stderr)
-    return 1 if bad or report.found.left_out else 0
+    return 1 if bad or report.found.left_out or report.no_figure else 0
 
 
 def resume_command(experiment, directory: Path, options: argparse.Namespace) -> str:

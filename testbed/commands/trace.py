@@ -100,6 +100,8 @@ def _scenario_of(model: str, settings: list[str]) -> "Scenario":
 
 def _first_flow(scenario: "Scenario") -> tuple[str, str] | None:
     stations = set(scenario.station_names())
+    if not scenario.flows:
+        return None
     flow = scenario.flows[0]
     return (flow.source, flow.target) if {flow.source, flow.target} <= stations else None
 

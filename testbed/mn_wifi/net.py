@@ -206,6 +206,7 @@ class Mininet_wifi:
             "positions": [{"name": station.name, "at": list(self._place(station))} for station in self.stations],
             "propagation": self._propagation or DEFAULT,
             "wires": self._wires,
+            "flows": [],  # what is sent is the script's own
             "routing": routing,
             "arp": "static" if self.options["static_arp"] else "real",
             "ipv6": any("ip6" in station.params for station in self.stations),

@@ -27,6 +27,7 @@ from topologies.addresses import GATEWAY_END, HOST_END, wire_ip
 
 SHORTEST_LOOK_S = 0.5  # less is no rate
 LIVELY_S = 10.0  # a rate over longer than this says nothing of now
+NO_FLOWS = "no flows: the scenario has none; name pairs of nodes to see the paths between them"
 _ACKED = re.compile(r"\bbytes_acked:(\d+)")
 
 
@@ -60,7 +61,7 @@ class Live:
             links=heard, off=off, wires=tuple((wire.station, wire.host) for wire in run.wires),
             ways=tuple(self._ways(run, flows, heard)),
             range_m=range_of(run.medium, RECEIVED), sense_m=range_of(run.medium, SENSED),
-            area=tuple(run.scenario["area"]) if run.scenario.get("area") else None,
+            area=tuple(run.scenario["area"]) if run.scenario.get("area") else None, note="" if flows else NO_FLOWS,
         )  # fmt: skip
 
     def _ways(self, run: RunDirectory, flows: Sequence[Flow], heard: frozenset[tuple[str, str]]) -> Iterator[Way]:

@@ -38,6 +38,8 @@ UNIT_OF_KEY = {
     "rate": "bit/s", "speed": "m/s", "mss": "bytes", "mtu": "bytes",
     **dict.fromkeys(SECONDS, "s"),
 }  # fmt: skip
+# Of whole numbers that count something; an axis over them is labelled with it.
+COUNTED = {"window": "segments", "initial_window": "segments", "queue": "packets", "unres_qlen": "packets"}
 EXPERIMENT_KEYS = {"question", "axes", "variants"}  # any of them at the top makes a file an experiment
 # keys with a class for each name: what the name is called, and the classes
 TAGGED: dict[str, tuple[str, Mapping[str, type[BaseModel]]]] = {
@@ -49,6 +51,12 @@ _TYPE_WORDS = {
     "int": "a whole number", "float": "a number", "bool": "true or false", "string": "text in quotes",
     "tuple": "a list", "dict": "a table", "model": "a table", "model_attributes": "a table",
 }  # fmt: skip
+
+
+def unit_of(key: str) -> str | None:
+    """The unit of a scenario's key, dotted or not; None where it has none."""
+    name = key.rpartition(".")[2]
+    return UNIT_OF_KEY.get(name) or COUNTED.get(name)
 
 
 class Source:

@@ -248,7 +248,7 @@ class Scenario(BaseModel):
         self._check_names_of_mininet_wifi()
         if self.spacing is None and self.topology not in ("positions", "random"):
             object.__setattr__(self, "spacing", DEFAULT_SPACING_M)
-        if not self.flows:
+        if "flows" not in self.model_fields_set:  # a list without entries says that there are none
             object.__setattr__(self, "flows", self._default_flows())
         self._check_wires()
         self._check_station_references()
@@ -295,7 +295,7 @@ class Scenario(BaseModel):
 
     def traffic_seconds(self) -> float:
         """From the start of the traffic to its end: the last flow's start, the warm-up and the measurement."""
-        return max(flow.start for flow in self.flows) + self.warmup + self.duration
+        return max((flow.start for flow in self.flows), default=0.0) + self.warmup + self.duration
 
     def tcp_of(self, flow: Flow) -> Tcp:
         """Of a bulk flow."""

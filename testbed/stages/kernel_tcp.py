@@ -88,7 +88,9 @@ def station_entry(scenario: Scenario, host: NamespaceHost, hops: Mapping[str, in
     ]
     ports = {str(FIRST_PORT + i): effective_settings(scenario, scenario.tcp_of(flow)) for i, flow in ending if flow.tcp}
     has_daemon = scenario.routing.protocol in OUR_DAEMONS and host.name in scenario.station_names()
-    if has_daemon and any(scenario.tcp_of(flow).wants_struct_ops for _, flow in ending):
+    # without flows of the scenario any station may be an end of somebody's connection
+    used = [scenario.tcp_of(flow) for _, flow in ending] if scenario.flows else scenario.tcps()
+    if has_daemon and any(tcp.wants_struct_ops for tcp in used):
         entry["status"] = str(status_socket(host.name))
     if hops and any(tcp.asks_for_hops for tcp in scenario.tcps()):
         entry["hops"] = dict(hops)

@@ -1,11 +1,13 @@
 """Experiments: cells, sizes, overrides, and errors before anything starts. Every definition of the project loads."""
 
+import importlib
+import json
 from pathlib import Path
 
 import pytest
 
 from analysis.references import known_references
-from testbed.campaigns.experiment import FOLDER, Request, figures, find, load, names
+from testbed.campaigns.experiment import FOLDER, Request, axes_of, figures, find, load, names
 from testbed.errors import UsageError
 from testbed.tests.refusals import message
 
@@ -155,6 +157,11 @@ def test_an_axis_by_set_is_checked_like_one_of_the_file(experiment):
     [
         ('figure = "nofig"', 'key "figure": no such figure "nofig"; there are {figures}'),
         ('figure = "__init__"', 'key "figure": no such figure "__init__"; there are {figures}'),
+        (
+            'figure = "hv_fig3"',
+            'key "figure": figure "hv_fig3" is over the axis speed, but experiment e has hops, tcp; '
+            "add it to [axes], name another figure, or none for the general one",
+        ),
         ('published = "no"', 'key "published": no such table "no" in analysis/published; there are {published}'),
         ('ns2 = "../peers/wmediumd"', 'key "ns2": no such table "../peers/wmediumd" in analysis/ns2; there are {ns2}'),
     ],
@@ -163,6 +170,22 @@ def test_a_figure_or_table_that_is_not_there_is_refused_before_anything_starts(e
     there = {kind: ", ".join(known_references(kind)) for kind in ("published", "ns2")} | {"figures": ", ".join(figures())}
     assert "hv_fig1" in there["figures"] and "chain_static" in there["ns2"]
     assert message(experiment, TEXT.replace("[scenario]", f"{line}\n[scenario]")) == f"e.toml: line 3: {wanted.format(**there)}"
+
+
+@pytest.mark.parametrize("figure", figures())
+def test_the_axes_that_a_figure_states_are_found_without_importing_it(figure):
+    assert axes_of(figure) == getattr(importlib.import_module(f"analysis.figures.{figure}"), "AXES", ())
+
+
+def test_a_run_without_flows_is_refused(experiment):
+    text = 'key "flows": is empty, and a run measures flows; name one, or leave it out for the default'
+    assert message(experiment, TEXT.replace("window = 8", "flows = []")) == f"e.toml: line 5: {text}"
+    assert message(experiment, "hops = 1\nflows = []") == f"e.toml: line 2: {text}"
+
+
+def test_the_results_say_the_units_of_their_axes(experiment):
+    text = TEXT.replace("[axes]\n", "[axes]\nspacing = [100, 200]\nwindow = [8]\n")
+    assert json.loads(experiment(text).to_json())["units"] == {"spacing": "m", "window": "segments"}
 
 
 def test_an_unknown_variant_on_the_command_line_is_refused(experiment):

@@ -52,6 +52,7 @@ def test_stations_and_links_become_a_scenario():
     assert (scenario.propagation.model, scenario.propagation.exponent) == ("log-distance", 4)
     assert scenario.routing.protocol == "none"
     assert scenario.profile == "modern"
+    assert scenario.flows == (), "what is sent is the script's own"
 
 
 def test_a_range_is_where_reception_ends():

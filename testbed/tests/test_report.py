@@ -58,6 +58,46 @@ def test_people_get_the_table_the_files_and_the_verdict(results, capsys):
     assert f"capture   {results / 'all' / 'seed-1' / 'captures' / 'sta1.pcap'}" in lines
 
 
+def rewritten(results: Path, **keys: object) -> None:
+    path = results / "experiment.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | keys))
+
+
+def test_a_figure_that_the_axes_do_not_fit_is_one_line_below_the_table(results, capsys):
+    cells = [{"name": "all", "variant": "", "axes": {"spacing": 200}}]
+    rewritten(results, figure="hv_fig1", axes={"spacing": [200]}, cells=cells)
+    assert manet.main(["report", str(results)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert f"table     {results / 'table.csv'}" in lines
+    wanted = f'figure    none: {results}: figure "hv_fig1" is over the axis hops, but experiment e has spacing; add it'
+    assert [line[: len(wanted)] for line in lines if line.startswith("figure")] == [wanted]
+
+
+def test_what_a_figure_cannot_be_drawn_of_is_one_line(results, capsys):
+    rewritten(results, figure="tcp_outage")
+    assert manet.main(["report", str(results), "--json"]) == 1
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["figures"] == [] and answer["no_figure"].startswith("figure tcp_outage: ")
+
+
+def test_an_experiment_without_a_figure_gets_the_general_one(results):
+    shutil.copytree(FIXTURE, results / "other" / "seed-1")
+    for cell, hops in (("all", 1), ("other", 2)):
+        path = results / cell / "seed-1" / "run.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"axes": {"hops": hops}, "status": "complete"}))
+        (path.parent / "verdict.json").write_text('{"format": "manet-verdict/1", "verdict": "valid"}')
+    rewritten(results, axes={"hops": [1, 2]}, cells=[{"name": name, "variant": "", "axes": {}} for name in ("all", "other")])
+    report = Report(results)
+    report.make()
+    assert [path.name for path in report.figures] == ["general.png", "general.pdf"]
+
+
+def test_a_single_cell_has_no_figure(results):
+    report = Report(results)
+    report.make()
+    assert (report.figures, report.no_figure) == ([], None)
+
+
 def test_metrics_are_kept_unless_asked_for_again(results):
     Report(results).make()
     metrics = results / "all" / "seed-1" / "metrics.json"

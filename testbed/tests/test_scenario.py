@@ -214,6 +214,13 @@ def test_a_modern_algorithm_under_the_papers_profile_is_noted(load, keys, note):
     assert [(note in line, "--set profile=modern" in line) for line in said] == ([(True, True)] if note else [])
 
 
+def test_a_network_may_be_without_flows_and_says_so(load):
+    scenario = load("hops = 1\nflows = []")
+    assert (scenario.flows, scenario.tcp_of_flows(), scenario.traffic_seconds()) == ((), {}, 35)
+    assert Scenario.from_json(scenario.to_json()) == scenario
+    assert json.loads(scenario.to_json())["flows"] == []
+
+
 def test_a_random_layout_is_the_seed_s_and_waypoints_begin_with_the_traffic(load):
     scenario = load('topology = "random"\nnodes = 5\narea = [1500, 300]\nmobility = "random-waypoint"\nspeed = "72 km/h"')
     assert scenario.positions(1) != scenario.positions(2)

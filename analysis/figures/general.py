@@ -1,0 +1,128 @@
+"""The metric that the printed table shows against an experiment's first axis: the figure where an experiment names none.
+
+A line for each combination of the other axes and variants, with 95 % intervals where a point has several runs, ringed in black
+where one of them is suspect. An axis of words, or the variants where there is no axis, has its values side by side.
+"""
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from analysis import drawing, style
+from analysis.errors import RunFileError
+from analysis.tables import read_summary, shown_metric
+
+LABELS = {
+    "acked_kbps": "acknowledged (kbit/s)", "delivered_kbps": "delivered (kbit/s)", "reaction_s": "time without deliveries (s)",
+}  # fmt: skip
+LOOKS = list(zip(
+    (style.BLUE, style.VERMILION, style.GREEN, style.PURPLE, style.ORANGE, style.SKY, style.BLACK), "os^DvPX", strict=True,
+))  # fmt: skip
+LINES = ("-", "--", ":", "-.")
+BESIDE = 6  # more entries than this stand in two columns
+SLANTED = 48  # characters of all words on the axis together, from which on they are slanted
+VARIANT = "variant"
+
+
+def draw(out_dir: Path) -> list[Path]:
+    """Draw from `out_dir`/summary.csv; returns the files written."""
+    out_dir = Path(out_dir)
+    summary = read_summary(out_dir)
+    metric = shown_metric(summary)
+    cells = [row for row in summary if row["metric"] == metric and row["mean"] is not None]
+    if not cells:
+        raise RunFileError(f"{out_dir}: no run that counts has a value for a figure; `manet report` names the runs")
+    keys = _keys(cells)
+    described = drawing.description(out_dir)
+    units = described.get("units", {})
+    cells.sort(key=lambda row: [_rank(described, key, row[key]) for key in keys])
+    places = _places(keys[0], cells)
+    with style.page(out_dir, "general", 3.6) as (axes, written):
+        lines = _lines(cells, keys, units)
+        for (name, rows), ((colour, marker), line) in zip(lines.items(), _looks(), strict=False):
+            points = sorted(((places[_plain(row[keys[0]])], row) for row in rows), key=lambda point: point[0])
+            axes[0].errorbar([x for x, _ in points], [row["mean"] for _, row in points],
+                             yerr=drawing.half_widths([row for _, row in points]), color=colour, marker=marker, linestyle=line,
+                             capsize=2.5, elinewidth=0.9, label=name)  # fmt: skip
+        _ring_suspects(axes[0], [(places[_plain(row[keys[0]])], row["mean"]) for row in cells if row["suspect"]])
+        _label(axes[0], keys[0], places, units)
+        axes[0].set_ylabel(LABELS.get(metric, metric))
+        axes[0].set_ylim(bottom=0)
+        if len(lines) > 1 or any(row["suspect"] for row in cells):
+            axes[0].figure.legend(loc="outside upper center", ncols=2 if len(lines) > BESIDE else 1)
+        axes[0].figure.supxlabel(drawing.origin(out_dir, summary, metric), fontsize=6.5, color=style.GREY)
+    return written
+
+
+def _keys(cells: list[dict[str, Any]]) -> list[str]:
+    """The columns that name a cell, the axis of the figure first."""
+    axes = list(itertools.takewhile(lambda column: column != VARIANT, cells[0]))
+    return [*axes, VARIANT] if any(row[VARIANT] for row in cells) or not axes else axes
+
+
+def _rank(described: dict[str, Any], key: str, value: Any) -> tuple[float, str]:
+    """Where the experiment has the value: numbers by size, words and variants in its order, others behind."""
+    if isinstance(value, float):
+        return value, ""
+    listed = described.get("variants", []) if key == VARIANT else described.get("axes", {}).get(key, [])
+    return (float(listed.index(value)) if value in listed else len(listed)), str(value)
+
+
+def _places(key: str, cells: list[dict[str, Any]]) -> dict[Any, float]:
+    """Where each value of the axis is: numbers at themselves, words side by side."""
+    values = list(dict.fromkeys(_plain(row[key]) for row in cells))
+    if all(isinstance(value, float) for value in values):
+        return {value: value for value in values}
+    return {value: float(number) for number, value in enumerate(values)}
+
+
+def _lines(cells: list[dict[str, Any]], keys: list[str], units: dict[str, str]) -> dict[str, list[dict[str, Any]]]:
+    lines: dict[str, list[dict[str, Any]]] = {}
+    for row in cells:
+        lines.setdefault(", ".join(_named(key, row[key], units) for key in keys[1:]), []).append(row)
+    return lines
+
+
+def _named(key: str, value: Any, units: dict[str, str]) -> str:
+    """`window 8 segments`; a variant by its display name."""
+    if key == VARIANT:
+        return style.look(value).name
+    unit = f" {units[key]}" if key in units else ""
+    return f"{_words(key)} {_text(value)}{unit}"
+
+
+def _looks():
+    return ((look, line) for line in itertools.cycle(LINES) for look in LOOKS)
+
+
+def _ring_suspects(axes: Axes, places: list[tuple[float, float]]) -> None:
+    rings = drawing.ring_suspects(axes, places)
+    if rings is not None:
+        rings.set_label("with a suspect run")
+
+
+def _label(axes: Axes, key: str, places: dict[Any, float], units: dict[str, str]) -> None:
+    axes.set_xlabel("" if key == VARIANT else f"{_words(key)} ({units[key]})" if key in units else _words(key))
+    if all(value == place for value, place in places.items()):
+        drawing.label_ticks(axes.xaxis, sorted(places.values()))
+        return
+    words = [style.look(value).name if key == VARIANT else _text(value) for value in places]
+    slanted = {"rotation": 20, "ha": "right"} if sum(map(len, words)) > SLANTED else {}
+    axes.set_xticks(list(places.values()), words, **slanted)
+    axes.set_xlim(-0.5, len(places) - 0.5)
+
+
+def _words(key: str) -> str:
+    """`links.0.error_rate` as `links.0 error rate`."""
+    table, _, name = key.rpartition(".")
+    return " ".join(part for part in (table, name.replace("_", " ")) if part)
+
+
+def _plain(value: Any) -> Any:
+    return "" if value is None else value
+
+
+def _text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

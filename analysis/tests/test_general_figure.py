@@ -1,0 +1,76 @@
+"""The figure of an experiment that names none: the metric against the first axis, a line for each combination of the others."""
+
+import itertools
+import json
+from pathlib import Path
+
+import pytest
+
+from analysis.errors import RunFileError
+from analysis.figures import general
+from analysis.tables import write_tables
+from analysis.tests.drawn import panels
+from analysis.tests.test_tables import make_run
+
+# Student's t for one degree of freedom at 97.5 %; two values 20 apart have s / sqrt(2) = 10
+HALF_OF_20_APART = 12.7062 * 10
+
+
+def campaign(folder: Path, axes: dict[str, list], variants: tuple[str, ...] = ("",), units: dict | None = None) -> Path:
+    """Two runs of each cell: 1000, 1100, 1200 ... kbit/s in the order of the cells, and 20 more."""
+    values = itertools.count(1000, 100)
+    for number, (variant, *cell) in enumerate(itertools.product(variants, *axes.values())):
+        value = next(values)
+        for seed in (1, 2):
+            make_run(folder, f"cell{number}", 1, seed, value + 20.0 * (seed - 1))
+            path = folder / f"cell{number}-hops1" / f"seed-{seed}" / "run.json"
+            there = {"variant": variant, "axes": dict(zip(axes, cell, strict=True))}
+            path.write_text(json.dumps(json.loads(path.read_text()) | there))
+    described = {"name": "odd", "axes": axes, "variants": list(variants), "units": units or {}, "quick": False}
+    (folder / "experiment.json").write_text(json.dumps(described))
+    write_tables(folder)
+    return folder
+
+
+def test_a_line_for_each_value_of_the_other_axes_with_intervals_at_the_points(tmp_path):
+    axes = {"spacing": [200, 150], "window": [4, 32]}
+    campaign(tmp_path, axes, units={"spacing": "m", "window": "segments"})
+    (panel,) = panels(general.draw, tmp_path)
+    assert {name: one.points for name, one in panel.named.items()} == {
+        "window 4 segments": [(150, 1210), (200, 1010)],
+        "window 32 segments": [(150, 1310), (200, 1110)],
+    }
+    assert panel.named["window 4 segments"].half_widths == [pytest.approx(HALF_OF_20_APART, abs=0.01)] * 2
+    assert (panel.xlabel, panel.ylabel) == ("spacing (m)", "acknowledged (kbit/s)")
+    assert panel.ylim[0] == 0
+    looks = {(one.colour, one.marker) for one in panel.series}
+    assert len(looks) == 2
+
+
+def test_variants_and_words_are_lines_and_places(tmp_path):
+    campaign(tmp_path, {"tcp": ["newreno", "elfn(newreno, probe=2s)"]}, variants=("aodv", "mine"))
+    (panel,) = panels(general.draw, tmp_path)
+    assert {name: one.points for name, one in panel.named.items()} == {
+        "AODV": [(0, 1010), (1, 1110)], "mine": [(0, 1210), (1, 1310)],
+    }  # fmt: skip
+    assert (panel.xlabel, panel.xticks) == ("tcp", ["newreno", "elfn(newreno, probe=2s)"])
+
+
+def test_variants_alone_are_places_on_the_axis(tmp_path):
+    campaign(tmp_path, {}, variants=("aodv", "dsr"))
+    (panel,) = panels(general.draw, tmp_path)
+    assert [one.points for one in panel.series] == [[(0, 1010), (1, 1110)]]
+    assert panel.xticks == ["AODV", "DSR"]
+
+
+def test_a_key_of_a_table_is_readable(tmp_path):
+    campaign(tmp_path, {"links.0.error_rate": [0, 0.1]})
+    (panel,) = panels(general.draw, tmp_path)
+    assert panel.xlabel == "links.0 error rate"
+
+
+def test_without_a_mean_there_is_one_line(tmp_path):
+    make_run(tmp_path, "a", 1, 1, 5.0, verdict="void")
+    write_tables(tmp_path, {"name": "e", "axes": {"hops": [1]}})
+    with pytest.raises(RunFileError, match="no run that counts"):
+        general.draw(tmp_path)
