@@ -36,6 +36,8 @@ def _profile(row: Mapping[str, Any], profiles: Mapping[str, str]) -> str:
 def _compare(expected: Expectation, summary: Sequence[dict[str, Any]], axes: Sequence[str]) -> Comparison:
     who = f" ({', '.join(expected.variants)})" if expected.variants else ""
     text = f"{expected.metric}{who} within {expected.within_percent:g} % of {expected.against}"
+    if expected.quick_run_percent is not None:
+        text += f" (one run: +-{expected.quick_run_percent:g} % in 95 of 100)"
     away: list[tuple[float, str]] = []
     for row in summary:
         wanted = expected.variants is None or row["variant"] in expected.variants
