@@ -15,7 +15,7 @@ from analysis.reception import range_of
 from analysis.rundir import Flow, RunDirectory
 from mobility import connectivity
 from mobility.connectivity import Profile
-from mobility.trace import TraceError, read
+from mobility.trace import Trace, TraceError, read
 
 METRICS = ("expected_bps", "percent_of_expected", "partitioned", "mean_hops", "path_changes")
 CURVE = "curve.json"
@@ -69,6 +69,24 @@ def trace_path(run: RunDirectory) -> Path:
     """The file that says where stations were: the run's trace, or what became of it."""
     moved = run.path / MOVED
     return moved if moved.exists() else run.path / TRACE
+
+
+def recorded(path: Path) -> tuple[Trace, str] | None:
+    """The movement of a run that has ended, up to its end, by the run's folder or one of the two files; and a remark. None where
+    the file is not a run's, or the run is under way.
+    (A trace goes on beyond the run, and what is left of a replay was never gone.)"""
+    folder = path if path.is_dir() else path.parent
+    if not (path.is_dir() or path.name in (TRACE, MOVED)) or not (folder / "run.json").is_file():
+        return None
+    file = path if path != folder else folder / (MOVED if (folder / MOVED).exists() else TRACE)
+    try:
+        end_s = json.loads((folder / "verdict.json").read_text())["model_ns"] / 1e9
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    trace = read(file)
+    gone = Trace(str(file), [leg for leg in trace.legs if leg.start_s <= end_s], end_s, mean_mps=trace.mean_mps)
+    planned = file.name == TRACE and (folder / MOVED).exists()
+    return gone, f"stations were moved otherwise in this run; where they really were: {folder / MOVED}" if planned else ""
 
 
 def untold(run: RunDirectory) -> str:

@@ -8,6 +8,7 @@ with times as integer nanoseconds. Both are tested on formats/examples/trace.csv
 import bisect
 import math
 import re
+import stat
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ HEADER = "time_s,station,x_m,y_m,z_m,speed_mps"
 FARTHEST_M = 1e7  # as in medium/src/trace.rs
 LONGEST_S = 4e6  # beyond it a float of seconds loses the nanosecond
 NS_PER_S = 1_000_000_000
+MAX_BYTES = 1 << 28  # 256 MiB of text: a million legs are about a quarter of it
 STATION_NAME = re.compile(r"[a-z][a-z0-9-]{0,9}")  # as topologies/layouts.py has it
 
 Position = tuple[float, float, float]
@@ -164,11 +166,20 @@ def write(legs: Sequence[Leg], end_s: float | None = None, mean_mps: float | Non
 
 def read(path: Path, stations: Sequence[str] | None = None) -> Trace:
     """The trace in `path`, checked against the stations that the scenario has (None: whichever it names)."""
+    return parse(as_text(content_of(path), str(path)), str(path), stations)
+
+
+def content_of(path: Path) -> bytes:
+    """The bytes of a movement file. A pipe or a device is refused: one may never begin, the other never end."""
     try:
-        data = path.read_bytes()
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise TraceError(f"{path}: is no regular file; give the path of a movement file")
+        if found.st_size > MAX_BYTES:
+            raise TraceError(f"{path}: has {found.st_size >> 20} MiB, of at most {MAX_BYTES >> 20}; give a shorter movement")
+        return path.read_bytes()
     except OSError as problem:
-        raise TraceError(f"{path}: cannot be read ({problem.strerror}); give the path of a trace") from None
-    return parse(as_text(data, str(path)), str(path), stations)
+        raise TraceError(f"{path}: cannot be read ({problem.strerror}); give the path of a movement file") from None
 
 
 def as_text(data: bytes, name: str) -> str:

@@ -42,10 +42,7 @@ WRITERS: dict[str, Callable[[Trace], str]] = {
 def read(path: Path) -> Trace:
     """The movement in `path`; its ending says in which format."""
     parser = PARSERS.get(_ending(path, PARSERS))
-    try:
-        data = path.read_bytes()
-    except OSError as problem:
-        raise TraceError(f"{path}: cannot be read ({problem.strerror}); give the path of a movement file") from None
+    data = trace.content_of(path)
     if parser is bonnmotion.parse or parser is bonnmotion.parse_packed:
         beside = path.with_name(path.name.partition(".movements")[0] + ".params")
         return parser(data, str(path), bonnmotion.read_params(beside) if beside.is_file() else None)

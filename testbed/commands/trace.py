@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
   ./manet trace mobility/patterns/p06.tcl --hops sta1 sta2 --profile p06.png
-  ./manet trace walk.gpx --convert walk.csv           also .tcl, .ns_movements, .movements
+  ./manet trace mobility/patterns/walk.gpx --convert walk.csv      also .tcl, .ns_movements, .movements
+  ./manet trace results/NAME/CELL/seed-1              where the stations of a run were, until its end
   ./manet trace random-waypoint --set speed=20 --set nodes=50 --set area=[1000,1000] --seed 3
   ./manet trace group --set mobility.groups=2 --convert groups.tcl
   ./manet trace experiments/scenarios/walk.toml --json
@@ -26,8 +27,10 @@ RANGE_M = 250.0
 
 def add(verbs: argparse._SubParsersAction) -> None:
     parser = add_verb(verbs, "trace", "what a movement holds: speeds, links, hops, partitions; conversion, profile", EXAMPLES)
-    parser.add_argument("what", metavar="FILE|MODEL", help="a movement file, a scenario (.toml), or a mobility model")
-    parser.add_argument("--hops", metavar=("A", "B"), nargs=2, help="the two ends (default: the first flow's; first and last)")
+    parser.add_argument("what", metavar="FILE|MODEL", help="a movement file, a run's folder, a scenario (.toml), or a model")
+    parser.add_argument(
+        "--hops", metavar=("A", "B"), nargs=2, help="two stations: when their path breaks (default: the first flow's)"
+    )
     parser.add_argument("--range", metavar="M", type=metres, default=RANGE_M, dest="range_m", help="of the radio (default: 250)")
     parser.add_argument("--seed", metavar="N", type=positive, default=1, help="of a model or a scenario (default: 1)")
     parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], dest="overrides", help="a key of the scenario")
@@ -47,11 +50,12 @@ def run(options: argparse.Namespace) -> int:
     from testbed.errors import UsageError
 
     try:
-        made, window_s, ends = _movement(options)
+        made, window_s, ends, remark = _movement(options)
         links = connectivity.links(made, options.range_m, *window_s)
         ends = tuple(options.hops or ends or (links.stations[0], links.stations[-1]))
         profile = links.hops(*ends) if ends[0] != ends[1] or options.hops else None
         answer = _answer(made, links, profile, options.range_m)
+        answer["remark"] = remark or None
         if options.convert:
             files.write(made, options.convert)
             answer["written"] = [str(options.convert)]
@@ -59,12 +63,13 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(str(problem)) from None
     if options.profile:
         answer["written"] = answer.get("written", []) + _draw(profile, options)
-    print(json.dumps(answer, indent=1) if options.json else "\n".join(_lines(answer)))
+    print(json.dumps(answer, indent=1) if options.json else "\n".join(_lines(answer, bool(options.hops))))
     return 0
 
 
-def _movement(options: argparse.Namespace) -> tuple["Trace", tuple[float, float | None], tuple[str, str] | None]:
-    """The movement, the window that is looked at (s), and the first flow's ends where there is one."""
+def _movement(options: argparse.Namespace) -> tuple["Trace", tuple[float, float | None], tuple[str, str] | None, str]:
+    """The movement, the window that is looked at (s), the first flow's ends where there is one, and what is to be said of it."""
+    from analysis.movement import recorded
     from mobility import files
     from testbed.errors import UsageError
     from testbed.scenarios.definition import load_scenario
@@ -74,17 +79,23 @@ def _movement(options: argparse.Namespace) -> tuple["Trace", tuple[float, float 
     path = Path(options.what)
     if options.what in MODEL_NAMES:
         scenario = _scenario_of(options.what, options.overrides)
+    elif path.exists() and not path.is_file() and not path.is_dir():
+        raise UsageError(f"{path}: is no regular file; give the path of a movement file")
     elif path.suffix == ".toml":
         scenario = load_scenario(path, options.overrides)
     elif options.overrides:
         raise UsageError(f"--set {options.overrides[0]}: {path} is a movement and no scenario; leave --set out")
     elif not files.is_movement(path.name) and not path.exists():
         raise UsageError(f'"{options.what}" is no model and no file; give one of {", ".join(MODEL_NAMES)} or a file\'s path')
+    elif found := recorded(path):
+        return found[0], (0.0, None), None, found[1]
+    elif path.is_dir():
+        raise UsageError(f"{path}: is not the folder of a run that has ended; give the path of a movement file")
     else:
-        return files.read(path), (0.0, None), None
+        return files.read(path), (0.0, None), None, ""
     begin_s = scenario.traffic_at or 0.0
     made = trace_of(scenario, options.seed)
-    return made, (begin_s, begin_s + scenario.traffic_seconds()), _first_flow(scenario)
+    return made, (begin_s, begin_s + scenario.traffic_seconds()), _first_flow(scenario), ""
 
 
 def _scenario_of(model: str, settings: list[str]) -> "Scenario":
@@ -133,15 +144,25 @@ def _answer(made: "Trace", links: "Links", profile: "Profile | None", range_m: f
             "partitions": len(profile.partitions()),
             "longest_partition_s": max((b - a for a, b in profile.partitions()), default=0.0),
             "path_changes": len(profile.path_changes_s()),
+            "outages": _outages(profile),
         }
     return answer
+
+
+def _outages(profile: "Profile") -> list[dict[str, float | None]]:
+    """When the path breaks and when it is back; null where it is not there to begin with, and where it does not come back."""
+    first_s, last_s = float(profile.times_s[0]), float(profile.times_s[-1])
+    return [
+        {"breaks_s": a if a > first_s else None, "back_s": b if b < last_s else None, "lasts_s": b - a}
+        for a, b in profile.partitions()
+    ]
 
 
 def _number(value: float) -> float | None:
     return None if value != value else value
 
 
-def _lines(answer: dict[str, Any]) -> list[str]:
+def _lines(answer: dict[str, Any], with_outages: bool) -> list[str]:
     speeds, network, gods = answer["speeds_mps"], answer["network"], answer["god_lines"]
     x0, x1, y0, y1 = answer["area_m"]
     window = f"{answer['end_s'] - answer['begin_s']:g} s" + (f" from {answer['begin_s']:g} s on" if answer["begin_s"] else "")
@@ -161,6 +182,8 @@ def _lines(answer: dict[str, Any]) -> list[str]:
         lines.append(_line("god lines", f"{gods['lines']}, of which {gods['disagreeing']} disagree with the movement"))
     if "path" in answer:
         lines += _path_lines(answer["path"])
+        lines += _outage_lines(answer["path"]) if with_outages else []
+    lines += [_line("note", answer["remark"])] if answer["remark"] else []
     return lines + ([written(answer["written"])] if answer.get("written") else [])
 
 
@@ -174,6 +197,18 @@ def _path_lines(path: dict[str, Any]) -> list[str]:
     shares = ", ".join(f"{hops}: {_percent(share)}" for hops, share in path["shares"].items() if hops != "0")
     lines = [_line(" to ".join(path["ends"]), parted + mean)]
     return [*lines, _line("hops", shares or "never any"), _line("path changes", str(path["path_changes"]))]
+
+
+def _outage_lines(path: dict[str, Any]) -> list[str]:
+    """One line each."""
+    if not path["outages"]:
+        return [_line("outages", "none: the path never breaks")]
+    lines = [_line("outages", f"{len(path['outages'])}, the longest {path['longest_partition_s']:.4g} s")]
+    for outage in path["outages"]:
+        breaks = "there is no path at the start" if outage["breaks_s"] is None else f"breaks at {outage['breaks_s']:.3f} s"
+        back = "not back by the end" if outage["back_s"] is None else f"back at {outage['back_s']:.3f} s"
+        lines.append(_line("", f"{breaks}, {back} ({outage['lasts_s']:.4g} s)"))
+    return lines
 
 
 def _line(name: str, text: str) -> str:

@@ -23,6 +23,11 @@ CONSEQUENCES_S = 0.2  # in which a process that fell takes others with it
 STOP_DEADLINE_S = 10.0  # from the polite signal to SIGKILL
 
 
+def how_ended(status: int) -> str:
+    """Of a process, by its `returncode`."""
+    return f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+
+
 @dataclass(eq=False)
 class Child:
     """One process: `name` is also its log file's."""
@@ -54,8 +59,7 @@ class Child:
         return self.may_end and (self.any_status or self.popen.returncode == 0)
 
     def how_it_ended(self) -> str:
-        status = self.popen.returncode
-        return f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+        return how_ended(self.popen.returncode)
 
     def failure(self) -> RunError:
         """One line for the user. A child that a signal ended had no time to say why: its log's last line is not shown."""

@@ -14,6 +14,7 @@
 Reads a terminal, or lines from a pipe (so tests and scripts can drive it).
 """
 
+import os
 import re
 import signal
 import sys
@@ -25,6 +26,7 @@ from pathlib import Path
 
 from mininet.cli import CLI
 from mininet.log import lg, output, setLogLevel
+from mininet.util import quietRun
 
 from mobility.trace import is_inside, outside
 from testbed.errors import RunError, UsageError
@@ -109,6 +111,18 @@ def _give_terminal(network: Network, protocol: Protocol) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # what follows is taken down in order
 
 
+def _lines_of(path: Path) -> list[str]:
+    """UsageError for whatever has no lines."""
+    if path.exists() and not path.is_file():
+        raise UsageError(f"source {path}: is no regular file; give a file with a command a line")
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except OSError as problem:
+        raise UsageError(f"source {path}: cannot be read ({problem.strerror}); give a file with a command a line") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"source {path}: is not UTF-8 text; give a file with a command a line") from None
+
+
 def say(text: str) -> None:
     """One answer, on the stream that Mininet's own answers take, so that they stay in order."""
     output(f"{text}\n")
@@ -123,6 +137,7 @@ class Prompt(CLI):
     def __init__(self, network: Network, protocol: Protocol, **cli: object) -> None:
         """`cli`: what Mininet's own takes (`script`, a file of lines)."""
         self.network, self.protocol = network, protocol
+        self.sourced: list[Path] = []  # the files that are being read
         if not sys.stdin.isatty():
             self.prompt = ""
         site, hosts = network.site, network.net.hosts
@@ -147,15 +162,43 @@ class Prompt(CLI):
             return super().onecmd(line)
         except (RunError, UsageError) as problem:
             say(f"*** {problem}")
+        except Exception as problem:  # of Mininet's verbs: the network is worth more than one line
+            say(f"*** {line.strip()}: {type(problem).__name__}: {problem}")
+        return None
+
+    def do_source(self, line: str) -> bool | None:
+        "Commands from a file, as if they were typed; `#` begins a comment. Usage: source FILE"
+        words = line.split()
+        if len(words) != 1:
+            say("usage: source FILE")
             return None
+        path = Path(words[0])
+        if path.resolve() in self.sourced:
+            raise UsageError(f"source {path}: is being read already; take the line out of the file")
+        self.sourced.append(path.resolve())
+        try:
+            return any(self.onecmd(self.precmd(command)) for command in _lines_of(path))
+        finally:
+            self.sourced.pop()
 
     def waitForNode(self, node: Station) -> None:
-        """Mininet hands what is typed meanwhile to the running command; lines from a pipe are commands to come."""
-        if self.isatty():
-            super().waitForNode(node)
+        """Until the command has ended, or the shell. What is typed meanwhile goes to the command, as in Mininet; lines from a
+        pipe are commands to come."""
+        if not self.isatty():
+            while node.waiting:
+                output(node.monitor())
             return
+        quietRun("stty -icanon min 1")  # character by character, as Mininet does
+        typed = self.stdin.fileno()
         while node.waiting:
-            output(node.monitor())
+            try:
+                ready = node.readable_or(typed)
+                if typed in ready:
+                    os.write(node.master, os.read(typed, 4096))
+                if ready != [typed]:
+                    output(node.monitor())
+            except KeyboardInterrupt:
+                node.sendInt()
 
     def do_links(self, _line: str) -> None:
         "Who is in whose range, and the wires. Usage: links"

@@ -19,7 +19,7 @@ def standing(site: Site, say: Callable[..., None]) -> Iterator[tuple[Network, Pr
     record = RunRecord.open(site.directory / "run.json")
     with ExitStack() as stages:
         children = stages.enter_context(Processes(site.log))
-        network, protocol = stages.enter_context(network_up(site, children, say))
+        network, protocol = stages.enter_context(network_up(site, children, say, shells_are_users=True))
         stages.enter_context(kernel_tcp.kernel_tcp_running(site, network.net, children, protocol.hops()))
         stages.enter_context(captures_running(site, network.net, children))
         record.update(

@@ -41,7 +41,7 @@ def try_batch(station: NamespaceHost, lines: list[str]) -> None:
 
 def ask(station: NamespaceHost, *words: str) -> str:
     """What `ip <words>` prints in a station."""
-    return ask_within(station.netns, "ip", *words)
+    return ask_within(station.netns, "ip", "-color=never", *words)
 
 
 def ask_within(netns: Path, *argv: str) -> str:

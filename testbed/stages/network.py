@@ -14,19 +14,23 @@ from testbed.stages.site import Site
 from testbed.stages.station import host_sysctls, stations_up
 
 STATUS_FORMAT = "manet-routing-status/1"
-SHELL_REMEDY = "its namespace is lost; what was captured is kept; run it again"
+SHELL_REMEDY = "somebody else ended it; what was captured is kept; run it again"
 
 
 @contextmanager
-def network_up(site: Site, children: Processes, say: Callable[..., None]) -> Iterator[tuple[Network, Protocol]]:
-    """All stations up with the scenario's routing at work; undone in the opposite order."""
+def network_up(
+    site: Site, children: Processes, say: Callable[..., None], *, shells_are_users: bool = False
+) -> Iterator[tuple[Network, Protocol]]:
+    """All stations up with the scenario's routing at work; undone in the opposite order. `shells_are_users`: at a prompt and in
+    a script a user may end a station's shell, and has another (station.py); in a run its end is a failure like any other."""
     with ExitStack() as stages:
         say("stations")
         theirs = site.scenario.net == "mininet-wifi"
         homes = stages.enter_context(stations_of_mininet_wifi(site, children)) if theirs else {}
         net = stages.enter_context(stations_up(site.scenario.station_names(), site.scenario.wires, homes))
-        shells = [children.adopt(host.name, host.shell, SHELL_REMEDY) for host in net.hosts]
-        stages.callback(children.release, shells)
+        if not shells_are_users:
+            shells = [children.adopt(host.name, host.shell, SHELL_REMEDY) for host in net.hosts]
+            stages.callback(children.release, shells)
         kernel_tcp.set_sysctls(site.scenario, net, host_sysctls(site.scenario))
         say("medium")
         medium = stages.enter_context(medium_running(site, net, children))

@@ -18,12 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mininet.link import Intf
+from mininet.log import output
 from mininet.net import Mininet
 from mininet.node import Host
 from mininet.util import getincrementaldecoder
 
 from testbed.errors import RunError
-from testbed.host import descriptors
+from testbed.host import descriptors, namespace
+from testbed.host.processes import how_ended
 from testbed.scenarios.scenario import Scenario, Wire
 from topologies.addresses import (
     GATEWAY_END,
@@ -41,6 +43,18 @@ from topologies.addresses import (
 PROMPT = chr(127)  # Mininet's sentinel: node.monitor() takes it for the end of a command
 SHELL_DEADLINE_S = 30.0
 NOWHERE: Mapping[str, int] = {}
+# As `mnexec -n` does: /sys shows the devices of the network namespace that mounted it.
+WITH_SYS_OF_NAMESPACE = ["unshare", "--mount", "sh", "-c", 'mount -t sysfs sysfs /sys; exec "$@"', "sh"]
+
+
+def _inside(pid: int, folder: str | None = None) -> list[str]:
+    """Runs a program in the namespaces of a process, below the same root (so that a chroot is none of its concern)."""
+    return ["nsenter", "--target", str(pid), "--net", "--mount", "--root", f"--wdns={folder or Path.cwd()}", "--"]
+
+
+def _environment() -> dict[str, str]:
+    """A station's output is read by programs, though it comes by a terminal: ip(8) of Debian 13 would colour it."""
+    return {**os.environ, "NO_COLOR": "1"}
 
 
 class MediumInterface(Intf):
@@ -64,54 +78,104 @@ class MediumInterface(Intf):
 
 
 class NamespaceHost(Host):
-    """A shell in a network namespace of its own."""
+    """A shell in a network namespace of its own. The namespace lasts as long as the host, also if its shell ends before: the
+    next command has a new one."""
 
     home: int | None = None  # the process whose network namespace it is, where that is not its own
+    _namespace: int | None = None  # holds it open
+    _pidfd: int | None = None
 
     @property
     def netns(self) -> Path:
-        return Path(f"/proc/{self.pid}/ns/net")
+        if self._namespace is None:
+            return Path(f"/proc/{self.pid}/ns/net")
+        return Path(f"/proc/{os.getpid()}/fd/{self._namespace}")
 
     def startShell(self, mnopts: str | None = None) -> None:
         """Start the shell and return at once; `wait_for_shell` collects it."""
+        if mnopts is None and self.home is not None:
+            self._start(_inside(self.home), start_new_session=True)
+        else:
+            self._start(["mnexec", mnopts or "-dn"])
+
+    def _start(self, place: list[str], **options: bool) -> None:
+        """A shell behind the program that puts it into its namespaces."""
         self.master, self.slave = pty.openpty()
         attributes = termios.tcgetattr(self.slave)
         attributes[3] &= ~termios.ECHO  # what `stty -echo` would do, without a process
         termios.tcsetattr(self.slave, termios.TCSANOW, attributes)
         self.shell = subprocess.Popen(
-            ["mnexec", mnopts or self._place(), "bash", "--norc", "--noediting", "-is", f"mininet:{self.name}"],
+            [*place, "bash", "--norc", "--noediting", "-is", f"mininet:{self.name}"],
             stdin=self.slave,
             stdout=self.slave,
             stderr=self.slave,
-            env={**os.environ, "PS1": PROMPT},
+            env={**_environment(), "PS1": PROMPT},
+            **options,
         )
         descriptors.give_back(self.shell.pid)
         os.write(self.master, b"unset HISTFILE; set +m\n")  # as Mininet does; answered by a second prompt
         self.stdin = self.stdout = os.fdopen(self.master, "r")
-        self.pid = self.shell.pid
+        self.pid, self._pidfd = self.shell.pid, os.pidfd_open(self.shell.pid)
         self.pollOut = select.poll()
-        self.pollOut.register(self.stdout)
+        self.pollOut.register(self.stdout, select.POLLIN)
+        self.pollOut.register(self._pidfd, select.POLLIN)  # this process holds the terminal's other end: it never hangs up
         self.outToNode[self.stdout.fileno()] = self
         self.inToNode[self.stdin.fileno()] = self
         self.execed, self.lastCmd, self.lastPid, self.readbuf, self.waiting = False, None, None, "", False
         self.decoder = getincrementaldecoder()
-
-    def _place(self) -> str:
-        """Option of mnexec(1): a network namespace of its own, or that of a station that somebody else made."""
-        return "-dn" if self.home is None else f"-da{self.home}"
 
     def wait_for_shell(self, deadline: float) -> None:
         """Until the shell has answered; then it is in its namespace and takes commands."""
         seen = ""
         while seen.count(PROMPT) < 2:
             left_s = deadline - time.monotonic()
-            if left_s <= 0 or not self.pollOut.poll(left_s * 1000):
+            ready = self.pollOut.poll(left_s * 1000) if left_s > 0 else []
+            if not ready:
                 raise RunError(f"{self.name}: its shell did not answer within {SHELL_DEADLINE_S:g} s; the host is overloaded")
-            try:
-                seen += os.read(self.master, 4096).decode(errors="replace")
-            except OSError:  # EIO: the other end of the terminal is gone
-                self.shell.wait()
-                raise RunError(f"{self.name}: mnexec could not make a namespace: {seen.strip()[:200]}; run as root") from None
+            if not self._has_output(ready):
+                raise RunError(f"{self.name}: mnexec could not make a namespace: {seen.strip()[:200]}; run as root")
+            seen += os.read(self.master, 4096).decode(errors="replace")
+        if self._namespace is None:
+            self._namespace = os.open(f"/proc/{self.pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+
+    def _has_output(self, ready: list[tuple[int, int]]) -> bool:
+        return any(descriptor == self.master and event & select.POLLIN for descriptor, event in ready)
+
+    def readable_or(self, other: int) -> list[int]:
+        """Waits for output of the shell, its end, or the descriptor `other`; the descriptors that it was."""
+        poller = select.poll()
+        for descriptor in (other, self.master, self._pidfd):
+            poller.register(descriptor, select.POLLIN)
+        return [descriptor for descriptor, _event in poller.poll()]
+
+    def waitReadable(self, timeoutms: float | None = None) -> object:
+        """As Mininet's, which waits for a shell that has ended for ever: here it ends the command, and there is a new shell."""
+        ready = super().waitReadable(timeoutms)
+        if ready and not self._has_output(ready):
+            self._renew_shell()
+            return []
+        return ready
+
+    def sendCmd(self, *args: object, **kwargs: object) -> None:
+        if self.shell and self.shell.poll() is not None:
+            self._renew_shell()
+        super().sendCmd(*args, **kwargs)
+
+    def popen(self, *args: object, shell: bool = False, **kwargs: object) -> subprocess.Popen:
+        """As Mininet's, also below a chroot, where mnexec(1) looks for the program outside of it."""
+        words = args[0] if len(args) == 1 else list(args)
+        if shell:
+            words = ["bash", "-c", words if isinstance(words, str) else " ".join(map(str, words))]
+        place = _inside(self.pid, str(kwargs.get("cwd") or Path.cwd()))
+        return super().popen(words, **{"mncmd": place, "start_new_session": True, "env": _environment(), **kwargs})
+
+    def _renew_shell(self) -> None:
+        """Another shell in the same network namespace; what was mounted for the one before went with it."""
+        how = how_ended(self.shell.wait())
+        self._drop_shell()
+        namespace.within(self.netns, lambda: self._start(WITH_SYS_OF_NAMESPACE, start_new_session=True))
+        self.wait_for_shell(time.monotonic() + SHELL_DEADLINE_S)
+        output(f"*** {self.name}: its shell {how}; it has a new one\n")
 
     def hang_up(self) -> None:
         """Ask the shell to end; `terminate` waits for it."""
@@ -126,8 +190,16 @@ class NamespaceHost(Host):
             self.shell.wait(5)
         except subprocess.TimeoutExpired:
             self.shell.kill()
+        self._drop_shell()
+        if self._namespace is not None:
+            os.close(self._namespace)
+            self._namespace = None
+
+    def _drop_shell(self) -> None:
+        """What was held of a shell that has ended."""
         self.outToNode.pop(self.master, None)
         self.inToNode.pop(self.master, None)
+        os.close(self._pidfd)
         self.cleanup()
 
     def config(self, **_params: object) -> dict:

@@ -52,7 +52,7 @@ def packets(directory: Path, station: str) -> int:
     ("victim", "words"),
     [
         ("medium.json", ["medium", "SIGKILL", "void"]),
-        ("mininet:sta2", ["sta2", "SIGKILL", "namespace is lost"]),
+        ("mininet:sta2", ["sta2", "SIGKILL", "run it again"]),
         pytest.param("sta1.pcap", ["tcpdump-sta1", "SIGKILL"], marks=pytest.mark.slow),
         pytest.param("--server", ["flow1", "iperf3"], marks=pytest.mark.slow),
         pytest.param("tcp-settings.json", ["kernel-tcp", "SIGKILL"], marks=pytest.mark.slow),

@@ -41,6 +41,18 @@ def test_iperf_without_a_path_ends_with_one_line(tmp_path: Path) -> None:
     assert "status complete None" in answers
 
 
+def test_the_end_of_a_station_s_shell_and_a_missing_file_leave_the_network_as_it_is(tmp_path: Path) -> None:
+    ping = "sta1 ping -n -c 1 -W 1 sta2"
+    answers = prompt(chain(), tmp_path / "run", "source nowhere", "sta1 exit", ping, "sta2 kill -9 $$", ping, "exit")
+    assert answers.count("*** source nowhere: cannot be read (No such file or directory)") == 1, answers
+    assert answers.count("*** sta1: its shell ended with status 0; it has a new one") == 1
+    assert answers.count("*** sta2: its shell was killed by SIGKILL; it has a new one") == 1
+    assert re.findall(r"(\d) received", answers) == ["1", "1"]
+    assert "Traceback" not in answers
+    assert "status complete None" in answers
+    assert nothing_left(tmp_path / "run")
+
+
 def test_a_station_is_switched_off_and_on(tmp_path: Path) -> None:
     ping = "sta1 ping -n -c 1 -W 1 sta2"
     lines = [ping, "power sta2 off", "links", ping, "power sta2 on", ping, "power sta2", "power sta9 off", "exit"]
@@ -73,6 +85,12 @@ def test_ctrl_c_at_the_prompt_ends_the_command_only(tmp_path: Path) -> None:
     terminal.until(lambda: "bytes from" in terminal.seen)
     os.write(terminal.descriptor, b"\x03")
     terminal.until(lambda: re.search(r"packets transmitted[^$]*manet> $", terminal.seen))
+    os.write(terminal.descriptor, b"sta1 exit\n")
+    terminal.until(lambda: re.search(r"\*\*\* sta1: its shell ended with status 0; it has a new one\s+manet> $", terminal.seen))
+    os.write(terminal.descriptor, b"sta1 echo asks; read word; echo heard $word\n")
+    terminal.until(lambda: "\nasks" in terminal.seen)
+    os.write(terminal.descriptor, b"typed\n")
+    terminal.until(lambda: re.search(r"heard typed\s+manet> $", terminal.seen))
     os.write(terminal.descriptor, b"exit\n")
     assert terminal.ended() == 0
     assert run_json(tmp_path / "run")["status"] == "complete"

@@ -1,5 +1,6 @@
 """What the prompt of `manet cli` does with a line, also once a child has died; without a network."""
 
+import os
 from types import SimpleNamespace
 
 import pytest
@@ -63,3 +64,53 @@ def test_a_move_that_leaves_the_area_is_refused_as_a_trace_that_does_is(monkeypa
     shell.network.site = site(area=None)
     shell.do_move(line)
     assert given == ["move"]
+
+
+def bare_prompt(monkeypatch) -> tuple[prompt.Prompt, list[str]]:
+    """A prompt without a network, and what it says."""
+    said: list[str] = []
+    monkeypatch.setattr(prompt, "say", said.append)
+    monkeypatch.setattr(prompt.Prompt, "do_links", lambda _self, line: said.append(f"links {line}".strip()))
+    shell = prompt.Prompt.__new__(prompt.Prompt)
+    shell.network, shell.sourced = SimpleNamespace(children=SimpleNamespace(check=lambda: None)), []
+    return shell, said
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "cannot be read (No such file or directory)"),
+        (b"\xff\xfe", "is not UTF-8 text"),
+        ("folder", "is no regular file"),
+        ("fifo", "is no regular file"),
+        (b"source FILE\n", "is being read already"),
+    ],
+)
+def test_a_file_that_cannot_be_sourced_is_one_line_and_not_the_end(monkeypatch, tmp_path, content, words):
+    shell, said = bare_prompt(monkeypatch)
+    file = tmp_path / "lines"
+    if content == "folder":
+        file.mkdir()
+    elif content == "fifo":
+        os.mkfifo(file)
+    elif content is not None:
+        file.write_bytes(content.replace(b"FILE", bytes(file)))
+    assert not shell.onecmd(f"source {file}")
+    assert len(said) == 1
+    assert said[0].startswith(f"*** source {file}: {words}")
+
+
+def test_a_sourced_file_is_obeyed_line_by_line_up_to_its_exit(monkeypatch, tmp_path):
+    shell, said = bare_prompt(monkeypatch)
+    (tmp_path / "lines").write_text("# who hears whom\nlinks one  # and why\n\nlinks two\nexit\nlinks three\n")
+    assert shell.onecmd(f"source {tmp_path}/lines")
+    assert said == ["links one", "links two"]
+    assert not shell.onecmd("source")
+    assert said[2:] == ["usage: source FILE"]
+
+
+def test_a_verb_that_fails_is_one_line_and_not_the_end(monkeypatch):
+    shell, said = bare_prompt(monkeypatch)
+    monkeypatch.setattr(prompt.Prompt, "do_dump", lambda _self, _line: 1 / 0)
+    assert not shell.onecmd("dump")
+    assert said == ["*** dump: ZeroDivisionError: division by zero"]

@@ -47,7 +47,7 @@ def test_quantities_may_carry_their_unit(load):
 
 def test_a_whole_number_may_be_written_as_a_float_of_integral_value(load):
     """TOML's integers have no exponent."""
-    text = "hops = 2.0\nqueue = 1e2\nseeds = 3e0\n[routing]\nprotocol = \"aodv\"\nrreq_retries = 4.0"
+    text = 'hops = 2.0\nqueue = 1e2\nseeds = 3e0\n[routing]\nprotocol = "aodv"\nrreq_retries = 4.0'
     scenario = load(text, "window=1e1")
     values = (scenario.hops, scenario.queue, scenario.seeds, scenario.routing.rreq_retries, scenario.window)
     assert values == (2, 100, 3, 4, 10)

@@ -1,12 +1,17 @@
 """Stations: many at once, each a Mininet host."""
 
 import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from testbed.errors import RunError
 from testbed.host import namespace
+from testbed.programs import ROOT
 from testbed.scenarios.scenario import Scenario
 from testbed.stages.station import StationNet, host_sysctls, stations_up
 
@@ -53,6 +58,88 @@ def test_acting_in_a_namespace_does_not_move_this_process(net: StationNet) -> No
 def test_a_namespace_that_is_gone_is_an_error_with_the_reason() -> None:
     with pytest.raises(RunError, match="has ended"):
         namespace.within("/proc/0/ns/net", lambda: None)
+
+
+@pytest.mark.parametrize("end", ["exit 3", "kill -KILL $$"])
+def test_a_shell_that_ends_is_replaced_in_the_same_namespace(net: StationNet, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
+    told: list[str] = []
+    monkeypatch.setattr("testbed.stages.station.output", told.append)
+    station = net["sta1"]
+    space = station.netns.readlink()
+    station.cmd("ip tuntap add dev there mode tap")
+    assert "before" in station.cmd(f"echo before; {end}")
+    assert "there" in station.cmd("ls /sys/class/net")
+    assert station.netns.readlink() == space == Path(f"/proc/{station.pid}/ns/net").readlink()
+    assert station.popen("ls /sys/class/net", text=True).communicate()[0].split() == ["lo", "there"]
+    how = "ended with status 3" if end.startswith("exit") else "was killed by SIGKILL"
+    assert told == [f"*** sta1: its shell {how}; it has a new one\n"]
+
+
+def test_a_shell_killed_between_two_commands_is_replaced_before_the_next(net: StationNet) -> None:
+    station = net["sta2"]
+    os.kill(station.pid, signal.SIGKILL)
+    station.shell.wait()
+    assert station.cmd("echo hello").strip() == "hello"
+
+
+COLOURING = """#!/bin/sh
+# as ip(8) of Debian 13, built with CONF_COLOR=auto: colour on a terminal, unless NO_COLOR is set (iproute2 lib/color.c)
+if [ -t 1 ] && [ -z "$NO_COLOR" ]; then printf '\\033[36mlo\\033[0m\\n'; else echo lo; fi
+"""
+
+
+def test_programs_that_colour_their_output_on_a_terminal_do_not_in_a_station(net: StationNet, tmp_path: Path) -> None:
+    (tmp_path / "ip").write_text(COLOURING)
+    (tmp_path / "ip").chmod(0o755)
+    assert net["sta1"].cmd(f"{tmp_path}/ip").strip() == "lo"
+    os.kill(net["sta1"].pid, signal.SIGKILL)
+    net["sta1"].shell.wait()
+    assert net["sta1"].cmd(f"{tmp_path}/ip").strip() == "lo"
+
+
+def test_popen_takes_what_mininet_s_does(net: StationNet, tmp_path: Path) -> None:
+    station = net["sta1"]
+    ways = [(("echo a b",), {}), ((["echo", "a", "b"],), {}), (("echo", "a", "b"), {}), (("x=a; echo $x b",), {"shell": True})]
+    assert [station.popen(*words, text=True, **more).communicate()[0] for words, more in ways] == ["a b\n"] * 4
+    assert station.popen("pwd", cwd=tmp_path, text=True).communicate()[0].strip() == str(tmp_path)
+    assert station.pexec("cat /no/such/file")[2] == 1
+
+
+IN_A_CHROOT = """
+from testbed.stages.station import stations_up
+with stations_up(["sta1"]) as net:
+    print(net["sta1"].popen(["/mnt/only-here", "popen"], text=True).communicate())
+    print(net["sta1"].cmd("/mnt/only-here cmd"))
+"""
+
+
+def test_popen_finds_below_a_chroot_what_is_there_alone(tmp_path: Path) -> None:
+    """mnexec -a enters the mount namespace alone, whose root is that of the machine."""
+    root = tmp_path / "root"
+    root.mkdir()
+    steps = f"mount --rbind / {root} && mount -t tmpfs tmpfs {root}/mnt && "
+    steps += f"printf '#!/bin/sh\\necho ran by $1\\n' > {root}/mnt/only-here && chmod 755 {root}/mnt/only-here && "
+    steps += f'exec chroot {root} "$@"'
+    argv = ["unshare", "--mount", "sh", "-c", steps, "sh", "env", "-C", str(ROOT), sys.executable, "-P", "-c", IN_A_CHROOT]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False, env=env)
+    assert "ran by popen" in done.stdout, done.stdout + done.stderr
+    assert "ran by cmd" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_shell_that_cannot_start_is_told_of_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("testbed.stages.station.NamespaceHost._start", started_as(["false"]))
+    began = time.monotonic()
+    with pytest.raises(RunError, match="sta1: mnexec could not make a namespace"), stations_up(["sta1"]):
+        pass
+    assert time.monotonic() - began < 10  # SHELL_DEADLINE_S is 30
+
+
+def started_as(place: list[str]):
+    from testbed.stages.station import NamespaceHost
+
+    start = NamespaceHost._start
+    return lambda self, _place, **options: start(self, place, **options)
 
 
 def test_mininet_does_not_raise_limits_of_the_whole_system() -> None:

@@ -1,6 +1,7 @@
 """`manet trace`: what it says of a movement, what it writes, and its errors."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -87,9 +88,71 @@ def test_a_name_that_is_no_picture_s_is_refused_alike(capsys, arguments, name):
     assert f'"{name}" is no name for a picture; give one that ends in .png' in capsys.readouterr().err
 
 
+HEAD = "# manet-trace/1\ntime_s,station,x_m,y_m,z_m,speed_mps\n"
+APART = f"{HEAD}0,sta1,0,0,0,0\n0,sta2,200,0,0,0\n10,sta2,300,0,0,10\n30,sta2,200,0,0,10\n50,sta2,900,0,0,inf\n"
+
+
+def test_it_is_said_when_the_path_between_two_stations_breaks_and_comes_back(capsys, tmp_path):
+    """sta2 leaves the 250 m at 15 s (200 m + 5 s of 10 m/s), is back at 35 s, and jumps away at 50 s."""
+    (tmp_path / "x.csv").write_text(APART.replace("time_s", "# end_s: 60\ntime_s", 1))
+    text = asked(capsys, str(tmp_path / "x.csv"), "--hops", "sta1", "sta2")
+    assert [line.strip() for line in text.splitlines()[-3:]] == [
+        "outages          2, the longest 20 s",
+        "breaks at 15.000 s, back at 35.000 s (20 s)",
+        "breaks at 50.000 s, not back by the end (10 s)",
+    ]
+    path = json.loads(asked(capsys, str(tmp_path / "x.csv"), "--hops", "sta1", "sta2", "--json"))["path"]
+    times = [tuple(outage.values()) for outage in path["outages"]]
+    assert times == [pytest.approx((15, 35, 20)), (50, None, 10)]
+    assert path["longest_partition_s"] == pytest.approx(20)
+    assert "outages" not in asked(capsys, str(tmp_path / "x.csv"))
+    near = asked(capsys, str(tmp_path / "x.csv"), "--hops", "sta1", "sta2", "--range", "1000")
+    assert "none: the path never breaks" in near
+
+
+@pytest.fixture
+def run_folder(tmp_path):
+    """A run of 8 s, of a script that moved its stations: the plan has everybody at rest, the rest of the walk was never gone."""
+    (tmp_path / "run.json").write_text("{}")
+    (tmp_path / "verdict.json").write_text('{"model_ns": 8000000000}')
+    (tmp_path / "trace.csv").write_text(f"{HEAD}0,sta1,0,0,0,0\n0,sta2,100,0,0,0\n")
+    (tmp_path / "moved.csv").write_text(f"{HEAD}0,sta1,0,0,0,0\n0,sta2,100,0,0,0\n2,sta2,900,0,0,1\n3600,sta2,0,0,0,20\n")
+    return tmp_path
+
+
+def test_a_run_s_movement_ends_with_the_run(capsys, run_folder, tmp_path):
+    for what in (run_folder, run_folder / "moved.csv"):
+        answer = json.loads(asked(capsys, str(what), "--json"))
+        assert (answer["end_s"], answer["speeds_mps"]["most"], answer["remark"]) == (8, 1, None)
+    asked(capsys, str(run_folder), "--convert", str(tmp_path / "gone.csv"))
+    assert "3600" not in (tmp_path / "gone.csv").read_text()
+
+
+def test_the_plan_of_a_run_whose_stations_were_moved_points_to_where_they_were(capsys, run_folder):
+    text = asked(capsys, str(run_folder / "trace.csv"))
+    assert "2 stations, 8 s" in text
+    assert f"stations were moved otherwise in this run; where they really were: {run_folder / 'moved.csv'}" in text
+
+
+@pytest.mark.parametrize("name", ["pipe.csv", "pipe.tcl", "pipe.toml", "zero.csv", "zero.movements.gz"])
+def test_what_may_never_begin_or_end_is_refused(capsys, tmp_path, name):
+    if name.startswith("pipe"):
+        os.mkfifo(tmp_path / name)
+    else:
+        (tmp_path / name).symlink_to("/dev/zero")
+    assert refused(capsys, str(tmp_path / name)).endswith(f"{name}: is no regular file; give the path of a movement file")
+
+
+def test_a_file_beyond_any_movement_is_refused_by_its_size(capsys, tmp_path):
+    with (tmp_path / "x.csv").open("wb") as file:
+        file.truncate(1 << 40)
+    assert "has 1048576 MiB, of at most 256; give a shorter movement" in refused(capsys, str(tmp_path / "x.csv"))
+
+
 @pytest.mark.parametrize(
     ("arguments", "wanted"),
     [
+        ([str(ROOT / "docs")], "docs: is not the folder of a run that has ended; give the path of a movement file"),
         (["levy"], '"levy" is no model and no file; give one of static, random-waypoint'),
         (["nowhere.csv"], "nowhere.csv: cannot be read (No such file or directory)"),
         ([P06, "--hops", "sta1", "sta99"], 'there is no station "sta99"; the stations are sta1 to sta30'),
