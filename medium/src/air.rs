@@ -48,9 +48,9 @@ pub fn order(rule: Interference, a: &Signal, b: &Signal) -> Ordering {
 pub enum Heard {
     /// Decoded.
     Good,
-    /// Locked on and lost: to others, or to the radio's own transmission.
+    /// Locked on and lost to others.
     Spoiled,
-    /// Sensed, never locked on: too weak, or begun while the radio was sending.
+    /// Sensed and not locked on: too weak, begun while the radio was sending, or given up for its own transmission.
     Sensed,
     /// Not what the radio was holding at its end; nothing is known of it.
     Ignored,
@@ -130,7 +130,7 @@ impl Receiver {
     pub fn send_begins(&mut self) -> Option<FrameId> {
         self.sending = true;
         let lost = self.held.filter(|_| self.good).map(|s| s.frame);
-        self.good = false;
+        (self.good, self.locked) = (false, false);
         lost
     }
 
@@ -183,7 +183,9 @@ impl Receiver {
         }
         let spoils = self.good.then_some(held.frame);
         self.good = false;
-        self.locked = true; // a collision: EIFS afterwards
+        // a collision: EIFS afterwards (PHY-RXSTART, then an error: 802.11-2016 10.3.2.3.7), not for a radio that only sent. ns-2's
+        // NAV of EIFS asks for neither (`recv_timer`: MAC_COLL or an error, whatever was sent when the frame began)
+        self.locked |= !self.sending && new.power_w >= new.needs_w;
         if new.end_ns > held.end_ns {
             self.held = Some(new);
         }
@@ -393,6 +395,36 @@ mod tests {
         assert!(!r.senses());
         r.frame_begins(signal(2, 1.0e-11, 100));
         assert!(r.senses());
+    }
+
+    #[test]
+    fn a_radio_that_sends_is_locked_on_none_of_the_frames_around_it() {
+        for rule in [Interference::Ns2, Interference::Sinr] {
+            // a collision of three, its own frame the third
+            let mut r = receiver(rule);
+            r.send_begins();
+            r.frame_begins(signal(1, 1e-9, 100));
+            r.frame_begins(signal(2, 1e-9, 100));
+            r.send_ends();
+            assert!([r.frame_ends(1), r.frame_ends(2)].iter().all(|heard| *heard != Heard::Spoiled), "{rule:?}");
+            // an ACK sent over a frame that has begun
+            r.frame_begins(signal(3, 1e-9, 100));
+            r.send_begins();
+            r.send_ends();
+            assert_ne!(r.frame_ends(3), Heard::Spoiled, "{rule:?}");
+        }
+    }
+
+    #[test]
+    fn ns2_frames_too_weak_to_be_decoded_alone_lock_no_radio_by_colliding() {
+        let mut r = receiver(Interference::Ns2);
+        r.frame_begins(signal(1, 1e-10, 100));
+        r.frame_begins(signal(2, 1e-10, 90));
+        r.frame_ends(2);
+        assert_eq!(r.frame_ends(1), Heard::Sensed);
+        r.frame_begins(signal(3, 1e-10, 100));
+        r.frame_begins(signal(4, 1e-9, 90));
+        assert_eq!(r.frame_ends(3), Heard::Spoiled, "the stronger one was begun to be received");
     }
 
     #[test]

@@ -99,6 +99,34 @@ fn of_frames_that_begin_together_the_nearer_senders_is_captured() {
     }
 }
 
+/// 802.11-2016 10.3.2.3.7: EIFS follows a reception that began (PHY-RXSTART) and ended with an error. Who was sending has received
+/// nothing, however many frames collided with his: he waits for the ACK (SIFS + slot + start delay = 45 us) and then his backoff.
+#[test]
+fn the_parties_of_a_collision_of_three_do_not_wait_eifs() {
+    for interference in ["ns2", "sinr"] {
+        let three = loaded(&[[20.0, 0.0], [-10.0, 17.3], [-10.0, -17.3], [0.0, 0.0]], |j| {
+            j["interference"] = interference.into();
+            j["radio"] = concat!(env!("CARGO_MANIFEST_DIR"), "/radios/dot11a-54m.toml").into();
+            j["radio_overrides"] = json!({"rts_threshold_bytes": 3000});
+            j["traffic"] = saturated(&[(1, 4), (2, 4), (3, 4)]);
+        });
+        let mut data: Vec<_> = records(&three)
+            .into_iter()
+            .filter_map(|r| match r {
+                AirRecord::Tx { at, frame, .. } if frame.kind == FrameKind::Data => Some((at, frame)),
+                _ => None,
+            })
+            .collect();
+        data.sort_by_key(|(at, frame)| (*at, frame.from));
+        let waits: Vec<u64> = data
+            .windows(4)
+            .filter(|w| w[0].0 == w[1].0 && w[1].0 == w[2].0)
+            .map(|w| w[3].0.since(w[0].0 + w[0].1.airtime).as_nanos() / 1000 - u64::from(w[3].1.backoff_slots) * 9)
+            .collect();
+        assert!(waits.len() > 20 && waits.iter().all(|us| *us == 45), "{interference} {waits:?}");
+    }
+}
+
 #[test]
 fn two_pairs_out_of_sense_range_do_not_share_airtime() {
     let far = [[0.0, 0.0], [200.0, 0.0], [5000.0, 0.0], [5200.0, 0.0]];
