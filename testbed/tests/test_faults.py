@@ -1,6 +1,7 @@
 """What goes wrong in a run: each fault gives one line with the remedy, tears all down, and keeps what was captured."""
 
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -142,6 +143,24 @@ def test_manet_ends_its_run_in_order_at_a_hangup_as_at_sigterm(tmp_path: Path, n
     assert "interrupted; everything was taken down" in manet.communicate(timeout=60)[1]
     assert manet.returncode == 130
     assert_ended_cleanly(directory, "interrupted", "interrupted")
+
+
+def test_the_end_of_a_prompt_s_terminal_ends_the_run_in_order(tmp_path: Path) -> None:
+    """A terminal that goes sends SIGHUP to every process of its foreground group, the run's keeper among them."""
+    (tmp_path / "x.toml").write_text("hops = 1\n")
+    argv = [sys.executable, "-P", "-m", "testbed", "cli", str(tmp_path / "x.toml"), "--out", str(tmp_path / "run")]
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(argv[0], argv, {**os.environ, "PYTHONPATH": str(ROOT)})
+    shown = b""
+    while b"manet> " not in shown:
+        shown += os.read(terminal, 4096)  # an error once the process has ended
+    state = state_of(tmp_path / "run")
+    assert state is not None and state.keeper is not None
+    os.close(terminal)
+    os.waitpid(pid, 0)
+    wait_until(lambda: not state.keeper.alive(), "the run ends")
+    assert_ended_cleanly(tmp_path / "run", "interrupted", "interrupted")
 
 
 def test_a_run_has_little_memory_for_files_in_its_folder_of_sockets(tmp_path: Path) -> None:
