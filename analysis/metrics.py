@@ -69,9 +69,9 @@ def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check]) -> dict[str
         if report is not None and not report.connected:
             return entry | _nothing_carried(run, flow, report)
         connection = run.connection(flow)
-        if connection is None and report is not None and _never_on_the_air(flow, report):
-            return entry | _nothing_carried(run, flow, report)
         connected_ns = connection.start_ns(run.capture_of(flow, flow.source)) if connection else None
+        if connected_ns is None and report is not None and _never_on_the_air(flow, report):
+            return entry | _nothing_carried(run, flow, report)
         start_ns = _start_ns(report, connected_ns)
         if start_ns is None or connected_ns is None:
             raise AnalysisError(f"{run.path / 'captures' / flow.source}.pcap: no packet of {flow.name}; did it start?")

@@ -13,7 +13,7 @@ from typing import NoReturn
 from testbed import __version__
 from testbed.commands import VERBS
 from testbed.commands.options import Help
-from testbed.errors import ManetError
+from testbed.errors import ManetError, shortened
 
 EXAMPLES = """examples:
   ./manet demo                             the main job at its quick size: a table and a figure
@@ -24,11 +24,14 @@ EXAMPLES = """examples:
 """
 
 
+LONGEST_LINE = 1000  # characters of an error, whatever names and values the user gave
+
+
 class Parser(argparse.ArgumentParser):
     """Wrong usage is one line, like every other error."""
 
     def error(self, message: str) -> NoReturn:
-        print(f"{self.prog}: {message}; see {self.prog} --help", file=sys.stderr)
+        print(f"{self.prog}: {shortened(message, LONGEST_LINE)}; see {self.prog} --help", file=sys.stderr)
         raise SystemExit(2)
 
 
@@ -79,7 +82,8 @@ def _status_of(problem: Exception) -> int | None:
 
 
 def _one_line(problem: Exception) -> str:
-    return f"{problem.filename}: {problem.strerror}" if isinstance(problem, OSError) else str(problem)
+    text = f"{problem.filename}: {problem.strerror}" if isinstance(problem, OSError) else str(problem)
+    return shortened(text, LONGEST_LINE)
 
 
 def _take_signals() -> None:

@@ -4,6 +4,14 @@ The class decides the exit status of `manet`: 2 for what was asked wrongly, 1 fo
 Anything else that escapes is a bug in the testbed and is shown with its traceback.
 """
 
+LONGEST_VALUE = 80  # characters of what the user wrote that an error repeats
+
+
+def shortened(text: str, most: int = LONGEST_VALUE) -> str:
+    """One line of it: control characters as escapes, and of a long text its begin and its length."""
+    plain = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[: most + 1])
+    return plain if len(text) <= most else f"{plain[:most]}... ({len(text)} characters)"
+
 
 class ManetError(Exception):
     """A failure with a message meant for the user."""

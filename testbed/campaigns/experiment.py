@@ -8,9 +8,11 @@ import ast
 import hashlib
 import itertools
 import json
+import math
 import os
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -18,7 +20,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, Field
 
 from analysis.references import known_references
-from testbed.errors import UsageError
+from testbed.errors import UsageError, shortened
 from testbed.programs import ROOT
 from testbed.scenarios.definition import (
     EXPERIMENT_KEYS,
@@ -41,6 +43,11 @@ FOLDER = ROOT / "experiments"
 FIGURES = ROOT / "analysis" / "figures"
 LONGEST_VALUE = 60  # characters of an axis value in a cell's name: several of them make a folder's, of at most 255
 ONLY_CELL = "all"  # the name of the cell of an experiment without axes and variants
+MAX_CELLS = 10_000  # checking them takes a minute, running them days
+MAX_RUNS = 100_000
+# what a folder of results has beside its cells, or a cell beside its seeds
+TAKEN = {"void", "experiment.json", "table.csv", "summary.csv"}
+FILE_ENDINGS = (".csv", ".json", ".png", ".pdf")
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
 
@@ -201,13 +208,12 @@ def misfit(experiment: str, figure: str, axes: Iterable[str]) -> str | None:
 
 def find(name: str) -> Path:
     """The file of an experiment's or a ready-made scenario's name, or the file itself."""
-    for named in _files_of(name):
-        if named.is_file():
-            return named
-    if Path(name).is_file():
-        return Path(name)
+    with suppress(OSError):  # a name too long for a file
+        for named in (*_files_of(name), Path(name)):
+            if named.is_file():
+                return named
     known = ", ".join([*names(), *sorted(path.stem for path in FOLDER.glob("scenarios/*.toml"))])
-    raise UsageError(f"{name}: there is no experiment or file of this name; there are {known}")
+    raise UsageError(f"{shortened(name)}: there is no experiment or file of this name; there are {known}")
 
 
 def load(path: Path, request: Request = Request()) -> Experiment:
@@ -236,6 +242,7 @@ def _single(path: Path, raw: dict[str, Any], source: Source, request: Request) -
     raw = apply_overrides(raw, request.overrides, source)
     scenario = build_scenario(raw, source, prefix, path.parent)
     _require_flows(scenario, source, (*prefix, "flows"))
+    _check_runs(source.name, 1, request.seeds or scenario.seeds)
     return Experiment(
         name=path.stem, question="", source=None, figure=None, published=None, ns2=None, quick=request.quick,
         axes={}, variants=(), seeds=request.seeds or scenario.seeds,
@@ -246,6 +253,12 @@ def _single(path: Path, raw: dict[str, Any], source: Source, request: Request) -
 def _require_flows(scenario: Scenario, source: Source, place: KeyPath) -> None:
     if not scenario.flows:
         raise source.error(place, "is empty, and a run measures flows; name one, or leave it out for the default")
+
+
+def _check_runs(name: str, cells: int, seeds: int) -> None:
+    if cells * seeds > MAX_RUNS:
+        text = f"{cells} {'cell' if cells == 1 else 'cells'} x {seeds} seeds are {cells * seeds} runs, above {MAX_RUNS}"
+        raise UsageError(f"{name}: {text}; give fewer seeds with --seeds")
 
 
 class _Loader:
@@ -264,16 +277,26 @@ class _Loader:
     def experiment(self) -> Experiment:
         definition, size = self.definition, self.size
         variants = self._variants()
+        self._check_size(len(variants))
         cells = tuple(self._cell(variant, values) for variant in variants for values in self._combinations())
         self._check_expectations()
         self._check_analysis()
         seeds = self.request.seeds or self._seeds_set() or size.seeds or cells[0].scenario.seeds
+        _check_runs(self.source.name, len(cells), seeds)
         return Experiment(
             name=self.path.stem, question=definition.question, source=definition.source, figure=definition.figure,
             published=definition.published, ns2=definition.ns2, quick=self.request.quick, axes=self.axes,
             variants=tuple(v.name for v in variants if v is not None), seeds=seeds, cells=cells,
             expect=definition.expect, expected=definition.expected,
         )  # fmt: skip
+
+    def _check_size(self, variants: int) -> None:
+        """Before the first cell is built."""
+        count = math.prod(len(values) for values in self.axes.values()) * variants
+        if count > MAX_CELLS:
+            sizes = " x ".join(f"{len(values)} {key}" for key, values in self.axes.items())
+            text = f"{sizes} x {variants} variants are {count} cells, above {MAX_CELLS}"
+            raise self.source.error(("axes",), f"{text}; narrow an axis with --set, or split the file")
 
     def _axes(self) -> tuple[dict[str, list[Any]], dict[str, KeyPath]]:
         """The axes at this size and where each stands; `--set` of an axis narrows it."""
@@ -303,6 +326,9 @@ class _Loader:
     def _variants(self) -> list[Variant | None]:
         known = {variant.name: variant for variant in self.definition.variants}
         for index, variant in enumerate(self.definition.variants):
+            if variant.name in TAKEN or variant.name.endswith(FILE_ENDINGS):
+                text = f'"{variant.name}" would be taken for a file or folder of the results; give the variant another name'
+                raise self.source.error(("variants", index, "name"), text)
             if any(variant.name == earlier.name for earlier in self.definition.variants[:index]):
                 text = f'two variants are named "{variant.name}"; give each its own name'
                 raise self.source.error(("variants", index, "name"), text)

@@ -11,7 +11,7 @@ from analysis.errors import AnalysisError
 from analysis.found_runs import FoundRuns, find_runs
 from testbed.campaigns.expectations import Comparison, compare
 from testbed.campaigns.experiment import Expected, misfit
-from testbed.errors import UsageError
+from testbed.errors import UsageError, shortened
 
 FORMAT = "manet-answer/1"
 GENERAL = "general"  # analysis/figures/general.py
@@ -26,7 +26,8 @@ class Report:
         try:
             self.description: dict[str, Any] = json.loads((directory / "experiment.json").read_text())
         except OSError:
-            raise UsageError(f"{directory}: holds no experiment.json; give a folder that `manet run` has made") from None
+            text = "holds no experiment.json; give a folder that `manet run` has made"
+            raise UsageError(f"{shortened(str(directory))}: {text}") from None
         except ValueError:
             raise UsageError(f"{directory}/experiment.json: is not JSON; run again with --resume to write it anew") from None
         self.figures: list[Path] = []

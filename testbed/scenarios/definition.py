@@ -6,6 +6,7 @@ tables, and its values are TOML values (bare words are taken as text: `--set tcp
 
 import difflib
 import re
+import stat
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -13,31 +14,25 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 import mobility.trace
-from testbed.errors import UsageError
+from testbed.errors import UsageError, shortened
 from testbed.programs import ROOT
 from testbed.scenarios.models import KeyProblem
 from testbed.scenarios.movement import MODEL_NAMES, MOVEMENTS, Replay
 from testbed.scenarios.movement_files import matching, replayed
-from testbed.scenarios.quantities import NAMES
-from testbed.scenarios.routing import AS_NS2, PROTOCOLS, SECONDS
+from testbed.scenarios.quantities import NAMES, Unit, unit_within
+from testbed.scenarios.routing import AS_NS2, PROTOCOLS
 from testbed.scenarios.scenario import Scenario
 from testbed.scenarios.toml_lines import Path as KeyPath
 from testbed.scenarios.toml_lines import line_of, locate
 
+MAX_FILE_BYTES = 16 << 20  # of a definition; the largest of the project has 6 kB
 RADIOS = ROOT / "medium" / "radios"
 Model = TypeVar("Model", bound=BaseModel)
 
-UNIT_OF_KEY = {
-    "spacing": "m", "area": "m", "positions": "m", "at": "m", "range_m": "m", "sense_m": "m", "reference_m": "m",
-    "duration": "s", "warmup": "s", "start": "s", "rto_min": "s", "rto_max": "s", "rto_initial": "s",
-    "delay": "s", "pause": "s", "traffic_at": "s", "interval": "s",
-    "step": "m", "radius": "m", "wander": "m",
-    "rate": "bit/s", "speed": "m/s", "mss": "bytes", "mtu": "bytes",
-    **dict.fromkeys(SECONDS, "s"),
-}  # fmt: skip
 # Of whole numbers that count something; an axis over them is labelled with it.
 COUNTED = {"window": "segments", "initial_window": "segments", "queue": "packets", "unres_qlen": "packets"}
 EXPERIMENT_KEYS = {"question", "axes", "variants"}  # any of them at the top makes a file an experiment
@@ -49,14 +44,15 @@ TAGGED: dict[str, tuple[str, Mapping[str, type[BaseModel]]]] = {
 SHORT_FOR = {"propagation": "model", "routing": "protocol", "mobility": "model"}  # propagation = "name": { model = "name" }
 _TYPE_WORDS = {
     "int": "a whole number", "float": "a number", "bool": "true or false", "string": "text in quotes",
-    "tuple": "a list", "dict": "a table", "model": "a table", "model_attributes": "a table",
+    "tuple": "a list", "list": "a list", "dict": "a table", "model": "a table", "model_attributes": "a table",
 }  # fmt: skip
 
 
 def unit_of(key: str) -> str | None:
     """The unit of a scenario's key, dotted or not; None where it has none."""
-    name = key.rpartition(".")[2]
-    return UNIT_OF_KEY.get(name) or COUNTED.get(name)
+    path = tuple(key.split("."))
+    paths = [path, *((path[0], tag, *path[1:]) for tag in _tags(path))]
+    return next((unit for each in paths if (unit := _unit_at(Scenario, each))), None) or COUNTED.get(path[-1])
 
 
 class Source:
@@ -73,8 +69,8 @@ class Source:
         bare = path[1:] if path[:1] == ("scenario",) else path
         if bare and str(bare[0]) in self.set_keys:
             as_set = ".".join(str(part) for part in bare)  # counted from 0, as --set itself counts
-            return UsageError(f'--set: key "{as_set}": {text}')
-        key = _dotted(bare)
+            return UsageError(f'--set: key "{shortened(as_set)}": {text}')
+        key = shortened(_dotted(bare))
         line = line_of(self.lines, path)
         place = f"{self.name}: line {line}: " if line else f"{self.name}: "
         return UsageError(place + (f'key "{key}": ' if key else "") + text)
@@ -83,10 +79,12 @@ class Source:
 def read_toml(path: Path) -> tuple[dict[str, Any], Source]:
     """The raw tables of a TOML file and where its keys stand."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = _text_of(path)
         return tomllib.loads(text), Source(str(path), locate(text))
     except OSError as problem:
         raise UsageError(f"{path}: cannot be read ({problem.strerror}); give the path of a TOML file") from None
+    except RecursionError:
+        raise UsageError(f"{path}: tables or lists are nested too deep; no key needs more than five levels") from None
     except UnicodeDecodeError:
         raise UsageError(f"{path}: is not UTF-8 text; save it as UTF-8") from None
     except tomllib.TOMLDecodeError as problem:
@@ -94,6 +92,16 @@ def read_toml(path: Path) -> tuple[dict[str, Any], Source]:
         line = where.split(",")[0].removesuffix(")")
         place = f"{line}: " if line.startswith("line") else f"line {max(1, len(text.splitlines()))}: "
         raise UsageError(f"{path}: {place}not TOML: {what}; see https://toml.io for the syntax") from None
+
+
+def _text_of(path: Path) -> str:
+    """Of a plain file of reasonable size: a pipe or device would be waited for, or never end."""
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise UsageError(f"{path}: is no plain file; give the path of a TOML file")
+    if status.st_size > MAX_FILE_BYTES:
+        raise UsageError(f"{path}: has {status.st_size >> 20} MiB, above {MAX_FILE_BYTES >> 20}; give the path of a TOML file")
+    return path.read_text(encoding="utf-8")
 
 
 def load_scenario(path: Path, overrides: Sequence[str] = ()) -> Scenario:
@@ -190,8 +198,8 @@ def apply_overrides(raw: dict[str, Any], overrides: Sequence[str], source: Sourc
     for setting in overrides:
         key, equals, written = setting.partition("=")
         if not equals or not key.strip():
-            raise UsageError(f"--set {setting}: is not key=value; write for example --set hops=3")
-        raw = replaced(raw, key.strip().split("."), parse_value(written.strip()), f"--set {setting}")
+            raise UsageError(f"--set {shortened(setting)}: is not key=value; write for example --set hops=3")
+        raw = replaced(raw, key.strip().split("."), parse_value(written.strip()), f"--set {shortened(setting)}")
         source.set_keys.add(key.strip().split(".")[0])
         source.set_paths.add(key.strip())
     return raw
@@ -200,9 +208,13 @@ def apply_overrides(raw: dict[str, Any], overrides: Sequence[str], source: Sourc
 def parse_value(written: str) -> Any:
     """A TOML value; what is not one is taken as text, so that words need no quotes in a shell."""
     try:
-        return tomllib.loads(f"value = {written}")["value"]
+        keys = tomllib.loads(f"value = {written}")
+        return keys["value"] if len(keys) == 1 else written  # a line break begins another key
     except tomllib.TOMLDecodeError:
         return written
+    except RecursionError:
+        text = "lists or tables are nested too deep; no key needs more than five levels"
+        raise UsageError(f"--set: {shortened(written, 20)}: {text}") from None
 
 
 def replaced(raw: Any, path: list[str], value: Any, setting: str, inside: str = "") -> Any:
@@ -262,18 +274,20 @@ def _worded(error: ErrorDetails, model: type[BaseModel], path: KeyPath) -> tuple
         tag, named = TAGGED[str(path[0])]
         return path, f"names no {tag}; add {tag} = one of {', '.join(named)}"
     if kind == "missing":
-        return path, "is missing; add it"
+        return path, "the table [scenario] is missing; add it" if path == ("scenario",) else "is missing; add it"
     if kind in ("literal_error", "string_pattern_mismatch"):
         return path, _not_a_choice(given, ctx)
     if kind in ("greater_than", "greater_than_equal", "less_than", "less_than_equal"):
-        return path, _out_of_range(path, given, ctx)
+        return path, _out_of_range(given, ctx, _unit_at(model, path))
     if path[:-1] and path[-1] in ("bool", "int", "float", "str"):
         return path[:-1], f"{_shown(given)} is of the wrong type; give a number, true, false or text in quotes"
     wanted = _TYPE_WORDS.get(kind.removesuffix("_type").removesuffix("_parsing"))
     if kind == "int_from_float":
         wanted = "a whole number"
     if wanted:
-        return path, f"{_shown(given)} is of the wrong type; give {wanted}{_in_unit(path)}"
+        unit = _unit_at(model, path)
+        in_unit = f" in {unit} ({NAMES[unit]})" if unit else ""
+        return path, f"{_shown(given)} is of the wrong type; give {wanted}{in_unit}"
     return path, f"{error['msg'][0].lower()}{error['msg'][1:]}; correct it"
 
 
@@ -289,6 +303,12 @@ def _unknown(key: str, model: type[BaseModel], path: KeyPath) -> str:
 
 def _keys_at(model: type[BaseModel], path: KeyPath) -> list[str]:
     """The keys of the (sub)model that `path` leads to, as they are written in files."""
+    inner = _model_at(model, path)
+    return [field.alias or name for name, field in inner.model_fields.items()] if inner else []
+
+
+def _model_at(model: type[BaseModel], path: KeyPath) -> type[BaseModel] | None:
+    """The (sub)model that `path` leads to."""
     for part in path:
         if isinstance(part, int):
             continue
@@ -296,12 +316,27 @@ def _keys_at(model: type[BaseModel], path: KeyPath) -> list[str]:
         if issubclass(model, tuple(named.values())) and part in named:
             model = named[str(part)]
             continue
-        field = next((f for name, f in model.model_fields.items() if (f.alias or name) == part), None)
+        field = _field(model, part)
         inner = _model_within(field.annotation) if field else None
         if inner is None:
-            return []
+            return None
         model = inner
-    return [field.alias or name for name, field in model.model_fields.items()]
+    return model
+
+
+def _field(model: type[BaseModel], key: str) -> FieldInfo | None:
+    return next((field for name, field in model.model_fields.items() if (field.alias or name) == key), None)
+
+
+def _unit_at(model: type[BaseModel], path: KeyPath) -> str | None:
+    """The unit of the key at the end of `path`, by its annotation."""
+    keys = [part for part in path if isinstance(part, str)]
+    inner = _model_at(model, tuple(keys[:-1])) if keys else None
+    field = _field(inner, keys[-1]) if inner else None
+    if field is None:
+        return None
+    own = next((part.name for part in field.metadata if isinstance(part, Unit)), None)
+    return own or unit_within(field.annotation)
 
 
 def _model_within(annotation: Any) -> type[BaseModel] | None:
@@ -327,22 +362,15 @@ def _not_a_tag(key: str, ctx: dict[str, Any]) -> str:
     return _not_a_choice(ctx["tag"], {"expected": ", ".join([ctx["expected_tags"], *(f"'{name}'" for name in tables)])})
 
 
-def _out_of_range(path: KeyPath, given: object, ctx: dict[str, Any]) -> str:
+def _out_of_range(given: object, ctx: dict[str, Any], unit: str | None) -> str:
     words = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}
     bound = next(f"{words[key]} {value:g}" for key, value in ctx.items() if key in words)
-    return f"{_shown(given)} is out of range; give {bound}{_in_unit(path, short=True)}"
-
-
-def _in_unit(path: KeyPath, short: bool = False) -> str:
-    unit = next((UNIT_OF_KEY[str(part)] for part in reversed(path) if str(part) in UNIT_OF_KEY), None)
-    if unit is None:
-        return ""
-    return f" {unit}" if short else f" in {unit} ({NAMES[unit]})"
+    return f"{_shown(given)} is out of range; give {bound}" + (f" {unit}" if unit else "")
 
 
 def _shown(value: object) -> str:
     if isinstance(value, str):
-        return f'"{value}"'
+        return f'"{shortened(value)}"'
     if isinstance(value, bool):
         return str(value).lower()
-    return str(value) if isinstance(value, int | float) else "this"
+    return shortened(str(value)) if isinstance(value, int | float) else "this"

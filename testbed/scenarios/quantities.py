@@ -7,7 +7,8 @@ metres: minutes are written "min". A count takes a float of integral value, sinc
 
 import math
 import re
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Any, get_args
 
 from pydantic import BeforeValidator
 
@@ -52,9 +53,23 @@ def as_whole(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+@dataclass(frozen=True)
+class Unit:
+    """In a key's annotation: what its bare numbers are in."""
+
+    name: str
+
+
 Whole = Annotated[int, BeforeValidator(as_whole)]
-Metres = Annotated[float, _quantity("m")]
-Seconds = Annotated[float, _quantity("s")]
-BitsPerSecond = Annotated[float, _quantity("bit/s")]
-MetresPerSecond = Annotated[float, _quantity("m/s")]
-Bytes = Annotated[int, BeforeValidator(lambda value: as_whole(parse_quantity(value, "bytes")))]
+Metres = Annotated[float, _quantity("m"), Unit("m")]
+Seconds = Annotated[float, _quantity("s"), Unit("s")]
+BitsPerSecond = Annotated[float, _quantity("bit/s"), Unit("bit/s")]
+MetresPerSecond = Annotated[float, _quantity("m/s"), Unit("m/s")]
+Bytes = Annotated[int, BeforeValidator(lambda value: as_whole(parse_quantity(value, "bytes"))), Unit("bytes")]
+
+
+def unit_within(annotation: Any) -> str | None:
+    """The unit of the numbers that an annotation takes; None of one without."""
+    own = (part for part in getattr(annotation, "__metadata__", ()) if isinstance(part, Unit))
+    found = next((unit.name for unit in own), None)
+    return found or next((name for part in get_args(annotation) if (name := unit_within(part))), None)

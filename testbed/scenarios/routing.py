@@ -352,14 +352,6 @@ def _as_table(value: object) -> object:
 
 Routing = Annotated[Annotated[_Any, Field(discriminator="protocol")], BeforeValidator(_as_table)]
 
-# keys whose unit is the second, for the wording of errors
-SECONDS = frozenset(
-    key
-    for model in PROTOCOLS.values()
-    for key, field in model.model_fields.items()
-    if "float" in str(field.annotation) and key not in ("jitter", "settling_weight", "full_dump_share")
-)
-
 
 def _default(model: BaseModel, key: str, value: object) -> None:
     """While it is validated, a frozen model is completed."""

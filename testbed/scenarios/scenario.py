@@ -86,7 +86,7 @@ class Flow(BaseModel):
     target: str = Field(alias="to")
     traffic: Literal["bulk", "cbr"] = "bulk"
     start: Seconds = Field(0.0, ge=0, le=86_400)
-    rate: BitsPerSecond | None = Field(None, gt=0, le=1e10)
+    rate: BitsPerSecond | None = Field(None, ge=1, le=1e10)
     bytes: Whole | None = Field(None, ge=29, le=1500)  # IP packet: 28 bytes of headers and at least one of data
     tcp: TcpText | None = None  # where it is not the scenario's
 
@@ -227,7 +227,7 @@ class Scenario(BaseModel):
     traffic: Literal["bulk"] = "bulk"
     flows: Annotated[tuple[Flow, ...], BeforeValidator(as_tuple)] = ()
     warmup: Seconds = Field(5.0, ge=0, le=86_400)
-    duration: Seconds = Field(30.0, gt=0, le=86_400)
+    duration: Seconds = Field(30.0, ge=0.1, le=86_400)
     traffic_at: Seconds | None = Field(None, ge=0, le=3600)
     events: Annotated[tuple[Event, ...], BeforeValidator(as_tuple)] = Field((), max_length=10_000)
     clock: Literal["real", "virtual"] = "real"

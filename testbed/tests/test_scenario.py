@@ -557,3 +557,11 @@ def test_a_least_rto_above_what_a_socket_takes_is_a_sysctl():
     assert kernel_tcp.sysctls(small).get(kernel_tcp.RTO_MIN_SYSCTL) == profile("period")["sysctl"].get(kernel_tcp.RTO_MIN_SYSCTL)
     assert "rto_min_us" not in kernel_tcp.effective_settings(large)
     assert kernel_tcp.sysctls(large)[kernel_tcp.RTO_MIN_SYSCTL] == 1_000_000
+
+
+def test_the_unit_of_a_bound_is_that_of_the_key_not_of_its_name(load):
+    """`at` is a place of a station and a time of an event."""
+    text = 'hops = 1\nevents = [{ at = -1, power = "sta1", on = false }]\n'
+    assert message(load, text) == 'x.toml: line 2: key "events[1].at": -1 is out of range; give at least 0 s'
+    text = 'topology = "random"\nnodes = 2\narea = [500, 500]\nmobility = { model = "gauss-markov", speed = 1, interval = 0 }\n'
+    assert message(load, text).endswith('key "mobility.interval": 0 is out of range; give at least 0.01 s')
