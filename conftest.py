@@ -6,6 +6,9 @@ The marks `root` and `alone` (pyproject.toml) decide when a test runs: testbed/c
 import os
 import signal
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,24 +21,23 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The tests of a module that share a fixture go to one worker, so that it is made once.
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """The tests of a module with a fixture of its own for all of them go to one worker, so that it is made once; all
+    others go to whichever worker is free. (`--dist loadgroup` of pytest-xdist 3.8 has no effect with pytest 9.)"""
+    from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
-    First, since pytest-xdist reads the groups in the same hook.
-    """
-    if "PYTEST_XDIST_WORKER" not in os.environ:
-        return
-    for item in items:
-        if shares_a_fixture(item):
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+    class ByFixture(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            module = nodeid.partition("::")[0]
+            return module if shares_a_fixture(config.rootpath / module) else nodeid
+
+    return ByFixture(config, log)
 
 
-def shares_a_fixture(item: pytest.Item) -> bool:
-    """Does the test use a fixture that its own module makes once for all?"""
-    module = item.nodeid.partition("::")[0]
-    definitions = item._fixtureinfo.name2fixturedefs.values()  # type: ignore[attr-defined]
-    return any(one.scope == "module" and one.baseid == module for several in definitions for one in several)
+@cache
+def shares_a_fixture(module: Path) -> bool:
+    return 'scope="module"' in module.read_text()
 
 
 @pytest.fixture

@@ -47,8 +47,6 @@ NO_TESTS_COLLECTED = 5  # pytest's exit status
 _CARGO = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored")
 _CARGO_IGNORED = re.compile(r"^test (\S+) \.\.\. ignored(?:, (.*))?$")
 _CARGO_FAILED = re.compile(r"^test (\S+) \.\.\. FAILED")
-# pytest-xdist writes a test's group behind its name; here a group is a module (conftest.py).
-_GROUP = re.compile(r"@\S+\.py(?= - |$)", re.MULTILINE)
 _DURATION = re.compile(r"^([\d.]+)s (call|setup|teardown) +(\S.*)$")
 _PYTEST = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed|deselected)\b")
 
@@ -179,7 +177,7 @@ class Pytest:
         expression = " and ".join(filter(None, [f"({marks})" if marks else "", "not slow" if self.quick else ""]))
         command = [sys.executable, "-P", "-m", "pytest", "-ra", f"--durations={SLOWEST}", "--durations-min=1", *arguments]
         command += ["-m", expression] if expression else []
-        command += ["-n", str(workers), "--dist", "loadgroup"] if workers > 1 else []
+        command += ["-n", str(workers), "--dist", "load"] if workers > 1 else []
         asked = {"MANET_INTEROP": "1"} if self.interop else {}
         asked |= {SECOND_TRY: "1"} if again else {}
         environment = {**os.environ, **asked, "PYTHONPATH": str(ROOT)}
@@ -276,7 +274,6 @@ def count_pytest(lines: Iterable[str]) -> Counts:
     """The closing line's counts, the reasons of `-rs`, and the durations of `--durations`."""
     counts = Counts()
     for line in lines:
-        line = _GROUP.sub("", line)
         if match := _DURATION.match(line):
             seconds, when, name = match.groups()
             counts.slowest.append((float(seconds), name if when == "call" else f"{name} ({when})"))
