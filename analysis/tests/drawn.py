@@ -18,6 +18,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
+from analysis import style
+
 DIGITS = 4  # behind the point, of every number
 
 
@@ -72,9 +74,19 @@ class Panel:
     def __post_init__(self) -> None:
         self.named = {one.label: one for one in self.series if one.label}
 
-    def at(self, y: float) -> list[Series]:
-        """The series that keep to one height, such as a reference line or a row of dots."""
-        return [one for one in self.series if one.points and all(value == y for value in one.y)]
+    def of(self, variant: str, filled: bool = True, line: str | None = None) -> Series:
+        """The one series in a variant's colour and marker; open markers are a reference's."""
+        look = style.look(variant)
+        (only,) = (
+            one for one in self.series
+            if (one.colour, one.marker, one.filled) == (look.colour, look.marker, filled) and line in (None, one.line)
+        )  # fmt: skip
+        return only
+
+    @property
+    def rings(self) -> list[tuple[float, float]]:
+        """The points that are ringed, since a run of them is suspect."""
+        return [point for one in self.series if (one.colour, one.filled) == (style.BLACK, False) for point in one.points]
 
 
 @dataclass

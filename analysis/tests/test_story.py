@@ -52,7 +52,7 @@ def test_the_power_of_a_reception_is_told_where_the_air_log_has_it(chain, tmp_pa
     run = RunDirectory(log.parent)
     story = read_story(run, flow_named(run, 1))
     lines = story_text.table_lines(story, of_segment(story, 1))
-    assert sum("data 1 to sta2: delivered at -64.2 dBm" in line for line in lines) == 2, "the segment, and the ACK on its way back"
+    assert sum("data 1 to sta2: delivered at -64.2 dBm" in line for line in lines) == 2, "the segment, and the ACK on its way"
     assert not any("rts" in line and "dBm" in line for line in lines)
 
 
