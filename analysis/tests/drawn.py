@@ -15,8 +15,10 @@ from matplotlib.collections import PolyCollection
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Rectangle
+from matplotlib.patches import Circle, FancyArrowPatch, Rectangle
 from matplotlib.text import Text
+
+from analysis import style
 
 DIGITS = 4  # behind the point, of every number
 
@@ -58,6 +60,8 @@ class Panel:
 
     series: list[Series]
     boxes: list[Box]
+    circles: list[tuple[tuple[float, float], float]]  # centre, radius
+    arrows: list[tuple[tuple[float, float], tuple[float, float]]]  # from, to
     texts: list[str]
     title: str
     xlabel: str
@@ -72,9 +76,19 @@ class Panel:
     def __post_init__(self) -> None:
         self.named = {one.label: one for one in self.series if one.label}
 
-    def at(self, y: float) -> list[Series]:
-        """The series that keep to one height, such as a reference line or a row of dots."""
-        return [one for one in self.series if one.points and all(value == y for value in one.y)]
+    def of(self, variant: str, filled: bool = True, line: str | None = None) -> Series:
+        """The one series in a variant's colour and marker; open markers are a reference's."""
+        look = style.look(variant)
+        (only,) = (
+            one for one in self.series
+            if (one.colour, one.marker, one.filled) == (look.colour, look.marker, filled) and line in (None, one.line)
+        )  # fmt: skip
+        return only
+
+    @property
+    def rings(self) -> list[tuple[float, float]]:
+        """The points that are ringed, since a run of them is suspect."""
+        return [point for one in self.series if (one.colour, one.filled) == (style.BLACK, False) for point in one.points]
 
 
 @dataclass
@@ -89,7 +103,7 @@ class Page:
 def pages(draw: Callable[..., Any], *arguments: Any, **options: Any) -> list[Page]:
     """What `draw` saves; a figure that is saved as PNG and as PDF counts once."""
     found: list[Page] = []
-    with _saved(lambda figure, file: found.append(_page(figure)) if str(file).endswith(".png") else None):
+    with _saved(lambda figure, picture: found.append(_page(figure)) if picture else None):
         draw(*arguments, **options)
     return found
 
@@ -106,12 +120,12 @@ def panels(draw: Callable[..., Any], *arguments: Any, **options: Any) -> list[Pa
 
 
 @contextlib.contextmanager
-def _saved(seen: Callable[[Figure, Any], None]) -> Iterator[None]:
+def _saved(seen: Callable[[Figure, bool], None]) -> Iterator[None]:
     saved = Figure.savefig
 
     def save(figure: Figure, file: Any, **options: Any) -> None:
         saved(figure, file, **options)  # first, so that the layout is done
-        seen(figure, file)
+        seen(figure, str(file).endswith(".png") or options.get("format") == "png")
 
     with mock.patch.object(Figure, "savefig", save):
         yield
@@ -130,6 +144,8 @@ def _panel(axes: Axes) -> Panel:
     return Panel(
         [_series(line, bars.get(id(line))) for line in axes.lines if id(line) not in caps],
         [*map(_rectangle, (one for one in axes.patches if isinstance(one, Rectangle))), *_filled(axes)],
+        [(_point(one.get_center()), _number(one.get_radius())) for one in axes.patches if isinstance(one, Circle)],
+        [(_point(one._posA_posB[0]), _point(one._posA_posB[1])) for one in axes.patches if isinstance(one, FancyArrowPatch)],
         [text.get_text() for text in axes.texts],
         axes.get_title() or axes.get_title(loc="left"), axes.get_xlabel(), axes.get_ylabel(),
         [text.get_text() for text in axes.get_xticklabels()], [text.get_text() for text in axes.get_yticklabels()],
@@ -164,6 +180,10 @@ def _filled(axes: Axes) -> Iterator[Box]:
             for path, colour in zip(collection.get_paths(), collection.get_facecolor(), strict=False):
                 (x0, y0), (x1, y1) = path.vertices.min(axis=0), path.vertices.max(axis=0)
                 yield Box((_number(x0), _number(x1)), (_number(y0), _number(y1)), tuple(colour))
+
+
+def _point(place: Any) -> tuple[float, float]:
+    return _number(place[0]), _number(place[1])
 
 
 def _number(value: Any) -> float:

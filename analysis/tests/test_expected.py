@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-import matplotlib.image
 import pytest
 
 from analysis.expected import Curve, ExpectedError, expected, from_reference, percent
 from analysis.profiles import draw_profile
 from analysis.references import load_reference
+from analysis.tests.drawn import page
 from mobility import connectivity, files, trace
 from mobility.replay import scaled
 from mobility.trace import Leg, Trace
@@ -83,6 +83,11 @@ def test_a_percentage_of_nothing_is_none():
 
 def test_the_profile_of_a_pattern_is_drawn(tmp_path):
     profile = connectivity.links(files.read(PATTERNS / "p06.tcl")).hops("sta1", "sta2")
-    written = draw_profile(profile, tmp_path / "p06.png", "p06", "note")
-    assert [path.name for path in written] == ["p06.png", "p06.pdf"]
-    assert matplotlib.image.imread(written[0]).std() > 0.05
+    drawn = page(draw_profile, profile, tmp_path / "p06.png", "p06", "note")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["p06.pdf", "p06.png"]
+    (panel,) = drawn.panels
+    steps = [(round(begin_s, 4), round(end_s, 4), hops) for begin_s, end_s, hops in profile.steps()]
+    level = [(one.x[0], one.x[1], one.y[0]) for one in panel.series if one.y[0] == one.y[1]]
+    assert level == [step for step in steps if step[2]] and len(level) > 10
+    assert [box.x for box in panel.boxes] == [step[:2] for step in steps if not step[2]], "without a path"
+    assert (panel.title, panel.xlabel, panel.ylabel) == ("p06", "time (s)", "hops sta1 to sta2") and "note" in drawn.words

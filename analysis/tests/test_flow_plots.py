@@ -1,17 +1,14 @@
 """`manet plot`'s figures: every mark that the story has is in them, at its place."""
 
-from contextlib import contextmanager
-
-import matplotlib.image
 import matplotlib.pyplot as plt
 import pytest
 
-from analysis import flow_plots, style
+from analysis import flow_plots
 from analysis.errors import RunFileError
 from analysis.rundir import RunDirectory
 from analysis.story import Story, read_story
 from analysis.tests.crafted_chain import BACKWARD, FORWARD, Chain
-from analysis.tests.drawn import panels
+from analysis.tests.drawn import page, panels
 
 
 @pytest.fixture
@@ -40,61 +37,43 @@ def story(tmp_path) -> Story:
     return read_story(run, run.flows[0])
 
 
-@pytest.fixture
-def drawn(monkeypatch):
-    """The axes of what is drawn, by what their legends say."""
-    kept: dict[str, list] = {}
-    page = style.page
-
-    @contextmanager
-    def keeping(*arguments, **options):
-        with page(*arguments, **options) as (axes, written):
-            yield axes, written
-            for one in axes:
-                for artist, name in zip(*one.get_legend_handles_labels(), strict=True):
-                    kept[name] = (
-                        [tuple(map(float, place)) for place in zip(*artist.get_data(), strict=True)]
-                        if hasattr(artist, "get_data")
-                        else []
-                    )
-            kept["texts"] = [text.get_text() for one in axes for text in one.texts]
-
-    monkeypatch.setattr(style, "page", keeping)
-    return kept
-
-
-@pytest.mark.parametrize("what", flow_plots.WHATS)
-def test_a_figure_is_written_as_png_and_pdf(story, tmp_path, what):
-    files = flow_plots.draw(story, what, tmp_path / "new" / "a.png")
-    assert [file.name for file in files] == ["a.png", "a.pdf"]
-    assert matplotlib.image.imread(files[0])[..., :3].std() > 0.05, "a blank page"
+@pytest.mark.parametrize(
+    ("what", "labels"),
+    [("window", ["segments"]), ("packets", ["segment"]), ("story", ["segments", "segment"])],
+)
+def test_a_figure_is_a_png_and_a_pdf_with_the_panels_asked_for(story, tmp_path, what, labels):
+    drawn = page(flow_plots.draw, story, what, tmp_path / "new" / "a.png")
+    assert sorted(file.name for file in (tmp_path / "new").iterdir()) == ["a.pdf", "a.png"]
+    assert [panel.ylabel for panel in drawn.panels] == labels
+    assert drawn.panels[-1].xlabel == "time since the start of the traffic (s)"
+    assert {"cwnd", "ssthresh"} <= set(drawn.legend) or what == "packets"
+    assert {"sent", "received", "ACKed"} <= set(drawn.legend) or what == "window"
     assert plt.get_fignums() == []
 
 
-def test_packets_are_at_their_times_and_segments(story, tmp_path, drawn):
-    flow_plots.draw(story, "packets", tmp_path / "a.png")
-    places = {name: [(round(x, 3), y) for x, y in drawn[name]] for name in drawn if name != "texts"}
-    assert places["sent"] == [(0.1, 1), (0.2, 2), (0.3, 3)]
-    assert places["sent again"] == [(0.8, 3)]
-    assert places["probe"] == [(2.001, 3)]
-    assert places["received"] == [(0.12, 1), (0.22, 2), (2.021, 3)]
-    assert places["ACKed"] == [(0.15, 1), (0.25, 2)]
-    assert places["dropped: retry-short"] == [(0.318, 3)]
-    assert places["dropped: queue-full"] == [(0.801, 3)]
-    assert places["ACK dropped: retry-short"] == [(2.033, 3)]
-    assert {"sta1", "sta2", "sta3"} <= set(drawn["texts"]), "who dropped them"
-    assert "stand-by" in drawn and "notice" in drawn
+def test_packets_are_at_their_times_and_segments(story, tmp_path):
+    (panel,) = panels(flow_plots.draw, story, "packets", tmp_path / "a.png")
+    assert {name: one.points for name, one in panel.named.items() if name != "notice"} == {
+        "sent": [(0.1, 1), (0.2, 2), (0.3, 3)], "sent again": [(0.8, 3)], "probe": [(2.001, 3)],
+        "received": [(0.12, 1), (0.22, 2), (2.021, 3)], "ACKed": [(0.15, 1), (0.25, 2)],
+        "dropped: retry-short": [(0.318, 3)], "dropped: queue-full": [(0.801, 3)], "ACK dropped: retry-short": [(2.033, 3)],
+    }  # fmt: skip
+    assert {"sta1", "sta2", "sta3"} <= set(panel.texts), "who dropped them"
+    assert panel.named["notice"].x == [0.33, 0.33]
+    assert [box.x for box in panel.boxes] == [(0.331, 2.1)], "stand-by"
+    assert [one.x[0] for one in panel.series if one.line == ":"] == [0.3, 1.5], "the scenario's events"
 
 
-def test_the_window_has_its_thresholds_and_the_events_of_its_tcp(story, tmp_path, drawn):
-    flow_plots.draw(story, "window", tmp_path / "a.png")
-    held = [(round(x, 3), y) for x, y in drawn["cwnd"]]
+def test_the_window_has_its_thresholds_and_the_events_of_its_tcp(story, tmp_path):
+    (panel,) = panels(flow_plots.draw, story, "window", tmp_path / "a.png")
     # samples at 0.15 and 0.25, timeout, repair (4, the state before them), then what a layer set at 2.101
-    assert held == [(0.15, 2), (0.15, 3), (0.25, 4), (0.7, 4), (2.101, 1), (2.101, 1)]
-    assert next((round(x, 3), y) for x, y in drawn["ssthresh"] if y == y) == (0.15, 4), "no threshold is not drawn"
-    at_s = {name: round(drawn[name][0][0], 3) for name in ("notice", "time-out", "probe", "repair", "window set")}
-    assert at_s == {"notice": 0.33, "time-out": 0.7, "probe": 2.0, "repair": 2.1, "window set": 2.101}
-    assert {"sta3 off", "sta3 on"} <= set(drawn["texts"])
+    assert panel.named["cwnd"].points == [(0.15, 2), (0.15, 3), (0.25, 4), (0.7, 4), (2.101, 1), (2.101, 1)]
+    thresholds = panel.named["ssthresh"].points
+    assert next(point for point in thresholds if point[1] == point[1]) == (0.15, 4), "no threshold is not drawn"
+    at_s = {name: panel.named[name].x for name in ("notice", "time-out", "probe", "repair", "window set")}
+    assert at_s == {"notice": [0.33], "time-out": [0.7], "probe": [2.0], "repair": [2.1], "window set": [2.101]}
+    assert {"sta3 off", "sta3 on"} <= set(panel.texts)
+    assert [box.x for box in panel.boxes] == [(0.331, 2.1)], "stand-by"
 
 
 def test_the_window_falls_at_the_first_of_several_timeouts(tmp_path):

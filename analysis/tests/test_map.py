@@ -15,6 +15,7 @@ from analysis.map_picture import CIRCLES, _circled, _name_offsets, _overlap, dra
 from analysis.moment import Moment, Way
 from analysis.reception import RECEIVED, SENSED, range_m
 from analysis.rundir import RunDirectory
+from analysis.tests.drawn import page, panels
 from mobility import trace
 
 RADIO = Path(__file__).resolve().parents[2] / "medium" / "radios" / "ns2-dsss-2m.toml"
@@ -47,11 +48,35 @@ def crowd(count: int, **more) -> Moment:
     ids=["chain", "fifty", "alone", "many flows"],
 )
 def test_a_picture_is_drawn_whole_and_nothing_is_left_beside_it(tmp_path, moment):
-    file = draw(moment, tmp_path / "new" / "map.png")
-    pixels = matplotlib.image.imread(file)
-    assert min(pixels.shape[:2]) > 300
-    assert pixels[..., :3].min() < 0.1
+    file = tmp_path / "new" / "map.png"
+    (panel,) = panels(draw, moment, file)
+    assert min(matplotlib.image.imread(file).shape[:2]) > 300
+    dots = [one.points[0] for one in panel.series if one.marker == "o"]
+    assert dots == [(round(x, 4), round(y, 4)) for x, y in moment.places.values()]
+    assert set(moment.places) <= set(panel.texts)
     assert [path.name for path in file.parent.iterdir()] == ["map.png"]
+
+
+def test_the_picture_has_stations_links_ranges_wires_and_paths_at_their_places(tmp_path):
+    way = Way("flow1", "sta1", "inet1", ("sta1", "sta2", "sta3", "inet1"), rate="80 kbit/s")
+    moment = chain(way, BROKEN, wires=(("sta3", "inet1"),), range_m=250.0, sense_m=550.0, off=frozenset({"sta2"}), note="a note")
+    drawn = page(draw, moment, tmp_path / "map.png")
+    (panel,) = drawn.panels
+    dots = {one.points[0]: one.filled for one in panel.series if one.marker == "o"}
+    assert dots == {(0, 0): True, (200, 0): False, (400, 0): True}, "who is off is open"
+    host = next(one.points[0] for one in panel.series if one.marker == "s")
+    assert host[0] > 400 and host[1] == 0, "outwards of its gateway"
+    lines = [(one.points, one.line) for one in panel.series if one.marker == "None"]
+    assert ([(0, 0), (200, 0)], "-") in lines and ([(400, 0), (200, 0)], ":") in lines, "both ways, one way"
+    assert panel.circles == [((x, 0), radius) for x in (0, 400) for radius in (250, 550)], "whom nobody hears has none"
+    assert panel.arrows == [((0, 0), (200, 0)), ((200, 0), (400, 0)), ((400, 0), host), ((400, 0), (200, 0))]
+    (cross,) = (one for one in panel.series if one.marker == "x")
+    assert cross.x == [300], "between sta3 and the next hop that does not hear it"
+    assert set(panel.texts) == {"sta1", "sta2", "sta3", "inet1"} and panel.title == "chain: 1.5 s"
+    assert drawn.legend == [
+        "flow1  sta1 \u2192 inet1: 3 hops, 80 kbit/s", "flow2  sta3 \u2192 sta1: sta3: sta2 does not hear it",
+        "1 links, 1 one way (dotted)", f"{moment.ranges}, dotted", "nobody hears", "a note",
+    ]  # fmt: skip
 
 
 def test_another_ending_and_a_folder_that_cannot_be_are_refused_in_one_line(tmp_path):

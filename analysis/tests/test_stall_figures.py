@@ -5,23 +5,19 @@ import json
 import shutil
 from pathlib import Path
 
-import matplotlib.image
 import pytest
 
 from analysis.errors import RunFileError
 from analysis.figures import be_per_grid, hv_packets, hv_profile, hv_trace
+from analysis.references import load_reference
 from analysis.rundir import RunDirectory
 from analysis.stalls import longest_stall, under_way_in
 from analysis.story import read_story
 from analysis.tables import write_tables
 from analysis.tests.crafted_chain import BACKWARD, FORWARD, Chain
+from analysis.tests.drawn import page, panels
 from analysis.tests.test_movement import EPOCH_NS, RADIO, TRACE
 from analysis.tests.test_tables import make_run
-
-
-def assert_drawn(paths: list[Path]) -> None:
-    assert [path.suffix for path in paths] == [".png", ".pdf"]
-    assert matplotlib.image.imread(paths[0])[..., :3].std() > 0.03, "a blank page"
 
 
 @pytest.fixture
@@ -60,11 +56,28 @@ def test_what_was_under_way_when_a_stall_began_belongs_to_it(campaign):
 
 
 def test_hv_packets_draws_the_begin_of_the_longest_stall(campaign):
-    assert_drawn(hv_packets.draw(campaign))
+    drawn = page(hv_packets.draw, campaign)
+    (panel,) = drawn.panels
+    assert {name: one.points for name, one in panel.named.items()} == {
+        "sent": [(0.9, 1), (0.949, 2)], "sent again": [(2.5, 2)], "received": [(0.92, 1)], "ACKed": [(0.95, 1)],
+        "dropped: retry-short": [(0.957, 2), (2.508, 2)],
+    }  # fmt: skip
+    assert panel.texts == ["sta1", "sta1"], "who dropped them"
+    # from 1.5 s before the stall (not before the traffic) to 5 s after its begin
+    assert panel.xlim == (0, pytest.approx(5.95, abs=0.03))
+    assert (panel.title, drawn.legend) == ("flow1: sta1 to sta3, newreno", list(panel.named))
 
 
 def test_hv_trace_writes_the_columns_of_the_published_table(campaign):
-    assert_drawn(hv_trace.draw(campaign))
+    (panel,) = panels(hv_trace.draw, campaign)
+    assert panel.texts[0] == "this testbed: sta1 to sta3, no news from 0.9 to 6.0 s"
+    assert panel.texts[1:19] == [
+        "", "time (s)", "node", "seq", "packet", "reason",
+        "s", "0.949", "sta1", "2", "tcp", "", "D", "0.957", "sta1", "2", "tcp", "retry-short",
+    ]  # fmt: skip
+    beside = panel.texts[panel.texts.index("Holland and Vaidya, table 1: 1 to 2") :]
+    published = load_reference("published", "holland-vaidya_table1")
+    assert len(beside) == 1 + 6 * (1 + len(published.rows))
     with (campaign / "hv_trace.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [(row["event"], row["seq"], row["packet"]) for row in rows[:4]] == [
@@ -95,7 +108,17 @@ def test_hv_profile_has_a_panel_a_speed_over_the_hops_of_the_pattern(tmp_path):
         metrics["flows"]["flow1"]["acked_bps_by_second"] = [500_000.0] * int(lasts_s)
         (folder / "metrics.json").write_text(json.dumps(metrics))
     assert [one.speed for one in hv_profile._runs(tmp_path)] == [10, 20]
-    assert_drawn(hv_profile.draw(tmp_path))
+    hops, slow, fast = panels(hv_profile.draw, tmp_path)
+    # one hop for five sixths of the pattern, then two
+    assert [one.points for one in hops.series] == [
+        [(0, 1), (pytest.approx(5 / 6, abs=1e-3), 1)], [(pytest.approx(5 / 6, abs=1e-3), 2), (1, 2)],
+        [(pytest.approx(5 / 6, abs=1e-3), 1), (pytest.approx(5 / 6, abs=1e-3), 2)],
+    ]  # fmt: skip
+    assert (hops.title, hops.xlabel, hops.ylabel) == ("sta1 to sta2", "part of the pattern", "hops")
+    for panel, speed, lasts_s in ((slow, 10, 60), (fast, 20, 30)):
+        assert panel.title == f"{speed} m/s (500 kbit/s)"
+        assert panel.series[0].points == [(second, 500) for second in range(lasts_s + 1)]
+        assert (panel.series[0].steps, panel.xlim) == ("steps-post", (0, lasts_s)), "one place is one moment in all panels"
     shutil.rmtree(tmp_path / "speed-20-hops1")
     (tmp_path / "speed-10-hops1" / "seed-1" / "trace.csv").unlink()
     with pytest.raises(RunFileError, match="no movement that decides the path"):
@@ -110,4 +133,7 @@ def test_be_per_grid_has_a_curve_a_grid(tmp_path):
             path = tmp_path / f"{grid}-hops{number}" / "seed-1" / "run.json"
             path.write_text(json.dumps(json.loads(path.read_text()) | {"axes": {axis: rate}}))
     write_tables(tmp_path, {"name": "be-per-grid", "axes": {axis: [0, 0.015, 0.2]}})
-    assert_drawn(be_per_grid.draw(tmp_path))
+    (panel,) = panels(be_per_grid.draw, tmp_path)
+    curve = [(5e-4, 600), (0.015, 585), (0.2, 400)]
+    assert {name: one.points for name, one in panel.named.items()} == {"16 nodes": curve, "49 nodes": curve}
+    assert (panel.xticks, panel.ylabel) == (["0", "0.015", "0.2"], "acknowledged (kbit/s)")

@@ -4,7 +4,6 @@ import csv
 import json
 from pathlib import Path
 
-import matplotlib.image
 import pytest
 
 from analysis.errors import RunFileError
@@ -14,20 +13,28 @@ from analysis.rundir import RunDirectory
 from analysis.story import Story, read_story
 from analysis.tables import write_tables
 from analysis.tests.crafted_chain import BACKWARD, FORWARD, Chain
+from analysis.tests.drawn import page, panels
 from analysis.tests.test_tables import make_run
 
-
-def assert_drawn(paths: list[Path]) -> None:
-    assert [path.suffix for path in paths] == [".png", ".pdf"]
-    assert matplotlib.image.imread(paths[0])[..., :3].std() > 0.05, "a blank page"
+NS2 = {  # analysis/ns2/tcp_chain.csv, over one hop, two and three; tahoe's and sack's two are over AODV
+    "tahoe": [1254.51, 629.59], "reno": [1233.64, 619.19, 390.46], "newreno": [1233.64, 619.19, 390.46],
+    "sack": [1254.51, 629.59], "vegas": [1274.48, 638.9, 392.8],
+}  # fmt: skip
 
 
 def test_tcp_chain_draws_ours_beside_ns2(tmp_path):
-    for number, variant in enumerate(("tahoe", "reno", "newreno", "sack", "vegas")):
+    for number, variant in enumerate(NS2):
         for hops in (1, 2, 3):
             make_run(tmp_path, variant, hops, 1, 1250.0 / hops + number)
     write_tables(tmp_path, {"name": "tcp-chain", "axes": {"hops": [1, 2, 3]}, "ns2": "tcp_chain"})
-    assert_drawn(tcp_chain.draw(tmp_path))
+    top, ratios = panels(tcp_chain.draw, tmp_path)
+    for number, (variant, theirs) in enumerate(NS2.items()):
+        ours = [1250.0 / hops + number for hops in (1, 2, 3)]
+        assert (top.of(variant).x, top.of(variant).y) == ([1, 2, 3], pytest.approx(ours, abs=1e-2))
+        assert top.of(variant, filled=False).y == theirs
+        assert ratios.of(variant).y == pytest.approx([rate / other for rate, other in zip(ours, theirs, strict=False)], abs=1e-4)
+    assert top.legend == ["NewReno", "Reno", "SACK", "Tahoe", "Vegas"]
+    assert ([box.y for box in ratios.boxes], ratios.xticks) == ([(0.9, 1.1)], ["1", "2", "3"])
     rows = list(csv.DictReader((tmp_path / "summary.csv").open()))
     ns2 = {(row["variant"], row["hops"]): row["ns2"] for row in rows if row["metric"] == "acked_kbps"}
     assert float(ns2["vegas", "1"]) == 1274.48
@@ -56,7 +63,13 @@ def test_tcpap_chain_measures_how_uneven_the_throughput_is(tmp_path):
     # mean 200, standard deviation 100
     assert found["newreno"][0]["mean"] == pytest.approx(0.5)
     assert (found["tcpap"][0]["mean"], found["tcpap"][0]["n"]) == (0, 1)
-    assert_drawn(tcpap_chain.draw(tmp_path))
+    rates, trips, variation = panels(tcpap_chain.draw, tmp_path)
+    assert {name: (one.points, one.half_widths) for name, one in rates.named.items()} == {
+        "NewReno": ([(4, 300)], None), "TCP-AP": ([(4, 300)], [0]),
+    }  # fmt: skip
+    assert [trips.of("tcpap", line=line).points for line in ("-", "--")] == [[(4, 80)], [(4, 150)]], "mean, 95th percentile"
+    assert (variation.of("newreno").points, variation.of("tcpap").points) == ([(4, 0.5)], [(4, 0)])
+    assert (variation.xlabel, variation.xticks, rates.ylabel) == ("hops", ["4"], "acknowledged (kbit/s)")
 
 
 def outage_run(folder: Path, variant: str, probing: bool) -> Path:
@@ -123,7 +136,21 @@ def test_tcp_outage_draws_a_panel_a_tcp_and_writes_the_numbers(tmp_path):
     outage_run(tmp_path, "elfn", probing=True)
     outage_run(tmp_path, "newreno", probing=False)
     (tmp_path / "experiment.json").write_text(json.dumps({"variants": ["newreno", "elfn"]}))
-    assert_drawn(tcp_outage.draw(tmp_path))
+    drawn = page(tcp_outage.draw, tmp_path)
+    newreno, elfn = drawn.panels
+    assert (newreno.title, elfn.title) == ("NewReno [0.05 s]", "ELFN, state unchanged [0.05 s]")
+    # seconds since the outage began; segments counted from the last one acknowledged before
+    before = {"data": [(-0.1, 0), (0.01, 1)], "ACKed": [(-0.05, 0), (4.085, 1)]}
+    assert {name: one.points for name, one in newreno.named.items() if one.points and name != "notice"} == before | {
+        "again": [(0.502, 1), (4.035, 1)], "again, held by routing": [(1.3, 1)],
+    }  # fmt: skip
+    assert {name: one.points for name, one in elfn.named.items() if one.points and name != "notice"} == before | {
+        "probe": [(4.035, 1)], "probe, held by routing": [(2.031, 1)],
+    }  # fmt: skip
+    for panel in drawn.panels:
+        assert panel.named["notice"].x == [0.03, 0.03]
+        assert [box.x for box in panel.boxes] == [(0, 4)], "the outage"
+    assert "again, held by routing" in drawn.legend
     rows = list(csv.DictReader((tmp_path / "outage.csv").open()))
     assert [(row["variant"], row["sent_s"], row["intervals_s"], row["resumed_s"]) for row in rows] == [
         ("newreno", "0.500 1.300", "0.800", "0.055"),
