@@ -65,7 +65,7 @@ def carry_out(experiment, directory: Path, options: argparse.Namespace) -> int:
 
     runner = runner_for([cell.scenario for cell in experiment.cells], options, experiment.name)
     curves = curves_of(experiment, lambda wanted: measured_now(wanted, options.jobs)) if experiment.expected else {}
-    progress = Progress(0, 0.0)
+    progress = Progress()
     jobs = options.jobs or default_jobs((cell.scenario for cell in experiment.cells), most_guests())
     try:
         campaign = Campaign(experiment, directory, jobs, progress, runner)
