@@ -562,7 +562,8 @@ pub mod tests {
 
     #[test]
     fn an_integer_key_of_the_radio_takes_a_float_of_integral_value() {
-        let l = loaded(|j| j["radio_overrides"] = serde_json::json!({"data_rate_bps": 1e6, "frequency_hz": 2.4e9})).unwrap();
+        let l = loaded(|j| j["radio_overrides"] = serde_json::json!({"data_rate_bps": 1e6, "frequency_hz": 2.4e9}))
+            .unwrap();
         assert_eq!((l.radio.data_rate_bps, l.radio.frequency_hz), (1_000_000, 2.4e9));
         let refused = refusal(|j| j["radio_overrides"] = serde_json::json!({"data_rate_bps": 1e6 + 0.5}));
         assert!(refused.contains("expected u64") && refused.contains("data_rate_bps"), "{refused}");

@@ -24,13 +24,13 @@ from analysis.files import write_whole
 from analysis.found_runs import why_left_out
 from testbed.campaigns.experiment import Cell, Experiment
 from testbed.campaigns.progress import Progress
+from testbed.campaigns.remaining import Work
 from testbed.campaigns.side_by_side import usable_cores
 from testbed.campaigns.starts import STARTED, Start
 from testbed.errors import RunError, UsageError
 
 RETRIES = 2
 GIVE_UP_AFTER = 3  # failures with nothing complete: the machine is at fault, not the cell
-START_AND_STOP_S = 5.0  # a guess until the first run has ended
 POLL_S = 0.2
 
 
@@ -115,8 +115,7 @@ class Campaign:
         with claimed(self.directory, self.experiment, resume), _ctrl_c_sets(self.stop):
             tasks = list(self._tasks())
             todo = [task for task in tasks if not (resume and self._keep(task))]
-            self.progress.total = len(todo)
-            self.progress.expected_s = sum(_expected_s(task) for task in todo) / self.jobs
+            self.progress.expect([_work(task) for task in todo], self.jobs, usable_cores())
             began = time.monotonic()
             voids = self._side_by_side(todo, self.jobs)
             for _ in range(RETRIES):
@@ -165,9 +164,10 @@ class Campaign:
         cell = task.cell
         clear(task.directory)
         with Start(self.starts, self.stop) as start:
+            self.progress.stage(task.name, "starts")
 
             def told(stage: str, fraction: float | None) -> None:
-                self.progress.stage(task.name, _stage_text(stage, fraction))
+                self.progress.stage(task.name, stage, fraction)
                 if stage in STARTED:
                     start.over()
 
@@ -209,7 +209,7 @@ class Campaign:
         number = 1 + sum(1 for _ in aside.glob(f"seed-{task.seed}-try-*"))
         task.directory.rename(aside / f"seed-{task.seed}-try-{number}")
         why, kind = ("the host was late", "late") if outcome.host_late else ("void", "void")
-        self.progress.again(task.name, f"{why}, done over alone (the {kind} run is kept in {aside})", _expected_s(task))
+        self.progress.again(_work(task), f"{why}, done over alone (the {kind} run is kept in {aside})")
 
 
 @contextmanager
@@ -286,12 +286,9 @@ def read_verdict(directory: Path) -> str:
     return _json(directory / "verdict.json").get("verdict", "void")
 
 
-def _stage_text(stage: str, fraction: float | None) -> str:
-    return stage if fraction is None else f"{stage} {100 * fraction:.0f} %"
-
-
-def _expected_s(task: Task) -> float:
-    return task.cell.scenario.traffic_seconds() + START_AND_STOP_S
+def _work(task: Task) -> Work:
+    scenario = task.cell.scenario
+    return Work(task.name, scenario.traffic_at or 0.0, scenario.traffic_seconds(), scenario.clock == "virtual")
 
 
 def _emulated_s(task: Task) -> float:

@@ -6,7 +6,10 @@ On a terminal one line that is rewritten; elsewhere a plain line whenever a run 
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterable
 from typing import TextIO
+
+from testbed.campaigns.remaining import Remaining, Work
 
 REDRAW_S = 0.25
 
@@ -22,36 +25,46 @@ def duration_text(seconds: float) -> str:
 
 
 class Progress:
-    """`total` units of work of known length each; runs call it from several threads."""
+    """Tells of the runs; they call it from several threads. `now`: seconds of a clock that never goes back."""
 
-    def __init__(self, total: int, expected_s: float, stream: TextIO | None = None, quiet: bool = False) -> None:
-        self.total, self.expected_s, self.quiet = total, expected_s, quiet
+    def __init__(self, stream: TextIO | None = None, quiet: bool = False, now: Callable[[], float] = time.monotonic) -> None:
+        self.quiet, self._now = quiet, now
         self.stream = stream or sys.stderr
         self.live = self.stream.isatty() and not quiet
-        self.done = 0
-        self._began = self._drawn = time.monotonic()
+        self.total = self.done = 0
+        self.remaining = Remaining()
+        self._drawn = now()
         self._stages: dict[str, str] = {}
         self._lock = threading.Lock()
 
-    def stage(self, name: str, stage: str) -> None:
-        """The run `name` has come to `stage`."""
+    def expect(self, works: Iterable[Work], jobs: int, starts: int) -> None:
+        """What there is to do, `jobs` at once, of which `starts` may start up at once."""
         with self._lock:
-            self._stages[name] = stage
-            if self.live and time.monotonic() - self._drawn >= REDRAW_S:
+            self.remaining = Remaining(jobs, starts, {work.name: work for work in works})
+            self.total = len(self.remaining.waiting)
+
+    def stage(self, name: str, stage: str, fraction: float | None = None) -> None:
+        """The run `name` has come to `stage`, and got through so much of it."""
+        with self._lock:
+            self._stages[name] = stage if fraction is None else f"{stage} {100 * fraction:.0f} %"
+            self.remaining.stage(name, stage, fraction, self._now())
+            if self.live and self._now() - self._drawn >= REDRAW_S:
                 self._draw()
 
     def finished(self, name: str, outcome: str) -> None:
         with self._lock:
             self.done += 1
             self._stages.pop(name, None)
+            self.remaining.finished(name, self._now())
             self._say(f"[{self.done}/{self.total}] {name}: {outcome}{self._left()}")
 
-    def again(self, name: str, why: str, expected_s: float) -> None:
-        """The run has to be done over: one more unit of work, of this length."""
+    def again(self, work: Work, why: str) -> None:
+        """The run has to be repeated, alone: one more unit of work."""
         with self._lock:
             self.total += 1
-            self.expected_s += expected_s
-            self._say(f"        {name}: {why}")
+            self.remaining.waiting[work.name] = work
+            self.remaining.jobs = 1
+            self._say(f"        {work.name}: {why}")
 
     def note(self, text: str) -> None:
         with self._lock:
@@ -64,11 +77,7 @@ class Progress:
                 self.stream.flush()
 
     def seconds_left(self) -> float:
-        """From the lengths of the runs; once those are used up, from the pace so far."""
-        gone_s = time.monotonic() - self._began
-        if gone_s < self.expected_s or not self.done:
-            return max(self.expected_s - gone_s, 0.0)
-        return gone_s / self.done * (self.total - self.done)
+        return self.remaining.seconds_left(self._now())
 
     def _left(self) -> str:
         return f", about {duration_text(self.seconds_left())} left" if self.done < self.total else ""

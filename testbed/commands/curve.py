@@ -50,7 +50,7 @@ def measured_now(wanted, jobs: int | None) -> dict:
     from testbed.runs.run import run_scenario
 
     require_for_runs()
-    progress = Progress(0, 0.0)
+    progress = Progress()
     progress.note(f"chain curve {wanted.name}: {wanted.scenario['tcp']} over {wanted.scenario['radio']}, once for all")
     try:
         return measure(wanted, run_scenario, progress, jobs)

@@ -74,7 +74,7 @@ def carry_out(experiment, directory: Path, options: argparse.Namespace) -> int:
     for note in period_notes(cell.scenario for cell in experiment.cells):
         print(f"manet run: {note}", file=sys.stderr)
     curves = curves_of(experiment, lambda wanted: measured_now(wanted, options.jobs)) if experiment.expected else {}
-    progress = Progress(0, 0.0)
+    progress = Progress()
     jobs = options.jobs or default_jobs((cell.scenario for cell in experiment.cells), most_guests())
     try:
         again = resume_command(experiment, directory, options)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
   ./manet trace mobility/patterns/p06.tcl --hops sta1 sta2 --profile p06.png
-  ./manet trace mobility/patterns/walk.gpx --convert walk.csv      also .tcl, .ns_movements, .movements
+  ./manet trace examples/walk.gpx --convert walk.csv  also .tcl, .ns_movements, .movements
   ./manet trace results/NAME/CELL/seed-1              where the stations of a run were, until its end
   ./manet trace random-waypoint --set speed=20 --set nodes=50 --set area=[1000,1000] --seed 3
   ./manet trace group --set mobility.groups=2 --convert groups.tcl

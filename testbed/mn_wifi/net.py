@@ -122,10 +122,17 @@ class Mininet_wifi:
             raise UsageError(f"addLink({a}, {b}): {text}")
         self._wires.append(settings.wire(station.name, host.name, settings.WIRE.check(given, self.said)))
 
+    def _declaring(self, call: str) -> None:
+        """UsageError once the network is up: what moves, and how the radio propagates, is settled by build()."""
+        if self.standing is not None:
+            raise UsageError(f"{call}: it is too late once the network is up; move the line above net.build()")
+
     def setPropagationModel(self, **given: object) -> None:
+        self._declaring("setPropagationModel")
         self._propagation = propagation(**given)
 
     def setMobilityModel(self, **given: object) -> None:
+        self._declaring("setMobilityModel")
         options = settings.MODEL.check(given, self.said)
         self._bounds = self._bounded(self._bounds, options, "setMobilityModel")
         times = {"start_s": options["time"]} if "time" in options else {}
@@ -137,16 +144,19 @@ class Mininet_wifi:
         self._model = Model(str(options["model"]), **{**found, **({"seed": int(found["seed"])} if "seed" in found else {})})
 
     def startMobility(self, **given: object) -> None:
+        self._declaring("startMobility")
         options = settings.START.check(given, self.said)
         self._timeline.start_s = number("startMobility", "time", options.get("time", 0), 0, 1e6)
         self._timeline.repetitions = int(number("startMobility", "mob_rep", options.get("mob_rep", 1), 1, 1000))
         self._timeline.reverse = bool(options.get("reverse", False))
 
     def mobility(self, station: Station, word: str, **given: object) -> None:
+        self._declaring("mobility")
         options = settings.MOBILITY.check(given, self.said)
         self._timeline.of(str(station)).say(word, options.get("time", 0), options.get("position"))
 
     def stopMobility(self, **given: object) -> None:
+        self._declaring("stopMobility")
         self._timeline.stop_s = number("stopMobility", "time", settings.STOP.check(given, self.said).get("time"), 0, 1e6)
 
     def plotGraph(self, **given: object) -> None:
@@ -431,16 +441,18 @@ class Mininet_wifi:
     def pingPair(self) -> float:
         return self.ping(self.values()[:2])
 
-    def iperf(self, hosts: list[Node] | None = None, **given: object) -> str:
-        """TCP by iperf3 for 5 s from the first host to the second, in one line."""
+    def iperf(self, hosts: list[Node] | None = None, **given: object) -> list[str]:
+        """TCP by iperf3 for 5 s from the first host, the client, to the second: the rates of server and client, as Mininet has
+        them."""
         from testbed.runs.throughput import measure
 
         settings.IPERF.check(given, self.said)
         a, b = hosts or (self.values()[0], self.values()[-1])
         self._up("iperf")
         assert self.standing is not None
-        result = measure(self.standing.network.children, a.host, b.host)
-        output(f"*** iperf: {result}\n")
+        output(f"*** Iperf: testing TCP bandwidth between {a} and {b}\n")
+        result = measure(self.standing.network.children, a.host, b.host).as_iperf()
+        output(f"*** Results: {result}\n")
         return result
 
     def _up(self, call: str) -> Any:

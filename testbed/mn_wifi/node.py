@@ -1,5 +1,7 @@
 """Stations and hosts as a script declares them; once the network is up each answers as the Mininet host that it then is."""
 
+import difflib
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from testbed.errors import UsageError
@@ -13,8 +15,27 @@ if TYPE_CHECKING:
     from testbed.stages.station import NamespaceHost
 
 
+# Those that Mininet gives a host as it is made, so that its class does not have them.
+ATTRIBUTES_OF_HOSTS = (
+    "decoder", "execed", "intfs", "lastCmd", "lastPid", "master", "nameToIntf", "pid", "pollOut", "ports", "radio", "readbuf",
+    "shell", "slave", "stdin", "stdout", "waitExited", "waiting",
+)  # fmt: skip
+
+
 class NotHere(UsageError, AttributeError):
     """A method that a node has not, or not yet. (hasattr() is to say so, too.)"""
+
+
+def _known_of_hosts() -> set[str]:
+    """What a running host answers to, beside the station's own."""
+    from testbed.stages.station import NamespaceHost
+
+    return {*dir(NamespaceHost), *ATTRIBUTES_OF_HOSTS}
+
+
+def _remedy(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, [word for word in known if not word.startswith("_")], n=1, cutoff=0.8)
+    return f'is not here; did you mean "{close[0]}"?' if close else "is not here; docs/mininet-wifi.md lists what is"
 
 
 class Node:
@@ -31,10 +52,11 @@ class Node:
         if name.startswith("__") or "net" not in self.__dict__:
             raise AttributeError(name)
         host = self.net.host_of(self.name)
+        known = _known_of_hosts() if host is None else dir(host)
+        if name not in known:
+            raise NotHere(f"{self.name}.{name}: {_remedy(name, {*known, *dir(self)})}")
         if host is None:
             raise NotHere(f"{self.name}.{name}: there is no such thing before the network is up; move the line below net.build()")
-        if not hasattr(host, name):
-            raise NotHere(f"{self.name}.{name}: is not here; docs/mininet-wifi.md lists what is")
         return getattr(host, name)
 
     @property

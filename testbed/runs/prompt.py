@@ -280,7 +280,7 @@ class Prompt(CLI):
         "TCP throughput: iperf3 for 5 s, client on the first, server on the second. Usage: iperf [station station]"
         ends = self._two_ends(line.split(), "iperf station station")
         if ends:
-            say(measure(self.network.children, *ends))
+            self._measure(*ends)
 
     def do_iperfudp(self, line: str) -> None:
         "UDP throughput: iperf3 for 5 s at a rate in bit/s (1M). Usage: iperfudp [rate station station]"
@@ -290,7 +290,11 @@ class Prompt(CLI):
             return
         ends = self._two_ends(names, "iperfudp rate station station")
         if ends:
-            say(measure(self.network.children, *ends, udp_rate=rate))
+            self._measure(*ends, udp_rate=rate)
+
+    def _measure(self, source: NamespaceHost, target: NamespaceHost, udp_rate: str | None = None) -> None:
+        found = measure(self.network.children, source, target, udp_rate)
+        say(f"{source.name} -> {target.name}: {found.text()}")
 
     def _two_ends(self, names: list[str], usage: str) -> list[NamespaceHost] | None:
         """The hosts of these names; without names the first and the last, as Mininet has it."""

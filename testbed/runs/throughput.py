@@ -1,4 +1,4 @@
-"""The prompt's `iperf` and `iperfudp`: one iperf3 test between two hosts, and its result in one line.
+"""`iperf` and `iperfudp` of the prompt and of scripts: one iperf3 test between two hosts, and its result.
 
 Mininet's own verbs run iperf2 and wait for lines that Debian 12's does not print, for ever. Here both programs are
 children of the run, held by handle, and every wait has a deadline.
@@ -6,6 +6,7 @@ children of the run, held by handle, and every wait has a deadline.
 
 import json
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.errors import RunError
@@ -20,8 +21,40 @@ END_GRACE_S = 15.0  # for the last segments and iperf3's exchange of results ove
 REMEDY = "`links` and `routes` show whether there is a path"
 
 
-def measure(children: Processes, source: NamespaceHost, target: NamespaceHost, udp_rate: str | None = None) -> str:
-    """One line with what arrived at `target`; RunError if nothing can, or not in time."""
+@dataclass(frozen=True)
+class Throughput:
+    """What arrived at the server, and what the client had sent, in bit/s; of UDP also what was offered and the share that was
+    lost."""
+
+    server_bps: float
+    client_bps: float
+    udp_rate: str | None = None
+    lost_percent: float = 0.0
+
+    def text(self) -> str:
+        arrived = f"{self.server_bps / 1000:.0f} kbit/s"
+        if self.udp_rate is None:
+            return f"{arrived} (TCP, {SECONDS} s)"
+        return f"{arrived} (UDP offered at {self.udp_rate}, {SECONDS} s, {self.lost_percent:.1f} % lost)"
+
+    def as_iperf(self) -> list[str]:
+        """[server, client], as Mininet's iperf() returns them."""
+        return [iperf_text(self.server_bps), iperf_text(self.client_bps)]
+
+
+def iperf_text(bps: float) -> str:
+    """As iperf 2 prints a rate: `941 Kbits/sec`, `9.41 Mbits/sec` (units of 1000)."""
+    value, unit = bps, ""
+    for larger in ("K", "M", "G"):
+        if value < 1000:
+            break
+        value, unit = value / 1000, larger
+    digits = 2 if value < 9.995 else 1 if value < 99.95 else 0
+    return f"{value:.{digits}f} {unit}bits/sec"
+
+
+def measure(children: Processes, source: NamespaceHost, target: NamespaceHost, udp_rate: str | None = None) -> Throughput:
+    """The throughput from `source`, the client, to `target`; RunError if nothing can arrive, or not in time."""
     report = children.log_folder / "prompt-iperf.json"
     remedy = {"remedy": REMEDY, "may_end": True, "any_status": True}  # the client's report says what went wrong
     children.log_folder.joinpath("prompt-iperf-server.log").unlink(missing_ok=True)  # "listening" is to be this server's
@@ -39,18 +72,16 @@ def measure(children: Processes, source: NamespaceHost, target: NamespaceHost, u
             raise RunError(f"iperf {source.name} {target.name}: not ended within {limit_s:g} s; {REMEDY}")
     finally:
         children.stop(reversed(started))
-    return f"{source.name} -> {target.name}: {_result(report, udp_rate)}"
+    return _result(report, udp_rate)
 
 
-def _result(report: Path, udp_rate: str | None) -> str:
+def _result(report: Path, udp_rate: str | None) -> Throughput:
     try:
         said = json.loads(report.read_text())
     except ValueError:
         raise RunError(f"{report}: iperf3 wrote no report; {REMEDY}") from None
     if "error" in said:
         raise RunError(f'iperf3: "{said["error"]}"; {REMEDY}')
-    if udp_rate is None:
-        return f"{said['end']['sum_received']['bits_per_second'] / 1000:.0f} kbit/s (TCP, {SECONDS} s)"
-    total = said["end"]["sum"]
-    arrived = said["end"]["sum_received"]["bits_per_second"] / 1000
-    return f"{arrived:.0f} kbit/s (UDP offered at {udp_rate}, {SECONDS} s, {total['lost_percent']:.1f} % lost)"
+    end = said["end"]
+    rates = (end["sum_received"]["bits_per_second"], end["sum_sent"]["bits_per_second"])
+    return Throughput(*rates) if udp_rate is None else Throughput(*rates, udp_rate, end["sum"]["lost_percent"])

@@ -60,11 +60,21 @@ def campaign(tmp_path):
 
     def make(runs, *overrides, jobs=1, out=tmp_path / "out"):
         experiment = load(tmp_path / "e.toml", Request(overrides=overrides))
-        return Campaign(experiment, out, jobs, Progress(0, 0, stream=log), runs)
+        return Campaign(experiment, out, jobs, Progress(stream=log), runs)
 
     make.log = log
     make.out = tmp_path / "out"
     return make
+
+
+def test_the_time_left_is_that_of_the_scenarios_over_the_jobs(campaign):
+    """Four runs of 35 s and what starting and stopping takes, two at a time."""
+    made = campaign(FakeRuns(), jobs=2)
+    left = []
+    expect = made.progress.expect
+    made.progress.expect = lambda *words: (expect(*words), left.append(made.progress.seconds_left()))
+    made.run(resume=False)
+    assert 70 <= left[0] <= 90
 
 
 def test_every_cell_is_run_at_one_seed_before_the_next(campaign):
@@ -196,7 +206,7 @@ def test_resume_does_only_what_is_missing_or_changed(campaign):
 def test_resume_refuses_the_results_of_another_experiment(campaign, tmp_path):
     campaign(FakeRuns()).run(resume=False)
     (tmp_path / "f.toml").write_text(TEXT)
-    other = Campaign(load(tmp_path / "f.toml"), campaign.out, 1, Progress(0, 0, quiet=True), FakeRuns())
+    other = Campaign(load(tmp_path / "f.toml"), campaign.out, 1, Progress(quiet=True), FakeRuns())
     with pytest.raises(UsageError, match=r"holds another experiment \(e\); give another folder with --out"):
         other.run(resume=True)
 
@@ -238,8 +248,8 @@ def _interrupt_once(stage):
 
     pressed = threading.Event()
 
-    def wrapped(name, text):
-        stage(name, text)
+    def wrapped(name, text, fraction=None):
+        stage(name, text, fraction)
         if text.startswith("traffic") and not pressed.is_set():
             pressed.set()
             _thread.interrupt_main()

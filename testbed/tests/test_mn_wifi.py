@@ -1,18 +1,25 @@
 """Mininet-WiFi's API before a network is up: what a script says becomes a scenario and a movement, or one line of error."""
 
+import inspect
 import math
+import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from mininet.node import Node as MininetNode
 
 from testbed.errors import UsageError
 from testbed.mn_wifi import movement, protocols, session
 from testbed.mn_wifi.link import WirelessLink, adhoc, mesh, wmediumd
 from testbed.mn_wifi.movement import Bounds, Model
 from testbed.mn_wifi.net import Mininet_wifi
+from testbed.mn_wifi.node import ATTRIBUTES_OF_HOSTS
 from testbed.mn_wifi.radio import Radio
 from testbed.mn_wifi.wmediumdConnector import error_prob, interference
 from testbed.programs import BUILT
+from testbed.runs.throughput import Throughput, iperf_text
+from testbed.stages.station import NamespaceHost
 
 
 @pytest.fixture(autouse=True)
@@ -264,3 +271,57 @@ def test_pauses_that_no_model_here_has_are_refused():
     assert Model("RandomWayPoint", min_wt=0, max_wt=4).pause() == {"pause": 2, "pauses": "uniform"}
     assert Model("RandomWayPoint", min_wt=3, max_wt=3).pause() == {"pause": 3, "pauses": "fixed"}
     refused(lambda: Model("RandomWayPoint", min_wt=1, max_wt=5).pause(), "min_wt", "uniform from 0")
+
+
+def test_before_build_a_call_that_comes_too_early_is_told_from_one_that_is_not_here():
+    sta = net_of("0,0", "50,0").stations[0]
+    for early in ("cmd", "popen", "pid", "intfs", "sendCmd", "defaultIntf"):
+        refused(lambda early=early: getattr(sta, early), f"sta1.{early}", "move the line below net.build()")
+    refused(lambda: sta.cmdd, "sta1.cmdd", 'is not here; did you mean "cmd"?')
+    refused(lambda: sta.setMode, "sta1.setMode", "is not here; docs/mininet-wifi.md lists what is")
+    assert not hasattr(sta, "nothing_of_the_kind")
+
+
+def test_what_a_running_host_has_beside_its_class_is_known():
+    """By Mininet's source, which nothing here need run for: `self.NAME = ` of Node and of ours."""
+    source = inspect.getsource(MininetNode.__init__) + inspect.getsource(NamespaceHost._start)
+    given = {name for line in re.findall(r"((?:self\.\w+,?\s*)+)\)?\s*=", source) for name in re.findall(r"self\.(\w+)", line)}
+    own = {"name", "params", "inNamespace", "privateDirs"}
+    assert {name for name in given if not name.startswith("_")} - own <= set(ATTRIBUTES_OF_HOSTS)
+
+
+def test_after_build_what_would_have_no_effect_is_refused():
+    net = net_of("0,0", "50,0")
+    net.standing = object()
+    calls = {
+        "setMobilityModel": lambda: net.setMobilityModel(time=0, model="RandomWalk"),
+        "startMobility": lambda: net.startMobility(time=0),
+        "mobility": lambda: net.mobility("sta1", "start", time=1, position="1,1,0"),
+        "stopMobility": lambda: net.stopMobility(time=9),
+        "setPropagationModel": lambda: net.setPropagationModel(model="friis"),
+    }
+    for name, call in calls.items():
+        refused(call, f"{name}: it is too late once the network is up; move the line above net.build()")
+
+
+def test_iperf_returns_the_pair_that_mininet_does(monkeypatch):
+    net = net_of("0,0", "50,0")
+    net.standing = SimpleNamespace(network=SimpleNamespace(children=None, net={"sta1": "one", "sta2": "two"}))
+    monkeypatch.setattr("testbed.runs.throughput.measure", lambda _children, a, b: Throughput(941_400.0, 1_004_000.0))
+    assert net.iperf() == ["941 Kbits/sec", "1.00 Mbits/sec"]
+    server, client = net.iperf([net["sta2"], net["sta1"]])
+    assert (server.split()[1], client.split()[1]) == ("Kbits/sec", "Mbits/sec")
+
+
+@pytest.mark.parametrize(
+    ("bps", "text"),
+    [
+        (0, "0.00 bits/sec"),
+        (999, "999 bits/sec"),
+        (9_412, "9.41 Kbits/sec"),
+        (94_120, "94.1 Kbits/sec"),
+        (9.996e6, "10.0 Mbits/sec"),
+    ],
+)
+def test_a_rate_is_written_as_iperf_writes_it(bps, text):
+    assert iperf_text(bps) == text

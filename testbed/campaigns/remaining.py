@@ -1,0 +1,116 @@
+"""How long the runs of a campaign still take: each by its scenario's length and how far it is, as many at once as are allowed.
+
+What a run costs beside its traffic (processes, daemons; a guest's boot) and how fast its traffic goes (a virtual clock's) is a
+guess until a run has ended, and the mean of those that have ended from then on.
+"""
+
+import heapq
+from dataclasses import dataclass, field
+from statistics import mean
+
+AT_LEAST_S = 1.0  # of a stage that takes longer than was expected, until it ends
+TRAFFIC, STOP = "traffic", "stop"  # stages of testbed.runs.run
+
+
+@dataclass(frozen=True)
+class Work:
+    """A run as its scenario has it: when its traffic begins at the earliest, how long that lasts, by which clock."""
+
+    name: str
+    before_s: float
+    traffic_s: float
+    virtual: bool = False
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of a run, in seconds of this machine: `start_s` beside `before_s`, `pace` for a second of the traffic's, `stop_s`."""
+
+    start_s: float
+    pace: float
+    stop_s: float
+
+    def whole_s(self, work: Work) -> float:
+        return self.start_s + work.before_s + self.pace * work.traffic_s + self.stop_s
+
+
+# On two cores: two to five stations; a guest of docs/virtual-time.md.
+GUESSED = {False: Cost(3.0, 1.0, 2.0), True: Cost(40.0, 1.0, 8.0)}
+
+
+@dataclass
+class _Run:
+    """A run under way, by the clock of the caller."""
+
+    work: Work
+    began_s: float
+    traffic_at_s: float | None = None
+    stop_at_s: float | None = None
+    told: tuple[float, float] = (0.0, 0.0)  # when it was last told how much of the traffic is over
+
+    def left_s(self, cost: Cost, now_s: float) -> float:
+        traffic_s = cost.pace * self.work.traffic_s
+        if self.stop_at_s is not None:
+            return max(cost.stop_s - (now_s - self.stop_at_s), AT_LEAST_S)
+        if self.traffic_at_s is None:
+            start_s = cost.start_s + self.work.before_s - (now_s - self.began_s)
+            return max(start_s, AT_LEAST_S) + traffic_s + cost.stop_s
+        told_s, fraction = self.told
+        if self.work.virtual and fraction > 0:
+            traffic_s = (told_s - self.traffic_at_s) / fraction
+        return max((1 - fraction) * traffic_s - (now_s - told_s), 0.0) + cost.stop_s
+
+
+@dataclass
+class Remaining:
+    """`jobs` runs at once, of which `starts` may start up at once."""
+
+    jobs: int = 1
+    starts: int = 1
+    waiting: dict[str, Work] = field(default_factory=dict)
+    _running: dict[str, _Run] = field(default_factory=dict)
+    _seen: dict[bool, list[Cost]] = field(default_factory=lambda: {False: [], True: []})
+
+    def stage(self, name: str, stage: str, fraction: float | None, now_s: float) -> None:
+        """The run has come to `stage`; its first stage begins it."""
+        if name not in self._running:
+            if name not in self.waiting:
+                return
+            self._running[name] = _Run(self.waiting.pop(name), now_s)
+        run = self._running[name]
+        if stage == TRAFFIC:
+            run.traffic_at_s = now_s if run.traffic_at_s is None else run.traffic_at_s
+            run.told = (now_s, fraction or 0.0)
+        elif stage == STOP:
+            run.stop_at_s = now_s
+
+    def finished(self, name: str, now_s: float) -> None:
+        self.waiting.pop(name, None)
+        run = self._running.pop(name, None)
+        if run is None or run.traffic_at_s is None or run.stop_at_s is None:
+            return  # it failed on the way: no measure of those that will not
+        start_s = max(run.traffic_at_s - run.began_s - run.work.before_s, 0.0)
+        pace = (run.stop_at_s - run.traffic_at_s) / run.work.traffic_s
+        self._seen[run.work.virtual].append(Cost(start_s, pace, now_s - run.stop_at_s))
+
+    def cost(self, virtual: bool) -> Cost:
+        seen = self._seen[virtual]
+        if not seen:
+            return GUESSED[virtual]
+        return Cost(mean(c.start_s for c in seen), mean(c.pace for c in seen), mean(c.stop_s for c in seen))
+
+    def seconds_left(self, now_s: float) -> float:
+        """Those that wait begin in their order, each as soon as one of the places is free."""
+        ends = [run.left_s(self.cost(run.work.virtual), now_s) for run in self._running.values()]
+        ends += [0.0] * (min(self.jobs, len(ends) + len(self.waiting)) - len(ends))
+        if not ends:
+            return 0.0
+        heapq.heapify(ends)
+        started_s = 0.0  # when so many have started, one after the other in each of the places for it
+        for work in self.waiting.values():
+            cost = self.cost(work.virtual)
+            start_s = cost.start_s + work.before_s
+            started_s += start_s / self.starts
+            free_s = heapq.heappop(ends)
+            heapq.heappush(ends, max(free_s, started_s - start_s) + cost.whole_s(work))
+        return max(ends)

@@ -1,0 +1,107 @@
+"""The commands of the documentation run as they are written, in a fresh checkout: each parses, and each file that it names is
+there or was made by an earlier command of the page."""
+
+import re
+import shlex
+import subprocess
+from itertools import pairwise
+
+import pytest
+
+from testbed import __main__ as manet
+from testbed.campaigns.experiment import find
+from testbed.programs import ROOT
+
+COMMAND = re.compile(r"^(?: {4})?\./manet\b")
+PLACEHOLDER = re.compile(r"\b[A-Z][A-Z]+\b(?!=)|<\w+>")  # FILE, NAME/CELL; not MANET_GUEST=...
+MAKES = ("--out", "--convert", "--profile")  # options whose value is made by the command
+QUICK = ("trace", "tcp")  # verbs that need no root and no long time
+OF_A_RUN = ("map", "plot", "routes", "story")  # verbs that look at a run
+MADE_AT_HOME = ("/tmp", "results")
+
+
+def pages() -> list[str]:
+    """The Markdown files of the checkout, but for what it says of versions and measurements."""
+    listed = subprocess.run(["git", "-C", ROOT, "ls-files", "*.md"], capture_output=True, text=True, check=False).stdout.split()
+    names = listed or [
+        str(path.relative_to(ROOT)) for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("*/README.md")]
+    ]
+    return [name for name in names if name not in ("CHANGELOG.md", "docs/validation.md") and commands_of(name)]
+
+
+def commands_of(page: str) -> list[list[str]]:
+    """The words of each `./manet ...` line of its code blocks; lines with a placeholder are the reader's to complete."""
+    lines, fenced, found = (ROOT / page).read_text(encoding="utf-8").splitlines(), False, []
+    for line in lines:
+        fenced ^= line.lstrip().startswith("```")
+        if COMMAND.match(line) and (fenced or line.startswith("    ")):
+            try:
+                command = shlex.split(line, comments=True)
+            except ValueError as problem:
+                raise AssertionError(f"{page}: {line}: {problem}") from None
+            if not PLACEHOLDER.search(" ".join(command)):
+                found.append(command[1:])
+    return found
+
+
+PAGES = pages()
+
+
+def test_the_readme_has_commands():
+    assert len(commands_of("README.md")) > 10
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_each_command_parses(page, capsys):
+    for command in commands_of(page):
+        if command[:1] == ["--help"]:
+            continue
+        options, rest = manet.parser().parse_known_args(command)
+        assert not rest or options.verb == "test", f"./manet {shlex.join(command)}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_each_file_and_experiment_that_a_command_names_is_there_by_then(page):
+    made: list[str] = []
+    for command in commands_of(page):
+        for word in _named(command):
+            there = (ROOT / word).exists() if not word.startswith(MADE_AT_HOME) else False
+            assert there or any(word == name or word.startswith(f"{name}/") for name in made), (
+                f"./manet {shlex.join(command)}: {word}"
+            )
+        assert command[0] not in OF_A_RUN or _named(command), f"./manet {shlex.join(command)}: there is no run under way"
+        now = _made_by(command)
+        assert command[0] != "run" or not set(now) & set(made), f"./manet {shlex.join(command)}: {now} holds results already"
+        made += now
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_commands_that_need_little_do_what_they_are_for(page, tmp_path, monkeypatch, capsys):
+    for entry in ROOT.iterdir():
+        if entry.name not in ("results", ".git"):
+            (tmp_path / entry.name).symlink_to(entry)
+    monkeypatch.chdir(tmp_path)
+    for command in commands_of(page):
+        if command[0] in QUICK:
+            assert manet.main(command) == 0, f"./manet {shlex.join(command)}: {capsys.readouterr().err}"
+            assert capsys.readouterr().out
+
+
+def _named(command: list[str]) -> list[str]:
+    """Words that are paths of files to be read. (`vm ... -- COMMAND` names its own after the dashes.)"""
+    found, before = [], ""
+    for word in command[1:]:
+        path = "/" in word or re.search(r"\.(toml|py|gpx|tcl|csv)$", word)
+        if path and "=" not in word and not word.startswith("-") and before not in MAKES and not word.startswith(".venv/"):
+            found.append(word.partition("::")[0])
+        before = word
+    return found
+
+
+def _made_by(command: list[str]) -> list[str]:
+    made = [value for option, value in pairwise(command) if option in MAKES]
+    if command[0] == "run":
+        # an experiment by its name; UsageError if there is none
+        stem = find(str(ROOT / command[1]) if command[1].endswith(".toml") else command[1]).stem
+        made = made or [f"results/{stem}{'-quick' * ('--quick' in command)}"]
+    return made
