@@ -90,6 +90,7 @@ mod tests {
             bytes,
             rate_bps: 2_000_000,
             airtime: Duration::ZERO,
+            ack_airtime: Duration::ZERO,
             sequence: 0,
             retry: false,
             attempt: 1,

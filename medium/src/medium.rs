@@ -390,10 +390,10 @@ impl Medium {
         if airborne.cut {
             return;
         }
-        let (from, reserves) = (airborne.frame.from, airborne.frame.reserves);
+        let from = airborne.frame.from;
         let sender = &mut self.stations[from as usize];
         sender.receiver.send_ends();
-        sender.dcf.transmit_end(now, reserves);
+        sender.dcf.transmit_end(now, &airborne.frame);
         self.after(now, from);
     }
 

@@ -90,6 +90,10 @@ fn somewhere() -> impl Strategy<Value = Loaded> {
             loaded(&places, |j| {
                 j["radio"] = radio(name).into();
                 j["radio_overrides"] = json!({"rts_threshold_bytes": rts_threshold_bytes});
+                if name == "dot11a-54m" {
+                    // slower than its RTS, so that CTS and ACK differ in length
+                    j["radio_overrides"]["data_rate_bps"] = 9_000_000.into();
+                }
                 j["seed"] = seed.into();
                 j["interference"] = if sinr { "sinr" } else { "ns2" }.into();
                 j["queue"] = json!({"packets": 4});

@@ -1,5 +1,7 @@
 """Durations and the closed form against arithmetic by hand."""
 
+from dataclasses import replace
+
 import pytest
 
 from testbed.errors import UsageError
@@ -27,6 +29,14 @@ def test_802_11a_exchange_by_hand():
     constants = radio.load("dot11a-54m")
     assert closed_form.success_us(constants, 1500, rts=False) == pytest.approx(326)
     assert closed_form.single_sender_bps(constants, 1500, rts=False) == pytest.approx(12000 / 393.5e-6)
+
+
+def test_802_11a_at_18_mbps_is_acknowledged_at_12():
+    # data 1536 bytes: (16 + 12288 + 6) / 72 -> 171 symbols: 704 us; ACK (16 + 112 + 6) / 48 -> 3: 32 us, not 28 at 24 Mbit/s;
+    # with RTS (16 + 160 + 6) / 96 -> 2: 28 us and CTS 28 us, both at 24 Mbit/s
+    constants = replace(radio.load("dot11a-54m"), data_rate_bps=18_000_000)
+    assert closed_form.success_us(constants, 1500, rts=False) == pytest.approx(704 + 16 + 32 + 34)
+    assert closed_form.success_us(constants, 1500, rts=True) == pytest.approx(704 + 16 + 32 + 34 + 28 + 16 + 28 + 16)
 
 
 def test_802_11g_pays_six_us_of_signal_extension_a_frame_and_saves_them_in_sifs():

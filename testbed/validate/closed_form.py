@@ -7,15 +7,15 @@ to the propagation delay (0.03 us per 10 m), which is left out.
 Frame durations: DSSS and HR/DSSS 802.11-2012 16.2.2, 17.2.2 and 17.3.4 (PLCP preamble and header at their own rate,
 then the MPDU in whole microseconds), OFDM 18.3.2 and 18.4.3 (16 us preamble, 4 us SIGNAL, 4 us symbols over 16 service
 bits, MPDU, 6 tail bits), ERP-OFDM 19.3.2.4 (6 us signal extension, part of the frame's duration).
-Control frames: RTS 20, CTS and ACK 14 bytes (8.3.1). DIFS = SIFS + 2 slots, EIFS = SIFS + DIFS + ACK at the lowest
-basic rate (9.3.7).
+Control frames: RTS 20, CTS and ACK 14 bytes (8.3.1); CTS and ACK at the fastest basic rate that is not above that of the
+frame they answer (802.11-2016 10.6.6.5.2). DIFS = SIFS + 2 slots, EIFS = SIFS + DIFS + ACK at the lowest basic rate (9.3.7).
 """
 
 import math
 
 from testbed.validate.radio import Radio
 
-RTS_BYTES, CTS_BYTES, ACK_BYTES = 20, 14, 14
+RTS_BYTES, ACK_BYTES = 20, 14
 
 
 def airtime_us(radio: Radio, mpdu_bytes: int, rate_bps: int) -> float:
@@ -25,6 +25,11 @@ def airtime_us(radio: Radio, mpdu_bytes: int, rate_bps: int) -> float:
     bits_per_symbol = rate_bps * 4e-6
     symbols = math.ceil((16 + 8 * mpdu_bytes + 6) / bits_per_symbol)
     return 16 + 4 + 4 * symbols + radio.signal_extension_us
+
+
+def answer_us(radio: Radio, rate_bps: int) -> float:
+    """Duration of the CTS or ACK to a frame sent at `rate_bps`."""
+    return airtime_us(radio, ACK_BYTES, max(rate for rate in radio.basic_rates_bps if rate <= rate_bps))
 
 
 def difs_us(radio: Radio) -> float:
@@ -39,10 +44,10 @@ def success_us(radio: Radio, ip_bytes: int, rts: bool) -> float:
     """From the first bit of an exchange to the end of the DIFS after it."""
     sifs = radio.sifs_us
     data = airtime_us(radio, ip_bytes + radio.overhead_bytes, radio.data_rate_bps)
-    time = data + sifs + airtime_us(radio, ACK_BYTES, radio.control_rate_bps) + difs_us(radio)
+    time = data + sifs + answer_us(radio, radio.data_rate_bps) + difs_us(radio)
     if rts:
         time += airtime_us(radio, RTS_BYTES, radio.control_rate_bps) + sifs
-        time += airtime_us(radio, CTS_BYTES, radio.control_rate_bps) + sifs
+        time += answer_us(radio, radio.control_rate_bps) + sifs
     return time
 
 

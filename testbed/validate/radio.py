@@ -19,6 +19,7 @@ class Radio:
     modulation: str
     data_rate_bps: int
     control_rate_bps: int
+    basic_rates_bps: list[int]
     eifs_ack_rate_bps: int
     plcp_bits: int
     plcp_rate_bps: int

@@ -423,6 +423,7 @@ mod tests {
             bytes: 100,
             rate_bps: 2_000_000,
             airtime: Duration::from_millis(1),
+            ack_airtime: Duration::ZERO,
             sequence: 77,
             retry: true,
             attempt: 2,

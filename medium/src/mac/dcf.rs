@@ -44,8 +44,16 @@ enum State {
 
 #[derive(Clone, Debug)]
 enum Response {
-    Cts { to: Dest, reserves: Duration },
-    Ack { to: Dest },
+    Cts {
+        to: Dest,
+        reserves: Duration,
+        ack_airtime: Duration,
+    },
+    /// To a frame of `rate_bps`.
+    Ack {
+        to: Dest,
+        rate_bps: u64,
+    },
     Data,
 }
 
@@ -328,17 +336,16 @@ impl Dcf {
         let service = self.service.as_ref().expect("RTS only with a packet in service");
         let rate_bps = service.packet.rate_bps(&radio, FrameKind::Data, service.data_attempts + 1);
         let data = radio.airtime(service.packet.mpdu_bytes(&radio), rate_bps);
+        let ack_airtime = radio.answer_airtime(rate_bps);
         let frame = Frame {
             kind: FrameKind::Rts,
             from: self.station,
             dest: service.packet.dest,
-            reserves: radio.sifs() * 3
-                + radio.control_airtime(FrameKind::Cts)
-                + data
-                + radio.control_airtime(FrameKind::Ack),
+            reserves: radio.sifs() * 3 + radio.cts_airtime() + data + ack_airtime,
             bytes: RTS_BYTES,
             rate_bps: radio.control_rate_bps,
-            airtime: radio.control_airtime(FrameKind::Rts),
+            airtime: radio.rts_airtime(),
+            ack_airtime,
             sequence: 0,
             retry: service.rts_attempts > 1,
             attempt: service.rts_attempts,
@@ -360,11 +367,12 @@ impl Dcf {
             dest: service.packet.dest,
             reserves: match kind {
                 FrameKind::Bcast => Duration::ZERO,
-                _ => radio.sifs() + radio.control_airtime(FrameKind::Ack),
+                _ => radio.sifs() + radio.answer_airtime(rate_bps),
             },
             bytes,
             rate_bps,
             airtime: radio.airtime(bytes, rate_bps),
+            ack_airtime: Duration::ZERO,
             sequence: service.sequence,
             retry: service.data_attempts > 1,
             attempt: service.data_attempts,
@@ -378,9 +386,14 @@ impl Dcf {
         let medium_free = !self.busy && self.nav_until <= now;
         let held_back = self.radio.rules.response_needs_idle && !medium_free;
         match response {
-            Response::Ack { to } => self.transmit_answer(FrameKind::Ack, to, Duration::ZERO),
+            Response::Ack { to, rate_bps } => {
+                self.transmit_answer(FrameKind::Ack, to, rate_bps, Duration::ZERO, Duration::ZERO);
+            }
             Response::Cts { .. } if held_back => self.resume(now),
-            Response::Cts { to, reserves } => self.transmit_answer(FrameKind::Cts, to, reserves),
+            Response::Cts { to, reserves, ack_airtime } => {
+                let rate_bps = self.radio.control_rate_bps;
+                self.transmit_answer(FrameKind::Cts, to, rate_bps, reserves, ack_airtime);
+            }
             Response::Data if held_back => {
                 // ns-2 check_pktTx: the RTS is made anew and the window grows
                 self.grow_window();
@@ -394,15 +407,17 @@ impl Dcf {
         }
     }
 
-    fn transmit_answer(&mut self, kind: FrameKind, to: Dest, reserves: Duration) {
+    /// CTS or ACK to a frame of `rate_bps`.
+    fn transmit_answer(&mut self, kind: FrameKind, to: Dest, rate_bps: u64, reserves: Duration, ack_airtime: Duration) {
         let frame = Frame {
             kind,
             from: self.station,
             dest: to,
             reserves,
             bytes: CTS_BYTES,
-            rate_bps: self.radio.control_rate_bps,
-            airtime: self.radio.control_airtime(kind),
+            rate_bps: self.radio.answer_rate_bps(rate_bps),
+            airtime: self.radio.answer_airtime(rate_bps),
+            ack_airtime,
             sequence: 0,
             retry: false,
             attempt: 1,
@@ -412,19 +427,20 @@ impl Dcf {
         self.transmit(frame);
     }
 
-    /// The frame put on the air has ended; `reserves` is its Duration field.
-    pub fn transmit_end(&mut self, now: Instant, reserves: Duration) {
+    /// The frame put on the air has ended.
+    pub fn transmit_end(&mut self, now: Instant, frame: &Frame) {
         let State::Transmitting(kind) = self.state else { return };
         // nothing was sensed through the station's own transmission
         self.idle_since = self.idle_since.max(now);
         let radio = &self.radio;
+        let overdue = now + radio.answer_timeout(frame.rate_bps);
         match kind {
-            FrameKind::Rts => self.state = State::AwaitCts { until: now + radio.response_timeout() },
-            FrameKind::Data => self.state = State::AwaitAck { until: now + radio.response_timeout() },
+            FrameKind::Rts => self.state = State::AwaitCts { until: overdue },
+            FrameKind::Data => self.state = State::AwaitAck { until: overdue },
             FrameKind::Cts if radio.rules.cts_holds => {
                 // ns-2 check_pktCTRL: until the data frame should have ended
-                let ack = radio.sifs() + radio.control_airtime(FrameKind::Ack);
-                self.state = State::AwaitData { until: now + (reserves - ack) + Duration::from_micros(4) };
+                let ack = radio.sifs() + frame.ack_airtime;
+                self.state = State::AwaitData { until: now + (frame.reserves - ack) + Duration::from_micros(4) };
             }
             FrameKind::Cts | FrameKind::Ack => self.resume(now),
             FrameKind::Bcast => self.sent(now),
@@ -548,8 +564,8 @@ impl Dcf {
         if !matches!(self.state, State::Idle) || self.nav_until > now {
             return false;
         }
-        let reserves = frame.reserves - self.radio.sifs() - self.radio.control_airtime(FrameKind::Cts);
-        let then = Response::Cts { to: Dest::Station(frame.from), reserves };
+        let reserves = frame.reserves - self.radio.sifs() - self.radio.cts_airtime();
+        let then = Response::Cts { to: Dest::Station(frame.from), reserves, ack_airtime: frame.ack_airtime };
         self.state = State::Sifs { at: now + self.radio.sifs(), then };
         true
     }
@@ -562,7 +578,7 @@ impl Dcf {
         ) {
             return false; // another duty: no room for an ACK, so the sender will retry
         }
-        let then = Response::Ack { to: Dest::Station(frame.from) };
+        let then = Response::Ack { to: Dest::Station(frame.from), rate_bps: frame.rate_bps };
         self.state = State::Sifs { at: now + self.radio.sifs(), then };
         let last = self.heard[frame.from as usize].replace(frame.sequence);
         if frame.retry && last == Some(frame.sequence) {

@@ -53,8 +53,7 @@ impl Bench {
             let timer = self.dcf.next_timeout().map(|i| i.as_nanos() / 1000);
             let Some(next) = ends.into_iter().chain(timer).min().filter(|n| *n <= t) else { break };
             if ends == Some(next) {
-                let reserves = self.sent.last().unwrap().1.reserves;
-                self.dcf.transmit_end(us(next), reserves);
+                self.dcf.transmit_end(us(next), &self.sent.last().unwrap().1);
             } else {
                 self.dcf.handle_timeout(us(next));
             }
@@ -114,7 +113,8 @@ impl Bench {
             reserves: Duration::from_micros(reserves_us),
             bytes: 14,
             rate_bps: self.radio.control_rate_bps,
-            airtime: self.radio.control_airtime(kind),
+            airtime: if kind == FrameKind::Rts { self.radio.rts_airtime() } else { self.radio.cts_airtime() },
+            ack_airtime: self.radio.answer_airtime(self.radio.data_rate_bps),
             sequence: 0,
             retry: false,
             attempt: 1,
@@ -317,6 +317,50 @@ fn data_is_acknowledged_after_sifs_even_if_the_medium_is_busy() {
     b.until(1010);
     assert_eq!(b.last(), (1010, FrameKind::Ack));
     assert_eq!(b.delivered, [77]);
+}
+
+//  802.11-2016 10.6.6.5.2: data at 9 Mbit/s, basic rates 6, 12 and 24: an ACK at 6 (44 us) and no answer faster than its question
+#[test]
+fn data_is_acknowledged_at_the_fastest_basic_rate_not_above_its_own() {
+    let mut b = Bench::new("dot11a-54m", |_| ());
+    let data = Frame { rate_bps: 9_000_000, ..b.data(5, false) };
+    b.hears(100, 1000, &data);
+    b.until(1016);
+    let (at, ack) = b.sent.last().unwrap().clone();
+    assert_eq!((at, ack.kind, ack.rate_bps), (1016, FrameKind::Ack, 6_000_000));
+    assert_eq!(ack.airtime, Duration::from_micros(20 + 6 * 4)); // (16 + 112 + 6) bits in 6 symbols of 24
+}
+
+//  and the frames before it reserve as much: data at 6 Mbit/s holds SIFS 16 + ACK 44, its RTS 3 SIFS + CTS at 24 (28) + data + ACK
+#[test]
+fn reservations_hold_an_ack_at_the_rate_it_will_have() {
+    for threshold in [0, 3000] {
+        let mut b = Bench::new("dot11a-54m", |r| {
+            r.data_rate_bps = 6_000_000;
+            r.rts_threshold_bytes = threshold;
+        });
+        b.packet(1000, packet(1, PEER, false)).until(1000);
+        let frame = b.sent[0].1.clone();
+        let data = b.radio.airtime(1536, 6_000_000);
+        let rts = Duration::from_micros(3 * 16 + 28 + 44) + data;
+        let wanted = if frame.kind == FrameKind::Rts { rts } else { Duration::from_micros(16 + 44) };
+        assert_eq!(frame.reserves, wanted, "{:?}", frame.kind);
+    }
+}
+
+//  ns-2's timeout: SIFS + the whole answer + 4 us; with basic rates 1 and 2 the ACK to 2 Mbit/s lasts 192 + 56 us
+#[test]
+fn the_full_timeout_is_that_of_the_answer_to_this_frame() {
+    let mut b = Bench::new("ns2-dsss-2m", |r| {
+        r.rts_threshold_bytes = 3000;
+        r.basic_rates_bps = vec![1_000_000, 2_000_000];
+    });
+    b.packet(1000, packet(1, PEER, false)).until(2000);
+    let end = b.sent[0].0 + b.sent[0].1.airtime.as_nanos() / 1000;
+    b.until(end + 10 + 248 + 3);
+    assert_eq!(b.dcf.counters.ack_timeout, 0);
+    b.until(end + 10 + 248 + 4);
+    assert_eq!(b.dcf.counters.ack_timeout, 1);
 }
 
 #[test]

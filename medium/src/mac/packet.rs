@@ -86,6 +86,8 @@ pub struct Frame {
     pub bytes: u32,
     pub rate_bps: u64,
     pub airtime: Duration,
+    /// RTS and CTS: time on the air of the ACK that ends the exchange, the last part of what `reserves` holds.
+    pub ack_airtime: Duration,
     /// Sequence number of the MSDU, 0..4096.
     pub sequence: u16,
     pub retry: bool,

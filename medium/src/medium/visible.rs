@@ -17,7 +17,7 @@ impl Medium {
             let end = airborne.began + frame.airtime;
             let by_frame = match frame.kind {
                 FrameKind::Data | FrameKind::Bcast | FrameKind::Ack => end,
-                FrameKind::Cts => end + after_cts(&self.radio, frame.reserves),
+                FrameKind::Cts => end + after_cts(&self.radio, frame.reserves, frame.ack_airtime),
                 FrameKind::Rts => {
                     let data = frame.packet.as_ref().map(|p| p.shortest_airtime(&self.radio, FrameKind::Data));
                     end + after_rts(&self.radio, data.unwrap_or(Duration::ZERO))

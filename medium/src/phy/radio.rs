@@ -42,6 +42,9 @@ const OFDM_RATES_MBPS: [f64; 8] = [6.0, 9.0, 12.0, 18.0, 24.0, 36.0, 48.0, 54.0]
 /// Clauses 16.2.3.4 and 17.2.3.4.
 const DSSS_RATES_BPS: [u64; 4] = [1_000_000, 2_000_000, 5_500_000, 11_000_000];
 
+/// What every OFDM PHY can send at (clause 18.2.2.3).
+const MANDATORY_OFDM_RATES_BPS: [u64; 3] = [6_000_000, 12_000_000, 24_000_000];
+
 /// Receiver minimum input sensitivity: clauses 16.4.8.2 (stated for 2 Mbit/s), 17.4.8.2 (for 11 Mbit/s), table 18-14 (20 MHz).
 fn least_sensitivity_dbm(rate_bps: u64) -> f64 {
     match rate_bps / 100_000 {
@@ -117,9 +120,12 @@ pub struct Radio {
     pub modulation: Modulation,
     pub frequency_hz: f64,
     pub data_rate_bps: u64,
-    /// RTS, CTS and ACK.
+    /// RTS; a basic rate.
     pub control_rate_bps: u64,
+    /// A basic rate.
     pub broadcast_rate_bps: u64,
+    /// BSSBasicRateSet, ascending: CTS and ACK answer at the fastest of these that is not above the rate of the frame they answer.
+    pub basic_rates_bps: Vec<u64>,
     /// Rate of the ACK that EIFS makes room for: the lowest basic rate.
     pub eifs_ack_rate_bps: u64,
     /// DSSS only.
@@ -212,16 +218,35 @@ impl Radio {
         }
     }
 
-    pub fn control_airtime(&self, kind: FrameKind) -> Duration {
-        let bytes = if kind == FrameKind::Rts { RTS_BYTES } else { CTS_BYTES };
-        self.airtime(bytes, self.control_rate_bps)
+    pub fn rts_airtime(&self) -> Duration {
+        self.airtime(RTS_BYTES, self.control_rate_bps)
     }
 
-    /// How long after its own frame a station gives CTS or ACK up.
-    pub fn response_timeout(&self) -> Duration {
+    /// The rate of the CTS or ACK that answers a frame sent at `rate_bps`: the fastest basic rate not above it, or where there is
+    /// none the fastest mandatory one (802.11-2016 10.6.6.5.2). ns-2 has one basic rate.
+    pub fn answer_rate_bps(&self, rate_bps: u64) -> u64 {
+        let mandatory: &[u64] = match self.modulation {
+            Modulation::Dsss => &DSSS_RATES_BPS,
+            Modulation::Ofdm => &MANDATORY_OFDM_RATES_BPS,
+        };
+        let fastest = |rates: &[u64]| rates.iter().copied().filter(|rate| *rate <= rate_bps).max();
+        fastest(&self.basic_rates_bps).or_else(|| fastest(mandatory)).unwrap_or(rate_bps)
+    }
+
+    /// CTS and ACK are equally long.
+    pub fn answer_airtime(&self, rate_bps: u64) -> Duration {
+        self.airtime(ACK_BYTES, self.answer_rate_bps(rate_bps))
+    }
+
+    pub fn cts_airtime(&self) -> Duration {
+        self.answer_airtime(self.control_rate_bps)
+    }
+
+    /// How long after its own frame of `rate_bps` a station gives CTS or ACK up.
+    pub fn answer_timeout(&self, rate_bps: u64) -> Duration {
         match self.rules.timeouts {
             // 4 us: ns-2 adds twice DSSS_MaxPropagationDelay
-            Timeouts::Full => self.sifs() + self.control_airtime(FrameKind::Ack) + Duration::from_micros(4),
+            Timeouts::Full => self.sifs() + self.answer_airtime(rate_bps) + Duration::from_micros(4),
             Timeouts::Standard => self.sifs() + self.slot() + Duration::from_micros(self.rx_start_delay_us.into()),
         }
     }
@@ -257,7 +282,10 @@ impl Radio {
             ("control_rate_bps", self.control_rate_bps),
             ("broadcast_rate_bps", self.broadcast_rate_bps),
             ("eifs_ack_rate_bps", self.eifs_ack_rate_bps),
-        ] {
+        ]
+        .into_iter()
+        .chain(self.basic_rates_bps.iter().map(|rate| ("basic_rates_bps", *rate)))
+        {
             if !(100_000..=10_000_000_000).contains(&rate) {
                 return Err(format!("key \"{key}\": {rate} is not between 100000 and 10000000000 bit/s"));
             }
@@ -265,6 +293,7 @@ impl Radio {
                 return Err(format!("key \"{key}\": {rate} is no OFDM rate (6, 9, 12, 18, 24, 36, 48, 54 Mbit/s)"));
             }
         }
+        self.check_basic_rates()?;
         if self.modulation == Modulation::Dsss && (self.plcp_bits == 0 || self.plcp_rate_bps == 0) {
             return Err("keys \"plcp_bits\" and \"plcp_rate_bps\" are needed for DSSS".into());
         }
@@ -286,6 +315,23 @@ impl Radio {
             return Err(format!("key \"overhead_bytes\": {} is above 200", self.overhead_bytes));
         }
         Ok(())
+    }
+
+    fn check_basic_rates(&self) -> Result<(), String> {
+        let basic = &self.basic_rates_bps;
+        if basic.is_empty() || !basic.is_sorted_by(|a, b| a < b) {
+            return Err(format!(
+                "key \"basic_rates_bps\": {basic:?} is not a list of one or more rates, the slowest first"
+            ));
+        }
+        // 802.11-2016 10.6.6.2 and 10.6.5: RTS and group addressed frames go out at a basic rate
+        let own = [("control_rate_bps", self.control_rate_bps), ("broadcast_rate_bps", self.broadcast_rate_bps)];
+        match own.into_iter().find(|(_, rate)| !basic.contains(rate)) {
+            Some((key, rate)) => {
+                Err(format!("key \"{key}\": {rate} is none of basic_rates_bps {basic:?}; add it there"))
+            }
+            None => Ok(()),
+        }
     }
 }
 
@@ -318,8 +364,8 @@ pub mod tests {
         // reference: data 192 us + (IP bytes + 34) * 8 / rate; RTS 192 + 160, CTS and ACK 192 + 112 us; EIFS 364 us
         let r = profile("ns2-dsss-2m");
         assert_eq!(r.airtime(1500 + r.overhead_bytes, r.data_rate_bps), Duration::from_micros(192 + 1534 * 4));
-        assert_eq!(r.control_airtime(FrameKind::Rts), Duration::from_micros(352));
-        assert_eq!(r.control_airtime(FrameKind::Cts), Duration::from_micros(304));
+        assert_eq!(r.rts_airtime(), Duration::from_micros(352));
+        assert_eq!(r.cts_airtime(), Duration::from_micros(304));
         assert_eq!(r.eifs(), Duration::from_micros(364));
         assert_eq!(r.difs(), Duration::from_micros(50));
     }
@@ -348,6 +394,46 @@ pub mod tests {
         let mut r = profile("dot11a-54m");
         r.control_rate_bps = 6_500_000;
         assert!(r.check().unwrap_err().starts_with("key \"control_rate_bps\": 6500000 is no OFDM rate"));
+    }
+
+    #[test]
+    fn an_answer_is_never_faster_than_what_it_answers() {
+        let mbps = |name: &str, rates: &[u64]| -> Vec<u64> {
+            rates.iter().map(|rate| profile(name).answer_rate_bps(rate * 500_000) / 500_000).collect()
+        };
+        // basic rates 6, 12, 24; in units of 500 kbit/s
+        assert_eq!(mbps("dot11a-54m", &[12, 18, 24, 36, 48, 72, 96, 108]), [12, 12, 24, 24, 48, 48, 48, 48]);
+        assert_eq!(mbps("dot11b-11m", &[2, 4, 11, 22]), [2, 4, 4, 4]);
+        // ns-2 has one basic rate
+        assert_eq!(mbps("ns2-dsss-2m", &[2, 4]), [2, 2]);
+        assert_eq!(mbps("hv-dsss-2m", &[4]), [4]);
+    }
+
+    #[test]
+    fn without_a_basic_rate_slow_enough_the_answer_is_at_a_mandatory_one() {
+        let mut r = profile("dot11a-54m");
+        (r.basic_rates_bps, r.broadcast_rate_bps) = (vec![24_000_000], 24_000_000);
+        assert_eq!(r.check(), Ok(()));
+        assert_eq!(r.answer_rate_bps(18_000_000), 12_000_000);
+        assert_eq!(r.answer_rate_bps(9_000_000), 6_000_000);
+    }
+
+    #[test]
+    fn basic_rates_that_are_none_are_refused() {
+        let refusal = |change: fn(&mut Radio)| {
+            let mut r = profile("dot11a-54m");
+            change(&mut r);
+            r.check().unwrap_err()
+        };
+        let wanted = "is not a list of one or more rates, the slowest first";
+        assert_eq!(refusal(|r| r.basic_rates_bps = vec![]), format!("key \"basic_rates_bps\": [] {wanted}"));
+        assert!(refusal(|r| r.basic_rates_bps.reverse()).ends_with(wanted));
+        assert!(refusal(|r| r.basic_rates_bps[0] = 7_000_000)
+            .starts_with("key \"basic_rates_bps\": 7000000 is no OFDM rate"));
+        assert!(
+            refusal(|r| r.control_rate_bps = 54_000_000).starts_with("key \"control_rate_bps\": 54000000 is none of")
+        );
+        assert!(refusal(|r| r.broadcast_rate_bps = 54_000_000).ends_with("add it there"));
     }
 
     #[test]

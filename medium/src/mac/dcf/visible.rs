@@ -11,12 +11,12 @@ use manet_engine::{Duration, Instant};
 
 /// From the end of an RTS to the end of its data.
 pub fn after_rts(radio: &Radio, data: Duration) -> Duration {
-    radio.sifs() * 2 + radio.control_airtime(FrameKind::Cts) + data
+    radio.sifs() * 2 + radio.cts_airtime() + data
 }
 
-/// From the end of a CTS that reserves so much to the end of its data.
-pub fn after_cts(radio: &Radio, reserves: Duration) -> Duration {
-    reserves - radio.sifs() - radio.control_airtime(FrameKind::Ack)
+/// From the end of a CTS that reserves so much, `ack` the last of it, to the end of its data.
+pub fn after_cts(radio: &Radio, reserves: Duration, ack: Duration) -> Duration {
+    reserves - radio.sifs() - ack
 }
 
 impl Dcf {
@@ -35,13 +35,13 @@ impl Dcf {
                 self.visible_if_unanswered(over)
             }
             State::AwaitData { until } => Some(*until + self.next_exchange()?),
-            State::Sifs { at, then: Response::Ack { .. } } => Some(*at + radio.control_airtime(FrameKind::Ack)),
+            State::Sifs { at, then: Response::Ack { rate_bps, .. } } => Some(*at + radio.answer_airtime(*rate_bps)),
             State::Sifs { at, then: Response::Data } => {
                 let packet = &self.service.as_ref()?.packet;
                 Some(*at + packet.shortest_airtime(radio, FrameKind::Data))
             }
-            State::Sifs { at, then: Response::Cts { reserves, .. } } => {
-                let answered = radio.control_airtime(FrameKind::Cts) + after_cts(radio, *reserves);
+            State::Sifs { at, then: Response::Cts { reserves, ack_airtime, .. } } => {
+                let answered = radio.cts_airtime() + after_cts(radio, *reserves, *ack_airtime);
                 // a CTS held back leaves the station to its own packets
                 Some(*at + self.next_exchange().map_or(answered, |own| own.min(answered)))
             }
@@ -81,8 +81,9 @@ impl Dcf {
         if !needs_rts(radio, packet) {
             return data;
         }
-        let rts = radio.control_airtime(FrameKind::Rts);
-        let wait = if radio.rules.timeouts == Timeouts::Full { radio.response_timeout() } else { Duration::ZERO };
+        let rts = radio.rts_airtime();
+        let full = radio.rules.timeouts == Timeouts::Full;
+        let wait = if full { radio.answer_timeout(radio.control_rate_bps) } else { Duration::ZERO };
         let attempts = radio.short_retry_limit.saturating_sub(self.short_retries + failures).max(1);
         (rts + after_rts(radio, data)).min((rts + wait) * u64::from(attempts))
     }
