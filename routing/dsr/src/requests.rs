@@ -232,11 +232,11 @@ mod tests {
         for wait in [500, 1000, 2000, 4000, 8000, 10_000, 10_000] {
             // packets wait, the neighbours know nothing and the network is asked; then a route is overheard
             assert_eq!(discoveries.start(now, T), Some(Step::Neighbours));
-            now = now + Duration::from_millis(30);
+            now += Duration::from_millis(30);
             assert_eq!(discoveries.due(now, |_| true), Some((T, Step::Network)));
             assert_eq!(discoveries.start(now, T), None);
             assert_eq!(discoveries.next_timeout(), Some(now + Duration::from_millis(wait)));
-            now = now + Duration::from_millis(wait);
+            now += Duration::from_millis(wait);
             assert_eq!(discoveries.due(now, |_| false), None);
         }
         discoveries.answered(T);
