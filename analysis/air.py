@@ -24,6 +24,7 @@ SCHEMA = {
     "backoff_slots": pl.Int32,
     "fate": pl.String,
     "receivers": pl.Int32,
+    "power_dbm": pl.Float64,
 }
 
 # A frame reaches the capture as soon as the host schedules the medium and tcpdump's socket: milliseconds on an
@@ -41,6 +42,8 @@ def read_air(path: Path) -> pl.DataFrame:
     except (pl.exceptions.PolarsError, UnicodeDecodeError) as problem:
         first_line = str(problem).splitlines()[0]
         raise RunFileError(f"{path}: not an air log (formats/air.md): {first_line}") from None
+    if air.columns == list(SCHEMA)[:-1]:  # a run from before the log had the received power
+        air = air.with_columns(pl.lit(None, SCHEMA["power_dbm"]).alias("power_dbm"))
     if air.columns != list(SCHEMA):
         raise RunFileError(f"{path}: columns {air.columns} are not those of formats/air.md; made by another version?")
     return air.with_columns(pl.col("fate").fill_null(""))
