@@ -15,7 +15,7 @@ EPOCH_NS = 10**18
 def _log(deliveries: list[tuple[int, int]]) -> pl.DataFrame:
     """A log of nothing but deliveries (time, bytes) at sta2."""
     rows = [
-        (t, "sta2", "deliver", "data", "sta1", number, None, size, None, None, None, "", None)
+        (t, "sta2", "deliver", "data", "sta1", number, None, size, None, None, None, "", None, None)
         for number, (t, size) in enumerate(deliveries, start=1)
     ]
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
@@ -31,11 +31,19 @@ def _arrivals(frames: list[tuple[int, int]]) -> pl.DataFrame:
 def test_rows_with_empty_numbers_are_read(tmp_path):
     path = tmp_path / "air.csv"
     path.write_text(
-        f"{HEADER}\n5,sta1,tx,rts,sta2,1,1,20,1000000,352000,3,hidden,\n9,sta1,drop,data,sta2,1,,1500,,,,retry-short,\n"
+        f"{HEADER}\n5,sta1,tx,rts,sta2,1,1,20,1000000,352000,3,hidden,,-70.5\n9,sta1,drop,data,sta2,1,,1500,,,,retry-short,,\n"
     )
     air = read_air(path)
     assert air["fate"].to_list() == ["hidden", "retry-short"]
+    assert air["power_dbm"].to_list() == [-70.5, None]
     assert air_summary(air, 0, 10)["stations"]["sta1"]["drops"] == {"retry-short": 1}
+
+
+def test_a_log_from_before_it_had_the_received_power_is_read(tmp_path):
+    path = tmp_path / "air.csv"
+    path.write_text(f"{HEADER.removesuffix(',power_dbm')}\n5,sta1,tx,rts,sta2,1,1,20,1000000,352000,3,hidden,\n")
+    assert read_air(path)["power_dbm"].to_list() == [None]
+    assert read_air(path).schema == SCHEMA
 
 
 def test_a_log_without_rows_is_silence(tmp_path):
@@ -44,7 +52,7 @@ def test_a_log_without_rows_is_silence(tmp_path):
     assert air_summary(read_air(path), 0, 10**9) == {"window_s": 1.0, "stations": {}}
 
 
-@pytest.mark.parametrize("content", ["", "t_ns,station\n1,sta1\n", HEADER + "\nnow,sta1,tx,rts,sta2,1,1,20,1,1,3,hidden,\n"])
+@pytest.mark.parametrize("content", ["", "t_ns,station\n1,sta1\n", HEADER + "\nnow,sta1,tx,rts,sta2,1,1,20,1,1,3,hidden,,\n"])
 def test_what_is_no_air_log_is_an_error_that_names_the_file(tmp_path, content):
     path = tmp_path / "air.csv"
     path.write_text(content)
@@ -72,7 +80,7 @@ def test_columns_are_found_by_name(tmp_path):
 
 def test_stations_are_listed_in_the_order_people_count(tmp_path):
     path = tmp_path / "air.csv"
-    lines = [f"5,sta{number},tx,rts,sta1,1,1,20,1000000,352000,3,delivered,\n" for number in (10, 9, 2)]
+    lines = [f"5,sta{number},tx,rts,sta1,1,1,20,1000000,352000,3,delivered,,-60.0\n" for number in (10, 9, 2)]
     path.write_text(HEADER + "\n" + "".join(lines))
     assert list(air_summary(read_air(path), 0, 10)["stations"]) == ["sta2", "sta9", "sta10"]
 

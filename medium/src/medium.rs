@@ -52,6 +52,8 @@ struct Airborne {
     frame: Frame,
     began: Instant,
     heard: Neighbourhood,
+    /// At the station it is for, if that is one and on.
+    power_w: Option<f64>,
     /// At the station it is for: why it is lost there, once it is.
     fate: Option<Fate>,
     receivers: u32,
@@ -334,7 +336,11 @@ impl Medium {
             _ => None,
         };
         let end = now + frame.airtime;
-        let airborne = Airborne { frame, began: now, heard, fate, receivers: 0, cut: false };
+        let power_w = match frame.dest {
+            Dest::Station(to) if self.is_on(StationId(to)) => Some(self.power_w(from, to, now)),
+            _ => None,
+        };
+        let airborne = Airborne { frame, began: now, heard, power_w, fate, receivers: 0, cut: false };
         let id = match self.free.pop() {
             Some(id) => {
                 self.airborne[id as usize] = Some(airborne);
@@ -426,7 +432,7 @@ impl Medium {
                 station.dcf.receive_failed(now, false);
                 self.spoil(id, s, Fate::Error);
             }
-            Heard::Good => self.decoded(now, id, frame, s),
+            Heard::Good => self.decoded(now, id, frame, s, power_w),
             // ns-2 recv_timer: a frame that ends while the station sends leaves no trace
             Heard::Spoiled | Heard::Sensed if !station.receiver.is_sending() => {
                 station.dcf.receive_failed(now, heard == Heard::Sensed);
@@ -443,7 +449,7 @@ impl Medium {
         self.after(now, s);
     }
 
-    fn decoded(&mut self, now: Instant, id: FrameId, frame: &Frame, s: u16) {
+    fn decoded(&mut self, now: Instant, id: FrameId, frame: &Frame, s: u16, power_w: f64) {
         let station = &mut self.stations[s as usize];
         let before = station.dcf.counters.rx_data;
         let answered = station.dcf.receive(now, frame);
@@ -462,7 +468,8 @@ impl Medium {
         }
         if delivered && self.recording {
             let (packet, bytes) = frame.packet.as_ref().map_or((0, 0), |p| (p.id, p.ip_bytes));
-            let row = AirRecord::Deliver { at: now, station: s, from: frame.from, kind: frame.kind, packet, bytes };
+            let (from, kind) = (frame.from, frame.kind);
+            let row = AirRecord::Deliver { at: now, station: s, from, kind, packet, bytes, power_w };
             self.outputs.push_back(Output::Air(row));
         }
         let overhears = self.stations[s as usize].overhear && frame.kind == FrameKind::Data;
@@ -475,12 +482,12 @@ impl Medium {
     }
 
     fn log_tx(&mut self, airborne: Airborne) {
-        let Airborne { frame, began, fate, receivers, .. } = airborne;
+        let Airborne { frame, began, power_w, fate, receivers, .. } = airborne;
         if let Some(fate) = fate {
             self.stations[frame.from as usize].counters.count_fate(fate);
         }
         if self.recording {
-            self.outputs.push_back(Output::Air(AirRecord::Tx { at: began, frame, fate, receivers }));
+            self.outputs.push_back(Output::Air(AirRecord::Tx { at: began, frame, fate, receivers, power_w }));
         }
     }
 

@@ -1,9 +1,10 @@
 //! Rows of the air log (`formats/air.md`) and the counters that sum them up.
 
 use crate::mac::{Dest, Frame};
-use crate::phy::FrameKind;
+use crate::phy::{dbm, FrameKind};
 use manet_engine::{Duration, Instant};
 use serde::Serialize;
+use std::fmt;
 
 /// Why a frame did not arrive, or that it did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -66,12 +67,14 @@ impl DropReason {
 /// One row of `air.csv`.
 #[derive(Clone, Debug)]
 pub enum AirRecord {
-    /// A frame was on the air from `at` for `frame.airtime`. `receivers`: how many decoded a broadcast.
+    /// A frame was on the air from `at` for `frame.airtime`. `receivers`: how many decoded a broadcast; `power_w`: with which
+    /// power it began at the station that it is for, if that is one and its radio is on.
     Tx {
         at: Instant,
         frame: Frame,
         fate: Option<Fate>,
         receivers: u32,
+        power_w: Option<f64>,
     },
     Enqueue {
         at: Instant,
@@ -87,6 +90,7 @@ pub enum AirRecord {
         kind: FrameKind,
         packet: u64,
         bytes: u32,
+        power_w: f64,
     },
     Drop {
         at: Instant,
@@ -110,9 +114,9 @@ impl AirRecord {
         let packet_kind = |dest: Dest| if dest == Dest::Broadcast { "bcast" } else { "data" };
         // writing to a String cannot fail
         let _ = match self {
-            Self::Tx { at, frame, fate, receivers } => write!(
+            Self::Tx { at, frame, fate, receivers, power_w } => write!(
                 out,
-                "{},{},tx,{},{},{},{},{},{},{},{},{},{}",
+                "{},{},tx,{},{},{},{},{},{},{},{},{},{},{}",
                 at.as_nanos(),
                 name(frame.from),
                 frame.kind.name(),
@@ -125,26 +129,28 @@ impl AirRecord {
                 frame.backoff_slots,
                 fate.map_or("", Fate::name),
                 if frame.dest == Dest::Broadcast { receivers.to_string() } else { String::new() },
+                PowerDbm(*power_w),
             ),
             Self::Enqueue { at, station, peer: to, packet, bytes } => write!(
                 out,
-                "{},{},enqueue,{},{},{packet},,{bytes},,,,,",
+                "{},{},enqueue,{},{},{packet},,{bytes},,,,,,",
                 at.as_nanos(),
                 name(*station),
                 packet_kind(*to),
                 peer(*to)
             ),
-            Self::Deliver { at, station, from, kind, packet, bytes } => write!(
+            Self::Deliver { at, station, from, kind, packet, bytes, power_w } => write!(
                 out,
-                "{},{},deliver,{},{},{packet},,{bytes},,,,,",
+                "{},{},deliver,{},{},{packet},,{bytes},,,,,,{}",
                 at.as_nanos(),
                 name(*station),
                 kind.name(),
-                name(*from)
+                name(*from),
+                PowerDbm(Some(*power_w))
             ),
             Self::Drop { at, station, peer: to, packet, bytes, reason } => write!(
                 out,
-                "{},{},drop,{},{},{packet},,{bytes},,,,{},",
+                "{},{},drop,{},{},{packet},,{bytes},,,,{},,",
                 at.as_nanos(),
                 name(*station),
                 packet_kind(*to),
@@ -155,7 +161,16 @@ impl AirRecord {
     }
 
     pub const CSV_HEADER: &'static str =
-        "t_ns,station,event,frame,peer,packet,attempt,bytes,rate_bps,airtime_ns,backoff_slots,fate,receivers";
+        "t_ns,station,event,frame,peer,packet,attempt,bytes,rate_bps,airtime_ns,backoff_slots,fate,receivers,power_dbm";
+}
+
+/// To a tenth of a decibel; empty where there is none.
+struct PowerDbm(Option<f64>);
+
+impl fmt::Display for PowerDbm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.and_then(dbm).map_or(Ok(()), |power_dbm| write!(f, "{power_dbm:.1}"))
+    }
 }
 
 /// The counters of one station (`counters.json`). Fates are the sender's.

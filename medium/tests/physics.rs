@@ -63,6 +63,34 @@ fn both_parties_of_a_collision_wait_as_long_as_the_others() {
     assert!(waits.len() > 20 && waits.iter().all(|us| *us >= 352 + 364 + 50), "{waits:?}");
 }
 
+/// Two-ray ground: -64.4 dBm at 250 m, and 12 dB less at twice that, which is sensed and not decoded; sta4 is never sensed.
+#[test]
+fn the_log_has_the_power_at_the_receiver_of_what_arrived_and_of_what_was_lost() {
+    let four = loaded(&[[0.0, 0.0], [250.0, 0.0], [500.0, 0.0], [-1000.0, 0.0]], |j| {
+        j["traffic"] = json!([2, 3, 4]
+            .map(|n| json!({"from": "sta1", "to": format!("sta{n}"), "kind": "cbr", "bytes": 100,
+            "rate_bps": 8000.0})));
+        j["duration_s"] = 1.0.into();
+    });
+    let mut found = std::collections::BTreeSet::new();
+    for row in records(&four) {
+        let mut line = String::new();
+        row.write_csv(&mut line, |s| ["sta1", "sta2", "sta3", "sta4"][usize::from(s)]);
+        let cells: Vec<&str> = line.split(',').collect();
+        assert_eq!(cells.len(), AirRecord::CSV_HEADER.split(',').count(), "{line}");
+        if cells[1] == "sta1" && cells[2] == "tx" || cells[2] == "deliver" {
+            found.insert([cells[2], cells[4], cells[11], cells[13]].map(str::to_owned));
+        }
+    }
+    let wanted = [
+        ["deliver", "sta1", "", "-64.4"],
+        ["tx", "sta2", "delivered", "-64.4"],
+        ["tx", "sta3", "weak", "-76.4"],
+        ["tx", "sta4", "weak", "-88.5"],
+    ];
+    assert_eq!(found, wanted.map(|row| row.map(str::to_owned)).into());
+}
+
 /// Frames of one instant to one receiver: the fates of the nearer sender's, and of the farther's.
 fn fates_together(near: usize, interference: &str) -> Vec<(Option<Fate>, Option<Fate>)> {
     let mut positions = [[200.0, 0.0], [-200.0, 0.0], [0.0, 0.0]];

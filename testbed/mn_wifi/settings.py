@@ -45,7 +45,7 @@ NET = Arguments(
         "autoSetMacs": "MAC addresses always follow the stations' numbers, 02:00:00:00:00:01 up",
         "waitConnected": "there are no switches to wait for; it has no effect",
         "disable_tcp_checksum": "the medium leaves checksums alone; it has no effect",
-        "rec_rssi": "air.csv has the power of each frame; it has no effect",
+        "rec_rssi": "air.csv has the received power of each frame (power_dbm); it has no effect",
         "cleanup": "a run leaves nothing behind to be cleaned up; it has no effect",
     },
     refused={

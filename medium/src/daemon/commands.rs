@@ -230,7 +230,7 @@ impl Desk<'_> {
                 "from": name(l.from),
                 "to": name(l.to),
                 // no power at all has no level
-                "power_dbm": (l.power_w > 0.0).then(|| 10.0 * (l.power_w * 1e3).log10()),
+                "power_dbm": crate::phy::dbm(l.power_w),
                 "range": l.in_range,
                 "sensed": l.sensed,
                 "error_rate": l.error_rate,

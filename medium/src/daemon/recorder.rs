@@ -13,7 +13,7 @@ use super::input_log::InputLog;
 use super::DaemonError;
 use crate::mac::{Dest, Frame, Mpdu};
 use crate::phy::radio::Modulation;
-use crate::phy::{FrameKind, Radio};
+use crate::phy::{dbm, FrameKind, Radio};
 use crate::record::{AirRecord, Fate};
 use crate::wire::pcapng::{Block, LINK_RADIOTAP};
 use crate::wire::{dot11, ethernet, radiotap, MacAddress};
@@ -157,8 +157,8 @@ impl Files {
         record.write_csv(&mut self.line, |s| &self.names.stations[usize::from(s)]);
         self.line.push('\n');
         self.bytes.clear();
-        if let (Some(_), AirRecord::Tx { at, frame, fate, .. }) = (&self.pcapng, record) {
-            capture(&mut self.bytes, &self.names, self.epoch_ns, *at, frame, *fate);
+        if let (Some(_), AirRecord::Tx { at, frame, fate, power_w, .. }) = (&self.pcapng, record) {
+            capture(&mut self.bytes, &self.names, self.epoch_ns, *at, frame, (*fate, *power_w));
         }
         let (row, block) = (self.line.len() as u64, self.bytes.len() as u64);
         if let Some(full) = self.full([(&self.csv, row), (&self.pcapng, block)]) {
@@ -248,12 +248,20 @@ fn header(frame: &Frame, names: &Names) -> dot11::Repr {
 }
 
 /// Adds one enhanced packet block.
-fn capture(out: &mut Vec<u8>, names: &Names, epoch_ns: u64, at: Instant, frame: &Frame, fate: Option<Fate>) {
+fn capture(
+    out: &mut Vec<u8>,
+    names: &Names,
+    epoch_ns: u64,
+    at: Instant,
+    frame: &Frame,
+    (fate, power_w): (Option<Fate>, Option<f64>),
+) {
     let tap = radiotap::Repr {
         tsft_us: at.as_nanos() / 1000,
         short_preamble: names.short_preamble,
         rate_500k: radiotap::rate_500k(frame.rate_bps),
         channel: names.channel,
+        signal_dbm: power_w.and_then(dbm).map(radiotap::signal_dbm),
     };
     let mac = header(frame, names);
     let mut data = vec![0; tap.buffer_len() + mac.buffer_len()];
@@ -436,25 +444,25 @@ mod tests {
     fn a_captured_frame_reads_back() {
         let mut out = Vec::new();
         let at = Instant::from_nanos(3_000);
-        capture(&mut out, &names(), 1_000_000, at, &frame(FrameKind::Data, 1000), Some(Fate::Hidden));
+        capture(&mut out, &names(), 1_000_000, at, &frame(FrameKind::Data, 1000), (Some(Fate::Hidden), Some(1e-9)));
         let (block, rest) = Block::parse(&out).unwrap();
         assert!(rest.is_empty());
         let Block::Packet { at_ns, original_len, data, comment, .. } = block else { panic!("{block:?}") };
         assert_eq!((at_ns, comment), (1_003_000, "hidden"));
         let (tap, mac) = radiotap::Repr::parse(data).unwrap();
-        assert_eq!((tap.tsft_us, tap.rate_500k), (3, 4));
+        assert_eq!((tap.tsft_us, tap.rate_500k, tap.signal_dbm), (3, 4, Some(-60)));
         let dot11::Repr::Data { retry, duration_us, sequence, .. } = dot11::Repr::parse(mac).unwrap() else { panic!() };
         assert_eq!((retry, duration_us, sequence), (true, 11, 77));
         let (ethertype, body) = dot11::parse_snap(&mac[dot11::DATA_HEADER_LEN..]).unwrap();
         assert_eq!((ethertype, body.len()), (0x0800, SNAP_BODY));
-        // radiotap 18, MAC 24, SNAP 8, packet 1000
-        assert_eq!(original_len, 1050);
+        // radiotap 19, MAC 24, SNAP 8, packet 1000
+        assert_eq!(original_len, 1051);
     }
 
     #[test]
     fn control_frames_have_no_body() {
         let mut out = Vec::new();
-        capture(&mut out, &names(), 0, Instant::ZERO, &frame(FrameKind::Rts, 1000), None);
+        capture(&mut out, &names(), 0, Instant::ZERO, &frame(FrameKind::Rts, 1000), (None, None));
         let (Block::Packet { data, original_len, .. }, _) = Block::parse(&out).unwrap() else { panic!() };
         assert_eq!(original_len as usize, data.len());
         assert!(matches!(dot11::Repr::parse(&data[18..]), Ok(dot11::Repr::Rts { .. })));
@@ -463,7 +471,13 @@ mod tests {
     #[test]
     fn a_full_disk_is_reported_once_and_stops_nothing() {
         let mut files = Files::create(Some(Path::new("/dev/full")), None, names()).unwrap();
-        let record = AirRecord::Tx { at: Instant::ZERO, frame: frame(FrameKind::Data, 10), fate: None, receivers: 0 };
+        let record = AirRecord::Tx {
+            at: Instant::ZERO,
+            frame: frame(FrameKind::Data, 10),
+            fate: None,
+            receivers: 0,
+            power_w: None,
+        };
         for _ in 0..10_000 {
             files.record(&record);
         }

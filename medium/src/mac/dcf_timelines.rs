@@ -166,6 +166,16 @@ fn idle_shorter_than_difs_waits_for_its_end() {
     assert_eq!(b.last().0, 50);
 }
 
+//  ns-2 drops one earlier: with its ifqLen of 2 the third
+#[test]
+fn as_many_wait_as_the_queue_holds_beside_the_packet_in_service() {
+    let mut b = Bench::standard();
+    b.dcf.queue = InterfaceQueue::new(2, true);
+    let dropped: Vec<u64> =
+        (1..=4).filter_map(|id| b.dcf.enqueue(us(0), packet(id, PEER, false))).map(|packet| packet.id).collect();
+    assert_eq!((dropped, b.dcf.backlog()), (vec![4], 3));
+}
+
 //  100      300       350
 //   | busy   | DIFS    | slots ...
 //      | packet at 200

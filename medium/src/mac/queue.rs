@@ -1,7 +1,8 @@
 //! The interface queue: drop-tail, network control (DSCP CS6) first if asked.
 //!
 //! As ns-2's `PriQueue`, a control packet that finds the queue full pushes out the data packet at the tail.
-//! Unlike it, control packets keep their own order.
+//! Unlike it, control packets keep their own order, and as many wait as the limit says: ns-2's `DropTail::enque` drops when length + 1
+//! reaches it, so that its limit of 50 are 49 here. The packet in service is beyond the limit in both.
 
 use super::{Dest, Packet};
 use std::collections::VecDeque;

@@ -2,11 +2,12 @@
 //!
 //! ```text
 //!  0     1     2       4          8               16      17     18        20        22
-//! +-----+-----+-------+----------+---------------+-------+------+---------+---------+
-//! | v=0 | pad | length| present  | TSFT us       | flags | rate | channel | ch.flags|
-//! +-----+-----+-------+----------+---------------+-------+------+---------+---------+
+//! +-----+-----+-------+----------+---------------+-------+------+---------+---------+--------+
+//! | v=0 | pad | length| present  | TSFT us       | flags | rate | channel | ch.flags| signal |
+//! +-----+-----+-------+----------+---------------+-------+------+---------+---------+--------+
 //! ```
-//! All little-endian. We write TSFT (bit 0), flags (1), rate (2) and, for a radio with a Wi-Fi channel, channel (3).
+//! All little-endian. We write TSFT (bit 0), flags (1), rate (2), for a radio with a Wi-Fi channel channel (3), and for a frame with one
+//! receiver that is switched on the antenna signal in dBm (5), which then follows the rate where there is no channel.
 //! Not supported: any other field, a second present word. Rates above 127.5 Mbit/s do not fit the rate field.
 
 use super::{array, check_len, Malformed, Result};
@@ -16,6 +17,7 @@ pub const LEN_WITH_CHANNEL: usize = 22;
 
 const PRESENT_BASE: u32 = 0b0111;
 const PRESENT_CHANNEL: u32 = 0b1000;
+const PRESENT_SIGNAL: u32 = 0b10_0000;
 const FLAG_SHORT_PREAMBLE: u8 = 0x02;
 
 /// Channel flags (radiotap.org, "Channel").
@@ -44,6 +46,8 @@ pub struct Repr {
     pub rate_500k: u8,
     /// Centre frequency in MHz, and channel flags.
     pub channel: Option<(u16, u16)>,
+    /// At the receiver.
+    pub signal_dbm: Option<i8>,
 }
 
 impl Repr {
@@ -52,11 +56,11 @@ impl Repr {
         check_len(bytes, LEN_WITHOUT_CHANNEL)?;
         let length = usize::from(u16::from_le_bytes(array(bytes, field::LENGTH)));
         let present = u32::from_le_bytes(array(bytes, field::PRESENT));
-        let (expected, has_channel) = match present {
-            PRESENT_BASE => (LEN_WITHOUT_CHANNEL, false),
-            p if p == PRESENT_BASE | PRESENT_CHANNEL => (LEN_WITH_CHANNEL, true),
-            _ => return Err(Malformed("radiotap fields that we do not write")),
-        };
+        if present & PRESENT_BASE != PRESENT_BASE || present & !(PRESENT_BASE | PRESENT_CHANNEL | PRESENT_SIGNAL) != 0 {
+            return Err(Malformed("radiotap fields that we do not write"));
+        }
+        let (has_channel, has_signal) = (present & PRESENT_CHANNEL != 0, present & PRESENT_SIGNAL != 0);
+        let expected = header_len(has_channel, has_signal);
         check_len(bytes, expected)?;
         if bytes[0] != 0 || bytes[1] != 0 || length != expected || bytes[field::FLAGS] & !FLAG_SHORT_PREAMBLE != 0 {
             return Err(Malformed("radiotap version, length or flags that we do not write"));
@@ -72,16 +76,13 @@ impl Repr {
             short_preamble: bytes[field::FLAGS] & FLAG_SHORT_PREAMBLE != 0,
             rate_500k: bytes[field::RATE],
             channel,
+            signal_dbm: has_signal.then(|| bytes[expected - 1] as i8),
         };
         Ok((repr, &bytes[expected..]))
     }
 
     pub const fn buffer_len(&self) -> usize {
-        if self.channel.is_some() {
-            LEN_WITH_CHANNEL
-        } else {
-            LEN_WITHOUT_CHANNEL
-        }
+        header_len(self.channel.is_some(), self.signal_dbm.is_some())
     }
 
     /// # Panics
@@ -89,7 +90,14 @@ impl Repr {
     pub fn emit(&self, out: &mut [u8]) {
         (out[0], out[1]) = (0, 0);
         out[field::LENGTH].copy_from_slice(&(self.buffer_len() as u16).to_le_bytes());
-        let present = PRESENT_BASE | if self.channel.is_some() { PRESENT_CHANNEL } else { 0 };
+        let mut present = PRESENT_BASE;
+        if self.channel.is_some() {
+            present |= PRESENT_CHANNEL;
+        }
+        if let Some(signal_dbm) = self.signal_dbm {
+            present |= PRESENT_SIGNAL;
+            out[self.buffer_len() - 1] = signal_dbm as u8;
+        }
         out[field::PRESENT].copy_from_slice(&present.to_le_bytes());
         out[field::TSFT].copy_from_slice(&self.tsft_us.to_le_bytes());
         out[field::FLAGS] = if self.short_preamble { FLAG_SHORT_PREAMBLE } else { 0 };
@@ -99,6 +107,15 @@ impl Repr {
             out[field::CHANNEL_FLAGS].copy_from_slice(&flags.to_le_bytes());
         }
     }
+}
+
+const fn header_len(channel: bool, signal: bool) -> usize {
+    (if channel { LEN_WITH_CHANNEL } else { LEN_WITHOUT_CHANNEL }) + signal as usize
+}
+
+/// The signal field for a power: whole decibels, within what the field holds.
+pub fn signal_dbm(power_dbm: f64) -> i8 {
+    power_dbm.round().clamp(i8::MIN.into(), i8::MAX.into()) as i8
 }
 
 /// The rate field for a bit rate; the fastest that fits if it does not.
@@ -129,7 +146,11 @@ mod tests {
         short_preamble: false,
         rate_500k: 4,
         channel: Some((2412, CHANNEL_2_GHZ | CHANNEL_CCK)),
+        signal_dbm: None,
     };
+    // the same at -60 dBm (0xc4)
+    const SIGNAL_BYTES: [u8; 23] =
+        [0, 0, 23, 0, 0x2f, 0, 0, 0, 0x40, 0x42, 0x0f, 0, 0, 0, 0, 0, 0, 4, 0x6c, 0x09, 0xa0, 0x00, 0xc4];
 
     #[test]
     fn golden_bytes_both_ways() {
@@ -137,12 +158,18 @@ mod tests {
         let mut out = [0xa5; 22];
         REPR.emit(&mut out);
         assert_eq!(out, BYTES);
+        let repr = Repr { signal_dbm: Some(-60), ..REPR };
+        assert_eq!(Repr::parse(&SIGNAL_BYTES), Ok((repr, &[][..])));
+        let mut out = [0xa5; 23];
+        repr.emit(&mut out);
+        assert_eq!(out, SIGNAL_BYTES);
     }
 
     #[test]
     fn truncation_at_every_length_is_an_error() {
         for n in 0..BYTES.len() {
             assert!(Repr::parse(&BYTES[..n]).is_err());
+            assert!(Repr::parse(&SIGNAL_BYTES[..=n]).is_err());
         }
     }
 
@@ -154,10 +181,15 @@ mod tests {
         assert_eq!((rate_500k(2_000_000), rate_500k(5_500_000), rate_500k(600_000_000)), (4, 11, 255));
     }
 
+    #[test]
+    fn a_signal_beyond_the_field_is_its_end() {
+        assert_eq!([-60.4, -300.0, 400.0].map(signal_dbm), [-60, -128, 127]);
+    }
+
     proptest! {
         #[test]
-        fn round_trip(tsft_us: u64, short_preamble: bool, rate_500k: u8, channel: Option<(u16, u16)>) {
-            let repr = Repr { tsft_us, short_preamble, rate_500k, channel };
+        fn round_trip(tsft_us: u64, short_preamble: bool, rate_500k: u8, channel: Option<(u16, u16)>, signal_dbm: Option<i8>) {
+            let repr = Repr { tsft_us, short_preamble, rate_500k, channel, signal_dbm };
             let mut out = vec![0xa5; repr.buffer_len()];
             repr.emit(&mut out);
             prop_assert_eq!(Repr::parse(&out), Ok((repr, &[][..])));
