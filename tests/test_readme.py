@@ -100,7 +100,7 @@ def _named(command: list[str]) -> list[str]:
 
 def _made_by(command: list[str]) -> list[str]:
     made = [value for option, value in pairwise(command) if option in MAKES]
-    if command[0] == "run":
+    if command[0] == "run" and not command[1].startswith(MADE_AT_HOME):
         # an experiment by its name; UsageError if there is none
         stem = find(str(ROOT / command[1]) if command[1].endswith(".toml") else command[1]).stem
         made = made or [f"results/{stem}{'-quick' * ('--quick' in command)}"]

@@ -178,9 +178,11 @@ def figures() -> list[str]:
     return [path.stem for path in modules if re.search(r"^def draw\(", path.read_text(encoding="utf-8"), re.MULTILINE)]
 
 
-def is_known(name: str) -> bool:
-    """Whether an experiment or a ready-made scenario has this name."""
-    return any(named.is_file() for named in _files_of(name))
+def is_folder(name: str) -> bool:
+    """Whether it is a folder's, and not that of an experiment or a ready-made scenario."""
+    with suppress(OSError):  # a name too long for a file
+        return Path(name).is_dir() and not any(named.is_file() for named in _files_of(name))
+    return False
 
 
 def _files_of(name: str) -> tuple[Path, Path]:

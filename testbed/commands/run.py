@@ -45,9 +45,9 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from testbed.campaigns.experiment import Request, find, is_known, load
+    from testbed.campaigns.experiment import Request, find, is_folder, load
 
-    if Path(options.experiment).is_dir() and not is_known(options.experiment):
+    if is_folder(options.experiment):
         return repeat(options)
     request = Request(options.quick, overrides(options), tuple(options.variant), options.seeds)
     experiment = load(find(options.experiment), request)

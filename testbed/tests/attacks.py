@@ -65,7 +65,7 @@ SYNTAX = [
     Attack("binary file", ("run", "{file}", "--out", "out"), ("is not UTF-8 text",), bytes(range(128, 256)) * 20),
     Attack("zero bytes", ("run", "{file}", "--out", "out"), ("not TOML",), bytes(1000)),
     Attack("an ELF program", ("run", "/bin/true", "--out", "out"), ("/bin/true: is not UTF-8 text",)),
-    Attack("a folder", ("run", "{file}", "--out", "out"), ("there is no experiment or file of this name",), Path.mkdir),
+    Attack("a folder without a run", ("run", "{file}", "--out", "out"), ("no run in it",), Path.mkdir, status=1),
     Attack("a FIFO", ("run", "{file}", "--out", "out"), ("there is no experiment or file of this name",), os.mkfifo),
     Attack("a device", ("run", "/dev/zero", "--out", "out"), ("/dev/zero: there is no experiment or file of this name",)),
     Attack("a file of 20 MB", ("run", "{file}", "--out", "out"), ("has 19 MiB, above 16",), "# " + "x" * 20_000_000),
