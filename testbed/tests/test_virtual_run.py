@@ -40,7 +40,8 @@ def test_what_the_hosts_disk_does_not_take_is_told_in_one_line(folders, monkeypa
     monkeypatch.setattr(os, "fsync", sync)
     room = 0
     assert virtual_run._copied(directory, out) == (
-        f"{directory}: disk full or not to be written (No space left on device); free space on it, or give another folder with --out"
+        f"{directory}: disk full or not to be written (No space left on device); "
+        "free space on it, or give another folder with --out"
     )
     room = 1  # run.json, which has its space
     said = virtual_run._copied(directory, out)
