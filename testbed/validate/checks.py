@@ -9,7 +9,7 @@ ns2          saturation, unequal powers, hidden terminals, capture, UDP chain: w
 
 Durations of the models: a success ends with DIFS; a collision ends, for those who hear it, with EIFS instead. In
 ns-2's MAC (rule `eifs_as_nav`) EIFS is a NAV, after which DIFS is waited as well. With RTS only RTS frames
-collide. The models give all stations one Tc; the parties to a collision wait for CTS or ACK timeout and DIFS instead.
+collide. The models give all stations one Tc; the parties to a collision wait for CTS or ACK timeout instead, DIFS beside it.
 With ns-2's rules that is over before the EIFS they wait for as well; with the standard's the start delay in the timeout is
 set so that it takes as long as EIFS.
 """
@@ -152,11 +152,14 @@ def _bianchi_pair(profile: str, rts: str, senders: int) -> list[Case]:
 
 
 def _same_wait_for_all(constants: radio.Radio) -> dict[str, int]:
-    """Overrides by which timeout and DIFS take as long as EIFS: SIFS + slot + start delay + DIFS = SIFS + ACK + DIFS."""
+    """Overrides by which the timeout takes as long as EIFS: SIFS + slot + start delay = SIFS + DIFS + ACK.
+
+    The DIFS of a party to a collision runs beside its timeout: when that is over, slots count at once.
+    """
     if constants.eifs_as_nav:
         return {}
     ack_us = closed_form.airtime_us(constants, closed_form.ACK_BYTES, constants.eifs_ack_rate_bps)
-    return {"rx_start_delay_us": round(ack_us - constants.slot_us)}
+    return {"rx_start_delay_us": round(closed_form.difs_us(constants) + ack_us - constants.slot_us)}
 
 
 def _measured_s(profile: str) -> float:
