@@ -12,7 +12,7 @@ import polars as pl
 from analysis.closed_log import why_closed
 from analysis.errors import RunFileError
 
-SCHEMA = {
+SCHEMA: dict[str, type[pl.DataType]] = {
     "t_ns": pl.Int64,
     "station": pl.String,
     "event": pl.String,
@@ -27,7 +27,8 @@ SCHEMA = {
     "fate": pl.String,
     "receivers": pl.Int32,
 }
-OPTIONAL = {"power_dbm": pl.Float64}  # received, of a frame that arrived; logs made before it was written have none
+# Received power of a frame that arrived; logs made before it was written have none.
+OPTIONAL: dict[str, type[pl.DataType]] = {"power_dbm": pl.Float64}
 
 # A frame reaches the capture as soon as the host schedules the medium and tcpdump's socket: milliseconds on an
 # idle host. A second is far above what a run that is not void shows and far below what could confuse a packet

@@ -29,7 +29,7 @@ from mininet.log import lg, output, setLogLevel
 from mininet.util import quietRun
 
 from mobility.trace import is_inside, outside
-from testbed.errors import RunError, UsageError
+from testbed.errors import ManetError, RunError, UsageError
 from testbed.programs import BUILT, ROOT, Programs
 from testbed.runs.isolation import Report
 from testbed.runs.live_map import Live
@@ -89,9 +89,19 @@ def inside(arguments: dict, report: Report) -> int:
 
 def _prompt(site: Site, report: Report) -> None:
     # `manet` has a Ctrl-C of the start too and lets go: one cause to end is enough. No SIG_IGN, which commands would inherit.
-    signal.signal(signal.SIGINT, lambda _number, _frame: None)
+    pressed = threading.Event()
+    signal.signal(signal.SIGINT, lambda _number, _frame: pressed.set())
     setLogLevel("output")
     lg.handlers[0].setStream(sys.stdout)  # Mininet answers on standard error; an answer belongs on standard output
+    try:
+        _serve(site, report)
+    except ManetError:
+        if pressed.is_set():  # it ended a command of the start
+            raise Interrupted from None
+        raise
+
+
+def _serve(site: Site, report: Report) -> None:
     with standing(site, lambda stage: report.send(stage=stage)) as (network, protocol):
         here = Path.cwd()
         shown = site.directory.relative_to(here) if site.directory.is_relative_to(here) else site.directory

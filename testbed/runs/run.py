@@ -207,6 +207,9 @@ def write_end(directory: Path, outcome: dict) -> None:
 # --- in the run's own namespaces --------------------------------------------------------------------------------------
 
 
+ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
 class Interrupted(BaseException):
     """`manet` let go of the run, or somebody sent it a signal."""
 
@@ -220,8 +223,11 @@ def last_word(directory: Path, report: Report, work: Callable[[], None]) -> int:
     """Do the work and report how it ended, whatever happens short of SIGKILL; the exit status of the process."""
     outcome = {"status": "complete", "error": None}
     try:
-        raise_on_signals()
-        work()
+        try:
+            raise_on_signals()
+            work()
+        finally:
+            ignore_signals()  # from here on nothing may come between the end and its record
     except Interrupted:
         outcome = {"status": "interrupted", "error": "interrupted; what was captured is kept"}
     except ManetError as problem:
@@ -240,12 +246,16 @@ def raise_on_signals() -> None:
     """The first signal takes the run down; later ones cannot disturb that."""
 
     def interrupt(_number: int, _frame: object) -> None:
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
+        ignore_signals()
         raise Interrupted
 
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for number in ENDING_SIGNALS:
         signal.signal(number, interrupt)
+
+
+def ignore_signals() -> None:
+    for number in ENDING_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def site_of(arguments: dict) -> Site:

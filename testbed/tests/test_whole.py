@@ -14,7 +14,7 @@ from testbed.tests.running import needs_runs
 
 pytestmark = [pytest.mark.root, pytest.mark.slow, needs_runs]
 
-SUMMARY = ["hops", "variant", "metric", "unit", "mean", "ci95", "n", "published", "ns2", "valid", "suspect", "void"]
+SUMMARY = ["hops", "variant", "profile", "metric", "unit", "mean", "ci95", "n", "published", "ns2", "valid", "suspect", "void"]
 ARGUMENTS = "run hv-fig1 --variant ns2 --set hops=[1,2] --set warmup=1 --set duration=6 --seeds 1 --jobs 2 --json"
 
 

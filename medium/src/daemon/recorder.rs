@@ -497,7 +497,13 @@ mod tests {
         files.log_inputs(&at("inputs.jsonl")).unwrap();
         files.limit(Some(1000));
         files.record_inputs(b"{}\n");
-        let record = AirRecord::Tx { at: Instant::ZERO, frame: frame(FrameKind::Data, 10), fate: None, receivers: 0 };
+        let record = AirRecord::Tx {
+            at: Instant::ZERO,
+            frame: frame(FrameKind::Data, 10),
+            fate: None,
+            receivers: 0,
+            power_w: None,
+        };
         for _ in 0..100 {
             files.record(&record);
         }

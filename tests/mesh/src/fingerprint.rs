@@ -37,7 +37,9 @@ impl Fingerprint {
             }
             Output::Send { bytes } => self.packet(4, Ipv4Addr::UNSPECIFIED, 0, bytes),
             Output::Unreachable { bytes } => self.packet(5, Ipv4Addr::UNSPECIFIED, 0, bytes),
-            Output::Notice { kind, bytes } => self.packet(8, Ipv4Addr::UNSPECIFIED, u16::from_be_bytes(kind.kind()).into(), bytes),
+            Output::Notice { kind, bytes } => {
+                self.packet(8, Ipv4Addr::UNSPECIFIED, u16::from_be_bytes(kind.kind()).into(), bytes)
+            }
             Output::Purge { neighbour } => self.head(6, *neighbour),
             Output::Frame { to, bytes, control } => {
                 self.bytes(to);
