@@ -26,7 +26,7 @@ class HeldPacket(NamedTuple):
 
 
 def read_held(path: Path) -> Iterator[HeldPacket]:
-    """In the order in which it happened; nothing where there is no such file (no daemon of ours)."""
+    """In the order in which it happened; nothing where there is no such file (none of our own daemons)."""
     for kind, body in _blocks(path):
         if kind == _PACKET:
             _, high, low, kept, _ = struct.unpack_from("<5I", body)

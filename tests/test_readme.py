@@ -21,7 +21,7 @@ MADE_AT_HOME = ("/tmp", "results")
 
 
 def pages() -> list[str]:
-    """The Markdown files of the checkout, but for what it says of versions and measurements."""
+    """The Markdown files of the checkout, except for the changelog and the measurements."""
     listed = subprocess.run(["git", "-C", ROOT, "ls-files", "*.md"], capture_output=True, text=True, check=False).stdout.split()
     names = listed or [
         str(path.relative_to(ROOT)) for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("*/README.md")]

@@ -52,7 +52,7 @@ class Protocol(BaseModel):
     model_config = STRICT
     OURS: ClassVar[frozenset[str]] = frozenset({"protocol", "events", "settle"})
     TO_WIRES: ClassVar[bool] = True  # whether stations may reach a wired host over the air
-    KNOWS_HOPS: ClassVar[bool] = False  # whether the lengths of paths are known without a daemon of ours
+    KNOWS_HOPS: ClassVar[bool] = False  # whether the lengths of paths are known without one of our own daemons
     settle_s: ClassVar[tuple[float, float] | None] = None
     protocol: str
 

@@ -80,7 +80,7 @@ def ack_metric(scenario: Scenario) -> str:
 
 def station_entry(scenario: Scenario, host: NamespaceHost, hops: Mapping[str, int] | None = None) -> dict:
     """A station's or host's element of `stations` in tcp-settings.json. `status` is given where a flow ends whose TCP
-    may ask the routing daemon (a layer, or an algorithm of ours); `hops`, which routes that never change have, where a
+    may ask the routing daemon (a layer, or one of our own algorithms); `hops`, which routes that never change have, where a
     TCP wants to know them."""
     entry = {"name": host.name, "netns": str(host.netns), "settings": effective_settings(scenario)}
     ending = [

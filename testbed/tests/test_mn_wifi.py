@@ -283,7 +283,7 @@ def test_before_build_a_call_that_comes_too_early_is_told_from_one_that_is_not_h
 
 
 def test_what_a_running_host_has_beside_its_class_is_known():
-    """By Mininet's source, which nothing here need run for: `self.NAME = ` of Node and of ours."""
+    """By Mininet's source, which nothing here need run for: `self.NAME = ` of Node and of our own class."""
     source = inspect.getsource(MininetNode.__init__) + inspect.getsource(NamespaceHost._start)
     given = {name for line in re.findall(r"((?:self\.\w+,?\s*)+)\)?\s*=", source) for name in re.findall(r"self\.(\w+)", line)}
     own = {"name", "params", "inNamespace", "privateDirs"}

@@ -136,7 +136,7 @@ impl Files {
         Ok(())
     }
 
-    /// Bytes that each file may have, but for the line that ends it; `None`: as many as there is room.
+    /// Bytes that each file may have, not counting the line that ends it; `None`: as many as there is room.
     pub fn limit(&mut self, bytes: Option<u64>) {
         self.limit = bytes.unwrap_or(u64::MAX);
     }
