@@ -105,7 +105,10 @@ unshare --mount --pid --fork --kill-child env -i --default-signal=INT "${environ
     pivot_root . .
     umount --lazy .
     cd /root/manet
-    exec "$@"
+    # This shell stays process 1 and collects orphans, as an init does.
+    status=0
+    "$@" || status=$?
+    exit "$status"
 ' fresh "$rootfs" "$@" </dev/null &
 child=$!
 # unshare --fork ignores the polite signals; with it goes everything in its pid namespace.
