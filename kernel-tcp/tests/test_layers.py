@@ -245,13 +245,7 @@ def test_connections_of_one_station_stand_by_alone(slow_lab):
 
 def test_a_notice_before_anything_is_lost_is_ended_by_the_next_acknowledgement(slow_lab):
     with trial(slow_lab, layered(layer("elfn", probe_us=10000000))) as one:
-        forge = forger(slow_lab, "true", 5, 5201)
-        server = slow_lab.serve()
-        slow_lab.ready_line(slow_lab.send(250 * MSS), "connected")
-        time.sleep(0.3)
-        one.broke = time.time()
-        forge()
-        whole(server, 250 * MSS)
+        noticed(one, 5)
     # one that comes late finds its segment acknowledged
     assert one.report["believed"] + one.report["wrong-sequence"] == 5
     told = [row["event"] for row in one.events("stand-by", "repair", "probe")]
@@ -307,6 +301,17 @@ def test_more_connections_than_there_is_room_for_go_without(lab):
 
 
 # ---- hostile ----
+
+
+def noticed(one: Trial, count: int) -> None:
+    """A transfer over a path that stays whole, and true notices about it after 0.3 s."""
+    forge = forger(one.lab, "true", count, 5201)
+    server = one.lab.serve()
+    one.lab.ready_line(one.lab.send(250 * MSS), "connected")
+    time.sleep(0.3)
+    one.broke = time.time()
+    forge()
+    whole(server, 250 * MSS)
 
 
 def forger(lab, kind: str, count: int, port: int) -> Callable[[], None]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from outage_run import layer, layered
 from tcplab import MSS
-from test_layers import Daemon, Trial, forger, trial, whole
+from test_layers import Daemon, Trial, noticed, trial, whole
 
 pytestmark = pytest.mark.root
 
@@ -93,15 +93,8 @@ def test_nothing_is_outstanding_and_the_route_comes_back(slow_lab, name):
 @pytest.mark.parametrize("tcp", [layer("atcp", probe_us=300000), layer("elfn", probe_us=300000, leave="probe-ack")], ids=str)
 def test_a_probe_where_nothing_is_outstanding_is_the_last_segment(slow_lab, tcp):
     """It is old, so that the receiver acknowledges it at once (RFC 9293, 3.10.7.4)."""
-    lab = slow_lab
-    with trial(lab, layered(tcp)) as one:
-        forge = forger(lab, "true", 1, 5201)
-        server = lab.serve()
-        lab.ready_line(lab.send(250 * MSS), "connected")
-        time.sleep(0.3)
-        one.broke = time.time()
-        forge()
-        whole(server, 250 * MSS)
+    with trial(slow_lab, layered(tcp)) as one:
+        noticed(one, 1)
     began, probe, repair = one.events("stand-by", "probe", "repair")
     assert [row["event"] for row in (began, probe, repair)] == ["stand-by", "probe", "repair"]
     assert probe["snd_una"] == probe["snd_nxt"]
@@ -112,13 +105,7 @@ def test_a_probe_where_nothing_is_outstanding_is_the_last_segment(slow_lab, tcp)
 def test_a_late_notice_about_what_arrives_ends_with_its_acknowledgement(slow_lab):
     """There is a route, so that nobody will tell of one: the failure timer would be the end of it."""
     with trial(slow_lab, layered(layer("tcpf"))) as one:
-        forge = forger(slow_lab, "true", 1, 5201)
-        server = slow_lab.serve()
-        slow_lab.ready_line(slow_lab.send(250 * MSS), "connected")
-        time.sleep(0.3)
-        one.broke = time.time()
-        forge()
-        whole(server, 250 * MSS)
+        noticed(one, 1)
     assert [row["detail"] for row in one.events("stand-by")] == ["unreachable"]
     assert [row["detail"] for row in one.events("repair")] == ["ack"]
     assert one.events("repair")[0]["time"] - one.events("stand-by")[0]["time"] < 1.0

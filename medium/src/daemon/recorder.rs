@@ -468,16 +468,15 @@ mod tests {
         assert!(matches!(dot11::Repr::parse(&data[18..]), Ok(dot11::Repr::Rts { .. })));
     }
 
+    fn attempt() -> AirRecord {
+        let frame = frame(FrameKind::Data, 10);
+        AirRecord::Tx { at: Instant::ZERO, frame, fate: None, receivers: 0, power_w: None }
+    }
+
     #[test]
     fn a_full_disk_is_reported_once_and_stops_nothing() {
         let mut files = Files::create(Some(Path::new("/dev/full")), None, names()).unwrap();
-        let record = AirRecord::Tx {
-            at: Instant::ZERO,
-            frame: frame(FrameKind::Data, 10),
-            fate: None,
-            receivers: 0,
-            power_w: None,
-        };
+        let record = attempt();
         for _ in 0..10_000 {
             files.record(&record);
         }
@@ -497,13 +496,7 @@ mod tests {
         files.log_inputs(&at("inputs.jsonl")).unwrap();
         files.limit(Some(1000));
         files.record_inputs(b"{}\n");
-        let record = AirRecord::Tx {
-            at: Instant::ZERO,
-            frame: frame(FrameKind::Data, 10),
-            fate: None,
-            receivers: 0,
-            power_w: None,
-        };
+        let record = attempt();
         for _ in 0..100 {
             files.record(&record);
         }
