@@ -189,11 +189,13 @@ impl Medium {
     /// Every ordered pair of stations as the radio sees it at `now`.
     pub fn links(&self, now: Instant) -> Vec<LinkState> {
         let n = self.stations.len() as u16;
+        let places: Vec<_> = self.stations.iter().map(|s| s.trajectory.at(now)).collect();
         let pairs = (0..n).flat_map(|a| (0..n).filter(move |b| *b != a).map(move |b| (a, b)));
         pairs
             .map(|(a, b)| {
                 let on = self.is_on(StationId(a)) && self.is_on(StationId(b));
-                let power_w = if on { self.power_w(a, b, now) } else { 0.0 };
+                let (at_a, at_b) = (places[usize::from(a)], places[usize::from(b)]);
+                let power_w = if on { self.propagation.power_w(a.into(), b.into(), at_a, at_b) } else { 0.0 };
                 LinkState {
                     from: StationId(a),
                     to: StationId(b),

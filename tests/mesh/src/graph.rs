@@ -23,32 +23,34 @@ impl Graph {
         self.linked[a * self.nodes + b]
     }
 
-    /// Hops from `from` to each node; `None`: cut off.
-    pub fn hops_from(&self, from: usize) -> Vec<Option<u32>> {
-        let mut hops = vec![None; self.nodes];
-        hops[from] = Some(0);
-        let mut reached = vec![from];
-        let mut next = 0;
-        while let Some(&a) = reached.get(next) {
-            next += 1;
-            for b in 0..self.nodes {
-                if hops[b].is_none() && self.linked(a, b) {
-                    hops[b] = hops[a].map(|h| h + 1);
-                    reached.push(b);
-                }
-            }
-        }
-        hops
-    }
-
     /// Ordered pairs of different nodes between which there is a path, with its length in hops.
     pub fn connected_pairs(&self) -> Vec<(usize, usize, u32)> {
+        let linked = |a: usize| (0..self.nodes).filter(|b| self.linked(a, *b)).collect();
+        let neighbours: Vec<Vec<usize>> = (0..self.nodes).map(linked).collect();
         let from = |a: usize| {
-            let hops = self.hops_from(a);
+            let hops = hops_from(&neighbours, a);
             (0..self.nodes).filter(move |b| *b != a).filter_map(move |b| hops[b].map(|h| (a, b, h)))
         };
         (0..self.nodes).flat_map(from).collect()
     }
+}
+
+/// Hops from `from` to each node; `None`: cut off.
+fn hops_from(neighbours: &[Vec<usize>], from: usize) -> Vec<Option<u32>> {
+    let mut hops = vec![None; neighbours.len()];
+    hops[from] = Some(0);
+    let mut reached = vec![from];
+    let mut next = 0;
+    while let Some(&a) = reached.get(next) {
+        next += 1;
+        for &b in &neighbours[a] {
+            if hops[b].is_none() {
+                hops[b] = hops[a].map(|h| h + 1);
+                reached.push(b);
+            }
+        }
+    }
+    hops
 }
 
 #[cfg(test)]
@@ -67,7 +69,8 @@ pub mod tests {
     #[test]
     fn pairs_are_connected_over_the_shortest_path_or_not_at_all() {
         let graph = graph(5, &[(0, 1), (1, 2), (2, 3), (0, 3)]);
-        assert_eq!(graph.hops_from(0), [Some(0), Some(1), Some(2), Some(1), None]);
-        assert_eq!(graph.connected_pairs().len(), 4 * 3);
+        let pairs = graph.connected_pairs();
+        assert_eq!(pairs[..3], [(0, 1, 1), (0, 2, 2), (0, 3, 1)]);
+        assert_eq!(pairs.len(), 4 * 3);
     }
 }
