@@ -7,16 +7,19 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
-/// The problem: who can reach whom.
+/// The problem: who can reach whom. Neighbours and 2-hop neighbours are numbered in the order of their addresses.
 struct Cover {
     coverage: usize,
     /// Each symmetric neighbour that may be chosen, with its willingness.
-    willingness: BTreeMap<Ipv4Addr, u8>,
-    /// What each reaches; D(y) is how many.
-    reaches: BTreeMap<Ipv4Addr, Vec<Ipv4Addr>>,
-    /// Each strict 2-hop neighbour, and the neighbours that reach it.
-    reached_by: BTreeMap<Ipv4Addr, BTreeSet<Ipv4Addr>>,
+    neighbours: Vec<(Ipv4Addr, u8)>,
+    /// The strict 2-hop neighbours that each reaches; D(y) is how many.
+    reaches: Vec<Vec<usize>>,
+    /// The neighbours that reach each strict 2-hop neighbour.
+    reached_by: Vec<Vec<usize>>,
 }
+
+/// By neighbour: whether it is one of the MPRs.
+type Chosen = Vec<bool>;
 
 /// Chooses MPRs so that each strict 2-hop neighbour is reached by `coverage` of them, or by all that reach it.
 /// `symmetric`: neighbours with their willingness; `two_hop`: pairs of neighbour and 2-hop neighbour.
@@ -26,85 +29,81 @@ pub fn select(
     two_hop: impl Iterator<Item = (Ipv4Addr, Ipv4Addr)>,
     coverage: u8,
 ) -> BTreeSet<Ipv4Addr> {
-    let neighbours: BTreeMap<Ipv4Addr, u8> = symmetric.collect();
-    let mut cover = Cover {
-        coverage: usize::from(coverage.max(1)),
-        willingness: neighbours.iter().filter(|(_, w)| **w != WILL_NEVER).map(|(n, w)| (*n, *w)).collect(),
-        reaches: BTreeMap::new(),
-        reached_by: BTreeMap::new(),
-    };
-    // 8.3.1: N2 leaves out the node itself, its symmetric neighbours, and what only unwilling neighbours reach
-    for (neighbour, far) in two_hop {
-        if far != own && !neighbours.contains_key(&far) && cover.willingness.contains_key(&neighbour) {
-            cover.reached_by.entry(far).or_default().insert(neighbour);
-            cover.reaches.entry(neighbour).or_default().push(far);
+    let symmetric: BTreeMap<Ipv4Addr, u8> = symmetric.collect();
+    let neighbours: Vec<_> = symmetric.iter().filter(|(_, w)| **w != WILL_NEVER).map(|(n, w)| (*n, *w)).collect();
+    // numbers, because sorting them is most of the work
+    let mut pairs: Vec<(u32, u32)> = Vec::new();
+    for (n, far) in two_hop {
+        if let Ok(number) = neighbours.binary_search_by_key(&n, |(n, _)| *n) {
+            pairs.push((far.into(), number as u32));
         }
     }
+    pairs.sort_unstable();
+    pairs.dedup();
+    let mut reaches = vec![Vec::new(); neighbours.len()];
+    let mut reached_by: Vec<Vec<usize>> = Vec::new();
+    // 8.3.1: N2 leaves out the node itself, its symmetric neighbours, and what only unwilling neighbours reach
+    let is_strict = |far: Ipv4Addr| far != own && !symmetric.contains_key(&far);
+    for group in pairs.chunk_by(|a, b| a.0 == b.0).filter(|group| is_strict(group[0].0.into())) {
+        let by: Vec<usize> = group.iter().map(|(_, n)| *n as usize).collect();
+        by.iter().for_each(|n| reaches[*n].push(reached_by.len()));
+        reached_by.push(by);
+    }
+    let cover = Cover { coverage: usize::from(coverage.max(1)), neighbours, reaches, reached_by };
     let mut chosen = cover.unavoidable();
     cover.fill(&mut chosen);
     cover.thin(&mut chosen);
-    chosen
+    cover.neighbours.iter().zip(chosen).filter(|(_, is)| *is).map(|((n, _), _)| *n).collect()
 }
 
 impl Cover {
-    /// How many of `chosen` it takes at most for one: the coverage asked for, or all there are.
-    fn wanted(&self, by: &BTreeSet<Ipv4Addr>) -> usize {
-        self.coverage.min(by.len())
-    }
-
-    fn is_covered(&self, by: &BTreeSet<Ipv4Addr>, chosen: &BTreeSet<Ipv4Addr>) -> bool {
-        by.intersection(chosen).count() >= self.wanted(by)
+    /// How many MPRs it takes at most for a 2-hop neighbour that these reach: the coverage asked for, or all there are.
+    fn is_covered(&self, by: &[usize], chosen: &Chosen) -> bool {
+        by.iter().filter(|n| chosen[**n]).count() >= self.coverage.min(by.len())
     }
 
     /// Steps 1 and 3: those always willing, and those that a poorly covered 2-hop neighbour (16.2) cannot do without.
-    fn unavoidable(&self) -> BTreeSet<Ipv4Addr> {
-        let always = self.willingness.iter().filter(|(_, w)| **w == WILL_ALWAYS).map(|(n, _)| *n);
-        let poor = self.reached_by.values().filter(|by| by.len() <= self.coverage).flatten().copied();
-        always.chain(poor).collect()
+    fn unavoidable(&self) -> Chosen {
+        let mut chosen: Chosen = self.neighbours.iter().map(|(_, w)| *w == WILL_ALWAYS).collect();
+        for by in self.reached_by.iter().filter(|by| by.len() <= self.coverage) {
+            by.iter().for_each(|n| chosen[*n] = true);
+        }
+        chosen
     }
 
     /// Step 4: the most willing first, then the one that covers most, then the one of highest degree.
-    fn fill(&self, chosen: &mut BTreeSet<Ipv4Addr>) {
-        let mut reach: BTreeMap<Ipv4Addr, usize> = BTreeMap::new();
-        for by in self.reached_by.values().filter(|by| !self.is_covered(by, chosen)) {
-            by.difference(chosen).for_each(|n| *reach.entry(*n).or_default() += 1);
+    fn fill(&self, chosen: &mut Chosen) {
+        let mut reach = vec![0; self.neighbours.len()];
+        for by in self.reached_by.iter().filter(|by| !self.is_covered(by, chosen)) {
+            by.iter().filter(|n| !chosen[**n]).for_each(|n| reach[*n] += 1);
         }
-        let rank =
-            |(n, reach): &(&Ipv4Addr, &usize)| (self.willingness.get(n), **reach, self.degree(**n), Reverse(**n));
-        while let Some((best, _)) = reach.iter().filter(|(_, reach)| **reach > 0).max_by_key(rank) {
-            let best = *best;
-            reach.remove(&best);
+        let rank = |n: &usize, reach: &[usize]| (self.neighbours[*n].1, reach[*n], self.reaches[*n].len(), Reverse(*n));
+        while let Some(best) = (0..reach.len()).filter(|n| reach[*n] > 0).max_by_key(|n| rank(n, &reach)) {
             let open: Vec<_> = self.reached_by(best).filter(|by| !self.is_covered(by, chosen)).collect();
-            chosen.insert(best);
+            chosen[best] = true;
+            reach[best] = 0;
             for by in open.into_iter().filter(|by| self.is_covered(by, chosen)) {
-                for n in by {
-                    reach.entry(*n).and_modify(|reach| *reach -= 1);
-                }
+                by.iter().filter(|n| !chosen[**n]).for_each(|n| reach[*n] -= 1);
             }
         }
     }
 
     /// Step 5: in increasing order of willingness, those without whom all is still covered go.
-    fn thin(&self, chosen: &mut BTreeSet<Ipv4Addr>) {
-        let mut order: Vec<(u8, Ipv4Addr)> =
-            chosen.iter().filter_map(|n| self.willingness.get(n).map(|w| (*w, *n))).collect();
-        order.retain(|(willingness, _)| *willingness < WILL_ALWAYS);
-        order.sort_by_key(|(willingness, n)| (*willingness, self.degree(*n), *n));
-        for (_, candidate) in order {
-            chosen.remove(&candidate);
+    fn thin(&self, chosen: &mut Chosen) {
+        let mut order: Vec<usize> =
+            (0..chosen.len()).filter(|n| chosen[*n] && self.neighbours[*n].1 < WILL_ALWAYS).collect();
+        order.sort_by_key(|n| (self.neighbours[*n].1, self.reaches[*n].len(), *n));
+        for candidate in order {
+            chosen[candidate] = false;
             if self.reached_by(candidate).any(|by| !self.is_covered(by, chosen)) {
-                chosen.insert(candidate);
+                chosen[candidate] = true;
             }
         }
     }
 
-    fn degree(&self, neighbour: Ipv4Addr) -> usize {
-        self.reaches.get(&neighbour).map_or(0, Vec::len)
-    }
-
     /// Of each 2-hop neighbour that `neighbour` reaches, all that reach it.
-    fn reached_by(&self, neighbour: Ipv4Addr) -> impl Iterator<Item = &BTreeSet<Ipv4Addr>> {
-        self.reaches.get(&neighbour).into_iter().flatten().filter_map(|far| self.reached_by.get(far))
+    fn reached_by(&self, neighbour: usize) -> impl Iterator<Item = &Vec<usize>> {
+        self.reaches[neighbour].iter().map(|far| &self.reached_by[*far])
     }
 }
 

@@ -8,12 +8,10 @@ use crate::associations::{Aliases, Networks};
 use crate::links::Links;
 use crate::mpr::Selectors;
 use crate::neighbours::Neighbours;
-use crate::options::WILL_NEVER;
+use crate::options::{WILL_ALWAYS, WILL_NEVER};
 use crate::topology::Topology;
 use manet_engine::Instant;
 use manet_routing::Route;
-use std::cmp::Reverse;
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
@@ -54,14 +52,47 @@ struct Calculation<'a> {
 pub fn calculate(view: &View<'_>, before: &Table) -> Table {
     let mut calculation = Calculation { view, before, table: Table::new() };
     calculation.neighbours();
-    calculation.two_hop_neighbours();
+    let mut found = calculation.two_hop_neighbours();
     let mut hops = 2;
-    while hops < MOST_HOPS && calculation.beyond(hops) {
+    while hops < MOST_HOPS && !found.is_empty() {
         hops += 1;
+        found = calculation.beyond(&found, hops);
     }
     calculation.aliases();
     calculation.networks();
     calculation.table
+}
+
+/// One way to a destination. The smallest wins: first by rank, then the next hop in use, then by the next hop's address.
+/// One number, because sorting these is most of the calculation: from the left prefix, destination, rank, next hop.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate(u128);
+
+impl Candidate {
+    fn new(prefix: u8, destination: Ipv4Addr, rank: u8, via: Ipv4Addr) -> Self {
+        let to = u128::from(prefix) << 32 | u128::from(destination.to_bits());
+        Self(to << 40 | u128::from(rank) << 32 | u128::from(via.to_bits()))
+    }
+
+    fn prefix(self) -> u8 {
+        (self.0 >> 72) as u8
+    }
+
+    fn destination(self) -> Ipv4Addr {
+        Ipv4Addr::from_bits((self.0 >> 40) as u32)
+    }
+
+    fn rank(self) -> u8 {
+        (self.0 >> 32) as u8
+    }
+
+    fn via(self) -> Ipv4Addr {
+        Ipv4Addr::from_bits(self.0 as u32)
+    }
+
+    fn same_destination(&self, other: &Self) -> bool {
+        self.0 >> 40 == other.0 >> 40
+    }
 }
 
 impl Calculation<'_> {
@@ -96,36 +127,49 @@ impl Calculation<'_> {
         }
     }
 
-    /// Step 3, not over neighbours that are unwilling.
-    fn two_hop_neighbours(&mut self) {
+    /// Step 3, not over neighbours that are unwilling. Gives the routes found.
+    fn two_hop_neighbours(&mut self) -> Vec<Route> {
         let view = self.view;
-        let mut best = BTreeMap::new();
-        for (neighbour, far) in view.neighbours.two_hop().filter(|(_, far)| self.is_open(*far)) {
-            let willing = view.neighbours.get(neighbour).filter(|n| n.symmetric && n.willingness != WILL_NEVER);
-            let (Some(willing), Some(first)) = (willing, self.host(neighbour)) else { continue };
-            let selects_us = view.selectors.contains(neighbour);
-            let moves = self.in_use(32, far) != Some(first.via);
-            keep_best(&mut best, far, (Reverse(willing.willingness), !selects_us, moves, first.via));
+        let mut candidates = Vec::new();
+        let (mut last, mut way) = (None, None);
+        for (neighbour, far) in view.neighbours.two_hop() {
+            if last.replace(neighbour) != Some(neighbour) {
+                let willing = view.neighbours.get(neighbour).filter(|n| n.symmetric && n.willingness != WILL_NEVER);
+                let selects_us = view.selectors.contains(neighbour);
+                let rank = willing.map(|n| 2 * (WILL_ALWAYS - n.willingness.min(WILL_ALWAYS)) + u8::from(!selects_us));
+                way = rank.zip(self.host(neighbour).map(|first| first.via));
+            }
+            candidates.extend(way.map(|(rank, via)| Candidate::new(32, far, rank, via)));
         }
-        for (far, (_, _, _, via)) in best {
-            self.add(Route::host(far, via, 2), "two-hop");
-        }
+        self.reach(candidates, 2, "two-hop")
     }
 
-    /// Step 3.1 for one h: what nodes at `hops` reach. False: nothing.
-    fn beyond(&mut self, hops: u8) -> bool {
-        let mut best = BTreeMap::new();
-        for (_, known) in self.table.iter().filter(|(_, known)| known.route.hops == hops) {
-            let via = known.route.via;
-            for far in self.view.topology.from(known.route.destination).filter(|far| self.is_open(*far)) {
-                keep_best(&mut best, far, (self.in_use(32, far) != Some(via), via));
-            }
+    /// Step 3.1 for one h: what the nodes at `hops` - 1 reach. Gives the routes found.
+    fn beyond(&mut self, nodes: &[Route], hops: u8) -> Vec<Route> {
+        let mut candidates = Vec::new();
+        for node in nodes {
+            let far = self.view.topology.from(node.destination);
+            candidates.extend(far.map(|far| Candidate::new(32, far, 0, node.via)));
         }
-        let found = !best.is_empty();
-        for (far, (_, via)) in best {
-            self.add(Route::host(far, via, hops + 1), "topology");
-        }
+        self.reach(candidates, hops, "topology")
+    }
+
+    /// Adds the best way to each host that is still open.
+    fn reach(&mut self, mut candidates: Vec<Candidate>, hops: u8, source: &'static str) -> Vec<Route> {
+        candidates.sort_unstable();
+        let ways = candidates.chunk_by(Candidate::same_destination);
+        let open = ways.filter(|ways| self.is_open(ways[0].destination()));
+        let found: Vec<Route> = open.map(|ways| Route::host(ways[0].destination(), self.best_of(ways), hops)).collect();
+        found.iter().for_each(|route| self.add(*route, source));
         found
+    }
+
+    /// The next hop of the best of these, which are sorted and of one destination.
+    fn best_of(&self, ways: &[Candidate]) -> Ipv4Addr {
+        let first = ways[0];
+        let in_use = self.in_use(first.prefix(), first.destination());
+        let equals = ways.iter().take_while(|way| way.rank() == first.rank());
+        equals.map(|way| way.via()).find(|via| Some(*via) == in_use).unwrap_or(first.via())
     }
 
     /// Step 4: the other interfaces of the nodes that are reached.
@@ -141,25 +185,19 @@ impl Calculation<'_> {
 
     /// 12.6: each network over its nearest gateway.
     fn networks(&mut self) {
-        let mut best = BTreeMap::new();
+        let mut candidates = Vec::new();
         for (network, prefix, gateway) in self.view.networks.iter() {
             let here = self.view.attached.contains(&(network, prefix)) || self.table.contains_key(&(prefix, network));
-            let Some(route) = self.host(gateway).filter(|_| !here) else { continue };
-            let moves = self.in_use(prefix, network) != Some(route.via);
-            keep_best(&mut best, (prefix, network), (route.hops, moves, route.via));
+            if let Some(route) = self.host(gateway).filter(|_| !here) {
+                candidates.push(Candidate::new(prefix, network, route.hops, route.via));
+            }
         }
-        for ((prefix, network), (hops, _, via)) in best {
-            self.add(Route { prefix, ..Route::host(network, via, hops) }, "network");
+        candidates.sort_unstable();
+        for ways in candidates.chunk_by(Candidate::same_destination) {
+            let (prefix, destination, hops) = (ways[0].prefix(), ways[0].destination(), ways[0].rank());
+            let via = self.best_of(ways);
+            self.add(Route { prefix, ..Route::host(destination, via, hops) }, "network");
         }
-    }
-}
-
-/// The smallest rank wins.
-fn keep_best<K: Ord, R: Ord>(best: &mut BTreeMap<K, R>, key: K, rank: R) {
-    match best.entry(key) {
-        Entry::Vacant(entry) => drop(entry.insert(rank)),
-        Entry::Occupied(mut entry) if rank < *entry.get() => drop(entry.insert(rank)),
-        Entry::Occupied(_) => {}
     }
 }
 
