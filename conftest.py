@@ -5,6 +5,7 @@ The marks `root` and `alone` (pyproject.toml) decide when a test runs: testbed/c
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -13,6 +14,10 @@ from typing import Any
 import pytest
 
 from tests.probe import Probe
+
+# Else each worker, and each Python program that a test starts, compiles all of the project's modules anew.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_configure(config: pytest.Config) -> None:
