@@ -121,16 +121,19 @@ def stepped_hops(xy: np.ndarray, range_m: float, a: int, b: int) -> np.ndarray:
     """Hops from a to b (0: none) for positions [time, station, axis], by a search at every instant. A set of stations is a number
     with a bit for each (at most 62)."""
     count = xy.shape[1]
+    x, y = np.ascontiguousarray(xy.transpose(2, 1, 0))
     near = np.zeros((count, len(xy)), dtype=np.int64)
     for one in range(count):
-        apart = ((xy - xy[:, one : one + 1]) ** 2).sum(axis=2) <= range_m**2
-        near[one] = apart @ (np.int64(1) << np.arange(count))
+        for other in range(one):
+            apart = ((x[one] - x[other]) ** 2 + (y[one] - y[other]) ** 2 <= range_m**2).astype(np.int64)
+            near[one] |= apart << other
+            near[other] |= apart << one
     hops = np.zeros(len(xy), dtype=int)
     front = seen = np.full(len(xy), np.int64(1) << a)
     for length in range(1, count):
         new = np.zeros_like(seen)
         for station in range(count):
-            new |= np.where(front >> station & 1, near[station], 0)
+            new |= near[station] & -(front >> station & 1)
         front = new & ~seen
         seen = seen | front
         hops[(front >> b & 1).astype(bool)] = length
