@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from scipy import stats
+from scipy import special
 
 from analysis.errors import RunFileError
 from analysis.files import whole
@@ -154,7 +154,7 @@ def mean_and_interval(values: list[float | None]) -> dict[str, float | int | Non
         return {"mean": None, "ci95": None, "n": 0}
     if len(present) == 1:
         return {"mean": present[0], "ci95": None, "n": 1}
-    quantile = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(present) - 1))
+    quantile = float(special.stdtrit(len(present) - 1, (1 + CONFIDENCE) / 2))
     return {"mean": fmean(present), "ci95": quantile * stdev(present) / len(present) ** 0.5, "n": len(present)}
 
 
