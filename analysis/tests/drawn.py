@@ -21,6 +21,8 @@ from matplotlib.text import Text
 from analysis import style
 
 DIGITS = 4  # behind the point, of every number
+# The axes are the same with few pixels and without fonts cut to their letters, which take much of the time of a figure.
+DRAFT = {"savefig.dpi": 50, "pdf.fonttype": 3}
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ def _saved(seen: Callable[[Figure, bool], None]) -> Iterator[None]:
         saved(figure, file, **options)  # first, so that the layout is done
         seen(figure, str(file).endswith(".png") or options.get("format") == "png")
 
-    with mock.patch.object(Figure, "savefig", save):
+    with mock.patch.object(Figure, "savefig", save), mock.patch.dict(style.SETTINGS, DRAFT):
         yield
 
 
