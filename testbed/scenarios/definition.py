@@ -8,7 +8,7 @@ import difflib
 import re
 import stat
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -143,8 +143,8 @@ def _check_radio(scenario: Scenario, source: Source, place: Callable[[str], KeyP
     profile = tomllib.loads((RADIOS / f"{scenario.radio}.toml").read_text())
     for key in scenario.radio_overrides:
         if key not in profile:
-            close = difflib.get_close_matches(key, profile, n=1)
-            text = f'did you mean "{close[0]}"?' if close else f"the keys are those of medium/radios/{scenario.radio}.toml"
+            close = _closest(key, profile)
+            text = f'did you mean "{close}"?' if close else f"the keys are those of medium/radios/{scenario.radio}.toml"
             raise source.error((*place("radio_overrides"), key), f"unknown key; {text}")
 
 
@@ -295,10 +295,17 @@ def _unknown(key: str, model: type[BaseModel], path: KeyPath) -> str:
     known = _keys_at(model, path)
     if path[:1] == ("routing",) and known == ["protocol"]:
         return f'routing "{path[1]}" has no options'
-    close = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
-    if close:
-        return f'unknown key; did you mean "{close[0]}"?'
+    if close := _closest(key, known):
+        return f'unknown key; did you mean "{close}"?'
     return f"unknown key; the keys here are {', '.join(known)}" if known else "unknown key; remove it"
+
+
+def _closest(given: str, known: Collection[str]) -> str | None:
+    """What was probably meant. Nothing at three times the longest name: at most 2/4 of both would agree, and difflib, which asks
+    for 0.6, would take seconds over megabytes."""
+    if len(given) > 3 * max(map(len, known), default=0):
+        return None
+    return next(iter(difflib.get_close_matches(given, known, n=1, cutoff=0.6)), None)
 
 
 def _keys_at(model: type[BaseModel], path: KeyPath) -> list[str]:
@@ -349,8 +356,8 @@ def _model_within(annotation: Any) -> type[BaseModel] | None:
 def _not_a_choice(given: object, ctx: dict[str, Any]) -> str:
     if "expected" in ctx:
         choices = ctx["expected"].replace("'", '"').replace(" or ", ", ")
-        close = difflib.get_close_matches(str(given), re.findall(r'"([^"]*)"', choices), n=1)
-        return f"{_shown(given)} is not known; use one of {choices}" + (f' (did you mean "{close[0]}"?)' if close else "")
+        close = _closest(str(given), re.findall(r'"([^"]*)"', choices))
+        return f"{_shown(given)} is not known; use one of {choices}" + (f' (did you mean "{close}"?)' if close else "")
     return f"{_shown(given)} is not a name; use letters, digits, '-' and '_' only"
 
 

@@ -8,6 +8,7 @@ import re
 
 Path = tuple[str | int, ...]
 _KEY_PART = re.compile(r'"((?:[^"\\]|\\.)*)"|\'([^\']*)\'|([A-Za-z0-9_-]+)')
+_ORDINARY = {'"': re.compile(r'[^"\\]+'), "'": re.compile(r"[^']+")}  # what neither ends a string nor escapes
 
 
 def line_of(lines: dict[Path, int], path: Path) -> int | None:
@@ -115,7 +116,11 @@ class _Locator:
         quotes = quote * 3 if self.text.startswith(quote * 3, self.at) else quote
         self.at += len(quotes)
         while not self.text.startswith(quotes, self.at):
-            self.at += 2 if quote == '"' and self.text[self.at] == "\\" else 1
+            ordinary = _ORDINARY[quote].match(self.text, self.at)
+            if ordinary:
+                self.at = ordinary.end()
+            else:
+                self.at += 2 if quote == '"' and self.text[self.at] == "\\" else 1
         self.at += len(quotes)
         while len(quotes) == 3 and self.text.startswith(quote, self.at):
             self.at += 1  # up to two quotes may stand just before the closing three
