@@ -87,6 +87,8 @@ def transmission_probability(stations: int, backoff: Backoff, freezing: bool = F
     low, high = 0.0, 1.0
     for _ in range(100):
         tau = (low + high) / 2
+        if tau in (low, high):
+            break  # no number lies between
         collision = 1.0 - (1.0 - tau) ** (stations - 1)
         low, high = (tau, high) if chain(collision, backoff, freezing) > tau else (low, tau)
     return (low + high) / 2
