@@ -45,6 +45,12 @@ def shares_a_fixture(module: Path) -> bool:
     return 'scope="module"' in module.read_text()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("alone") and not item.get_closest_marker("root"):
+            raise pytest.UsageError(f"{item.nodeid}: alone without root: tests that need no root run beside each other")
+
+
 @pytest.fixture
 def host() -> Iterator[Probe]:
     """Watches the host while the test runs; `host.void(reason)` ends a test whose run does not count."""

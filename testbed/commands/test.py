@@ -3,9 +3,9 @@
 The last line is `N passed, N failed, N skipped`, alone, over all runners. A runner that cannot start counts as a
 failure; a skipped test is listed with its reason; so is one that failed and passed when it was run once more, alone.
 
-pytest runs three times (PHASES): tests without root use all cores; most tests with root wait for a real clock, so that a few
-workers share the cores; tests with the mark `alone` have the machine to themselves. Cargo's tests fill the time in which the
-second phase waits, at a priority that yields to everything else.
+pytest runs three times: tests without root use all cores; most tests with root wait for a real clock, so that a few
+workers share the cores; tests with the mark `alone` have the machine to themselves. Cargo's tests go beside the first two, at
+a priority that yields to everything else.
 """
 
 import argparse
@@ -139,17 +139,13 @@ def run_phases(options: argparse.Namespace, rust: bool) -> Counts:
     cores = len(os.sched_getaffinity(0))
     pytest = Pytest(options.quick, options.interop)
     total = Counts()
-    if options.rootless:
-        if rust:
-            total.add(run_cargo(options.quick))
-        total.add(pytest.run("pytest, without root", marks="not root and not alone", workers=cores))
-        total.add(pytest.run("pytest, without root, alone", marks="not root and alone"))
-    else:
-        total.add(pytest.run("pytest, without root", marks="not root and not alone", workers=cores))
-        with ThreadPoolExecutor(1) as pool:
-            cargo = pool.submit(run_cargo, options.quick, beside=True) if rust else None
+    with ThreadPoolExecutor(1) as pool:
+        cargo = pool.submit(run_cargo, options.quick, beside=True) if rust else None
+        total.add(pytest.run("pytest, without root", marks="not root", workers=cores))
+        if not options.rootless:
             total.add(pytest.run("pytest, with root", marks="root and not alone", workers=round(WAITING_TESTS_PER_CORE * cores)))
-            total.add(cargo.result() if cargo else Counts())
+        total.add(cargo.result() if cargo else Counts())
+    if not options.rootless:
         total.add(pytest.run("pytest, alone", marks="alone"))
     return pytest.second_try(total)
 
