@@ -287,8 +287,7 @@ def read_verdict(directory: Path) -> str:
 
 
 def _work(task: Task) -> Work:
-    scenario = task.cell.scenario
-    return Work(task.name, scenario.traffic_at or 0.0, scenario.traffic_seconds(), scenario.clock == "virtual")
+    return Work.of(task.name, task.cell.scenario)
 
 
 def _emulated_s(task: Task) -> float:

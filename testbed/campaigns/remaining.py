@@ -7,6 +7,9 @@ guess until a run has ended, and the mean of those that have ended from then on.
 import heapq
 from dataclasses import dataclass, field
 from statistics import mean
+from typing import Self
+
+from testbed.scenarios.scenario import Scenario
 
 AT_LEAST_S = 1.0  # of a stage that takes longer than was expected, until it ends
 TRAFFIC, STOP = "traffic", "stop"  # stages of testbed.runs.run
@@ -20,6 +23,10 @@ class Work:
     before_s: float
     traffic_s: float
     virtual: bool = False
+
+    @classmethod
+    def of(cls, name: str, scenario: Scenario) -> Self:
+        return cls(name, scenario.traffic_at or 0.0, scenario.traffic_seconds(), scenario.clock == "virtual")
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from testbed.commands.options import (
     add_campaign,
@@ -17,6 +18,10 @@ from testbed.commands.options import (
     results_folder,
 )
 
+if TYPE_CHECKING:
+    from testbed.campaigns.experiment import Experiment
+    from testbed.scenarios.scenario import Scenario
+
 EXAMPLES = """
   ./manet run hv-fig1 --quick                          the quick size, minutes
   ./manet run hv-fig1                                  full size; results in results/hv-fig1
@@ -29,7 +34,7 @@ EXAMPLES = """
 """
 
 
-def add(verbs: argparse._SubParsersAction) -> None:
+def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = add_verb(verbs, "run", "run an experiment by name, a scenario file, or a recorded run again", EXAMPLES)
     parser.add_argument(
         "experiment", metavar="NAME|FILE|RUN", help="a name of experiments/, a TOML file, or the directory of a run"
@@ -55,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     return carry_out(experiment, options.out or default, options)
 
 
-def carry_out(experiment, directory: Path, options: argparse.Namespace) -> int:
+def carry_out(experiment: "Experiment", directory: Path, options: argparse.Namespace) -> int:
     """Runs, analyses, prints; 1 if a run failed or stayed void, or the figure could not be drawn."""
     import json
     from dataclasses import asdict
@@ -106,7 +111,7 @@ def carry_out(experiment, directory: Path, options: argparse.Namespace) -> int:
     return 1 if bad or report.found.left_out or report.no_figure else 0
 
 
-def resume_command(experiment, directory: Path, options: argparse.Namespace) -> str:
+def resume_command(experiment: "Experiment", directory: Path, options: argparse.Namespace) -> str:
     """What the user writes to go on with this campaign where it stopped."""
     import shlex
 
@@ -124,6 +129,7 @@ def repeat(options: argparse.Namespace) -> int:
     import json
 
     from testbed.campaigns.progress import Progress
+    from testbed.campaigns.remaining import Work
     from testbed.errors import UsageError
     from testbed.runs.again import new_directory, require_repeatable, run_again
     from testbed.runs.recorded import Recorded
@@ -139,10 +145,11 @@ def repeat(options: argparse.Namespace) -> int:
     require_repeatable(recorded)
     directory = options.out or new_directory(results_folder(), recorded)
     runner = runner_for([recorded.scenario], options, str(recorded.directory))
-    progress = Progress(1, recorded.scenario.traffic_seconds())
+    progress = Progress()
+    progress.expect([Work.of(directory.name, recorded.scenario)], jobs=1, starts=1)
 
     def told(stage: str, fraction: float | None) -> None:
-        progress.stage(directory.name, stage if fraction is None else f"{stage} {100 * fraction:.0f} %")
+        progress.stage(directory.name, stage, fraction)
 
     try:
         answer = run_again(recorded, directory, runner, told)
@@ -155,7 +162,7 @@ def repeat(options: argparse.Namespace) -> int:
     return 0 if answer["status"] == "complete" and answer["verdict"] != "void" else 1
 
 
-def _again_lines(answer: dict) -> list[str]:
+def _again_lines(answer: dict[str, Any]) -> list[str]:
     lines = [f"again     {answer['repeats']}: its scenario, seed {answer['seed']}, profile {answer['profile']}"]
     lines += [f"differs   {difference}" for difference in answer["differences"]]
 
@@ -170,7 +177,7 @@ def _again_lines(answer: dict) -> list[str]:
     return [*lines, f"verdict   {answer['verdict'] or answer['status']}", f"results   {answer['directory']}"]
 
 
-def runner_for(scenarios: list, options: argparse.Namespace, name: str) -> Callable:
+def runner_for(scenarios: list["Scenario"], options: argparse.Namespace, name: str) -> Callable[..., Any]:
     """What carries out each run by its scenario's clock; what this machine lacks for that is said before the first begins."""
     from testbed.errors import UsageError
     from testbed.guests.virtual_time import Guests
@@ -181,7 +188,7 @@ def runner_for(scenarios: list, options: argparse.Namespace, name: str) -> Calla
     from testbed.runs.run import run_scenario
 
     kernel, settings = getattr(options, "kernel", None), getattr(options, "overrides", ())
-    by_clock: dict[str, Callable] = {}
+    by_clock: dict[str, Callable[..., Any]] = {}
     if real := [scenario for scenario in scenarios if scenario.clock == "real"]:
         require_for_runs()
         for scenario in real:

@@ -99,6 +99,16 @@ def test_a_repetition_takes_no_other_settings(record, capsys, option: list[str])
     assert f"{option[0]}: " in (said := capsys.readouterr().err) and said.count("\n") == 1
 
 
+def test_the_verb_runs_it_again_and_tells_how_it_ended(record, tmp_path: Path, monkeypatch, capsys) -> None:
+    from testbed.commands import run as verb
+
+    monkeypatch.setattr(verb, "runner_for", lambda _scenarios, _options, _name: Runner())
+    assert main(["run", str(record()), "--out", str(tmp_path / "again")]) == 1
+    output, said = capsys.readouterr()
+    assert "verdict   failed" in output and f"results   {tmp_path / 'again'}" in output
+    assert said.splitlines() == ["[1/1] again: failed", "manet run: no medium; run ./setup.sh"]
+
+
 def test_a_folder_without_a_run_is_named_with_the_remedy(tmp_path: Path, capsys) -> None:
     assert main(["run", str(tmp_path)]) in (1, 2)
     assert str(tmp_path) in (said := capsys.readouterr().err) and said.count("\n") == 1
