@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from testbed.errors import UsageError
+from testbed.host.requirements import require_for_runs
+
 ROOT = Path(__file__).resolve().parent.parent
 DEADLINE_S = 60.0
 
@@ -215,16 +218,39 @@ def test_check_and_help_change_nothing(checkout: Checkout) -> None:
     assert checkout.files() == before and checkout.calls == ""
 
 
-@pytest.mark.root
-@without_root
-def test_without_root_missing_packages_are_named_and_nothing_is_written(checkout: Checkout) -> None:
-    checkout.need("command no-such-tool no-such-package")
+NOBODY = ("setpriv", "--reuid", "65534", "--clear-groups")
+
+
+def open_to_all(checkout: Checkout) -> None:
     for folder in (checkout.root, *checkout.root.parents):  # as far up as pytest made them
         folder.chmod(0o755)
         if folder.name.startswith("pytest-of-"):
             break
+
+
+@pytest.mark.root
+@without_root
+@pytest.mark.parametrize("words", [["demo"], ["run", "hv-fig1"], ["cli"], ["script", "x.py"], ["run", "mine.toml"]])
+def test_without_root_a_verb_that_needs_it_says_so_before_the_set_up(checkout: Checkout, words: list[str]) -> None:
+    checkout.write("mine.toml", 'clock = "real"\n')
+    open_to_all(checkout)
     before = checkout.files()
-    done = checkout.run("manet", "demo", before=("setpriv", "--reuid", "65534", "--clear-groups"))
+    done = checkout.run("manet", *words, before=NOBODY)
+    with pytest.raises(UsageError) as refused:
+        require_for_runs(user=65534)
+    assert (one_line(done), done.returncode, done.stdout) == (f"manet {words[0]}: {refused.value}", 2, "")
+    assert checkout.files() == before and checkout.calls == ""
+
+
+@pytest.mark.root
+@without_root
+@pytest.mark.parametrize("words", [["report", "x"], ["run", "hv-fig1", "--clock", "virtual"], ["run", "mine.toml"]])
+def test_without_root_missing_packages_are_named_and_nothing_is_written(checkout: Checkout, words: list[str]) -> None:
+    checkout.need("command no-such-tool no-such-package")
+    checkout.write("mine.toml", 'clock = "virtual"\n')
+    open_to_all(checkout)
+    before = checkout.files()
+    done = checkout.run("manet", *words, before=NOBODY)
     assert done.returncode == 1
     assert "needs root: run 'sudo ./setup.sh'" in one_line(done) and "no-such-package" in done.stderr
     assert checkout.files() == before
