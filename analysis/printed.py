@@ -4,6 +4,7 @@ They fit a terminal of 80 columns: a column that is empty in every row is left o
 """
 
 import json
+from collections import Counter
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -13,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from analysis.style import variant_name
-from analysis.tables import Experiment, collect_runs, counts, shown_metric, summarise
+from analysis.tables import METRICS, Experiment, cell_of, collect_runs, counts, ending, shown_metric, summarise
 
 HEADINGS = ("ours", "±95 %", "paper", "ours/\npaper", "ns-2", "ours/\nns-2")
 FLOW_ROWS = 24  # more are for a program to read, from metrics.json
@@ -26,7 +27,7 @@ def result_table(out_dir: Path, experiment: Any = None) -> Group:
     runs = collect_runs(out_dir, description.axes)
     summary = summarise(runs, description)
     metric = shown_metric(summary)
-    cells = [row for row in summary if row["metric"] == metric]
+    cells = _row_of_each_cell(summary, description.axes, metric)
     with_variants = any(row["variant"] for row in cells)
     unit = cells[0]["unit"] if cells else ""
     flow = ", flow 1" if any(len(_flows(out_dir, run)) > 1 for run in runs) else ""
@@ -42,7 +43,8 @@ def result_table(out_dir: Path, experiment: Any = None) -> Group:
         table.add_column(HEADINGS[column], justify="right", no_wrap=True)
     table.add_column("runs", justify="right", no_wrap=True)
     for row, texts in zip(cells, figures, strict=True):
-        table.add_row(*_names(row, axes, with_variants), *(texts[column] for column in kept), _standings(row))
+        endings = Counter(ending(run) for run in runs if cell_of(run, description.axes) == cell_of(row, description.axes))
+        table.add_row(*_names(row, axes, with_variants), *(texts[column] for column in kept), _endings(endings))
     return Group(Text(title, style="italic"), table, Text(_caption(runs), style="dim"))
 
 
@@ -99,9 +101,20 @@ def _figures(row: dict[str, Any]) -> list[str]:
     return figures
 
 
-def _standings(row: dict[str, Any]) -> str:
+def _row_of_each_cell(summary: list[dict[str, Any]], axes: tuple[str, ...], metric: str) -> list[dict[str, Any]]:
+    """The rows of `metric`; of a cell without it, as one without a run that counts, its first row, without values."""
+    cells: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in summary:
+        if row["metric"] == metric or cell_of(row, axes) not in cells:
+            cells[cell_of(row, axes)] = row
+    nothing = {"metric": metric, "unit": METRICS[metric][0], "mean": None, "ci95": None, "n": 0, "published": None, "ns2": None}
+    return [row if row["metric"] == metric else row | nothing for row in cells.values()]
+
+
+def _endings(endings: Counter[str]) -> str:
     """`3 valid`, or all kinds that occur, each on a line of its own."""
-    return "\n".join(f"{row[kind]} {kind}" for kind in ("valid", "suspect", "void") if row[kind])
+    kinds = ("valid", "suspect", "void", "failed", "interrupted")
+    return "\n".join(f"{endings[kind]} {kind}" for kind in kinds if endings[kind]) or "none"
 
 
 def _caption(runs: list[dict[str, Any]]) -> str:

@@ -63,6 +63,7 @@ class Experiment:
     axes: tuple[str, ...]
     published: Reference | None
     ns2: Reference | None
+    cells: tuple[Mapping[str, Any], ...] = ()  # of experiment.json; those without a run have a row, too
 
     @classmethod
     def of(cls, definition: Any, out_dir: Path) -> "Experiment":
@@ -73,6 +74,7 @@ class Experiment:
             tuple(raw.get("axes") or ()),
             load_reference("published", raw.get("published")),
             load_reference("ns2", raw.get("ns2")),
+            tuple(cell for cell in raw.get("cells") or () if isinstance(cell, Mapping)),
         )
 
 
@@ -115,19 +117,28 @@ def standing(run: Mapping[str, Any]) -> str:
     return run["verdict"]
 
 
+def ending(run: Mapping[str, Any]) -> str:
+    """The same, but with a run that failed or was interrupted called so."""
+    return run["status"] if run["status"] in ("failed", "interrupted") else standing(run)
+
+
 def counts(run: Mapping[str, Any]) -> bool:
     """Whether a row of table.csv may stand in a mean or a figure."""
     return standing(run) != "void"
 
 
 def summarise(rows: list[dict[str, Any]], experiment: Experiment) -> list[dict[str, Any]]:
-    """A row of summary.csv for every cell and every metric that any of its runs has."""
+    """A row of summary.csv for every cell and every metric that any of its runs has; one of a cell without runs."""
     cells: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in rows:
-        cells.setdefault(tuple(row[key] for key in (*experiment.axes, "variant")), []).append(row)
+        cells.setdefault(cell_of(row, experiment.axes), []).append(row)
+    profiles = _profiles_of_cells(experiment)
     summary = []
-    for values, runs in cells.items():
-        cell = {"profile": runs[0]["profile"]} | dict(zip((*experiment.axes, "variant"), values, strict=True))
+    for values in sorted(cells | dict.fromkeys(profiles), key=lambda cell: [_sortable(value) for value in (cell[-1], *cell)]):
+        runs = cells.get(values, [])
+        cell = {"profile": runs[0]["profile"] if runs else profiles[values]} | dict(
+            zip((*experiment.axes, "variant"), values, strict=True)
+        )
         standings = {kind: sum(standing(run) == kind for run in runs) for kind in ("valid", "suspect", "void")}
         for metric, (unit, _, _) in METRICS.items():
             if metric != "acked_kbps" and all(run[metric] is None for run in runs):
@@ -140,6 +151,20 @@ def summarise(rows: list[dict[str, Any]], experiment: Experiment) -> list[dict[s
                 | standings
             )
     return summary
+
+
+def cell_of(row: Mapping[str, Any], axes: Iterable[str]) -> tuple[Any, ...]:
+    """What tells the cell of a row of either table from the others."""
+    return tuple(row[key] for key in (*axes, "variant"))
+
+
+def _profiles_of_cells(experiment: Experiment) -> dict[tuple[Any, ...], str]:
+    """The profile of each cell that experiment.json describes in full."""
+    described = [cell for cell in experiment.cells if all(axis in cell.get("axes", {}) for axis in experiment.axes)]
+    return {
+        (*(_plain(cell["axes"][axis]) for axis in experiment.axes), cell.get("variant") or ""): cell.get("profile") or ""
+        for cell in described
+    }
 
 
 def shown_metric(summary: list[dict[str, Any]]) -> str:

@@ -112,7 +112,7 @@ class Campaign:
 
     def run(self, resume: bool) -> list[Outcome]:
         """Every run that is not there yet; their outcomes in the order of seeds and cells."""
-        with claimed(self.directory, self.experiment, resume), _ctrl_c_sets(self.stop):
+        with claimed(self.directory, self.experiment, resume, self.again), _ctrl_c_sets(self.stop):
             tasks = list(self._tasks())
             todo = [task for task in tasks if not (resume and self._keep(task))]
             self.progress.expect([_work(task) for task in todo], self.jobs, usable_cores())
@@ -236,7 +236,7 @@ def _ctrl_c_sets(stop: threading.Event) -> Iterator[None]:
 
 
 @contextmanager
-def claimed(directory: Path, experiment: Experiment, resume: bool) -> Iterator[None]:
+def claimed(directory: Path, experiment: Experiment, resume: bool, again: str = "") -> Iterator[None]:
     """The folder of results for this experiment alone, from now to the end."""
     description = directory / "experiment.json"
     try:
@@ -256,7 +256,7 @@ def claimed(directory: Path, experiment: Experiment, resume: bool) -> Iterator[N
             )
         if resume and description.exists() and _name_in(description) != experiment.name:
             raise UsageError(f"{directory}: holds another experiment ({_name_in(description)}); give another folder with --out")
-        write_whole(description, experiment.to_json())
+        write_whole(description, experiment.to_json(again))
         yield
     finally:
         os.close(descriptor)

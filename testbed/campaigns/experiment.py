@@ -151,8 +151,9 @@ class Experiment:
     expect: Expected
     expected: bool = False
 
-    def to_json(self) -> str:
-        """Text of experiment.json (formats/results.md), by which tables and figures can be drawn again."""
+    def to_json(self, resume: str = "") -> str:
+        """Text of experiment.json (formats/results.md), by which tables and figures can be drawn again; `resume` is the
+        command that completes the results."""
         cells = [{"name": c.name, "variant": c.variant, "axes": c.axes, "profile": c.scenario.profile} for c in self.cells]
         text = {"format": "manet-experiment/1", "name": self.name, "question": self.question, "source": self.source}
         text |= {"figure": self.figure, "published": self.published, "ns2": self.ns2, "quick": self.quick}
@@ -162,6 +163,7 @@ class Experiment:
             "units": {axis: unit for axis in self.axes if (unit := unit_of(axis))},
             "variants": list(self.variants),
             "seeds": self.seeds,
+            "resume": resume,
             "cells": cells,
         }
         return json.dumps(text | {"expect": self.expect.model_dump(mode="json")}, indent=1) + "\n"

@@ -3,18 +3,21 @@
 import importlib
 import json
 import sys
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from analysis.errors import AnalysisError
 from analysis.found_runs import FoundRuns, find_runs
+from testbed.campaigns import missing
 from testbed.campaigns.expectations import Comparison, compare
 from testbed.campaigns.experiment import Expected, misfit
 from testbed.errors import UsageError, shortened
 
 FORMAT = "manet-answer/1"
 GENERAL = "general"  # analysis/figures/general.py
+ENDINGS = ("valid", "suspect", "void", "failed", "interrupted")
 NAMED_RUNS = 5  # how many runs that are not valid the verdict names
 
 
@@ -35,6 +38,8 @@ class Report:
         self.comparisons: list[Comparison] = []
         self.summary: list[dict[str, Any]] = []
         self.found = FoundRuns()
+        self.endings: Counter[str] = Counter()  # of the runs that are there: valid, suspect, void, failed, interrupted
+        self.missing: dict[tuple[str, int], bool] = {}
         self.doubtful: list[str] = []  # the runs that are not valid, as `<cell>/seed-<n> suspect`
 
     def make(self, analyse_again: bool = False) -> None:
@@ -44,9 +49,12 @@ class Report:
         self._measure(analyse_again)
         tables.write_tables(self.directory)
         self.summary = tables.read_summary(self.directory)
+        runs = tables.collect_runs(self.directory, self.description["axes"])
+        self.endings = Counter(tables.ending(run) for run in runs)
+        self.missing = missing.missing_runs(self.directory, self.description, self.found)
         self.doubtful = [
             f"{run['run_dir']} {(run['verdict'] if run['status'] == 'complete' else run['status']) or 'without verdict'}"
-            for run in tables.collect_runs(self.directory, self.description["axes"])
+            for run in runs
             if run["status"] != "complete" or run["verdict"] != "valid"
         ]
         expected = Expected.model_validate(self.description.get("expect", {}))
@@ -86,9 +94,14 @@ class Report:
         self.found = find_runs(self.directory)
 
     def verdicts(self) -> dict[str, int]:
-        """How many cells' runs are valid, suspect and void (or failed)."""
-        rows = [row for row in self.summary if row["metric"] == "acked_kbps"]
-        return {kind: round(sum(row[kind] for row in rows)) for kind in ("valid", "suspect", "void")}
+        """How many runs are valid, suspect, void, failed and interrupted."""
+        return {kind: self.endings[kind] for kind in ENDINGS}
+
+    @property
+    def whole(self) -> bool:
+        """Whether every run of the experiment is there and counts, and the figure was drawn: status 0."""
+        bad = self.endings["void"] + self.endings["failed"] + len(self.missing) + len(self.found.left_out)
+        return not bad and self.no_figure is None
 
     def put_aside(self) -> int:
         """How many void or incomplete runs were done over; they are kept in `<cell>/void/` and are in no table."""
@@ -116,6 +129,7 @@ class Report:
             "no_figure": self.no_figure,
             "capture": None if capture is None else str(capture),
             "verdicts": self.verdicts(),
+            "missing": [{"cell": cell, "seed": seed, "interrupted": begun} for (cell, seed), begun in self.missing.items()],
             "left_out": [{"run": name, "reason": reason} for name, reason in self.found.left_out.items()],
             "not_checked": self.found.not_checked,
             "put_aside": self.put_aside(),
@@ -150,6 +164,8 @@ class Report:
             print(f"capture   {capture}")
         for line in self.left_out_lines():
             print(line)
+        if self.missing:
+            print(f"runs      {missing.line(self.directory, self.description, self.missing)}")
         print(f"verdict   {self.verdict_line()}")
 
     def left_out_lines(self) -> list[str]:
@@ -163,21 +179,33 @@ class Report:
 
     def verdict_line(self) -> str:
         """`valid` only if every run that counts is."""
-        count = self.verdicts()
-        counts = ", ".join(f"{number} {kind}" for kind, number in count.items())
-        left_out = len(self.found.left_out)
-        worst = "void" if count["void"] or left_out else "suspect" if count["suspect"] else "valid"
-        meaning = {
-            "valid": "the host kept up with the air in every run",
-            "suspect": "in some runs the host was late at times; their verdict.json says how much",
-            "void": "some runs failed or the host fell behind; they are left out of every mean",
-        }[worst]
-        if left_out and not count["void"]:
-            meaning = "some runs are not what was measured (left out); they are in no table or figure"
-        counts += f", {left_out} left out" if left_out else ""
+        count, left_out = self.verdicts(), len(self.found.left_out)
+        never = sum(not begun for begun in self.missing.values())
+        rare = {kind: count[kind] for kind in ("failed", "interrupted")} | {"left out": left_out, "missing": never}
+        counts = ", ".join(f"{count[kind]} {kind}" for kind in ("valid", "suspect", "void"))
+        counts += "".join(f", {number} {kind}" for kind, number in rare.items() if number)
+        worst, meaning = next((word, text) for word, text, there in self._judgements() if there)
         aside = self.put_aside()
         done_over = f"; {aside} void or incomplete before, done over (kept in <cell>/void)" if aside else ""
-        return f"{worst if sum(count.values()) or left_out else 'none'} ({counts}{done_over}): {meaning}{self._named()}"
+        return f"{worst} ({counts}{done_over}): {meaning}{self._named()}"
+
+    def _judgements(self) -> list[tuple[str, str, bool]]:
+        """Each verdict with what it means and whether it is so, the worst first."""
+        count = self.endings
+        failed = "some runs failed; they are left out of every mean, and log/ of each says why"
+        void = "the host fell behind in some runs; they are left out of every mean"
+        changed = "some runs are not what was measured (left out); they are in no table or figure"
+        unfinished = "runs are missing or were interrupted; they are in no mean"
+        late = "in some runs the host was late at times; their verdict.json says how much"
+        return [
+            ("void", failed, count["failed"] > 0),
+            ("void", void, count["void"] > 0),
+            ("void", changed, bool(self.found.left_out)),
+            ("incomplete", unfinished, bool(self.missing or count["interrupted"])),
+            ("suspect", late, count["suspect"] > 0),
+            ("none", "there are no runs", not count.total()),
+            ("valid", "the host kept up with the air in every run", True),
+        ]
 
     def _named(self) -> str:
         """Which runs are not valid; nothing where all are."""

@@ -34,4 +34,4 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps(report.as_json([]), indent=1))
     else:
         report.print()
-    return 1 if report.found.left_out or report.no_figure else 0
+    return 0 if report.whole else 1

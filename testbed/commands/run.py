@@ -108,7 +108,7 @@ def carry_out(experiment: "Experiment", directory: Path, options: argparse.Names
         # why it failed was said when it ended
         kind = outcome.status if outcome.status == "failed" else outcome.verdict
         print(f"manet run: {outcome.task.name}: {kind}; see {outcome.task.directory}/log", file=sys.stderr)
-    return 1 if bad or report.found.left_out or report.no_figure else 0
+    return 0 if report.whole and not bad else 1
 
 
 def resume_command(experiment: "Experiment", directory: Path, options: argparse.Namespace) -> str:

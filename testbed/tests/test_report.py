@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,8 @@ def test_the_answer_for_programs_names_every_file(results, capsys):
     assert answer["table"] == str(results / "table.csv")
     assert Path(answer["summary"]).exists()
     assert answer["capture"] == str(results / "all" / "seed-1" / "captures" / "sta1.pcap")
-    assert set(answer["verdicts"]) == {"valid", "suspect", "void"}
+    assert set(answer["verdicts"]) == {"valid", "suspect", "void", "failed", "interrupted"}
+    assert answer["missing"] == []
 
 
 def test_people_get_the_table_the_files_and_the_verdict(results, capsys):
@@ -112,16 +114,18 @@ def test_metrics_are_kept_unless_asked_for_again(results):
 @pytest.mark.parametrize(
     ("counts", "wanted"),
     [
-        ((3, 0, 0), "valid (3 valid, 0 suspect, 0 void): the host kept up with the air in every run"),
-        ((2, 1, 0), "suspect (2 valid, 1 suspect, 0 void): in some runs the host was late at times"),
-        ((2, 1, 1), "void (2 valid, 1 suspect, 1 void): some runs failed or the host fell behind"),
-        ((0, 0, 0), "none (0 valid, 0 suspect, 0 void)"),
+        ({"valid": 3}, "valid (3 valid, 0 suspect, 0 void): the host kept up with the air in every run"),
+        ({"valid": 2, "suspect": 1}, "suspect (2 valid, 1 suspect, 0 void): in some runs the host was late at times"),
+        ({"valid": 2, "suspect": 1, "void": 1}, "void (2 valid, 1 suspect, 1 void): the host fell behind in some runs"),
+        ({"valid": 2, "failed": 1}, "void (2 valid, 0 suspect, 0 void, 1 failed): some runs failed; "),
+        ({"valid": 2, "interrupted": 1}, "incomplete (2 valid, 0 suspect, 0 void, 1 interrupted): runs are missing or"),
+        ({}, "none (0 valid, 0 suspect, 0 void)"),
     ],
 )
 def test_the_verdict_is_that_of_the_worst_run(results, counts, wanted):
     shutil.rmtree(results / "all" / "void")
     report = Report(results)
-    report.summary = [{"metric": "acked_kbps", **dict(zip(("valid", "suspect", "void"), counts, strict=True))}]
+    report.endings = Counter(counts)
     assert report.verdict_line().startswith(wanted)
 
 
@@ -216,3 +220,47 @@ def test_the_verdict_names_at_most_five_runs_that_are_not_valid(results):
     assert report.verdict_line().endswith("[all/seed-1 suspect]")
     report.doubtful = [f"all/seed-{seed} void" for seed in range(1, 8)]
     assert report.verdict_line().endswith("all/seed-4 void, all/seed-5 void, and 2 more]")
+
+
+def test_runs_of_the_experiment_that_are_not_there_are_named_with_the_way_on(results, capsys):
+    """Two cells of four seeds: one has a whole run, a failed and an interrupted one, the other none."""
+    for seed, status in ((2, "failed"), (3, "interrupted")):
+        run = results / "all" / f"seed-{seed}" / "run.json"
+        shutil.copytree(FIXTURE, run.parent)
+        run.write_text(json.dumps(json.loads(run.read_text()) | {"cell": "all", "seed": seed, "status": status}))
+    cells = [{"name": name, "variant": name, "axes": {}, "profile": "period"} for name in ("all", "dsdv")]
+    rewritten(results, seeds=4, cells=cells, resume="./manet run e --set hops=2 --out x --resume")
+    for seed in (1, 2, 3):
+        path = results / "all" / f"seed-{seed}" / "run.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"variant": "all"}))
+    assert manet.main(["report", str(results)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert (
+        "runs      2 of 8; missing: all seed 3 (interrupted), all seed 4, dsdv seeds 1 to 4; "
+        "finish with ./manet run e --set hops=2 --out x --resume"
+    ) in lines
+    assert lines[-1].startswith("verdict   void (1 valid, 0 suspect, 0 void, 1 failed, 1 interrupted, 5 missing; 1 void or")
+    assert [words[-2:] for line in lines if (words := line.strip("│ ").split())[:1] == ["dsdv"]] == [["│", "none"]]
+    summary = (results / "summary.csv").read_text().splitlines()
+    assert [line.split(",")[:3] for line in summary if line.startswith("dsdv,")] == [["dsdv", "period", "acked_kbps"]]
+    assert manet.main(["report", str(results), "--json"]) == 1
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["missing"][:2] == [
+        {"cell": "all", "seed": 3, "interrupted": True}, {"cell": "all", "seed": 4, "interrupted": False},
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("status", "verdict"), [("failed", "valid"), ("complete", "void")])
+def test_a_run_that_failed_or_stayed_void_is_status_1(results, status, verdict, capsys):
+    run = results / "all" / "seed-1"
+    (run / "run.json").write_text(json.dumps(json.loads((run / "run.json").read_text()) | {"status": status}))
+    (run / "verdict.json").write_text(json.dumps({"format": "manet-verdict/1", "verdict": verdict, "reasons": []}))
+    assert manet.main(["report", str(results)]) == 1
+    kind = "failed" if status == "failed" else "void"
+    assert f"1 {kind}" in capsys.readouterr().out
+
+
+def test_the_command_that_completes_older_results_is_the_plain_one(results, capsys):
+    rewritten(results, seeds=2, quick=True)
+    assert manet.main(["report", str(results)]) == 1
+    assert f"finish with ./manet run e --quick --out {results} --resume (and the --set" in capsys.readouterr().out

@@ -1,0 +1,66 @@
+"""Which runs of an experiment its folder of results has not: never begun, or broken off; and the command that brings them."""
+
+import json
+import shlex
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from analysis.found_runs import FoundRuns
+
+INTERRUPTED = "interrupted"
+NAMED_GROUPS = 8  # cells that the line names
+
+
+def missing_runs(directory: Path, description: dict[str, Any], found: FoundRuns) -> dict[tuple[str, int], bool]:
+    """Cell and seed of each run that experiment.json wants and that has not ended; True for one that was interrupted."""
+    left_out = {directory / name for name in found.left_out}
+    missing = {}
+    for cell in description["cells"]:
+        for seed in range(1, description.get("seeds", 0) + 1):
+            run = directory / cell["name"] / f"seed-{seed}"
+            if run in left_out:
+                continue
+            if run not in found.runs:
+                missing[cell["name"], seed] = False
+            elif _status(run) == INTERRUPTED:
+                missing[cell["name"], seed] = True
+    return missing
+
+
+def line(directory: Path, description: dict[str, Any], missing: dict[tuple[str, int], bool]) -> str:
+    """`19 of 24; missing: dsdv seeds 1 to 3, aodv seed 2 (interrupted); finish with ./manet run NAME ... --resume`."""
+    whole = len(description["cells"]) * description["seeds"]
+    groups = [
+        f"{cell} {_seeds([seed for (_, seed), _ in members])}{' (interrupted)' if interrupted else ''}"
+        for (cell, interrupted), grouped in groupby(missing.items(), key=lambda item: (item[0][0], item[1]))
+        if (members := list(grouped))
+    ]
+    more = len(groups) - NAMED_GROUPS
+    named = groups[:NAMED_GROUPS] + ([f"and {more} more cells"] if more > 0 else [])
+    return f"{whole - len(missing)} of {whole}; missing: {', '.join(named)}; finish with {resume(directory, description)}"
+
+
+def resume(directory: Path, description: dict[str, Any]) -> str:
+    """The command that does what is missing, as the campaign recorded it; of older results the plain one."""
+    recorded = description.get("resume")
+    if isinstance(recorded, str) and recorded:
+        return recorded
+    words = ["./manet", "run", description["name"], *(["--quick"] if description.get("quick") else [])]
+    return shlex.join([*words, "--out", str(directory), "--resume"]) + " (and the --set it was run with)"
+
+
+def _seeds(seeds: list[int]) -> str:
+    """`seed 2`, `seeds 1 to 3`, `seeds 1, 3`."""
+    if len(seeds) == 1:
+        return f"seed {seeds[0]}"
+    if seeds[-1] - seeds[0] == len(seeds) - 1:
+        return f"seeds {seeds[0]} to {seeds[-1]}"
+    return f"seeds {', '.join(map(str, seeds))}"
+
+
+def _status(run: Path) -> Any:
+    try:
+        return json.loads((run / "run.json").read_text()).get("status")
+    except (OSError, ValueError, AttributeError):
+        return None
