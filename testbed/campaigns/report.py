@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from analysis.doubt import doubt
 from analysis.errors import AnalysisError
 from analysis.found_runs import FoundRuns, find_runs
 from testbed.campaigns import missing
@@ -39,6 +40,7 @@ class Report:
         self.summary: list[dict[str, Any]] = []
         self.found = FoundRuns()
         self.endings: Counter[str] = Counter()  # of the runs that are there: valid, suspect, void, failed, interrupted
+        self.why = ""  # of the only run that is suspect or void: the reasons
         self.missing: dict[tuple[str, int], bool] = {}
         self.doubtful: list[str] = []  # the runs that are not valid, as `<cell>/seed-<n> suspect`
 
@@ -51,6 +53,8 @@ class Report:
         self.summary = tables.read_summary(self.directory)
         runs = tables.collect_runs(self.directory, self.description["axes"])
         self.endings = Counter(tables.ending(run) for run in runs)
+        judged = [run["run_dir"] for run in runs if tables.ending(run) in ("suspect", "void")]
+        self.why = (doubt(self.directory / judged[0]) or "").partition(": ")[2] if len(judged) == 1 else ""
         self.missing = missing.missing_runs(self.directory, self.description, self.found)
         self.doubtful = [
             f"{run['run_dir']} {(run['verdict'] if run['status'] == 'complete' else run['status']) or 'without verdict'}"
@@ -196,7 +200,9 @@ class Report:
         void = "the host fell behind in some runs; they are left out of every mean"
         changed = "some runs are not what was measured (left out); they are in no table or figure"
         unfinished = "runs are missing or were interrupted; they are in no mean"
-        late = "in some runs the host was late at times; their verdict.json says how much"
+        late = "in some runs the host was late at times; verdict.json of each says how much"
+        if count["suspect"] + count["void"] == 1 and self.why:
+            void = late = self.why
         return [
             ("void", failed, count["failed"] > 0),
             ("void", void, count["void"] > 0),

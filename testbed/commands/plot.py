@@ -28,12 +28,15 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from analysis.doubt import doubt
     from analysis.flow_plots import draw
     from analysis.rundir import RunDirectory, find_run
     from analysis.story import flow_named, read_story
     from testbed.runs.under_way import ended
 
     run_dir = RunDirectory(ended(find_run(options.run)))
+    if why := doubt(run_dir.path):
+        print(why)
     flow = flow_named(run_dir, options.flow)
     file = options.out or run_dir.path / f"plot-{flow.name}-{options.what}.png"
     print(written(draw(read_story(run_dir, flow), options.what, file, options.begin_s, options.end_s)))

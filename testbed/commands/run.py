@@ -163,6 +163,8 @@ def repeat(options: argparse.Namespace) -> int:
 
 
 def _again_lines(answer: dict[str, Any]) -> list[str]:
+    from analysis.doubt import doubt
+
     lines = [f"again     {answer['repeats']}: its scenario, seed {answer['seed']}, profile {answer['profile']}"]
     lines += [f"differs   {difference}" for difference in answer["differences"]]
 
@@ -174,7 +176,8 @@ def _again_lines(answer: dict[str, Any]) -> list[str]:
         for name, flow in answer["flows"].items()
     ]
     lines.append("note      a seed does not repeat what the stations' kernels do; `manet replay` repeats what the medium did")
-    return [*lines, f"verdict   {answer['verdict'] or answer['status']}", f"results   {answer['directory']}"]
+    verdict = doubt(Path(answer["directory"])) or answer["verdict"] or answer["status"]
+    return [*lines, f"verdict   {verdict}", f"results   {answer['directory']}"]
 
 
 def runner_for(scenarios: list["Scenario"], options: argparse.Namespace, name: str) -> Callable[..., Any]:

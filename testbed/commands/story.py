@@ -29,6 +29,7 @@ def run(options: argparse.Namespace) -> int:
     import json
 
     from analysis import story_text
+    from analysis.doubt import doubt
     from analysis.rundir import RunDirectory, find_run
     from analysis.story import flow_named, of_segment, read_story, sent_between, window_of
     from testbed.errors import UsageError
@@ -38,6 +39,9 @@ def run(options: argparse.Namespace) -> int:
     if windowed and options.segment is not None:
         raise UsageError("--segment and --from/--to are two ways of choosing; give one")
     run_dir = RunDirectory(ended(find_run(options.run)))
+    why = doubt(run_dir.path)
+    if why and not options.json:
+        print(why)  # first: the times of a late run may look impossible
     story = read_story(run_dir, flow_named(run_dir, options.flow))
     if options.segment is not None:
         chosen = of_segment(story, options.segment)
@@ -46,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
             window_of(story, options.begin_s, options.end_s)
         chosen = sent_between(story, options.begin_s, options.end_s)
     if options.json:
-        print(json.dumps(story_text.as_json(story, chosen), indent=1))
+        print(json.dumps(story_text.as_json(story, chosen) | {"doubt": why}, indent=1))
         return 0
     print(story_text.title(story))
     if options.segment is not None or windowed:

@@ -264,3 +264,13 @@ def test_the_command_that_completes_older_results_is_the_plain_one(results, caps
     rewritten(results, seeds=2, quick=True)
     assert manet.main(["report", str(results)]) == 1
     assert f"finish with ./manet run e --quick --out {results} --resume (and the --set" in capsys.readouterr().out
+
+
+def test_of_the_only_run_that_is_suspect_the_reasons_are_printed(results, capsys):
+    """As after `manet run` of a single scenario."""
+    verdict = {"format": "manet-verdict/1", "verdict": "suspect", "reasons": ["8.20 % of releases were more than 5000 us late"]}
+    verdict |= {"lateness": {"max_us": 109_300.0}}
+    (results / "all" / "seed-1" / "verdict.json").write_text(json.dumps(verdict))
+    assert manet.main(["report", str(results)]) == 0
+    said = "): 8.20 % of releases were more than 5000 us late; captures up to 109 ms behind the air [all/seed-1 suspect]"
+    assert capsys.readouterr().out.splitlines()[-1].endswith(said)

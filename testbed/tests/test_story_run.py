@@ -87,6 +87,39 @@ def test_a_run_under_way_is_waited_for(verb, tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("verb", ["story", "plot"])
+@pytest.mark.parametrize(
+    ("run", "verdict", "wanted"),
+    [
+        ({"status": "complete"}, {"verdict": "valid", "reasons": []}, None),
+        (
+            {"status": "complete"},
+            {"verdict": "suspect", "reasons": ["the medium stood still"], "lateness": {"max_us": 109_300}},
+            "suspect: the medium stood still; captures up to 109 ms behind the air",
+        ),
+        ({"status": "failed", "error": "iperf3: killed"}, {}, "failed: iperf3: killed"),
+        (
+            {"status": "interrupted", "error": "interrupted; kept"}, {"verdict": "void", "reasons": ["one", "two"]},
+            "interrupted: interrupted; kept; void: one; two",
+        ),
+    ],
+)  # fmt: skip
+def test_a_run_that_is_not_valid_is_headed_by_its_verdict_and_the_reason(verb, run, verdict, wanted, tmp_path, capsys):
+    chain = Chain()
+    for number in (1, 2):
+        chain.travel(chain.data(number), 3000 * number, FORWARD)
+        chain.travel(chain.ack(number), 3000 * number + 30, BACKWARD)
+    directory = chain.write(tmp_path / "seed-1")
+    record = json.loads((directory / "run.json").read_text())
+    (directory / "run.json").write_text(json.dumps(record | run))
+    (directory / "verdict.json").write_text(json.dumps({"format": "manet-verdict/1"} | verdict))
+    assert manet.main([verb, str(directory)]) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first == wanted if wanted else first.startswith(("flow1, ", "written "))
+    if verb == "story":
+        assert told(capsys, str(directory))["doubt"] == wanted
+
+
+@pytest.mark.parametrize("verb", ["story", "plot"])
 @pytest.mark.parametrize("times", [("--from", "100", "--to", "200"), ("--from", "5", "--to", "4"), ("--to", "-1")])
 def test_times_without_anything_of_the_flow_are_one_line(verb, times, tmp_path, capsys):
     chain = Chain()
