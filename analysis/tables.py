@@ -118,8 +118,8 @@ def standing(run: Mapping[str, Any]) -> str:
 
 
 def ending(run: Mapping[str, Any]) -> str:
-    """The same, but with a run that failed or was interrupted called so."""
-    return run["status"] if run["status"] in ("failed", "interrupted") else standing(run)
+    """The same, but with a run that failed or was interrupted called so, unless its host was too busy for it."""
+    return run["status"] if run["status"] in ("failed", "interrupted") and not run["host_late"] else standing(run)
 
 
 def counts(run: Mapping[str, Any]) -> bool:
@@ -202,6 +202,7 @@ def _run_row(run_dir: Path, out_dir: Path, axes: tuple[str, ...]) -> dict[str, A
     row = {"profile": scenario.get("profile") or ""}
     row |= {axis: _plain(cell.get(axis, scenario.get(axis))) for axis in axes}
     row |= {"variant": run.get("variant") or "", "seed": run.get("seed"), "status": run.get("status", "")}
+    row["host_late"] = bool(run.get("host_late"))
     row["verdict"] = _json(run_dir / "verdict.json").get("verdict", "")
     row |= {name: _scaled(first.get(entry), divisor) for name, (_, entry, divisor) in FLOW_METRICS.items()}
     for name, (_, entry, divisor) in SUM_METRICS.items():

@@ -32,4 +32,4 @@ class RunError(ManetError):
 
 
 class HostLateError(RunError):
-    """The host was too slow to be ready in time: nothing is wrong with the run, which is worth doing over."""
+    """The host was too slow or too busy: nothing is wrong with the run, which is void and worth doing over."""

@@ -66,7 +66,7 @@ class Outcome:
 
     def text(self) -> str:
         if self.status in ("failed", "interrupted"):
-            return f"{self.status}: {self.reason}"
+            return f"{'void' if self.host_late else self.status}: {self.reason}"
         return (f"{self.status}, " if self.status == "kept" else "") + self.verdict
 
 

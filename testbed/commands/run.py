@@ -106,7 +106,7 @@ def carry_out(experiment: "Experiment", directory: Path, options: argparse.Names
     bad = [o for o in outcomes if o.status == "failed" or o.verdict == "void"]
     for outcome in bad:
         # why it failed was said when it ended
-        kind = outcome.status if outcome.status == "failed" else outcome.verdict
+        kind = "failed" if outcome.status == "failed" and not outcome.host_late else "void"
         print(f"manet run: {outcome.task.name}: {kind}; see {outcome.task.directory}/log", file=sys.stderr)
     return 0 if report.whole and not bad else 1
 

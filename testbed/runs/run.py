@@ -296,7 +296,7 @@ def _stages(site: Site, report: Report) -> None:
             sysctls=kernel_tcp.read_sysctls(network.net, sorted({*metadata.SYSCTLS, *kernel_tcp.sysctls(site.scenario)})),
         )
         say("traffic", 0.0)
-        with events_running(site, children) as events:
+        with events_running(site, children, waits.starved) as events:
 
             def begin(start_s: float) -> None:
                 record.update(traffic_ns=time.time_ns() - round((time.monotonic() - start_s) * 1e9) - epoch_ns)

@@ -28,13 +28,14 @@ class Seen:
     seconds: float = 0.0
     starved_s: float = 0.0
     worst_ms: float = 0.0
+    last_ms: float = 0.0
 
     def add(self, waited: Waited, seconds: float) -> None:
         """One window."""
         mean_ms = waited.ns / 1e6 / max(waited.turns, LEAST_TURNS)
         self.total = Waited(self.total.ns + waited.ns, self.total.turns + waited.turns)
         self.seconds += seconds
-        self.worst_ms = max(self.worst_ms, mean_ms)
+        self.worst_ms, self.last_ms = max(self.worst_ms, mean_ms), mean_ms
         if mean_ms >= MOST_MS:
             self.starved_s += seconds
 
@@ -95,6 +96,14 @@ class Waits:
             self._window()
         self._at_s = None
         return self.seen
+
+    def starved(self) -> str | None:
+        """That the programs have no processor now, or had none for so much of the traffic that the run is void; in words."""
+        seen = self.seen
+        if seen.last_ms >= MOST_MS:
+            return f"programs of the stations waited {seen.last_ms:.0f} ms for a processor in the last second"
+        verdict, reasons = seen.judgement()
+        return reasons[0] if verdict == "void" else None
 
     def _window(self) -> None:
         assert self._at_s is not None

@@ -9,7 +9,7 @@ import csv
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,16 +23,18 @@ from testbed.stages.site import Site
 HEADER = ("t_s", "at_s", "event", "station", "detail")
 FILE = "events.csv"
 IN_USE_S = 1.0  # a relay is in use if it was given frames within this time
+Starved = Callable[[], str | None]  # that the stations' programs have no processor now, in words (testbed/runs/waits.py)
 AIR_ROWS = 1000  # the most that the medium keeps for its socket (formats/sockets.md)
 
 
 class Events:
     """The events of one run; `begin` says that the traffic starts now."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, starved: Starved) -> None:
         self.events = sorted(site.scenario.events, key=lambda event: event.at)
         self._path = site.directory / FILE
         self._socket = site.control_socket
+        self._starved = starved
         self._start_s: float | None = None
         self._go, self._stop = threading.Event(), threading.Event()
         self._problem: ManetError | None = None
@@ -68,7 +70,7 @@ class Events:
                     for event in self.events:
                         if self._stop.wait(max(0.0, self._start_s + event.at - time.monotonic())):
                             return
-                        station, detail = carry_out(control, event)
+                        station, detail = carry_out(control, event, self._starved)
                         now_ns = control.ask("status")["model_ns"]
                         log.writerow([f"{now_ns / 1e9:.6f}", f"{event.at:g}", event.kind, station, detail])
                         file.flush()
@@ -81,9 +83,9 @@ class Events:
 
 
 @contextmanager
-def events_running(site: Site, children: Processes) -> Iterator[Events]:
+def events_running(site: Site, children: Processes, starved: Starved = lambda: None) -> Iterator[Events]:
     """Ready to begin; nothing is written for a scenario without events."""
-    events = Events(site)
+    events = Events(site, starved)
     if not events.events:
         yield events
         return
@@ -97,7 +99,7 @@ def events_running(site: Site, children: Processes) -> Iterator[Events]:
     events.check()
 
 
-def carry_out(control: MediumControl, event: Event) -> tuple[str, str]:
+def carry_out(control: MediumControl, event: Event, starved: Starved = lambda: None) -> tuple[str, str]:
     """Do it; whom it was done to, and how."""
     match event.kind:
         case "power":
@@ -116,17 +118,19 @@ def carry_out(control: MediumControl, event: Event) -> tuple[str, str]:
                 "" if event.speed is None else f" at {event.speed:g}"
             )
         case _:
-            relay = relay_in_use(control, str(event.source), str(event.to))
+            relay = relay_in_use(control, str(event.source), str(event.to), starved)
             control.ask("power", station=relay, on=False)
             return relay, f"off, next hop of {event.source} to {event.to}"
 
 
-def relay_in_use(control: MediumControl, source: str, target: str) -> str:
+def relay_in_use(control: MediumControl, source: str, target: str, starved: Starved = lambda: None) -> str:
     """The neighbour that took most of what `source` sent over relays lately.
 
     From the air log and not from a route table: it holds for every protocol, source routes too, and for what is used.
+    A HostLateError if there is none on a host that is too busy for the run: the run is void then, not the scenario wrong.
     """
-    model_ns = control.ask("status")["model_ns"]
+    status = control.ask("status")
+    model_ns = status["model_ns"]
     answer = control.ask("air", last=AIR_ROWS)
     taken: Counter[str] = Counter()
     for row in csv.DictReader([answer["header"], *answer["rows"]]):
@@ -134,11 +138,19 @@ def relay_in_use(control: MediumControl, source: str, target: str) -> str:
         if given and row["station"] != target and int(row["t_ns"]) > model_ns - IN_USE_S * 1e9:
             taken[row["station"]] += int(row["bytes"])
     if not taken:
-        raise RunError(
-            f"events: cut: no station took frames of {source} for others within the last {IN_USE_S:g} s; is there a route to "
-            f"{target} over a relay, and traffic, at that time?"
-        )
+        none = f"events: cut: no station took frames of {source} for others within the last {IN_USE_S:g} s"
+        busy = _late(status) or starved()
+        if busy is not None:
+            raise HostLateError(f"{none}: the host was too busy ({busy}); run it again with fewer --jobs or on an idle machine")
+        raise RunError(f"{none}; is there a route to {target} over a relay, and traffic, at that time?")
     return taken.most_common(1)[0][0]
+
+
+def _late(status: dict) -> str | None:
+    """That the medium itself would judge the run void by now, in words."""
+    if status.get("verdict") != "void":
+        return None
+    return f"the medium was up to {status.get('lateness', {}).get('max_us', 0) / 1000:.0f} ms late"
 
 
 def wait_for_traffic_at(site: Site, medium: Medium, children: Processes) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import RunError
+from testbed.errors import HostLateError, RunError
 from testbed.scenarios.events import Event
 from testbed.stages.events import carry_out, read_events, relay_in_use
 from testbed.tests.running import Background, air_rows, chain, needs_runs
@@ -19,13 +19,14 @@ LATE_S = 0.5  # how late a thread may be on a busy host
 class FakeMedium:
     """Remembers what it was asked and answers from a log of the air."""
 
-    def __init__(self, rows: list[str] = (), model_s: float = 10.0) -> None:
+    def __init__(self, rows: list[str] = (), model_s: float = 10.0, **status: object) -> None:
+        self.status = status
         self.asked: list[tuple[str, dict]] = []
         self.rows, self.model_ns = list(rows), round(model_s * 1e9)
 
     def ask(self, op: str, **arguments: object) -> dict:
         self.asked.append((op, arguments))
-        return {"header": HEADER, "rows": self.rows} if op == "air" else {"model_ns": self.model_ns}
+        return {"header": HEADER, "rows": self.rows} if op == "air" else {"model_ns": self.model_ns, **self.status}
 
 
 def deliver(t_s: float, station: str, peer: str, size: int = 500, frame: str = "data") -> str:
@@ -71,6 +72,17 @@ def test_the_relay_in_use_is_the_one_that_took_most_of_late() -> None:
     assert relay_in_use(FakeMedium(rows), "sta1", "sta4") == "sta3"
     with pytest.raises(RunError, match="no station took frames of sta2 for others"):
         relay_in_use(FakeMedium(rows), "sta2", "sta4")
+
+
+def test_no_relay_on_a_host_that_is_too_busy_is_not_the_user_s_mistake() -> None:
+    late = FakeMedium(verdict="void", lateness={"max_us": 812_000.0})
+    with pytest.raises(HostLateError, match=r"the host was too busy \(the medium was up to 812 ms late\); run it again"):
+        relay_in_use(late, "sta1", "sta4")
+    with pytest.raises(HostLateError, match=r"the host was too busy \(programs waited\)"):
+        relay_in_use(FakeMedium(verdict="valid"), "sta1", "sta4", lambda: "programs waited")
+    with pytest.raises(RunError, match="is there a route to sta4") as caught:
+        relay_in_use(FakeMedium(verdict="suspect"), "sta1", "sta4", lambda: None)
+    assert not isinstance(caught.value, HostLateError)
 
 
 @pytest.mark.root

@@ -250,10 +250,12 @@ def test_runs_of_the_experiment_that_are_not_there_are_named_with_the_way_on(res
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("status", "verdict"), [("failed", "valid"), ("complete", "void")])
+@pytest.mark.parametrize(("status", "verdict"), [("failed", "valid"), ("late", "valid"), ("complete", "void")])
 def test_a_run_that_failed_or_stayed_void_is_status_1(results, status, verdict, capsys):
+    """One that failed because its host was late stayed void."""
     run = results / "all" / "seed-1"
-    (run / "run.json").write_text(json.dumps(json.loads((run / "run.json").read_text()) | {"status": status}))
+    ends = {"status": "failed", "host_late": True} if status == "late" else {"status": status}
+    (run / "run.json").write_text(json.dumps(json.loads((run / "run.json").read_text()) | ends))
     (run / "verdict.json").write_text(json.dumps({"format": "manet-verdict/1", "verdict": verdict, "reasons": []}))
     assert manet.main(["report", str(results)]) == 1
     kind = "failed" if status == "failed" else "void"

@@ -50,6 +50,17 @@ def test_a_kernel_that_does_not_tell_is_not_judged() -> None:
     assert Seen().judgement() == ("valid", [])
 
 
+def test_starvation_now_is_told_before_the_run_has_ended() -> None:
+    looking = Waits(Path("/"), queue=FakeQueue())
+    assert looking.starved() is None
+    looking.seen = seen(*[(0.3 * 700, 700)] * 90, (1000, 20))
+    assert looking.starved() == "programs of the stations waited 50 ms for a processor in the last second"
+    looking.seen = seen((1000, 20), (0.3 * 700, 700))  # half of the time: void
+    assert (looking.starved() or "").startswith("programs of the stations waited 10 ms or longer for a processor in 50 %")
+    looking.seen = seen((1000, 20), *[(0.3 * 700, 700)] * 9)
+    assert looking.starved() is None
+
+
 class FakeQueue:
     def __init__(self, *looks: dict[int, Waited]) -> None:
         self.looks = list(looks)
