@@ -1,8 +1,8 @@
 """Running an experiment: every cell and seed, several side by side, into one folder of results (formats/results.md).
 
-A run whose verdict is void, or whose host was late for the start of the traffic, is put aside below `<cell>/void/` and done
-over, alone, up to RETRIES times. As many runs start up at once as there are cores: starting thirty stations takes a core's
-whole time, which would make runs under way void. A failed run does
+A run whose verdict is void, or whose host was late or too busy, is put aside below `<cell>/void/` and done over, alone, up to
+RETRIES times; where the first two come out void, half as many go on side by side. As many runs start up at once as there are
+cores: starting thirty stations takes a core's whole time, which would make runs under way void. A failed run does
 not stop the others; a wrong machine or a full disk does. Ctrl-C ends what runs and keeps what was captured. `--resume`
 keeps complete runs of the same scenario and does the others.
 """
@@ -30,6 +30,7 @@ from testbed.campaigns.starts import STARTED, Start
 from testbed.errors import RunError, UsageError
 
 RETRIES = 2
+FIRST_VOIDS = 2  # so many void runs at the very beginning: too many are side by side
 GIVE_UP_AFTER = 3  # failures with nothing complete: the machine is at fault, not the cell
 POLL_S = 0.2
 
@@ -108,6 +109,7 @@ class Campaign:
     outcomes: list[Outcome] = field(default_factory=list)
     pace: Pace = Pace(0.0, 0.0)
     stop: threading.Event = field(default_factory=threading.Event)
+    done: list[Outcome] = field(default_factory=list)  # in the order in which they ended, repeats too
     starts: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(usable_cores()))
 
     def run(self, resume: bool) -> list[Outcome]:
@@ -150,6 +152,7 @@ class Campaign:
                     ended, running = wait(running, timeout=POLL_S, return_when=FIRST_COMPLETED)
                     for future in ended:
                         voids += self._record(future.result())
+                        jobs = self._fewer(jobs)
                     if self.stop.is_set():
                         raise KeyboardInterrupt
             except BaseException:
@@ -158,6 +161,14 @@ class Campaign:
                     self.progress.note("ending the runs under way; --resume goes on from those that are complete")
                 raise
         return voids
+
+    def _fewer(self, jobs: int) -> int:
+        """Half as many side by side from here on, where the first two runs came out void."""
+        if jobs == 1 or len(self.done) != FIRST_VOIDS or not all(outcome.worth_doing_over for outcome in self.done):
+            return jobs
+        fewer = jobs // 2
+        self.progress.fewer(fewer, f"the first {FIRST_VOIDS} runs are void: {fewer} side by side from now on instead of {jobs}")
+        return fewer
 
     def _one(self, task: Task) -> Outcome:
         """In a thread of the pool. A failure of this run alone is an outcome, anything else an exception."""
@@ -193,6 +204,9 @@ class Campaign:
             outcome.voids = before.voids
             self.outcomes.remove(before)
         self.outcomes.append(outcome)
+        self.done.append(outcome)
+        if outcome.worth_doing_over and outcome.voids < RETRIES:
+            self.progress.will_repeat(_work(outcome.task))
         self.progress.finished(outcome.task.name, outcome.text())
         if "disk full" in outcome.reason:
             raise RunError(f"{outcome.reason}; then {self.again}" if self.again else outcome.reason)

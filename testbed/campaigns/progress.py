@@ -58,10 +58,23 @@ class Progress:
             self.remaining.finished(name, self._now())
             self._say(f"[{self.done}/{self.total}] {name}: {outcome}{self._left()}")
 
-    def again(self, work: Work, why: str) -> None:
-        """The run has to be repeated, alone: one more unit of work."""
+    def will_repeat(self, work: Work) -> None:
+        """The run has come out void, and will be repeated when the others have ended: one more unit of work."""
         with self._lock:
             self.total += 1
+            self.remaining.repeats[work.name] = work
+
+    def fewer(self, jobs: int, why: str) -> None:
+        """From now on only `jobs` at once."""
+        with self._lock:
+            self.remaining.jobs = jobs
+            self._say(f"        {why}")
+
+    def again(self, work: Work, why: str) -> None:
+        """The run is repeated now, alone."""
+        with self._lock:
+            self.total += work.name not in self.remaining.repeats
+            self.remaining.repeats.pop(work.name, None)
             self.remaining.waiting[work.name] = work
             self.remaining.jobs = 1
             self._say(f"        {work.name}: {why}")

@@ -75,6 +75,7 @@ class Remaining:
     jobs: int = 1
     starts: int = 1
     waiting: dict[str, Work] = field(default_factory=dict)
+    repeats: dict[str, Work] = field(default_factory=dict)  # of void runs: alone, when all others have ended
     _running: dict[str, _Run] = field(default_factory=dict)
     _seen: dict[bool, list[Cost]] = field(default_factory=lambda: {False: [], True: []})
 
@@ -107,7 +108,10 @@ class Remaining:
         return Cost(mean(c.start_s for c in seen), mean(c.pace for c in seen), mean(c.stop_s for c in seen))
 
     def seconds_left(self, now_s: float) -> float:
-        """Those that wait begin in their order, each as soon as one of the places is free."""
+        """Those that wait begin in their order, each as soon as one of the places is free; then the repeats, one by one."""
+        return self._side_by_side_s(now_s) + sum(self.cost(work.virtual).whole_s(work) for work in self.repeats.values())
+
+    def _side_by_side_s(self, now_s: float) -> float:
         ends = [run.left_s(self.cost(run.work.virtual), now_s) for run in self._running.values()]
         ends += [0.0] * (min(self.jobs, len(ends) + len(self.waiting)) - len(ends))
         if not ends:

@@ -69,10 +69,8 @@ def carry_out(experiment: "Experiment", directory: Path, options: argparse.Names
     from testbed.campaigns.campaign import Campaign
     from testbed.campaigns.progress import Progress
     from testbed.campaigns.report import Report
-    from testbed.campaigns.side_by_side import default_jobs
     from testbed.commands.curve import measured_now
     from testbed.curves.lay_out import curves_of, lay_out
-    from testbed.guests.virtual_time import most_guests
     from testbed.stages.kernel_tcp import period_notes
 
     runner = runner_for([cell.scenario for cell in experiment.cells], options, experiment.name)
@@ -80,7 +78,7 @@ def carry_out(experiment: "Experiment", directory: Path, options: argparse.Names
         print(f"manet run: {note}", file=sys.stderr)
     curves = curves_of(experiment, lambda wanted: measured_now(wanted, options.jobs)) if experiment.expected else {}
     progress = Progress()
-    jobs = options.jobs or default_jobs((cell.scenario for cell in experiment.cells), most_guests())
+    jobs = options.jobs or usual_jobs([cell.scenario for cell in experiment.cells])
     try:
         again = resume_command(experiment, directory, options)
         campaign = Campaign(experiment, directory, jobs, progress, runner, again)
@@ -109,6 +107,19 @@ def carry_out(experiment: "Experiment", directory: Path, options: argparse.Names
         kind = "failed" if outcome.status == "failed" and not outcome.host_late else "void"
         print(f"manet run: {outcome.task.name}: {kind}; see {outcome.task.directory}/log", file=sys.stderr)
     return 0 if report.whole and not bad else 1
+
+
+def usual_jobs(scenarios: list["Scenario"]) -> int:
+    """As many as this machine takes, and no more than fit beside what it does now."""
+    from testbed.campaigns.side_by_side import default_jobs, safe_jobs
+    from testbed.guests.virtual_time import most_guests
+    from testbed.host.doctor import spare_cores, timer_lateness_us
+
+    usual = default_jobs(scenarios, most_guests())
+    safe = min(usual, safe_jobs(scenarios, spare_cores(timer_lateness_us()))) if usual > 1 else usual
+    if 2 * safe <= usual:
+        print(f"manet run: this host is busy: {safe} side by side instead of {usual}; --jobs says otherwise", file=sys.stderr)
+    return safe
 
 
 def resume_command(experiment: "Experiment", directory: Path, options: argparse.Namespace) -> str:

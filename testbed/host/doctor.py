@@ -179,9 +179,15 @@ def _p95(late_us: list[float]) -> float:
     return late_us[int(0.95 * len(late_us))]
 
 
+def spare_cores(late_us: list[float]) -> float:
+    """How many cores there are for runs beside what the host does now; none where its timers are late."""
+    if _p95(late_us) >= LATE_TIMER_US:
+        return 0.0
+    return max(0.0, (os.cpu_count() or 1) * BUSY_SHARE - os.getloadavg()[0])
+
+
 def _load(late_us: list[float]) -> Check:
     cores, busy = os.cpu_count() or 1, os.getloadavg()[0]
-    spare = max(0.0, cores * BUSY_SHARE - busy)
-    runs = 0 if _p95(late_us) >= LATE_TIMER_US else int(spare / CORE_SHARE_PER_RUN)
+    runs = int(spare_cores(late_us) / CORE_SHARE_PER_RUN)
     detail = f"{cores} cores, load {busy:.2f} now: about {runs} runs of ten stations side by side ({socket.gethostname()})"
     return Check("safe load", runs > 0, detail, "" if runs else "wait until the host is quieter", needed=False)

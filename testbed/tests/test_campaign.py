@@ -112,6 +112,31 @@ def test_a_void_run_is_put_aside_and_done_over_alone(campaign):
     assert "hops1 seed 1: void, done over alone" in campaign.log.getvalue()
 
 
+def test_the_repetition_of_a_void_run_counts_as_soon_as_it_is_void(campaign):
+    runs = FakeRuns({("hops1", 1): [Ended(verdict="void")]})
+    campaign(runs, jobs=1).run(resume=False)
+    said = [line for line in campaign.log.getvalue().splitlines() if line.startswith("[")]
+    assert said[0].startswith("[1/5] hops1 seed 1: void, about ")
+    assert said[-1] == "[5/5] hops1 seed 1: valid"
+    # the repetition is still to come when all four have ended: 35 s of the scenario, and what starting and stopping takes
+    assert said[3].startswith("[4/5] hops2 seed 2: valid, about ") and not said[3].endswith("about 0 s left")
+
+
+@pytest.mark.parametrize("voids", [1, 2])
+def test_where_the_first_two_runs_are_void_half_as_many_go_on(campaign, voids):
+    plan = {(f"hops{hops}", 1): [Ended(verdict="void")] for hops in range(1, voids + 1)}
+    runs, beside = FakeRuns(plan, hold_s=0.1), []
+
+    def runner(*arguments, **named):
+        beside.append(runs.at_once)
+        return runs(*arguments, **named)
+
+    campaign(runner, "seeds=4", jobs=2).run(resume=False)
+    halved = "the first 2 runs are void: 1 side by side from now on instead of 2" in campaign.log.getvalue()
+    assert halved == (voids == 2)
+    assert not halved or set(beside[3:]) == {0}
+
+
 def test_a_run_whose_host_was_late_is_done_over_like_a_void_one(campaign):
     runs = FakeRuns({("hops1", 1): [Ended("failed", None, "the network was ready too late", host_late=True)]})
     outcomes = campaign(runs, "hops=[1]", jobs=1).run(resume=False)
