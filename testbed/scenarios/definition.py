@@ -42,6 +42,11 @@ TAGGED: dict[str, tuple[str, Mapping[str, type[BaseModel]]]] = {
     "mobility": ("model", MOVEMENTS),
 }
 SHORT_FOR = {"propagation": "model", "routing": "protocol", "mobility": "model"}  # propagation = "name": { model = "name" }
+# lists with a default that is not written down: what stands in their place, and how to give one
+ABSENT_LISTS = {
+    "flows": "by default there is one, sta1 to the last station (of a cross: one along each arm); "
+    'write --set \'flows=[{from="sta1", to="sta2"}]\'',
+}
 _TYPE_WORDS = {
     "int": "a whole number", "float": "a number", "bool": "true or false", "string": "text in quotes",
     "tuple": "a list", "list": "a list", "dict": "a table", "model": "a table", "model_attributes": "a table",
@@ -68,8 +73,7 @@ class Source:
         """`path` is the whole key path in the file, `scenario` included where the file has that table."""
         bare = path[1:] if path[:1] == ("scenario",) else path
         if bare and str(bare[0]) in self.set_keys:
-            as_set = ".".join(str(part) for part in bare)  # counted from 0, as --set itself counts
-            return UsageError(f'--set: key "{shortened(as_set)}": {text}')
+            return UsageError(f'--set: key "{shortened(_dotted(bare))}": {text}')
         key = shortened(_dotted(bare))
         line = line_of(self.lines, path)
         place = f"{self.name}: line {line}: " if line else f"{self.name}: "
@@ -231,16 +235,16 @@ def replaced(raw: Any, path: list[str], value: Any, setting: str, inside: str = 
             raw = dict(AS_NS2.get(raw, {SHORT_FOR[inside]: raw}))
         else:
             raise UsageError(f'{setting}: there is no table to hold "{path[0]}"; set the whole key instead')
+    if path[0].isdigit() and inside and not raw:
+        raise UsageError(f'{setting}: the scenario has no key "{inside}"; {ABSENT_LISTS.get(inside, "give the list whole")}')
     if path[0].isdigit():
         raise UsageError(f"{setting}: there is no list to count in; give it whole, or write it into the file")
     return {**raw, path[0]: replaced(raw.get(path[0], {}), path[1:], value, setting, path[0])}
 
 
 def _dotted(path: KeyPath) -> str:
-    out = ""
-    for part in path:
-        out += f"[{part + 1}]" if isinstance(part, int) else (f".{part}" if out else part)
-    return out
+    """As `--set` takes it (formats/scenario.md): dotted, and lists counted from 0."""
+    return ".".join(str(part) for part in path)
 
 
 def _first(problem: ValidationError) -> ErrorDetails:

@@ -56,7 +56,10 @@ def test_wrong_usage_is_one_line_and_status_2(arguments, wanted, capsys):
     ("arguments", "wanted"),
     [
         (["run", "nowhere"], "manet run: nowhere: there is no experiment or file of this name; there are"),
-        (["run", "chain5", "--set", "flows.3.to=sta2"], "manet run: --set flows.3.to=sta2: there is no list to count in"),
+        (
+            ["run", "chain5", "--set", "flows.3.to=sta2"],
+            'manet run: --set flows.3.to=sta2: the scenario has no key "flows"; by default',
+        ),
         (
             ["run", "hv-fig1", "--set", "tcp=tahooe"],
             'manet run: --set tcp=tahooe: key "tcp": this kernel has no "tahooe" (did you mean "tahoe"?); use one of',

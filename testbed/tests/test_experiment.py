@@ -102,7 +102,7 @@ def test_a_tcp_is_not_an_axis_value_twice_under_two_spellings(experiment):
 
 def test_what_is_wrong_with_a_tcp_is_said_with_its_place_in_the_axis(experiment):
     assert message(experiment, AROUND) == (
-        'e.toml: line 5: key "axes.tcp[3]": "reno-f" comes after a parameter; write what "elfn" is around first'
+        'e.toml: line 5: key "axes.tcp.2": "reno-f" comes after a parameter; write what "elfn" is around first'
     )
 
 
@@ -117,23 +117,23 @@ def test_set_narrows_an_axis_and_overrides_variants(experiment):
 @pytest.mark.parametrize(
     ("old", "new", "wanted"),
     [
-        ("hops = [1, 2, 3]", "hops = [1, 0]", 'e.toml: line 8: key "axes.hops[2]": 0 is out of range; give at least 1'),
+        ("hops = [1, 2, 3]", "hops = [1, 0]", 'e.toml: line 8: key "axes.hops.1": 0 is out of range; give at least 1'),
         (
             "spacing = 240",
             'spacing = "240 s"',
-            'e.toml: line 14: key "variants[2].set.spacing": "240 s" has the unit "s", but a distance is wanted; '
+            'e.toml: line 14: key "variants.1.set.spacing": "240 s" has the unit "s", but a distance is wanted; '
             "give a number in m, or text with one of m, km, cm",
         ),
         ("duration = 10", "durtion = 10", None),
         ("window = 8", "windw = 8", 'e.toml: line 5: key "windw": unknown key; did you mean "window"?'),
-        ('name = "far"', 'name = "near"', 'e.toml: line 13: key "variants[2].name": two variants are named "near"; '
+        ('name = "far"', 'name = "near"', 'e.toml: line 13: key "variants.1.name": two variants are named "near"; '
          "give each its own name"),
         ("hops = [1, 2, 3]", "hops = []", 'e.toml: line 8: key "axes.hops": has no values; give at least one'),
         ("hops = [1, 2, 3]", "hops = [1, 1]", 'e.toml: line 8: key "axes.hops": 1 stands there twice; remove one'),
         ('question = "?"', 'qestion = "?"', 'e.toml: line 2: key "qestion": unknown key; did you mean "question"?'),
         ("seeds = 5", "seeds = 0", 'e.toml: line 16: key "full.seeds": 0 is out of range; give at least 1'),
         ('variants = ["near"]', 'variants = ["nah"]',
-         'e.toml: line 23: key "expect.checks[1].variants": there is no variant "nah"; the variants are far, near'),
+         'e.toml: line 23: key "expect.checks.0.variants": there is no variant "nah"; the variants are far, near'),
     ],
 )  # fmt: skip
 def test_an_error_names_the_axis_variant_or_table_it_comes_from(experiment, old, new, wanted):

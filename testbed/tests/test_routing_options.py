@@ -153,12 +153,12 @@ ERRORS = {
     ),
     "no network": (
         'hops = 2\nrouting = { protocol = "olsr", hna = ["10.0.0.1/8"] }',
-        'x.toml: line 2: key "routing.hna[1]": "10.0.0.1/8" is no network (10.0.0.1/8 has host bits set); '
+        'x.toml: line 2: key "routing.hna.0": "10.0.0.1/8" is no network (10.0.0.1/8 has host bits set); '
         'write for example "192.168.1.0/30"',
     ),
     "no way to a wired host": (
         'hops = 2\nrouting = "dsdv"\nwires = [{ station = "sta3", host = "h1" }]\nflows = [{ from = "sta1", to = "h1" }]',
-        'x.toml: line 4: key "flows[1]": "dsdv" routes over the air to stations only, not to h1; '
+        'x.toml: line 4: key "flows.0": "dsdv" routes over the air to stations only, not to h1; '
         'take "static", "aodv", "olsr" or "dsr", or end the flow at the gateway',
     ),
 }

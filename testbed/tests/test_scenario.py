@@ -91,12 +91,12 @@ def test_a_wrong_tcp_is_said_with_its_key(load):
         'x.toml: line 2: key "tcp": "elfn" has no parameter "prob"; did you mean "probe"?'
     )
     assert message(load, TWO_FLOWS.format("", 'tcp = "elfn(probe=2)"')) == (
-        'x.toml: line 9: key "flows[2].tcp": probe of elfn: 2 has no unit; write 2s or 2ms (units: s, ms, us, min)'
+        'x.toml: line 9: key "flows.1.tcp": probe of elfn: 2 has no unit; write 2s or 2ms (units: s, ms, us, min)'
     )
     assert message(load, "hops = 1", "tcp=[1]") == '--set: key "tcp": this is of the wrong type; give text in quotes'
     cbr = 'traffic = "cbr"\nrate = 1e5\nbytes = 100\ntcp = "newreno"'
     assert message(load, TWO_FLOWS.format(cbr, "")) == (
-        'x.toml: line 8: key "flows[1].tcp": a "cbr" flow has no TCP; remove it, or set traffic = "bulk"'
+        'x.toml: line 8: key "flows.0.tcp": a "cbr" flow has no TCP; remove it, or set traffic = "bulk"'
     )
 
 
@@ -105,7 +105,7 @@ BETWEEN = 'hops = 2\nflows = [{{ from = "sta1", to = "sta2", tcp = "{}" }}, {{ f
 
 def test_flows_between_the_same_stations_must_agree_on_sack(load):
     assert message(load, BETWEEN.format("sack", "sta1", "tahoe")) == (
-        'x.toml: line 2: key "flows[2].tcp": flow2 is without SACK, but sta1 and sta2 have it for flow1, and a station has it '
+        'x.toml: line 2: key "flows.1.tcp": flow2 is without SACK, but sta1 and sta2 have it for flow1, and a station has it '
         "for all or none; give them TCPs that agree, or other ends"
     )
     assert "flow1 is without SACK" in message(load, BETWEEN.format("newreno", "sta1", "cubic"), "profile=modern")
@@ -243,7 +243,7 @@ ERRORS = {
     "unknown key": ("hops = 2\nspacin = 200", 'x.toml: line 2: key "spacin": unknown key; did you mean "spacing"?'),
     "unknown key in a flow": (
         f"hops = 2\n{FLOW}\n{FLOW}ratee = 3",
-        'x.toml: line 9: key "flows[2].ratee": unknown key; did you mean "rate"?',
+        'x.toml: line 9: key "flows.1.ratee": unknown key; did you mean "rate"?',
     ),
     "wrong unit": (
         'hops = 2\nspacing = "200 s"',
@@ -277,7 +277,7 @@ ERRORS = {
     ),
     "a position that is text": (
         'topology = "positions"\npositions = [\n  [0, 0],\n  [1, "x"],\n]',
-        'x.toml: line 4: key "positions[2].at[2]": "x" is not a distance; give a number in m, or text with one of m, km, cm',
+        'x.toml: line 4: key "positions.1.at.1": "x" is not a distance; give a number in m, or text with one of m, km, cm',
     ),
     "a station outside the area": (
         "hops = 2\narea = [300, 300]",
@@ -336,15 +336,15 @@ ERRORS = {
     ),
     "a flow to nobody": (
         'hops = 2\n[[flows]]\nfrom = "sta1"\nto = "sta9"',
-        'x.toml: line 4: key "flows[1].to": there is no station "sta9"; the stations are sta1 to sta3',
+        'x.toml: line 4: key "flows.0.to": there is no station "sta9"; the stations are sta1 to sta3',
     ),
     "a flow to itself": (
         'hops = 2\n[[flows]]\nfrom = "sta1"\nto = "sta1"',
-        'x.toml: line 4: key "flows[1].to": "sta1" is also "from"; name another station',
+        'x.toml: line 4: key "flows.0.to": "sta1" is also "from"; name another station',
     ),
     "cbr without a rate": (
         f'hops = 2\n{FLOW}traffic = "cbr"',
-        'x.toml: line 2: key "flows[1]": a "cbr" flow needs "rate"; add rate = 100_000',
+        'x.toml: line 2: key "flows.0": a "cbr" flow needs "rate"; add rate = 100_000',
     ),
     "a key of another topology": (
         "hops = 2\nrows = 3",
@@ -361,64 +361,64 @@ ERRORS = {
     ),
     "an error rate above one": (
         "hops = 2\n[[links]]\nerror_rate = 1.5",
-        'x.toml: line 3: key "links[1].error_rate": 1.5 is out of range; give at most 1',
+        'x.toml: line 3: key "links.0.error_rate": 1.5 is out of range; give at most 1',
     ),
     "a wire without a gateway": (
         'hops = 2\n[[wires]]\nstation = "sta4"\nhost = "host1"',
-        'x.toml: line 3: key "wires[1].station": there is no station "sta4"; the stations are sta1 to sta3',
+        'x.toml: line 3: key "wires.0.station": there is no station "sta4"; the stations are sta1 to sta3',
     ),
     "a wire to a station": (
         'hops = 2\n[[wires]]\nstation = "sta3"\nhost = "sta1"',
-        'x.toml: line 4: key "wires[1].host": "sta1" is a station already; give the host a name of its own',
+        'x.toml: line 4: key "wires.0.host": "sta1" is a station already; give the host a name of its own',
     ),
     "two wires between the same": (
         'hops = 2\nwires = [{station="sta3",host="h"},{station="sta3",host="h"}]',
-        'x.toml: line 2: key "wires[2].host": "h" has a wire to sta3 already; take one out, or give this host another name',
+        'x.toml: line 2: key "wires.1.host": "h" has a wire to sta3 already; take one out, or give this host another name',
     ),
     "an event that is none": (
         "hops = 2\nevents = [{at=1}]",
-        'x.toml: line 2: key "events[1]": says not what happens; add one of power, link, move, cut',
+        'x.toml: line 2: key "events.0": says not what happens; add one of power, link, move, cut',
     ),
     "an event that is two": (
         'hops = 2\n[[events]]\nat = 1\npower = "sta1"\non = true\nmove = "sta1"\nto = [1, 2]',
-        'x.toml: line 6: key "events[1].move": says both "power" and "move"; make two events of it',
+        'x.toml: line 6: key "events.0.move": says both "power" and "move"; make two events of it',
     ),
     "an event without what it needs": (
         'hops = 2\nevents = [{at=1, power="sta1"}]',
-        'x.toml: line 2: key "events[1]": a "power" event needs "on"; add it',
+        'x.toml: line 2: key "events.0": a "power" event needs "on"; add it',
     ),
     "an event with another's key": (
         'hops = 2\nevents = [{at=1, power="sta1", on=false, speed=3}]',
-        'x.toml: line 2: key "events[1].speed": a "power" event has no "speed"; remove it',
+        'x.toml: line 2: key "events.0.speed": a "power" event has no "speed"; remove it',
     ),
     "an event after the end": (
         'hops = 2\nwarmup = 5\nduration = 10\nevents = [{at=16, power="sta1", on=false}]',
-        'x.toml: line 4: key "events[1].at": 16 s is after the end of the traffic at 15 s; give an earlier time',
+        'x.toml: line 4: key "events.0.at": 16 s is after the end of the traffic at 15 s; give an earlier time',
     ),
     "a move out of the area": (
         'hops = 2\narea = [900, 300]\nevents = [{at=1, move="sta1", to=[90, 301]}]',
-        'x.toml: line 3: key "events[1].to": sta1 would go to (90, 301) m, outside the area of 900 x 300 m; correct the place, '
+        'x.toml: line 3: key "events.0.to": sta1 would go to (90, 301) m, outside the area of 900 x 300 m; correct the place, '
         "or give a larger area",
     ),
     "an event of nobody": (
         'hops = 2\nevents = [{at=1, link=["sta1","sta9"], error_rate=1}]',
-        'x.toml: line 2: key "events[1].link[2]": there is no station "sta9"; name one of the scenario\'s',
+        'x.toml: line 2: key "events.0.link.1": there is no station "sta9"; name one of the scenario\'s',
     ),
     "an event of a wired host": (
         'hops = 2\nwires = [{station="sta3",host="h"}]\nevents = [{at=1, power="h", on=false}]',
-        'x.toml: line 3: key "events[1].power": "h" is a wired host, which has no radio; name a station',
+        'x.toml: line 3: key "events.0.power": "h" is a wired host, which has no radio; name a station',
     ),
     "a move to a station": (
         'hops = 2\nevents = [{at=1, move="sta1", to="sta2"}]',
-        'x.toml: line 2: key "events[1].to": a "move" goes to a place; give to = [x, y], in metres',
+        'x.toml: line 2: key "events.0.to": a "move" goes to a place; give to = [x, y], in metres',
     ),
     "a move out of the world": (
         'hops = 2\nevents = [{at=1, move="sta1", to=[-1, 0]}]',
-        'x.toml: line 2: key "events[1].to": a coordinate is outside 0 to 100000 m; give a place within',
+        'x.toml: line 2: key "events.0.to": a coordinate is outside 0 to 100000 m; give a place within',
     ),
     "a cut of the way to a place": (
         'hops = 2\nevents = [{at=1, cut="next-hop", from="sta1", to=[1, 2]}]',
-        'x.toml: line 2: key "events[1].to": a "cut" is of the way to a station or host; give its name',
+        'x.toml: line 2: key "events.0.to": a "cut" is of the way to a station or host; give its name',
     ),
     "a random layout without an area": (
         'topology = "random"\nnodes = 5',
@@ -434,32 +434,32 @@ ERRORS = {
     ),
     "a host's name with a dot": (
         'hops = 2\n[[wires]]\nstation = "sta3"\nhost = "www.x"',
-        'x.toml: line 4: key "wires[1].host": "www.x" is no host name; use at most 10 of a-z, 0-9 and "-", '
+        'x.toml: line 4: key "wires.0.host": "www.x" is no host name; use at most 10 of a-z, 0-9 and "-", '
         "beginning with a letter",
     ),
     "a wire too slow": (
         'hops = 2\n[[wires]]\nstation = "sta3"\nhost = "h"\nrate = 100',
-        'x.toml: line 5: key "wires[1].rate": 100 is out of range; give at least 1000 bit/s',
+        'x.toml: line 5: key "wires.0.rate": 100 is out of range; give at least 1000 bit/s',
     ),
     "a negative delay": (
         'hops = 2\n[[wires]]\nstation = "sta3"\nhost = "h"\ndelay = -1',
-        'x.toml: line 5: key "wires[1].delay": -1 is out of range; give at least 0 s',
+        'x.toml: line 5: key "wires.0.delay": -1 is out of range; give at least 0 s',
     ),
     "a wire without a queue": (
         'hops = 2\n[[wires]]\nstation = "sta3"\nhost = "h"\nqueue = 0',
-        'x.toml: line 5: key "wires[1].queue": 0 is out of range; give at least 1',
+        'x.toml: line 5: key "wires.0.queue": 0 is out of range; give at least 1',
     ),
     "an unknown key of a wire": (
         'hops = 2\n[[wires]]\nstation = "sta3"\nhost = "h"\nlatency = 1',
-        'x.toml: line 5: key "wires[1].latency": unknown key; the keys here are station, host, rate, delay, queue',
+        'x.toml: line 5: key "wires.0.latency": unknown key; the keys here are station, host, rate, delay, queue',
     ),
     "a flow to neither station nor host": (
         'hops = 2\nwires = [{station="sta3",host="h"}]\nflows = [{from="sta1",to="x"}]',
-        'x.toml: line 3: key "flows[1].to": there is no station "x"; the stations are sta1 to sta3, the hosts h',
+        'x.toml: line 3: key "flows.0.to": there is no station "x"; the stations are sta1 to sta3, the hosts h',
     ),
     "a radio link of a host": (
         'hops = 2\nwires = [{station="sta3",host="h"}]\nlinks = [{from="h",error_rate=0.1}]',
-        'x.toml: line 3: key "links[1].from": "h" is a wired host, which has no radio; name a station',
+        'x.toml: line 3: key "links.0.from": "h" is a wired host, which has no radio; name a station',
     ),
     "not TOML": ("hops = 2\nspacing =\n", "x.toml: line 2: not TOML: Invalid value; see https://toml.io for the syntax"),
 }
@@ -475,6 +475,26 @@ def test_an_error_in_set_names_set(load):
     assert message(load, "hops = 2", "hops=x") == '--set: key "hops": "x" is of the wrong type; give a whole number'
     assert message(load, "hops = 2", "hops") == "--set hops: is not key=value; write for example --set hops=3"
     assert message(load, "hops = 2", "foo=1").startswith('--set: key "foo": unknown key; the keys here are topology, hops')
+
+
+def test_set_into_flows_that_are_not_written_down_says_what_the_default_is(load):
+    wanted = (
+        '--set flows.0.to=sta2: the scenario has no key "flows"; by default there is one, sta1 to the last station '
+        '(of a cross: one along each arm); write --set \'flows=[{from="sta1", to="sta2"}]\''
+    )
+    assert message(load, "hops = 2", "flows.0.to=sta2") == wanted
+    assert (
+        message(load, "hops = 2", "events.0.at=1") == '--set events.0.at=1: the scenario has no key "events"; give the list whole'
+    )
+    load("hops = 2", 'flows=[{from="sta1", to="sta2"}]')
+
+
+def test_an_error_in_the_file_and_in_set_names_a_flow_alike(load):
+    said = [
+        message(load, 'hops = 2\nflows = [{from = "sta1", to = "zzz"}]'),
+        message(load, "hops = 2", 'flows=[{from="sta1", to="zzz"}]'),
+    ]
+    assert all('key "flows.0.to": there is no station "zzz"' in text for text in said)
 
 
 def test_an_error_in_set_counts_from_0_as_set_does(load):
@@ -562,6 +582,6 @@ def test_a_least_rto_above_what_a_socket_takes_is_a_sysctl():
 def test_the_unit_of_a_bound_is_that_of_the_key_not_of_its_name(load):
     """`at` is a place of a station and a time of an event."""
     text = 'hops = 1\nevents = [{ at = -1, power = "sta1", on = false }]\n'
-    assert message(load, text) == 'x.toml: line 2: key "events[1].at": -1 is out of range; give at least 0 s'
+    assert message(load, text) == 'x.toml: line 2: key "events.0.at": -1 is out of range; give at least 0 s'
     text = 'topology = "random"\nnodes = 2\narea = [500, 500]\nmobility = { model = "gauss-markov", speed = 1, interval = 0 }\n'
     assert message(load, text).endswith('key "mobility.interval": 0 is out of range; give at least 0.01 s')
