@@ -42,6 +42,10 @@ def run_script(
     """Execute the file; it has the terminal. Results are kept in `directory` (default: results/script/<name>-<time>)."""
     if not script.is_file():
         raise UsageError(f"{script}: there is no such file; give the path of a Mininet-WiFi script")
+    if script.suffix == ".toml":  # much of TOML is Python, too, and does nothing there
+        raise UsageError(
+            f"{script}: is a scenario, no script; ./manet run {script} measures it, ./manet cli {script} is a prompt on it"
+        )
     require_for_runs(programs=programs)
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
     directory = (directory or ROOT / "results" / "script" / f"{script.stem}-{stamp}").resolve()
@@ -88,7 +92,7 @@ def inside(arguments: dict, report: Report) -> int:
         session.down(outcome_of(problem))
     except ManetError as at_the_end:
         problem = problem or at_the_end
-    exit_status, error = _judged(problem, script)
+    exit_status, error = _judged(problem, script, bool(session.built))
     sys.stdout.flush()
     report.send(exit_status=exit_status, error=error, interrupted=isinstance(problem, KeyboardInterrupt | Interrupted))
     return exit_status
@@ -117,10 +121,10 @@ def _execute(script: Path, words: list[str]) -> None:
     runpy.run_path(str(script), run_name="__main__")
 
 
-def _judged(problem: BaseException | None, script: Path) -> tuple[int, str | None]:
+def _judged(problem: BaseException | None, script: Path, built: bool = True) -> tuple[int, str | None]:
     """Exit status, and the one line for the user; a bug of the script's own is shown as Python shows it."""
     if problem is None:
-        return 0, None
+        return 0, None if built else f"{script}: the script made no network (it called no net.build()); see examples/adhoc.py"
     if isinstance(problem, SystemExit):
         if problem.code is None or isinstance(problem.code, int):
             return problem.code or 0, None

@@ -9,8 +9,9 @@ from types import SimpleNamespace
 import pytest
 from mininet.node import Node as MininetNode
 
+from testbed.__main__ import main
 from testbed.errors import UsageError
-from testbed.mn_wifi import movement, protocols, session
+from testbed.mn_wifi import launch, movement, protocols, session
 from testbed.mn_wifi.link import WirelessLink, adhoc, mesh, wmediumd
 from testbed.mn_wifi.movement import Bounds, Model
 from testbed.mn_wifi.net import Mininet_wifi
@@ -325,3 +326,18 @@ def test_iperf_returns_the_pair_that_mininet_does(monkeypatch):
 )
 def test_a_rate_is_written_as_iperf_writes_it(bps, text):
     assert iperf_text(bps) == text
+
+
+def test_a_scenario_is_no_script(tmp_path, capsys):
+    path = tmp_path / "chain3.toml"
+    path.write_text("hops = 3\n")
+    assert main(["script", str(path)]) == 2
+    said = capsys.readouterr().err
+    assert f"{path}: is a scenario, no script; ./manet run {path} measures it, ./manet cli {path} is a prompt on it\n" in said
+
+
+def test_a_script_that_makes_no_network_is_told_so():
+    made_none = "x.py: the script made no network (it called no net.build()); see examples/adhoc.py"
+    assert launch._judged(None, Path("x.py"), built=False) == (0, made_none)
+    assert launch._judged(None, Path("x.py"), built=True) == (0, None)
+    assert launch._judged(SystemExit(0), Path("x.py"), built=False) == (0, None)  # as --help ends
