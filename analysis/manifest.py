@@ -32,6 +32,14 @@ def enter(run_dir: Path, *names: str) -> None:
         _save(run_dir, dict(sorted((_files(run_dir) | {name: _entry(run_dir / name) for name in names}).items())))
 
 
+def had(run_dir: Path, name: str) -> bool:
+    """Whether the run left this file."""
+    try:
+        return name in _files(run_dir)
+    except RunFileError:
+        return False
+
+
 def only_derived_differ(run_dir: Path) -> bool:
     """Whether measuring again makes the run whole."""
     try:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from analysis import manifest
 from analysis.air import read_air
 from analysis.captures import read_capture
 from analysis.connections import Connection, find_connections
@@ -172,7 +173,11 @@ class RunDirectory:
 
     def capture(self, station: str) -> pl.DataFrame:
         if station not in self._captures:
-            self._captures[station] = read_capture(self.path / "captures" / f"{station}.pcap")
+            name = f"captures/{station}.pcap"
+            if not (self.path / name).exists() and manifest.had(self.path, name):
+                again = f"manet run {self.run.get('experiment') or 'NAME'} --resume"
+                raise RunFileError(f"{self.path / name}: was deleted after the run; put it back, or run it again: {again}")
+            self._captures[station] = read_capture(self.path / name)
         return self._captures[station]
 
     def capture_of(self, flow: Flow, node: str) -> pl.DataFrame:

@@ -40,6 +40,7 @@ class Report:
         self.summary: list[dict[str, Any]] = []
         self.found = FoundRuns()
         self.endings: Counter[str] = Counter()  # of the runs that are there: valid, suspect, void, failed, interrupted
+        self.kept_tables = False  # table.csv and summary.csv are as they were before
         self.why = ""  # of the only run that is suspect or void: the reasons
         self.missing: dict[tuple[str, int], bool] = {}
         self.doubtful: list[str] = []  # the runs that are not valid, as `<cell>/seed-<n> suspect`
@@ -49,8 +50,11 @@ class Report:
         from analysis import tables
 
         self._measure(analyse_again)
-        tables.write_tables(self.directory)
-        self.summary = tables.read_summary(self.directory)
+        # where every run was changed or lost files, the tables of before are what is left of them
+        self.kept_tables = not self.found.runs and bool(self.found.left_out) and (self.directory / "table.csv").exists()
+        if not self.kept_tables:
+            tables.write_tables(self.directory)
+            self.summary = tables.read_summary(self.directory)
         runs = tables.collect_runs(self.directory, self.description["axes"])
         self.endings = Counter(tables.ending(run) for run in runs)
         judged = [run["run_dir"] for run in runs if tables.ending(run) in ("suspect", "void")]
@@ -157,8 +161,9 @@ class Report:
             console.print(flows)
         for comparison in self.comparisons:
             print(f"expected  {comparison.line()}")
-        print(f"table     {self.directory / 'table.csv'}")
-        print(f"summary   {self.directory / 'summary.csv'}")
+        kept = " (as it was: no run is left to make it of)" if self.kept_tables else ""
+        print(f"table     {self.directory / 'table.csv'}{kept}")
+        print(f"summary   {self.directory / 'summary.csv'}{kept}")
         for path in self.figures:
             print(f"figure    {path}")
         if self.no_figure:
@@ -175,6 +180,8 @@ class Report:
     def left_out_lines(self) -> list[str]:
         """A line for each run that is in no table, and one for those that nothing can be held against."""
         lines = [f"left out  {name}: {reason}" for name, reason in self.found.left_out.items()]
+        if any("move it" not in reason and "--again" not in reason for reason in self.found.left_out.values()):
+            lines.append(f"remedy    run what is left out again: {missing.resume(self.directory, self.description)}")
         unchecked = self.found.not_checked
         if unchecked:
             more = f" and {len(unchecked) - NAMED_RUNS} more" if len(unchecked) > NAMED_RUNS else ""

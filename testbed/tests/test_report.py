@@ -152,7 +152,12 @@ def test_a_run_that_was_changed_is_left_out_and_named(results, capsys):
     assert "left out  all/seed-1: captures/sta1.pcap is missing" in lines
     assert "left out  all/seed-2: is seed 1 by its run.json; a copy is no second seed: move it out of the results" in lines
     assert lines[-1].startswith("verdict   void (0 valid, 0 suspect, 0 void, 2 left out")
-    assert len((results / "table.csv").read_text().splitlines()) == 1
+    assert (
+        f"remedy    run what is left out again: ./manet run e --out {results} --resume (and the --set it was run with)" in lines
+    )
+    assert len((results / "table.csv").read_text().splitlines()) == 2, "as it was"
+    assert f"table     {results / 'table.csv'} (as it was: no run is left to make it of)" in lines
+    assert not [line for line in lines if line.rstrip().endswith(",")]
     assert manet.main(["report", str(results), "--json"]) == 1
     answer = json.loads(capsys.readouterr().out)
     assert answer["left_out"][0] == {"run": "all/seed-1", "reason": "captures/sta1.pcap is missing"}

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from analysis import manifest
 from analysis.tests.crafted_chain import BACKWARD, FORWARD, Chain
 from testbed import __main__ as manet
 from testbed.runs import under_way
@@ -117,6 +118,22 @@ def test_a_run_that_is_not_valid_is_headed_by_its_verdict_and_the_reason(verb, r
     assert first == wanted if wanted else first.startswith(("flow1, ", "written "))
     if verb == "story":
         assert told(capsys, str(directory))["doubt"] == wanted
+
+
+@pytest.mark.parametrize("verb", ["story", "plot"])
+def test_a_capture_that_was_deleted_is_called_so(verb, tmp_path, capsys):
+    chain = Chain()
+    chain.travel(chain.data(1), 0, FORWARD)
+    directory = chain.write(tmp_path / "seed-1")
+    manifest.write(directory)
+    capture = directory / "captures" / "sta1.pcap"
+    capture.unlink()
+    assert manet.main([verb, str(directory)]) == 1
+    said = capsys.readouterr().err
+    assert f"{capture}: was deleted after the run; put it back, or run it again: manet run " in said
+    (directory / "manifest.json").unlink()
+    assert manet.main([verb, str(directory)]) == 1
+    assert "did tcpdump start?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("verb", ["story", "plot"])
