@@ -13,7 +13,7 @@ from typing import NoReturn
 from testbed import __version__
 from testbed.commands import VERBS
 from testbed.commands.options import Help
-from testbed.errors import ManetError, shortened
+from testbed.errors import ManetError, did_you_mean, shortened
 
 EXAMPLES = """examples:
   ./manet demo                             the main job at its quick size: a table and a figure
@@ -54,9 +54,11 @@ def main(arguments: list[str] | None = None) -> int:
     verb = given[0]
     try:
         _take_signals()
+        if not verb.startswith("-") and verb not in VERBS and (close := did_you_mean(verb, VERBS)):
+            Parser(prog="manet").error(f"argument VERB: invalid choice: {verb!r}; {close}")
         options, rest = parser().parse_known_args(given)
         if rest and verb != "test":  # what `test` does not know is pytest's
-            Parser(prog=f"manet {verb}").error(f"unrecognized arguments: {' '.join(rest)}")
+            Parser(prog=f"manet {verb}").error(f"unrecognized arguments: {' '.join(rest)}{_meant(verb, rest)}")
         options.rest = rest
         return importlib.import_module(f"testbed.commands.{verb}").run(options)
     except KeyboardInterrupt:
@@ -71,6 +73,15 @@ def main(arguments: list[str] | None = None) -> int:
             raise
         print(f"manet {verb}: {_one_line(problem)}", file=sys.stderr)
         return status
+
+
+def _meant(verb: str, rest: list[str]) -> str:
+    """`; did you mean "--quick"?` of the first that is near an option of the verb."""
+    top = argparse.ArgumentParser()
+    importlib.import_module(f"testbed.commands.{verb}").add(verbs := top.add_subparsers())
+    known = verbs.choices[verb]._option_string_actions
+    found = (did_you_mean(word.partition("=")[0], known) for word in rest if word.startswith("-"))
+    return next((f"; {close}" for close in found if close), "")
 
 
 def _status_of(problem: Exception) -> int | None:

@@ -4,6 +4,9 @@ The class decides the exit status of `manet`: 2 for what was asked wrongly, 1 fo
 Anything else that escapes is a bug in the testbed and is shown with its traceback.
 """
 
+import difflib
+from collections.abc import Iterable
+
 LONGEST_VALUE = 80  # characters of what the user wrote that an error repeats
 
 
@@ -11,6 +14,12 @@ def shortened(text: str, most: int = LONGEST_VALUE) -> str:
     """One line of it: control characters as escapes, and of a long text its begin and its length."""
     plain = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[: most + 1])
     return plain if len(text) <= most else f"{plain[:most]}... ({len(text)} characters)"
+
+
+def did_you_mean(given: str, known: Iterable[str]) -> str | None:
+    """`did you mean "x"?`; None where nothing is near, or the text is far too long for a name (difflib takes its time)."""
+    close = difflib.get_close_matches(given, list(known), n=1, cutoff=0.6) if len(given) <= LONGEST_VALUE else []
+    return f'did you mean "{close[0]}"?' if close else None
 
 
 class ManetError(Exception):

@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, Field
 
 from analysis.references import known_references
-from testbed.errors import UsageError, shortened
+from testbed.errors import UsageError, did_you_mean, shortened
 from testbed.programs import ROOT
 from testbed.scenarios.definition import (
     EXPERIMENT_KEYS,
@@ -216,8 +216,25 @@ def find(name: str) -> Path:
         for named in (*_files_of(name), Path(name)):
             if named.is_file():
                 return named
-    known = ", ".join([*names(), *sorted(path.stem for path in FOLDER.glob("scenarios/*.toml"))])
-    raise UsageError(f"{shortened(name)}: there is no experiment or file of this name; there are {known}")
+    known = [*names(), *sorted(path.stem for path in FOLDER.glob("scenarios/*.toml"))]
+    if "/" in name or name.endswith(".toml"):
+        raise UsageError(f"{shortened(name)}: there is no such file{_nearest_file(Path(name))}")
+    text = f"{shortened(name)}: there is no experiment or file of this name"
+    close = did_you_mean(name, known)
+    raise UsageError(f"{text}; {close}" if close else f"{text}; there are {', '.join(known)}")
+
+
+def _nearest_file(path: Path) -> str:
+    """What its folder has instead, in words."""
+    try:
+        if not path.parent.is_dir():
+            return f", and no folder {shortened(str(path.parent))}; correct the path"
+        if path.exists():
+            return " that could be read as TOML; give the path of a plain file"
+        close = did_you_mean(path.name, [file.name for file in path.parent.iterdir() if file.is_file()])
+    except OSError:  # a name too long for a file, or a folder that may not be read
+        close = None
+    return f"; {close}" if close else "; give the path of a TOML file"
 
 
 def load(path: Path, request: Request = Request()) -> Experiment:

@@ -66,8 +66,8 @@ SYNTAX = [
     Attack("zero bytes", ("run", "{file}", "--out", "out"), ("not TOML",), bytes(1000)),
     Attack("an ELF program", ("run", "/bin/true", "--out", "out"), ("/bin/true: is not UTF-8 text",)),
     Attack("a folder without a run", ("run", "{file}", "--out", "out"), ("no run in it",), Path.mkdir, status=1),
-    Attack("a FIFO", ("run", "{file}", "--out", "out"), ("there is no experiment or file of this name",), os.mkfifo),
-    Attack("a device", ("run", "/dev/zero", "--out", "out"), ("/dev/zero: there is no experiment or file of this name",)),
+    Attack("a FIFO", ("run", "{file}", "--out", "out"), ("there is no such file",), os.mkfifo),
+    Attack("a device", ("run", "/dev/zero", "--out", "out"), ("/dev/zero: there is no such file",)),
     Attack("a file of 20 MB", ("run", "{file}", "--out", "out"), ("has 19 MiB, above 16",), "# " + "x" * 20_000_000),
 ]
 
@@ -181,7 +181,7 @@ COMMAND_LINE = [
     asked("no such name", "run", "nowhere", words=("nowhere: there is no experiment or file of this name",)),
     asked("a name of 5000 characters", "run", "n" * 5000, words=("(5000 characters): there is no experiment",)),
     asked("a name with a line break", "run", "a\nb", words=(r"a\nb: there is no experiment",)),
-    asked("a path that leads out", "run", "../../../../etc/shadow.toml", words=("there is no experiment or file",)),
+    asked("a path that leads out", "run", "../../../../etc/shadow.toml", words=("there is no such file",)),
     asked("seeds 0", "run", "chain5", "--seeds", "0", words=('argument --seeds: "0" is not a whole number of at least 1',)),
     asked("seeds nan", "run", "chain5", "--seeds", "nan", words=('argument --seeds: "nan" is not a whole number',)),
     asked("seeds without end", "run", "chain5", "--seeds", HUGE, words=("seeds",)),

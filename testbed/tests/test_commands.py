@@ -34,7 +34,11 @@ def test_every_verb_has_help_with_examples(verb, capsys):
     [
         (["fly"], "manet: argument VERB: invalid choice: 'fly'"),
         (["run"], "manet run: the following arguments are required: NAME|FILE|RUN; see manet run --help"),
-        (["run", "hv-fig1", "--quik"], "manet run: unrecognized arguments: --quik; see manet run --help"),
+        (
+            ["run", "hv-fig1", "--quik"],
+            'manet run: unrecognized arguments: --quik; did you mean "--quick"?; see manet run --help',
+        ),
+        (["rnu", "chain5"], "manet: argument VERB: invalid choice: 'rnu'; did you mean \"run\"?; see manet --help"),
         (["run", "hv-fig1", "--seeds", "0"], 'manet run: argument --seeds: "0" is not a whole number of at least 1'),
         (["map", "--at", "abc"], 'manet map: argument --at: "abc" is not a time in seconds, such as 12.5; see'),
         (["map", "--at", "nan"], 'manet map: argument --at: "nan" is not a time in seconds, such as 12.5; see'),
@@ -56,6 +60,15 @@ def test_wrong_usage_is_one_line_and_status_2(arguments, wanted, capsys):
     ("arguments", "wanted"),
     [
         (["run", "nowhere"], "manet run: nowhere: there is no experiment or file of this name; there are"),
+        (["run", "hv-fig99"], 'manet run: hv-fig99: there is no experiment or file of this name; did you mean "hv-fig'),
+        (
+            ["run", "no/such/x.toml"],
+            "manet run: no/such/x.toml: there is no such file, and no folder no/such; correct the path\n",
+        ),
+        (
+            ["cli", str(ROOT / "experiments/scenarios/chain5.tom")],
+            f'manet cli: {ROOT}/experiments/scenarios/chain5.tom: there is no such file; did you mean "chain5.toml"?\n',
+        ),
         (
             ["run", "chain5", "--set", "flows.3.to=sta2"],
             'manet run: --set flows.3.to=sta2: the scenario has no key "flows"; by default',
