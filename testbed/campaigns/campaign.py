@@ -106,6 +106,7 @@ class Campaign:
     progress: Progress
     runner: Runner
     again: str = ""  # the command that goes on where this one stopped
+    note: str = ""  # said at the beginning
     outcomes: list[Outcome] = field(default_factory=list)
     pace: Pace = Pace(0.0, 0.0)
     stop: threading.Event = field(default_factory=threading.Event)
@@ -118,6 +119,8 @@ class Campaign:
             tasks = list(self._tasks())
             todo = [task for task in tasks if not (resume and self._keep(task))]
             self.progress.expect([_work(task) for task in todo], self.jobs, usable_cores())
+            if self.note:
+                self.progress.note(self.note)
             began = time.monotonic()
             voids = self._side_by_side(todo, self.jobs)
             for _ in range(RETRIES):

@@ -78,10 +78,10 @@ def carry_out(experiment: "Experiment", directory: Path, options: argparse.Names
         print(f"manet run: {note}", file=sys.stderr)
     curves = curves_of(experiment, lambda wanted: measured_now(wanted, options.jobs)) if experiment.expected else {}
     progress = Progress()
-    jobs = options.jobs or usual_jobs([cell.scenario for cell in experiment.cells])
+    jobs, note = (options.jobs, "") if options.jobs else usual_jobs([cell.scenario for cell in experiment.cells])
     try:
         again = resume_command(experiment, directory, options)
-        campaign = Campaign(experiment, directory, jobs, progress, runner, again)
+        campaign = Campaign(experiment, directory, jobs, progress, runner, again, note)
         outcomes = campaign.run(options.resume)
         lay_out(curves, directory)
         progress.note("measuring the captures")
@@ -109,17 +109,16 @@ def carry_out(experiment: "Experiment", directory: Path, options: argparse.Names
     return 0 if report.whole and not bad else 1
 
 
-def usual_jobs(scenarios: list["Scenario"]) -> int:
-    """As many as this machine takes, and no more than fit beside what it does now."""
+def usual_jobs(scenarios: list["Scenario"]) -> tuple[int, str]:
+    """As many as this machine takes, and no more than fit beside what it does now; and what to say of that."""
     from testbed.campaigns.side_by_side import default_jobs, safe_jobs
     from testbed.guests.virtual_time import most_guests
     from testbed.host.doctor import spare_cores, timer_lateness_us
 
     usual = default_jobs(scenarios, most_guests())
     safe = min(usual, safe_jobs(scenarios, spare_cores(timer_lateness_us()))) if usual > 1 else usual
-    if 2 * safe <= usual:
-        print(f"manet run: this host is busy: {safe} side by side instead of {usual}; --jobs says otherwise", file=sys.stderr)
-    return safe
+    note = f"this host is busy: {safe} side by side instead of {usual}; --jobs says otherwise" if 2 * safe <= usual else ""
+    return safe, note
 
 
 def resume_command(experiment: "Experiment", directory: Path, options: argparse.Namespace) -> str:

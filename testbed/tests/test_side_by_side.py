@@ -32,17 +32,16 @@ def test_no_more_fit_than_the_host_has_cores_to_spare():
     assert side_by_side.safe_jobs([Scenario(hops=5, clock="virtual")], 0.0) == side_by_side.MOST
 
 
-def test_on_a_busy_host_fewer_are_side_by_side_and_that_is_said(monkeypatch, capsys):
+def test_on_a_busy_host_fewer_are_side_by_side_and_that_is_said(monkeypatch):
     from testbed.commands import run
     from testbed.host import doctor
 
     monkeypatch.setattr(doctor, "timer_lateness_us", lambda: [50.0])
     monkeypatch.setattr(doctor, "spare_cores", lambda _late_us: 0.0)
-    assert run.usual_jobs([Scenario(hops=5)]) == 1
-    assert "this host is busy: 1 side by side instead of" in capsys.readouterr().err
+    jobs, note = run.usual_jobs([Scenario(hops=5)])
+    assert jobs == 1 and note.startswith("this host is busy: 1 side by side instead of")
     monkeypatch.setattr(doctor, "spare_cores", lambda _late_us: 64.0)
-    assert run.usual_jobs([Scenario(hops=5)]) == side_by_side.default_jobs([Scenario(hops=5)])
-    assert capsys.readouterr().err == ""
+    assert run.usual_jobs([Scenario(hops=5)]) == (side_by_side.default_jobs([Scenario(hops=5)]), "")
 
 
 def test_the_dearest_cell_decides():
