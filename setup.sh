@@ -7,6 +7,8 @@
 #   ./setup.sh --guests  also what `manet vm` needs: QEMU, virtme-ng (.build/guests), kmod, file, gpgv,
 #                        batctl (for batman-adv, which the guests' kernels have)
 #                        (--guests --check: whether that is there)
+#   ./setup.sh --ebpf-may-fail  goes on, with one line, where the eBPF programs cannot be built: ./manet calls it so
+#                        for verbs that need none of them
 #   ./setup.sh --packages  lists the Debian packages it installs where they are missing (with --guests: those too)
 #
 # Four steps, each done only when its outcome is not there: Debian packages (the only step that needs root), the Rust
@@ -105,6 +107,8 @@ step() {
 running=
 next_word_s=15
 guests= # yes: with what `manet vm` needs
+ebpf_may_fail= # yes: what follows needs no eBPF programs
+ebpf_failed=
 
 # The likely cause of a failed step, from its log, in one line.
 cause_of() {
@@ -327,9 +331,16 @@ build_bpf() {
     bpf_is_ready && return
     key=$(bpf_key)
     step "building the eBPF programs" kernel-tcp make -C kernel-tcp BUILD="$root/.build/kernel-tcp" ||
-        fail "make -C kernel-tcp failed: $(cause_of kernel-tcp)"
-    all_exist "$BPF_BINARIES" || fail "make -C kernel-tcp made no $BPF_BINARIES; see .build/log/kernel-tcp.log"
+        { fail_ebpf "make -C kernel-tcp failed: $(cause_of kernel-tcp)"; return; }
+    all_exist "$BPF_BINARIES" ||
+        { fail_ebpf "make -C kernel-tcp made no $BPF_BINARIES; see .build/log/kernel-tcp.log"; return; }
     finished kernel-tcp "$key"
+}
+
+fail_ebpf() { # CAUSE
+    [[ -n $ebpf_may_fail ]] || fail "$1"
+    say "$1; going on without the eBPF programs, which this verb does not need"
+    ebpf_failed=yes
 }
 
 # --require-hashes is in the lock file itself: every line carries its hashes.
@@ -428,6 +439,7 @@ main() {
     fi
     case ${1-} in
     '') ;;
+    --ebpf-may-fail) ebpf_may_fail=yes ;;
     --check)
         check
         return
@@ -440,7 +452,7 @@ main() {
         sed -n '2,/^set -/ s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
         return
         ;;
-    *) fail "unknown argument '$1'; it takes --guests, --check, --packages or nothing" ;;
+    *) fail "unknown argument '$1'; it takes --guests, --check, --ebpf-may-fail, --packages or nothing" ;;
     esac
     # Before anything is written: what a user without root could not finish.
     if ((EUID != 0)) && [[ -n $(missing_packages) ]]; then install_packages; fi
@@ -452,6 +464,7 @@ main() {
     build_bpf
     build_python
     install_virtme
+    [[ -z $ebpf_failed ]] || return 0 # the next call tries again
     write_ready
     say "ready"
 }

@@ -278,6 +278,26 @@ def test_full_disk_is_one_line_and_the_next_run_goes_on(checkout: Checkout) -> N
     assert checkout.run("manet", "x").stdout.endswith("testbed x\n")
 
 
+def test_ebpf_program_that_does_not_compile_stops_runs_and_nothing_else(checkout: Checkout) -> None:
+    (checkout.root / "kernel-tcp").mkdir()
+    makefile = "all:\n\tmkdir -p $(BUILD)\n\ttouch $(BUILD)/manet-tcp\n"
+    checkout.write("kernel-tcp/Makefile", makefile)
+    assert checkout.run("manet", "run", "x").stdout == "testbed run x\n"
+    checkout.write("kernel-tcp/Makefile", "all:\n\t@echo 'mine.bpf.c:3:1: error: unknown type' >&2; exit 1\n")
+    cause = "make -C kernel-tcp failed: mine.bpf.c:3:1: error: unknown type (log: .build/log/kernel-tcp.log)"
+    for words in (["run", "x"], ["cli", "x"], ["tcp", "load", "tahoe"]):
+        failed = checkout.run("manet", *words)
+        assert (failed.stdout, failed.returncode) == ("", 1)
+        assert f"setup.sh: {cause}\n" in failed.stderr
+    for words in (["clean"], ["story", "x"], ["report", "x"], ["trace", "x"], ["tcp", "show", "tahoe"]):
+        done = checkout.run("manet", *words)
+        assert (done.stdout, done.returncode) == (f"testbed {' '.join(words)}\n", 0)
+        assert f"setup: {cause}; going on without the eBPF programs" in done.stderr
+    checkout.write("kernel-tcp/Makefile", makefile)
+    assert checkout.run("manet", "run", "x").stdout == "testbed run x\n"
+    assert checkout.run("manet", "run", "x").stderr == ""
+
+
 def test_ctrl_c_ends_the_step_and_the_next_run_goes_on(checkout: Checkout) -> None:
     checkout.cargo_build('echo $$ >"$STUB/pid.new"; mv "$STUB/pid.new" "$STUB/pid"; exec sleep 600')
     going = checkout.start("setup.sh")
