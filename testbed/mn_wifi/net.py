@@ -25,7 +25,7 @@ from testbed.mn_wifi.protocols import protocol
 from testbed.mn_wifi.radio import PROFILES, Radio
 from testbed.mn_wifi.session import Standing, current
 from testbed.runs.live_map import Live, Updater
-from testbed.runs.verdict import reasons_of, verdict_of
+from testbed.runs.verdict import VOID_REMEDY, reasons_of, verdict_of
 from testbed.scenarios.definition import Source, apply_overrides, build_scenario
 from testbed.scenarios.scenario import Scenario
 from testbed.stages import iproute, replay
@@ -313,17 +313,20 @@ class Mininet_wifi:
     def start(self) -> None:
         self.build()
 
-    def stop(self) -> None:
-        """Take the network down; its results are complete then."""
+    def stop(self) -> str | None:
+        """Take the network down; its results are complete then. The verdict on it, which Mininet-WiFi's stop() has not."""
         if self._updater is not None:
             self._updater.stop()
             self._updater = None
-        if self.standing is not None:
-            ended, self.standing = self.standing, None
-            self.session.down()
-            directory = ended.site.directory
-            reasons = "; ".join(reasons_of(directory))
-            output(f"*** {verdict_of(directory) or 'no verdict'}{reasons and f' ({reasons})'}: results in {_short(directory)}\n")
+        if self.standing is None:
+            return None
+        ended, self.standing = self.standing, None
+        self.session.down()
+        directory = ended.site.directory
+        verdict, reasons = verdict_of(directory), "; ".join(reasons_of(directory))
+        remedy = f"{VOID_REMEDY}; " if verdict == "void" else ""
+        output(f"*** {verdict or 'no verdict'}{reasons and f' ({reasons})'}: {remedy}results in {_short(directory)}\n")
+        return verdict
 
     def replay(self, stations: list[Station]) -> None:
         """From now on, instead of what else was to come."""

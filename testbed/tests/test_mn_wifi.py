@@ -3,6 +3,7 @@
 import inspect
 import math
 import re
+import runpy
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,7 +18,7 @@ from testbed.mn_wifi.net import Mininet_wifi
 from testbed.mn_wifi.node import ATTRIBUTES_OF_HOSTS
 from testbed.mn_wifi.radio import Radio
 from testbed.mn_wifi.wmediumdConnector import error_prob, interference
-from testbed.programs import BUILT
+from testbed.programs import BUILT, ROOT
 from testbed.runs.throughput import Throughput, iperf_text
 from testbed.stages.station import NamespaceHost
 
@@ -311,6 +312,23 @@ def test_iperf_returns_the_pair_that_mininet_does(monkeypatch):
     assert net.iperf() == ["941 Kbits/sec", "1.00 Mbits/sec"]
     server, client = net.iperf([net["sta2"], net["sta1"]])
     assert (server.split()[1], client.split()[1]) == ("Kbits/sec", "Mbits/sec")
+
+
+@pytest.mark.parametrize(("verdict", "marked"), [("void", " (void: does not count)"), ("valid", ""), (None, "")])
+def test_figures_of_a_void_network_are_marked(verdict, marked, monkeypatch, capsys):
+    """`None` is what stop() returns in Mininet-WiFi itself."""
+    monkeypatch.syspath_prepend(str(ROOT / "examples"))
+    for example, found, line in (
+        ("hidden_terminals", (200.0, 206.0, 9, verdict), "*** with RTS/CTS: sta1 200 + sta3 206 = 406 kbit/s, 9 frames collided"),
+        ("two_pairs", ([900.0, 800.0], verdict), "*** far apart: 900 and 800 kbit/s"),
+    ):
+        module = runpy.run_path(str(ROOT / "examples" / f"{example}.py"))
+        shown: list[str] = []
+        scope = module["topology"].__globals__
+        monkeypatch.setitem(scope, "measure", lambda *_case, found=found: found)
+        monkeypatch.setitem(scope, "info", shown.append)
+        module["topology"]([])
+        assert shown[-1] == f"{line}{marked}\n"
 
 
 @pytest.mark.parametrize(
