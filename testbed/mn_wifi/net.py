@@ -5,6 +5,7 @@ other, and build() runs its stages. What Mininet-WiFi has no name for is given a
 `Mininet_wifi(scenario={"queue": 20})`, or after `./manet script --set`.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
@@ -445,16 +446,19 @@ class Mininet_wifi:
         return self.ping(self.values()[:2])
 
     def iperf(self, hosts: list[Node] | None = None, **given: object) -> list[str]:
-        """TCP by iperf3 for 5 s from the first host, the client, to the second: the rates of server and client, as Mininet has
-        them."""
-        from testbed.runs.throughput import measure
+        """TCP by iperf3 for `seconds` (5) from the first host, the client, to the second: the rates of server and client, as
+        Mininet has them."""
+        from testbed.runs.throughput import MAX_SECONDS, SECONDS, measure
 
-        settings.IPERF.check(given, self.said)
+        options = settings.IPERF.check(given, self.said)
+        seconds = number("iperf", "seconds", options.get("seconds", SECONDS), 1, MAX_SECONDS)
+        if seconds != int(seconds):
+            raise UsageError(f"iperf: seconds={seconds:g}: iperf3 takes whole seconds; write {math.ceil(seconds)}")
         a, b = hosts or (self.values()[0], self.values()[-1])
         self._up("iperf")
         assert self.standing is not None
         output(f"*** Iperf: testing TCP bandwidth between {a} and {b}\n")
-        result = measure(self.standing.network.children, a.host, b.host).as_iperf()
+        result = measure(self.standing.network.children, a.host, b.host, seconds=int(seconds)).as_iperf()
         output(f"*** Results: {result}\n")
         return result
 

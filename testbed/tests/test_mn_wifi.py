@@ -308,10 +308,23 @@ def test_after_build_what_would_have_no_effect_is_refused():
 def test_iperf_returns_the_pair_that_mininet_does(monkeypatch):
     net = net_of("0,0", "50,0")
     net.standing = SimpleNamespace(network=SimpleNamespace(children=None, net={"sta1": "one", "sta2": "two"}))
-    monkeypatch.setattr("testbed.runs.throughput.measure", lambda _children, a, b: Throughput(941_400.0, 1_004_000.0))
+    measured = []
+
+    def measure(_children, a, b, seconds):
+        measured.append((a, b, seconds))
+        return Throughput(941_400.0, 1_004_000.0)
+
+    hosts = {"sta1": "one", "sta2": "two"}
+    monkeypatch.setattr("testbed.runs.throughput.measure", measure)
+    monkeypatch.setattr("testbed.mn_wifi.node.Node.host", property(lambda node: hosts[node.name]))
     assert net.iperf() == ["941 Kbits/sec", "1.00 Mbits/sec"]
     server, client = net.iperf([net["sta2"], net["sta1"]])
     assert (server.split()[1], client.split()[1]) == ("Kbits/sec", "Mbits/sec")
+    net.iperf(net.stations, seconds=3)
+    assert measured == [("one", "two", 5), ("two", "one", 5), ("one", "two", 3)]
+    refused(lambda: net.iperf(seconds="long"), "iperf: seconds='long': is no number")
+    refused(lambda: net.iperf(seconds=2.5), "iperf: seconds=2.5: iperf3 takes whole seconds; write 3")
+    refused(lambda: net.iperf(seconds=0), "iperf: seconds=0: is outside 1 to 3600")
 
 
 @pytest.mark.parametrize(("verdict", "marked"), [("void", " (void: does not count)"), ("valid", ""), (None, "")])
