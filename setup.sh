@@ -113,6 +113,8 @@ ebpf_failed=
 # The likely cause of a failed step, from its log, in one line.
 cause_of() {
     local log=.build/log/$1.log
+    # cargo's progress ends in carriage returns, an error right behind it
+    if grep -q $'\r' "$log"; then sed -i 's/\r/\n/g' "$log"; fi
     if grep -qiE 'no space left on device|not enough free (disk )?space|disk quota exceeded' "$log"; then
         echo "the disk is full ($(df -Ph . | awk 'NR == 2 { print $4 }') left here); free about ${SYSTEM_MB_NEEDED} MB and run ./setup.sh again"
     elif grep -qiE 'temporary failure (in name )?resol|could not resolve|name or service not known|network is unreachable|connection (refused|timed out)|failed to establish a new connection|read timed out|cannot initiate the connection|unable to connect' "$log"; then
@@ -320,7 +322,9 @@ build_rust() {
     # fetch brings the test-only crates as well, so that the tests need no network.
     step "fetching Rust crates" cargo-fetch env RUSTC="$rustc" "$cargo" fetch --locked ||
         fail "cargo fetch failed: $(cause_of cargo-fetch)"
-    step "building the Rust programs" cargo-build env RUSTC="$rustc" "$cargo" build --release --locked --target-dir "$root/target" ||
+    # Its count of crates (`45/78`), which by itself it shows on terminals only.
+    step "building the Rust programs" cargo-build env RUSTC="$rustc" CARGO_TERM_PROGRESS_WHEN=always \
+        CARGO_TERM_PROGRESS_WIDTH=80 "$cargo" build --release --locked --target-dir "$root/target" ||
         fail "cargo build failed: $(cause_of cargo-build)"
     rust_programs_exist || fail "cargo build made no $(rust_binaries | tr '\n' ' '); see .build/log/cargo-build.log"
     finished rust "$key"
@@ -345,7 +349,7 @@ fail_ebpf() { # CAUSE
 
 # --require-hashes is in the lock file itself: every line carries its hashes.
 build_python() {
-    local key
+    local key fresh=()
     python_is_ready && return
     key=$(python_key)
     if [[ -e .venv/unfinished ]] || { [[ -e .venv ]] && ! .venv/bin/python -c 'import pip' 2>/dev/null; }; then
@@ -359,10 +363,12 @@ build_python() {
         # System site packages, because Mininet is a Debian package and on no Python index.
         step "making the Python environment" venv /usr/bin/python3 -m venv --system-site-packages .venv ||
             fail "python3 -m venv failed: $(cause_of venv)"
+        # Else pip tries to uninstall Debian's own packages, and says of each that it cannot.
+        fresh=(--ignore-installed)
     fi
     touch .venv/unfinished
     step "installing Python packages" pip .venv/bin/python -m pip install --disable-pip-version-check --no-input \
-        --require-virtualenv --progress-bar off --only-binary :all: --require-hashes -r requirements.lock ||
+        --require-virtualenv --progress-bar off --only-binary :all: "${fresh[@]}" --require-hashes -r requirements.lock ||
         fail "pip install failed: $(cause_of pip)"
     rm -f .venv/unfinished
     finished python "$key"
