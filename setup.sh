@@ -7,6 +7,8 @@
 #   ./setup.sh --guests  also what `manet vm` needs: QEMU, virtme-ng (.build/guests), kmod, file, gpgv,
 #                        batctl (for batman-adv, which the guests' kernels have)
 #                        (--guests --check: whether that is there)
+#   ./setup.sh --ebpf-may-fail  goes on, with one line, where the eBPF programs cannot be built: ./manet calls it so
+#                        for verbs that need none of them
 #   ./setup.sh --packages  lists the Debian packages it installs where they are missing (with --guests: those too)
 #
 # Four steps, each done only when its outcome is not there: Debian packages (the only step that needs root), the Rust
@@ -105,10 +107,14 @@ step() {
 running=
 next_word_s=15
 guests= # yes: with what `manet vm` needs
+ebpf_may_fail= # yes: what follows needs no eBPF programs
+ebpf_failed=
 
 # The likely cause of a failed step, from its log, in one line.
 cause_of() {
     local log=.build/log/$1.log
+    # cargo's progress ends in carriage returns, an error right behind it
+    if grep -q $'\r' "$log"; then sed -i 's/\r/\n/g' "$log"; fi
     if grep -qiE 'no space left on device|not enough free (disk )?space|disk quota exceeded' "$log"; then
         echo "the disk is full ($(df -Ph . | awk 'NR == 2 { print $4 }') left here); free about ${SYSTEM_MB_NEEDED} MB and run ./setup.sh again"
     elif grep -qiE 'temporary failure (in name )?resol|could not resolve|name or service not known|network is unreachable|connection (refused|timed out)|failed to establish a new connection|read timed out|cannot initiate the connection|unable to connect' "$log"; then
@@ -316,7 +322,9 @@ build_rust() {
     # fetch brings the test-only crates as well, so that the tests need no network.
     step "fetching Rust crates" cargo-fetch env RUSTC="$rustc" "$cargo" fetch --locked ||
         fail "cargo fetch failed: $(cause_of cargo-fetch)"
-    step "building the Rust programs" cargo-build env RUSTC="$rustc" "$cargo" build --release --locked --target-dir "$root/target" ||
+    # Its count of crates (`45/78`), which by itself it shows on terminals only.
+    step "building the Rust programs" cargo-build env RUSTC="$rustc" CARGO_TERM_PROGRESS_WHEN=always \
+        CARGO_TERM_PROGRESS_WIDTH=80 "$cargo" build --release --locked --target-dir "$root/target" ||
         fail "cargo build failed: $(cause_of cargo-build)"
     rust_programs_exist || fail "cargo build made no $(rust_binaries | tr '\n' ' '); see .build/log/cargo-build.log"
     finished rust "$key"
@@ -327,14 +335,21 @@ build_bpf() {
     bpf_is_ready && return
     key=$(bpf_key)
     step "building the eBPF programs" kernel-tcp make -C kernel-tcp BUILD="$root/.build/kernel-tcp" ||
-        fail "make -C kernel-tcp failed: $(cause_of kernel-tcp)"
-    all_exist "$BPF_BINARIES" || fail "make -C kernel-tcp made no $BPF_BINARIES; see .build/log/kernel-tcp.log"
+        { fail_ebpf "make -C kernel-tcp failed: $(cause_of kernel-tcp)"; return; }
+    all_exist "$BPF_BINARIES" ||
+        { fail_ebpf "make -C kernel-tcp made no $BPF_BINARIES; see .build/log/kernel-tcp.log"; return; }
     finished kernel-tcp "$key"
+}
+
+fail_ebpf() { # CAUSE
+    [[ -n $ebpf_may_fail ]] || fail "$1"
+    say "$1; going on without the eBPF programs, which this verb does not need"
+    ebpf_failed=yes
 }
 
 # --require-hashes is in the lock file itself: every line carries its hashes.
 build_python() {
-    local key
+    local key fresh=()
     python_is_ready && return
     key=$(python_key)
     if [[ -e .venv/unfinished ]] || { [[ -e .venv ]] && ! .venv/bin/python -c 'import pip' 2>/dev/null; }; then
@@ -348,10 +363,12 @@ build_python() {
         # System site packages, because Mininet is a Debian package and on no Python index.
         step "making the Python environment" venv /usr/bin/python3 -m venv --system-site-packages .venv ||
             fail "python3 -m venv failed: $(cause_of venv)"
+        # Else pip tries to uninstall Debian's own packages, and says of each that it cannot.
+        fresh=(--ignore-installed)
     fi
     touch .venv/unfinished
     step "installing Python packages" pip .venv/bin/python -m pip install --disable-pip-version-check --no-input \
-        --require-virtualenv --progress-bar off --only-binary :all: --require-hashes -r requirements.lock ||
+        --require-virtualenv --progress-bar off --only-binary :all: "${fresh[@]}" --require-hashes -r requirements.lock ||
         fail "pip install failed: $(cause_of pip)"
     rm -f .venv/unfinished
     finished python "$key"
@@ -428,6 +445,7 @@ main() {
     fi
     case ${1-} in
     '') ;;
+    --ebpf-may-fail) ebpf_may_fail=yes ;;
     --check)
         check
         return
@@ -440,7 +458,7 @@ main() {
         sed -n '2,/^set -/ s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
         return
         ;;
-    *) fail "unknown argument '$1'; it takes --guests, --check, --packages or nothing" ;;
+    *) fail "unknown argument '$1'; it takes --guests, --check, --ebpf-may-fail, --packages or nothing" ;;
     esac
     # Before anything is written: what a user without root could not finish.
     if ((EUID != 0)) && [[ -n $(missing_packages) ]]; then install_packages; fi
@@ -452,6 +470,7 @@ main() {
     build_bpf
     build_python
     install_virtme
+    [[ -z $ebpf_failed ]] || return 0 # the next call tries again
     write_ready
     say "ready"
 }

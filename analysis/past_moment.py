@@ -27,12 +27,14 @@ RATE_OVER_S = 1.0
 OLD_S = 1.0  # a packet sent longer ago than this is said to be
 
 
-def of_run(run: RunDirectory, at_s: float) -> Moment:
-    """`at_s` seconds after the start of the traffic, as in `manet story`; after the medium's where no flow ever sent anything."""
-    begun_ns = run.epoch_ns if run.begun_ns is None else run.begun_ns
+def of_run(run: RunDirectory, at_s: float | None = None) -> Moment:
+    """`at_s` seconds after the start of the traffic, as in `manet story`; after the medium's where no flow ever sent anything.
+    None: in the middle of the time in which all flows send, at the medium's start where none did."""
+    middle = "" if at_s is not None or run.begun_ns is None else ", its middle"
+    at_s = _middle_s(run) if at_s is None else at_s
     clock = "of the medium (no traffic)" if run.begun_ns is None else "of the traffic"
-    model_s = (begun_ns - run.epoch_ns) / 1e9 + at_s
-    _check_within(run, at_s, at_s - model_s, clock)
+    model_s = at_s - _first_s(run)
+    _check_within(run, at_s, _first_s(run), clock)
     places = {entry["name"]: (entry["position"][0], entry["position"][1]) for entry in run.medium["stations"]}
     path = trace_path(run)
     if path.exists():
@@ -41,7 +43,7 @@ def of_run(run: RunDirectory, at_s: float) -> Moment:
     range_m, sense_m = (range_of(run.medium, threshold) for threshold in (RECEIVED, SENSED))
     note = NO_FLOWS if not run.flows else "" if run.begun_ns is None else "ways: of the last packet that TCP sent before"
     return Moment(
-        f"{'/'.join(run.path.parts[-3:])}: {at_s:g} s {clock}", places, _links(places, range_m, off), off,
+        f"{'/'.join(run.path.parts[-3:])}: {at_s:g} s {clock}{middle}", places, _links(places, range_m, off), off,
         tuple((wire.station, wire.host) for wire in run.wires),
         tuple(_way(run, flow, at_s) for flow in run.flows), range_m, sense_m,
         tuple(run.scenario["area"]) if run.scenario.get("area") else None, note,
@@ -59,11 +61,7 @@ def of_movement(made: Trace, at_s: float, range_m: float) -> Moment:
 
 def _check_within(run: RunDirectory, at_s: float, first_s: float, clock: str) -> None:
     """Refuses a time outside of the run, which began at `first_s`. One that was cut off does not say when it ended."""
-    try:
-        length_ns = run.verdict.get("model_ns")
-    except RunFileError:
-        length_ns = None
-    last_s = math.inf if length_ns is None else first_s + length_ns / 1e9
+    last_s = first_s + _length_s(run)
     if first_s <= at_s <= last_s:
         return
     if at_s < first_s:
@@ -71,6 +69,29 @@ def _check_within(run: RunDirectory, at_s: float, first_s: float, clock: str) ->
     else:
         when, wanted = "after the run's end", f"{_inwards(last_s):.1f} s or less"
     raise RunFileError(f"{run.path}: {at_s:g} s {clock} is {when}; give a time of {wanted}")
+
+
+def _first_s(run: RunDirectory) -> float:
+    """The medium's start on the clock of the traffic: 0 or less."""
+    return 0.0 if run.begun_ns is None else (run.epoch_ns - run.begun_ns) / 1e9
+
+
+def _length_s(run: RunDirectory) -> float:
+    try:
+        length_ns = run.verdict.get("model_ns")
+    except RunFileError:
+        length_ns = None
+    return math.inf if length_ns is None else length_ns / 1e9
+
+
+def _middle_s(run: RunDirectory) -> float:
+    """To a tenth; of a run that was ended early, the middle of what there is."""
+    if run.begun_ns is None:
+        return 0.0
+    begin_s = max((flow.start_s for flow in run.flows), default=0.0)
+    wanted_s = begin_s + run.scenario.get("warmup", 0.0) + run.scenario.get("duration", 0.0)
+    end_s = min(wanted_s, _first_s(run) + _length_s(run))
+    return max(0.0, _inwards((min(begin_s, end_s) + end_s) / 2))
 
 
 def _inwards(last_s: float) -> float:

@@ -15,13 +15,13 @@ from mininet.log import info, setLogLevel
 from mn_wifi.link import adhoc, wmediumd
 from mn_wifi.net import Mininet_wifi
 from mn_wifi.wmediumdConnector import interference
-from udp import throughputs
+from udp import mark, throughputs
 
 OFFERED = 1500  # kbit/s from each side: more than 2 Mbit/s can carry
 
 
 def measure(rts, seconds):
-    """Throughput from the left and from the right (kbit/s), and how many frames collided."""
+    """Throughput from the left and from the right (kbit/s), how many frames collided, and the verdict."""
     net = Mininet_wifi(
         link=wmediumd,
         wmediumd_mode=interference,
@@ -41,8 +41,7 @@ def measure(rts, seconds):
     before = lost(net)
     left, right = throughputs(net, [(sta1, sta2), (sta3, sta2)], OFFERED, seconds)
     after = lost(net)
-    net.stop()
-    return left, right, after - before
+    return left, right, after - before, net.stop()
 
 
 def lost(net):
@@ -53,9 +52,10 @@ def lost(net):
 def topology(args):
     seconds = float(args[0]) if args else 10
     for rts in (False, True):
-        left, right, lost = measure(rts, seconds)
+        left, right, lost, verdict = measure(rts, seconds)
         word = "with" if rts else "without"
-        info(f"*** {word} RTS/CTS: sta1 {left:.0f} + sta3 {right:.0f} = {left + right:.0f} kbit/s, {lost} frames collided\n")
+        total = f"sta1 {left:.0f} + sta3 {right:.0f} = {left + right:.0f} kbit/s"
+        info(f"*** {word} RTS/CTS: {total}, {lost} frames collided{mark(verdict)}\n")
 
 
 if __name__ == "__main__":

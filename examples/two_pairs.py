@@ -12,13 +12,13 @@ from mininet.log import info, setLogLevel
 from mn_wifi.link import adhoc, wmediumd
 from mn_wifi.net import Mininet_wifi
 from mn_wifi.wmediumdConnector import interference
-from udp import throughputs
+from udp import mark, throughputs
 
 OFFERED = 1800  # kbit/s: more than 2 Mbit/s can carry
 
 
 def measure(aside, seconds):
-    """Throughput of each pair, kbit/s; `aside` is how far away the second pair is, None for a first pair alone."""
+    """Throughput of each pair (kbit/s) and the verdict; `aside`: how far away the second pair is, None for a first pair alone."""
     net = Mininet_wifi(link=wmediumd, wmediumd_mode=interference, scenario={"radio": "ns2-dsss-2m"})
     net.setPropagationModel(model="twoRayGround")
     pairs = []
@@ -30,14 +30,14 @@ def measure(aside, seconds):
         net.addLink(sta, cls=adhoc, ssid="adhocNet")
     net.build()
     found = throughputs(net, pairs[:1] if aside is None else pairs, OFFERED, seconds)
-    net.stop()
-    return found
+    return found, net.stop()
 
 
 def topology(args):
     seconds = float(args[0]) if args else 10
     for what, aside in (("alone", None), ("side by side", 100), ("far apart", 2000)):
-        info(f"*** {what}: {' and '.join(f'{kbps:.0f}' for kbps in measure(aside, seconds))} kbit/s\n")
+        found, verdict = measure(aside, seconds)
+        info(f"*** {what}: {' and '.join(f'{kbps:.0f}' for kbps in found)} kbit/s{mark(verdict)}\n")
 
 
 if __name__ == "__main__":

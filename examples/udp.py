@@ -76,6 +76,11 @@ def throughputs(net, pairs, kbps, seconds):
     return found
 
 
+def mark(verdict):
+    """What follows a figure of a network, by what its stop() returned: the verdict here, nothing in Mininet-WiFi."""
+    return " (void: does not count)" if verdict == "void" else ""
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "receive":
         receive(int(sys.argv[2]), float(sys.argv[3]))

@@ -4,10 +4,13 @@ The real thing, from nothing, is tests/fresh/fresh.sh. Here: what happens when s
 is done twice.
 """
 
+import hashlib
 import os
+import re
 import signal
 import subprocess
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -302,6 +305,55 @@ def test_full_disk_is_one_line_and_the_next_run_goes_on(checkout: Checkout) -> N
     assert "cargo build failed: the disk is full" in one_line(done)
     checkout.cargo_build(BUILD_WORKS)
     assert checkout.run("manet", "x").stdout.endswith("testbed x\n")
+
+
+def test_error_behind_cargos_progress_is_found(checkout: Checkout) -> None:
+    checkout.cargo_build("printf '    Building [>  ] 3/78: nix\\rerror: no room for nix\\n'; exit 101")
+    done = checkout.run("setup.sh")
+    assert one_line(done) == "setup.sh: cargo build failed: error: no room for nix (log: .build/log/cargo-build.log)"
+
+
+@pytest.mark.slow
+def test_long_build_shows_how_much_of_it_is_done(checkout: Checkout) -> None:
+    """cargo counts on a terminal only, unless it is told `always`."""
+    progress = "printf '   Compiling nix\\n    Building [=> ] 45/78: nix\\r'"
+    checkout.cargo_build(f'[ "$CARGO_TERM_PROGRESS_WHEN" = always ] && {progress}; sleep 17; exit 101')
+    done = checkout.run("setup.sh")
+    assert re.search(r"^setup:   1\d s: +Building \[=> \] 45/78: nix$", done.stdout, re.MULTILINE), done.stdout
+
+
+def test_debians_packages_are_not_uninstalled(checkout: Checkout, tmp_path: Path) -> None:
+    """pip said `Can't uninstall 'typing_extensions'`; Mininet is a Debian package that every machine here has."""
+    wheel, info = tmp_path / "mininet-99-py3-none-any.whl", "mininet-99.dist-info"
+    with zipfile.ZipFile(wheel, "w") as file:
+        file.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: mininet\nVersion: 99\n")
+        file.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        file.writestr(f"{info}/RECORD", f"{info}/METADATA,,\n{info}/WHEEL,,\n{info}/RECORD,,\n")
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    checkout.write("requirements.lock", f"mininet @ {wheel.as_uri()} --hash=sha256:{digest}\n")
+    assert checkout.run("setup.sh").returncode == 0
+    log = (checkout.root / ".build/log/pip.log").read_text()
+    assert "Successfully installed mininet-99" in log and "uninstall" not in log
+
+
+def test_ebpf_program_that_does_not_compile_stops_runs_and_nothing_else(checkout: Checkout) -> None:
+    (checkout.root / "kernel-tcp").mkdir()
+    makefile = "all:\n\tmkdir -p $(BUILD)\n\ttouch $(BUILD)/manet-tcp\n"
+    checkout.write("kernel-tcp/Makefile", makefile)
+    assert checkout.run("manet", "run", "x").stdout == "testbed run x\n"
+    checkout.write("kernel-tcp/Makefile", "all:\n\t@echo 'mine.bpf.c:3:1: error: unknown type' >&2; exit 1\n")
+    cause = "make -C kernel-tcp failed: mine.bpf.c:3:1: error: unknown type (log: .build/log/kernel-tcp.log)"
+    for words in (["run", "x"], ["cli", "x"], ["tcp", "load", "tahoe"]):
+        failed = checkout.run("manet", *words)
+        assert (failed.stdout, failed.returncode) == ("", 1)
+        assert f"setup.sh: {cause}\n" in failed.stderr
+    for words in (["clean"], ["story", "x"], ["report", "x"], ["trace", "x"], ["tcp", "show", "tahoe"]):
+        done = checkout.run("manet", *words)
+        assert (done.stdout, done.returncode) == (f"testbed {' '.join(words)}\n", 0)
+        assert f"setup: {cause}; going on without the eBPF programs" in done.stderr
+    checkout.write("kernel-tcp/Makefile", makefile)
+    assert checkout.run("manet", "run", "x").stdout == "testbed run x\n"
+    assert checkout.run("manet", "run", "x").stderr == ""
 
 
 def test_ctrl_c_ends_the_step_and_the_next_run_goes_on(checkout: Checkout) -> None:

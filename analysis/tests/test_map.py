@@ -4,6 +4,7 @@ import json
 import math
 import random
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib.image
@@ -158,6 +159,24 @@ def test_a_run_in_which_nothing_was_sent_shows_places_and_links(tmp_path):
     assert said[0].endswith("two-flows: 3 s of the medium (no traffic)")
     assert [line.split("   ")[-1] for line in said if line.startswith("flow")] == ["nothing sent"] * len(moment.ways)
     draw(moment, tmp_path / "map.png")
+
+
+def test_without_a_time_the_map_is_of_the_middle_of_the_traffic(tmp_path):
+    """warmup 1 s and duration 4 s: 2.5 s."""
+    folder = placed(tmp_path)
+    (folder / "verdict.json").unlink(missing_ok=True)
+    moment = past_moment.of_run(RunDirectory(folder))
+    assert map_text.lines(moment)[0].endswith("two-flows: 2.5 s of the traffic, its middle")
+    assert replace(past_moment.of_run(RunDirectory(folder), 2.5), title="") == replace(moment, title="")
+    assert "nothing sent yet" not in str(moment.ways)
+
+
+def test_the_middle_of_a_run_that_ended_early_is_that_of_what_there_is(tmp_path):
+    folder = placed(tmp_path)
+    run = RunDirectory(folder)
+    begin_s = (run.traffic_ns - run.epoch_ns) / 1e9
+    (folder / "verdict.json").write_text(json.dumps({"format": "manet-verdict/1", "model_ns": round((begin_s + 3.05) * 1e9)}))
+    assert past_moment.of_run(RunDirectory(folder)).title.endswith(": 1.5 s of the traffic, its middle")
 
 
 def test_a_run_of_a_script_has_no_flows_and_the_map_says_so(tmp_path):

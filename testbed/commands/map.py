@@ -28,8 +28,9 @@ def add(verbs: argparse._SubParsersAction) -> None:
         "what", metavar="RUN|FILE", nargs="?", help="a run's directory or a movement file (default: the run under way)"
     )
     parser.add_argument(
-        "--at", metavar="S", type=seconds, dest="at_s", help="of a run that has ended: seconds of its traffic; of a file: its own"
-    )
+        "--at", metavar="S", type=seconds, dest="at_s",
+        help="of a run that has ended: seconds of its traffic (default: the middle); of a file: its own (default: 0)",
+    )  # fmt: skip
     parser.add_argument(
         "--out", metavar="FILE.png", type=picture, help="default: map.png in the run's folder; of a file beside you"
     )
@@ -105,7 +106,7 @@ def _past(path: Path, options: argparse.Namespace) -> "Moment":
     from testbed.errors import UsageError
 
     if not path.is_file():
-        return past_moment.of_run(RunDirectory(path), options.at_s or 0.0)
+        return past_moment.of_run(RunDirectory(path), options.at_s)
     at_s = options.at_s or 0.0
     if at_s < 0:
         raise UsageError(f"--at {at_s:g}: a movement file begins at 0; give seconds of 0 or more")

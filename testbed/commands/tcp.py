@@ -214,10 +214,13 @@ def _load(name: str, parameters: list[str], as_name: str | None) -> int:
     """With every parameter of the table, given or not: the table's defaults are the ones that count. An object file of
     the user's is in no table; the loader knows its parameters."""
     from testbed.errors import UsageError
+    from testbed.host.algorithms import why_unnamed
     from testbed.scenarios.tcp import parse, quoted
     from testbed.scenarios.tcp_names import table
 
     _check_loadable(name)
+    if unnamed := why_unnamed(name):
+        raise UsageError(unnamed)
     if name in table():
         tcp = parse(f"{name}({', '.join(parameters)})")
         parameters = [f"{key}={value}" for key, value in tcp.parameters.items()]

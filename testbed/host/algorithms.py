@@ -8,10 +8,11 @@ import subprocess
 from pathlib import Path
 
 from testbed.errors import UsageError
-from testbed.programs import BUILT, Programs
+from testbed.programs import BUILT, ROOT, Programs
 
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 MODULES = Path("/lib/modules")
+KERNEL_TCP = ROOT / "kernel-tcp"
 RUN_MARK = "."  # in the names of a run's own copies
 FEATURES_DEADLINE_S = 30.0
 STRUCT_OPS_REMEDY = (
@@ -39,17 +40,28 @@ def require_algorithm(algorithm: str, place: str, ours: list[str], names: list[s
         raise UsageError(f'{place}: key "tcp": {why}')
 
 
-def why_no_algorithm(algorithm: str, ours: list[str], names: list[str] | None = None) -> str:
+def why_no_algorithm(algorithm: str, ours: list[str], names: list[str] | None = None, folder: Path = KERNEL_TCP) -> str:
     """That this kernel lacks an algorithm of its own, with the names there are; empty if it has it."""
     names = available() if names is None else names
     if algorithm in names:
         return ""
+    if algorithm not in ours and (unnamed := why_unnamed(algorithm, folder)):
+        return unnamed
     close = difflib.get_close_matches(algorithm, [*ours, *names], n=1)
     meant = f' (did you mean "{close[0]}"?)' if close else ""
     if algorithm in ours:  # asked for as kernel-NAME
         meant = f' of its own; tcp = "{algorithm}" is ours'
     known = ", ".join([*ours, *(name for name in names if name not in ours)])
     return f'this kernel has no "{algorithm}"{meant}; use one of {known}'
+
+
+def why_unnamed(algorithm: str, folder: Path = KERNEL_TCP) -> str:
+    """That an algorithm's program is in the checkout but not its names file; empty if it is not so."""
+    programs = {path.name.removesuffix(".bpf.c") for path in folder.glob("algorithms/*.bpf.c")}
+    if algorithm not in programs or (folder / "names" / f"{algorithm}.toml").exists():
+        return ""
+    names = f"{folder.name}/names/{algorithm}.toml"
+    return f"{folder.name}/algorithms/{algorithm}.bpf.c has no {names}; write that file (formats/tcp.md says what it holds)"
 
 
 def why_no_struct_ops(programs: Programs = BUILT) -> str:

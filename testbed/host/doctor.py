@@ -189,5 +189,6 @@ def spare_cores(late_us: list[float]) -> float:
 def _load(late_us: list[float]) -> Check:
     cores, busy = os.cpu_count() or 1, os.getloadavg()[0]
     runs = int(spare_cores(late_us) / CORE_SHARE_PER_RUN)
-    detail = f"{cores} cores, load {busy:.2f} now: about {runs} runs of ten stations side by side ({socket.gethostname()})"
+    bears = f"this machine (its name: {socket.gethostname()}) bears about {runs} more runs of ten stations side by side"
+    detail = f"{cores} cores, load {busy:.2f} now: {bears}"
     return Check("safe load", runs > 0, detail, "" if runs else "wait until the host is quieter", needed=False)

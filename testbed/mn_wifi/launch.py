@@ -23,11 +23,13 @@ from testbed.mn_wifi.session import Session, begin, outcome_of
 from testbed.programs import BUILT, ROOT, Programs
 from testbed.runs.isolation import Report
 from testbed.runs.run import KILLED, Interrupted, claimed, isolated_run
+from testbed.runs.verdict import VOID_REMEDY
 
 
 @dataclass(frozen=True)
 class ScriptEnd:
-    """`exit_status` is the script's own, 1 or 2 if it ended by an error; `error` is one line, None where it was shown already."""
+    """`exit_status` is the script's own, 1 or 2 if it ended by an error, 1 if a network of it was void; `error` is one line, None
+    where it was shown already."""
 
     exit_status: int
     directory: Path
@@ -93,6 +95,8 @@ def inside(arguments: dict, report: Report) -> int:
     except ManetError as at_the_end:
         problem = problem or at_the_end
     exit_status, error = _judged(problem, script, bool(session.built))
+    if exit_status == 0 and error is None and session.void():
+        exit_status, error = 1, _void(session)
     sys.stdout.flush()
     report.send(exit_status=exit_status, error=error, interrupted=isinstance(problem, KeyboardInterrupt | Interrupted))
     return exit_status
@@ -138,6 +142,11 @@ def _judged(problem: BaseException | None, script: Path, built: bool = True) -> 
     lines.stack = traceback.StackSummary.from_list(lines.stack[own[0] :] if own else lines.stack)
     print("".join(lines.format()), end="", file=sys.stderr, flush=True)
     return 1, None
+
+
+def _void(session: Session) -> str:
+    folders = " and ".join(directory.name for directory in session.void())
+    return f"{session.script.name}: void ({folders}), so that its figures do not count; {VOID_REMEDY}"
 
 
 def _place(problem: BaseException, script: Path) -> str:

@@ -5,6 +5,7 @@ other, and build() runs its stages. What Mininet-WiFi has no name for is given a
 `Mininet_wifi(scenario={"queue": 20})`, or after `./manet script --set`.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
@@ -25,7 +26,7 @@ from testbed.mn_wifi.protocols import protocol
 from testbed.mn_wifi.radio import PROFILES, Radio
 from testbed.mn_wifi.session import Standing, current
 from testbed.runs.live_map import Live, Updater
-from testbed.runs.verdict import reasons_of, verdict_of
+from testbed.runs.verdict import VOID_REMEDY, reasons_of, verdict_of
 from testbed.scenarios.definition import Source, apply_overrides, build_scenario
 from testbed.scenarios.scenario import Scenario
 from testbed.stages import iproute, replay
@@ -313,17 +314,20 @@ class Mininet_wifi:
     def start(self) -> None:
         self.build()
 
-    def stop(self) -> None:
-        """Take the network down; its results are complete then."""
+    def stop(self) -> str | None:
+        """Take the network down; its results are complete then. The verdict on it, which Mininet-WiFi's stop() has not."""
         if self._updater is not None:
             self._updater.stop()
             self._updater = None
-        if self.standing is not None:
-            ended, self.standing = self.standing, None
-            self.session.down()
-            directory = ended.site.directory
-            reasons = "; ".join(reasons_of(directory))
-            output(f"*** {verdict_of(directory) or 'no verdict'}{reasons and f' ({reasons})'}: results in {_short(directory)}\n")
+        if self.standing is None:
+            return None
+        ended, self.standing = self.standing, None
+        self.session.down()
+        directory = ended.site.directory
+        verdict, reasons = verdict_of(directory), "; ".join(reasons_of(directory))
+        remedy = f"{VOID_REMEDY}; " if verdict == "void" else ""
+        output(f"*** {verdict or 'no verdict'}{reasons and f' ({reasons})'}: {remedy}results in {_short(directory)}\n")
+        return verdict
 
     def replay(self, stations: list[Station]) -> None:
         """From now on, instead of what else was to come."""
@@ -442,16 +446,19 @@ class Mininet_wifi:
         return self.ping(self.values()[:2])
 
     def iperf(self, hosts: list[Node] | None = None, **given: object) -> list[str]:
-        """TCP by iperf3 for 5 s from the first host, the client, to the second: the rates of server and client, as Mininet has
-        them."""
-        from testbed.runs.throughput import measure
+        """TCP by iperf3 for `seconds` (5) from the first host, the client, to the second: the rates of server and client, as
+        Mininet has them."""
+        from testbed.runs.throughput import MAX_SECONDS, SECONDS, measure
 
-        settings.IPERF.check(given, self.said)
+        options = settings.IPERF.check(given, self.said)
+        seconds = number("iperf", "seconds", options.get("seconds", SECONDS), 1, MAX_SECONDS)
+        if seconds != int(seconds):
+            raise UsageError(f"iperf: seconds={seconds:g}: iperf3 takes whole seconds; write {math.ceil(seconds)}")
         a, b = hosts or (self.values()[0], self.values()[-1])
         self._up("iperf")
         assert self.standing is not None
         output(f"*** Iperf: testing TCP bandwidth between {a} and {b}\n")
-        result = measure(self.standing.network.children, a.host, b.host).as_iperf()
+        result = measure(self.standing.network.children, a.host, b.host, seconds=int(seconds)).as_iperf()
         output(f"*** Results: {result}\n")
         return result
 

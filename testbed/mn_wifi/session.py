@@ -17,7 +17,7 @@ from testbed.runs import preflight
 from testbed.runs.ids import own_cgroup
 from testbed.runs.run import prepare, write_end
 from testbed.runs.standing import standing
-from testbed.runs.verdict import add_programs
+from testbed.runs.verdict import add_programs, verdict_of
 from testbed.runs.waits import Waits
 from testbed.scenarios.scenario import Scenario
 from testbed.stages.routing import Network, Protocol
@@ -106,6 +106,10 @@ class Session:
             raise
         self.standing = Standing(site, network, protocol, stages, Watch(Waits(site.cgroup)))
         return self.standing
+
+    def void(self) -> list[Path]:
+        """Those of its networks that the verdict calls void."""
+        return [directory for directory in self.built if verdict_of(directory) == "void"]
 
     def down(self, outcome: dict | None = None) -> Standing | None:
         """The standing network's end, if one stands."""

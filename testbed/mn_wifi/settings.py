@@ -138,11 +138,10 @@ PLOT = Arguments(
 )
 IPERF = Arguments(
     "iperf",
-    frozenset(),
+    frozenset({"seconds"}),
     refused={
         "l4Type": "is TCP here; for UDP: sta1.cmd('iperf3 -u ...')", "udpBw": "is TCP here; for UDP: sta1.cmd('iperf3 -u ...')",
         "fmt": "the answer is in kbit/s; leave it out", "port": "leave it out",
-        "seconds": "it takes 5 s; for another length: sta1.cmd('iperf3 -t ...')",
     },
 )  # fmt: skip
 NO_CALLS = {

@@ -14,6 +14,7 @@ from testbed.host.processes import Processes
 from testbed.stages.station import NamespaceHost
 
 SECONDS = 5
+MAX_SECONDS = 3600
 PORT = 5199  # beside those of the flows (5201 on), and of a server that the user started
 LISTENS_WITHIN_S = 10.0
 CONNECT_DEADLINE_S = 10  # three retransmissions of a SYN
@@ -30,12 +31,13 @@ class Throughput:
     client_bps: float
     udp_rate: str | None = None
     lost_percent: float = 0.0
+    seconds: int = SECONDS
 
     def text(self) -> str:
         arrived = f"{self.server_bps / 1000:.0f} kbit/s"
         if self.udp_rate is None:
-            return f"{arrived} (TCP, {SECONDS} s)"
-        return f"{arrived} (UDP offered at {self.udp_rate}, {SECONDS} s, {self.lost_percent:.1f} % lost)"
+            return f"{arrived} (TCP, {self.seconds} s)"
+        return f"{arrived} (UDP offered at {self.udp_rate}, {self.seconds} s, {self.lost_percent:.1f} % lost)"
 
     def as_iperf(self) -> list[str]:
         """[server, client], as Mininet's iperf() returns them."""
@@ -53,7 +55,9 @@ def iperf_text(bps: float) -> str:
     return f"{value:.{digits}f} {unit}bits/sec"
 
 
-def measure(children: Processes, source: NamespaceHost, target: NamespaceHost, udp_rate: str | None = None) -> Throughput:
+def measure(
+    children: Processes, source: NamespaceHost, target: NamespaceHost, udp_rate: str | None = None, seconds: int = SECONDS
+) -> Throughput:  # fmt: skip
     """The throughput from `source`, the client, to `target`; RunError if nothing can arrive, or not in time."""
     report = children.log_folder / "prompt-iperf.json"
     remedy = {"remedy": REMEDY, "may_end": True, "any_status": True}  # the client's report says what went wrong
@@ -62,20 +66,20 @@ def measure(children: Processes, source: NamespaceHost, target: NamespaceHost, u
     started = [children.start("prompt-iperf-server", argv, netns=target.netns, **remedy)]
     try:
         children.wait_for_text(started, "Server listening", within_s=LISTENS_WITHIN_S)
-        argv = ["iperf3", "--client", target.IP(), "--bind", source.IP(), "--port", PORT, "--time", SECONDS, "--json"]
+        argv = ["iperf3", "--client", target.IP(), "--bind", source.IP(), "--port", PORT, "--time", seconds, "--json"]
         argv += ["--connect-timeout", CONNECT_DEADLINE_S * 1000]
         argv += ["--udp", "--bitrate", udp_rate] if udp_rate else []
         with report.open("wb") as stdout:
             started.append(children.start("prompt-iperf", argv, netns=source.netns, stdout=stdout, **remedy))
-        limit_s = CONNECT_DEADLINE_S + SECONDS + END_GRACE_S
+        limit_s = CONNECT_DEADLINE_S + seconds + END_GRACE_S
         if not children.watch(until=time.monotonic() + limit_s, ended=started[1:]):
             raise RunError(f"iperf {source.name} {target.name}: not ended within {limit_s:g} s; {REMEDY}")
     finally:
         children.stop(reversed(started))
-    return _result(report, udp_rate)
+    return _result(report, udp_rate, seconds)
 
 
-def _result(report: Path, udp_rate: str | None) -> Throughput:
+def _result(report: Path, udp_rate: str | None, seconds: int) -> Throughput:
     try:
         said = json.loads(report.read_text())
     except ValueError:
@@ -84,4 +88,5 @@ def _result(report: Path, udp_rate: str | None) -> Throughput:
         raise RunError(f'iperf3: "{said["error"]}"; {REMEDY}')
     end = said["end"]
     rates = (end["sum_received"]["bits_per_second"], end["sum_sent"]["bits_per_second"])
-    return Throughput(*rates) if udp_rate is None else Throughput(*rates, udp_rate, end["sum"]["lost_percent"])
+    lost = 0.0 if udp_rate is None else end["sum"]["lost_percent"]
+    return Throughput(*rates, udp_rate, lost, seconds)

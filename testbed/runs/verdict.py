@@ -7,6 +7,7 @@ from analysis.files import write_whole
 from testbed.runs.waits import Seen
 
 BETTER_FIRST = ("valid", "suspect", "void")
+VOID_REMEDY = "run it again on a quieter machine"
 
 
 def verdict_of(directory: Path) -> str | None:

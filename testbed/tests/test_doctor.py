@@ -84,7 +84,12 @@ def test_timers_as_late_as_would_make_a_run_suspect_are_a_no_with_no_safe_load()
     mostly_in_time, late = [50.0] * 96 + [9000.0] * 4, [50.0] * 94 + [9000.0] * 6
     assert _timers(mostly_in_time).ok
     assert not _timers(late).ok and "suspect" in _timers(late).remedy
-    assert not _load(late).ok and "about 0 runs" in _load(late).detail
+    assert not _load(late).ok and "about 0 more runs" in _load(late).detail
+
+
+def test_safe_load_says_whose_name_it_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("socket.gethostname", lambda: "vm")
+    assert "this machine (its name: vm) bears about " in _load([0.0] * 100).detail
 
 
 def test_a_tool_that_is_there_is_found(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import inspect
 import math
 import re
+import runpy
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,7 +19,7 @@ from testbed.mn_wifi.net import Mininet_wifi
 from testbed.mn_wifi.node import ATTRIBUTES_OF_HOSTS
 from testbed.mn_wifi.radio import Radio
 from testbed.mn_wifi.wmediumdConnector import error_prob, interference
-from testbed.programs import BUILT
+from testbed.programs import BUILT, ROOT
 from testbed.runs.throughput import Throughput, iperf_text
 from testbed.stages.station import NamespaceHost
 
@@ -308,10 +309,40 @@ def test_after_build_what_would_have_no_effect_is_refused():
 def test_iperf_returns_the_pair_that_mininet_does(monkeypatch):
     net = net_of("0,0", "50,0")
     net.standing = SimpleNamespace(network=SimpleNamespace(children=None, net={"sta1": "one", "sta2": "two"}))
-    monkeypatch.setattr("testbed.runs.throughput.measure", lambda _children, a, b: Throughput(941_400.0, 1_004_000.0))
+    measured = []
+
+    def measure(_children, a, b, seconds):
+        measured.append((a, b, seconds))
+        return Throughput(941_400.0, 1_004_000.0)
+
+    hosts = {"sta1": "one", "sta2": "two"}
+    monkeypatch.setattr("testbed.runs.throughput.measure", measure)
+    monkeypatch.setattr("testbed.mn_wifi.node.Node.host", property(lambda node: hosts[node.name]))
     assert net.iperf() == ["941 Kbits/sec", "1.00 Mbits/sec"]
     server, client = net.iperf([net["sta2"], net["sta1"]])
     assert (server.split()[1], client.split()[1]) == ("Kbits/sec", "Mbits/sec")
+    net.iperf(net.stations, seconds=3)
+    assert measured == [("one", "two", 5), ("two", "one", 5), ("one", "two", 3)]
+    refused(lambda: net.iperf(seconds="long"), "iperf: seconds='long': is no number")
+    refused(lambda: net.iperf(seconds=2.5), "iperf: seconds=2.5: iperf3 takes whole seconds; write 3")
+    refused(lambda: net.iperf(seconds=0), "iperf: seconds=0: is outside 1 to 3600")
+
+
+@pytest.mark.parametrize(("verdict", "marked"), [("void", " (void: does not count)"), ("valid", ""), (None, "")])
+def test_figures_of_a_void_network_are_marked(verdict, marked, monkeypatch, capsys):
+    """`None` is what stop() returns in Mininet-WiFi itself."""
+    monkeypatch.syspath_prepend(str(ROOT / "examples"))
+    for example, found, line in (
+        ("hidden_terminals", (200.0, 206.0, 9, verdict), "*** with RTS/CTS: sta1 200 + sta3 206 = 406 kbit/s, 9 frames collided"),
+        ("two_pairs", ([900.0, 800.0], verdict), "*** far apart: 900 and 800 kbit/s"),
+    ):
+        module = runpy.run_path(str(ROOT / "examples" / f"{example}.py"))
+        shown: list[str] = []
+        scope = module["topology"].__globals__
+        monkeypatch.setitem(scope, "measure", lambda *_case, found=found: found)
+        monkeypatch.setitem(scope, "info", shown.append)
+        module["topology"]([])
+        assert shown[-1] == f"{line}{marked}\n"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 //! One run of a protocol among mobile nodes, as a row of the table and all that was counted:
 //!
-//!     cargo run --release -p manet-mesh --example mesh -- aodv --nodes 50 --seconds 900 --seed 1
+//!     cargo run --release -p manet-mesh --bin mesh -- aodv --nodes 50 --seconds 900 --seed 1
 //!
 //! `--link hello` (DSR: any word but `feedback`) runs it without link feedback, `--options '{"key":value}'` with other options,
 //! `--area 1500x300`, `--speed 20` (m/s, at most; 0: nobody moves), `--pause S`, `--rest GO,REST`, `--flows 10`, `--gap-ms 250`.
