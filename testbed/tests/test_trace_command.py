@@ -35,7 +35,7 @@ def test_a_pattern_s_numbers_are_those_of_the_reference(capsys):
 def test_the_text_says_the_same_in_words(capsys):
     text = asked(capsys, P06, "--hops", "sta1", "sta2")
     assert "p06.tcl: 30 stations, 3600 s" in text
-    assert "sta1 to sta2     no path 23.4 % of the time, in 5 spells of at most 389 s; 2.81 hops while there is one" in text
+    assert "sta1 to sta2     no path 23.4 % of the time, in 5 outages of at most 389 s; 2.81 hops while there is one" in text
 
 
 def test_a_wider_range_has_shorter_paths(capsys):
