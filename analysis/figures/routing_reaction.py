@@ -1,8 +1,8 @@
 """How long traffic stops when the relay in use dies and another path exists, by protocol, with and without link feedback.
 
 A dot a run; the box is the quartiles, the bar in it the median; at the right median, quartiles (of several runs) and the
-number of runs (and of those in which nothing ever arrived again). The printed table has the mean. Time from the last datagram delivered over the old relay to the first over
-the new one. The same numbers: reaction.csv beside the figure.
+number of runs (and of those in which nothing ever arrived again). The printed table has the mean. Time from the last
+datagram delivered over the old relay to the first over the new one. The same numbers: reaction.csv beside the figure.
 """
 
 import csv

@@ -1,7 +1,7 @@
 """`manet doctor`: what this machine can do, what is missing, how to get it, and how much it bears.
 
 Every check is a question with an answer and, where the answer is no, a remedy. `needed` checks decide whether the
-testbed works at all; the others say what could be used beside it (routing daemons of others, kernel wireless).
+testbed works at all; the others say what could be used beside it (third-party routing daemons, kernel wireless).
 """
 
 import json
