@@ -105,7 +105,7 @@ def test_it_is_said_when_the_path_between_two_stations_breaks_and_comes_back(cap
     times = [tuple(outage.values()) for outage in path["outages"]]
     assert times == [pytest.approx((15, 35, 20)), (50, None, 10)]
     assert path["longest_partition_s"] == pytest.approx(20)
-    assert "outages" not in asked(capsys, str(tmp_path / "x.csv"))
+    assert "\n  outages " not in asked(capsys, str(tmp_path / "x.csv"))
     near = asked(capsys, str(tmp_path / "x.csv"), "--hops", "sta1", "sta2", "--range", "1000")
     assert "none: the path never breaks" in near
 
