@@ -353,7 +353,7 @@ build_python() {
     python_is_ready && return
     key=$(python_key)
     if [[ -e .venv/unfinished ]] || { [[ -e .venv ]] && ! .venv/bin/python -c 'import pip' 2>/dev/null; }; then
-        say "the Python environment is not whole, starting it anew"
+        say "the Python environment is incomplete, making it again"
         rm -rf .venv
     fi
     if [[ ! -e .venv ]]; then
@@ -374,7 +374,7 @@ build_python() {
     finished python "$key"
 }
 
-# virtme-ng in an environment of its own: what it needs must not decide what we get. Small enough to be made anew.
+# virtme-ng in an environment of its own: what it needs must not decide what we get. Small enough to be remade.
 install_virtme() {
     local key
     guests_are_ready && return

@@ -66,7 +66,7 @@ def percent(measured: float, of_expected: float) -> float | None:
 
 
 def from_reference(table: Reference, metric: str = METRIC, **fixed: str) -> Curve:
-    """The curve in a table of others, such as `holland-vaidya_fig1`; `fixed` chooses its rows where it has more keys than
+    """The curve in a reference table, such as `holland-vaidya_fig1`; `fixed` chooses its rows where it has more keys than
     hops."""
     hops, values = table.series("hops", metric, **fixed)
     return Curve({int(count): value for count, value in zip(hops, values, strict=True)}, table.source or table.name)

@@ -6,7 +6,7 @@ routing daemon sends again the very packet that a broken link returned. A packet
 interface; the daemon's capture of held packets, its event log and its notes tell of it (formats/routing.md).
 
 Where nothing says what became of a packet, that is said (`no record`), never guessed. Not seen at all: what a station's own
-kernel drops before its interface (no route and no daemon of ours, the gate of a TCP layer, ARP at the source), and what is
+kernel drops before its interface (no route and none of our own daemons, the gate of a TCP layer, ARP at the source), and what is
 held when the run ends without ever having been sent.
 """
 

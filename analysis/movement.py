@@ -114,4 +114,4 @@ def read_curve(path: Path) -> Curve | None:
         document = json.loads(path.read_text())
         return Curve({int(hops): float(value) for hops, value in document["values"].items()}, str(path))
     except (ValueError, KeyError, TypeError):
-        raise AnalysisError(f"{path}: not a chain curve; run the experiment again with --resume to write it anew") from None
+        raise AnalysisError(f"{path}: not a chain curve; run the experiment again with --resume to regenerate it") from None

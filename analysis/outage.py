@@ -12,7 +12,7 @@ from analysis.errors import RunFileError
 from analysis.flow_plots import stand_bys
 from analysis.story import FIRST, Story
 
-MERGED_S = 0.05  # an event and the packet it is about: milliseconds apart, tens of them on a busy host
+MERGED_S = 0.05  # an event and the packet it is about: milliseconds apart, tens of them on a loaded host
 
 
 @dataclass(frozen=True)

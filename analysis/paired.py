@@ -1,4 +1,4 @@
-"""Variants compared seed by seed: the same movement and the same dice for each, so that what they share drops out.
+"""Variants compared seed by seed: the same movement and the same random streams for each, so that what they share drops out.
 
 Runs over moving stations scatter by tens of percent from pattern to pattern; the difference on one pattern scatters less. Its
 mean over the patterns has a 95 % interval by Student's t (analysis.tables.mean_and_interval); where that leaves out zero, the

@@ -1,9 +1,9 @@
 """The moment (moment.py) of a run that has ended, or of a movement file: who was where, and how packets then went.
 
-A run keeps its routes only at the start and the end of its traffic, so that a flow's way is that of the last packet
+A run keeps its routes only at the start and the end of its traffic, so that a flow's path is that of the last packet
 which TCP sent before the moment, as the air log and the captures have it (journeys.py). Datagrams have no such journey,
-and no way here.
-Rows of a movement that were still to come when the run ended were never gone: later than that there is no moment.
+and no path here.
+Rows of a movement that were still to come when the run ended were never executed: later than that there is no moment.
 Links are the radio's range over the places; a radio that has no one range has none here.
 """
 
@@ -41,7 +41,8 @@ def of_run(run: RunDirectory, at_s: float | None = None) -> Moment:
         places |= _places(_trace(path), model_s)
     off = _off(run, model_s)
     range_m, sense_m = (range_of(run.medium, threshold) for threshold in (RECEIVED, SENSED))
-    note = NO_FLOWS if not run.flows else "" if run.begun_ns is None else "ways: of the last packet that TCP sent before"
+    paths = f"paths: of the last packet that TCP sent before {at_s:g} s"
+    note = NO_FLOWS if not run.flows else "" if run.begun_ns is None else paths
     return Moment(
         f"{'/'.join(run.path.parts[-3:])}: {at_s:g} s {clock}{middle}", places, _links(places, range_m, off), off,
         tuple((wire.station, wire.host) for wire in run.wires),
@@ -136,7 +137,7 @@ def _way(run: RunDirectory, flow: Flow, at_s: float) -> Way:
     if flow.protocol != "tcp":
         offered = run.scenario["flows"][int(flow.name.removeprefix("flow")) - 1].get("rate")
         rate = f"{float(offered) / 1e3:.0f} kbit/s offered" if offered else ""
-        return nowhere("datagrams, whose way is not kept", rate=rate)
+        return nowhere("datagrams, whose path is not recorded", rate=rate)
     try:
         story = read_story(run, flow)
     except AnalysisError:

@@ -32,7 +32,7 @@ def given_up(run_dir: Path, station: str, connection: Connection) -> list[dict]:
 
 
 def read_notes(run_dir: Path, station: str) -> list[dict]:
-    """All notes of a station's daemon; none where it has no daemon of ours."""
+    """All notes of a station's daemon; none without one of our own daemons."""
     return [json.loads(line) for line in _lines(run_dir / "routing" / f"{station}.jsonl")]
 
 

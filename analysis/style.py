@@ -30,9 +30,9 @@ class Look:
 
 
 VARIANTS = {
-    "ns2": Look("802.11 at 1 and 2 Mbit/s, 200 m", BLUE, "o"),
-    "hv": Look("all at 2 Mbit/s, 180 m", VERMILION, "s"),
-    "hv-alt": Look("control at 1 Mbit/s, delayed ACK, 180 m", GREEN, "^"),
+    "ns2": Look("ns2: data at 2, control at 1 Mbit/s, 200 m", BLUE, "o"),
+    "hv": Look("hv: all at 2 Mbit/s, 180 m", VERMILION, "s"),
+    "hv-alt": Look("hv-alt: control at 1 Mbit/s, delayed ACK, 180 m", GREEN, "^"),
     "aodv": Look("AODV", VERMILION, "o"),
     "aodv-silence": Look("AODV, by hellos alone", ORANGE, "P"),
     "aodv-ns2": Look("AODV, ns-2's waits", ORANGE, "P"),

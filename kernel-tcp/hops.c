@@ -2,7 +2,7 @@
 /*
  * hops.c - tells TCP-AP how many hops there are.
  *
- * Of each station with a routing daemon of ours (`status` in the settings) it asks
+ * Of each station with our own routing daemon (`status` in the settings) it asks
  * for the routes (`status`), then follows its notes `route` and `lost`
  * (formats/routing.md), and writes the hops of each destination into the map of
  * algorithms/hops_map.h. A daemon that is not there is looked for again every

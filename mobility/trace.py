@@ -78,7 +78,7 @@ class Course:
 @dataclass
 class Trace:
     """What a trace says. `end_s` is the length it was made for and `mean_mps` the mean speed that it was drawn with, None where
-    it does not say; `remarks` are what a file of others says beside the movement, to be passed on."""
+    it does not say; `remarks` are what a third-party file says beside the movement, to be passed on."""
 
     name: str
     legs: list[Leg]

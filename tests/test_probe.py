@@ -1,4 +1,4 @@
-"""The probe that tells a void run on a busy host from one on an idle host."""
+"""The probe that tells a void run on a loaded host from one on an idle host."""
 
 import os
 import signal

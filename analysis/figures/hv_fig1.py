@@ -3,7 +3,8 @@
 Filled markers: this testbed (Linux TCP; 95 % intervals where a point has several runs), one colour a variant, ringed in
 black where a run is suspect; the line at the foot says which runs these are. Open markers: ns-2.35 with the same
 settings. Crosses: the published figure. Plus signs: Mininet-WiFi with wmediumd, which has no contention and so
-follows one n-th of one hop (dotted; goodput). Below: ours over ns-2's, with the band of 7 % that the testbed is held to.
+follows one n-th of one hop (dotted; goodput). Below: ours over ns-2's; the grey band, 7 %, is the bound
+at full size (the quick size, one short run a point: 12 %).
 """
 
 from pathlib import Path

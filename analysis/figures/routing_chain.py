@@ -2,7 +2,7 @@
 
 Filled markers: this testbed (Linux TCP and real daemons; 95 % intervals where a point has several runs), one colour a
 protocol, ringed in black where a run is suspect. Open markers: ns-2.35's protocols of the same name with the same radio and TCP.
-Below: ours over ns-2's, with the band of 15 % that the testbed is held to. What is lost beside static routes is
+Below: ours over ns-2's, with the band of 15 % that the testbed is held to at full size. What is lost beside static routes is
 the protocol's: its packets, and the routes that it gives up when contention looks like a broken link. ns-2 sends the IP
 header twice with DSDV, DSR and static routes (1.7 % at one hop).
 """

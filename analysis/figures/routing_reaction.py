@@ -1,8 +1,8 @@
 """How long traffic stops when the relay in use dies and another path exists, by protocol, with and without link feedback.
 
-A dot a run; the box is the quartiles, the bar in it the median; beside it median, quartiles and how many runs (and how many
-in which nothing ever arrived again). Time from the last datagram delivered over the old relay to the first over
-the new one. The same numbers: reaction.csv beside the figure.
+A dot a run; the box is the quartiles, the bar in it the median; at the right median, quartiles (of several runs) and the
+number of runs (and of those in which nothing ever arrived again). The printed table has the mean. Time from the last
+datagram delivered over the old relay to the first over the new one. The same numbers: reaction.csv beside the figure.
 """
 
 import csv
@@ -76,14 +76,18 @@ def _draw(axes: Axes, found: dict[str, list[float | None]], rows: list[dict]) ->
     axes.set_yticks(range(len(found)), [_name(variant) for variant in found])
     axes.invert_yaxis()
     axes.set_xlabel("time without deliveries (s)")
+    axes.set_title("Time without deliveries after the relay in use dies", loc="left", pad=16)
+    axes.annotate("median (quartiles), runs", (1.01, 1), xytext=(0, 4), xycoords="axes fraction", textcoords="offset points",
+                  fontsize=7, fontweight="bold")  # fmt: skip
 
 
 def _name(variant: str) -> str:
     protocol = variant.removesuffix("-silence")
-    how = "silence" if variant.endswith("-silence") else "feedback"
+    how = "no feedback" if variant.endswith("-silence") else "link feedback"
     return f"{style.look(protocol).name}, {how}"
 
 
 def _words(row: dict) -> str:
     never = f", {row['never']} never" if row["never"] else ""
-    return f"{row['median_s']:.3g} s ({row['quartile1_s']:.3g} to {row['quartile3_s']:.3g}), n = {row['n']}{never}"
+    quartiles = f" ({row['quartile1_s']:.3g} to {row['quartile3_s']:.3g})" if row["n"] > 1 else ""
+    return f"{row['median_s']:.3g} s{quartiles}, n = {row['n']}{never}"

@@ -2,7 +2,7 @@
 
 Filled markers: this testbed (Linux's stack with the algorithm as eBPF or its own; 95 % intervals where a point has several
 runs), ringed in black where a run is suspect. Open markers: ns-2.35's TCP of the same name (analysis/ns2/tcp_chain.csv says
-over which routes). Below: ours over ns-2's, with the band of 10 % that the testbed is held to.
+over which routes). Below: ours over ns-2's, with the band of 10 % that the testbed is held to at full size.
 """
 
 from pathlib import Path

@@ -92,8 +92,9 @@ def test_hv_fig1_draws_ours_ns2s_the_papers_and_the_peers(campaign):
     (share,) = (one for one in top.series if one.line == ":")
     assert share.points[0] == (1, 1691) and share.points[-1] == (10, 169.1)
     assert [box.y for box in ratios.boxes] == [(0.93, 1.07)]
-    assert top.legend == ["Holland and Vaidya 1999, figure 1", "Mininet-WiFi + wmediumd", "all at 2 Mbit/s, 180 m",
-                          "802.11 at 1 and 2 Mbit/s, 200 m"]  # fmt: skip
+    assert ratios.texts == ["grey: within 7 % of ns-2.35, the bound at full size"]
+    assert top.legend == ["Holland and Vaidya 1999, figure 1", "Mininet-WiFi + wmediumd", "hv: all at 2 Mbit/s, 180 m",
+                          "ns2: data at 2, control at 1 Mbit/s, 200 m"]  # fmt: skip
     assert (top.ylabel, ratios.xlabel) == ("TCP throughput, acknowledged (kbit/s)", "hops")
 
 
@@ -173,14 +174,21 @@ def test_routing_reaction_draws_quartiles_and_counts_what_never_came_back(tmp_pa
             metrics["flows"]["flow1"]["reaction_s"] = value
             path.write_text(json.dumps(metrics))
     (panel,) = panels(routing_reaction.draw, tmp_path)
-    assert panel.yticks == ["AODV, feedback", "AODV, silence"]
+    assert panel.yticks == ["AODV, link feedback", "AODV, no feedback"]
     # of 2, 3, never, never: quartiles between 2 and 3 and among the never
-    assert panel.texts == ["0.3 s (0.2 to 0.4), n = 5", "inf s (2.75 to inf), n = 4, 2 never"]
+    assert panel.texts == [
+        "0.3 s (0.2 to 0.4), n = 5", "inf s (2.75 to inf), n = 4, 2 never", "median (quartiles), runs",
+    ]  # fmt: skip
+    assert panel.title == "Time without deliveries after the relay in use dies"
     dots = [one.x for one in panel.series if one.marker == "o"]
     assert dots == [[0.1, 0.2, 0.3, 0.4, 0.5], [2, 3]]
     assert [box.x for box in panel.boxes] == [(0.2, 0.4), (2.75, 6)], "quartiles; never is at the edge, twice the longest"
     assert [one.x for one in panel.series if one.marker == "None"] == [[0.3, 0.3], [6, 6]], "medians"
     assert (tmp_path / "reaction.csv").read_text().splitlines()[1] == "aodv,5,0,0.3000,0.2000,0.4000,0.1000,0.5000"
+
+
+def test_routing_reaction_names_no_quartiles_of_one_run():
+    assert routing_reaction._words(routing_reaction.statistics("aodv", [0.0953])) == "0.0953 s, n = 1"
 
 
 def test_moving_chain_draws_throughput_and_silence_in_the_experiments_order(tmp_path):

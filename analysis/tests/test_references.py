@@ -1,4 +1,4 @@
-"""The numbers of others: every table can be read, says where it is from, and answers for a cell."""
+"""Reference numbers: every table can be read, says where it is from, and answers for a cell."""
 
 from pathlib import Path
 

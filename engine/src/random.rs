@@ -1,6 +1,6 @@
 //! Seeded random streams, one per (node, purpose).
 //!
-//! Adding a node or a purpose never shifts another's dice: each stream is keyed by
+//! Adding a node or a purpose never shifts another's random stream: each stream is keyed by
 //! (seed, node, purpose) and knows nothing of the rest. SplitMix64 spreads the key, xoshiro256++
 //! (Blackman & Vigna 2019) makes the numbers; both are public domain algorithms, written out here because the
 //! sequence is part of the golden files and must not change with a dependency's version.

@@ -227,7 +227,7 @@ class Trickle:
         return {"rtt": float(row["rtt"].split("/")[0]) / 1000, "rto": float(row["rto"]) / 1000}
 
     def settled(self, rto_below_rtt_plus_s: float) -> dict[str, float]:
-        """The facts once the variation of the round trip, which a busy host makes large, no longer shows in the RTO."""
+        """The facts once the variation of the round trip, which a loaded host makes large, no longer shows in the RTO."""
 
         def calm() -> dict[str, float] | None:
             self.send()

@@ -85,7 +85,7 @@ fn the_same_run_twice_is_the_same_and_another_seed_is_not() {
     assert_ne!(a, air_log(&other, true));
 }
 
-/// Adding a station out of everybody's reach, last in the list, must not shift the others' dice.
+/// Adding a station out of everybody's reach, last in the list, must not shift the others' random streams.
 #[test]
 fn a_distant_station_changes_nobodys_draws() {
     let positions = |n| chain(n, 200.0).into_iter().chain([[1e5, 1e5]]).take(n + 1).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-"""Movement files of others, read into a trace and written from one.
+"""Third-party movement files, read into a trace and written from one.
 
 | ending | format | read | written |
 |---|---|---|---|

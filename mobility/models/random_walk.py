@@ -1,4 +1,4 @@
-"""The random walk (Camp, Boleng and Davies, WCMC 2(5), 2002, section 2.1): ways of one length in directions drawn uniformly.
+"""The random walk (Camp, Boleng and Davies, WCMC 2(5), 2002, section 2.1): legs of one length in directions drawn uniformly.
 
 The survey's second form: a new direction and speed after a distance, not after a time, so that the same seed visits the same
 points in the same order at any mean speed. Speeds as random waypoint's. At an edge a station bounces off, or re-enters opposite.

@@ -1,7 +1,7 @@
 """Running an experiment: every cell and seed, several side by side, into one folder of results (formats/results.md).
 
-A run whose verdict is void, or whose host was late or too busy, is put aside below `<cell>/void/` and done over, alone, up to
-RETRIES times; where the first two come out void, half as many go on side by side. As many runs start up at once as there are
+A run whose verdict is void, or whose host was late or too busy, is put aside below `<cell>/void/` and rerun, alone, up to RETRIES
+times; where the first two come out void, half as many go on side by side. As many runs start up at once as there are
 cores: starting thirty stations takes a core's whole time, which would make runs under way void. A failed run does
 not stop the others; a wrong machine or a full disk does. Ctrl-C ends what runs and keeps what was captured. `--resume`
 keeps complete runs of the same scenario and does the others.
@@ -106,7 +106,6 @@ class Campaign:
     progress: Progress
     runner: Runner
     again: str = ""  # the command that goes on where this one stopped
-    note: str = ""  # said at the beginning
     outcomes: list[Outcome] = field(default_factory=list)
     pace: Pace = Pace(0.0, 0.0)
     stop: threading.Event = field(default_factory=threading.Event)
@@ -119,8 +118,6 @@ class Campaign:
             tasks = list(self._tasks())
             todo = [task for task in tasks if not (resume and self._keep(task))]
             self.progress.expect([_work(task) for task in todo], self.jobs, usable_cores())
-            if self.note:
-                self.progress.note(self.note)
             began = time.monotonic()
             voids = self._side_by_side(todo, self.jobs)
             for _ in range(RETRIES):
@@ -201,7 +198,7 @@ class Campaign:
         return Outcome(task, ended.status, ended.verdict or "", ended.error or "", host_late=ended.host_late)
 
     def _record(self, outcome: Outcome) -> list[Outcome]:
-        """Enters an outcome; a void one comes back, to be done over while tries are left."""
+        """Enters an outcome; a void one comes back, to be rerun while tries are left."""
         before = next((o for o in self.outcomes if o.task == outcome.task), None)
         if before is not None:
             outcome.voids = before.voids
@@ -226,7 +223,7 @@ class Campaign:
         number = 1 + sum(1 for _ in aside.glob(f"seed-{task.seed}-try-*"))
         task.directory.rename(aside / f"seed-{task.seed}-try-{number}")
         why, kind = ("the host was late", "late") if outcome.host_late else ("void", "void")
-        self.progress.again(_work(task), f"{why}, done over alone (the {kind} run is kept in {aside})")
+        self.progress.again(_work(task), f"{why}, rerun alone (the {kind} run is kept in {aside})")
 
 
 @contextmanager
@@ -308,7 +305,7 @@ def _work(task: Task) -> Work:
 
 
 def _emulated_s(task: Task) -> float:
-    """By the medium's clock; of a run that was done over, the last try only."""
+    """By the medium's clock; of a run that was rerun, the last try only."""
     return _json(task.directory / "verdict.json").get("model_ns", 0) / 1e9
 
 

@@ -23,7 +23,7 @@ NAMED_RUNS = 5  # how many runs that are not valid the verdict names
 
 
 class Report:
-    """The results in a folder; made anew from the runs each time."""
+    """The results in a folder; computed again from the runs each time."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -112,7 +112,7 @@ class Report:
         return not bad and self.no_figure is None
 
     def put_aside(self) -> int:
-        """How many void or incomplete runs were done over; they are kept in `<cell>/void/` and are in no table."""
+        """How many void or incomplete runs were rerun; they are kept in `<cell>/void/` and are in no table."""
         return sum(1 for cell in self.description["cells"] for _ in (self.directory / cell["name"] / "void").glob("seed-*"))
 
     def capture(self) -> Path | None:
@@ -197,7 +197,7 @@ class Report:
         counts += "".join(f", {number} {kind}" for kind, number in rare.items() if number)
         worst, meaning = next((word, text) for word, text, there in self._judgements() if there)
         aside = self.put_aside()
-        done_over = f"; {aside} void or incomplete before, done over (kept in <cell>/void)" if aside else ""
+        done_over = f"; {aside} void or incomplete before, rerun (kept in <cell>/void)" if aside else ""
         return f"{worst} ({counts}{done_over}): {meaning}{self._named()}"
 
     def _judgements(self) -> list[tuple[str, str, bool]]:

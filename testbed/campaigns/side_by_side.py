@@ -39,12 +39,6 @@ def cost_cores(scenario: Scenario) -> float:
     return run + (STATION_CORES + listens * LISTENING_CORES) * len(scenario.station_names())
 
 
-def safe_jobs(scenarios: Iterable[Scenario], spare_cores: float) -> int:
-    """How many of them fit into what the host has to spare now (testbed.host.doctor); at least one, and a guest is never late."""
-    costs = [cost_cores(scenario) for scenario in scenarios if scenario.clock == "real"]
-    return max(1, min(MOST, int(spare_cores / max(costs)))) if costs else MOST
-
-
 def default_jobs(scenarios: Iterable[Scenario], most_guests: int = MOST) -> int:
     """Runs side by side, so that the dearest of them still fit. `most_guests`: how many there is memory for."""
     scenarios = list(scenarios)

@@ -15,7 +15,7 @@ EXAMPLES = """
   ./manet map results/hv-fig3/speed=20/seed-1 --at 12.5    a run that has ended, 12.5 s after the start of its traffic
   ./manet map mobility/patterns/p06.tcl --at 100           a movement file, at its second 100
   ./manet map --every 1 --out /tmp/now.png                 the run under way, drawn again each second until Ctrl-C
-  ./manet map --way sta2 sta5 --way sta5 sta2              these ways instead of the scenario's flows
+  ./manet map --way sta2 sta5 --way sta5 sta2              these paths instead of the scenario's flows
 
 at the prompt of `manet cli`: map, map FILE.png 1, map off. What the picture shows: docs/map.md
 """
@@ -23,7 +23,7 @@ RANGE_M = 250.0
 
 
 def add(verbs: argparse._SubParsersAction) -> None:
-    parser = add_verb(verbs, "map", "a picture of the moment: stations, ranges, links, ways of the flows", EXAMPLES)
+    parser = add_verb(verbs, "map", "a picture of the moment: stations, ranges, links, paths of the flows", EXAMPLES)
     parser.add_argument(
         "what", metavar="RUN|FILE", nargs="?", help="a run's directory or a movement file (default: the run under way)"
     )
@@ -36,7 +36,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
     )
     parser.add_argument("--every", metavar="S", type=seconds, dest="every_s", help="of a run under way: draw again until Ctrl-C")
     parser.add_argument(
-        "--way", metavar=("A", "B"), nargs=2, action="append", default=[], help="of a run under way: the way from A to B"
+        "--way", metavar=("A", "B"), nargs=2, action="append", default=[], help="of a run under way: the path from A to B"
     )
     parser.add_argument(
         "--range", metavar="M", type=metres, dest="range_m", help="of a movement file: the radio's (default: 250)"

@@ -69,8 +69,10 @@ def carry_out(experiment: "Experiment", directory: Path, options: argparse.Names
     from testbed.campaigns.campaign import Campaign
     from testbed.campaigns.progress import Progress
     from testbed.campaigns.report import Report
+    from testbed.campaigns.side_by_side import default_jobs
     from testbed.commands.curve import measured_now
     from testbed.curves.lay_out import curves_of, lay_out
+    from testbed.guests.virtual_time import most_guests
     from testbed.stages.kernel_tcp import period_notes
 
     runner = runner_for([cell.scenario for cell in experiment.cells], options, experiment.name)
@@ -78,10 +80,10 @@ def carry_out(experiment: "Experiment", directory: Path, options: argparse.Names
         print(f"manet run: {note}", file=sys.stderr)
     curves = curves_of(experiment, lambda wanted: measured_now(wanted, options.jobs)) if experiment.expected else {}
     progress = Progress()
-    jobs, note = (options.jobs, "") if options.jobs else usual_jobs([cell.scenario for cell in experiment.cells])
+    jobs = options.jobs or default_jobs((cell.scenario for cell in experiment.cells), most_guests())
     try:
         again = resume_command(experiment, directory, options)
-        campaign = Campaign(experiment, directory, jobs, progress, runner, again, note)
+        campaign = Campaign(experiment, directory, jobs, progress, runner, again)
         outcomes = campaign.run(options.resume)
         lay_out(curves, directory)
         progress.note("measuring the captures")
@@ -107,18 +109,6 @@ def carry_out(experiment: "Experiment", directory: Path, options: argparse.Names
         kind = "failed" if outcome.status == "failed" and not outcome.host_late else "void"
         print(f"manet run: {outcome.task.name}: {kind}; see {outcome.task.directory}/log", file=sys.stderr)
     return 0 if report.whole and not bad else 1
-
-
-def usual_jobs(scenarios: list["Scenario"]) -> tuple[int, str]:
-    """As many as this machine takes, and no more than fit beside what it does now; and what to say of that."""
-    from testbed.campaigns.side_by_side import default_jobs, safe_jobs
-    from testbed.guests.virtual_time import most_guests
-    from testbed.host.doctor import spare_cores, timer_lateness_us
-
-    usual = default_jobs(scenarios, most_guests())
-    safe = min(usual, safe_jobs(scenarios, spare_cores(timer_lateness_us()))) if usual > 1 else usual
-    note = f"this host is busy: {safe} side by side instead of {usual}; --jobs says otherwise" if 2 * safe <= usual else ""
-    return safe, note
 
 
 def resume_command(experiment: "Experiment", directory: Path, options: argparse.Namespace) -> str:

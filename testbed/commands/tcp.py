@@ -1,4 +1,4 @@
-"""`manet tcp`: the table of names (kernel-tcp/names), and algorithms of ours loaded for the whole machine.
+"""`manet tcp`: the table of names (kernel-tcp/names), and our own algorithms loaded for the whole machine.
 
 A run loads what it needs by itself, in copies of its own, which go when it ends. `load` is for other programs: it makes
 an algorithm available to every connection of the machine by its name, until `unload` or the next boot.
@@ -49,14 +49,14 @@ KERNELS = {
 
 
 def add(verbs: argparse._SubParsersAction) -> None:
-    parser = add_verb(verbs, "tcp", "the TCPs that a scenario may name, and algorithms of ours for the whole machine", EXAMPLES)
+    parser = add_verb(verbs, "tcp", "the TCPs that a scenario may name, and our own algorithms for the whole machine", EXAMPLES)
     actions = parser.add_subparsers(dest="action", metavar="list|show|load|unload", required=True)
     listing = actions.add_parser("list", help="all names, and whether they can be used here")
     listing.add_argument("--json", action="store_true", help="print one JSON object")
     showing = actions.add_parser("show", help="one name, or what a whole text means")
     showing.add_argument("name", metavar="NAME|TEXT")
     showing.add_argument("--json", action="store_true", help="print one JSON object")
-    loading = actions.add_parser("load", help="register an algorithm of ours for every program of this machine")
+    loading = actions.add_parser("load", help="register one of our own algorithms for every program of this machine")
     loading.add_argument("name", metavar="NAME|FILE.o")
     loading.add_argument("parameters", metavar="PARAMETER=VALUE", nargs="*")
     loading.add_argument("--name", metavar="NAME", dest="as_name", help="what the kernel is to call it (default: its own name)")

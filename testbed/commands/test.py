@@ -32,7 +32,7 @@ EXAMPLES = """
   ./manet test --guests              the kernel-tcp tests under Debian 12's and 13's kernel, in guests (./setup.sh --guests)
   ./manet test --guests --kernel 6.12 -k vegas
   ./manet test --with-guests         everything, and then the guests
-  ./manet test --interop tests/interop    our routing daemons beside those of others (ns-3, olsrd, AODV-UU)
+  ./manet test --interop tests/interop    our routing daemons beside third-party ones (ns-3, olsrd, AODV-UU)
 
 without --interop those last ones are left out: what they need is in tests/interop/README.md
 """
@@ -86,7 +86,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     )
     parser.add_argument("--quick", action="store_true", help="leave out the tests marked slow")
     parser.add_argument("--rootless", action="store_true", help="leave out the tests that need root")
-    parser.add_argument("--interop", action="store_true", help="also the tests against routing daemons of others")
+    parser.add_argument("--interop", action="store_true", help="also the tests against third-party routing daemons")
     parser.add_argument("--rust", action="store_true", help="cargo's tests alone")
     parser.add_argument("--python", action="store_true", help="pytest's tests alone")
     parser.add_argument("--guests", action="store_true", help="the tests of testbed/guests/tests.toml in guests, alone")

@@ -177,7 +177,7 @@ def _lines(answer: dict[str, Any], with_outages: bool) -> list[str]:
     lasting = f"; half of the contacts last longer than {contact:.3g} s" if contact is not None else ""
     lines.append(_line(f"links, {answer['range_m']:g} m", f"{answer['link_changes']} changes{lasting}"))
     hops = f"; shortest paths {network['mean_hops']:.2f} hops, all pairs" if network["mean_hops"] is not None else ""
-    lines.append(_line("network", f"in parts {_percent(network['partitioned_share'])} of the time{hops}"))
+    lines.append(_line("network", f"partitioned {_percent(network['partitioned_share'])} of the time{hops}"))
     if gods["lines"]:
         lines.append(_line("god lines", f"{gods['lines']}, of which {gods['disagreeing']} disagree with the movement"))
     if "path" in answer:
@@ -191,8 +191,8 @@ def _path_lines(path: dict[str, Any]) -> list[str]:
     none = path["shares"].get("0", 0.0)
     parted = f"no path {_percent(none)} of the time"
     if path["partitions"]:
-        spells = "in one spell of" if path["partitions"] == 1 else f"in {path['partitions']} spells of at most"
-        parted += f", {spells} {path['longest_partition_s']:.3g} s"
+        outages = "in one outage of" if path["partitions"] == 1 else f"in {path['partitions']} outages of at most"
+        parted += f", {outages} {path['longest_partition_s']:.3g} s"
     mean = f"; {path['mean_hops']:.2f} hops while there is one" if path["mean_hops"] is not None else ""
     shares = ", ".join(f"{hops}: {_percent(share)}" for hops, share in path["shares"].items() if hops != "0")
     lines = [_line(" to ".join(path["ends"]), parted + mean)]

@@ -1,7 +1,7 @@
 """`manet doctor`: what this machine can do, what is missing, how to get it, and how much it bears.
 
 Every check is a question with an answer and, where the answer is no, a remedy. `needed` checks decide whether the
-testbed works at all; the others say what could be used beside it (routing daemons of others, kernel wireless).
+testbed works at all; the others say what could be used beside it (third-party routing daemons, kernel wireless).
 """
 
 import json
@@ -179,16 +179,10 @@ def _p95(late_us: list[float]) -> float:
     return late_us[int(0.95 * len(late_us))]
 
 
-def spare_cores(late_us: list[float]) -> float:
-    """How many cores there are for runs beside what the host does now; none where its timers are late."""
-    if _p95(late_us) >= LATE_TIMER_US:
-        return 0.0
-    return max(0.0, (os.cpu_count() or 1) * BUSY_SHARE - os.getloadavg()[0])
-
-
 def _load(late_us: list[float]) -> Check:
     cores, busy = os.cpu_count() or 1, os.getloadavg()[0]
-    runs = int(spare_cores(late_us) / CORE_SHARE_PER_RUN)
+    spare = max(0.0, cores * BUSY_SHARE - busy)
+    runs = 0 if _p95(late_us) >= LATE_TIMER_US else int(spare / CORE_SHARE_PER_RUN)
     bears = f"this machine (its name: {socket.gethostname()}) bears about {runs} more runs of ten stations side by side"
     detail = f"{cores} cores, load {busy:.2f} now: {bears}"
     return Check("safe load", runs > 0, detail, "" if runs else "wait until the host is quieter", needed=False)

@@ -1,7 +1,7 @@
 """Which routing protocols this machine can run, and how to get those it cannot.
 
 `routing` of a scenario is refused here before anything is started; `manet doctor` shows the same for all. Nothing of
-this is needed for the testbed itself: set-up builds our own daemons, those of others are installed by who wants them.
+this is needed for the testbed itself: set-up builds our own daemons; third-party ones are the user's to install.
 """
 
 import shutil
@@ -18,7 +18,7 @@ AODV_UU = "https://github.com/ramonfontes/aodv-uu"
 
 @dataclass(frozen=True)
 class Foreign:
-    """What a protocol of others needs: programs, a kernel module, and the way to get them."""
+    """What a third-party protocol needs: programs, a kernel module, and the way to get them."""
 
     programs: tuple[str, ...]
     remedy: str

@@ -155,7 +155,7 @@ NO_CALLS = {
     "addAircraft": "is not here; use addStation with position='x,y,z' and net.mobility",
     "addSatellite": "is not here; use addStation with position='x,y,z' and net.mobility",
     "telemetry": "the results have more: air.csv, captures, tcp.csv; use `./manet map`, `./manet story`",
-    "useExternalProgram": "is not here; a movement file of others: scenario={'mobility': 'FILE'}",
+    "useExternalProgram": "is not here; a movement file: scenario={'mobility': 'FILE'}",
     "plotEnergyMonitor": "energy is not modelled; remove the line",
     "setModule": "there is no kernel module of radios here; remove the line",
     "socketServer": "is not here; `./manet map`, `./manet routes` ask a network that stands",

@@ -256,7 +256,7 @@ class Prompt(CLI):
         self.replay(line)
 
     def do_map(self, line: str) -> None:
-        "Stations, ranges, links, ways of the flows: a PNG and text. Usage: map [FILE.png [SECONDS]] [A B ...]; map off"
+        "Stations, ranges, links, paths of the flows: a PNG and text. Usage: map [FILE.png [SECONDS]] [A B ...]; map off"
         self.map(line)
 
     def do_power(self, line: str) -> None:

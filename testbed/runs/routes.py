@@ -61,7 +61,7 @@ def _stations(directory: Path, station: str | None) -> list[str]:
     """The stations asked for, of a run whose routing can be asked."""
     protocol, stations = _protocol(directory), _all_stations(directory)
     if protocol not in (*OUR_DAEMONS, KERNELS):
-        raise UsageError(f'{directory}: routing "{protocol}" has no daemon of ours; the kernel\'s tables are in its routes/')
+        raise UsageError(f'{directory}: routing "{protocol}" runs none of our daemons; the kernel\'s tables are in its routes/')
     if station is not None and station not in stations:
         raise UsageError(f'there is no station "{station}" in {directory}; there are {", ".join(stations)}')
     return stations if station is None else [station]

@@ -1,5 +1,5 @@
-"""How packets to a flow's target go now, hop by hop: what each node's kernel says (`ip route get`) and, where a daemon of ours
-forwards by itself (DSR) or holds what has no route, what that says of itself.
+"""How packets to a flow's target go now, hop by hop: what each node's kernel says (`ip route get`) and, where our own daemon
+forwards by itself (DSR) or holds packets without a route, its answer.
 
 The way ends where no node has a next hop, where the next hop does not hear, or where a node comes twice. Below `bat0`
 batman-adv is asked. Not seen: AODV's half tunnels to a gateway.

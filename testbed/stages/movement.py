@@ -1,4 +1,4 @@
-"""From the scenario's `mobility` to the trace of one run: a model's legs, a file of others, or everybody in their places."""
+"""From the scenario's `mobility` to the trace of one run: a model's legs, a third-party file, or everybody in their places."""
 
 import shutil
 
@@ -15,7 +15,7 @@ AFTER_TRAFFIC_S = 120.0  # in which a run ends: iperf3 has a minute, and there a
 
 
 def write_trace(site: Site) -> None:
-    """trace.csv of the run: a file of ours as it is, anything else written anew."""
+    """trace.csv of the run: our own format as it is, any other converted."""
     target = site.directory / "trace.csv"
     movement = site.scenario.mobility
     if isinstance(movement, Replay) and movement.as_it_is and movement.file.endswith(".csv"):

@@ -109,7 +109,7 @@ def test_a_void_run_is_put_aside_and_done_over_alone(campaign):
     assert runs.calls.count(("hops1", 1)) == 2
     assert (outcomes[0].verdict, outcomes[0].voids) == ("valid", 1)
     assert (campaign.out / "hops1" / "void" / "seed-1-try-1" / "run.json").exists()
-    assert "hops1 seed 1: void, done over alone" in campaign.log.getvalue()
+    assert "hops1 seed 1: void, rerun alone" in campaign.log.getvalue()
 
 
 def test_the_repetition_of_a_void_run_counts_as_soon_as_it_is_void(campaign):
@@ -141,7 +141,7 @@ def test_a_run_whose_host_was_late_is_done_over_like_a_void_one(campaign):
     runs = FakeRuns({("hops1", 1): [Ended("failed", None, "the network was ready too late", host_late=True)]})
     outcomes = campaign(runs, "hops=[1]", jobs=1).run(resume=False)
     assert [(o.status, o.voids) for o in outcomes] == [("complete", 1), ("complete", 0)]
-    assert "hops1 seed 1: the host was late, done over alone" in campaign.log.getvalue()
+    assert "hops1 seed 1: the host was late, rerun alone" in campaign.log.getvalue()
 
 
 def test_no_more_runs_start_up_at_once_than_there_are_places(campaign):

@@ -13,7 +13,7 @@ from testbed.tests.running import Background, air_rows, chain, needs_runs
 HEADER = "t_ns,station,event,frame,peer,packet,attempt,bytes,rate_bps,airtime_ns,backoff_slots,fate,receivers"
 DIAMOND = {"topology": "positions", "positions": [[0, 150], [200, 290], [200, 0], [400, 150]]}
 CBR = {"from": "sta1", "to": "sta4", "traffic": "cbr", "rate": 100_000, "bytes": 500}
-LATE_S = 0.5  # how late a thread may be on a busy host
+LATE_S = 0.5  # how late a thread may be on a loaded host
 
 
 class FakeMedium:

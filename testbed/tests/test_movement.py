@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.root, pytest.mark.slow, needs_runs]
 
 RANGE_M = 250.0  # of ns2-dsss-2m under two-ray ground
 GAP_S = 0.05  # between two datagrams of the example's second flow
-LATE_S = 0.5  # how late a program may be on a busy host; the medium itself acts at the instants of the trace
+LATE_S = 0.5  # how late a program may be on a loaded host; the medium itself acts at the instants of the trace
 ON_THE_WAY_S = 0.02  # an exchange that began in range may end out of it, behind a TCP segment's
 
 

@@ -131,7 +131,7 @@ def test_the_verdict_is_that_of_the_worst_run(results, counts, wanted):
 
 def test_a_void_run_that_was_done_over_is_told_of(results, capsys):
     assert manet.main(["report", str(results)]) == 0
-    assert "; 1 void or incomplete before, done over (kept in <cell>/void)" in capsys.readouterr().out.splitlines()[-1]
+    assert "; 1 void or incomplete before, rerun (kept in <cell>/void)" in capsys.readouterr().out.splitlines()[-1]
     assert Report(results).as_json([])["put_aside"] == 1
 
 

@@ -1,4 +1,4 @@
-"""Parts of the routing stage that need no run: paths through tables, configurations of others' daemons, what is printed."""
+"""Parts of the routing stage that need no run: paths through tables, configurations of third-party daemons, what is printed."""
 
 import json
 import subprocess
@@ -75,7 +75,7 @@ def test_a_path_is_walked_hop_by_hop_to_where_it_ends(network, hops, missing):
 
 @pytest.mark.parametrize("model_s", [28.0, 31.0])
 def test_moving_stations_are_not_waited_for_beyond_the_traffics_time(tmp_path, model_s):
-    """Ends that are apart at the start are the experiment's matter; a run that began late would be done over for nothing."""
+    """Ends that are apart at the start are the experiment's matter; a run that began late would be rerun for nothing."""
     keys = {"topology": "random", "nodes": 2, "area": [9000, 9000], "mobility": "random-waypoint", "speed": 1, "traffic_at": 30}
     scenario = Scenario.model_validate({**keys, "routing": {"protocol": "dsdv", "settle": 60}})
     medium = SimpleNamespace(ask=lambda op: {"model_ns": int(model_s * 1e9)})

@@ -138,5 +138,5 @@ def test_the_prompt_shows_the_kernels_routes_and_the_daemons(tmp_path: Path) -> 
 def test_a_run_without_daemons_of_ours_has_no_status_to_show(tmp_path: Path) -> None:
     result = Background(chain(), tmp_path / "static").result()
     assert result.status == "complete", result.error
-    with pytest.raises(UsageError, match=r'routing "static" has no daemon of ours; the kernel\'s tables are in its routes/'):
+    with pytest.raises(UsageError, match=r'routing "static" runs none of our daemons; the kernel\'s tables are in its routes/'):
         known_routes(result.directory)

@@ -52,7 +52,7 @@ def test_the_directory_explains_itself(two_hops: Path) -> None:
 
 
 def test_the_epoch_joins_the_air_log_to_the_captures(two_hops: Path) -> None:
-    """What sta1 sends is captured microseconds before the medium takes it; a busy host makes some of it later, not all."""
+    """What sta1 sends is captured microseconds before the medium takes it; a loaded host makes some of it later, not all."""
     epoch_s = run_json(two_hops)["epoch_ns"] / 1e9
     with (two_hops / "air.csv").open() as file:
         taken = [row for row in csv.DictReader(file) if (row["station"], row["event"]) == ("sta1", "enqueue")]

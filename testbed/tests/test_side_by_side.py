@@ -25,25 +25,6 @@ def test_a_guest_runs_no_more_at_once_than_it_has_processors(monkeypatch):
     assert side_by_side.default_jobs([Scenario(hops=5)]) == 2
 
 
-def test_no_more_fit_than_the_host_has_cores_to_spare():
-    cost = side_by_side.cost_cores(Scenario(hops=5))
-    assert side_by_side.safe_jobs([Scenario(hops=5)], 3.5 * cost) == 3
-    assert side_by_side.safe_jobs([Scenario(hops=5)], 0.0) == 1
-    assert side_by_side.safe_jobs([Scenario(hops=5, clock="virtual")], 0.0) == side_by_side.MOST
-
-
-def test_on_a_busy_host_fewer_are_side_by_side_and_that_is_said(monkeypatch):
-    from testbed.commands import run
-    from testbed.host import doctor
-
-    monkeypatch.setattr(doctor, "timer_lateness_us", lambda: [50.0])
-    monkeypatch.setattr(doctor, "spare_cores", lambda _late_us: 0.0)
-    jobs, note = run.usual_jobs([Scenario(hops=5)])
-    assert jobs == 1 and note.startswith("this host is busy: 1 side by side instead of")
-    monkeypatch.setattr(doctor, "spare_cores", lambda _late_us: 64.0)
-    assert run.usual_jobs([Scenario(hops=5)]) == (side_by_side.default_jobs([Scenario(hops=5)]), "")
-
-
 def test_the_dearest_cell_decides():
     chain, crowd = Scenario(hops=5), Scenario(topology="random", nodes=100, area=(1500, 300))
     assert side_by_side.default_jobs([chain]) > side_by_side.default_jobs([chain, crowd]) == 8

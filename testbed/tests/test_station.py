@@ -159,7 +159,7 @@ def test_shells_are_gone_after_the_block_even_if_it_fails() -> None:
 
 
 def test_fifty_stations_take_little_processor_time() -> None:
-    """Processor time, since a busy host makes the time on the clock anything; `make bench` has that (0.4 s on two cores)."""
+    """Processor time, since a loaded host makes the time on the clock anything; `make bench` has that (0.4 s on two cores)."""
     before = processor_s()
     with stations_up([f"sta{number}" for number in range(1, 51)]) as network:
         assert len(network.stations) == 50

@@ -35,7 +35,7 @@ def test_a_pattern_s_numbers_are_those_of_the_reference(capsys):
 def test_the_text_says_the_same_in_words(capsys):
     text = asked(capsys, P06, "--hops", "sta1", "sta2")
     assert "p06.tcl: 30 stations, 3600 s" in text
-    assert "sta1 to sta2     no path 23.4 % of the time, in 5 spells of at most 389 s; 2.81 hops while there is one" in text
+    assert "sta1 to sta2     no path 23.4 % of the time, in 5 outages of at most 389 s; 2.81 hops while there is one" in text
 
 
 def test_a_wider_range_has_shorter_paths(capsys):
@@ -105,7 +105,7 @@ def test_it_is_said_when_the_path_between_two_stations_breaks_and_comes_back(cap
     times = [tuple(outage.values()) for outage in path["outages"]]
     assert times == [pytest.approx((15, 35, 20)), (50, None, 10)]
     assert path["longest_partition_s"] == pytest.approx(20)
-    assert "outages" not in asked(capsys, str(tmp_path / "x.csv"))
+    assert "\n  outages " not in asked(capsys, str(tmp_path / "x.csv"))
     near = asked(capsys, str(tmp_path / "x.csv"), "--hops", "sta1", "sta2", "--range", "1000")
     assert "none: the path never breaks" in near
 

@@ -1,4 +1,4 @@
-"""Real runs with `clock = "virtual"`: one seed on an idle and on a busy host, where QEMU and a kernel can be had."""
+"""Real runs with `clock = "virtual"`: one seed on an idle and on a loaded host, where QEMU and a kernel can be had."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Tests with the routing daemons of others: only by `./manet test --interop`, which sets MANET_INTEROP=1."""
+"""Tests with third-party routing daemons: only by `./manet test --interop`, which sets MANET_INTEROP=1."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""A chain of stations on the medium, each with a daemon of ours or somebody else's.
+"""A chain of stations on the medium, each with our own or a third-party daemon.
 
 A station is a process in a network namespace of its own; all are ended by their pids. Neighbours are 200 m apart, so
 that with the radio's 250 m each hears only the next.

@@ -395,7 +395,7 @@ impl Dcf {
                 self.transmit_answer(FrameKind::Cts, to, rate_bps, reserves, ack_airtime);
             }
             Response::Data if held_back => {
-                // ns-2 check_pktTx: the RTS is made anew and the window grows
+                // ns-2 check_pktTx: the RTS is rebuilt and the window grows
                 self.grow_window();
                 self.draw();
                 self.resume(now);

@@ -1,4 +1,4 @@
-"""Movement files of others: what they say, round trips, every error with its line, and no byte string that does harm."""
+"""Third-party movement files: what they say, round trips, every error with its line, and no byte string that does harm."""
 
 import gzip
 import math

@@ -11,7 +11,7 @@ const CONTROL_TTL: u8 = 64;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Datagram {
-    /// The IP header with its own options. Protocol, length and checksum are made anew by [`Self::to_bytes`].
+    /// The IP header with its own options. Protocol, length and checksum are recomputed by [`Self::to_bytes`].
     ip: Vec<u8>,
     pub options: Vec<Opt>,
     /// IP protocol of the payload.

@@ -19,7 +19,7 @@ pub enum Carrier {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Node {
-    /// Counted from 1; with `seed` it chooses the node's dice.
+    /// Counted from 1; with `seed` it chooses the node's random stream.
     pub number: u64,
     pub address: Ipv4Addr,
     /// The ad hoc network: addresses outside it are the Internet.

@@ -51,6 +51,6 @@ def config(network: Network, station: Station) -> list[str]:
 
 
 def router_id(mac: str) -> str:
-    """The modified EUI-64 of the MAC (RFC 4291, appendix A), which babeld would else roll dice for."""
+    """The modified EUI-64 of the MAC (RFC 4291, appendix A), which babeld would else draw at random."""
     first, *rest = mac.split(":")
     return ":".join([f"{int(first, 16) ^ 2:02x}", *rest[:2], "ff", "fe", *rest[2:]])

@@ -1,5 +1,5 @@
 //! An ideal air for tests: machines with the route tables a kernel would have, joined by links that are there or not.
-//! Every frame takes a millisecond and is never lost, unless a test gives the air dice; a unicast to who is not there comes back as a failed link after
+//! Every frame takes a millisecond and is never lost, unless a test gives the air a random stream; a unicast to who is not there comes back as a failed link after
 //! five. After each change of a route no destination's routes may form a loop.
 
 // each test file uses its part
@@ -51,7 +51,7 @@ pub struct Air {
     identification: u16,
     feedback: bool,
     routes_changed: bool,
-    /// Frames are lost and late as these dice say, if there are any.
+    /// Frames are lost and late as this random stream says, if there is one.
     pub dice: Option<Stream>,
 }
 

@@ -1,4 +1,4 @@
-//! Nodes on an ideal air: who is in range hears a broadcast a millisecond later, unless it is lost by dice.
+//! Nodes on an ideal air: who is in range hears a broadcast a millisecond later, unless it is lost at random.
 
 #![allow(dead_code)] // each test file uses its part
 

@@ -1,4 +1,4 @@
-"""Daemons of others: one process a station, configured by files in the results' `routing/`.
+"""Third-party daemons: one process a station, configured by files in the results' `routing/`.
 
 They know nothing of link feedback, and their routes carry no `quickack` (quickack.py sees to that).
 """

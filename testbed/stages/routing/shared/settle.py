@@ -17,7 +17,7 @@ from testbed.stages.station import NamespaceHost
 from topologies.addresses import GATEWAY_END, HOST_END, INTERFACE, wire_ip
 
 POLL_S = 0.5
-SPARE_S = 3.0  # what a last look at all tables may take on a busy host
+SPARE_S = 3.0  # what a last look at all tables may take on a loaded host
 _VIA = re.compile(r"\bvia ([0-9.]+)")
 _DEV = re.compile(r"\bdev (\S+)")
 NextHop = Callable[[NamespaceHost, str], str | None]
