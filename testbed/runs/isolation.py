@@ -148,12 +148,23 @@ class Isolated:
 @contextlib.contextmanager
 def _interrupts_held() -> Iterator[None]:
     """What is started here begins with SIGINT and SIGHUP blocked, until `main` has said what is to become of them; ours come
-    afterwards. The keeper keeps them blocked: the end of the terminal must not kill it, and the run with it."""
+    afterwards. The keeper keeps them blocked: the end of the terminal must not kill it, and the run with it.
+
+    Another thread of ours (a library's) may take a signal that this one blocks, and Python's handler then runs here all the same:
+    it only notes the signal meanwhile.
+    """
+    noted: list[int] = []
+    ours = (signal.SIGINT, signal.SIGHUP) if threading.current_thread() is threading.main_thread() else ()
+    handlers = {n: signal.signal(n, lambda number, _: noted.append(number)) for n in ours if callable(signal.getsignal(n))}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
     try:
         yield
     finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number in noted:
+            signal.raise_signal(number)
 
 
 class Report:
