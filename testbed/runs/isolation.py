@@ -150,8 +150,8 @@ def _interrupts_held() -> Iterator[None]:
     """What is started here begins with SIGINT and SIGHUP blocked, until `main` has said what is to become of them; ours come
     afterwards. The keeper keeps them blocked: the end of the terminal must not kill it, and the run with it.
 
-    Another thread of ours (a library's) may take a signal that this one blocks, and Python's handler then runs here all the same:
-    it only notes the signal meanwhile.
+    A blocked signal goes to another thread of this process (a library's), and Python still runs the handler in this one. So the
+    handler only notes the signal until the keeper has started.
     """
     noted: list[int] = []
     ours = (signal.SIGINT, signal.SIGHUP) if threading.current_thread() is threading.main_thread() else ()

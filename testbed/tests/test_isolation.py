@@ -7,7 +7,7 @@ import pytest
 
 from testbed.programs import ROOT
 
-# Another thread gets the signal, since the main one blocks it; Python interrupts the main one all the same.
+# The main thread blocks the signal, so that the other one takes it; Python still runs the handler in the main thread.
 PROGRAM = """
 import os, signal, threading, time
 from testbed.runs.isolation import _interrupts_held
