@@ -3,9 +3,10 @@
 What the captures are behind the air shows in a story as packets that arrive before they were sent.
 """
 
-import json
 from pathlib import Path
 from typing import Any
+
+from analysis.files import read_object
 
 LATE_US = 5000  # as the medium's default (medium/src/verdict.rs)
 MAX_LENGTH = 600  # characters
@@ -13,7 +14,7 @@ MAX_LENGTH = 600  # characters
 
 def doubt(directory: Path) -> str | None:
     """`suspect: <reasons>; captures up to 109 ms behind the air`, `failed: <error>`; None of a run that is valid."""
-    run, verdict = _object(directory / "run.json"), _object(directory / "verdict.json")
+    run, verdict = read_object(directory / "run.json"), read_object(directory / "verdict.json")
     parts = []
     if run.get("status") in ("failed", "interrupted"):
         parts.append(f"{run['status']}: {run.get('error') or 'run.json gives no reason'}")
@@ -27,11 +28,3 @@ def _behind(verdict: dict[str, Any]) -> list[str]:
     max_us = (verdict.get("lateness") or {}).get("max_us") or 0
     late_us = (verdict.get("thresholds") or {}).get("late_us", LATE_US)
     return [f"captures up to {max_us / 1000:.0f} ms behind the air"] if max_us > late_us else []
-
-
-def _object(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text())
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}

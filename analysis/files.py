@@ -4,11 +4,12 @@ Whatever stops the writer, a full disk or a lost machine, a reader finds the fil
 """
 
 import errno
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from analysis.errors import DiskFullError
 
@@ -36,3 +37,12 @@ def whole(path: Path, mode: str = "w") -> Iterator[IO]:
 def write_whole(path: Path, content: str) -> None:
     with whole(path) as file:
         file.write(content)
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """A JSON object; empty where the file is missing or holds none, as in a run that ended early."""
+    try:
+        content = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}

@@ -4,7 +4,7 @@ They fit a terminal of 80 columns: a column that is empty in every row is left o
 """
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from analysis.style import variant_name
-from analysis.tables import METRICS, Experiment, cell_of, collect_runs, counts, ending, shown_metric, summarise
+from analysis.tables import ENDINGS, METRICS, Experiment, cell_of, collect_runs, counts, ending, shown_metric, summarise
 
 HEADINGS = ("ours", "±95 %", "paper", "ours/\npaper", "ns-2.35", "ours/\nns-2")
 FLOW_ROWS = 24  # more are for a program to read, from metrics.json
@@ -42,9 +42,12 @@ def result_table(out_dir: Path, experiment: Any = None) -> Group:
     for column in kept:
         table.add_column(HEADINGS[column], justify="right", no_wrap=True)
     table.add_column("runs", justify="right", no_wrap=True)
+    endings: defaultdict[tuple[Any, ...], Counter[str]] = defaultdict(Counter)
+    for run in runs:
+        endings[cell_of(run, description.axes)][ending(run)] += 1
     for row, texts in zip(cells, figures, strict=True):
-        endings = Counter(ending(run) for run in runs if cell_of(run, description.axes) == cell_of(row, description.axes))
-        table.add_row(*_names(row, axes, with_variants), *(texts[column] for column in kept), _endings(endings))
+        told = _endings(endings[cell_of(row, description.axes)])
+        table.add_row(*_names(row, axes, with_variants), *(texts[column] for column in kept), told)
     return Group(Text(title, style="italic"), table, Text(_caption(runs), style="dim"))
 
 
@@ -113,8 +116,7 @@ def _row_of_each_cell(summary: list[dict[str, Any]], axes: tuple[str, ...], metr
 
 def _endings(endings: Counter[str]) -> str:
     """`3 valid`, or all kinds that occur, each on a line of its own."""
-    kinds = ("valid", "suspect", "void", "failed", "interrupted")
-    return "\n".join(f"{endings[kind]} {kind}" for kind in kinds if endings[kind]) or "none"
+    return "\n".join(f"{endings[kind]} {kind}" for kind in ENDINGS if endings[kind]) or "none"
 
 
 def _caption(runs: list[dict[str, Any]]) -> str:

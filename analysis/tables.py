@@ -51,6 +51,7 @@ SUM_METRICS = {
 # of the first flow that has it: of the thin one of datagrams beside flow 1
 SOME_METRICS = {"silence_s": ("s", "silence_s", 1)}
 METRICS = FLOW_METRICS | SUM_METRICS | SOME_METRICS
+ENDINGS = ("valid", "suspect", "void", "failed", "interrupted")  # of a run, as `ending` names them
 # What the printed table and the general figure are of: the first that any run has. Flows of datagrams acknowledge nothing.
 SHOWN = ("acked_kbps", "reaction_s", "delivered_kbps")
 

@@ -18,9 +18,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
-from analysis.files import write_whole
+from analysis.files import read_object, write_whole
 from analysis.found_runs import why_left_out
 from testbed.campaigns.experiment import Cell, Experiment
 from testbed.campaigns.progress import Progress
@@ -278,7 +278,7 @@ def claimed(directory: Path, experiment: Experiment, resume: bool, again: str = 
 
 def is_complete(task: Task) -> bool:
     """Whether the run is there, complete, not void, as it was left, and of the very scenario that is wanted now."""
-    run, scenario = _json(task.directory / "run.json"), _json(task.directory / "scenario.json")
+    run, scenario = read_object(task.directory / "run.json"), read_object(task.directory / "scenario.json")
     same = scenario == json.loads(task.cell.scenario.to_json())
     if run.get("status") != "complete" or not same or read_verdict(task.directory) not in ("valid", "suspect"):
         return False
@@ -297,7 +297,7 @@ def clear(directory: Path) -> None:
 
 def read_verdict(directory: Path) -> str:
     """`void` where the medium did not get to write one."""
-    return _json(directory / "verdict.json").get("verdict", "void")
+    return read_object(directory / "verdict.json").get("verdict", "void")
 
 
 def _work(task: Task) -> Work:
@@ -306,16 +306,8 @@ def _work(task: Task) -> Work:
 
 def _emulated_s(task: Task) -> float:
     """By the medium's clock; of a run that was rerun, the last try only."""
-    return _json(task.directory / "verdict.json").get("model_ns", 0) / 1e9
+    return read_object(task.directory / "verdict.json").get("model_ns", 0) / 1e9
 
 
 def _name_in(description: Path) -> str:
-    return str(_json(description).get("name", "unknown"))
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text())
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}
+    return str(read_object(description).get("name", "unknown"))

@@ -1,11 +1,11 @@
 """Which runs of an experiment its folder of results has not: never begun, or broken off; and the command that brings them."""
 
-import json
 import shlex
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from analysis.files import read_object
 from analysis.found_runs import FoundRuns
 
 INTERRUPTED = "interrupted"
@@ -23,7 +23,7 @@ def missing_runs(directory: Path, description: dict[str, Any], found: FoundRuns)
                 continue
             if run not in found.runs:
                 missing[cell["name"], seed] = False
-            elif _status(run) == INTERRUPTED:
+            elif read_object(run / "run.json").get("status") == INTERRUPTED:
                 missing[cell["name"], seed] = True
     return missing
 
@@ -57,10 +57,3 @@ def _seeds(seeds: list[int]) -> str:
     if seeds[-1] - seeds[0] == len(seeds) - 1:
         return f"seeds {seeds[0]} to {seeds[-1]}"
     return f"seeds {', '.join(map(str, seeds))}"
-
-
-def _status(run: Path) -> Any:
-    try:
-        return json.loads((run / "run.json").read_text()).get("status")
-    except (OSError, ValueError, AttributeError):
-        return None

@@ -18,7 +18,6 @@ from testbed.errors import UsageError, shortened
 
 FORMAT = "manet-answer/1"
 GENERAL = "general"  # analysis/figures/general.py
-ENDINGS = ("valid", "suspect", "void", "failed", "interrupted")
 NAMED_RUNS = 5  # how many runs that are not valid the verdict names
 
 
@@ -103,6 +102,8 @@ class Report:
 
     def verdicts(self) -> dict[str, int]:
         """How many runs are valid, suspect, void, failed and interrupted."""
+        from analysis.tables import ENDINGS
+
         return {kind: self.endings[kind] for kind in ENDINGS}
 
     @property

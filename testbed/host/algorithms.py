@@ -1,13 +1,12 @@
 """Which congestion controls this kernel can give a connection: those it has, those it would load as a module, and
 whether it takes ours (struct_ops)."""
 
-import difflib
 import json
 import platform
 import subprocess
 from pathlib import Path
 
-from testbed.errors import UsageError
+from testbed.errors import UsageError, did_you_mean
 from testbed.programs import BUILT, ROOT, Programs
 
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
@@ -47,8 +46,8 @@ def why_no_algorithm(algorithm: str, ours: list[str], names: list[str] | None = 
         return ""
     if algorithm not in ours and (unnamed := why_unnamed(algorithm, folder)):
         return unnamed
-    close = difflib.get_close_matches(algorithm, [*ours, *names], n=1)
-    meant = f' (did you mean "{close[0]}"?)' if close else ""
+    close = did_you_mean(algorithm, [*ours, *names])
+    meant = f" ({close})" if close else ""
     if algorithm in ours:  # asked for as kernel-NAME
         meant = f' of its own; tcp = "{algorithm}" is ours'
     known = ", ".join([*ours, *(name for name in names if name not in ours)])

@@ -5,13 +5,12 @@ BSSID) is said once, aloud, so that a script need not be edited for it; what wou
 (encryption, 802.11n) is an error; so is a name that nobody knows.
 """
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mininet.log import output
 
-from testbed.errors import UsageError
+from testbed.errors import UsageError, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -37,8 +36,7 @@ class Arguments:
         return {name: value for name, value in given.items() if name in self.taken and value is not None}
 
     def _remedy(self, name: str) -> str:
-        close = difflib.get_close_matches(name, [*self.taken, *self.aloud], n=1)
-        return f'did you mean "{close[0]}"?' if close else f"the arguments here are {', '.join(sorted(self.taken))}"
+        return did_you_mean(name, [*self.taken, *self.aloud]) or f"the arguments here are {', '.join(sorted(self.taken))}"
 
 
 def say(text: str, said: set[str], key: str = "") -> None:

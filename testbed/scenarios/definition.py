@@ -4,11 +4,10 @@ Every error is one line: file, line, key, what is wrong, remedy. `--set` takes t
 tables, and its values are TOML values (bare words are taken as text: `--set tcp=cubic`).
 """
 
-import difflib
 import re
 import stat
 import tomllib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,7 +17,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 import mobility.trace
-from testbed.errors import UsageError, shortened
+from testbed.errors import UsageError, did_you_mean, shortened
 from testbed.programs import ROOT
 from testbed.scenarios.models import KeyProblem
 from testbed.scenarios.movement import MODEL_NAMES, MOVEMENTS, Replay
@@ -147,8 +146,7 @@ def _check_radio(scenario: Scenario, source: Source, place: Callable[[str], KeyP
     profile = tomllib.loads((RADIOS / f"{scenario.radio}.toml").read_text())
     for key in scenario.radio_overrides:
         if key not in profile:
-            close = _closest(key, profile)
-            text = f'did you mean "{close}"?' if close else f"the keys are those of medium/radios/{scenario.radio}.toml"
+            text = did_you_mean(key, profile) or f"the keys are those of medium/radios/{scenario.radio}.toml"
             raise source.error((*place("radio_overrides"), key), f"unknown key; {text}")
 
 
@@ -299,17 +297,9 @@ def _unknown(key: str, model: type[BaseModel], path: KeyPath) -> str:
     known = _keys_at(model, path)
     if path[:1] == ("routing",) and known == ["protocol"]:
         return f'routing "{path[1]}" has no options'
-    if close := _closest(key, known):
-        return f'unknown key; did you mean "{close}"?'
+    if close := did_you_mean(key, known):
+        return f"unknown key; {close}"
     return f"unknown key; the keys here are {', '.join(known)}" if known else "unknown key; remove it"
-
-
-def _closest(given: str, known: Collection[str]) -> str | None:
-    """What was probably meant. Nothing at three times the longest name: at most 2/4 of both would agree, and difflib, which asks
-    for 0.6, would take seconds over megabytes."""
-    if len(given) > 3 * max(map(len, known), default=0):
-        return None
-    return next(iter(difflib.get_close_matches(given, known, n=1, cutoff=0.6)), None)
 
 
 def _keys_at(model: type[BaseModel], path: KeyPath) -> list[str]:
@@ -360,8 +350,8 @@ def _model_within(annotation: Any) -> type[BaseModel] | None:
 def _not_a_choice(given: object, ctx: dict[str, Any]) -> str:
     if "expected" in ctx:
         choices = ctx["expected"].replace("'", '"').replace(" or ", ", ")
-        close = _closest(str(given), re.findall(r'"([^"]*)"', choices))
-        return f"{_shown(given)} is not known; use one of {choices}" + (f' (did you mean "{close}"?)' if close else "")
+        close = did_you_mean(str(given), re.findall(r'"([^"]*)"', choices))
+        return f"{_shown(given)} is not known; use one of {choices}" + (f" ({close})" if close else "")
     return f"{_shown(given)} is not a name; use letters, digits, '-' and '_' only"
 
 
