@@ -21,28 +21,23 @@ use manet_engine::random::Purpose;
 use manet_engine::{EventQueue, Instant, Machine, Stream};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use wakes::Wakes;
 
 mod arrivals;
 mod moves;
 mod mpdu;
 mod power;
 mod visible;
+mod wakes;
 
+/// An end that is due: of phase 0 or 1.
 enum Event {
     SendEnds(FrameId),
     FrameEnds(FrameId),
-    Wake {
-        station: u16,
-        at: Instant,
-    },
-    /// All that were put on the air at this instant.
-    FramesBegin,
 }
 
 const SEND_END: u8 = 0;
 const HEAR_END: u8 = 1;
-const TIMERS: u8 = 2;
-const HEAR_BEGIN: u8 = 3;
 
 /// Stations that sense a frame, with the power there.
 type Neighbourhood = Arc<[(u16, f64)]>;
@@ -69,8 +64,6 @@ struct Station {
     overhear: bool,
     on: bool,
     counters: Counters,
-    /// The wake-up last put into the event queue.
-    wake: Option<Instant>,
 }
 
 pub struct Medium {
@@ -79,11 +72,15 @@ pub struct Medium {
     stations: Vec<Station>,
     by_mac: HashMap<MacAddress, u16>,
     error_rates: ErrorRates,
+    /// Phases 0 and 1.
     events: EventQueue<Event>,
+    /// Phase 2.
+    wakes: Wakes,
     airborne: Vec<Option<Airborne>>,
     free: Vec<FrameId>,
-    /// Put on the air at this instant and not heard yet.
+    /// Put on the air at this instant and not heard yet: phase 3.
     begun: Vec<FrameId>,
+    begun_at: Instant,
     arrivals: Vec<Arrival>,
     /// Who hears each station, while nobody moves.
     neighbourhoods: Vec<Option<Neighbourhood>>,
@@ -116,7 +113,6 @@ impl Medium {
                 overhear: false,
                 on: true,
                 counters: Counters::default(),
-                wake: None,
             }
         };
         let still_from = trajectories.iter().map(|t| t.moving_until()).max().unwrap_or(Instant::ZERO);
@@ -126,9 +122,11 @@ impl Medium {
             by_mac: config.stations.iter().enumerate().map(|(i, s)| (s.mac, i as u16)).collect(),
             error_rates: ErrorRates::new(loaded),
             events: EventQueue::default(),
+            wakes: Wakes::new(n),
             airborne: Vec::new(),
             free: Vec::new(),
             begun: Vec::new(),
+            begun_at: Instant::ZERO,
             arrivals: Vec::new(),
             neighbourhoods: vec![None; n],
             still_from,
@@ -240,21 +238,29 @@ impl Medium {
         self.stations[0].receiver.sums()
     }
 
+    /// The earliest instant at which anything is due, of any phase; `Instant::MAX`: nothing is.
+    fn next_at(&self) -> Instant {
+        let begun = if self.begun.is_empty() { Instant::MAX } else { self.begun_at };
+        self.events.next_at().unwrap_or(Instant::MAX).min(self.wakes.next_at()).min(begun)
+    }
+
     fn advance(&mut self, now: Instant) {
-        while let Some((at, event)) = self.events.pop_due(now) {
+        loop {
+            let at = self.next_at();
+            if at > now || at == Instant::MAX {
+                return;
+            }
             self.handled += 1;
-            match event {
-                Event::SendEnds(id) => self.send_ends(at, id),
-                Event::FrameEnds(id) => self.frame_ends(at, id),
-                Event::Wake { station, at: planned } => {
-                    let s = &mut self.stations[station as usize];
-                    if s.wake == Some(planned) {
-                        s.wake = None;
-                        s.dcf.handle_timeout(at);
-                        self.after(at, station);
-                    }
+            if let Some((_, event)) = self.events.pop_due(at) {
+                match event {
+                    Event::SendEnds(id) => self.send_ends(at, id),
+                    Event::FrameEnds(id) => self.frame_ends(at, id),
                 }
-                Event::FramesBegin => self.frames_begin(at),
+            } else if let Some(station) = self.wakes.pop_due(at) {
+                self.stations[station as usize].dcf.handle_timeout(at);
+                self.after(at, station);
+            } else {
+                self.frames_begin(at);
             }
         }
     }
@@ -267,14 +273,7 @@ impl Medium {
             self.act(now, station, action);
         }
         self.scratch = actions;
-        let s = &mut self.stations[station as usize];
-        let next = s.dcf.next_timeout();
-        if next != s.wake {
-            s.wake = next;
-            if let Some(at) = next {
-                self.events.push(at, TIMERS, Event::Wake { station, at });
-            }
-        }
+        self.wakes.set(station, self.stations[station as usize].dcf.next_timeout());
     }
 
     fn act(&mut self, now: Instant, station: u16, action: Action) {
@@ -353,9 +352,7 @@ impl Medium {
                 (self.airborne.len() - 1) as FrameId
             }
         };
-        if self.begun.is_empty() {
-            self.events.push(now, HEAR_BEGIN, Event::FramesBegin);
-        }
+        self.begun_at = now;
         self.begun.push(id);
         self.events.push(end, SEND_END, Event::SendEnds(id));
         self.events.push(end, HEAR_END, Event::FrameEnds(id));
@@ -556,6 +553,7 @@ impl Medium {
             }
         }
         self.events = EventQueue::default();
+        self.wakes = Wakes::new(self.stations.len());
     }
 }
 
@@ -608,10 +606,10 @@ impl Machine for Medium {
     }
 
     fn next_timeout(&self) -> Option<Instant> {
-        self.events.next_at()
+        Some(self.next_at()).filter(|at| *at != Instant::MAX)
     }
 
     fn next_visible(&self) -> Option<Instant> {
-        self.visible_from(self.events.next_at()?)
+        self.visible_from(self.next_timeout()?)
     }
 }

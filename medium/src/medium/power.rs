@@ -26,7 +26,8 @@ impl Medium {
         if on {
             return;
         }
-        s.wake = None;
+        self.wakes.set(station.0, None);
+        let s = &mut self.stations[station.0 as usize];
         s.receiver = Receiver::new(s.receiver.rule(), &self.radio);
         for packet in s.dcf.switch_off(now) {
             self.drop_packet(now, station.0, &packet, DropReason::Off);
