@@ -13,6 +13,7 @@ mod outgoing;
 mod receive;
 mod routes;
 mod topology;
+mod until;
 pub mod wire;
 
 pub use machine::Olsr;

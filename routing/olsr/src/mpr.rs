@@ -33,10 +33,12 @@ pub fn select(
     let neighbours: Vec<_> = symmetric.iter().filter(|(_, w)| **w != WILL_NEVER).map(|(n, w)| (*n, *w)).collect();
     // numbers, because sorting them is most of the work
     let mut pairs: Vec<(u32, u32)> = Vec::new();
+    let (mut last, mut number) = (None, None);
     for (n, far) in two_hop {
-        if let Ok(number) = neighbours.binary_search_by_key(&n, |(n, _)| *n) {
-            pairs.push((far.into(), number as u32));
+        if last.replace(n) != Some(n) {
+            number = neighbours.binary_search_by_key(&n, |(n, _)| *n).ok();
         }
+        pairs.extend(number.map(|number| (far.into(), number as u32)));
     }
     pairs.sort_unstable();
     pairs.dedup();

@@ -1,6 +1,7 @@
 //! Neighbour set and 2-hop neighbour set (RFC 3626, sections 4.3.1, 4.3.2, 8.1, 8.2), by main addresses.
 
 use crate::links::Links;
+use crate::until::Until;
 use manet_engine::Instant;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -17,8 +18,9 @@ pub struct Neighbour {
 #[derive(Clone, Debug, Default)]
 pub struct Neighbours {
     neighbours: BTreeMap<Ipv4Addr, Neighbour>,
-    /// (neighbour, 2-hop neighbour) and N_time.
-    two_hop: BTreeMap<(Ipv4Addr, Ipv4Addr), Instant>,
+    /// By neighbour: its 2-hop neighbours, each until N_time.
+    two_hop: BTreeMap<Ipv4Addr, Until>,
+    pairs: usize,
 }
 
 /// How the symmetric neighbourhood changed.
@@ -51,38 +53,46 @@ impl Neighbours {
         }
         self.neighbours.retain(|main, _| mains.contains(main));
         if !changes.lost.is_empty() {
-            self.two_hop.retain(|(neighbour, _), _| !changes.lost.contains(neighbour));
+            self.two_hop.retain(|neighbour, _| !changes.lost.contains(neighbour));
+            self.count();
         }
         changes
     }
 
     /// 8.2.1, step 1: `neighbour` says that `two_hop` is its symmetric neighbour. `Ok(true)`: that is new.
     pub fn behind(&mut self, neighbour: Ipv4Addr, two_hop: Ipv4Addr, until: Instant) -> Result<bool, Full> {
-        if let Some(time) = self.two_hop.get_mut(&(neighbour, two_hop)) {
-            *time = until;
-            return Ok(false);
-        }
-        if self.two_hop.len() >= MOST_TWO_HOP {
+        if self.pairs >= MOST_TWO_HOP && !self.two_hop.get(&neighbour).is_some_and(|known| known.contains(two_hop)) {
             return Err(Full);
         }
-        self.two_hop.insert((neighbour, two_hop), until);
-        Ok(true)
+        let new = self.two_hop.entry(neighbour).or_default().set(two_hop, until);
+        self.pairs += usize::from(new);
+        Ok(new)
     }
 
     /// 8.2.1, step 2: `neighbour` says that `two_hop` is none of its neighbours. True: it was.
     pub fn not_behind(&mut self, neighbour: Ipv4Addr, two_hop: Ipv4Addr) -> bool {
-        self.two_hop.remove(&(neighbour, two_hop)).is_some()
+        let was = self.two_hop.get_mut(&neighbour).is_some_and(|known| known.remove(two_hop));
+        self.pairs -= usize::from(was);
+        was
     }
 
     /// True: a 2-hop neighbour went.
     pub fn expire(&mut self, now: Instant) -> bool {
-        let before = self.two_hop.len();
-        self.two_hop.retain(|_, until| *until > now);
-        self.two_hop.len() != before
+        let before = self.pairs;
+        for known in self.two_hop.values_mut() {
+            known.expire(now);
+        }
+        self.count();
+        self.pairs != before
+    }
+
+    fn count(&mut self) {
+        self.two_hop.retain(|_, known| !known.is_empty());
+        self.pairs = self.two_hop.values().map(Until::len).sum();
     }
 
     pub fn next_timeout(&self) -> Option<Instant> {
-        self.two_hop.values().min().copied()
+        self.two_hop.values().filter_map(Until::next_timeout).min()
     }
 
     pub fn get(&self, main: Ipv4Addr) -> Option<Neighbour> {
@@ -102,9 +112,9 @@ impl Neighbours {
         self.symmetric().map(|(main, _)| main).collect()
     }
 
-    /// (neighbour, 2-hop neighbour)
+    /// (neighbour, 2-hop neighbour), in ascending order.
     pub fn two_hop(&self) -> impl Iterator<Item = (Ipv4Addr, Ipv4Addr)> + '_ {
-        self.two_hop.keys().copied()
+        self.two_hop.iter().flat_map(|(neighbour, known)| known.addresses().map(|far| (*neighbour, far)))
     }
 }
 

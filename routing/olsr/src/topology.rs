@@ -1,6 +1,7 @@
 //! Topology set (RFC 3626, sections 4.4 and 9.5): who says that whom can be reached over it.
 
 use crate::neighbours::Full;
+use crate::until::Until;
 use manet_engine::Instant;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -12,7 +13,7 @@ pub const MOST_EDGES: usize = 16_384;
 #[derive(Clone, Debug)]
 struct Origin {
     ansn: u16,
-    until: BTreeMap<Ipv4Addr, Instant>,
+    reaches: Until,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -37,7 +38,7 @@ impl Topology {
         match self.origins.get(&last) {
             Some(origin) if is_newer(origin.ansn, ansn) => Err(Stale),
             Some(origin) if is_newer(ansn, origin.ansn) => {
-                self.edges -= origin.until.len();
+                self.edges -= origin.reaches.len();
                 Ok(self.origins.remove(&last).is_some())
             }
             _ => Ok(false),
@@ -46,39 +47,39 @@ impl Topology {
 
     /// Step 4: `last` reaches `destination`. `Ok(true)`: that is new.
     pub fn reach(&mut self, last: Ipv4Addr, ansn: u16, destination: Ipv4Addr, until: Instant) -> Result<bool, Full> {
-        let known = self.origins.get(&last).is_some_and(|o| o.until.contains_key(&destination));
+        let known = self.origins.get(&last).is_some_and(|o| o.reaches.contains(destination));
         if !known && self.edges >= MOST_EDGES {
             return Err(Full);
         }
-        let origin = self.origins.entry(last).or_insert_with(|| Origin { ansn, until: BTreeMap::new() });
-        origin.until.insert(destination, until);
-        self.edges += usize::from(!known);
-        Ok(!known)
+        let origin = self.origins.entry(last).or_insert_with(|| Origin { ansn, reaches: Until::default() });
+        let new = origin.reaches.set(destination, until);
+        self.edges += usize::from(new);
+        Ok(new)
     }
 
     /// True: an edge went.
     pub fn expire(&mut self, now: Instant) -> bool {
         let before = self.edges;
         for origin in self.origins.values_mut() {
-            origin.until.retain(|_, until| *until > now);
+            origin.reaches.expire(now);
         }
-        self.origins.retain(|_, origin| !origin.until.is_empty());
-        self.edges = self.origins.values().map(|o| o.until.len()).sum();
+        self.origins.retain(|_, origin| !origin.reaches.is_empty());
+        self.edges = self.origins.values().map(|o| o.reaches.len()).sum();
         self.edges != before
     }
 
     pub fn next_timeout(&self) -> Option<Instant> {
-        self.origins.values().flat_map(|o| o.until.values()).min().copied()
+        self.origins.values().filter_map(|o| o.reaches.next_timeout()).min()
     }
 
     /// What `last` reaches.
     pub fn from(&self, last: Ipv4Addr) -> impl Iterator<Item = Ipv4Addr> + '_ {
-        self.origins.get(&last).into_iter().flat_map(|o| o.until.keys().copied())
+        self.origins.get(&last).into_iter().flat_map(|o| o.reaches.addresses())
     }
 
     /// (last, destination, ANSN)
     pub fn iter(&self) -> impl Iterator<Item = (Ipv4Addr, Ipv4Addr, u16)> + '_ {
-        self.origins.iter().flat_map(|(last, o)| o.until.keys().map(|destination| (*last, *destination, o.ansn)))
+        self.origins.iter().flat_map(|(last, o)| o.reaches.addresses().map(|destination| (*last, destination, o.ansn)))
     }
 }
 

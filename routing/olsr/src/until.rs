@@ -1,0 +1,94 @@
+//! Addresses, each until a time. Sorted in one piece, because they are walked through far more often than they change.
+
+use manet_engine::Instant;
+use std::net::Ipv4Addr;
+
+#[derive(Clone, Debug, Default)]
+pub struct Until(Vec<(Ipv4Addr, Instant)>);
+
+impl Until {
+    /// Later or earlier than before. True: the address is new.
+    pub fn set(&mut self, address: Ipv4Addr, until: Instant) -> bool {
+        let found = self.find(address);
+        match found {
+            Ok(i) => self.0[i].1 = until,
+            Err(i) => self.0.insert(i, (address, until)),
+        }
+        found.is_err()
+    }
+
+    /// True: it was there.
+    pub fn remove(&mut self, address: Ipv4Addr) -> bool {
+        let found = self.find(address);
+        if let Ok(i) = found {
+            self.0.remove(i);
+        }
+        found.is_ok()
+    }
+
+    /// Drops what is over.
+    pub fn expire(&mut self, now: Instant) {
+        self.0.retain(|(_, until)| *until > now);
+    }
+
+    pub fn contains(&self, address: Ipv4Addr) -> bool {
+        self.find(address).is_ok()
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// In ascending order.
+    pub fn addresses(&self) -> impl Iterator<Item = Ipv4Addr> + '_ {
+        self.0.iter().map(|(address, _)| *address)
+    }
+
+    /// When the first of them is over.
+    pub fn next_timeout(&self) -> Option<Instant> {
+        self.0.iter().map(|(_, until)| *until).min()
+    }
+
+    fn find(&self, address: Ipv4Addr) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&address, |(a, _)| *a)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use manet_engine::Duration;
+
+    const fn ip(d: u8) -> Ipv4Addr {
+        Ipv4Addr::new(10, 0, 0, d)
+    }
+
+    fn at(s: u64) -> Instant {
+        Instant::ZERO + Duration::from_secs(s)
+    }
+
+    #[test]
+    fn addresses_come_in_order_each_once_and_with_its_last_time() {
+        let mut until = Until::default();
+        assert!(until.set(ip(3), at(5)) && until.set(ip(1), at(9)) && !until.set(ip(3), at(7)));
+        assert_eq!(until.addresses().collect::<Vec<_>>(), [ip(1), ip(3)]);
+        assert_eq!(until.next_timeout(), Some(at(7)));
+    }
+
+    #[test]
+    fn what_is_over_or_removed_is_gone() {
+        let mut until = Until::default();
+        until.set(ip(1), at(5));
+        until.set(ip(2), at(6));
+        until.set(ip(3), at(7));
+        until.expire(at(5));
+        assert!(until.remove(ip(2)) && !until.remove(ip(2)) && !until.remove(ip(1)));
+        assert!(until.contains(ip(3)) && until.len() == 1);
+        until.expire(at(7));
+        assert!(until.is_empty() && until.next_timeout().is_none());
+    }
+}
