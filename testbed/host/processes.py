@@ -198,9 +198,11 @@ class Processes:
                 if child.running():
                     selector.register(child.pidfd, selectors.EVENT_READ, child)
             while True:
+                # before the check, which must see how the last of them ended
+                done = bool(awaited) and not any(child.running() for child in awaited)
                 self.check()
                 on_tick()
-                if awaited and not any(child.running() for child in awaited):
+                if done:
                     return True
                 left = float("inf") if until is None else until - time.monotonic()
                 if left <= 0:

@@ -20,3 +20,14 @@ def test_the_last_line_of_the_log_is_the_reason_of_a_child_that_ended_itself(tmp
         with pytest.raises(RunError) as problem:
             processes.watch()
     assert str(problem.value) == wanted
+
+
+def test_an_awaited_child_that_is_killed_while_others_are_looked_at_is_a_failure(tmp_path):
+    def kill() -> None:
+        child.popen.kill()
+        child.popen.wait()
+
+    with Processes(tmp_path) as processes:
+        child = processes.start("flow1-sender", ["sleep", "60"], remedy="run it again", may_end=True)
+        with pytest.raises(RunError, match="flow1-sender: sleep was killed by SIGKILL"):
+            processes.watch(ended=[child], on_tick=kill)
