@@ -106,8 +106,9 @@ def test_staggered_bulk_and_cbr_flows_over_a_lossy_link_end_together_and_are_rep
     assert result.status == "complete", result.error
     reports = [json.loads((tmp_path / "run" / "traffic" / f"flow{i}.json").read_text()) for i in (1, 2, 3)]
     assert [report["start"]["test_start"]["duration"] for report in reports] == [3, 2, 2]
-    assert reports[0]["end"]["sum_received"]["bytes"] > 50_000
-    assert reports[1]["end"]["sum_received"]["bytes"] > 50_000
+    # not from iperf3's reports: since 3.18 its server counts whole blocks of 128 KiB, and this is about one
+    for receiver, port in (("sta2", 5201), ("sta1", 5202)):
+        assert len(captured(tmp_path / "run", receiver, f"tcp dst port {port} and ip[2:2] > 1400")) > 35
     assert reports[2]["end"]["sum_sent"]["packets"] == 2 * 80_000 / (500 * 8)
     assert len(captured(tmp_path / "run", "sta1", "udp and ip[2:2] = 500")) == 40
     assert reports[2]["end"]["sum_received"]["packets"] > 30

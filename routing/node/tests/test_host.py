@@ -146,6 +146,7 @@ def test_a_local_sender_is_told_that_the_host_is_unreachable(chain):
     assert "From 10.0.0.1 icmp_seq=1 Destination Host Unreachable" in said
     connect = "import socket; s = socket.socket(); s.bind(('10.0.0.1', 4001)); print(s.connect_ex(('10.0.0.78', 80)))"
     assert first.sh("python3", "-c", connect) == f"{errno.EHOSTUNREACH}\n"
+    wait_for("both notes", lambda: len(first.notes("unreachable")) >= 2)
     ping, tcp = first.notes("unreachable")
     assert (ping["about"], ping["source"], ping["value"]) == ("10.0.0.77", first.address, socket.IPPROTO_ICMP)
     assert (tcp["about"], tcp["ports"], tcp["value"]) == ("10.0.0.78", [4001, 80], socket.IPPROTO_TCP)
@@ -173,7 +174,7 @@ def test_a_failed_frame_breaks_the_link_at_once(chain, ask_medium):
     assert (broken["about"], broken["value"]) == (last.address, 1) and time.monotonic() - start < 2
     wait_for("route withdrawn", lambda: middle.sh("ip", "route", "show", last.address) == "", 5)
     wait_for("source told", lambda: first.sh("ip", "route", "show", last.address) == "", 5)
-    assert {note["about"] for note in middle.notes("lost")} >= {last.address}
+    wait_for("lost", lambda: last.address in [note["about"] for note in middle.notes("lost")])
     middle.daemons[0].stop()
     assert any(failed["bytes"] for failed in inputs(middle, "link-failed"))
 

@@ -76,7 +76,8 @@ def test_a_source_hears_that_its_packets_are_held_elsewhere_and_that_they_go_on(
         for process in (client, server):
             process.kill()
             process.communicate()
-    held, restored = middle.notes("held"), middle.notes("restored")
+    restored = wait_for("note of what goes on", lambda: middle.notes("restored"))
+    held = middle.notes("held")
     assert held[0]["about"] == restored[0]["about"] == last.address and held[0]["source"] == first.address
     assert held[0]["ports"][1] == 9000 and "seq" in held[0]
     status = middle.daemons[0].ask()
