@@ -31,6 +31,9 @@ pub fn select(
 ) -> BTreeSet<Ipv4Addr> {
     let symmetric: BTreeMap<Ipv4Addr, u8> = symmetric.collect();
     let neighbours: Vec<_> = symmetric.iter().filter(|(_, w)| **w != WILL_NEVER).map(|(n, w)| (*n, *w)).collect();
+    // 8.3.1: N2 leaves out the node itself, its symmetric neighbours, and what only unwilling neighbours reach
+    let mut closer: Vec<Ipv4Addr> = symmetric.keys().copied().chain([own]).collect();
+    closer.sort_unstable();
     // numbers, because sorting them is most of the work
     let mut pairs: Vec<(u32, u32)> = Vec::new();
     let (mut last, mut number) = (None, None);
@@ -38,15 +41,14 @@ pub fn select(
         if last.replace(n) != Some(n) {
             number = neighbours.binary_search_by_key(&n, |(n, _)| *n).ok();
         }
-        pairs.extend(number.map(|number| (far.into(), number as u32)));
+        let strict = number.filter(|_| closer.binary_search(&far).is_err());
+        pairs.extend(strict.map(|number| (far.to_bits(), number as u32)));
     }
     pairs.sort_unstable();
     pairs.dedup();
     let mut reaches = vec![Vec::new(); neighbours.len()];
     let mut reached_by: Vec<Vec<usize>> = Vec::new();
-    // 8.3.1: N2 leaves out the node itself, its symmetric neighbours, and what only unwilling neighbours reach
-    let is_strict = |far: Ipv4Addr| far != own && !symmetric.contains_key(&far);
-    for group in pairs.chunk_by(|a, b| a.0 == b.0).filter(|group| is_strict(group[0].0.into())) {
+    for group in pairs.chunk_by(|a, b| a.0 == b.0) {
         let by: Vec<usize> = group.iter().map(|(_, n)| *n as usize).collect();
         by.iter().for_each(|n| reaches[*n].push(reached_by.len()));
         reached_by.push(by);

@@ -47,10 +47,14 @@ struct Calculation<'a> {
     view: &'a View<'a>,
     before: &'a Table,
     table: Table,
+    /// The node itself and all hosts of `table`, in ascending order: most of what others reach is reached already, and is not
+    /// worth sorting.
+    closed: Vec<Ipv4Addr>,
 }
 
 pub fn calculate(view: &View<'_>, before: &Table) -> Table {
-    let mut calculation = Calculation { view, before, table: Table::new() };
+    let closed = view.own.iter().copied().collect();
+    let mut calculation = Calculation { view, before, table: Table::new(), closed };
     calculation.neighbours();
     let mut found = calculation.two_hop_neighbours();
     let mut hops = 2;
@@ -98,6 +102,11 @@ impl Candidate {
 impl Calculation<'_> {
     fn add(&mut self, route: Route, source: &'static str) {
         self.table.entry((route.prefix, route.destination)).or_insert(Known { route, source });
+        if route.prefix == 32 {
+            if let Err(i) = self.closed.binary_search(&route.destination) {
+                self.closed.insert(i, route.destination);
+            }
+        }
     }
 
     fn host(&self, destination: Ipv4Addr) -> Option<&Route> {
@@ -106,7 +115,7 @@ impl Calculation<'_> {
 
     /// Whether a route to this host is still to be found.
     fn is_open(&self, destination: Ipv4Addr) -> bool {
-        !self.view.own.contains(&destination) && self.host(destination).is_none()
+        self.closed.binary_search(&destination).is_err()
     }
 
     fn in_use(&self, prefix: u8, destination: Ipv4Addr) -> Option<Ipv4Addr> {
@@ -139,7 +148,8 @@ impl Calculation<'_> {
                 let rank = willing.map(|n| 2 * (WILL_ALWAYS - n.willingness.min(WILL_ALWAYS)) + u8::from(!selects_us));
                 way = rank.zip(self.host(neighbour).map(|first| first.via));
             }
-            candidates.extend(way.map(|(rank, via)| Candidate::new(32, far, rank, via)));
+            let open = way.filter(|_| self.is_open(far));
+            candidates.extend(open.map(|(rank, via)| Candidate::new(32, far, rank, via)));
         }
         self.reach(candidates, 2, "two-hop")
     }
@@ -148,18 +158,17 @@ impl Calculation<'_> {
     fn beyond(&mut self, nodes: &[Route], hops: u8) -> Vec<Route> {
         let mut candidates = Vec::new();
         for node in nodes {
-            let far = self.view.topology.from(node.destination);
-            candidates.extend(far.map(|far| Candidate::new(32, far, 0, node.via)));
+            let open = self.view.topology.from(node.destination).filter(|far| self.is_open(*far));
+            candidates.extend(open.map(|far| Candidate::new(32, far, 0, node.via)));
         }
         self.reach(candidates, hops, "topology")
     }
 
-    /// Adds the best way to each host that is still open.
+    /// Adds the best way to each of these hosts, which are still open.
     fn reach(&mut self, mut candidates: Vec<Candidate>, hops: u8, source: &'static str) -> Vec<Route> {
         candidates.sort_unstable();
         let ways = candidates.chunk_by(Candidate::same_destination);
-        let open = ways.filter(|ways| self.is_open(ways[0].destination()));
-        let found: Vec<Route> = open.map(|ways| Route::host(ways[0].destination(), self.best_of(ways), hops)).collect();
+        let found: Vec<Route> = ways.map(|ways| Route::host(ways[0].destination(), self.best_of(ways), hops)).collect();
         found.iter().for_each(|route| self.add(*route, source));
         found
     }
