@@ -187,6 +187,12 @@ def test_routing_reaction_draws_quartiles_and_counts_what_never_came_back(tmp_pa
     assert (tmp_path / "reaction.csv").read_text().splitlines()[1] == "aodv,5,0,0.3000,0.2000,0.4000,0.1000,0.5000"
 
 
+def test_routing_reaction_has_a_median_where_one_of_three_runs_never_came_back():
+    row = routing_reaction.statistics("dsdv", [3.0, None, 2.0])
+    assert (row["quartile1_s"], row["median_s"], row["quartile3_s"]) == (2.5, 3.0, float("inf"))
+    assert routing_reaction.statistics("dsdv", [None, None])["median_s"] == float("inf")
+
+
 def test_routing_reaction_names_no_quartiles_of_one_run():
     assert routing_reaction._words(routing_reaction.statistics("aodv", [0.0953])) == "0.0953 s, n = 1"
 
