@@ -1,11 +1,11 @@
-//! When each station's MAC wants to be woken: one instant per station, the earliest of all at hand.
+//! The deadline of each station's MAC, one per station, and the earliest of them.
 //!
-//! A frame that begins stops the backoff of everybody who hears it and its end starts it again, so a station's instant is
-//! replaced far more often than it is reached. In an event queue every replaced one would stay until its time has come; here a
-//! tournament over the stations (a complete binary tree, each node the earlier of its two children) keeps one each.
+//! A frame stops the backoff of every station that hears it, and the end of the frame starts it again. So a deadline is replaced
+//! far more often than it is reached. An event queue would keep each replaced deadline until its time. A tournament over the
+//! stations (a complete binary tree, each node the earlier of its two children) keeps only the current ones.
 //!
-//! At one instant the station goes first that first wanted this instant, even if it wanted another in between: a station that
-//! hears a frame that leaves its backoff as it was does not lose its place.
+//! Ties: at one instant, stations are woken in the order in which they first set this instant. A station that sets another
+//! deadline and then the same one again keeps its place.
 
 use manet_engine::Instant;
 
@@ -17,9 +17,9 @@ pub(super) struct Wakes {
     keys: Vec<Key>,
     /// `winners[1]` is the station that is first of all; the children of node i are 2 i and 2 i + 1, the leaves the stations.
     winners: Vec<u16>,
-    /// By station: what it wanted before and may want again.
+    /// By station: replaced deadlines whose time is still to come.
     replaced: Vec<Vec<Key>>,
-    /// All before it, and it, have been popped or never will be.
+    /// Keys up to and including this one are in the past.
     reached: Key,
     set_so_far: u64,
 }
@@ -43,12 +43,12 @@ impl Wakes {
         wakes
     }
 
-    /// `Instant::MAX`: nobody wants to be woken.
+    /// `Instant::MAX`: no station has a deadline.
     pub(super) fn next_at(&self) -> Instant {
         self.keys[usize::from(self.winners[1])].0
     }
 
-    /// Instead of what was set before.
+    /// Replaces the deadline of `station`; `None`: it has none.
     pub(super) fn set(&mut self, station: u16, at: Option<Instant>) {
         let i = usize::from(station);
         let before = self.keys[i];
@@ -63,7 +63,7 @@ impl Wakes {
         self.replay(station);
     }
 
-    /// The place among those of its instant that the station had already, or a new one.
+    /// The key that the station had for this instant before, or a new one.
     fn place(&mut self, i: usize, at: Instant) -> Key {
         match self.replaced[i].iter().position(|key| key.0 == at) {
             Some(had) => self.replaced[i].swap_remove(had),
@@ -74,11 +74,11 @@ impl Wakes {
         }
     }
 
-    /// The first station due at or before `now`, which is then to be woken no more.
+    /// The first station due at or before `now`; its deadline is cleared.
     pub(super) fn pop_due(&mut self, now: Instant) -> Option<u16> {
         let first = self.winners[1];
         if self.next_at() > now {
-            // what is set from here on for this same instant is still to come
+            // a deadline set later for this same instant is not past: it has a larger number
             self.reached = self.reached.max((now, self.set_so_far));
             return None;
         }
@@ -87,7 +87,7 @@ impl Wakes {
         Some(first)
     }
 
-    /// Plays the matches of `station` again, as far up as they can have changed.
+    /// Recomputes the winners above `station`, as far up as they can change.
     fn replay(&mut self, station: u16) {
         let mut node = self.keys.len() + usize::from(station);
         while node > 1 {
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(all(&mut wakes), [0, 1]);
     }
 
-    /// What an event queue does in which a replaced deadline stays and counts if it is wanted again when its turn comes.
+    /// An event queue that keeps replaced deadlines; one that is set again by the time it comes up counts.
     #[derive(Default)]
     struct Queue {
         wanted: Vec<Option<u64>>,

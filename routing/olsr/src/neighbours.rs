@@ -61,7 +61,8 @@ impl Neighbours {
 
     /// 8.2.1, step 1: `neighbour` says that `two_hop` is its symmetric neighbour. `Ok(true)`: that is new.
     pub fn behind(&mut self, neighbour: Ipv4Addr, two_hop: Ipv4Addr, until: Instant) -> Result<bool, Full> {
-        if self.pairs >= MOST_TWO_HOP && !self.two_hop.get(&neighbour).is_some_and(|known| known.contains(two_hop)) {
+        let known = self.two_hop.get(&neighbour).is_some_and(|behind| behind.contains(two_hop));
+        if !known && self.pairs >= MOST_TWO_HOP {
             return Err(Full);
         }
         let new = self.two_hop.entry(neighbour).or_default().set(two_hop, until);
