@@ -1,37 +1,13 @@
 """The errors a user may see. Each message is one line that names the file, key or command, and the remedy.
 
-The class decides the exit status of `manet`: 2 for what was asked wrongly, 1 for what failed while running.
-Anything else that escapes is a bug in the testbed and is shown with its traceback.
+The class decides the exit status of `manet`: 2 for a wrong request, 1 for a failure while running. The errors of wrong
+definitions belong to `scenarios`. Any other exception that escapes is a bug in the testbed and is shown with its traceback.
 """
 
-import difflib
-from collections.abc import Iterable
-
-LONGEST_VALUE = 80  # characters of what the user wrote that an error repeats
-
-
-def shortened(text: str, most: int = LONGEST_VALUE) -> str:
-    """One line of it: control characters as escapes, and of a long text its begin and its length."""
-    plain = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[: most + 1])
-    return plain if len(text) <= most else f"{plain[:most]}... ({len(text)} characters)"
-
-
-def did_you_mean(given: str, known: Iterable[str]) -> str | None:
-    """`did you mean "x"?`; None where nothing is near, or the text is far too long for a name (difflib takes its time)."""
-    close = difflib.get_close_matches(given, list(known), n=1, cutoff=0.6) if len(given) <= LONGEST_VALUE else []
-    return f'did you mean "{close[0]}"?' if close else None
-
-
-class ManetError(Exception):
-    """A failure with a message meant for the user."""
-
-    exit_status = 1
-
-
-class UsageError(ManetError):
-    """A wrong file, key, argument or machine: found before anything was started."""
-
-    exit_status = 2
+from scenarios.errors import ManetError as ManetError
+from scenarios.errors import UsageError as UsageError
+from scenarios.errors import did_you_mean as did_you_mean
+from scenarios.errors import shortened as shortened
 
 
 class RunError(ManetError):
@@ -41,4 +17,4 @@ class RunError(ManetError):
 
 
 class HostLateError(RunError):
-    """The host was too slow or too busy: nothing is wrong with the run, which is void and worth doing over."""
+    """The host was too slow or too busy: nothing is wrong with the run, which is void and worth repeating."""

@@ -16,11 +16,11 @@ import pytest
 
 from analysis.air import read_air
 from analysis.checks import air_counters
+from scenarios.definition import load_scenario
 from testbed.errors import RunError
 from testbed.host.run_queue import Waited
 from testbed.runs.verdict import add_programs, reasons_of, verdict_of
 from testbed.runs.waits import Seen
-from testbed.scenarios.definition import load_scenario
 from testbed.stages.control import MediumControl
 from testbed.stages.medium import RADIOS, medium_config, write_trace
 from testbed.stages.site import Site

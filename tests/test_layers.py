@@ -1,7 +1,7 @@
 """Imports point to lower levels only (docs/architecture.md), in Python and in Cargo.toml.
 
-Level 0 formats; 1 engine, topologies, mobility, kernel-tcp; 2 medium, routing, analysis; 3 experiments, testbed;
-4 examples, tests.
+Level 0 formats; 1 engine, topologies, mobility, kernel-tcp; 2 medium, routing, scenarios; 3 analysis; 4 experiments, testbed;
+5 examples, tests.
 A folder may use its own modules and those of lower levels; of its own level nothing else.
 """
 
@@ -17,9 +17,10 @@ ROOT = Path(__file__).resolve().parents[1]
 LEVELS = {
     "formats": 0,
     "engine": 1, "topologies": 1, "mobility": 1, "kernel-tcp": 1,
-    "medium": 2, "routing": 2, "analysis": 2,
-    "experiments": 3, "testbed": 3,
-    "examples": 4, "tests": 4,
+    "medium": 2, "routing": 2, "scenarios": 2,
+    "analysis": 3,
+    "experiments": 4, "testbed": 4,
+    "examples": 5, "tests": 5,
 }  # fmt: skip
 # A protocol is a machine; what it shares with the others and the host around it is in `node`.
 PROTOCOL_CRATES = ("aodv", "dsdv", "olsr", "dsr")
@@ -135,9 +136,8 @@ def test_no_machine_opens_a_socket_a_file_or_a_thread():
 
 # Within testbed: who may use whom, beside errors and programs (testbed/README.md); commands and tests may all.
 TESTBED = {
-    "host": set(), "scenarios": set(), "validate": set(), "campaigns": {"scenarios"},
-    "stages": {"host", "scenarios"}, "runs": {"host", "scenarios", "stages"},
-    "mn_wifi": {"host", "scenarios", "stages", "runs"},
+    "host": set(), "validate": set(), "campaigns": set(),
+    "stages": {"host"}, "runs": {"host", "stages"}, "mn_wifi": {"host", "stages", "runs"},
 }  # fmt: skip
 
 

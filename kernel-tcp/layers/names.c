@@ -2,7 +2,7 @@
 /*
  * names.c - reads the key `layers`: names, parameters, ranges.
  *
- * The table that users see is names/<name>.toml, and testbed/scenarios/tcp.py
+ * The table that users see is names/<name>.toml, and scenarios/tcp.py
  * checks by it and fills in what is left out; here is what the programs rely on.
  */
 #include <stdbool.h>

@@ -6,7 +6,7 @@
 where the first leg puts them until `begin_s` and move until `end_s`. What is drawn depends on the seed and the station's number
 (of a group: the group's) alone, so a further station changes nobody's way.
 
-To add one: its file, its line here, its class in testbed/scenarios/movement.py, its row in formats/scenario.md, its line in
+To add one: its file, its line here, its class in scenarios/movement.py, its row in formats/scenario.md, its line in
 mobility/models/tests/test_models.py.
 """
 

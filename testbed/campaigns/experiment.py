@@ -20,9 +20,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, Field
 
 from analysis.references import known_references
-from testbed.errors import UsageError, did_you_mean, shortened
-from testbed.programs import ROOT
-from testbed.scenarios.definition import (
+from scenarios.definition import (
     EXPERIMENT_KEYS,
     Source,
     apply_overrides,
@@ -33,11 +31,13 @@ from testbed.scenarios.definition import (
     replaced,
     unit_of,
 )
-from testbed.scenarios.models import STRICT, as_tuple
-from testbed.scenarios.quantities import Whole, as_whole
-from testbed.scenarios.scenario import Scenario
-from testbed.scenarios.tcp import TcpError, canonical
-from testbed.scenarios.toml_lines import Path as KeyPath
+from scenarios.models import STRICT, as_tuple
+from scenarios.quantities import Whole, as_whole
+from scenarios.scenario import Scenario
+from scenarios.tcp import TcpError, canonical
+from scenarios.toml_lines import Path as KeyPath
+from testbed.errors import UsageError, did_you_mean, shortened
+from testbed.programs import ROOT
 
 FOLDER = ROOT / "experiments"
 FIGURES = ROOT / "analysis" / "figures"

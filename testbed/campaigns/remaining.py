@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from statistics import mean
 from typing import Self
 
-from testbed.scenarios.scenario import Scenario
+from scenarios.scenario import Scenario
 
 AT_LEAST_S = 1.0  # of a stage that takes longer than was expected, until it ends
 TRAFFIC, STOP = "traffic", "stop"  # stages of testbed.runs.run

@@ -11,8 +11,8 @@ import os
 import tomllib
 from collections.abc import Iterable
 
+from scenarios.scenario import Scenario
 from testbed.programs import ROOT
-from testbed.scenarios.scenario import Scenario
 
 SHARE = 0.6
 MOST = 64

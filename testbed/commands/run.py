@@ -19,8 +19,8 @@ from testbed.commands.options import (
 )
 
 if TYPE_CHECKING:
+    from scenarios.scenario import Scenario
     from testbed.campaigns.experiment import Experiment
-    from testbed.scenarios.scenario import Scenario
 
 EXAMPLES = """
   ./manet run hv-fig1 --quick                          the quick size, minutes

@@ -12,7 +12,7 @@ from testbed.commands.options import add_verb
 if TYPE_CHECKING:
     import subprocess
 
-    from testbed.scenarios.tcp_names import Name, Parameter
+    from scenarios.tcp_names import Name, Parameter
 
 FORMAT = "manet-tcp-names/1"
 LOAD_DEADLINE_S = 60.0
@@ -64,8 +64,8 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from scenarios.tcp import TcpError
     from testbed.errors import UsageError
-    from testbed.scenarios.tcp import TcpError
 
     try:
         match options.action:
@@ -110,9 +110,9 @@ def _list(as_json: bool) -> int:
 
 def entries() -> list[dict[str, Any]]:
     """All names, as `--json` has them: the table's, then the kernel's own; `why_not` is null for what can be used here."""
+    from scenarios.tcp import KERNEL, parse
+    from scenarios.tcp_names import table
     from testbed.host.algorithms import available, why_no_struct_ops
-    from testbed.scenarios.tcp import KERNEL, parse
-    from testbed.scenarios.tcp_names import table
 
     missing = why_no_struct_ops() or None
     loaded = {row["name"] for row in _loaded()}
@@ -136,7 +136,7 @@ def _entry(known: "Name", why_not: str | None) -> dict[str, Any]:
 
 def _loaded_entry(row: dict[str, Any]) -> dict[str, Any]:
     """What `manet tcp load` registered under a name that is not in the table; an object of the user's has no texts there."""
-    from testbed.scenarios.tcp_names import table
+    from scenarios.tcp_names import table
 
     algorithm = row.get("algorithm") or "an object"
     known = table().get(algorithm)
@@ -163,10 +163,10 @@ def _parameter(parameter: "Parameter") -> dict[str, Any]:
 def _show(text: str, as_json: bool) -> int:
     import json
 
+    from scenarios.tcp import parse
+    from scenarios.tcp_names import table
     from testbed.errors import UsageError
     from testbed.host.algorithms import why_no_algorithm
-    from testbed.scenarios.tcp import parse
-    from testbed.scenarios.tcp_names import table
 
     tcp = parse(text)
     missing = why_no_algorithm(tcp.kernel_algorithm or "", list(table())) if tcp.of_table is None else ""
@@ -213,10 +213,10 @@ def _described(row: dict[str, Any], known: "Name | None") -> list[str]:
 def _load(name: str, parameters: list[str], as_name: str | None) -> int:
     """With every parameter of the table, given or not: the table's defaults are the ones that count. An object file of
     the user's is in no table; the loader knows its parameters."""
+    from scenarios.tcp import parse, quoted
+    from scenarios.tcp_names import table
     from testbed.errors import UsageError
     from testbed.host.algorithms import why_unnamed
-    from testbed.scenarios.tcp import parse, quoted
-    from testbed.scenarios.tcp_names import table
 
     _check_loadable(name)
     if unnamed := why_unnamed(name):
@@ -232,8 +232,8 @@ def _load(name: str, parameters: list[str], as_name: str | None) -> int:
 
 def _check_loadable(name: str) -> None:
     """Refuses names of the table that are no algorithm of ours."""
+    from scenarios.tcp_names import table
     from testbed.errors import UsageError
-    from testbed.scenarios.tcp_names import table
 
     known = table().get(name)
     if known is not None and known.is_layer:

@@ -9,7 +9,7 @@ from testbed.commands.options import add_verb, metres, picture, positive, writte
 if TYPE_CHECKING:
     from mobility.connectivity import Links, Profile
     from mobility.trace import Trace
-    from testbed.scenarios.scenario import Scenario
+    from scenarios.scenario import Scenario
 
 EXAMPLES = """
   ./manet trace mobility/patterns/p06.tcl --hops sta1 sta2 --profile p06.png
@@ -71,9 +71,9 @@ def _movement(options: argparse.Namespace) -> tuple["Trace", tuple[float, float 
     """The movement, the window that is looked at (s), the first flow's ends where there is one, and what is to be said of it."""
     from analysis.movement import recorded
     from mobility import files
+    from scenarios.definition import load_scenario
+    from scenarios.movement import MODEL_NAMES
     from testbed.errors import UsageError
-    from testbed.scenarios.definition import load_scenario
-    from testbed.scenarios.movement import MODEL_NAMES
     from testbed.stages.movement import trace_of
 
     path = Path(options.what)
@@ -100,7 +100,7 @@ def _movement(options: argparse.Namespace) -> tuple["Trace", tuple[float, float 
 
 def _scenario_of(model: str, settings: list[str]) -> "Scenario":
     """The scenario that a model's bare name stands for, with `--set` applied."""
-    from testbed.scenarios.definition import Source, apply_overrides, build_scenario
+    from scenarios.definition import Source, apply_overrides, build_scenario
 
     source = Source("manet trace")
     raw: dict[str, Any] = {**MODEL_DEFAULTS, "mobility": model, **({} if model in ("static", "schedule") else {"speed": 10})}

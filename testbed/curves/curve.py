@@ -14,9 +14,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from scenarios.scenario import Scenario
+from scenarios.tcp import Tcp, parse
 from testbed.programs import ROOT
-from testbed.scenarios.scenario import Scenario
-from testbed.scenarios.tcp import Tcp, parse
 
 FORMAT = "manet-curve/1"
 LONGEST = 8  # hops; a longer path is expected to carry what eight hops do, where the curve is flat

@@ -40,12 +40,12 @@ def carry_out(options: argparse.Namespace) -> int:
     say("begin")
     for file in options.files:
         file.read_bytes()
+    from scenarios.scenario import Scenario
     from testbed.errors import UsageError
     from testbed.host.namespace import mount_tmpfs
     from testbed.runs import metadata
     from testbed.runs.record import RunRecord
     from testbed.runs.run import conclude, isolated_run, require
-    from testbed.scenarios.scenario import Scenario
 
     directory = options.directory
     scenario = Scenario.from_json((directory / "scenario.json").read_text())

@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from analysis import manifest
+from scenarios.scenario import Scenario
 from testbed.errors import RunError, UsageError
 from testbed.guests import guest, kernels
 from testbed.host import mininet_wifi
@@ -26,7 +27,6 @@ from testbed.runs import metadata
 from testbed.runs.record import RunRecord
 from testbed.runs.run import RunResult, claimed, prepare
 from testbed.runs.verdict import verdict_of
-from testbed.scenarios.scenario import Scenario
 
 OUT = Path("/run/manet-out")  # in the guest: the run's directory as this machine has it
 MEMORY = "MANET_GUEST_MEMORY"

@@ -15,6 +15,8 @@ from typing import Any
 from mininet.log import info, output
 
 from mobility.trace import Leg, Trace, TraceError
+from scenarios.definition import Source, apply_overrides, build_scenario
+from scenarios.scenario import Scenario
 from testbed.errors import UsageError
 from testbed.mn_wifi import link as links
 from testbed.mn_wifi import settings
@@ -27,8 +29,6 @@ from testbed.mn_wifi.radio import PROFILES, Radio
 from testbed.mn_wifi.session import Standing, current
 from testbed.runs.live_map import Live, Updater
 from testbed.runs.verdict import VOID_REMEDY, reasons_of, verdict_of
-from testbed.scenarios.definition import Source, apply_overrides, build_scenario
-from testbed.scenarios.scenario import Scenario
 from testbed.stages import iproute, replay
 from testbed.stages.station import NamespaceHost
 from topologies.addresses import INTERFACE, ip_address

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from scenarios.scenario import Scenario
 from testbed.errors import ManetError, RunError, UsageError
 from testbed.programs import BUILT, Programs
 from testbed.runs import preflight
@@ -19,7 +20,6 @@ from testbed.runs.run import prepare, write_end
 from testbed.runs.standing import standing
 from testbed.runs.verdict import add_programs, verdict_of
 from testbed.runs.waits import Waits
-from testbed.scenarios.scenario import Scenario
 from testbed.stages.routing import Network, Protocol
 from testbed.stages.site import Site
 

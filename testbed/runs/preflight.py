@@ -8,16 +8,16 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from scenarios.routing import OUR_DAEMONS
+from scenarios.scenario import Scenario
+from scenarios.tcp import Tcp
+from scenarios.tcp_names import table
 from testbed.errors import UsageError
 from testbed.host.algorithms import require_algorithm, require_struct_ops
 from testbed.host.mininet_wifi import require_net
 from testbed.host.protocols import require_protocol
 from testbed.host.radios import require_radios
 from testbed.programs import BUILT, Programs
-from testbed.scenarios.routing import OUR_DAEMONS
-from testbed.scenarios.scenario import Scenario
-from testbed.scenarios.tcp import Tcp
-from testbed.scenarios.tcp_names import table
 from testbed.stages.daemon import daemon_config
 from testbed.stages.medium import medium_config, write_trace
 from testbed.stages.site import Site

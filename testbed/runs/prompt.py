@@ -29,6 +29,7 @@ from mininet.log import lg, output, setLogLevel
 from mininet.util import quietRun
 
 from mobility.trace import is_inside, outside
+from scenarios.scenario import Scenario
 from testbed.errors import ManetError, RunError, UsageError
 from testbed.programs import BUILT, ROOT, Programs
 from testbed.runs.isolation import Report
@@ -38,7 +39,6 @@ from testbed.runs.replay_verb import ReplayVerb
 from testbed.runs.run import Interrupted, RunResult, claimed, conclude, isolated_run, last_word, prepare, require, site_of
 from testbed.runs.standing import standing
 from testbed.runs.throughput import measure
-from testbed.scenarios.scenario import Scenario
 from testbed.stages import iproute, status
 from testbed.stages.routing import Network, Protocol
 from testbed.stages.site import Site

@@ -8,10 +8,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from analysis.rundir import find_run
+from scenarios.scenario import Scenario
 from testbed.errors import UsageError
 from testbed.runs import metadata
 from testbed.runs.under_way import ended
-from testbed.scenarios.scenario import Scenario
 
 # What an experiment writes of a run into run.json beside what every run has.
 OF_THE_EXPERIMENT = ("experiment", "cell", "variant", "axes")

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from scenarios.scenario import Scenario
 from testbed.errors import UsageError
-from testbed.scenarios.scenario import Scenario
 from testbed.stages import replay
 from testbed.stages.medium import Medium
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from analysis.rundir import find_run
+from scenarios.routing import OUR_DAEMONS
 from testbed.errors import RunError, UsageError
 from testbed.host.state import RunState
 from testbed.runs.under_way import namespaces_of, sockets_of, under_way
-from testbed.scenarios.routing import OUR_DAEMONS
 from testbed.stages import batctl
 from testbed.stages.status import ask, status_socket
 

@@ -23,6 +23,7 @@ from analysis import manifest
 from analysis.closed_log import why_closed
 from analysis.errors import AnalysisError
 from analysis.files import write_whole
+from scenarios.scenario import Scenario
 from testbed.errors import HostLateError, ManetError, RunError, UsageError
 from testbed.host.requirements import require_for_runs
 from testbed.programs import BUILT, Programs
@@ -32,7 +33,6 @@ from testbed.runs.isolation import Isolated, Report
 from testbed.runs.record import RunRecord
 from testbed.runs.verdict import add_programs, verdict_of
 from testbed.runs.waits import Waits
-from testbed.scenarios.scenario import Scenario
 from testbed.stages.medium import INPUT_LOG
 from testbed.stages.site import Site
 

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from scenarios.events import Event
 from testbed.errors import HostLateError, ManetError, RunError
 from testbed.host.processes import Processes
-from testbed.scenarios.events import Event
 from testbed.stages.control import MediumControl
 from testbed.stages.medium import Medium
 from testbed.stages.site import Site

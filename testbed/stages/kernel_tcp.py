@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from scenarios.routing import OUR_DAEMONS
+from scenarios.scenario import Scenario
+from scenarios.tcp import KERNEL, Tcp
 from testbed.errors import UsageError
 from testbed.host import namespace
 from testbed.host.processes import Child, Processes
 from testbed.programs import ROOT
-from testbed.scenarios.routing import OUR_DAEMONS
-from testbed.scenarios.scenario import Scenario
-from testbed.scenarios.tcp import KERNEL, Tcp
 from testbed.stages.site import Site
 from testbed.stages.station import NamespaceHost, StationNet
 from testbed.stages.status import status_socket

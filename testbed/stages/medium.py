@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scenarios.scenario import Scenario
 from testbed.host.processes import Child, Processes
 from testbed.programs import ROOT
-from testbed.scenarios.scenario import Scenario
 from testbed.stages.control import MediumControl
 from testbed.stages.movement import write_trace
 from testbed.stages.site import Site

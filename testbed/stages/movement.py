@@ -5,10 +5,10 @@ import shutil
 from mobility import trace
 from mobility.models import MODELS
 from mobility.trace import Trace, TraceError
+from scenarios.movement import Replay
+from scenarios.movement_files import file_for, replayed
+from scenarios.scenario import Scenario
 from testbed.errors import UsageError
-from testbed.scenarios.movement import Replay
-from testbed.scenarios.movement_files import file_for, replayed
-from testbed.scenarios.scenario import Scenario
 from testbed.stages.site import Site
 
 AFTER_TRAFFIC_S = 120.0  # in which a run ends: iperf3 has a minute, and there are captures to complete

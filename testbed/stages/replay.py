@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mobility.trace import NS_PER_S, Trace, TraceError
+from scenarios.movement import Replay
+from scenarios.movement_files import replayed
+from scenarios.scenario import Scenario
 from testbed.errors import RunError, UsageError
-from testbed.scenarios.movement import Replay
-from testbed.scenarios.movement_files import replayed
-from testbed.scenarios.scenario import Scenario
 
 if TYPE_CHECKING:
     from testbed.stages.control import MediumControl

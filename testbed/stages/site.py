@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from scenarios.scenario import Scenario
 from testbed.host.state import STATE_FOLDER
 from testbed.programs import BUILT, Programs
-from testbed.scenarios.scenario import Scenario
 
 # The run's own folder in memory (a tmpfs in its mount namespace, the same path in every run): a Unix socket's path
 # must be shorter than 108 bytes (unix(7)), which a results folder's need not be.

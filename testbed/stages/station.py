@@ -23,10 +23,10 @@ from mininet.net import Mininet
 from mininet.node import Host
 from mininet.util import getincrementaldecoder
 
+from scenarios.scenario import Scenario, Wire
 from testbed.errors import RunError
 from testbed.host import descriptors, namespace
 from testbed.host.processes import how_ended
-from testbed.scenarios.scenario import Scenario, Wire
 from topologies.addresses import (
     GATEWAY_END,
     HOST_END,

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.files import write_whole
+from scenarios.scenario import Flow
 from testbed.errors import RunError
 from testbed.host.processes import Child, Processes
-from testbed.scenarios.scenario import Flow
 from testbed.stages.site import Site
 from testbed.stages.station import NamespaceHost, StationNet
 

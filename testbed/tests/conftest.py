@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.scenarios.definition import load_scenario
+from scenarios.definition import load_scenario
 
 
 @pytest.fixture

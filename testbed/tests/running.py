@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from scenarios.scenario import Scenario
 from testbed.host.cgroup import PARENT, cgroup2_mount, members
 from testbed.host.requirements import require_for_runs
 from testbed.host.state import RunState, recorded_runs
 from testbed.programs import BUILT, ROOT
 from testbed.runs.run import RunResult, run_scenario
-from testbed.scenarios.scenario import Scenario
 
 STAGES = ["stations", "medium", "routing", "kernel-tcp", "captures", "traffic", "stop"]
 DEADLINE_S = 60.0
@@ -111,7 +111,7 @@ PROMPT = """
 import sys
 from pathlib import Path
 from testbed.runs.prompt import open_prompt
-from testbed.scenarios.scenario import Scenario
+from scenarios.scenario import Scenario
 result = open_prompt(Scenario.from_json(sys.argv[1]), directory=Path(sys.argv[2]))
 print("status", result.status, result.error)
 """
@@ -153,7 +153,7 @@ DRIVER = """
 import sys
 from pathlib import Path
 from testbed.runs.run import run_scenario
-from testbed.scenarios.scenario import Scenario
+from scenarios.scenario import Scenario
 from testbed.programs import Programs
 say = lambda stage, fraction: print(stage, fraction or 0.0, flush=True)
 programs = Programs(Path(sys.argv[3]), Path(sys.argv[4]))

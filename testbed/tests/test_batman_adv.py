@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from analysis.metrics import analyse_run
+from scenarios.scenario import Scenario
 from testbed.host.protocols import why_not
 from testbed.runs.routes import known_routes
-from testbed.scenarios.scenario import Scenario
 from testbed.tests.running import Background, captured, chain, needs_runs, prompt
 
 WHY_NOT = why_not("batman-adv")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from scenarios.tcp import parse
 from testbed import __main__ as manet
 from testbed.commands import VERBS
 from testbed.commands import test as test_verb
@@ -16,7 +17,6 @@ from testbed.errors import UsageError
 from testbed.host.algorithms import available, require_algorithm, why_no_algorithm
 from testbed.programs import Programs
 from testbed.runs.preflight import check_tcps
-from testbed.scenarios.tcp import parse
 
 ROOT = Path(__file__).parents[2]
 

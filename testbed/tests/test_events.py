@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from scenarios.events import Event
 from testbed.errors import HostLateError, RunError
-from testbed.scenarios.events import Event
 from testbed.stages.events import carry_out, read_events, relay_in_use
 from testbed.tests.running import Background, air_rows, chain, needs_runs
 

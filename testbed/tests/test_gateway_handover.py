@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from analysis.metrics import analyse_run
+from scenarios.definition import load_scenario
 from testbed.programs import ROOT
 from testbed.runs.run import run_scenario
-from testbed.scenarios.definition import load_scenario
 from testbed.stages.events import read_events
 from testbed.tests.running import captured, needs_runs
 

@@ -7,10 +7,10 @@ import pytest
 
 import mobility.trace
 from analysis.metrics import analyse_run
+from scenarios.definition import load_scenario
+from scenarios.scenario import Scenario
 from testbed.programs import ROOT
 from testbed.runs.run import run_scenario
-from testbed.scenarios.definition import load_scenario
-from testbed.scenarios.scenario import Scenario
 from testbed.tests.running import air_rows, captured, needs_runs, run_json
 
 pytestmark = [pytest.mark.root, pytest.mark.slow, needs_runs]

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from scenarios.scenario import Scenario
 from testbed.errors import RunError, UsageError
 from testbed.runs.map_verb import MapVerb
 from testbed.runs.replay_verb import ReplayVerb
-from testbed.scenarios.scenario import Scenario
 from testbed.stages import replay
 
 HEAD = "# manet-trace/1\ntime_s,station,x_m,y_m,z_m,speed_mps\n"

@@ -2,9 +2,9 @@
 
 import pytest
 
+from scenarios.routing import PROTOCOLS
 from testbed.errors import RunError
 from testbed.host.protocols import protocols
-from testbed.scenarios.routing import PROTOCOLS
 from testbed.stages import routing
 from testbed.stages.routing.static import lengths, next_hops, require_paths
 

@@ -5,11 +5,11 @@ import subprocess
 
 import pytest
 
+from scenarios.routing import OUR_DAEMONS, PROTOCOLS
+from scenarios.scenario import Scenario
 from testbed.errors import UsageError
 from testbed.programs import BUILT, ROOT
 from testbed.runs.preflight import check_routing
-from testbed.scenarios.routing import OUR_DAEMONS, PROTOCOLS
-from testbed.scenarios.scenario import Scenario
 from testbed.tests.refusals import message
 
 MOVING = {"nodes": 50, "topology": "random", "area": [1500, 300], "mobility": "random-waypoint", "speed": 5}

@@ -6,12 +6,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from scenarios.scenario import Scenario
 from testbed import __main__ as manet
 from testbed.errors import RunError, UsageError
 from testbed.host.processes import Processes
 from testbed.programs import ROOT
 from testbed.runs import routes, under_way
-from testbed.scenarios.scenario import Scenario
 from testbed.stages import status
 from testbed.stages.routing import Network, babeld, olsrd
 from testbed.stages.routing.shared.quickack import lines_to_change

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from analysis.metrics import analyse_run
+from scenarios.routing import OUR_DAEMONS
 from testbed.errors import UsageError
 from testbed.host.protocols import protocols, why_not
 from testbed.runs.routes import known_routes
-from testbed.scenarios.routing import OUR_DAEMONS
 from testbed.tests.running import Background, captured, chain, needs_runs, prompt
 
 pytestmark = [pytest.mark.root, pytest.mark.slow, needs_runs]

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scenarios.definition import load_scenario, parse_value
+from scenarios.scenario import SACK_OF_PROFILE, Scenario
 from testbed.errors import UsageError
-from testbed.scenarios.definition import load_scenario, parse_value
-from testbed.scenarios.scenario import SACK_OF_PROFILE, Scenario
 from testbed.stages import kernel_tcp
 from testbed.stages.kernel_tcp import period_notes, profile, sysctls
 from testbed.tests.refusals import message

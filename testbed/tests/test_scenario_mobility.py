@@ -9,11 +9,11 @@ import pytest
 
 from mobility import files, trace
 from mobility.models import MODELS
+from scenarios.definition import load_scenario
+from scenarios.movement import MOVEMENTS
+from scenarios.scenario import Scenario
 from testbed.errors import UsageError
 from testbed.programs import ROOT
-from testbed.scenarios.definition import load_scenario
-from testbed.scenarios.movement import MOVEMENTS
-from testbed.scenarios.scenario import Scenario
 from testbed.stages.movement import trace_of, write_trace
 from testbed.tests.refusals import message
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from scenarios.scenario import Scenario
 from testbed.campaigns import side_by_side
-from testbed.scenarios.scenario import Scenario
 
 
 @pytest.fixture(autouse=True)

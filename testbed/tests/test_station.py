@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from scenarios.scenario import Scenario
 from testbed.errors import RunError
 from testbed.host import namespace
 from testbed.programs import ROOT
-from testbed.scenarios.scenario import Scenario
 from testbed.stages.station import StationNet, host_sysctls, stations_up
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")]

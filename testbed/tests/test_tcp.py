@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scenarios.tcp import LONGEST, TcpError, parse
+from scenarios.tcp_names import microseconds, spelled_time, table
 from testbed.errors import UsageError
 from testbed.programs import BUILT, ROOT
-from testbed.scenarios.tcp import LONGEST, TcpError, parse
-from testbed.scenarios.tcp_names import microseconds, spelled_time, table
 
 ELFN = {"probe_us": 2_000_000, "repair": "unchanged", "packet": "first", "leave": "any-ack", "restore": "at-notice"}
 

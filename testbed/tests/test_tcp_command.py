@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from scenarios.tcp_names import table
 from testbed import __main__ as manet
 from testbed.commands import tcp
 from testbed.host import algorithms
 from testbed.programs import BUILT, ROOT, Programs
-from testbed.scenarios.tcp_names import table
 from testbed.tests.running import needs_runs
 
 HAS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from scenarios.scenario import Scenario
 from testbed.host.algorithms import why_no_struct_ops
-from testbed.scenarios.scenario import Scenario
 from testbed.stages.kernel_tcp import station_entry
 from testbed.tests.running import Background, captured, chain, needs_runs, process_of, prompt, run_json, wait_until
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from analysis.metrics import analyse_run
+from scenarios.scenario import Scenario
 from testbed.errors import ManetError
 from testbed.guests import virtual_time
-from testbed.scenarios.scenario import Scenario
 from testbed.tests.running import needs_runs
 
 pytestmark = [pytest.mark.root, pytest.mark.slow, needs_runs]

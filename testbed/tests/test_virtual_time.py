@@ -5,11 +5,11 @@ import struct
 
 import pytest
 
+from scenarios.scenario import Scenario
 from testbed.__main__ import main
 from testbed.campaigns import side_by_side
 from testbed.errors import RunError, UsageError
 from testbed.guests import companion, guest, kernels, virtual_time
-from testbed.scenarios.scenario import Scenario
 
 SCENARIO = Scenario(hops=1, warmup=1, duration=3, clock="virtual")
 SAID = [

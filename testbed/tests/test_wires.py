@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from analysis.metrics import analyse_run
-from testbed.scenarios.scenario import Scenario
+from scenarios.scenario import Scenario
 from testbed.tests.running import (
     Background,
     Traces,

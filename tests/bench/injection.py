@@ -14,10 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from analysis.metrics import analyse_run
+from scenarios.scenario import Scenario
 from testbed.errors import RunError
 from testbed.programs import BUILT, Programs
 from testbed.runs.run import run_scenario
-from testbed.scenarios.scenario import Scenario
 from tests.bench.runs import bench_folder
 
 # the papers' radio over one and four hops, and the fastest radio, where an exchange is 20 times shorter

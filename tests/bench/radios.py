@@ -9,10 +9,10 @@ import json
 import subprocess
 import sys
 
+from scenarios.scenario import Scenario
 from testbed.errors import RunError, UsageError
 from testbed.host.radios import require_radios
 from testbed.programs import ROOT
-from testbed.scenarios.scenario import Scenario
 from tests.bench import Table
 from tests.bench.runs import bench_folder, timed_run
 

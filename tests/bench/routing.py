@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.scenarios.scenario import Scenario
+from scenarios.scenario import Scenario
 from tests.bench import Table
 from tests.bench.runs import bench_folder, timed_run
 

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from scenarios.scenario import Scenario
 from testbed.errors import RunError
 from testbed.runs.run import RunResult, run_scenario
-from testbed.scenarios.scenario import Scenario
 
 
 @contextmanager

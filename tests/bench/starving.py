@@ -20,9 +20,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from analysis.metrics import analyse_run
+from scenarios.scenario import Scenario
 from testbed.campaigns.side_by_side import usable_cores
 from testbed.programs import ROOT
-from testbed.scenarios.scenario import Scenario
 from tests.bench.runs import bench_folder, timed_run
 
 SECONDS = 40.0

@@ -4,7 +4,7 @@
 `stop`: from the end of the traffic until nothing is left.
 """
 
-from testbed.scenarios.scenario import Scenario
+from scenarios.scenario import Scenario
 from tests.bench import Table
 from tests.bench.runs import bench_folder, timed_run
 

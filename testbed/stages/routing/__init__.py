@@ -3,7 +3,7 @@
 A file offers one context manager, `running(network)`: on entering it starts the protocol on every station and returns
 when it runs; on leaving it ends what it started. It yields a `Protocol`, which says when flows may begin and what the
 stations know. See `static.py` for one without daemons, `babeld.py` for a third-party daemon, `aodv.py` for our own;
-`shared/` is what several use. The options of each are a class of testbed/scenarios/routing.py; what a machine must have for it is
+`shared/` is what several use. The options of each are a class of scenarios/routing.py; what a machine must have for it is
 said in testbed/host/protocols.py.
 """
 

@@ -2,7 +2,7 @@
 
 import tomllib
 
-from testbed.scenarios.toml_lines import line_of, locate
+from scenarios.toml_lines import line_of, locate
 
 TEXT = '''# comment = "not a key"
 a = 1

@@ -1,7 +1,7 @@
 """A scenario: everything that decides what one run means, as a frozen value (formats/scenario.md).
 
 The keys are those of `/formats/scenario.md`; they are the same in TOML files, after `--set` and in `scenario.json`.
-Reading files and wording errors is `testbed.scenarios.definition`'s part. Nothing here touches the kernel or the file system.
+Reading files and wording errors is `scenarios.definition`'s part. Nothing here touches the kernel or the file system.
 
 A TCP setting left out (None) is the profile's own (kernel-tcp/profiles/<profile>.toml), not a default of this file.
 """
@@ -15,12 +15,12 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_validator
 
 import topologies
-from testbed.scenarios.events import Event, check_events
-from testbed.scenarios.models import STRICT, KeyProblem, as_tuple
-from testbed.scenarios.movement import Mobility, Still, completed, refuse_misfit
-from testbed.scenarios.quantities import BitsPerSecond, Bytes, Metres, MetresPerSecond, Seconds, Whole
-from testbed.scenarios.routing import OUR_DAEMONS, Dsr, Routing, Static
-from testbed.scenarios.tcp import Tcp, canonical, parse
+from scenarios.events import Event, check_events
+from scenarios.models import STRICT, KeyProblem, as_tuple
+from scenarios.movement import Mobility, Still, completed, refuse_misfit
+from scenarios.quantities import BitsPerSecond, Bytes, Metres, MetresPerSecond, Seconds, Whole
+from scenarios.routing import OUR_DAEMONS, Dsr, Routing, Static
+from scenarios.tcp import Tcp, canonical, parse
 from topologies.addresses import MOST_WIRES
 from topologies.layouts import FARTHEST_M, MOST_STATIONS, cross_ends
 

@@ -13,8 +13,8 @@ from pydantic import BaseModel, BeforeValidator, Field, model_serializer, model_
 from mobility.files import is_movement
 from mobility.models import MODELS
 from mobility.trace import TraceError
-from testbed.scenarios.models import STRICT, KeyProblem, as_tuple
-from testbed.scenarios.quantities import Metres, MetresPerSecond, Seconds, Whole
+from scenarios.models import STRICT, KeyProblem, as_tuple
+from scenarios.quantities import Metres, MetresPerSecond, Seconds, Whole
 from topologies.layouts import FARTHEST_M
 
 Speed = Annotated[MetresPerSecond, Field(gt=0, le=1000)]

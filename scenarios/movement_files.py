@@ -6,8 +6,8 @@ from pathlib import Path
 from mobility import files, trace
 from mobility.replay import scaled
 from mobility.trace import Trace, TraceError
-from testbed.errors import UsageError
-from testbed.scenarios.movement import Replay
+from scenarios.errors import UsageError
+from scenarios.movement import Replay
 
 
 def matching(movement: Replay) -> list[Path]:

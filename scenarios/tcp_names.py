@@ -14,11 +14,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from testbed.errors import UsageError
-from testbed.programs import ROOT
-from testbed.scenarios.quantities import UNITS, parse_quantity
+from scenarios.errors import UsageError
+from scenarios.quantities import UNITS, parse_quantity
 
-FOLDER = ROOT / "kernel-tcp" / "names"
+FOLDER = Path(__file__).resolve().parents[1] / "kernel-tcp" / "names"
 KINDS = ("algorithm", "layer")
 TYPES = ("time", "number", "integer", "choice")
 NOTICES = ("unreachable", "held")  # what a layer acts on: ICMP unreachable; the daemons' held and restored as well

@@ -16,8 +16,8 @@ from decimal import Decimal
 from functools import lru_cache
 from types import MappingProxyType
 
-from testbed.scenarios.quantities import UNITS
-from testbed.scenarios.tcp_names import Name, Parameter, Value, microseconds, plain, table
+from scenarios.quantities import UNITS
+from scenarios.tcp_names import Name, Parameter, Value, microseconds, plain, table
 
 EXAMPLES = '"newreno" or "elfn(newreno, probe=2s)"'
 LONGEST = 300  # characters; no sensible TCP comes near

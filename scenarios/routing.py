@@ -11,8 +11,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_serializer, model_validator
 
-from testbed.scenarios.models import STRICT, KeyProblem, as_tuple
-from testbed.scenarios.quantities import Seconds, Whole
+from scenarios.models import STRICT, KeyProblem, as_tuple
+from scenarios.quantities import Seconds, Whole
 
 LONGEST_S = 86_400.0
 MINIMAL_HEADER_BYTES = 12  # RFC 2004, of a half tunnel to a gateway

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from mobility.trace import is_inside, outside
-from testbed.scenarios.models import STRICT, KeyProblem, as_tuple
-from testbed.scenarios.quantities import Metres, MetresPerSecond, Seconds
+from scenarios.models import STRICT, KeyProblem, as_tuple
+from scenarios.quantities import Metres, MetresPerSecond, Seconds
 from topologies.layouts import FARTHEST_M
 
 # What an event is, by the key that says so: the keys it needs, those it may have.

@@ -17,19 +17,18 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 import mobility.trace
-from testbed.errors import UsageError, did_you_mean, shortened
-from testbed.programs import ROOT
-from testbed.scenarios.models import KeyProblem
-from testbed.scenarios.movement import MODEL_NAMES, MOVEMENTS, Replay
-from testbed.scenarios.movement_files import matching, replayed
-from testbed.scenarios.quantities import NAMES, Unit, unit_within
-from testbed.scenarios.routing import AS_NS2, PROTOCOLS
-from testbed.scenarios.scenario import Scenario
-from testbed.scenarios.toml_lines import Path as KeyPath
-from testbed.scenarios.toml_lines import line_of, locate
+from scenarios.errors import UsageError, did_you_mean, shortened
+from scenarios.models import KeyProblem
+from scenarios.movement import MODEL_NAMES, MOVEMENTS, Replay
+from scenarios.movement_files import matching, replayed
+from scenarios.quantities import NAMES, Unit, unit_within
+from scenarios.routing import AS_NS2, PROTOCOLS
+from scenarios.scenario import Scenario
+from scenarios.toml_lines import Path as KeyPath
+from scenarios.toml_lines import line_of, locate
 
 MAX_FILE_BYTES = 16 << 20  # of a definition; the largest of the project has 6 kB
-RADIOS = ROOT / "medium" / "radios"
+RADIOS = Path(__file__).resolve().parents[1] / "medium" / "radios"
 Model = TypeVar("Model", bound=BaseModel)
 
 # Of whole numbers that count something; an axis over them is labelled with it.
