@@ -1,0 +1,129 @@
+"""The interface of a traffic kind: what its module says, and what it is given to say it.
+
+A kind starts nothing and measures nothing. It gives values: models of keys, command lines, names and units of metrics. The stage
+(testbed/stages/traffic.py) and the analysis (analysis/metrics.py) act on them.
+"""
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, Literal, TypeVar
+
+from pydantic import BaseModel
+
+Keys = TypeVar("Keys", bound=BaseModel)
+Report = Mapping[str, Any]  # the content of traffic/<flow>.json
+
+# What the captures give of a flow: metric -> unit, in the order of metrics.json (formats/results.md has the definitions).
+# `iperf3_bps` is the report's own figure, which the kind reads (`from_report`).
+MEASURED: dict[str, dict[str, str]] = {
+    "tcp": {
+        "acked_bps": "bit/s", "delivered_bps": "bit/s", "goodput_bps": "bit/s", "iperf3_bps": "bit/s", "air_bps": "bit/s",
+        "segments": "segments", "retransmissions": "segments", "rtt_ms_mean": "ms", "rtt_ms_p95": "ms",
+        "acked_bps_by_second": "bit/s",
+    },
+    "datagrams": {
+        "delivered_bps": "bit/s", "goodput_bps": "bit/s", "iperf3_bps": "bit/s", "air_bps": "bit/s", "sent": "datagrams",
+        "loss": "1", "latency_ms_mean": "ms", "latency_ms_p95": "ms", "jitter_ms": "ms", "reaction_s": "s", "silence_s": "s",
+    },
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FlowPlan(Generic[Keys]):
+    """One flow of one run, as the command lines of its programs need it."""
+
+    name: str
+    keys: Keys
+    source: str  # IPv4 address of the end that sends
+    target: str
+    port: int  # the receiver's; no other flow of the run has it
+    seconds: float  # how long it sends
+    report: Path  # traffic/<flow>.json of the run
+    log: Path  # the run's folder for what the programs note
+
+    def noted(self, end: Literal["sent", "received"]) -> Path:
+        """Where the program of one end leaves its counts."""
+        return self.log / f"{self.name}-{end}.json"
+
+
+@dataclass(frozen=True)
+class Program:
+    """What the stage starts in a station. `explain`: the program's own words for its failure, where its log has none."""
+
+    argv: list[str]
+    explain: Callable[[], str | None] = field(default=lambda: None)
+
+
+@dataclass(frozen=True)
+class Listening:
+    """Ready when the receiver's namespace has a socket of this transport on the flow's port (TCP: in state LISTEN)."""
+
+    transport: Literal["tcp", "udp"]
+
+
+# How a receiver is known to be ready; the stage waits for it before any flow starts. A line of output or a time is
+# another class here, and its case in testbed/stages/traffic.py.
+Readiness = Listening
+
+
+class Kind(ABC, Generic[Keys]):
+    """What `traffic = "<name>"` means. `keys`: the model of what a flow takes beside `from`, `to`, `traffic` and `start`; an
+    error names the first of a required key's `examples`."""
+
+    keys: type[Keys]
+    transport: Literal["tcp", "udp"] | None  # of its connection from source to target; None: no connection is known
+    # What the captures give (analysis/measures.py). Datagrams begin with the stamp of programs/datagrams.py. None: nothing.
+    measured: Literal["tcp", "datagrams"] | None
+    readiness: Readiness
+    drain_s: float = 0.0  # for what is still in the stations' queues when the last sender has ended
+    own_metrics: Mapping[str, str] = {}  # beside MEASURED, from the report: name -> unit
+
+    @property
+    def has_tcp(self) -> bool:
+        """Whether the flow is a TCP connection on its port, which a scenario's `tcp` sets."""
+        return self.transport == "tcp"
+
+    @property
+    def metrics(self) -> dict[str, str]:
+        """Name and unit of each metric of a flow, in the order of metrics.json."""
+        return {**(MEASURED[self.measured] if self.measured else {}), **self.own_metrics}
+
+    @abstractmethod
+    def receiver(self, plan: FlowPlan[Keys]) -> Program:
+        """At the target, before any flow starts; it stays until it is told to end (SIGTERM)."""
+
+    @abstractmethod
+    def sender(self, plan: FlowPlan[Keys], receiver_pid: int) -> Program:
+        """At the source, at the flow's start; it ends by itself, with status 0, `plan.seconds` later."""
+
+    def error(self, plan: FlowPlan[Keys]) -> str | None:
+        """What the report of an ended flow complains of, in the words of an error message; it fails the run."""
+        return None
+
+    def report(self, plan: FlowPlan[Keys]) -> str | None:
+        """The text of traffic/<flow>.json after both programs have ended; None leaves the file as the sender wrote it."""
+        return None
+
+    @abstractmethod
+    def from_report(self, report: Report) -> dict[str, Any]:
+        """Metrics that the report alone has: `iperf3_bps`, and `own_metrics`."""
+
+    def offered_bps(self, keys: Mapping[str, Any]) -> float | None:
+        """The rate that a flow with these keys offers, whatever arrives; None for one that sends as fast as it may."""
+        return None
+
+
+def python_program(path: Path, *words: object) -> list[str]:
+    """The command line of a program of `programs/`: isolated and without site-packages, which halves its start-up time."""
+    return [sys.executable, "-I", "-S", *(str(word) for word in (path, *words))]
+
+
+def received_bps(report: Report) -> float | None:
+    """What the receiver read, over the seconds that it took; None where it read nothing."""
+    end = report.get("end", {})
+    received = end.get("sum_received") or end.get("sum") or {}
+    seconds = float(received.get("seconds", 0))
+    return int(received.get("bytes", 0)) * 8 / seconds if seconds > 0 else None
