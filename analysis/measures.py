@@ -1,4 +1,4 @@
-"""What the captures give of a flow in the window that counts: of a TCP connection, and of datagrams.
+"""Metrics that the captures give of a flow in the window that counts: of a TCP connection, and of datagrams.
 
 A traffic kind says which of the two applies (`measured`, scenarios/traffic/shared/kind.py, where the metrics have their names and
 units; the definitions are those of formats/results.md).

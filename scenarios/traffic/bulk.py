@@ -59,7 +59,7 @@ KIND = Bulk()
 
 
 def iperf_error(report: Path) -> str | None:
-    """What iperf3 says went wrong, if anything."""
+    """The error in iperf3's report; None without one, or without a report."""
     try:
         error: str | None = json.loads(report.read_text()).get("error")
     except (OSError, ValueError):

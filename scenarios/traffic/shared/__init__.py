@@ -1,1 +1,1 @@
-"""What several traffic kinds use: the interface of a kind, and keys that mean the same in each."""
+"""Parts that several traffic kinds use: the interface of a kind, keys that mean the same in each, streams of datagrams."""

@@ -1,4 +1,4 @@
-"""What kinds of UDP traffic share: the program that sends and receives trains of datagrams, and the report made of its counts."""
+"""Parts of all UDP kinds: the program that sends and receives trains of datagrams, and the report made of its counts."""
 
 import json
 from abc import abstractmethod
@@ -33,7 +33,7 @@ class DatagramKind(Kind[Keys]):
 
     @abstractmethod
     def train(self, keys: Keys) -> Train:
-        """What a flow with these keys sends."""
+        """The stream that a flow with these keys sends."""
 
     def receiver(self, plan: FlowPlan[Keys]) -> Program:
         own = ["--source", plan.target, "--port", plan.port, "--out", plan.noted("received")]

@@ -1,4 +1,4 @@
-"""The interface of a traffic kind: what its module says, and what it is given to say it.
+"""The interface of a traffic kind: its parts, and the plan of a flow that they are given.
 
 A kind starts nothing and measures nothing. It gives values: models of keys, command lines, names and units of metrics. The stage
 (testbed/stages/traffic.py) and the analysis (analysis/metrics.py) act on them.
@@ -16,7 +16,7 @@ from pydantic import BaseModel
 Keys = TypeVar("Keys", bound=BaseModel)
 Report = Mapping[str, Any]  # the content of traffic/<flow>.json
 
-# What the captures give of a flow: metric -> unit, in the order of metrics.json (formats/results.md has the definitions).
+# Metrics of a flow that the captures give: name -> unit, in the order of metrics.json (formats/results.md has the definitions).
 # `iperf3_bps` is the report's own figure, which the kind reads (`from_report`).
 MEASURED: dict[str, dict[str, str]] = {
     "tcp": {
@@ -45,13 +45,13 @@ class FlowPlan(Generic[Keys]):
     log: Path  # the run's folder for what the programs note
 
     def noted(self, end: Literal["sent", "received"]) -> Path:
-        """Where the program of one end leaves its counts."""
+        """The file into which the program of one end writes its counts."""
         return self.log / f"{self.name}-{end}.json"
 
 
 @dataclass(frozen=True)
 class Program:
-    """What the stage starts in a station. `explain`: the program's own words for its failure, where its log has none."""
+    """A program for the stage to start in a station. `explain`: its own words for a failure, where its log has none."""
 
     argv: list[str]
     explain: Callable[[], str | None] = field(default=lambda: None)
@@ -70,12 +70,12 @@ Readiness = Listening
 
 
 class Kind(ABC, Generic[Keys]):
-    """What `traffic = "<name>"` means. `keys`: the model of what a flow takes beside `from`, `to`, `traffic` and `start`; an
+    """The meaning of `traffic = "<name>"`. `keys`: the model of a flow's keys beside `from`, `to`, `traffic` and `start`; an
     error names the first of a required key's `examples`."""
 
     keys: type[Keys]
     transport: Literal["tcp", "udp"] | None  # of its connection from source to target; None: no connection is known
-    # What the captures give (analysis/measures.py). Datagrams begin with the stamp of programs/datagrams.py. None: nothing.
+    # How captures are read (analysis/measures.py); datagrams begin with the stamp of programs/datagrams.py. None: not at all.
     measured: Literal["tcp", "datagrams"] | None
     readiness: Readiness
     drain_s: float = 0.0  # for what is still in the stations' queues when the last sender has ended
@@ -100,7 +100,7 @@ class Kind(ABC, Generic[Keys]):
         """At the source, at the flow's start; it ends by itself, with status 0, `plan.seconds` later."""
 
     def error(self, plan: FlowPlan[Keys]) -> str | None:
-        """What the report of an ended flow complains of, in the words of an error message; it fails the run."""
+        """The error in the report of an ended flow, worded for a message; it fails the run. None without one."""
         return None
 
     def report(self, plan: FlowPlan[Keys]) -> str | None:
@@ -122,7 +122,7 @@ def python_program(path: Path, *words: object) -> list[str]:
 
 
 def received_bps(report: Report) -> float | None:
-    """What the receiver read, over the seconds that it took; None where it read nothing."""
+    """Bytes read by the receiver, over the seconds that it took; None if it took none."""
     end = report.get("end", {})
     received = end.get("sum_received") or end.get("sum") or {}
     seconds = float(received.get("seconds", 0))
