@@ -20,8 +20,9 @@ from scenarios.quantities import Seconds
 from scenarios.tcp import canonical
 from scenarios.traffic.shared.kind import Kind
 
-# In scenario.json every flow has these, null where its kind has no such key; other keys are in flows of their own kinds only.
-ALWAYS_WRITTEN = {"rate", "bytes"}
+# In scenario.json every flow has these, in this order, null where its kind has no such key; other keys are in flows of their own
+# kinds only.
+ALWAYS_WRITTEN = ("rate", "bytes")
 TcpText = Annotated[str, AfterValidator(canonical)]
 if TYPE_CHECKING:  # the names of files are not known to a type checker
     KindName: TypeAlias = str
@@ -47,8 +48,9 @@ def _optional(field: FieldInfo) -> Any:
 if TYPE_CHECKING:
     _WithKeys = _Ends
 else:
-    _keys = {name: _optional(field) for name, field in kinds.keys_of_kinds().items()}
-    _WithKeys = create_model("_WithKeys", __base__=_Ends, **_keys)
+    _fields = kinds.keys_of_kinds()
+    _keys = (*ALWAYS_WRITTEN, *(key for key in _fields if key not in ALWAYS_WRITTEN))
+    _WithKeys = create_model("_WithKeys", __base__=_Ends, **{key: _optional(_fields[key]) for key in _keys})
 
 
 class Flow(_WithKeys):
@@ -62,12 +64,12 @@ class Flow(_WithKeys):
         if self.source == self.target:
             raise KeyProblem(("to",), f'"{self.target}" is also "from"; name another station')
         own = self.kind.keys.model_fields
-        for key in kinds.keys_of_kinds():
-            given = getattr(self, key) is not None
-            if key in own and not given and own[key].is_required():
-                example = (own[key].examples or ["..."])[0]
+        for key, field in own.items():
+            if field.is_required() and getattr(self, key) is None:
+                example = (field.examples or ["..."])[0]
                 raise KeyProblem((), f'a "{self.traffic}" flow needs "{key}"; add {key} = {_as_toml(example)}')
-            if key not in own and given:
+        for key in kinds.keys_of_kinds():
+            if key not in own and getattr(self, key) is not None:
                 text = f'a "{self.traffic}" flow has no "{key}"; remove it, or set traffic = {_names(kinds.kinds_with_key(key))}'
                 raise KeyProblem((key,), text)
         if self.tcp is not None and not self.has_tcp:
@@ -86,7 +88,7 @@ class Flow(_WithKeys):
 
     @model_serializer(mode="wrap")
     def _without_keys_of_other_kinds(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        others = set(kinds.keys_of_kinds()) - set(self.kind.keys.model_fields) - ALWAYS_WRITTEN
+        others = set(kinds.keys_of_kinds()) - set(self.kind.keys.model_fields) - set(ALWAYS_WRITTEN)
         return {key: value for key, value in handler(self).items() if key not in others}
 
     @property

@@ -13,7 +13,7 @@ from analysis.datagrams import silence_s
 from analysis.metrics import analyse_run
 from analysis.tables import own_metrics
 from analysis.tests import make_fixtures
-from scenarios.traffic import kind_named
+from scenarios.traffic import kind_named, kind_names
 from scenarios.traffic.bulk import Bulk
 
 FIXTURE = Path(__file__).parent / "fixtures" / "two-flows"
@@ -91,7 +91,8 @@ def test_a_flow_of_an_unknown_kind_is_named(run_dir):
     _lie(run_dir / "scenario.json", "flows", value=[{"from": "sta1", "to": "sta3", "traffic": "voice"}])
     metrics = analyse_run(run_dir)
     assert (metrics["flows"], list(_failed(metrics))) == ({}, ["scenario readable"])
-    assert 'flow1 is "voice", this version knows bulk, cbr' in _failed(metrics)["scenario readable"]
+    known = ", ".join(kind_names())
+    assert f'flow1 is "voice", this version knows {known}' in _failed(metrics)["scenario readable"]
 
 
 def test_silence_is_the_sum_of_the_long_gaps_to_both_ends_of_the_window():

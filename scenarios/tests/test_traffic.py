@@ -144,5 +144,5 @@ def test_keys_of_other_kinds_are_not_written(monkeypatch: pytest.MonkeyPatch) ->
     """scenario.json of an old kind stays as it was when a kind is added; `rate` and `bytes` were there from the first."""
     written = Flow.model_validate({"from": "sta1", "to": "sta2"}).model_dump(by_alias=True)
     assert list(written) == ["from", "to", "traffic", "start", "rate", "bytes", "tcp"]
-    monkeypatch.setattr(flows, "ALWAYS_WRITTEN", set())
+    monkeypatch.setattr(flows, "ALWAYS_WRITTEN", ())
     assert "rate" not in Flow.model_validate({"from": "sta1", "to": "sta2"}).model_dump()

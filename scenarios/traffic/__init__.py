@@ -55,7 +55,4 @@ def kinds_without_required_keys() -> list[str]:
 
 def keys_of_kinds() -> dict[str, FieldInfo]:
     """Every key that some kind takes. One that several take means the same in all of them (shared/keys.py)."""
-    fields: dict[str, FieldInfo] = {}
-    for kind in kinds().values():
-        fields = {**kind.keys.model_fields, **fields}
-    return fields
+    return {key: field for kind in kinds().values() for key, field in kind.keys.model_fields.items()}
