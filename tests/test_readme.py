@@ -20,7 +20,7 @@ QUICK = ("trace", "tcp")  # verbs that need no root and no long time
 OF_A_RUN = ("map", "plot", "routes", "story")  # verbs that look at a run
 MADE_AT_HOME = ("/tmp", "results")
 WRITTEN = re.compile(r"^(?:cat|sed) .*> (\S+)(?: <<.*)?$", re.MULTILINE)  # files that the reader makes: `cat > FILE <<'END'`
-LINK = re.compile(r"\]\(([^)\s]+)\)")
+LINK = re.compile(r"""(?:\]\(|\bsrc=")([^)"\s]+)""")
 
 
 def pages() -> list[str]:
