@@ -9,13 +9,12 @@
 use crate::air::{FrameId, Heard, Receiver};
 use crate::config::Loaded;
 use crate::error_rate::ErrorRates;
-use crate::mac::{Action, Dcf, Dest, Frame, InterfaceQueue, Mpdu, Packet};
-pub use crate::message::{FailReason, Input, LinkState, Output, Reception, StationId, Way};
+use crate::mac::{Action, Dcf, Dest, FailReason, Frame, InterfaceQueue, Mpdu, Packet};
+use crate::message::{Input, LinkState, Output, Reception, StationId, Way};
 use crate::phy::{FrameKind, Propagation, Radio};
 use crate::record::{AirRecord, Counters, DropReason, Fate};
 use crate::trace::Trajectory;
-pub use crate::wire::MacAddress;
-use crate::wire::{ethernet, is_group};
+use crate::wire::{ethernet, is_group, MacAddress};
 use arrivals::Arrival;
 use manet_engine::random::Purpose;
 use manet_engine::{EventQueue, Instant, Machine, Stream};

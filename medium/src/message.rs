@@ -1,6 +1,6 @@
 //! What goes into the medium and what comes out.
 
-use crate::mac::Packet;
+use crate::mac::{FailReason, Packet, Stage};
 use crate::record::AirRecord;
 use crate::wire::MacAddress;
 use manet_engine::Instant;
@@ -28,13 +28,6 @@ pub struct Reception {
     pub rate_bps: u64,
 }
 
-/// So many tries at this rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stage {
-    pub rate_bps: u64,
-    pub tries: u8,
-}
-
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Input {
     /// The station's host sends an Ethernet frame (14-byte header and payload, no FCS). Shorter ones are ignored.
@@ -43,7 +36,7 @@ pub enum Input {
         #[serde(with = "crate::logged_frame")]
         frame: Vec<u8>,
     },
-    /// The station's mac80211 sends an 802.11 frame (without FCS); what becomes of it is told, once, with `cookie`. Of a malformed one, too.
+    /// The station's mac80211 sends an 802.11 frame (without FCS); its outcome is reported once, with `cookie`, also that of a malformed one.
     Mpdu {
         station: StationId,
         #[serde(with = "crate::logged_frame")]
@@ -80,7 +73,7 @@ pub enum Output {
     Deliver {
         station: StationId,
         packet: Arc<Packet>,
-        /// Told of an MPDU only.
+        /// Of an MPDU only.
         heard: Option<Reception>,
     },
     /// Retries exhausted: link feedback.
@@ -125,12 +118,6 @@ pub enum Output {
     },
     /// One row of the air log; only after [`crate::Medium::set_recording`].
     Air(AirRecord),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FailReason {
-    ShortRetryLimit = 1,
-    LongRetryLimit = 2,
 }
 
 /// What the radio of a directed pair would do with a frame now.

@@ -4,7 +4,7 @@ mod common;
 
 use common::{chain, loaded, standing};
 use manet_engine::{Duration, Instant, Machine};
-use manet_medium::message::Stage;
+use manet_medium::mac::Stage;
 use manet_medium::record::{AirRecord, Fate};
 use manet_medium::{Input, Medium, Output, StationId};
 use proptest::prelude::*;

@@ -5,7 +5,7 @@ mod common;
 use common::{chain, loaded, standing};
 use manet_engine::{Duration, Instant, Machine};
 use manet_medium::config::Loaded;
-use manet_medium::medium::FailReason;
+use manet_medium::mac::FailReason;
 use manet_medium::phy::FrameKind;
 use manet_medium::record::{AirRecord, DropReason, Fate};
 use manet_medium::{sim, Input, Medium, Output, StationId};
@@ -134,7 +134,7 @@ fn the_parties_of_a_collision_of_three_do_not_wait_eifs() {
     for interference in ["ns2", "sinr"] {
         let three = loaded(&[[20.0, 0.0], [-10.0, 17.3], [-10.0, -17.3], [0.0, 0.0]], |j| {
             j["interference"] = interference.into();
-            j["radio"] = concat!(env!("CARGO_MANIFEST_DIR"), "/radios/dot11a-54m.toml").into();
+            j["radio"] = "dot11a-54m.toml".into();
             j["radio_overrides"] = json!({"rts_threshold_bytes": 3000});
             j["traffic"] = saturated(&[(1, 4), (2, 4), (3, 4)]);
         });

@@ -2,7 +2,7 @@
 //!
 //! Everything but signals is a wish: a host that refuses is told of in `status`, and the verdict judges what came of it.
 
-use super::DaemonError;
+use crate::DaemonError;
 use nix::libc;
 use nix::sys::resource::{getrlimit, getrusage, setrlimit, Resource, UsageWho};
 use nix::sys::signal::{SigSet, Signal};

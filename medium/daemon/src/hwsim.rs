@@ -5,21 +5,20 @@
 //! kernel's own when this process dies, which loses nothing and takes no time: whoever made them has to see to it that nothing counts then.
 //!
 //! hwsim never holds a frame back: each is handed to us at once, and stays on its list of at most 200 until we say what became of it.
-//! So the interface queue is ours, as for TAPs, and every frame is answered exactly once, within [`MAX_QUEUE`].
+//! So the interface queue is ours, as for TAPs, and every frame is answered exactly once, within [`MAX_HWSIM_QUEUE`](manet_medium::config::MAX_HWSIM_QUEUE).
 
-use super::genl::Genl;
-use super::tap::Namespace;
-use super::wiphy::{Network, Wiphys};
-use super::DaemonError;
-use crate::config::{HwsimConfig, HwsimMode, HwsimRadios, HwsimRates, Loaded, StationConfig};
-use crate::mac::Packet;
-use crate::medium::{self, StationId};
-use crate::message::{Reception, Stage};
-use crate::phy::Radio;
-use crate::wire::ethernet::Mac;
-use crate::wire::hwsim::{self, command, Step, Transmit, NO_STEP, STAGES};
-use crate::wire::netlink::{Message, ACK, ERROR, REQUEST};
-use crate::wire::MacAddress;
+use crate::genl::Genl;
+use crate::tap::{no_netns, Namespace};
+use crate::wiphy::{Network, Wiphys};
+use crate::DaemonError;
+use manet_medium::config::{HwsimConfig, HwsimMode, HwsimRadios, HwsimRates, Loaded, StationConfig};
+use manet_medium::mac::{Dest, Packet, Stage};
+use manet_medium::message::{self, Reception, StationId};
+use manet_medium::phy::Radio;
+use manet_medium::wire::ethernet::Mac;
+use manet_medium::wire::hwsim::{self, command, Step, Transmit, NO_STEP, STAGES};
+use manet_medium::wire::netlink::{Message, ACK, ERROR, REQUEST};
+use manet_medium::wire::MacAddress;
 use nix::errno::Errno;
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -32,9 +31,7 @@ const RATES: [u64; 12] = [10, 20, 55, 110, 60, 90, 120, 180, 240, 360, 480, 540]
 /// What a kernel's beacon says 10 times a second, ours say once; nobody's membership ends before a minute.
 const BEACON_INTERVAL: u32 = 1000;
 const NETWORK: &str = "manet";
-/// hwsim throws frames away from 200 on.
-pub const MAX_QUEUE: usize = 90;
-/// Said of an acknowledgement: our ACK frames have no power of their own.
+/// The signal that is reported of an acknowledgement: our ACK frames have no power of their own.
 const ACK_SIGNAL_DBM: i32 = -50;
 const DATAGRAM: usize = 65_536;
 /// What tells a radio's second address from its first.
@@ -63,7 +60,7 @@ pub struct Hwsim {
     rates: HwsimRates,
     radio: Radio,
     pending: HashMap<(u16, u64), Pending>,
-    ready: VecDeque<medium::Input>,
+    ready: VecDeque<message::Input>,
     buffer: Vec<u8>,
     /// Datagrams of the kernel's that found no room in our socket, at least.
     pub lost: u64,
@@ -78,7 +75,7 @@ pub struct RadioInterface {
 impl RadioInterface {
     /// Frames that hwsim took from its list without an answer, or could not hand to us.
     pub fn dropped(&self) -> Option<u64> {
-        let read = || super::ethtool::statistics(&self.ifname);
+        let read = || crate::ethtool::statistics(&self.ifname);
         let statistics = self.namespace.inside(read).ok()?;
         let wanted = |name: &str| name == "d_tx_dropped" || name == "d_tx_failed";
         Some(statistics.into_iter().filter(|(name, _)| wanted(name)).map(|(_, n)| n).sum())
@@ -187,7 +184,7 @@ impl Hwsim {
     }
 
     /// What the kernel has sent, one frame after another.
-    pub fn read(&mut self) -> Option<medium::Input> {
+    pub fn read(&mut self) -> Option<message::Input> {
         while self.ready.is_empty() {
             let mut buffer = std::mem::take(&mut self.buffer);
             let more = match self.genl.receive(&mut buffer) {
@@ -234,7 +231,7 @@ impl Hwsim {
             HwsimRates::Profile => Vec::new(),
             HwsimRates::Kernel => stages(&self.radio, &steps),
         };
-        self.ready.push_back(medium::Input::Mpdu { station, frame: transmit.frame.to_vec(), cookie, rates });
+        self.ready.push_back(message::Input::Mpdu { station, frame: transmit.frame.to_vec(), cookie, rates });
     }
 
     /// A radio receives a frame. False: the kernel would not have it.
@@ -261,7 +258,7 @@ impl Hwsim {
     }
 
     fn profile_step(&self, packet: &Packet) -> Step {
-        let group = packet.dest == crate::mac::Dest::Broadcast;
+        let group = packet.dest == Dest::Broadcast;
         let bps = if group { self.radio.broadcast_rate_bps } else { self.radio.data_rate_bps };
         Step { index: rate_index(bps), tries: u8::MAX }
     }
@@ -274,21 +271,21 @@ impl AsFd for Hwsim {
 }
 
 fn namespace_of(i: usize, station: &StationConfig) -> Result<Namespace, DaemonError> {
-    let netns = station.netns.as_deref().ok_or_else(|| super::run::no_netns(&format!("stations[{i}]")))?;
+    let netns = station.netns.as_deref().ok_or_else(|| no_netns(&format!("stations[{i}]")))?;
     Namespace::open(netns)
 }
 
 /// In the present namespace; the interface is the station's if it has the station's address.
 fn permanent_address_of(station: &StationConfig) -> Result<MacAddress, DaemonError> {
     let ifname = &station.ifname;
-    let mac = super::tap::hardware_address(ifname)?;
+    let mac = crate::tap::hardware_address(ifname)?;
     if mac != station.mac {
         let (there, wanted) = (Mac(mac), Mac(station.mac));
         return Err(DaemonError(format!(
             "interface {ifname}: its address is {there}, not {wanted}; set it before the medium starts"
         )));
     }
-    super::ethtool::permanent_address(ifname)
+    crate::ethtool::permanent_address(ifname)
 }
 
 fn network(radio: &Radio, config: &HwsimConfig) -> Network {
@@ -299,7 +296,7 @@ fn network(radio: &Radio, config: &HwsimConfig) -> Network {
     Network {
         mode: config.mode,
         name: NETWORK,
-        bssid: super::recorder::BSSID,
+        bssid: crate::recorder::BSSID,
         freq_mhz: FREQ_MHZ,
         beacon_interval: if config.mode == HwsimMode::Ocb { 0 } else { BEACON_INTERVAL },
         basic_rate_bps: radio.broadcast_rate_bps,
@@ -354,7 +351,6 @@ fn no_family(errno: Errno) -> DaemonError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::phy::radio::tests::profile;
 
     const fn step(index: i8, tries: u8) -> Step {
         Step { index, tries }
@@ -371,7 +367,7 @@ mod tests {
 
     #[test]
     fn rates_of_another_phy_are_not_wished() {
-        let radio = profile("ns2-dsss-2m");
+        let radio = Radio::parse(include_str!("../../radios/ns2-dsss-2m.toml"), &Default::default()).unwrap();
         // 54 Mbit/s of OFDM, 11 and 2 Mbit/s of DSSS
         let wish = [step(11, 2), step(3, 2), step(1, 1), NO_STEP];
         let rates: Vec<u64> = stages(&radio, &wish).iter().map(|s| s.rate_bps).collect();

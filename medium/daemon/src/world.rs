@@ -1,13 +1,13 @@
 //! Everything the daemon drives, as one machine: the air and the wires.
 
-use super::input_log::InputLog;
-use crate::config::{Loaded, WireConfig};
-use crate::medium::StationId;
-use crate::trace::Trajectory;
-use crate::wired::{Arrived, EndId, LinkSettings, Sent, Wires};
-use crate::{medium, Medium};
+use crate::input_log::InputLog;
 use manet_engine::event_log::Logged;
 use manet_engine::{Duration, Instant, Machine};
+use manet_medium::config::{Loaded, WireConfig};
+use manet_medium::message::{self, StationId};
+use manet_medium::trace::Trajectory;
+use manet_medium::wired::{Arrived, EndId, LinkSettings, Sent, Wires};
+use manet_medium::Medium;
 use serde::{Deserialize, Serialize};
 
 pub struct World {
@@ -51,19 +51,19 @@ impl World {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Input {
-    Air(medium::Input),
+    Air(message::Input),
     Wire(Sent),
 }
 
 pub enum Output {
-    Air(medium::Output),
+    Air(message::Output),
     Wire(Arrived),
 }
 
 impl Output {
     /// Does it act on a host, so that its being late matters?
     pub fn is_release(&self) -> bool {
-        matches!(self, Output::Air(medium::Output::Deliver { .. }) | Output::Wire(_))
+        matches!(self, Output::Air(message::Output::Deliver { .. }) | Output::Wire(_))
     }
 }
 
@@ -74,7 +74,7 @@ impl Machine for World {
     fn handle(&mut self, now: Instant, input: Input) {
         match input {
             Input::Air(input) => {
-                let power = matches!(input, medium::Input::Power { .. });
+                let power = matches!(input, message::Input::Power { .. });
                 self.medium.handle(now, input);
                 if power {
                     self.settle_wires(now);
