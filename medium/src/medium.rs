@@ -145,8 +145,9 @@ impl Medium {
         self.recording = on;
     }
 
-    pub fn set_overhear(&mut self, station: StationId, on: bool) {
-        self.stations[station.0 as usize].overhear = on;
+    /// Does the station offer what it decodes of frames for others ([`Input::Overhear`])?
+    pub fn overhears(&self, station: StationId) -> bool {
+        self.stations[station.0 as usize].overhear
     }
 
     pub fn position(&self, station: StationId, now: Instant) -> [f64; 3] {
@@ -590,6 +591,7 @@ impl Machine for Medium {
             Input::Halt { at } => self.halt(now, at),
             Input::SetErrorRate { from, to, rate } => self.error_rates.set(from.0, to.0, rate),
             Input::Power { station, on } => self.set_power(now, station, on),
+            Input::Overhear { station, on } => self.stations[station.0 as usize].overhear = on,
             Input::Purge { station, neighbour, token } => self.purge(now, station, neighbour, token),
             Input::Stop => self.stop(now),
         }

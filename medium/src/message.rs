@@ -61,6 +61,8 @@ pub enum Input {
     SetErrorRate { from: StationId, to: StationId, rate: f64 },
     /// Switch the radio of a station off or on.
     Power { station: StationId, on: bool },
+    /// Offer the data frames that the station decodes although they are for others ([`Output::Overheard`]), or no longer (the default).
+    Overhear { station: StationId, on: bool },
     /// Take the queued frames for a neighbour out; answered by [`Output::Purged`].
     Purge { station: StationId, neighbour: MacAddress, token: u32 },
     /// The run ends: everything queued or in flight is accounted for as `stopped`.
@@ -110,7 +112,7 @@ pub enum Output {
         station: StationId,
         packet: Arc<Packet>,
     },
-    /// A data frame decoded by a station it was not for; only after [`crate::Medium::set_overhear`].
+    /// A data frame decoded by a station it was not for; only after [`Input::Overhear`].
     Overheard {
         station: StationId,
         transmitter: StationId,

@@ -322,7 +322,7 @@ fn a_purge_returns_what_was_queued_and_the_frame_in_service_goes_on() {
 fn overheard_frames_are_offered_to_who_asked() {
     let three = loaded(&chain(3, 100.0), |j| j["traffic"] = json!([]));
     let mut medium = Medium::new(&three, standing(&three));
-    medium.set_overhear(StationId(2), true);
+    medium.handle(Instant::ZERO, Input::Overhear { station: StationId(2), on: true });
     let input = Input::Synthetic { station: StationId(0), to: Some(StationId(1)), ip_bytes: 500, tag: 5 };
     medium.handle(Instant::ZERO, input);
     let mut heard = vec![];

@@ -21,7 +21,9 @@ fn is_visible(output: &Output) -> bool {
 fn run(loaded: &Loaded, packets: &[Packet], answers: bool) -> Result<(u64, u64), TestCaseError> {
     let mut medium = Medium::new(loaded, standing(loaded));
     let stations = loaded.config.stations.len() as u16;
-    (0..stations).for_each(|s| medium.set_overhear(StationId(s), true));
+    for station in (0..stations).map(StationId) {
+        medium.handle(Instant::ZERO, Input::Overhear { station, on: true });
+    }
     let mut packets: Vec<_> = packets.to_vec();
     packets.sort();
     let mut waiting = packets.into_iter().peekable();

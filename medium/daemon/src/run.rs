@@ -218,8 +218,15 @@ impl Daemon<'_> {
             self.driver.input(Input::Air(input), &mut self.outlet);
         }
         if let Some(station) = station {
-            let wanted = self.outlet.feedback.wants_overheard(station);
-            self.driver.machine_mut().machine.medium.set_overhear(station, wanted);
+            self.overhear(station);
+        }
+    }
+
+    /// The station offers what it overhears while a client of its socket wants that.
+    fn overhear(&mut self, station: StationId) {
+        let on = self.outlet.feedback.wants_overheard(station);
+        if on != self.driver.timeline().machine().machine.medium.overhears(station) {
+            self.driver.input(Input::Air(message::Input::Overhear { station, on }), &mut self.outlet);
         }
     }
 

@@ -101,3 +101,58 @@ impl Machine for World {
         [self.medium.next_visible(), self.wires.next_visible()].into_iter().flatten().min()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use manet_engine::{event_log, Timeline};
+    use manet_medium::config::Config;
+    use manet_medium::phy::Radio;
+    use serde_json::json;
+
+    /// Three stations that all hear each other.
+    fn world() -> World {
+        let station = |n: u8| {
+            let mac = format!("02:00:00:00:00:{n:02x}");
+            json!({"name": format!("sta{n}"), "mac": mac, "position": [50 * n, 0, 0]})
+        };
+        let stations: Vec<_> = (1..=3).map(station).collect();
+        let config = json!({"format": "manet-medium/1", "radio": "a.toml", "stations": stations}).to_string();
+        let radio = Radio::parse(include_str!("../../radios/ns2-dsss-2m.toml"), &Default::default()).unwrap();
+        let loaded = Loaded::new(Config::parse(&config).unwrap(), radio).unwrap();
+        let trajectories = manet_medium::trace::of_stations(&loaded, None).unwrap();
+        World::new(&loaded, trajectories)
+    }
+
+    fn overheard(at: Instant, output: &Output) -> Option<(Instant, StationId)> {
+        match output {
+            Output::Air(message::Output::Overheard { station, .. }) => Some((at, *station)),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn a_replay_overhears_what_the_run_overheard() {
+        let (log, mut in_run) = (InputLog::default(), Vec::new());
+        let mut line = Timeline::new(Logged::new(world(), Some(log.clone())));
+        let mut outside = |at: Instant, output: Output| in_run.extend(overheard(at, &output));
+        let frame = [&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0][..], &[0; 100]].concat();
+        // sta3 listens from 1 s to 2 s; sta1 sends to sta2 before, meanwhile and after
+        for (at_ms, on) in [(500, None), (1000, Some(true)), (1500, None), (2000, Some(false)), (2500, None)] {
+            let input = match on {
+                Some(on) => message::Input::Overhear { station: StationId(2), on },
+                None => message::Input::Packet { station: StationId(0), frame: frame.clone() },
+            };
+            line.input(Instant::ZERO + Duration::from_millis(at_ms), Input::Air(input), &mut outside);
+        }
+        line.run_until(Instant::ZERO + Duration::from_secs(3), &mut outside);
+        assert!(matches!(in_run[..], [(_, StationId(2))]), "{in_run:?}");
+
+        let mut in_replay = Vec::new();
+        let mut outside = |at: Instant, output: Output| in_replay.extend(overheard(at, &output));
+        let mut line = Timeline::new(world());
+        event_log::replay(&log.take()[..], &mut line, &mut outside).unwrap();
+        line.run_until(Instant::ZERO + Duration::from_secs(3), &mut outside);
+        assert_eq!(in_replay, in_run);
+    }
+}
