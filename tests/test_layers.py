@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.rust_modules import cycles
+
 ROOT = Path(__file__).resolve().parents[1]
 LEVELS = {
     "formats": 0,
@@ -145,6 +147,18 @@ def test_no_machine_opens_a_socket_a_file_or_a_thread():
     within = [path for path in within if not any(path.is_relative_to(other) for other in outside)]
     assert len(within) > 40
     assert [str(path) for path in within if DOES_IO.search(without_comments(path))] == []
+
+
+# Source files of a crate that use each other in a circle, beside a module and its own submodules (tests/rust_modules.py).
+CYCLES = {
+    # one machine, whose methods are spread over these files
+    "routing/dsr": [["machine.rs", "receiving.rs", "salvage.rs", "shortening.rs"]],
+}
+
+
+@pytest.mark.parametrize("crate", [str(path.parent) for path in CRATES])
+def test_the_files_of_a_crate_do_not_use_each_other_in_circles(crate):
+    assert cycles(ROOT / crate / "src") == CYCLES.get(crate, [])
 
 
 # Within testbed: who may use whom, beside errors and programs (testbed/README.md); commands and tests may all.
