@@ -131,12 +131,12 @@ impl Trajectory {
     }
 }
 
-/// What a trace file says.
+/// The contents of a trace file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
     /// In the order of the stations given to [`Trace::parse`]; `None` for a station the file does not name.
     pub trajectories: Vec<Option<Trajectory>>,
-    /// The length the trace was made for (`# end_s:`), if it says.
+    /// The length that the trace was made for (`# end_s:`), if it is given.
     pub end: Option<Instant>,
     file: String,
     end_line: usize,
@@ -312,8 +312,8 @@ pub fn write<'a>(ways: impl Iterator<Item = (&'a str, &'a Trajectory)>) -> Strin
     text
 }
 
-/// Where each station of a configuration is over time: as `trace` says, or standing at its position. The error: a trace that is
-/// shorter than the run.
+/// Where each station of a configuration is over time: as `trace` says, or standing at its position. An error if the
+/// trace is shorter than the run.
 pub fn of_stations(loaded: &Loaded, trace: Option<Trace>) -> Result<Vec<Trajectory>, TraceError> {
     let config = &loaded.config;
     let standing = config.stations.iter().map(|s| Trajectory::standing(s.position));

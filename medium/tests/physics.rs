@@ -353,7 +353,7 @@ fn after_stop_nothing_is_pending_and_the_queue_is_accounted_for() {
     assert_eq!(stopped, 5);
 }
 
-/// Whenever a run is stopped: what the counters say is what the log says.
+/// Whenever a run is stopped: the counters equal those of the log's rows.
 #[test]
 fn log_and_counters_agree_at_every_end() {
     let busy = |ends_us: u64| {
@@ -411,7 +411,7 @@ fn log_and_counters_agree_at_every_end() {
     assert!(in_flight > 5, "{in_flight}: some ends fall into a frame");
 }
 
-/// A packet for an address that no station has: tried, failed, told of as such.
+/// A packet for an address that no station has: tried, failed, reported as such.
 #[test]
 fn a_packet_for_nobody_is_dropped_as_such() {
     let pair = loaded(&chain(2, 100.0), |_| ());

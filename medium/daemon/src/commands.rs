@@ -1,4 +1,4 @@
-//! What can be asked over the control socket, and the answers (formats/sockets.md).
+//! The requests of the control socket and their answers (formats/sockets.md).
 
 use crate::host::{self, Scheduling};
 use crate::outlet::{Outlet, Port};
@@ -137,7 +137,7 @@ fn check_move(position: &[f64; 3], speed_mps: Option<f64>) -> Result<(), Request
     }
 }
 
-/// What answering needs of the daemon.
+/// What answers need of the daemon, beside its machine and its ports.
 pub struct Desk<'a> {
     pub setup: &'a Setup,
     pub epoch_ns: u64,
@@ -147,7 +147,7 @@ pub struct Desk<'a> {
 }
 
 impl Desk<'_> {
-    /// Carries a request out; the flag says that the run is to stop.
+    /// Carries a request out; true: the run is to stop.
     pub fn answer(&self, line: &[u8], driver: &mut RealTime<LoggedWorld>, outlet: &mut Outlet) -> (Value, bool) {
         let result = parse(line).and_then(|request| {
             let stop = request == Request::Stop {};
@@ -184,7 +184,7 @@ impl Desk<'_> {
                 json!({})
             }
             Request::Follow { legs } => {
-                let legs = self.ways(legs, driver.clock().now())?;
+                let legs = self.legs(legs, driver.clock().now())?;
                 driver.input(Input::Air(message::Input::Follow { legs }), outlet);
                 json!({})
             }
@@ -213,9 +213,9 @@ impl Desk<'_> {
         })
     }
 
-    /// Nothing is done if any is wrong: half a movement would be another one.
-    fn ways(&self, legs: Vec<LegRequest>, now: Instant) -> Result<Vec<message::Way>, RequestError> {
-        let way = |leg: LegRequest| {
+    /// Refuses all legs if one is wrong: half a movement would be another one.
+    fn legs(&self, legs: Vec<LegRequest>, now: Instant) -> Result<Vec<message::Way>, RequestError> {
+        let checked = |leg: LegRequest| {
             let at = Instant::from_nanos(leg.at_ns);
             if at < now {
                 return Err(RequestError::PastLeg { station: leg.station, at, now });
@@ -223,7 +223,7 @@ impl Desk<'_> {
             let station = self.station(&leg.station)?;
             Ok(message::Way { at, station, to: leg.position, speed_mps: leg.speed_mps.unwrap_or(f64::INFINITY) })
         };
-        legs.into_iter().map(way).collect()
+        legs.into_iter().map(checked).collect()
     }
 
     fn station(&self, name: &str) -> Result<StationId, RequestError> {
@@ -279,12 +279,12 @@ impl Desk<'_> {
         self.names().map(|(i, name)| (name, json!(medium.counters(StationId(i))))).collect()
     }
 
-    /// The ways of all stations as a trace file, if anybody was moved otherwise than the run's own trace says.
+    /// The paths of all stations as a trace file, if any was moved otherwise than by the run's own trace.
     pub fn moved(&self, driver: &RealTime<LoggedWorld>) -> Option<String> {
         let medium = &world(driver).medium;
         let stations = self.setup.loaded.config.stations.iter().enumerate();
-        let ways = stations.map(|(i, s)| (s.name.as_str(), medium.trajectory(StationId(i as u16))));
-        medium.moved().then(|| trace::write(ways))
+        let paths = stations.map(|(i, s)| (s.name.as_str(), medium.trajectory(StationId(i as u16))));
+        medium.moved().then(|| trace::write(paths))
     }
 
     /// Of each wired link, both directions.

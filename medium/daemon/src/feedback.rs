@@ -30,7 +30,7 @@ struct Client {
     station: StationId,
     flags: u32,
     waiting: VecDeque<Vec<u8>>,
-    /// Epoll is asked to tell when there is room again.
+    /// Epoll is to report when there is room again.
     watched_for_room: bool,
 }
 
@@ -49,7 +49,7 @@ pub struct Feedback {
     bytes: Vec<u8>,
 }
 
-/// What a client wants of the medium.
+/// A client's request: the queued frames for a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Purge {
     pub station: StationId,
@@ -193,7 +193,7 @@ impl Feedback {
         self.ask_for_room(id);
     }
 
-    /// Sends what waits; what cannot be sent yet is told by epoll.
+    /// Sends what waits; epoll reports when there is room for the rest.
     fn flush(&mut self, id: u32) {
         let Some(client) = self.clients.get_mut(&id) else { return };
         while let Some(message) = client.waiting.front() {
@@ -208,7 +208,7 @@ impl Feedback {
         self.ask_for_room(id);
     }
 
-    /// Epoll tells of room in the client's socket while, and only while, something waits for it.
+    /// Epoll reports room in the client's socket while, and only while, something waits for it.
     fn ask_for_room(&mut self, id: u32) {
         let Some(client) = self.clients.get_mut(&id) else { return };
         let wanted = !client.waiting.is_empty();

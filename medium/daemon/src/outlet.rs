@@ -65,7 +65,7 @@ impl Port {
     }
 
     /// Frames of the host that we did not read in time. What a kernel throws away for want of a carrier stands in the same counter
-    /// and says nothing of us, so that the counter is left alone once there was none.
+    /// and is no loss of ours, so the counter is not read again once there was none.
     pub fn lost_from_host(&self) -> u64 {
         self.lost_before_off.or_else(|| self.device.dropped()).unwrap_or(0)
     }

@@ -36,7 +36,7 @@ impl World {
         Self { medium, wires: Wires::new(&links), ends }
     }
 
-    /// Does the wire of this end carry anything, both its ends having power?
+    /// Does the wire of this end carry anything, that is, have both its ends power?
     pub fn wire_is_up(&self, end: EndId) -> bool {
         self.ends[usize::from(end.0 / 2)].iter().flatten().all(|s| self.medium.is_on(*s))
     }

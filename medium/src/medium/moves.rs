@@ -32,7 +32,7 @@ impl Medium {
         self.neighbourhoods.fill(None);
     }
 
-    /// Whether anybody was moved otherwise than the trace says.
+    /// Was any station moved otherwise than by the trace?
     pub fn moved(&self) -> bool {
         self.moved
     }
