@@ -15,7 +15,6 @@
 #include <unistd.h>
 #include "csv.h"
 #include "kernel.h"
-#include "layers/names.h"
 
 #define HEADER "t_ns,station,cookie,saddr,sport,daddr,dport,data_len,snd_nxt," \
 	       "snd_una,snd_cwnd,ssthresh,snd_wnd,srtt_us,rto_us,rcv_wnd,ca_state," \
@@ -156,9 +155,6 @@ static void spell(const struct csv *csv, const struct sample *row, char *text,
 	const struct connections *own = settings_of(csv, row);
 	const char *algorithm = own->algorithm[0] ? own->algorithm : "default";
 
-	/* Its window is an algorithm of ours by the same name (settings.c). */
-	if (own->layers.layers & LAYER_ATCP)
-		algorithm = "newreno";
 	layers_spell(&own->layers, algorithm, text, bytes);
 }
 

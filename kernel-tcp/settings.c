@@ -17,7 +17,6 @@
 #include "algorithms/hops_map.h"
 #include "kernel.h"
 #include "settings.h"
-#include "layers/names.h"
 
 #define FORMAT "manet-tcp-settings/1"
 
@@ -134,16 +133,19 @@ static int load_algorithm(const char *path, const char *where, json_t *object,
 	return 0;
 }
 
-/* The layer atcp decides what a loss does to the window, so that there is but one
- * algorithm that it can be around; ours has both (algorithms/atcp.bpf.c). */
-static int atcp_window(const char *path, const char *where, struct connections *own)
+/* A layer with an algorithm of its own name decides what a loss does to the window:
+ * newreno is the only algorithm that it can be around, and its own takes that place. */
+static int take_layers_algorithm(const char *path, const char *where,
+				 struct connections *own)
 {
-	if (!(own->layers.layers & LAYER_ATCP))
+	const char *layer = layer_with_algorithm(&own->layers);
+
+	if (!layer)
 		return 0;
 	if (own->algorithm[0] && strcmp(own->algorithm, "newreno"))
-		return complain("%s: %s: layer \"atcp\" goes around newreno, not \"%s\"",
-				path, where, own->algorithm);
-	strcpy(own->algorithm, "atcp");
+		return complain("%s: %s: layer \"%s\" goes around newreno, not \"%s\"",
+				path, where, layer, own->algorithm);
+	snprintf(own->algorithm, sizeof(own->algorithm), "%s", layer);
 	return 0;
 }
 
@@ -169,11 +171,11 @@ static int load_connections(const char *path, const char *where, json_t *object,
 		return complain("%s: %s: \"delayed_ack\" must be true or false",
 				path, where);
 	if (layers_load(path, where, json_object_get(object, "layers"), &own->layers) ||
-	    atcp_window(path, where, own))
+	    take_layers_algorithm(path, where, own))
 		return -1;
 	/* 1: "as short as may be", put right by settings_resolve(). */
 	own->settings.delack_max_us = json_is_false(delayed);
-	own->settings.layered = (own->layers.layers & ~LAYER_LCD) != 0;
+	own->settings.layered = own->layers.settings.mechanisms != 0;
 	return 0;
 }
 
@@ -279,10 +281,10 @@ static int load_station(const char *path, json_t *object, size_t index,
 		return -1;
 	if (load_ports(path, where, json_object_get(object, "ports"), station))
 		return -1;
-	station->own.settings.station = station->own.layers.station = index;
+	station->own.settings.station = station->own.layers.settings.station = index;
 	for (size_t i = 0; i < station->port_count; i++)
 		station->ports[i].settings.station =
-			station->ports[i].layers.station = index;
+			station->ports[i].layers.settings.station = index;
 	return 0;
 }
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <linux/types.h>
 #include "intf.h"
-#include "layers/layers.h"
+#include "layers/names.h"
 
 #define STATION_NAME_BYTES 64
 #define NAME_BYTES 32		/* of an algorithm, as users write it */
@@ -19,7 +19,7 @@ struct connections {
 	__u16 port;			/* 0: the station's */
 	char algorithm[NAME_BYTES];	/* "" = the kernel's default */
 	json_t *parameters;		/* of the algorithm; NULL = none given */
-	struct layer_settings layers;
+	struct tcp_layers layers;
 	/* `algorithm` in here is the kernel's name of it, once resolved. */
 	struct station_settings settings;
 };

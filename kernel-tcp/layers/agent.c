@@ -39,8 +39,8 @@ __u64 agent_now_ns(void)
 	return now.tv_sec * 1000000000ULL + now.tv_nsec;
 }
 
-void agent_tell(struct agent *agent, const struct connection *own, const char *event,
-		const char *format, ...)
+void agent_record(struct agent *agent, const struct connection *own, const char *event,
+		  const char *format, ...)
 {
 	struct sample row = { .monotonic_ns = agent_now_ns() };
 	char detail[64];
@@ -244,22 +244,22 @@ void agent_event(struct agent *agent, const struct sample *row)
 
 /* ---- beginning and end ---- */
 
-static __u32 layers_of(const struct station *station)
+static __u32 mechanisms_of(const struct station *station)
 {
-	__u32 layers = station->own.layers.layers;
+	__u32 mechanisms = station->own.layers.settings.mechanisms;
 
 	for (size_t i = 0; i < station->port_count; i++)
-		layers |= station->ports[i].layers.layers;
-	return layers & ~LAYER_LCD;
+		mechanisms |= station->ports[i].layers.settings.mechanisms;
+	return mechanisms;
 }
 
 bool agent_wanted(const struct run_settings *settings)
 {
-	__u32 layers = 0;
+	__u32 mechanisms = 0;
 
 	for (size_t i = 0; i < settings->station_count; i++)
-		layers |= layers_of(&settings->stations[i]);
-	return layers;
+		mechanisms |= mechanisms_of(&settings->stations[i]);
+	return mechanisms;
 }
 
 /* Only destination unreachable, of the types below 32; the filter knows no others. */
@@ -298,7 +298,7 @@ static int open_posts(struct agent *agent)
 	if (!agent->posts)
 		return complain("out of memory");
 	for (size_t i = 0; i < count; i++)
-		if (layers_of(&agent->settings->stations[i]) && open_post(agent, i))
+		if (mechanisms_of(&agent->settings->stations[i]) && open_post(agent, i))
 			return -1;
 	return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * The user space side of the layers: programs.c loads, agent.c waits and judges,
- * stand_by.c acts, daemon.c listens to the stations' routing daemons.
+ * stand_by.c and the layers' modules (layer.h) act, daemon.c listens to the stations'
+ * routing daemons.
  */
 #ifndef AGENT_H
 #define AGENT_H
@@ -18,17 +19,23 @@
 struct layers;		/* the skeleton of layers.bpf.c */
 
 /* Why a connection sends nothing but what the agent sends for it. */
-enum why { WHY_NOT, WHY_UNREACHABLE, WHY_HELD, WHY_LOST_ROUTE, WHY_TIMEOUT };
+enum reason {
+	REASON_NONE,
+	REASON_UNREACHABLE,
+	REASON_HELD,
+	REASON_LOST_ROUTE,
+	REASON_TIMEOUT,
+};
 
 /* What goes on with the connection in the same slot of `connections`. */
 struct stand_by {
-	enum why why;
+	enum reason reason;
 	__u64 cookie;
-	__u32 order;		/* of struct connection; 0 for WHY_TIMEOUT */
+	__u32 order;		/* of struct connection; 0 for REASON_TIMEOUT */
 	__u64 next_ns;		/* when something is to be sent; 0 = nothing is */
 	__u64 interval_ns;
 	__u64 until_ns;		/* tcpf: the failure timer; 0 = none */
-	__u64 asked_ns;		/* tcpf: when a segment was last sent to make a daemon search */
+	__u64 searched_ns;	/* tcpf: when a segment was last sent to make a daemon search */
 	__u32 lost;		/* lowest sequence number reported */
 	__u32 sent;
 };
@@ -91,9 +98,9 @@ int programs_start(struct agent *agent, int samples, int cgroup);
 void programs_stop(struct agent *agent);
 const struct layer_counters *programs_counters(const struct agent *agent);
 
-/* Writes an event of a connection's. */
-void agent_tell(struct agent *agent, const struct connection *own, const char *event,
-		const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* Writes an event of a connection. */
+void agent_record(struct agent *agent, const struct connection *own, const char *event,
+		  const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 void stand_by_notice(struct agent *agent, __u32 slot, const struct notice *notice);
 void stand_by_event(struct agent *agent, const struct sample *row);

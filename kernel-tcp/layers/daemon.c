@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include "layers/agent.h"
+#include "layers/layer.h"
 
 static const char follow[] = "{\"op\":\"follow\"}\n";
 
@@ -65,16 +65,13 @@ static bool is_in(const __u8 *address, struct in_addr network, unsigned prefix)
 static void pass_on(struct agent *agent, const struct post *post,
 		    enum notice_kind kind, struct in_addr network, unsigned prefix)
 {
-	/* Those that probe have no use for what is not a break. */
-	__u32 followers = kind == NOTICE_LOST_ROUTE ? NOTICE_LAYERS :
-						      LAYER_TCPF | LAYER_TCPBUS;
-
 	for (__u32 slot = 0; slot < LAYERED; slot++) {
 		struct connection *own = &agent->connections[slot];
 		struct notice notice = { .kind = kind, .seq = own->snd_una };
 
 		if (own->cookie && own->settings.station == post->index &&
-		    own->settings.layers & followers &&
+		    answering_layer(own) &&
+		    (kind == NOTICE_LOST_ROUTE || follows_repairs(own)) &&
 		    is_in(own->remote, network, prefix) &&
 		    (connection_stands_by(own) ||
 		     (kind == NOTICE_LOST_ROUTE && own->snd_una != own->snd_nxt)))

@@ -142,7 +142,7 @@ static bool acceptable(struct tcp_sock *tp, const struct segment *segment)
 
 static void repaired(struct tcp_sock *tp, struct connection *own)
 {
-	if (own->settings.layers & LAYER_ELFN &&
+	if (own->settings.mechanisms & MECHANISM_REPAIR &&
 	    own->settings.repair == REPAIR_INITIAL) {
 		own->initial_until = own->snd_nxt;
 		own->initial = 1;

@@ -172,7 +172,7 @@ static void begin(struct bpf_sock_ops *ctx)
 	struct connection *own;
 	__u32 slot = 0;
 
-	if (!settings || !settings->layers || !tp)
+	if (!settings || !settings->mechanisms || !tp)
 		return;
 	if (bpf_map_pop_elem(&free_slots, &slot)) {
 		__sync_fetch_and_add(&counters.without_room, 1);
@@ -273,7 +273,7 @@ static void hold(struct bpf_sock_ops *ctx, struct connection *own)
 static void give_back(struct bpf_sock_ops *ctx, struct connection *own)
 {
 	struct tcp_sock *tp = tcp_of(ctx);
-	bool one = own->settings.layers & LAYER_ELFN &&
+	bool one = own->settings.mechanisms & MECHANISM_REPAIR &&
 		   own->settings.repair != REPAIR_UNCHANGED;
 
 	own->restore = 0;
@@ -341,7 +341,7 @@ static void timeout(struct bpf_sock_ops *ctx, struct connection *own)
 	if (!own->timeouts++)
 		note_timeout(ctx, own);
 	tell(tp, own, EVENT_TIMEOUT, own->timeouts);
-	if (own->settings.layers & LAYER_RENO_F && own->timeouts >= 2) {
+	if (own->settings.mechanisms & MECHANISM_FIXED_RTO && own->timeouts >= 2) {
 		own->fixed = own->refuse_timer = 1;
 		tell(tp, own, EVENT_FIXED, own->timeouts);
 	}

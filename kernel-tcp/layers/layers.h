@@ -16,37 +16,30 @@
 #define COPIES 32
 #define COPY_BYTES 1500
 
-enum layer {
-	LAYER_RENO_F = 1 << 0,
-	LAYER_ELFN = 1 << 1,
-	LAYER_TCPF = 1 << 2,
-	LAYER_ATCP = 1 << 3,
-	LAYER_TCPBUS = 1 << 4,
-	LAYER_LCD = 1 << 5,
+/* What the kernel's programs do for a connection's layers. */
+enum mechanism {
+	/* From the second timeout in a row the agent retransmits, and the RTO stays. */
+	MECHANISM_FIXED_RTO = 1 << 0,
+	/* After a stand-by the windows are those that `repair` names. */
+	MECHANISM_REPAIR = 1 << 1,
+	/* The agent may order a stand-by. */
+	MECHANISM_STAND_BY = 1 << 2,
 };
 
-/* These answer notices of route failures; a TCP has one of them at most. */
-#define NOTICE_LAYERS (LAYER_ELFN | LAYER_TCPF | LAYER_ATCP | LAYER_TCPBUS)
-
 enum repair { REPAIR_UNCHANGED, REPAIR_WINDOW, REPAIR_INITIAL };
-enum probe_packet { PROBE_FIRST, PROBE_LOST };
 /* Which acknowledgement ends a stand-by: any of new data, or one after a probe. */
 enum leave { LEAVE_ANY_ACK, LEAVE_PROBE_ACK };
-/* Which window is given back: when the stand-by began, or before the first of the
- * timeouts that were there by then. */
-enum restore { RESTORE_AT_NOTICE, RESTORE_BEFORE_TIMEOUT };
+
+#define LAYER_VALUES 5
 
 struct layer_settings {
 	__u32 station;
-	__u32 layers;		/* enum layer; 0 = none */
-	__u32 probe_us;
-	__u32 repair;
-	__u32 packet;
-	__u32 leave;
-	__u32 restore;
-	__u32 failure_us;	/* tcpf: the freeze's end where nothing else ends it */
-	__u32 factor_percent;	/* tcpbus */
+	__u16 mechanisms;	/* enum mechanism; 0 = none */
+	__u16 answering;	/* agent: the layer that answers notices; names.c */
+	__u32 repair;		/* enum repair */
+	__u32 leave;		/* enum leave */
 	__u32 rto_initial_us;
+	__u32 values[LAYER_VALUES];	/* agent: that layer's parameters (layer.h) */
 };
 
 struct connection {

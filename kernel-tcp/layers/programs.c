@@ -69,11 +69,8 @@ static int fill(struct agent *agent, const struct station *station,
 {
 	struct settings_key key = { .netns_cookie = station->netns_cookie,
 				    .port = own->port };
-	struct layer_settings settings = own->layers;
+	struct layer_settings settings = own->layers.settings;
 
-	/* The kernel's own (RFC 6069): nothing of ours is wanted. */
-	if (settings.layers == LAYER_LCD)
-		settings.layers = 0;
 	settings.rto_initial_us = own->settings.rto_initial_jiffies ?
 		own->settings.rto_initial_jiffies * (1000000 / jiffies_per_second()) :
 		RTO_INITIAL_US;
