@@ -17,7 +17,7 @@
 #include "kernel.h"
 #include "settings.h"
 
-#define ATTEMPTS 64	/* to find a name that is free */
+#define MAX_ATTEMPTS 64	/* to find a name that is free */
 
 #define OBJECT(id) \
 	asm(".pushsection .rodata\n.balign 8\n" \
@@ -58,7 +58,7 @@ const struct object *algorithm_object(const char *name)
 	return NULL;
 }
 
-bool algorithm_is_ours(const char *name)
+bool algorithm_is_builtin(const char *name)
 {
 	return algorithm_object(name) != NULL;
 }
@@ -92,7 +92,7 @@ static void keep_hops(struct copies *copies, const struct copy *copy)
 }
 
 /* Tries names until the kernel has none of it: `tahoe.1f3a`. */
-static int register_somehow(struct copies *copies, const struct object *object,
+static int register_under_free_name(struct copies *copies, const struct object *object,
 			    json_t *parameters, const char *where)
 {
 	struct copy *copy = &copies->copies[copies->count];
@@ -101,7 +101,7 @@ static int register_somehow(struct copies *copies, const struct object *object,
 
 	if (!number)
 		number = getpid();
-	for (int i = 0; i < ATTEMPTS && error == -EEXIST; i++) {
+	for (int i = 0; i < MAX_ATTEMPTS && error == -EEXIST; i++) {
 		snprintf(copy->name, sizeof(copy->name), "%.10s.%x", object->name,
 			 number++ & 0xffff);
 		error = copy_open(copy, object, parameters, where);
@@ -116,7 +116,7 @@ static int register_somehow(struct copies *copies, const struct object *object,
 	}
 	if (error == -EEXIST)
 		complain("%s: no free name in the kernel after %d; is something left registered? (/proc/sys/net/ipv4/tcp_available_congestion_control)",
-			 where, ATTEMPTS);
+			 where, MAX_ATTEMPTS);
 	return error ? -1 : 0;
 }
 
@@ -153,7 +153,7 @@ static int register_for(struct registering *job, struct connections *own)
 	if (!name) {
 		snprintf(where, sizeof(where), "%s: station %s: algorithm \"%s\"",
 			 job->path, job->station, own->algorithm);
-		if (register_somehow(copies, object, own->parameters, where))
+		if (register_under_free_name(copies, object, own->parameters, where))
 			return -1;
 		job->users[copies->count] = own;
 		name = copies->copies[copies->count++].name;
@@ -180,13 +180,13 @@ static int register_all(struct registering *job, struct run_settings *run)
 int copies_register(struct copies *copies, const char *path, struct run_settings *run)
 {
 	struct registering job = { .path = path, .copies = copies };
-	size_t most = run->station_count;
+	size_t max_copies = run->station_count;
 	int result;
 
 	for (size_t i = 0; i < run->station_count; i++)
-		most += run->stations[i].port_count;
-	copies->copies = calloc(most, sizeof(*copies->copies));
-	job.users = calloc(most, sizeof(*job.users));
+		max_copies += run->stations[i].port_count;
+	copies->copies = calloc(max_copies, sizeof(*copies->copies));
+	job.users = calloc(max_copies, sizeof(*job.users));
 	result = copies->copies && job.users ? register_all(&job, run) :
 					       complain("out of memory");
 	free(job.users);

@@ -18,7 +18,7 @@ struct copies {
 /* NULL if there is none of this name. */
 const struct object *algorithm_object(const char *name);
 const struct object *algorithm_objects(size_t *count);
-bool algorithm_is_ours(const char *name);
+bool algorithm_is_builtin(const char *name);
 /* Whether one of ours takes these parameters. One line and -1 if not. */
 int algorithm_check(const char *name, json_t *parameters, const char *where);
 

@@ -132,11 +132,11 @@ static int set_tunable(const char *where, const char *name, json_t *value,
 	double number = json_number_value(value), scale = tunable->scale;
 
 	if (!json_is_number(value) ||
-	    number < tunable->least / scale || number > tunable->most / scale ||
+	    number < tunable->min / scale || number > tunable->max / scale ||
 	    (tunable->scale == 1 && number != floor(number)))
 		return complain("%s: \"%s\" must be a %snumber from %g to %g", where,
 				name, tunable->scale == 1 ? "whole " : "",
-				tunable->least / scale, tunable->most / scale);
+				tunable->min / scale, tunable->max / scale);
 	tunable->value = lround(number * scale);
 	return 0;
 }
@@ -245,7 +245,7 @@ static struct bpf_object *open_renamed(const struct object *object, const char *
 	return programs;
 }
 
-int copy_open_anywhere(struct copy *copy, const struct object *object)
+int copy_open_unchecked(struct copy *copy, const struct object *object)
 {
 	copy->programs = open_renamed(object, copy->name);
 	return copy->programs ? 0 : -1;
@@ -276,7 +276,7 @@ int copy_open(struct copy *copy, const struct object *object, json_t *parameters
 }
 
 /* What the verifier said last, but for its statistics. */
-static const char *verifiers_reason(void)
+static const char *verifier_reason(void)
 {
 	char *last = NULL, *rest = verifier_log;
 
@@ -290,7 +290,7 @@ static const char *verifiers_reason(void)
 
 static int refused(const char *where, int error)
 {
-	const char *reason = verifiers_reason();
+	const char *reason = verifier_reason();
 
 	if (error == EPERM || (error == EACCES && !reason))
 		return complain("%s: the kernel refuses to load BPF: %s; run as root (CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON)",

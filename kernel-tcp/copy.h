@@ -42,7 +42,7 @@ void copy_release(struct copy *copy);
 void copy_close(struct copy *copy);
 
 /* Opened for a look at its parameters, on whatever kernel. */
-int copy_open_anywhere(struct copy *copy, const struct object *object);
+int copy_open_unchecked(struct copy *copy, const struct object *object);
 json_t *copy_tunables(const struct copy *copy);
 
 /* Where a variable is in its section; -1 if it is not there. */

@@ -52,15 +52,15 @@ static __s64 clock_ns(clockid_t clock)
  * we were put off the CPU in another. */
 void csv_update_clock(struct csv *csv)
 {
-	__s64 least = INT64_MAX;
+	__s64 shortest = INT64_MAX;
 
 	for (int i = 0; i < 5; i++) {
 		__s64 before = clock_ns(CLOCK_MONOTONIC);
 		__s64 real = clock_ns(CLOCK_REALTIME);
 		__s64 after = clock_ns(CLOCK_MONOTONIC);
 
-		if (after - before < least) {
-			least = after - before;
+		if (after - before < shortest) {
+			shortest = after - before;
 			csv->realtime_minus_monotonic_ns =
 				real - before - (after - before) / 2;
 		}

@@ -7,7 +7,7 @@
 #define INTF_H
 
 #define ALGORITHM_BYTES 16	/* TCP_CA_NAME_MAX, include/net/tcp.h */
-#define SEGMENTS_MOST 65535	/* no window is larger: 95 MB */
+#define MAX_SEGMENTS 65535	/* no window is larger: 95 MB */
 #define MAX_STATIONS 4096
 #define MAX_SETTINGS 16384	/* of stations, and of ports of theirs */
 
@@ -23,7 +23,7 @@ struct settings_key {
  * the loader finds by its name and sets before the kernel sees the program. */
 struct tunable {
 	__u32 value;
-	__u32 least, most;
+	__u32 min, max;
 	__u32 scale;		/* `value` is so many times what users write */
 };
 
@@ -70,7 +70,7 @@ enum event {
 	EVENT_TIMEOUT,		/* value: how many in a row */
 	EVENT_REPAIR,
 	EVENT_WINDOW,
-	EVENT_FIXED,		/* for the agent alone: reno-f's second timeout */
+	EVENT_FIXED_RTO,		/* for the agent alone: reno-f's second timeout */
 };
 
 /* One hit of tcp_probe, or an event. Addresses are IPv6 or v4-mapped, network order. */

@@ -26,7 +26,7 @@
 #define TCP_RTO_MAX_MS 44	/* Linux 6.15 */
 #endif
 
-#define FORGET_S 10	/* the kernel frees what is unpinned in a worker */
+#define UNREGISTER_DEADLINE_S 10	/* the kernel frees what is unpinned in a worker */
 
 int complain(const char *format, ...)
 {
@@ -92,14 +92,14 @@ bool kernel_has_algorithm(const char *name)
 	return found;
 }
 
-int wait_for_kernel_to_forget(const char *name)
+int wait_until_unregistered(const char *name)
 {
-	for (int i = 0; i < FORGET_S * 100; i++) {
+	for (int i = 0; i < UNREGISTER_DEADLINE_S * 100; i++) {
 		if (!kernel_has_algorithm(name))
 			return 0;
 		usleep(10000);
 	}
-	return complain("%s: still registered after %d s", name, FORGET_S);
+	return complain("%s: still registered after %d s", name, UNREGISTER_DEADLINE_S);
 }
 
 static int cookie_here(__u64 *cookie, const char **step)

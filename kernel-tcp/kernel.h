@@ -18,7 +18,7 @@ int kernel_algorithm_error(const char *name);
 /* Whether it is registered now, by whomever. */
 bool kernel_has_algorithm(const char *name);
 /* 0, or -1 and one line if it does not within seconds. */
-int wait_for_kernel_to_forget(const char *name);
+int wait_until_unregistered(const char *name);
 /* 0, or errno; `step` then names what failed. */
 int netns_cookie_of(const char *netns, __u64 *cookie, const char **step);
 

@@ -29,7 +29,7 @@
 #define TAKEN_PREFIX "manet_"	/* where the kernel has the name already */
 #define NAME_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789-_"
 #define OBJECT_SUFFIX ".o"
-#define OBJECT_BYTES_MOST (16 << 20)
+#define MAX_OBJECT_BYTES (16 << 20)
 
 #define PIN_OPERATIONS "operations"
 #define PIN_LINK "link"
@@ -330,7 +330,7 @@ static int read_object(const char *path, struct object *object, char *name)
 {
 	const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 	FILE *file = fopen(path, "re");
-	char *bytes = malloc(OBJECT_BYTES_MOST);
+	char *bytes = malloc(MAX_OBJECT_BYTES);
 
 	if (!file || !bytes) {
 		free(bytes);
@@ -338,7 +338,7 @@ static int read_object(const char *path, struct object *object, char *name)
 	}
 	snprintf(name, NAME_MAX, "%.*s", (int)strcspn(base, "."), base);
 	object->name = name;
-	object->size = fread(bytes, 1, OBJECT_BYTES_MOST, file);
+	object->size = fread(bytes, 1, MAX_OBJECT_BYTES, file);
 	object->bytes = bytes;
 	fclose(file);
 	return 0;
@@ -346,11 +346,11 @@ static int read_object(const char *path, struct object *object, char *name)
 
 static int find_object(const char *what, struct object *object, char *name)
 {
-	const struct object *ours = algorithm_object(what);
+	const struct object *builtin = algorithm_object(what);
 	size_t length = strlen(what), suffix = strlen(OBJECT_SUFFIX);
 
-	if (ours) {
-		*object = *ours;
+	if (builtin) {
+		*object = *builtin;
 		return 0;
 	}
 	if (length > suffix && !strcmp(what + length - suffix, OBJECT_SUFFIX))
@@ -375,7 +375,7 @@ static int add_parameter(json_t *parameters, const char *word)
 	return json_object_set_new(parameters, name, value);
 }
 
-int load_command(int count, char **words)
+int load_command(int count, char **arguments)
 {
 	json_t *parameters = json_object();
 	struct object object = {};
@@ -384,12 +384,12 @@ int load_command(int count, char **words)
 	int code = EXIT_SETTINGS;
 
 	for (int i = 1; i < count; i++) {
-		if (!strcmp(words[i], "--name") && i + 1 < count)
-			wanted = words[++i];
-		else if (add_parameter(parameters, words[i]))
+		if (!strcmp(arguments[i], "--name") && i + 1 < count)
+			wanted = arguments[++i];
+		else if (add_parameter(parameters, arguments[i]))
 			goto out;
 	}
-	if (!find_object(words[0], &object, name))
+	if (!find_object(arguments[0], &object, name))
 		code = load(&object, parameters, wanted);
 out:
 	json_decref(parameters);
@@ -438,10 +438,10 @@ int unload_command(const char *name)
 	}
 	unregister(name);
 	unpin_all(name);
-	return wait_for_kernel_to_forget(name) ? EXIT_RUNTIME : 0;
+	return wait_until_unregistered(name) ? EXIT_RUNTIME : 0;
 }
 
-static json_t *ours(void)
+static json_t *builtin(void)
 {
 	size_t count;
 	const struct object *all = algorithm_objects(&count);
@@ -450,7 +450,7 @@ static json_t *ours(void)
 	for (size_t i = 0; i < count; i++) {
 		struct copy copy = { .name = "list" };
 
-		if (!copy_open_anywhere(&copy, &all[i]))
+		if (!copy_open_unchecked(&copy, &all[i]))
 			json_array_append_new(list, json_pack("{s:s, s:o}",
 				"name", all[i].name, "parameters", copy_tunables(&copy)));
 		copy_close(&copy);
@@ -480,7 +480,7 @@ static void print_rows(json_t *rows, bool connections)
 int list_command(bool as_json)
 {
 	json_t *all = json_pack("{s:s, s:o, s:o}", "format", "manet-tcp-list/1",
-				"loaded", all_loaded(), "ours", ours());
+				"loaded", all_loaded(), "ours", builtin());
 
 	if (as_json) {
 		json_dumpf(all, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));

@@ -31,7 +31,7 @@ static const char usage[] =
 
 static bool debug;
 
-static int libbpf_says(enum libbpf_print_level level, const char *format,
+static int print_libbpf(enum libbpf_print_level level, const char *format,
 		       va_list arguments)
 {
 	(void)level;
@@ -40,7 +40,7 @@ static int libbpf_says(enum libbpf_print_level level, const char *format,
 
 int main(int argc, char **argv)
 {
-	libbpf_set_print(libbpf_says);
+	libbpf_set_print(print_libbpf);
 	if (argc > 1 && !strcmp(argv[1], "--debug")) {
 		debug = true;
 		argc--;

@@ -60,7 +60,7 @@ struct {
 struct counters counters = {};
 
 /* Whether anybody reads `samples`. */
-const volatile bool tells_events = false;
+const volatile bool events_wanted = false;
 
 /* ---- settings ---- */
 
@@ -120,14 +120,14 @@ static void hold_receive_window(struct bpf_sock_ops *ctx,
 
 /* ---- events ---- */
 
-static void tell(struct bpf_sock_ops *ctx, const struct station_settings *own,
+static void emit(struct bpf_sock_ops *ctx, const struct station_settings *own,
 		 enum event event, __u16 value)
 {
 	struct bpf_sock *sk = ctx->sk;
 	struct tcp_sock *tp = sk ? bpf_skc_to_tcp_sock(sk) : NULL;
 	struct sample *row;
 
-	if (!tp || !tells_events)
+	if (!tp || !events_wanted)
 		return;
 	row = bpf_ringbuf_reserve(&samples, sizeof(*row), 0);
 	if (!row) {
@@ -160,10 +160,10 @@ static void after_handshake(struct bpf_sock_ops *ctx,
 		hold_receive_window(ctx, own);
 		flags |= BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG;
 	}
-	if (tells_events)
+	if (events_wanted)
 		flags |= BPF_SOCK_OPS_RTO_CB_FLAG;
 	bpf_sock_ops_cb_flags_set(ctx, flags);
-	tell(ctx, own, EVENT_ALGORITHM, 0);
+	emit(ctx, own, EVENT_ALGORITHM, 0);
 }
 
 static const struct station_settings *settings_of(__u64 netns_cookie, __u32 port)
@@ -223,7 +223,7 @@ int settings(struct bpf_sock_ops *ctx)
 		break;
 	case BPF_SOCK_OPS_RTO_CB:
 		if (!own->layered)
-			tell(ctx, own, EVENT_TIMEOUT, ctx->args[0] + 1);
+			emit(ctx, own, EVENT_TIMEOUT, ctx->args[0] + 1);
 		break;
 	}
 	return 1;

@@ -77,7 +77,7 @@ static int open_programs(struct run *run)
 		return complain("the programs cannot be opened: %s", strerror(errno));
 	bpf_program__set_autoload(run->programs->progs.sample,
 				  run->settings.samples[0]);
-	run->programs->rodata->tells_events = run->settings.samples[0];
+	run->programs->rodata->events_wanted = run->settings.samples[0];
 	error = -manet_tcp__load(run->programs);
 	if (error == EPERM || error == EACCES)
 		return complain("the kernel refuses to load BPF: %s; run as root (CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON)",
@@ -216,7 +216,7 @@ static int follow_hops(struct run *run)
 	return run->hops ? 0 : -1;
 }
 
-static void until_told_to_stop(struct run *run)
+static void wait_for_signal(struct run *run)
 {
 	struct pollfd waited[] = {
 		{ .fd = run->signals, .events = POLLIN },
@@ -302,7 +302,7 @@ static int attach_and_wait(struct run *run, const char *path)
 		return EXIT_RUNTIME;
 	puts("ready");
 	fflush(stdout);
-	until_told_to_stop(run);
+	wait_for_signal(run);
 	detach(run);
 	report(run);
 	return 0;

@@ -22,13 +22,13 @@
 
 /* Bounds of the kernel: TCP_RTO_MIN and TCP_RTO_MAX in include/net/tcp.h, and
  * 1 s as the least TCP_RTO_MAX_MS (net/ipv4/tcp.c, 6.15). */
-#define RTO_MIN_US_LARGEST 200000
-#define RTO_MAX_MS_LEAST 1000
-#define RTO_MS_LARGEST 120000
+#define MAX_RTO_MIN_US 200000
+#define MIN_RTO_MAX_MS 1000
+#define MAX_RTO_MS 120000
 /* TCP_MIN_MSS in include/net/tcp.h, and MAX_TCP_WINDOW less the headers. */
-#define MSS_LEAST 88
-#define MSS_LARGEST 32727
-#define DELACK_JIFFIES_LEAST 2	/* TCP_TIMEOUT_MIN */
+#define MIN_MSS 88
+#define MAX_MSS 32727
+#define MIN_DELACK_JIFFIES 2	/* TCP_TIMEOUT_MIN */
 
 #define MAX_PORTS 256
 /* The kernel's algorithm where one of ours has its name: kernel-vegas. */
@@ -37,25 +37,25 @@
 struct number_key {
 	const char *name;
 	size_t offset;
-	long least, largest;
+	long min, max;
 	const char *remedy;	/* what to do about a value out of range */
 };
 
-#define NUMBER(key, least, largest, remedy) \
-	{ #key, offsetof(struct station_settings, key), least, largest, remedy }
+#define NUMBER(key, min, max, remedy) \
+	{ #key, offsetof(struct station_settings, key), min, max, remedy }
 
 static const struct number_key number_keys[] = {
 	NUMBER(window_segments, 1, 32767, "leave it out for the kernel's own"),
 	NUMBER(initial_window_segments, 1, 32767, "leave it out for the kernel's own"),
-	NUMBER(mss, MSS_LEAST, MSS_LARGEST,
+	NUMBER(mss, MIN_MSS, MAX_MSS,
 	       "the kernel takes no other"),
-	NUMBER(rto_min_us, 1, RTO_MIN_US_LARGEST,
+	NUMBER(rto_min_us, 1, MAX_RTO_MIN_US,
 	       "for more, set sysctl net.ipv4.tcp_rto_min_us (Linux 6.11) or the routes' rto_min"),
-	NUMBER(rto_max_ms, RTO_MAX_MS_LEAST, RTO_MS_LARGEST,
+	NUMBER(rto_max_ms, MIN_RTO_MAX_MS, MAX_RTO_MS,
 	       "the kernel takes no other"),
 	/* In milliseconds here, in jiffies once resolved. */
 	{ "rto_initial_ms", offsetof(struct station_settings, rto_initial_jiffies),
-	  10, RTO_MS_LARGEST, "the kernel takes no more" },
+	  10, MAX_RTO_MS, "the kernel takes no more" },
 };
 #define NUMBER_KEYS (sizeof(number_keys) / sizeof(number_keys[0]))
 
@@ -107,9 +107,9 @@ static int load_number(const char *path, const char *where, json_t *object,
 	if (is_null(value))
 		return 0;
 	number = json_integer_value(value);
-	if (!json_is_integer(value) || number < key->least || number > key->largest)
+	if (!json_is_integer(value) || number < key->min || number > key->max)
 		return complain("%s: %s: \"%s\" must be a whole number from %ld to %ld; %s",
-				path, where, key->name, key->least, key->largest,
+				path, where, key->name, key->min, key->max,
 				key->remedy);
 	*(__u32 *)((char *)own + key->offset) = number;
 	return 0;
@@ -233,9 +233,9 @@ static int load_hops(const char *path, const char *where, json_t *hops,
 		if (inet_pton(AF_INET, address, bytes) != 1)
 			return complain("%s: %s: \"hops\": \"%s\" is no IPv4 address",
 					path, where, address);
-		if (number < 1 || number > HOPS_MOST)
+		if (number < 1 || number > MAX_HOPS)
 			return complain("%s: %s: \"hops\" of %s must be a whole number from 1 to %d",
-					path, where, address, HOPS_MOST);
+					path, where, address, MAX_HOPS);
 	}
 	station->hops = hops;
 	return 0;
@@ -368,7 +368,7 @@ static int resolve_algorithm(const char *path, const struct station *station,
 		return 0;
 	snprintf(where, sizeof(where), "%s: station %s: algorithm \"%s\"", path,
 		 station->name, name);
-	if (algorithm_is_ours(name))
+	if (algorithm_is_builtin(name))
 		return algorithm_check(name, connections->parameters, where);
 	if (connections->parameters && json_object_size(connections->parameters))
 		return complain("%s: the kernel's own takes no \"parameters\"; remove them",
@@ -390,19 +390,19 @@ static int resolve_connections(const char *path, const struct station *station,
 			       struct connections *connections, long hz)
 {
 	struct station_settings *own = &connections->settings;
-	long least_us = DELACK_JIFFIES_LEAST * 1000000L / hz;
+	long min_delack_us = MIN_DELACK_JIFFIES * 1000000L / hz;
 
 	if (resolve_algorithm(path, station, connections))
 		return -1;
 	/* usecs_to_jiffies() rounds up; below two jiffies is refused. */
-	if (own->rto_min_us && (long)own->rto_min_us <= least_us / 2)
+	if (own->rto_min_us && (long)own->rto_min_us <= min_delack_us / 2)
 		return complain("%s: station %s: \"rto_min_us\" must be over %ld: two ticks of this kernel's clock (%ld Hz)",
-				path, station->name, least_us / 2, hz);
+				path, station->name, min_delack_us / 2, hz);
 	if (own->rto_initial_jiffies)
 		own->rto_initial_jiffies =
 			(own->rto_initial_jiffies * hz + 999) / 1000;
 	if (own->delack_max_us)
-		own->delack_max_us = least_us;
+		own->delack_max_us = min_delack_us;
 	return 0;
 }
 

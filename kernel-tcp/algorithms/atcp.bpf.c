@@ -24,7 +24,7 @@ struct atcp {
 	__u32 una;
 	__u32 marked;		/* congested, until `congested_until` is acknowledged */
 	__u32 congested_until;
-	__u32 told;		/* make_up() */
+	__u32 known_state;		/* catch_up() */
 };
 
 SEC("struct_ops")
@@ -35,7 +35,7 @@ void BPF_PROG(atcp_init, struct sock *sk)
 	own->marked = 0;
 	own->una = tcp_sk(sk)->snd_una;
 	own->segments = 0;
-	own->told = ca_state(sk);
+	own->known_state = ca_state(sk);
 	count_connection(&own->counted);
 }
 
@@ -79,13 +79,13 @@ void BPF_PROG(atcp_cong_control, struct sock *sk)
 	__u8 state = ca_state(sk);
 
 	own->una = tp->snd_una;
-	make_up_window(tp, own->segments);
-	make_up(sk, &own->told, own->marked || !own->segments ?
+	catch_up_window(tp, own->segments);
+	catch_up(sk, &own->known_state, own->marked || !own->segments ?
 				own->segments / 2 : own->ssthresh);
 	if (state == TCP_CA_Recovery || state == TCP_CA_CWR) {
 		if (own->marked)
 			own->segments = tp->snd_ssthresh;
-		tp->snd_cwnd = recovery_window(tp, most(own->segments, 1));
+		tp->snd_cwnd = recovery_window(tp, max(own->segments, 1));
 		return;
 	}
 	/* After a timeout the kernel has set 1: set_state() may not have been run,
@@ -107,7 +107,7 @@ void BPF_PROG(atcp_set_state, struct sock *sk, __u8 new_state)
 	struct tcp_sock *tp = tcp_sk(sk);
 	__u8 state = ca_state(sk);
 
-	own->told = new_state;
+	own->known_state = new_state;
 	if (new_state == TCP_CA_Loss && !own->marked && own->segments) {
 		tp->snd_cwnd = own->segments;
 		tp->snd_ssthresh = own->ssthresh;

@@ -32,7 +32,7 @@ char LICENSE[] SEC("license") = "GPL";
 #define CA_EVENT_TX_START 0
 #define CA_EVENT_CWND_RESTART 1
 
-#define SSTHRESH_LEAST 2	/* segments, RFC 5681 (4) */
+#define MIN_SSTHRESH 2	/* segments, RFC 5681 (4) */
 #define SSTHRESH_NONE 0x7fffffff	/* TCP_INFINITE_SSTHRESH, net/tcp.h */
 
 /* tcp_cong.c. The first: slow start or congestion avoidance for so many segments
@@ -62,12 +62,12 @@ static __always_inline __u8 ca_state(struct sock *sk)
 	return BPF_CORE_READ_BITFIELD(icsk, icsk_ca_state);
 }
 
-static __always_inline __u32 least(__u32 a, __u32 b)
+static __always_inline __u32 min(__u32 a, __u32 b)
 {
 	return a < b ? a : b;
 }
 
-static __always_inline __u32 most(__u32 a, __u32 b)
+static __always_inline __u32 max(__u32 a, __u32 b)
 {
 	return a > b ? a : b;
 }
@@ -95,13 +95,13 @@ static __always_inline bool in_slow_start(const struct tcp_sock *tp)
 static __always_inline __u32 recovery_window(const struct tcp_sock *tp,
 					     __u32 segments)
 {
-	return most(segments, in_flight(tp) + owes_retransmission(tp));
+	return max(segments, in_flight(tp) + owes_retransmission(tp));
 }
 
 /* Half of what is used of `window`; BSD: min(snd_wnd, snd_cwnd) / 2. */
 static __always_inline __u32 half_window(const struct tcp_sock *tp, __u32 window)
 {
-	return most(least(window, tp->packets_out) / 2, SSTHRESH_LEAST);
+	return max(min(window, tp->packets_out) / 2, MIN_SSTHRESH);
 }
 
 /* ---- operations that were not run ---- */
@@ -113,24 +113,24 @@ static __always_inline __u32 half_window(const struct tcp_sock *tp, __u32 window
  * here since. If the kernel has gone into one that begins with ssthresh(), and
  * we know nothing of it, or if no window is so large, the threshold is `instead`.
  * First thing in what an ACK calls; true if the state had not been told. */
-static __always_inline bool make_up(struct sock *sk, __u32 *told, __u32 instead)
+static __always_inline bool catch_up(struct sock *sk, __u32 *known_state, __u32 instead)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	__u32 state = ca_state(sk), before = *told;
+	__u32 state = ca_state(sk), before = *known_state;
 	bool reduces = state >= TCP_CA_CWR && before < TCP_CA_CWR;
 
-	if (reduces || (tp->snd_ssthresh > SEGMENTS_MOST &&
+	if (reduces || (tp->snd_ssthresh > MAX_SEGMENTS &&
 			tp->snd_ssthresh != SSTHRESH_NONE))
-		tp->snd_ssthresh = most(instead, SSTHRESH_LEAST);
-	*told = state;
+		tp->snd_ssthresh = max(instead, MIN_SSTHRESH);
+	*known_state = state;
 	return state != before;
 }
 
 /* What undo_cwnd() "returned". */
-static __always_inline void make_up_window(struct tcp_sock *tp, __u32 segments)
+static __always_inline void catch_up_window(struct tcp_sock *tp, __u32 segments)
 {
-	if (tp->snd_cwnd > SEGMENTS_MOST)
-		tp->snd_cwnd = most(segments, 1);
+	if (tp->snd_cwnd > MAX_SEGMENTS)
+		tp->snd_cwnd = max(segments, 1);
 }
 
 /* In init(). That may be before the SYN of a connection that we open, when sockops
@@ -152,8 +152,8 @@ static __always_inline void forget_connection(__u32 *counted)
 }
 
 /* A parameter: its default, and its bounds, in the units users write. */
-#define TUNABLE(name, usual, least_, most_, scale_) \
-	const volatile struct tunable name = { (usual) * (scale_), \
-		(least_) * (scale_), (most_) * (scale_), scale_ }
+#define TUNABLE(name, default_, min_, max_, scale_) \
+	const volatile struct tunable name = { (default_) * (scale_), \
+		(min_) * (scale_), (max_) * (scale_), scale_ }
 
 #endif

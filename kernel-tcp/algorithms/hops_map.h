@@ -7,7 +7,7 @@
 #include <linux/types.h>
 
 #define HOPS_MAP "hops_to"
-#define HOPS_MOST 255	/* a TTL's */
+#define MAX_HOPS 255	/* a TTL's */
 #define HOPS_ENTRIES 65536	/* of stations times destinations */
 
 struct hops_key {

@@ -88,13 +88,13 @@ static void new_ack(struct sock *sk, struct reno *own)
  * Reno may have its window and a segment for each duplicate outstanding. The
  * duplicates before a partial ACK do not help, although the kernel still counts
  * them as segments that have left the network. */
-static __u32 kernels_window(const struct tcp_sock *tp, const struct reno *own)
+static __u32 kernel_window(const struct tcp_sock *tp, const struct reno *own)
 {
 	__u32 inflated = own->window.segments + own->duplicates;
 
 	if (own->phase == FAST_RECOVERY)
 		return in_flight(tp) +
-		       most(inflated - least(inflated, tp->packets_out),
+		       max(inflated - min(inflated, tp->packets_out),
 			    owes_retransmission(tp));
 	if (owes_retransmission(tp))
 		return in_flight(tp);
@@ -109,7 +109,7 @@ void BPF_PROG(reno_cong_control, struct sock *sk)
 	bool advanced = window_advanced(sk, &own->window);
 	__u8 state = ca_state(sk);
 
-	if (window_untold_timeout(sk, &own->window))
+	if (window_missed_timeout(sk, &own->window))
 		own->phase = NO_LOSS;
 	if (own->phase == NO_LOSS) {
 		own->window.segments = tp->snd_cwnd;
@@ -125,7 +125,7 @@ void BPF_PROG(reno_cong_control, struct sock *sk)
 		new_ack(sk, own);
 	own->sacked_out = tp->sacked_out;
 	tp->snd_cwnd = own->phase == NO_LOSS ? own->window.segments :
-					       kernels_window(tp, own);
+					       kernel_window(tp, own);
 }
 
 SEC("struct_ops")

@@ -52,7 +52,7 @@ void BPF_PROG(tahoe_cong_control, struct sock *sk)
 	bool advanced = window_advanced(sk, &own->window);
 	__u8 state = ca_state(sk);
 
-	if (window_untold_timeout(sk, &own->window))
+	if (window_missed_timeout(sk, &own->window))
 		own->recovering = 0;
 	if (!own->recovering)
 		own->window.segments = tp->snd_cwnd;

@@ -32,8 +32,8 @@ TUNABLE(history, 50, 2, 50, 1);
 TUNABLE(hops, 0, 0, 64, 1);
 TUNABLE(rate_kbps, 2000, 1, 1000000, 1000);
 
-#define HISTORY_MOST 50
-#define RTT_MOST_US 60000000	/* so that the square of a sum of 50 is 64 bits */
+#define MAX_HISTORY 50
+#define MAX_RTT_US 60000000	/* so that the square of a sum of 50 is 64 bits */
 #define DISTURBED_HOPS 4	/* the paper's */
 #define HEADERS 40		/* bytes, IPv4 and TCP without options */
 #define SK_PACING_NONE 0	/* enum sk_pacing, include/net/sock.h */
@@ -46,12 +46,12 @@ struct tcpap {
 	__u32 round_ends;	/* the ACK after this: ask for the hops again, if known */
 	__u32 hops;		/* 0: not known */
 	__u64 fhd_us;		/* 0: no sample yet */
-	__u32 told;		/* make_up() */
+	__u32 known_state;		/* catch_up() */
 	__u32 segments;		/* the window after the last ACK that found no loss */
 };
 
 struct round_trips {
-	__u32 us[HISTORY_MOST];
+	__u32 us[MAX_HISTORY];
 	__u32 next, count;
 	__u64 sum, squares;
 };
@@ -78,7 +78,7 @@ static void remember(struct round_trips *trips, __u32 rtt_us)
 	__u32 at = trips->next;
 	__u64 old;
 
-	if (at >= HISTORY_MOST)	/* for the verifier */
+	if (at >= MAX_HISTORY)	/* for the verifier */
 		return;
 	old = trips->us[at];
 	if (trips->count == history.value) {
@@ -122,7 +122,7 @@ static __u64 variation(const struct round_trips *trips)
 
 static __u64 on_air_us(__u32 bytes)
 {
-	return (__u64)bytes * 8 * 1000000 / most(rate_kbps.value, 1);
+	return (__u64)bytes * 8 * 1000000 / max(rate_kbps.value, 1);
 }
 
 static __u64 four_hop_delay(const struct tcp_sock *tp, __u32 h, __u32 rtt_us)
@@ -132,7 +132,7 @@ static __u64 four_hop_delay(const struct tcp_sock *tp, __u32 h, __u32 rtt_us)
 
 	if (hop > data + ack)
 		queued = (hop - data - ack) / 2;
-	return least(h, DISTURBED_HOPS) * (queued + data);
+	return min(h, DISTURBED_HOPS) * (queued + data);
 }
 
 static void read_remote(__u8 *to, struct sock *sk)
@@ -188,7 +188,7 @@ void BPF_PROG(tcpap_init, struct sock *sk)
 	struct tcpap *own = own_memory(sk);
 
 	own->hops = own->fhd_us = 0;
-	own->told = ca_state(sk);
+	own->known_state = ca_state(sk);
 	own->segments = tcp_sk(sk)->snd_cwnd;
 	if (sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
@@ -215,7 +215,7 @@ void BPF_PROG(tcpap_pkts_acked, struct sock *sk, const struct ack_sample *sample
 		own->hops = hops_of(sk);
 	}
 	if (sample->rtt_us > 0)
-		measure(sk, own, least(sample->rtt_us, RTT_MOST_US));
+		measure(sk, own, min(sample->rtt_us, MAX_RTT_US));
 }
 
 SEC("struct_ops")
@@ -225,8 +225,8 @@ void BPF_PROG(tcpap_cong_control, struct sock *sk)
 	struct tcp_sock *tp = tcp_sk(sk);
 	__u8 state = ca_state(sk);
 
-	make_up_window(tp, own->segments);
-	make_up(sk, &own->told, own->segments / 2);
+	catch_up_window(tp, own->segments);
+	catch_up(sk, &own->known_state, own->segments / 2);
 	if (state == TCP_CA_Recovery || state == TCP_CA_CWR)
 		tp->snd_cwnd = recovery_window(tp, tp->snd_ssthresh);
 	else if (own->acked)
@@ -243,10 +243,10 @@ void BPF_PROG(tcpap_set_state, struct sock *sk, __u8 new_state)
 	struct tcp_sock *tp = tcp_sk(sk);
 	__u8 state = ca_state(sk);
 
-	own->told = new_state;
+	own->known_state = new_state;
 	if (new_state == TCP_CA_Open &&
 	    (state == TCP_CA_Recovery || state == TCP_CA_CWR))
-		tp->snd_cwnd = least(tp->snd_cwnd, tp->snd_ssthresh);
+		tp->snd_cwnd = min(tp->snd_cwnd, tp->snd_ssthresh);
 }
 
 /* A buffer holds no two segments: they would leave together. */

@@ -18,14 +18,14 @@ struct window {
 	__u32 segments;		/* the algorithm's cwnd, as of the last ACK */
 	__u32 una;		/* snd_una at the last ACK */
 	__u32 timeout;		/* icsk_retransmits after the last timeout seen */
-	__u32 told;		/* make_up() */
+	__u32 known_state;		/* catch_up() */
 };
 
 static __always_inline void window_init(struct sock *sk, struct window *own)
 {
 	own->segments = tcp_sk(sk)->snd_cwnd;
 	own->una = tcp_sk(sk)->snd_una;
-	own->told = ca_state(sk);
+	own->known_state = ca_state(sk);
 	count_connection(&own->counted);
 }
 
@@ -47,7 +47,7 @@ static __always_inline void window_grow(struct sock *sk, struct window *own)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	tp->snd_cwnd = most(own->segments, 1);
+	tp->snd_cwnd = max(own->segments, 1);
 	tcp_reno_cong_avoid(sk, 0, 1);
 	own->segments = tp->snd_cwnd;
 }
@@ -60,20 +60,20 @@ static __always_inline void window_timeout(struct sock *sk, struct window *own,
 	tp->snd_ssthresh = half_window(tp, own->segments);
 	own->segments = 1;
 	own->timeout = timeouts;
-	own->told = TCP_CA_Loss;
+	own->known_state = TCP_CA_Loss;
 }
 
 /* First thing on an ACK: true if a timeout has passed that nobody told of. How
  * much of the window was in use then is not known any more. */
-static __always_inline bool window_untold_timeout(struct sock *sk, struct window *own)
+static __always_inline bool window_missed_timeout(struct sock *sk, struct window *own)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	bool untold = make_up(sk, &own->told, half_window(tp, own->segments));
+	bool missed = catch_up(sk, &own->known_state, half_window(tp, own->segments));
 
-	make_up_window(tp, own->segments);
-	if (!untold || own->told != TCP_CA_Loss)
+	catch_up_window(tp, own->segments);
+	if (!missed || own->known_state != TCP_CA_Loss)
 		return false;
-	tp->snd_ssthresh = most(own->segments / 2, SSTHRESH_LEAST);
+	tp->snd_ssthresh = max(own->segments / 2, MIN_SSTHRESH);
 	return true;
 }
 
@@ -86,7 +86,7 @@ static __always_inline __u32 timeouts_in_a_row(struct sock *sk)
 static __always_inline void window_set_state(struct sock *sk, struct window *own,
 					     __u8 new_state)
 {
-	own->told = new_state;
+	own->known_state = new_state;
 	if (new_state == TCP_CA_Loss)
 		window_timeout(sk, own, timeouts_in_a_row(sk) + 1);
 }

@@ -5,7 +5,7 @@
  * A notice is ICMP to a station, or a note of its own routing daemon. ICMP may be
  * forged: it is believed if it quotes a segment that a connection with a layer,
  * at that station, has outstanding (RFC 5927, 4.1), and lists nothing that was
- * never sent. Whatever else comes is counted and forgotten. More than NOTICES_A_SECOND at a station are not even
+ * never sent. Whatever else comes is counted and forgotten. More than MAX_NOTICES_PER_S at a station are not even
  * looked at.
  */
 #include <errno.h>
@@ -25,8 +25,8 @@
 #include "layers/agent.h"
 #include "layers/probes.h"
 
-#define NOTICES_A_SECOND 1000
-#define READ_AT_ONCE 64		/* then timers get their turn */
+#define MAX_NOTICES_PER_S 1000
+#define MAX_READS 64		/* then timers get their turn */
 #define NICE (-10)		/* probes have 50 ms */
 
 enum source { SOURCE_RING, SOURCE_TIMER, SOURCE_ICMP, SOURCE_DAEMON };
@@ -83,22 +83,22 @@ static bool may_be_held(const struct connection *own, const struct notice *notic
 	return notice_range_of(notice, notice->seq);
 }
 
-static bool is_about(const struct connection *own, const struct post *post,
+static bool is_about(const struct connection *own, const struct listener *listener,
 		     const struct notice *notice)
 {
-	return own->cookie && own->settings.station == post->index &&
+	return own->cookie && own->settings.station == listener->index &&
 	       own->local_port == notice->local_port &&
 	       own->remote_port == notice->remote_port &&
 	       !memcmp(own->local, notice->local, sizeof(own->local)) &&
 	       !memcmp(own->remote, notice->remote, sizeof(own->remote));
 }
 
-static void judge(struct agent *agent, struct post *post, const struct notice *notice)
+static void judge(struct agent *agent, struct listener *listener, const struct notice *notice)
 {
-	for (__u32 slot = 0; slot < LAYERED; slot++) {
+	for (__u32 slot = 0; slot < MAX_LAYERED; slot++) {
 		struct connection *own = &agent->connections[slot];
 
-		if (!is_about(own, post, notice))
+		if (!is_about(own, listener, notice))
 			continue;
 		if (!is_outstanding(own, notice->seq) || !may_be_held(own, notice)) {
 			agent->notices.wrong_sequence++;
@@ -110,35 +110,35 @@ static void judge(struct agent *agent, struct post *post, const struct notice *n
 	agent->notices.no_such_connection++;
 }
 
-static bool too_many(struct agent *agent, struct post *post)
+static bool over_limit(struct agent *agent, struct listener *listener)
 {
 	__u64 second = agent_now_ns() / 1000000000;
 
-	if (post->second != second) {
-		post->second = second;
-		post->taken = 0;
+	if (listener->second != second) {
+		listener->second = second;
+		listener->taken = 0;
 	}
-	if (post->taken++ < NOTICES_A_SECOND)
+	if (listener->taken++ < MAX_NOTICES_PER_S)
 		return false;
 	agent->notices.too_many++;
 	return true;
 }
 
-static void read_icmp(struct agent *agent, struct post *post)
+static void read_icmp(struct agent *agent, struct listener *listener)
 {
 	__u8 packet[2048];
 	struct notice notice;
 
-	for (int i = 0; i < READ_AT_ONCE; i++) {
-		ssize_t bytes = recv(post->icmp, packet, sizeof(packet), MSG_DONTWAIT);
+	for (int i = 0; i < MAX_READS; i++) {
+		ssize_t bytes = recv(listener->icmp, packet, sizeof(packet), MSG_DONTWAIT);
 
 		if (bytes < 0)
 			return;
-		if (too_many(agent, post))
+		if (over_limit(agent, listener))
 			continue;
 		switch (notice_read(packet, bytes, &notice)) {
 		case NOTICE_TAKEN:
-			judge(agent, post, &notice);
+			judge(agent, listener, &notice);
 			break;
 		case NOTICE_MALFORMED:
 			agent->notices.malformed++;
@@ -173,13 +173,13 @@ static __u64 connect_daemons(struct agent *agent, __u64 now_ns)
 {
 	bool missing = false;
 
-	for (size_t i = 0; i < agent->post_count; i++) {
-		struct post *post = &agent->posts[i];
+	for (size_t i = 0; i < agent->listener_count; i++) {
+		struct listener *listener = &agent->listeners[i];
 
-		if (!post->station->status[0] || post->daemon >= 0)
+		if (!listener->station->status[0] || listener->daemon >= 0)
 			continue;
-		daemon_connect(agent, post);
-		if (post->daemon < 0 || watch(agent, post->daemon, SOURCE_DAEMON, i))
+		daemon_connect(agent, listener);
+		if (listener->daemon < 0 || watch(agent, listener->daemon, SOURCE_DAEMON, i))
 			missing = true;
 	}
 	return missing ? now_ns + DAEMON_RETRY_NS : 0;
@@ -190,7 +190,7 @@ static __u64 earlier(__u64 a, __u64 b)
 	return !a || (b && b < a) ? b : a;
 }
 
-static void do_what_is_due(struct agent *agent)
+static void run_due(struct agent *agent)
 {
 	__u64 now_ns = agent_now_ns();
 	__u64 next_ns = stand_by_due(agent, now_ns);
@@ -203,7 +203,7 @@ int agent_descriptor(const struct agent *agent)
 	return agent->epoll;
 }
 
-static void handle(struct agent *agent, enum source source, struct post *post)
+static void handle(struct agent *agent, enum source source, struct listener *listener)
 {
 	__u64 expired;
 
@@ -215,10 +215,10 @@ static void handle(struct agent *agent, enum source source, struct post *post)
 		(void)!read(agent->timer, &expired, sizeof(expired));
 		break;
 	case SOURCE_ICMP:
-		read_icmp(agent, post);
+		read_icmp(agent, listener);
 		break;
 	case SOURCE_DAEMON:
-		daemon_read(agent, post);
+		daemon_read(agent, listener);
 		break;
 	}
 }
@@ -232,9 +232,9 @@ void agent_work(struct agent *agent)
 		__u32 index = events[i].data.u64;
 
 		handle(agent, events[i].data.u64 >> 32,
-		       index < agent->post_count ? &agent->posts[index] : NULL);
+		       index < agent->listener_count ? &agent->listeners[index] : NULL);
 	}
-	do_what_is_due(agent);
+	run_due(agent);
 }
 
 void agent_event(struct agent *agent, const struct sample *row)
@@ -273,32 +273,32 @@ static int open_icmp(const char *netns)
 	return fd;
 }
 
-static int open_post(struct agent *agent, size_t index)
+static int open_listener(struct agent *agent, size_t index)
 {
 	const struct station *station = &agent->settings->stations[index];
-	struct post *post = &agent->posts[agent->post_count];
+	struct listener *listener = &agent->listeners[agent->listener_count];
 
-	post->station = station;
-	post->index = index;
-	post->daemon = -1;
-	post->icmp = open_icmp(station->netns);
-	post->raw = post->icmp < 0 ? -1 : raw_socket_in(station->netns, IPPROTO_RAW);
-	if (post->raw < 0 || watch(agent, post->icmp, SOURCE_ICMP, agent->post_count))
+	listener->station = station;
+	listener->index = index;
+	listener->daemon = -1;
+	listener->icmp = open_icmp(station->netns);
+	listener->raw = listener->icmp < 0 ? -1 : raw_socket_in(station->netns, IPPROTO_RAW);
+	if (listener->raw < 0 || watch(agent, listener->icmp, SOURCE_ICMP, agent->listener_count))
 		return complain("station %s: no raw socket for layers: %s", station->name,
 				strerror(errno));
-	agent->post_count++;
+	agent->listener_count++;
 	return 0;
 }
 
-static int open_posts(struct agent *agent)
+static int open_listeners(struct agent *agent)
 {
 	size_t count = agent->settings->station_count;
 
-	agent->posts = calloc(count, sizeof(*agent->posts));
-	if (!agent->posts)
+	agent->listeners = calloc(count, sizeof(*agent->listeners));
+	if (!agent->listeners)
 		return complain("out of memory");
 	for (size_t i = 0; i < count; i++)
-		if (mechanisms_of(&agent->settings->stations[i]) && open_post(agent, i))
+		if (mechanisms_of(&agent->settings->stations[i]) && open_listener(agent, i))
 			return -1;
 	return 0;
 }
@@ -314,7 +314,7 @@ struct agent *agent_new(const struct run_settings *settings, int samples, int cg
 	agent->settings = settings;
 	agent->epoll = epoll_create1(EPOLL_CLOEXEC);
 	agent->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (open_posts(agent) || programs_start(agent, samples, cgroup)) {
+	if (open_listeners(agent) || programs_start(agent, samples, cgroup)) {
 		agent_free(agent);
 		return NULL;
 	}
@@ -332,7 +332,7 @@ int agent_listen(struct agent *agent, struct csv *csv, int ring,
 	if (watch(agent, ring, SOURCE_RING, -1U) ||
 	    watch(agent, agent->timer, SOURCE_TIMER, -1U))
 		return complain("layers: epoll: %s", strerror(errno));
-	do_what_is_due(agent);
+	run_due(agent);
 	return 0;
 }
 
@@ -341,13 +341,13 @@ void agent_free(struct agent *agent)
 	if (!agent)
 		return;
 	programs_stop(agent);
-	for (size_t i = 0; i < agent->post_count; i++) {
-		close(agent->posts[i].icmp);
-		close(agent->posts[i].raw);
-		if (agent->posts[i].daemon >= 0)
-			close(agent->posts[i].daemon);
+	for (size_t i = 0; i < agent->listener_count; i++) {
+		close(agent->listeners[i].icmp);
+		close(agent->listeners[i].raw);
+		if (agent->listeners[i].daemon >= 0)
+			close(agent->listeners[i].daemon);
 	}
-	free(agent->posts);
+	free(agent->listeners);
 	close(agent->epoll);
 	close(agent->timer);
 	free(agent);

@@ -41,7 +41,7 @@ struct stand_by {
 };
 
 /* What a station with layers listens to. */
-struct post {
+struct listener {
 	const struct station *station;
 	size_t index;		/* of the station in the settings */
 	int icmp, raw;
@@ -61,11 +61,11 @@ struct agent {
 	const struct run_settings *settings;
 	struct layers *programs;
 	struct copy hold;
-	struct connection *connections;		/* LAYERED of each */
+	struct connection *connections;		/* MAX_LAYERED of each */
 	struct kept_window *kept;
-	struct stand_by stand_bys[LAYERED];
-	struct post *posts;
-	size_t post_count;
+	struct stand_by stand_bys[MAX_LAYERED];
+	struct listener *listeners;
+	size_t listener_count;
 	int epoll, timer;
 	struct csv *csv;			/* NULL = no samples wanted */
 	void (*drain)(void *);
@@ -109,8 +109,8 @@ __u64 stand_by_due(struct agent *agent, __u64 now_ns);
 bool connection_stands_by(const struct connection *own);
 
 /* Reads what the daemon says; connects, where it is not. */
-void daemon_read(struct agent *agent, struct post *post);
-void daemon_connect(struct agent *agent, struct post *post);
+void daemon_read(struct agent *agent, struct listener *listener);
+void daemon_connect(struct agent *agent, struct listener *listener);
 #define DAEMON_RETRY_NS 1000000000ULL
 
 #endif

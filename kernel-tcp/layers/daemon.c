@@ -19,13 +19,13 @@
 
 static const char follow[] = "{\"op\":\"follow\"}\n";
 
-void daemon_connect(struct agent *agent, struct post *post)
+void daemon_connect(struct agent *agent, struct listener *listener)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	(void)agent;
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s", post->station->status);
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", listener->station->status);
 	if (fd < 0)
 		return;
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) ||
@@ -33,8 +33,8 @@ void daemon_connect(struct agent *agent, struct post *post)
 		close(fd);
 		return;
 	}
-	post->daemon = fd;
-	post->line_bytes = 0;
+	listener->daemon = fd;
+	listener->line_bytes = 0;
 }
 
 static bool kind_of(const char *event, enum notice_kind *kind)
@@ -62,14 +62,14 @@ static bool is_in(const __u8 *address, struct in_addr network, unsigned prefix)
 	return !prefix || !((ntohl(own.s_addr) ^ ntohl(network.s_addr)) >> (32 - prefix));
 }
 
-static void pass_on(struct agent *agent, const struct post *post,
+static void pass_on(struct agent *agent, const struct listener *listener,
 		    enum notice_kind kind, struct in_addr network, unsigned prefix)
 {
-	for (__u32 slot = 0; slot < LAYERED; slot++) {
+	for (__u32 slot = 0; slot < MAX_LAYERED; slot++) {
 		struct connection *own = &agent->connections[slot];
 		struct notice notice = { .kind = kind, .seq = own->snd_una };
 
-		if (own->cookie && own->settings.station == post->index &&
+		if (own->cookie && own->settings.station == listener->index &&
 		    answering_layer(own) &&
 		    (kind == NOTICE_LOST_ROUTE || follows_repairs(own)) &&
 		    is_in(own->remote, network, prefix) &&
@@ -79,7 +79,7 @@ static void pass_on(struct agent *agent, const struct post *post,
 	}
 }
 
-static void read_note(struct agent *agent, const struct post *post, const char *line)
+static void read_note(struct agent *agent, const struct listener *listener, const char *line)
 {
 	json_t *note = json_loads(line, 0, NULL);
 	const char *about = json_string_value(json_object_get(note, "about"));
@@ -89,40 +89,40 @@ static void read_note(struct agent *agent, const struct post *post, const char *
 
 	if (kind_of(json_string_value(json_object_get(note, "event")), &kind) &&
 	    about && inet_pton(AF_INET, about, &network) == 1)
-		pass_on(agent, post, kind, network,
+		pass_on(agent, listener, kind, network,
 			json_is_integer(prefix) ? json_integer_value(prefix) : 32);
 	json_decref(note);
 }
 
 /* Whole lines; one that is longer than the buffer is none of ours. */
-static void read_lines(struct agent *agent, struct post *post)
+static void read_lines(struct agent *agent, struct listener *listener)
 {
 	char *end;
 
-	while ((end = memchr(post->line, '\n', post->line_bytes))) {
-		size_t used = end + 1 - post->line;
+	while ((end = memchr(listener->line, '\n', listener->line_bytes))) {
+		size_t used = end + 1 - listener->line;
 
 		*end = 0;
-		read_note(agent, post, post->line);
-		memmove(post->line, end + 1, post->line_bytes - used);
-		post->line_bytes -= used;
+		read_note(agent, listener, listener->line);
+		memmove(listener->line, end + 1, listener->line_bytes - used);
+		listener->line_bytes -= used;
 	}
-	if (post->line_bytes == sizeof(post->line))
-		post->line_bytes = 0;
+	if (listener->line_bytes == sizeof(listener->line))
+		listener->line_bytes = 0;
 }
 
-void daemon_read(struct agent *agent, struct post *post)
+void daemon_read(struct agent *agent, struct listener *listener)
 {
-	ssize_t bytes = read(post->daemon, post->line + post->line_bytes,
-			     sizeof(post->line) - post->line_bytes);
+	ssize_t bytes = read(listener->daemon, listener->line + listener->line_bytes,
+			     sizeof(listener->line) - listener->line_bytes);
 
 	if (bytes < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (bytes <= 0) {
-		close(post->daemon);	/* which ends its being watched */
-		post->daemon = -1;
+		close(listener->daemon);	/* which ends its being watched */
+		listener->daemon = -1;
 		return;
 	}
-	post->line_bytes += bytes;
-	read_lines(agent, post);
+	listener->line_bytes += bytes;
+	read_lines(agent, listener);
 }

@@ -23,7 +23,7 @@ static void cause_search(struct agent *agent, __u32 slot)
 	if (now->searched_ns && now_ns - now->searched_ns < MIN_SEARCH_INTERVAL_NS)
 		return;
 	now->searched_ns = now_ns;
-	stand_by_ask(agent, slot, agent->connections[slot].snd_una);
+	stand_by_send(agent, slot, agent->connections[slot].snd_una);
 }
 
 /* What our own daemon knows goes before what ICMP reported. */

@@ -121,7 +121,7 @@ int gate(struct __sk_buff *skb)
 		return PASS;
 	if (segment.seq == segment.end || segment.flags & (SYN | RST))
 		return PASS;
-	if (in_stand_by(own) || own->fixed || own->refuse_timer)
+	if (in_stand_by(own) || own->fixed_rto || own->refuse_timer)
 		return refuse(skb, own, all, &segment);
 	own->timer_ns = bpf_ktime_get_ns();
 	if (before(segment.seq, own->snd_nxt))
@@ -140,7 +140,7 @@ static bool acceptable(struct tcp_sock *tp, const struct segment *segment)
 	       !before(end, segment->seq);
 }
 
-static void repaired(struct tcp_sock *tp, struct connection *own)
+static void end_stand_by(struct tcp_sock *tp, struct connection *own)
 {
 	if (own->settings.mechanisms & MECHANISM_REPAIR &&
 	    own->settings.repair == REPAIR_INITIAL) {
@@ -149,7 +149,7 @@ static void repaired(struct tcp_sock *tp, struct connection *own)
 	}
 	own->restore = 1;
 	own->ended = own->ordered;
-	tell(tp, own, EVENT_REPAIR, 0);
+	emit(tp, own, EVENT_REPAIR, 0);
 }
 
 static __u32 rto_jiffies(struct tcp_sock *tp)
@@ -169,7 +169,7 @@ static bool ends_stand_by(const struct connection *own, __u32 ack, bool new)
 	return own->reported_for == own->ordered && before(own->reported, ack);
 }
 
-static void acknowledged(struct tcp_sock *tp, struct connection *own, __u32 ack)
+static void ack_received(struct tcp_sock *tp, struct connection *own, __u32 ack)
 {
 	bool new = before(own->snd_una, ack);
 
@@ -178,21 +178,21 @@ static void acknowledged(struct tcp_sock *tp, struct connection *own, __u32 ack)
 	if (new) {
 		own->snd_una = ack;
 		own->timer_ns = bpf_ktime_get_ns();
-		own->timeouts = own->fixed = own->refuse_timer = 0;
+		own->timeouts = own->fixed_rto = own->refuse_timer = 0;
 		own->rto_jiffies = rto_jiffies(tp);
 	}
 	if (in_stand_by(own) && ends_stand_by(own, ack, new))
-		repaired(tp, own);
+		end_stand_by(tp, own);
 }
 
 /* tcpbus: what the node on the way has held overtakes what the source sends again
  * from further off. The receiver's duplicate ACKs (RFC 5681 2) ask for what is on
  * its way, and TCP would send it once more. Not beyond a timeout: it may be lost. */
-static bool asks_for_what_was_sent(const struct connection *own,
+static bool asks_for_resent(const struct connection *own,
 				   const struct segment *segment)
 {
-	return own->answered && own->answered == own->ordered && !in_stand_by(own) &&
-	       !own->timeouts && before(own->snd_una, own->answered_until) &&
+	return own->resent_order && own->resent_order == own->ordered && !in_stand_by(own) &&
+	       !own->timeouts && before(own->snd_una, own->resent_until) &&
 	       segment->ack == own->snd_una && segment->seq == segment->end &&
 	       segment->window == own->window;
 }
@@ -216,12 +216,12 @@ int watch(struct __sk_buff *skb)
 	if (!tp || !(segment.flags & ACK) || segment.flags & (SYN | RST) ||
 	    !acceptable(tp, &segment))
 		return PASS;
-	if (asks_for_what_was_sent(own, &segment)) {
+	if (asks_for_resent(own, &segment)) {
 		__sync_fetch_and_add(&counters.duplicates, 1);
 		return DROP;
 	}
 	own->window = segment.window;
-	acknowledged(tp, own, segment.ack);
+	ack_received(tp, own, segment.ack);
 	return PASS;
 }
 

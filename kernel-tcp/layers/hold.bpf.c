@@ -29,7 +29,7 @@ char LICENSE[] SEC("license") = "GPL";
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, LAYERED);
+	__uint(max_entries, MAX_LAYERED);
 	__type(key, __u64);
 	__type(value, __u32);
 } slots SEC(".maps");
@@ -37,7 +37,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, LAYERED);
+	__uint(max_entries, MAX_LAYERED);
 	__type(key, __u32);
 	__type(value, struct connection);
 } connections SEC(".maps");

@@ -32,7 +32,7 @@ char LICENSE[] SEC("license") = "GPL";
 #define SOL_TCP 6
 #define TCP_CONGESTION 13
 #define BPF_TCP_CLOSE 7
-#define SSTHRESH_LEAST 2		/* segments, RFC 5681 (4) */
+#define MIN_SSTHRESH 2		/* segments, RFC 5681 (4) */
 #define SSTHRESH_NONE 0x7fffffff	/* TCP_INFINITE_SSTHRESH, net/tcp.h */
 
 /* `hold` under the name this run has registered it by; set before anything is
@@ -49,21 +49,21 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, LAYERED);
+	__uint(max_entries, MAX_LAYERED);
 	__type(key, __u64);	/* socket cookie */
 	__type(value, __u32);	/* slot in `connections` and `kept` */
 } slots SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_QUEUE);
-	__uint(max_entries, LAYERED);
+	__uint(max_entries, MAX_LAYERED);
 	__uint(value_size, sizeof(__u32));
 } free_slots SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, LAYERED);
+	__uint(max_entries, MAX_LAYERED);
 	__type(key, __u32);
 	__type(value, struct connection);
 } connections SEC(".maps");
@@ -71,7 +71,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, LAYERED);
+	__uint(max_entries, MAX_LAYERED);
 	__type(key, __u32);
 	__type(value, struct kept_window);
 } kept SEC(".maps");
@@ -95,7 +95,7 @@ static __always_inline bool in_stand_by(const struct connection *own)
 }
 
 /* An event wakes the agent, unlike a sample. */
-static void tell(struct tcp_sock *tp, const struct connection *own,
+static void emit(struct tcp_sock *tp, const struct connection *own,
 		 enum event event, __u16 value)
 {
 	struct sample *row = bpf_ringbuf_reserve(&samples, sizeof(*row), 0);
@@ -156,8 +156,8 @@ static void fill(struct connection *own, struct tcp_sock *tp, __u64 cookie,
 	own->local_port = row.local_port;
 	own->remote_port = row.remote_port;
 	own->snd_una = own->snd_nxt = BPF_CORE_READ(tp, snd_nxt);
-	own->copied = own->timeouts = own->fixed = own->refuse_timer = 0;
-	own->ordered = own->probed = own->ended = own->answered = own->reported_for = 0;
+	own->copied = own->timeouts = own->fixed_rto = own->refuse_timer = 0;
+	own->ordered = own->probed = own->ended = own->resent_order = own->reported_for = 0;
 	own->held = own->restore = own->initial = own->half = own->before_timeout = 0;
 	own->rto_jiffies = rto_jiffies(tp);
 	own->timer_ns = bpf_ktime_get_ns();
@@ -210,7 +210,7 @@ static void finish(struct bpf_sock_ops *ctx)
 
 /* ---- windows ---- */
 
-static bool change_over(struct bpf_sock_ops *ctx, const char *to)
+static bool change_algorithm(struct bpf_sock_ops *ctx, const char *to)
 {
 	char name[ALGORITHM_BYTES];
 
@@ -231,13 +231,13 @@ static bool change_to_hold(struct bpf_sock_ops *ctx, struct connection *own)
 			   sizeof(own->inner)))
 		return false;
 	own->held = 1;
-	if (change_over(ctx, name))
+	if (change_algorithm(ctx, name))
 		return true;
 	own->held = 0;
 	return false;
 }
 
-static bool gives_back_earlier(const struct connection *own)
+static bool restores_earlier(const struct connection *own)
 {
 	return own->before_timeout && own->before_timeout == own->ordered;
 }
@@ -248,12 +248,12 @@ static void note_windows(struct bpf_sock_ops *ctx, struct connection *own)
 {
 	__u32 ssthresh = ctx->snd_ssthresh;
 
-	if (gives_back_earlier(own)) {
+	if (restores_earlier(own)) {
 		own->cwnd = own->timeout_cwnd;
 		own->ssthresh = own->timeout_ssthresh;
 		return;
 	}
-	if (ssthresh > SEGMENTS_MOST && ssthresh != SSTHRESH_NONE)
+	if (ssthresh > MAX_SEGMENTS && ssthresh != SSTHRESH_NONE)
 		ssthresh = own->half;
 	own->cwnd = ctx->snd_cwnd;
 	own->ssthresh = ssthresh;
@@ -270,7 +270,7 @@ static void hold(struct bpf_sock_ops *ctx, struct connection *own)
 
 /* After a repair and before the first packet: `hold` gives the connection back
  * with the windows that the layer wants. */
-static void give_back(struct bpf_sock_ops *ctx, struct connection *own)
+static void restore_windows(struct bpf_sock_ops *ctx, struct connection *own)
 {
 	struct tcp_sock *tp = tcp_of(ctx);
 	bool one = own->settings.mechanisms & MECHANISM_REPAIR &&
@@ -278,7 +278,7 @@ static void give_back(struct bpf_sock_ops *ctx, struct connection *own)
 
 	own->restore = 0;
 	if (!own->held) {
-		if (!one && !gives_back_earlier(own))
+		if (!one && !restores_earlier(own))
 			return;
 		note_windows(ctx, own);
 	}
@@ -287,14 +287,14 @@ static void give_back(struct bpf_sock_ops *ctx, struct connection *own)
 	/* To make `hold` write, it must be changed to. */
 	if (own->held && (ctx->snd_cwnd != own->cwnd ||
 			  ctx->snd_ssthresh != own->ssthresh)) {
-		change_over(ctx, own->inner);
+		change_algorithm(ctx, own->inner);
 		own->held = 0;
 	}
 	if (own->held || change_to_hold(ctx, own))
-		change_over(ctx, own->inner);
+		change_algorithm(ctx, own->inner);
 	own->held = 0;
 	if (tp)
-		tell(tp, own, EVENT_WINDOW, 0);
+		emit(tp, own, EVENT_WINDOW, 0);
 }
 
 /* ---- timeouts ---- */
@@ -318,8 +318,8 @@ static void note_timeout(struct bpf_sock_ops *ctx, struct connection *own)
 {
 	own->timeout_cwnd = ctx->snd_cwnd;
 	own->timeout_ssthresh = ctx->snd_ssthresh;
-	own->half = own->timeout_cwnd / 2 > SSTHRESH_LEAST ?
-		    own->timeout_cwnd / 2 : SSTHRESH_LEAST;
+	own->half = own->timeout_cwnd / 2 > MIN_SSTHRESH ?
+		    own->timeout_cwnd / 2 : MIN_SSTHRESH;
 }
 
 /* The timer has expired; tcp_enter_loss() and the retransmission follow. */
@@ -334,16 +334,16 @@ static void timeout(struct bpf_sock_ops *ctx, struct connection *own)
 		hold(ctx, own);
 		return;
 	}
-	if (own->fixed) {
+	if (own->fixed_rto) {
 		own->refuse_timer = 1;
 		return;
 	}
 	if (!own->timeouts++)
 		note_timeout(ctx, own);
-	tell(tp, own, EVENT_TIMEOUT, own->timeouts);
+	emit(tp, own, EVENT_TIMEOUT, own->timeouts);
 	if (own->settings.mechanisms & MECHANISM_FIXED_RTO && own->timeouts >= 2) {
-		own->fixed = own->refuse_timer = 1;
-		tell(tp, own, EVENT_FIXED, own->timeouts);
+		own->fixed_rto = own->refuse_timer = 1;
+		emit(tp, own, EVENT_FIXED_RTO, own->timeouts);
 	}
 }
 
@@ -369,7 +369,7 @@ int layers(struct bpf_sock_ops *ctx)
 	case BPF_SOCK_OPS_HDR_OPT_LEN_CB:
 		own = connection_of(ctx);
 		if (own && own->restore && !in_stand_by(own))
-			give_back(ctx, own);
+			restore_windows(ctx, own);
 		break;
 	}
 	return 1;

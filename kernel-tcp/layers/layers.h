@@ -11,7 +11,7 @@
 #include <linux/types.h>
 
 /* Connections with a layer at a time; more run without one, and are counted. */
-#define LAYERED 256
+#define MAX_LAYERED 256
 /* Segments kept for each, 13 MB in all: the papers' windows are of 4 to 32. */
 #define COPIES 32
 #define COPY_BYTES 1500
@@ -65,13 +65,13 @@ struct connection {
 	__u32 reported_for;	/* ... of this order; 0 = only what the daemons say does */
 
 	/* tcpbus: what is missing has been sent again; duplicate ACKs ask for it too. */
-	__u32 answered;		/* agent: the last order that ended so ... */
-	__u32 answered_until;	/* ... and the sequence number after all that was sent */
+	__u32 resent_order;		/* agent: the last order that ended so ... */
+	__u32 resent_until;	/* ... and the sequence number after all that was sent */
 	__u32 window;		/* watch: as in the last ACK, not scaled */
 
 	/* Timeouts; sockops writes, the watch clears. */
 	__u32 timeouts;		/* in a row, without those in stand-by */
-	__u32 fixed;		/* reno-f: the agent retransmits, not the kernel */
+	__u32 fixed_rto;	/* reno-f: the agent retransmits, not the kernel */
 	__u32 refuse_timer;	/* the kernel's timer is just now retransmitting */
 
 	/* Windows; sockops writes. */
@@ -106,7 +106,7 @@ struct kept_window {
 /* Of the programs; the agent counts notices (agent.h). */
 struct layer_counters {
 	__u64 connections;
-	__u64 without_room;	/* connections beyond LAYERED */
+	__u64 without_room;	/* connections beyond MAX_LAYERED */
 	__u64 uncopied;		/* segments over COPY_BYTES: offloads are on */
 	__u64 refused_packets;	/* in stand-by */
 	__u64 duplicates;	/* ACKs that ask for what was sent again already */

@@ -187,7 +187,7 @@ int layers_load(const char *path, const char *where, json_t *list,
 const char *layer_with_algorithm(const struct tcp_layers *own)
 {
 	for (size_t i = 0; i < ROWS; i++)
-		if (is_chosen(own, i) && algorithm_is_ours(table[i].name))
+		if (is_chosen(own, i) && algorithm_is_builtin(table[i].name))
 			return table[i].name;
 	return NULL;
 }

@@ -33,7 +33,7 @@
 #define RESTORED 1
 
 #define EXTENSION_VERSION 2	/* RFC 4884 7 */
-#define GOES_ON_CLASS 247	/* RFC 4884 8: for private use; type 0 */
+#define FORWARDED_CLASS 247	/* RFC 4884 8: for private use; type 0 */
 
 __u32 checksum_add(__u32 sum, const __u8 *data, size_t bytes)
 {
@@ -159,7 +159,7 @@ static bool read_ranges(struct bytes object, struct notice *notice)
 	__u32 after = object.left >= 8 ? long_at(object.at) : 0;
 	const __u32 start = after;
 
-	if (object.left % 8 || object.left / 8 > RANGES || notice->range_count)
+	if (object.left % 8 || object.left / 8 > MAX_RANGES || notice->range_count)
 		return false;
 	for (; object.left; skip(&object, 8)) {
 		struct range *range = &notice->ranges[notice->range_count];
@@ -194,7 +194,7 @@ static bool read_extension(struct bytes structure, struct notice *notice)
 		if (length < 4 || !skip(&structure, length))
 			return false;
 		object.left = length - 4;
-		if (header[2] == GOES_ON_CLASS && header[3] == 0 &&
+		if (header[2] == FORWARDED_CLASS && header[3] == 0 &&
 		    !read_ranges(object, notice))
 			return false;
 	}

@@ -18,7 +18,7 @@ enum notice_kind {
 };
 
 /* Ranges that one `restored` lists at most; routing/node/src/packet/icmp.rs. */
-#define RANGES 32
+#define MAX_RANGES 32
 
 /* Of sequence numbers: the first, and the one after the last. */
 struct range {
@@ -34,7 +34,7 @@ struct notice {
 	__u32 seq;
 	/* NOTICE_RESTORED: what goes on, in order and apart; none = it does not say. */
 	__u32 range_count;
-	struct range ranges[RANGES];
+	struct range ranges[MAX_RANGES];
 };
 
 enum notice_result {

@@ -46,9 +46,9 @@ bool connection_stands_by(const struct connection *own)
 
 static int raw_socket_of(const struct agent *agent, const struct connection *own)
 {
-	for (size_t i = 0; i < agent->post_count; i++)
-		if (agent->posts[i].index == own->settings.station)
-			return agent->posts[i].raw;
+	for (size_t i = 0; i < agent->listener_count; i++)
+		if (agent->listeners[i].index == own->settings.station)
+			return agent->listeners[i].raw;
 	return -1;
 }
 
@@ -78,7 +78,7 @@ static bool send_acknowledged(struct agent *agent, __u32 slot)
 	return true;
 }
 
-bool stand_by_ask(struct agent *agent, __u32 slot, __u32 seq)
+bool stand_by_send(struct agent *agent, __u32 slot, __u32 seq)
 {
 	struct connection *own = &agent->connections[slot];
 	struct stand_by *now = &agent->stand_bys[slot];
@@ -99,7 +99,7 @@ static bool probe(struct agent *agent, __u32 slot, __u32 seq)
 	/* Before it is sent: the answer may be quick. */
 	__atomic_store_n(&agent->connections[slot].probed, agent->stand_bys[slot].order,
 			 __ATOMIC_RELEASE);
-	return stand_by_ask(agent, slot, seq);
+	return stand_by_send(agent, slot, seq);
 }
 
 /* Segments from the first that is outstanding up to `end`. */
@@ -205,7 +205,7 @@ void stand_by_notice(struct agent *agent, __u32 slot, const struct notice *notic
 /* ---- events and timers ---- */
 
 /* reno-f: the kernel's second timeout in a row, which the gate has refused. */
-static void keep_the_rto(struct agent *agent, __u32 slot, const struct sample *row)
+static void begin_fixed_rto(struct agent *agent, __u32 slot, const struct sample *row)
 {
 	struct stand_by *now = &agent->stand_bys[slot];
 
@@ -218,24 +218,24 @@ static void keep_the_rto(struct agent *agent, __u32 slot, const struct sample *r
 
 void stand_by_event(struct agent *agent, const struct sample *row)
 {
-	for (__u32 slot = 0; slot < LAYERED; slot++) {
+	for (__u32 slot = 0; slot < MAX_LAYERED; slot++) {
 		if (agent->connections[slot].cookie != row->socket_cookie)
 			continue;
-		if (row->event == EVENT_FIXED)
-			keep_the_rto(agent, slot, row);
+		if (row->event == EVENT_FIXED_RTO)
+			begin_fixed_rto(agent, slot, row);
 		return;
 	}
 }
 
-static bool goes_on(const struct connection *own, const struct stand_by *now)
+static bool is_current(const struct connection *own, const struct stand_by *now)
 {
 	if (own->cookie != now->cookie)
 		return false;
-	return now->reason == REASON_TIMEOUT ? own->fixed :
+	return now->reason == REASON_TIMEOUT ? own->fixed_rto :
 	       connection_stands_by(own) && own->ordered == now->order;
 }
 
-static bool send_what_is_due(struct agent *agent, __u32 slot)
+static bool send_due(struct agent *agent, __u32 slot)
 {
 	struct connection *own = &agent->connections[slot];
 	struct stand_by *now = &agent->stand_bys[slot];
@@ -267,7 +267,7 @@ static void fire(struct agent *agent, __u32 slot, __u64 now_ns)
 	}
 	if (!now->next_ns || now->next_ns > now_ns)
 		return;
-	if (!send_what_is_due(agent, slot)) {
+	if (!send_due(agent, slot)) {
 		now->next_ns = now_ns + RETRY_NS;
 		return;
 	}
@@ -291,12 +291,12 @@ __u64 stand_by_due(struct agent *agent, __u64 now_ns)
 {
 	__u64 next_ns = 0;
 
-	for (__u32 slot = 0; slot < LAYERED; slot++) {
+	for (__u32 slot = 0; slot < MAX_LAYERED; slot++) {
 		struct stand_by *now = &agent->stand_bys[slot];
 
 		if (now->reason == REASON_NONE)
 			continue;
-		if (goes_on(&agent->connections[slot], now))
+		if (is_current(&agent->connections[slot], now))
 			fire(agent, slot, now_ns);
 		else
 			now->reason = REASON_NONE;

@@ -40,7 +40,7 @@ void stand_by_probe_every(struct agent *agent, __u32 slot, const struct notice *
 __u64 doubled_ns(__u64 interval_ns);
 
 /* Sends one segment whose answer ends nothing; false if the gate has no copy. */
-bool stand_by_ask(struct agent *agent, __u32 slot, __u32 seq);
+bool stand_by_send(struct agent *agent, __u32 slot, __u32 seq);
 /* Sends a copy of the segment at `seq`: the end of it, or `seq` without a copy. */
 __u32 resend(struct agent *agent, __u32 slot, __u32 seq);
 /* Sends all from the first outstanding segment up to `end`. */

@@ -58,8 +58,8 @@ static void resend_missing(struct agent *agent, __u32 slot, const struct notice 
 
 	/* Before anything is sent: a duplicate ACK may come at once. */
 	if (count) {
-		own->answered_until = missing[count - 1].end;
-		__atomic_store_n(&own->answered, own->ordered, __ATOMIC_RELEASE);
+		own->resent_until = missing[count - 1].end;
+		__atomic_store_n(&own->resent_order, own->ordered, __ATOMIC_RELEASE);
 	}
 	stand_by_end(agent, slot, notice_names[notice->kind]);
 	for (int i = 0; i < count; i++) {

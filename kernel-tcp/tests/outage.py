@@ -82,7 +82,7 @@ class Break:
         self.kept: dict[int, list[bytes]] = {}  # by port; of the ports whose segments are kept
         self.silent: set[int] = set()
 
-    def tell(self, frame: bytes, kind: tuple[int, int], ranges: list[tuple[int, int]] | None = None) -> None:
+    def send_error(self, frame: bytes, kind: tuple[int, int], ranges: list[tuple[int, int]] | None = None) -> None:
         self.send_left(frame[6:12] + frame[:6] + b"\x08\x00" + icmp_error(frame[14:], kind, ranges=ranges))
 
     def command(self, line: str) -> list[bytes]:
@@ -92,7 +92,7 @@ class Break:
         self.kept = {int(port): [] for port in ports if port[0] != "-"}
         self.silent = {int(port[1:]) for port in ports if port[0] == "-"}
         for frames in released:
-            self.tell(frames[0], RESTORED, joined(frames))
+            self.send_error(frames[0], RESTORED, joined(frames))
         return [frame for frames in released for frame in frames]
 
     def carries(self, frame: bytes, from_left: bool) -> bool:
@@ -100,11 +100,11 @@ class Break:
         if lost:
             kept = self.kept.get(port_of(frame))
             if kept is None and port_of(frame) not in self.silent:
-                self.tell(frame, UNREACHABLE)
+                self.send_error(frame, UNREACHABLE)
             elif kept is not None:
                 kept.append(frame)
                 if len(kept) == 1:
-                    self.tell(frame, HELD)
+                    self.send_error(frame, HELD)
         if self.mode == "once" and is_data(frame) and from_left:
             self.mode = "back"
             return True

@@ -93,21 +93,21 @@ def _transfers(lab: Lab, connections: list[Connection], seconds: float, command:
     for client in clients:
         lab.ready_line(client, "connected")
     time.sleep(BEFORE_S)
-    _ask_ss(lab, connections, "before")
+    _read_ss(lab, connections, "before")
     start = order(lab, command)
     time.sleep(seconds * 0.6)
-    _ask_ss(lab, connections, "during")
+    _read_ss(lab, connections, "during")
     time.sleep(max(0.0, start + seconds - time.time()))
     repair = order(lab, "light")
     time.sleep(0.5)
-    _ask_ss(lab, connections, "after")
+    _read_ss(lab, connections, "after")
     for connection, server in zip(connections, servers, strict=True):
         read_line(server.stdout)  # accepted
         connection.received = int(read_line(server.stdout, 2 * DEADLINE_S) or 0)
     return start, repair
 
 
-def _ask_ss(lab: Lab, connections: list[Connection], when: str) -> None:
+def _read_ss(lab: Lab, connections: list[Connection], when: str) -> None:
     sockets = lab.a.sockets() + lab.a.sockets("state fin-wait-1")  # some programs have closed already
     rows = {int(row["peer"].rsplit(":", 1)[1]): row for row in sockets}
     for connection in connections:

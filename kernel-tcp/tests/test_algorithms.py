@@ -86,7 +86,7 @@ def test_moves_megabytes(lab, name, parameters):
 
 @pytest.mark.parametrize("drop", ["20", "20,22", "20,22,24,26", "20,29", "2", "1,2"])
 @pytest.mark.parametrize("name", ["tahoe", "reno", "vegas", "tcpap", "atcp"])
-def test_gets_over_losses(tmp_path, cgroup_root, name, drop):
+def test_recovers_from_losses(tmp_path, cgroup_root, name, drop):
     parameters = {"hops": 4} if name == "tcpap" else {}
     settings = {"algorithm": name, "parameters": parameters, "window_segments": 8, "delayed_ack": False}
     relay = ["--rate-bps", "1e7", "--delay-ms", "5", "--drop", drop]
@@ -229,7 +229,7 @@ def test_a_port_that_is_none(lab, port):
     assert f'station a: "ports": "{port}" is no port; use 1 to 65535' in done.stderr
 
 
-def test_a_kernel_without_btf_is_told_so(lab):
+def test_kernel_without_btf_is_refused_with_the_reason(lab):
     """As one without struct_ops: nothing of BPF's types is to be seen in this name space of mounts."""
     path = lab.write_settings(a={"algorithm": "tahoe"})
     hidden = 'mount -t tmpfs none /sys/kernel/btf && exec "$0" "$@"'

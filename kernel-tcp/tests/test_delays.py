@@ -149,12 +149,12 @@ def test_tcpap_departures_are_paced(host, tmp_path, cgroup_root):
         rows = paced_intervals(packets)
         ratios = [gap / wanted for gap, wanted in rows]
         tens = [sum(ratios[at : at + 9]) for at in range(len(ratios) - 8)]
-        said = (
+        report = (
             f"gap over what is asked for: least {min(ratios):.3f}, median {statistics.median(ratios):.3f}, nine {min(tens):.3f}"
         )
-        print(said, f"(interval {rows[0][1] * 1000:.1f} to {rows[-1][1] * 1000:.1f} ms)")
+        print(report, f"(interval {rows[0][1] * 1000:.1f} to {rows[-1][1] * 1000:.1f} ms)")
         paced = min(ratios) > 0.485 and min(tens) > 8.5 and 0.97 < statistics.median(ratios) < 1.15
-        return "" if paced else said
+        return "" if paced else report
 
     if wrong := trial():
         host.void(wrong)

@@ -86,10 +86,10 @@ class Trial:
         self.packets: list = []
         self.report: dict = {}
 
-    def breaks(self, command: str = "broken") -> None:
+    def break_path(self, command: str = "broken") -> None:
         self.broke = order(self.lab, command)
 
-    def mends(self) -> None:
+    def repair_path(self) -> None:
         self.repaired = order(self.lab, "light")
 
     def events(self, *names: str, port: int = 5201) -> list[dict]:
@@ -117,8 +117,8 @@ def trial(lab, settings: dict):
 
 
 def stands_by(one: Trial, port: int = 5201) -> bool:
-    told = [row["event"] for row in one.events("stand-by", "repair", port=port)]
-    return bool(told) and told[-1] == "stand-by"
+    recorded = [row["event"] for row in one.events("stand-by", "repair", port=port)]
+    return bool(recorded) and recorded[-1] == "stand-by"
 
 
 def whole(server, count: int) -> None:
@@ -132,10 +132,10 @@ def test_elfn_goes_around_any_algorithm(slow_lab, algorithm):
         server = slow_lab.serve()
         slow_lab.ready_line(slow_lab.send(300 * MSS), "connected")
         time.sleep(0.5)
-        one.breaks()
+        one.break_path()
         time.sleep(1.2)
         assert " hold." in slow_lab.a.sockets("state connected")[0]["words"]
-        one.mends()
+        one.repair_path()
         whole(server, 300 * MSS)
     assert len(one.events("probe")) >= 2
     assert one.events("repair")[-1]["detail"] == "ack"
@@ -152,9 +152,9 @@ def test_timestamps_of_probes_go_on(slow_lab):
         server = lab.serve()
         lab.ready_line(lab.send(300 * MSS), "connected")
         time.sleep(0.8)
-        one.breaks()
+        one.break_path()
         time.sleep(2.2)
-        one.mends()
+        one.repair_path()
         whole(server, 300 * MSS)
     data = [p for p in one.packets if p.source == "10.9.0.1" and p.payload]
     first = {p.seq: p for p in reversed(data)}
@@ -170,16 +170,16 @@ def test_a_window_of_one_segment(slow_lab):
         server = slow_lab.serve()
         slow_lab.ready_line(slow_lab.send(50 * MSS), "connected")
         time.sleep(0.5)
-        one.breaks()
+        one.break_path()
         time.sleep(2.2)
-        one.mends()
+        one.repair_path()
         whole(server, 50 * MSS)
     probes = [int(row["detail"].split("=")[1]) for row in one.events("probe")]
     assert len(probes) >= 3
     assert len(set(probes)) == 1
 
 
-def test_plain_connections_tell_their_timeouts_too(slow_lab):
+def test_plain_connections_record_their_timeouts(slow_lab):
     with slow_lab.manet_tcp("tcp.csv", both=PERIOD) as process:
         server = slow_lab.serve()
         slow_lab.ready_line(slow_lab.send(100 * MSS), "connected")
@@ -189,8 +189,8 @@ def test_plain_connections_tell_their_timeouts_too(slow_lab):
         order(slow_lab, "light")
         whole(server, 100 * MSS)
         end(process)
-    told = [(row["event"], row["detail"]) for row in events(slow_lab.folder / "tcp.csv", 5201, broke)]
-    assert told[:3] == [("algorithm", "newreno"), ("timeout", "1"), ("timeout", "2")]
+    recorded = [(row["event"], row["detail"]) for row in events(slow_lab.folder / "tcp.csv", 5201, broke)]
+    assert recorded[:3] == [("algorithm", "newreno"), ("timeout", "1"), ("timeout", "2")]
 
 
 def test_an_ipv6_socket_with_an_ipv4_connection(slow_lab):
@@ -205,9 +205,9 @@ def test_an_ipv6_socket_with_an_ipv4_connection(slow_lab):
         server = slow_lab.serve()
         slow_lab.ready_line(slow_lab.a.python(code), "connected")
         time.sleep(0.5)
-        one.breaks()
+        one.break_path()
         time.sleep(1.2)
-        one.mends()
+        one.repair_path()
         whole(server, 300 * MSS)
     assert len(one.events("probe")) >= 2
 
@@ -219,7 +219,7 @@ def test_a_connection_that_is_aborted_in_stand_by_is_forgotten(slow_lab):
         client = slow_lab.send(7 * MSS, then=linger, stdin=subprocess.PIPE)
         slow_lab.ready_line(client, "connected")
         time.sleep(0.01)
-        one.breaks()
+        one.break_path()
         wait_for(lambda: stands_by(one), "stand-by")
         client.communicate("\n", timeout=DEADLINE_S)
         at = time.time() - one.broke
@@ -248,9 +248,9 @@ def test_a_notice_before_anything_is_lost_is_ended_by_the_next_acknowledgement(s
         noticed(one, 5)
     # one that comes late finds its segment acknowledged
     assert one.report["believed"] + one.report["wrong-sequence"] == 5
-    told = [row["event"] for row in one.events("stand-by", "repair", "probe")]
-    assert told
-    assert told == ["stand-by", "repair"] * (len(told) // 2)
+    recorded = [row["event"] for row in one.events("stand-by", "repair", "probe")]
+    assert recorded
+    assert recorded == ["stand-by", "repair"] * (len(recorded) // 2)
 
 
 def test_initial_waits_for_the_initial_timeout_after_the_repair(slow_lab):
@@ -260,12 +260,12 @@ def test_initial_waits_for_the_initial_timeout_after_the_repair(slow_lab):
         server = slow_lab.serve()
         slow_lab.ready_line(slow_lab.send(100 * MSS), "connected")
         time.sleep(0.5)
-        one.breaks()
+        one.break_path()
         wait_for(lambda: one.events("probe"), "a probe")
         again = order(slow_lab, "once") - one.broke
         wait_for(lambda: one.events("repair"), "the repair")
         time.sleep(2.5)
-        one.mends()
+        one.repair_path()
         whole(server, 100 * MSS)
     probe, first, second = one.segments(again)[:3]
     assert probe[1] < first[1] == second[1]
@@ -376,7 +376,7 @@ def memory_kb(pid: int) -> int:
     return int(status.split("VmRSS:")[1].split()[0])
 
 
-def test_the_parser_reads_no_byte_too_many(tmp_path):
+def test_parser_reads_no_byte_beyond_the_packet(tmp_path):
     """A million mutations of quotes, plain, tunnelled and of DSR, cut at every length, under the sanitizers."""
     binary = tmp_path / "notices"
     sources = [HERE / "notices_fuzz.c", HERE.parent / "layers" / "notices.c"]
@@ -421,7 +421,7 @@ class Daemon:
 
 
 @pytest.mark.parametrize("name", ["tcpf", "tcpbus"])
-def test_the_own_daemons_notes_freeze_and_thaw(slow_lab, name):
+def test_notes_of_the_own_daemon_freeze_and_thaw(slow_lab, name):
     lab = slow_lab
     path = lab.folder / "daemon.sock"
     lab.status = str(path)
@@ -431,12 +431,12 @@ def test_the_own_daemons_notes_freeze_and_thaw(slow_lab, name):
         server = lab.serve()
         lab.ready_line(lab.send(250 * MSS), "connected")
         time.sleep(0.3)
-        one.breaks("broken -5201")
+        one.break_path("broken -5201")
         daemon.note("lost", "10.9.0.3")
         daemon.note("lost")
         wait_for(lambda: stands_by(one), "stand-by")
         time.sleep(1.0)
-        one.mends()
+        one.repair_path()
         daemon.note("route", value=3)
         whole(server, 250 * MSS)
         daemon.close()
@@ -456,27 +456,27 @@ def test_a_route_lost_at_the_source_itself_begins_the_probes(slow_lab, name):
         server = lab.serve()
         lab.ready_line(lab.send(250 * MSS), "connected")
         time.sleep(0.3)
-        one.breaks("broken -5201")
+        one.break_path("broken -5201")
         daemon.note("lost")
         wait_for(lambda: one.events("probe"), "a probe")
         daemon.note("route", value=3)  # says nothing of the path beyond the first hop: the probe has to come back
-        one.mends()
+        one.repair_path()
         whole(server, 250 * MSS)
         daemon.close()
     assert [row["detail"] for row in one.events("stand-by")] == ["lost-route"]
     assert one.events("repair")[0]["detail"] != "route"
 
 
-def test_tcpf_goes_on_by_its_failure_timer(slow_lab):
+def test_failure_timer_ends_the_freeze_of_tcpf(slow_lab):
     with trial(slow_lab, layered(layer("tcpf", failure_us=1000000))) as one:
         server = slow_lab.serve()
         slow_lab.ready_line(slow_lab.send(250 * MSS), "connected")
         time.sleep(0.3)
-        one.breaks("broken 5201")
+        one.break_path("broken 5201")
         wait_for(lambda: stands_by(one), "stand-by")
         wait_for(lambda: one.events("repair"), "the failure timer")
         time.sleep(0.2)
-        one.mends()
+        one.repair_path()
         whole(server, 250 * MSS)
     began, ended = one.events("stand-by")[0], one.events("repair")[0]
     assert ended["detail"] == "timer"

@@ -20,9 +20,9 @@ def interrupted(lab, one: Trial, command: str, ends: Callable[[], None] = lambda
     server = lab.serve()
     lab.ready_line(lab.send(250 * MSS), "connected")
     time.sleep(0.5)
-    one.breaks(command)
+    one.break_path(command)
     time.sleep(1.0)
-    one.mends()
+    one.repair_path()
     ends()
     whole(server, 250 * MSS)
 
@@ -53,8 +53,8 @@ def test_what_got_through_before_the_break_is_no_answer_to_a_probe(slow_lab, tcp
     with trial(slow_lab, layered(tcp)) as one:
         interrupted(slow_lab, one, "behind")
     assert acknowledged(one)
-    told = [row["event"] for row in one.events("stand-by", "probe", "repair")]
-    assert told == ["stand-by", *["probe"] * (len(told) - 2), "repair"]
+    recorded = [row["event"] for row in one.events("stand-by", "probe", "repair")]
+    assert recorded == ["stand-by", *["probe"] * (len(recorded) - 2), "repair"]
     assert one.events("repair")[0]["time"] >= one.repaired - one.broke
     sent = [at for at, _ in one.segments(one.events("stand-by")[0]["time"] + 0.01, one.repaired - one.broke)]
     assert len(sent) == len([row for row in one.events("probe") if row["time"] < one.repaired - one.broke]) == 2

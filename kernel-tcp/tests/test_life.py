@@ -181,7 +181,7 @@ def test_wrong_command_line_shows_the_usage(program, arguments):
     assert done.stderr.startswith("usage: manet-tcp")
 
 
-def test_not_root_is_told_so(program, tmp_path):
+def test_without_root_features_names_the_remedy(program, tmp_path):
     if os.geteuid() != 0:
         pytest.skip("needs root to become nobody")
     done = subprocess.run(

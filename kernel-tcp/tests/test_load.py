@@ -46,13 +46,13 @@ class Machine:
         inside = ["nsenter", f"--mount=/proc/{self.holder.pid}/ns/mnt", *argv]
         return subprocess.run(inside, capture_output=True, text=True, timeout=DEADLINE_S, env=dict(os.environ) | environment)
 
-    def does(self, *words: str, **environment: str) -> str:
-        done = self.call(str(MANET_TCP), *words, **environment)
+    def does(self, *arguments: str, **environment: str) -> str:
+        done = self.call(str(MANET_TCP), *arguments, **environment)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def refuses(self, *words: str, status: int = 1) -> str:
-        done = self.call(str(MANET_TCP), *words)
+    def refuses(self, *arguments: str, status: int = 1) -> str:
+        done = self.call(str(MANET_TCP), *arguments)
         assert done.returncode == status, done
         assert done.stdout == "" and done.stderr.count("\n") == 1, done
         return done.stderr
@@ -98,8 +98,8 @@ def built(folder: Path, cong_avoid: str, variables: str = "") -> Path:
 
 @pytest.mark.parametrize("environment", [{}, {"MANET_TCP_WITHOUT_LINKS": "1"}], ids=["by-link", "as-before-6.4"])
 def test_load_and_unload(machine, own_name, environment):
-    said = machine.does("load", "vegas", "alpha=2", "beta=4.5", "--name", own_name, **environment)
-    assert said.startswith(f'loaded vegas {{"alpha":2,"beta":4.5,"gamma":1}} as "{own_name}"')
+    message = machine.does("load", "vegas", "alpha=2", "beta=4.5", "--name", own_name, **environment)
+    assert message.startswith(f'loaded vegas {{"alpha":2,"beta":4.5,"gamma":1}} as "{own_name}"')
     assert own_name in registered()
     row = machine.loaded()[own_name]
     assert row["algorithm"] == "vegas"
@@ -110,7 +110,7 @@ def test_load_and_unload(machine, own_name, environment):
     assert machine.loaded() == {}
 
 
-def test_the_verifiers_cost_is_told(machine, own_name):
+def test_list_shows_the_cost_of_verification(machine, own_name):
     """Instructions walked on 6.18: cong_control of tahoe 124 and reno 316, cong_avoid of vegas 209, pkts_acked of tcpap 1274."""
     for name in ("tahoe", "reno", "vegas", "tcpap", "atcp"):
         machine.does("load", name, "--name", own_name)
@@ -121,7 +121,7 @@ def test_the_verifiers_cost_is_told(machine, own_name):
         assert sum(walked.values()) < 6000
 
 
-def test_the_table_of_names_says_what_the_objects_have(machine):
+def test_names_files_agree_with_the_objects(machine):
     """Parameters, defaults and ranges stand in names/*.toml for users and in the object for the loader."""
     ours = {row["name"]: row["parameters"] for row in json.loads(machine.does("list", "--json"))["ours"]}
     table = {
@@ -139,8 +139,8 @@ def test_the_table_of_names_says_what_the_objects_have(machine):
 
 
 def test_what_the_kernel_has_by_that_name_is_left_alone(machine):
-    said = machine.does("load", "reno")
-    assert 'as "manet_reno"' in said and "the kernel has another" in said
+    message = machine.does("load", "reno")
+    assert 'as "manet_reno"' in message and "the kernel has another" in message
     machine.does("unload", "reno")
     assert "manet_reno" not in registered()
     assert "reno" in registered()
@@ -178,7 +178,7 @@ def test_unloading_what_is_used_is_refused(machine, own_name, lab):
 
 
 @pytest.mark.parametrize(
-    ("words", "status", "said"),
+    ("arguments", "status", "message"),
     [
         (["nix"], 2, '"nix" is no algorithm of ours'),
         (["no/such/file.bpf.o"], 2, "no/such/file.bpf.o: cannot be read: No such file"),
@@ -191,9 +191,9 @@ def test_unloading_what_is_used_is_refused(machine, own_name, lab):
         (["vegas", "--name", "a-name-that-is-too-long"], 1, "at most 15 bytes"),
     ],
 )
-def test_refused_with_the_reason(machine, words, status, said):
+def test_refused_with_the_reason(machine, arguments, status, message):
     before = machine.loaded()
-    assert said in machine.refuses("load", *words, status=status)
+    assert message in machine.refuses("load", *arguments, status=status)
     assert machine.loaded() == before
 
 
@@ -204,7 +204,7 @@ def test_a_users_own_algorithm(machine, own_name, tmp_path):
     machine.does("unload", own_name)
 
 
-def test_the_verifiers_refusal_is_its_own_last_word(machine, own_name, tmp_path):
+def test_refusal_ends_with_the_last_line_of_the_verifier(machine, own_name, tmp_path):
     target = built(tmp_path, "sk->__sk_common.skc_num = 1;")
     words = machine.refuses("load", str(target), "--name", own_name)
     assert f"{own_name}: refused by the kernel's verifier: " in words

@@ -145,7 +145,7 @@ def first_flight(connection: Connection) -> int:
     return len(connection.sent(repair, repair + 0.025))
 
 
-def test_unchanged_goes_on_with_the_window_it_had(outage):
+def test_unchanged_continues_with_the_window_it_had(outage):
     def check(run):
         before = (int(run["elfn"].before["cwnd"]), int(run["elfn"].before["ssthresh"]))
         assert windows(run["elfn"])[-1] == before
@@ -155,7 +155,7 @@ def test_unchanged_goes_on_with_the_window_it_had(outage):
 
 
 @pytest.mark.parametrize("name", ["elfn-window", "elfn-initial"])
-def test_window_goes_on_with_one_segment(outage, name):
+def test_window_continues_with_one_segment(outage, name):
     def check(run):
         assert windows(run[name])[-1] == (1, int(run[name].before["ssthresh"]))
         assert first_flight(run[name]) == 1
@@ -199,12 +199,12 @@ def test_atcp_probes_by_a_persist_timer_that_doubles(outage):
 def test_restored_is_answered_within_a_round_trip(outage, name):
     def check(run):
         connection, repair = run[name], run["repair"]
-        told = connection.named("repair")[0]
-        assert told["detail"] == "restored"
-        assert told["time"] - repair <= EXACT_S
+        repaired = connection.named("repair")[0]
+        assert repaired["detail"] == "restored"
+        assert repaired["time"] - repair <= EXACT_S
         if name == "tcpf":
             assert connection.sent(0.3, repair) == []
-        assert connection.sent(repair, repair + 10)[0][0] - told["time"] <= 0.1
+        assert connection.sent(repair, repair + 10)[0][0] - repaired["time"] <= 0.1
 
     in_time(outage, check)
 

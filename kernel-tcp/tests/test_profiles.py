@@ -40,11 +40,11 @@ def set_sysctls(station) -> None:
     for key, value in load("period")["sysctl"].items():
         path = "/proc/sys/" + key.replace(".", "/")
         done = station.start("sysctl", "-qw", f"{key}={value}", in_cgroup=False)
-        _, said = done.communicate(timeout=DEADLINE_S)
+        _, error = done.communicate(timeout=DEADLINE_S)
         if done.returncode:
             # A sysctl this kernel lacks is left out; any other refusal is a mistake in the profile.
-            assert key.rsplit(".", 1)[1] in MAY_BE_ABSENT, said
-            assert station.start("test", "-e", path, in_cgroup=False).wait(DEADLINE_S) != 0, said
+            assert key.rsplit(".", 1)[1] in MAY_BE_ABSENT, error
+            assert station.start("test", "-e", path, in_cgroup=False).wait(DEADLINE_S) != 0, error
             continue
         read = station.run("sysctl", "-n", key, in_cgroup=False)
         assert read.split() == str(value).split(), key

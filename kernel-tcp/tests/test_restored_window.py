@@ -25,12 +25,12 @@ def late_notice(lab, one: Trial, standing_s: float) -> None:
     server = lab.serve()
     lab.ready_line(lab.send(250 * MSS), "connected")
     time.sleep(0.8)
-    one.breaks("broken -5201")
+    one.break_path("broken -5201")
     wait_for(lambda: len(one.events("timeout")) >= 2, "two timeouts")
     daemon.note("lost")
     wait_for(lambda: stands_by(one), "stand-by")
     time.sleep(standing_s)
-    one.mends()
+    one.repair_path()
     whole(server, 250 * MSS)
     daemon.close()
 
@@ -62,7 +62,7 @@ def test_at_notice_gives_back_what_the_timeouts_left(slow_lab):
     assert len(one.segments(repair, repair + 0.025)) <= 2
 
 
-def test_an_acknowledgement_before_the_notice_counts_timeouts_anew(slow_lab):
+def test_acknowledgement_before_the_notice_restarts_the_count_of_timeouts(slow_lab):
     """What was before timeouts that are over is not the window of before this failure."""
     lab = slow_lab
     lab.status = str(lab.folder / "daemon.sock")
@@ -71,13 +71,13 @@ def test_an_acknowledgement_before_the_notice_counts_timeouts_anew(slow_lab):
         server = lab.serve()
         lab.ready_line(lab.send(400 * MSS), "connected")
         time.sleep(0.8)
-        one.breaks("broken -5201")
+        one.break_path("broken -5201")
         wait_for(lambda: one.events("timeout"), "a timeout")
-        one.mends()
+        one.repair_path()
         time.sleep(1.2)
-        told = time.time() - one.broke
+        noticed = time.time() - one.broke
         daemon.note("lost")
         whole(server, 400 * MSS)
         daemon.close()
     assert len(one.events("stand-by")) == 1
-    assert [row for row in one.events("window") if row["time"] > told] == []
+    assert [row for row in one.events("window") if row["time"] > noticed] == []

@@ -33,7 +33,7 @@ def half_lost(folder, cgroup_root):
             client = lab.send(WARM * MSS, PORT, then=BURST, stdin=subprocess.PIPE)
             lab.ready_line(client, "connected")
             wait_for(lambda: acknowledged(lab) == WARM * MSS, "the first segments to be acknowledged")
-            one.breaks(f"broken {PORT}")
+            one.break_path(f"broken {PORT}")
             time.sleep(0.3)  # until the relay has read it
             yield one, client, server
 
@@ -60,14 +60,14 @@ def once(folder, cgroup_root):
     with half_lost(folder, cgroup_root) as (one, client, server):
         burst(client)
         wait_for(lambda: stands_by(one), "stand-by")
-        one.mends()
+        one.repair_path()
         wait_for(lambda: acknowledged(one.lab) >= (WARM + WINDOW) * MSS, "the window to be acknowledged")
         finish(one, client, server)
     sent = [number for _, number in one.segments(0, one.repaired - one.broke)]
     return one, sent
 
 
-def test_what_is_neither_acknowledged_nor_held_is_sent_again_once(host, tmp_path, cgroup_root):
+def test_segments_neither_acknowledged_nor_held_are_resent_once(host, tmp_path, cgroup_root):
     one, sent = once(tmp_path, cgroup_root)
     if sent != list(range(WARM, WARM + WINDOW)):
         host.void(f"the first notice was quicker than the sender: of the window only {sent} left")
@@ -81,14 +81,14 @@ def test_what_is_neither_acknowledged_nor_held_is_sent_again_once(host, tmp_path
     assert one.report["duplicate-acks-answered"] >= 3
 
 
-def test_a_list_of_what_was_never_sent_or_that_is_no_list_asks_for_nothing(tmp_path, cgroup_root):
+def test_invalid_list_triggers_no_retransmission(tmp_path, cgroup_root):
     with half_lost(tmp_path, cgroup_root) as (one, client, server):
         forge = forger(one.lab, "lists", 0, PORT)
         burst(client)
         wait_for(lambda: stands_by(one), "stand-by")
         forge()
         assert stands_by(one)
-        one.mends()
+        one.repair_path()
         finish(one, client, server)
     expected = {counter: len(packets) for counter, packets in lists(QUOTED).items()}
     assert {counter: one.report[counter] for counter in expected} == expected

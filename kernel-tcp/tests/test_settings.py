@@ -97,7 +97,7 @@ def test_window_of_one_sends_whole_segments(slow_lab):
     assert highest_outstanding(packets) == MSS
 
 
-def test_segments_are_as_large_as_asked_and_the_window_counts_them(slow_lab):
+def test_segments_have_the_mss_and_the_window_counts_them(slow_lab):
     """mss: what either end announces (RFC 9293, 3.7.1), so that segments of both directions are no larger."""
     with slow_lab.manet_tcp(both=PAPER | {"mss": 1000}), slow_lab.capture(slow_lab.a) as packets:
         slow_lab.transfer(100 * 1000)
@@ -236,7 +236,7 @@ class Trickle:
 
         return wait_for(calm, f"an RTO less than {rto_below_rtt_plus_s} s above the round trip", 60)
 
-    def gaps_in_the_dark(self, count: int) -> list[float]:
+    def gaps_in_outage(self, count: int) -> list[float]:
         """The times between sendings of one segment to which nothing answers any more."""
         with self.lab.capture(self.lab.a) as packets:
             self.lab.relay.stdin.write("dark\n")
@@ -247,14 +247,14 @@ class Trickle:
         return [later - earlier for earlier, later in itertools.pairwise(times)]
 
 
-@pytest.mark.parametrize(("rto_min_us", "least_s", "most_s"), [(20000, 0.015, 0.15), (200000, 0.195, 0.3)])
-def test_rto_min_is_the_least_timeout(slow_lab, rto_min_us, least_s, most_s):
+@pytest.mark.parametrize(("rto_min_us", "min_s", "max_s"), [(20000, 0.015, 0.15), (200000, 0.195, 0.3)])
+def test_rto_min_is_the_minimum_timeout(slow_lab, rto_min_us, min_s, max_s):
     """Linux: RTO = srtt + max(rto_min, 4 rttvar). The kernel's own rto_min of 200 ms would never come below the first bound."""
     with slow_lab.manet_tcp(both=PAPER | {"window_segments": 1, "rto_min_us": rto_min_us}):
         connection = Trickle(slow_lab)
-        facts = connection.settled(most_s)
-        assert facts["rto"] > facts["rtt"] + least_s
-        gap = connection.gaps_in_the_dark(1)[0]
+        facts = connection.settled(max_s)
+        assert facts["rto"] > facts["rtt"] + min_s
+        gap = connection.gaps_in_outage(1)[0]
     # The timer is never early but for one tick of 10 ms at the most; how late it is, is the host's business.
     assert gap > facts["rto"] - 0.015
 
@@ -265,7 +265,7 @@ def test_rto_max_bounds_the_backoff(slow_lab, features):
     with slow_lab.manet_tcp(both=PAPER | {"rto_max_ms": 1000}):
         connection = Trickle(slow_lab)
         connection.settled(0.35)
-        gaps = connection.gaps_in_the_dark(5)
+        gaps = connection.gaps_in_outage(5)
     for gap in gaps[3:5]:  # 0.3, 0.6, then 1 s and no more, where doubling would give 2.4 and 4.8
         assert 0.98 < gap < 2
 

@@ -80,7 +80,7 @@ def before_the_first_loss_shows(rows: list[Row]) -> list[tuple]:
 
 @pytest.mark.parametrize("script", SCRIPTS)
 @pytest.mark.parametrize("table", TABLES)
-def test_retransmissions_are_ns2s_or_it_is_said_why_not(table, script):
+def test_retransmissions_equal_ns2_or_the_table_gives_the_reason(table, script):
     entry, theirs = expected(table)[script], ns2()[table.removesuffix("-rfc6675"), script]
     assert before_the_first_loss_shows(entry["rows"]) == before_the_first_loss_shows(theirs)
     if entry["ns2"] == "same":
@@ -105,7 +105,7 @@ def page_line(table: str, script: str) -> str:
 
 @pytest.mark.parametrize("script", SCRIPTS)
 @pytest.mark.parametrize("table", TABLES)
-def test_the_page_says_what_the_tables_say(table, script):
+def test_page_agrees_with_the_tables(table, script):
     assert page_line(table, script) in PAGE.read_text().splitlines()
 
 

@@ -78,7 +78,7 @@ def trial(folder: Path, cgroup_root: Path, parameters: dict[str, int]) -> dict[s
 
 def test_throughput_and_window_are_those_of_the_kernels_vegas(host, tmp_path, cgroup_root, parameters):
     seen = trial(tmp_path, cgroup_root, parameters)
-    said = ", ".join(f"{name} {row['cwnd']:.2f} segments {row['throughput'] / 1000:.0f} kbit/s" for name, row in seen.items())
-    print(said)
+    summary = ", ".join(f"{name} {row['cwnd']:.2f} segments {row['throughput'] / 1000:.0f} kbit/s" for name, row in seen.items())
+    print(summary)
     if any(abs(seen["ours"][what] / seen["kernel"][what] - 1) > AGREE for what in ("cwnd", "throughput")):
-        host.void(said)
+        host.void(summary)
