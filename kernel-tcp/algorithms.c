@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * algorithms.c - the algorithms of this folder, and the copies of a run.
+ * algorithms.c - the built-in algorithms (algorithms/NAME.bpf.c), and the copies of a run.
  *
- * The objects are part of the program (algorithms.inc, which make writes: a line
- * OBJECT(name) for each algorithms/NAME.bpf.c). A run has copies of its own:
- * name, parameters and whatever a copy counts are nobody else's, and the copies
- * go with the process.
+ * The objects are part of the program: make writes algorithms.inc with a line
+ * OBJECT(name) for each of them. A run registers copies of its own, with their own
+ * name, parameters and counters; they end with the process.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +16,7 @@
 #include "kernel.h"
 #include "settings.h"
 
-#define MAX_ATTEMPTS 64	/* to find a name that is free */
+#define MAX_ATTEMPTS 64	/* to find a free name */
 
 #define OBJECT(id) \
 	asm(".pushsection .rodata\n.balign 8\n" \
@@ -72,7 +71,7 @@ int algorithm_check(const char *name, json_t *parameters, const char *where)
 	return error;
 }
 
-/* All copies of a run have one map of hops: that of the first. */
+/* All copies of a run share one map of hops, that of the first copy. */
 static int share_hops(struct copies *copies, struct copy *copy, const char *where)
 {
 	struct bpf_map *map = bpf_object__find_map_by_name(copy->programs, HOPS_MAP);
@@ -91,7 +90,7 @@ static void keep_hops(struct copies *copies, const struct copy *copy)
 		copies->hops = bpf_map__fd(map);
 }
 
-/* Tries names until the kernel has none of it: `tahoe.1f3a`. */
+/* Tries names such as `tahoe.1f3a` until one is free. */
 static int register_under_free_name(struct copies *copies, const struct object *object,
 			    json_t *parameters, const char *where)
 {
@@ -120,7 +119,7 @@ static int register_under_free_name(struct copies *copies, const struct object *
 	return error ? -1 : 0;
 }
 
-/* A copy that is there already with the same parameters. */
+/* A copy registered before with the same parameters. */
 static const char *registered(const struct copies *copies,
 			      const struct connections *own,
 			      const struct connections *const *users)
@@ -137,7 +136,7 @@ static const char *registered(const struct copies *copies,
 struct registering {
 	const char *path, *station;
 	struct copies *copies;
-	const struct connections **users;	/* the first of each copy */
+	const struct connections **users;	/* the first user of each copy */
 };
 
 static int register_for(struct registering *job, struct connections *own)

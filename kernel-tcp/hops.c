@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * hops.c - tells TCP-AP how many hops there are.
+ * hops.c - gives TCP-AP the length of its paths.
  *
- * Of each station with our own routing daemon (`status` in the settings) it asks
- * for the routes (`status`), then follows its notes `route` and `lost`
- * (formats/routing.md), and writes the hops of each destination into the map of
- * algorithms/hops_map.h. A daemon that is not there is tried again every
- * second. Routes to networks (a prefix below 32) say nothing of one destination.
- * Where routes never change the settings have the hops (`hops`).
+ * For each station with our own routing daemon (`status` in the settings) it requests
+ * the routes (`status`), follows the notes `route` and `lost` (formats/routing.md), and
+ * writes the hops of each destination into the map of algorithms/hops_map.h. It tries a
+ * missing daemon again every second. Routes to networks (a prefix below 32) are
+ * ignored. For static routes the settings have the hops (`hops`).
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -26,7 +25,7 @@
 #include "hops.h"
 #include "kernel.h"
 
-#define LINE_BYTES (1 << 20)	/* an answer to `status` has all routes in one line */
+#define LINE_BYTES (1 << 20)	/* the answer to `status` is all routes in one line */
 
 static const char requests[] = "{\"op\":\"status\"}\n{\"op\":\"follow\"}\n";
 
@@ -34,12 +33,12 @@ struct source {
 	const struct station *station;
 	int fd;			/* -1: not connected */
 	size_t used;
-	char *line;		/* what has come of the next line */
+	char *line;		/* the next line, as far as received */
 };
 
 struct hops {
 	int map, epoll;
-	time_t last_attempt;		/* for daemons that are not there */
+	time_t last_attempt;	/* to connect to missing daemons */
 	size_t count;
 	struct source sources[];
 };
@@ -61,7 +60,7 @@ static int set(const struct hops *hops, const struct station *station,
 }
 
 static void set_distance(const struct hops *hops, const struct source *source,
-		 json_t *destination, json_t *prefix, __u32 distance)
+			 json_t *destination, json_t *prefix, __u32 distance)
 {
 	const char *text = json_string_value(destination);
 
@@ -69,7 +68,7 @@ static void set_distance(const struct hops *hops, const struct source *source,
 		set(hops, source->station, text, distance);
 }
 
-/* Of all stations; whether there are any. */
+/* Sets the hops of all stations from the settings; false if there are none. */
 static bool set_known(const struct hops *hops, const struct run_settings *settings)
 {
 	const char *destination;
@@ -159,7 +158,7 @@ static void read_source(struct hops *hops, struct source *source)
 	if (bytes < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (bytes <= 0) {
-		close(source->fd);	/* which ends its being watched */
+		close(source->fd);	/* epoll forgets it too */
 		source->fd = -1;
 		return;
 	}
@@ -197,7 +196,7 @@ static bool needs_hops(const struct connections *own)
 	       json_number_value(json_object_get(own->parameters, "hops")) == 0;
 }
 
-/* Nobody would be told otherwise that this TCP-AP is NewReno. */
+/* Without hops this TCP-AP is NewReno: the user must know. */
 static void warn_if_unknown(const struct run_settings *settings)
 {
 	for (size_t i = 0; i < settings->station_count; i++) {

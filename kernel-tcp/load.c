@@ -2,10 +2,10 @@
 /*
  * load.c - `manet-tcp load|unload|list`: an algorithm for the whole machine.
  *
- * What is loaded is held by pins in a folder of the BPF file system, named as the
- * kernel's name of it: its registration (from Linux 6.4 a link, before the map
- * itself), its parameters and counters (the sections .rodata and .bss), and its
- * programs. There is no other record: `list` reads all it says from there.
+ * Pins in a folder of the BPF file system hold a loaded algorithm. The folder has the
+ * algorithm's name in the kernel. Pinned are the registration (from Linux 6.4 a link,
+ * before that the map itself), the parameters and counters (sections .rodata and .bss),
+ * and the programs. There is no other record: `list` reads everything from there.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -26,7 +26,7 @@
 #define BPFFS "/sys/fs/bpf"
 #define FOLDER BPFFS "/manet-tcp"
 #define BPFFS_MAGIC 0xcafe4a11	/* linux/magic.h */
-#define TAKEN_PREFIX "manet_"	/* where the kernel has the name already */
+#define TAKEN_PREFIX "manet_"	/* for a name that the kernel has already */
 #define NAME_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789-_"
 #define OBJECT_SUFFIX ".o"
 #define MAX_OBJECT_BYTES (16 << 20)
@@ -60,9 +60,9 @@ static bool is_loaded(const char *name)
 	return !access(path, F_OK);
 }
 
-/* ---- what is pinned ---- */
+/* ---- reading pins ---- */
 
-/* The one value of a section's map, and the types in it; NULL if it is not there. */
+/* The value of a section's map, and its types; NULL if there is none. */
 static void *read_section(const char *name, const char *pin, struct btf **btf,
 			  __u32 *size)
 {
@@ -100,7 +100,7 @@ static json_t *parameters_of(const char *name)
 	return all;
 }
 
-/* How many connections use it; -1: not known (an object that does not count). */
+/* The number of its connections; -1: unknown (the object does not count them). */
 static long connections_of(const char *name)
 {
 	struct btf *btf = NULL;
@@ -250,8 +250,8 @@ static int make_folder(const char *name)
 	return 0;
 }
 
-/* The kernel's name of it: `wanted`, or the algorithm's where it is free, or with
- * a prefix. */
+/* Sets the name in the kernel: `wanted`, or the algorithm's, with a prefix if that is
+ * taken. */
 static int choose_name(struct copy *copy, const char *algorithm, const char *wanted)
 {
 	const char *name = wanted ? wanted : algorithm;
@@ -325,7 +325,7 @@ static int load(const struct object *object, json_t *parameters, const char *wan
 	return 0;
 }
 
-/* A file of the user's: its name without folder and suffixes is the algorithm's. */
+/* A user's file: its name without folder and suffixes becomes the algorithm's. */
 static int read_object(const char *path, struct object *object, char *name)
 {
 	const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
@@ -398,7 +398,7 @@ out:
 
 /* ---- unload, list ---- */
 
-/* Before Linux 6.4 a map is registered until its element is deleted. */
+/* Before Linux 6.4 a map stays registered until its element is deleted. */
 static void unregister(const char *name)
 {
 	char path[PATH_MAX];

@@ -2,8 +2,8 @@
 /*
  * manet-tcp - settings and samples of the TCP connections of stations.
  *
- * `run` attaches the programs of manet_tcp.bpf.c; `features` says what the
- * kernel can do. Interfaces: formats/tcp.md.
+ * `run` attaches the programs of manet_tcp.bpf.c; `features` shows what the kernel can
+ * do; `load` registers a congestion control. Interfaces: formats/tcp.md.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,11 +21,11 @@ static const char usage[] =
 	"run       applies TCP settings to the programs of a cgroup, station by station,\n"
 	"          and samples their connections; prints \"ready\" when attached and\n"
 	"          detaches on SIGTERM or SIGINT\n"
-	"features  says what this kernel can do; exit code 1 if `run` would not work\n"
-	"load      registers an algorithm of ours, or of a file, for every program of this\n"
-	"          machine, until unload or the next boot\n"
-	"list      ours, and what is loaded, with parameters and uses\n"
-	"--debug   shows what libbpf says\n"
+	"features  shows what this kernel can do; exit code 1 if `run` would not work\n"
+	"load      registers a built-in algorithm, or one from a file, for every program\n"
+	"          of this machine, until unload or the next boot\n"
+	"list      shows built-in and loaded algorithms with their parameters and uses\n"
+	"--debug   shows the messages of libbpf\n"
 	"\n"
 	"example:  manet-tcp run results/demo/seed-1/tcp-settings.json\n";
 

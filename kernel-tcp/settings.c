@@ -2,9 +2,9 @@
 /*
  * settings.c - reads and checks tcp-settings.json (formats/tcp.md).
  *
- * Two steps: settings_load() needs only the file; settings_resolve() asks the
- * kernel (algorithms, name spaces, bounds that depend on the length of a jiffy).
- * Every error is one line with file, key and remedy, before anything is attached.
+ * settings_load() needs only the file. settings_resolve() queries the kernel
+ * (algorithms, network namespaces, bounds that depend on the length of a jiffy). Every
+ * error is one line with file, key and remedy, before anything is attached.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -20,25 +20,25 @@
 
 #define FORMAT "manet-tcp-settings/1"
 
-/* Bounds of the kernel: TCP_RTO_MIN and TCP_RTO_MAX in include/net/tcp.h, and
- * 1 s as the least TCP_RTO_MAX_MS (net/ipv4/tcp.c, 6.15). */
+/* Bounds of the kernel: TCP_RTO_MIN and TCP_RTO_MAX in include/net/tcp.h, and the
+ * minimum of TCP_RTO_MAX_MS (net/ipv4/tcp.c, 6.15). */
 #define MAX_RTO_MIN_US 200000
 #define MIN_RTO_MAX_MS 1000
 #define MAX_RTO_MS 120000
-/* TCP_MIN_MSS in include/net/tcp.h, and MAX_TCP_WINDOW less the headers. */
+/* TCP_MIN_MSS in include/net/tcp.h, and MAX_TCP_WINDOW minus the headers. */
 #define MIN_MSS 88
 #define MAX_MSS 32727
 #define MIN_DELACK_JIFFIES 2	/* TCP_TIMEOUT_MIN */
 
 #define MAX_PORTS 256
-/* The kernel's algorithm where one of ours has its name: kernel-vegas. */
+/* Selects the kernel's algorithm if ours has the same name: kernel-vegas. */
 #define KERNEL_PREFIX "kernel-"
 
 struct number_key {
 	const char *name;
 	size_t offset;
 	long min, max;
-	const char *remedy;	/* what to do about a value out of range */
+	const char *remedy;	/* for a value out of range */
 };
 
 #define NUMBER(key, min, max, remedy) \
@@ -133,8 +133,8 @@ static int load_algorithm(const char *path, const char *where, json_t *object,
 	return 0;
 }
 
-/* A layer with an algorithm of its own name decides what a loss does to the window:
- * newreno is the only algorithm that it can be around, and its own takes that place. */
+/* A layer with an algorithm of the same name decides what a loss does to the window. It
+ * goes around newreno only, and its algorithm replaces newreno. */
 static int take_layers_algorithm(const char *path, const char *where,
 				 struct connections *own)
 {
@@ -173,7 +173,7 @@ static int load_connections(const char *path, const char *where, json_t *object,
 	if (layers_load(path, where, json_object_get(object, "layers"), &own->layers) ||
 	    take_layers_algorithm(path, where, own))
 		return -1;
-	/* 1: "as short as may be", put right by settings_resolve(). */
+	/* 1 means "as short as possible"; settings_resolve() sets the value. */
 	own->settings.delack_max_us = json_is_false(delayed);
 	own->settings.layered = own->layers.settings.mechanisms != 0;
 	return 0;
@@ -215,7 +215,7 @@ static int load_ports(const char *path, const char *where, json_t *ports,
 	return 0;
 }
 
-/* Of algorithms/hops_map.h: by IPv4 address, from 1. */
+/* For algorithms/hops_map.h: distances from 1, by IPv4 address. */
 static int load_hops(const char *path, const char *where, json_t *hops,
 		     struct station *station)
 {
@@ -259,7 +259,7 @@ static int load_station(const char *path, json_t *object, size_t index,
 			station->name, sizeof(station->name)))
 		return -1;
 	snprintf(where, sizeof(where), "station %s", station->name);
-	/* Names go into a CSV without quotes. */
+	/* The CSV file has no quotes around names. */
 	if (strpbrk(station->name, ",\"\n\r"))
 		return complain("%s: %s: a name has no comma, quote or line end",
 				path, where);
@@ -288,7 +288,7 @@ static int load_station(const char *path, json_t *object, size_t index,
 	return 0;
 }
 
-/* A relative name counts from the folder of the settings file. */
+/* A relative path starts at the folder of the settings file. */
 static int resolve_samples(const char *path, json_t *value, char *to)
 {
 	char own_path[PATH_MAX], name[PATH_MAX];
@@ -355,8 +355,8 @@ int settings_load(const char *path, struct run_settings *run)
 	return result;
 }
 
-/* The kernel's own. Those of ours get their name when the run's copy of them is
- * registered (algorithms.c). */
+/* Finds the kernel's name of its own algorithms. Ours get their name when the run's
+ * copy is registered (algorithms.c). */
 static int resolve_algorithm(const char *path, const struct station *station,
 			     struct connections *connections)
 {
@@ -375,7 +375,7 @@ static int resolve_algorithm(const char *path, const struct station *station,
 				where);
 	if (!strncmp(name, KERNEL_PREFIX, strlen(KERNEL_PREFIX)))
 		name += strlen(KERNEL_PREFIX);
-	/* Linux's reno is NewReno (RFC 6582); the experiments call it so. */
+	/* The kernel's reno is NewReno (RFC 6582), and is called so in experiments. */
 	if (!strcmp(name, "newreno"))
 		name = "reno";
 	error = strlen(name) < ALGORITHM_BYTES ? kernel_algorithm_error(name) : ENOENT;

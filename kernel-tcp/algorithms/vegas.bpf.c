@@ -3,23 +3,23 @@
  * vegas.bpf.c - TCP Vegas.
  *
  * L. Brakmo and L. Peterson, "TCP Vegas: End to End Congestion Avoidance on a
- * Global Internet", IEEE JSAC 13(8), 1995. Once a round trip
+ * Global Internet", IEEE JSAC 13(8), 1995. Once per round trip
  *
  *   diff = (cwnd / baseRTT - cwnd / RTT) * baseRTT = cwnd * (RTT - baseRTT) / RTT
  *
- * is how many segments of ours wait in queues (Little). The window grows by one
- * if diff < alpha, shrinks by one if diff > beta; slow start ends if diff > gamma.
+ * is the number of our segments that wait in queues (Little). The window grows by one
+ * if diff < alpha and shrinks by one if diff > beta; slow start ends if diff > gamma.
  * Defaults as ns-2.35 (v_alpha_ 1, v_beta_ 3, v_gamma_ 1); Linux has 2, 4, 1.
  *
- * As Linux's tcp_vegas.c, and not as the paper:
- *  - RTT is the least one of the last round trip, not the mean: delayed ACKs and
- *    retries on the air say nothing about queues.
+ * As tcp_vegas.c of Linux, unlike the paper:
+ *  - RTT is the minimum of the last round trip, not the mean: delayed ACKs and retries
+ *    on the air say nothing about queues.
  *  - Slow start doubles every round trip, not every other.
- *  - What is lost is found and repaired as the kernel's NewReno does; the paper
- *    also retransmits at the first duplicate ACK after a fine-grained timeout.
- *  - baseRTT is measured anew after a timeout and after the connection was idle
- *    (a MANET's path may have changed).
- * Linux divides by baseRTT, not RTT, and cuts diff to whole segments.
+ *  - The kernel's NewReno detects and repairs losses; the paper also retransmits at
+ *    the first duplicate ACK after a fine-grained timeout.
+ *  - baseRTT is measured again after a timeout and after an idle period (the path in
+ *    a MANET may have changed).
+ * Linux divides by baseRTT, not RTT, and truncates diff to whole segments.
  */
 #include "common.bpf.h"
 
@@ -29,7 +29,7 @@ TUNABLE(gamma, 1, 0, 64, 1000);	/* segments */
 
 #define NO_RTT 0x7fffffff
 #define MIN_CWND 2	/* segments */
-#define MIN_SAMPLES 3	/* one may be of a delayed ACK, or two */
+#define MIN_SAMPLES 3	/* one or two may come from delayed ACKs */
 
 struct vegas {
 	__u32 counted;
@@ -39,7 +39,7 @@ struct vegas {
 	__u32 min_rtt_us;	/* of this round trip */
 	__u32 base_rtt_us;	/* of the connection */
 	__u32 active;		/* not while the kernel repairs a loss */
-	__u32 known_state;		/* catch_up() */
+	__u32 known_state;	/* catch_up() */
 	__u32 segments;		/* the window before the last ACK that found no loss */
 };
 
@@ -99,7 +99,7 @@ void BPF_PROG(vegas_pkts_acked, struct sock *sk, const struct ack_sample *sample
 		own->segments = tcp_sk(sk)->snd_cwnd;
 	if (rtt_us < 0)
 		return;
-	rtt_us++;	/* never 0: it is divided by */
+	rtt_us++;	/* never 0: a divisor */
 	own->base_rtt_us = min(own->base_rtt_us, rtt_us);
 	own->min_rtt_us = min(own->min_rtt_us, rtt_us);
 	own->samples++;

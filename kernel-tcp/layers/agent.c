@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * agent.c - waits for notices, judges them, and keeps the probes' clock.
+ * agent.c - waits for notices, checks them, and keeps the timers of probes.
  *
- * A notice is ICMP to a station, or a note of its own routing daemon. ICMP may be
- * forged: it is believed if it quotes a segment that a connection with a layer,
- * at that station, has outstanding (RFC 5927, 4.1), and lists nothing that was
- * never sent. Whatever else comes is counted and forgotten. More than MAX_NOTICES_PER_S at a station are not even
- * looked at.
+ * A notice is ICMP to a station, or a note of the station's own routing daemon. ICMP
+ * may be forged. It is believed if it quotes an outstanding segment of a connection
+ * with a layer at that station (RFC 5927, 4.1), and lists nothing that was never sent.
+ * All other notices are counted and ignored; beyond MAX_NOTICES_PER_S at a station they
+ * are not read.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -26,8 +26,8 @@
 #include "layers/probes.h"
 
 #define MAX_NOTICES_PER_S 1000
-#define MAX_READS 64		/* then timers get their turn */
-#define NICE (-10)		/* probes have 50 ms */
+#define MAX_READS 64		/* then the timers run */
+#define NICE (-10)		/* a probe may be 50 ms late */
 
 enum source { SOURCE_RING, SOURCE_TIMER, SOURCE_ICMP, SOURCE_DAEMON };
 
@@ -48,7 +48,7 @@ void agent_record(struct agent *agent, const struct connection *own, const char 
 
 	if (!agent->csv)
 		return;
-	/* What the programs saw before this comes before it in the file. */
+	/* Events that the eBPF programs saw earlier come first in the file. */
 	agent->drain(agent->drain_context);
 	va_start(arguments, format);
 	vsnprintf(detail, sizeof(detail), format, arguments);
@@ -64,15 +64,15 @@ void agent_record(struct agent *agent, const struct connection *own, const char 
 	csv_add_known(agent->csv, &row, event, detail);
 }
 
-/* ---- judging ---- */
+/* ---- checking notices ---- */
 
 static bool is_outstanding(const struct connection *own, __u32 seq)
 {
 	return seq - own->snd_una < own->snd_nxt - own->snd_una;
 }
 
-/* A list has what it quotes, and nothing beyond what was sent. What is acknowledged
- * meanwhile may be in it, and is of no use to anybody. */
+/* A list contains the quoted segment and nothing beyond what was sent. It may contain
+ * data that has been acknowledged meanwhile; this has no effect. */
 static bool may_be_held(const struct connection *own, const struct notice *notice)
 {
 	if (!notice->range_count)
@@ -93,7 +93,8 @@ static bool is_about(const struct connection *own, const struct listener *listen
 	       !memcmp(own->remote, notice->remote, sizeof(own->remote));
 }
 
-static void judge(struct agent *agent, struct listener *listener, const struct notice *notice)
+static void check(struct agent *agent, struct listener *listener,
+		  const struct notice *notice)
 {
 	for (__u32 slot = 0; slot < MAX_LAYERED; slot++) {
 		struct connection *own = &agent->connections[slot];
@@ -138,7 +139,7 @@ static void read_icmp(struct agent *agent, struct listener *listener)
 			continue;
 		switch (notice_read(packet, bytes, &notice)) {
 		case NOTICE_TAKEN:
-			judge(agent, listener, &notice);
+			check(agent, listener, &notice);
 			break;
 		case NOTICE_MALFORMED:
 			agent->notices.malformed++;
@@ -168,7 +169,7 @@ static void set_timer(struct agent *agent, __u64 at_ns)
 	timerfd_settime(agent->timer, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
-/* A daemon may come, or come again, at any time. */
+/* A daemon may start, or restart, at any time. */
 static __u64 connect_daemons(struct agent *agent, __u64 now_ns)
 {
 	bool missing = false;
@@ -242,7 +243,7 @@ void agent_event(struct agent *agent, const struct sample *row)
 	stand_by_event(agent, row);
 }
 
-/* ---- beginning and end ---- */
+/* ---- start and end ---- */
 
 static __u32 mechanisms_of(const struct station *station)
 {
@@ -262,7 +263,7 @@ bool agent_wanted(const struct run_settings *settings)
 	return mechanisms;
 }
 
-/* Only destination unreachable, of the types below 32; the filter knows no others. */
+/* Of the types below 32 only destination unreachable; the filter has no other types. */
 static int open_icmp(const char *netns)
 {
 	struct icmp_filter filter = { .data = ~(1U << ICMP_DEST_UNREACH) };
@@ -283,7 +284,8 @@ static int open_listener(struct agent *agent, size_t index)
 	listener->daemon = -1;
 	listener->icmp = open_icmp(station->netns);
 	listener->raw = listener->icmp < 0 ? -1 : raw_socket_in(station->netns, IPPROTO_RAW);
-	if (listener->raw < 0 || watch(agent, listener->icmp, SOURCE_ICMP, agent->listener_count))
+	if (listener->raw < 0 ||
+	    watch(agent, listener->icmp, SOURCE_ICMP, agent->listener_count))
 		return complain("station %s: no raw socket for layers: %s", station->name,
 				strerror(errno));
 	agent->listener_count++;
@@ -318,7 +320,7 @@ struct agent *agent_new(const struct run_settings *settings, int samples, int cg
 		agent_free(agent);
 		return NULL;
 	}
-	/* May be refused: probes are then late where the machine is busy. */
+	/* May be refused: probes are then late on a loaded machine. */
 	setpriority(PRIO_PROCESS, 0, NICE);
 	return agent;
 }

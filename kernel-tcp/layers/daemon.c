@@ -3,10 +3,10 @@
  * daemon.c - follows the notes of a station's own routing daemon (formats/routing.md:
  * status socket, `follow`).
  *
- * Of use are `route`, `lost` and `no-route`. The socket is this machine's and its
- * owner's: what comes is believed, for the connections to that destination which
- * have data outstanding or stand by. A daemon that is not there (yet, or any more) is looked
- * for again every second.
+ * The agent uses `route`, `lost` and `no-route`. The socket is local and belongs to the
+ * user, so its notes are believed, for connections to that destination that have data
+ * outstanding or stand by. If there is no daemon (yet, or any more), the agent tries
+ * again every second.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -94,7 +94,7 @@ static void read_note(struct agent *agent, const struct listener *listener, cons
 	json_decref(note);
 }
 
-/* Whole lines; one that is longer than the buffer is none of ours. */
+/* Complete lines; a line longer than the buffer is not a note and is dropped. */
 static void read_lines(struct agent *agent, struct listener *listener)
 {
 	char *end;
@@ -119,7 +119,7 @@ void daemon_read(struct agent *agent, struct listener *listener)
 	if (bytes < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (bytes <= 0) {
-		close(listener->daemon);	/* which ends its being watched */
+		close(listener->daemon);	/* epoll forgets it too */
 		listener->daemon = -1;
 		return;
 	}

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * layers.bpf.c - the kernel's side of the layers around a congestion control.
+ * layers.bpf.c - the eBPF programs of the layers above congestion control. They are
+ * loaded only if a connection of the run has a layer.
  *
- * Four programs, loaded only where a connection of the run has a layer:
- *
- *  - connections (sockops): which connections there are; their timeouts; their
- *    windows. A program may not write snd_cwnd, a congestion control may: so the
- *    connection changes over to `hold` (hold.bpf.c), which writes what `struct
- *    connection` says, and back.
- *  - gate (cgroup_skb/egress, gate.bpf.h): what may leave. In stand-by no data
- *    does. A retransmission by the timer is refused with 2 (drop, congestion):
+ *  - layers (sockops): tracks connections, their timeouts and their windows. Only a
+ *    congestion control may write snd_cwnd. So the connection changes to `hold`
+ *    (hold.bpf.c), which writes the windows of `struct connection`, and back.
+ *  - gate (cgroup_skb/egress, gate.bpf.h): decides what may leave. In stand-by no data
+ *    leaves. The timer's retransmission is refused with 2 (drop, congestion):
  *    tcp_retransmit_timer() then tries again every half second
  *    (TCP_RESOURCE_PROBE_INTERVAL) and does not double its timeout.
- *  - watch (cgroup_skb/ingress, gate.bpf.h): which ACKs come, before TCP acts on
- *    them, and in every state (tcp_probe is silent once the program has closed).
+ *  - watch (cgroup_skb/ingress, gate.bpf.h): sees each ACK before TCP acts on it, in
+ *    every state (tcp_probe is silent after the program has closed the socket).
  *
- * What decides, and sends probes, is the agent (agent.c) in user space.
+ * The agent (agent.c) in user space makes the decisions and sends the probes.
  */
 #include <stdbool.h>
 #include <linux/bpf.h>
@@ -35,8 +33,7 @@ char LICENSE[] SEC("license") = "GPL";
 #define MIN_SSTHRESH 2		/* segments, RFC 5681 (4) */
 #define SSTHRESH_NONE 0x7fffffff	/* TCP_INFINITE_SSTHRESH, net/tcp.h */
 
-/* `hold` under the name this run has registered it by; set before anything is
- * attached. */
+/* The name under which this run registered `hold`; set before anything is attached. */
 char hold_name[ALGORITHM_BYTES] = {};
 
 struct {
@@ -76,7 +73,7 @@ struct {
 	__type(value, struct kept_window);
 } kept SEC(".maps");
 
-/* The same map as in manet_tcp.bpf.c: the loader sees to that. */
+/* The loader makes this the same map as in manet_tcp.bpf.c. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4 << 20);
@@ -126,7 +123,7 @@ static struct tcp_sock *tcp_of(struct bpf_sock_ops *ctx)
 	return sk ? bpf_skc_to_tcp_sock(sk) : NULL;
 }
 
-/* A port that is named comes before the station. */
+/* Settings of a port come before those of the station. */
 static const struct layer_settings *settings_for(struct bpf_sock_ops *ctx)
 {
 	struct settings_key key = { .netns_cookie = bpf_get_netns_cookie(ctx) };
@@ -242,8 +239,8 @@ static bool restores_earlier(const struct connection *own)
 	return own->before_timeout && own->before_timeout == own->ordered;
 }
 
-/* The algorithm's ssthresh() may not have been run at the timeout before the
- * stand-by (docs/timelines.md), and there was no ACK to make up for it. */
+/* The algorithm's ssthresh() may have been skipped at the timeout before the stand-by
+ * (docs/timelines.md), without an ACK since to catch up. */
 static void note_windows(struct bpf_sock_ops *ctx, struct connection *own)
 {
 	__u32 ssthresh = ctx->snd_ssthresh;
@@ -259,7 +256,7 @@ static void note_windows(struct bpf_sock_ops *ctx, struct connection *own)
 	own->ssthresh = ssthresh;
 }
 
-/* Before tcp_enter_loss(), which would make cwnd 1 and lower ssthresh. */
+/* Before tcp_enter_loss(), which would set cwnd to 1 and lower ssthresh. */
 static void hold(struct bpf_sock_ops *ctx, struct connection *own)
 {
 	if (own->held)
@@ -268,8 +265,8 @@ static void hold(struct bpf_sock_ops *ctx, struct connection *own)
 	change_to_hold(ctx, own);
 }
 
-/* After a repair and before the first packet: `hold` gives the connection back
- * with the windows that the layer wants. */
+/* After a repair, before the first packet: returns the connection from `hold` to its
+ * algorithm, with the windows that the layer asks for. */
 static void restore_windows(struct bpf_sock_ops *ctx, struct connection *own)
 {
 	struct tcp_sock *tp = tcp_of(ctx);
@@ -284,7 +281,7 @@ static void restore_windows(struct bpf_sock_ops *ctx, struct connection *own)
 	}
 	if (one)
 		own->cwnd = 1;
-	/* To make `hold` write, it must be changed to. */
+	/* `hold` writes when a connection changes to it. */
 	if (own->held && (ctx->snd_cwnd != own->cwnd ||
 			  ctx->snd_ssthresh != own->ssthresh)) {
 		change_algorithm(ctx, own->inner);
@@ -299,8 +296,8 @@ static void restore_windows(struct bpf_sock_ops *ctx, struct connection *own)
 
 /* ---- timeouts ---- */
 
-/* repair=initial: the kernel's RTO cannot be set, so that an earlier one is put
- * off as in stand-by, in steps of half a second. */
+/* repair=initial: the kernel's RTO cannot be set. An earlier timeout is delayed as in
+ * stand-by, in steps of half a second. */
 static bool too_early(struct connection *own)
 {
 	if (!own->initial)
@@ -313,7 +310,7 @@ static bool too_early(struct connection *own)
 	       own->settings.rto_initial_us * 1000ULL;
 }
 
-/* The first in a row, before anything is changed for it. */
+/* The first timeout in a row, before it changes anything. */
 static void note_timeout(struct bpf_sock_ops *ctx, struct connection *own)
 {
 	own->timeout_cwnd = ctx->snd_cwnd;

@@ -17,8 +17,8 @@
 struct parameter {
 	const char *name;
 	double min, max, initial;
-	double scale;			/* kept is so many times what is written */
-	const char *const *choices;	/* else a number */
+	double scale;			/* the value kept is the written one times this */
+	const char *const *choices;	/* NULL: a number */
 };
 
 static const struct row {
@@ -182,7 +182,7 @@ int layers_load(const char *path, const char *where, json_t *list,
 	return 0;
 }
 
-/* ---- how a TCP is spelled ---- */
+/* ---- spelling ---- */
 
 const char *layer_with_algorithm(const struct tcp_layers *own)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* The key `layers` of tcp-settings.json, and how a TCP is spelled. */
+/* The key `layers` of tcp-settings.json, and the spelling of a TCP. */
 #ifndef LAYER_NAMES_H
 #define LAYER_NAMES_H
 
@@ -8,7 +8,7 @@
 
 struct tcp_layers {
 	__u32 chosen;			/* one bit for each row of the table */
-	struct layer_settings settings;	/* for the kernel's programs and the agent */
+	struct layer_settings settings;	/* for the eBPF programs and the agent */
 };
 
 /* NULL or null = no layers. Prints one line and returns -1 on failure. */

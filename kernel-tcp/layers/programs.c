@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * programs.c - loads and attaches the programs of the layers, and maps what they
- * share with the agent.
+ * programs.c - loads and attaches the eBPF programs of the layers, and maps the memory
+ * that they share with the agent.
  *
- * Nothing is pinned: the programs hang on links, `hold` on its registration
- * (copy.c), the maps on both; all go with the process.
+ * Nothing is pinned: links hold the programs, the registration (copy.c) holds `hold`,
+ * and both hold the maps. All of it ends with the process.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #include "layers.skel.h"
 
 #define RTO_INITIAL_US 1000000	/* the kernel's, RFC 6298 2.1 */
-#define MAX_ATTEMPTS 64		/* to find a name that is free */
+#define MAX_ATTEMPTS 64		/* to find a free name */
 
 asm(".pushsection .rodata\n.balign 8\n"
     "object_hold:\n.incbin \"" OBJECTS "/hold.bpf.o\"\n"
@@ -138,7 +138,7 @@ static int load(struct agent *agent, int samples)
 	if (!error)
 		error = layers__load(agent->programs);
 	if (error)
-		return complain("layers: the kernel refuses the programs: %s; `--debug` shows libbpf's words",
+		return complain("layers: the kernel refuses the programs: %s; `--debug` shows the messages of libbpf",
 				strerror(-error));
 	return 0;
 }

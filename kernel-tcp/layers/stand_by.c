@@ -13,7 +13,7 @@
 #include "layers/probes.h"
 #include "layers/stand_by.h"
 
-#define RETRY_NS 20000000ULL		/* until the gate has a copy */
+#define RETRY_NS 20000000ULL	/* while the gate has no copy */
 
 static const char *const reasons[] = {
 	[REASON_UNREACHABLE] = "unreachable",
@@ -52,7 +52,6 @@ static int raw_socket_of(const struct agent *agent, const struct connection *own
 	return -1;
 }
 
-/* The end of what was sent, or `seq` itself if the gate has no copy. */
 __u32 resend(struct agent *agent, __u32 slot, __u32 seq)
 {
 	const struct connection *own = &agent->connections[slot];
@@ -60,13 +59,13 @@ __u32 resend(struct agent *agent, __u32 slot, __u32 seq)
 
 	if (!kept_find(&agent->kept[slot], own->cookie, seq, &segment))
 		return seq;
-	/* An error is a packet lost on the way, as far as TCP is concerned. */
+	/* For TCP an error is a packet lost on the path. */
 	kept_send(raw_socket_of(agent, own), &segment, agent_now_ns());
 	return segment.end;
 }
 
-/* With nothing outstanding the last segment again, which is answered with the same
- * ACK (RFC 9293 3.10.7.4). */
+/* With nothing outstanding: the last segment again, which the receiver answers with the
+ * same ACK (RFC 9293 3.10.7.4). */
 static bool send_acknowledged(struct agent *agent, __u32 slot)
 {
 	const struct connection *own = &agent->connections[slot];
@@ -96,19 +95,18 @@ bool stand_by_send(struct agent *agent, __u32 slot, __u32 seq)
 /* Its answer ends the stand-by. */
 static bool probe(struct agent *agent, __u32 slot, __u32 seq)
 {
-	/* Before it is sent: the answer may be quick. */
+	/* Before it is sent: the answer may come at once. */
 	__atomic_store_n(&agent->connections[slot].probed, agent->stand_bys[slot].order,
 			 __ATOMIC_RELEASE);
 	return stand_by_send(agent, slot, seq);
 }
 
-/* Segments from the first that is outstanding up to `end`. */
 void resend_until(struct agent *agent, __u32 slot, __u32 end)
 {
 	struct connection *own = &agent->connections[slot];
 	__u32 seq = own->snd_una, next;
 
-	/* The kernel sends what is new with the answer. */
+	/* The answer makes the kernel send new data. */
 	if (seq == own->snd_nxt)
 		send_acknowledged(agent, slot);
 	for (int i = 0; i < COPIES && before(seq, end); i++, seq = next) {
@@ -204,7 +202,7 @@ void stand_by_notice(struct agent *agent, __u32 slot, const struct notice *notic
 
 /* ---- events and timers ---- */
 
-/* reno-f: the kernel's second timeout in a row, which the gate has refused. */
+/* At the kernel's second timeout in a row, which the gate has refused. */
 static void begin_fixed_rto(struct agent *agent, __u32 slot, const struct sample *row)
 {
 	struct stand_by *now = &agent->stand_bys[slot];
@@ -245,9 +243,10 @@ static bool send_due(struct agent *agent, __u32 slot)
 	if (now->reason == REASON_TIMEOUT) {
 		if (resend(agent, slot, seq) == seq)
 			return false;
-		/* The kernel has told of the first. */
+		/* The kernel's event was the first. */
 		if (now->sent++)
-			agent_record(agent, own, "timeout", "%u", own->timeouts + now->sent - 1);
+			agent_record(agent, own, "timeout", "%u",
+				     own->timeouts + now->sent - 1);
 		return true;
 	}
 	if (layer && layer->probe_seq)
@@ -257,7 +256,8 @@ static bool send_due(struct agent *agent, __u32 slot)
 
 static void fire(struct agent *agent, __u32 slot, __u64 now_ns)
 {
-	/* NULL also if the slot has got a new connection in this moment. */
+	/* NULL if no layer answers notices (fixed RTO), or if a new connection has just
+	 * taken the slot. */
 	const struct layer *layer = answering_layer(&agent->connections[slot]);
 	struct stand_by *now = &agent->stand_bys[slot];
 

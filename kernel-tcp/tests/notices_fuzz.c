@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Mutations of ICMP errors, some with a list of what goes on, each in a buffer of exactly its length. Prints how many were
+/* Mutations of ICMP errors, some with a list of forwarded data, each in a buffer of exactly its length. Prints how many were
  * taken, and how many of them with a list. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-"""Congestion controls of the kernel's own that are modules: loaded on demand, beside ours of the same name.
+"""The kernel's own congestion controls that are modules: loaded on demand, beside ours of the same name.
 
 `manet test --guests` brings kernels that have them (Debian's); elsewhere they are skipped.
 """
@@ -22,13 +22,13 @@ LOADED = Path("/sys/module")
 
 
 def has_module(algorithm: str) -> bool:
-    """Whether it is there to be loaded, or is loaded."""
+    """Whether the module exists or is loaded."""
     modinfo = shutil.which("modinfo", path="/usr/sbin:/sbin:/usr/bin")
     return modinfo is not None and subprocess.run([modinfo, f"tcp_{algorithm}"], capture_output=True).returncode == 0
 
 
 def sender_flags(lab, name: str, parameters: dict[str, int] | None = None) -> str:
-    """What `ss` says of a's connection while it stands, which carries data with this algorithm."""
+    """The output of `ss` for a connection of `a` that carries data with this algorithm."""
     settings = {"algorithm": name, **({"parameters": parameters} if parameters else {})}
     with lab.manet_tcp(both=settings):
         lab.transfer(MEGABYTES)

@@ -1,4 +1,4 @@
-"""Layers: what is refused, hostile notices, connections that end or begin in an outage, and what is left afterwards."""
+"""Layers: refused settings, hostile notices, connections that end or begin in an outage, and cleanup."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from test_life import alive, held, refused, start
 pytestmark = pytest.mark.root
 
 ELFN = layered(layer("elfn", probe_us=500000))
-FLOOD = 2_000 if IN_GUEST else 100_000  # what an emulated machine forges in as many seconds
+FLOOD = 2_000 if IN_GUEST else 100_000  # as many as an emulated machine forges in the same time
 
 
 def change(lab, layers) -> str:
@@ -78,7 +78,7 @@ def test_nothing_of_the_layers_stays(lab, how):
 
 
 class Trial:
-    """A run with a layer at `a`: what was sent and told, once the `with` of `trial` has ended."""
+    """A run with a layer at `a`: its packets and events, after the `with` of `trial`."""
 
     def __init__(self, lab, process):
         self.lab, self.process = lab, process
@@ -144,7 +144,7 @@ def test_elfn_goes_around_any_algorithm(slow_lab, algorithm):
 
 
 def test_timestamps_of_probes_go_on(slow_lab):
-    """With timestamps and SACK, as Linux is shipped: a probe's TSval (RFC 7323, 3.2) is of when it is sent."""
+    """With timestamps and SACK, the defaults of Linux: a probe's TSval (RFC 7323, 3.2) is from the time when it is sent."""
     lab = slow_lab
     for station in (lab.a, lab.b):
         station.sysctl(tcp_timestamps=1, tcp_sack=1)
@@ -228,7 +228,7 @@ def test_a_connection_that_is_aborted_in_stand_by_is_forgotten(slow_lab):
 
 
 def test_connections_of_one_station_stand_by_alone(slow_lab):
-    """The path breaks for one of two only."""
+    """The path breaks for one of two connections only."""
     lab = slow_lab
     with trial(lab, ELFN) as one:
         forge = forger(lab, "true", 5, 5201)
@@ -254,7 +254,7 @@ def test_a_notice_before_anything_is_lost_is_ended_by_the_next_acknowledgement(s
 
 
 def test_initial_waits_for_the_initial_timeout_after_the_repair(slow_lab):
-    """What follows the probe is lost as well: it is sent again after the initial RTO, not after the one measured."""
+    """The segment after the probe is lost too: it is retransmitted after the initial RTO, not after the measured one."""
     settings = layered(layer("elfn", probe_us=500000, repair="initial"), rto_initial_ms=1000)
     with trial(slow_lab, settings) as one:
         server = slow_lab.serve()
@@ -292,7 +292,7 @@ def test_more_connections_than_there_is_room_for_go_without(lab):
         client = lab.a.python(clients, stdin=subprocess.PIPE)
         out, _ = server.communicate(timeout=DEADLINE_S)
         client.communicate("\n", timeout=DEADLINE_S)
-        # room is made again
+        # a slot becomes free
         wait_for(lambda: not lab.a.sockets("state connected"), "all connections to be gone")
         lab.transfer(10 * MSS, port=5202)
     assert out.split()[-1] == "300"
@@ -304,7 +304,7 @@ def test_more_connections_than_there_is_room_for_go_without(lab):
 
 
 def noticed(one: Trial, count: int) -> None:
-    """A transfer over a path that stays whole, and true notices about it after 0.3 s."""
+    """A transfer over a path that never breaks, with true notices about it after 0.3 s."""
     forge = forger(one.lab, "true", count, 5201)
     server = one.lab.serve()
     one.lab.ready_line(one.lab.send(250 * MSS), "connected")
@@ -315,7 +315,7 @@ def noticed(one: Trial, count: int) -> None:
 
 
 def forger(lab, kind: str, count: int, port: int) -> Callable[[], None]:
-    """Sends the notices when it is called, and comes back once they are sent."""
+    """Sends the notices, and returns when they are sent."""
     process = lab.a.start(
         sys.executable,
         str(HERE / "forge.py"),
@@ -357,7 +357,7 @@ def test_forged_notices_change_nothing_but_counters(slow_lab, kind):
         client.stdin.write("\n")
         client.stdin.flush()
         forge()
-        client.stdin.write("\n")  # only now may the connection end: forging takes as long as the host lets it
+        client.stdin.write("\n")  # only now may the connection end: the time for forging depends on the host
         client.stdin.flush()
         whole(server, 1050 * MSS)
         grown = memory_kb(one.process.pid) - rss
@@ -366,7 +366,7 @@ def test_forged_notices_change_nothing_but_counters(slow_lab, kind):
     }
     assert {key for key, count in counted.items() if count} == COUNTERS[kind], counted
     if kind != "type" and not IN_GUEST:  # an emulated machine may not forge so many
-        assert one.report["too-many"] > 0  # more than a thousand a second are not looked at
+        assert one.report["too-many"] > 0  # at most a thousand a second are read
     assert one.events("notice", "stand-by", "probe", "repair", "window") == []
     assert grown < 2048
 
@@ -391,7 +391,7 @@ def test_parser_reads_no_byte_beyond_the_packet(tmp_path):
 
 
 class Daemon:
-    """As much of a routing daemon's status socket as is followed."""
+    """The part of a routing daemon's status socket that the agent follows."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -426,7 +426,7 @@ def test_notes_of_the_own_daemon_freeze_and_thaw(slow_lab, name):
     path = lab.folder / "daemon.sock"
     lab.status = str(path)
     with trial(lab, layered(layer(name))) as one:
-        Daemon(path).close()  # one that goes, and comes again
+        Daemon(path).close()  # a daemon that stops and starts again
         daemon = Daemon(path)
         server = lab.serve()
         lab.ready_line(lab.send(250 * MSS), "connected")
@@ -442,7 +442,7 @@ def test_notes_of_the_own_daemon_freeze_and_thaw(slow_lab, name):
         daemon.close()
     assert [row["detail"] for row in one.events("stand-by")] == ["lost-route"]
     assert one.events("repair")[0]["detail"] == "route"
-    assert len(one.segments(0.2, one.repaired - one.broke)) <= 1  # what makes the daemon search
+    assert len(one.segments(0.2, one.repaired - one.broke)) <= 1  # the segment that makes the daemon search
     assert one.segments(one.repaired - one.broke)[0][0] - one.events("repair")[0]["time"] < 0.25
 
 
@@ -459,7 +459,7 @@ def test_a_route_lost_at_the_source_itself_begins_the_probes(slow_lab, name):
         one.break_path("broken -5201")
         daemon.note("lost")
         wait_for(lambda: one.events("probe"), "a probe")
-        daemon.note("route", value=3)  # says nothing of the path beyond the first hop: the probe has to come back
+        daemon.note("route", value=3)  # proves nothing about the path beyond the first hop: a probe must be answered
         one.repair_path()
         whole(server, 250 * MSS)
         daemon.close()

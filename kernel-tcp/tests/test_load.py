@@ -1,6 +1,6 @@
-"""`manet-tcp load|unload|list`: an algorithm for the whole machine, and one clear line where it cannot be.
+"""`manet-tcp load|unload|list`: an algorithm for the whole machine, or one clear line of refusal.
 
-All in a name space of mounts with a BPF file system of its own: what is pinned there goes with it, whatever a test does.
+All in a mount namespace with a BPF file system of its own: its pins end with it, whatever a test does.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ SEC(".struct_ops") struct tcp_congestion_ops own = {
 
 
 class Machine:
-    """A name space of mounts, held by a process; the kernel's list of algorithms is the machine's."""
+    """A mount namespace, held by a process; the kernel's list of algorithms is the machine's."""
 
     def __init__(self) -> None:
         mine = Path("/proc/self/ns/mnt").readlink()
         self.holder = subprocess.Popen(["unshare", "--mount", "sleep", "infinity"])
-        wait_for(lambda: Path(f"/proc/{self.holder.pid}/ns/mnt").readlink() != mine, "a name space of mounts")
-        # one of its own over whatever is there
+        wait_for(lambda: Path(f"/proc/{self.holder.pid}/ns/mnt").readlink() != mine, "a mount namespace")
+        # its own, over any that exists
         self.call("mount", "-t", "bpf", "bpf", "/sys/fs/bpf")
 
     def call(self, *argv: str, **environment: str) -> subprocess.CompletedProcess:
@@ -76,7 +76,7 @@ def machine(cgroup_root, features) -> Iterator[Machine]:
 
 @pytest.fixture
 def own_name() -> str:
-    """One that no other test uses at the same time."""
+    """A name that no other test uses at the same time."""
     return f"t{os.getpid() % 100000}"
 
 
@@ -85,7 +85,7 @@ def registered() -> set[str]:
 
 
 def built(folder: Path, cong_avoid: str, variables: str = "") -> Path:
-    """A user's own algorithm, compiled as ours are."""
+    """A user's algorithm, compiled as ours are."""
     if not shutil.which("clang"):
         pytest.skip("needs clang")
     source, target, here = folder / "own.bpf.c", folder / "own.bpf.o", Path(__file__).resolve().parents[1]
@@ -212,7 +212,7 @@ def test_refusal_ends_with_the_last_line_of_the_verifier(machine, own_name, tmp_
 
 
 def test_a_parameter_without_a_scale_is_none(machine, own_name, tmp_path):
-    """Values are divided by it, also by `list`, which everybody's loaded objects are asked by."""
+    """`list` divides values by the scale, also in other users' loaded objects."""
     target = built(tmp_path, "tcp_reno_cong_avoid(sk, ack, acked);", "const volatile struct tunable P = { 1, 0, 5, 0 };\n")
     assert 'no parameter "P"; it has none' in machine.refuses("load", str(target), "P=1", "--name", own_name, status=2)
     machine.does("load", str(target), "--name", own_name)
@@ -227,7 +227,7 @@ def test_a_file_that_is_no_object(machine, tmp_path):
 
 
 def test_without_a_bpf_file_system(machine):
-    # the one of this test, and what the machine may have mounted below it: seen in this name space only
+    # this test's, and any that the machine has mounted below it; only in this namespace
     while machine.call("mountpoint", "-q", "/sys/fs/bpf").returncode == 0:
         assert machine.call("umount", "/sys/fs/bpf").returncode == 0
     assert "mount -t bpf bpf /sys/fs/bpf" in machine.refuses("load", "tahoe")

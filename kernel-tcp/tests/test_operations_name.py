@@ -125,7 +125,7 @@ def test_an_object_cut_anywhere_is_refused(binary, tmp_path):
 
 
 def test_mutations_touch_no_byte_outside(binary, tmp_path):
-    """From a fixed seed; some stay objects, so that the whole of the code is run."""
+    """From a fixed seed; some remain valid objects, so that all of the code runs."""
     path = tmp_path / "sound.bpf.o"
     path.write_bytes(an_object())
     count = int(output_of(binary, path, str(ROUNDS)).split()[0])

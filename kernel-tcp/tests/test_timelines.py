@@ -28,7 +28,7 @@ PAGE = TIMELINES.parents[2] / "docs" / "timelines.md"
 ALGORITHMS = ["tahoe", "reno", "newreno", "sack"]
 SEGMENTS = 43
 RACK_ALONE = (6, 17)  # timelines/sack.toml
-TABLES = [*ALGORITHMS, "sack-rfc6675"]  # that one: what `sack` is on kernels before
+TABLES = [*ALGORITHMS, "sack-rfc6675"]  # the last one: `sack` on older kernels
 SCRIPTS = {
     "one": Script(5201, ("14:1",)),
     "two": Script(5202, ("14:1", "28:1")),
@@ -44,7 +44,7 @@ def version(kernel: str) -> tuple[int, int]:
 
 @pytest.fixture(scope="module")
 def trials(tmp_path_factory, cgroup_root, watched_host):
-    """trials(algorithm): what its trial saw, and the probe of the host; run when first asked for."""
+    """trials(algorithm): the result of its trial, and the probe of the host; run at the first call."""
 
     @functools.cache
     def run(algorithm: str):
@@ -66,7 +66,7 @@ def expected(algorithm: str) -> dict[str, dict]:
 
 @functools.cache
 def ns2() -> dict[tuple[str, str], list[Row]]:
-    """(algorithm, script): rows without windows (ns-2's cwnd_ is a fraction, and inflation is kept apart)."""
+    """(algorithm, script): rows without windows (cwnd_ of ns-2 is a fraction, without the inflation)."""
     found: dict[tuple[str, str], list[Row]] = defaultdict(list)
     with (TIMELINES / "ns2.csv").open() as file:
         for row in csv.DictReader(file):

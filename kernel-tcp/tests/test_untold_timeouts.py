@@ -34,7 +34,7 @@ ALGORITHMS = ["tahoe", "reno"]
 # In the first burst a retransmission is lost, and again in the second: two timeouts, each the first in a row.
 TWICE = {"twice": Script(5201, ("14:1", "14:2", "75:1", "75:2"))}
 BURSTS = [43, 37, 5]
-ON_THE_STACK = 1466998376  # what a connection had for ssthresh
+ON_THE_STACK = 1466998376  # seen as the ssthresh of a connection
 WINDOW = 64  # losses.SETTINGS
 
 
@@ -51,7 +51,7 @@ def without_set_state(path: Path) -> str:
 
 
 def without_operations(path: Path) -> str:
-    """The program without set_state() and cwnd_event(), its ssthresh() not run."""
+    """The program without set_state() and cwnd_event(), with an ssthresh() that does not run."""
     source = re.sub(r'SEC\("struct_ops"\)(?=\nvoid BPF_PROG\(\w+_cwnd_event)', 'SEC("?struct_ops")', without_set_state(path))
     source = re.sub(r"\n\t\.cwnd_event = [^\n]*", "", source)
     return replace(source, r"(?<=_ssthresh, struct sock \*sk\)\n)\{[^}]*\}", f"{{\n\treturn {ON_THE_STACK};\n}}")
@@ -69,8 +69,8 @@ def compile_bpf(source: Path, program: Path) -> None:
 
 @contextmanager
 def registered(folder: Path, algorithm: str, without: Callable[[Path], str] = without_set_state) -> Iterator[str]:
-    """The name under which the kernel has the version `without`, while the `with` lasts."""
-    name = f"{algorithm}.d{os.getpid() & 0xFFFFF:x}"  # of all tests that run now, on this kernel
+    """The name of the registered version `without`, which lasts as long as the `with`."""
+    name = f"{algorithm}.d{os.getpid() & 0xFFFFF:x}"  # unique among the tests that run on this kernel
     source, program = folder / "reduced.bpf.c", folder / "reduced.bpf.o"
     text = without(KERNEL_TCP / "algorithms" / f"{algorithm}.bpf.c")
     source.write_text(replace(text, rf'\.name = "{algorithm}"', f'.name = "{name}"'))
@@ -109,7 +109,7 @@ def test_second_missed_timeout_is_caught_up_as_the_first(host, pair, tmp_path, c
 
 
 def _after_acks(rows):
-    """Without what a timer left: there the kernel's own numbers stand until the next ACK."""
+    """Without the windows after a timeout: these are the kernel's until the next ACK."""
     return [changed(row, cwnd=None, ssthresh=None) if row.event == "rto" else row for row in rows]
 
 
@@ -134,14 +134,14 @@ def test_skipped_threshold_of_vegas_is_sound_with_the_next_ack(host, tmp_path, c
         trials = trial(tmp_path, cgroup_root, name, SCRIPTS, [SEGMENTS])
     seen = [rows for rows in trials.values() if not isinstance(rows, Disturbed)]
     if not any(row.ssthresh == ON_THE_STACK for rows in seen for row in rows):
-        host.void("in no script was a threshold left out")
+        host.void("no script skipped a threshold")
     for rows in seen:
         unsound = [row.cwnd > WINDOW or row.ssthresh > WINDOW for row in rows if row.cwnd is not None and row.event != "rto"]
         assert not any(one and next_ for one, next_ in itertools.pairwise(unsound)), _text(rows)
 
 
 def manet_tcp_with(folder: Path, part: str, text: str) -> Path:
-    """The loader, built from a copy of its sources with `text` for `part`; what was built of the others is copied."""
+    """The loader, built from a copy of its sources with `text` for `part`; the other objects are copied."""
     copy, build = folder / "kernel-tcp", folder / "build"
     shutil.copytree(KERNEL_TCP, copy, ignore=shutil.ignore_patterns("tests"))
     shutil.copytree(tcplab.MANET_TCP.parent, build)
@@ -165,7 +165,7 @@ def test_timeout_missed_in_stand_by_leaves_the_windows(slow_lab, tmp_path, monke
         tcplab.wait_for(lambda: slow_lab.a.sockets()[0].get("cwnd") == "8", "the whole window")
         (before,) = slow_lab.a.sockets()
         order(slow_lab, "broken")
-        time.sleep(2)  # three timeouts and more, if nothing kept them
+        time.sleep(2)  # three timeouts and more, if nothing prevented them
         (during,) = slow_lab.a.sockets("state connected")
         order(slow_lab, "light")
         assert server.communicate(timeout=tcplab.DEADLINE_S)[0].split()[-1] == str(400 * tcplab.MSS)
@@ -182,7 +182,7 @@ def test_threshold_skipped_before_a_stand_by_is_not_restored_after_it(slow_lab, 
 
     def windows() -> tuple[str, str | None]:
         (socket,) = slow_lab.a.sockets("state connected")
-        return socket["cwnd"], socket.get("ssthresh")  # ss shows none that is over 65535
+        return socket["cwnd"], socket.get("ssthresh")  # ss omits a threshold over 65535
 
     with slow_lab.manet_tcp(a=elfn, b=PERIOD):
         server = slow_lab.serve()

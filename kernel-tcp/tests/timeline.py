@@ -25,7 +25,7 @@ from pathlib import Path
 
 from tcplab import MSS, Packet
 
-# What an ACK clocks leaves with it, in the same interrupt; a timer comes far later, its time is 200 ms and more.
+# Segments clocked by an ACK leave in the same interrupt; a timer fires far later, after 200 ms or more.
 CLOCKED_S = 0.05
 RTO_SHARE = 0.9
 ROW = re.compile(
@@ -35,7 +35,7 @@ ROW = re.compile(
 
 
 class Disturbed(Exception):
-    """The host came between: what was seen is nobody's behaviour."""
+    """The host disturbed the trial: the capture shows no behaviour of TCP."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def parse(text: str) -> list[Row]:
 
 
 def render(rows: Iterable[Row]) -> str:
-    """The rows as a table, equal neighbours as one row; without remarks."""
+    """The rows as a table without remarks; equal consecutive rows become one."""
     runs: list[tuple[Row, int]] = []
     for row in rows:
         if runs and runs[-1][0] == row and row.event != "rto":
@@ -73,7 +73,7 @@ def render(rows: Iterable[Row]) -> str:
 
 
 def retransmissions(rows: Iterable[Row]) -> list[str]:
-    """The segments sent again, in order, those a timer sent with `rto ` before them."""
+    """The retransmitted segments in order; those sent by a timer begin with `rto `."""
     return [("rto " if row.event == "rto" else "") + send for row in rows for send in row.sends if send.endswith("!")]
 
 
