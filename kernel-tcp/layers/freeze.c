@@ -13,8 +13,8 @@
 
 #define MIN_SEARCH_INTERVAL_NS 500000000ULL	/* between two searches that we cause */
 
-/* A daemon searches only for a route that somebody uses. The answer ends nothing: it
- * looks like that of a segment which got through before the break. */
+/* A daemon searches only for a route with traffic. The answer does not end the freeze:
+ * it looks like that of a segment which got through before the break. */
 static void cause_search(struct agent *agent, __u32 slot)
 {
 	struct stand_by *now = &agent->stand_bys[slot];

@@ -132,9 +132,9 @@ def four_hop_delay_us(round_trip_us: float, rate_kbps: float = 2000.0) -> float:
 
 
 def test_tcpap_departures_are_paced(host, tmp_path, cgroup_root):
-    """No two segments closer than the rate says, but for what the kernel gives back of a timer's lateness: up to half an
-    interval to the next segment (tcp_update_skb_after_send()). So ten of them take nine intervals, less a late timer or
-    two. 3 %: the capture's times are not quite the kernel's own, of which it takes the round trips."""
+    """Segments keep the distance of the pacing rate, except that after a late timer the kernel sends the next segment up
+    to half an interval sooner (tcp_update_skb_after_send()). So ten segments take nine intervals, less the lateness of a
+    timer or two. 3 %: the capture's times differ slightly from the kernel's, from which it computes the round trips."""
     parameters = {"hops": HOPS, "rate_kbps": 2000, "weight": 0.7, "history": 50}
     settings = {"algorithm": "tcpap", "parameters": parameters, "window_segments": 8, "delayed_ack": False}
 

@@ -7,12 +7,12 @@
     rto                 29!             1/3
 
 A row is an event, the segments sent in answer to it (`!`: sent before) and the windows after it (cwnd/ssthresh, in
-segments). `ack N`: everything to N is acknowledged; `dup N`: the same again; `rto`: sent without an ACK, not before
-0.9 RTO; `start`: by the program, nothing was out. `xN`: N such events, one after the other. Segments are of 1460
+segments). `ack N`: everything to N is acknowledged; `dup N`: the same ACK again; `rto`: sent without an ACK, not before
+0.9 RTO; `start`: sent by the program, nothing was outstanding. `xN`: N such events, one after the other. Segments are of 1460
 bytes, numbered from 0 at the SYN as in Fall & Floyd 1996. Times are left out: an ACK-clocked sender's order does not
 depend on the host's speed.
-Windows are what tcp.csv says at the next ACK; `-` where a timer came between, since a row shows the state before
-its ACK, and after the last one. Text behind the windows is a remark.
+Windows are those of tcp.csv at the next ACK. They are `-` after the last ACK, and if a timer fired in between, since a
+row shows the state before its ACK. Text behind the windows is a remark.
 """
 
 from __future__ import annotations
