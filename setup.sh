@@ -172,7 +172,7 @@ hash_of() { # SOURCES...: one hash over names and contents of the files that mat
     for source in "$@"; do if [[ -e $source ]]; then here+=("$source"); fi; done
     ((${#here[@]})) || { echo none; return; }
     find "${here[@]}" -name __pycache__ -prune -o -name target -prune -o -type f \
-        \( -name '*.rs' -o -name '*.[ch]' -o -name '*.toml' -o -name '*.lock' -o -name Makefile \) -print0 |
+        \( -name '*.rs' -o -name '*.[ch]' -o -name '*.toml' -o -name '*.lock' -o -name Makefile -o -name table.py \) -print0 |
         sort -z | xargs -0 sha256sum | sha256sum | cut -d ' ' -f 1
 }
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * algorithms.c - the algorithms of this folder, and the copies of a run.
+ * algorithms.c - the built-in algorithms (algorithms/NAME.bpf.c), and the copies of a run.
  *
- * The objects are part of the program (algorithms.inc, which make writes: a line
- * OBJECT(name) for each algorithms/NAME.bpf.c). A run has copies of its own:
- * name, parameters and whatever a copy counts are nobody else's, and the copies
- * go with the process.
+ * The objects are part of the program: make writes algorithms.inc with a line
+ * OBJECT(name) for each of them. A run registers copies of its own, with their own
+ * name, parameters and counters; they end with the process.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +16,7 @@
 #include "kernel.h"
 #include "settings.h"
 
-#define ATTEMPTS 64	/* to find a name that is free */
+#define MAX_ATTEMPTS 64	/* to find a free name */
 
 #define OBJECT(id) \
 	asm(".pushsection .rodata\n.balign 8\n" \
@@ -58,7 +57,7 @@ const struct object *algorithm_object(const char *name)
 	return NULL;
 }
 
-bool algorithm_is_ours(const char *name)
+bool algorithm_is_builtin(const char *name)
 {
 	return algorithm_object(name) != NULL;
 }
@@ -72,7 +71,7 @@ int algorithm_check(const char *name, json_t *parameters, const char *where)
 	return error;
 }
 
-/* All copies of a run have one map of hops: that of the first. */
+/* All copies of a run share one map of hops, that of the first copy. */
 static int share_hops(struct copies *copies, struct copy *copy, const char *where)
 {
 	struct bpf_map *map = bpf_object__find_map_by_name(copy->programs, HOPS_MAP);
@@ -91,8 +90,8 @@ static void keep_hops(struct copies *copies, const struct copy *copy)
 		copies->hops = bpf_map__fd(map);
 }
 
-/* Tries names until the kernel has none of it: `tahoe.1f3a`. */
-static int register_somehow(struct copies *copies, const struct object *object,
+/* Tries names such as `tahoe.1f3a` until one is free. */
+static int register_under_free_name(struct copies *copies, const struct object *object,
 			    json_t *parameters, const char *where)
 {
 	struct copy *copy = &copies->copies[copies->count];
@@ -101,7 +100,7 @@ static int register_somehow(struct copies *copies, const struct object *object,
 
 	if (!number)
 		number = getpid();
-	for (int i = 0; i < ATTEMPTS && error == -EEXIST; i++) {
+	for (int i = 0; i < MAX_ATTEMPTS && error == -EEXIST; i++) {
 		snprintf(copy->name, sizeof(copy->name), "%.10s.%x", object->name,
 			 number++ & 0xffff);
 		error = copy_open(copy, object, parameters, where);
@@ -116,11 +115,11 @@ static int register_somehow(struct copies *copies, const struct object *object,
 	}
 	if (error == -EEXIST)
 		complain("%s: no free name in the kernel after %d; is something left registered? (/proc/sys/net/ipv4/tcp_available_congestion_control)",
-			 where, ATTEMPTS);
+			 where, MAX_ATTEMPTS);
 	return error ? -1 : 0;
 }
 
-/* A copy that is there already with the same parameters. */
+/* A copy registered before with the same parameters. */
 static const char *registered(const struct copies *copies,
 			      const struct connections *own,
 			      const struct connections *const *users)
@@ -137,7 +136,7 @@ static const char *registered(const struct copies *copies,
 struct registering {
 	const char *path, *station;
 	struct copies *copies;
-	const struct connections **users;	/* the first of each copy */
+	const struct connections **users;	/* the first user of each copy */
 };
 
 static int register_for(struct registering *job, struct connections *own)
@@ -153,7 +152,7 @@ static int register_for(struct registering *job, struct connections *own)
 	if (!name) {
 		snprintf(where, sizeof(where), "%s: station %s: algorithm \"%s\"",
 			 job->path, job->station, own->algorithm);
-		if (register_somehow(copies, object, own->parameters, where))
+		if (register_under_free_name(copies, object, own->parameters, where))
 			return -1;
 		job->users[copies->count] = own;
 		name = copies->copies[copies->count++].name;
@@ -180,13 +179,13 @@ static int register_all(struct registering *job, struct run_settings *run)
 int copies_register(struct copies *copies, const char *path, struct run_settings *run)
 {
 	struct registering job = { .path = path, .copies = copies };
-	size_t most = run->station_count;
+	size_t max_copies = run->station_count;
 	int result;
 
 	for (size_t i = 0; i < run->station_count; i++)
-		most += run->stations[i].port_count;
-	copies->copies = calloc(most, sizeof(*copies->copies));
-	job.users = calloc(most, sizeof(*job.users));
+		max_copies += run->stations[i].port_count;
+	copies->copies = calloc(max_copies, sizeof(*copies->copies));
+	job.users = calloc(max_copies, sizeof(*job.users));
 	result = copies->copies && job.users ? register_all(&job, run) :
 					       complain("out of memory");
 	free(job.users);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * copy.c - one congestion control of ours in the kernel: opened from its object,
- * its parameters set, renamed, registered.
+ * copy.c - one registered copy of a congestion control: opens its object, sets its
+ * parameters, renames and registers it.
  *
- * There is no code per algorithm. A parameter is a `struct tunable` in the
- * object's .rodata, found by its name in the object's BTF. The kernel's name is
- * written into the object (operations_name.c).
+ * There is no code per algorithm. A parameter is a `struct tunable` in the object's
+ * .rodata, found by its name in the object's BTF. The kernel's name is written into the
+ * object (operations_name.c).
  *
- * Registration: from Linux 6.4 by a link, so that the kernel undoes it when this
- * process ends, however it ends. Before, the registration holds by itself until
- * it is undone (guard.c sees to that). libbpf before 1.2 (Debian 12 has 1.1)
- * knows no such link: it is made by hand.
+ * From Linux 6.4 a link holds the registration, so that the kernel removes it when this
+ * process ends, however it ends. Before, the registration lasts until it is removed
+ * (guard.c does that). libbpf before 1.2 (Debian 12 has 1.1) cannot make such a link:
+ * link_by_hand() does.
  */
 #include <errno.h>
 #include <math.h>
@@ -55,7 +55,7 @@ static const char *tunable_name(const struct btf *btf,
 	return btf__name_by_offset(btf, var->name_off);
 }
 
-/* A file's BTF may say what it likes: only whole tunables inside the section count. */
+/* The BTF of a user's file may be wrong: only complete tunables inside the section count. */
 static struct tunable *tunable_at(void *rodata, size_t size, __u32 offset)
 {
 	struct tunable *tunable;
@@ -132,11 +132,11 @@ static int set_tunable(const char *where, const char *name, json_t *value,
 	double number = json_number_value(value), scale = tunable->scale;
 
 	if (!json_is_number(value) ||
-	    number < tunable->least / scale || number > tunable->most / scale ||
+	    number < tunable->min / scale || number > tunable->max / scale ||
 	    (tunable->scale == 1 && number != floor(number)))
 		return complain("%s: \"%s\" must be a %snumber from %g to %g", where,
 				name, tunable->scale == 1 ? "whole " : "",
-				tunable->least / scale, tunable->most / scale);
+				tunable->min / scale, tunable->max / scale);
 	tunable->value = lround(number * scale);
 	return 0;
 }
@@ -190,7 +190,7 @@ static int set_tunables(struct copy *copy, json_t *parameters, const char *where
 
 /* ---- opening and registering ---- */
 
-/* Read once: megabytes, and every station asks. Kept to the process's end. */
+/* Read once, since it is megabytes and needed for every station; never freed. */
 static bool kernel_has_struct(const char *name)
 {
 	static struct btf *btf;
@@ -202,7 +202,7 @@ static bool kernel_has_struct(const char *name)
 
 bool kernel_links_struct_ops(void)
 {
-	/* So that the tests of a newer kernel go the way of an older one. */
+	/* For tests of the older kernels' path on a newer kernel. */
 	if (getenv("MANET_TCP_WITHOUT_LINKS"))
 		return false;
 	return kernel_has_struct("bpf_struct_ops_link");
@@ -245,7 +245,7 @@ static struct bpf_object *open_renamed(const struct object *object, const char *
 	return programs;
 }
 
-int copy_open_anywhere(struct copy *copy, const struct object *object)
+int copy_open_unchecked(struct copy *copy, const struct object *object)
 {
 	copy->programs = open_renamed(object, copy->name);
 	return copy->programs ? 0 : -1;
@@ -275,8 +275,8 @@ int copy_open(struct copy *copy, const struct object *object, json_t *parameters
 	return set_tunables(copy, parameters, where);
 }
 
-/* What the verifier said last, but for its statistics. */
-static const char *verifiers_reason(void)
+/* The verifier's last line before its statistics. */
+static const char *verifier_reason(void)
 {
 	char *last = NULL, *rest = verifier_log;
 
@@ -290,18 +290,18 @@ static const char *verifiers_reason(void)
 
 static int refused(const char *where, int error)
 {
-	const char *reason = verifiers_reason();
+	const char *reason = verifier_reason();
 
 	if (error == EPERM || (error == EACCES && !reason))
 		return complain("%s: the kernel refuses to load BPF: %s; run as root (CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON)",
 				where, strerror(error));
 	if (reason)
 		return complain("%s: refused by the kernel's verifier: %s", where, reason);
-	return complain("%s: refused by the kernel: %s; `manet-tcp --debug` shows libbpf's words",
+	return complain("%s: refused by the kernel: %s; `manet-tcp --debug` shows the messages of libbpf",
 			where, strerror(error));
 }
 
-/* For libbpf before 1.2, whose "link" is the map itself. */
+/* For libbpf before 1.2, which returns the map itself as the "link". */
 static int link_by_hand(struct copy *copy)
 {
 	union bpf_attr attributes;

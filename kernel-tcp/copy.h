@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* A congestion control of ours, registered with the kernel. */
+/* A registered copy of a congestion control. */
 #ifndef COPY_H
 #define COPY_H
 
@@ -8,7 +8,7 @@
 #include <bpf/libbpf.h>
 #include "intf.h"
 
-/* An object file: embedded, or a user's. */
+/* An object file, embedded or of a user. */
 struct object {
 	const char *name;		/* of the algorithm */
 	const void *bytes;
@@ -20,34 +20,34 @@ struct copy {
 	struct bpf_map *operations;
 	struct bpf_link *registration;
 	int link_fd;			/* 0: none, or held by `registration` */
-	char name[ALGORITHM_BYTES];	/* the kernel's name of it */
+	char name[ALGORITHM_BYTES];	/* in the kernel */
 };
 
-/* Whether this kernel registers for as long as somebody holds the link (6.4),
- * or until it is told otherwise. */
+/* Whether a registration ends with its link (from 6.4); otherwise it lasts until it is
+ * removed. */
 bool kernel_links_struct_ops(void);
 
-/* Prepares `copy`: opened, parameters set. `where` begins messages. One line and
- * -1 if refused: a parameter that there is not, or out of range. */
+/* Opens `copy` and sets its parameters. `where` begins the messages. One line and -1 if
+ * a parameter is unknown or out of range. */
 int copy_open(struct copy *copy, const struct object *object, json_t *parameters,
 	      const char *where);
-/* Registers it as `copy->name`. 0; -EEXIST, silently, if the kernel has one of
- * that name; or one line and another negative number. */
+/* Registers it as `copy->name`. 0; -EEXIST without a message if the kernel has that
+ * name; or one line and another negative number. */
 int copy_register(struct copy *copy, const char *where);
 /* The descriptor of its registration; -1 on kernels before 6.4. */
 int copy_link(const struct copy *copy);
-/* Closes it without unregistering: pins hold it. */
+/* Makes copy_close() leave the registration to the pins. */
 void copy_release(struct copy *copy);
 /* Unregisters. Connections that use it keep it until they end. */
 void copy_close(struct copy *copy);
 
-/* Opened for a look at its parameters, on whatever kernel. */
-int copy_open_anywhere(struct copy *copy, const struct object *object);
+/* Opens it only to read its parameters, on any kernel. */
+int copy_open_unchecked(struct copy *copy, const struct object *object);
 json_t *copy_tunables(const struct copy *copy);
 
-/* Where a variable is in its section; -1 if it is not there. */
+/* The offset of a variable in its section; -1 if there is none. */
 long variable_offset(const struct btf *btf, const char *section, const char *name);
-/* The parameters a `.rodata` has, as users write them; a new object. */
+/* The parameters in a `.rodata`, in the users' units; a new object. */
 json_t *tunables(const struct btf *btf, const void *rodata, size_t size);
 
 #endif

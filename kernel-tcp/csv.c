@@ -2,8 +2,8 @@
 /*
  * csv.c - writes tcp.csv (formats/tcp.md).
  *
- * The file always ends with a whole row: the buffer holds whole rows, and a
- * write cut short (disk full) is cut back to the last line end.
+ * The file always ends with a complete row: the buffer holds complete rows, and after a
+ * short write (disk full) the file is truncated to the last line end.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,12 +15,11 @@
 #include <unistd.h>
 #include "csv.h"
 #include "kernel.h"
-#include "layers/names.h"
 
 #define HEADER "t_ns,station,cookie,saddr,sport,daddr,dport,data_len,snd_nxt," \
 	       "snd_una,snd_cwnd,ssthresh,snd_wnd,srtt_us,rto_us,rcv_wnd,ca_state," \
 	       "event,detail\n"
-#define ROW_BYTES 512	/* more than any row can have */
+#define ROW_BYTES 512	/* longer than any row */
 
 int csv_open(struct csv *csv, const struct run_settings *run)
 {
@@ -47,21 +46,21 @@ static __s64 clock_ns(clockid_t clock)
 	return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
-/* The program stamps with CLOCK_MONOTONIC (BPF has no CLOCK_REALTIME); captures
- * count CLOCK_REALTIME, which may be stepped: so asked anew for every batch. Of
- * five tries the one with the least time between its readings is right even if
- * we were put off the CPU in another. */
+/* The eBPF program stamps with CLOCK_MONOTONIC (BPF has no CLOCK_REALTIME). Captures
+ * use CLOCK_REALTIME, which may be stepped, so the difference is measured for every
+ * batch. Of five tries the one with the shortest time between its readings counts; in
+ * another the process may have lost the CPU. */
 void csv_update_clock(struct csv *csv)
 {
-	__s64 least = INT64_MAX;
+	__s64 shortest = INT64_MAX;
 
 	for (int i = 0; i < 5; i++) {
 		__s64 before = clock_ns(CLOCK_MONOTONIC);
 		__s64 real = clock_ns(CLOCK_REALTIME);
 		__s64 after = clock_ns(CLOCK_MONOTONIC);
 
-		if (after - before < least) {
-			least = after - before;
+		if (after - before < shortest) {
+			shortest = after - before;
 			csv->realtime_minus_monotonic_ns =
 				real - before - (after - before) / 2;
 		}
@@ -85,7 +84,7 @@ static bool has_room(struct csv *csv)
 	return csv->fd >= 0;
 }
 
-/* t_ns to dport, which every row begins with; what is left of ROW_BYTES. */
+/* Writes the columns t_ns to dport; returns what is left of ROW_BYTES. */
 static size_t add_head(struct csv *csv, const struct sample *row)
 {
 	char local[INET6_ADDRSTRLEN], remote[INET6_ADDRSTRLEN];
@@ -134,7 +133,7 @@ void csv_add_known(struct csv *csv, const struct sample *row, const char *event,
 		row->snd_nxt, row->snd_una, event, detail);
 }
 
-/* The settings of the connection: of its own port, the other end's, the station's. */
+/* The settings of the connection: by local port, by remote port, of the station. */
 static const struct connections *settings_of(const struct csv *csv,
 					     const struct sample *row)
 {
@@ -156,13 +155,10 @@ static void spell(const struct csv *csv, const struct sample *row, char *text,
 	const struct connections *own = settings_of(csv, row);
 	const char *algorithm = own->algorithm[0] ? own->algorithm : "default";
 
-	/* Its window is an algorithm of ours by the same name (settings.c). */
-	if (own->layers.layers & LAYER_ATCP)
-		algorithm = "newreno";
 	layers_spell(&own->layers, algorithm, text, bytes);
 }
 
-/* What a program saw; the agent's own events come with their text. */
+/* Events of the eBPF programs; the agent's events have their own text. */
 void csv_add_event(struct csv *csv, const struct sample *row)
 {
 	char detail[64] = "";
@@ -190,7 +186,7 @@ void csv_add_event(struct csv *csv, const struct sample *row)
 	}
 }
 
-/* What is on disk ends in the middle of a row: cut that row off. */
+/* Removes the incomplete row at the end of the file. */
 static void cut_back(struct csv *csv, size_t written)
 {
 	size_t whole = written;
@@ -204,7 +200,7 @@ static void cut_back(struct csv *csv, size_t written)
 		off_t end = lseek(csv->fd, 0, SEEK_END);
 
 		if (end < 0 || ftruncate(csv->fd, end - (off_t)(written - whole)))
-			complain("%s: ends in half a row", csv->path);
+			complain("%s: ends with an incomplete row", csv->path);
 	}
 }
 
@@ -222,7 +218,7 @@ void csv_flush(struct csv *csv)
 		}
 		if (errno == EINTR)
 			continue;
-		complain("%s: cannot be written: %s; the run goes on without samples from here",
+		complain("%s: cannot be written: %s; the run continues without samples",
 			 csv->path, strerror(errno));
 		cut_back(csv, written);
 		csv->unwritten += csv->rows;

@@ -21,10 +21,10 @@ void csv_update_clock(struct csv *csv);
 /* `event` "" = a per-ACK sample; neither text has a comma. */
 void csv_add(struct csv *csv, const struct sample *row, const char *event,
 	     const char *detail);
-/* Of the connection only addresses, snd_nxt and snd_una are known. */
+/* A row with only addresses, snd_nxt and snd_una of the connection. */
 void csv_add_known(struct csv *csv, const struct sample *row, const char *event,
 		   const char *detail);
-/* A row as a program made it. */
+/* A row made by an eBPF program. */
 void csv_add_event(struct csv *csv, const struct sample *row);
 void csv_flush(struct csv *csv);
 void csv_close(struct csv *csv);

@@ -2,8 +2,8 @@
 /*
  * features.c - `manet-tcp features [--json]`: what this kernel can do.
  *
- * Everything is tried or looked up in the kernel's own BTF; the exit code is 0
- * if `manet-tcp run` will work, 1 if something is missing, which is then named
+ * Each feature is tried, or looked up in the kernel's BTF. The exit code is 0 if
+ * `manet-tcp run` will work, and 1 if something is missing; the output then names it
  * with its remedy.
  */
 #include <jansson.h>
@@ -81,8 +81,8 @@ static json_t *probe(void)
 {
 	struct btf *btf = access(BTF_PATH, R_OK) ? NULL : btf__load_vmlinux_btf();
 	bool sockops = libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_SOCK_OPS, NULL) > 0;
-	/* Not BPF_PROG_TYPE_TRACING: libbpf 1.1's probe for it says no on 6.18,
-	 * where such programs load. Both hang on the same raw tracepoints. */
+	/* Not BPF_PROG_TYPE_TRACING: on 6.18 the probe of libbpf 1.1 for it fails,
+	 * although such programs load. Both types use the same raw tracepoints. */
 	bool tracing = libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_RAW_TRACEPOINT, NULL) > 0;
 	bool struct_ops = libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_STRUCT_OPS, NULL) > 0;
 	bool ring = libbpf_probe_bpf_map_type(BPF_MAP_TYPE_RINGBUF, NULL) > 0;

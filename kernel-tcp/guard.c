@@ -2,10 +2,10 @@
 /*
  * guard.c - unregisters a run's copies when its process ends, on old kernels.
  *
- * Before Linux 6.4 nothing but a deletion undoes a registration, and a process
- * that is killed deletes nothing. So a child waits for its parent's end, which it
- * sees as the end of a pipe, whatever ended it, and deletes then. It has left the
- * parent's session, so that what is sent to the group does not end it too.
+ * Before Linux 6.4 only a deletion ends a registration, and a killed process deletes
+ * nothing. So a child waits for the end of its parent, which it sees as the end of a
+ * pipe, and deletes the registrations then. It leaves the parent's session, so that
+ * signals to the process group do not end it too.
  */
 #include <errno.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static void wait_and_unregister(const struct copies *copies, int pipe_end)
 	char byte;
 
 	setsid();
-	/* Whoever reads the parent's output waits for its end. */
+	/* A reader of the parent's output waits until all copies of it are closed. */
 	for (int fd = 0; fd < 3; fd++)
 		close(fd);
 	while (read(pipe_end, &byte, 1) < 0 && errno == EINTR)

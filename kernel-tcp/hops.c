@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * hops.c - tells TCP-AP how many hops there are.
+ * hops.c - gives TCP-AP the length of its paths.
  *
- * Of each station with our own routing daemon (`status` in the settings) it asks
- * for the routes (`status`), then follows its notes `route` and `lost`
- * (formats/routing.md), and writes the hops of each destination into the map of
- * algorithms/hops_map.h. A daemon that is not there is looked for again every
- * second. Routes to networks (a prefix below 32) say nothing of one destination.
- * Where routes never change the settings have the hops (`hops`).
+ * For each station with our own routing daemon (`status` in the settings) it requests
+ * the routes (`status`), follows the notes `route` and `lost` (formats/routing.md), and
+ * writes the hops of each destination into the map of algorithms/hops_map.h. It tries a
+ * missing daemon again every second. Routes to networks (a prefix below 32) are
+ * ignored. For static routes the settings have the hops (`hops`).
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -26,20 +25,20 @@
 #include "hops.h"
 #include "kernel.h"
 
-#define LINE_BYTES (1 << 20)	/* an answer to `status` has all routes in one line */
+#define LINE_BYTES (1 << 20)	/* the answer to `status` is all routes in one line */
 
-static const char questions[] = "{\"op\":\"status\"}\n{\"op\":\"follow\"}\n";
+static const char requests[] = "{\"op\":\"status\"}\n{\"op\":\"follow\"}\n";
 
 struct source {
 	const struct station *station;
 	int fd;			/* -1: not connected */
 	size_t used;
-	char *line;		/* what has come of the next line */
+	char *line;		/* the next line, as far as received */
 };
 
 struct hops {
 	int map, epoll;
-	time_t looked;		/* for daemons that are not there */
+	time_t last_attempt;	/* to connect to missing daemons */
 	size_t count;
 	struct source sources[];
 };
@@ -60,8 +59,8 @@ static int set(const struct hops *hops, const struct station *station,
 	return 0;
 }
 
-static void tell(const struct hops *hops, const struct source *source,
-		 json_t *destination, json_t *prefix, __u32 distance)
+static void set_distance(const struct hops *hops, const struct source *source,
+			 json_t *destination, json_t *prefix, __u32 distance)
 {
 	const char *text = json_string_value(destination);
 
@@ -69,7 +68,7 @@ static void tell(const struct hops *hops, const struct source *source,
 		set(hops, source->station, text, distance);
 }
 
-/* Of all stations; whether there are any. */
+/* Sets the hops of all stations from the settings; false if there are none. */
 static bool set_known(const struct hops *hops, const struct run_settings *settings)
 {
 	const char *destination;
@@ -95,7 +94,7 @@ static __u32 distance_of(json_t *number)
 {
 	json_int_t distance = json_integer_value(number);
 
-	return distance > 0 && distance <= HOPS_MOST ? distance : 0;
+	return distance > 0 && distance <= MAX_HOPS ? distance : 0;
 }
 
 static void read_line(const struct hops *hops, const struct source *source,
@@ -106,11 +105,11 @@ static void read_line(const struct hops *hops, const struct source *source,
 	size_t index;
 
 	if (event && (!strcmp(event, "route") || !strcmp(event, "lost")))
-		tell(hops, source, json_object_get(object, "about"),
+		set_distance(hops, source, json_object_get(object, "about"),
 		     json_object_get(object, "prefix"),
 		     *event == 'r' ? distance_of(json_object_get(object, "value")) : 0);
 	json_array_foreach(json_object_get(object, "routes"), index, route)
-		tell(hops, source, json_object_get(route, "destination"),
+		set_distance(hops, source, json_object_get(route, "destination"),
 		     json_object_get(route, "prefix"),
 		     distance_of(json_object_get(route, "hops")));
 	json_decref(object);
@@ -129,7 +128,7 @@ static void watch(struct hops *hops, struct source *source)
 	if (fd < 0)
 		return;
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) ||
-	    write(fd, questions, sizeof(questions) - 1) != sizeof(questions) - 1 ||
+	    write(fd, requests, sizeof(requests) - 1) != sizeof(requests) - 1 ||
 	    epoll_ctl(hops->epoll, EPOLL_CTL_ADD, fd, &event)) {
 		close(fd);
 		return;
@@ -138,13 +137,13 @@ static void watch(struct hops *hops, struct source *source)
 	source->used = 0;
 }
 
-static void look_for_daemons(struct hops *hops)
+static void connect_daemons(struct hops *hops)
 {
 	time_t now = time(NULL);
 
-	if (now == hops->looked)
+	if (now == hops->last_attempt)
 		return;
-	hops->looked = now;
+	hops->last_attempt = now;
 	for (size_t i = 0; i < hops->count; i++)
 		if (hops->sources[i].fd < 0)
 			watch(hops, &hops->sources[i]);
@@ -159,7 +158,7 @@ static void read_source(struct hops *hops, struct source *source)
 	if (bytes < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (bytes <= 0) {
-		close(source->fd);	/* which ends its being watched */
+		close(source->fd);	/* epoll forgets it too */
 		source->fd = -1;
 		return;
 	}
@@ -183,7 +182,7 @@ void hops_work(struct hops *hops)
 
 	for (int i = 0; i < count; i++)
 		read_source(hops, events[i].data.ptr);
-	look_for_daemons(hops);
+	connect_daemons(hops);
 }
 
 int hops_descriptor(const struct hops *hops)
@@ -191,21 +190,21 @@ int hops_descriptor(const struct hops *hops)
 	return hops->epoll;
 }
 
-static bool needs_telling(const struct connections *own)
+static bool needs_hops(const struct connections *own)
 {
 	return !strcmp(own->algorithm, "tcpap") &&
 	       json_number_value(json_object_get(own->parameters, "hops")) == 0;
 }
 
-/* Nobody would be told otherwise that this TCP-AP is NewReno. */
-static void warn_if_nobody_tells(const struct run_settings *settings)
+/* Without hops this TCP-AP is NewReno: the user must know. */
+static void warn_if_unknown(const struct run_settings *settings)
 {
 	for (size_t i = 0; i < settings->station_count; i++) {
 		const struct station *station = &settings->stations[i];
-		bool needed = needs_telling(&station->own);
+		bool needed = needs_hops(&station->own);
 
 		for (size_t port = 0; port < station->port_count; port++)
-			needed |= needs_telling(&station->ports[port]);
+			needed |= needs_hops(&station->ports[port]);
 		if (!needed)
 			continue;
 		complain("tcpap: nothing is paced: no station has a routing daemon that knows the hops; set its parameter hops");
@@ -237,8 +236,8 @@ struct hops *hops_new(const struct run_settings *settings, int map)
 		hops->count += source->line != NULL;
 	}
 	if (!set_known(hops, settings) && !hops->count)
-		warn_if_nobody_tells(settings);
-	look_for_daemons(hops);
+		warn_if_unknown(settings);
+	connect_daemons(hops);
 	return hops;
 }
 

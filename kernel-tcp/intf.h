@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What the BPF programs and the loader both know: the value of the station
- * map, a sample, and the counters of refused settings.
+ * Shared by the eBPF programs and the loader: the settings of a station, a sample, and
+ * the counters of refused settings.
  */
 #ifndef INTF_H
 #define INTF_H
 
 #define ALGORITHM_BYTES 16	/* TCP_CA_NAME_MAX, include/net/tcp.h */
-#define SEGMENTS_MOST 65535	/* no window is larger: 95 MB */
+#define MAX_SEGMENTS 65535	/* of a window: 95 MB */
 #define MAX_STATIONS 4096
-#define MAX_SETTINGS 16384	/* of stations, and of ports of theirs */
+#define MAX_SETTINGS 16384	/* of stations and their ports */
 
-/* Whose settings: a station's connections, or those of its connections either
- * end of which has the port. */
+/* The settings are for all connections of a station, or for those with the port at
+ * either end. */
 struct settings_key {
 	__u64 netns_cookie;
 	__u32 port;			/* 0: the station */
 	__u32 zero;
 };
 
-/* A parameter of an algorithm: a `const volatile` variable of its object, which
- * the loader finds by its name and sets before the kernel sees the program. */
+/* A parameter of an algorithm: a `const volatile` variable of its object. The loader
+ * finds it by name and sets it before the kernel sees the program. */
 struct tunable {
 	__u32 value;
-	__u32 least, most;
-	__u32 scale;		/* `value` is so many times what users write */
+	__u32 min, max;
+	__u32 scale;		/* `value` is the user's number times this */
 };
 
 /* One station's or port's settings; 0 or "" = leave the kernel's own. */
 struct station_settings {
 	__u32 station;			/* index into the loader's table of names */
-	__u32 ports;			/* of the station that have their own */
+	__u32 ports;			/* number of ports with settings of their own */
 	__u32 window_segments;
 	__u32 initial_window_segments;
 	__u32 mss;
@@ -38,11 +38,11 @@ struct station_settings {
 	__u32 rto_max_ms;
 	__u32 rto_initial_jiffies;
 	__u32 delack_max_us;
-	__u32 layered;			/* layers/layers.bpf.c tells of its timeouts */
+	__u32 layered;			/* layers/layers.bpf.c reports its timeouts */
 	char algorithm[ALGORITHM_BYTES];
 };
 
-/* What can be refused by the kernel; names in setting_names[] of report.c. */
+/* Settings that the kernel may refuse; their names: setting_names[] in run.c. */
 enum setting {
 	SETTING_ALGORITHM,
 	SETTING_WINDOW,
@@ -63,14 +63,14 @@ struct counters {
 	__s32 refused_error[SETTINGS];	/* the last -errno */
 };
 
-/* What a program's row is about; csv.c writes them. */
+/* The kind of a row; csv.c writes the rows. */
 enum event {
 	EVENT_NONE,		/* a sample */
 	EVENT_ALGORITHM,	/* the connection has been made */
 	EVENT_TIMEOUT,		/* value: how many in a row */
 	EVENT_REPAIR,
 	EVENT_WINDOW,
-	EVENT_FIXED,		/* for the agent alone: reno-f's second timeout */
+	EVENT_FIXED_RTO,	/* for the agent only: second timeout with a fixed RTO */
 };
 
 /* One hit of tcp_probe, or an event. Addresses are IPv6 or v4-mapped, network order. */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * kernel.c - small questions to the running kernel.
+ * kernel.c - small queries to the running kernel.
  *
- * Each is asked by doing the thing on a socket of our own, never by comparing
- * version numbers: distributions backport.
+ * A query tries the feature on a socket of its own. It never compares version numbers:
+ * distributions backport.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,7 +26,7 @@
 #define TCP_RTO_MAX_MS 44	/* Linux 6.15 */
 #endif
 
-#define FORGET_S 10	/* the kernel frees what is unpinned in a worker */
+#define UNREGISTER_DEADLINE_S 10	/* the kernel frees unpinned objects in a worker */
 
 int complain(const char *format, ...)
 {
@@ -40,8 +40,8 @@ int complain(const char *format, ...)
 	return -1;
 }
 
-/* The coarse clocks advance once a jiffy, so their resolution is 1/HZ: the only
- * place where user space sees HZ without the kernel's configuration. */
+/* The coarse clocks advance once per jiffy, so their resolution is 1/HZ. Only here does
+ * user space see HZ without the kernel's configuration. */
 long jiffies_per_second(void)
 {
 	struct timespec tick;
@@ -92,14 +92,14 @@ bool kernel_has_algorithm(const char *name)
 	return found;
 }
 
-int wait_for_kernel_to_forget(const char *name)
+int wait_until_unregistered(const char *name)
 {
-	for (int i = 0; i < FORGET_S * 100; i++) {
+	for (int i = 0; i < UNREGISTER_DEADLINE_S * 100; i++) {
 		if (!kernel_has_algorithm(name))
 			return 0;
 		usleep(10000);
 	}
-	return complain("%s: still registered after %d s", name, FORGET_S);
+	return complain("%s: still registered after %d s", name, UNREGISTER_DEADLINE_S);
 }
 
 static int cookie_here(__u64 *cookie, const char **step)

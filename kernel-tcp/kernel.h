@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Small questions to the running kernel, and how errors are said. */
+/* Small queries to the running kernel, and the printing of errors. */
 #ifndef KERNEL_H
 #define KERNEL_H
 
@@ -13,13 +13,13 @@ int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 long jiffies_per_second(void);
 bool kernel_has_rto_max(void);
-/* Loads the algorithm's module where there is one. 0, or errno. */
+/* Loads the algorithm's module if there is one. 0, or errno. */
 int kernel_algorithm_error(const char *name);
-/* Whether it is registered now, by whomever. */
+/* Whether it is registered now, by anyone. */
 bool kernel_has_algorithm(const char *name);
-/* 0, or -1 and one line if it does not within seconds. */
-int wait_for_kernel_to_forget(const char *name);
-/* 0, or errno; `step` then names what failed. */
+/* 0; -1 and one line if it is still registered after some seconds. */
+int wait_until_unregistered(const char *name);
+/* 0, or errno; `step` then names the failed step. */
 int netns_cookie_of(const char *netns, __u64 *cookie, const char **step);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The few fields of the kernel's TCP structures that the programs here use.
+ * The few fields of the kernel's TCP structures that the eBPF programs use.
  *
- * Why not vmlinux.h: it is made from the machine that builds, and the build
- * must work where the kernel has no BTF. preserve_access_index makes every
- * access a CO-RE relocation: libbpf looks the field up by name in the BTF of
- * the kernel that runs, so order and offsets here mean nothing.
+ * There is no vmlinux.h, since it would come from the machine that builds, and the build
+ * must work on kernels without BTF. preserve_access_index makes every access a CO-RE
+ * relocation: libbpf finds the field by name in the BTF of the running kernel, so order
+ * and offsets here have no meaning.
  *
  * Names and types as in Linux 5.15 to 6.18 (include/net/sock.h,
  * include/net/inet_connection_sock.h, include/linux/tcp.h).
@@ -41,7 +41,7 @@ struct sock_common {
 	__u16 skc_num;		/* host byte order */
 	unsigned short skc_family;
 	possible_net_t skc_net;
-	atomic64_t skc_cookie;	/* 0 until somebody asks for it */
+	atomic64_t skc_cookie;	/* 0 until it is first read */
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
 };
@@ -56,14 +56,14 @@ struct inet_connection_sock {
 	__u32 icsk_rto;		/* jiffies */
 	__u8 icsk_ca_state:5;
 	__u8 icsk_retransmits;	/* timeouts in a row */
-	__u64 icsk_ca_priv[13];	/* a congestion control's own, per connection */
+	__u64 icsk_ca_priv[13];	/* private memory of the congestion control */
 };
 
 struct tcp_sock {
 	__u32 packets_out;	/* segments from snd_una to snd_nxt */
 	__u32 sacked_out;	/* of these, arrived: by SACK, or by duplicate ACKs */
-	__u32 lost_out;		/* of these, held to be lost */
-	__u32 retrans_out;	/* of these, on their way again */
+	__u32 lost_out;		/* of these, marked lost */
+	__u32 retrans_out;	/* of these, retransmitted and in flight */
 	__u32 snd_cwnd_cnt;	/* segments acknowledged towards the next increase */
 	__u32 snd_cwnd_clamp;	/* segments */
 	__u32 mss_cache;	/* bytes */
@@ -80,7 +80,7 @@ struct tcp_sock {
 
 struct ack_sample {
 	__u32 pkts_acked;	/* segments */
-	__s32 rtt_us;		/* negative: none, or of a segment sent twice */
+	__s32 rtt_us;		/* negative: no sample, or the segment was sent twice */
 };
 
 struct sk_buff {
@@ -90,8 +90,8 @@ struct sk_buff {
 
 #pragma clang attribute pop
 
-/* The operations that congestion controls here implement. libbpf finds each by
- * its name in the kernel's own structure. */
+/* The operations that our congestion controls implement. libbpf finds each by name in
+ * the kernel's structure. */
 struct tcp_congestion_ops {
 	__u32 (*ssthresh)(struct sock *sk);
 	void (*cong_avoid)(struct sock *sk, __u32 ack, __u32 acked);

@@ -2,10 +2,10 @@
 /*
  * load.c - `manet-tcp load|unload|list`: an algorithm for the whole machine.
  *
- * What is loaded is held by pins in a folder of the BPF file system, named as the
- * kernel's name of it: its registration (from Linux 6.4 a link, before the map
- * itself), its parameters and counters (the sections .rodata and .bss), and its
- * programs. There is no other record: `list` reads all it says from there.
+ * Pins in a folder of the BPF file system hold a loaded algorithm. The folder has the
+ * algorithm's name in the kernel. Pinned are the registration (from Linux 6.4 a link,
+ * before that the map itself), the parameters and counters (sections .rodata and .bss),
+ * and the programs. There is no other record: `list` reads everything from there.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -26,10 +26,10 @@
 #define BPFFS "/sys/fs/bpf"
 #define FOLDER BPFFS "/manet-tcp"
 #define BPFFS_MAGIC 0xcafe4a11	/* linux/magic.h */
-#define TAKEN_PREFIX "manet_"	/* where the kernel has the name already */
+#define TAKEN_PREFIX "manet_"	/* for a name that the kernel has already */
 #define NAME_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789-_"
 #define OBJECT_SUFFIX ".o"
-#define OBJECT_BYTES_MOST (16 << 20)
+#define MAX_OBJECT_BYTES (16 << 20)
 
 #define PIN_OPERATIONS "operations"
 #define PIN_LINK "link"
@@ -60,9 +60,9 @@ static bool is_loaded(const char *name)
 	return !access(path, F_OK);
 }
 
-/* ---- what is pinned ---- */
+/* ---- reading pins ---- */
 
-/* The one value of a section's map, and the types in it; NULL if it is not there. */
+/* The value of a section's map, and its types; NULL if there is none. */
 static void *read_section(const char *name, const char *pin, struct btf **btf,
 			  __u32 *size)
 {
@@ -100,7 +100,7 @@ static json_t *parameters_of(const char *name)
 	return all;
 }
 
-/* How many connections use it; -1: not known (an object that does not count). */
+/* The number of its connections; -1: unknown (the object does not count them). */
 static long connections_of(const char *name)
 {
 	struct btf *btf = NULL;
@@ -250,8 +250,8 @@ static int make_folder(const char *name)
 	return 0;
 }
 
-/* The kernel's name of it: `wanted`, or the algorithm's where it is free, or with
- * a prefix. */
+/* Sets the name in the kernel: `wanted`, or the algorithm's, with a prefix if that is
+ * taken. */
 static int choose_name(struct copy *copy, const char *algorithm, const char *wanted)
 {
 	const char *name = wanted ? wanted : algorithm;
@@ -325,12 +325,12 @@ static int load(const struct object *object, json_t *parameters, const char *wan
 	return 0;
 }
 
-/* A file of the user's: its name without folder and suffixes is the algorithm's. */
+/* A user's file: its name without folder and suffixes becomes the algorithm's. */
 static int read_object(const char *path, struct object *object, char *name)
 {
 	const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 	FILE *file = fopen(path, "re");
-	char *bytes = malloc(OBJECT_BYTES_MOST);
+	char *bytes = malloc(MAX_OBJECT_BYTES);
 
 	if (!file || !bytes) {
 		free(bytes);
@@ -338,7 +338,7 @@ static int read_object(const char *path, struct object *object, char *name)
 	}
 	snprintf(name, NAME_MAX, "%.*s", (int)strcspn(base, "."), base);
 	object->name = name;
-	object->size = fread(bytes, 1, OBJECT_BYTES_MOST, file);
+	object->size = fread(bytes, 1, MAX_OBJECT_BYTES, file);
 	object->bytes = bytes;
 	fclose(file);
 	return 0;
@@ -346,11 +346,11 @@ static int read_object(const char *path, struct object *object, char *name)
 
 static int find_object(const char *what, struct object *object, char *name)
 {
-	const struct object *ours = algorithm_object(what);
+	const struct object *builtin = algorithm_object(what);
 	size_t length = strlen(what), suffix = strlen(OBJECT_SUFFIX);
 
-	if (ours) {
-		*object = *ours;
+	if (builtin) {
+		*object = *builtin;
 		return 0;
 	}
 	if (length > suffix && !strcmp(what + length - suffix, OBJECT_SUFFIX))
@@ -375,7 +375,7 @@ static int add_parameter(json_t *parameters, const char *word)
 	return json_object_set_new(parameters, name, value);
 }
 
-int load_command(int count, char **words)
+int load_command(int count, char **arguments)
 {
 	json_t *parameters = json_object();
 	struct object object = {};
@@ -384,12 +384,12 @@ int load_command(int count, char **words)
 	int code = EXIT_SETTINGS;
 
 	for (int i = 1; i < count; i++) {
-		if (!strcmp(words[i], "--name") && i + 1 < count)
-			wanted = words[++i];
-		else if (add_parameter(parameters, words[i]))
+		if (!strcmp(arguments[i], "--name") && i + 1 < count)
+			wanted = arguments[++i];
+		else if (add_parameter(parameters, arguments[i]))
 			goto out;
 	}
-	if (!find_object(words[0], &object, name))
+	if (!find_object(arguments[0], &object, name))
 		code = load(&object, parameters, wanted);
 out:
 	json_decref(parameters);
@@ -398,7 +398,7 @@ out:
 
 /* ---- unload, list ---- */
 
-/* Before Linux 6.4 a map is registered until its element is deleted. */
+/* Before Linux 6.4 a map stays registered until its element is deleted. */
 static void unregister(const char *name)
 {
 	char path[PATH_MAX];
@@ -438,10 +438,10 @@ int unload_command(const char *name)
 	}
 	unregister(name);
 	unpin_all(name);
-	return wait_for_kernel_to_forget(name) ? EXIT_RUNTIME : 0;
+	return wait_until_unregistered(name) ? EXIT_RUNTIME : 0;
 }
 
-static json_t *ours(void)
+static json_t *builtin(void)
 {
 	size_t count;
 	const struct object *all = algorithm_objects(&count);
@@ -450,7 +450,7 @@ static json_t *ours(void)
 	for (size_t i = 0; i < count; i++) {
 		struct copy copy = { .name = "list" };
 
-		if (!copy_open_anywhere(&copy, &all[i]))
+		if (!copy_open_unchecked(&copy, &all[i]))
 			json_array_append_new(list, json_pack("{s:s, s:o}",
 				"name", all[i].name, "parameters", copy_tunables(&copy)));
 		copy_close(&copy);
@@ -480,7 +480,7 @@ static void print_rows(json_t *rows, bool connections)
 int list_command(bool as_json)
 {
 	json_t *all = json_pack("{s:s, s:o, s:o}", "format", "manet-tcp-list/1",
-				"loaded", all_loaded(), "ours", ours());
+				"loaded", all_loaded(), "ours", builtin());
 
 	if (as_json) {
 		json_dumpf(all, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));

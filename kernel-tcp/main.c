@@ -2,8 +2,8 @@
 /*
  * manet-tcp - settings and samples of the TCP connections of stations.
  *
- * `run` attaches the programs of manet_tcp.bpf.c; `features` says what the
- * kernel can do. Interfaces: formats/tcp.md.
+ * `run` attaches the programs of manet_tcp.bpf.c; `features` shows what the kernel can
+ * do; `load` registers a congestion control. Interfaces: formats/tcp.md.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,17 +21,17 @@ static const char usage[] =
 	"run       applies TCP settings to the programs of a cgroup, station by station,\n"
 	"          and samples their connections; prints \"ready\" when attached and\n"
 	"          detaches on SIGTERM or SIGINT\n"
-	"features  says what this kernel can do; exit code 1 if `run` would not work\n"
-	"load      registers an algorithm of ours, or of a file, for every program of this\n"
-	"          machine, until unload or the next boot\n"
-	"list      ours, and what is loaded, with parameters and uses\n"
-	"--debug   shows what libbpf says\n"
+	"features  shows what this kernel can do; exit code 1 if `run` would not work\n"
+	"load      registers a built-in algorithm, or one from a file, for every program\n"
+	"          of this machine, until unload or the next boot\n"
+	"list      shows built-in and loaded algorithms with their parameters and uses\n"
+	"--debug   shows the messages of libbpf\n"
 	"\n"
 	"example:  manet-tcp run results/demo/seed-1/tcp-settings.json\n";
 
 static bool debug;
 
-static int libbpf_says(enum libbpf_print_level level, const char *format,
+static int print_libbpf(enum libbpf_print_level level, const char *format,
 		       va_list arguments)
 {
 	(void)level;
@@ -40,7 +40,7 @@ static int libbpf_says(enum libbpf_print_level level, const char *format,
 
 int main(int argc, char **argv)
 {
-	libbpf_set_print(libbpf_says);
+	libbpf_set_print(print_libbpf);
 	if (argc > 1 && !strcmp(argv[1], "--debug")) {
 		debug = true;
 		argc--;

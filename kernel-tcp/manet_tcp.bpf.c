@@ -2,25 +2,24 @@
 /*
  * manet_tcp.bpf.c - settings and samples of the TCP connections of stations.
  *
- * A station is a network namespace; it is known by its cookie (Linux 5.14).
- * Two programs:
+ * A station is a network namespace, identified by its cookie (Linux 5.14). There are
+ * two programs:
  *
- *  - settings: BPF_PROG_TYPE_SOCK_OPS on the run's cgroup. Applies a station's
- *    settings to every connection its programs open or accept, so that
- *    unmodified programs get them; or those of a port, where it has its own.
- *  - sample: the tcp_probe tracepoint (net/ipv4/tcp_input.c,
- *    tcp_rcv_established()), hit by every segment received by an established
- *    socket BEFORE the segment is processed.
+ *  - settings: BPF_PROG_TYPE_SOCK_OPS on the run's cgroup. It applies the settings of a
+ *    station, or of a port that has its own, to every connection that the station's
+ *    programs open or accept. The programs are unmodified.
+ *  - sample: on the tcp_probe tracepoint (net/ipv4/tcp_input.c,
+ *    tcp_rcv_established()). It runs for every segment that an established socket
+ *    receives, BEFORE the segment is processed.
  *
- * How "a window of N segments" is made exact. TCP_BPF_SNDCWND_CLAMP bounds cwnd
- * (and, as the kernel has it, sets ssthresh to N: slow start ends at the window,
- * as in ns-2, where ssthresh starts at window_). But cwnd counts what is
- * *in the network*: in fast recovery Linux sends new data for every duplicate
- * ACK, up to N segments beyond N. In ns-2 and in a TCP of 1999 the window is the
- * receiver's, and bounds snd_nxt - snd_una always. So the receiver's window is
- * made N segments too: BPF_SOCK_OPS_RWND_INIT in the handshake,
- * TCP_WINDOW_CLAMP afterwards (rounded up to the unit of the window scale, which
- * is less than a segment). Not for N = 1: Linux then halves the segments
+ * How a window of N segments becomes exact. TCP_BPF_SNDCWND_CLAMP bounds cwnd. It also
+ * sets ssthresh to N, so that slow start ends at the window, as in ns-2, where ssthresh
+ * starts at window_. But cwnd counts segments *in the network*: in fast recovery Linux
+ * sends new data for every duplicate ACK, up to N segments beyond N. In ns-2 and in a
+ * TCP of 1999 the window is the receiver's and always bounds snd_nxt - snd_una. So the
+ * receiver's window is N segments too: BPF_SOCK_OPS_RWND_INIT in the handshake,
+ * TCP_WINDOW_CLAMP afterwards (rounded up to the unit of the window scale, which is
+ * less than a segment). N = 1 is an exception: Linux would halve the segments
  * (tcp_bound_to_half_wnd()), and a window of one has no fast recovery anyway.
  */
 #include <stdbool.h>
@@ -35,8 +34,8 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* include/uapi/linux/{in,tcp}.h, include/linux/socket.h; ours to keep the
- * build free of headers that fight with kernel_types.h. */
+/* From include/uapi/linux/{in,tcp}.h and include/linux/socket.h, whose other
+ * definitions conflict with kernel_types.h. */
 #define SOL_TCP 6
 #define TCP_MAXSEG 2		/* in BPF since Linux 6.1 */
 #define TCP_WINDOW_CLAMP 10
@@ -50,8 +49,8 @@ struct {
 	__type(value, struct station_settings);
 } stations SEC(".maps");
 
-/* 4 MiB: 40 000 samples, a third of a second of one busy core's ACKs; the
- * reader comes by ten times a second. */
+/* 4 MiB: 40 000 samples, the ACKs of a fully loaded core in a third of a second. The
+ * reader empties it ten times a second. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4 << 20);
@@ -59,8 +58,8 @@ struct {
 
 struct counters counters = {};
 
-/* Whether anybody reads `samples`. */
-const volatile bool tells_events = false;
+/* Whether the loader reads `samples`. */
+const volatile bool events_wanted = false;
 
 /* ---- settings ---- */
 
@@ -94,7 +93,7 @@ static void set_algorithm(struct bpf_sock_ops *ctx,
 	}
 }
 
-/* What holds from the SYN on, or may be set before it. */
+/* Settings that apply from the SYN on, or may be set before it. */
 static void before_handshake(struct bpf_sock_ops *ctx,
 			     const struct station_settings *own)
 {
@@ -106,11 +105,10 @@ static void before_handshake(struct bpf_sock_ops *ctx,
 		   own->delack_max_us);
 }
 
-/* Called before every packet sent, as its header is laid out and before its
- * window field is computed: the kernel moves the clamp on its own when it tunes
- * the buffer (tcp_rcv_space_adjust()) and when it learns how much memory a
- * segment takes (tcp_measure_rcv_mss(), since 6.10). A clamp that has not moved
- * costs the kernel one comparison. */
+/* Called before every packet, after the layout of its header and before the kernel
+ * computes its window field. The kernel moves the clamp when it tunes the buffer
+ * (tcp_rcv_space_adjust()) and when it learns how much memory a segment takes
+ * (tcp_measure_rcv_mss(), since 6.10). An unchanged clamp costs one comparison. */
 static void hold_receive_window(struct bpf_sock_ops *ctx,
 				const struct station_settings *own)
 {
@@ -120,14 +118,14 @@ static void hold_receive_window(struct bpf_sock_ops *ctx,
 
 /* ---- events ---- */
 
-static void tell(struct bpf_sock_ops *ctx, const struct station_settings *own,
+static void emit(struct bpf_sock_ops *ctx, const struct station_settings *own,
 		 enum event event, __u16 value)
 {
 	struct bpf_sock *sk = ctx->sk;
 	struct tcp_sock *tp = sk ? bpf_skc_to_tcp_sock(sk) : NULL;
 	struct sample *row;
 
-	if (!tp || !tells_events)
+	if (!tp || !events_wanted)
 		return;
 	row = bpf_ringbuf_reserve(&samples, sizeof(*row), 0);
 	if (!row) {
@@ -142,7 +140,7 @@ static void tell(struct bpf_sock_ops *ctx, const struct station_settings *own,
 
 /* ---- connections ---- */
 
-/* What needs the connection: the kernel has just computed its own cwnd. */
+/* Settings that need the connection: the kernel has just computed its own cwnd. */
 static void after_handshake(struct bpf_sock_ops *ctx,
 			    const struct station_settings *own)
 {
@@ -151,7 +149,7 @@ static void after_handshake(struct bpf_sock_ops *ctx,
 	int flags = ctx->bpf_sock_ops_cb_flags;
 
 	__sync_fetch_and_add(&counters.connections, 1);
-	/* The clamp does not lower a cwnd that is above it already. */
+	/* The clamp does not lower a cwnd that is already above it. */
 	if (window && (initial ? initial : ctx->snd_cwnd) > window)
 		initial = window;
 	set_option(ctx, SETTING_INITIAL_WINDOW, TCP_BPF_IW, initial);
@@ -160,10 +158,10 @@ static void after_handshake(struct bpf_sock_ops *ctx,
 		hold_receive_window(ctx, own);
 		flags |= BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG;
 	}
-	if (tells_events)
+	if (events_wanted)
 		flags |= BPF_SOCK_OPS_RTO_CB_FLAG;
 	bpf_sock_ops_cb_flags_set(ctx, flags);
-	tell(ctx, own, EVENT_ALGORITHM, 0);
+	emit(ctx, own, EVENT_ALGORITHM, 0);
 }
 
 static const struct station_settings *settings_of(__u64 netns_cookie, __u32 port)
@@ -173,7 +171,7 @@ static const struct station_settings *settings_of(__u64 netns_cookie, __u32 port
 	return bpf_map_lookup_elem(&stations, &key);
 }
 
-/* Of the connection: its own port's, the other end's, the station's. */
+/* The settings of the connection: by local port, by remote port, of the station. */
 static const struct station_settings *settings_for(struct bpf_sock_ops *ctx)
 {
 	__u64 cookie = bpf_get_netns_cookie(ctx);
@@ -205,7 +203,7 @@ int settings(struct bpf_sock_ops *ctx)
 			ctx->reply = own->window_segments;
 		break;
 	case BPF_SOCK_OPS_TCP_LISTEN_CB:
-		/* The SYN-ACK, and the window in it, are the listener's. */
+		/* The SYN-ACK and its window come from the listening socket. */
 		set_option(ctx, SETTING_MSS, TCP_MAXSEG, own->mss);
 		break;
 	case BPF_SOCK_OPS_TCP_CONNECT_CB:
@@ -223,7 +221,7 @@ int settings(struct bpf_sock_ops *ctx)
 		break;
 	case BPF_SOCK_OPS_RTO_CB:
 		if (!own->layered)
-			tell(ctx, own, EVENT_TIMEOUT, ctx->args[0] + 1);
+			emit(ctx, own, EVENT_TIMEOUT, ctx->args[0] + 1);
 		break;
 	}
 	return 1;
@@ -260,8 +258,8 @@ int BPF_PROG(sample, struct sock *sk, struct sk_buff *skb)
 	}
 	begin_row(row, sk, bpf_get_socket_cookie(sk), own->station, EVENT_NONE);
 	row->data_bytes = payload_bytes(skb);
-	/* No wake-up: the reader polls, so that sampling costs the run no
-	 * context switch per ACK. */
+	/* No wake-up: the reader polls, so that sampling costs no context switch
+	 * per ACK. */
 	bpf_ringbuf_submit(row, BPF_RB_NO_WAKEUP);
 	__sync_fetch_and_add(&counters.samples, 1);
 	return 0;

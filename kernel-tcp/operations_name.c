@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * operations_name.c - writes the kernel's name of a congestion control into its
- * object: into the section `.struct_ops`, which holds nothing but the structure's
- * name (functions are relocations).
+ * operations_name.c - writes a congestion control's name in the kernel into its object:
+ * into the section `.struct_ops`, whose only contents are the name (functions are
+ * relocations).
  */
 #include <elf.h>
 #include <stdbool.h>
@@ -16,8 +16,8 @@ struct part {
 	size_t bytes;
 };
 
-/* Nothing here is believed: `load FILE` takes anybody's file. In this order no sum
- * of two of its numbers is ever made. */
+/* The file is untrusted (`load FILE`). The order of the checks avoids every sum of two
+ * numbers from the file, which might overflow. */
 static bool cut(struct part whole, Elf64_Off offset, Elf64_Xword bytes, struct part *part)
 {
 	if (offset > whole.bytes || bytes > whole.bytes - offset)
@@ -39,7 +39,7 @@ static bool read_header(struct part elf, Elf64_Ehdr *header)
 	       header->e_shentsize == sizeof(Elf64_Shdr);
 }
 
-/* Copied: the table may be anywhere, also unaligned. */
+/* Copied, since the table may be unaligned. */
 static bool read_section(struct part table, size_t index, Elf64_Shdr *section)
 {
 	struct part entry;
@@ -50,7 +50,7 @@ static bool read_section(struct part table, size_t index, Elf64_Shdr *section)
 	return true;
 }
 
-/* SHT_NOBITS: its size is not the file's. */
+/* A section of type SHT_NOBITS has no bytes in the file. */
 static bool contents_of(struct part elf, const Elf64_Shdr *section, struct part *contents)
 {
 	return section->sh_type != SHT_NOBITS &&

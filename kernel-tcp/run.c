@@ -2,8 +2,8 @@
 /*
  * run.c - `manet-tcp run settings.json`: attach, sample, detach.
  *
- * Nothing is pinned: the programs hang on links held by this process's
- * descriptors, so they go when the process goes, whatever ends it.
+ * Nothing is pinned: links held by this process's descriptors hold the eBPF programs,
+ * so the programs end with the process, whatever ends it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 #include "manet_tcp.skel.h"
 #include "layers/agent.h"
 
-#define DRAIN_EVERY_MS 100	/* the ring holds a third of a second at the worst */
+#define DRAIN_EVERY_MS 100	/* the ring holds at least a third of a second */
 
 static const char *const setting_names[SETTINGS] = {
 	[SETTING_ALGORITHM] = "algorithm",
@@ -42,11 +42,11 @@ static const char *const setting_names[SETTINGS] = {
 struct run {
 	struct run_settings settings;
 	struct copies copies;
-	struct hops *hops;		/* NULL = nobody asks */
+	struct hops *hops;		/* NULL = no algorithm needs them */
 	struct manet_tcp *programs;
 	struct ring_buffer *ring;
 	struct csv *csv;
-	struct agent *agent;		/* NULL where no connection has a layer */
+	struct agent *agent;		/* NULL if no connection has a layer */
 	int signals;
 };
 
@@ -77,13 +77,13 @@ static int open_programs(struct run *run)
 		return complain("the programs cannot be opened: %s", strerror(errno));
 	bpf_program__set_autoload(run->programs->progs.sample,
 				  run->settings.samples[0]);
-	run->programs->rodata->tells_events = run->settings.samples[0];
+	run->programs->rodata->events_wanted = run->settings.samples[0];
 	error = -manet_tcp__load(run->programs);
 	if (error == EPERM || error == EACCES)
 		return complain("the kernel refuses to load BPF: %s; run as root (CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON)",
 				strerror(error));
 	if (error)
-		return complain("the kernel refuses the programs: %s; `manet-tcp features` says what is missing, `--debug` shows libbpf's words",
+		return complain("the kernel refuses the programs: %s; `manet-tcp features` lists what is missing, `--debug` shows the messages of libbpf",
 				strerror(error));
 	return 0;
 }
@@ -99,7 +99,7 @@ static int fill(const struct run *run, const struct station *station,
 		return 0;
 	return complain("station %s: cannot be registered: %s%s", station->name,
 			strerror(errno), errno == E2BIG ?
-			"; stations and their ports are too many" : "");
+			"; there are too many stations and ports" : "");
 }
 
 static int fill_stations(struct run *run)
@@ -170,8 +170,8 @@ static int attach_samples(struct run *run)
 	return 0;
 }
 
-/* Blocked before anything is attached, so that a signal at any moment is an
- * orderly end. */
+/* Blocks them before anything is attached, so that a signal at any moment ends the run
+ * in order. */
 static int watch_signals(struct run *run)
 {
 	sigset_t set;
@@ -216,7 +216,7 @@ static int follow_hops(struct run *run)
 	return run->hops ? 0 : -1;
 }
 
-static void until_told_to_stop(struct run *run)
+static void wait_for_signal(struct run *run)
 {
 	struct pollfd waited[] = {
 		{ .fd = run->signals, .events = POLLIN },
@@ -251,7 +251,7 @@ static json_t *refusals(const struct counters *counted)
 	return all;
 }
 
-/* The last line on standard output: what was done, for run.json. */
+/* The last line on standard output: the run's counters, for run.json. */
 static void report(const struct run *run)
 {
 	const struct counters *counted = &run->programs->bss->counters;
@@ -302,7 +302,7 @@ static int attach_and_wait(struct run *run, const char *path)
 		return EXIT_RUNTIME;
 	puts("ready");
 	fflush(stdout);
-	until_told_to_stop(run);
+	wait_for_signal(run);
 	detach(run);
 	report(run);
 	return 0;
@@ -315,7 +315,7 @@ int run_command(const char *path)
 
 	if (settings_load(path, &run.settings) || watch_signals(&run))
 		goto out;
-	/* Before the name spaces: a wrong path is the likelier mistake. */
+	/* Before the network namespaces: a wrong path is the more likely mistake. */
 	cgroup = open_cgroup(run.settings.cgroup);
 	if (cgroup < 0)
 		goto out;

@@ -11,8 +11,8 @@ enum {
 };
 
 int run_command(const char *path);
-/* `words`: NAME [p=v ...] [--name KERNELNAME] */
-int load_command(int count, char **words);
+/* `arguments`: NAME [p=v ...] [--name KERNELNAME] */
+int load_command(int count, char **arguments);
 int unload_command(const char *name);
 int list_command(bool as_json);
 int features_command(bool as_json);

@@ -2,9 +2,9 @@
 /*
  * settings.c - reads and checks tcp-settings.json (formats/tcp.md).
  *
- * Two steps: settings_load() needs only the file; settings_resolve() asks the
- * kernel (algorithms, name spaces, bounds that depend on the length of a jiffy).
- * Every error is one line with file, key and remedy, before anything is attached.
+ * settings_load() needs only the file. settings_resolve() queries the kernel
+ * (algorithms, network namespaces, bounds that depend on the length of a jiffy). Every
+ * error is one line with file, key and remedy, before anything is attached.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -17,46 +17,45 @@
 #include "algorithms/hops_map.h"
 #include "kernel.h"
 #include "settings.h"
-#include "layers/names.h"
 
 #define FORMAT "manet-tcp-settings/1"
 
-/* Bounds of the kernel: TCP_RTO_MIN and TCP_RTO_MAX in include/net/tcp.h, and
- * 1 s as the least TCP_RTO_MAX_MS (net/ipv4/tcp.c, 6.15). */
-#define RTO_MIN_US_LARGEST 200000
-#define RTO_MAX_MS_LEAST 1000
-#define RTO_MS_LARGEST 120000
-/* TCP_MIN_MSS in include/net/tcp.h, and MAX_TCP_WINDOW less the headers. */
-#define MSS_LEAST 88
-#define MSS_LARGEST 32727
-#define DELACK_JIFFIES_LEAST 2	/* TCP_TIMEOUT_MIN */
+/* Bounds of the kernel: TCP_RTO_MIN and TCP_RTO_MAX in include/net/tcp.h, and the
+ * minimum of TCP_RTO_MAX_MS (net/ipv4/tcp.c, 6.15). */
+#define MAX_RTO_MIN_US 200000
+#define MIN_RTO_MAX_MS 1000
+#define MAX_RTO_MS 120000
+/* TCP_MIN_MSS in include/net/tcp.h, and MAX_TCP_WINDOW minus the headers. */
+#define MIN_MSS 88
+#define MAX_MSS 32727
+#define MIN_DELACK_JIFFIES 2	/* TCP_TIMEOUT_MIN */
 
 #define MAX_PORTS 256
-/* The kernel's algorithm where one of ours has its name: kernel-vegas. */
+/* Selects the kernel's algorithm if ours has the same name: kernel-vegas. */
 #define KERNEL_PREFIX "kernel-"
 
 struct number_key {
 	const char *name;
 	size_t offset;
-	long least, largest;
-	const char *remedy;	/* what to do about a value out of range */
+	long min, max;
+	const char *remedy;	/* for a value out of range */
 };
 
-#define NUMBER(key, least, largest, remedy) \
-	{ #key, offsetof(struct station_settings, key), least, largest, remedy }
+#define NUMBER(key, min, max, remedy) \
+	{ #key, offsetof(struct station_settings, key), min, max, remedy }
 
 static const struct number_key number_keys[] = {
 	NUMBER(window_segments, 1, 32767, "leave it out for the kernel's own"),
 	NUMBER(initial_window_segments, 1, 32767, "leave it out for the kernel's own"),
-	NUMBER(mss, MSS_LEAST, MSS_LARGEST,
+	NUMBER(mss, MIN_MSS, MAX_MSS,
 	       "the kernel takes no other"),
-	NUMBER(rto_min_us, 1, RTO_MIN_US_LARGEST,
+	NUMBER(rto_min_us, 1, MAX_RTO_MIN_US,
 	       "for more, set sysctl net.ipv4.tcp_rto_min_us (Linux 6.11) or the routes' rto_min"),
-	NUMBER(rto_max_ms, RTO_MAX_MS_LEAST, RTO_MS_LARGEST,
+	NUMBER(rto_max_ms, MIN_RTO_MAX_MS, MAX_RTO_MS,
 	       "the kernel takes no other"),
 	/* In milliseconds here, in jiffies once resolved. */
 	{ "rto_initial_ms", offsetof(struct station_settings, rto_initial_jiffies),
-	  10, RTO_MS_LARGEST, "the kernel takes no more" },
+	  10, MAX_RTO_MS, "the kernel takes no more" },
 };
 #define NUMBER_KEYS (sizeof(number_keys) / sizeof(number_keys[0]))
 
@@ -108,9 +107,9 @@ static int load_number(const char *path, const char *where, json_t *object,
 	if (is_null(value))
 		return 0;
 	number = json_integer_value(value);
-	if (!json_is_integer(value) || number < key->least || number > key->largest)
+	if (!json_is_integer(value) || number < key->min || number > key->max)
 		return complain("%s: %s: \"%s\" must be a whole number from %ld to %ld; %s",
-				path, where, key->name, key->least, key->largest,
+				path, where, key->name, key->min, key->max,
 				key->remedy);
 	*(__u32 *)((char *)own + key->offset) = number;
 	return 0;
@@ -134,16 +133,19 @@ static int load_algorithm(const char *path, const char *where, json_t *object,
 	return 0;
 }
 
-/* The layer atcp decides what a loss does to the window, so that there is but one
- * algorithm that it can be around; ours has both (algorithms/atcp.bpf.c). */
-static int atcp_window(const char *path, const char *where, struct connections *own)
+/* A layer with an algorithm of the same name decides what a loss does to the window. It
+ * goes around newreno only, and its algorithm replaces newreno. */
+static int take_layers_algorithm(const char *path, const char *where,
+				 struct connections *own)
 {
-	if (!(own->layers.layers & LAYER_ATCP))
+	const char *layer = layer_with_algorithm(&own->layers);
+
+	if (!layer)
 		return 0;
 	if (own->algorithm[0] && strcmp(own->algorithm, "newreno"))
-		return complain("%s: %s: layer \"atcp\" goes around newreno, not \"%s\"",
-				path, where, own->algorithm);
-	strcpy(own->algorithm, "atcp");
+		return complain("%s: %s: layer \"%s\" goes around newreno, not \"%s\"",
+				path, where, layer, own->algorithm);
+	snprintf(own->algorithm, sizeof(own->algorithm), "%s", layer);
 	return 0;
 }
 
@@ -169,11 +171,11 @@ static int load_connections(const char *path, const char *where, json_t *object,
 		return complain("%s: %s: \"delayed_ack\" must be true or false",
 				path, where);
 	if (layers_load(path, where, json_object_get(object, "layers"), &own->layers) ||
-	    atcp_window(path, where, own))
+	    take_layers_algorithm(path, where, own))
 		return -1;
-	/* 1: "as short as may be", put right by settings_resolve(). */
+	/* 1 means "as short as possible"; settings_resolve() sets the value. */
 	own->settings.delack_max_us = json_is_false(delayed);
-	own->settings.layered = (own->layers.layers & ~LAYER_LCD) != 0;
+	own->settings.layered = own->layers.settings.mechanisms != 0;
 	return 0;
 }
 
@@ -213,7 +215,7 @@ static int load_ports(const char *path, const char *where, json_t *ports,
 	return 0;
 }
 
-/* Of algorithms/hops_map.h: by IPv4 address, from 1. */
+/* For algorithms/hops_map.h: distances from 1, by IPv4 address. */
 static int load_hops(const char *path, const char *where, json_t *hops,
 		     struct station *station)
 {
@@ -231,9 +233,9 @@ static int load_hops(const char *path, const char *where, json_t *hops,
 		if (inet_pton(AF_INET, address, bytes) != 1)
 			return complain("%s: %s: \"hops\": \"%s\" is no IPv4 address",
 					path, where, address);
-		if (number < 1 || number > HOPS_MOST)
+		if (number < 1 || number > MAX_HOPS)
 			return complain("%s: %s: \"hops\" of %s must be a whole number from 1 to %d",
-					path, where, address, HOPS_MOST);
+					path, where, address, MAX_HOPS);
 	}
 	station->hops = hops;
 	return 0;
@@ -257,7 +259,7 @@ static int load_station(const char *path, json_t *object, size_t index,
 			station->name, sizeof(station->name)))
 		return -1;
 	snprintf(where, sizeof(where), "station %s", station->name);
-	/* Names go into a CSV without quotes. */
+	/* The CSV file has no quotes around names. */
 	if (strpbrk(station->name, ",\"\n\r"))
 		return complain("%s: %s: a name has no comma, quote or line end",
 				path, where);
@@ -279,14 +281,14 @@ static int load_station(const char *path, json_t *object, size_t index,
 		return -1;
 	if (load_ports(path, where, json_object_get(object, "ports"), station))
 		return -1;
-	station->own.settings.station = station->own.layers.station = index;
+	station->own.settings.station = station->own.layers.settings.station = index;
 	for (size_t i = 0; i < station->port_count; i++)
 		station->ports[i].settings.station =
-			station->ports[i].layers.station = index;
+			station->ports[i].layers.settings.station = index;
 	return 0;
 }
 
-/* A relative name counts from the folder of the settings file. */
+/* A relative path starts at the folder of the settings file. */
 static int resolve_samples(const char *path, json_t *value, char *to)
 {
 	char own_path[PATH_MAX], name[PATH_MAX];
@@ -353,8 +355,8 @@ int settings_load(const char *path, struct run_settings *run)
 	return result;
 }
 
-/* The kernel's own. Those of ours get their name when the run's copy of them is
- * registered (algorithms.c). */
+/* Finds the kernel's name of its own algorithms. Ours get their name when the run's
+ * copy is registered (algorithms.c). */
 static int resolve_algorithm(const char *path, const struct station *station,
 			     struct connections *connections)
 {
@@ -366,14 +368,14 @@ static int resolve_algorithm(const char *path, const struct station *station,
 		return 0;
 	snprintf(where, sizeof(where), "%s: station %s: algorithm \"%s\"", path,
 		 station->name, name);
-	if (algorithm_is_ours(name))
+	if (algorithm_is_builtin(name))
 		return algorithm_check(name, connections->parameters, where);
 	if (connections->parameters && json_object_size(connections->parameters))
 		return complain("%s: the kernel's own takes no \"parameters\"; remove them",
 				where);
 	if (!strncmp(name, KERNEL_PREFIX, strlen(KERNEL_PREFIX)))
 		name += strlen(KERNEL_PREFIX);
-	/* Linux's reno is NewReno (RFC 6582); the experiments call it so. */
+	/* The kernel's reno is NewReno (RFC 6582), and is called so in experiments. */
 	if (!strcmp(name, "newreno"))
 		name = "reno";
 	error = strlen(name) < ALGORITHM_BYTES ? kernel_algorithm_error(name) : ENOENT;
@@ -388,19 +390,19 @@ static int resolve_connections(const char *path, const struct station *station,
 			       struct connections *connections, long hz)
 {
 	struct station_settings *own = &connections->settings;
-	long least_us = DELACK_JIFFIES_LEAST * 1000000L / hz;
+	long min_delack_us = MIN_DELACK_JIFFIES * 1000000L / hz;
 
 	if (resolve_algorithm(path, station, connections))
 		return -1;
 	/* usecs_to_jiffies() rounds up; below two jiffies is refused. */
-	if (own->rto_min_us && (long)own->rto_min_us <= least_us / 2)
+	if (own->rto_min_us && (long)own->rto_min_us <= min_delack_us / 2)
 		return complain("%s: station %s: \"rto_min_us\" must be over %ld: two ticks of this kernel's clock (%ld Hz)",
-				path, station->name, least_us / 2, hz);
+				path, station->name, min_delack_us / 2, hz);
 	if (own->rto_initial_jiffies)
 		own->rto_initial_jiffies =
 			(own->rto_initial_jiffies * hz + 999) / 1000;
 	if (own->delack_max_us)
-		own->delack_max_us = least_us;
+		own->delack_max_us = min_delack_us;
 	return 0;
 }
 

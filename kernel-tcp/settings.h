@@ -9,18 +9,18 @@
 #include <stddef.h>
 #include <linux/types.h>
 #include "intf.h"
-#include "layers/layers.h"
+#include "layers/names.h"
 
 #define STATION_NAME_BYTES 64
 #define NAME_BYTES 32		/* of an algorithm, as users write it */
 
-/* The settings of a station's connections, or of those with one port. */
+/* The settings of a station's connections, or of its connections with one port. */
 struct connections {
-	__u16 port;			/* 0: the station's */
+	__u16 port;			/* 0: of the station */
 	char algorithm[NAME_BYTES];	/* "" = the kernel's default */
 	json_t *parameters;		/* of the algorithm; NULL = none given */
-	struct layer_settings layers;
-	/* `algorithm` in here is the kernel's name of it, once resolved. */
+	struct tcp_layers layers;
+	/* Its `algorithm` is the kernel's name, once resolved. */
 	struct station_settings settings;
 };
 
@@ -29,7 +29,7 @@ struct station {
 	char netns[PATH_MAX];
 	__u64 netns_cookie;
 	char status[108];		/* the routing daemon's socket; "" = none */
-	json_t *hops;			/* by destination, where routes never change; NULL = none */
+	json_t *hops;			/* by destination, for static routes; NULL = none */
 	struct connections own;
 	size_t port_count;
 	struct connections *ports;
@@ -37,7 +37,7 @@ struct station {
 
 struct run_settings {
 	char cgroup[PATH_MAX];
-	char samples[PATH_MAX];		/* "" = no samples wanted */
+	char samples[PATH_MAX];		/* "" = no samples */
 	size_t station_count;
 	struct station *stations;
 	json_t *file;			/* holds the parameters and the hops */

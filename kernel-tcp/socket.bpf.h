@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What a program sees of a socket: its station, addresses and state, as a row of tcp.csv. */
+/* Reads a socket's station, addresses and state into a row of tcp.csv. */
 #ifndef SOCKET_BPF_H
 #define SOCKET_BPF_H
 
@@ -15,7 +15,7 @@ static __always_inline __u64 netns_cookie(struct sock *sk)
 {
 	struct net *net = BPF_CORE_READ(sk, __sk_common.skc_net.net);
 
-	/* Before 5.14 the cookie was an atomic64_t of another name. */
+	/* Before 5.14 the cookie was an atomic64_t with another name. */
 	if (!bpf_core_field_exists(net->net_cookie))
 		return 0;
 	return BPF_CORE_READ(net, net_cookie);

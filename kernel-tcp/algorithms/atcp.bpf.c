@@ -3,15 +3,15 @@
  * atcp.bpf.c - the window of the layer `atcp`.
  *
  * J. Liu and S. Singh, "ATCP: TCP for Mobile Ad Hoc Networks", IEEE JSAC 19(7),
- * 2001, III: a loss without an ECN mark is one of the radio. Three duplicate ACKs
- * or a timeout then send again what is missing, and the window stays. After a
- * mark, until the window that it was in is acknowledged, congestion control is
- * NewReno's. What ATCP does while the destination is unreachable is the layer's.
+ * 2001, III: a loss without an ECN mark is a loss of the radio. Three duplicate ACKs
+ * or a timeout then retransmit the missing segment, and the window stays. After a
+ * mark, until the marked window is acknowledged, congestion control is that of
+ * NewReno. The layer handles an unreachable destination (layers/atcp.layer.c).
  *
- * The mark is seen as the sender sees it, by ECE in ACKs (RFC 3168, 6.1.2). It
- * exists only if both ends have net.ipv4.tcp_ecn=1; without, no loss ever shrinks
- * the window. The kernel calls other things a congestion window reduction as well
- * (a packet dropped on the way down from TCP): no mark, no reduction here.
+ * The sender sees a mark as ECE in ACKs (RFC 3168, 6.1.2). Marks exist only if both
+ * ends have net.ipv4.tcp_ecn=1; otherwise no loss ever shrinks the window. The kernel
+ * reduces the window for other reasons too (a packet dropped below TCP); without a
+ * mark this algorithm does not.
  */
 #include "common.bpf.h"
 
@@ -19,12 +19,12 @@
 
 struct atcp {
 	__u32 counted;
-	__u32 segments;		/* the window, as of the last ACK; 0: none came yet */
+	__u32 segments;		/* the window at the last ACK; 0: no ACK yet */
 	__u32 ssthresh;
 	__u32 una;
 	__u32 marked;		/* congested, until `congested_until` is acknowledged */
 	__u32 congested_until;
-	__u32 told;		/* make_up() */
+	__u32 known_state;	/* catch_up() */
 };
 
 SEC("struct_ops")
@@ -35,7 +35,7 @@ void BPF_PROG(atcp_init, struct sock *sk)
 	own->marked = 0;
 	own->una = tcp_sk(sk)->snd_una;
 	own->segments = 0;
-	own->told = ca_state(sk);
+	own->known_state = ca_state(sk);
 	count_connection(&own->counted);
 }
 
@@ -79,17 +79,17 @@ void BPF_PROG(atcp_cong_control, struct sock *sk)
 	__u8 state = ca_state(sk);
 
 	own->una = tp->snd_una;
-	make_up_window(tp, own->segments);
-	make_up(sk, &own->told, own->marked || !own->segments ?
+	catch_up_window(tp, own->segments);
+	catch_up(sk, &own->known_state, own->marked || !own->segments ?
 				own->segments / 2 : own->ssthresh);
 	if (state == TCP_CA_Recovery || state == TCP_CA_CWR) {
 		if (own->marked)
 			own->segments = tp->snd_ssthresh;
-		tp->snd_cwnd = recovery_window(tp, most(own->segments, 1));
+		tp->snd_cwnd = recovery_window(tp, max(own->segments, 1));
 		return;
 	}
-	/* After a timeout the kernel has set 1: set_state() may not have been run,
-	 * and this gives the window back with the next ACK. */
+	/* After a timeout the kernel has set cwnd to 1. If set_state() was skipped, the
+	 * next ACK restores the window here. */
 	if (state == TCP_CA_Loss && !own->marked && own->segments) {
 		tp->snd_cwnd = own->segments;
 		tp->snd_ssthresh = own->ssthresh;
@@ -107,7 +107,7 @@ void BPF_PROG(atcp_set_state, struct sock *sk, __u8 new_state)
 	struct tcp_sock *tp = tcp_sk(sk);
 	__u8 state = ca_state(sk);
 
-	own->told = new_state;
+	own->known_state = new_state;
 	if (new_state == TCP_CA_Loss && !own->marked && own->segments) {
 		tp->snd_cwnd = own->segments;
 		tp->snd_ssthresh = own->ssthresh;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the congestion controls share: the kernel's functions and constants, and
- * the connection's own memory. One algorithm, one file; each ends with its table
- * of operations (struct tcp_congestion_ops), registered by algorithms.c.
+ * Shared by the congestion controls: the kernel's functions and constants, and the
+ * private memory of a connection. Each algorithm is one file, which ends with its
+ * table of operations (struct tcp_congestion_ops); algorithms.c registers it.
  *
- * Why cong_control() and not cong_avoid() in tahoe and reno: with the latter the
- * kernel sets the window in recovery by itself (proportional rate reduction,
- * RFC 6937, tcp_cwnd_reduction()). With the former it leaves every ACK to the
- * program, and only finds out what is lost and sends what the window allows.
- * Its arguments changed in Linux 6.10; only the first, the socket, is used here.
+ * tahoe and reno use cong_control() instead of cong_avoid(). With cong_avoid() the
+ * kernel sets the window in recovery itself (proportional rate reduction, RFC 6937,
+ * tcp_cwnd_reduction()). With cong_control() it leaves every ACK to the program; it
+ * only detects losses and sends what the window allows. The arguments changed in
+ * Linux 6.10; the programs use only the first, the socket.
  */
 #ifndef ALGORITHMS_COMMON_BPF_H
 #define ALGORITHMS_COMMON_BPF_H
@@ -32,11 +32,11 @@ char LICENSE[] SEC("license") = "GPL";
 #define CA_EVENT_TX_START 0
 #define CA_EVENT_CWND_RESTART 1
 
-#define SSTHRESH_LEAST 2	/* segments, RFC 5681 (4) */
+#define MIN_SSTHRESH 2	/* segments, RFC 5681 (4) */
 #define SSTHRESH_NONE 0x7fffffff	/* TCP_INFINITE_SSTHRESH, net/tcp.h */
 
-/* tcp_cong.c. The first: slow start or congestion avoidance for so many segments
- * acknowledged, if the window was in use, up to snd_cwnd_clamp. */
+/* net/ipv4/tcp_cong.c. tcp_reno_cong_avoid() does slow start or congestion avoidance
+ * for `acked` segments, if the window was in use, up to snd_cwnd_clamp. */
 extern void tcp_reno_cong_avoid(struct sock *sk, __u32 ack, __u32 acked) __ksym;
 extern __u32 tcp_reno_ssthresh(struct sock *sk) __ksym;
 extern __u32 tcp_slow_start(struct tcp_sock *tp, __u32 acked) __ksym;
@@ -62,24 +62,24 @@ static __always_inline __u8 ca_state(struct sock *sk)
 	return BPF_CORE_READ_BITFIELD(icsk, icsk_ca_state);
 }
 
-static __always_inline __u32 least(__u32 a, __u32 b)
+static __always_inline __u32 min(__u32 a, __u32 b)
 {
 	return a < b ? a : b;
 }
 
-static __always_inline __u32 most(__u32 a, __u32 b)
+static __always_inline __u32 max(__u32 a, __u32 b)
 {
 	return a > b ? a : b;
 }
 
-/* As tcp_packets_in_flight(): without SACK every duplicate ACK takes one away,
- * which is what "inflating the window" (RFC 2581, 3.2) does. */
+/* As tcp_packets_in_flight(): without SACK every duplicate ACK subtracts one segment.
+ * This has the effect of "inflating the window" (RFC 2581, 3.2). */
 static __always_inline __u32 in_flight(const struct tcp_sock *tp)
 {
 	return tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
 }
 
-/* A segment is held to be lost and has not been sent again. */
+/* A segment is marked lost and has not been retransmitted. */
 static __always_inline bool owes_retransmission(const struct tcp_sock *tp)
 {
 	return tp->lost_out > tp->retrans_out;
@@ -90,51 +90,51 @@ static __always_inline bool in_slow_start(const struct tcp_sock *tp)
 	return tp->snd_cwnd < tp->snd_ssthresh;
 }
 
-/* What lets the kernel send in recovery: `segments` in the network, and in any
- * case what is lost. */
+/* The cwnd with which the kernel sends in recovery: `segments` in the network, and
+ * a lost segment in any case. */
 static __always_inline __u32 recovery_window(const struct tcp_sock *tp,
 					     __u32 segments)
 {
-	return most(segments, in_flight(tp) + owes_retransmission(tp));
+	return max(segments, in_flight(tp) + owes_retransmission(tp));
 }
 
-/* Half of what is used of `window`; BSD: min(snd_wnd, snd_cwnd) / 2. */
+/* Half of the used part of `window`; BSD: min(snd_wnd, snd_cwnd) / 2. */
 static __always_inline __u32 half_window(const struct tcp_sock *tp, __u32 window)
 {
-	return most(least(window, tp->packets_out) / 2, SSTHRESH_LEAST);
+	return max(min(window, tp->packets_out) / 2, MIN_SSTHRESH);
 }
 
-/* ---- operations that were not run ---- */
+/* ---- skipped operations ---- */
 
-/* A kernel may leave out a congestion control in BPF for the length of an
- * interrupt (docs/timelines.md, at its end): an ACK or a timeout then passes
- * without any of the operations, and what ssthresh() "returns" is what was on the
- * stack. `told` is the state that set_state() was told last, or that was found
- * here since. If the kernel has gone into one that begins with ssthresh(), and
- * we know nothing of it, or if no window is so large, the threshold is `instead`.
- * First thing in what an ACK calls; true if the state had not been told. */
-static __always_inline bool make_up(struct sock *sk, __u32 *told, __u32 instead)
+/* A kernel may skip a BPF congestion control for the length of an interrupt
+ * (docs/timelines.md, at the end): an ACK or a timeout then passes without any of the
+ * operations, and ssthresh() "returns" what was on the stack. `known_state` is the
+ * state that set_state() saw last, or that was found here since. The threshold becomes
+ * `instead` if the kernel entered a state that begins with ssthresh() unseen, or if
+ * the threshold is larger than any window. An ACK calls this first. True if a state
+ * was missed. */
+static __always_inline bool catch_up(struct sock *sk, __u32 *known_state, __u32 instead)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	__u32 state = ca_state(sk), before = *told;
+	__u32 state = ca_state(sk), before = *known_state;
 	bool reduces = state >= TCP_CA_CWR && before < TCP_CA_CWR;
 
-	if (reduces || (tp->snd_ssthresh > SEGMENTS_MOST &&
+	if (reduces || (tp->snd_ssthresh > MAX_SEGMENTS &&
 			tp->snd_ssthresh != SSTHRESH_NONE))
-		tp->snd_ssthresh = most(instead, SSTHRESH_LEAST);
-	*told = state;
+		tp->snd_ssthresh = max(instead, MIN_SSTHRESH);
+	*known_state = state;
 	return state != before;
 }
 
-/* What undo_cwnd() "returned". */
-static __always_inline void make_up_window(struct tcp_sock *tp, __u32 segments)
+/* The same for what undo_cwnd() "returned". */
+static __always_inline void catch_up_window(struct tcp_sock *tp, __u32 segments)
 {
-	if (tp->snd_cwnd > SEGMENTS_MOST)
-		tp->snd_cwnd = most(segments, 1);
+	if (tp->snd_cwnd > MAX_SEGMENTS)
+		tp->snd_cwnd = max(segments, 1);
 }
 
-/* In init(). That may be before the SYN of a connection that we open, when sockops
- * sets the algorithm: there are no sequence numbers yet. It may come twice. */
+/* For init(). sockops may set the algorithm before the SYN of an outgoing connection:
+ * there are no sequence numbers yet, and init() may run twice. */
 static __always_inline void count_connection(__u32 *counted)
 {
 	if (*counted)
@@ -151,9 +151,10 @@ static __always_inline void forget_connection(__u32 *counted)
 	__sync_fetch_and_add(&connections, -1);
 }
 
-/* A parameter: its default, and its bounds, in the units users write. */
-#define TUNABLE(name, usual, least_, most_, scale_) \
-	const volatile struct tunable name = { (usual) * (scale_), \
-		(least_) * (scale_), (most_) * (scale_), scale_ }
+/* A parameter: its default and its bounds in the user's unit, and the scale: the
+ * programs, which have no floating point, read `NAME.value` as value times scale. */
+#define TUNABLE(name, default_, min_, max_, scale_) \
+	const volatile struct tunable name = { (default_) * (scale_), \
+		(min_) * (scale_), (max_) * (scale_), scale_ }
 
 #endif

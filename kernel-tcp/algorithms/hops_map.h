@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* How far a destination is: what the routing daemon knows and tcpap asks for.
- * A run has one such map for all its copies of tcpap; hops.c fills it. */
+/* The distance of each destination, from the routing daemon to tcpap. A run has one
+ * map for all its copies of tcpap; hops.c fills it. */
 #ifndef HOPS_MAP_H
 #define HOPS_MAP_H
 
 #include <linux/types.h>
 
 #define HOPS_MAP "hops_to"
-#define HOPS_MOST 255	/* a TTL's */
-#define HOPS_ENTRIES 65536	/* of stations times destinations */
+#define MAX_HOPS 255		/* the maximum TTL */
+#define HOPS_ENTRIES 65536	/* stations times destinations */
 
 struct hops_key {
 	__u64 netns_cookie;	/* of the station */

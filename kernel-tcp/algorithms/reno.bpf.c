@@ -3,19 +3,19 @@
  * reno.bpf.c - classic TCP Reno: leaves fast recovery at the first new ACK.
  *
  * RFC 2581, 3.2; K. Fall and S. Floyd, "Simulation-based Comparisons of Tahoe,
- * Reno, and SACK TCP", CCR 26(3), 1996, 3. The third duplicate ACK: ssthresh =
- * half the window, the lost segment is sent again, window = ssthresh, inflated
- * by the duplicate ACKs; the first ACK of new data ends that, even if it is a
- * partial one (the next segment is lost too). What is lost still then waits for
- * three more duplicate ACKs, and the window is halved again; or, mostly, for the
- * timeout. The kernel's own `reno` is NewReno (RFC 6582): it sends the next hole
- * again with every partial ACK.
+ * Reno, and SACK TCP", CCR 26(3), 1996, 3. At the third duplicate ACK: ssthresh =
+ * half the window, the lost segment is retransmitted, window = ssthresh, inflated by
+ * the duplicate ACKs. The first ACK of new data ends this, even a partial one (the
+ * next segment is lost too). A segment that is still missing then waits for three
+ * more duplicate ACKs, which halve the window again, or, more often, for the timeout.
+ * The kernel's own `reno` is NewReno (RFC 6582): it retransmits the next hole at every
+ * partial ACK.
  *
- * What a congestion control cannot change: after a partial ACK the kernel will
- * send the segment that it knows to be lost before any new data, so none are
- * sent until it may be. Reno would send new data then if its halved window had
- * room, whose duplicate ACKs could save the timeout. With windows of up to 8
- * segments there is room only if the window was nearly empty anyway.
+ * A congestion control cannot change this: after a partial ACK the kernel sends the
+ * segment that it knows to be lost before any new data, so no new data is sent until
+ * then. Reno would send new data if its halved window had room; the duplicate ACKs
+ * for it could avoid the timeout. With windows of up to 8 segments there is room only
+ * if the window was nearly empty anyway.
  */
 #include "window.bpf.h"
 
@@ -24,7 +24,7 @@
 enum phase {
 	NO_LOSS,
 	FAST_RECOVERY,
-	AFTER_NEW_ACK,	/* the kernel is in recovery still, Reno is not */
+	AFTER_NEW_ACK,	/* the kernel is still in recovery, Reno is not */
 };
 
 struct reno {
@@ -84,17 +84,17 @@ static void new_ack(struct sock *sk, struct reno *own)
 	window_grow(sk, &own->window);
 }
 
-/* While the kernel is in recovery; what it may send is snd_cwnd - in_flight().
- * Reno may have its window and a segment for each duplicate outstanding. The
- * duplicates before a partial ACK do not help, although the kernel still counts
- * them as segments that have left the network. */
-static __u32 kernels_window(const struct tcp_sock *tp, const struct reno *own)
+/* For the kernel's recovery, where it may send snd_cwnd - in_flight(). Reno may have
+ * its window outstanding, and one segment for each duplicate ACK. Duplicates before a
+ * partial ACK do not count, although the kernel still counts them as segments that
+ * have left the network. */
+static __u32 kernel_window(const struct tcp_sock *tp, const struct reno *own)
 {
 	__u32 inflated = own->window.segments + own->duplicates;
 
 	if (own->phase == FAST_RECOVERY)
 		return in_flight(tp) +
-		       most(inflated - least(inflated, tp->packets_out),
+		       max(inflated - min(inflated, tp->packets_out),
 			    owes_retransmission(tp));
 	if (owes_retransmission(tp))
 		return in_flight(tp);
@@ -109,7 +109,7 @@ void BPF_PROG(reno_cong_control, struct sock *sk)
 	bool advanced = window_advanced(sk, &own->window);
 	__u8 state = ca_state(sk);
 
-	if (window_untold_timeout(sk, &own->window))
+	if (window_missed_timeout(sk, &own->window))
 		own->phase = NO_LOSS;
 	if (own->phase == NO_LOSS) {
 		own->window.segments = tp->snd_cwnd;
@@ -125,7 +125,7 @@ void BPF_PROG(reno_cong_control, struct sock *sk)
 		new_ack(sk, own);
 	own->sacked_out = tp->sacked_out;
 	tp->snd_cwnd = own->phase == NO_LOSS ? own->window.segments :
-					       kernels_window(tp, own);
+					       kernel_window(tp, own);
 }
 
 SEC("struct_ops")

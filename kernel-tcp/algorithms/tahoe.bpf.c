@@ -4,14 +4,14 @@
  *
  * V. Jacobson, "Congestion Avoidance and Control", SIGCOMM 1988; K. Fall and
  * S. Floyd, "Simulation-based Comparisons of Tahoe, Reno, and SACK TCP", CCR
- * 26(3), 1996, 2. The third duplicate ACK: ssthresh = half the window, window =
- * one segment, the lost segment is sent again, and slow start. No fast recovery.
+ * 26(3), 1996, 2. At the third duplicate ACK: ssthresh = half the window, window =
+ * one segment, the lost segment is retransmitted, slow start. No fast recovery.
  *
- * What the kernel does otherwise, and a congestion control cannot change:
- *  - Tahoe goes back N: its next segment is always the one after the last
- *    acknowledged, so that after a loss it sends again what had arrived. The
- *    kernel repeats only what it holds to be lost: after a loss the first hole,
- *    then with every partial ACK the next. After a timeout it does go back N.
+ * The kernel differs in ways that a congestion control cannot change:
+ *  - Tahoe goes back N: its next segment always follows the last acknowledged one, so
+ *    that after a loss it also resends segments that had arrived. The kernel
+ *    retransmits only segments that it marks lost: after a loss the first hole, then
+ *    the next one at every partial ACK. After a timeout it does go back N.
  *  - Duplicate ACKs after the third: both send nothing.
  */
 #include "window.bpf.h"
@@ -52,7 +52,7 @@ void BPF_PROG(tahoe_cong_control, struct sock *sk)
 	bool advanced = window_advanced(sk, &own->window);
 	__u8 state = ca_state(sk);
 
-	if (window_untold_timeout(sk, &own->window))
+	if (window_missed_timeout(sk, &own->window))
 		own->recovering = 0;
 	if (!own->recovering)
 		own->window.segments = tp->snd_cwnd;

@@ -3,25 +3,24 @@
  * tcpap.bpf.c - TCP-AP, adaptive pacing.
  *
  * S. ElRakabawy, A. Klemm and C. Lindemann, "TCP with Adaptive Pacing for
- * Multihop Wireless Networks", MobiHoc 2005. A segment and the one after it
- * disturb each other until the first is four hops away. From a round trip over h
- * hops, of which each data packet of s_data and each ACK of s_ack bits is sent
- * at the rate b and otherwise waits t_q at every hop,
+ * Multihop Wireless Networks", MobiHoc 2005. Two consecutive segments interfere until
+ * the first is four hops away. In a round trip over h hops, a data packet of s_data
+ * bits and an ACK of s_ack bits are sent at the rate b and wait t_q at every hop:
  *
  *   t_q = (RTT / h - (s_data + s_ack) / b) / 2
  *   FHD = 4 * (t_q + s_data / b)                   four-hop propagation delay
  *
- * averaged with `weight` for the old value. cov is the standard deviation of the
- * last `history` RTTs over their mean. Segments leave FHD * (1 + 2 cov) apart.
- * Window and recovery are NewReno's (RFC 6582).
+ * averaged with `weight` for the old value. cov is the standard deviation of the last
+ * `history` RTTs divided by their mean. Segments leave FHD * (1 + 2 cov) apart.
+ * Window and recovery are those of NewReno (RFC 6582).
  *
- * Departures:
- *  - On fewer than four hops FHD is over as many as there are.
- *  - The kernel paces by a timer, and does not pace the first ten segments. A
- *    segment that left late does not delay the next by its lateness, but for half
- *    an interval at the most (tcp_update_skb_after_send()).
- *  - While the hops are not known (hops=0, neither the settings nor a daemon told),
- *    nothing is paced.
+ * Departures from the paper:
+ *  - On paths of fewer than four hops, FHD is the delay over the whole path.
+ *  - The kernel paces with a timer, and does not pace the first ten segments. After a
+ *    late segment the next one follows sooner, by the lateness but at most by half an
+ *    interval (tcp_update_skb_after_send()).
+ *  - Nothing is paced while the hops are unknown (hops=0, and neither the settings nor
+ *    a daemon has them).
  */
 #include "common.bpf.h"
 #include "socket.bpf.h"
@@ -32,8 +31,8 @@ TUNABLE(history, 50, 2, 50, 1);
 TUNABLE(hops, 0, 0, 64, 1);
 TUNABLE(rate_kbps, 2000, 1, 1000000, 1000);
 
-#define HISTORY_MOST 50
-#define RTT_MOST_US 60000000	/* so that the square of a sum of 50 is 64 bits */
+#define MAX_HISTORY 50
+#define MAX_RTT_US 60000000	/* the square of a sum of 50 must fit into 64 bits */
 #define DISTURBED_HOPS 4	/* the paper's */
 #define HEADERS 40		/* bytes, IPv4 and TCP without options */
 #define SK_PACING_NONE 0	/* enum sk_pacing, include/net/sock.h */
@@ -43,15 +42,15 @@ TUNABLE(rate_kbps, 2000, 1, 1000000, 1000);
 struct tcpap {
 	__u32 counted;
 	__u32 acked;		/* segments, by this ACK */
-	__u32 round_ends;	/* the ACK after this: ask for the hops again, if known */
-	__u32 hops;		/* 0: not known */
+	__u32 round_ends;	/* known hops are read again at the ACK after this */
+	__u32 hops;		/* 0: unknown */
 	__u64 fhd_us;		/* 0: no sample yet */
-	__u32 told;		/* make_up() */
+	__u32 known_state;	/* catch_up() */
 	__u32 segments;		/* the window after the last ACK that found no loss */
 };
 
 struct round_trips {
-	__u32 us[HISTORY_MOST];
+	__u32 us[MAX_HISTORY];
 	__u32 next, count;
 	__u64 sum, squares;
 };
@@ -78,7 +77,7 @@ static void remember(struct round_trips *trips, __u32 rtt_us)
 	__u32 at = trips->next;
 	__u64 old;
 
-	if (at >= HISTORY_MOST)	/* for the verifier */
+	if (at >= MAX_HISTORY)	/* for the verifier */
 		return;
 	old = trips->us[at];
 	if (trips->count == history.value) {
@@ -122,7 +121,7 @@ static __u64 variation(const struct round_trips *trips)
 
 static __u64 on_air_us(__u32 bytes)
 {
-	return (__u64)bytes * 8 * 1000000 / most(rate_kbps.value, 1);
+	return (__u64)bytes * 8 * 1000000 / max(rate_kbps.value, 1);
 }
 
 static __u64 four_hop_delay(const struct tcp_sock *tp, __u32 h, __u32 rtt_us)
@@ -132,7 +131,7 @@ static __u64 four_hop_delay(const struct tcp_sock *tp, __u32 h, __u32 rtt_us)
 
 	if (hop > data + ack)
 		queued = (hop - data - ack) / 2;
-	return least(h, DISTURBED_HOPS) * (queued + data);
+	return min(h, DISTURBED_HOPS) * (queued + data);
 }
 
 static void read_remote(__u8 *to, struct sock *sk)
@@ -188,7 +187,7 @@ void BPF_PROG(tcpap_init, struct sock *sk)
 	struct tcpap *own = own_memory(sk);
 
 	own->hops = own->fhd_us = 0;
-	own->told = ca_state(sk);
+	own->known_state = ca_state(sk);
 	own->segments = tcp_sk(sk)->snd_cwnd;
 	if (sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
@@ -215,7 +214,7 @@ void BPF_PROG(tcpap_pkts_acked, struct sock *sk, const struct ack_sample *sample
 		own->hops = hops_of(sk);
 	}
 	if (sample->rtt_us > 0)
-		measure(sk, own, least(sample->rtt_us, RTT_MOST_US));
+		measure(sk, own, min(sample->rtt_us, MAX_RTT_US));
 }
 
 SEC("struct_ops")
@@ -225,8 +224,8 @@ void BPF_PROG(tcpap_cong_control, struct sock *sk)
 	struct tcp_sock *tp = tcp_sk(sk);
 	__u8 state = ca_state(sk);
 
-	make_up_window(tp, own->segments);
-	make_up(sk, &own->told, own->segments / 2);
+	catch_up_window(tp, own->segments);
+	catch_up(sk, &own->known_state, own->segments / 2);
 	if (state == TCP_CA_Recovery || state == TCP_CA_CWR)
 		tp->snd_cwnd = recovery_window(tp, tp->snd_ssthresh);
 	else if (own->acked)
@@ -243,13 +242,13 @@ void BPF_PROG(tcpap_set_state, struct sock *sk, __u8 new_state)
 	struct tcp_sock *tp = tcp_sk(sk);
 	__u8 state = ca_state(sk);
 
-	own->told = new_state;
+	own->known_state = new_state;
 	if (new_state == TCP_CA_Open &&
 	    (state == TCP_CA_Recovery || state == TCP_CA_CWR))
-		tp->snd_cwnd = least(tp->snd_cwnd, tp->snd_ssthresh);
+		tp->snd_cwnd = min(tp->snd_cwnd, tp->snd_ssthresh);
 }
 
-/* A buffer holds no two segments: they would leave together. */
+/* One segment per buffer: two in one buffer would leave together. */
 SEC("struct_ops")
 __u32 BPF_PROG(tcpap_min_tso_segs, struct sock *sk)
 {

@@ -3,23 +3,23 @@
  * vegas.bpf.c - TCP Vegas.
  *
  * L. Brakmo and L. Peterson, "TCP Vegas: End to End Congestion Avoidance on a
- * Global Internet", IEEE JSAC 13(8), 1995. Once a round trip
+ * Global Internet", IEEE JSAC 13(8), 1995. Once per round trip
  *
  *   diff = (cwnd / baseRTT - cwnd / RTT) * baseRTT = cwnd * (RTT - baseRTT) / RTT
  *
- * is how many segments of ours wait in queues (Little). The window grows by one
- * if diff < alpha, shrinks by one if diff > beta; slow start ends if diff > gamma.
+ * is the number of our segments that wait in queues (Little). The window grows by one
+ * if diff < alpha and shrinks by one if diff > beta; slow start ends if diff > gamma.
  * Defaults as ns-2.35 (v_alpha_ 1, v_beta_ 3, v_gamma_ 1); Linux has 2, 4, 1.
  *
- * As Linux's tcp_vegas.c, and not as the paper:
- *  - RTT is the least one of the last round trip, not the mean: delayed ACKs and
- *    retries on the air say nothing about queues.
+ * As tcp_vegas.c of Linux, unlike the paper:
+ *  - RTT is the minimum of the last round trip, not the mean: delayed ACKs and retries
+ *    on the air say nothing about queues.
  *  - Slow start doubles every round trip, not every other.
- *  - What is lost is found and repaired as the kernel's NewReno does; the paper
- *    also retransmits at the first duplicate ACK after a fine-grained timeout.
- *  - baseRTT is measured anew after a timeout and after the connection was idle
- *    (a MANET's path may have changed).
- * Linux divides by baseRTT, not RTT, and cuts diff to whole segments.
+ *  - The kernel's NewReno detects and repairs losses; the paper also retransmits at
+ *    the first duplicate ACK after a fine-grained timeout.
+ *  - baseRTT is measured again after a timeout and after an idle period (the path in
+ *    a MANET may have changed).
+ * Linux divides by baseRTT, not RTT, and truncates diff to whole segments.
  */
 #include "common.bpf.h"
 
@@ -28,8 +28,8 @@ TUNABLE(beta, 3, 0, 64, 1000);	/* segments */
 TUNABLE(gamma, 1, 0, 64, 1000);	/* segments */
 
 #define NO_RTT 0x7fffffff
-#define CWND_LEAST 2	/* segments */
-#define SAMPLES_LEAST 3	/* one may be of a delayed ACK, or two */
+#define MIN_CWND 2	/* segments */
+#define MIN_SAMPLES 3	/* one or two may come from delayed ACKs */
 
 struct vegas {
 	__u32 counted;
@@ -39,7 +39,7 @@ struct vegas {
 	__u32 min_rtt_us;	/* of this round trip */
 	__u32 base_rtt_us;	/* of the connection */
 	__u32 active;		/* not while the kernel repairs a loss */
-	__u32 told;		/* make_up() */
+	__u32 known_state;	/* catch_up() */
 	__u32 segments;		/* the window before the last ACK that found no loss */
 };
 
@@ -60,7 +60,7 @@ void BPF_PROG(vegas_init, struct sock *sk)
 	own->active = 1;
 	own->in_round = 0;
 	own->samples = 0;
-	own->told = ca_state(sk);
+	own->known_state = ca_state(sk);
 	own->segments = tcp_sk(sk)->snd_cwnd;
 	count_connection(&own->counted);
 }
@@ -82,7 +82,7 @@ static void in_state(struct sock *sk, struct vegas *own, __u8 state)
 	if (state == TCP_CA_Loss)
 		own->base_rtt_us = NO_RTT;
 	own->active = active;
-	own->told = state;
+	own->known_state = state;
 }
 
 /* The first of the operations on every ACK. */
@@ -92,16 +92,16 @@ void BPF_PROG(vegas_pkts_acked, struct sock *sk, const struct ack_sample *sample
 	struct vegas *own = own_memory(sk);
 	__s32 rtt_us = sample->rtt_us;
 
-	make_up_window(tcp_sk(sk), own->segments);
-	if (make_up(sk, &own->told, own->segments / 2))
-		in_state(sk, own, own->told);
+	catch_up_window(tcp_sk(sk), own->segments);
+	if (catch_up(sk, &own->known_state, own->segments / 2))
+		in_state(sk, own, own->known_state);
 	if (own->active)
 		own->segments = tcp_sk(sk)->snd_cwnd;
 	if (rtt_us < 0)
 		return;
-	rtt_us++;	/* never 0: it is divided by */
-	own->base_rtt_us = least(own->base_rtt_us, rtt_us);
-	own->min_rtt_us = least(own->min_rtt_us, rtt_us);
+	rtt_us++;	/* never 0: a divisor */
+	own->base_rtt_us = min(own->base_rtt_us, rtt_us);
+	own->min_rtt_us = min(own->min_rtt_us, rtt_us);
 	own->samples++;
 }
 
@@ -126,13 +126,13 @@ void BPF_PROG(vegas_cwnd_event, struct sock *sk, int event)
 
 static void leave_slow_start(struct tcp_sock *tp, __u32 target)
 {
-	tp->snd_cwnd = most(least(tp->snd_cwnd, target + 1), CWND_LEAST);
-	tp->snd_ssthresh = most(least(tp->snd_ssthresh, tp->snd_cwnd - 1), CWND_LEAST);
+	tp->snd_cwnd = max(min(tp->snd_cwnd, target + 1), MIN_CWND);
+	tp->snd_ssthresh = max(min(tp->snd_ssthresh, tp->snd_cwnd - 1), MIN_CWND);
 }
 
 static void once_a_round(struct tcp_sock *tp, const struct vegas *own, __u32 acked)
 {
-	__u64 rtt = most(own->min_rtt_us, 1), cwnd = tp->snd_cwnd;
+	__u64 rtt = max(own->min_rtt_us, 1), cwnd = tp->snd_cwnd;
 	__u64 diff = cwnd * (rtt - own->base_rtt_us) * alpha.scale / rtt;
 
 	if (in_slow_start(tp) && diff > gamma.value) {
@@ -140,11 +140,11 @@ static void once_a_round(struct tcp_sock *tp, const struct vegas *own, __u32 ack
 	} else if (in_slow_start(tp)) {
 		tcp_slow_start(tp, acked);
 	} else if (diff > beta.value) {
-		tp->snd_cwnd = most(cwnd - 1, CWND_LEAST);
-		tp->snd_ssthresh = most(least(tp->snd_ssthresh, tp->snd_cwnd - 1),
-					CWND_LEAST);
+		tp->snd_cwnd = max(cwnd - 1, MIN_CWND);
+		tp->snd_ssthresh = max(min(tp->snd_ssthresh, tp->snd_cwnd - 1),
+					MIN_CWND);
 	} else if (diff < alpha.value) {
-		tp->snd_cwnd = least(cwnd + 1, tp->snd_cwnd_clamp);
+		tp->snd_cwnd = min(cwnd + 1, tp->snd_cwnd_clamp);
 	}
 }
 
@@ -157,7 +157,7 @@ void BPF_PROG(vegas_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 	if (!own->active) {
 		tcp_reno_cong_avoid(sk, ack, acked);
 	} else if (!own->in_round || (__s32)(ack - own->round_ends) > 0) {
-		if (own->samples < SAMPLES_LEAST)
+		if (own->samples < MIN_SAMPLES)
 			tcp_reno_cong_avoid(sk, ack, acked);
 		else
 			once_a_round(tp, own, acked);

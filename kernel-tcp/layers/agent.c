@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * agent.c - waits for notices, judges them, and keeps the probes' clock.
+ * agent.c - waits for notices, checks them, and keeps the timers of probes.
  *
- * A notice is ICMP to a station, or a note of its own routing daemon. ICMP may be
- * forged: it is believed if it quotes a segment that a connection with a layer,
- * at that station, has outstanding (RFC 5927, 4.1), and lists nothing that was
- * never sent. Whatever else comes is counted and forgotten. More than NOTICES_A_SECOND at a station are not even
- * looked at.
+ * A notice is ICMP to a station, or a note of the station's own routing daemon. ICMP
+ * may be forged. It is believed if it quotes an outstanding segment of a connection
+ * with a layer at that station (RFC 5927, 4.1), and lists nothing that was never sent.
+ * All other notices are counted and ignored; beyond MAX_NOTICES_PER_S at a station they
+ * are not read.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -25,9 +25,9 @@
 #include "layers/agent.h"
 #include "layers/probes.h"
 
-#define NOTICES_A_SECOND 1000
-#define READ_AT_ONCE 64		/* then timers get their turn */
-#define NICE (-10)		/* probes have 50 ms */
+#define MAX_NOTICES_PER_S 1000
+#define MAX_READS 64		/* then the timers run */
+#define NICE (-10)		/* a probe may be 50 ms late */
 
 enum source { SOURCE_RING, SOURCE_TIMER, SOURCE_ICMP, SOURCE_DAEMON };
 
@@ -39,8 +39,8 @@ __u64 agent_now_ns(void)
 	return now.tv_sec * 1000000000ULL + now.tv_nsec;
 }
 
-void agent_tell(struct agent *agent, const struct connection *own, const char *event,
-		const char *format, ...)
+void agent_record(struct agent *agent, const struct connection *own, const char *event,
+		  const char *format, ...)
 {
 	struct sample row = { .monotonic_ns = agent_now_ns() };
 	char detail[64];
@@ -48,7 +48,7 @@ void agent_tell(struct agent *agent, const struct connection *own, const char *e
 
 	if (!agent->csv)
 		return;
-	/* What the programs saw before this comes before it in the file. */
+	/* Events that the eBPF programs saw earlier come first in the file. */
 	agent->drain(agent->drain_context);
 	va_start(arguments, format);
 	vsnprintf(detail, sizeof(detail), format, arguments);
@@ -64,15 +64,15 @@ void agent_tell(struct agent *agent, const struct connection *own, const char *e
 	csv_add_known(agent->csv, &row, event, detail);
 }
 
-/* ---- judging ---- */
+/* ---- checking notices ---- */
 
 static bool is_outstanding(const struct connection *own, __u32 seq)
 {
 	return seq - own->snd_una < own->snd_nxt - own->snd_una;
 }
 
-/* A list has what it quotes, and nothing beyond what was sent. What is acknowledged
- * meanwhile may be in it, and is of no use to anybody. */
+/* A list contains the quoted segment and nothing beyond what was sent. It may contain
+ * data that has been acknowledged meanwhile; this has no effect. */
 static bool may_be_held(const struct connection *own, const struct notice *notice)
 {
 	if (!notice->range_count)
@@ -83,22 +83,23 @@ static bool may_be_held(const struct connection *own, const struct notice *notic
 	return notice_range_of(notice, notice->seq);
 }
 
-static bool is_about(const struct connection *own, const struct post *post,
+static bool is_about(const struct connection *own, const struct listener *listener,
 		     const struct notice *notice)
 {
-	return own->cookie && own->settings.station == post->index &&
+	return own->cookie && own->settings.station == listener->index &&
 	       own->local_port == notice->local_port &&
 	       own->remote_port == notice->remote_port &&
 	       !memcmp(own->local, notice->local, sizeof(own->local)) &&
 	       !memcmp(own->remote, notice->remote, sizeof(own->remote));
 }
 
-static void judge(struct agent *agent, struct post *post, const struct notice *notice)
+static void check(struct agent *agent, struct listener *listener,
+		  const struct notice *notice)
 {
-	for (__u32 slot = 0; slot < LAYERED; slot++) {
+	for (__u32 slot = 0; slot < MAX_LAYERED; slot++) {
 		struct connection *own = &agent->connections[slot];
 
-		if (!is_about(own, post, notice))
+		if (!is_about(own, listener, notice))
 			continue;
 		if (!is_outstanding(own, notice->seq) || !may_be_held(own, notice)) {
 			agent->notices.wrong_sequence++;
@@ -110,35 +111,35 @@ static void judge(struct agent *agent, struct post *post, const struct notice *n
 	agent->notices.no_such_connection++;
 }
 
-static bool too_many(struct agent *agent, struct post *post)
+static bool over_limit(struct agent *agent, struct listener *listener)
 {
 	__u64 second = agent_now_ns() / 1000000000;
 
-	if (post->second != second) {
-		post->second = second;
-		post->taken = 0;
+	if (listener->second != second) {
+		listener->second = second;
+		listener->taken = 0;
 	}
-	if (post->taken++ < NOTICES_A_SECOND)
+	if (listener->taken++ < MAX_NOTICES_PER_S)
 		return false;
 	agent->notices.too_many++;
 	return true;
 }
 
-static void read_icmp(struct agent *agent, struct post *post)
+static void read_icmp(struct agent *agent, struct listener *listener)
 {
 	__u8 packet[2048];
 	struct notice notice;
 
-	for (int i = 0; i < READ_AT_ONCE; i++) {
-		ssize_t bytes = recv(post->icmp, packet, sizeof(packet), MSG_DONTWAIT);
+	for (int i = 0; i < MAX_READS; i++) {
+		ssize_t bytes = recv(listener->icmp, packet, sizeof(packet), MSG_DONTWAIT);
 
 		if (bytes < 0)
 			return;
-		if (too_many(agent, post))
+		if (over_limit(agent, listener))
 			continue;
 		switch (notice_read(packet, bytes, &notice)) {
 		case NOTICE_TAKEN:
-			judge(agent, post, &notice);
+			check(agent, listener, &notice);
 			break;
 		case NOTICE_MALFORMED:
 			agent->notices.malformed++;
@@ -168,18 +169,18 @@ static void set_timer(struct agent *agent, __u64 at_ns)
 	timerfd_settime(agent->timer, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
-/* A daemon may come, or come again, at any time. */
+/* A daemon may start, or restart, at any time. */
 static __u64 connect_daemons(struct agent *agent, __u64 now_ns)
 {
 	bool missing = false;
 
-	for (size_t i = 0; i < agent->post_count; i++) {
-		struct post *post = &agent->posts[i];
+	for (size_t i = 0; i < agent->listener_count; i++) {
+		struct listener *listener = &agent->listeners[i];
 
-		if (!post->station->status[0] || post->daemon >= 0)
+		if (!listener->station->status[0] || listener->daemon >= 0)
 			continue;
-		daemon_connect(agent, post);
-		if (post->daemon < 0 || watch(agent, post->daemon, SOURCE_DAEMON, i))
+		daemon_connect(agent, listener);
+		if (listener->daemon < 0 || watch(agent, listener->daemon, SOURCE_DAEMON, i))
 			missing = true;
 	}
 	return missing ? now_ns + DAEMON_RETRY_NS : 0;
@@ -190,7 +191,7 @@ static __u64 earlier(__u64 a, __u64 b)
 	return !a || (b && b < a) ? b : a;
 }
 
-static void do_what_is_due(struct agent *agent)
+static void run_due(struct agent *agent)
 {
 	__u64 now_ns = agent_now_ns();
 	__u64 next_ns = stand_by_due(agent, now_ns);
@@ -203,7 +204,7 @@ int agent_descriptor(const struct agent *agent)
 	return agent->epoll;
 }
 
-static void handle(struct agent *agent, enum source source, struct post *post)
+static void handle(struct agent *agent, enum source source, struct listener *listener)
 {
 	__u64 expired;
 
@@ -215,10 +216,10 @@ static void handle(struct agent *agent, enum source source, struct post *post)
 		(void)!read(agent->timer, &expired, sizeof(expired));
 		break;
 	case SOURCE_ICMP:
-		read_icmp(agent, post);
+		read_icmp(agent, listener);
 		break;
 	case SOURCE_DAEMON:
-		daemon_read(agent, post);
+		daemon_read(agent, listener);
 		break;
 	}
 }
@@ -232,9 +233,9 @@ void agent_work(struct agent *agent)
 		__u32 index = events[i].data.u64;
 
 		handle(agent, events[i].data.u64 >> 32,
-		       index < agent->post_count ? &agent->posts[index] : NULL);
+		       index < agent->listener_count ? &agent->listeners[index] : NULL);
 	}
-	do_what_is_due(agent);
+	run_due(agent);
 }
 
 void agent_event(struct agent *agent, const struct sample *row)
@@ -242,27 +243,27 @@ void agent_event(struct agent *agent, const struct sample *row)
 	stand_by_event(agent, row);
 }
 
-/* ---- beginning and end ---- */
+/* ---- start and end ---- */
 
-static __u32 layers_of(const struct station *station)
+static __u32 mechanisms_of(const struct station *station)
 {
-	__u32 layers = station->own.layers.layers;
+	__u32 mechanisms = station->own.layers.settings.mechanisms;
 
 	for (size_t i = 0; i < station->port_count; i++)
-		layers |= station->ports[i].layers.layers;
-	return layers & ~LAYER_LCD;
+		mechanisms |= station->ports[i].layers.settings.mechanisms;
+	return mechanisms;
 }
 
 bool agent_wanted(const struct run_settings *settings)
 {
-	__u32 layers = 0;
+	__u32 mechanisms = 0;
 
 	for (size_t i = 0; i < settings->station_count; i++)
-		layers |= layers_of(&settings->stations[i]);
-	return layers;
+		mechanisms |= mechanisms_of(&settings->stations[i]);
+	return mechanisms;
 }
 
-/* Only destination unreachable, of the types below 32; the filter knows no others. */
+/* Of the types below 32 only destination unreachable; the filter has no other types. */
 static int open_icmp(const char *netns)
 {
 	struct icmp_filter filter = { .data = ~(1U << ICMP_DEST_UNREACH) };
@@ -273,32 +274,33 @@ static int open_icmp(const char *netns)
 	return fd;
 }
 
-static int open_post(struct agent *agent, size_t index)
+static int open_listener(struct agent *agent, size_t index)
 {
 	const struct station *station = &agent->settings->stations[index];
-	struct post *post = &agent->posts[agent->post_count];
+	struct listener *listener = &agent->listeners[agent->listener_count];
 
-	post->station = station;
-	post->index = index;
-	post->daemon = -1;
-	post->icmp = open_icmp(station->netns);
-	post->raw = post->icmp < 0 ? -1 : raw_socket_in(station->netns, IPPROTO_RAW);
-	if (post->raw < 0 || watch(agent, post->icmp, SOURCE_ICMP, agent->post_count))
+	listener->station = station;
+	listener->index = index;
+	listener->daemon = -1;
+	listener->icmp = open_icmp(station->netns);
+	listener->raw = listener->icmp < 0 ? -1 : raw_socket_in(station->netns, IPPROTO_RAW);
+	if (listener->raw < 0 ||
+	    watch(agent, listener->icmp, SOURCE_ICMP, agent->listener_count))
 		return complain("station %s: no raw socket for layers: %s", station->name,
 				strerror(errno));
-	agent->post_count++;
+	agent->listener_count++;
 	return 0;
 }
 
-static int open_posts(struct agent *agent)
+static int open_listeners(struct agent *agent)
 {
 	size_t count = agent->settings->station_count;
 
-	agent->posts = calloc(count, sizeof(*agent->posts));
-	if (!agent->posts)
+	agent->listeners = calloc(count, sizeof(*agent->listeners));
+	if (!agent->listeners)
 		return complain("out of memory");
 	for (size_t i = 0; i < count; i++)
-		if (layers_of(&agent->settings->stations[i]) && open_post(agent, i))
+		if (mechanisms_of(&agent->settings->stations[i]) && open_listener(agent, i))
 			return -1;
 	return 0;
 }
@@ -314,11 +316,11 @@ struct agent *agent_new(const struct run_settings *settings, int samples, int cg
 	agent->settings = settings;
 	agent->epoll = epoll_create1(EPOLL_CLOEXEC);
 	agent->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (open_posts(agent) || programs_start(agent, samples, cgroup)) {
+	if (open_listeners(agent) || programs_start(agent, samples, cgroup)) {
 		agent_free(agent);
 		return NULL;
 	}
-	/* May be refused: probes are then late where the machine is busy. */
+	/* May be refused: probes are then late on a loaded machine. */
 	setpriority(PRIO_PROCESS, 0, NICE);
 	return agent;
 }
@@ -332,7 +334,7 @@ int agent_listen(struct agent *agent, struct csv *csv, int ring,
 	if (watch(agent, ring, SOURCE_RING, -1U) ||
 	    watch(agent, agent->timer, SOURCE_TIMER, -1U))
 		return complain("layers: epoll: %s", strerror(errno));
-	do_what_is_due(agent);
+	run_due(agent);
 	return 0;
 }
 
@@ -341,13 +343,13 @@ void agent_free(struct agent *agent)
 	if (!agent)
 		return;
 	programs_stop(agent);
-	for (size_t i = 0; i < agent->post_count; i++) {
-		close(agent->posts[i].icmp);
-		close(agent->posts[i].raw);
-		if (agent->posts[i].daemon >= 0)
-			close(agent->posts[i].daemon);
+	for (size_t i = 0; i < agent->listener_count; i++) {
+		close(agent->listeners[i].icmp);
+		close(agent->listeners[i].raw);
+		if (agent->listeners[i].daemon >= 0)
+			close(agent->listeners[i].daemon);
 	}
-	free(agent->posts);
+	free(agent->listeners);
 	close(agent->epoll);
 	close(agent->timer);
 	free(agent);

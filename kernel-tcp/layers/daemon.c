@@ -3,10 +3,10 @@
  * daemon.c - follows the notes of a station's own routing daemon (formats/routing.md:
  * status socket, `follow`).
  *
- * Of use are `route`, `lost` and `no-route`. The socket is this machine's and its
- * owner's: what comes is believed, for the connections to that destination which
- * have data outstanding or stand by. A daemon that is not there (yet, or any more) is looked
- * for again every second.
+ * The agent uses `route`, `lost` and `no-route`. The socket is local and belongs to the
+ * user, so its notes are believed, for connections to that destination that have data
+ * outstanding or stand by. If there is no daemon (yet, or any more), the agent tries
+ * again every second.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,17 +15,17 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include "layers/agent.h"
+#include "layers/layer.h"
 
 static const char follow[] = "{\"op\":\"follow\"}\n";
 
-void daemon_connect(struct agent *agent, struct post *post)
+void daemon_connect(struct agent *agent, struct listener *listener)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	(void)agent;
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s", post->station->status);
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", listener->station->status);
 	if (fd < 0)
 		return;
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) ||
@@ -33,8 +33,8 @@ void daemon_connect(struct agent *agent, struct post *post)
 		close(fd);
 		return;
 	}
-	post->daemon = fd;
-	post->line_bytes = 0;
+	listener->daemon = fd;
+	listener->line_bytes = 0;
 }
 
 static bool kind_of(const char *event, enum notice_kind *kind)
@@ -62,19 +62,16 @@ static bool is_in(const __u8 *address, struct in_addr network, unsigned prefix)
 	return !prefix || !((ntohl(own.s_addr) ^ ntohl(network.s_addr)) >> (32 - prefix));
 }
 
-static void pass_on(struct agent *agent, const struct post *post,
+static void pass_on(struct agent *agent, const struct listener *listener,
 		    enum notice_kind kind, struct in_addr network, unsigned prefix)
 {
-	/* Those that probe have no use for what is not a break. */
-	__u32 followers = kind == NOTICE_LOST_ROUTE ? NOTICE_LAYERS :
-						      LAYER_TCPF | LAYER_TCPBUS;
-
-	for (__u32 slot = 0; slot < LAYERED; slot++) {
+	for (__u32 slot = 0; slot < MAX_LAYERED; slot++) {
 		struct connection *own = &agent->connections[slot];
 		struct notice notice = { .kind = kind, .seq = own->snd_una };
 
-		if (own->cookie && own->settings.station == post->index &&
-		    own->settings.layers & followers &&
+		if (own->cookie && own->settings.station == listener->index &&
+		    answering_layer(own) &&
+		    (kind == NOTICE_LOST_ROUTE || follows_repairs(own)) &&
 		    is_in(own->remote, network, prefix) &&
 		    (connection_stands_by(own) ||
 		     (kind == NOTICE_LOST_ROUTE && own->snd_una != own->snd_nxt)))
@@ -82,7 +79,7 @@ static void pass_on(struct agent *agent, const struct post *post,
 	}
 }
 
-static void read_note(struct agent *agent, const struct post *post, const char *line)
+static void read_note(struct agent *agent, const struct listener *listener, const char *line)
 {
 	json_t *note = json_loads(line, 0, NULL);
 	const char *about = json_string_value(json_object_get(note, "about"));
@@ -92,40 +89,40 @@ static void read_note(struct agent *agent, const struct post *post, const char *
 
 	if (kind_of(json_string_value(json_object_get(note, "event")), &kind) &&
 	    about && inet_pton(AF_INET, about, &network) == 1)
-		pass_on(agent, post, kind, network,
+		pass_on(agent, listener, kind, network,
 			json_is_integer(prefix) ? json_integer_value(prefix) : 32);
 	json_decref(note);
 }
 
-/* Whole lines; one that is longer than the buffer is none of ours. */
-static void read_lines(struct agent *agent, struct post *post)
+/* Complete lines; a line longer than the buffer is not a note and is dropped. */
+static void read_lines(struct agent *agent, struct listener *listener)
 {
 	char *end;
 
-	while ((end = memchr(post->line, '\n', post->line_bytes))) {
-		size_t used = end + 1 - post->line;
+	while ((end = memchr(listener->line, '\n', listener->line_bytes))) {
+		size_t used = end + 1 - listener->line;
 
 		*end = 0;
-		read_note(agent, post, post->line);
-		memmove(post->line, end + 1, post->line_bytes - used);
-		post->line_bytes -= used;
+		read_note(agent, listener, listener->line);
+		memmove(listener->line, end + 1, listener->line_bytes - used);
+		listener->line_bytes -= used;
 	}
-	if (post->line_bytes == sizeof(post->line))
-		post->line_bytes = 0;
+	if (listener->line_bytes == sizeof(listener->line))
+		listener->line_bytes = 0;
 }
 
-void daemon_read(struct agent *agent, struct post *post)
+void daemon_read(struct agent *agent, struct listener *listener)
 {
-	ssize_t bytes = read(post->daemon, post->line + post->line_bytes,
-			     sizeof(post->line) - post->line_bytes);
+	ssize_t bytes = read(listener->daemon, listener->line + listener->line_bytes,
+			     sizeof(listener->line) - listener->line_bytes);
 
 	if (bytes < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (bytes <= 0) {
-		close(post->daemon);	/* which ends its being watched */
-		post->daemon = -1;
+		close(listener->daemon);	/* epoll forgets it too */
+		listener->daemon = -1;
 		return;
 	}
-	post->line_bytes += bytes;
-	read_lines(agent, post);
+	listener->line_bytes += bytes;
+	read_lines(agent, listener);
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The gate (what may leave) and the watch (which ACKs come); part of
+ * The gate (decides what may leave) and the watch (sees incoming ACKs); part of
  * layers.bpf.c.
  *
- * Both run under the socket's cgroup and see the IP packet. The gate runs with
- * the socket locked; the watch may not, but is alone with what it writes.
+ * Both run for the socket's cgroup and see the IP packet. The gate runs with the socket
+ * locked. The watch may run without the lock, but no other program writes its fields.
  */
 #ifndef GATE_BPF_H
 #define GATE_BPF_H
 
-/* Of a cgroup_skb/egress program: enum __cgroup_bpf_run_filter_skb's returns.
- * DROP makes the sender's call fail (-EPERM) and nothing else; DROP_CONGESTED is
- * "local congestion", which tcp_retransmit_timer() answers without backoff, and
- * a new segment with a smaller window: so only timers get it. */
+/* Return values of a cgroup_skb/egress program (__cgroup_bpf_run_filter_skb()). DROP
+ * only makes the sender's call fail (-EPERM). DROP_CONGESTED means local congestion:
+ * tcp_retransmit_timer() then does not back off, but a new segment would shrink the
+ * window. So only the timer's retransmissions get it. */
 #define DROP 0
 #define PASS 1
 #define DROP_CONGESTED 2
@@ -30,7 +30,7 @@ struct segment {
 	__u8 flags;
 };
 
-/* Header offsets: RFC 791 3.1, RFC 9293 3.1. False: not TCP over IPv4. */
+/* Header offsets: RFC 791 3.1, RFC 9293 3.1. False if it is not TCP over IPv4. */
 static bool read_segment(struct __sk_buff *skb, struct segment *segment)
 {
 	__u8 ip[20], tcp[20];
@@ -80,8 +80,8 @@ static void keep(struct __sk_buff *skb, const struct connection *own,
 	copy->bytes = bytes;
 }
 
-/* A place whose segment is acknowledged; if there is none, the window is larger
- * than the ring, and this segment goes without. */
+/* Uses a place whose segment is acknowledged. If there is none, the window is larger
+ * than the ring, and this segment has no copy. */
 static void keep_new(struct __sk_buff *skb, struct connection *own,
 		     struct kept_window *all, const struct segment *segment)
 {
@@ -121,17 +121,17 @@ int gate(struct __sk_buff *skb)
 		return PASS;
 	if (segment.seq == segment.end || segment.flags & (SYN | RST))
 		return PASS;
-	if (in_stand_by(own) || own->fixed || own->refuse_timer)
+	if (in_stand_by(own) || own->fixed_rto || own->refuse_timer)
 		return refuse(skb, own, all, &segment);
 	own->timer_ns = bpf_ktime_get_ns();
 	if (before(segment.seq, own->snd_nxt))
-		return PASS;	/* sent before */
+		return PASS;	/* a retransmission */
 	keep_new(skb, own, all, &segment);
 	own->snd_nxt = segment.end;
 	return PASS;
 }
 
-/* Would TCP take it? As tcp_sequence(), net/ipv4/tcp_input.c. */
+/* Whether TCP would accept it, as tcp_sequence(), net/ipv4/tcp_input.c. */
 static bool acceptable(struct tcp_sock *tp, const struct segment *segment)
 {
 	__u32 end = BPF_CORE_READ(tp, rcv_nxt) + BPF_CORE_READ(tp, rcv_wnd);
@@ -140,16 +140,16 @@ static bool acceptable(struct tcp_sock *tp, const struct segment *segment)
 	       !before(end, segment->seq);
 }
 
-static void repaired(struct tcp_sock *tp, struct connection *own)
+static void end_stand_by(struct tcp_sock *tp, struct connection *own)
 {
-	if (own->settings.layers & LAYER_ELFN &&
+	if (own->settings.mechanisms & MECHANISM_REPAIR &&
 	    own->settings.repair == REPAIR_INITIAL) {
 		own->initial_until = own->snd_nxt;
 		own->initial = 1;
 	}
 	own->restore = 1;
 	own->ended = own->ordered;
-	tell(tp, own, EVENT_REPAIR, 0);
+	emit(tp, own, EVENT_REPAIR, 0);
 }
 
 static __u32 rto_jiffies(struct tcp_sock *tp)
@@ -157,9 +157,9 @@ static __u32 rto_jiffies(struct tcp_sock *tp)
 	return BPF_CORE_READ((struct inet_connection_sock *)tp, icsk_rto);
 }
 
-/* Segments that got through before the break are acknowledged after the notice of it,
- * and say nothing of the route. A probe whose data had arrived is answered with the
- * same ACK again. */
+/* ACKs of segments that got through before the break arrive after the notice and prove
+ * nothing about the route. A probe with data that had already arrived is answered with
+ * the same ACK again. */
 static bool ends_stand_by(const struct connection *own, __u32 ack, bool new)
 {
 	if (own->probed == own->ordered)
@@ -169,7 +169,7 @@ static bool ends_stand_by(const struct connection *own, __u32 ack, bool new)
 	return own->reported_for == own->ordered && before(own->reported, ack);
 }
 
-static void acknowledged(struct tcp_sock *tp, struct connection *own, __u32 ack)
+static void ack_received(struct tcp_sock *tp, struct connection *own, __u32 ack)
 {
 	bool new = before(own->snd_una, ack);
 
@@ -178,21 +178,21 @@ static void acknowledged(struct tcp_sock *tp, struct connection *own, __u32 ack)
 	if (new) {
 		own->snd_una = ack;
 		own->timer_ns = bpf_ktime_get_ns();
-		own->timeouts = own->fixed = own->refuse_timer = 0;
+		own->timeouts = own->fixed_rto = own->refuse_timer = 0;
 		own->rto_jiffies = rto_jiffies(tp);
 	}
 	if (in_stand_by(own) && ends_stand_by(own, ack, new))
-		repaired(tp, own);
+		end_stand_by(tp, own);
 }
 
-/* tcpbus: what the node on the way has held overtakes what the source sends again
- * from further off. The receiver's duplicate ACKs (RFC 5681 2) ask for what is on
- * its way, and TCP would send it once more. Not beyond a timeout: it may be lost. */
-static bool asks_for_what_was_sent(const struct connection *own,
-				   const struct segment *segment)
+/* tcpbus: segments held by the node on the path arrive before those that the source
+ * resends over the longer path. The receiver's duplicate ACKs (RFC 5681 2) ask for
+ * segments in flight, and TCP would send these once more. Only until a timeout: then
+ * they may be lost. */
+static bool asks_for_resent(const struct connection *own, const struct segment *segment)
 {
-	return own->answered && own->answered == own->ordered && !in_stand_by(own) &&
-	       !own->timeouts && before(own->snd_una, own->answered_until) &&
+	return own->resent_order && own->resent_order == own->ordered && !in_stand_by(own) &&
+	       !own->timeouts && before(own->snd_una, own->resent_until) &&
 	       segment->ack == own->snd_una && segment->seq == segment->end &&
 	       segment->window == own->window;
 }
@@ -216,12 +216,12 @@ int watch(struct __sk_buff *skb)
 	if (!tp || !(segment.flags & ACK) || segment.flags & (SYN | RST) ||
 	    !acceptable(tp, &segment))
 		return PASS;
-	if (asks_for_what_was_sent(own, &segment)) {
+	if (asks_for_resent(own, &segment)) {
 		__sync_fetch_and_add(&counters.duplicates, 1);
 		return DROP;
 	}
 	own->window = segment.window;
-	acknowledged(tp, own, segment.ack);
+	ack_received(tp, own, segment.ack);
 	return PASS;
 }
 

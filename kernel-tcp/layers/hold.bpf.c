@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hold.bpf.c - the congestion control of a connection in stand-by: keeps the
- * windows that `struct connection` names.
+ * hold.bpf.c - the congestion control of a connection in stand-by: keeps the windows
+ * of `struct connection`.
  *
- * Of all BPF programs only a congestion control may write snd_cwnd and
- * snd_ssthresh. A connection comes here from sockops (layers.bpf.c) before the
- * kernel's timer makes its window 1, and goes back to its own algorithm with the
- * first packet after the repair. The way here and back in one go sets a window.
+ * Among BPF programs only a congestion control may write snd_cwnd and snd_ssthresh.
+ * sockops (layers.bpf.c) changes a connection to `hold` before the kernel's timer sets
+ * its window to 1, and back to its own algorithm with the first packet after the
+ * repair. A change to `hold` and straight back sets a window.
  *
- * What that costs: the algorithm's private memory (icsk_ca_priv) starts anew.
- * Reno has none; Vegas measures its base RTT again, on the new route.
+ * The cost: the algorithm's private memory (icsk_ca_priv) is reset. Reno has none;
+ * Vegas measures its base RTT again, on the new route.
  *
- * A timeout may pass without its operations being run (docs/timelines.md, at its
- * end): where only set_state() was left out, cwnd_event() makes up for it before
- * the retransmission; else hold_cong_avoid(), or the change back.
+ * The operations of a timeout may be skipped (docs/timelines.md, at the end). If only
+ * set_state() was, cwnd_event() catches up before the retransmission; otherwise
+ * hold_cong_avoid() does, or the change back.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -29,7 +29,7 @@ char LICENSE[] SEC("license") = "GPL";
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, LAYERED);
+	__uint(max_entries, MAX_LAYERED);
 	__type(key, __u64);
 	__type(value, __u32);
 } slots SEC(".maps");
@@ -37,7 +37,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, LAYERED);
+	__uint(max_entries, MAX_LAYERED);
 	__type(key, __u32);
 	__type(value, struct connection);
 } connections SEC(".maps");
@@ -75,9 +75,8 @@ __u32 BPF_PROG(hold_ssthresh, struct sock *sk)
 	return ((struct tcp_sock *)sk)->snd_ssthresh;
 }
 
-/* The ACK that ended the stand-by: the windows are given back with the packet
- * that follows. A connection whose layers have gone (the run is over) goes on as
- * Reno. */
+/* At the ACK that ended the stand-by: the packet that follows restores the windows. A
+ * connection that outlived its run, and so has no layers, continues as Reno. */
 SEC("struct_ops")
 void BPF_PROG(hold_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 {

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * layers.bpf.c - the kernel's side of the layers around a congestion control.
+ * layers.bpf.c - the eBPF programs of the layers above congestion control. They are
+ * loaded only if a connection of the run has a layer.
  *
- * Four programs, loaded only where a connection of the run has a layer:
- *
- *  - connections (sockops): which connections there are; their timeouts; their
- *    windows. A program may not write snd_cwnd, a congestion control may: so the
- *    connection changes over to `hold` (hold.bpf.c), which writes what `struct
- *    connection` says, and back.
- *  - gate (cgroup_skb/egress, gate.bpf.h): what may leave. In stand-by no data
- *    does. A retransmission by the timer is refused with 2 (drop, congestion):
+ *  - layers (sockops): tracks connections, their timeouts and their windows. Only a
+ *    congestion control may write snd_cwnd. So the connection changes to `hold`
+ *    (hold.bpf.c), which writes the windows of `struct connection`, and back.
+ *  - gate (cgroup_skb/egress, gate.bpf.h): decides what may leave. In stand-by no data
+ *    leaves. The timer's retransmission is refused with 2 (drop, congestion):
  *    tcp_retransmit_timer() then tries again every half second
  *    (TCP_RESOURCE_PROBE_INTERVAL) and does not double its timeout.
- *  - watch (cgroup_skb/ingress, gate.bpf.h): which ACKs come, before TCP acts on
- *    them, and in every state (tcp_probe is silent once the program has closed).
+ *  - watch (cgroup_skb/ingress, gate.bpf.h): sees each ACK before TCP acts on it, in
+ *    every state (tcp_probe is silent after the program has closed the socket).
  *
- * What decides, and sends probes, is the agent (agent.c) in user space.
+ * The agent (agent.c) in user space makes the decisions and sends the probes.
  */
 #include <stdbool.h>
 #include <linux/bpf.h>
@@ -32,11 +30,10 @@ char LICENSE[] SEC("license") = "GPL";
 #define SOL_TCP 6
 #define TCP_CONGESTION 13
 #define BPF_TCP_CLOSE 7
-#define SSTHRESH_LEAST 2		/* segments, RFC 5681 (4) */
+#define MIN_SSTHRESH 2		/* segments, RFC 5681 (4) */
 #define SSTHRESH_NONE 0x7fffffff	/* TCP_INFINITE_SSTHRESH, net/tcp.h */
 
-/* `hold` under the name this run has registered it by; set before anything is
- * attached. */
+/* The name under which this run registered `hold`; set before anything is attached. */
 char hold_name[ALGORITHM_BYTES] = {};
 
 struct {
@@ -49,21 +46,21 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, LAYERED);
+	__uint(max_entries, MAX_LAYERED);
 	__type(key, __u64);	/* socket cookie */
 	__type(value, __u32);	/* slot in `connections` and `kept` */
 } slots SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_QUEUE);
-	__uint(max_entries, LAYERED);
+	__uint(max_entries, MAX_LAYERED);
 	__uint(value_size, sizeof(__u32));
 } free_slots SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, LAYERED);
+	__uint(max_entries, MAX_LAYERED);
 	__type(key, __u32);
 	__type(value, struct connection);
 } connections SEC(".maps");
@@ -71,12 +68,12 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, LAYERED);
+	__uint(max_entries, MAX_LAYERED);
 	__type(key, __u32);
 	__type(value, struct kept_window);
 } kept SEC(".maps");
 
-/* The same map as in manet_tcp.bpf.c: the loader sees to that. */
+/* The loader makes this the same map as in manet_tcp.bpf.c. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4 << 20);
@@ -95,7 +92,7 @@ static __always_inline bool in_stand_by(const struct connection *own)
 }
 
 /* An event wakes the agent, unlike a sample. */
-static void tell(struct tcp_sock *tp, const struct connection *own,
+static void emit(struct tcp_sock *tp, const struct connection *own,
 		 enum event event, __u16 value)
 {
 	struct sample *row = bpf_ringbuf_reserve(&samples, sizeof(*row), 0);
@@ -126,7 +123,7 @@ static struct tcp_sock *tcp_of(struct bpf_sock_ops *ctx)
 	return sk ? bpf_skc_to_tcp_sock(sk) : NULL;
 }
 
-/* A port that is named comes before the station. */
+/* Settings of a port come before those of the station. */
 static const struct layer_settings *settings_for(struct bpf_sock_ops *ctx)
 {
 	struct settings_key key = { .netns_cookie = bpf_get_netns_cookie(ctx) };
@@ -156,8 +153,8 @@ static void fill(struct connection *own, struct tcp_sock *tp, __u64 cookie,
 	own->local_port = row.local_port;
 	own->remote_port = row.remote_port;
 	own->snd_una = own->snd_nxt = BPF_CORE_READ(tp, snd_nxt);
-	own->copied = own->timeouts = own->fixed = own->refuse_timer = 0;
-	own->ordered = own->probed = own->ended = own->answered = own->reported_for = 0;
+	own->copied = own->timeouts = own->fixed_rto = own->refuse_timer = 0;
+	own->ordered = own->probed = own->ended = own->resent_order = own->reported_for = 0;
 	own->held = own->restore = own->initial = own->half = own->before_timeout = 0;
 	own->rto_jiffies = rto_jiffies(tp);
 	own->timer_ns = bpf_ktime_get_ns();
@@ -172,7 +169,7 @@ static void begin(struct bpf_sock_ops *ctx)
 	struct connection *own;
 	__u32 slot = 0;
 
-	if (!settings || !settings->layers || !tp)
+	if (!settings || !settings->mechanisms || !tp)
 		return;
 	if (bpf_map_pop_elem(&free_slots, &slot)) {
 		__sync_fetch_and_add(&counters.without_room, 1);
@@ -210,7 +207,7 @@ static void finish(struct bpf_sock_ops *ctx)
 
 /* ---- windows ---- */
 
-static bool change_over(struct bpf_sock_ops *ctx, const char *to)
+static bool change_algorithm(struct bpf_sock_ops *ctx, const char *to)
 {
 	char name[ALGORITHM_BYTES];
 
@@ -231,35 +228,35 @@ static bool change_to_hold(struct bpf_sock_ops *ctx, struct connection *own)
 			   sizeof(own->inner)))
 		return false;
 	own->held = 1;
-	if (change_over(ctx, name))
+	if (change_algorithm(ctx, name))
 		return true;
 	own->held = 0;
 	return false;
 }
 
-static bool gives_back_earlier(const struct connection *own)
+static bool restores_earlier(const struct connection *own)
 {
 	return own->before_timeout && own->before_timeout == own->ordered;
 }
 
-/* The algorithm's ssthresh() may not have been run at the timeout before the
- * stand-by (docs/timelines.md), and there was no ACK to make up for it. */
+/* The algorithm's ssthresh() may have been skipped at the timeout before the stand-by
+ * (docs/timelines.md), without an ACK since to catch up. */
 static void note_windows(struct bpf_sock_ops *ctx, struct connection *own)
 {
 	__u32 ssthresh = ctx->snd_ssthresh;
 
-	if (gives_back_earlier(own)) {
+	if (restores_earlier(own)) {
 		own->cwnd = own->timeout_cwnd;
 		own->ssthresh = own->timeout_ssthresh;
 		return;
 	}
-	if (ssthresh > SEGMENTS_MOST && ssthresh != SSTHRESH_NONE)
+	if (ssthresh > MAX_SEGMENTS && ssthresh != SSTHRESH_NONE)
 		ssthresh = own->half;
 	own->cwnd = ctx->snd_cwnd;
 	own->ssthresh = ssthresh;
 }
 
-/* Before tcp_enter_loss(), which would make cwnd 1 and lower ssthresh. */
+/* Before tcp_enter_loss(), which would set cwnd to 1 and lower ssthresh. */
 static void hold(struct bpf_sock_ops *ctx, struct connection *own)
 {
 	if (own->held)
@@ -268,39 +265,39 @@ static void hold(struct bpf_sock_ops *ctx, struct connection *own)
 	change_to_hold(ctx, own);
 }
 
-/* After a repair and before the first packet: `hold` gives the connection back
- * with the windows that the layer wants. */
-static void give_back(struct bpf_sock_ops *ctx, struct connection *own)
+/* After a repair, before the first packet: returns the connection from `hold` to its
+ * algorithm, with the windows that the layer asks for. */
+static void restore_windows(struct bpf_sock_ops *ctx, struct connection *own)
 {
 	struct tcp_sock *tp = tcp_of(ctx);
-	bool one = own->settings.layers & LAYER_ELFN &&
+	bool one = own->settings.mechanisms & MECHANISM_REPAIR &&
 		   own->settings.repair != REPAIR_UNCHANGED;
 
 	own->restore = 0;
 	if (!own->held) {
-		if (!one && !gives_back_earlier(own))
+		if (!one && !restores_earlier(own))
 			return;
 		note_windows(ctx, own);
 	}
 	if (one)
 		own->cwnd = 1;
-	/* To make `hold` write, it must be changed to. */
+	/* `hold` writes when a connection changes to it. */
 	if (own->held && (ctx->snd_cwnd != own->cwnd ||
 			  ctx->snd_ssthresh != own->ssthresh)) {
-		change_over(ctx, own->inner);
+		change_algorithm(ctx, own->inner);
 		own->held = 0;
 	}
 	if (own->held || change_to_hold(ctx, own))
-		change_over(ctx, own->inner);
+		change_algorithm(ctx, own->inner);
 	own->held = 0;
 	if (tp)
-		tell(tp, own, EVENT_WINDOW, 0);
+		emit(tp, own, EVENT_WINDOW, 0);
 }
 
 /* ---- timeouts ---- */
 
-/* repair=initial: the kernel's RTO cannot be set, so that an earlier one is put
- * off as in stand-by, in steps of half a second. */
+/* repair=initial: the kernel's RTO cannot be set. An earlier timeout is delayed as in
+ * stand-by, in steps of half a second. */
 static bool too_early(struct connection *own)
 {
 	if (!own->initial)
@@ -313,13 +310,13 @@ static bool too_early(struct connection *own)
 	       own->settings.rto_initial_us * 1000ULL;
 }
 
-/* The first in a row, before anything is changed for it. */
+/* The first timeout in a row, before it changes anything. */
 static void note_timeout(struct bpf_sock_ops *ctx, struct connection *own)
 {
 	own->timeout_cwnd = ctx->snd_cwnd;
 	own->timeout_ssthresh = ctx->snd_ssthresh;
-	own->half = own->timeout_cwnd / 2 > SSTHRESH_LEAST ?
-		    own->timeout_cwnd / 2 : SSTHRESH_LEAST;
+	own->half = own->timeout_cwnd / 2 > MIN_SSTHRESH ?
+		    own->timeout_cwnd / 2 : MIN_SSTHRESH;
 }
 
 /* The timer has expired; tcp_enter_loss() and the retransmission follow. */
@@ -334,16 +331,16 @@ static void timeout(struct bpf_sock_ops *ctx, struct connection *own)
 		hold(ctx, own);
 		return;
 	}
-	if (own->fixed) {
+	if (own->fixed_rto) {
 		own->refuse_timer = 1;
 		return;
 	}
 	if (!own->timeouts++)
 		note_timeout(ctx, own);
-	tell(tp, own, EVENT_TIMEOUT, own->timeouts);
-	if (own->settings.layers & LAYER_RENO_F && own->timeouts >= 2) {
-		own->fixed = own->refuse_timer = 1;
-		tell(tp, own, EVENT_FIXED, own->timeouts);
+	emit(tp, own, EVENT_TIMEOUT, own->timeouts);
+	if (own->settings.mechanisms & MECHANISM_FIXED_RTO && own->timeouts >= 2) {
+		own->fixed_rto = own->refuse_timer = 1;
+		emit(tp, own, EVENT_FIXED_RTO, own->timeouts);
 	}
 }
 
@@ -369,7 +366,7 @@ int layers(struct bpf_sock_ops *ctx)
 	case BPF_SOCK_OPS_HDR_OPT_LEN_CB:
 		own = connection_of(ctx);
 		if (own && own->restore && !in_stand_by(own))
-			give_back(ctx, own);
+			restore_windows(ctx, own);
 		break;
 	}
 	return 1;

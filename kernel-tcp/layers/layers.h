@@ -1,52 +1,45 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * What the programs of the layers and the agent share: a connection's state, and
- * the copies of its outstanding segments. Both live in arrays that the agent has
- * mapped into its own memory; every field has one writer (it says which), so
- * that neither side needs a lock.
+ * Shared by the eBPF programs of the layers and the agent: the state of a connection
+ * and copies of its outstanding segments. Both are arrays that the agent maps into its
+ * memory. Every field has one writer, named at the field or above its group, so that
+ * neither side needs a lock.
  */
 #ifndef LAYERS_H
 #define LAYERS_H
 
 #include <linux/types.h>
 
-/* Connections with a layer at a time; more run without one, and are counted. */
-#define LAYERED 256
-/* Segments kept for each, 13 MB in all: the papers' windows are of 4 to 32. */
+/* Simultaneous connections with a layer; further ones run without it and are counted. */
+#define MAX_LAYERED 256
+/* Segments kept for each, 13 MB in total: the papers use windows of 4 to 32. */
 #define COPIES 32
 #define COPY_BYTES 1500
 
-enum layer {
-	LAYER_RENO_F = 1 << 0,
-	LAYER_ELFN = 1 << 1,
-	LAYER_TCPF = 1 << 2,
-	LAYER_ATCP = 1 << 3,
-	LAYER_TCPBUS = 1 << 4,
-	LAYER_LCD = 1 << 5,
+/* What the eBPF programs do for the layers of a connection. */
+enum mechanism {
+	/* From the second timeout in a row the agent retransmits, and the RTO stays. */
+	MECHANISM_FIXED_RTO = 1 << 0,
+	/* After a stand-by the windows are those that `repair` names. */
+	MECHANISM_REPAIR = 1 << 1,
+	/* The agent may order a stand-by. */
+	MECHANISM_STAND_BY = 1 << 2,
 };
 
-/* These answer notices of route failures; a TCP has one of them at most. */
-#define NOTICE_LAYERS (LAYER_ELFN | LAYER_TCPF | LAYER_ATCP | LAYER_TCPBUS)
-
 enum repair { REPAIR_UNCHANGED, REPAIR_WINDOW, REPAIR_INITIAL };
-enum probe_packet { PROBE_FIRST, PROBE_LOST };
 /* Which acknowledgement ends a stand-by: any of new data, or one after a probe. */
 enum leave { LEAVE_ANY_ACK, LEAVE_PROBE_ACK };
-/* Which window is given back: when the stand-by began, or before the first of the
- * timeouts that were there by then. */
-enum restore { RESTORE_AT_NOTICE, RESTORE_BEFORE_TIMEOUT };
+
+#define LAYER_VALUES 5
 
 struct layer_settings {
 	__u32 station;
-	__u32 layers;		/* enum layer; 0 = none */
-	__u32 probe_us;
-	__u32 repair;
-	__u32 packet;
-	__u32 leave;
-	__u32 restore;
-	__u32 failure_us;	/* tcpf: the freeze's end where nothing else ends it */
-	__u32 factor_percent;	/* tcpbus */
+	__u16 mechanisms;	/* enum mechanism; 0 = none */
+	__u16 answering;	/* agent: the layer that answers notices; names.c */
+	__u32 repair;		/* enum repair */
+	__u32 leave;		/* enum leave */
 	__u32 rto_initial_us;
+	__u32 values[LAYER_VALUES];	/* agent: that layer's parameters (layer.h) */
 };
 
 struct connection {
@@ -57,39 +50,39 @@ struct connection {
 	__u16 local_port;	/* host order */
 	__u16 remote_port;
 
-	/* What the wire says; the gate's two programs write it. */
+	/* From the packets; the gate and the watch write it. */
 	__u32 snd_una;
 	__u32 snd_nxt;
 	__u32 copied;		/* new segments copied so far */
-	__u32 rto_jiffies;	/* as of the last ACK */
+	__u32 rto_jiffies;	/* at the last ACK */
 
-	/* Stand-by: from the agent's order until either side says it has ended. */
-	__u32 ordered;		/* agent: numbers the orders */
+	/* Stand-by: from the agent's order until either side ends it. */
+	__u32 ordered;		/* agent: number of the last order */
 	__u32 probed;		/* agent: the last order that a probe was sent for */
 	__u32 ended;		/* both: the last order that has ended */
-	/* tcpf, tcpbus: the acknowledgement of what a notice reported ends the order. */
-	__u32 reported;		/* agent: the lowest sequence number ... */
-	__u32 reported_for;	/* ... of this order; 0 = only what the daemons say does */
+	/* tcpf, tcpbus: the ACK of the reported segment ends the order. */
+	__u32 reported;		/* agent: the lowest sequence number reported ... */
+	__u32 reported_for;	/* ... for this order; 0 = only a notice ends it */
 
-	/* tcpbus: what is missing has been sent again; duplicate ACKs ask for it too. */
-	__u32 answered;		/* agent: the last order that ended so ... */
-	__u32 answered_until;	/* ... and the sequence number after all that was sent */
-	__u32 window;		/* watch: as in the last ACK, not scaled */
+	/* tcpbus: the missing segments were resent; duplicate ACKs may ask for them too. */
+	__u32 resent_order;	/* agent: the last order that ended with a resend ... */
+	__u32 resent_until;	/* ... and the sequence number after the resent data */
+	__u32 window;		/* watch: of the last ACK, not scaled */
 
 	/* Timeouts; sockops writes, the watch clears. */
-	__u32 timeouts;		/* in a row, without those in stand-by */
-	__u32 fixed;		/* reno-f: the agent retransmits, not the kernel */
-	__u32 refuse_timer;	/* the kernel's timer is just now retransmitting */
+	__u32 timeouts;		/* in a row, not counting those in stand-by */
+	__u32 fixed_rto;	/* reno-f: the agent retransmits, not the kernel */
+	__u32 refuse_timer;	/* the kernel's timer is retransmitting now */
 
 	/* Windows; sockops writes. */
-	__u32 held;		/* the algorithm is `hold` in place of `inner` */
-	__u32 restore;		/* watch, agent: look at the windows before sending */
-	__u32 cwnd;		/* segments; what `hold` keeps */
+	__u32 held;		/* the algorithm is `hold` instead of `inner` */
+	__u32 restore;		/* watch, agent: restore the windows before the next packet */
+	__u32 cwnd;		/* segments; `hold` keeps it */
 	__u32 ssthresh;
 	__u32 half;		/* ssthresh after the first timeout in a row ... */
 	__u32 timeout_cwnd;	/* ... and the windows before it */
 	__u32 timeout_ssthresh;
-	__u32 before_timeout;	/* agent: the order that gives these back; 0 = none */
+	__u32 before_timeout;	/* agent: the order that restores these; 0 = none */
 	__u32 initial;		/* repair=initial: the RTO is the initial one ... */
 	__u32 initial_until;	/* ... until this sequence number is acknowledged */
 	__u64 timer_ns;		/* when data was last sent or acknowledged */
@@ -99,7 +92,7 @@ struct connection {
 struct kept {
 	__u64 cookie;
 	__u32 seq, end;		/* of its data */
-	__u32 bytes;		/* of the packet; 0 = none, or just being written */
+	__u32 bytes;		/* of the packet; 0 = none, or being written */
 	__u32 unused;
 	__u64 sent_ns;		/* CLOCK_MONOTONIC */
 	__u8 packet[COPY_BYTES + 4];	/* from the IP header */
@@ -110,13 +103,13 @@ struct kept_window {
 	struct kept refused;	/* the kernel's own retransmission in stand-by */
 };
 
-/* Of the programs; the agent counts notices (agent.h). */
+/* Written by the eBPF programs; the agent counts notices (agent.h). */
 struct layer_counters {
 	__u64 connections;
-	__u64 without_room;	/* connections beyond LAYERED */
+	__u64 without_room;	/* connections beyond MAX_LAYERED */
 	__u64 uncopied;		/* segments over COPY_BYTES: offloads are on */
 	__u64 refused_packets;	/* in stand-by */
-	__u64 duplicates;	/* ACKs that ask for what was sent again already */
+	__u64 duplicates;	/* ACKs that ask for segments already resent */
 	__u64 switches_failed;	/* to `hold` or back */
 };
 

@@ -2,105 +2,66 @@
 /*
  * names.c - reads the key `layers`: names, parameters, ranges.
  *
- * The table that users see is names/<name>.toml, and scenarios/tcp.py
- * checks by it and fills in what is left out; here is what the programs rely on.
+ * The table is made from names/NAME.toml (table.py), so that the loader and
+ * scenarios/tcp.py check by the same bounds.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include "algorithms.h"
 #include "kernel.h"
+#include "layer_table.h"
 #include "layers/names.h"
 
 struct parameter {
 	const char *name;
-	size_t offset;			/* in struct layer_settings */
-	double least, most, initial;
-	double scale;			/* what is kept is so many times what is written */
-	const char *const *choices;	/* else a number */
+	double min, max, initial;
+	double scale;			/* the value kept is the written one times this */
+	const char *const *choices;	/* NULL: a number */
 };
 
-#define TIME(name, least, most, initial) \
-	{ #name, offsetof(struct layer_settings, name), least, most, initial, 1, NULL }
-#define PROBE_US TIME(probe_us, 100000, 30000000, 2000000)
-
-static const char *const repairs[] = {
-	[REPAIR_UNCHANGED] = "unchanged",
-	[REPAIR_WINDOW] = "window",
-	[REPAIR_INITIAL] = "initial",
-	NULL,
-};
-
-static const char *const packets[] = {
-	[PROBE_FIRST] = "first",
-	[PROBE_LOST] = "lost",
-	NULL,
-};
-
-static const char *const leaves[] = {
-	[LEAVE_ANY_ACK] = "any-ack",
-	[LEAVE_PROBE_ACK] = "probe-ack",
-	NULL,
-};
-
-static const char *const restores[] = {
-	[RESTORE_AT_NOTICE] = "at-notice",
-	[RESTORE_BEFORE_TIMEOUT] = "before-timeout",
-	NULL,
-};
-
-#define CHOICE(name, choices) \
-	{ #name, offsetof(struct layer_settings, name), 0, 0, 0, 1, choices }
-
-static const struct layer_name {
+static const struct row {
 	const char *name;
-	enum layer layer;
-	struct parameter parameters[5];
-	enum leave leave;		/* where it is no parameter */
-} layers[] = {
-	{ "reno-f", LAYER_RENO_F, {}, LEAVE_ANY_ACK },
-	{ "elfn", LAYER_ELFN, {
-		PROBE_US,
-		CHOICE(repair, repairs),
-		CHOICE(packet, packets),
-		CHOICE(leave, leaves),
-		CHOICE(restore, restores),
-	}, LEAVE_ANY_ACK },
-	{ "tcpf", LAYER_TCPF, { TIME(failure_us, 1000000, 600000000, 30000000) },
-	  LEAVE_PROBE_ACK },
-	{ "atcp", LAYER_ATCP, { PROBE_US }, LEAVE_PROBE_ACK },
-	{ "tcpbus", LAYER_TCPBUS, {
-		{ "factor", offsetof(struct layer_settings, factor_percent), 1, 16, 2,
-		  100, NULL },
-	}, LEAVE_PROBE_ACK },
-	{ "lcd", LAYER_LCD, {}, LEAVE_ANY_ACK },
+	const struct layer *layer;
+	bool held;			/* notices = "held" */
+	struct parameter parameters[LAYER_VALUES];
+} table[] = {
+LAYER_TABLE
 };
-#define LAYER_COUNT (sizeof(layers) / sizeof(layers[0]))
-#define PARAMETERS (sizeof(layers[0].parameters) / sizeof(layers[0].parameters[0]))
+#define ROWS (sizeof(table) / sizeof(table[0]))
+_Static_assert(ROWS <= 32, "tcp_layers.chosen has a bit for each");
 
-static const struct layer_name *layer_of(const char *name)
+static const struct row *row_of(const char *name)
 {
-	for (size_t i = 0; name && i < LAYER_COUNT; i++)
-		if (!strcmp(layers[i].name, name))
-			return &layers[i];
+	for (size_t i = 0; name && i < ROWS; i++)
+		if (!strcmp(table[i].name, name))
+			return &table[i];
 	return NULL;
 }
 
-static void set(struct layer_settings *own, const struct parameter *parameter,
-		double value)
+const struct layer *answering_layer(const struct connection *own)
 {
-	*(__u32 *)((char *)own + parameter->offset) = value * parameter->scale + 0.5;
+	return own->settings.mechanisms & MECHANISM_STAND_BY ?
+	       table[own->settings.answering].layer : NULL;
 }
 
+bool follows_repairs(const struct connection *own)
+{
+	return answering_layer(own) && table[own->settings.answering].held;
+}
+
+/* ---- the key `layers` ---- */
+
 static int set_choice(const char *where, const struct parameter *parameter,
-		      json_t *value, struct layer_settings *own)
+		      json_t *value, __u32 *kept)
 {
 	char known[128] = "";
 
 	for (int i = 0; parameter->choices[i]; i++) {
 		if (json_is_string(value) &&
 		    !strcmp(json_string_value(value), parameter->choices[i])) {
-			set(own, parameter, i);
+			*kept = i;
 			return 0;
 		}
 		strcat(known, i ? ", " : "");
@@ -110,75 +71,105 @@ static int set_choice(const char *where, const struct parameter *parameter,
 }
 
 static int set_number(const char *where, const struct parameter *parameter,
-		      json_t *value, struct layer_settings *own)
+		      json_t *value, __u32 *kept)
 {
 	double number = json_number_value(value);
 
-	if (!json_is_number(value) || number < parameter->least ||
-	    number > parameter->most)
+	if (!json_is_number(value) || number < parameter->min ||
+	    number > parameter->max)
 		return complain("%s: \"%s\" must be a number from %.15g to %.15g", where,
-				parameter->name, parameter->least, parameter->most);
-	set(own, parameter, number);
+				parameter->name, parameter->min, parameter->max);
+	*kept = number * parameter->scale + 0.5;
 	return 0;
 }
 
-static const struct parameter *parameter_of(const struct layer_name *layer,
-					    const char *name)
+/* Its place in the row; LAYER_VALUES if it is not there. */
+static size_t place_of(const struct row *row, const char *name)
 {
-	for (size_t i = 0; i < PARAMETERS && layer->parameters[i].name; i++)
-		if (!strcmp(layer->parameters[i].name, name))
-			return &layer->parameters[i];
-	return NULL;
+	for (size_t i = 0; i < LAYER_VALUES && row->parameters[i].name; i++)
+		if (!strcmp(row->parameters[i].name, name))
+			return i;
+	return LAYER_VALUES;
 }
 
-static int load_parameters(const char *where, const struct layer_name *layer,
-			   json_t *parameters, struct layer_settings *own)
+static int load_parameters(const char *where, const struct row *row,
+			   json_t *parameters, __u32 *values)
 {
 	const struct parameter *parameter;
 	const char *key;
 	json_t *value;
+	size_t place;
 
-	for (size_t i = 0; i < PARAMETERS && layer->parameters[i].name; i++)
-		set(own, &layer->parameters[i], layer->parameters[i].initial);
+	for (size_t i = 0; i < LAYER_VALUES && row->parameters[i].name; i++)
+		values[i] = row->parameters[i].initial * row->parameters[i].scale + 0.5;
 	if (parameters && !json_is_object(parameters))
 		return complain("%s: \"parameters\" must be an object", where);
 	json_object_foreach(parameters, key, value) {
-		parameter = parameter_of(layer, key);
-		if (!parameter)
+		place = place_of(row, key);
+		if (place == LAYER_VALUES)
 			return complain("%s: no parameter \"%s\"; kernel-tcp/names/%s.toml lists them",
-					where, key, layer->name);
-		if (parameter->choices ? set_choice(where, parameter, value, own) :
-					 set_number(where, parameter, value, own))
+					where, key, row->name);
+		parameter = &row->parameters[place];
+		if (parameter->choices ?
+		    set_choice(where, parameter, value, &values[place]) :
+		    set_number(where, parameter, value, &values[place]))
 			return -1;
 	}
 	return 0;
 }
 
+static bool is_chosen(const struct tcp_layers *own, size_t i)
+{
+	return own->chosen & 1U << i;
+}
+
+static void apply(const struct row *row, const __u32 *values, struct tcp_layers *own)
+{
+	struct layer_settings *settings = &own->settings;
+
+	own->chosen |= 1U << (row - table);
+	settings->mechanisms |= row->layer->mechanisms;
+	if (row->layer->notice) {
+		settings->mechanisms |= MECHANISM_STAND_BY;
+		settings->answering = row - table;
+		settings->leave = row->layer->leave;
+		memcpy(settings->values, values, sizeof(settings->values));
+	}
+	if (row->layer->configure)
+		row->layer->configure(values, settings);
+}
+
+static bool answers_already(const struct tcp_layers *own)
+{
+	return own->settings.mechanisms & MECHANISM_STAND_BY;
+}
+
 static int load_layer(const char *path, const char *where, json_t *object,
-		      struct layer_settings *own)
+		      struct tcp_layers *own)
 {
 	const char *name = json_string_value(json_object_get(object, "name"));
-	const struct layer_name *layer = layer_of(name);
+	const struct row *row = row_of(name);
+	__u32 values[LAYER_VALUES] = {};
 	char here[4096 + 256];
 
-	if (!layer)
+	if (!row)
 		return complain("%s: %s: no layer \"%s\"; kernel-tcp/names lists them",
 				path, where, name ? name : "");
-	if (own->layers & layer->layer)
+	if (is_chosen(own, row - table))
 		return complain("%s: %s: layer \"%s\" is there twice; remove one", path,
 				where, name);
-	if (layer->layer & NOTICE_LAYERS && own->layers & NOTICE_LAYERS)
+	if (row->layer->notice && answers_already(own))
 		return complain("%s: %s: \"%s\" and another layer both answer route failures; keep one",
 				path, where, name);
-	own->layers |= layer->layer;
-	if (layer->layer & NOTICE_LAYERS)
-		own->leave = layer->leave;
 	snprintf(here, sizeof(here), "%s: %s: layer \"%s\"", path, where, name);
-	return load_parameters(here, layer, json_object_get(object, "parameters"), own);
+	if (load_parameters(here, row, json_object_get(object, "parameters"), values))
+		return -1;
+	apply(row, values, own);
+	return 0;
 }
 
 int layers_load(const char *path, const char *where, json_t *list,
-		struct layer_settings *own)
+		struct tcp_layers *own)
 {
 	if (!list || json_is_null(list))
 		return 0;
@@ -191,18 +182,32 @@ int layers_load(const char *path, const char *where, json_t *list,
 	return 0;
 }
 
-void layers_spell(const struct layer_settings *own, const char *algorithm,
-		  char *text, size_t bytes)
+/* ---- spelling ---- */
+
+const char *layer_with_algorithm(const struct tcp_layers *own)
+{
+	for (size_t i = 0; i < ROWS; i++)
+		if (is_chosen(own, i) && algorithm_is_builtin(table[i].name))
+			return table[i].name;
+	return NULL;
+}
+
+void layers_spell(const struct tcp_layers *own, const char *algorithm, char *text,
+		  size_t bytes)
 {
 	size_t used = 0, open = 0;
 
-	/* A notice layer is outermost: what is inside never sees a failure. */
-	for (size_t i = LAYER_COUNT; i-- > 0; ) {
-		if (!(own->layers & layers[i].layer))
-			continue;
-		used += snprintf(text + used, bytes - used, "%s(", layers[i].name);
-		used = used < bytes ? used : bytes - 1;
-		open++;
-	}
+	if (layer_with_algorithm(own))
+		algorithm = "newreno";
+	/* The layer that answers notices is outermost: those inside never see a
+	 * failure. */
+	for (int answers = 1; answers >= 0; answers--)
+		for (size_t i = 0; i < ROWS; i++) {
+			if (!is_chosen(own, i) || answers != !!table[i].layer->notice)
+				continue;
+			used += snprintf(text + used, bytes - used, "%s(", table[i].name);
+			used = used < bytes ? used : bytes - 1;
+			open++;
+		}
 	snprintf(text + used, bytes - used, "%s%.*s", algorithm, (int)open, ")))))))");
 }

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * notices.c - reads ICMP errors: which segment of which connection died, is held,
- * or goes on.
+ * notices.c - reads ICMP errors: which segment of which connection was lost, is held,
+ * or is forwarded again.
  *
- * An error quotes the packet that it is about: its IP header and at least 8 bytes
- * (RFC 792), which hold TCP's ports and sequence number. On the way a routing
- * protocol may have put a header of its own between the two: minimal
- * encapsulation (RFC 2004, protocol 55; half tunnels to a gateway) or DSR's (RFC
- * 4728, protocol 48). A quote that ends before TCP's sequence number is of no
- * use, and malformed.
+ * An error quotes a packet: its IP header and at least 8 bytes (RFC 792), which hold
+ * the TCP ports and the sequence number. A routing protocol on the path may have put a
+ * header between the two: minimal encapsulation (RFC 2004, protocol 55; half tunnels
+ * to a gateway) or DSR (RFC 4728, protocol 48). A quote that ends before the sequence
+ * number is malformed.
  *
- * `restored` may list what goes on, behind the quote, as RFC 4884 has it: the
- * quote's length is in the header, an extension structure follows, and in that an
- * object of a private class. A list that is not in order is malformed, and the
- * whole notice with it.
+ * `restored` may list the forwarded data behind the quote (RFC 4884): the header has
+ * the length of the quote, and an extension structure with an object of a private class
+ * follows. A list that is not in order makes the whole notice malformed.
  *
- * Everything here comes from the network: nothing is believed yet (agent.c).
+ * All input comes from the network: nothing is believed yet (agent.c).
  */
 #include <string.h>
 #include "layers/notices.h"
@@ -33,7 +31,7 @@
 #define RESTORED 1
 
 #define EXTENSION_VERSION 2	/* RFC 4884 7 */
-#define GOES_ON_CLASS 247	/* RFC 4884 8: for private use; type 0 */
+#define FORWARDED_CLASS 247	/* RFC 4884 8: for private use; type 0 */
 
 __u32 checksum_add(__u32 sum, const __u8 *data, size_t bytes)
 {
@@ -82,7 +80,7 @@ static void map_address(__u8 *to, const __u8 *address)
 	memcpy(to + 12, address, 4);
 }
 
-/* An IPv4 header (RFC 791 3.1), stepped over; its protocol, or -1. */
+/* Skips an IPv4 header (RFC 791 3.1); returns its protocol, or -1. */
 static int skip_ip(struct bytes *from, const __u8 **header)
 {
 	size_t length;
@@ -151,15 +149,15 @@ static enum notice_result read_quote(struct bytes quote, struct notice *notice)
 	return NOTICE_TAKEN;
 }
 
-/* ---- what goes on (RFC 4884) ---- */
+/* ---- the list of forwarded data (RFC 4884) ---- */
 
-/* Each begins after the end of the one before; none is half the number space. */
+/* Each range begins after the end of the one before; none spans half the number space. */
 static bool read_ranges(struct bytes object, struct notice *notice)
 {
 	__u32 after = object.left >= 8 ? long_at(object.at) : 0;
 	const __u32 start = after;
 
-	if (object.left % 8 || object.left / 8 > RANGES || notice->range_count)
+	if (object.left % 8 || object.left / 8 > MAX_RANGES || notice->range_count)
 		return false;
 	for (; object.left; skip(&object, 8)) {
 		struct range *range = &notice->ranges[notice->range_count];
@@ -194,14 +192,14 @@ static bool read_extension(struct bytes structure, struct notice *notice)
 		if (length < 4 || !skip(&structure, length))
 			return false;
 		object.left = length - 4;
-		if (header[2] == GOES_ON_CLASS && header[3] == 0 &&
+		if (header[2] == FORWARDED_CLASS && header[3] == 0 &&
 		    !read_ranges(object, notice))
 			return false;
 	}
 	return true;
 }
 
-/* Cuts the quote off from what follows it. */
+/* Separates the quote from the list that follows it. */
 static bool split_quote(struct bytes *quote, const __u8 *icmp, struct notice *notice)
 {
 	size_t length = icmp[5] * 4;	/* RFC 4884 4 */
@@ -252,7 +250,7 @@ enum notice_result notice_read(const __u8 *packet, size_t bytes, struct notice *
 	notice->range_count = 0;
 	if (!kind_of(icmp, &notice->kind))
 		return NOTICE_OTHER;
-	/* A raw socket gets what the kernel has not checked yet. */
+	/* The kernel has not checked what a raw socket receives. */
 	if (checksum_fold(checksum_add(0, rest.at, rest.left)) != 0xffff)
 		return NOTICE_MALFORMED;
 	skip(&rest, 8);

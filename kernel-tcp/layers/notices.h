@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* A route failure notice, as ICMP brings it. */
+/* Route failure notices and how they arrive in ICMP. */
 #ifndef NOTICES_H
 #define NOTICES_H
 
@@ -11,14 +11,14 @@ enum notice_kind {
 	NOTICE_UNREACHABLE,	/* ICMP type 3, code 0 or 1 (RFC 792) */
 	NOTICE_HELD,		/* type 253 (RFC 4727), code 0: formats/routing.md */
 	NOTICE_RESTORED,	/* type 253, code 1 */
-	NOTICE_ROUTE,		/* of the station's own daemon */
+	NOTICE_ROUTE,		/* from the station's own daemon, as the next two */
 	NOTICE_LOST_ROUTE,
 	NOTICE_NO_ROUTE,
 	NOTICE_KINDS,
 };
 
-/* Ranges that one `restored` lists at most; routing/node/src/packet/icmp.rs. */
-#define RANGES 32
+/* Ranges in one `restored`, as in routing/node/src/packet/icmp.rs. */
+#define MAX_RANGES 32
 
 /* Of sequence numbers: the first, and the one after the last. */
 struct range {
@@ -27,14 +27,14 @@ struct range {
 
 struct notice {
 	enum notice_kind kind;
-	__u8 local[16];		/* IPv4-mapped: whose packet is quoted */
+	__u8 local[16];		/* IPv4-mapped: source of the quoted packet */
 	__u8 remote[16];
 	__u16 local_port;	/* host order */
 	__u16 remote_port;
 	__u32 seq;
-	/* NOTICE_RESTORED: what goes on, in order and apart; none = it does not say. */
+	/* NOTICE_RESTORED: the forwarded data, in order and disjoint; none = no list. */
 	__u32 range_count;
-	struct range ranges[RANGES];
+	struct range ranges[MAX_RANGES];
 };
 
 enum notice_result {

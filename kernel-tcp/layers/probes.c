@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * probes.c - sends a copy of a segment, from outside the run's cgroup, so that the
- * gate does not see it.
+ * probes.c - sends a copy of a segment from outside the run's cgroup, so that the gate
+ * does not see it.
  *
- * The kernel's TCP does not know of it, and need not: its answer acknowledges
- * data that is outstanding. What in a copy has become old and would matter is
- * put right: the IP identification (the kernel gives a new one), TSval (RFC 7323:
- * its clock has gone on, 1 a millisecond; else the answer would give a wrong
- * RTT), and the checksum, which a copy may not have yet.
+ * The kernel's TCP does not know of the copy and need not: the answer acknowledges
+ * outstanding data. Old fields of the copy are updated: the IP identification (the
+ * kernel sets a new one), TSval (RFC 7323: the clock has advanced by 1 per millisecond;
+ * otherwise the answer gives a wrong RTT), and the checksum, which a copy may lack.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -49,9 +48,8 @@ int raw_socket_in(const char *netns, int protocol)
 	return fd;
 }
 
-/* The gate may be writing this very copy: it makes `bytes` 0 first and sets it
- * last, and a copy whose number is the wanted one is never written again while
- * its segment is outstanding. */
+/* The gate may be writing this copy: it sets `bytes` to 0 first and to the length last.
+ * It does not write a copy again while its segment is outstanding. */
 static bool take(const struct kept *from, __u64 cookie, __u32 seq, struct kept *to)
 {
 	__u32 bytes = __atomic_load_n(&from->bytes, __ATOMIC_ACQUIRE);
@@ -114,7 +112,7 @@ static void advance_timestamp(__u8 *tcp, size_t header, __u32 ms)
 	}
 }
 
-/* RFC 9293 3.1: over addresses, protocol and length too. */
+/* RFC 9293 3.1: also over addresses, protocol and length. */
 static void set_checksum(const __u8 *ip, __u8 *tcp, size_t bytes)
 {
 	__u32 sum = checksum_add(6 + bytes, ip + 12, 8);

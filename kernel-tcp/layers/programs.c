@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * programs.c - loads and attaches the programs of the layers, and maps what they
- * share with the agent.
+ * programs.c - loads and attaches the eBPF programs of the layers, and maps the memory
+ * that they share with the agent.
  *
- * Nothing is pinned: the programs hang on links, `hold` on its registration
- * (copy.c), the maps on both; all go with the process.
+ * Nothing is pinned: links hold the programs, the registration (copy.c) holds `hold`,
+ * and both hold the maps. All of it ends with the process.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #include "layers.skel.h"
 
 #define RTO_INITIAL_US 1000000	/* the kernel's, RFC 6298 2.1 */
-#define ATTEMPTS 64		/* to find a name that is free */
+#define MAX_ATTEMPTS 64		/* to find a free name */
 
 asm(".pushsection .rodata\n.balign 8\n"
     "object_hold:\n.incbin \"" OBJECTS "/hold.bpf.o\"\n"
@@ -43,7 +43,7 @@ static int register_hold(struct agent *agent)
 	unsigned number = getpid();
 	int error = -EEXIST;
 
-	for (int i = 0; i < ATTEMPTS && error == -EEXIST; i++) {
+	for (int i = 0; i < MAX_ATTEMPTS && error == -EEXIST; i++) {
 		struct copy *hold = &agent->hold;
 
 		snprintf(hold->name, sizeof(hold->name), "hold.%x", number++ & 0xffff);
@@ -58,7 +58,7 @@ static int register_hold(struct agent *agent)
 			copy_close(hold);
 	}
 	if (error == -EEXIST)
-		return complain("%s: no free name in the kernel after %d", where, ATTEMPTS);
+		return complain("%s: no free name in the kernel after %d", where, MAX_ATTEMPTS);
 	return error ? -1 : guard_copies(&(struct copies){ .copies = &agent->hold, .count = 1 });
 }
 
@@ -69,11 +69,8 @@ static int fill(struct agent *agent, const struct station *station,
 {
 	struct settings_key key = { .netns_cookie = station->netns_cookie,
 				    .port = own->port };
-	struct layer_settings settings = own->layers;
+	struct layer_settings settings = own->layers.settings;
 
-	/* The kernel's own (RFC 6069): nothing of ours is wanted. */
-	if (settings.layers == LAYER_LCD)
-		settings.layers = 0;
 	settings.rto_initial_us = own->settings.rto_initial_jiffies ?
 		own->settings.rto_initial_jiffies * (1000000 / jiffies_per_second()) :
 		RTO_INITIAL_US;
@@ -97,7 +94,7 @@ static int fill_maps(struct agent *agent)
 			if (fill(agent, station, &station->ports[port]))
 				return -1;
 	}
-	for (__u32 slot = 0; slot < LAYERED; slot++)
+	for (__u32 slot = 0; slot < MAX_LAYERED; slot++)
 		if (bpf_map_update_elem(free_slots, NULL, &slot, BPF_ANY))
 			return complain("layers: no room for connections: %s",
 					strerror(errno));
@@ -111,8 +108,8 @@ static size_t pages(size_t bytes)
 	return (bytes + page - 1) / page * page;
 }
 
-#define CONNECTIONS_BYTES pages(LAYERED * sizeof(struct connection))
-#define KEPT_BYTES pages(LAYERED * sizeof(struct kept_window))
+#define CONNECTIONS_BYTES pages(MAX_LAYERED * sizeof(struct connection))
+#define KEPT_BYTES pages(MAX_LAYERED * sizeof(struct kept_window))
 
 static int map_memory(struct agent *agent)
 {
@@ -141,7 +138,7 @@ static int load(struct agent *agent, int samples)
 	if (!error)
 		error = layers__load(agent->programs);
 	if (error)
-		return complain("layers: the kernel refuses the programs: %s; `--debug` shows libbpf's words",
+		return complain("layers: the kernel refuses the programs: %s; `--debug` shows the messages of libbpf",
 				strerror(-error));
 	return 0;
 }

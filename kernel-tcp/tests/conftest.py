@@ -1,4 +1,4 @@
-"""Fixtures: a cgroup v2 hierarchy, two stations, and what a test may need of the machine (else it is skipped, and says so)."""
+"""Fixtures: a cgroup v2 hierarchy, two stations, and skips with a reason where the machine lacks something."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """In a guest what needs a better clock than an emulated machine's is left out, with its reason."""
+    """Skips, in a guest, the tests that need a better clock than an emulated machine has."""
     if not IN_GUEST:
         return
     for item in items:
@@ -32,7 +32,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session")
 def program() -> Path:
-    """manet-tcp, built from the sources as they are now."""
+    """manet-tcp, built from the current sources."""
     done = subprocess.run(["make", "-C", str(HERE.parent)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return MANET_TCP
@@ -46,7 +46,7 @@ def features(program) -> dict:
 @pytest.fixture(scope="session")
 def cgroup_root(features) -> Path:
     if os.geteuid() != 0:
-        pytest.skip("needs root: name spaces, cgroups and BPF")
+        pytest.skip("needs root: namespaces, cgroups and BPF")
     if not features["usable"]:
         pytest.skip("this kernel cannot: " + "; ".join(features["missing"]))
     for tool in ("nsenter", "unshare", "ethtool", "tcpdump", "ss", "bpftool"):

@@ -1,10 +1,10 @@
-"""Forged ICMP to a station, sent from within its name space: forge.py KIND COUNT PORT.
+"""Forged ICMP to a station, sent from within its network namespace: forge.py KIND COUNT PORT.
 
 It reads the station's own frames, to quote real segments to PORT of the connection. Kinds: `ports` (another
 connection), `sequence` (outside the window), `cut` (quotes of every length too short), `checksum`, `noise` (random
 bytes), `listening` (a port that listens), `type` (other types and codes), `all` (these by turns), `true` (a notice to
-be believed). `lists`: the `restored` of lists(), about the first segment since `ready`; COUNT is of no use to it.
-Prints `ready`, begins with the line that it is then given, and prints `sent` at the end.
+be believed). `lists`: the `restored` of lists(), about the first segment since `ready`; COUNT is ignored.
+Prints `ready`, starts at the next line on standard input, and prints `sent` at the end.
 """
 
 from __future__ import annotations
@@ -59,29 +59,29 @@ def forged(kind: str, about: bytes, number: int) -> bytes:
 
 
 def with_extension(about: bytes, structure: bytes, quoted_words: int = 32) -> bytes:
-    """`restored` with whatever behind the quote, and whatever it says of the quote's length."""
+    """`restored` with any structure behind the quote, and any stated length of the quote."""
     message = struct.pack(">BBHBBH", *RESTORED, 0, 0, quoted_words, 0) + about[:128].ljust(128, b"\0") + structure
     message = message[:2] + struct.pack(">H", checksum(message)) + message[4:]
     return icmp_error(about, RESTORED)[:20] + message
 
 
 def lists(about: bytes) -> dict[str, list[bytes]]:
-    """Lists that ask for nothing, by the counter that counts them."""
+    """Invalid lists, by the counter that counts them."""
     first, end = numbers(about)
     true = extension([(first, end)])
     return {
         "wrong-sequence": [
-            with_extension(about, extension([(end, end + 1460)])),  # not what it quotes
+            with_extension(about, extension([(end, end + 1460)])),  # without the quoted segment
             with_extension(about, extension([(first, end + 0x10000000)])),  # never sent
             with_extension(about, extension([(first, end), (end + 0x10000000, end + 0x10000001)])),
         ],
         "malformed": [
             with_extension(about, extension([(first, first)])),
             with_extension(about, extension([(end, first)])),
-            with_extension(about, extension([(first, end), (end, end + 1)])),  # not apart
+            with_extension(about, extension([(first, end), (end, end + 1)])),  # not disjoint
             with_extension(about, extension([(end + 9, end + 10), (first, end)])),  # not in order
             with_extension(about, extension([(first + 2 * i, first + 2 * i + 1) for i in range(33)])),  # too many
-            with_extension(about, true + true[4:]),  # the checksum is of one
+            with_extension(about, true + true[4:]),  # the checksum covers one only
             with_extension(about, true[:-1]),
             with_extension(about, true[:3]),
             with_extension(about, b""),
@@ -92,7 +92,7 @@ def lists(about: bytes) -> dict[str, list[bytes]]:
 
 
 def notices(kind: str, count: int, port: int) -> Iterator[bytes]:
-    """What is to be sent, from the line on standard input on."""
+    """The notices to send, from the line on standard input on."""
     if kind == "lists":
         sniffer = open_sniffer()
         print("ready", flush=True)
@@ -101,7 +101,7 @@ def notices(kind: str, count: int, port: int) -> Iterator[bytes]:
         for packets in lists(about).values():
             yield from packets
         return
-    # starting Python may take longer than what is to be forged into lasts
+    # Python may take longer to start than the connection lasts
     print("ready", flush=True)
     sys.stdin.readline()
     sniffer = open_sniffer()

@@ -1,8 +1,8 @@
-"""A trial: connections from `a` to `b` through the relay, which loses what their scripts say, and their timelines.
+"""A trial: connections from `a` to `b` through the relay, which loses the segments of their scripts, and their timelines.
 
 All connections of a trial run at once, each to a port of its own, under the period profile with ACKs for every
-segment. Round trip 60 ms, least RTO 600 ms, so Linux waits 660 ms or more: the ACKs of two more rounds are over half a
-second before a timer fires. Nothing else depends on time (timeline.py).
+segment. The round trip is 60 ms and the minimum RTO 600 ms, so Linux waits 660 ms or more: the ACKs of two more rounds
+have come half a second before a timer fires. Nothing else depends on time (timeline.py).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from timeline import Disturbed, Row, of_capture, read_samples
 PERIOD = tomllib.loads((Path(__file__).resolve().parents[1] / "profiles" / "period.toml").read_text())
 ONE_WAY_MS = 30
 RTO_MIN_MS = 600
-# A window that never bounds; one segment first, as in 1996.
+# The window never limits; the first one is one segment, as in 1996.
 SETTINGS = {"window_segments": 64, "initial_window_segments": 1, "delayed_ack": False}
 
 SERVE = """
@@ -33,7 +33,7 @@ for thread in threads:
     thread.start()
 print('listening')
 """
-# Each burst when all before is acknowledged, and so the end: the kernel samples established connections only.
+# Sends each burst, and closes, when all earlier data is acknowledged: the kernel samples established connections only.
 SEND = """
 import fcntl, socket, struct, sys, termios, time
 sockets = [socket.create_connection(('10.9.0.2', int(port))) for port in sys.argv[1].split(',')]
@@ -54,7 +54,7 @@ class Script:
 
 
 def set_sysctls(lab, **more: int) -> None:
-    """The period profile's, those that this kernel has, and `more` of net.ipv4."""
+    """Sets the sysctls of the profile period that this kernel has, and `more` of net.ipv4."""
     values = PERIOD["sysctl"] | {f"net.ipv4.{key}": value for key, value in more.items()}
     for station in (lab.a, lab.b):
         for key, value in values.items():
@@ -71,7 +71,7 @@ def trial(
     seen: dict[str, list[Row] | Disturbed] = {}
     with stations(folder, cgroup_root, relay, quickack=True) as lab:
         set_sysctls(lab, **sysctls)
-        # Of a route, since setsockopt() stops at 200 ms; ip(8) locks it, so that it goes over all else.
+        # On a route, since setsockopt() stops at 200 ms; ip(8) locks it, so that it overrides everything else.
         route = ["10.9.0.0/24", "dev", "eth0", "quickack", "1", "rto_min", f"{RTO_MIN_MS}ms"]
         lab.a.run("ip", "route", "change", *route, in_cgroup=False)
         with lab.manet_tcp("tcp.csv", both={**SETTINGS, "algorithm": algorithm}), lab.capture(lab.a) as packets:

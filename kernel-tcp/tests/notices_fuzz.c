@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Mutations of ICMP errors, some with a list of what goes on, each in a buffer of exactly its length. Prints how many were
+/* Mutations of ICMP errors, some with a list of forwarded data, each in a buffer of exactly its length. Prints how many were
  * taken, and how many of them with a list. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "layers/notices.h"
 
 #define ROUNDS 1000000
-#define MOST 104
+#define MAX_BYTES 104
 #define QUOTE 40
 #define STRUCTURE (20 + 8 + QUOTE)	/* of RFC 4884: 4 bytes, an object's 4, ranges */
 
@@ -26,7 +26,7 @@ static size_t sample(__u8 *at)
 	static const __u8 protocols[] = { 6, 48, 55 };
 	const __u8 *kind = kinds[number(4)];
 
-	memset(at, 0, MOST);
+	memset(at, 0, MAX_BYTES);
 	at[0] = at[28] = 0x45;
 	at[9] = 1;
 	at[20] = kind[0];
@@ -36,8 +36,8 @@ static size_t sample(__u8 *at)
 	at[49] = number(2) ? 0x80 : 0;
 	at[51] = number(2) ? 4 : number(256);
 	for (int i = number(4); i > 0; i--)
-		at[number(MOST)] = number(256);
-	return number(MOST + 1);
+		at[number(MAX_BYTES)] = number(256);
+	return number(MAX_BYTES + 1);
 }
 
 static void set_checksum(__u8 *icmp, size_t bytes)
@@ -58,7 +58,7 @@ static size_t put_list(__u8 *at)
 	size_t bytes = 8 + 8 * number(4);
 
 	at[25] = QUOTE / 4;
-	memset(at + STRUCTURE, 0, MOST - STRUCTURE);
+	memset(at + STRUCTURE, 0, MAX_BYTES - STRUCTURE);
 	at[STRUCTURE] = 0x20;
 	at[STRUCTURE + 5] = bytes - 4;
 	at[STRUCTURE + 6] = number(8) ? 247 : number(256);
@@ -77,7 +77,7 @@ int main(void)
 	unsigned taken = 0, listed = 0;
 
 	for (int i = 0; i < ROUNDS; i++) {
-		__u8 packet[MOST], *exact;
+		__u8 packet[MAX_BYTES], *exact;
 		struct notice notice;
 		size_t bytes = sample(packet);
 

@@ -1,10 +1,10 @@
-"""What a broken path does with frames, and the ICMP that the node at the break sends: the relay's commands.
+"""The relay's commands: what a broken path does with frames, and the ICMP of the node at the break.
 
-`dark` loses everything; `broken` too, and says so of every data segment with ICMP host unreachable (RFC 792), but for
-the ports named after it (`broken 5206 -5201`): their data segments it keeps, and says so of the first with ICMP type
-253, code 0 (formats/routing.md); of those with a minus it says nothing. `behind` is `broken` for data that comes from now on:
-what has passed arrives, and so do the acknowledgements. `once` carries one data segment more, and all
-that comes back. `light` carries; of what was kept it says so (253, code 1, with the list of it) and sends it on.
+`dark` drops everything. `broken` does too, and answers every data segment with ICMP host unreachable (RFC 792), except for
+the ports named after it (`broken 5206 -5201`): it keeps their data segments and answers the first with ICMP type 253, code 0
+(formats/routing.md); for ports with a minus it sends no ICMP. `behind` is `broken` for data that comes from now on: earlier
+data arrives, and so do the acknowledgements. `once` carries one more data segment, and everything in the other direction.
+`light` carries again; it announces the kept segments (253, code 1, with their list) and forwards them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def checksum(data: bytes) -> int:
 def icmp_error(
     about: bytes, kind: tuple[int, int], quoted: int = 28, source: bytes = RELAY, ranges: list[tuple[int, int]] | None = None
 ) -> bytes:
-    """An IP packet to the source of the IP packet `about`, quoting `quoted` bytes of it; `ranges`: what goes on."""
+    """An IP packet to the source of the IP packet `about`, quoting `quoted` bytes of it; `ranges`: the forwarded data."""
     listed = b"" if ranges is None else extension(ranges)
     quote = about[:quoted] if ranges is None else about[:128].ljust(128, b"\0")
     message = struct.pack(">BBHBBH", *kind, 0, 0, len(quote) // 4 if listed else 0, 0) + quote + listed
@@ -36,7 +36,7 @@ def icmp_error(
 
 
 def extension(ranges: list[tuple[int, int]], object_class: int = 247) -> bytes:
-    """RFC 4884, 7 and 8: a structure of one object, of pairs of sequence numbers."""
+    """RFC 4884, 7 and 8: a structure with one object, which holds pairs of sequence numbers."""
     pairs = b"".join(struct.pack(">II", first & 0xFFFFFFFF, end & 0xFFFFFFFF) for first, end in ranges)
     body = struct.pack(">HBB", 4 + len(pairs), object_class, 0) + pairs
     return b"\x20\0" + struct.pack(">H", checksum(b"\x20\0\0\0" + body)) + body
@@ -50,7 +50,7 @@ def numbers(packet: bytes) -> tuple[int, int]:
 
 
 def joined(frames: list[bytes]) -> list[tuple[int, int]]:
-    """The data of frames of one connection, in order (across no wrap) and apart."""
+    """The data of frames of one connection as ranges, in order (without a wrap) and disjoint."""
     ranges: list[tuple[int, int]] = []
     for first, end in sorted(numbers(frame[14:]) for frame in frames):
         if ranges and first <= ranges[-1][1]:
@@ -79,20 +79,20 @@ class Break:
     def __init__(self, send_left):
         self.mode = "light"
         self.send_left = send_left
-        self.kept: dict[int, list[bytes]] = {}  # by port; of the ports whose segments are kept
+        self.kept: dict[int, list[bytes]] = {}  # by port, for the ports whose segments are kept
         self.silent: set[int] = set()
 
-    def tell(self, frame: bytes, kind: tuple[int, int], ranges: list[tuple[int, int]] | None = None) -> None:
+    def send_error(self, frame: bytes, kind: tuple[int, int], ranges: list[tuple[int, int]] | None = None) -> None:
         self.send_left(frame[6:12] + frame[:6] + b"\x08\x00" + icmp_error(frame[14:], kind, ranges=ranges))
 
     def command(self, line: str) -> list[bytes]:
-        """The frames that now go on."""
+        """Obeys a command; returns the frames to forward now."""
         self.mode, *ports = line.split()
         released = [frames for frames in self.kept.values() if frames]
         self.kept = {int(port): [] for port in ports if port[0] != "-"}
         self.silent = {int(port[1:]) for port in ports if port[0] == "-"}
         for frames in released:
-            self.tell(frames[0], RESTORED, joined(frames))
+            self.send_error(frames[0], RESTORED, joined(frames))
         return [frame for frames in released for frame in frames]
 
     def carries(self, frame: bytes, from_left: bool) -> bool:
@@ -100,11 +100,11 @@ class Break:
         if lost:
             kept = self.kept.get(port_of(frame))
             if kept is None and port_of(frame) not in self.silent:
-                self.tell(frame, UNREACHABLE)
+                self.send_error(frame, UNREACHABLE)
             elif kept is not None:
                 kept.append(frame)
                 if len(kept) == 1:
-                    self.tell(frame, HELD)
+                    self.send_error(frame, HELD)
         if self.mode == "once" and is_data(frame) and from_left:
             self.mode = "back"
             return True

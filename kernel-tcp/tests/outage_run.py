@@ -1,7 +1,7 @@
-"""One outage for many TCPs at once: a connection each from `a` to `b`, all over one relay, which breaks and is repaired.
+"""One outage for many TCPs at once: one connection each from `a` to `b` over one relay, whose path breaks and is repaired.
 
-`run_outage` gives what each connection's sender did: its data segments in the capture, its events in tcp.csv, what
-`ss` said of it in the middle of the outage.
+`run_outage` returns, for each sender, its data segments in the capture, its events in tcp.csv, and the output of `ss`
+in the middle of the outage.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PERIOD = {
     "algorithm": "newreno", "window_segments": 8, "initial_window_segments": 2, "rto_min_us": 200000, "delayed_ack": False,
 }  # fmt: skip
 FIRST_PORT = 5201
-BEFORE_S = 1.5  # of sending in peace
+BEFORE_S = 1.5  # of sending without an outage
 
 
 @dataclass
@@ -60,7 +60,7 @@ def layer(name: str, **parameters) -> dict:
 def run_outage(
     folder: Path, cgroup_root: Path, tcps: list[dict], seconds: float, command: str = "broken", segments: int = 250
 ) -> Outage:
-    """Sends `segments` over each TCP; the path is away for `seconds`."""
+    """Sends `segments` over each TCP; the path is broken for `seconds`."""
     with stations(folder, cgroup_root, RELAY, quickack=True) as lab:
         for station in (lab.a, lab.b):
             station.sysctl(tcp_max_reordering=3, tcp_frto=0, tcp_retries2=255)
@@ -80,7 +80,7 @@ def run_outage(
 
 
 def order(lab: Lab, line: str) -> float:
-    """Tells the relay; when."""
+    """Sends the relay a command; returns the time."""
     at = time.time()
     lab.relay.stdin.write(line + "\n")
     lab.relay.stdin.flush()
@@ -93,21 +93,21 @@ def _transfers(lab: Lab, connections: list[Connection], seconds: float, command:
     for client in clients:
         lab.ready_line(client, "connected")
     time.sleep(BEFORE_S)
-    _ask_ss(lab, connections, "before")
+    _read_ss(lab, connections, "before")
     start = order(lab, command)
     time.sleep(seconds * 0.6)
-    _ask_ss(lab, connections, "during")
+    _read_ss(lab, connections, "during")
     time.sleep(max(0.0, start + seconds - time.time()))
     repair = order(lab, "light")
     time.sleep(0.5)
-    _ask_ss(lab, connections, "after")
+    _read_ss(lab, connections, "after")
     for connection, server in zip(connections, servers, strict=True):
         read_line(server.stdout)  # accepted
         connection.received = int(read_line(server.stdout, 2 * DEADLINE_S) or 0)
     return start, repair
 
 
-def _ask_ss(lab: Lab, connections: list[Connection], when: str) -> None:
+def _read_ss(lab: Lab, connections: list[Connection], when: str) -> None:
     sockets = lab.a.sockets() + lab.a.sockets("state fin-wait-1")  # some programs have closed already
     rows = {int(row["peer"].rsplit(":", 1)[1]): row for row in sockets}
     for connection in connections:
@@ -115,7 +115,7 @@ def _ask_ss(lab: Lab, connections: list[Connection], when: str) -> None:
 
 
 def data_segments(packets: list[Packet], port: int, start: float) -> Iterator[tuple[float, int]]:
-    """Of `a`, to this port: numbers count from the SYN in segments of MSS."""
+    """The data segments from `a` to this port; their numbers count from the SYN in segments of MSS."""
     base = next(p.seq for p in packets if p.is_syn and p.dport == port) + 1
     for p in packets:
         if p.dport == port and p.source == "10.9.0.1" and p.payload:

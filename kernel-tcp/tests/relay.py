@@ -1,4 +1,4 @@
-"""Stands between two test stations: carries frames from `left` to `right` and back, with rate, delay and loss.
+"""Relays frames between two test stations, `left` and `right`, with rate, delay and loss.
 
     relay.py --rate-bps 2000000 --delay-ms 10 --drop 40,41
     relay.py --delay-ms 100 --lose 5201/14:1,5201/14:2
@@ -31,7 +31,7 @@ MSS = 1460
 
 
 class Script:
-    """Which sendings of which segments are lost: a set of (destination port, segment, transmission)."""
+    """The transmissions to drop: a set of (destination port, segment, transmission)."""
 
     def __init__(self, losses: set[tuple[int, int, int]]):
         self.losses = losses
@@ -54,7 +54,7 @@ class Script:
 
 
 class Direction:
-    """One way: frames leave one after the other at the rate, each `delay_s` after its end."""
+    """One direction: frames leave in turn at the rate, and arrive `delay_s` after their end."""
 
     def __init__(self, source: socket.socket, target: socket.socket, rate_bps: float, delay_s: float, drop: set[int]):
         self.source, self.target = source, target
@@ -110,7 +110,7 @@ def relay(forward: Direction, back: Direction) -> None:
                     return
                 for frame in path.command(line.strip()):
                     heapq.heappush(waiting, (forward.departure(frame, time.monotonic()), next(numbers), forward, frame))
-                # what is on its way when the path breaks is lost with it
+                # frames in flight when the path breaks are lost
                 if path.mode == "broken":
                     waiting = [item for item in sorted(waiting) if path.carries(item[3], item[2] is forward)]
                 continue

@@ -1,8 +1,8 @@
-"""Stations for the tests of kernel-tcp: name spaces, links between them, captures, and `manet-tcp` itself.
+"""Stations for the tests of kernel-tcp: network namespaces, links, captures, and `manet-tcp` itself.
 
 Two stations, `a` (10.9.0.1) and `b` (10.9.0.2), each a network namespace held open by a process. They are
-joined either by a veth pair, or through a relay (relay.py) that adds rate, delay and loss, since some kernels
-have no netem. Everything is held by handle and gone when the `with` ends.
+joined by a veth pair, or through a relay (relay.py) that adds rate, delay and loss, since some kernels have no
+netem. Everything is held by handle and ends with the `with`.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 MANET_TCP = HERE.parents[1] / ".build" / "kernel-tcp" / "manet-tcp"
-DEADLINE_S = 60.0  # for what takes a moment on a quiet host; no test is a measurement of the host's speed
-IN_GUEST = "MANET_GUEST" in os.environ  # `manet vm` says so: an emulated machine, 10 to 20 times slower
+DEADLINE_S = 60.0  # for steps that take a moment on an idle host; no test measures the host's speed
+IN_GUEST = "MANET_GUEST" in os.environ  # set by `manet vm`: an emulated machine, 10 to 20 times slower
 MSS = 1460  # of an MTU of 1500 without timestamps
 
-# Ethernet to nobody, IPv4 from and to a documentation address (RFC 5737), an empty TCP header: no stack takes it.
+# Ethernet to an unused address, IPv4 from and to a documentation address (RFC 5737), an empty TCP header: no stack takes it.
 LAST_FRAME = bytes.fromhex(
     "0200000000fe0200000000fd0800450000280000000040060000cb007101cb0071010000000000000000000000005000000000000000"
 )
@@ -55,7 +55,7 @@ def wait_for(condition, what: str, seconds: float = DEADLINE_S):
 
 
 def read_line(pipe, seconds: float = DEADLINE_S) -> str:
-    """One line, or what came of it in time. Past Python's buffers, which select() does not see."""
+    """One line, or the part of it that came in time. It bypasses Python's buffers, which select() does not see."""
     deadline = time.monotonic() + seconds
     line = b""
     while select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
@@ -89,11 +89,11 @@ class Station:
         return f"/proc/{self.holder.pid}/ns/net"
 
     def start(self, *argv: str, in_cgroup: bool = True, **options) -> subprocess.Popen:
-        """A program in this station; ended with the lab if it has not ended before."""
+        """Starts a program in this station; it ends with the lab at the latest."""
         procs = str(self.cgroup / "cgroup.procs")
 
         def join_cgroup():
-            # In the child, before exec: whatever it makes later belongs to the cgroup.
+            # In the child, before exec: all its later sockets belong to the cgroup.
             fd = os.open(procs, os.O_WRONLY)
             os.write(fd, b"0")
             os.close(fd)
@@ -148,7 +148,7 @@ class Lab:
     b: Station = field(init=False)
     ports: dict | None = None  # of station `a`: settings by port
     status: str | None = None  # the socket of its routing daemon
-    hops: dict[str, int] | None = None  # by destination, of routes that never change
+    hops: dict[str, int] | None = None  # by destination, for static routes
     relay: subprocess.Popen | None = None
     processes: list[subprocess.Popen] = field(default_factory=list)
 
@@ -219,7 +219,7 @@ class Lab:
         return self.a.python(code, str(port), str(count), **options)
 
     def transfer(self, count: int, port: int = 5201, seconds: float = DEADLINE_S) -> None:
-        """`count` bytes from `a` to `b`, whole."""
+        """Transfers `count` bytes from `a` to `b` completely."""
         server = self.serve(port)
         client = self.send(count, port)
         out, err = server.communicate(timeout=seconds)
@@ -228,7 +228,7 @@ class Lab:
 
     @contextmanager
     def capture(self, station: Station) -> Iterator[list[Packet]]:
-        """A list that holds the TCP packets of the station's interface once the `with` has ended."""
+        """A list that has the TCP packets of the station's interface after the `with`."""
         path = self.folder / f"{station.name}-{next(_numbers)}.pcap"
         process = station.start(
             "tcpdump", "-i", "eth0", "-U", "-s", "128", "--immediate-mode", "-w", str(path), "tcp",
@@ -237,7 +237,7 @@ class Lab:
         assert "listening on" in read_line(process.stderr), "tcpdump does not listen"
         packets: list[Packet] = []
         yield packets
-        # tcpdump leaves unread what is queued for it when it is stopped: a frame sent now tells when it has read all before
+        # tcpdump drops its queue when it is stopped; a frame sent now shows when it has read everything before
         station.run(sys.executable, "-c", SEND_LAST_FRAME, LAST_FRAME.hex(), in_cgroup=False)
         wait_for(lambda: LAST_FRAME in path.read_bytes(), "tcpdump to have written everything")
         process.send_signal(signal.SIGINT)
@@ -289,17 +289,17 @@ def read_pcap(path: Path) -> list[Packet]:
 
 
 def highest_outstanding(packets: list[Packet], source: str = "10.9.0.1") -> int:
-    """The most bytes that were sent and not yet acknowledged, as seen where `source` is attached."""
+    """The maximum of bytes sent and not yet acknowledged, as seen where `source` is attached."""
     base = next(p.seq for p in packets if p.is_syn and p.source == source)
     acked = sent = 1
-    most = 0
+    highest = 0
     for p in packets:
         if p.source == source:
             sent = max(sent, ((p.seq - base) & 0xFFFFFFFF) + p.payload)
-            most = max(most, sent - acked)
+            highest = max(highest, sent - acked)
         elif p.flags & Packet.ACK:
             acked = max(acked, (p.ack - base) & 0xFFFFFFFF)
-    return most
+    return highest
 
 
 def _command(*argv: str) -> None:
@@ -315,7 +315,7 @@ def _holder() -> subprocess.Popen:
 
 
 def _configure(station: Station, quickack: bool) -> None:
-    """In one shell: in an emulated guest each program that is started takes a tenth of a second."""
+    """In one shell: in an emulated guest the start of a program takes a tenth of a second."""
     # tx: checksums in software, or the relay would carry frames without one.
     script = f"""
         ip link set lo up
@@ -330,7 +330,7 @@ def _configure(station: Station, quickack: bool) -> None:
 
 
 def _join(lab: Lab, holders: list[subprocess.Popen], relay: list[str] | None) -> None:
-    """The stations' eth0: one veth pair, or a pair each into the relay's name space."""
+    """Makes the stations' eth0: one veth pair, or a pair each into the relay's network namespace."""
     number = f"{os.getpid() % 10000}x{next(_numbers)}"
     a, b = (str(holder.pid) for holder in holders[:2])
     if relay is None:

@@ -1,4 +1,4 @@
-"""Algorithms of ours: loaded, refused, used by those who asked for them, and gone afterwards."""
+"""Our algorithms: loaded, refused, used only by the configured connections, and removed afterwards."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.root
 
 NAMES = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 MEGABYTES = 1_000_000 if IN_GUEST else 4_000_000
-# each parameter at both ends of its range, and the others at their defaults
+# each parameter at both bounds, with the others at their defaults
 EXTREMES = [
     ("tahoe", {}),
     ("reno", {}),
@@ -86,7 +86,7 @@ def test_moves_megabytes(lab, name, parameters):
 
 @pytest.mark.parametrize("drop", ["20", "20,22", "20,22,24,26", "20,29", "2", "1,2"])
 @pytest.mark.parametrize("name", ["tahoe", "reno", "vegas", "tcpap", "atcp"])
-def test_gets_over_losses(tmp_path, cgroup_root, name, drop):
+def test_recovers_from_losses(tmp_path, cgroup_root, name, drop):
     parameters = {"hops": 4} if name == "tcpap" else {}
     settings = {"algorithm": name, "parameters": parameters, "window_segments": 8, "delayed_ack": False}
     relay = ["--rate-bps", "1e7", "--delay-ms", "5", "--drop", drop]
@@ -124,7 +124,7 @@ def test_a_port_has_its_own(lab):
     assert {name.split(".")[0] for name in words["5201"]} == {"tahoe"}
     assert {name.split(".")[0] for name in words["5202"]} == {"vegas"}
     assert not words["5203"] & {*words["5201"], *words["5202"]}
-    # its settings take the place of the station's, whole
+    # its settings replace all of the station's
     assert rows["5201"]["ssthresh"] == "8"
     assert "ssthresh" not in rows["5202"] and "ssthresh" not in rows["5203"]
 
@@ -229,8 +229,8 @@ def test_a_port_that_is_none(lab, port):
     assert f'station a: "ports": "{port}" is no port; use 1 to 65535' in done.stderr
 
 
-def test_a_kernel_without_btf_is_told_so(lab):
-    """As one without struct_ops: nothing of BPF's types is to be seen in this name space of mounts."""
+def test_kernel_without_btf_is_refused_with_the_reason(lab):
+    """Simulates one without struct_ops: the kernel's BTF is hidden in this mount namespace."""
     path = lab.write_settings(a={"algorithm": "tahoe"})
     hidden = 'mount -t tmpfs none /sys/kernel/btf && exec "$0" "$@"'
     done = subprocess.run(

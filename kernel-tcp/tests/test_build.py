@@ -1,6 +1,6 @@
 """kernel-tcp's Makefile follows the list of algorithms/*.bpf.c.
 
-Only algorithms.o is made, which holds all of them; clang is a stand-in that copies a source which has no `error` in it.
+Only algorithms.o is built, which holds all of them; clang is replaced by a script that copies a source without `error`.
 """
 
 import os

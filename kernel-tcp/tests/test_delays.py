@@ -1,6 +1,6 @@
-"""The algorithms that watch round trip times: Vegas's queue at a fixed bottleneck, and TCP-AP's departures.
+"""The algorithms that use round trip times: the queue of Vegas at a fixed bottleneck, and the departures of TCP-AP.
 
-The relay is a program on a host that may be busy: it may carry a frame late. The probe of the host tells that apart.
+The relay is a program and may carry a frame late on a loaded host. The probe of the host detects that.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ FRAME_S = (MSS + 54) * 8 / RATE
 
 @pytest.mark.parametrize(("alpha", "beta"), [(1, 3), (2, 4), (6, 8)])
 def test_vegas_keeps_alpha_to_beta_segments_queued(host, tmp_path, cgroup_root, alpha, beta):
-    """What waits at the bottleneck is what is outstanding but for what the path itself holds: rate times the empty round trip."""
+    """The queue at the bottleneck is the outstanding data minus the capacity of the path: rate times the empty round trip."""
     settings = {"algorithm": "vegas", "parameters": {"alpha": alpha, "beta": beta}, "delayed_ack": False}
 
     def trial() -> str:
@@ -80,7 +80,7 @@ def test_vegas_keeps_alpha_to_beta_segments_queued(host, tmp_path, cgroup_root, 
         queued = [segment.outstanding / MSS + 1 - empty_s / FRAME_S for segment in steady]
         low, middle, high = statistics.quantiles(queued, n=4)
         print(f"empty {empty_s * 1000:.1f} ms, queued {low:.2f} {middle:.2f} {high:.2f}")
-        # half a segment: how finely this can be told from whole ones
+        # half a segment: the resolution of this measurement
         return "" if alpha - 0.5 <= low and high <= beta + 0.5 else f"quartiles of the queue: {low:.2f} {middle:.2f} {high:.2f}"
 
     if wrong := trial():
@@ -88,7 +88,7 @@ def test_vegas_keeps_alpha_to_beta_segments_queued(host, tmp_path, cgroup_root, 
 
 
 def test_newreno_fills_the_queue_where_vegas_does_not(tmp_path, cgroup_root):
-    """That the measurement tells them apart: with a window of 40 NewReno has some 30 segments queued."""
+    """The measurement distinguishes them: with a window of 40 NewReno has some 30 segments queued."""
     relay = ["--rate-bps", str(RATE), "--delay-ms", str(DELAY_MS)]
     settings = {"algorithm": "newreno", "window_segments": 40, "delayed_ack": False}
     with (
@@ -107,8 +107,8 @@ HOPS = 4
 
 
 def paced_intervals(packets: list[Packet], weight: float = 0.7, history: int = 50) -> list[tuple[float, float]]:
-    """For each departure but the first ones: how long after the one before it came, and how long the formulas of
-    algorithms/tcpap.bpf.c ask for, of the round trips that this capture shows until the one before."""
+    """For each departure after the first ones: the interval since the previous one, and the interval by the formulas of
+    algorithms/tcpap.bpf.c from the round trips in this capture until the previous one."""
     acks = iter(acked_segments(packets))
     next_ack = next(acks, None)
     delay_us, trips, rows, before, wanted_s = 0.0, [], [], None, 0.0
@@ -132,9 +132,9 @@ def four_hop_delay_us(round_trip_us: float, rate_kbps: float = 2000.0) -> float:
 
 
 def test_tcpap_departures_are_paced(host, tmp_path, cgroup_root):
-    """No two segments closer than the rate says, but for what the kernel gives back of a timer's lateness: up to half an
-    interval to the next segment (tcp_update_skb_after_send()). So ten of them take nine intervals, less a late timer or
-    two. 3 %: the capture's times are not quite the kernel's own, of which it takes the round trips."""
+    """Segments keep the distance of the pacing rate, except that after a late timer the kernel sends the next segment up
+    to half an interval sooner (tcp_update_skb_after_send()). So ten segments take nine intervals, less the lateness of a
+    timer or two. 3 %: the capture's times differ slightly from the kernel's, from which it computes the round trips."""
     parameters = {"hops": HOPS, "rate_kbps": 2000, "weight": 0.7, "history": 50}
     settings = {"algorithm": "tcpap", "parameters": parameters, "window_segments": 8, "delayed_ack": False}
 
@@ -149,19 +149,17 @@ def test_tcpap_departures_are_paced(host, tmp_path, cgroup_root):
         rows = paced_intervals(packets)
         ratios = [gap / wanted for gap, wanted in rows]
         tens = [sum(ratios[at : at + 9]) for at in range(len(ratios) - 8)]
-        said = (
-            f"gap over what is asked for: least {min(ratios):.3f}, median {statistics.median(ratios):.3f}, nine {min(tens):.3f}"
-        )
-        print(said, f"(interval {rows[0][1] * 1000:.1f} to {rows[-1][1] * 1000:.1f} ms)")
+        report = f"gap over formulas: minimum {min(ratios):.3f}, median {statistics.median(ratios):.3f}, nine {min(tens):.3f}"
+        print(report, f"(interval {rows[0][1] * 1000:.1f} to {rows[-1][1] * 1000:.1f} ms)")
         paced = min(ratios) > 0.485 and min(tens) > 8.5 and 0.97 < statistics.median(ratios) < 1.15
-        return "" if paced else said
+        return "" if paced else report
 
     if wrong := trial():
         host.void(wrong)
 
 
 def test_tcpap_does_not_pace_while_the_hops_are_not_known(slow_lab):
-    """hops=0, and no daemon that told: eight segments leave as fast as their ACKs come, and the user is told."""
+    """hops=0 without a daemon: eight segments leave as fast as their ACKs come, and manet-tcp prints a warning."""
     with slow_lab.manet_tcp(both={"algorithm": "tcpap", "window_segments": 8, "delayed_ack": False}) as process:
         with slow_lab.capture(slow_lab.a) as packets:
             slow_lab.transfer(60 * MSS)
@@ -171,7 +169,7 @@ def test_tcpap_does_not_pace_while_the_hops_are_not_known(slow_lab):
 
 
 class Daemon:
-    """A routing daemon as far as its status socket goes: answers `status` with its routes, then sends notes."""
+    """The status socket of a routing daemon: answers `status` with its routes, then sends notes."""
 
     def __init__(self, path: Path, hops: int) -> None:
         self.listener = socket.socket(socket.AF_UNIX)
@@ -200,7 +198,7 @@ class Daemon:
 
 
 def test_tcpap_takes_the_hops_from_the_routing_daemon(tmp_path, cgroup_root):
-    """Four when the connection begins, one from half of it on: by the formulas the intervals are then far shorter."""
+    """Four hops at first, one from the middle of the connection on: by the formulas the intervals are then far shorter."""
     settings = {"algorithm": "tcpap", "window_segments": 8, "delayed_ack": False}
     relay = ["--rate-bps", "2e6", "--delay-ms", "20"]
     with stations(tmp_path, cgroup_root, relay, quickack=True) as lab:
@@ -214,7 +212,7 @@ def test_tcpap_takes_the_hops_from_the_routing_daemon(tmp_path, cgroup_root):
             lab.ready_line(client, "sent")
             wait_for(lambda: lab.a.sockets() and "unacked" not in lab.a.sockets()[0], "the first half to be acknowledged")
             daemon.note(event="route", value=1, via="10.9.0.2")
-            # more than until the map is read and written again, for which nothing else tells
+            # long enough to update and read the map; nothing else shows that
             time.sleep(0.5)
             client.stdin.write("\n")
             client.stdin.flush()
@@ -223,12 +221,12 @@ def test_tcpap_takes_the_hops_from_the_routing_daemon(tmp_path, cgroup_root):
     first = statistics.median(later - earlier for earlier, later in itertools.pairwise(times[20:60]))
     second = statistics.median(later - earlier for earlier, later in itertools.pairwise(times[90:]))
     print(f"median interval {first * 1000:.1f} ms over {HOPS} hops, {second * 1000:.1f} ms over one")
-    assert first > 0.030  # the empty path's 35 ms, less what a late capture takes
+    assert first > 0.030  # 35 ms on the empty path, less the lateness of the capture
     assert second < first * 0.75
 
 
 def test_tcpap_takes_the_hops_of_routes_that_never_change_from_the_settings(slow_lab):
-    """Without a daemon; by the formulas four hops of the empty path are 35 ms, and the ACKs come every 6 ms."""
+    """Without a daemon: by the formulas four hops of the empty path give 35 ms, and the ACKs come every 6 ms."""
     slow_lab.hops = {"10.9.0.2": HOPS}
     settings = {"algorithm": "tcpap", "window_segments": 8, "delayed_ack": False}
     with slow_lab.manet_tcp(both=settings) as process:

@@ -1,4 +1,4 @@
-"""Congestion controls of the kernel's own that are modules: loaded on demand, beside ours of the same name.
+"""The kernel's own congestion controls that are modules: loaded on demand, beside ours of the same name.
 
 `manet test --guests` brings kernels that have them (Debian's); elsewhere they are skipped.
 """
@@ -22,13 +22,13 @@ LOADED = Path("/sys/module")
 
 
 def has_module(algorithm: str) -> bool:
-    """Whether it is there to be loaded, or is loaded."""
+    """Whether the module exists or is loaded."""
     modinfo = shutil.which("modinfo", path="/usr/sbin:/sbin:/usr/bin")
     return modinfo is not None and subprocess.run([modinfo, f"tcp_{algorithm}"], capture_output=True).returncode == 0
 
 
-def words_of_senders(lab, name: str, parameters: dict[str, int] | None = None) -> str:
-    """What `ss` says of a's connection while it stands, which carries data with this algorithm."""
+def sender_flags(lab, name: str, parameters: dict[str, int] | None = None) -> str:
+    """The output of `ss` for a connection of `a` that carries data with this algorithm."""
     settings = {"algorithm": name, **({"parameters": parameters} if parameters else {})}
     with lab.manet_tcp(both=settings):
         lab.transfer(MEGABYTES)
@@ -45,17 +45,17 @@ def test_a_module_of_the_kernels_carries_data_under_its_own_name(lab, name):
     algorithm = name.removeprefix("kernel-")
     if not has_module(algorithm):
         pytest.skip(f"this kernel ({os.uname().release}) has no {algorithm}; ./manet test --guests brings kernels that have it")
-    assert algorithm in words_of_senders(lab, name).split()
+    assert algorithm in sender_flags(lab, name).split()
     assert (LOADED / f"tcp_{algorithm}").is_dir(), "it was not the module"
 
 
 def test_our_vegas_runs_beside_the_loaded_module_under_a_name_of_its_own(tmp_path, cgroup_root, features):
     if not features["struct_ops"] or not has_module("vegas"):
         pytest.skip(f"this kernel ({os.uname().release}) has not both Vegas; ./manet test --guests brings kernels that have")
-    said = {}
+    flags = {}
     for name in ("kernel-vegas", "vegas"):
         (tmp_path / name).mkdir()
         with stations(tmp_path / name, cgroup_root) as lab:
-            said[name] = words_of_senders(lab, name).split()
-    assert "vegas" in said["kernel-vegas"] and not any(word.startswith("vegas.") for word in said["kernel-vegas"])
-    assert "vegas" not in said["vegas"] and any(word.startswith("vegas.") for word in said["vegas"])
+            flags[name] = sender_flags(lab, name).split()
+    assert "vegas" in flags["kernel-vegas"] and not any(word.startswith("vegas.") for word in flags["kernel-vegas"])
+    assert "vegas" not in flags["vegas"] and any(word.startswith("vegas.") for word in flags["vegas"])

@@ -1,4 +1,4 @@
-"""Layers: what is refused, hostile notices, connections that end or begin in an outage, and what is left afterwards."""
+"""Layers: refused settings, hostile notices, connections that end or begin in an outage, and cleanup."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from test_life import alive, held, refused, start
 pytestmark = pytest.mark.root
 
 ELFN = layered(layer("elfn", probe_us=500000))
-FLOOD = 2_000 if IN_GUEST else 100_000  # what an emulated machine forges in as many seconds
+FLOOD = 2_000 if IN_GUEST else 100_000  # as many as an emulated machine forges in the same time
 
 
 def change(lab, layers) -> str:
@@ -78,7 +78,7 @@ def test_nothing_of_the_layers_stays(lab, how):
 
 
 class Trial:
-    """A run with a layer at `a`: what was sent and told, once the `with` of `trial` has ended."""
+    """A run with a layer at `a`: its packets and events, after the `with` of `trial`."""
 
     def __init__(self, lab, process):
         self.lab, self.process = lab, process
@@ -86,10 +86,10 @@ class Trial:
         self.packets: list = []
         self.report: dict = {}
 
-    def breaks(self, command: str = "broken") -> None:
+    def break_path(self, command: str = "broken") -> None:
         self.broke = order(self.lab, command)
 
-    def mends(self) -> None:
+    def repair_path(self) -> None:
         self.repaired = order(self.lab, "light")
 
     def events(self, *names: str, port: int = 5201) -> list[dict]:
@@ -117,8 +117,8 @@ def trial(lab, settings: dict):
 
 
 def stands_by(one: Trial, port: int = 5201) -> bool:
-    told = [row["event"] for row in one.events("stand-by", "repair", port=port)]
-    return bool(told) and told[-1] == "stand-by"
+    recorded = [row["event"] for row in one.events("stand-by", "repair", port=port)]
+    return bool(recorded) and recorded[-1] == "stand-by"
 
 
 def whole(server, count: int) -> None:
@@ -132,10 +132,10 @@ def test_elfn_goes_around_any_algorithm(slow_lab, algorithm):
         server = slow_lab.serve()
         slow_lab.ready_line(slow_lab.send(300 * MSS), "connected")
         time.sleep(0.5)
-        one.breaks()
+        one.break_path()
         time.sleep(1.2)
         assert " hold." in slow_lab.a.sockets("state connected")[0]["words"]
-        one.mends()
+        one.repair_path()
         whole(server, 300 * MSS)
     assert len(one.events("probe")) >= 2
     assert one.events("repair")[-1]["detail"] == "ack"
@@ -144,7 +144,7 @@ def test_elfn_goes_around_any_algorithm(slow_lab, algorithm):
 
 
 def test_timestamps_of_probes_go_on(slow_lab):
-    """With timestamps and SACK, as Linux is shipped: a probe's TSval (RFC 7323, 3.2) is of when it is sent."""
+    """With timestamps and SACK, the defaults of Linux: a probe's TSval (RFC 7323, 3.2) is from the time when it is sent."""
     lab = slow_lab
     for station in (lab.a, lab.b):
         station.sysctl(tcp_timestamps=1, tcp_sack=1)
@@ -152,9 +152,9 @@ def test_timestamps_of_probes_go_on(slow_lab):
         server = lab.serve()
         lab.ready_line(lab.send(300 * MSS), "connected")
         time.sleep(0.8)
-        one.breaks()
+        one.break_path()
         time.sleep(2.2)
-        one.mends()
+        one.repair_path()
         whole(server, 300 * MSS)
     data = [p for p in one.packets if p.source == "10.9.0.1" and p.payload]
     first = {p.seq: p for p in reversed(data)}
@@ -170,16 +170,16 @@ def test_a_window_of_one_segment(slow_lab):
         server = slow_lab.serve()
         slow_lab.ready_line(slow_lab.send(50 * MSS), "connected")
         time.sleep(0.5)
-        one.breaks()
+        one.break_path()
         time.sleep(2.2)
-        one.mends()
+        one.repair_path()
         whole(server, 50 * MSS)
     probes = [int(row["detail"].split("=")[1]) for row in one.events("probe")]
     assert len(probes) >= 3
     assert len(set(probes)) == 1
 
 
-def test_plain_connections_tell_their_timeouts_too(slow_lab):
+def test_plain_connections_record_their_timeouts(slow_lab):
     with slow_lab.manet_tcp("tcp.csv", both=PERIOD) as process:
         server = slow_lab.serve()
         slow_lab.ready_line(slow_lab.send(100 * MSS), "connected")
@@ -189,8 +189,8 @@ def test_plain_connections_tell_their_timeouts_too(slow_lab):
         order(slow_lab, "light")
         whole(server, 100 * MSS)
         end(process)
-    told = [(row["event"], row["detail"]) for row in events(slow_lab.folder / "tcp.csv", 5201, broke)]
-    assert told[:3] == [("algorithm", "newreno"), ("timeout", "1"), ("timeout", "2")]
+    recorded = [(row["event"], row["detail"]) for row in events(slow_lab.folder / "tcp.csv", 5201, broke)]
+    assert recorded[:3] == [("algorithm", "newreno"), ("timeout", "1"), ("timeout", "2")]
 
 
 def test_an_ipv6_socket_with_an_ipv4_connection(slow_lab):
@@ -205,9 +205,9 @@ def test_an_ipv6_socket_with_an_ipv4_connection(slow_lab):
         server = slow_lab.serve()
         slow_lab.ready_line(slow_lab.a.python(code), "connected")
         time.sleep(0.5)
-        one.breaks()
+        one.break_path()
         time.sleep(1.2)
-        one.mends()
+        one.repair_path()
         whole(server, 300 * MSS)
     assert len(one.events("probe")) >= 2
 
@@ -219,7 +219,7 @@ def test_a_connection_that_is_aborted_in_stand_by_is_forgotten(slow_lab):
         client = slow_lab.send(7 * MSS, then=linger, stdin=subprocess.PIPE)
         slow_lab.ready_line(client, "connected")
         time.sleep(0.01)
-        one.breaks()
+        one.break_path()
         wait_for(lambda: stands_by(one), "stand-by")
         client.communicate("\n", timeout=DEADLINE_S)
         at = time.time() - one.broke
@@ -228,7 +228,7 @@ def test_a_connection_that_is_aborted_in_stand_by_is_forgotten(slow_lab):
 
 
 def test_connections_of_one_station_stand_by_alone(slow_lab):
-    """The path breaks for one of two only."""
+    """The path breaks for one of two connections only."""
     lab = slow_lab
     with trial(lab, ELFN) as one:
         forge = forger(lab, "true", 5, 5201)
@@ -248,24 +248,24 @@ def test_a_notice_before_anything_is_lost_is_ended_by_the_next_acknowledgement(s
         noticed(one, 5)
     # one that comes late finds its segment acknowledged
     assert one.report["believed"] + one.report["wrong-sequence"] == 5
-    told = [row["event"] for row in one.events("stand-by", "repair", "probe")]
-    assert told
-    assert told == ["stand-by", "repair"] * (len(told) // 2)
+    recorded = [row["event"] for row in one.events("stand-by", "repair", "probe")]
+    assert recorded
+    assert recorded == ["stand-by", "repair"] * (len(recorded) // 2)
 
 
 def test_initial_waits_for_the_initial_timeout_after_the_repair(slow_lab):
-    """What follows the probe is lost as well: it is sent again after the initial RTO, not after the one measured."""
+    """The segment after the probe is lost too: it is retransmitted after the initial RTO, not after the measured one."""
     settings = layered(layer("elfn", probe_us=500000, repair="initial"), rto_initial_ms=1000)
     with trial(slow_lab, settings) as one:
         server = slow_lab.serve()
         slow_lab.ready_line(slow_lab.send(100 * MSS), "connected")
         time.sleep(0.5)
-        one.breaks()
+        one.break_path()
         wait_for(lambda: one.events("probe"), "a probe")
         again = order(slow_lab, "once") - one.broke
         wait_for(lambda: one.events("repair"), "the repair")
         time.sleep(2.5)
-        one.mends()
+        one.repair_path()
         whole(server, 100 * MSS)
     probe, first, second = one.segments(again)[:3]
     assert probe[1] < first[1] == second[1]
@@ -292,7 +292,7 @@ def test_more_connections_than_there_is_room_for_go_without(lab):
         client = lab.a.python(clients, stdin=subprocess.PIPE)
         out, _ = server.communicate(timeout=DEADLINE_S)
         client.communicate("\n", timeout=DEADLINE_S)
-        # room is made again
+        # a slot becomes free
         wait_for(lambda: not lab.a.sockets("state connected"), "all connections to be gone")
         lab.transfer(10 * MSS, port=5202)
     assert out.split()[-1] == "300"
@@ -304,7 +304,7 @@ def test_more_connections_than_there_is_room_for_go_without(lab):
 
 
 def noticed(one: Trial, count: int) -> None:
-    """A transfer over a path that stays whole, and true notices about it after 0.3 s."""
+    """A transfer over a path that never breaks, with true notices about it after 0.3 s."""
     forge = forger(one.lab, "true", count, 5201)
     server = one.lab.serve()
     one.lab.ready_line(one.lab.send(250 * MSS), "connected")
@@ -315,7 +315,7 @@ def noticed(one: Trial, count: int) -> None:
 
 
 def forger(lab, kind: str, count: int, port: int) -> Callable[[], None]:
-    """Sends the notices when it is called, and comes back once they are sent."""
+    """Sends the notices, and returns when they are sent."""
     process = lab.a.start(
         sys.executable,
         str(HERE / "forge.py"),
@@ -357,7 +357,7 @@ def test_forged_notices_change_nothing_but_counters(slow_lab, kind):
         client.stdin.write("\n")
         client.stdin.flush()
         forge()
-        client.stdin.write("\n")  # only now may the connection end: forging takes as long as the host lets it
+        client.stdin.write("\n")  # only now may the connection end: the time for forging depends on the host
         client.stdin.flush()
         whole(server, 1050 * MSS)
         grown = memory_kb(one.process.pid) - rss
@@ -366,7 +366,7 @@ def test_forged_notices_change_nothing_but_counters(slow_lab, kind):
     }
     assert {key for key, count in counted.items() if count} == COUNTERS[kind], counted
     if kind != "type" and not IN_GUEST:  # an emulated machine may not forge so many
-        assert one.report["too-many"] > 0  # more than a thousand a second are not looked at
+        assert one.report["too-many"] > 0  # at most a thousand a second are read
     assert one.events("notice", "stand-by", "probe", "repair", "window") == []
     assert grown < 2048
 
@@ -376,7 +376,7 @@ def memory_kb(pid: int) -> int:
     return int(status.split("VmRSS:")[1].split()[0])
 
 
-def test_the_parser_reads_no_byte_too_many(tmp_path):
+def test_parser_reads_no_byte_beyond_the_packet(tmp_path):
     """A million mutations of quotes, plain, tunnelled and of DSR, cut at every length, under the sanitizers."""
     binary = tmp_path / "notices"
     sources = [HERE / "notices_fuzz.c", HERE.parent / "layers" / "notices.c"]
@@ -391,7 +391,7 @@ def test_the_parser_reads_no_byte_too_many(tmp_path):
 
 
 class Daemon:
-    """As much of a routing daemon's status socket as is followed."""
+    """The part of a routing daemon's status socket that the agent follows."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -421,28 +421,28 @@ class Daemon:
 
 
 @pytest.mark.parametrize("name", ["tcpf", "tcpbus"])
-def test_the_own_daemons_notes_freeze_and_thaw(slow_lab, name):
+def test_notes_of_the_own_daemon_freeze_and_thaw(slow_lab, name):
     lab = slow_lab
     path = lab.folder / "daemon.sock"
     lab.status = str(path)
     with trial(lab, layered(layer(name))) as one:
-        Daemon(path).close()  # one that goes, and comes again
+        Daemon(path).close()  # a daemon that stops and starts again
         daemon = Daemon(path)
         server = lab.serve()
         lab.ready_line(lab.send(250 * MSS), "connected")
         time.sleep(0.3)
-        one.breaks("broken -5201")
+        one.break_path("broken -5201")
         daemon.note("lost", "10.9.0.3")
         daemon.note("lost")
         wait_for(lambda: stands_by(one), "stand-by")
         time.sleep(1.0)
-        one.mends()
+        one.repair_path()
         daemon.note("route", value=3)
         whole(server, 250 * MSS)
         daemon.close()
     assert [row["detail"] for row in one.events("stand-by")] == ["lost-route"]
     assert one.events("repair")[0]["detail"] == "route"
-    assert len(one.segments(0.2, one.repaired - one.broke)) <= 1  # what makes the daemon search
+    assert len(one.segments(0.2, one.repaired - one.broke)) <= 1  # the segment that makes the daemon search
     assert one.segments(one.repaired - one.broke)[0][0] - one.events("repair")[0]["time"] < 0.25
 
 
@@ -456,27 +456,27 @@ def test_a_route_lost_at_the_source_itself_begins_the_probes(slow_lab, name):
         server = lab.serve()
         lab.ready_line(lab.send(250 * MSS), "connected")
         time.sleep(0.3)
-        one.breaks("broken -5201")
+        one.break_path("broken -5201")
         daemon.note("lost")
         wait_for(lambda: one.events("probe"), "a probe")
-        daemon.note("route", value=3)  # says nothing of the path beyond the first hop: the probe has to come back
-        one.mends()
+        daemon.note("route", value=3)  # proves nothing about the path beyond the first hop: a probe must be answered
+        one.repair_path()
         whole(server, 250 * MSS)
         daemon.close()
     assert [row["detail"] for row in one.events("stand-by")] == ["lost-route"]
     assert one.events("repair")[0]["detail"] != "route"
 
 
-def test_tcpf_goes_on_by_its_failure_timer(slow_lab):
+def test_failure_timer_ends_the_freeze_of_tcpf(slow_lab):
     with trial(slow_lab, layered(layer("tcpf", failure_us=1000000))) as one:
         server = slow_lab.serve()
         slow_lab.ready_line(slow_lab.send(250 * MSS), "connected")
         time.sleep(0.3)
-        one.breaks("broken 5201")
+        one.break_path("broken 5201")
         wait_for(lambda: stands_by(one), "stand-by")
         wait_for(lambda: one.events("repair"), "the failure timer")
         time.sleep(0.2)
-        one.mends()
+        one.repair_path()
         whole(server, 250 * MSS)
     began, ended = one.events("stand-by")[0], one.events("repair")[0]
     assert ended["detail"] == "timer"

@@ -1,4 +1,4 @@
-"""Which acknowledgement ends a stand-by: those of segments that got through before the break say nothing of the route."""
+"""The acknowledgement that ends a stand-by: those of segments that got through before the break prove nothing about the route."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ pytestmark = pytest.mark.root
 
 
 def interrupted(lab, one: Trial, command: str, ends: Callable[[], None] = lambda: None) -> None:
-    """A transfer whose path is away for a second: what had passed by then arrives, and is acknowledged."""
+    """A transfer whose path breaks for a second: data past the break arrives and is acknowledged."""
     server = lab.serve()
     lab.ready_line(lab.send(250 * MSS), "connected")
     time.sleep(0.5)
-    one.breaks(command)
+    one.break_path(command)
     time.sleep(1.0)
-    one.mends()
+    one.repair_path()
     ends()
     whole(server, 250 * MSS)
 
@@ -49,12 +49,12 @@ def test_what_got_through_before_the_break_ends_no_freeze(slow_lab, name):
 
 @pytest.mark.parametrize("tcp", [layer("atcp", probe_us=400000), layer("elfn", probe_us=400000, leave="probe-ack")], ids=str)
 def test_what_got_through_before_the_break_is_no_answer_to_a_probe(slow_lab, tcp):
-    """Liu and Singh: what the receiver answers a probe with ends the persist mode."""
+    """Liu and Singh: the receiver's answer to a probe ends the persist mode."""
     with trial(slow_lab, layered(tcp)) as one:
         interrupted(slow_lab, one, "behind")
     assert acknowledged(one)
-    told = [row["event"] for row in one.events("stand-by", "probe", "repair")]
-    assert told == ["stand-by", *["probe"] * (len(told) - 2), "repair"]
+    recorded = [row["event"] for row in one.events("stand-by", "probe", "repair")]
+    assert recorded == ["stand-by", *["probe"] * (len(recorded) - 2), "repair"]
     assert one.events("repair")[0]["time"] >= one.repaired - one.broke
     sent = [at for at, _ in one.segments(one.events("stand-by")[0]["time"] + 0.01, one.repaired - one.broke)]
     assert len(sent) == len([row for row in one.events("probe") if row["time"] < one.repaired - one.broke]) == 2
@@ -69,7 +69,7 @@ def test_any_acknowledgement_ends_elfn_as_it_is_written(slow_lab):
 
 @pytest.mark.parametrize("name", ["tcpf", "tcpbus"])
 def test_nothing_is_outstanding_and_the_route_comes_back(slow_lab, name):
-    """The source has lost its route; all that it sent arrives. The daemon's note ends the freeze, and nothing else does."""
+    """The source has lost its route, but all its data arrives. Only the daemon's note ends the freeze."""
     lab = slow_lab
     lab.status = str(lab.folder / "daemon.sock")
     with trial(lab, layered(layer(name, **({} if name == "tcpf" else {"factor": 16})))) as one:
@@ -103,7 +103,7 @@ def test_a_probe_where_nothing_is_outstanding_is_the_last_segment(slow_lab, tcp)
 
 
 def test_a_late_notice_about_what_arrives_ends_with_its_acknowledgement(slow_lab):
-    """There is a route, so that nobody will tell of one: the failure timer would be the end of it."""
+    """There is a route, so no notice of a new one follows: otherwise only the failure timer would end the freeze."""
     with trial(slow_lab, layered(layer("tcpf"))) as one:
         noticed(one, 1)
     assert [row["detail"] for row in one.events("stand-by")] == ["unreachable"]

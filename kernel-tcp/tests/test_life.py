@@ -26,7 +26,7 @@ def held(pid: int) -> dict[str, set[int]]:
 
 
 def alive(ids: dict[str, set[int]]) -> dict[str, set[int]]:
-    """Which of these the kernel still has."""
+    """Those that the kernel still has."""
     return {kind: of_kind & existing(kind) for kind, of_kind in ids.items()}
 
 
@@ -56,7 +56,7 @@ def test_nothing_stays_attached(lab, how):
     process.send_signal(how)
     process.wait(DEADLINE_S)
     assert process.returncode == (-how if how == signal.SIGKILL else 0)
-    # The kernel frees what a process held a moment after it.
+    # The kernel frees them a moment after the process has ended.
     wait_for(lambda: not any(alive(ours).values()), "programs, links and maps to be gone")
     assert "settings" not in on_cgroup(lab)
 
@@ -89,7 +89,7 @@ def test_sockets_open_when_it_ends_live_on(lab):
 
 
 def refused(path, *arguments) -> str:
-    """The one line on standard error of a start that must fail, and never say ready."""
+    """The one line on standard error of a start that must fail without printing ready."""
     done = subprocess.run([MANET_TCP, "run", path, *arguments], capture_output=True, text=True, timeout=DEADLINE_S)
     assert done.returncode == 2, done
     assert done.stdout == ""
@@ -181,7 +181,7 @@ def test_wrong_command_line_shows_the_usage(program, arguments):
     assert done.stderr.startswith("usage: manet-tcp")
 
 
-def test_not_root_is_told_so(program, tmp_path):
+def test_without_root_features_names_the_remedy(program, tmp_path):
     if os.geteuid() != 0:
         pytest.skip("needs root to become nobody")
     done = subprocess.run(

@@ -1,6 +1,6 @@
-"""`manet-tcp load|unload|list`: an algorithm for the whole machine, and one clear line where it cannot be.
+"""`manet-tcp load|unload|list`: an algorithm for the whole machine, or one clear line of refusal.
 
-All in a name space of mounts with a BPF file system of its own: what is pinned there goes with it, whatever a test does.
+All in a mount namespace with a BPF file system of its own: its pins end with it, whatever a test does.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ SEC(".struct_ops") struct tcp_congestion_ops own = {
 
 
 class Machine:
-    """A name space of mounts, held by a process; the kernel's list of algorithms is the machine's."""
+    """A mount namespace, held by a process; the kernel's list of algorithms is the machine's."""
 
     def __init__(self) -> None:
         mine = Path("/proc/self/ns/mnt").readlink()
         self.holder = subprocess.Popen(["unshare", "--mount", "sleep", "infinity"])
-        wait_for(lambda: Path(f"/proc/{self.holder.pid}/ns/mnt").readlink() != mine, "a name space of mounts")
-        # one of its own over whatever is there
+        wait_for(lambda: Path(f"/proc/{self.holder.pid}/ns/mnt").readlink() != mine, "a mount namespace")
+        # its own, over any that exists
         self.call("mount", "-t", "bpf", "bpf", "/sys/fs/bpf")
 
     def call(self, *argv: str, **environment: str) -> subprocess.CompletedProcess:
         inside = ["nsenter", f"--mount=/proc/{self.holder.pid}/ns/mnt", *argv]
         return subprocess.run(inside, capture_output=True, text=True, timeout=DEADLINE_S, env=dict(os.environ) | environment)
 
-    def does(self, *words: str, **environment: str) -> str:
-        done = self.call(str(MANET_TCP), *words, **environment)
+    def does(self, *arguments: str, **environment: str) -> str:
+        done = self.call(str(MANET_TCP), *arguments, **environment)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def refuses(self, *words: str, status: int = 1) -> str:
-        done = self.call(str(MANET_TCP), *words)
+    def refuses(self, *arguments: str, status: int = 1) -> str:
+        done = self.call(str(MANET_TCP), *arguments)
         assert done.returncode == status, done
         assert done.stdout == "" and done.stderr.count("\n") == 1, done
         return done.stderr
@@ -76,7 +76,7 @@ def machine(cgroup_root, features) -> Iterator[Machine]:
 
 @pytest.fixture
 def own_name() -> str:
-    """One that no other test uses at the same time."""
+    """A name that no other test uses at the same time."""
     return f"t{os.getpid() % 100000}"
 
 
@@ -85,7 +85,7 @@ def registered() -> set[str]:
 
 
 def built(folder: Path, cong_avoid: str, variables: str = "") -> Path:
-    """A user's own algorithm, compiled as ours are."""
+    """A user's algorithm, compiled as ours are."""
     if not shutil.which("clang"):
         pytest.skip("needs clang")
     source, target, here = folder / "own.bpf.c", folder / "own.bpf.o", Path(__file__).resolve().parents[1]
@@ -98,8 +98,8 @@ def built(folder: Path, cong_avoid: str, variables: str = "") -> Path:
 
 @pytest.mark.parametrize("environment", [{}, {"MANET_TCP_WITHOUT_LINKS": "1"}], ids=["by-link", "as-before-6.4"])
 def test_load_and_unload(machine, own_name, environment):
-    said = machine.does("load", "vegas", "alpha=2", "beta=4.5", "--name", own_name, **environment)
-    assert said.startswith(f'loaded vegas {{"alpha":2,"beta":4.5,"gamma":1}} as "{own_name}"')
+    message = machine.does("load", "vegas", "alpha=2", "beta=4.5", "--name", own_name, **environment)
+    assert message.startswith(f'loaded vegas {{"alpha":2,"beta":4.5,"gamma":1}} as "{own_name}"')
     assert own_name in registered()
     row = machine.loaded()[own_name]
     assert row["algorithm"] == "vegas"
@@ -110,7 +110,7 @@ def test_load_and_unload(machine, own_name, environment):
     assert machine.loaded() == {}
 
 
-def test_the_verifiers_cost_is_told(machine, own_name):
+def test_list_shows_the_cost_of_verification(machine, own_name):
     """Instructions walked on 6.18: cong_control of tahoe 124 and reno 316, cong_avoid of vegas 209, pkts_acked of tcpap 1274."""
     for name in ("tahoe", "reno", "vegas", "tcpap", "atcp"):
         machine.does("load", name, "--name", own_name)
@@ -121,7 +121,7 @@ def test_the_verifiers_cost_is_told(machine, own_name):
         assert sum(walked.values()) < 6000
 
 
-def test_the_table_of_names_says_what_the_objects_have(machine):
+def test_names_files_agree_with_the_objects(machine):
     """Parameters, defaults and ranges stand in names/*.toml for users and in the object for the loader."""
     ours = {row["name"]: row["parameters"] for row in json.loads(machine.does("list", "--json"))["ours"]}
     table = {
@@ -139,8 +139,8 @@ def test_the_table_of_names_says_what_the_objects_have(machine):
 
 
 def test_what_the_kernel_has_by_that_name_is_left_alone(machine):
-    said = machine.does("load", "reno")
-    assert 'as "manet_reno"' in said and "the kernel has another" in said
+    message = machine.does("load", "reno")
+    assert 'as "manet_reno"' in message and "the kernel has another" in message
     machine.does("unload", "reno")
     assert "manet_reno" not in registered()
     assert "reno" in registered()
@@ -178,7 +178,7 @@ def test_unloading_what_is_used_is_refused(machine, own_name, lab):
 
 
 @pytest.mark.parametrize(
-    ("words", "status", "said"),
+    ("arguments", "status", "message"),
     [
         (["nix"], 2, '"nix" is no algorithm of ours'),
         (["no/such/file.bpf.o"], 2, "no/such/file.bpf.o: cannot be read: No such file"),
@@ -191,9 +191,9 @@ def test_unloading_what_is_used_is_refused(machine, own_name, lab):
         (["vegas", "--name", "a-name-that-is-too-long"], 1, "at most 15 bytes"),
     ],
 )
-def test_refused_with_the_reason(machine, words, status, said):
+def test_refused_with_the_reason(machine, arguments, status, message):
     before = machine.loaded()
-    assert said in machine.refuses("load", *words, status=status)
+    assert message in machine.refuses("load", *arguments, status=status)
     assert machine.loaded() == before
 
 
@@ -204,7 +204,7 @@ def test_a_users_own_algorithm(machine, own_name, tmp_path):
     machine.does("unload", own_name)
 
 
-def test_the_verifiers_refusal_is_its_own_last_word(machine, own_name, tmp_path):
+def test_refusal_ends_with_the_last_line_of_the_verifier(machine, own_name, tmp_path):
     target = built(tmp_path, "sk->__sk_common.skc_num = 1;")
     words = machine.refuses("load", str(target), "--name", own_name)
     assert f"{own_name}: refused by the kernel's verifier: " in words
@@ -212,7 +212,7 @@ def test_the_verifiers_refusal_is_its_own_last_word(machine, own_name, tmp_path)
 
 
 def test_a_parameter_without_a_scale_is_none(machine, own_name, tmp_path):
-    """Values are divided by it, also by `list`, which everybody's loaded objects are asked by."""
+    """`list` divides values by the scale, also in other users' loaded objects."""
     target = built(tmp_path, "tcp_reno_cong_avoid(sk, ack, acked);", "const volatile struct tunable P = { 1, 0, 5, 0 };\n")
     assert 'no parameter "P"; it has none' in machine.refuses("load", str(target), "P=1", "--name", own_name, status=2)
     machine.does("load", str(target), "--name", own_name)
@@ -227,7 +227,7 @@ def test_a_file_that_is_no_object(machine, tmp_path):
 
 
 def test_without_a_bpf_file_system(machine):
-    # the one of this test, and what the machine may have mounted below it: seen in this name space only
+    # this test's, and any that the machine has mounted below it; only in this namespace
     while machine.call("mountpoint", "-q", "/sys/fs/bpf").returncode == 0:
         assert machine.call("umount", "/sys/fs/bpf").returncode == 0
     assert "mount -t bpf bpf /sys/fs/bpf" in machine.refuses("load", "tahoe")

@@ -15,7 +15,7 @@ import pytest
 HERE = Path(__file__).resolve().parent
 DEADLINE_S = 120
 ROUNDS = 300_000
-LARGEST = 2**64 - 1
+MAX_U64 = 2**64 - 1
 
 # Offsets in Elf64_Ehdr, and in Elf64_Shdr: (offset, format).
 CLASS, SHOFF, SHENTSIZE, SHNUM, SHSTRNDX = (4, "B"), (0x28, "<Q"), (0x3A, "<H"), (0x3C, "<H"), (0x3E, "<H")
@@ -64,7 +64,7 @@ def binary(tmp_path_factory) -> Path:
     return target
 
 
-def told(binary: Path, path: Path, *arguments: str) -> str:
+def output_of(binary: Path, path: Path, *arguments: str) -> str:
     done = subprocess.run([binary, path, *arguments], capture_output=True, text=True, timeout=DEADLINE_S)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
@@ -73,7 +73,7 @@ def told(binary: Path, path: Path, *arguments: str) -> str:
 def test_an_object_is_renamed(binary, tmp_path):
     path = tmp_path / "sound.bpf.o"
     path.write_bytes(an_object())
-    assert told(binary, path) == "renamed"
+    assert output_of(binary, path) == "renamed"
 
 
 SIZE = len(an_object())
@@ -84,25 +84,25 @@ HOSTILE = {
     "header short by a byte": an_object()[: HEADER_BYTES - 1],
     "table short by a byte": an_object()[:-1],
     "32 bits": put(an_object(), CLASS, 1),
-    "table at the largest number": put(an_object(), SHOFF, LARGEST),
-    "table that ends beyond 2^64": put(an_object(), SHOFF, LARGEST - 3 * SECTION_BYTES + 1),
-    "table before the file": put(an_object(), SHOFF, LARGEST - 63),
+    "table at the largest number": put(an_object(), SHOFF, MAX_U64),
+    "table that ends beyond 2^64": put(an_object(), SHOFF, MAX_U64 - 3 * SECTION_BYTES + 1),
+    "table before the file": put(an_object(), SHOFF, MAX_U64 - 63),
     "sections of another size": put(an_object(), SHENTSIZE, 40),
     "more sections than fit": put(an_object(), SHNUM, 0xFFFF),
     "no sections": put(put(an_object(), SHNUM, 0), SHSTRNDX, 0),
     "names in a section that there is not": put(an_object(), SHSTRNDX, 3),
-    "names at the largest number": with_section(STRINGS, SH_OFFSET, LARGEST),
-    "names that end beyond 2^64": with_section(STRINGS, SH_OFFSET, LARGEST - 4),
+    "names at the largest number": with_section(STRINGS, SH_OFFSET, MAX_U64),
+    "names that end beyond 2^64": with_section(STRINGS, SH_OFFSET, MAX_U64 - 4),
     "names longer than the file": with_section(STRINGS, SH_SIZE, SIZE),
-    "names of the largest size": with_section(STRINGS, SH_SIZE, LARGEST),
+    "names of the largest size": with_section(STRINGS, SH_SIZE, MAX_U64),
     "names that end within the name": with_section(STRINGS, SH_SIZE, 12),
     "names without bytes": with_section(STRINGS, SH_TYPE, NOBITS),
     "a name beyond the names": with_section(OPERATIONS, SH_NAME, len(NAMES)),
     "a name at the largest number": with_section(OPERATIONS, SH_NAME, 0xFFFFFFFF),
-    "operations at the largest number": with_section(OPERATIONS, SH_OFFSET, LARGEST),
-    "operations that end beyond 2^64": with_section(OPERATIONS, SH_OFFSET, LARGEST - 63),
-    "operations of the largest size": with_section(OPERATIONS, SH_SIZE, LARGEST),
-    "operations that wrap around": with_section(OPERATIONS, SH_SIZE, LARGEST - HEADER_BYTES + 1),
+    "operations at the largest number": with_section(OPERATIONS, SH_OFFSET, MAX_U64),
+    "operations that end beyond 2^64": with_section(OPERATIONS, SH_OFFSET, MAX_U64 - 63),
+    "operations of the largest size": with_section(OPERATIONS, SH_SIZE, MAX_U64),
+    "operations that wrap around": with_section(OPERATIONS, SH_SIZE, MAX_U64 - HEADER_BYTES + 1),
     "operations beyond the end": with_section(OPERATIONS, SH_SIZE, SIZE - HEADER_BYTES + 1),
     "operations without bytes": with_section(OPERATIONS, SH_TYPE, NOBITS),
     "operations of zeros": an_object(bytes(64)),
@@ -114,19 +114,19 @@ HOSTILE = {
 def test_a_hostile_object_is_refused(binary, tmp_path, case):
     path = tmp_path / "hostile.bpf.o"
     path.write_bytes(HOSTILE[case])
-    assert told(binary, path) == "refused"
+    assert output_of(binary, path) == "refused"
 
 
 def test_an_object_cut_anywhere_is_refused(binary, tmp_path):
     path = tmp_path / "cut.bpf.o"
     for size in range(0, SIZE, 7):
         path.write_bytes(an_object()[:size])
-        assert told(binary, path) == "refused", size
+        assert output_of(binary, path) == "refused", size
 
 
 def test_mutations_touch_no_byte_outside(binary, tmp_path):
-    """From a fixed seed; some stay objects, so that the whole of the code is run."""
+    """From a fixed seed; some remain valid objects, so that all of the code runs."""
     path = tmp_path / "sound.bpf.o"
     path.write_bytes(an_object())
-    count = int(told(binary, path, str(ROUNDS)).split()[0])
+    count = int(output_of(binary, path, str(ROUNDS)).split()[0])
     assert 0 < count < ROUNDS

@@ -32,13 +32,13 @@ TCPS = {
     "tcpf": layered(layer("tcpf", failure_us=60000000)),
     "tcpbus": layered(layer("tcpbus", factor=2)),
 }
-HELD = ("tcpf", "tcpbus")  # of these the relay keeps the segments, and says so
-SILENT = ("reno", "reno-f")  # of these it says nothing: Linux would take back backoffs (RFC 6069)
+HELD = ("tcpf", "tcpbus")  # the relay keeps their segments and sends `held`
+SILENT = ("reno", "reno-f")  # the relay sends them no ICMP: Linux would revert backoffs (RFC 6069)
 
 
 @dataclass(frozen=True)
 class Run:
-    """All of them in one outage, and whether the host was idle enough for it."""
+    """All connections in one outage, and the probe of the host."""
 
     connections: dict[str, Connection]
     repair: float
@@ -55,7 +55,7 @@ def outage(tmp_path_factory, cgroup_root, watched_host) -> Run:
 
 
 def in_time(outage: Run, check) -> None:
-    """`check` of the run; times that are out of bounds are void where the host was too busy for them."""
+    """Runs `check`; times out of bounds make the test void if the host was too loaded."""
     run = outage.connections | {"repair": outage.repair}
     try:
         check(run)
@@ -68,7 +68,7 @@ def gaps(times: list[float]) -> list[float]:
 
 
 def in_outage(connection: Connection, repair: float) -> list[float]:
-    """When it sent, once what was on its way at the break had been sent."""
+    """The times at which it sent in the outage, without the segments in flight at the break."""
     return [at for at, _ in connection.sent(0.1, repair)]
 
 
@@ -122,7 +122,7 @@ def test_elfn_sends_within_a_probe_interval_of_the_repair(outage, name):
 
 @pytest.mark.parametrize("name", ["elfn", "elfn-window", "elfn-initial", "atcp", "tcpf", "tcpbus"])
 def test_stand_by_keeps_the_windows_and_the_timeout(outage, name):
-    """The RTO within 10 %: ACKs that come after the first question, and before the break, still move it. Backoff doubles it."""
+    """The RTO stays within 10 %: ACKs between the first reading and the break still move it. Backoff would double it."""
     connection = outage.connections[name]
     kept = ("cwnd", "ssthresh", "backoff")
     assert {key: connection.during.get(key) for key in kept} == {key: connection.before.get(key) for key in kept}
@@ -140,12 +140,12 @@ def windows(connection: Connection) -> list[tuple[int, int]]:
 
 
 def first_flight(connection: Connection) -> int:
-    """How many segments go out together after the repair's acknowledgement."""
+    """The number of segments sent together after the acknowledgement that ends the outage."""
     repair = connection.named("repair")[-1]["time"]
     return len(connection.sent(repair, repair + 0.025))
 
 
-def test_unchanged_goes_on_with_the_window_it_had(outage):
+def test_unchanged_continues_with_the_window_it_had(outage):
     def check(run):
         before = (int(run["elfn"].before["cwnd"]), int(run["elfn"].before["ssthresh"]))
         assert windows(run["elfn"])[-1] == before
@@ -155,7 +155,7 @@ def test_unchanged_goes_on_with_the_window_it_had(outage):
 
 
 @pytest.mark.parametrize("name", ["elfn-window", "elfn-initial"])
-def test_window_goes_on_with_one_segment(outage, name):
+def test_window_continues_with_one_segment(outage, name):
     def check(run):
         assert windows(run[name])[-1] == (1, int(run[name].before["ssthresh"]))
         assert first_flight(run[name]) == 1
@@ -173,7 +173,7 @@ def test_lost_probes_with_the_lowest_segment_reported(outage):
 
 
 def test_lcd_takes_back_one_backoff_for_each_notice(outage):
-    """RFC 6069: the retransmissions that a notice answers follow at even distances, as the kernel does it alone."""
+    """RFC 6069: retransmissions answered by a notice follow at equal intervals; the kernel does this by itself."""
 
     def check(run):
         spaces = gaps(in_outage(run["lcd"], run["repair"]))
@@ -199,18 +199,18 @@ def test_atcp_probes_by_a_persist_timer_that_doubles(outage):
 def test_restored_is_answered_within_a_round_trip(outage, name):
     def check(run):
         connection, repair = run[name], run["repair"]
-        told = connection.named("repair")[0]
-        assert told["detail"] == "restored"
-        assert told["time"] - repair <= EXACT_S
+        repaired = connection.named("repair")[0]
+        assert repaired["detail"] == "restored"
+        assert repaired["time"] - repair <= EXACT_S
         if name == "tcpf":
             assert connection.sent(0.3, repair) == []
-        assert connection.sent(repair, repair + 10)[0][0] - told["time"] <= 0.1
+        assert connection.sent(repair, repair + 10)[0][0] - repaired["time"] <= 0.1
 
     in_time(outage, check)
 
 
 def test_tcpbus_waits_longer_and_doubles(outage):
-    """From the notice: twice the RTO, and then as a timer does."""
+    """From the notice: twice the RTO, then doubled as by a timer."""
 
     def check(run):
         connection = run["tcpbus"]

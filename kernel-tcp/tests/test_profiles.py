@@ -1,4 +1,4 @@
-"""The profiles are data that this kernel takes, and the settings in them are ones that manet-tcp takes."""
+"""This kernel accepts the sysctls of the profiles, and manet-tcp accepts their settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SOCKET_KEYS = {
     *("algorithm", "window_segments", "initial_window_segments"),
     *("rto_min_us", "rto_max_ms", "rto_initial_ms", "delayed_ack"),
 }
-# Newer than Debian 12's 6.1, where they are left out (README.md).
+# Newer than Debian 12's 6.1, where they are skipped (README.md).
 MAY_BE_ABSENT = {"tcp_syn_linear_timeouts", "tcp_backlog_ack_defer", "tcp_rto_min_us", "tcp_shrink_window", "tcp_plb_enabled"}
 
 
@@ -40,11 +40,11 @@ def set_sysctls(station) -> None:
     for key, value in load("period")["sysctl"].items():
         path = "/proc/sys/" + key.replace(".", "/")
         done = station.start("sysctl", "-qw", f"{key}={value}", in_cgroup=False)
-        _, said = done.communicate(timeout=DEADLINE_S)
+        _, error = done.communicate(timeout=DEADLINE_S)
         if done.returncode:
-            # A sysctl this kernel lacks is left out; any other refusal is a mistake in the profile.
-            assert key.rsplit(".", 1)[1] in MAY_BE_ABSENT, said
-            assert station.start("test", "-e", path, in_cgroup=False).wait(DEADLINE_S) != 0, said
+            # A sysctl that this kernel lacks is skipped; any other refusal is an error in the profile.
+            assert key.rsplit(".", 1)[1] in MAY_BE_ABSENT, error
+            assert station.start("test", "-e", path, in_cgroup=False).wait(DEADLINE_S) != 0, error
             continue
         read = station.run("sysctl", "-n", key, in_cgroup=False)
         assert read.split() == str(value).split(), key
@@ -68,7 +68,7 @@ def test_sysctls_of_a_station_leave_the_hosts_alone(lab):
 @pytest.mark.root
 @pytest.mark.parametrize("slow_lab", ["50"], indirect=True)
 def test_period_segments_carry_no_options_and_one_loss_costs_one_retransmission(slow_lab):
-    """NewReno as in RFC 6582: three duplicate ACKs, one fast retransmission, no timeout, nothing else sent again."""
+    """NewReno as in RFC 6582: three duplicate ACKs, one fast retransmission, no timeout, no other retransmission."""
     lab = slow_lab
     for station in (lab.a, lab.b):
         set_sysctls(station)
@@ -81,7 +81,7 @@ def test_period_segments_carry_no_options_and_one_loss_costs_one_retransmission(
     assert len(again) == 1
     assert again[0].seq == data[49].seq
     duplicates = [p for p in packets if p.source == "10.9.0.2" and p.ack == again[0].seq and not p.is_syn]
-    # The ACK that asked for it, then at most seven more, for the rest of the window of eight.
+    # The ACK that requested it, then at most seven more, for the rest of the window of eight.
     before = [p for p in duplicates if p.time < again[0].time]
     assert len(before) == 1 + 3
     assert len(duplicates) <= 1 + 7

@@ -1,7 +1,7 @@
-"""elfn(restore=...): which window is the one "before the failure" where the notice comes after timeouts.
+"""elfn(restore=...): the window "before the failure" if the notice comes after timeouts.
 
-A node that repairs the route itself says nothing until it gives up (AODV, RFC 3561, 6.12), which may take longer than the
-RTO: the kernel's window is one segment by then.
+A node that repairs the route itself sends no notice until it gives up (AODV, RFC 3561, 6.12). This may take longer than the
+RTO: the kernel's window is then one segment.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ WINDOW = 8
 
 
 def late_notice(lab, one: Trial, standing_s: float) -> None:
-    """A transfer whose path dies without a word; after the second timeout the own daemon tells of it."""
+    """A transfer whose path breaks without ICMP; after the second timeout the own daemon sends a note."""
     daemon = Daemon(Path(lab.status))
     server = lab.serve()
     lab.ready_line(lab.send(250 * MSS), "connected")
     time.sleep(0.8)
-    one.breaks("broken -5201")
+    one.break_path("broken -5201")
     wait_for(lambda: len(one.events("timeout")) >= 2, "two timeouts")
     daemon.note("lost")
     wait_for(lambda: stands_by(one), "stand-by")
     time.sleep(standing_s)
-    one.mends()
+    one.repair_path()
     whole(server, 250 * MSS)
     daemon.close()
 
@@ -41,7 +41,7 @@ def windows(row: dict) -> tuple[int, int]:
 
 @pytest.mark.parametrize("standing_s", [0.0, 2.0], ids=["before the timer", "after the timer"])
 def test_before_timeout_gives_back_the_window_of_before(slow_lab, standing_s):
-    """Whether or not the kernel's timer expires in stand-by."""
+    """With and without an expiry of the kernel's timer in stand-by."""
     slow_lab.status = str(slow_lab.folder / "daemon.sock")
     with trial(slow_lab, layered(layer("elfn", probe_us=200000, restore="before-timeout"))) as one:
         late_notice(slow_lab, one, standing_s)
@@ -62,8 +62,8 @@ def test_at_notice_gives_back_what_the_timeouts_left(slow_lab):
     assert len(one.segments(repair, repair + 0.025)) <= 2
 
 
-def test_an_acknowledgement_before_the_notice_counts_timeouts_anew(slow_lab):
-    """What was before timeouts that are over is not the window of before this failure."""
+def test_acknowledgement_before_the_notice_restarts_the_count_of_timeouts(slow_lab):
+    """The window before earlier, finished timeouts is not the window before this failure."""
     lab = slow_lab
     lab.status = str(lab.folder / "daemon.sock")
     with trial(lab, layered(layer("elfn", probe_us=200000, restore="before-timeout"))) as one:
@@ -71,13 +71,13 @@ def test_an_acknowledgement_before_the_notice_counts_timeouts_anew(slow_lab):
         server = lab.serve()
         lab.ready_line(lab.send(400 * MSS), "connected")
         time.sleep(0.8)
-        one.breaks("broken -5201")
+        one.break_path("broken -5201")
         wait_for(lambda: one.events("timeout"), "a timeout")
-        one.mends()
+        one.repair_path()
         time.sleep(1.2)
-        told = time.time() - one.broke
+        noticed = time.time() - one.broke
         daemon.note("lost")
         whole(server, 400 * MSS)
         daemon.close()
     assert len(one.events("stand-by")) == 1
-    assert [row for row in one.events("window") if row["time"] > told] == []
+    assert [row for row in one.events("window") if row["time"] > noticed] == []

@@ -1,4 +1,4 @@
-"""tcp.csv: a row per segment received by a station's socket, agreeing with what the kernel says elsewhere."""
+"""tcp.csv: a row per segment received by a station's socket, in agreement with other outputs of the kernel."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_listener_on_ipv6_is_sampled_with_ipv4_addresses(lab):
     assert {(row["saddr"], row["daddr"]) for row in rows(lab, "b")} == {("10.9.0.2", "10.9.0.1")}
 
 
-def test_disk_full_is_one_line_and_the_run_goes_on(lab, tmp_path):
+def test_disk_full_is_one_line_and_the_run_continues(lab, tmp_path):
     small = tmp_path / "small"
     small.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", small], check=True)
@@ -164,15 +164,15 @@ def test_disk_full_is_one_line_and_the_run_goes_on(lab, tmp_path):
         subprocess.run(["umount", small], check=True)
     assert err.count("\n") == 1
     assert "No space left on device" in err
-    assert "the run goes on" in err
+    assert "the run continues" in err
     report = json.loads(out)
     assert report["unwritten_samples"] > 0
     assert lines.endswith("\n")
     assert report["samples"] == lines.count(",,\n")
 
 
-def test_lost_samples_are_counted_and_said(lab):
-    """The ring holds 40 000 samples; a reader that is stopped lets it overflow."""
+def test_lost_samples_are_counted_and_reported(lab):
+    """The ring holds 40 000 samples; it overflows while the reader is stopped."""
     with lab.manet_tcp("tcp.csv", both={"algorithm": "newreno"}) as process:
         process.send_signal(signal.SIGSTOP)
         lab.transfer(90_000_000)

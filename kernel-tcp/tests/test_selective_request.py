@@ -1,4 +1,4 @@
-"""tcpbus: of a window that broke in two the source sends again what the node on the way has not got, and that once."""
+"""tcpbus: of a window that broke in two the source resends the segments that the node on the path lacks, once each."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ pytestmark = pytest.mark.root
 PORT = 5201
 WINDOW = 8
 WARM = 20  # segments before the break, all acknowledged: the congestion window is then as large as the offered one
-LOST = (20, 21, 24)  # before what the node has, and in the middle of it; their first sending only
+LOST = (20, 21, 24)  # before the node's segments and between them; their first transmission only
 BURST = "sys.stdin.readline(); c.sendall(bytes(8*1460)); sys.stdin.readline(); c.sendall(bytes(30*1460))"
-QUOTED = b"\x45\0\x05\xdc".ljust(32, b"\0") + b"\x50".ljust(8, b"\0")  # a segment, as far as its numbers go
+QUOTED = b"\x45\0\x05\xdc".ljust(32, b"\0") + b"\x50".ljust(8, b"\0")  # a segment with only its sequence numbers
 
 
 @contextmanager
 def half_lost(folder, cgroup_root):
-    """A connection whose window is cut: stands by once the `with` has begun. Timers wait 3 s: none belongs to this."""
+    """A connection whose window is cut; it stands by when the `with` begins. Timers wait 3 s, so none fires here."""
     losses = ",".join(f"{PORT}/{segment}:1" for segment in LOST)
     with stations(folder, cgroup_root, ["--rate-bps", "2e6", "--delay-ms", "20", "--lose", losses], quickack=True) as lab:
         lab.a.run("ip", "route", "change", "10.9.0.0/24", "dev", "eth0", "quickack", "1", "rto_min", "3s", in_cgroup=False)
@@ -33,7 +33,7 @@ def half_lost(folder, cgroup_root):
             client = lab.send(WARM * MSS, PORT, then=BURST, stdin=subprocess.PIPE)
             lab.ready_line(client, "connected")
             wait_for(lambda: acknowledged(lab) == WARM * MSS, "the first segments to be acknowledged")
-            one.breaks(f"broken {PORT}")
+            one.break_path(f"broken {PORT}")
             time.sleep(0.3)  # until the relay has read it
             yield one, client, server
 
@@ -60,14 +60,14 @@ def once(folder, cgroup_root):
     with half_lost(folder, cgroup_root) as (one, client, server):
         burst(client)
         wait_for(lambda: stands_by(one), "stand-by")
-        one.mends()
+        one.repair_path()
         wait_for(lambda: acknowledged(one.lab) >= (WARM + WINDOW) * MSS, "the window to be acknowledged")
         finish(one, client, server)
     sent = [number for _, number in one.segments(0, one.repaired - one.broke)]
     return one, sent
 
 
-def test_what_is_neither_acknowledged_nor_held_is_sent_again_once(host, tmp_path, cgroup_root):
+def test_segments_neither_acknowledged_nor_held_are_resent_once(host, tmp_path, cgroup_root):
     one, sent = once(tmp_path, cgroup_root)
     if sent != list(range(WARM, WARM + WINDOW)):
         host.void(f"the first notice was quicker than the sender: of the window only {sent} left")
@@ -77,18 +77,18 @@ def test_what_is_neither_acknowledged_nor_held_is_sent_again_once(host, tmp_path
     assert len(one.events("retransmit")) == len(LOST)
     assert [row["detail"].split()[0::2] for row in one.events("notice")] == [["held"], ["restored", "ranges=2"]]
     assert one.events("timeout", "probe") == []
-    # what was held overtook what is sent again from further off: the receiver asked for that, and was not heard
+    # the held segments overtook the resent ones: the receiver's duplicate ACKs were ignored
     assert one.report["duplicate-acks-answered"] >= 3
 
 
-def test_a_list_of_what_was_never_sent_or_that_is_no_list_asks_for_nothing(tmp_path, cgroup_root):
+def test_invalid_list_triggers_no_retransmission(tmp_path, cgroup_root):
     with half_lost(tmp_path, cgroup_root) as (one, client, server):
         forge = forger(one.lab, "lists", 0, PORT)
         burst(client)
         wait_for(lambda: stands_by(one), "stand-by")
         forge()
         assert stands_by(one)
-        one.mends()
+        one.repair_path()
         finish(one, client, server)
     expected = {counter: len(packets) for counter, packets in lists(QUOTED).items()}
     assert {counter: one.report[counter] for counter in expected} == expected

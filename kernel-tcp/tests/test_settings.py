@@ -1,4 +1,4 @@
-"""Settings reach the sockets of programs that know nothing of them, on both sides, and nobody else's."""
+"""Settings reach the sockets of unmodified programs, on both sides, and no other sockets."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ def test_window_of_one_sends_whole_segments(slow_lab):
     assert highest_outstanding(packets) == MSS
 
 
-def test_segments_are_as_large_as_asked_and_the_window_counts_them(slow_lab):
-    """mss: what either end announces (RFC 9293, 3.7.1), so that segments of both directions are no larger."""
+def test_segments_have_the_mss_and_the_window_counts_them(slow_lab):
+    """mss: either end announces it (RFC 9293, 3.7.1), so that segments in both directions are no larger."""
     with slow_lab.manet_tcp(both=PAPER | {"mss": 1000}), slow_lab.capture(slow_lab.a) as packets:
         slow_lab.transfer(100 * 1000)
     assert {p.payload for p in packets if p.payload} == {1000}
@@ -139,7 +139,7 @@ def test_quickack_route_gives_one_ack_per_segment(slow_lab):
 
 
 def test_route_without_quickack_delays_acks(tmp_path, cgroup_root):
-    """Why the route metric is needed: TCP_BPF_DELACK_MAX, the only knob of BPF, is two ticks at least."""
+    """The reason for the route metric: TCP_BPF_DELACK_MAX, the only control that BPF has, is at least two ticks."""
     with (
         stations(tmp_path, cgroup_root, ["--rate-bps", "2e6", "--delay-ms", "20"]) as lab,
         lab.manet_tcp(both=PAPER),
@@ -152,7 +152,7 @@ def test_route_without_quickack_delays_acks(tmp_path, cgroup_root):
 
 
 def test_quickack_follows_a_route_that_changes_under_the_connection(tmp_path, cgroup_root):
-    """What a routing daemon may rely on: the connection takes the metric of the route that replaces its own."""
+    """A routing daemon may rely on this: the connection takes the metric of the route that replaces its own."""
     with (
         stations(tmp_path, cgroup_root, ["--rate-bps", "2e6", "--delay-ms", "20"]) as lab,
         lab.manet_tcp(both=PAPER),
@@ -173,13 +173,13 @@ def test_quickack_follows_a_route_that_changes_under_the_connection(tmp_path, cg
     assert acks < 90
     data, acks = acks_per_segment([p for p in packets if p.time >= hundredth])
     assert data == 200
-    # The first ACK may still be a delayed one: the route is looked up when something is sent.
+    # The first ACK may still be delayed: the route is looked up at the next transmission.
     assert 198 <= acks <= 202
 
 
 def test_initial_rto_is_the_spacing_of_syns(lab):
     lab.a.sysctl(tcp_syn_linear_timeouts=0)
-    # an address that answers nothing
+    # an address that never answers
     lab.a.run("ip", "neigh", "add", "10.9.0.77", "lladdr", "02:00:00:00:00:77", "dev", "eth0", "nud", "permanent")
     with lab.manet_tcp(both=PAPER | {"rto_initial_ms": 600}), lab.capture(lab.a) as packets:
         client = lab.a.python("import socket; socket.create_connection(('10.9.0.77', 9))")
@@ -236,8 +236,8 @@ class Trickle:
 
         return wait_for(calm, f"an RTO less than {rto_below_rtt_plus_s} s above the round trip", 60)
 
-    def gaps_in_the_dark(self, count: int) -> list[float]:
-        """The times between sendings of one segment to which nothing answers any more."""
+    def gaps_in_outage(self, count: int) -> list[float]:
+        """The intervals between transmissions of one segment that is never answered."""
         with self.lab.capture(self.lab.a) as packets:
             self.lab.relay.stdin.write("dark\n")
             self.lab.relay.stdin.flush()
@@ -247,15 +247,15 @@ class Trickle:
         return [later - earlier for earlier, later in itertools.pairwise(times)]
 
 
-@pytest.mark.parametrize(("rto_min_us", "least_s", "most_s"), [(20000, 0.015, 0.15), (200000, 0.195, 0.3)])
-def test_rto_min_is_the_least_timeout(slow_lab, rto_min_us, least_s, most_s):
+@pytest.mark.parametrize(("rto_min_us", "min_s", "max_s"), [(20000, 0.015, 0.15), (200000, 0.195, 0.3)])
+def test_rto_min_is_the_minimum_timeout(slow_lab, rto_min_us, min_s, max_s):
     """Linux: RTO = srtt + max(rto_min, 4 rttvar). The kernel's own rto_min of 200 ms would never come below the first bound."""
     with slow_lab.manet_tcp(both=PAPER | {"window_segments": 1, "rto_min_us": rto_min_us}):
         connection = Trickle(slow_lab)
-        facts = connection.settled(most_s)
-        assert facts["rto"] > facts["rtt"] + least_s
-        gap = connection.gaps_in_the_dark(1)[0]
-    # The timer is never early but for one tick of 10 ms at the most; how late it is, is the host's business.
+        facts = connection.settled(max_s)
+        assert facts["rto"] > facts["rtt"] + min_s
+        gap = connection.gaps_in_outage(1)[0]
+    # The timer is early by at most one tick of 10 ms; its lateness depends on the host.
     assert gap > facts["rto"] - 0.015
 
 
@@ -265,8 +265,8 @@ def test_rto_max_bounds_the_backoff(slow_lab, features):
     with slow_lab.manet_tcp(both=PAPER | {"rto_max_ms": 1000}):
         connection = Trickle(slow_lab)
         connection.settled(0.35)
-        gaps = connection.gaps_in_the_dark(5)
-    for gap in gaps[3:5]:  # 0.3, 0.6, then 1 s and no more, where doubling would give 2.4 and 4.8
+        gaps = connection.gaps_in_outage(5)
+    for gap in gaps[3:5]:  # 0.3, 0.6, then 1 s; doubling would give 2.4 and 4.8
         assert 0.98 < gap < 2
 
 

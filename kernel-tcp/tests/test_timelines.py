@@ -28,7 +28,7 @@ PAGE = TIMELINES.parents[2] / "docs" / "timelines.md"
 ALGORITHMS = ["tahoe", "reno", "newreno", "sack"]
 SEGMENTS = 43
 RACK_ALONE = (6, 17)  # timelines/sack.toml
-TABLES = [*ALGORITHMS, "sack-rfc6675"]  # that one: what `sack` is on kernels before
+TABLES = [*ALGORITHMS, "sack-rfc6675"]  # the last one: `sack` on older kernels
 SCRIPTS = {
     "one": Script(5201, ("14:1",)),
     "two": Script(5202, ("14:1", "28:1")),
@@ -44,7 +44,7 @@ def version(kernel: str) -> tuple[int, int]:
 
 @pytest.fixture(scope="module")
 def trials(tmp_path_factory, cgroup_root, watched_host):
-    """trials(algorithm): what its trial saw, and the probe of the host; run when first asked for."""
+    """trials(algorithm): the result of its trial, and the probe of the host; run at the first call."""
 
     @functools.cache
     def run(algorithm: str):
@@ -66,7 +66,7 @@ def expected(algorithm: str) -> dict[str, dict]:
 
 @functools.cache
 def ns2() -> dict[tuple[str, str], list[Row]]:
-    """(algorithm, script): rows without windows (ns-2's cwnd_ is a fraction, and inflation is kept apart)."""
+    """(algorithm, script): rows without windows (cwnd_ of ns-2 is a fraction, without the inflation)."""
     found: dict[tuple[str, str], list[Row]] = defaultdict(list)
     with (TIMELINES / "ns2.csv").open() as file:
         for row in csv.DictReader(file):
@@ -80,7 +80,7 @@ def before_the_first_loss_shows(rows: list[Row]) -> list[tuple]:
 
 @pytest.mark.parametrize("script", SCRIPTS)
 @pytest.mark.parametrize("table", TABLES)
-def test_retransmissions_are_ns2s_or_it_is_said_why_not(table, script):
+def test_retransmissions_equal_ns2_or_the_table_gives_the_reason(table, script):
     entry, theirs = expected(table)[script], ns2()[table.removesuffix("-rfc6675"), script]
     assert before_the_first_loss_shows(entry["rows"]) == before_the_first_loss_shows(theirs)
     if entry["ns2"] == "same":
@@ -105,7 +105,7 @@ def page_line(table: str, script: str) -> str:
 
 @pytest.mark.parametrize("script", SCRIPTS)
 @pytest.mark.parametrize("table", TABLES)
-def test_the_page_says_what_the_tables_say(table, script):
+def test_page_agrees_with_the_tables(table, script):
     assert page_line(table, script) in PAGE.read_text().splitlines()
 
 

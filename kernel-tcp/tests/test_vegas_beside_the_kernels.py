@@ -22,7 +22,7 @@ from tcplab import DEADLINE_S, MSS, Lab, stations
 pytestmark = [pytest.mark.root, pytest.mark.slow]
 
 RATE_BPS, ONE_WAY_MS = 500e3, 288.0  # 24 ms a segment, 25 of them in the 600 ms of the empty path
-SEGMENTS = 1200  # 29 s: 42 round trips, of which the first ten find the window
+SEGMENTS = 1200  # 29 s: 42 round trips; the first ten reach the final window
 WINDOW = 32
 AGREE = 0.05
 MODULE = Path("/sys/module/tcp_vegas/parameters")
@@ -30,7 +30,7 @@ MODULE = Path("/sys/module/tcp_vegas/parameters")
 
 @pytest.fixture
 def parameters(features) -> dict[str, int]:
-    """The kernel's own alpha, beta and gamma."""
+    """alpha, beta and gamma of the kernel's module."""
     if not features["struct_ops"]:
         pytest.skip("this kernel takes no congestion control from BPF")
     if shutil.which("modprobe", path="/usr/sbin:/sbin"):
@@ -41,7 +41,7 @@ def parameters(features) -> dict[str, int]:
 
 
 def steady(file: Path) -> dict[str, float]:
-    """Mean cwnd (segments) and throughput (bit/s) of the second half of what was acknowledged."""
+    """Mean cwnd (segments) and throughput (bit/s) over the second half of the acknowledged data."""
     with file.open() as lines:
         rows = [row for row in csv.DictReader(lines) if row["station"] == "a" and row["dport"] == "5201" and not row["event"]]
     rows = rows[len(rows) // 2 : -30]  # at the end the program has nothing more to send
@@ -78,7 +78,7 @@ def trial(folder: Path, cgroup_root: Path, parameters: dict[str, int]) -> dict[s
 
 def test_throughput_and_window_are_those_of_the_kernels_vegas(host, tmp_path, cgroup_root, parameters):
     seen = trial(tmp_path, cgroup_root, parameters)
-    said = ", ".join(f"{name} {row['cwnd']:.2f} segments {row['throughput'] / 1000:.0f} kbit/s" for name, row in seen.items())
-    print(said)
+    summary = ", ".join(f"{name} {row['cwnd']:.2f} segments {row['throughput'] / 1000:.0f} kbit/s" for name, row in seen.items())
+    print(summary)
     if any(abs(seen["ours"][what] / seen["kernel"][what] - 1) > AGREE for what in ("cwnd", "throughput")):
-        host.void(said)
+        host.void(summary)

@@ -7,12 +7,12 @@
     rto                 29!             1/3
 
 A row is an event, the segments sent in answer to it (`!`: sent before) and the windows after it (cwnd/ssthresh, in
-segments). `ack N`: everything to N is acknowledged; `dup N`: the same again; `rto`: sent without an ACK, not before
-0.9 RTO; `start`: by the program, nothing was out. `xN`: N such events, one after the other. Segments are of 1460
+segments). `ack N`: everything to N is acknowledged; `dup N`: the same ACK again; `rto`: sent without an ACK, not before
+0.9 RTO; `start`: sent by the program, nothing was outstanding. `xN`: N such events, one after the other. Segments are of 1460
 bytes, numbered from 0 at the SYN as in Fall & Floyd 1996. Times are left out: an ACK-clocked sender's order does not
 depend on the host's speed.
-Windows are what tcp.csv says at the next ACK; `-` where a timer came between, since a row shows the state before
-its ACK, and after the last one. Text behind the windows is a remark.
+Windows are those of tcp.csv at the next ACK. They are `-` after the last ACK, and if a timer fired in between, since a
+row shows the state before its ACK. Text behind the windows is a remark.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pathlib import Path
 
 from tcplab import MSS, Packet
 
-# What an ACK clocks leaves with it, in the same interrupt; a timer comes far later, its time is 200 ms and more.
+# Segments clocked by an ACK leave in the same interrupt; a timer fires far later, after 200 ms or more.
 CLOCKED_S = 0.05
 RTO_SHARE = 0.9
 ROW = re.compile(
@@ -35,7 +35,7 @@ ROW = re.compile(
 
 
 class Disturbed(Exception):
-    """The host came between: what was seen is nobody's behaviour."""
+    """The host disturbed the trial: the capture shows no behaviour of TCP."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def parse(text: str) -> list[Row]:
 
 
 def render(rows: Iterable[Row]) -> str:
-    """The rows as a table, equal neighbours as one row; without remarks."""
+    """The rows as a table without remarks; equal consecutive rows become one."""
     runs: list[tuple[Row, int]] = []
     for row in rows:
         if runs and runs[-1][0] == row and row.event != "rto":
@@ -73,7 +73,7 @@ def render(rows: Iterable[Row]) -> str:
 
 
 def retransmissions(rows: Iterable[Row]) -> list[str]:
-    """The segments sent again, in order, those a timer sent with `rto ` before them."""
+    """The retransmitted segments in order; those sent by a timer begin with `rto `."""
     return [("rto " if row.event == "rto" else "") + send for row in rows for send in row.sends if send.endswith("!")]
 
 
