@@ -2,9 +2,38 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from testbed.campaigns.experiment import Expectation
+from pydantic import BaseModel, BeforeValidator, Field
+
+from scenarios.models import STRICT, as_tuple
+
+
+class Expectation(BaseModel):
+    """One thing the outcome is compared with, cell by cell."""
+
+    model_config = STRICT
+    metric: str = "acked_kbps"
+    variants: Annotated[tuple[str, ...] | None, BeforeValidator(as_tuple)] = None
+    against: Literal["ns2", "published"] = "ns2"
+    profile: Literal["period", "modern"] = "period"
+    within_percent: float = Field(gt=0, le=1000)
+    quick_within_percent: float | None = Field(default=None, gt=0, le=1000)
+    quick_run_percent: float | None = Field(default=None, gt=0, le=1000)  # 95 of 100 runs are so near to their mean
+
+    def of_size(self, quick: bool) -> "Expectation":
+        """At quick size one short run stands for a mean, which may be farther away."""
+        if not quick:
+            return self.model_copy(update={"quick_run_percent": None})
+        return self.model_copy(update={"within_percent": self.quick_within_percent or self.within_percent})
+
+
+class Expected(BaseModel):
+    """The outcome stated beforehand, in words and as checks."""
+
+    model_config = STRICT
+    outcome: str | None = None
+    checks: Annotated[tuple[Expectation, ...], BeforeValidator(as_tuple)] = ()
 
 
 @dataclass(frozen=True)

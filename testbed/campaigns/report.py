@@ -12,8 +12,8 @@ from analysis.doubt import doubt
 from analysis.errors import AnalysisError
 from analysis.found_runs import FoundRuns, find_runs
 from testbed.campaigns import missing
-from testbed.campaigns.expectations import Comparison, compare
-from testbed.campaigns.experiment import Expected, misfit
+from testbed.campaigns.expectations import Comparison, Expected, compare
+from testbed.campaigns.figures import misfit
 from testbed.errors import UsageError, shortened
 
 FORMAT = "manet-answer/1"

@@ -50,7 +50,9 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from testbed.campaigns.experiment import Request, find, is_folder, load
+    from testbed.campaigns.experiment import load
+    from testbed.campaigns.library import find, is_folder
+    from testbed.campaigns.request import Request
 
     if is_folder(options.experiment):
         return repeat(options)

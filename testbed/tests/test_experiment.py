@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from analysis.references import known_references
-from testbed.campaigns.experiment import FOLDER, Request, axes_of, figures, find, load, names
+from testbed.campaigns.experiment import load
+from testbed.campaigns.figures import axes_of, figures
+from testbed.campaigns.library import FOLDER, find, names
+from testbed.campaigns.request import Request
 from testbed.errors import UsageError
 from testbed.tests.refusals import message
 

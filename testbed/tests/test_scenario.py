@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.definition import load_scenario, parse_value
+from scenarios.definition import load_scenario
+from scenarios.overrides import parse_value
 from scenarios.scenario import SACK_OF_PROFILE, Scenario
 from testbed.errors import UsageError
 from testbed.stages import kernel_tcp
