@@ -44,7 +44,7 @@ class Keys:
         if change.place is None:
             return replace(self, values=values, after_set=self.after_set | {change.key})
         kept = {key: place for key, place in self.origins.items() if len(path) > 1 or key[0] != path[0]}
-        origins = kept | {path[:1]: change.place, path: change.place}
+        origins = kept | {path[:1]: change.place, path: change.place} | dict(change.parts)
         return replace(self, values=values, origins=origins)
 
     def set(self, settings: Iterable[str]) -> "Keys":

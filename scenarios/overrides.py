@@ -5,7 +5,8 @@
 """
 
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from scenarios.errors import UsageError, shortened
@@ -28,6 +29,8 @@ class Change:
     value: Any
     name: str
     place: KeyPath | None = None  # where the value stands in the file; None: after --set
+    # parts of the value that stand elsewhere: their paths in the scenario, and in the file
+    parts: Mapping[KeyPath, KeyPath] = field(default_factory=dict)
 
     @classmethod
     def of_setting(cls, setting: str) -> Self:

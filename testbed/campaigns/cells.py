@@ -15,6 +15,8 @@ from scenarios.keys import Keys
 from scenarios.overrides import Change
 from scenarios.scenario import Scenario
 from testbed.campaigns.declaration import Declaration, Variant
+from testbed.campaigns.flow_sets import KEY as FLOWS
+from testbed.campaigns.flow_sets import with_flows
 from testbed.campaigns.sweep import Axis, Sweep
 
 MAX_VALUE = 60  # characters of an axis value in a cell's name: several of them make a folder's, of at most 255
@@ -55,12 +57,16 @@ def _base(sweep: Sweep) -> Keys:
     declaration, size = sweep.declaration, sweep.size
     values = {**declaration.tables.scenario, **sweep.size_keys}
     origins = {(key,): (size, key) for key in sweep.size_keys}
-    return Keys(values, declaration.document, ("scenario",), origins)
+    keys = Keys(values, declaration.document, ("scenario",), origins)
+    if FLOWS not in values:
+        return keys
+    place = origins.get((FLOWS,), ("scenario", FLOWS))
+    return keys.changed(with_flows(Change(FLOWS, values[FLOWS], declaration.document.name, place), declaration))
 
 
 def _draft(sweep: Sweep, keys: Keys, variant: Variant | None, values: list[tuple[Axis, int]]) -> Draft:
     for change in _changes(sweep, variant, values):
-        keys = keys.changed(change)
+        keys = keys.changed(with_flows(change, sweep.declaration))
     axes = {axis.key: axis.values[index] for axis, index in values}
     name = "-".join([*([variant.name] if variant else []), *(_part(axis, index) for axis, index in values)])
     return Draft(name or ONLY_CELL, variant.name if variant else "", axes, keys)

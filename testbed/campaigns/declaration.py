@@ -35,6 +35,7 @@ class Tables(BaseModel):
     ns2: str | None = None
     expected: bool = False  # whether throughput is held against what the movement lets one expect (testbed/curves)
     scenario: dict[str, Any]
+    flow_sets: dict[str, list[dict[str, Any]]] = Field(default_factory=dict)
     axes: dict[str, list[Any]] = Field(default_factory=dict)
     variants: Annotated[tuple[Variant, ...], BeforeValidator(as_tuple)] = ()
     full: dict[str, Any] = Field(default_factory=dict)
