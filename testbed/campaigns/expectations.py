@@ -52,7 +52,7 @@ class Comparison:
 def compare(
     expected: Sequence[Expectation], summary: Sequence[dict[str, Any]], axes: Sequence[str], profiles: Mapping[str, str]
 ) -> list[Comparison]:
-    """`summary` is summary.csv as analysis.tables.read_summary gives it; `profiles` is each variant's TCP profile, which
+    """`summary` has the rows of summary.csv (analysis.tables.Results); `profiles` is each variant's TCP profile, which
     counts where `profile` is no axis. A number of 1999 says nothing of Linux as shipped."""
     return [_compare(one, [row for row in summary if _profile(row, profiles) == one.profile], axes) for one in expected]
 
@@ -87,4 +87,4 @@ def _compare(expected: Expectation, summary: Sequence[dict[str, Any]], axes: Seq
 
 
 def _plain(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
