@@ -5,8 +5,10 @@ interval reports: from 3.16 on the receiver counts whole blocks of 131072 bytes,
 """
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from analysis.connections import Connection
 from analysis.errors import RunFileError
@@ -26,10 +28,7 @@ class IperfReport:
     first_try_s: float | None = None  # UNIX time of the first attempt to connect
     connected: bool = True  # False: the ends never met, nothing was carried
     remark: str | None = None  # what kept iperf3's ends from exchanging results, after a complete test
-
-    @property
-    def received_bps(self) -> float | None:
-        return self.received_bytes * 8 / self.received_s if self.received_s > 0 else None
+    content: Mapping[str, Any] = field(default_factory=dict)  # the whole of it, for what a traffic kind reads itself
 
 
 def read_report(path: Path) -> IperfReport:
@@ -42,7 +41,7 @@ def read_report(path: Path) -> IperfReport:
         raise RunFileError(f"{path}: not an iperf3 report ({problem}); was iperf3 ended while it wrote?") from None
     start, end = report.get("start", {}), report.get("end", {})
     test = start.get("test_start", {})
-    tried = report.get("manet", {})  # testbed/stages/bulk.py
+    tried = report.get("manet", {})  # scenarios/traffic/programs/iperf_client.py
     sent = end.get("sum_sent") or end.get("sum") or {}
     received = end.get("sum_received") or end.get("sum") or {}
     return IperfReport(
@@ -58,6 +57,7 @@ def read_report(path: Path) -> IperfReport:
         first_try_s=tried.get("first_try_s"),
         connected=tried.get("connected", True),
         remark=tried.get("remark"),
+        content=report,
     )
 
 

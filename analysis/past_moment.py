@@ -135,8 +135,8 @@ def _way(run: RunDirectory, flow: Flow, at_s: float) -> Way:
     except AnalysisError:
         return nowhere("no packet of it is known")
     if flow.protocol != "tcp":
-        offered = run.scenario["flows"][int(flow.name.removeprefix("flow")) - 1].get("rate")
-        rate = f"{float(offered) / 1e3:.0f} kbit/s offered" if offered else ""
+        offered_bps = flow.kind.offered_bps(run.flow_keys(flow))
+        rate = f"{offered_bps / 1e3:.0f} kbit/s offered" if offered_bps else ""
         return nowhere("datagrams, whose path is not recorded", rate=rate)
     try:
         story = read_story(run, flow)

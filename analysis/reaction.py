@@ -27,7 +27,7 @@ def reaction_s(run: RunDirectory, flow: Flow) -> Reaction | None:
     if cut is None:
         return None
     relay, cut_ns = cut["station"], round(float(cut["t_s"]) * 1e9)
-    size = run.scenario["flows"][int(flow.name.removeprefix("flow")) - 1]["bytes"]
+    size = run.flow_keys(flow)["bytes"]
     name = f"{flow.name} reaction"
     arrived = run.air.filter(
         (pl.col("event") == "deliver")

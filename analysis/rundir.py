@@ -15,6 +15,8 @@ from analysis.captures import read_capture
 from analysis.connections import Connection, find_connections
 from analysis.errors import AnalysisError, RunFileError
 from analysis.iperf import IperfReport, read_report
+from scenarios.traffic import DEFAULT_KIND, kind_named, kind_names
+from scenarios.traffic.shared.kind import Kind
 from topologies.addresses import HOST_END, HOST_INTERFACE, ip_address, wire_interfaces, wire_ip
 
 
@@ -25,12 +27,17 @@ class Flow:
     name: str
     source: str
     target: str
-    traffic: str  # bulk | cbr
+    traffic: str  # its kind (scenarios/traffic)
     start_s: float = 0.0  # after the start of the traffic
 
     @property
-    def protocol(self) -> str:
-        return "udp" if self.traffic == "cbr" else "tcp"
+    def kind(self) -> Kind[Any]:
+        return kind_named(self.traffic)
+
+    @property
+    def protocol(self) -> str | None:
+        """tcp or udp; None where its kind knows no connection."""
+        return self.kind.transport
 
 
 @dataclass(frozen=True)
@@ -159,10 +166,20 @@ class RunDirectory:
 
     @cached_property
     def flows(self) -> list[Flow]:
-        return [
-            Flow(f"flow{number}", flow["from"], flow["to"], flow.get("traffic", "bulk"), float(flow.get("start") or 0))
+        flows = [
+            Flow(f"flow{number}", flow["from"], flow["to"], flow.get("traffic", DEFAULT_KIND), float(flow.get("start") or 0))
             for number, flow in enumerate(self.scenario["flows"], start=1)
         ]
+        for flow in flows:
+            if flow.traffic not in kind_names():
+                text = f'{flow.name} is "{flow.traffic}", this version knows {", ".join(kind_names())}'
+                raise RunFileError(f"{self.path / 'scenario.json'}: {text}")
+        return flows
+
+    def flow_keys(self, flow: Flow) -> dict[str, Any]:
+        """The keys of a flow of the scenario, as scenario.json has them."""
+        keys: dict[str, Any] = self.scenario["flows"][int(flow.name.removeprefix("flow")) - 1]
+        return keys
 
     @cached_property
     def wires(self) -> list[Wire]:
@@ -193,7 +210,10 @@ class RunDirectory:
         return pl.concat([self.capture(name) for name in names]).sort("t_ns", maintain_order=True)
 
     def connection(self, flow: Flow) -> Connection | None:
-        """The flow's four-tuple: from iperf3's report, else the largest connection between its ends; None without packets."""
+        """The flow's four-tuple: from iperf3's report, else the largest connection between its ends; None without packets, and
+        of a kind that knows none."""
+        if flow.protocol is None:
+            return None
         try:
             connection = self.report(flow).connection
         except AnalysisError:

@@ -24,6 +24,7 @@ from analysis.journeys import NO_RECORD, PROBE_NS, Journey, journeys
 from analysis.rundir import Flow, RunDirectory
 from analysis.sequence import unwrap
 from analysis.throughput import initial_sequence
+from scenarios.traffic import kinds_with_tcp
 
 FIRST, AGAIN, PROBE = "first", "again", "probe"
 
@@ -114,9 +115,10 @@ def flow_named(run: RunDirectory, number: int) -> Flow:
 
 
 def read_story(run: RunDirectory, flow: Flow) -> Story:
-    """Everything that the run's files say of a bulk flow."""
+    """Everything that the run's files say of a TCP flow."""
     if flow.protocol != "tcp":
-        raise RunFileError(f"{run.path / 'scenario.json'}: {flow.name} is {flow.traffic}; only TCP (bulk) has a story")
+        of_tcp = ", ".join(kinds_with_tcp())
+        raise RunFileError(f"{run.path / 'scenario.json'}: {flow.name} is {flow.traffic}; only TCP ({of_tcp}) has a story")
     connection = run.connection(flow)
     at_source, at_target = (run.capture_of(flow, node) for node in (flow.source, flow.target))
     isn = initial_sequence(connection, at_source, at_target) if connection else None

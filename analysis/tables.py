@@ -19,6 +19,8 @@ from analysis.files import whole
 from analysis.found_runs import find_runs
 from analysis.references import Reference, load_reference
 from analysis.rundir import RunDirectory
+from scenarios.traffic import kinds
+from scenarios.traffic.shared.kind import Kind
 
 CONFIDENCE = 0.95
 # metric of table.csv -> (unit, entry of metrics.json's flow, divisor)
@@ -48,8 +50,15 @@ SUM_METRICS = {
     "total_acked_kbps": ("kbit/s", "acked_bps", 1e3),
     "total_delivered_kbps": ("kbit/s", "delivered_bps", 1e3),
 }
+
+
+def own_metrics(kinds: Iterable[Kind[Any]]) -> dict[str, tuple[str, str, float]]:
+    """What kinds of traffic take from their own reports, under the names and in the units that they give."""
+    return {name: (unit, name, 1) for kind in kinds for name, unit in kind.own_metrics.items()}
+
+
 # of the first flow that has it: of the thin one of datagrams beside flow 1
-SOME_METRICS = {"silence_s": ("s", "silence_s", 1)}
+SOME_METRICS = {"silence_s": ("s", "silence_s", 1)} | own_metrics(kinds().values())
 METRICS = FLOW_METRICS | SUM_METRICS | SOME_METRICS
 ENDINGS = ("valid", "suspect", "void", "failed", "interrupted")  # of a run, as `ending` names them
 # What the printed table and the general figure are of: the first that any run has. Flows of datagrams acknowledge nothing.

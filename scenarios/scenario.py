@@ -17,11 +17,13 @@ from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
 import topologies
 from scenarios.events import Event, check_events
+from scenarios.flows import Flow, KindOfDefaultFlows
 from scenarios.models import STRICT, KeyProblem, as_tuple
 from scenarios.movement import Mobility, Still, completed, refuse_misfit
 from scenarios.quantities import BitsPerSecond, Bytes, Metres, MetresPerSecond, Seconds, Whole
 from scenarios.routing import OUR_DAEMONS, Dsr, Routing, Static
 from scenarios.tcp import Tcp, TcpText
+from scenarios.traffic import DEFAULT_KIND
 from topologies.addresses import MOST_WIRES
 from topologies.layouts import FARTHEST_M, MOST_STATIONS, cross_ends
 
@@ -76,32 +78,6 @@ class Hwsim(BaseModel):
 
 def _as_place(value: object) -> object:
     return {"at": value} if isinstance(value, list | tuple) else value
-
-
-class Flow(BaseModel):
-    """One transport connection or datagram stream. `start` counts from the start of the traffic."""
-
-    model_config = STRICT
-    source: str = Field(alias="from")
-    target: str = Field(alias="to")
-    traffic: Literal["bulk", "cbr"] = "bulk"
-    start: Seconds = Field(0.0, ge=0, le=86_400)
-    rate: BitsPerSecond | None = Field(None, ge=1, le=1e10)
-    bytes: Whole | None = Field(None, ge=29, le=1500)  # IP packet: 28 bytes of headers and at least one of data
-    tcp: TcpText | None = None  # where it is not the scenario's
-
-    @model_validator(mode="after")
-    def _complete(self) -> Self:
-        if self.source == self.target:
-            raise KeyProblem(("to",), f'"{self.target}" is also "from"; name another station')
-        for key in ("rate", "bytes"):
-            if self.traffic == "cbr" and getattr(self, key) is None:
-                raise KeyProblem((), f'a "cbr" flow needs "{key}"; add {key} = {"100_000" if key == "rate" else "512"}')
-            if self.traffic == "bulk" and getattr(self, key) is not None:
-                raise KeyProblem((key,), f'a "bulk" flow has no "{key}"; remove it, or set traffic = "cbr"')
-        if self.traffic != "bulk" and self.tcp is not None:
-            raise KeyProblem(("tcp",), f'a "{self.traffic}" flow has no TCP; remove it, or set traffic = "bulk"')
-        return self
 
 
 class LinkErrors(BaseModel):
@@ -224,7 +200,7 @@ class Scenario(BaseModel):
     delayed_ack: bool | None = None
     mss: Bytes | None = Field(None, ge=SMALLEST_MSS, le=LARGEST_MTU - TCP_HEADERS)
 
-    traffic: Literal["bulk"] = "bulk"
+    traffic: KindOfDefaultFlows = DEFAULT_KIND
     flows: Annotated[tuple[Flow, ...], BeforeValidator(as_tuple)] = ()
     warmup: Seconds = Field(5.0, ge=0, le=86_400)
     duration: Seconds = Field(30.0, ge=0.1, le=86_400)
@@ -298,13 +274,13 @@ class Scenario(BaseModel):
         return max((flow.start for flow in self.flows), default=0.0) + self.warmup + self.duration
 
     def tcp_of(self, flow: Flow) -> Tcp:
-        """Of a bulk flow."""
+        """Of a flow that has one."""
         return flow.tcp or self.tcp
 
     def tcp_of_flows(self) -> dict[str, Tcp]:
         """By name, of the flows that have one."""
         named = zip(self.flow_names(), self.flows, strict=True)
-        return {name: self.tcp_of(flow) for name, flow in named if flow.traffic == "bulk"}
+        return {name: self.tcp_of(flow) for name, flow in named if flow.has_tcp}
 
     def tcps(self) -> list[Tcp]:
         """All that are used: the scenario's, which whatever is no flow has (an iperf at the prompt), then flows' own."""
@@ -333,7 +309,7 @@ class Scenario(BaseModel):
         return any(tcp.ecn for tcp in self._tcps_at(station) or [self.tcp]) or None
 
     def _tcps_at(self, station: str) -> list[Tcp]:
-        return [self.tcp_of(flow) for flow in self.flows if flow.traffic == "bulk" and station in (flow.source, flow.target)]
+        return [self.tcp_of(flow) for flow in self.flows if flow.has_tcp and station in (flow.source, flow.target)]
 
     def _wants_sack(self, said: bool | None) -> bool:
         return SACK_OF_PROFILE[self.profile] if said is None else said
@@ -449,7 +425,7 @@ class Scenario(BaseModel):
 
     def _check_options(self, option: str, wants: Callable[[Tcp], bool]) -> None:
         """SACK and ECN are sysctls of a station's whole namespace; a connection has them if both of its ends do."""
-        flows = [(index, flow) for index, flow in enumerate(self.flows) if flow.traffic == "bulk"]
+        flows = [(index, flow) for index, flow in enumerate(self.flows) if flow.has_tcp]
         having: dict[str, int] = {}
         for index, flow in flows:
             if wants(self.tcp_of(flow)):
@@ -490,7 +466,7 @@ class Scenario(BaseModel):
         hosts, protocol = set(self.host_names()), self.routing.protocol
         by_the_kernel = self.stations == "hwsim" and self.hwsim.mode == "mesh"
         for index, flow in enumerate(self.flows):
-            if flow.traffic != "bulk" or not self.tcp_of(flow).asks_for_hops:
+            if not flow.has_tcp or not self.tcp_of(flow).asks_for_hops:
                 continue
             if self.routing.KNOWS_HOPS and not by_the_kernel:
                 continue
@@ -523,8 +499,8 @@ class Scenario(BaseModel):
             text = f"{self.mss} bytes go with {more}{TCP_HEADERS} bytes of headers, more than mtu = {self.mtu}; "
             raise KeyProblem(("mss",), text + f"lower it to {self.mtu - options - TCP_HEADERS}, or raise mtu")
         for index, flow in enumerate(self.flows):
-            if flow.bytes is not None and flow.bytes > self.mtu:
-                text = f"{flow.bytes} bytes are above mtu = {self.mtu}; lower them, or raise mtu"
+            if flow.packet_bytes is not None and flow.packet_bytes > self.mtu:
+                text = f"{flow.packet_bytes} bytes are above mtu = {self.mtu}; lower them, or raise mtu"
                 raise KeyProblem(("flows", index, "bytes"), text)
         if self.mtu < IPV6_MTU and (self.ipv6 or self.routing.protocol == "babeld"):
             who = "ipv6 = true" if self.ipv6 else 'routing "babeld"'

@@ -15,6 +15,7 @@ from analysis import style
 from analysis.errors import RunFileError
 from analysis.found_runs import find_runs
 from analysis.tcp_samples import held_from, read_samples, with_gaps
+from scenarios.traffic import kind_named
 
 
 def draw(out_dir: Path) -> list[Path]:
@@ -34,7 +35,7 @@ def _draw_run(run_dir: Path) -> list[Path]:
     metrics = _json(run_dir / "metrics.json", "analyse the run first (analysis.metrics.analyse_run)")
     written: list[Path] = []
     for name, flow in metrics["flows"].items():
-        if flow["traffic"] == "bulk" and flow["start_ns"] is not None:
+        if kind_named(flow["traffic"]).has_tcp and flow["start_ns"] is not None:
             written += _draw_flow(run_dir, name, flow, _of_flow(rows, flow))
     return written
 

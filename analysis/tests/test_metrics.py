@@ -11,7 +11,10 @@ from analysis.air import Matching
 from analysis.checks import air_capture
 from analysis.datagrams import silence_s
 from analysis.metrics import analyse_run
+from analysis.tables import own_metrics
 from analysis.tests import make_fixtures
+from scenarios.traffic import kind_named, kind_names
+from scenarios.traffic.bulk import Bulk
 
 FIXTURE = Path(__file__).parent / "fixtures" / "two-flows"
 
@@ -61,6 +64,35 @@ def test_datagram_flow_to_the_byte(run_dir):
     assert flow["latency_ms_mean"] == pytest.approx(mean)
     assert flow["jitter_ms"] == pytest.approx((sum((delay - mean) ** 2 for delay in delays) / 71) ** 0.5)
     assert flow["silence_s"] == 0  # what is lost leaves 0.1 s between two
+
+
+class Reported(Bulk):
+    """A kind of which no connection is known."""
+
+    transport = None
+    measured = None
+    own_metrics = {"pages": "pages"}  # noqa: RUF012
+
+    def from_report(self, report):
+        return {"pages": report["pages"]}
+
+
+def test_a_flow_without_a_connection_has_what_its_report_says(run_dir, monkeypatch):
+    monkeypatch.setattr("analysis.rundir.kind_named", {"bulk": Reported(), "cbr": kind_named("cbr")}.get)
+    _lie(run_dir / "traffic" / "flow1.json", "pages", value=17)
+    _lie(run_dir / "traffic" / "flow1.json", "manet", value={"first_try_s": 1_700_000_000.5, "connected": True})
+    flow = analyse_run(run_dir)["flows"]["flow1"]
+    assert list(flow) == ["traffic", "from", "to", "source_port", "destination_port", "start_ns", "window_s", "pages"]
+    assert (flow["pages"], flow["start_ns"], flow["window_s"]) == (17, 1_700_000_000_500_000_000, [1.0, 5.0])
+    assert own_metrics([Reported()]) == {"pages": ("pages", "pages", 1)}  # its column of table.csv
+
+
+def test_a_flow_of_an_unknown_kind_is_named(run_dir):
+    _lie(run_dir / "scenario.json", "flows", value=[{"from": "sta1", "to": "sta3", "traffic": "voice"}])
+    metrics = analyse_run(run_dir)
+    assert (metrics["flows"], list(_failed(metrics))) == ({}, ["scenario readable"])
+    known = ", ".join(kind_names())
+    assert f'flow1 is "voice", this version knows {known}' in _failed(metrics)["scenario readable"]
 
 
 def test_silence_is_the_sum_of_the_long_gaps_to_both_ends_of_the_window():

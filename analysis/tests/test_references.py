@@ -26,7 +26,7 @@ def test_a_table_without_variants_holds_for_all():
 
 
 def test_ns2_values_are_those_the_chain_is_held_to():
-    """Issue 2's two lines; the table has them with two decimals."""
+    """ns-2's numbers of hv-fig1's page, rounded; the table has two decimals."""
     ns2 = load_reference("ns2", "chain_static")
     for variant, expected in {
         "ns2": [1234, 619, 390, 289, 251, 231, 220, 213, 208, 206],

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.root
 
 OUTAGE_S = 20.0
 PROBE_S = 2.0
-EXACT_S = 0.05  # issue 4: probes every 2 s within 50 ms
+EXACT_S = 0.05  # probes every 2 s within 50 ms
 TICK_S = 0.02  # of the kernel's timers, and this host's lateness
 SEGMENTS = 250
 

@@ -67,8 +67,8 @@ class Live:
     def _ways(self, run: RunDirectory, flows: Sequence[Flow], heard: frozenset[tuple[str, str]]) -> Iterator[Way]:
         wired = {frozenset((wire.station, wire.host)) for wire in run.wires}
         tables = ways.Tables(self.netns, _names(run), self._status())
-        for number, flow in enumerate(flows):
-            rate = self._rate(run, flow, number) if flow.traffic else ""
+        for flow in flows:
+            rate = self._rate(run, flow) if flow.traffic else ""
             yield ways.follow(
                 flow.name, flow.source, flow.target, run.address(flow.target), tables.next_hop, tables.names,
                 lambda a, b: (a, b) in heard or frozenset((a, b)) in wired, rate,
@@ -84,11 +84,11 @@ class Live:
                 continue
         return found
 
-    def _rate(self, run: RunDirectory, flow: Flow, number: int) -> str:
-        """What a cbr flow offers; what a bulk one has had acknowledged since the last look, or in half a second."""
-        if flow.traffic == "cbr":
-            offered = run.scenario["flows"][number].get("rate")
-            return f"{_bits(float(offered))} offered" if offered else ""
+    def _rate(self, run: RunDirectory, flow: Flow) -> str:
+        """What a flow without TCP offers; what one with TCP has had acknowledged since the last look, or in half a second."""
+        if not flow.kind.has_tcp:
+            offered_bps = flow.kind.offered_bps(run.flow_keys(flow))
+            return f"{_bits(offered_bps)} offered" if offered_bps else ""
         before = self._acked.get(flow.name)
         if before is None or time.monotonic() - before[0] > LIVELY_S:
             before = self._look(run, flow)

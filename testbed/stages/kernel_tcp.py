@@ -92,9 +92,7 @@ def station_entry(scenario: Scenario, host: NamespaceHost, hops: Mapping[str, in
     may ask the routing daemon (a layer, or one of our own algorithms); `hops`, which routes that never change have, where a
     TCP wants to know them."""
     entry = {"name": host.name, "netns": str(host.netns), "settings": effective_settings(scenario)}
-    ending = [
-        (i, flow) for i, flow in enumerate(scenario.flows) if flow.traffic == "bulk" and host.name in (flow.source, flow.target)
-    ]
+    ending = [(i, flow) for i, flow in enumerate(scenario.flows) if flow.has_tcp and host.name in (flow.source, flow.target)]
     ports = {str(FIRST_PORT + i): effective_settings(scenario, scenario.tcp_of(flow)) for i, flow in ending if flow.tcp}
     has_daemon = scenario.routing.protocol in OUR_DAEMONS and host.name in scenario.station_names()
     # without flows of the scenario any station may be an end of somebody's connection

@@ -10,10 +10,10 @@ import pytest
 
 from analysis.iperf import read_report
 from analysis.metrics import analyse_run
+from scenarios.traffic.bulk import CLIENT, SERVER, with_servers_part
+from scenarios.traffic.programs import iperf_client
 from testbed.programs import BUILT
 from testbed.runs.run import run_scenario
-from testbed.stages import bulk as bulk_program
-from testbed.stages.traffic import BULK, BULK_RECEIVER, _add_servers_part
 from testbed.tests.running import chain, needs_runs
 
 WHOLE = {"sum_sent": {"bytes": 1_000_000, "end": 10.0}}
@@ -38,7 +38,7 @@ def bulk(tmp_path):
         (tmp_path / "answers.json").write_text(json.dumps(answers))
         (tmp_path / "iperf.py").write_text(STAND_IN)
         command = [sys.executable, tmp_path / "iperf.py", tmp_path / "answers.json", tmp_path / "calls"]
-        argv = [sys.executable, BULK, "--seconds", seconds, "--report", tmp_path / "report.json", "--receiver", os.getpid()]
+        argv = [sys.executable, CLIENT, "--seconds", seconds, "--report", tmp_path / "report.json", "--receiver", os.getpid()]
         run.told = 0
         usual = signal.signal(signal.SIGHUP, lambda *_: setattr(run, "told", run.told + 1))
         try:
@@ -88,10 +88,9 @@ def test_a_client_that_sent_and_then_wrote_no_report_is_told_of_by_its_server(tm
         "timestamp": {"timesecs": 7},
     }
     seconds = [{"sum": {"start": n, "end": n + 1, "bytes": 1000}} for n in range(3)]
-    (tmp_path / "served.json").write_text(json.dumps([{"start": start, "intervals": seconds}]))
     tried = {"tries": 1, "first_try_s": 6.5, "connected": True, "remark": "iperf3 wrote no report"}
-    (tmp_path / "flow1.json").write_text(json.dumps({"manet": tried}))
-    _add_servers_part(tmp_path / "flow1.json", tmp_path / "served.json")
+    joined = with_servers_part({"manet": tried}, [{"start": start, "intervals": seconds}])
+    (tmp_path / "flow1.json").write_text(joined or "")
     report = read_report(tmp_path / "flow1.json")
     assert (report.connection.source, report.connection.source_port, report.connection.destination_port) == (
         "10.0.0.1",
@@ -102,11 +101,11 @@ def test_a_client_that_sent_and_then_wrote_no_report_is_told_of_by_its_server(tm
 
 
 def test_a_client_that_sends_and_cannot_be_brought_to_report_has_sent(tmp_path, monkeypatch):
-    monkeypatch.setattr(bulk_program, "CLOSING_S", 0.5)
-    monkeypatch.setattr(bulk_program, "KILLED_AFTER_S", 0.5)
+    monkeypatch.setattr(iperf_client, "CLOSING_S", 0.5)
+    monkeypatch.setattr(iperf_client, "KILLED_AFTER_S", 0.5)
     deaf = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN)"
     command = [sys.executable, "-c", f"{deaf}; open('/dev/null', 'wb', 0).write(bytes(99999)); time.sleep(60)"]
-    tried = bulk_program._try(command, 1.0)
+    tried = iperf_client._try(command, 1.0)
     assert (tried.sent, tried.sent_to_its_end, tried.error) == (True, True, "iperf3 wrote no report")
 
 
@@ -122,7 +121,7 @@ def test_a_client_that_was_killed_is_an_error_and_not_begun_again(tmp_path, afte
     sends = f"open('/dev/null', 'wb', 0).write(bytes(99999)); time.sleep({after_s})"
     dies = f"import os, sys, time; open(sys.argv[1], 'a').write('x'); {sends}; os.kill(os.getpid(), 9)"
     with subprocess.Popen(["sleep", "60"]) as receiver:
-        argv = [sys.executable, BULK, "--seconds", 10, "--report", tmp_path / "report.json", "--receiver", receiver.pid]
+        argv = [sys.executable, CLIENT, "--seconds", 10, "--report", tmp_path / "report.json", "--receiver", receiver.pid]
         argv += ["--", sys.executable, "-c", dies, tmp_path / "calls"]
         status = subprocess.run([str(word) for word in argv], timeout=60).returncode
         receiver.kill()
@@ -140,7 +139,7 @@ def test_a_flow_that_a_signal_ended_near_its_end_is_an_error_too(bulk, who):
 
 
 def test_a_receiver_whose_server_was_killed_ends_and_says_so(tmp_path):
-    argv = [sys.executable, BULK_RECEIVER, "--report", tmp_path / "served.json", "--"]
+    argv = [sys.executable, SERVER, "--report", tmp_path / "served.json", "--"]
     argv += [sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"]
     done = subprocess.run([str(word) for word in argv], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (1, "the server, iperf3, was killed by SIGKILL\n")

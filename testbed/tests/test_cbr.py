@@ -1,4 +1,4 @@
-"""The program that sends and receives a constant bit rate: what it counts where the network refuses."""
+"""The program that sends and receives trains of datagrams: when they leave, and what it counts where the network refuses."""
 
 import argparse
 import errno
@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from analysis.metrics import analyse_run
+from scenarios.traffic.programs import datagrams
+from scenarios.traffic.shared.datagrams import DATAGRAMS
 from testbed.programs import BUILT
 from testbed.runs.run import run_scenario
-from testbed.stages import cbr
-from testbed.stages.traffic import CBR
 from testbed.tests.running import chain, needs_runs, run_json
 
 PACKET_BYTES = 512
@@ -29,11 +29,10 @@ def receiver():
         yield sock
 
 
-def options(receiver: socket.socket) -> argparse.Namespace:
-    """Ten datagrams, one a millisecond."""
-    port = receiver.getsockname()[1]
-    rate = PACKET_BYTES * 8 * 1000
-    return argparse.Namespace(source="127.0.0.1", to="127.0.0.1", port=port, rate=rate, bytes=PACKET_BYTES, seconds=0.0105)
+def options(receiver: socket.socket, packets: int = 1) -> argparse.Namespace:
+    """Ten trains, one a millisecond."""
+    ends = {"source": "127.0.0.1", "to": "127.0.0.1", "port": receiver.getsockname()[1]}
+    return argparse.Namespace(**ends, every=0.001, packets=packets, bytes=PACKET_BYTES, seconds=0.0105)
 
 
 def test_a_flow_without_a_route_at_its_start_sends_once_there_is_one(receiver, monkeypatch):
@@ -46,18 +45,43 @@ def test_a_flow_without_a_route_at_its_start_sends_once_there_is_one(receiver, m
                 raise OSError(errno.ENETUNREACH, os.strerror(errno.ENETUNREACH))
             super().connect(address)
 
-    monkeypatch.setattr(cbr.socket, "socket", Unreachable)
-    counts = cbr.send(options(receiver))
+    monkeypatch.setattr(datagrams.socket, "socket", Unreachable)
+    counts = datagrams.send(options(receiver))
     assert (counts["sent"], counts["refused"]) == (7, 3)
     assert counts["port"] > 0
     first = receiver.recv(PACKET_BYTES)
-    assert cbr.STAMP.unpack_from(first)[1] == 3  # datagram k is number k, whatever was refused before it
+    assert datagrams.STAMP.unpack_from(first)[1] == 3  # datagram k is number k, whatever was refused before it
+
+
+class Clock:
+    """In place of the module `time`: it passes in sleep() only."""
+
+    now_ns = 0
+
+    def sleep(self, seconds: float) -> None:
+        self.now_ns += round(seconds * 1e9)
+
+    def time_ns(self) -> int:
+        return self.now_ns
+
+    def monotonic(self) -> float:
+        return self.now_ns / 1e9
+
+    time = monotonic
+
+
+def test_the_datagrams_of_a_train_leave_together_and_are_counted_one_by_one(receiver, monkeypatch):
+    monkeypatch.setattr(datagrams, "time", Clock())
+    counts = datagrams.send(options(receiver, packets=3))
+    assert (counts["sent"], counts["refused"]) == (30, 0)
+    stamps = [datagrams.STAMP.unpack_from(receiver.recv(PACKET_BYTES)) for _ in range(30)]
+    assert stamps == [(number // 3 * 1_000_000, number) for number in range(30)]
 
 
 def test_a_flow_that_never_has_a_route_ends_with_status_0(tmp_path):
     """From the loopback address no other host can be reached (ip(7), EINVAL)."""
-    argv = [sys.executable, CBR, "send", "--source", "127.0.0.1", "--to", "192.0.2.1", "--port", "9", "--rate", "1e6"]
-    argv += ["--bytes", "512", "--seconds", "0.05", "--out", tmp_path / "sent.json"]
+    argv = [sys.executable, DATAGRAMS, "send", "--source", "127.0.0.1", "--to", "192.0.2.1", "--port", "9", "--every", "0.004"]
+    argv += ["--packets", "1", "--bytes", "512", "--seconds", "0.05", "--out", tmp_path / "sent.json"]
     done = subprocess.run([str(word) for word in argv], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert '"sent": 0' in (tmp_path / "sent.json").read_text()

@@ -2,7 +2,7 @@
 
 `t_s,of,measure,value`: t_s in seconds since the first sample; `of` a class of processes, summed over them: `manet` (the command
 and its process inside the run), `manet-medium`, `manet-tcp`, a routing daemon's name, `tcpdump`, `bash` (the stations' shells),
-`iperf3`, `bulk.py` (the flow's keeper).
+`iperf3`, `iperf_client.py` (the flow's keeper), `datagrams.py`.
 
 measure      unit  of
 processes    -     each class
@@ -29,7 +29,7 @@ from testbed.host.cgroup import members
 from testbed.host.state import RunState
 
 Reading = tuple[str, str, int]  # of, measure, value
-PROGRAMS_OF_OURS = {"bulk.py", "cbr.py"}
+PROGRAMS_OF_OURS = {"iperf_client.py", "datagrams.py"}  # scenarios/traffic/programs
 HASHES = {"1"}  # map_type of fdinfo: BPF_MAP_TYPE_HASH
 
 

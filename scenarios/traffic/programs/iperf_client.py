@@ -1,12 +1,12 @@
-"""iperf3's client, until its flow's time is up: `bulk.py --seconds S --report FILE --receiver PID -- iperf3 ...`.
+"""iperf3's client, until its flow's time is up: `iperf_client.py --seconds S --report FILE --receiver PID -- iperf3 ...`.
 
 Standard library only. iperf3 needs a control connection beside the flow, over the same radio and with the same TCP. Between
 stations that move either may be lost, stalled, or stand by for half a minute. The flow must not hang on it:
 
-- Before the flow has sent anything (no route at connect(), control connection lost or silent for SETUP_S): begun again with what
-  is left of its time, as a user would, by a new server (SIGHUP to bulk_receiver.py). Ends that never meet are no failure.
+- Before the flow has sent anything (no route at connect(), control connection lost or silent for SETUP_S): the test is restarted
+  with what is left of its time, as a user would, on a new server (SIGHUP to iperf_server.py). Ends that never meet do not fail.
 - After the flow has sent to its end: the exchange of results may fail or take longer than CLOSING_S. The client's report holds
-  then what it sent, the server's own what it read (testbed/stages/traffic.py joins them), and `remark` is iperf3's word.
+  then what it sent, the server's own what it read (scenarios/traffic/bulk.py joins them), and `remark` is iperf3's word.
 - In between the control connection is silent: the kernel has no reason to give it up. If it goes all the same, that is an error.
 - iperf3 that was killed, or ended without a report unasked, is an error at any time: what it had sent counts for nothing, and a
   second test would measure what is left of the flow's time as if it were all of it.
@@ -26,13 +26,14 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 AGAIN_AFTER_S = 0.5
 CLOSING_S = 20.0  # for the exchange of results; then iperf3 is asked for what it has
 CONNECT_DEADLINE_S = 30.0  # several SYN retransmissions of 3, 6, 12 s
 KILLED_AFTER_S = 20.0  # an hour's report is a few thousand lines, on a busy machine
-LEAST_PRIORITY = 19
-LEAST_S = 1.0  # a test shorter than that is not begun
+LOWEST_PRIORITY = 19
+MIN_TEST_S = 1.0  # a test shorter than that is not begun
 LOOK_EVERY_S = 0.5
 NO_REPORT = "iperf3 wrote no report"
 SETUP_S = 10.0  # from the control connection to the first block of data; usually a few round trips
@@ -46,7 +47,7 @@ class Try:
     """One test: iperf3's report, for how long it was to send, whether it had to be asked for its report, whether it sent, and
     whether it was cut off before it could report."""
 
-    report: dict
+    report: dict[str, Any]
     seconds: float
     asked: bool = False
     sending: bool = False
@@ -62,7 +63,7 @@ class Try:
         return self.cut_off or (self.sent and not self.asked and TERMINATED in self.error)
 
     @property
-    def _sums(self) -> list[dict]:
+    def _sums(self) -> list[dict[str, Any]]:
         """By second, and of the whole test: iperf3 leaves that out where the control connection ended it."""
         return [*(i.get("sum", {}) for i in self.report.get("intervals", [])), self.report.get("end", {}).get("sum_sent", {})]
 
@@ -72,13 +73,13 @@ class Try:
 
     @property
     def sent_to_its_end(self) -> bool:
-        return self.sent and (self.asked or max(part.get("end", 0) for part in self._sums) >= self.seconds - LEAST_S)
+        return self.sent and (self.asked or max(part.get("end", 0) for part in self._sums) >= self.seconds - MIN_TEST_S)
 
 
 def run(options: argparse.Namespace) -> None:
     began, first_try_s, tries = time.monotonic(), time.time(), 0
     last = Try({}, 0)
-    while not tries or options.seconds - (time.monotonic() - began) > LEAST_S:
+    while not tries or options.seconds - (time.monotonic() - began) > MIN_TEST_S:
         tries += 1
         last = _try(options.command, options.seconds - (time.monotonic() - began))
         if not last.error or last.sent or last.killed:
@@ -103,11 +104,16 @@ def _new_server(receiver: int) -> None:
 
 
 def _try(command: list[str], seconds: float) -> Try:
-    """One test of iperf3, which goes when this program is told to."""
-    patience_ms = round(1000 * max(LEAST_S, min(CONNECT_DEADLINE_S, seconds)))
+    """One test of iperf3, which ends when this program is asked to."""
+    patience_ms = round(1000 * max(MIN_TEST_S, min(CONNECT_DEADLINE_S, seconds)))
     argv = [*command, "--connect-timeout", str(patience_ms), "--time", str(math.ceil(seconds))]
     with subprocess.Popen(argv, stdout=subprocess.PIPE) as iperf:
-        signal.signal(signal.SIGTERM, lambda *_: (iperf.terminate(), sys.exit(128 + signal.SIGTERM)))
+
+        def stop(_number: int, _frame: object) -> None:
+            iperf.terminate()
+            sys.exit(128 + signal.SIGTERM)
+
+        signal.signal(signal.SIGTERM, stop)
         output, asked, sending = _attend(iperf, seconds)
     try:
         return Try(json.loads(output), seconds, asked)
@@ -121,7 +127,7 @@ def how_it_ended(status: int) -> str:
     return f"killed by {signal.Signals(-status).name}" if status < 0 else f"status {status}"
 
 
-def _attend(iperf: subprocess.Popen, seconds: float) -> tuple[bytes, bool, bool]:
+def _attend(iperf: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bool, bool]:
     """Its output, whether it was asked for it (because it does not begin to send, or does not end), and whether it sent."""
     began, connected, ask_at = time.monotonic(), None, seconds + CLOSING_S
     asked = sending = False
@@ -138,7 +144,7 @@ def _attend(iperf: subprocess.Popen, seconds: float) -> tuple[bytes, bool, bool]
         if passed > seconds and not asked:
             # iperf3 (3.12) asks select() without a pause while what it has sent is not through at its end, a core's whole time
             with contextlib.suppress(OSError):
-                os.setpriority(os.PRIO_PROCESS, iperf.pid, LEAST_PRIORITY)
+                os.setpriority(os.PRIO_PROCESS, iperf.pid, LOWEST_PRIORITY)
         if passed > ask_at:
             with contextlib.suppress(OSError):
                 os.setpriority(os.PRIO_PROCESS, iperf.pid, 0)  # it has something to do again
@@ -159,7 +165,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, required=True)
     parser.add_argument("--report", type=Path, required=True)
-    parser.add_argument("--receiver", type=int, required=True, help="process id of bulk_receiver.py")
+    parser.add_argument("--receiver", type=int, required=True, help="process id of iperf_server.py")
     parser.add_argument("command", nargs="+")
     run(parser.parse_args())
 

@@ -1,8 +1,8 @@
-"""Constant bit rate over UDP, as a program: `cbr.py send ...` and `cbr.py receive ...`. Standard library only.
+"""Trains of datagrams over UDP, as a program: `datagrams.py send ...` and `datagrams.py receive ...`. Standard library only.
 
-iperf3's UDP test talks TCP over the same radio before and after; this one puts nothing on the air but its datagrams. Datagram k
-leaves at start + k * gap, computed from the start each time, so that a late one delays no other. The
-payload begins with the sending time (CLOCK_REALTIME, ns, u64) and the counter (u32), little-endian: 12 bytes, by which
+iperf3's UDP test talks TCP over the same radio before and after; this one puts nothing on the air but its datagrams. Train k (of
+one datagram: a constant bit rate) leaves at start + k * every, computed from the start each time, so that a late one delays no
+other. The payload begins with the sending time (CLOCK_REALTIME, ns, u64) and the counter (u32), little-endian: 12 bytes, by which
 the analysis knows a datagram again (analysis/datagrams.py). `bytes` is the IP packet: payload + 28.
 """
 
@@ -11,7 +11,6 @@ import json
 import signal
 import socket
 import struct
-import sys
 import time
 
 HEADERS_BYTES = 28  # IPv4 without options, UDP
@@ -19,22 +18,21 @@ STAMP = struct.Struct("<QI")
 RECEIVE_BUFFER_BYTES = 1 << 20
 
 
-def send(options: argparse.Namespace) -> dict:
+def send(options: argparse.Namespace) -> dict[str, object]:
     """All datagrams of the flow; what the kernel refuses (no route, queue full) is counted and not repeated.
 
     connect() needs a route too, so it is tried with each datagram until there is one (formats/results.md, `refused`).
     """
     payload_bytes = options.bytes - HEADERS_BYTES
     padding = bytes(max(0, payload_bytes - STAMP.size))
-    gap_s = options.bytes * 8 / options.rate
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sock.bind((options.source, 0))
     connected = False
-    total = max(1, int(options.seconds / gap_s))
+    trains = max(1, int(options.seconds / options.every))
     sent = refused = 0
     start, first_try_s = time.monotonic(), time.time()
-    for count in range(total):
-        wait_s = start + count * gap_s - time.monotonic()
+    for count in range(trains * options.packets):
+        wait_s = start + count // options.packets * options.every - time.monotonic()
         if wait_s > 0:
             time.sleep(wait_s)
         try:
@@ -49,7 +47,7 @@ def send(options: argparse.Namespace) -> dict:
     return {"sent": sent, "refused": refused, "payload_bytes": payload_bytes, "port": port, "first_try_s": first_try_s}
 
 
-def receive(options: argparse.Namespace) -> dict:
+def receive(options: argparse.Namespace) -> dict[str, object]:
     """Count what arrives, each datagram once, until SIGTERM."""
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
@@ -88,7 +86,8 @@ def main() -> None:
         sub.add_argument("--out", required=True, help="file for the counts (JSON)")
     sender = verbs.choices["send"]
     sender.add_argument("--to", required=True)
-    sender.add_argument("--rate", type=float, required=True, help="bit/s of IP packets")
+    sender.add_argument("--every", type=float, required=True, help="seconds from train to train")
+    sender.add_argument("--packets", type=int, required=True, help="of each train, back to back")
     sender.add_argument("--bytes", type=int, required=True, help="of the IP packet")
     sender.add_argument("--seconds", type=float, required=True)
     options = parser.parse_args()
@@ -98,4 +97,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,8 +1,8 @@
-"""iperf3's server for one flow: `bulk_receiver.py --report FILE -- iperf3 ...`, until SIGTERM. Standard library only.
+"""iperf3's server for one flow: `iperf_server.py --report FILE -- iperf3 ...`, until SIGTERM. Standard library only.
 
-A server of one test at a time, begun again after each, and at SIGHUP (bulk.py: this test will not begin). FILE is the list of the
-servers' own reports of tests: what the flow's end has read, also where the control connection could not carry it to the client.
-A server that somebody else killed ends this program, with status 1: what it had read is lost.
+A server of one test at a time, restarted after each, and at SIGHUP (iperf_client.py: this test will not begin). FILE is the
+list of the servers' own reports of tests: what the flow's end has read, also where the control connection could not carry it to
+the client. A server that somebody else killed ends this program, with status 1: what it had read is lost.
 """
 
 import argparse
@@ -23,12 +23,12 @@ class Server:
 
     def __init__(self, command: list[str]) -> None:
         self._command = command
-        self._process: subprocess.Popen | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._end = self.stopping = False
-        signal.signal(signal.SIGTERM, self._told)
-        signal.signal(signal.SIGHUP, self._told)
+        signal.signal(signal.SIGTERM, self._on_signal)
+        signal.signal(signal.SIGHUP, self._on_signal)
 
-    def _told(self, number: int, _frame: object) -> None:
+    def _on_signal(self, number: int, _frame: object) -> None:
         self._end = True
         self.stopping = self.stopping or number == signal.SIGTERM
         if self._process is not None:
@@ -38,7 +38,7 @@ class Server:
         """What it prints at its end; SystemExit if a signal ended it that is not from here."""
         self._end = self.stopping
         with subprocess.Popen([*self._command, *SERVER], stdout=subprocess.PIPE) as self._process:
-            if self._end:  # told while it was being started
+            if self._end:  # the signal came while it was being started
                 self._process.terminate()
             output = self._process.communicate()[0]
             status = self._process.returncode

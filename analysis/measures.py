@@ -1,0 +1,116 @@
+"""Metrics that the captures give of a flow in the window that counts: of a TCP connection, and of datagrams.
+
+A traffic kind says which of the two applies (`measured`, scenarios/traffic/shared/kind.py, where the metrics have their names and
+units; the definitions are those of formats/results.md).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from analysis import checks, tcp_samples
+from analysis.checks import Check
+from analysis.connections import Connection
+from analysis.datagrams import datagram_metrics
+from analysis.iperf import IperfReport
+from analysis.reaction import reaction_s
+from analysis.routing_notes import segments_given_up
+from analysis.rundir import Flow, RunDirectory
+from analysis.throughput import Staircase, initial_sequence, receiver_view, round_trip_times_ns, sender_view
+
+NS_PER_S = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Measure:
+    """`of_flow`: the metrics of a flow with packets. `of_nothing`: those that are no rate and yet known of a flow without any,
+    by the seconds of its warm-up and of its window."""
+
+    of_flow: Callable[..., dict[str, Any]]
+    of_nothing: Callable[[float, float], dict[str, Any]]
+
+
+def measure_tcp(
+    run: RunDirectory, flow: Flow, connection: Connection, report: IperfReport | None,
+    begin_ns: int, end_ns: int, found: list[Check],
+) -> dict[str, Any]:  # fmt: skip
+    """Rates, segments, retransmissions and round trips between two instants (CLOCK_REALTIME, ns); adds to the checks `found`."""
+    at_sender, at_receiver = run.capture_of(flow, flow.source), run.capture_of(flow, flow.target)
+    isn = initial_sequence(connection, at_sender, at_receiver)
+    sender, receiver = sender_view(at_sender, connection, isn), receiver_view(at_receiver, connection, isn)
+    found.append(checks.capture_complete(flow.name, sender, receiver))
+    found.append(checks.acked_delivered(flow.name, sender, receiver, begin_ns, end_ns))
+    if report:
+        found.append(checks.iperf_delivered(flow.name, report, sender, receiver))
+        unsent = segments_given_up(run.path, flow.source, connection)
+        found.append(checks.iperf_retransmissions(flow.name, report, sender, unsent, _layers_part(run, flow, connection, end_ns)))
+    window_s = (end_ns - begin_ns) / 1e9
+    inside = sender.segments.within(begin_ns, end_ns)
+    rtt_ms = round_trip_times_ns(sender, begin_ns, end_ns) / 1e6
+    return {
+        "acked_bps": sender.acked.rise(begin_ns, end_ns) * 8 / window_s,
+        "delivered_bps": receiver.delivered.rise(begin_ns, end_ns) * 8 / window_s,
+        "goodput_bps": checks.application_bytes(receiver, begin_ns, end_ns) * 8 / window_s,
+        "segments": int(inside.sum()),
+        "retransmissions": int((inside & sender.segments.repeated).sum()),
+        "routing_resends": sender.routing_resends,
+        "rtt_ms_mean": float(rtt_ms.mean()) if rtt_ms.size else None,
+        "rtt_ms_p95": float(np.quantile(rtt_ms, 0.95)) if rtt_ms.size else None,
+        "acked_bps_by_second": _by_second(sender.acked, begin_ns - round(run.scenario["warmup"] * NS_PER_S), end_ns),
+    }
+
+
+def measure_datagrams(
+    run: RunDirectory, flow: Flow, connection: Connection, report: IperfReport | None,
+    begin_ns: int, end_ns: int, found: list[Check],
+) -> dict[str, Any]:  # fmt: skip
+    """Rate, loss, delays and silences between two instants (CLOCK_REALTIME, ns); adds to the checks `found`."""
+    at_sender, at_receiver = run.capture_of(flow, flow.source), run.capture_of(flow, flow.target)
+    measured = datagram_metrics(at_sender, at_receiver, connection, begin_ns, end_ns)
+    if report:
+        found.append(checks.iperf_datagrams(flow.name, report, at_receiver, connection))
+    cut = reaction_s(run, flow)
+    if cut is not None:
+        found.append(cut.check)
+    delivered_bps = measured.delivered_bytes * 8 / ((end_ns - begin_ns) / 1e9)
+    return {
+        "reaction_s": cut.seconds if cut else None,
+        "delivered_bps": delivered_bps,
+        "goodput_bps": delivered_bps,  # the receiver reads each datagram as it comes
+        "sent": measured.sent,
+        "loss": measured.loss,
+        "latency_ms_mean": measured.latency_ms_mean,
+        "latency_ms_p95": measured.latency_ms_p95,
+        "jitter_ms": measured.jitter_ms,
+        "silence_s": measured.silence_s,
+    }
+
+
+def _layers_part(run: RunDirectory, flow: Flow, connection: Connection, end_ns: int) -> checks.LayersPart:
+    """What the connection's layers did, as far as tcp.csv tells; a stand-by that never ended lasts to the window's end."""
+    if not (run.path / "tcp.csv").exists():
+        return checks.LayersPart()
+    rows = tcp_samples.of_connection(tcp_samples.read_samples(run.path / "tcp.csv"), flow.source, connection)
+    quiet = [*tcp_samples.stand_bys(rows), *tcp_samples.fixed_rtos(rows)]
+    spans = [(begin_ns, max(begin_ns, end_ns) if until_ns is None else until_ns) for begin_ns, until_ns in quiet]
+    probes = len(rows.filter(rows["event"] == "probe"))
+    return checks.LayersPart(probes, tuple((until_ns - begin_ns) / NS_PER_S for begin_ns, until_ns in spans))
+
+
+def _by_second(acked: Staircase, start_ns: int, end_ns: int) -> list[int]:
+    """Payload bits acknowledged in each whole second from the flow's first packet to the window's end."""
+    begins = range(start_ns, end_ns - NS_PER_S + 1, NS_PER_S)
+    return [acked.rise(begin, begin + NS_PER_S) * 8 for begin in begins]
+
+
+MEASURES = {
+    "tcp": Measure(
+        measure_tcp,
+        lambda warmup_s, duration_s: {
+            "acked_bps_by_second": [0] * int(warmup_s + duration_s), "segments": 0, "retransmissions": 0,
+        },
+    ),
+    "datagrams": Measure(measure_datagrams, lambda _warmup_s, duration_s: {"sent": 0, "silence_s": duration_s}),
+}  # fmt: skip

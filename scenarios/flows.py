@@ -1,0 +1,118 @@
+"""A flow of a scenario: its ends, its traffic kind, its start, and the keys of its kind (scenarios/traffic)."""
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
+
+from pydantic import (
+    BaseModel,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    create_model,
+    model_serializer,
+    model_validator,
+)
+from pydantic.fields import FieldInfo
+
+from scenarios import traffic as kinds
+from scenarios.models import STRICT, KeyProblem
+from scenarios.quantities import Seconds
+from scenarios.tcp import TcpText
+from scenarios.traffic.shared.kind import Kind
+
+# In scenario.json every flow has these, in this order, null where its kind has no such key; other keys are in flows of their own
+# kinds only.
+ALWAYS_WRITTEN = ("rate", "bytes")
+if TYPE_CHECKING:  # the names of files are not known to a type checker
+    KindName: TypeAlias = str
+    KindOfDefaultFlows: TypeAlias = str
+else:
+    KindName = Literal[kinds.kind_names()]
+    KindOfDefaultFlows = Literal[tuple(kinds.kinds_without_required_keys())]
+
+
+class _Ends(BaseModel):
+    model_config = STRICT
+    source: str = Field(alias="from")
+    target: str = Field(alias="to")
+    traffic: KindName = kinds.DEFAULT_KIND
+    start: Seconds = Field(0.0, ge=0, le=86_400)
+
+
+def _optional(field: FieldInfo) -> Any:
+    """A key of one kind, for a model that has those of all."""
+    return (Annotated[(field.annotation, *field.metadata)] | None, None)
+
+
+if TYPE_CHECKING:
+    _WithKeys = _Ends
+else:
+    _fields = kinds.keys_of_kinds()
+    _keys = (*ALWAYS_WRITTEN, *(key for key in _fields if key not in ALWAYS_WRITTEN))
+    _WithKeys = create_model("_WithKeys", __base__=_Ends, **{key: _optional(_fields[key]) for key in _keys})
+
+
+class Flow(_WithKeys):
+    """One flow of traffic from a station or host to another. `start` counts from the start of the traffic. Beside the keys here
+    it has those of every kind (`rate`, `bytes`, ...), None where its own kind has no such key."""
+
+    tcp: TcpText | None = None  # where it is not the scenario's
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if self.source == self.target:
+            raise KeyProblem(("to",), f'"{self.target}" is also "from"; name another station')
+        own = self.kind.keys.model_fields
+        for key, field in own.items():
+            if field.is_required() and getattr(self, key) is None:
+                example = (field.examples or ["..."])[0]
+                raise KeyProblem((), f'a "{self.traffic}" flow needs "{key}"; add {key} = {_as_toml(example)}')
+        for key in kinds.keys_of_kinds():
+            if key not in own and getattr(self, key) is not None:
+                text = f'a "{self.traffic}" flow has no "{key}"; remove it, or set traffic = {_names(kinds.kinds_with_key(key))}'
+                raise KeyProblem((key,), text)
+        if self.tcp is not None and not self.has_tcp:
+            text = f'a "{self.traffic}" flow has no TCP; remove it, or set traffic = {_names(kinds.kinds_with_tcp())}'
+            raise KeyProblem(("tcp",), text)
+        for key, value in self._checked_keys():
+            object.__setattr__(self, key, value)
+        return self
+
+    def _checked_keys(self) -> BaseModel:
+        """By the kind's own model: with its defaults, and its checks over several keys."""
+        try:
+            return self.own_keys()
+        except ValidationError as problem:  # each key alone has been checked already
+            raise problem.errors()[0]["ctx"]["error"] from None
+
+    @model_serializer(mode="wrap")
+    def _without_keys_of_other_kinds(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        others = set(kinds.keys_of_kinds()) - set(self.kind.keys.model_fields) - set(ALWAYS_WRITTEN)
+        return {key: value for key, value in handler(self).items() if key not in others}
+
+    @property
+    def kind(self) -> Kind[Any]:
+        return kinds.kind_named(self.traffic)
+
+    @property
+    def has_tcp(self) -> bool:
+        """Whether it is a TCP connection, which has the scenario's `tcp` or its own."""
+        return self.kind.has_tcp
+
+    @property
+    def packet_bytes(self) -> int | None:
+        """Of the IP packets that the flow itself cuts; None where TCP does, or the kind has no such key."""
+        size: int | None = getattr(self, "bytes", None)
+        return size
+
+    def own_keys(self) -> Any:
+        """The kind's keys, as its own model."""
+        given = {key: getattr(self, key) for key in self.kind.keys.model_fields}
+        return self.kind.keys.model_validate({key: value for key, value in given.items() if value is not None})
+
+
+def _names(names: list[str]) -> str:
+    return " or ".join(f'"{name}"' for name in names)
+
+
+def _as_toml(example: object) -> str:
+    return f"{example:_}" if isinstance(example, int | float) else f'"{example}"'

@@ -1,0 +1,90 @@
+"""A TCP connection that sends as much as it may for all of its time: iperf3, with a server of its own for each flow.
+
+Packets are full (MTU 1500, so 1460 bytes of payload without TCP options, where the scenario says neither `mtu` nor `mss`).
+iperf3's control connection shares the path, but is silent between the test's start and end; the flow neither fails nor ends
+with it (programs/iperf_client.py, programs/iperf_server.py).
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from scenarios.models import STRICT
+from scenarios.traffic.shared.kind import FlowPlan, Kind, Listening, Program, Report, python_program, received_bps
+
+PROGRAMS = Path(__file__).with_name("programs")
+CLIENT = PROGRAMS / "iperf_client.py"
+SERVER = PROGRAMS / "iperf_server.py"
+
+
+class BulkKeys(BaseModel):
+    """A bulk flow has no keys of its own."""
+
+    model_config = STRICT
+
+
+class Bulk(Kind[BulkKeys]):
+    """See the head of this file."""
+
+    keys = BulkKeys
+    transport = "tcp"
+    measured = "tcp"
+    readiness = Listening("tcp")  # iperf3 prints nothing when it reports in JSON
+
+    def receiver(self, plan: FlowPlan[BulkKeys]) -> Program:
+        iperf3 = ["iperf3", "--bind", plan.target, "--port", plan.port]
+        return Program(python_program(SERVER, "--report", plan.noted("received"), "--", *iperf3))
+
+    def sender(self, plan: FlowPlan[BulkKeys], receiver_pid: int) -> Program:
+        iperf3 = ["iperf3", "--client", plan.target, "--bind", plan.source, "--port", plan.port, "--json", "--get-server-output"]
+        keeper = ["--seconds", plan.seconds, "--report", plan.report, "--receiver", receiver_pid]
+        return Program(python_program(CLIENT, *keeper, "--", *iperf3), explain=lambda: iperf_error(plan.report))
+
+    def error(self, plan: FlowPlan[BulkKeys]) -> str | None:
+        """iperf3's own: it ends with status 0 even so."""
+        error = iperf_error(plan.report)
+        return None if error is None else f'iperf3: "{error}"'
+
+    def report(self, plan: FlowPlan[BulkKeys]) -> str | None:
+        served = plan.noted("received")
+        return with_servers_part(json.loads(plan.report.read_text()), json.loads(served.read_text()) if served.exists() else [])
+
+    def from_report(self, report: Report) -> dict[str, Any]:
+        return {"iperf3_bps": received_bps(report)}
+
+
+KIND = Bulk()
+
+
+def iperf_error(report: Path) -> str | None:
+    """The error in iperf3's report; None without one, or without a report."""
+    try:
+        error: str | None = json.loads(report.read_text()).get("error")
+    except (OSError, ValueError):
+        return None
+    return error
+
+
+def with_servers_part(report: dict[str, Any], servers: list[dict[str, Any]]) -> str | None:
+    """Of a flow whose server could not tell the client what it had read: its own report of the same test, joined to the
+    client's. None where there is nothing to join."""
+    if "server_output_json" in report or not report["manet"]["connected"] or not servers:
+        return None
+    if "start" not in report:  # a client that had to be ended by force
+        report |= {"start": _seen_from_the_client(servers[-1]["start"]), "end": {}}
+    seconds = report["start"]["test_start"]["duration"]
+    for server in servers:
+        if server["start"]["cookie"] == report["start"]["cookie"]:
+            read = sum(interval["sum"]["bytes"] for interval in server["intervals"] if interval["sum"]["start"] < seconds)
+            report["server_output_json"] = server
+            report["end"]["sum_received"] = {"bytes": read, "seconds": seconds}
+    return json.dumps(report) if "server_output_json" in report else None
+
+
+def _seen_from_the_client(start: dict[str, Any]) -> dict[str, Any]:
+    """The head of a server's report as its client's would have it: what is local is remote."""
+    swapped = {"local_host": "remote_host", "local_port": "remote_port", "remote_host": "local_host", "remote_port": "local_port"}
+    connected = [{swapped.get(key, key): value for key, value in ends.items()} for ends in start["connected"]]
+    return {**start, "connected": connected}

@@ -1,0 +1,33 @@
+"""A constant bit rate over UDP: one datagram each `bytes` * 8 / `rate` seconds, and nothing else on the air."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from scenarios.models import STRICT
+from scenarios.traffic.shared.datagrams import DatagramKind, Train
+from scenarios.traffic.shared.keys import PacketBytes, Rate
+
+
+class CbrKeys(BaseModel):
+    """`rate` bit/s of IP packets of `bytes` bytes."""
+
+    model_config = STRICT
+    rate: Rate
+    bytes: PacketBytes
+
+
+class Cbr(DatagramKind[CbrKeys]):
+    """See the head of this file."""
+
+    keys = CbrKeys
+
+    def train(self, keys: CbrKeys) -> Train:
+        return Train(every_s=keys.bytes * 8 / keys.rate, packets=1, packet_bytes=keys.bytes)
+
+    def offered_bps(self, keys: Mapping[str, Any]) -> float | None:
+        return float(keys["rate"]) if keys.get("rate") else None
+
+
+KIND = Cbr()

@@ -1,0 +1,74 @@
+"""Parts of all UDP kinds: the program that sends and receives trains of datagrams, and the report made of its counts."""
+
+import json
+from abc import abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from scenarios.traffic.shared.kind import FlowPlan, Kind, Listening, Program, Report, python_program, received_bps
+
+DATAGRAMS = Path(__file__).parents[1] / "programs" / "datagrams.py"
+Keys = TypeVar("Keys", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Train:
+    """`packets` datagrams back to back, each `every_s` seconds."""
+
+    every_s: float
+    packets: int
+    packet_bytes: int  # of the IP packet
+
+
+class DatagramKind(Kind[Keys]):
+    """A kind whose flows are trains of datagrams; its module says which."""
+
+    transport = "udp"
+    measured = "datagrams"
+    readiness = Listening("udp")
+    drain_s = 2.0
+
+    @abstractmethod
+    def train(self, keys: Keys) -> Train:
+        """The stream that a flow with these keys sends."""
+
+    def receiver(self, plan: FlowPlan[Keys]) -> Program:
+        own = ["--source", plan.target, "--port", plan.port, "--out", plan.noted("received")]
+        return Program(python_program(DATAGRAMS, "receive", *own))
+
+    def sender(self, plan: FlowPlan[Keys], receiver_pid: int) -> Program:
+        train = self.train(plan.keys)
+        ends = ["--source", plan.source, "--to", plan.target, "--port", plan.port]
+        stream = ["--every", train.every_s, "--packets", train.packets, "--bytes", train.packet_bytes]
+        own = ["--seconds", plan.seconds, "--out", plan.noted("sent")]
+        return Program(python_program(DATAGRAMS, "send", *ends, *stream, *own))
+
+    def report(self, plan: FlowPlan[Keys]) -> str:
+        """In the shape of iperf3's, made of what both programs counted."""
+        sent = json.loads(plan.noted("sent").read_text())
+        received = json.loads(plan.noted("received").read_text())
+        ends = {"local_host": plan.source, "local_port": sent["port"], "remote_host": plan.target, "remote_port": plan.port}
+        content = {
+            "format": "manet-cbr/1",
+            "manet": {"first_try_s": sent["first_try_s"], "connected": sent["sent"] > 0},
+            "start": {
+                "connected": [ends],
+                "test_start": {"protocol": "UDP", "blksize": sent["payload_bytes"], "duration": plan.seconds},
+            },
+            "end": {
+                "sum_sent": {"packets": sent["sent"], "bytes": sent["sent"] * sent["payload_bytes"], "refused": sent["refused"]},
+                "sum_received": {
+                    "packets": received["received"],
+                    "bytes": received["received_bytes"],
+                    "seconds": received["seconds"],
+                    "duplicates": received["duplicates"],
+                },
+            },
+        }
+        return json.dumps(content, indent=1) + "\n"
+
+    def from_report(self, report: Report) -> dict[str, Any]:
+        return {"iperf3_bps": received_bps(report)}

@@ -1,0 +1,129 @@
+"""The interface of a traffic kind: its parts, and the plan of a flow that they are given.
+
+A kind starts nothing and measures nothing. It gives values: models of keys, command lines, names and units of metrics. The stage
+(testbed/stages/traffic.py) and the analysis (analysis/metrics.py) act on them.
+"""
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, Literal, TypeVar
+
+from pydantic import BaseModel
+
+Keys = TypeVar("Keys", bound=BaseModel)
+Report = Mapping[str, Any]  # the content of traffic/<flow>.json
+
+# Metrics of a flow that the captures give: name -> unit, in the order of metrics.json (formats/results.md has the definitions).
+# `iperf3_bps` is the report's own figure, which the kind reads (`from_report`).
+MEASURED: dict[str, dict[str, str]] = {
+    "tcp": {
+        "acked_bps": "bit/s", "delivered_bps": "bit/s", "goodput_bps": "bit/s", "iperf3_bps": "bit/s", "air_bps": "bit/s",
+        "segments": "segments", "retransmissions": "segments", "rtt_ms_mean": "ms", "rtt_ms_p95": "ms",
+        "acked_bps_by_second": "bit/s",
+    },
+    "datagrams": {
+        "delivered_bps": "bit/s", "goodput_bps": "bit/s", "iperf3_bps": "bit/s", "air_bps": "bit/s", "sent": "datagrams",
+        "loss": "1", "latency_ms_mean": "ms", "latency_ms_p95": "ms", "jitter_ms": "ms", "reaction_s": "s", "silence_s": "s",
+    },
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FlowPlan(Generic[Keys]):
+    """One flow of one run, as the command lines of its programs need it."""
+
+    name: str
+    keys: Keys
+    source: str  # IPv4 address of the end that sends
+    target: str
+    port: int  # the receiver's; no other flow of the run has it
+    seconds: float  # how long it sends
+    report: Path  # traffic/<flow>.json of the run
+    log: Path  # the run's folder for what the programs note
+
+    def noted(self, end: Literal["sent", "received"]) -> Path:
+        """The file into which the program of one end writes its counts."""
+        return self.log / f"{self.name}-{end}.json"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program for the stage to start in a station. `explain`: its own words for a failure, where its log has none."""
+
+    argv: list[str]
+    explain: Callable[[], str | None] = field(default=lambda: None)
+
+
+@dataclass(frozen=True)
+class Listening:
+    """Ready when the receiver's namespace has a socket of this transport on the flow's port (TCP: in state LISTEN)."""
+
+    transport: Literal["tcp", "udp"]
+
+
+# How a receiver is known to be ready; the stage waits for it before any flow starts. A line of output or a time is
+# another class here, and its case in testbed/stages/traffic.py.
+Readiness = Listening
+
+
+class Kind(ABC, Generic[Keys]):
+    """The meaning of `traffic = "<name>"`. `keys`: the model of a flow's keys beside `from`, `to`, `traffic` and `start`; an
+    error names the first of a required key's `examples`."""
+
+    keys: type[Keys]
+    transport: Literal["tcp", "udp"] | None  # of its connection from source to target; None: no connection is known
+    # How captures are read (analysis/measures.py); datagrams begin with the stamp of programs/datagrams.py. None: not at all.
+    measured: Literal["tcp", "datagrams"] | None
+    readiness: Readiness
+    drain_s: float = 0.0  # for what is still in the stations' queues when the last sender has ended
+    own_metrics: Mapping[str, str] = {}  # beside MEASURED, from the report: name -> unit
+
+    @property
+    def has_tcp(self) -> bool:
+        """Whether the flow is a TCP connection on its port, which a scenario's `tcp` sets."""
+        return self.transport == "tcp"
+
+    @property
+    def metrics(self) -> dict[str, str]:
+        """Name and unit of each metric of a flow, in the order of metrics.json."""
+        return {**(MEASURED[self.measured] if self.measured else {}), **self.own_metrics}
+
+    @abstractmethod
+    def receiver(self, plan: FlowPlan[Keys]) -> Program:
+        """At the target, before any flow starts; it stays until it is told to end (SIGTERM)."""
+
+    @abstractmethod
+    def sender(self, plan: FlowPlan[Keys], receiver_pid: int) -> Program:
+        """At the source, at the flow's start; it ends by itself, with status 0, `plan.seconds` later."""
+
+    def error(self, plan: FlowPlan[Keys]) -> str | None:
+        """The error in the report of an ended flow, worded for a message; it fails the run. None without one."""
+        return None
+
+    def report(self, plan: FlowPlan[Keys]) -> str | None:
+        """The text of traffic/<flow>.json after both programs have ended; None leaves the file as the sender wrote it."""
+        return None
+
+    @abstractmethod
+    def from_report(self, report: Report) -> dict[str, Any]:
+        """Metrics that the report alone has: `iperf3_bps`, and `own_metrics`."""
+
+    def offered_bps(self, keys: Mapping[str, Any]) -> float | None:
+        """The rate that a flow with these keys offers, whatever arrives; None for one that sends as fast as it may."""
+        return None
+
+
+def python_program(path: Path, *words: object) -> list[str]:
+    """The command line of a program of `programs/`: isolated and without site-packages, which halves its start-up time."""
+    return [sys.executable, "-I", "-S", *(str(word) for word in (path, *words))]
+
+
+def received_bps(report: Report) -> float | None:
+    """Bytes read by the receiver, over the seconds that it took; None if it took none."""
+    end = report.get("end", {})
+    received = end.get("sum_received") or end.get("sum") or {}
+    seconds = float(received.get("seconds", 0))
+    return int(received.get("bytes", 0)) * 8 / seconds if seconds > 0 else None
