@@ -55,9 +55,10 @@ def of(**keys):
 
 
 def test_a_cell_that_the_medium_refuses_is_refused_before_the_first_run(refused):
-    text = 'question = "?"\n[scenario]\nhops = 1\n[axes]\n"radio_overrides.tx_power_w" = [0.1, -1.0]\n'
+    text = 'question = "?"\n[scenario]\nhops = 1\n[axes]\n"radio_overrides.cw_min" = [31, 4095]\n'
     said = refused(text)
-    assert said.startswith("manet run: e, cell radio_overrides.tx_power_w_1.0: ") and "tx_power_w" in said.split(": ", 2)[2]
+    assert said.startswith("manet run: e, cell radio_overrides.cw_min4095: ")
+    assert said.endswith('key "cw_min": 4095 is above cw_max 1023')
 
 
 def test_a_cell_that_its_daemon_refuses_is_named(asked):
