@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.rust_modules import cycles
+
 ROOT = Path(__file__).resolve().parents[1]
 LEVELS = {
     "formats": 0,
@@ -78,7 +80,7 @@ CRATES = sorted(path.relative_to(ROOT) for folder in LEVELS for path in (ROOT / 
 
 def test_the_project_has_what_is_checked_here():
     assert len(PYTHON) > 20
-    assert Path("medium/Cargo.toml") in CRATES
+    assert Path("medium/Cargo.toml") in CRATES and Path("medium/daemon/Cargo.toml") in CRATES
     assert CRATE_FOLDERS["manet-medium"] == "medium" and CRATE_FOLDERS["manet-mesh"] == "tests"
     assert {CRATE_FOLDERS[f"manet-{name}"] for name in ("routing", *PROTOCOL_CRATES)} == {"routing"}
 
@@ -116,6 +118,11 @@ def without_comments(path):
     return "\n".join(line.split("//")[0] for line in (ROOT / path).read_text().splitlines())
 
 
+def without_tests(code):
+    """What stands before the tests of a file, which are its last item."""
+    return re.split(r"#\[cfg\(test\)\]\n(?:pub )?mod tests \{", code)[0]
+
+
 def test_only_the_real_drivers_read_a_clock():
     reading = [path for path in RUST if CLOCKS.search(without_comments(path)) and not path.is_relative_to(HOST)]
     assert reading == [Path("engine/src/real_time.rs")]
@@ -123,7 +130,15 @@ def test_only_the_real_drivers_read_a_clock():
 
 def test_unsafe_code_is_the_daemons_alone():
     unsafe = [path for path in RUST if re.search(r"\bunsafe\b", without_comments(path))]
-    assert unsafe and all(path.is_relative_to("medium/src/daemon") or path.is_relative_to(HOST) for path in unsafe)
+    assert unsafe and all(path.is_relative_to("medium/daemon/src") or path.is_relative_to(HOST) for path in unsafe)
+
+
+def test_the_medium_is_a_library_that_opens_nothing():
+    manifest = tomllib.loads((ROOT / "medium" / "Cargo.toml").read_text())
+    assert "bin" not in manifest and set(manifest["dependencies"]) == {"manet-engine", "serde", "serde_json", "toml"}
+    within = [path for path in RUST if path.is_relative_to("medium/src")]
+    assert len(within) > 30
+    assert [str(path) for path in within if DOES_IO.search(without_tests(without_comments(path)))] == []
 
 
 def test_no_machine_opens_a_socket_a_file_or_a_thread():
@@ -132,6 +147,18 @@ def test_no_machine_opens_a_socket_a_file_or_a_thread():
     within = [path for path in within if not any(path.is_relative_to(other) for other in outside)]
     assert len(within) > 40
     assert [str(path) for path in within if DOES_IO.search(without_comments(path))] == []
+
+
+# Source files of a crate that use each other in a circle, beside a module and its own submodules (tests/rust_modules.py).
+CYCLES = {
+    # one machine, whose methods are spread over these files
+    "routing/dsr": [["machine.rs", "receiving.rs", "salvage.rs", "shortening.rs"]],
+}
+
+
+@pytest.mark.parametrize("crate", [str(path.parent) for path in CRATES])
+def test_the_files_of_a_crate_do_not_use_each_other_in_circles(crate):
+    assert cycles(ROOT / crate / "src") == CYCLES.get(crate, [])
 
 
 # Within testbed: who may use whom, beside errors and programs (testbed/README.md); commands and tests may all.

@@ -260,14 +260,20 @@ def test_queued_frames_for_a_neighbour_are_purged_and_returned(hosts, start, tmp
 
 
 def test_frames_for_others_are_overheard_on_request(hosts, start, tmp_path):
-    stations = hosts(3)
-    start(configuration(stations, spacing_m=100.0))
+    stations, log = hosts(3), tmp_path / "inputs.jsonl"
+    daemon = start(configuration(stations, spacing_m=100.0), "--input-log", str(log))
     address(stations)
     connection = client.connect(str(tmp_path / "feedback" / "sta3.sock"), client.WANT_OVERHEARD)
     connection.settimeout(DEADLINE_S)
     assert pings_answered(stations[0], "10.0.0.2") == 5
     heard = next(m for m in client.receive(connection) if m["frame"][12:14] == b"\x08\x00")
     assert {heard["transmitter"], heard["receiver"]} == {"02:00:00:00:00:01", "02:00:00:00:00:02"}
+    connection.close()
+    assert pings_answered(stations[0], "10.0.0.2", 1) == 1
+    assert daemon.stop() == (0, "")
+    inputs = [json.loads(line)["input"]["Air"] for line in log.read_text().splitlines()]
+    asked = [air["Overhear"] for air in inputs if "Overhear" in air]
+    assert asked == [{"station": 2, "on": True}, {"station": 2, "on": False}]
 
 
 def test_a_client_that_never_reads_stalls_nobody(hosts, start, tmp_path):

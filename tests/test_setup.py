@@ -32,7 +32,7 @@ APT_GET = """#!/bin/sh
 echo "apt-get $*" >>"$STUB/calls"
 . "$STUB/apt"
 """
-MANIFEST = '[package]\nname = "manet-medium"\n[[bin]]\nname = "manet-medium"\npath = "src/main.rs"\n'
+MANIFEST = '[package]\nname = "manet-medium-daemon"\n[[bin]]\nname = "manet-medium"\npath = "src/main.rs"\n'
 BUILD_WORKS = "mkdir -p target/release && touch target/release/manet-medium"
 
 
@@ -41,15 +41,15 @@ class Checkout:
 
     def __init__(self, folder: Path) -> None:
         self.root, self.stub = folder / "checkout", folder / "stub"
-        (self.root / "medium" / "src").mkdir(parents=True)
+        (self.root / "medium" / "daemon" / "src").mkdir(parents=True)
         (self.root / "testbed").mkdir()
         self.stub.mkdir()
         for name in ("manet", "setup.sh"):
             (self.root / name).write_text((ROOT / name).read_text())
             (self.root / name).chmod(0o755)
         self.write("Cargo.toml", "[workspace]\n")
-        self.write("medium/Cargo.toml", MANIFEST)
-        self.write("medium/src/main.rs", "fn main() {}\n")
+        self.write("medium/daemon/Cargo.toml", MANIFEST)
+        self.write("medium/daemon/src/main.rs", "fn main() {}\n")
         self.write("requirements.lock", "")
         self.write("testbed/__init__.py", "")
         self.write("testbed/__main__.py", "import sys\nprint('testbed', *sys.argv[1:])\n")
@@ -163,7 +163,7 @@ def test_second_set_up_builds_nothing(made: Checkout) -> None:
 
 def test_changed_source_is_built_by_the_next_call(made: Checkout) -> None:
     builds = made.calls.count("build")
-    made.write("medium/src/main.rs", f"fn main() {{}} // {time.time_ns()}\n")
+    made.write("medium/daemon/src/main.rs", f"fn main() {{}} // {time.time_ns()}\n")
     assert "build    Rust programs" in made.run("setup.sh", "--check").stdout
     assert made.run("manet", "x").stdout.endswith("testbed x\n")
     assert made.calls.count("build") == builds + 1
@@ -172,7 +172,7 @@ def test_changed_source_is_built_by_the_next_call(made: Checkout) -> None:
 
 def test_touched_but_equal_source_is_not_built_again(made: Checkout) -> None:
     builds = made.calls.count("build")
-    (made.root / "medium/src/main.rs").touch()
+    (made.root / "medium/daemon/src/main.rs").touch()
     done = made.run("manet", "x")
     assert (done.stdout, done.stderr) == ("testbed x\n", "setup: ready\n")
     assert made.calls.count("build") == builds
@@ -194,7 +194,7 @@ def test_cut_off_python_environment_is_made_anew(made: Checkout) -> None:
 
 def test_two_at_once_take_turns(made: Checkout) -> None:
     made.cargo_build(f'echo $$ >"$STUB/building"; while [ ! -e "$STUB/go" ]; do sleep 0.05; done; {BUILD_WORKS}')
-    made.write("medium/src/main.rs", f"fn main() {{}} // {time.time_ns()}\n")
+    made.write("medium/daemon/src/main.rs", f"fn main() {{}} // {time.time_ns()}\n")
     builds = made.calls.count("build")
     first = made.start("setup.sh")
     wait_until((made.stub / "building").exists)

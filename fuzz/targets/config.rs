@@ -1,14 +1,17 @@
 //! medium.json: parsed and checked without a panic, whatever it says. The radio is a real profile, so that checks are reached.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
-use manet_medium::config::Loaded;
+use manet_medium::config::{Config, Loaded};
+use manet_medium::phy::Radio;
 use manet_medium::verdict::Thresholds;
-use std::path::PathBuf;
+
+const PROFILE: &str = include_str!("../../medium/radios/ns2-dsss-2m.toml");
 
 fuzz_target!(|data: &[u8]| {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    let radios = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../medium/radios"));
-    if let Ok(loaded) = Loaded::from_text(text, radios) {
+    let Ok(config) = Config::parse(text) else { return };
+    let Ok(radio) = Radio::parse(PROFILE, &config.radio_overrides) else { return };
+    if let Ok(loaded) = Loaded::new(config, radio) {
         let _ = Thresholds::from_config(loaded.config.verdict.as_ref());
     }
 });

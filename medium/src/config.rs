@@ -1,28 +1,39 @@
 //! `medium.json` (formats/medium.md): parsed, checked, every default filled in. Unknown keys are errors.
 //!
-//! Every error is one line: file, key, what is wrong, what would be right.
+//! Every error is one line: key, what is wrong, what would be right. Whoever reads the file puts its name before it.
 
 use crate::phy::propagation::Model;
 use crate::phy::Radio;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 pub const FORMAT: &str = "manet-medium/1";
 /// Station numbers are 16 bits on the way through the medium; far beyond what one host can run.
 pub const MAX_STATIONS: usize = 2000;
+/// Packets in the interface queue of a radio of mac80211_hwsim, which throws frames away from 200 on.
+pub const MAX_HWSIM_QUEUE: usize = 90;
 /// Of a synthetic source.
 const MAX_RATE_BPS: f64 = 1e10;
 /// Beyond this a time is a mistake (as in a trace).
 const LONGEST_S: f64 = 4e6;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConfigError(pub String);
+/// Why a configuration is refused: one line.
+#[derive(Debug)]
+pub enum ConfigError {
+    /// Not an object with the keys and types of `medium.json`: serde's words.
+    Json(serde_json::Error),
+    /// A value out of range, or a name that does not exist: the key, what is wrong, what would be right.
+    Value(String),
+}
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        match self {
+            Self::Json(e) => e.fmt(f),
+            Self::Value(what) => f.write_str(what),
+        }
     }
 }
 impl std::error::Error for ConfigError {}
@@ -67,6 +78,13 @@ pub struct Config {
     /// Thresholds of the verdict; see `crate::verdict`.
     #[serde(default)]
     pub verdict: Option<serde_json::Value>,
+}
+
+impl Config {
+    /// The text of a `medium.json`; its values are checked by [`Loaded::new`].
+    pub fn parse(text: &str) -> Result<Self, ConfigError> {
+        serde_json::from_str(text).map_err(ConfigError::Json)
+    }
 }
 
 fn one() -> u64 {
@@ -260,31 +278,24 @@ pub enum TrafficKind {
     Cbr,
 }
 
-/// A configuration whose radio is loaded and whose names are known to exist.
+/// A checked configuration with its radio: all names exist, all values are in range.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     pub config: Config,
     pub radio: Radio,
-    /// The folder relative paths count from.
-    pub folder: PathBuf,
 }
 
 impl Loaded {
-    /// Reads and checks `path`. All errors name the file and the key.
-    pub fn from_file(path: &Path) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(path).map_err(|e| {
-            ConfigError(format!("{}: cannot be read: {e}; give the path of a medium.json", path.display()))
-        })?;
-        let folder = path.parent().unwrap_or(Path::new(".")).to_path_buf();
-        Self::from_text(&text, folder).map_err(|e| ConfigError(format!("{}: {e}", path.display())))
+    /// Checks `config`. `radio`: of the profile that it names, with its overrides.
+    pub fn new(config: Config, radio: Radio) -> Result<Self, ConfigError> {
+        let loaded = Self { config, radio };
+        loaded.check().map_err(ConfigError::Value)?;
+        Ok(loaded)
     }
 
-    pub fn from_text(text: &str, folder: PathBuf) -> Result<Self, ConfigError> {
-        let config: Config = serde_json::from_str(text).map_err(|e| ConfigError(e.to_string()))?;
-        let radio = load_radio(&folder.join(&config.radio), &config.radio_overrides)?;
-        let loaded = Self { config, radio, folder };
-        loaded.check().map_err(ConfigError)?;
-        Ok(loaded)
+    /// In the order of the configuration.
+    pub fn station_names(&self) -> Vec<&str> {
+        self.config.stations.iter().map(|s| s.name.as_str()).collect()
     }
 
     pub fn station_index(&self) -> HashMap<&str, usize> {
@@ -300,7 +311,7 @@ impl Loaded {
         if !(1..=100_000).contains(&c.queue.packets) {
             return Err(format!("key \"queue.packets\": {} is not between 1 and 100000", c.queue.packets));
         }
-        let most = crate::daemon::hwsim::MAX_QUEUE;
+        let most = MAX_HWSIM_QUEUE;
         if c.hwsim.is_some() && c.queue.packets > most {
             return Err(format!(
                 "key \"queue.packets\": {} is above {most}, and hwsim throws away what waits beyond 200",
@@ -454,38 +465,6 @@ fn check_model(model: &Model) -> Result<(), String> {
     }
 }
 
-/// Reads a profile and lays `overrides` over it; both are checked alike.
-pub fn load_radio(path: &Path, overrides: &toml::Table) -> Result<Radio, ConfigError> {
-    let error = |what: String| ConfigError(format!("{}: {what}", path.display()));
-    let text = std::fs::read_to_string(path)
-        .map_err(|e| error(format!("cannot be read: {e}; the profiles are in medium/radios")))?;
-    let mut table: toml::Table = text.parse().map_err(|e: toml::de::Error| error(one_line(&e.to_string())))?;
-    for (key, value) in overrides {
-        match (table.get_mut(key), value) {
-            (Some(toml::Value::Table(old)), toml::Value::Table(new)) => old.extend(new.clone()),
-            _ => {
-                table.insert(key.clone(), value.clone());
-            }
-        }
-    }
-    table.iter_mut().for_each(|(_, value)| make_whole(value));
-    let radio: Radio = table.try_into().map_err(|e: toml::de::Error| error(one_line(&e.to_string())))?;
-    radio.check().map_err(error)?;
-    Ok(radio)
-}
-
-/// `6e6` is a float in TOML and JSON, which an integer key would refuse; a float key takes an integer.
-fn make_whole(value: &mut toml::Value) {
-    const EXACT: f64 = (1u64 << f64::MANTISSA_DIGITS) as f64;
-    if let Some(float) = value.as_float().filter(|float| float.fract() == 0.0 && float.abs() <= EXACT) {
-        *value = toml::Value::Integer(float as i64);
-    }
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 /// MAC addresses as `02:00:00:00:00:01`.
 pub mod mac_text {
     use serde::{de::Error, Deserialize, Deserializer, Serializer};
@@ -518,22 +497,26 @@ pub mod mac_text {
 pub mod tests {
     use super::*;
 
+    const PROFILE: &str = include_str!("../radios/ns2-dsss-2m.toml");
+
     /// A small valid configuration with `change` applied to its JSON.
-    pub fn loaded(change: impl FnOnce(&mut serde_json::Value)) -> Result<Loaded, ConfigError> {
+    pub fn loaded(change: impl FnOnce(&mut serde_json::Value)) -> Result<Loaded, String> {
         let mut json = serde_json::json!({
             "format": FORMAT,
-            "radio": concat!(env!("CARGO_MANIFEST_DIR"), "/radios/ns2-dsss-2m.toml"),
+            "radio": "ns2-dsss-2m.toml",
             "stations": [
                 {"name": "sta1", "mac": "02:00:00:00:00:01", "position": [0.0, 0.0, 0.0]},
                 {"name": "sta2", "mac": "02:00:00:00:00:02", "position": [200.0, 0.0, 0.0]},
             ],
         });
         change(&mut json);
-        Loaded::from_text(&json.to_string(), PathBuf::from("."))
+        let config = Config::parse(&json.to_string()).map_err(|e| e.to_string())?;
+        let radio = Radio::parse(PROFILE, &config.radio_overrides).map_err(|e| e.to_string())?;
+        Loaded::new(config, radio).map_err(|e| e.to_string())
     }
 
     fn refusal(change: impl FnOnce(&mut serde_json::Value)) -> String {
-        loaded(change).unwrap_err().0
+        loaded(change).unwrap_err()
     }
 
     #[test]

@@ -49,8 +49,8 @@ impl ErrorRates {
         self.rate[from as usize * self.stations + to as usize] = rate.clamp(0.0, 1.0);
     }
 
-    /// Is this frame lost at station `at`? Draws from `dice` only where there is a rate.
-    pub fn strikes(&self, frame: &Frame, at: u16, dice: &mut Stream) -> bool {
+    /// Is this frame lost at station `at`? Draws from `rng` only where there is a rate.
+    pub fn strikes(&self, frame: &Frame, at: u16, rng: &mut Stream) -> bool {
         let pair = frame.from as usize * self.stations + at as usize;
         let rate = self.rate[pair];
         let data = matches!(frame.kind, FrameKind::Data | FrameKind::Bcast);
@@ -64,7 +64,7 @@ impl ErrorRates {
                 1.0 - (1.0 - rate).powi(bytes as i32)
             }
         };
-        dice.chance(probability)
+        rng.chance(probability)
     }
 }
 
@@ -100,8 +100,8 @@ mod tests {
     }
 
     fn share_lost(rates: &ErrorRates, frame: &Frame, at: u16) -> f64 {
-        let mut dice = Stream::new(1, 0, Purpose::Error);
-        (0..20_000).filter(|_| rates.strikes(frame, at, &mut dice)).count() as f64 / 20_000.0
+        let mut rng = Stream::new(1, 0, Purpose::Error);
+        (0..20_000).filter(|_| rates.strikes(frame, at, &mut rng)).count() as f64 / 20_000.0
     }
 
     #[test]

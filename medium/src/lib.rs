@@ -6,12 +6,15 @@
 //! - [`air`]: what is on the air, what each radio makes of it;
 //! - [`medium`]: the machine that joins them ([`Medium`]); [`message`]: what goes in and comes out ([`logged_frame`]: in the log);
 //! - [`wire`]: bytes: Ethernet, 802.11, radiotap, link-feedback messages;
-//! - [`sim`]: synthetic traffic in virtual time;
-//! - [`daemon`]: TAPs, sockets, files: the only place with I/O.
+//! - [`trace`]: where stations are; [`wired`]: links beside the air; [`record`]: rows of the air log; [`verdict`]: is a run to be believed;
+//! - [`sim`]: synthetic traffic in virtual time.
+//!
+//! Texts come in and go out; the crate `manet-medium-daemon` has the files, sockets and interfaces.
+
+#![forbid(unsafe_code)]
 
 pub mod air;
 pub mod config;
-pub mod daemon;
 pub mod error_rate;
 pub mod logged_frame;
 pub mod mac;
@@ -25,5 +28,6 @@ pub mod verdict;
 pub mod wire;
 pub mod wired;
 
-pub use medium::{Input, Medium, Output, StationId};
+pub use medium::Medium;
+pub use message::{Input, Output, StationId};
 pub use record::AirRecord;

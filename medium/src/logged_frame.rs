@@ -10,7 +10,7 @@ use std::fmt::Write;
 /// The longest headers before a packet (a frame of mac80211's with mesh control: 58), and what is captured of the packet.
 pub const KEPT: usize = 192;
 /// More is no frame of any interface.
-const LONGEST: usize = 1 << 16;
+const MAX_LEN: usize = 1 << 16;
 
 pub fn serialize<S: Serializer>(frame: &[u8], s: S) -> Result<S::Ok, S::Error> {
     let kept = frame.len().min(KEPT);
@@ -31,7 +31,7 @@ pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<u8>, D::Error>
 
 fn parse(text: &str) -> Option<Vec<u8>> {
     let (digits, more) = match text.split_once('+') {
-        Some((digits, more)) => (digits, more.parse().ok().filter(|more| *more <= LONGEST)?),
+        Some((digits, more)) => (digits, more.parse().ok().filter(|more| *more <= MAX_LEN)?),
         None => (text, 0),
     };
     let value = |pair: &[u8]| Some(digit(pair[0])? << 4 | digit(*pair.get(1)?)?);

@@ -9,13 +9,12 @@
 use crate::air::{FrameId, Heard, Receiver};
 use crate::config::Loaded;
 use crate::error_rate::ErrorRates;
-use crate::mac::{Action, Dcf, Dest, Frame, InterfaceQueue, Mpdu, Packet};
-pub use crate::message::{FailReason, Input, LinkState, Output, Reception, StationId, Way};
+use crate::mac::{Action, Dcf, Dest, FailReason, Frame, InterfaceQueue, Mpdu, Packet};
+use crate::message::{Input, LinkState, Output, Reception, StationId, Way};
 use crate::phy::{FrameKind, Propagation, Radio};
 use crate::record::{AirRecord, Counters, DropReason, Fate};
 use crate::trace::Trajectory;
-pub use crate::wire::MacAddress;
-use crate::wire::{ethernet, is_group};
+use crate::wire::{ethernet, is_group, MacAddress};
 use arrivals::Arrival;
 use manet_engine::random::Purpose;
 use manet_engine::{EventQueue, Instant, Machine, Stream};
@@ -146,8 +145,9 @@ impl Medium {
         self.recording = on;
     }
 
-    pub fn set_overhear(&mut self, station: StationId, on: bool) {
-        self.stations[station.0 as usize].overhear = on;
+    /// Does the station offer what it decodes of frames for others ([`Input::Overhear`])?
+    pub fn overhears(&self, station: StationId) -> bool {
+        self.stations[station.0 as usize].overhear
     }
 
     pub fn position(&self, station: StationId, now: Instant) -> [f64; 3] {
@@ -591,6 +591,7 @@ impl Machine for Medium {
             Input::Halt { at } => self.halt(now, at),
             Input::SetErrorRate { from, to, rate } => self.error_rates.set(from.0, to.0, rate),
             Input::Power { station, on } => self.set_power(now, station, on),
+            Input::Overhear { station, on } => self.stations[station.0 as usize].overhear = on,
             Input::Purge { station, neighbour, token } => self.purge(now, station, neighbour, token),
             Input::Stop => self.stop(now),
         }

@@ -1,6 +1,6 @@
 //! What goes into the medium and what comes out.
 
-use crate::mac::Packet;
+use crate::mac::{FailReason, Packet, Stage};
 use crate::record::AirRecord;
 use crate::wire::MacAddress;
 use manet_engine::Instant;
@@ -28,13 +28,6 @@ pub struct Reception {
     pub rate_bps: u64,
 }
 
-/// So many tries at this rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stage {
-    pub rate_bps: u64,
-    pub tries: u8,
-}
-
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Input {
     /// The station's host sends an Ethernet frame (14-byte header and payload, no FCS). Shorter ones are ignored.
@@ -43,7 +36,7 @@ pub enum Input {
         #[serde(with = "crate::logged_frame")]
         frame: Vec<u8>,
     },
-    /// The station's mac80211 sends an 802.11 frame (without FCS); what becomes of it is told, once, with `cookie`. Of a malformed one, too.
+    /// The station's mac80211 sends an 802.11 frame (without FCS); its outcome is reported once, with `cookie`, also that of a malformed one.
     Mpdu {
         station: StationId,
         #[serde(with = "crate::logged_frame")]
@@ -68,6 +61,8 @@ pub enum Input {
     SetErrorRate { from: StationId, to: StationId, rate: f64 },
     /// Switch the radio of a station off or on.
     Power { station: StationId, on: bool },
+    /// Offer the data frames that the station decodes although they are for others ([`Output::Overheard`]), or no longer (the default).
+    Overhear { station: StationId, on: bool },
     /// Take the queued frames for a neighbour out; answered by [`Output::Purged`].
     Purge { station: StationId, neighbour: MacAddress, token: u32 },
     /// The run ends: everything queued or in flight is accounted for as `stopped`.
@@ -80,7 +75,7 @@ pub enum Output {
     Deliver {
         station: StationId,
         packet: Arc<Packet>,
-        /// Told of an MPDU only.
+        /// Of an MPDU only.
         heard: Option<Reception>,
     },
     /// Retries exhausted: link feedback.
@@ -117,7 +112,7 @@ pub enum Output {
         station: StationId,
         packet: Arc<Packet>,
     },
-    /// A data frame decoded by a station it was not for; only after [`crate::Medium::set_overhear`].
+    /// A data frame decoded by a station it was not for; only after [`Input::Overhear`].
     Overheard {
         station: StationId,
         transmitter: StationId,
@@ -125,12 +120,6 @@ pub enum Output {
     },
     /// One row of the air log; only after [`crate::Medium::set_recording`].
     Air(AirRecord),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FailReason {
-    ShortRetryLimit = 1,
-    LongRetryLimit = 2,
 }
 
 /// What the radio of a directed pair would do with a frame now.

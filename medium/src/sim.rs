@@ -5,7 +5,8 @@
 //! handed on hop by hop by its stations, without any routing protocol.
 
 use crate::config::{Loaded, TrafficConfig, TrafficKind};
-use crate::medium::{Input, Medium, Output, StationId};
+use crate::medium::Medium;
+use crate::message::{Input, Output, StationId};
 use crate::record::{AirRecord, Counters};
 use crate::trace::Trajectory;
 use manet_engine::random::Purpose;
@@ -47,7 +48,7 @@ struct Flow {
     gap: Duration,
     jitter: bool,
     stop: Instant,
-    dice: Stream,
+    rng: Stream,
     broadcast: bool,
     offered: u64,
     delivered: u64,
@@ -111,7 +112,7 @@ fn flows(loaded: &Loaded) -> Vec<Flow> {
             gap: Duration::from_secs_f64(f64::from(t.bytes) * 8.0 / t.rate_bps.unwrap_or(f64::INFINITY)),
             jitter: t.jitter,
             stop: t.stop_s.map_or(Instant::MAX, |s| Instant::ZERO + Duration::from_secs_f64(s)),
-            dice: Stream::new(loaded.config.seed, i as u64, Purpose::Traffic),
+            rng: Stream::new(loaded.config.seed, i as u64, Purpose::Traffic),
             broadcast,
             offered: 0,
             delivered: 0,
@@ -167,7 +168,7 @@ impl Sim<'_> {
             TrafficKind::Cbr => {
                 self.send(now, i);
                 let flow = &mut self.flows[i];
-                let factor = if flow.jitter { 0.5 + flow.dice.unit() } else { 1.0 };
+                let factor = if flow.jitter { 0.5 + flow.rng.unit() } else { 1.0 };
                 let gap = Duration::from_secs_f64(flow.gap.as_secs_f64() * factor);
                 self.sources.push(now + gap, 0, i);
             }

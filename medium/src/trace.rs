@@ -17,9 +17,9 @@ pub const FORMAT: &str = "# manet-trace/1";
 /// Second line of a trace file.
 pub const HEADER: &str = "time_s,station,x_m,y_m,z_m,speed_mps";
 /// Beyond this a coordinate is a mistake (further than light goes in 33 ms), and f64 loses the millimetre.
-const FARTHEST_M: f64 = 1e7;
+pub const MAX_COORDINATE_M: f64 = 1e7;
 /// Beyond this a time is a mistake, and f64 seconds lose the nanosecond.
-const LONGEST_S: f64 = 4e6;
+const MAX_TIME_S: f64 = 4e6;
 
 pub type Position = [f64; 3];
 
@@ -131,27 +131,99 @@ impl Trajectory {
     }
 }
 
-/// What a trace file says.
+/// The contents of a trace file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
     /// In the order of the stations given to [`Trace::parse`]; `None` for a station the file does not name.
     pub trajectories: Vec<Option<Trajectory>>,
-    /// The length the trace was made for (`# end_s:`), if it says.
+    /// The length that the trace was made for (`# end_s:`), if it is given.
     pub end: Option<Instant>,
     file: String,
     end_line: usize,
 }
 
 /// What is wrong, where, and what to do: one line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TraceError(String);
+#[derive(Clone, Debug, PartialEq)]
+pub struct TraceError {
+    /// As it was given to [`Trace::parse`].
+    pub file: String,
+    /// From 1.
+    pub line: usize,
+    pub mistake: Mistake,
+}
 
 impl fmt::Display for TraceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        write!(f, "{}:{}: {}", self.file, self.line, self.mistake)
     }
 }
 impl std::error::Error for TraceError {}
+
+/// What a line of a trace has wrong.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Mistake {
+    /// The first line is another.
+    Format,
+    /// The line before the rows is another.
+    Header,
+    /// No line is left for the header.
+    NoHeader,
+    /// So many fields.
+    Fields(usize),
+    /// The time `name`, and what stands there.
+    Time {
+        name: &'static str,
+        text: String,
+    },
+    Coordinate {
+        name: &'static str,
+        text: String,
+    },
+    Speed(String),
+    TimeGoesBack,
+    UnknownStation(String),
+    /// The first row of a station is not at time 0.
+    NotPlaced(String),
+    /// The first row of a station has a speed.
+    PlacedMoving(String),
+    /// A run lasts longer than the trace.
+    EndsEarly {
+        end: Instant,
+        run: Duration,
+    },
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Format => write!(f, "the first line must be `{FORMAT}`"),
+            Self::Header => write!(f, "the header must be `{HEADER}`"),
+            Self::NoHeader => write!(f, "no header; the second line must be `{HEADER}`"),
+            Self::Fields(count) => write!(f, "{count} fields; a row is `{HEADER}`"),
+            Self::Time { name, text } => {
+                write!(f, "{name} `{text}` must be a number of seconds from 0 to {MAX_TIME_S:e}")
+            }
+            Self::Coordinate { name, text } => write!(
+                f,
+                "{name} `{text}` must be a number of metres from -{MAX_COORDINATE_M:e} to {MAX_COORDINATE_M:e}"
+            ),
+            Self::Speed(text) => write!(f, "speed_mps `{text}` must be `inf` or a number of m/s, 0 or more"),
+            Self::TimeGoesBack => f.write_str("time goes back; sort the rows by time_s"),
+            Self::UnknownStation(name) => write!(f, "unknown station `{name}`; medium.json does not name it"),
+            Self::NotPlaced(name) => write!(f, "station `{name}` has no row at time 0; add one that places it"),
+            Self::PlacedMoving(name) => write!(
+                f,
+                "the first row of `{name}` places it and cannot have a speed; give 0, and the movement in a second row"
+            ),
+            Self::EndsEarly { end, run } => write!(
+                f,
+                "the trace ends at {} s and the run lasts {} s; shorten the run or make a longer trace",
+                end.as_secs_f64(),
+                run.as_secs_f64()
+            ),
+        }
+    }
+}
 
 struct Row<'a> {
     at: Instant,
@@ -163,57 +235,53 @@ struct Row<'a> {
 impl Trace {
     /// Reads a trace for `stations`; `file` is only for naming it in errors.
     pub fn parse(text: &str, file: &str, stations: &[&str]) -> Result<Self, TraceError> {
-        let fail = |line: usize, what: String| TraceError(format!("{file}:{line}: {what}"));
+        let fail = |line, mistake| TraceError { file: file.to_owned(), line, mistake };
         let index: HashMap<&str, usize> = stations.iter().enumerate().map(|(i, s)| (*s, i)).collect();
         let mut trace =
             Trace { trajectories: vec![None; stations.len()], end: None, file: file.to_owned(), end_line: 0 };
         let mut last = Instant::ZERO;
         let mut header_seen = false;
         if text.lines().next().map(str::trim_end) != Some(FORMAT) {
-            return Err(fail(1, format!("the first line must be `{FORMAT}`")));
+            return Err(fail(1, Mistake::Format));
         }
         for (i, line) in text.lines().enumerate().skip(1) {
             let (number, line) = (i + 1, line.trim());
             if let Some(comment) = line.strip_prefix('#') {
                 if let Some(end) = comment.trim().strip_prefix("end_s:") {
-                    trace.end = Some(parse_time(end).map_err(|e| fail(number, format!("end_s {e}")))?);
+                    trace.end = Some(parse_time("end_s", end).map_err(|e| fail(number, e))?);
                     trace.end_line = number;
                 }
             } else if line.is_empty() {
             } else if !header_seen {
                 if line != HEADER {
-                    return Err(fail(number, format!("the header must be `{HEADER}`")));
+                    return Err(fail(number, Mistake::Header));
                 }
                 header_seen = true;
             } else {
                 let row = parse_row(line).map_err(|e| fail(number, e))?;
                 if row.at < last {
-                    return Err(fail(number, "time goes back; sort the rows by time_s".to_owned()));
+                    return Err(fail(number, Mistake::TimeGoesBack));
                 }
                 last = row.at;
-                let at = *index.get(row.station).ok_or_else(|| {
-                    fail(number, format!("unknown station `{}`; medium.json does not name it", row.station))
-                })?;
+                let unknown = || fail(number, Mistake::UnknownStation(row.station.to_owned()));
+                let at = *index.get(row.station).ok_or_else(unknown)?;
                 trace.add(at, &row).map_err(|e| fail(number, e))?;
             }
         }
         if !header_seen {
-            return Err(fail(text.lines().count(), format!("no header; the second line must be `{HEADER}`")));
+            return Err(fail(text.lines().count(), Mistake::NoHeader));
         }
         Ok(trace)
     }
 
-    fn add(&mut self, station: usize, row: &Row) -> Result<(), String> {
+    fn add(&mut self, station: usize, row: &Row) -> Result<(), Mistake> {
         match &mut self.trajectories[station] {
             Some(trajectory) => trajectory.move_to(row.at, row.to, row.speed_mps),
             None if row.at > Instant::ZERO => {
-                return Err(format!("station `{}` has no row at time 0; add one that places it", row.station));
+                return Err(Mistake::NotPlaced(row.station.to_owned()));
             }
             None if row.speed_mps.is_finite() && row.speed_mps > 0.0 => {
-                return Err(format!(
-                    "the first row of `{}` places it and cannot have a speed; give 0, and the movement in a second row",
-                    row.station
-                ));
+                return Err(Mistake::PlacedMoving(row.station.to_owned()));
             }
             place @ None => *place = Some(Trajectory::standing(row.to)),
         }
@@ -223,13 +291,10 @@ impl Trace {
     /// An error if a run of `length` is longer than what the trace was made for.
     pub fn check_covers(&self, length: Duration) -> Result<(), TraceError> {
         match self.end {
-            Some(end) if Instant::ZERO + length > end => Err(TraceError(format!(
-                "{}:{}: the trace ends at {} s and the run lasts {} s; shorten the run or make a longer trace",
-                self.file,
-                self.end_line,
-                end.as_secs_f64(),
-                length.as_secs_f64()
-            ))),
+            Some(end) if Instant::ZERO + length > end => {
+                let mistake = Mistake::EndsEarly { end, run: length };
+                Err(TraceError { file: self.file.clone(), line: self.end_line, mistake })
+            }
             _ => Ok(()),
         }
     }
@@ -247,17 +312,12 @@ pub fn write<'a>(ways: impl Iterator<Item = (&'a str, &'a Trajectory)>) -> Strin
     text
 }
 
-/// Where each station of a configuration is over time: as its trace says, or standing at its position.
-pub fn of_stations(loaded: &Loaded) -> Result<Vec<Trajectory>, TraceError> {
+/// Where each station of a configuration is over time: as `trace` says, or standing at its position. An error if the
+/// trace is shorter than the run.
+pub fn of_stations(loaded: &Loaded, trace: Option<Trace>) -> Result<Vec<Trajectory>, TraceError> {
     let config = &loaded.config;
     let standing = config.stations.iter().map(|s| Trajectory::standing(s.position));
-    let Some(path) = &config.trace else { return Ok(standing.collect()) };
-    let path = loaded.folder.join(path);
-    let file = path.display().to_string();
-    let text = std::fs::read_to_string(&path)
-        .map_err(|e| TraceError(format!("{file}: cannot be read: {e}; key \"trace\" names it")))?;
-    let names: Vec<&str> = config.stations.iter().map(|s| s.name.as_str()).collect();
-    let trace = Trace::parse(&text, &file, &names)?;
+    let Some(trace) = trace else { return Ok(standing.collect()) };
     if let Some(duration_s) = config.duration_s {
         trace.check_covers(Duration::from_secs_f64(config.warmup_s + duration_s))?;
     }
@@ -276,33 +336,32 @@ pub mod speed_json {
     }
 }
 
-fn parse_row(line: &str) -> Result<Row<'_>, String> {
+fn parse_row(line: &str) -> Result<Row<'_>, Mistake> {
     let fields: Vec<&str> = line.split(',').map(str::trim).collect();
-    let [time, station, x, y, z, speed] = fields[..] else {
-        return Err(format!("{} fields; a row is `{HEADER}`", fields.len()));
-    };
-    let coordinate = |name: &str, text: &str| match text.parse::<f64>() {
-        Ok(v) if v.abs() <= FARTHEST_M => Ok(v),
-        _ => Err(format!("{name} `{text}` must be a number of metres from -{FARTHEST_M:e} to {FARTHEST_M:e}")),
+    let [time, station, x, y, z, speed] = fields[..] else { return Err(Mistake::Fields(fields.len())) };
+    let coordinate = |name, text: &str| match text.parse::<f64>() {
+        Ok(v) if v.abs() <= MAX_COORDINATE_M => Ok(v),
+        _ => Err(Mistake::Coordinate { name, text: text.to_owned() }),
     };
     let speed_mps = match speed.parse::<f64>() {
         // `1e400` and `infinity` parse as infinite too, and are mistakes
         Ok(v) if v.is_finite() && v >= 0.0 => v.abs(),
         Ok(_) if speed == "inf" => f64::INFINITY,
-        _ => return Err(format!("speed_mps `{speed}` must be `inf` or a number of m/s, 0 or more")),
+        _ => return Err(Mistake::Speed(speed.to_owned())),
     };
     Ok(Row {
-        at: parse_time(time).map_err(|e| format!("time_s {e}"))?,
+        at: parse_time("time_s", time)?,
         station,
         to: [coordinate("x_m", x)?, coordinate("y_m", y)?, coordinate("z_m", z)?],
         speed_mps,
     })
 }
 
-fn parse_time(text: &str) -> Result<Instant, String> {
-    match text.trim().parse::<f64>() {
-        Ok(v) if (0.0..=LONGEST_S).contains(&v) => Ok(Instant::ZERO + Duration::from_secs_f64(v)),
-        _ => Err(format!("`{}` must be a number of seconds from 0 to {LONGEST_S:e}", text.trim())),
+fn parse_time(name: &'static str, text: &str) -> Result<Instant, Mistake> {
+    let text = text.trim();
+    match text.parse::<f64>() {
+        Ok(v) if (0.0..=MAX_TIME_S).contains(&v) => Ok(Instant::ZERO + Duration::from_secs_f64(v)),
+        _ => Err(Mistake::Time { name, text: text.to_owned() }),
     }
 }
 

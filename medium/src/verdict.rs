@@ -6,6 +6,7 @@
 
 use manet_engine::{Duration, Lateness};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -51,14 +52,34 @@ impl Default for Thresholds {
     }
 }
 
+/// Why thresholds are refused: one line that names the key of medium.json.
+#[derive(Debug)]
+pub enum ThresholdsError {
+    /// Not an object with the keys and types of [`Thresholds`]: serde's words.
+    Json(serde_json::Error),
+    /// A share is not between 0 and 1, or that of `suspect` is above that of `void`.
+    Shares,
+}
+
+impl fmt::Display for ThresholdsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("key \"verdict\": ")?;
+        match self {
+            Self::Json(e) => e.fmt(f),
+            Self::Shares => f.write_str("shares must lie between 0 and 1, suspect not above void"),
+        }
+    }
+}
+impl std::error::Error for ThresholdsError {}
+
 impl Thresholds {
-    /// From the key `verdict` of medium.json; the error names the key.
-    pub fn from_config(value: Option<&serde_json::Value>) -> Result<Self, String> {
+    /// From the key `verdict` of medium.json; without it, the defaults.
+    pub fn from_config(value: Option<&serde_json::Value>) -> Result<Self, ThresholdsError> {
         let Some(value) = value else { return Ok(Self::default()) };
-        let t = Self::deserialize(value).map_err(|e| format!("key \"verdict\": {e}"))?;
+        let t = Self::deserialize(value).map_err(ThresholdsError::Json)?;
         let pairs = [(t.suspect_late_share, t.void_late_share), (t.suspect_stalled_share, t.void_stalled_share)];
         if pairs.iter().any(|(suspect, void)| !(0.0..=1.0).contains(suspect) || !(*suspect..=1.0).contains(void)) {
-            return Err("key \"verdict\": shares must lie between 0 and 1, suspect not above void".to_owned());
+            return Err(ThresholdsError::Shares);
         }
         Ok(t)
     }
@@ -249,9 +270,10 @@ mod tests {
     #[test]
     fn thresholds_are_configuration_and_checked() {
         let read = |text: &str| Thresholds::from_config(Some(&serde_json::from_str(text).unwrap()));
+        let refusal = |text: &str| read(text).unwrap_err().to_string();
         assert_eq!(read(r#"{"late_us": 7}"#).unwrap().late_us, 7);
-        assert!(read(r#"{"late_ms": 7}"#).unwrap_err().starts_with("key \"verdict\": unknown field"));
-        assert!(read(r#"{"suspect_late_share": 0.5}"#).unwrap_err().contains("suspect not above void"));
-        assert_eq!(Thresholds::from_config(None), Ok(Thresholds::default()));
+        assert!(refusal(r#"{"late_ms": 7}"#).starts_with("key \"verdict\": unknown field"));
+        assert!(refusal(r#"{"suspect_late_share": 0.5}"#).contains("suspect not above void"));
+        assert_eq!(Thresholds::from_config(None).unwrap(), Thresholds::default());
     }
 }

@@ -4,15 +4,15 @@ mod common;
 
 use common::{chain, loaded, standing};
 use manet_engine::{Duration, Instant, Machine};
-use manet_medium::message::Stage;
+use manet_medium::mac::Stage;
 use manet_medium::record::{AirRecord, Fate};
 use manet_medium::{Input, Medium, Output, StationId};
 use proptest::prelude::*;
 use std::collections::HashMap;
 
-/// What became of a frame, as the kernel is told.
+/// The outcome of a frame, as it is reported to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
+enum Outcome {
     Acked(u32),
     Failed(u32),
     Sent,
@@ -22,7 +22,7 @@ enum Told {
 struct Bench {
     medium: Medium,
     now: Instant,
-    told: HashMap<(u16, u64), Vec<Told>>,
+    outcomes: HashMap<(u16, u64), Vec<Outcome>>,
     delivered: Vec<(u16, u64, u64)>,
     data: Vec<(u16, u32, u64, Option<Fate>)>,
 }
@@ -47,7 +47,7 @@ impl Bench {
         let loaded = loaded(&chain(n, spacing_m), |_| ());
         let mut medium = Medium::new(&loaded, standing(&loaded));
         medium.set_recording(true);
-        Self { medium, now: Instant::ZERO, told: HashMap::new(), delivered: Vec::new(), data: Vec::new() }
+        Self { medium, now: Instant::ZERO, outcomes: HashMap::new(), delivered: Vec::new(), data: Vec::new() }
     }
 
     fn send(&mut self, from: u16, frame: Vec<u8>, cookie: u64, rates: &[Stage]) {
@@ -67,13 +67,13 @@ impl Bench {
 
     fn drain(&mut self) {
         while let Some(output) = self.medium.poll_output() {
-            let (station, packet, told) = match output {
-                Output::Acked { station, packet, tries, .. } => (station, packet, Told::Acked(tries)),
-                Output::Failed { station, packet, tries, .. } => (station, packet, Told::Failed(tries)),
-                Output::Broadcast { station, packet } => (station, packet, Told::Sent),
-                Output::Dropped { station, packet } => (station, packet, Told::Dropped),
+            let (station, packet, outcome) = match output {
+                Output::Acked { station, packet, tries, .. } => (station, packet, Outcome::Acked(tries)),
+                Output::Failed { station, packet, tries, .. } => (station, packet, Outcome::Failed(tries)),
+                Output::Broadcast { station, packet } => (station, packet, Outcome::Sent),
+                Output::Dropped { station, packet } => (station, packet, Outcome::Dropped),
                 Output::Deliver { station, packet, heard } => {
-                    let heard = heard.expect("an MPDU's reception is told");
+                    let heard = heard.expect("an MPDU's reception is reported");
                     self.delivered.push((station.0, packet.mpdu.as_ref().unwrap().cookie, heard.rate_bps));
                     continue;
                 }
@@ -84,7 +84,7 @@ impl Bench {
                 _ => continue,
             };
             let cookie = packet.mpdu.as_ref().unwrap().cookie;
-            self.told.entry((station.0, cookie)).or_default().push(told);
+            self.outcomes.entry((station.0, cookie)).or_default().push(outcome);
         }
     }
 }
@@ -97,7 +97,7 @@ fn a_frame_is_as_long_on_the_air_as_the_kernel_made_it() {
     let (_, bytes, rate_bps, _) = bench.data[bench.data.len() - 1];
     // header 26, LLC/SNAP 8, FCS 4
     assert_eq!((bytes, rate_bps), (1038, 2_000_000));
-    assert_eq!(bench.told[&(0, 1)], [Told::Acked(1)]);
+    assert_eq!(bench.outcomes[&(0, 1)], [Outcome::Acked(1)]);
     assert_eq!(bench.delivered, [(1, 1, 2_000_000)]);
 }
 
@@ -106,7 +106,7 @@ fn a_station_out_of_range_is_tried_to_the_limit_and_reported() {
     let mut bench = Bench::chain(3, 200.0);
     bench.send(0, frame(0x88, 0, mac(2), 100), 7, &[]);
     bench.run_for(1_000_000);
-    assert!(matches!(bench.told[&(0, 7)][..], [Told::Failed(7)]), "{:?}", bench.told);
+    assert!(matches!(bench.outcomes[&(0, 7)][..], [Outcome::Failed(7)]), "{:?}", bench.outcomes);
 }
 
 #[test]
@@ -117,15 +117,15 @@ fn the_kernels_rates_are_tried_in_their_order_and_the_last_takes_the_rest() {
         bench.send(0, frame(0x88, 0, mac(1), 500), 1, &stages);
         bench.run_for(1_000_000);
         let data = bench.data.iter().filter(|(from, bytes, ..)| *from == 0 && *bytes > 500);
-        (data.map(|(_, _, rate_bps, fate)| (*rate_bps, *fate)).collect::<Vec<_>>(), bench.told[&(0, 1)].clone())
+        (data.map(|(_, _, rate_bps, fate)| (*rate_bps, *fate)).collect::<Vec<_>>(), bench.outcomes[&(0, 1)].clone())
     };
     // at 210 m 11 Mbit/s do not arrive, and 2 do (the next test); RTS and CTS do
     let (weak, fine) = (Some(Fate::Weak), Some(Fate::Delivered));
-    let (data, told) = tried(210.0);
+    let (data, outcomes) = tried(210.0);
     assert_eq!(data, [(11_000_000, weak), (11_000_000, weak), (2_000_000, fine)]);
-    assert_eq!(told, [Told::Acked(3)]);
-    // beyond 250 m nothing arrives: RTS as often as the short retry limit has it, whatever the wish
-    assert_eq!(tried(260.0), (vec![], vec![Told::Failed(7)]));
+    assert_eq!(outcomes, [Outcome::Acked(3)]);
+    // beyond 250 m nothing arrives: RTS as often as the short retry limit has it, whatever rates were requested
+    assert_eq!(tried(260.0), (vec![], vec![Outcome::Failed(7)]));
     let mut near = Bench::chain(2, 100.0);
     near.send(0, frame(0x88, 0, mac(1), 30), 1, &stages);
     near.run_for(1_000_000);
@@ -147,7 +147,7 @@ fn a_fast_frame_reaches_less_far_than_a_slow_one() {
 fn beacons_reach_who_is_in_range_at_once_and_take_no_air() {
     let mut bench = Bench::chain(3, 200.0);
     bench.send(1, frame(0x80, 1, [0xff; 6], 40), 3, &[]);
-    assert_eq!(bench.told[&(1, 3)], [Told::Sent]);
+    assert_eq!(bench.outcomes[&(1, 3)], [Outcome::Sent]);
     let mut heard: Vec<u16> = bench.delivered.iter().map(|d| d.0).collect();
     heard.sort_unstable();
     assert_eq!(heard, [0, 2]);
@@ -159,7 +159,7 @@ fn a_station_without_power_sends_no_beacon() {
     let mut bench = Bench::chain(2, 200.0);
     bench.medium.handle(bench.now, Input::Power { station: StationId(0), on: false });
     bench.send(0, frame(0x80, 0, [0xff; 6], 40), 3, &[]);
-    assert_eq!((bench.told[&(0, 3)].len(), bench.delivered.len()), (1, 0));
+    assert_eq!((bench.outcomes[&(0, 3)].len(), bench.delivered.len()), (1, 0));
 }
 
 proptest! {
@@ -183,8 +183,8 @@ proptest! {
         bench.medium.handle(bench.now, Input::Stop);
         bench.drain();
         for (cookie, (from, ..)) in frames.iter().enumerate() {
-            let told = bench.told.get(&(*from, cookie as u64)).map_or(0, Vec::len);
-            prop_assert_eq!(told, 1, "frame {} of station {}", cookie, from);
+            let reports = bench.outcomes.get(&(*from, cookie as u64)).map_or(0, Vec::len);
+            prop_assert_eq!(reports, 1, "frame {} of station {}", cookie, from);
         }
     }
 }

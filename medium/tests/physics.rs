@@ -5,7 +5,7 @@ mod common;
 use common::{chain, loaded, standing};
 use manet_engine::{Duration, Instant, Machine};
 use manet_medium::config::Loaded;
-use manet_medium::medium::FailReason;
+use manet_medium::mac::FailReason;
 use manet_medium::phy::FrameKind;
 use manet_medium::record::{AirRecord, DropReason, Fate};
 use manet_medium::{sim, Input, Medium, Output, StationId};
@@ -134,7 +134,7 @@ fn the_parties_of_a_collision_of_three_do_not_wait_eifs() {
     for interference in ["ns2", "sinr"] {
         let three = loaded(&[[20.0, 0.0], [-10.0, 17.3], [-10.0, -17.3], [0.0, 0.0]], |j| {
             j["interference"] = interference.into();
-            j["radio"] = concat!(env!("CARGO_MANIFEST_DIR"), "/radios/dot11a-54m.toml").into();
+            j["radio"] = "dot11a-54m.toml".into();
             j["radio_overrides"] = json!({"rts_threshold_bytes": 3000});
             j["traffic"] = saturated(&[(1, 4), (2, 4), (3, 4)]);
         });
@@ -322,7 +322,7 @@ fn a_purge_returns_what_was_queued_and_the_frame_in_service_goes_on() {
 fn overheard_frames_are_offered_to_who_asked() {
     let three = loaded(&chain(3, 100.0), |j| j["traffic"] = json!([]));
     let mut medium = Medium::new(&three, standing(&three));
-    medium.set_overhear(StationId(2), true);
+    medium.handle(Instant::ZERO, Input::Overhear { station: StationId(2), on: true });
     let input = Input::Synthetic { station: StationId(0), to: Some(StationId(1)), ip_bytes: 500, tag: 5 };
     medium.handle(Instant::ZERO, input);
     let mut heard = vec![];
@@ -353,7 +353,7 @@ fn after_stop_nothing_is_pending_and_the_queue_is_accounted_for() {
     assert_eq!(stopped, 5);
 }
 
-/// Whenever a run is stopped: what the counters say is what the log says.
+/// Whenever a run is stopped: the counters equal those of the log's rows.
 #[test]
 fn log_and_counters_agree_at_every_end() {
     let busy = |ends_us: u64| {
@@ -411,7 +411,7 @@ fn log_and_counters_agree_at_every_end() {
     assert!(in_flight > 5, "{in_flight}: some ends fall into a frame");
 }
 
-/// A packet for an address that no station has: tried, failed, told of as such.
+/// A packet for an address that no station has: tried, failed, reported as such.
 #[test]
 fn a_packet_for_nobody_is_dropped_as_such() {
     let pair = loaded(&chain(2, 100.0), |_| ());

@@ -6,22 +6,24 @@ mod common;
 use common::{chain, loaded, standing};
 use manet_engine::{Instant, Machine};
 use manet_medium::config::Loaded;
-use manet_medium::{medium, Medium, StationId};
+use manet_medium::{Input, Medium, Output, StationId};
 use proptest::prelude::*;
 use serde_json::json;
 
 /// What a host hands over: when, where, for whom (`None`: all), how many bytes.
 type Packet = (u64, u16, Option<u16>, u32);
 
-fn is_visible(output: &medium::Output) -> bool {
-    !matches!(output, medium::Output::Air(_) | medium::Output::Broadcast { .. })
+fn is_visible(output: &Output) -> bool {
+    !matches!(output, Output::Air(_) | Output::Broadcast { .. })
 }
 
 /// Events handled, and how often a driver that sleeps until `next_visible` would have woken.
 fn run(loaded: &Loaded, packets: &[Packet], answers: bool) -> Result<(u64, u64), TestCaseError> {
     let mut medium = Medium::new(loaded, standing(loaded));
     let stations = loaded.config.stations.len() as u16;
-    (0..stations).for_each(|s| medium.set_overhear(StationId(s), true));
+    for station in (0..stations).map(StationId) {
+        medium.handle(Instant::ZERO, Input::Overhear { station, on: true });
+    }
     let mut packets: Vec<_> = packets.to_vec();
     packets.sort();
     let mut waiting = packets.into_iter().peekable();
@@ -38,7 +40,7 @@ fn run(loaded: &Loaded, packets: &[Packet], answers: bool) -> Result<(u64, u64),
             events += 1;
         } else if let Some((_, from, to, ip_bytes)) = waiting.next() {
             let to = to.map(StationId);
-            inputs.push(medium::Input::Synthetic { station: StationId(from), to, ip_bytes, tag: 0 });
+            inputs.push(Input::Synthetic { station: StationId(from), to, ip_bytes, tag: 0 });
         }
         // a deadline that was slept through is no wake-up
         wakes += u64::from(!inputs.is_empty() || now >= asleep_until);
@@ -54,10 +56,10 @@ fn run(loaded: &Loaded, packets: &[Packet], answers: bool) -> Result<(u64, u64),
                     );
                 }
                 // a host that answers at once
-                if let medium::Output::Deliver { station, packet, .. } = output {
+                if let Output::Deliver { station, packet, .. } = output {
                     if answers && packet.tag == 0 && packet.id % 3 == 0 {
                         let to = Some(StationId((station.0 + 1) % stations));
-                        inputs.push(medium::Input::Synthetic { station, to, ip_bytes: 60, tag: 1 });
+                        inputs.push(Input::Synthetic { station, to, ip_bytes: 60, tag: 1 });
                     }
                 }
             }
@@ -74,10 +76,6 @@ fn run(loaded: &Loaded, packets: &[Packet], answers: bool) -> Result<(u64, u64),
     }
 }
 
-fn radio(name: &str) -> String {
-    format!("{}/radios/{name}.toml", env!("CARGO_MANIFEST_DIR"))
-}
-
 fn somewhere() -> impl Strategy<Value = Loaded> {
     let radios =
         ["ns2-dsss-2m", "ns2-dsss-1m", "hv-dsss-2m", "hv-dsss-2m-alt", "dot11b-11m", "dot11g-54m", "dot11a-54m"];
@@ -88,7 +86,7 @@ fn somewhere() -> impl Strategy<Value = Loaded> {
         |(name, places, sinr, rts_threshold_bytes, rate, seed)| {
             let places: Vec<[f64; 2]> = places.into_iter().map(|(x, y)| [x, y]).collect();
             loaded(&places, |j| {
-                j["radio"] = radio(name).into();
+                j["radio"] = format!("{name}.toml").into();
                 j["radio_overrides"] = json!({"rts_threshold_bytes": rts_threshold_bytes});
                 if name == "dot11a-54m" {
                     // slower than its RTS, so that CTS and ACK differ in length

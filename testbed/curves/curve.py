@@ -29,7 +29,7 @@ KEYS = (
     "radio", "radio_overrides", "propagation", "interference", "queue", "control_first", "arp", "profile", "window",
     "initial_window", "rto_min", "rto_max", "rto_initial", "delayed_ack", "mtu", "mss",
 )  # fmt: skip
-SOURCES = ("medium/src", "medium/radios", "engine/src", "kernel-tcp")
+SOURCES = ("medium/src", "medium/daemon/src", "medium/radios", "engine/src", "kernel-tcp")
 SOURCE_ENDINGS = (".rs", ".toml", ".c", ".h")
 
 

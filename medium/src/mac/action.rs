@@ -1,7 +1,6 @@
 //! What the DCF wants done, and what it counts besides.
 
 use super::{Frame, Packet};
-use crate::message::FailReason;
 use std::sync::Arc;
 
 /// What the machine wants done, in order.
@@ -16,6 +15,13 @@ pub enum Action {
     Sent { packet: Arc<Packet>, retries: u32, tries: u32 },
     /// Retries exhausted.
     Failed { packet: Arc<Packet>, reason: FailReason, tries: u32 },
+}
+
+/// Which limit a frame reached: the values are those of link feedback (formats/sockets.md).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailReason {
+    ShortRetryLimit = 1,
+    LongRetryLimit = 2,
 }
 
 /// Events worth counting that are not actions.

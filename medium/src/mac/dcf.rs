@@ -10,9 +10,8 @@
 //! ([`Dcf::receive`], [`Dcf::receive_failed`]); it answers with [`Action`]s. Time comes with each call. It has one
 //! deadline ([`Dcf::next_timeout`]), always the end of what its [`State`] waits for or of its backoff.
 
-use super::action::{Action, DcfCounters};
+use super::action::{Action, DcfCounters, FailReason};
 use super::{Dest, Frame, InterfaceQueue, Packet};
-use crate::message::FailReason;
 use crate::phy::radio::{BackoffDraw, Timeouts, CTS_BYTES, RTS_BYTES};
 use crate::phy::{FrameKind, Radio};
 use manet_engine::{Duration, Instant, Stream};

@@ -2,11 +2,10 @@
 //! and at which microsecond the station must send. Profile `dot11b-11m` (the standard's rules): slot 20, SIFS 10, DIFS 50,
 //! RTS 272, CTS and ACK 248, EIFS 10 + 50 + 304 = 364 us; `ns2-dsss-2m` for ns-2's departures.
 
-use super::action::Action;
+use super::action::{Action, FailReason};
 use super::dcf::Dcf;
 use super::queue::tests::packet;
 use super::{Dest, Frame, InterfaceQueue, Packet};
-use crate::medium::FailReason;
 use crate::phy::radio::tests::profile;
 use crate::phy::{FrameKind, Radio};
 use manet_engine::random::Purpose;

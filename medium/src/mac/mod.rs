@@ -5,9 +5,9 @@ pub mod dcf;
 pub mod packet;
 pub mod queue;
 
-pub use action::Action;
+pub use action::{Action, FailReason};
 pub use dcf::Dcf;
-pub use packet::{Dest, Frame, Mpdu, Packet};
+pub use packet::{Dest, Frame, Mpdu, Packet, Stage};
 pub use queue::InterfaceQueue;
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! What a MAC handles: packets from the host, frames on the air.
 
-use crate::message::Stage;
 use crate::phy::{FrameKind, Radio};
 use crate::wire::dot11::FCS_LEN;
 use manet_engine::Duration;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Whom a packet or frame is for.
@@ -44,6 +44,13 @@ pub struct Mpdu {
     pub bytes: Box<[u8]>,
     /// What its rate control wants tried, first to last; empty: the profile's rate.
     pub rates: Box<[Stage]>,
+}
+
+/// So many tries at this rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stage {
+    pub rate_bps: u64,
+    pub tries: u8,
 }
 
 impl Packet {

@@ -3,7 +3,8 @@
 //! What is given becomes legs of the stations' trajectories, so that a position stays an exact function of time, and the
 //! trajectories stay the whole truth of where everybody was: `moved.csv` is written from them (formats/results.md).
 
-use super::{Medium, StationId, Way};
+use super::Medium;
+use crate::message::{StationId, Way};
 use crate::trace::Trajectory;
 use manet_engine::Instant;
 
@@ -31,7 +32,7 @@ impl Medium {
         self.neighbourhoods.fill(None);
     }
 
-    /// Whether anybody was moved otherwise than the trace says.
+    /// Was any station moved otherwise than by the trace?
     pub fn moved(&self) -> bool {
         self.moved
     }

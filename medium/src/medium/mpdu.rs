@@ -5,8 +5,9 @@
 //! all (IEEE Std 802.11-2012 clause 10.1.3.3), so that charging them would be further from the truth than not. They reach at once who is
 //! in range.
 
-use super::{Medium, Output, Reception, StationId};
+use super::Medium;
 use crate::mac::{Dest, Mpdu, Packet};
+use crate::message::{Output, Reception, StationId};
 use crate::wire::mac80211::{Header, Kind};
 use manet_engine::Instant;
 use std::sync::Arc;

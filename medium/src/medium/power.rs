@@ -5,9 +5,10 @@
 //! sending is cut short: nobody decodes it, though its power stays on the air until its planned end. On again, it has forgotten NAV,
 //! backoff, retry counters and neighbours' sequence numbers, goes on counting its own, and hears what begins from then on.
 
-use super::{Medium, StationId};
+use super::Medium;
 use crate::air::Receiver;
 use crate::mac::Dest;
+use crate::message::StationId;
 use crate::record::{DropReason, Fate};
 use manet_engine::Instant;
 

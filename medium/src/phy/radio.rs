@@ -7,6 +7,27 @@
 
 use manet_engine::Duration;
 use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Why a profile is refused: one line.
+#[derive(Debug)]
+pub enum RadioError {
+    /// Not TOML, or not the keys and types of a profile: the parser's words.
+    Toml(Box<toml::de::Error>),
+    /// A value out of range, or two that do not go together: the key and the range.
+    Value(String),
+}
+
+impl fmt::Display for RadioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            // the parser draws the place in several lines
+            Self::Toml(e) => f.write_str(&e.to_string().split_whitespace().collect::<Vec<_>>().join(" ")),
+            Self::Value(what) => f.write_str(what),
+        }
+    }
+}
+impl std::error::Error for RadioError {}
 
 /// What a frame is; its length follows from the kind except for data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -164,6 +185,24 @@ pub struct Radio {
 }
 
 impl Radio {
+    /// The text of a profile with `overrides` laid over it; both are checked alike.
+    pub fn parse(text: &str, overrides: &toml::Table) -> Result<Self, RadioError> {
+        let not_a_profile = |e| RadioError::Toml(Box::new(e));
+        let mut table: toml::Table = text.parse().map_err(not_a_profile)?;
+        for (key, value) in overrides {
+            match (table.get_mut(key), value) {
+                (Some(toml::Value::Table(old)), toml::Value::Table(new)) => old.extend(new.clone()),
+                _ => {
+                    table.insert(key.clone(), value.clone());
+                }
+            }
+        }
+        table.iter_mut().for_each(|(_, value)| make_whole(value));
+        let radio: Self = table.try_into().map_err(not_a_profile)?;
+        radio.check().map_err(RadioError::Value)?;
+        Ok(radio)
+    }
+
     pub fn slot(&self) -> Duration {
         Duration::from_micros(self.slot_us.into())
     }
@@ -252,7 +291,7 @@ impl Radio {
     }
 
     /// Checks what serde cannot: ranges and combinations. The message names the key and the range.
-    pub fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), String> {
         let positive = |key: &str, v: f64| {
             if v.is_finite() && v > 0.0 {
                 Ok(())
@@ -335,6 +374,14 @@ impl Radio {
     }
 }
 
+/// `6e6` is a float in TOML and JSON, which an integer key would refuse; a float key takes an integer.
+fn make_whole(value: &mut toml::Value) {
+    const EXACT: f64 = (1u64 << f64::MANTISSA_DIGITS) as f64;
+    if let Some(float) = value.as_float().filter(|float| float.fract() == 0.0 && float.abs() <= EXACT) {
+        *value = toml::Value::Integer(float as i64);
+    }
+}
+
 #[cfg(test)]
 pub mod tests {
     use super::*;
@@ -342,9 +389,7 @@ pub mod tests {
     /// The profile of a name as it lies in `medium/radios`, for tests of every module.
     pub fn profile(name: &str) -> Radio {
         let path = format!("{}/radios/{name}.toml", env!("CARGO_MANIFEST_DIR"));
-        let radio: Radio = toml::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-        radio.check().unwrap();
-        radio
+        Radio::parse(&std::fs::read_to_string(&path).unwrap(), &toml::Table::new()).unwrap()
     }
 
     #[test]

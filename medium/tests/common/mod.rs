@@ -1,9 +1,10 @@
 //! Small configurations for the tests of the medium as a whole.
 
-use manet_medium::config::Loaded;
+use manet_medium::config::{Config, Loaded};
+use manet_medium::phy::Radio;
 use manet_medium::trace::Trajectory;
 use serde_json::{json, Value};
-use std::path::PathBuf;
+use std::path::Path;
 
 /// Stations at `positions` with `change` applied to the rest of `medium.json`.
 pub fn loaded(positions: &[[f64; 2]], change: impl FnOnce(&mut Value)) -> Loaded {
@@ -18,12 +19,15 @@ pub fn loaded(positions: &[[f64; 2]], change: impl FnOnce(&mut Value)) -> Loaded
     let mut config = json!({
         "format": "manet-medium/1",
         "seed": 1,
-        "radio": concat!(env!("CARGO_MANIFEST_DIR"), "/radios/ns2-dsss-2m.toml"),
+        "radio": "ns2-dsss-2m.toml",
         "stations": stations,
         "duration_s": 10.0,
     });
     change(&mut config);
-    Loaded::from_text(&config.to_string(), PathBuf::from(".")).unwrap()
+    let config = Config::parse(&config.to_string()).unwrap();
+    let profile = Path::new(env!("CARGO_MANIFEST_DIR")).join("radios").join(&config.radio);
+    let radio = Radio::parse(&std::fs::read_to_string(profile).unwrap(), &config.radio_overrides).unwrap();
+    Loaded::new(config, radio).unwrap()
 }
 
 pub fn standing(loaded: &Loaded) -> Vec<Trajectory> {

@@ -70,7 +70,8 @@ impl<P: Protocol> Mesh<P> {
         };
         let hosts: Vec<Host<P>> = (0..nodes).map(host).collect();
         for i in 0..nodes {
-            medium.set_overhear(StationId(i as u16), P::CARRIER == Carrier::Frames);
+            let (station, on) = (StationId(i as u16), P::CARRIER == Carrier::Frames);
+            medium.handle(Instant::ZERO, ToMedium::Overhear { station, on });
         }
         let mut agenda = EventQueue::default();
         scenario.moves.iter().enumerate().for_each(|(i, m)| agenda.push(m.at, 0, Agenda::Move(i)));

@@ -2,13 +2,13 @@
 
 use manet_engine::random::Purpose;
 use manet_engine::{Duration, Instant, Stream};
-use manet_medium::config::Loaded;
+use manet_medium::config::{self, Config, Loaded};
+use manet_medium::phy::Radio;
 use manet_medium::trace::{distance_m, Position};
 use serde_json::json;
-use std::path::PathBuf;
 
 /// ns-2's WaveLAN at 2 Mbit/s: 250 m range, 550 m sensed.
-pub const RADIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../medium/radios/ns2-dsss-2m.toml");
+const RADIO: &str = include_str!("../../../medium/radios/ns2-dsss-2m.toml");
 pub const RANGE_M: f64 = 250.0;
 /// Out of everybody's hearing.
 pub const AWAY: Position = [1e6, 1e6, 0.0];
@@ -109,8 +109,10 @@ impl Scenario {
         };
         let stations: Vec<_> = self.positions.iter().enumerate().map(station).collect();
         let config =
-            json!({"format": manet_medium::config::FORMAT, "seed": self.seed, "radio": RADIO, "stations": stations});
-        Loaded::from_text(&config.to_string(), PathBuf::from(".")).expect("a scenario is a configuration of the medium")
+            json!({"format": config::FORMAT, "seed": self.seed, "radio": "ns2-dsss-2m.toml", "stations": stations});
+        let config = Config::parse(&config.to_string()).expect("a scenario is a configuration of the medium");
+        let radio = Radio::parse(RADIO, &config.radio_overrides).expect("a profile of the project");
+        Loaded::new(config, radio).expect("names, places and addresses of a scenario are in range")
     }
 }
 

@@ -9,18 +9,20 @@
 //! When one of the files would pass the limit ([`Files::limit`]), all end at the same event. The last line of those of text begins
 //! with [`CLOSED`], which no reader takes for a row, and [`Files::finish`] says so: the verdict is void.
 
-use super::input_log::InputLog;
-use super::DaemonError;
-use crate::mac::{Dest, Frame, Mpdu};
-use crate::phy::radio::Modulation;
-use crate::phy::{dbm, FrameKind, Radio};
-use crate::record::{AirRecord, Fate};
-use crate::wire::pcapng::{Block, LINK_RADIOTAP};
-use crate::wire::{dot11, ethernet, radiotap, MacAddress};
+use crate::incomplete::Incomplete;
+use crate::input_log::InputLog;
+use crate::DaemonError;
 use manet_engine::event_log::CLOSED;
 use manet_engine::Instant;
+use manet_medium::config::Loaded;
+use manet_medium::mac::{Dest, Frame, Mpdu};
+use manet_medium::phy::radio::Modulation;
+use manet_medium::phy::{dbm, FrameKind, Radio};
+use manet_medium::record::{AirRecord, Fate};
+use manet_medium::wire::pcapng::{Block, LINK_RADIOTAP};
+use manet_medium::wire::{dot11, ethernet, radiotap, MacAddress, BROADCAST};
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{sync_channel, Receiver, SyncSender, TrySendError};
 use std::thread::JoinHandle;
@@ -45,7 +47,7 @@ pub struct Names {
 }
 
 impl Names {
-    pub fn of(loaded: &crate::config::Loaded) -> Self {
+    pub fn of(loaded: &Loaded) -> Self {
         let radio: &Radio = &loaded.radio;
         Self {
             stations: loaded.config.stations.iter().map(|s| s.name.clone()).collect(),
@@ -59,7 +61,7 @@ impl Names {
 /// A file that is given up at the first error, which is kept.
 struct Output {
     path: PathBuf,
-    to: Result<BufWriter<File>, String>,
+    to: Result<BufWriter<File>, io::Error>,
     written: u64,
 }
 
@@ -76,17 +78,18 @@ impl Output {
         self.attempt(|to| to.write_all(bytes));
     }
 
-    fn attempt(&mut self, write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>) {
+    fn attempt(&mut self, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) {
         let Ok(to) = &mut self.to else { return };
         if let Err(e) = write(to) {
-            let remedy =
-                if e.raw_os_error() == Some(nix::libc::ENOSPC) { "; free some space and run again" } else { "" };
-            let message = format!("{}: {e}{remedy}; what was written until then is kept", self.path.display());
             // dropping a BufWriter tries to write once more: take it apart instead
-            if let Ok(broken) = std::mem::replace(&mut self.to, Err(message)) {
+            if let Ok(broken) = std::mem::replace(&mut self.to, Err(e)) {
                 let _ = broken.into_parts();
             }
         }
+    }
+
+    fn broken(self) -> Option<Incomplete> {
+        self.to.err().map(|error| Incomplete::LogBroken { path: self.path, error })
     }
 }
 
@@ -99,7 +102,7 @@ pub struct Files {
     inputs: Option<Output>,
     limit: u64,
     /// Why the files ended before the run.
-    closed: Option<String>,
+    closed: Option<Incomplete>,
     line: String,
     bytes: Vec<u8>,
 }
@@ -186,18 +189,15 @@ impl Files {
     }
 
     /// What would pass the limit with so many bytes more.
-    fn full<const N: usize>(&self, more: [(&Option<Output>, u64); N]) -> Option<String> {
+    fn full<const N: usize>(&self, more: [(&Option<Output>, u64); N]) -> Option<Incomplete> {
         let over = |(output, more): (&Option<Output>, u64)| {
-            output.as_ref().filter(|o| o.written + more > self.limit).map(|o| o.path.display().to_string())
+            output.as_ref().filter(|o| o.written + more > self.limit).map(|o| o.path.clone())
         };
         let path = more.into_iter().find_map(over)?;
-        Some(format!(
-            "{path} has reached its limit of {} bytes; raise log_limit (of the daemon: --log-limit) or make the run shorter",
-            self.limit
-        ))
+        Some(Incomplete::LogFull { path, limit: self.limit })
     }
 
-    fn close(&mut self, why: String) {
+    fn close(&mut self, why: Incomplete) {
         for text in [&mut self.csv, &mut self.inputs].into_iter().flatten() {
             text.write(format!("{CLOSED}{why}\n").as_bytes());
         }
@@ -211,10 +211,10 @@ impl Files {
         }
     }
 
-    /// What could not be written, a line each.
-    pub fn finish(mut self) -> Vec<String> {
+    /// What could not be written.
+    pub fn finish(mut self) -> Vec<Incomplete> {
         self.flush();
-        let broken = [self.csv, self.pcapng, self.inputs].into_iter().flatten().filter_map(|o| o.to.err());
+        let broken = [self.csv, self.pcapng, self.inputs].into_iter().flatten().filter_map(Output::broken);
         self.closed.into_iter().chain(broken).collect()
     }
 }
@@ -223,7 +223,7 @@ fn receiver(frame: &Frame, names: &Names) -> MacAddress {
     match (frame.dest, &frame.packet) {
         (Dest::Station(s), _) => names.macs[usize::from(s)],
         (_, Some(packet)) => packet.dest_mac,
-        _ => crate::wire::BROADCAST,
+        _ => BROADCAST,
     }
 }
 
@@ -313,7 +313,7 @@ struct Batch {
 /// [`Files`] on a thread of their own.
 pub struct Recorder {
     to: Option<SyncSender<Batch>>,
-    thread: Option<JoinHandle<Vec<String>>>,
+    thread: Option<JoinHandle<Vec<Incomplete>>>,
     rows: Vec<AirRecord>,
     inputs: Option<InputLog>,
     drops: u64,
@@ -358,7 +358,7 @@ impl Recorder {
     }
 
     /// Waits until all is written; rows lost, and what could not be written.
-    pub fn finish(mut self) -> (u64, Vec<String>) {
+    pub fn finish(mut self) -> (u64, Vec<Incomplete>) {
         // nothing is in a hurry any more: wait for room instead of dropping
         if let Some(to) = self.to.take() {
             let rows = std::mem::take(&mut self.rows);
@@ -371,7 +371,7 @@ impl Recorder {
         match errors {
             None => (self.drops, Vec::new()),
             Some(Ok(errors)) => (self.drops, errors),
-            Some(Err(_)) => (self.drops, vec!["the air log's writer failed; its files are incomplete".to_owned()]),
+            Some(Err(_)) => (self.drops, vec![Incomplete::WriterFailed]),
         }
     }
 }
@@ -382,7 +382,7 @@ impl Batch {
     }
 }
 
-fn write_all(mut files: Files, from: &Receiver<Batch>) -> Vec<String> {
+fn write_all(mut files: Files, from: &Receiver<Batch>) -> Vec<Incomplete> {
     while let Ok(batch) = from.recv() {
         files.record_inputs(&batch.inputs);
         for record in &batch.rows {
@@ -397,8 +397,8 @@ fn write_all(mut files: Files, from: &Receiver<Batch>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mac::Packet;
     use manet_engine::Duration;
+    use manet_medium::mac::Packet;
     use std::sync::Arc;
 
     fn names() -> Names {
@@ -484,7 +484,8 @@ mod tests {
         recorder.push(record);
         let (drops, errors) = recorder.finish();
         assert_eq!((drops, errors.len()), (0, 1));
-        assert!(errors[0].starts_with("/dev/full: No space left on device"), "{errors:?}");
+        let line = errors[0].to_string();
+        assert!(line.starts_with("/dev/full: No space left on device") && line.contains("free some space"), "{line}");
     }
 
     #[test]
@@ -502,7 +503,7 @@ mod tests {
         }
         files.record_inputs(b"{}\n");
         let errors = files.finish();
-        assert!(matches!(&errors[..], [one] if one.contains("has reached its limit of 1000 bytes")), "{errors:?}");
+        assert!(matches!(&errors[..], [Incomplete::LogFull { limit: 1000, .. }]), "{errors:?}");
         let text = |name: &str| std::fs::read_to_string(at(name)).unwrap();
         let (csv, inputs) = (text("air.csv"), text("inputs.jsonl"));
         let rows = csv.lines().count() - 2;

@@ -4,17 +4,18 @@
 //! the next segments, before the call returns. Such answers are read back at once and enter the medium at the
 //! model instant of their cause ([`Outside::react`]), so that our own lateness is not added to every hop.
 
-use super::feedback::Feedback;
-use super::hwsim::{Hwsim, RadioInterface};
-use super::recorder::Recorder;
-use super::tap::{Handed, Taken, Tap, MAX_FRAME};
-use super::world::{Input, LoggedWorld, Output, World};
-use crate::mac::Packet;
-use crate::medium::{self, StationId};
-use crate::record::AirRecord;
-use crate::wire::feedback::Repr;
-use crate::wired::{EndId, Sent};
+use crate::feedback::Feedback;
+use crate::hwsim::{Hwsim, RadioInterface};
+use crate::recorder::Recorder;
+use crate::tap::{Handed, Taken, Tap, MAX_FRAME};
+use crate::world::{Input, LoggedWorld, Output, World};
 use manet_engine::{Instant, Outside};
+use manet_medium::mac::Packet;
+use manet_medium::message::{self, StationId};
+use manet_medium::record::AirRecord;
+use manet_medium::wire::ethernet;
+use manet_medium::wire::feedback::Repr;
+use manet_medium::wired::{EndId, Sent};
 use std::collections::VecDeque;
 
 /// Frames read from one TAP before others have their turn: a host that floods cannot stop the world.
@@ -64,7 +65,7 @@ impl Port {
     }
 
     /// Frames of the host that we did not read in time. What a kernel throws away for want of a carrier stands in the same counter
-    /// and says nothing of us, so that the counter is left alone once there was none.
+    /// and is no loss of ours, so the counter is not read again once there was none.
     pub fn lost_from_host(&self) -> u64 {
         self.lost_before_off.or_else(|| self.device.dropped()).unwrap_or(0)
     }
@@ -124,7 +125,7 @@ impl Outlet {
             }
         };
         Some(match port.kind {
-            PortKind::Station(station) => Input::Air(medium::Input::Packet { station, frame }),
+            PortKind::Station(station) => Input::Air(message::Input::Packet { station, frame }),
             PortKind::Wire(end) => Input::Wire(Sent { end, frame }),
         })
     }
@@ -168,39 +169,39 @@ impl Outlet {
         }
     }
 
-    fn put_air(&mut self, at: Instant, output: medium::Output) {
+    fn put_air(&mut self, at: Instant, output: message::Output) {
         let at_ns = at.as_nanos();
         match output {
-            medium::Output::Deliver { station, packet, heard } => match &self.hwsim {
+            message::Output::Deliver { station, packet, heard } => match &self.hwsim {
                 Some(hwsim) => {
                     let taken = hwsim.deliver(station, &packet, heard);
                     self.ports[usize::from(station.0)].write_drops += u64::from(!taken);
                 }
                 None => self.write(usize::from(station.0), &packet.ethernet),
             },
-            medium::Output::Failed { station, neighbour, reason, packet, tries } => {
+            message::Output::Failed { station, neighbour, reason, packet, tries } => {
                 self.report(station, &packet, tries, false);
                 let message = Repr::Failed { at_ns, neighbour, reason: reason as u16, frame: &packet.ethernet };
                 self.feedback.publish(station, &message);
             }
-            medium::Output::Acked { station, neighbour, retries, packet, tries } => {
+            message::Output::Acked { station, neighbour, retries, packet, tries } => {
                 self.report(station, &packet, tries, true);
                 let retries = u16::try_from(retries).unwrap_or(u16::MAX);
                 self.feedback.publish(station, &Repr::Delivered { at_ns, neighbour, retries });
             }
             // routing daemons wait for no end of a broadcast
-            medium::Output::Broadcast { station, packet } => self.report(station, &packet, 1, false),
-            medium::Output::Dropped { station, packet } => self.report(station, &packet, 0, false),
-            medium::Output::Overheard { station, packet, .. } => {
-                let Ok(header) = crate::wire::ethernet::Frame::new_checked(&packet.ethernet[..]) else { return };
+            message::Output::Broadcast { station, packet } => self.report(station, &packet, 1, false),
+            message::Output::Dropped { station, packet } => self.report(station, &packet, 0, false),
+            message::Output::Overheard { station, packet, .. } => {
+                let Ok(header) = ethernet::Frame::new_checked(&packet.ethernet[..]) else { return };
                 let (transmitter, receiver) = (header.source(), header.destination());
                 let message = Repr::Overheard { at_ns, transmitter, receiver, frame: &packet.ethernet };
                 self.feedback.publish(station, &message);
             }
-            medium::Output::Purged { neighbour, token, packets, .. } => {
+            message::Output::Purged { neighbour, token, packets, .. } => {
                 self.feedback.purged(token, neighbour, packets.iter().map(|p| &p.ethernet[..]));
             }
-            medium::Output::Air(record) => {
+            message::Output::Air(record) => {
                 if self.last_rows.len() == ROWS_KEPT {
                     self.last_rows.pop_front();
                 }

@@ -1,8 +1,8 @@
 //! What the daemon asks of the host: descriptors, priority, memory that stays, signals, and its parent's death.
 //!
-//! Everything but signals is a wish: a host that refuses is told of in `status`, and the verdict judges what came of it.
+//! All but signals may be refused: `status` reports the scheduling that was granted, and the verdict judges its consequences.
 
-use super::DaemonError;
+use crate::DaemonError;
 use nix::libc;
 use nix::sys::resource::{getrlimit, getrusage, setrlimit, Resource, UsageWho};
 use nix::sys::signal::{SigSet, Signal};

@@ -1,7 +1,8 @@
 //! The control socket: JSON lines over a Unix stream (formats/sockets.md). This file moves lines; `commands` answers them.
 
-use super::listener::Listener;
-use super::{clear_stale_socket, DaemonError, Token};
+use crate::listener::{clear_stale_socket, Listener};
+use crate::token::Token;
+use crate::DaemonError;
 use manet_engine::real_time::Watcher;
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
@@ -9,10 +10,10 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 /// A longer line closes the connection.
-pub const LONGEST_LINE: usize = 64 * 1024;
+pub const MAX_LINE_BYTES: usize = 64 * 1024;
 /// A client with more unread answers than this is cut off.
-const LONGEST_BACKLOG: usize = 16 * 1024 * 1024;
-const CLIENTS: usize = 64;
+const MAX_UNSENT_BYTES: usize = 16 * 1024 * 1024;
+const MAX_CLIENTS: usize = 64;
 
 struct Client {
     stream: UnixStream,
@@ -46,7 +47,7 @@ impl Control {
         let Some(stream) = listener.accept(&self.watcher).map(UnixStream::from) else { return };
         let id = self.next_client;
         let watched = self.watcher.watch(&stream, Token::ControlClient(id).pack(), false).is_ok();
-        if self.clients.len() < CLIENTS && watched {
+        if self.clients.len() < MAX_CLIENTS && watched {
             self.next_client = id.wrapping_add(1);
             self.clients.insert(id, Client { stream, received: Vec::new(), to_send: Vec::new() });
         }
@@ -70,7 +71,7 @@ impl Control {
             Err(e) => matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted),
         };
         let lines = take_lines(&mut client.received);
-        let too_long = client.received.len() > LONGEST_LINE || lines.iter().any(|l| l.len() > LONGEST_LINE);
+        let too_long = client.received.len() > MAX_LINE_BYTES || lines.iter().any(|l| l.len() > MAX_LINE_BYTES);
         if !keep || too_long {
             self.clients.remove(&id);
         }
@@ -85,7 +86,7 @@ impl Control {
         let Some(client) = self.clients.get_mut(&id) else { return };
         client.to_send.extend_from_slice(answer.to_string().as_bytes());
         client.to_send.push(b'\n');
-        if client.to_send.len() > LONGEST_BACKLOG {
+        if client.to_send.len() > MAX_UNSENT_BYTES {
             self.clients.remove(&id);
         } else {
             self.flush(id);

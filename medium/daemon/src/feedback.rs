@@ -3,12 +3,13 @@
 //! A client that does not read loses the oldest messages and never stalls the medium; a malformed
 //! message is answered with ERROR and ignored.
 
-use super::listener::Listener;
-use super::{DaemonError, Token};
-use crate::wire::feedback::{Repr, DELIVERED, FAILURES, MAX_LEN, OVERHEARD};
-use crate::wire::MacAddress;
-use crate::StationId;
+use crate::listener::{clear_stale_socket, Listener};
+use crate::token::Token;
+use crate::DaemonError;
 use manet_engine::real_time::Watcher;
+use manet_medium::wire::feedback::{Repr, DELIVERED, FAILURES, MAX_LEN, OVERHEARD};
+use manet_medium::wire::MacAddress;
+use manet_medium::StationId;
 use nix::errno::Errno;
 use nix::sys::socket::{
     bind, listen, recv, send, socket, AddressFamily, Backlog, MsgFlags, SockFlag, SockType, UnixAddr,
@@ -21,14 +22,15 @@ use std::path::{Path, PathBuf};
 const BACKLOG: usize = 1024;
 /// Messages taken from one client before the medium has its turn again.
 const MESSAGES_AT_ONCE: usize = 32;
-const CLIENTS: usize = 1024;
+/// Of all stations together.
+const MAX_CLIENTS: usize = 1024;
 
 struct Client {
     socket: OwnedFd,
     station: StationId,
     flags: u32,
     waiting: VecDeque<Vec<u8>>,
-    /// Epoll is asked to tell when there is room again.
+    /// Epoll is to report when there is room again.
     watched_for_room: bool,
 }
 
@@ -47,7 +49,7 @@ pub struct Feedback {
     bytes: Vec<u8>,
 }
 
-/// What a client wants of the medium.
+/// A client's request: the queued frames for a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Purge {
     pub station: StationId,
@@ -85,7 +87,8 @@ impl Feedback {
         let Some((at, _)) = self.listeners.get_mut(listener as usize) else { return };
         let Some(socket) = at.accept(&self.watcher) else { return };
         let id = self.next_client;
-        if self.clients.len() < CLIENTS && self.watcher.watch(&socket, Token::FeedbackClient(id).pack(), false).is_ok()
+        if self.clients.len() < MAX_CLIENTS
+            && self.watcher.watch(&socket, Token::FeedbackClient(id).pack(), false).is_ok()
         {
             self.next_client = id.wrapping_add(1);
             let station = StationId(listener as u16);
@@ -190,7 +193,7 @@ impl Feedback {
         self.ask_for_room(id);
     }
 
-    /// Sends what waits; what cannot be sent yet is told by epoll.
+    /// Sends what waits; epoll reports when there is room for the rest.
     fn flush(&mut self, id: u32) {
         let Some(client) = self.clients.get_mut(&id) else { return };
         while let Some(message) = client.waiting.front() {
@@ -205,7 +208,7 @@ impl Feedback {
         self.ask_for_room(id);
     }
 
-    /// Epoll tells of room in the client's socket while, and only while, something waits for it.
+    /// Epoll reports room in the client's socket while, and only while, something waits for it.
     fn ask_for_room(&mut self, id: u32) {
         let Some(client) = self.clients.get_mut(&id) else { return };
         let wanted = !client.waiting.is_empty();
@@ -239,7 +242,7 @@ impl Drop for Feedback {
 }
 
 fn open_listener(path: &Path) -> Result<OwnedFd, DaemonError> {
-    super::clear_stale_socket(path, "feedback_dir")?;
+    clear_stale_socket(path, "feedback_dir")?;
     let fail = |e: Errno| {
         DaemonError(format!("key \"feedback_dir\": {}: {}; socket paths hold 107 bytes", path.display(), e.desc()))
     };

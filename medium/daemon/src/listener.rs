@@ -4,12 +4,16 @@
 //! the listener again at once, for ever. It is taken out of the poll until [`Listener::wake`], which the daemon calls a few
 //! times a second.
 
-use super::Token;
+use crate::token::Token;
+use crate::DaemonError;
 use manet_engine::real_time::Watcher;
 use nix::errno::Errno;
 use nix::sys::socket::{accept4, SockFlag};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 
 pub struct Listener {
     socket: OwnedFd,
@@ -50,4 +54,26 @@ impl Listener {
     pub fn failed(&self) -> u64 {
         self.failed
     }
+}
+
+/// Removes a socket that a killed daemon left behind; one that still answers is an error. `key` of medium.json names it.
+pub fn clear_stale_socket(path: &Path, key: &str) -> Result<(), DaemonError> {
+    let Ok(meta) = path.symlink_metadata() else { return Ok(()) };
+    if !meta.file_type().is_socket() {
+        return Err(DaemonError(format!(
+            "key \"{key}\": {} exists and is no socket; choose another path",
+            path.display()
+        )));
+    }
+    // a SEQPACKET listener refuses a stream with EPROTOTYPE: alive as well
+    match UnixStream::connect(path) {
+        Err(e) if e.kind() == std::io::ErrorKind::ConnectionRefused => {}
+        _ => {
+            return Err(DaemonError(format!(
+                "key \"{key}\": another medium listens on {}; stop it or choose another path",
+                path.display()
+            )))
+        }
+    }
+    std::fs::remove_file(path).map_err(|e| DaemonError(format!("key \"{key}\": {}: {e}", path.display())))
 }

@@ -4,9 +4,9 @@
 //! It is not persistent: when the descriptor goes, however the process ends, so does the device.
 //! No offloads and no virtio header: what we read are frames as a wire would carry them.
 
-use super::DaemonError;
-use crate::wire::ethernet::Mac;
-use crate::wire::MacAddress;
+use crate::DaemonError;
+use manet_medium::wire::ethernet::Mac;
+use manet_medium::wire::MacAddress;
 use nix::errno::Errno;
 use nix::libc;
 use nix::sched::{setns, CloneFlags};
@@ -27,6 +27,11 @@ nix::ioctl_write_ptr_bad!(set_hardware_address, libc::SIOCSIFHWADDR, libc::ifreq
 nix::ioctl_readwrite_bad!(get_hardware_address, libc::SIOCGIFHWADDR, libc::ifreq);
 nix::ioctl_write_ptr_bad!(set_mtu, libc::SIOCSIFMTU, libc::ifreq);
 nix::ioctl_write_ptr_bad!(set_flags, libc::SIOCSIFFLAGS, libc::ifreq);
+
+/// The answer to a configuration that does not say in which namespace `key` is to have its interface.
+pub fn no_netns(key: &str) -> DaemonError {
+    DaemonError(format!("key \"{key}.netns\" is missing; `run` makes an interface there (`sim` needs none)"))
+}
 
 /// A network namespace that stays open, so that it is still there when the run ends.
 #[derive(Debug)]

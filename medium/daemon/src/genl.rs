@@ -1,7 +1,7 @@
 //! Requests to the kernel over generic netlink (wire/netlink.rs), each answered before the next.
 
-use super::DaemonError;
-use crate::wire::netlink::{Attributes, Builder, Message, ACK, ERROR, REQUEST};
+use crate::DaemonError;
+use manet_medium::wire::netlink::{Attributes, Builder, Message, ACK, ERROR, REQUEST};
 use nix::errno::Errno;
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 use nix::sys::socket::{

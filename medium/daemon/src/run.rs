@@ -1,23 +1,25 @@
 //! `manet-medium run`: from a configuration to a finished run.
 
-use super::commands::{evidence_so_far, Desk};
-use super::control::Control;
-use super::feedback::Feedback;
-use super::hwsim::Hwsim;
-use super::input_log::InputLog;
-use super::outlet::{Device, Outlet, Port, PortKind, FRAMES_AT_ONCE};
-use super::recorder::{Files, Names, Recorder};
-use super::tap::Tap;
-use super::world::{Input, LoggedWorld, World};
-use super::{host, DaemonError, Token};
-use crate::config::{Loaded, StationConfig};
-use crate::medium::{self, StationId};
-use crate::trace::Trajectory;
-use crate::verdict::{self, Thresholds};
-use crate::wired::EndId;
+use crate::commands::{evidence_so_far, Desk};
+use crate::control::Control;
+use crate::feedback::Feedback;
+use crate::hwsim::Hwsim;
+use crate::incomplete::Incomplete;
+use crate::input_log::InputLog;
+use crate::outlet::{Device, Outlet, Port, PortKind, FRAMES_AT_ONCE};
+use crate::recorder::{Files, Names, Recorder};
+use crate::setup::Setup;
+use crate::tap::{no_netns, Tap};
+use crate::token::Token;
+use crate::world::{Input, LoggedWorld, Output, World};
+use crate::{host, DaemonError};
 use manet_engine::event_log::Logged;
 use manet_engine::real_time::RealTime;
 use manet_engine::{Duration, Instant};
+use manet_medium::config::{Loaded, StationConfig};
+use manet_medium::message::{self, StationId};
+use manet_medium::verdict;
+use manet_medium::wired::EndId;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -47,15 +49,15 @@ struct Daemon<'a> {
     stop: bool,
 }
 
-/// Runs until told to stop; returns what could not be written, a line each.
-pub fn run(loaded: &Loaded, trajectories: Vec<Trajectory>, options: &Options) -> Result<Vec<String>, DaemonError> {
+/// Runs until a signal, a client or the configuration stops it; returns what the results lack.
+pub fn run(mut setup: Setup, options: &Options) -> Result<Vec<Incomplete>, DaemonError> {
+    let trajectories = std::mem::take(&mut setup.trajectories);
+    let loaded = &setup.loaded;
     host::raise_descriptor_limit();
-    let thresholds = Thresholds::from_config(loaded.config.verdict.as_ref()).map_err(DaemonError)?;
     let signals = host::stop_signals()?;
     let parent = options.die_with_parent.then(host::parent).transpose()?;
-    let in_folder = |p: &Option<PathBuf>| p.as_ref().map(|p| loaded.folder.join(p));
     let outputs = &loaded.config.outputs;
-    let (csv, pcapng) = (in_folder(&outputs.air_log), in_folder(&outputs.air_pcapng));
+    let (csv, pcapng) = (setup.in_folder(&outputs.air_log), setup.in_folder(&outputs.air_pcapng));
     let mut files = Files::create(csv.as_deref(), pcapng.as_deref(), Names::of(loaded))?;
     files.limit(options.log_limit);
     let inputs = options.input_log.as_ref().map(|_| InputLog::default());
@@ -65,7 +67,7 @@ pub fn run(loaded: &Loaded, trajectories: Vec<Trajectory>, options: &Options) ->
     let (hwsim, ports) = open_ports(loaded)?;
 
     let machine = Logged::new(World::new(loaded, trajectories), inputs.clone());
-    let mut driver = RealTime::start(machine, super::world::Output::is_release)?;
+    let mut driver = RealTime::start(machine, Output::is_release)?;
     driver.inject_lateness(options.inject_lateness);
     let watcher = driver.watcher();
     watcher.watch(&signals, Token::Signal.pack(), false)?;
@@ -80,9 +82,9 @@ pub fn run(loaded: &Loaded, trajectories: Vec<Trajectory>, options: &Options) ->
     if let Some(hwsim) = &hwsim {
         watcher.watch(hwsim, Token::Hwsim.pack(), false)?;
     }
-    let names: Vec<&str> = loaded.config.stations.iter().map(|s| s.name.as_str()).collect();
-    let feedback = Feedback::open(in_folder(&loaded.config.feedback_dir).as_deref(), &names, watcher.clone())?;
-    let control = Control::open(in_folder(&loaded.config.control_socket).as_deref(), watcher)?;
+    let names = loaded.station_names();
+    let feedback = Feedback::open(setup.in_folder(&loaded.config.feedback_dir).as_deref(), &names, watcher.clone())?;
+    let control = Control::open(setup.in_folder(&loaded.config.control_socket).as_deref(), watcher)?;
     let epoch_ns = driver.clock().epoch_ns();
     files.set_epoch(epoch_ns);
     // before the priority is asked for: the writer is to have an ordinary one
@@ -91,7 +93,7 @@ pub fn run(loaded: &Loaded, trajectories: Vec<Trajectory>, options: &Options) ->
     host::settle_in_memory();
 
     let outlet = Outlet::new(ports, names.len(), hwsim, feedback, recorder);
-    let desk = Desk { loaded, thresholds: &thresholds, epoch_ns, scheduling, accepts_failed: 0 };
+    let desk = Desk { setup: &setup, epoch_ns, scheduling, accepts_failed: 0 };
     let mut daemon = Daemon { driver, outlet, control, desk, stop: false };
     println!("ready");
     std::io::stdout().flush()?;
@@ -131,13 +133,9 @@ fn open_ports(loaded: &Loaded) -> Result<(Option<Hwsim>, Vec<Port>), DaemonError
     Ok((hwsim, ports?))
 }
 
-pub(super) fn no_netns(key: &str) -> DaemonError {
-    DaemonError(format!("key \"{key}.netns\" is missing; `run` makes an interface there (`sim` needs none)"))
-}
-
 impl Daemon<'_> {
     fn work(&mut self, options: &Options) -> Result<(), DaemonError> {
-        let config = &self.desk.loaded.config;
+        let config = &self.desk.setup.loaded.config;
         let end = config.duration_s.map(|s| Instant::ZERO + Duration::from_secs_f64(s + config.warmup_s));
         let mut hand_over = Instant::ZERO;
         let mut stall = options.inject_stall.map(|(_, period)| Instant::ZERO + period);
@@ -162,7 +160,7 @@ impl Daemon<'_> {
         Ok(())
     }
 
-    /// Lets those in who found no descriptor free; the first time that happens is told.
+    /// Lets those in who found no descriptor free; the first time that happens is reported.
     fn wake_listeners(&mut self) {
         let watcher = self.driver.watcher();
         let mut failed = 0;
@@ -216,64 +214,67 @@ impl Daemon<'_> {
     fn serve_feedback(&mut self, client: u32) {
         let (station, purges) = self.outlet.feedback.ready(client);
         for p in purges {
-            let input = medium::Input::Purge { station: p.station, neighbour: p.neighbour, token: p.token };
+            let input = message::Input::Purge { station: p.station, neighbour: p.neighbour, token: p.token };
             self.driver.input(Input::Air(input), &mut self.outlet);
         }
         if let Some(station) = station {
-            let wanted = self.outlet.feedback.wants_overheard(station);
-            self.driver.machine_mut().machine.medium.set_overhear(station, wanted);
+            self.overhear(station);
+        }
+    }
+
+    /// The station offers what it overhears while a client of its socket wants that.
+    fn overhear(&mut self, station: StationId) {
+        let on = self.outlet.feedback.wants_overheard(station);
+        if on != self.driver.timeline().machine().machine.medium.overhears(station) {
+            self.driver.input(Input::Air(message::Input::Overhear { station, on }), &mut self.outlet);
         }
     }
 
     /// Completes the outputs.
-    fn finish(mut self) -> Result<Vec<String>, DaemonError> {
-        self.driver.input(Input::Air(medium::Input::Stop), &mut self.outlet);
+    fn finish(mut self) -> Result<Vec<Incomplete>, DaemonError> {
+        self.driver.input(Input::Air(message::Input::Stop), &mut self.outlet);
         let mut evidence = evidence_so_far(&self.driver, &self.outlet);
         let lost_on_the_way = self.outlet.hwsim.as_ref().map_or(0, |h| h.lost);
         evidence.tap_read_drops = self.outlet.ports.iter_mut().map(Port::lost_in_all).sum::<u64>() + lost_on_the_way;
-        let deleted = |p: &Port| {
-            p.deleted.then(|| {
-                format!("the interface of {} was deleted while the medium ran; leave it to the medium", p.name)
-            })
-        };
-        let mut errors: Vec<String> = self.outlet.ports.iter().filter_map(deleted).collect();
+        let deleted = |p: &Port| p.deleted.then(|| Incomplete::InterfaceDeleted { of: p.name.clone() });
+        let deleted: Vec<Incomplete> = self.outlet.ports.iter().filter_map(deleted).collect();
         let counters = serde_json::json!({
             "format": "manet-counters/1",
             "stations": self.desk.counters(&self.driver),
             "wires": self.desk.wires(&self.driver),
         });
         let moved = self.desk.moved(&self.driver);
-        let Desk { loaded, thresholds, .. } = self.desk;
+        let setup = self.desk.setup;
         let Outlet { ports, feedback, recorder, .. } = self.outlet;
         drop((self.control, feedback, ports));
-        (evidence.log_drops, evidence.write_errors) = recorder.finish();
-        let outputs = &loaded.config.outputs;
-        if let Some(path) = &outputs.counters {
-            errors.extend(write_json(&loaded.folder.join(path), &counters).err());
+        let mut lacking;
+        (evidence.log_drops, lacking) = recorder.finish();
+        lacking.extend(deleted);
+        let outputs = &setup.loaded.config.outputs;
+        if let Some(path) = setup.in_folder(&outputs.counters) {
+            lacking.extend(write_json(path, &counters).err());
         }
-        if let (Some(path), Some(text)) = (&outputs.moved, moved) {
-            errors.extend(write_whole(&loaded.folder.join(path), &text).err());
+        if let (Some(path), Some(text)) = (setup.in_folder(&outputs.moved), moved) {
+            lacking.extend(write_whole(path, &text).err());
         }
-        evidence.write_errors.append(&mut errors);
-        if let Some(path) = &outputs.verdict {
-            let report = verdict::report(&evidence, thresholds);
-            errors.extend(write_json(&loaded.folder.join(path), &report).err());
+        evidence.write_errors = lacking.iter().map(Incomplete::to_string).collect();
+        if let Some(path) = setup.in_folder(&outputs.verdict) {
+            lacking.extend(write_json(path, &verdict::report(&evidence, &setup.thresholds)).err());
         }
-        evidence.write_errors.append(&mut errors);
-        Ok(evidence.write_errors)
+        Ok(lacking)
     }
 }
 
-fn write_json(path: &Path, value: &serde_json::Value) -> Result<(), String> {
+fn write_json(path: PathBuf, value: &serde_json::Value) -> Result<(), Incomplete> {
     write_whole(path, &format!("{value:#}\n"))
 }
 
 /// Whole or not at all: written beside and moved into place.
-fn write_whole(path: &Path, text: &str) -> Result<(), String> {
+fn write_whole(path: PathBuf, text: &str) -> Result<(), Incomplete> {
     let beside = path.with_extension("part");
-    let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, path));
-    written.map_err(|e| {
+    let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, &path));
+    written.map_err(|error| {
         let _ = std::fs::remove_file(&beside);
-        format!("{}: {e}; free some space or choose another folder", path.display())
+        Incomplete::NotWritten { path, error }
     })
 }

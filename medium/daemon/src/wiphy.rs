@@ -1,11 +1,12 @@
 //! Wireless interfaces over nl80211 (linux/nl80211.h): a radio goes into a network namespace, gets an interface there and joins a
 //! network without looking for one: channel and, for an IBSS, BSSID are given.
 
-use super::genl::Genl;
-use super::tap::{set_interface_up, Namespace};
-use super::DaemonError;
-use crate::config::HwsimMode;
-use crate::wire::MacAddress;
+use crate::genl::Genl;
+use crate::tap::{set_interface_up, Namespace};
+use crate::DaemonError;
+use manet_medium::config::HwsimMode;
+use manet_medium::wire::netlink::Builder;
+use manet_medium::wire::MacAddress;
 use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
 use std::collections::HashMap;
@@ -44,14 +45,12 @@ mod attribute {
 const BAND_2GHZ: u16 = 0;
 const TXRATE_LEGACY: u16 = 1;
 
-impl HwsimMode {
-    /// NL80211_IFTYPE_*
-    const fn interface_type(self) -> u32 {
-        match self {
-            Self::Ibss => 1,
-            Self::Mesh => 7,
-            Self::Ocb => 11,
-        }
+/// NL80211_IFTYPE_*
+const fn interface_type(mode: HwsimMode) -> u32 {
+    match mode {
+        HwsimMode::Ibss => 1,
+        HwsimMode::Mesh => 7,
+        HwsimMode::Ocb => 11,
     }
 }
 
@@ -151,7 +150,7 @@ fn make_interface(
     genl.command(family, command::NEW_INTERFACE, |m| {
         m.put_u32(attribute::WIPHY, wiphy)
             .put_text(attribute::IFNAME, ifname)
-            .put_u32(attribute::IFTYPE, mode.interface_type())
+            .put_u32(attribute::IFTYPE, interface_type(mode))
             .put(attribute::MAC, &mac)
     })
     .map_err(|e| failed(&format!("interface {ifname} cannot be made"), e))?;
@@ -174,7 +173,7 @@ fn join(genl: &mut Genl, family: u16, ifname: &str, network: &Network) -> Result
     };
     genl.command(family, command, |m| {
         let m = m.put_u32(attribute::IFINDEX, index).put_u32(attribute::WIPHY_FREQ, network.freq_mhz);
-        let beacons = |m: crate::wire::netlink::Builder| {
+        let beacons = |m: Builder| {
             m.put_u32(attribute::BEACON_INTERVAL, network.beacon_interval)
                 .put(attribute::BSS_BASIC_RATES, &basic)
                 .put_u32(attribute::MCAST_RATE, multicast)

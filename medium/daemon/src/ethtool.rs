@@ -1,7 +1,7 @@
 //! What a driver knows of an interface in the present network namespace (linux/ethtool.h): its own statistics, and its address.
 
-use super::DaemonError;
-use crate::wire::MacAddress;
+use crate::DaemonError;
+use manet_medium::wire::MacAddress;
 use nix::libc;
 use nix::sys::socket::{socket, AddressFamily, SockFlag, SockType};
 use std::os::fd::AsRawFd;
@@ -50,7 +50,7 @@ pub fn permanent_address(ifname: &str) -> Result<MacAddress, DaemonError> {
 fn call(ifname: &str, data: &mut [u8]) -> Result<(), DaemonError> {
     let control = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)
         .map_err(|e| DaemonError(e.desc().to_owned()))?;
-    let mut request = super::tap::request(ifname)?;
+    let mut request = crate::tap::request(ifname)?;
     request.ifr_ifru.ifru_data = data.as_mut_ptr().cast();
     // SAFETY: the kernel writes at most the names and values of one driver, or one address, into `data`, which has room for
     // 1024 of them, or for the longest

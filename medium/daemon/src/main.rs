@@ -6,13 +6,13 @@
 use clap::{Args, Parser, Subcommand};
 use manet_engine::real_time::Clock;
 use manet_engine::Duration;
-use manet_medium::config::Loaded;
-use manet_medium::daemon::recorder::{Files, Names};
-use manet_medium::daemon::run::Options;
-use manet_medium::trace::{self, Trajectory};
-use manet_medium::verdict::Thresholds;
-use manet_medium::{daemon, sim, AirRecord};
-use std::path::PathBuf;
+use manet_medium::{sim, AirRecord};
+use manet_medium_daemon::incomplete::Incomplete;
+use manet_medium_daemon::recorder::{Files, Names};
+use manet_medium_daemon::run::Options;
+use manet_medium_daemon::setup::{Setup, SetupError};
+use std::fmt;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// The 802.11 medium of the testbed (formats/medium.md, formats/sockets.md, formats/air.md).
@@ -80,9 +80,23 @@ fn stall(text: &str) -> Result<(Duration, Duration), String> {
     }
 }
 
+/// Exit status 2 or 1.
 enum Failure {
-    Configuration(String),
+    Configuration(SetupError),
+    /// One line each.
     Run(Vec<String>),
+}
+
+impl Failure {
+    fn of_run(error: impl fmt::Display) -> Self {
+        Self::Run(vec![error.to_string()])
+    }
+}
+
+impl From<SetupError> for Failure {
+    fn from(error: SetupError) -> Self {
+        Self::Configuration(error)
+    }
 }
 
 fn main() -> ExitCode {
@@ -90,11 +104,11 @@ fn main() -> ExitCode {
         Verb::Run(arguments) => run(arguments),
         Verb::Sim { file } => simulate(&file),
         Verb::Replay { file, log, air_log } => replay(&file, &log, &air_log),
-        Verb::Check { file } => load(&file).map(drop),
+        Verb::Check { file } => Setup::read(&file).map(drop).map_err(Failure::from),
     };
     let (lines, status) = match result {
         Ok(()) => return ExitCode::SUCCESS,
-        Err(Failure::Configuration(line)) => (vec![line], 2),
+        Err(Failure::Configuration(error)) => (vec![error.to_string()], 2),
         Err(Failure::Run(lines)) => (lines, 1),
     };
     for line in lines {
@@ -103,16 +117,8 @@ fn main() -> ExitCode {
     ExitCode::from(status)
 }
 
-fn load(file: &std::path::Path) -> Result<(Loaded, Vec<Trajectory>), Failure> {
-    let in_file = |e: String| Failure::Configuration(format!("{}: {e}", file.display()));
-    let loaded = Loaded::from_file(file).map_err(|e| Failure::Configuration(e.to_string()))?;
-    Thresholds::from_config(loaded.config.verdict.as_ref()).map_err(in_file)?;
-    let trajectories = trace::of_stations(&loaded).map_err(|e| Failure::Configuration(e.to_string()))?;
-    Ok((loaded, trajectories))
-}
-
 fn run(arguments: RunArguments) -> Result<(), Failure> {
-    let (loaded, trajectories) = load(&arguments.file)?;
+    let setup = Setup::read(&arguments.file)?;
     let options = Options {
         die_with_parent: arguments.die_with_parent,
         ordinary_priority: arguments.ordinary_priority,
@@ -121,47 +127,47 @@ fn run(arguments: RunArguments) -> Result<(), Failure> {
         inject_lateness: Duration::from_micros(arguments.inject_lateness),
         inject_stall: arguments.inject_stall,
     };
-    let unwritten = daemon::run::run(&loaded, trajectories, &options)
-        .map_err(|e| Failure::Run(vec![format!("{}: {e}", arguments.file.display())]))?;
-    if unwritten.is_empty() {
-        Ok(())
-    } else {
-        Err(Failure::Run(unwritten))
-    }
+    let lacking = manet_medium_daemon::run::run(setup, &options)
+        .map_err(|e| Failure::of_run(format!("{}: {e}", arguments.file.display())))?;
+    complete(&lacking)
 }
 
-fn replay(file: &std::path::Path, log: &std::path::Path, air_log: &std::path::Path) -> Result<(), Failure> {
-    let (loaded, trajectories) = load(file)?;
-    let fail = |e: daemon::DaemonError| Failure::Run(vec![e.to_string()]);
-    let files = Files::create(Some(air_log), None, Names::of(&loaded)).map_err(fail)?;
-    daemon::replay::replay(&loaded, trajectories, log, files).map_err(fail)
+fn replay(file: &Path, log: &Path, air_log: &Path) -> Result<(), Failure> {
+    let setup = Setup::read(file)?;
+    let files = Files::create(Some(air_log), None, Names::of(&setup.loaded)).map_err(Failure::of_run)?;
+    manet_medium_daemon::replay::replay(setup, log, files).map_err(Failure::of_run)
 }
 
-fn simulate(file: &std::path::Path) -> Result<(), Failure> {
-    let (loaded, trajectories) = load(file)?;
-    let outputs = &loaded.config.outputs;
-    let in_folder = |p: &Option<PathBuf>| p.as_ref().map(|p| loaded.folder.join(p));
-    let (csv, pcapng) = (in_folder(&outputs.air_log), in_folder(&outputs.air_pcapng));
-    let fail = |e: String| Failure::Run(vec![e]);
-    let mut files =
-        Files::create(csv.as_deref(), pcapng.as_deref(), Names::of(&loaded)).map_err(|e| fail(e.to_string()))?;
+fn simulate(file: &Path) -> Result<(), Failure> {
+    let mut setup = Setup::read(file)?;
+    let trajectories = std::mem::take(&mut setup.trajectories);
+    let (loaded, outputs) = (&setup.loaded, &setup.loaded.config.outputs);
+    let (csv, pcapng) = (setup.in_folder(&outputs.air_log), setup.in_folder(&outputs.air_pcapng));
+    let mut files = Files::create(csv.as_deref(), pcapng.as_deref(), Names::of(loaded)).map_err(Failure::of_run)?;
     let clock = Clock::starting_now();
     let result = if files.is_empty() {
-        sim::run(&loaded, trajectories, None)
+        sim::run(loaded, trajectories, None)
     } else {
-        sim::run(&loaded, trajectories, Some(&mut |record: &AirRecord| files.record(record)))
+        sim::run(loaded, trajectories, Some(&mut |record: &AirRecord| files.record(record)))
     };
     let wall_s = clock.now().as_secs_f64();
-    let unwritten = files.finish();
-    if !unwritten.is_empty() {
-        return Err(Failure::Run(unwritten));
-    }
-    if let Some(path) = in_folder(&outputs.counters) {
+    complete(&files.finish())?;
+    if let Some(path) = setup.in_folder(&outputs.counters) {
         let counters = serde_json::json!({"format": "manet-counters/1", "stations": result.stations});
-        std::fs::write(&path, format!("{counters:#}\n")).map_err(|e| fail(format!("{}: {e}", path.display())))?;
+        std::fs::write(&path, format!("{counters:#}\n"))
+            .map_err(|e| Failure::of_run(format!("{}: {e}", path.display())))?;
     }
-    let mut json = serde_json::to_value(&result).map_err(|e| fail(e.to_string()))?;
+    let mut json = serde_json::to_value(&result).map_err(Failure::of_run)?;
     json["wall_s"] = wall_s.into();
     println!("{json}");
     Ok(())
+}
+
+/// A failure if the results lack anything.
+fn complete(lacking: &[Incomplete]) -> Result<(), Failure> {
+    if lacking.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::Run(lacking.iter().map(Incomplete::to_string).collect()))
+    }
 }

@@ -1,19 +1,20 @@
-//! What can be asked over the control socket, and the answers (formats/sockets.md).
+//! The requests of the control socket and their answers (formats/sockets.md).
 
-use super::host::Scheduling;
-use super::outlet::Outlet;
-use super::world::{Input, LoggedWorld, World};
-use crate::config::Loaded;
-use crate::medium::{self, StationId};
-use crate::verdict::{judge, Evidence, Thresholds};
-use crate::wired::EndId;
+use crate::host::{self, Scheduling};
+use crate::outlet::{Outlet, Port};
+use crate::setup::Setup;
+use crate::world::{Input, LoggedWorld, World};
 use manet_engine::real_time::RealTime;
 use manet_engine::Instant;
+use manet_medium::message::{self, StationId};
+use manet_medium::phy::dbm;
+use manet_medium::record::AirRecord;
+use manet_medium::trace::{self, MAX_COORDINATE_M};
+use manet_medium::verdict::{judge, Evidence};
+use manet_medium::wired::EndId;
 use serde::Deserialize;
 use serde_json::{json, Map, Value};
-
-/// Coordinates beyond this are a mistake (as in a trace).
-const FARTHEST_M: f64 = 1e7;
+use std::fmt;
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "op", rename_all = "lowercase", deny_unknown_fields)]
@@ -70,38 +71,75 @@ fn twenty() -> usize {
     20
 }
 
-/// Reads one line; the error is one line with the remedy.
-pub fn parse(line: &[u8]) -> Result<Request, String> {
-    let text = std::str::from_utf8(line).map_err(|_| "not UTF-8; send one JSON object a line".to_owned())?;
-    let request: Request = serde_json::from_str(text)
-        .map_err(|e| format!("{}; see formats/sockets.md", e.to_string().replace('\n', " ")))?;
-    match &request {
-        Request::Move { position, speed_mps, .. } => check_move(position, *speed_mps).map(|()| request),
-        Request::Follow { legs } => {
-            let checked: Result<(), String> = legs.iter().try_for_each(|leg| check_move(&leg.position, leg.speed_mps));
-            checked.map(|()| request)
-        }
-        Request::Link { error_rate, .. } if !(0.0..=1.0).contains(error_rate) => {
-            Err(format!("error_rate: {error_rate} is not between 0 and 1"))
-        }
-        _ => Ok(request),
-    }
+/// Why a request is refused: one line with the remedy, the answer's `error`.
+#[derive(Debug)]
+pub enum RequestError {
+    NotUtf8,
+    /// Not an object with the keys and types of a request: serde's words.
+    Json(serde_json::Error),
+    /// A coordinate is out of range.
+    Position,
+    Speed(f64),
+    ErrorRate(f64),
+    NoStation(String),
+    /// A leg begins before the present model time.
+    PastLeg {
+        station: String,
+        at: Instant,
+        now: Instant,
+    },
 }
 
-fn check_move(position: &[f64; 3], speed_mps: Option<f64>) -> Result<(), String> {
-    if position.iter().any(|v| v.abs() > FARTHEST_M) {
-        return Err(format!("position: coordinates are metres from -{FARTHEST_M:e} to {FARTHEST_M:e}"));
+impl fmt::Display for RequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotUtf8 => f.write_str("not UTF-8; send one JSON object a line"),
+            Self::Json(e) => write!(f, "{}; see formats/sockets.md", e.to_string().replace('\n', " ")),
+            Self::Position => {
+                write!(f, "position: coordinates are metres from -{MAX_COORDINATE_M:e} to {MAX_COORDINATE_M:e}")
+            }
+            Self::Speed(v) => write!(f, "speed_mps: {v} is below 0; leave it out for a jump"),
+            Self::ErrorRate(rate) => write!(f, "error_rate: {rate} is not between 0 and 1"),
+            Self::NoStation(name) => write!(f, "there is no station `{name}`"),
+            Self::PastLeg { station, at, now } => write!(
+                f,
+                "a leg of {station} begins at {:.3} s, and it is {:.3} s; send legs ahead of their time",
+                at.as_secs_f64(),
+                now.as_secs_f64()
+            ),
+        }
+    }
+}
+impl std::error::Error for RequestError {}
+
+/// Reads one line.
+pub fn parse(line: &[u8]) -> Result<Request, RequestError> {
+    let text = std::str::from_utf8(line).map_err(|_| RequestError::NotUtf8)?;
+    let request: Request = serde_json::from_str(text).map_err(RequestError::Json)?;
+    match &request {
+        Request::Move { position, speed_mps, .. } => check_move(position, *speed_mps)?,
+        Request::Follow { legs } => legs.iter().try_for_each(|leg| check_move(&leg.position, leg.speed_mps))?,
+        Request::Link { error_rate, .. } if !(0.0..=1.0).contains(error_rate) => {
+            return Err(RequestError::ErrorRate(*error_rate));
+        }
+        _ => {}
+    }
+    Ok(request)
+}
+
+fn check_move(position: &[f64; 3], speed_mps: Option<f64>) -> Result<(), RequestError> {
+    if position.iter().any(|v| v.abs() > MAX_COORDINATE_M) {
+        return Err(RequestError::Position);
     }
     match speed_mps {
-        Some(v) if v < 0.0 => Err(format!("speed_mps: {v} is below 0; leave it out for a jump")),
+        Some(v) if v < 0.0 => Err(RequestError::Speed(v)),
         _ => Ok(()),
     }
 }
 
-/// What answering needs of the daemon.
+/// What answers need of the daemon, beside its machine and its ports.
 pub struct Desk<'a> {
-    pub loaded: &'a Loaded,
-    pub thresholds: &'a Thresholds,
+    pub setup: &'a Setup,
     pub epoch_ns: u64,
     pub scheduling: Scheduling,
     /// Times that a client of a socket had to wait for a descriptor.
@@ -109,7 +147,7 @@ pub struct Desk<'a> {
 }
 
 impl Desk<'_> {
-    /// Carries a request out; the flag says that the run is to stop.
+    /// Carries a request out; true: the run is to stop.
     pub fn answer(&self, line: &[u8], driver: &mut RealTime<LoggedWorld>, outlet: &mut Outlet) -> (Value, bool) {
         let result = parse(line).and_then(|request| {
             let stop = request == Request::Stop {};
@@ -120,7 +158,7 @@ impl Desk<'_> {
                 value["ok"] = true.into();
                 (value, stop)
             }
-            Err(error) => (json!({"ok": false, "error": error}), false),
+            Err(error) => (json!({"ok": false, "error": error.to_string()}), false),
         }
     }
 
@@ -129,40 +167,40 @@ impl Desk<'_> {
         request: Request,
         driver: &mut RealTime<LoggedWorld>,
         outlet: &mut Outlet,
-    ) -> Result<Value, String> {
+    ) -> Result<Value, RequestError> {
         Ok(match request {
             Request::Status {} => self.status(driver, outlet),
             Request::Links {} => json!({"links": self.links(driver)}),
             Request::Counters {} => json!({"stations": self.counters(driver), "wires": self.wires(driver)}),
             Request::Drops {} => json!({"drops": self.drops(driver), "hosts": self.host_drops(outlet)}),
             Request::Air { last } => json!({
-                "header": crate::AirRecord::CSV_HEADER,
+                "header": AirRecord::CSV_HEADER,
                 "rows": self.rows(outlet, last),
             }),
             Request::Move { station, position, speed_mps } => {
                 let station = self.station(&station)?;
                 let speed_mps = speed_mps.unwrap_or(f64::INFINITY);
-                driver.input(Input::Air(medium::Input::Move { station, to: position, speed_mps }), outlet);
+                driver.input(Input::Air(message::Input::Move { station, to: position, speed_mps }), outlet);
                 json!({})
             }
             Request::Follow { legs } => {
-                let legs = self.ways(legs, driver.clock().now())?;
-                driver.input(Input::Air(medium::Input::Follow { legs }), outlet);
+                let legs = self.legs(legs, driver.clock().now())?;
+                driver.input(Input::Air(message::Input::Follow { legs }), outlet);
                 json!({})
             }
             Request::Halt { at_ns } => {
                 let at = at_ns.map_or_else(|| driver.clock().now(), Instant::from_nanos);
-                driver.input(Input::Air(medium::Input::Halt { at }), outlet);
+                driver.input(Input::Air(message::Input::Halt { at }), outlet);
                 json!({})
             }
             Request::Link { from, to, error_rate: rate } => {
                 let (from, to) = (self.station(&from)?, self.station(&to)?);
-                driver.input(Input::Air(medium::Input::SetErrorRate { from, to, rate }), outlet);
+                driver.input(Input::Air(message::Input::SetErrorRate { from, to, rate }), outlet);
                 json!({})
             }
             Request::Power { station, on } => {
                 let station = self.station(&station)?;
-                driver.input(Input::Air(medium::Input::Power { station, on }), outlet);
+                driver.input(Input::Air(message::Input::Power { station, on }), outlet);
                 outlet.set_carriers(world(driver));
                 json!({})
             }
@@ -175,30 +213,26 @@ impl Desk<'_> {
         })
     }
 
-    /// Nothing is done if any is wrong: half a movement would be another one.
-    fn ways(&self, legs: Vec<LegRequest>, now: Instant) -> Result<Vec<medium::Way>, String> {
-        let way = |leg: LegRequest| {
+    /// Refuses all legs if one is wrong: half a movement would be another one.
+    fn legs(&self, legs: Vec<LegRequest>, now: Instant) -> Result<Vec<message::Way>, RequestError> {
+        let checked = |leg: LegRequest| {
             let at = Instant::from_nanos(leg.at_ns);
             if at < now {
-                let (at_s, now_s) = (at.as_secs_f64(), now.as_secs_f64());
-                return Err(format!(
-                    "a leg of {} begins at {at_s:.3} s, and it is {now_s:.3} s; send legs ahead of their time",
-                    leg.station
-                ));
+                return Err(RequestError::PastLeg { station: leg.station, at, now });
             }
             let station = self.station(&leg.station)?;
-            Ok(medium::Way { at, station, to: leg.position, speed_mps: leg.speed_mps.unwrap_or(f64::INFINITY) })
+            Ok(message::Way { at, station, to: leg.position, speed_mps: leg.speed_mps.unwrap_or(f64::INFINITY) })
         };
-        legs.into_iter().map(way).collect()
+        legs.into_iter().map(checked).collect()
     }
 
-    fn station(&self, name: &str) -> Result<StationId, String> {
-        let index = self.loaded.config.stations.iter().position(|s| s.name == name);
-        index.map(|i| StationId(i as u16)).ok_or_else(|| format!("there is no station `{name}`"))
+    fn station(&self, name: &str) -> Result<StationId, RequestError> {
+        let index = self.setup.loaded.config.stations.iter().position(|s| s.name == name);
+        index.map(|i| StationId(i as u16)).ok_or_else(|| RequestError::NoStation(name.to_owned()))
     }
 
     fn names(&self) -> impl Iterator<Item = (u16, String)> + '_ {
-        self.loaded.config.stations.iter().enumerate().map(|(i, s)| (i as u16, s.name.clone()))
+        self.setup.loaded.config.stations.iter().enumerate().map(|(i, s)| (i as u16, s.name.clone()))
     }
 
     fn status(&self, driver: &RealTime<LoggedWorld>, outlet: &Outlet) -> Value {
@@ -207,8 +241,8 @@ impl Desk<'_> {
         json!({
             "model_ns": driver.clock().now().as_nanos(),
             "epoch_ns": self.epoch_ns,
-            "stations": self.loaded.config.stations.len(),
-            "verdict": judge(&evidence, self.thresholds).verdict,
+            "stations": self.setup.loaded.config.stations.len(),
+            "verdict": judge(&evidence, &self.setup.thresholds).verdict,
             "lateness": {
                 "count": evidence.lateness.count(),
                 "p50_us": late(0.5),
@@ -223,14 +257,14 @@ impl Desk<'_> {
     }
 
     fn links(&self, driver: &RealTime<LoggedWorld>) -> Vec<Value> {
-        let name = |s: StationId| &self.loaded.config.stations[usize::from(s.0)].name;
+        let name = |s: StationId| &self.setup.loaded.config.stations[usize::from(s.0)].name;
         let links = world(driver).medium.links(driver.clock().now());
-        let link = |l: medium::LinkState| {
+        let link = |l: message::LinkState| {
             json!({
                 "from": name(l.from),
                 "to": name(l.to),
                 // no power at all has no level
-                "power_dbm": crate::phy::dbm(l.power_w),
+                "power_dbm": dbm(l.power_w),
                 "range": l.in_range,
                 "sensed": l.sensed,
                 "error_rate": l.error_rate,
@@ -245,12 +279,12 @@ impl Desk<'_> {
         self.names().map(|(i, name)| (name, json!(medium.counters(StationId(i))))).collect()
     }
 
-    /// The ways of all stations as a trace file, if anybody was moved otherwise than the run's own trace says.
+    /// The paths of all stations as a trace file, if any was moved otherwise than by the run's own trace.
     pub fn moved(&self, driver: &RealTime<LoggedWorld>) -> Option<String> {
         let medium = &world(driver).medium;
-        let stations = self.loaded.config.stations.iter().enumerate();
-        let ways = stations.map(|(i, s)| (s.name.as_str(), medium.trajectory(StationId(i as u16))));
-        medium.moved().then(|| crate::trace::write(ways))
+        let stations = self.setup.loaded.config.stations.iter().enumerate();
+        let paths = stations.map(|(i, s)| (s.name.as_str(), medium.trajectory(StationId(i as u16))));
+        medium.moved().then(|| trace::write(paths))
     }
 
     /// Of each wired link, both directions.
@@ -260,7 +294,7 @@ impl Desk<'_> {
             let c = wires.counters(EndId(end as u16));
             json!({"from": from, "to": to, "delivered": c.delivered, "queue_full": c.queue_full, "off": c.off})
         };
-        let links = self.loaded.config.wires.iter().enumerate();
+        let links = self.setup.loaded.config.wires.iter().enumerate();
         links
             .flat_map(|(i, w)| [direction(&w.a.name, &w.b.name, 2 * i), direction(&w.b.name, &w.a.name, 2 * i + 1)])
             .collect()
@@ -286,7 +320,7 @@ impl Desk<'_> {
 
     /// Frames lost between the medium and the hosts, stations and ends of wires.
     fn host_drops(&self, outlet: &Outlet) -> Map<String, Value> {
-        let drops = |(i, port): (usize, &super::outlet::Port)| {
+        let drops = |(i, port): (usize, &Port)| {
             // a gateway has two interfaces under one name
             let name = if i < outlet.stations { port.name.clone() } else { format!("{} wire", port.name) };
             let from_host = port.lost_from_host();
@@ -298,9 +332,9 @@ impl Desk<'_> {
 
     fn rows(&self, outlet: &Outlet, last: usize) -> Vec<String> {
         let skip = outlet.last_rows.len().saturating_sub(last);
-        let row = |record: &crate::AirRecord| {
+        let row = |record: &AirRecord| {
             let mut line = String::new();
-            record.write_csv(&mut line, |s| &self.loaded.config.stations[usize::from(s)].name);
+            record.write_csv(&mut line, |s| &self.setup.loaded.config.stations[usize::from(s)].name);
             line
         };
         outlet.last_rows.iter().skip(skip).map(row).collect()
@@ -326,8 +360,8 @@ pub fn evidence_so_far(driver: &RealTime<LoggedWorld>, outlet: &Outlet) -> Evide
         longest_stall: health.longest_stall,
         tap_write_drops: outlet.ports.iter().map(|p| p.write_drops).sum(),
         log_drops: outlet.recorder.drops(),
-        model: driver.timeline().now() - manet_engine::Instant::ZERO,
-        cpu_s: super::host::cpu_s(),
+        model: driver.timeline().now() - Instant::ZERO,
+        cpu_s: host::cpu_s(),
         ..Evidence::default()
     }
 }
@@ -339,10 +373,10 @@ mod tests {
 
     #[test]
     fn the_requests_of_the_format_page_are_understood() {
-        assert_eq!(parse(br#"{"op":"status"}"#), Ok(Request::Status {}));
-        assert_eq!(parse(br#"{"op":"air"}"#), Ok(Request::Air { last: 20 }));
-        let jump = parse(br#"{"op":"move","station":"sta1","position":[1,2,3]}"#);
-        assert_eq!(jump, Ok(Request::Move { station: "sta1".into(), position: [1.0, 2.0, 3.0], speed_mps: None }));
+        assert_eq!(parse(br#"{"op":"status"}"#).unwrap(), Request::Status {});
+        assert_eq!(parse(br#"{"op":"air"}"#).unwrap(), Request::Air { last: 20 });
+        let jump = parse(br#"{"op":"move","station":"sta1","position":[1,2,3]}"#).unwrap();
+        assert_eq!(jump, Request::Move { station: "sta1".into(), position: [1.0, 2.0, 3.0], speed_mps: None });
     }
 
     #[test]
@@ -363,7 +397,7 @@ mod tests {
             br#"{"op":"power","station":"sta1"}"#,
         ];
         for line in lines {
-            let error = parse(line).unwrap_err();
+            let error = parse(line).unwrap_err().to_string();
             assert!(!error.is_empty() && !error.contains('\n'), "{error}");
         }
     }

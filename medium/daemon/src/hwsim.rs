@@ -5,21 +5,20 @@
 //! kernel's own when this process dies, which loses nothing and takes no time: whoever made them has to see to it that nothing counts then.
 //!
 //! hwsim never holds a frame back: each is handed to us at once, and stays on its list of at most 200 until we say what became of it.
-//! So the interface queue is ours, as for TAPs, and every frame is answered exactly once, within [`MAX_QUEUE`].
+//! So the interface queue is ours, as for TAPs, and every frame is answered exactly once, within [`MAX_HWSIM_QUEUE`](manet_medium::config::MAX_HWSIM_QUEUE).
 
-use super::genl::Genl;
-use super::tap::Namespace;
-use super::wiphy::{Network, Wiphys};
-use super::DaemonError;
-use crate::config::{HwsimConfig, HwsimMode, HwsimRadios, HwsimRates, Loaded, StationConfig};
-use crate::mac::Packet;
-use crate::medium::{self, StationId};
-use crate::message::{Reception, Stage};
-use crate::phy::Radio;
-use crate::wire::ethernet::Mac;
-use crate::wire::hwsim::{self, command, Step, Transmit, NO_STEP, STAGES};
-use crate::wire::netlink::{Message, ACK, ERROR, REQUEST};
-use crate::wire::MacAddress;
+use crate::genl::Genl;
+use crate::tap::{no_netns, Namespace};
+use crate::wiphy::{Network, Wiphys};
+use crate::DaemonError;
+use manet_medium::config::{HwsimConfig, HwsimMode, HwsimRadios, HwsimRates, Loaded, StationConfig};
+use manet_medium::mac::{Dest, Packet, Stage};
+use manet_medium::message::{self, Reception, StationId};
+use manet_medium::phy::Radio;
+use manet_medium::wire::ethernet::Mac;
+use manet_medium::wire::hwsim::{self, command, Step, Transmit, NO_STEP, STAGES};
+use manet_medium::wire::netlink::{Message, ACK, ERROR, REQUEST};
+use manet_medium::wire::MacAddress;
 use nix::errno::Errno;
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -29,12 +28,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 const FREQ_MHZ: u32 = 2412;
 /// Legacy rates of that band in hwsim's order, in 100 kbit/s.
 const RATES: [u64; 12] = [10, 20, 55, 110, 60, 90, 120, 180, 240, 360, 480, 540];
-/// What a kernel's beacon says 10 times a second, ours say once; nobody's membership ends before a minute.
+/// Time units between beacons: once a second, where a kernel's default is ten times. No membership ends before a minute.
 const BEACON_INTERVAL: u32 = 1000;
 const NETWORK: &str = "manet";
-/// hwsim throws frames away from 200 on.
-pub const MAX_QUEUE: usize = 90;
-/// Said of an acknowledgement: our ACK frames have no power of their own.
+/// The signal that is reported of an acknowledgement: our ACK frames have no power of their own.
 const ACK_SIGNAL_DBM: i32 = -50;
 const DATAGRAM: usize = 65_536;
 /// What tells a radio's second address from its first.
@@ -48,7 +45,7 @@ fn rate_index(bps: u64) -> i8 {
     RATES.iter().position(|r| r * 100_000 == bps).map_or(0, |i| i as i8)
 }
 
-/// A frame that the kernel waits to hear of.
+/// A frame whose outcome the kernel waits for.
 struct Pending {
     flags: u32,
     steps: [Step; STAGES],
@@ -63,7 +60,7 @@ pub struct Hwsim {
     rates: HwsimRates,
     radio: Radio,
     pending: HashMap<(u16, u64), Pending>,
-    ready: VecDeque<medium::Input>,
+    ready: VecDeque<message::Input>,
     buffer: Vec<u8>,
     /// Datagrams of the kernel's that found no room in our socket, at least.
     pub lost: u64,
@@ -78,7 +75,7 @@ pub struct RadioInterface {
 impl RadioInterface {
     /// Frames that hwsim took from its list without an answer, or could not hand to us.
     pub fn dropped(&self) -> Option<u64> {
-        let read = || super::ethtool::statistics(&self.ifname);
+        let read = || crate::ethtool::statistics(&self.ifname);
         let statistics = self.namespace.inside(read).ok()?;
         let wanted = |name: &str| name == "d_tx_dropped" || name == "d_tx_failed";
         Some(statistics.into_iter().filter(|(name, _)| wanted(name)).map(|(_, n)| n).sum())
@@ -89,7 +86,7 @@ impl Hwsim {
     /// Becomes the medium of a radio for each station: of our making, joined in its station's namespace, or found there.
     pub fn start(loaded: &Loaded, config: &HwsimConfig) -> Result<(Self, Vec<RadioInterface>), DaemonError> {
         // hwsim takes *any* netlink socket that closes with our port, in whatever namespace and protocol, for ours, and removes our
-        // radios (mac80211_hwsim_netlink_notify). A process's sockets usually have its number, in each namespace anew.
+        // radios (mac80211_hwsim_netlink_notify). A process's sockets usually have its number, in each namespace again.
         let mut genl = Genl::with_port_of_its_own()?;
         let family = genl.family(hwsim::FAMILY).map_err(no_family)?;
         let stations = &loaded.config.stations;
@@ -145,7 +142,7 @@ impl Hwsim {
             let known = namespace.inside(|| permanent_address_of(station));
             let permanent = known.map_err(|e| DaemonError(format!("{}: {e}", station.name)))?;
             // Of a radio that was made without an address hwsim knows only a second one, which differs by this bit; of one that was
-            // made with an address, that. The first frame says which (`take_frame`), and each station soon sends a beacon.
+            // made with an address, that. The first frame shows which (`take_frame`), and each station soon sends a beacon.
             let mut second = permanent;
             second[0] |= SECOND_ADDRESS;
             self.addresses[i] = second;
@@ -187,7 +184,7 @@ impl Hwsim {
     }
 
     /// What the kernel has sent, one frame after another.
-    pub fn read(&mut self) -> Option<medium::Input> {
+    pub fn read(&mut self) -> Option<message::Input> {
         while self.ready.is_empty() {
             let mut buffer = std::mem::take(&mut self.buffer);
             let more = match self.genl.receive(&mut buffer) {
@@ -234,10 +231,10 @@ impl Hwsim {
             HwsimRates::Profile => Vec::new(),
             HwsimRates::Kernel => stages(&self.radio, &steps),
         };
-        self.ready.push_back(medium::Input::Mpdu { station, frame: transmit.frame.to_vec(), cookie, rates });
+        self.ready.push_back(message::Input::Mpdu { station, frame: transmit.frame.to_vec(), cookie, rates });
     }
 
-    /// A radio receives a frame. False: the kernel would not have it.
+    /// Hands a frame to a radio. False: the kernel refused it.
     pub fn deliver(&self, station: StationId, packet: &Packet, heard: Option<Reception>) -> bool {
         let (Some(mpdu), Some(heard)) = (&packet.mpdu, heard) else { return true };
         let (to, index) = (&self.addresses[usize::from(station.0)], rate_index(heard.rate_bps) as u32);
@@ -245,7 +242,7 @@ impl Hwsim {
         self.genl.send(&message).is_ok()
     }
 
-    /// The kernel hears what became of a frame: tried so often, acknowledged or not.
+    /// Reports the outcome of a frame to the kernel: how often it was tried, acknowledged or not.
     pub fn report(&mut self, station: StationId, packet: &Packet, tries: u32, acked: bool) {
         let Some(mpdu) = &packet.mpdu else { return };
         let Some(pending) = self.pending.remove(&(station.0, mpdu.cookie)) else { return };
@@ -261,7 +258,7 @@ impl Hwsim {
     }
 
     fn profile_step(&self, packet: &Packet) -> Step {
-        let group = packet.dest == crate::mac::Dest::Broadcast;
+        let group = packet.dest == Dest::Broadcast;
         let bps = if group { self.radio.broadcast_rate_bps } else { self.radio.data_rate_bps };
         Step { index: rate_index(bps), tries: u8::MAX }
     }
@@ -274,21 +271,21 @@ impl AsFd for Hwsim {
 }
 
 fn namespace_of(i: usize, station: &StationConfig) -> Result<Namespace, DaemonError> {
-    let netns = station.netns.as_deref().ok_or_else(|| super::run::no_netns(&format!("stations[{i}]")))?;
+    let netns = station.netns.as_deref().ok_or_else(|| no_netns(&format!("stations[{i}]")))?;
     Namespace::open(netns)
 }
 
 /// In the present namespace; the interface is the station's if it has the station's address.
 fn permanent_address_of(station: &StationConfig) -> Result<MacAddress, DaemonError> {
     let ifname = &station.ifname;
-    let mac = super::tap::hardware_address(ifname)?;
+    let mac = crate::tap::hardware_address(ifname)?;
     if mac != station.mac {
         let (there, wanted) = (Mac(mac), Mac(station.mac));
         return Err(DaemonError(format!(
             "interface {ifname}: its address is {there}, not {wanted}; set it before the medium starts"
         )));
     }
-    super::ethtool::permanent_address(ifname)
+    crate::ethtool::permanent_address(ifname)
 }
 
 fn network(radio: &Radio, config: &HwsimConfig) -> Network {
@@ -299,7 +296,7 @@ fn network(radio: &Radio, config: &HwsimConfig) -> Network {
     Network {
         mode: config.mode,
         name: NETWORK,
-        bssid: super::recorder::BSSID,
+        bssid: crate::recorder::BSSID,
         freq_mhz: FREQ_MHZ,
         beacon_interval: if config.mode == HwsimMode::Ocb { 0 } else { BEACON_INTERVAL },
         basic_rate_bps: radio.broadcast_rate_bps,
@@ -307,17 +304,17 @@ fn network(radio: &Radio, config: &HwsimConfig) -> Network {
     }
 }
 
-/// The kernel's wish in rates; what this PHY has not is left out, and nothing left means the profile's rate.
+/// The rates that the kernel requests, without those that this PHY lacks; if none is left, the profile's rate is used.
 fn stages(radio: &Radio, steps: &[Step]) -> Vec<Stage> {
-    let wished = steps.iter().filter_map(|s| Some(Stage { rate_bps: rate_bps(s.index)?, tries: s.tries.max(1) }));
-    wished.filter(|stage| radio.has_rate(stage.rate_bps)).collect()
+    let requested = steps.iter().filter_map(|s| Some(Stage { rate_bps: rate_bps(s.index)?, tries: s.tries.max(1) }));
+    requested.filter(|stage| radio.has_rate(stage.rate_bps)).collect()
 }
 
 /// `steps` cut to `tries`; the last takes what is more.
 fn tried(steps: &[Step], tries: u32) -> [Step; STAGES] {
     let mut out = [NO_STEP; STAGES];
     let mut left = tries;
-    let wished = steps.iter().filter(|s| s.index >= 0).count();
+    let requested = steps.iter().filter(|s| s.index >= 0).count();
     for (at, (to, step)) in out.iter_mut().zip(steps.iter().filter(|s| s.index >= 0)).enumerate() {
         if left == 0 {
             // a frame that was never tried names its first rate all the same
@@ -326,14 +323,14 @@ fn tried(steps: &[Step], tries: u32) -> [Step; STAGES] {
             }
             break;
         }
-        let here = if at + 1 == wished { left } else { left.min(step.tries.max(1).into()) };
+        let here = if at + 1 == requested { left } else { left.min(step.tries.max(1).into()) };
         *to = Step { index: step.index, tries: here.min(u8::MAX.into()) as u8 };
         left -= here;
     }
     out
 }
 
-/// Of a power in W, within what mac80211 can say.
+/// Of a power in W, within the range that mac80211 reports.
 fn dbm(power_w: f64) -> i32 {
     (10.0 * power_w.log10() + 30.0).round().clamp(-120.0, 20.0) as i32
 }
@@ -354,27 +351,26 @@ fn no_family(errno: Errno) -> DaemonError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::phy::radio::tests::profile;
 
     const fn step(index: i8, tries: u8) -> Step {
         Step { index, tries }
     }
 
     #[test]
-    fn what_was_tried_is_told_in_the_order_it_was_wished() {
-        let wish = [step(3, 2), step(1, 2), NO_STEP, NO_STEP];
-        assert_eq!(tried(&wish, 1), [step(3, 1), NO_STEP, NO_STEP, NO_STEP]);
-        assert_eq!(tried(&wish, 3), [step(3, 2), step(1, 1), NO_STEP, NO_STEP]);
-        assert_eq!(tried(&wish, 7), [step(3, 2), step(1, 5), NO_STEP, NO_STEP], "the last rate takes the rest");
-        assert_eq!(tried(&wish, 0), [step(3, 0), NO_STEP, NO_STEP, NO_STEP]);
+    fn tries_are_reported_in_the_order_of_the_request() {
+        let requested = [step(3, 2), step(1, 2), NO_STEP, NO_STEP];
+        assert_eq!(tried(&requested, 1), [step(3, 1), NO_STEP, NO_STEP, NO_STEP]);
+        assert_eq!(tried(&requested, 3), [step(3, 2), step(1, 1), NO_STEP, NO_STEP]);
+        assert_eq!(tried(&requested, 7), [step(3, 2), step(1, 5), NO_STEP, NO_STEP], "the last rate takes the rest");
+        assert_eq!(tried(&requested, 0), [step(3, 0), NO_STEP, NO_STEP, NO_STEP]);
     }
 
     #[test]
-    fn rates_of_another_phy_are_not_wished() {
-        let radio = profile("ns2-dsss-2m");
+    fn rates_of_another_phy_are_left_out() {
+        let radio = Radio::parse(include_str!("../../radios/ns2-dsss-2m.toml"), &Default::default()).unwrap();
         // 54 Mbit/s of OFDM, 11 and 2 Mbit/s of DSSS
-        let wish = [step(11, 2), step(3, 2), step(1, 1), NO_STEP];
-        let rates: Vec<u64> = stages(&radio, &wish).iter().map(|s| s.rate_bps).collect();
+        let requested = [step(11, 2), step(3, 2), step(1, 1), NO_STEP];
+        let rates: Vec<u64> = stages(&radio, &requested).iter().map(|s| s.rate_bps).collect();
         assert_eq!(rates, [11_000_000, 2_000_000]);
     }
 

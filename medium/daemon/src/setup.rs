@@ -1,0 +1,172 @@
+//! What a run is made of, read from its files: `medium.json` (formats/medium.md), and the radio profile and the trace that it names.
+
+use manet_medium::config::{Config, ConfigError, Loaded};
+use manet_medium::phy::radio::{Radio, RadioError};
+use manet_medium::trace::{self, Trace, TraceError, Trajectory};
+use manet_medium::verdict::{Thresholds, ThresholdsError};
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A checked configuration with all that its files hold.
+#[derive(Debug)]
+pub struct Setup {
+    pub loaded: Loaded,
+    pub thresholds: Thresholds,
+    /// Where each station is over time.
+    pub trajectories: Vec<Trajectory>,
+    /// The folder of `medium.json`, from which relative paths count.
+    folder: PathBuf,
+}
+
+impl Setup {
+    /// Reads `medium.json` at `path` and the files that it names.
+    pub fn read(path: &Path) -> Result<Self, SetupError> {
+        let in_file = |mistake| SetupError::Mistake { file: path.to_owned(), mistake };
+        let folder = path.parent().unwrap_or(Path::new(".")).to_path_buf();
+        let text =
+            std::fs::read_to_string(path).map_err(|error| SetupError::Unreadable { file: path.to_owned(), error })?;
+        let config = Config::parse(&text).map_err(|e| in_file(Mistake::Config(e)))?;
+        let radio = read_radio(folder.join(&config.radio), &config).map_err(in_file)?;
+        let loaded = Loaded::new(config, radio).map_err(|e| in_file(Mistake::Config(e)))?;
+        let verdict = loaded.config.verdict.as_ref();
+        let thresholds = Thresholds::from_config(verdict).map_err(|e| in_file(Mistake::Thresholds(e)))?;
+        let trace = loaded.config.trace.as_ref().map(|path| read_trace(folder.join(path), &loaded)).transpose()?;
+        let trajectories = trace::of_stations(&loaded, trace).map_err(SetupError::Trace)?;
+        Ok(Self { loaded, thresholds, trajectories, folder })
+    }
+
+    /// A path of the configuration as the process has it.
+    pub fn in_folder(&self, path: &Option<PathBuf>) -> Option<PathBuf> {
+        path.as_ref().map(|path| self.folder.join(path))
+    }
+}
+
+fn read_radio(profile: PathBuf, config: &Config) -> Result<Radio, Mistake> {
+    match std::fs::read_to_string(&profile) {
+        Ok(text) => Radio::parse(&text, &config.radio_overrides).map_err(|error| Mistake::Radio { profile, error }),
+        Err(error) => Err(Mistake::RadioUnreadable { profile, error }),
+    }
+}
+
+fn read_trace(path: PathBuf, loaded: &Loaded) -> Result<Trace, SetupError> {
+    match std::fs::read_to_string(&path) {
+        Ok(text) => {
+            Trace::parse(&text, &path.display().to_string(), &loaded.station_names()).map_err(SetupError::Trace)
+        }
+        Err(error) => Err(SetupError::TraceUnreadable { trace: path, error }),
+    }
+}
+
+/// Why there is no run: one line that names the file, and the key or the remedy.
+#[derive(Debug)]
+pub enum SetupError {
+    /// `medium.json` itself.
+    Unreadable {
+        file: PathBuf,
+        error: io::Error,
+    },
+    /// Something in `medium.json`.
+    Mistake {
+        file: PathBuf,
+        mistake: Mistake,
+    },
+    TraceUnreadable {
+        trace: PathBuf,
+        error: io::Error,
+    },
+    /// Something in the trace.
+    Trace(TraceError),
+}
+
+/// What `medium.json` has wrong, the profile that it names included.
+#[derive(Debug)]
+pub enum Mistake {
+    Config(ConfigError),
+    RadioUnreadable { profile: PathBuf, error: io::Error },
+    Radio { profile: PathBuf, error: RadioError },
+    Thresholds(ThresholdsError),
+}
+
+impl fmt::Display for SetupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable { file, error } => {
+                write!(f, "{}: cannot be read: {error}; give the path of a medium.json", file.display())
+            }
+            Self::Mistake { file, mistake } => write!(f, "{}: {mistake}", file.display()),
+            Self::TraceUnreadable { trace, error } => {
+                write!(f, "{}: cannot be read: {error}; key \"trace\" names it", trace.display())
+            }
+            Self::Trace(error) => error.fmt(f),
+        }
+    }
+}
+impl std::error::Error for SetupError {}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Config(error) => error.fmt(f),
+            Self::RadioUnreadable { profile, error } => {
+                write!(f, "{}: cannot be read: {error}; the profiles are in medium/radios", profile.display())
+            }
+            Self::Radio { profile, error } => write!(f, "{}: {error}", profile.display()),
+            Self::Thresholds(error) => error.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../formats/examples");
+
+    /// The refusal of a copy of an example, in a folder of its own, after `change`.
+    fn refusal(test: &str, change: impl FnOnce(&mut serde_json::Value)) -> String {
+        let folder = std::env::temp_dir().join(format!("manet-setup-{test}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut json: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(format!("{EXAMPLES}/sim.json")).unwrap()).unwrap();
+        json["radio"] = concat!(env!("CARGO_MANIFEST_DIR"), "/../radios/ns2-dsss-2m.toml").into();
+        change(&mut json);
+        std::fs::write(folder.join("medium.json"), json.to_string()).unwrap();
+        let refusal = Setup::read(&folder.join("medium.json")).unwrap_err().to_string();
+        std::fs::remove_dir_all(&folder).unwrap();
+        refusal.replace(&folder.display().to_string(), "DIR")
+    }
+
+    #[test]
+    fn each_refusal_names_the_file_that_is_wrong() {
+        let missing = Setup::read(Path::new("/nonexistent/medium.json")).unwrap_err().to_string();
+        assert_eq!(
+            missing,
+            "/nonexistent/medium.json: cannot be read: No such file or directory (os error 2); give the path of a medium.json"
+        );
+        let refused = refusal("queue", |j| j["queue"] = serde_json::json!({"packets": 0}));
+        assert_eq!(refused, "DIR/medium.json: key \"queue.packets\": 0 is not between 1 and 100000");
+        let refused = refusal("verdict", |j| j["verdict"] = serde_json::json!({"late_ms": 1}));
+        assert!(refused.starts_with("DIR/medium.json: key \"verdict\": unknown field `late_ms`"), "{refused}");
+    }
+
+    #[test]
+    fn a_refusal_of_a_file_that_the_configuration_names_names_that_file() {
+        let refused = refusal("profile", |j| j["radio"] = "absent.toml".into());
+        assert_eq!(
+            refused,
+            "DIR/medium.json: DIR/absent.toml: cannot be read: No such file or directory (os error 2); the profiles are in medium/radios"
+        );
+        let refused = refusal("override", |j| j["radio_overrides"] = serde_json::json!({"cw_min": 30}));
+        assert!(refused.starts_with("DIR/medium.json: /"), "{refused}");
+        assert!(
+            refused.ends_with("ns2-dsss-2m.toml: key \"cw_min\": 30 is not 2^k - 1 between 1 and 32767"),
+            "{refused}"
+        );
+        let refused = refusal("trace", |j| j["trace"] = "absent.csv".into());
+        assert_eq!(
+            refused,
+            "DIR/absent.csv: cannot be read: No such file or directory (os error 2); key \"trace\" names it"
+        );
+    }
+}
