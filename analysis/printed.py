@@ -41,8 +41,8 @@ def result_table(results: Results) -> Group:
     for run in runs:
         endings[cell_of(run, description.axes)][ending(run)] += 1
     for row, texts in zip(cells, figures, strict=True):
-        told = _endings(endings[cell_of(row, description.axes)])
-        table.add_row(*_names(row, axes, with_variants), *(texts[column] for column in kept), told)
+        ended = _endings(endings[cell_of(row, description.axes)])
+        table.add_row(*_names(row, axes, with_variants), *(texts[column] for column in kept), ended)
     return Group(Text(title, style="italic"), table, Text(_caption(runs), style="dim"))
 
 

@@ -120,17 +120,17 @@ def _key_of(setting: str) -> str:
     return setting.partition("=")[0].strip()
 
 
-def _variants(declaration: Declaration, name: str, size: Size, asked: Sequence[str]) -> tuple[Variant | None, ...]:
+def _variants(declaration: Declaration, name: str, size: Size, requested: Sequence[str]) -> tuple[Variant | None, ...]:
     known = {variant.name: variant for variant in declaration.tables.variants}
     for each in size.variants or ():
         if each not in known:
             text = f'there is no variant "{each}"; the variants are {", ".join(known)}'
             raise declaration.document.refusal((name, "variants"), text)
-    for each in asked:
+    for each in requested:
         if each not in known:
             has = f"the variants are {', '.join(known)}" if known else "it has none"
             raise UsageError(f"--variant {each}: {declaration.document.name} has no such variant; {has}")
-    return tuple(known[each] for each in asked or size.variants or tuple(known)) or (None,)
+    return tuple(known[each] for each in requested or size.variants or tuple(known)) or (None,)
 
 
 def _seeds_set(settings: Sequence[str]) -> int | None:

@@ -65,13 +65,13 @@ def check_machine(scenarios: Sequence[Scenario], programs: Programs, place: str)
 def check_programs(scenarios: Mapping[str, Scenario], seed: int, programs: Programs) -> None:
     """UsageError, which names the scenario, for the first one that the medium or its routing daemon would refuse. What two
     scenarios have in common is asked once."""
-    asked: set[object] = set()
+    answered: set[object] = set()
     for name, scenario in scenarios.items():
         for question, ask in ((_of_medium, check_medium), (_of_routing, check_routing)):
             key = question(scenario, seed)
-            if key not in asked:
+            if key not in answered:
                 ask(scenario, seed, programs, name)
-                asked.add(key)
+                answered.add(key)
 
 
 def check_paths(scenarios: Mapping[str, Scenario], seeds: Sequence[int], programs: Programs) -> None:

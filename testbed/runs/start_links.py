@@ -13,7 +13,7 @@ from testbed.stages.medium import medium_config
 from testbed.stages.site import Site
 
 # Of medium.json, what decides who is in range: not the links' error rates, nor interference, since no two send at once.
-ASKED = ("format", "seed", "radio", "radio_overrides", "propagation", "stations")
+LINK_KEYS = ("format", "seed", "radio", "radio_overrides", "propagation", "stations")
 SLOT_S = 1.0  # for each broadcast; the slowest profile takes a hundredth of it
 IP_BYTES = 29  # the smallest packet that the medium takes
 
@@ -27,8 +27,8 @@ def question(scenario: Scenario, seed: int) -> str:
          "stop_s": begin_s + SLOT_S / 2}
         for name, begin_s in begins
     ]  # fmt: skip
-    asked = {key: config[key] for key in ASKED} | {"traffic": traffic, "outputs": {"air_log": "air.csv"}}
-    return json.dumps(asked | {"duration_s": len(begins) * SLOT_S})
+    about_links = {key: config[key] for key in LINK_KEYS} | {"traffic": traffic, "outputs": {"air_log": "air.csv"}}
+    return json.dumps(about_links | {"duration_s": len(begins) * SLOT_S})
 
 
 def answer(question: str, programs: Programs) -> list[tuple[str, str]]:

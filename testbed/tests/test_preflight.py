@@ -29,15 +29,15 @@ def refused(monkeypatch, tmp_path, capsys):
         Path("e.toml").write_text(text)
         assert manet.main(["run", "e.toml", *arguments, "--out", "out"]) == 2
         assert [path.name for path in tmp_path.iterdir()] == ["e.toml"]
-        said = capsys.readouterr()
-        assert (said.out, said.err.count("\n")) == ("", 1)
-        return said.err.rstrip("\n")
+        output = capsys.readouterr()
+        assert (output.out, output.err.count("\n")) == ("", 1)
+        return output.err.rstrip("\n")
 
     return run
 
 
 @pytest.fixture
-def asked(monkeypatch):
+def question_count(monkeypatch):
     """How often each program is asked."""
     count, ask = Counter(), questions.refusal
 
@@ -56,24 +56,24 @@ def of(**keys):
 
 def test_a_cell_that_the_medium_refuses_is_refused_before_the_first_run(refused):
     text = 'question = "?"\n[scenario]\nhops = 1\n[axes]\n"radio_overrides.cw_min" = [31, 4095]\n'
-    said = refused(text)
-    assert said.startswith("manet run: e, cell radio_overrides.cw_min4095: ")
-    assert said.endswith('key "cw_min": 4095 is above cw_max 1023')
+    output = refused(text)
+    assert output.startswith("manet run: e, cell radio_overrides.cw_min4095: ")
+    assert output.endswith('key "cw_min": 4095 is above cw_max 1023')
 
 
-def test_a_cell_that_its_daemon_refuses_is_named(asked):
+def test_a_cell_that_its_daemon_refuses_is_named(question_count):
     good = of(routing="dsr")
     wrong = good.model_copy(update={"routing": good.routing.model_copy(update={"max_hops": 0})})  # past the checks of here
     with pytest.raises(UsageError, match=r'^e, cell b: key "routing": .*max_hops is 0; give 1 to 60$'):
         preflight.check_programs({"e, cell a": good, "e, cell b": wrong}, 1, BUILT)
 
 
-def test_equal_questions_are_asked_once(asked):
+def test_equal_questions_are_asked_once(question_count):
     cells = {f"{tcp} {window}": of(routing="aodv", tcp=tcp, window=window) for tcp in ("newreno", "vegas") for window in (4, 8)}
     preflight.check_programs(cells | {"other": of(routing="dsdv", mtu=1400)}, 1, BUILT)
-    assert asked == {"manet-medium": 1, "manet-aodv": 1, "manet-dsdv": 1}
+    assert question_count == {"manet-medium": 1, "manet-aodv": 1, "manet-dsdv": 1}
     preflight.check_paths({name: of(tcp="vegas") for name in "abc"} | {"far": of(spacing=240)}, [1], BUILT)
-    assert asked["manet-medium"] == 1 + 2
+    assert question_count["manet-medium"] == 1 + 2
 
 
 @pytest.mark.parametrize(
@@ -83,9 +83,9 @@ def test_equal_questions_are_asked_once(asked):
         {"area": [900, 900], "mobility": "random-walk", "speed": 3}, {"links": [{"from": "sta1", "error_rate": 0.1}]},
     ],
 )  # fmt: skip
-def test_what_the_medium_reads_makes_another_question(asked, change):
+def test_what_the_medium_reads_makes_another_question(question_count, change):
     preflight.check_programs({"a": of(), "b": of(**change)}, 1, BUILT)
-    assert asked["manet-medium"] == 2
+    assert question_count["manet-medium"] == 2
 
 
 def test_a_chain_out_of_range_is_refused_before_anything_starts(refused):
@@ -96,8 +96,8 @@ def test_a_chain_out_of_range_is_refused_before_anything_starts(refused):
 
 
 def test_a_cell_without_a_path_is_refused_before_the_first_run(refused):
-    said = refused('question = "?"\n[scenario]\nhops = 2\n[axes]\nspacing = [200, 300]\n')
-    assert said.startswith('manet run: e, cell spacing300: key "flows.0": there is no path from sta1 to sta3')
+    output = refused('question = "?"\n[scenario]\nhops = 2\n[axes]\nspacing = [200, 300]\n')
+    assert output.startswith('manet run: e, cell spacing300: key "flows.0": there is no path from sta1 to sta3')
 
 
 def test_a_path_leads_over_the_gateway_to_a_wired_host():
