@@ -3,9 +3,7 @@
 They fit a terminal of 80 columns: a column that is empty in every row is left out.
 """
 
-import json
 from collections import Counter, defaultdict
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -14,23 +12,20 @@ from rich.table import Table
 from rich.text import Text
 
 from analysis.style import variant_name
-from analysis.tables import ENDINGS, METRICS, Experiment, cell_of, collect_runs, counts, ending, shown_metric, summarise
+from analysis.tables import ENDINGS, METRICS, Results, cell_of, counts, ending, shown_metric
 
 HEADINGS = ("ours", "±95 %", "paper", "ours/\npaper", "ns-2.35", "ours/\nns-2")
 FLOW_ROWS = 24  # more are for a program to read, from metrics.json
 
 
-def result_table(out_dir: Path, experiment: Any = None) -> Group:
+def result_table(results: Results) -> Group:
     """Title, a row per cell, and what the cross-checks say (of their own width, as the table may be narrow)."""
-    out_dir = Path(out_dir)
-    description = Experiment.of(experiment, out_dir)
-    runs = collect_runs(out_dir, description.axes)
-    summary = summarise(runs, description)
-    metric = shown_metric(summary)
-    cells = _row_of_each_cell(summary, description.axes, metric)
+    description, runs = results.experiment, results.rows
+    metric = shown_metric(results.summary)
+    cells = _row_of_each_cell(results.summary, description.axes, metric)
     with_variants = any(row["variant"] for row in cells)
     unit = METRICS[metric][0]
-    flow = ", flow 1" if any(len(_flows(out_dir, run)) > 1 for run in runs) else ""
+    flow = ", flow 1" if any(len(run["flows"]) > 1 for run in runs) else ""
     title = f"{description.name}: {metric.rpartition('_')[0] or metric}, {unit}{flow}"
     profiles = {row["profile"] for row in cells if row["profile"]} if "profile" not in description.axes else set()
     title += f", profile {next(iter(profiles))}" if len(profiles) == 1 else ""
@@ -46,24 +41,22 @@ def result_table(out_dir: Path, experiment: Any = None) -> Group:
     for run in runs:
         endings[cell_of(run, description.axes)][ending(run)] += 1
     for row, texts in zip(cells, figures, strict=True):
-        told = _endings(endings[cell_of(row, description.axes)])
-        table.add_row(*_names(row, axes, with_variants), *(texts[column] for column in kept), told)
+        ended = _endings(endings[cell_of(row, description.axes)])
+        table.add_row(*_names(row, axes, with_variants), *(texts[column] for column in kept), ended)
     return Group(Text(title, style="italic"), table, Text(_caption(runs), style="dim"))
 
 
-def flows_table(out_dir: Path, experiment: Any = None) -> Table | None:
+def flows_table(results: Results) -> Table | None:
     """A row for each flow of each cell: its rate, mean over the runs that count. None where no run has several flows."""
-    out_dir = Path(out_dir)
-    axes = Experiment.of(experiment, out_dir).axes
-    runs = collect_runs(out_dir, axes)
-    if all(len(_flows(out_dir, run)) < 2 for run in runs):
+    axes, runs = results.experiment.axes, results.rows
+    if all(len(run["flows"]) < 2 for run in runs):
         return None
     rows: dict[tuple[str, ...], list[float]] = {}
     with_variants = any(run["variant"] for run in runs)
     for run in runs:
         if not counts(run):
             continue
-        for name, flow in _flows(out_dir, run).items():
+        for name, flow in run["flows"].items():
             kind = "acked" if flow.get("acked_bps") is not None else "delivered"
             ends = f"{flow.get('from', '')} to {flow.get('to', '')}"
             values = rows.setdefault((*_names(run, axes, with_variants), name, ends, kind), [])
@@ -88,12 +81,6 @@ def _add_names(table: Table, axes: tuple[str, ...], with_variants: bool) -> None
 
 def _names(row: dict[str, Any], axes: tuple[str, ...], with_variants: bool) -> list[str]:
     return [str(row[axis]) for axis in axes] + ([variant_name(row["variant"])] if with_variants else [])
-
-
-def _flows(out_dir: Path, run: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The flows that this run's metrics.json holds; none where there are no metrics."""
-    path = out_dir / run["run_dir"] / "metrics.json"
-    return json.loads(path.read_text()).get("flows", {}) if path.exists() else {}
 
 
 def _figures(row: dict[str, Any]) -> list[str]:

@@ -88,19 +88,35 @@ class Experiment:
         )
 
 
-def write_tables(out_dir: Path, experiment: Any = None) -> list[Path]:
-    """Write both tables for the runs below `out_dir`; returns their paths."""
+@dataclass(frozen=True)
+class Results:
+    """The runs of a folder of results. `rows` are those of table.csv, each with the `flows` of its metrics.json and whether its
+    host was late; `summary` are those of summary.csv."""
+
+    directory: Path
+    experiment: Experiment
+    rows: list[dict[str, Any]]
+    summary: list[dict[str, Any]]
+
+
+def collect(out_dir: Path, experiment: Any = None, runs: Iterable[Path] | None = None) -> Results:
+    """Read the runs below `out_dir` (default: all that count, `find_runs`); of `experiment` see `Experiment.of`."""
     out_dir = Path(out_dir)
     description = Experiment.of(experiment, out_dir)
-    rows = collect_runs(out_dir, description.axes)
-    cell_columns = _cell_columns(description.axes)
+    rows = _rows(out_dir, description.axes, find_runs(out_dir).runs if runs is None else runs)
+    return Results(out_dir, description, rows, summarise(rows, description))
+
+
+def write_tables(results: Results) -> list[Path]:
+    """Write both tables into the folder of the results; returns their paths."""
+    out_dir, cell_columns = results.directory, _cell_columns(results.experiment.axes)
     columns = [*cell_columns, "seed", "verdict", "status", *METRICS, "checks", "run_dir"]
     summary_columns = [
         *cell_columns, "metric", "unit", "mean", "ci95", "n", "published", "ns2", "valid", "suspect", "void",
     ]  # fmt: skip
     return [
-        _write_csv(out_dir / "table.csv", columns, rows),
-        _write_csv(out_dir / "summary.csv", summary_columns, summarise(rows, description)),
+        _write_csv(out_dir / "table.csv", columns, results.rows),
+        _write_csv(out_dir / "summary.csv", summary_columns, results.summary),
     ]
 
 
@@ -111,7 +127,11 @@ def _cell_columns(axes: tuple[str, ...]) -> list[str]:
 
 def collect_runs(out_dir: Path, axes: Iterable[str]) -> list[dict[str, Any]]:
     """A row of table.csv for every run below `out_dir` that is what it says it is, in the order of cells and seeds."""
-    rows = [_run_row(run_dir, out_dir, tuple(axes)) for run_dir in find_runs(out_dir).runs]
+    return _rows(out_dir, tuple(axes), find_runs(out_dir).runs)
+
+
+def _rows(out_dir: Path, axes: tuple[str, ...], runs: Iterable[Path]) -> list[dict[str, Any]]:
+    rows = [_run_row(run_dir, out_dir, axes) for run_dir in runs]
     return sorted(rows, key=lambda row: [_sortable(row[key]) for key in ("variant", *axes, "seed")])
 
 
@@ -222,6 +242,7 @@ def _run_row(run_dir: Path, out_dir: Path, axes: tuple[str, ...]) -> dict[str, A
         row[name] = next((flow[entry] / divisor for flow in flows.values() if flow.get(entry) is not None), None)
     row["checks"] = (";".join(failed) or "ok") if metrics else "no metrics"
     row["run_dir"] = str(run_dir.relative_to(out_dir))
+    row["flows"] = flows
     return row
 
 

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     Field,
     SerializerFunctionWrapHandler,
@@ -17,13 +16,12 @@ from pydantic.fields import FieldInfo
 from scenarios import traffic as kinds
 from scenarios.models import STRICT, KeyProblem
 from scenarios.quantities import Seconds
-from scenarios.tcp import canonical
+from scenarios.tcp import TcpText
 from scenarios.traffic.shared.kind import Kind
 
 # In scenario.json every flow has these, in this order, null where its kind has no such key; other keys are in flows of their own
 # kinds only.
 ALWAYS_WRITTEN = ("rate", "bytes")
-TcpText = Annotated[str, AfterValidator(canonical)]
 if TYPE_CHECKING:  # the names of files are not known to a type checker
     KindName: TypeAlias = str
     KindOfDefaultFlows: TypeAlias = str

@@ -1,7 +1,8 @@
 """A scenario: everything that decides what one run means, as a frozen value (formats/scenario.md).
 
 The keys are those of `/formats/scenario.md`; they are the same in TOML files, after `--set` and in `scenario.json`.
-Reading files and wording errors is `scenarios.definition`'s part. Nothing here touches the kernel or the file system.
+Reading files is `scenarios.definition`'s part, wording errors `scenarios.refusal`'s. Nothing here touches the kernel or the file
+system.
 
 A TCP setting left out (None) is the profile's own (kernel-tcp/profiles/<profile>.toml), not a default of this file.
 """
@@ -16,12 +17,12 @@ from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
 import topologies
 from scenarios.events import Event, check_events
-from scenarios.flows import Flow, KindOfDefaultFlows, TcpText
+from scenarios.flows import Flow, KindOfDefaultFlows
 from scenarios.models import STRICT, KeyProblem, as_tuple
 from scenarios.movement import Mobility, Still, completed, refuse_misfit
 from scenarios.quantities import BitsPerSecond, Bytes, Metres, MetresPerSecond, Seconds, Whole
 from scenarios.routing import OUR_DAEMONS, Dsr, Routing, Static
-from scenarios.tcp import Tcp, parse
+from scenarios.tcp import Tcp, TcpText
 from scenarios.traffic import DEFAULT_KIND
 from topologies.addresses import MOST_WIRES
 from topologies.layouts import FARTHEST_M, MOST_STATIONS, cross_ends
@@ -189,7 +190,7 @@ class Scenario(BaseModel):
     unres_qlen: Whole | None = Field(None, ge=1, le=10_000)
     ipv6: bool = False
 
-    tcp: TcpText = "newreno"
+    tcp: TcpText = Field("newreno", validate_default=True)
     profile: Literal["period", "modern"] = "period"
     window: Whole | None = Field(None, ge=1, le=32_767)
     initial_window: Whole | None = Field(None, ge=1, le=1000)
@@ -274,7 +275,7 @@ class Scenario(BaseModel):
 
     def tcp_of(self, flow: Flow) -> Tcp:
         """Of a flow that has one."""
-        return parse(flow.tcp or self.tcp)
+        return flow.tcp or self.tcp
 
     def tcp_of_flows(self) -> dict[str, Tcp]:
         """By name, of the flows that have one."""
@@ -283,7 +284,7 @@ class Scenario(BaseModel):
 
     def tcps(self) -> list[Tcp]:
         """All that are used: the scenario's, which whatever is no flow has (an iperf at the prompt), then flows' own."""
-        return [parse(text) for text in dict.fromkeys([self.tcp, *(flow.tcp for flow in self.flows if flow.tcp)])]
+        return list(dict.fromkeys([self.tcp, *(flow.tcp for flow in self.flows if flow.tcp)]))
 
     @property
     def tcp_wants_notices(self) -> bool:
@@ -300,12 +301,12 @@ class Scenario(BaseModel):
     def sack_of(self, station: str) -> bool | None:
         """Whether a station or host offers selective acknowledgements; None leaves it to the profile. One end that does
         not is enough for a connection to be without: `_check_options` has seen to it that each gets what it wants."""
-        said = [tcp.sack for tcp in self._tcps_at(station)] or [parse(self.tcp).sack]
+        said = [tcp.sack for tcp in self._tcps_at(station)] or [self.tcp.sack]
         return any(self._wants_sack(sack) for sack in said) if any(sack is not None for sack in said) else None
 
     def ecn_of(self, station: str) -> bool | None:
         """The same of explicit congestion notification."""
-        return any(tcp.ecn for tcp in self._tcps_at(station) or [parse(self.tcp)]) or None
+        return any(tcp.ecn for tcp in self._tcps_at(station) or [self.tcp]) or None
 
     def _tcps_at(self, station: str) -> list[Tcp]:
         return [self.tcp_of(flow) for flow in self.flows if flow.has_tcp and station in (flow.source, flow.target)]
@@ -317,7 +318,7 @@ class Scenario(BaseModel):
         """The settings this scenario states itself for connections with `tcp` (default: its own), named as in
         tcp-settings.json; the profile gives the others."""
         stated = {
-            **(tcp or parse(self.tcp)).settings(),
+            **(tcp or self.tcp).settings(),
             "window_segments": self.window,
             "initial_window_segments": self.initial_window,
             "rto_min_us": _scaled(self.rto_min, 1_000_000),

@@ -15,6 +15,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
 from types import MappingProxyType
+from typing import Annotated, Any
+
+from pydantic_core import CoreSchema, core_schema
 
 from scenarios.quantities import UNITS
 from scenarios.tcp_names import Name, Parameter, Value, microseconds, plain, table
@@ -163,8 +166,21 @@ def parse(text: str) -> Tcp:
 
 
 def canonical(text: str) -> str:
-    """`parse(text).spelled`, for models that keep the text."""
+    """`parse(text).spelled`, for records."""
     return parse(text).spelled
+
+
+class _Written:
+    """How pydantic takes a Tcp: from its text, which it is written as."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> CoreSchema:
+        text = core_schema.str_schema()
+        written = core_schema.plain_serializer_function_ser_schema(lambda tcp: tcp.spelled, return_schema=text)
+        return core_schema.no_info_after_validator_function(parse, text, serialization=written)
+
+
+TcpText = Annotated[Tcp, _Written]  # a key whose value is a TCP: text in files, parsed once
 
 
 def quoted(text: str) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from testbed import __main__ as manet
-from testbed.campaigns.experiment import find
+from testbed.campaigns.library import find
 from testbed.programs import ROOT
 
 COMMAND = re.compile(r"^(?: {4})?\./manet\b")

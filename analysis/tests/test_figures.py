@@ -27,7 +27,7 @@ from analysis.figures import (
 )
 from analysis.figures import cwnd as cwnd_figure
 from analysis.metrics import analyse_run
-from analysis.tables import write_tables
+from analysis.tables import collect, write_tables
 from analysis.tests.drawn import page, panels
 from analysis.tests.test_tables import EXPERIMENT, make_run
 
@@ -43,7 +43,7 @@ def campaign(tmp_path) -> Path:
         for hops, value in ((1, 1250.0), (2, 630.0), (3, 400.0)):
             for seed in (1, 2):
                 make_run(tmp_path, variant, hops, seed, value + 10 * seed, verdict="void" if hops == 3 else "valid")
-    write_tables(tmp_path, EXPERIMENT)
+    write_tables(collect(tmp_path, EXPERIMENT))
     return tmp_path
 
 
@@ -100,7 +100,7 @@ def test_hv_fig1_draws_ours_ns2s_the_papers_and_the_peers(campaign):
 
 def test_hv_fig1_draws_what_there_is_after_a_campaign_of_void_runs(tmp_path):
     make_run(tmp_path, "ns2", 1, 1, 1.0, verdict="void")
-    write_tables(tmp_path, EXPERIMENT)
+    write_tables(collect(tmp_path, EXPERIMENT))
     top, ratios = panels(hv_fig1.draw, tmp_path)
     assert top.of("ns2").points == ratios.of("ns2").points == []
     assert len(next(one for one in top.series if one.marker == "x").points) == 10, "the paper's is there"
@@ -152,7 +152,7 @@ def test_routing_chain_draws_ours_beside_ns2(tmp_path):
     for variant in ("aodv", "dsr", "olsr"):  # of OLSR ns-2.35 has nothing
         for hops in (1, 2, 3):
             make_run(tmp_path, variant, hops, 1, 1250.0 / hops, verdict="suspect" if hops == 3 else "valid")
-    write_tables(tmp_path, {"name": "routing-chain", "axes": {"hops": [1, 2, 3]}, "ns2": "chain_routing"})
+    write_tables(collect(tmp_path, {"name": "routing-chain", "axes": {"hops": [1, 2, 3]}, "ns2": "chain_routing"}))
     drawn = page(routing_chain.draw, tmp_path)
     top, ratios = drawn.panels
     for variant, theirs in (("aodv", [1254.85, 629.67, 353.58]), ("dsr", [1233.17, 619.04, 285.31]), ("olsr", [])):
@@ -225,7 +225,7 @@ def make_patterns(folder: Path, name: str, gains: dict[str, float]) -> None:
             make_run(folder, variant, 1, seed, value + gain + seed, verdict="void" if (seed, number) == (3, 0) else "valid")
     for path in folder.rglob("run.json"):
         path.write_text(json.dumps(json.loads(path.read_text()) | {"axes": {"speed": 10}}))
-    write_tables(folder, {"name": name, "axes": {"speed": [10]}})
+    write_tables(collect(folder, {"name": name, "axes": {"speed": [10]}}))
 
 
 def test_hv_elfn_sets_each_variant_beside_plain_reno(tmp_path):
@@ -251,7 +251,7 @@ def test_rt_tables_has_a_table_a_protocol_coloured_where_there_is_a_reference(tm
         path = tmp_path / f"{routing}-{tcp}-hops{hops}" / "seed-1" / "run.json"
         there = {"axes": {"routing": routing, "tcp": tcp, "hops": hops}, "variant": ""}
         path.write_text(json.dumps(json.loads(path.read_text()) | there))
-    write_tables(tmp_path, {"name": "rt-static", "axes": axes, "ns2": "rt_static", "published": "rt_static"})
+    write_tables(collect(tmp_path, {"name": "rt-static", "axes": axes, "ns2": "rt_static", "published": "rt_static"}))
     tables = {panel.title: panel for panel in panels(rt_tables.draw, tmp_path)}
     aodv, olsr = tables["AODV"], tables["OLSR"]
     # above the number, below it ours over the published one (analysis/published/rt_static.csv: 752.62 and 378.20, 508.45 ...)
@@ -268,7 +268,7 @@ def test_be_per_draws_ours_ns2s_and_the_published_points(tmp_path):
         make_run(tmp_path, f"frame-{rate}", 3, 1, value)
     for path in tmp_path.rglob("run.json"):
         path.write_text(json.dumps(json.loads(path.read_text()) | {"axes": {"nodes": 4}}))
-    write_tables(tmp_path, {"name": "be-per", "axes": {"nodes": [4]}, "ns2": "be_per", "published": "be_per"})
+    write_tables(collect(tmp_path, {"name": "be-per", "axes": {"nodes": [4]}, "ns2": "be_per", "published": "be_per"}))
     (panel,) = panels(be_per.draw, tmp_path)
     assert panel.named["4 nodes"].points == [(5e-4, 350), (0.015, 300), (0.2, 20)]
     assert panel.named["ns-2.35"].points == [(5e-4, 347.05), (0.015, 304.32), (0.2, 43.37)]
@@ -278,7 +278,7 @@ def test_be_per_draws_ours_ns2s_and_the_published_points(tmp_path):
 
 def test_be_per_of_other_variants_is_one_line(tmp_path):
     make_run(tmp_path, "ns2", 3, 1, 300.0)
-    write_tables(tmp_path, {"name": "odd", "axes": {"nodes": [4]}})
+    write_tables(collect(tmp_path, {"name": "odd", "axes": {"nodes": [4]}}))
     with pytest.raises(RunFileError, match="no variant is called frame-RATE"):
         be_per.draw(tmp_path)
 
@@ -295,7 +295,7 @@ def expect(folder: Path, expected_kbps: float) -> None:
 def test_hv_fig3_holds_each_pattern_against_what_it_allows(tmp_path):
     make_patterns(tmp_path, "hv-fig3", {"reno": 0.0, "elfn-2s": 50.0})
     expect(tmp_path, 800.0)
-    write_tables(tmp_path, {"name": "hv-fig3", "axes": {"speed": [10]}})
+    write_tables(collect(tmp_path, {"name": "hv-fig3", "axes": {"speed": [10]}}))
     percent, rates, ordered, patterns = panels(hv_fig3.draw, tmp_path)
     assert {name: one.y for name, one in percent.named.items()} == {"ELFN, probes every 2 s": [69], "Reno": [near(62.6875)]}
     assert percent.named["Reno"].half_widths == [pytest.approx(12.7062 * 401 / 8 / 2, abs=0.01)]
@@ -315,7 +315,7 @@ def test_hv_patterns_draws_ours_beside_ns2s(tmp_path):
     for path in tmp_path.rglob("run.json"):
         path.write_text(json.dumps(json.loads(path.read_text()) | {"axes": {}}))
     expect(tmp_path, 700.0)
-    write_tables(tmp_path, {"name": "hv-patterns", "axes": {}, "ns2": "hv_patterns"})
+    write_tables(collect(tmp_path, {"name": "hv-patterns", "axes": {}, "ns2": "hv_patterns"}))
     (panel,) = panels(hv_patterns.draw, tmp_path)
     assert panel.named["AODV"].points == [(10, near(100 * 500 / 700)), (30, near(100 * 500 / 700))]
     assert panel.named["DSR"].points == [(30, near(100 * 500 / 700))]
@@ -412,7 +412,7 @@ def test_hv_fig1_promises_intervals_only_for_several_runs(campaign, tmp_path_fac
     assert "mean of 2 runs, 95 % intervals" in page(hv_fig1.draw, campaign).words
     single = tmp_path_factory.mktemp("single")
     make_run(single, "ns2", 1, 1, 1250.0)
-    write_tables(single, EXPERIMENT)
+    write_tables(collect(single, EXPERIMENT))
     drawn = page(hv_fig1.draw, single)
     assert "this testbed, one run each" in drawn.words
     assert "95 %" not in drawn.words
@@ -421,13 +421,13 @@ def test_hv_fig1_promises_intervals_only_for_several_runs(campaign, tmp_path_fac
 
 def test_hv_fig1_says_of_which_runs_it_is_and_marks_the_suspect(tmp_path):
     make_run(tmp_path, "ns2", 1, 1, 1250.0)
-    write_tables(tmp_path, EXPERIMENT)
+    write_tables(collect(tmp_path, EXPERIMENT))
     assert "suspect" not in page(hv_fig1.draw, tmp_path).words
     make_run(tmp_path, "ns2", 2, 1, 630.0, verdict="suspect")
     for scenario in tmp_path.rglob("scenario.json"):
         scenario.write_text(json.dumps({"duration": 12.0}))
     (tmp_path / "experiment.json").write_text(json.dumps({"name": "hv-fig1", "quick": True}))
-    write_tables(tmp_path, EXPERIMENT)
+    write_tables(collect(tmp_path, EXPERIMENT))
     drawn = page(hv_fig1.draw, tmp_path)
     assert "hv-fig1 quick: 1 run of 12 s per point (seed 1); 1 valid, 1 suspect" in drawn.words
     assert "with a suspect run" in drawn.panels[0].legend

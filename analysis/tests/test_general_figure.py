@@ -8,7 +8,7 @@ import pytest
 
 from analysis.errors import RunFileError
 from analysis.figures import general
-from analysis.tables import write_tables
+from analysis.tables import collect, write_tables
 from analysis.tests.drawn import panels
 from analysis.tests.test_tables import make_run
 
@@ -28,7 +28,7 @@ def campaign(folder: Path, axes: dict[str, list], variants: tuple[str, ...] = ("
             path.write_text(json.dumps(json.loads(path.read_text()) | there))
     described = {"name": "odd", "axes": axes, "variants": list(variants), "units": units or {}, "quick": False}
     (folder / "experiment.json").write_text(json.dumps(described))
-    write_tables(folder)
+    write_tables(collect(folder))
     return folder
 
 
@@ -71,6 +71,6 @@ def test_a_key_of_a_table_is_readable(tmp_path):
 
 def test_without_a_mean_there_is_one_line(tmp_path):
     make_run(tmp_path, "a", 1, 1, 5.0, verdict="void")
-    write_tables(tmp_path, {"name": "e", "axes": {"hops": [1]}})
+    write_tables(collect(tmp_path, {"name": "e", "axes": {"hops": [1]}}))
     with pytest.raises(RunFileError, match="no run that counts"):
         general.draw(tmp_path)

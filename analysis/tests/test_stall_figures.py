@@ -13,7 +13,7 @@ from analysis.references import load_reference
 from analysis.rundir import RunDirectory
 from analysis.stalls import longest_stall, under_way_in
 from analysis.story import read_story
-from analysis.tables import write_tables
+from analysis.tables import collect, write_tables
 from analysis.tests.crafted_chain import BACKWARD, FORWARD, Chain
 from analysis.tests.drawn import page, panels
 from analysis.tests.test_movement import EPOCH_NS, RADIO, TRACE
@@ -132,7 +132,7 @@ def test_be_per_grid_has_a_curve_a_grid(tmp_path):
             make_run(tmp_path, grid, number, 1, 600.0 - 1000 * rate)
             path = tmp_path / f"{grid}-hops{number}" / "seed-1" / "run.json"
             path.write_text(json.dumps(json.loads(path.read_text()) | {"axes": {axis: rate}}))
-    write_tables(tmp_path, {"name": "be-per-grid", "axes": {axis: [0, 0.015, 0.2]}})
+    write_tables(collect(tmp_path, {"name": "be-per-grid", "axes": {axis: [0, 0.015, 0.2]}}))
     (panel,) = panels(be_per_grid.draw, tmp_path)
     curve = [(5e-4, 600), (0.015, 585), (0.2, 400)]
     assert {name: one.points for name, one in panel.named.items()} == {"16 nodes": curve, "49 nodes": curve}

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from analysis.errors import RunFileError
 from analysis.printed import flows_table, result_table
-from analysis.tables import FLOW_METRICS, mean_and_interval, read_summary, write_tables
+from analysis.tables import FLOW_METRICS, collect, mean_and_interval, read_summary, write_tables
 
 EXPERIMENT = {"name": "hv-fig1", "axes": {"hops": [1, 2]}, "published": "holland-vaidya_fig1", "ns2": "chain_static"}
 
@@ -39,7 +39,7 @@ def _summary(out_dir: Path, metric: str = "acked_kbps") -> dict[tuple, dict]:
 def test_mean_interval_and_references_stand_in_one_row(tmp_path):
     for seed, value in enumerate((600.0, 620.0, 640.0), start=1):
         make_run(tmp_path, "ns2", 2, seed, value)
-    write_tables(tmp_path, EXPERIMENT)
+    write_tables(collect(tmp_path, EXPERIMENT))
     row = _summary(tmp_path)["ns2", 2.0]
     assert row["mean"] == 620
     # s = 20, n = 3, Student's t for 2 degrees of freedom at 97.5 %: 4.302653; 4.302653 * 20 / sqrt(3)
@@ -58,25 +58,25 @@ def test_the_tables_say_under_which_profile_a_tcp_ran(tmp_path):
     for variant, profile in (("ns2", "period"), ("hv", "modern")):
         make_run(tmp_path, variant, 1, 1, 1200.0)
         profiled(tmp_path, variant, profile)
-    table, summary = write_tables(tmp_path, EXPERIMENT)
+    table, summary = write_tables(collect(tmp_path, EXPERIMENT))
     with table.open() as file:
         assert {row["variant"]: row["profile"] for row in csv.DictReader(file)} == {"ns2": "period", "hv": "modern"}
     with summary.open() as file:
         assert {row["variant"]: row["profile"] for row in csv.DictReader(file)} == {"ns2": "period", "hv": "modern"}
-    words = _printed(result_table(tmp_path, EXPERIMENT))
+    words = _printed(result_table(collect(tmp_path, EXPERIMENT)))
     assert [word for word in words.split() if word in ("profile", "period", "modern")] == ["profile", "modern", "period"]
 
 
 def test_a_profile_that_all_runs_share_stands_in_the_title(tmp_path):
     make_run(tmp_path, "ns2", 1, 1, 1200.0)
     profiled(tmp_path, "ns2", "period")
-    assert _printed(result_table(tmp_path, EXPERIMENT)).splitlines()[0] == "hv-fig1: acked, kbit/s, profile period"
+    assert _printed(result_table(collect(tmp_path, EXPERIMENT))).splitlines()[0] == "hv-fig1: acked, kbit/s, profile period"
 
 
 def test_a_profile_that_is_an_axis_has_one_column(tmp_path):
     make_run(tmp_path, "ns2", 1, 1, 1200.0)
     profiled(tmp_path, "ns2", "modern")
-    for path in write_tables(tmp_path, EXPERIMENT | {"axes": {"profile": ["modern"]}}):
+    for path in write_tables(collect(tmp_path, EXPERIMENT | {"axes": {"profile": ["modern"]}})):
         with path.open() as file:
             rows = csv.reader(file)
             head, row = next(rows), next(rows)
@@ -89,7 +89,7 @@ def test_void_and_unfinished_runs_are_counted_and_enter_no_mean(tmp_path):
     make_run(tmp_path, "ns2", 1, 3, 9999.0, verdict="void")
     make_run(tmp_path, "ns2", 1, 4, 9999.0, status="interrupted")
     make_run(tmp_path, "ns2", 1, 5, None, status="failed")
-    write_tables(tmp_path, EXPERIMENT)
+    write_tables(collect(tmp_path, EXPERIMENT))
     row = _summary(tmp_path)["ns2", 1.0]
     assert (row["mean"], row["n"]) == (1250, 2)
     assert (row["valid"], row["suspect"], row["void"]) == (1, 1, 3)
@@ -98,14 +98,14 @@ def test_void_and_unfinished_runs_are_counted_and_enter_no_mean(tmp_path):
 def test_runs_put_aside_when_a_campaign_repeated_them_are_left_out(tmp_path):
     make_run(tmp_path, "ns2", 1, 1, 1200.0)
     make_run(tmp_path / "void", "ns2", 1, 1, 9999.0, verdict="void")
-    write_tables(tmp_path, EXPERIMENT)
+    write_tables(collect(tmp_path, EXPERIMENT))
     row = _summary(tmp_path)["ns2", 1.0]
     assert (row["mean"], row["n"], row["void"]) == (1200, 1, 0)
 
 
 def test_a_cell_of_void_runs_keeps_its_row_without_a_mean(tmp_path):
     make_run(tmp_path, "hv", 1, 1, 1400.0, verdict="void")
-    write_tables(tmp_path, EXPERIMENT)
+    write_tables(collect(tmp_path, EXPERIMENT))
     row = _summary(tmp_path)["hv", 1.0]
     assert (row["mean"], row["ci95"], row["n"], row["void"]) == (None, None, 0, 1)
 
@@ -114,7 +114,7 @@ def test_table_has_a_row_per_run_with_its_verdict_and_what_disagreed(tmp_path):
     make_run(tmp_path, "ns2", 10, 1, 200.0, checks=[{"name": "flow1 air-capture", "ok": False, "detail": ""}])
     make_run(tmp_path, "ns2", 2, 1, 600.0, checks=[{"name": "air-counters", "ok": True, "detail": ""}])
     make_run(tmp_path, "hv", 2, 1, None, status="failed")
-    table, _ = write_tables(tmp_path, EXPERIMENT)
+    table, _ = write_tables(collect(tmp_path, EXPERIMENT))
     with table.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [(row["variant"], row["hops"]) for row in rows] == [("hv", "2"), ("ns2", "2"), ("ns2", "10")]
@@ -125,20 +125,20 @@ def test_table_has_a_row_per_run_with_its_verdict_and_what_disagreed(tmp_path):
 
 def test_totals_are_over_all_flows(tmp_path):
     make_run(tmp_path, "ns2", 1, 1, 500.0, flows={"flow2": {"acked_bps": 250_000.0}, "flow3": {"acked_bps": None}})
-    write_tables(tmp_path, EXPERIMENT)
+    write_tables(collect(tmp_path, EXPERIMENT))
     assert _summary(tmp_path, "total_acked_kbps")["ns2", 1.0]["mean"] == 750
 
 
 def test_an_experiment_may_be_read_from_the_folder(tmp_path):
     make_run(tmp_path, "ns2", 1, 1, 1234.0)
     (tmp_path / "experiment.json").write_text(json.dumps(EXPERIMENT))
-    write_tables(tmp_path)
+    write_tables(collect(tmp_path))
     assert _summary(tmp_path)["ns2", 1.0]["published"] == 1463
 
 
 def test_an_unknown_reference_is_an_error_that_lists_the_known_ones(tmp_path):
     with pytest.raises(RunFileError, match=r"nowhere\.csv: .*there are: .*holland-vaidya_fig1"):
-        write_tables(tmp_path, EXPERIMENT | {"published": "nowhere"})
+        write_tables(collect(tmp_path, EXPERIMENT | {"published": "nowhere"}))
 
 
 def test_a_single_run_has_no_interval():
@@ -150,7 +150,7 @@ def test_the_printed_table_has_ours_theirs_and_the_ratio(tmp_path):
     make_run(tmp_path, "ns2", 1, 1, 1246.0, checks=[{"name": "air-counters", "ok": False, "detail": ""}])
     make_run(tmp_path, "ns2", 2, 1, 600.0, verdict="void")
     console = Console(file=io.StringIO(), width=120)
-    console.print(result_table(tmp_path, EXPERIMENT))
+    console.print(result_table(collect(tmp_path, EXPERIMENT)))
     text = console.file.getvalue()
     rows = [line.replace("│", " ").split() for line in text.splitlines()]
     # 1246 / 1463 = 0.85; 1246 / 1233.64 = 1.01; one run has no interval
@@ -168,17 +168,17 @@ def _printed(table, width: int = 80) -> str:
 def test_the_printed_table_fits_80_columns_and_no_heading_is_cut(tmp_path):
     for seed, verdict in enumerate(("valid", "valid", "suspect", "void"), start=1):
         make_run(tmp_path, "hv-alt", 1, seed, 1246.0 + seed, verdict=verdict)
-    text = _printed(result_table(tmp_path, EXPERIMENT))
+    text = _printed(result_table(collect(tmp_path, EXPERIMENT)))
     assert "…" not in text
     for word in ("hops", "variant", "ours", "±95 %", "paper", "ns-2.35", "2 valid", "1 suspect", "1 void"):
         assert word in text
-    wide = _printed(result_table(tmp_path, EXPERIMENT), width=200).splitlines()
+    wide = _printed(result_table(collect(tmp_path, EXPERIMENT)), width=200).splitlines()
     assert max(len(line.strip()) for line in wide) <= 80
 
 
 def test_columns_that_are_empty_everywhere_are_not_printed(tmp_path):
     make_run(tmp_path, "", 1, 1, 1246.0)
-    text = _printed(result_table(tmp_path, {"name": "plain", "axes": {"hops": [1]}}))
+    text = _printed(result_table(collect(tmp_path, {"name": "plain", "axes": {"hops": [1]}})))
     assert all(heading not in text for heading in ("±95 %", "paper", "ns-2", "variant"))
     assert "1 run; captures, iperf3, air log and counters agree" in " ".join(text.split())
     assert "1 runs" not in text
@@ -188,10 +188,10 @@ def test_columns_that_are_empty_everywhere_are_not_printed(tmp_path):
 def test_of_a_run_that_failed_no_agreement_is_claimed(tmp_path, acked_kbps):
     plain = {"name": "plain", "axes": {"hops": [1]}}
     make_run(tmp_path, "", 1, 1, acked_kbps, status="failed", verdict="void")
-    text = " ".join(_printed(result_table(tmp_path, plain)).split())
+    text = " ".join(_printed(result_table(collect(tmp_path, plain))).split())
     assert "1 run; none complete, no cross-checks" in text and "agree" not in text
     make_run(tmp_path, "", 1, 2, 1246.0)
-    text = " ".join(_printed(result_table(tmp_path, plain)).split())
+    text = " ".join(_printed(result_table(collect(tmp_path, plain))).split())
     assert "2 runs; captures, iperf3, air log and counters agree in 1; 1 not complete" in text
 
 
@@ -200,12 +200,12 @@ def test_several_flows_are_printed_each_and_the_title_says_which_is_flow_1(tmp_p
     make_run(tmp_path, "", 1, 1, 400.0, flows={"flow2": second})
     make_run(tmp_path, "", 1, 2, 420.0, flows={"flow2": second})
     make_run(tmp_path, "", 1, 3, 900.0, verdict="void", flows={"flow2": second})
-    assert "acked, kbit/s, flow 1" in _printed(result_table(tmp_path, EXPERIMENT))
-    rows = [line.replace("│", " ").split() for line in _printed(flows_table(tmp_path, EXPERIMENT)).splitlines()]
+    assert "acked, kbit/s, flow 1" in _printed(result_table(collect(tmp_path, EXPERIMENT)))
+    rows = [line.replace("│", " ").split() for line in _printed(flows_table(collect(tmp_path, EXPERIMENT))).splitlines()]
     assert ["1", "flow2", "sta3", "to", "sta1", "delivered", "50"] in rows
     assert any(row[:2] == ["1", "flow1"] and row[-2:] == ["acked", "410"] for row in rows)
 
 
 def test_a_single_flow_has_no_table_of_flows(tmp_path):
     make_run(tmp_path, "", 1, 1, 400.0)
-    assert flows_table(tmp_path, EXPERIMENT) is None
+    assert flows_table(collect(tmp_path, EXPERIMENT)) is None

@@ -11,7 +11,7 @@ from analysis.figures import tcp_chain, tcp_outage, tcpap_chain
 from analysis.outage import Outage, outage_of, sent_again
 from analysis.rundir import RunDirectory
 from analysis.story import Story, read_story
-from analysis.tables import write_tables
+from analysis.tables import collect, write_tables
 from analysis.tests.crafted_chain import BACKWARD, FORWARD, Chain
 from analysis.tests.drawn import page, panels
 from analysis.tests.test_tables import make_run
@@ -26,7 +26,7 @@ def test_tcp_chain_draws_ours_beside_ns2(tmp_path):
     for number, variant in enumerate(NS2):
         for hops in (1, 2, 3):
             make_run(tmp_path, variant, hops, 1, 1250.0 / hops + number)
-    write_tables(tmp_path, {"name": "tcp-chain", "axes": {"hops": [1, 2, 3]}, "ns2": "tcp_chain"})
+    write_tables(collect(tmp_path, {"name": "tcp-chain", "axes": {"hops": [1, 2, 3]}, "ns2": "tcp_chain"}))
     top, ratios = panels(tcp_chain.draw, tmp_path)
     for number, (variant, theirs) in enumerate(NS2.items()):
         ours = [1250.0 / hops + number for hops in (1, 2, 3)]
@@ -58,7 +58,7 @@ def test_tcpap_chain_measures_how_uneven_the_throughput_is(tmp_path):
     tcpap_run(tmp_path, "newreno", [0, 0, 100, 300, 100, 300])  # the first two seconds are not measured
     tcpap_run(tmp_path, "tcpap", [0, 0, 200, 200, 200, 200])
     tcpap_run(tmp_path, "tcpap", [0, 0, 0, 0, 0, 0], seed=2)  # nothing came through: no coefficient
-    write_tables(tmp_path, {"name": "tcpap-chain", "axes": {"hops": [4]}})
+    write_tables(collect(tmp_path, {"name": "tcpap-chain", "axes": {"hops": [4]}}))
     found = tcpap_chain.unevenness(tmp_path)
     # mean 200, standard deviation 100
     assert found["newreno"][0]["mean"] == pytest.approx(0.5)

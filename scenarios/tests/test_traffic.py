@@ -47,12 +47,13 @@ def test_a_key_means_the_same_in_every_kind() -> None:
     assert {key: len(each) for key, each in meanings.items()} == dict.fromkeys(meanings, 1)
 
 
+# the medium's own streams and ns-2's trace have names of their own, in no relation to a scenario's kinds
+OTHER_STREAMS = (ROOT / "testbed" / "validate", ROOT / "testbed" / "runs" / "start_links.py")
 SEARCHED = [
     path
     for folder in ("scenarios", "analysis", "testbed")
     for path in sorted((ROOT / folder).rglob("*.py"))
-    # the medium's own streams and ns-2's trace have names of their own, in no relation to a scenario's kinds
-    if "tests" not in path.parts and not path.is_relative_to(ROOT / "testbed" / "validate")
+    if "tests" not in path.parts and not any(path.is_relative_to(other) for other in OTHER_STREAMS)
 ]
 
 

@@ -22,7 +22,8 @@ from typing import Protocol
 
 from analysis.files import read_object, write_whole
 from analysis.found_runs import why_left_out
-from testbed.campaigns.experiment import Cell, Experiment
+from testbed.campaigns.cells import Cell
+from testbed.campaigns.experiment import Experiment
 from testbed.campaigns.progress import Progress
 from testbed.campaigns.remaining import Work
 from testbed.campaigns.side_by_side import usable_cores

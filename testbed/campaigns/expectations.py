@@ -2,9 +2,38 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from testbed.campaigns.experiment import Expectation
+from pydantic import BaseModel, BeforeValidator, Field
+
+from scenarios.models import STRICT, as_tuple
+
+
+class Expectation(BaseModel):
+    """One thing the outcome is compared with, cell by cell."""
+
+    model_config = STRICT
+    metric: str = "acked_kbps"
+    variants: Annotated[tuple[str, ...] | None, BeforeValidator(as_tuple)] = None
+    against: Literal["ns2", "published"] = "ns2"
+    profile: Literal["period", "modern"] = "period"
+    within_percent: float = Field(gt=0, le=1000)
+    quick_within_percent: float | None = Field(default=None, gt=0, le=1000)
+    quick_run_percent: float | None = Field(default=None, gt=0, le=1000)  # 95 of 100 runs are so near to their mean
+
+    def of_size(self, quick: bool) -> "Expectation":
+        """At quick size one short run stands for a mean, which may be farther away."""
+        if not quick:
+            return self.model_copy(update={"quick_run_percent": None})
+        return self.model_copy(update={"within_percent": self.quick_within_percent or self.within_percent})
+
+
+class Expected(BaseModel):
+    """The outcome stated beforehand, in words and as checks."""
+
+    model_config = STRICT
+    outcome: str | None = None
+    checks: Annotated[tuple[Expectation, ...], BeforeValidator(as_tuple)] = ()
 
 
 @dataclass(frozen=True)
@@ -23,7 +52,7 @@ class Comparison:
 def compare(
     expected: Sequence[Expectation], summary: Sequence[dict[str, Any]], axes: Sequence[str], profiles: Mapping[str, str]
 ) -> list[Comparison]:
-    """`summary` is summary.csv as analysis.tables.read_summary gives it; `profiles` is each variant's TCP profile, which
+    """`summary` has the rows of summary.csv (analysis.tables.Results); `profiles` is each variant's TCP profile, which
     counts where `profile` is no axis. A number of 1999 says nothing of Linux as shipped."""
     return [_compare(one, [row for row in summary if _profile(row, profiles) == one.profile], axes) for one in expected]
 
@@ -58,4 +87,4 @@ def _compare(expected: Expectation, summary: Sequence[dict[str, Any]], axes: Seq
 
 
 def _plain(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)

@@ -6,15 +6,18 @@ import sys
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from analysis.doubt import doubt
 from analysis.errors import AnalysisError
 from analysis.found_runs import FoundRuns, find_runs
 from testbed.campaigns import missing
-from testbed.campaigns.expectations import Comparison, compare
-from testbed.campaigns.experiment import Expected, misfit
+from testbed.campaigns.expectations import Comparison, Expected, compare
+from testbed.campaigns.figures import misfit
 from testbed.errors import UsageError, shortened
+
+if TYPE_CHECKING:  # it takes SciPy's import, which most verbs can do without
+    from analysis.tables import Results
 
 FORMAT = "manet-answer/1"
 GENERAL = "general"  # analysis/figures/general.py
@@ -36,7 +39,7 @@ class Report:
         self.figures: list[Path] = []
         self.no_figure: str | None = None  # why the figure could not be drawn
         self.comparisons: list[Comparison] = []
-        self.summary: list[dict[str, Any]] = []
+        self.results: Results | None = None  # once `make` has collected them
         self.found = FoundRuns()
         self.endings: Counter[str] = Counter()  # of the runs that are there: valid, suspect, void, failed, interrupted
         self.kept_tables = False  # table.csv and summary.csv are as they were before
@@ -51,10 +54,10 @@ class Report:
         self._measure(analyse_again)
         # where every run was changed or lost files, the tables of before are what is left of them
         self.kept_tables = not self.found.runs and bool(self.found.left_out) and (self.directory / "table.csv").exists()
+        self.results = tables.collect(self.directory, self.description, self.found.runs)
+        runs, summary = self.results.rows, [] if self.kept_tables else self.results.summary
         if not self.kept_tables:
-            tables.write_tables(self.directory)
-            self.summary = tables.read_summary(self.directory)
-        runs = tables.collect_runs(self.directory, self.description["axes"])
+            tables.write_tables(self.results)
         self.endings = Counter(tables.ending(run) for run in runs)
         judged = [run["run_dir"] for run in runs if tables.ending(run) in ("suspect", "void")]
         self.why = (doubt(self.directory / judged[0]) or "").partition(": ")[2] if len(judged) == 1 else ""
@@ -67,8 +70,8 @@ class Report:
         expected = Expected.model_validate(self.description.get("expect", {}))
         profiles = {cell["variant"]: cell.get("profile", "period") for cell in self.description["cells"]}
         checks = [check.of_size(self.description["quick"]) for check in expected.checks]
-        self.comparisons = compare(checks, self.summary, list(self.description["axes"]), profiles)
-        if any(row["mean"] is not None for row in self.summary):
+        self.comparisons = compare(checks, summary, list(self.description["axes"]), profiles)
+        if any(row["mean"] is not None for row in summary):
             self._draw()
 
     def _draw(self) -> None:
@@ -156,8 +159,9 @@ class Report:
         console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
         if self.description.get("question"):
             console.print(self.description["question"], style="bold")
-        console.print(result_table(self.directory))
-        flows = flows_table(self.directory)
+        assert self.results is not None, "make() comes first"
+        console.print(result_table(self.results))
+        flows = flows_table(self.results)
         if flows is not None:
             console.print(flows)
         for comparison in self.comparisons:

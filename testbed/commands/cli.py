@@ -26,7 +26,9 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from testbed.campaigns.experiment import Request, find, load
+    from testbed.campaigns.experiment import load
+    from testbed.campaigns.library import find
+    from testbed.campaigns.request import Request
     from testbed.errors import RunError, UsageError
     from testbed.runs.preflight import check_tcps
     from testbed.runs.prompt import open_prompt

@@ -23,7 +23,9 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from testbed.campaigns.experiment import Request, find, load
+    from testbed.campaigns.experiment import load
+    from testbed.campaigns.library import find
+    from testbed.campaigns.request import Request
     from testbed.curves.curve import read, wanted_by
 
     request = Request(options.quick, overrides(options), tuple(options.variant))

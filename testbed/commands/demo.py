@@ -17,7 +17,9 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from testbed.campaigns.experiment import Request, find, load
+    from testbed.campaigns.experiment import load
+    from testbed.campaigns.library import find
+    from testbed.campaigns.request import Request
     from testbed.commands.run import carry_out
 
     options.resume = False

@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from testbed.commands.options import (
 
 if TYPE_CHECKING:
     from scenarios.scenario import Scenario
+    from testbed.campaigns.cells import Cell
     from testbed.campaigns.experiment import Experiment
 
 EXAMPLES = """
@@ -50,7 +51,9 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from testbed.campaigns.experiment import Request, find, is_folder, load
+    from testbed.campaigns.experiment import load
+    from testbed.campaigns.library import find, is_folder
+    from testbed.campaigns.request import Request
 
     if is_folder(options.experiment):
         return repeat(options)
@@ -75,7 +78,8 @@ def carry_out(experiment: "Experiment", directory: Path, options: argparse.Names
     from testbed.guests.virtual_time import most_guests
     from testbed.stages.kernel_tcp import period_notes
 
-    runner = runner_for([cell.scenario for cell in experiment.cells], options, experiment.name)
+    seeds = range(1, experiment.seeds + 1)
+    runner = runner_for({name_of(experiment, cell): cell.scenario for cell in experiment.cells}, seeds, options, experiment.name)
     for note in period_notes(cell.scenario for cell in experiment.cells):
         print(f"manet run: {note}", file=sys.stderr)
     curves = curves_of(experiment, lambda wanted: measured_now(wanted, options.jobs)) if experiment.expected else {}
@@ -144,7 +148,8 @@ def repeat(options: argparse.Namespace) -> int:
     recorded = Recorded.read(Path(options.experiment))
     require_repeatable(recorded)
     directory = options.out or new_directory(results_folder(), recorded)
-    runner = runner_for([recorded.scenario], options, str(recorded.directory))
+    name = str(recorded.directory)
+    runner = runner_for({name: recorded.scenario}, [recorded.seed], options, name)
     progress = Progress()
     progress.expect([Work.of(directory.name, recorded.scenario)], jobs=1, starts=1)
 
@@ -180,30 +185,33 @@ def _again_lines(answer: dict[str, Any]) -> list[str]:
     return [*lines, f"verdict   {verdict}", f"results   {answer['directory']}"]
 
 
-def runner_for(scenarios: list["Scenario"], options: argparse.Namespace, name: str) -> Callable[..., Any]:
-    """What carries out each run by its scenario's clock; what this machine lacks for that is said before the first begins."""
+def name_of(experiment: "Experiment", cell: "Cell") -> str:
+    """What an error calls the cell."""
+    return experiment.name if len(experiment.cells) == 1 else f"{experiment.name}, cell {cell.name}"
+
+
+def runner_for(
+    scenarios: Mapping[str, "Scenario"], seeds: Sequence[int], options: argparse.Namespace, name: str
+) -> Callable[..., Any]:
+    """What carries out each run by its scenario's clock. UsageError, which names the scenario as it is called in `scenarios`, for
+    what this machine lacks for one of the runs or a program would refuse."""
     from testbed.errors import UsageError
     from testbed.guests.virtual_time import Guests
-    from testbed.host.protocols import require_protocol
-    from testbed.host.radios import require_radios
     from testbed.host.requirements import require_for_runs
-    from testbed.runs.preflight import check_open_files, check_tcps
+    from testbed.programs import BUILT
+    from testbed.runs import preflight
     from testbed.runs.run import run_scenario
 
     kernel, settings = getattr(options, "kernel", None), getattr(options, "overrides", ())
     by_clock: dict[str, Callable[..., Any]] = {}
-    if real := [scenario for scenario in scenarios if scenario.clock == "real"]:
+    if real := [scenario for scenario in scenarios.values() if scenario.clock == "real"]:
         require_for_runs()
-        for scenario in real:
-            check_open_files(scenario)
-        check_tcps((tcp for scenario in real for tcp in scenario.tcps()), place_of("tcp", settings, name))
-        for protocol in sorted({scenario.routing.protocol for scenario in real}):
-            require_protocol(protocol)
-        for stations in sorted({scenario.stations for scenario in real}):
-            require_radios(stations)
+        preflight.check_machine(real, BUILT, place_of("tcp", settings, name))
         by_clock["real"] = run_scenario
     if len(real) < len(scenarios):
         by_clock["virtual"] = Guests(kernel, say=lambda text: print(f"manet run: {text}", file=sys.stderr, flush=True)).run
     elif kernel is not None:
         raise UsageError(f"--kernel {kernel}: no run is in a guest; add --clock virtual, or leave it out")
+    preflight.check_programs(scenarios, seeds[0], BUILT)
+    preflight.check_paths(scenarios, seeds, BUILT)
     return lambda scenario, *arguments, **options: by_clock[scenario.clock](scenario, *arguments, **options)

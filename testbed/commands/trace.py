@@ -100,13 +100,13 @@ def _movement(options: argparse.Namespace) -> tuple["Trace", tuple[float, float 
 
 def _scenario_of(model: str, settings: list[str]) -> "Scenario":
     """The scenario that a model's bare name stands for, with `--set` applied."""
-    from scenarios.definition import Source, apply_overrides, build_scenario
+    from scenarios.definition import scenario_of
+    from scenarios.keys import Keys
 
-    source = Source("manet trace")
     raw: dict[str, Any] = {**MODEL_DEFAULTS, "mobility": model, **({} if model in ("static", "schedule") else {"speed": 10})}
     if any(setting.startswith("mobility.speed=") for setting in settings):
         raw.pop("speed", None)
-    return build_scenario(apply_overrides(raw, settings, source), source, base=Path())
+    return scenario_of(Keys.of_script(raw, "manet trace").set(settings))
 
 
 def _first_flow(scenario: "Scenario") -> tuple[str, str] | None:

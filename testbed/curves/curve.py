@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from scenarios.scenario import Scenario
-from scenarios.tcp import Tcp, parse
+from scenarios.tcp import Tcp
 from testbed.programs import ROOT
 
 FORMAT = "manet-curve/1"
@@ -63,7 +63,7 @@ def wanted_by(scenario: Scenario) -> Wanted:
     """The curve that the scenario's throughput is held against: of its TCP without layers, which act on broken routes only."""
     document = json.loads(scenario.to_json())
     shared = {key: document[key] for key in KEYS if document.get(key) is not None}
-    shared["tcp"] = Tcp(parse(scenario.tcp).inner).spelled
+    shared["tcp"] = Tcp(scenario.tcp.inner).spelled
     return Wanted(shared, platform.release(), _sources())
 
 

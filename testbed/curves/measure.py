@@ -8,7 +8,9 @@ from typing import Any
 
 from analysis import tables
 from testbed.campaigns.campaign import Campaign, Runner
-from testbed.campaigns.experiment import Cell, Expected, Experiment
+from testbed.campaigns.cells import Cell
+from testbed.campaigns.expectations import Expected
+from testbed.campaigns.experiment import Experiment
 from testbed.campaigns.progress import Progress
 from testbed.campaigns.report import Report
 from testbed.campaigns.side_by_side import default_jobs

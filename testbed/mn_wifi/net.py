@@ -15,7 +15,8 @@ from typing import Any
 from mininet.log import info, output
 
 from mobility.trace import Leg, Trace, TraceError
-from scenarios.definition import Source, apply_overrides, build_scenario
+from scenarios.definition import scenario_of
+from scenarios.keys import Keys
 from scenarios.scenario import Scenario
 from testbed.errors import UsageError
 from testbed.mn_wifi import link as links
@@ -114,7 +115,7 @@ class Mininet_wifi:
         """`tap` or `hwsim`: the scenario's key, wherever it was given."""
         given = {"stations": self.options["scenario"].get("stations", "tap")}
         kinds = [setting for setting in self.session.overrides if setting.partition("=")[0].strip() == "stations"]
-        return str(apply_overrides(given, kinds, Source(self.session.script.name))["stations"])
+        return str(Keys.of_script(given, self.session.script.name).set(kinds).values["stations"])
 
     def _wire(self, a: Node, b: Node, given: dict) -> None:
         station, host = (a, b) if isinstance(a, Station) else (b, a)
@@ -181,15 +182,16 @@ class Mininet_wifi:
 
     def scenario(self) -> Scenario:
         """All that was declared, checked as a scenario file would be."""
-        source, given = Source(self.session.script.name), self.options["scenario"]
-        raw = apply_overrides({**self._declared(), **given}, self.session.overrides, source)
+        declared = {**self._declared(), **self.options["scenario"]}
+        keys = Keys.of_script(declared, self.session.script.name).set(self.session.overrides)
+        raw = keys.values
         if "radio" not in raw:
             raw = {**raw, "radio": PROFILES[self._radio().mode]}
         elif not self._states_its_range():
-            return build_scenario(raw, source)  # the profile's own range
+            return scenario_of(keys)  # the profile's own range
         model = raw["propagation"] if isinstance(raw["propagation"], dict) else {"model": raw["propagation"]}
         overrides = {**self._radio().overrides(raw["radio"], model), **raw.get("radio_overrides", {})}
-        return build_scenario({**raw, "radio_overrides": overrides}, source)
+        return scenario_of(replace(keys, values={**raw, "radio_overrides": overrides}))
 
     def _states_its_range(self) -> bool:
         """Whether the script says of its radios how far they reach, in whatever terms."""

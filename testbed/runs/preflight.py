@@ -1,11 +1,13 @@
 """What only the programs can judge, asked before anything is started: the medium (radio profile and its overrides,
-propagation, trace) and our routing daemons (their options); and the kernel's part, whether it has the flows' TCPs."""
+propagation, trace) and our routing daemons (their options); and the kernel's part, whether it has the flows' TCPs.
+
+`check` is for one run; a campaign asks for all of its cells before the first run starts."""
 
 import json
 import resource
-import subprocess
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from scenarios.routing import OUR_DAEMONS
@@ -18,9 +20,14 @@ from testbed.host.mininet_wifi import require_net
 from testbed.host.protocols import require_protocol
 from testbed.host.radios import require_radios
 from testbed.programs import BUILT, Programs
+from testbed.runs import start_links
+from testbed.runs.questions import refusal
+from testbed.stages import kernel_tcp
 from testbed.stages.daemon import daemon_config
 from testbed.stages.medium import medium_config, write_trace
+from testbed.stages.routing import static
 from testbed.stages.site import Site
+from topologies.connectivity import hop_counts
 
 # What a run holds open at once; the medium, which has a process and a limit of its own, needs three for a station.
 BASE_FILES = 64  # standard streams, pipes, logs, sockets to the medium, what a library opens for a moment
@@ -29,17 +36,87 @@ FILES_PER_ROUTING_DAEMON = 2  # a pidfd each of the daemon and of the tcpdump of
 FILES_PER_WIRE = 1  # a pidfd of the tcpdump at the gateway's end
 FILES_PER_FLOW = 4  # pidfds of sender and receiver, their files
 
+# The key that places the stations of a layout.
+PLACED_BY = {"chain": "spacing", "grid": "spacing", "cross": "spacing", "random": "area", "positions": "positions"}
+
 
 def check(scenario: Scenario, seed: int, programs: Programs, place: str = "scenario") -> None:
     """UsageError for the first thing that the scenario needs and this machine lacks, or that a program would refuse; `place` (an
     experiment, a script) is named where a TCP is."""
-    check_open_files(scenario)
-    require_protocol(scenario.routing.protocol, programs=programs)
-    check_tcps(scenario.tcps(), place, programs)
-    require_radios(scenario.stations)
-    require_net(scenario.net)
-    check_medium(scenario, seed, programs)
-    check_routing(scenario, seed, programs)
+    check_machine([scenario], programs, place)
+    check_programs({"scenario": scenario}, seed, programs)
+
+
+def check_machine(scenarios: Sequence[Scenario], programs: Programs, place: str) -> None:
+    """UsageError for the first thing that a run of one of the scenarios needs and this machine lacks."""
+    for scenario in scenarios:
+        check_open_files(scenario)
+    for protocol in sorted({scenario.routing.protocol for scenario in scenarios}):
+        require_protocol(protocol, programs=programs)
+    check_tcps((tcp for scenario in scenarios for tcp in scenario.tcps()), place, programs)
+    for scenario in scenarios:
+        kernel_tcp.require_rto_min(scenario)
+    for stations in sorted({scenario.stations for scenario in scenarios}):
+        require_radios(stations)
+    for net in sorted({scenario.net for scenario in scenarios}):
+        require_net(net)
+
+
+def check_programs(scenarios: Mapping[str, Scenario], seed: int, programs: Programs) -> None:
+    """UsageError, which names the scenario, for the first one that the medium or its routing daemon would refuse. What two
+    scenarios have in common is asked once."""
+    answered: set[object] = set()
+    for name, scenario in scenarios.items():
+        for question, ask in ((_of_medium, check_medium), (_of_routing, check_routing)):
+            key = question(scenario, seed)
+            if key not in answered:
+                ask(scenario, seed, programs, name)
+                answered.add(key)
+
+
+def check_paths(scenarios: Mapping[str, Scenario], seeds: Sequence[int], programs: Programs) -> None:
+    """UsageError, which names scenario and flow, if static routes can never carry a flow. Where stations move, or the links are
+    others for each of several seeds, the run itself looks (testbed/stages/routing/static.py)."""
+    links: dict[str, list[tuple[str, str]]] = {}
+    for name, scenario in scenarios.items():
+        if scenario.routing.protocol != "static" or scenario.mobility.moving or (len(seeds) > 1 and _by_seed(scenario)):
+            continue
+        question = start_links.question(scenario, seeds[0] if _by_seed(scenario) else 1)
+        if question not in links:
+            links[question] = start_links.answer(question, programs)
+        _check_paths(name, scenario, links[question])
+
+
+def _by_seed(scenario: Scenario) -> bool:
+    """Whether the links where the stations begin are others for each seed."""
+    return scenario.topology == "random" or scenario.propagation.model == "shadowing"
+
+
+def _check_paths(name: str, scenario: Scenario, links: Sequence[tuple[str, str]]) -> None:
+    both_ways = set(links) & {(b, a) for a, b in links}
+    neighbours: dict[str, list[str]] = {station: [] for station in scenario.station_names()}
+    for source, target in both_ways:
+        neighbours[source].append(target)
+    flows = {flow: (ends.source, ends.target) for flow, ends in zip(scenario.flow_names(), scenario.flows, strict=True)}
+    gateways = {wire.host: wire.station for wire in reversed(scenario.wires)}
+    cut_off = static.without_path(flows, gateways, cache(lambda source: hop_counts(neighbours, source)))
+    if cut_off is not None:
+        key = "propagation.matrix" if scenario.propagation.matrix else PLACED_BY[scenario.topology]
+        text = f'key "flows.{list(flows).index(cut_off)}": {static.no_path(*flows[cut_off])}; '
+        raise UsageError(f'{name}: {text}place the stations within range of each other (key "{key}"), or take out the flow')
+
+
+def _of_medium(scenario: Scenario, seed: int) -> object:
+    """What `check_medium` asks, without writing the movement: it follows from these."""
+    config = medium_config(Site(scenario, seed, Path("/"), cgroup=Path("/")), {})
+    movement = scenario.mobility.model_dump_json()
+    return json.dumps([config, movement, scenario.area, scenario.traffic_at, scenario.traffic_seconds()])
+
+
+def _of_routing(scenario: Scenario, seed: int) -> object:
+    """What `check_routing` asks."""
+    routing, settings = scenario.routing.model_dump_json(), kernel_tcp.ack_metric(scenario)
+    return (routing, scenario.mtu, seed, settings, scenario.tcp_wants_notices, scenario.tcp_hears_unreachable)
 
 
 def check_open_files(scenario: Scenario, hard: int | None = None) -> None:
@@ -72,7 +149,7 @@ def check_tcps(tcps: Iterable[Tcp], place: str, programs: Programs = BUILT) -> N
         require_struct_ops(ours.spelled, place, programs)
 
 
-def check_medium(scenario: Scenario, seed: int, programs: Programs) -> None:
+def check_medium(scenario: Scenario, seed: int, programs: Programs, name: str = "scenario") -> None:
     """UsageError with the medium's own words (`manet-medium check`) if it would refuse the scenario."""
     with tempfile.TemporaryDirectory(prefix="manet-check-") as folder:
         site = Site(scenario, seed, Path(folder), cgroup=Path("/"), programs=programs)
@@ -80,12 +157,12 @@ def check_medium(scenario: Scenario, seed: int, programs: Programs) -> None:
         config = {**medium_config(site, {}), "duration_s": scenario.traffic_seconds()}
         path = site.directory / "medium.json"
         path.write_text(json.dumps(config))
-        done = subprocess.run([programs.medium, "check", path], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise UsageError(f"scenario: {_words(done, 'manet-medium', path)}")
+        words = refusal(programs.medium, "check", path)
+    if words is not None:
+        raise UsageError(f"{name}: {words}")
 
 
-def check_routing(scenario: Scenario, seed: int, programs: Programs) -> None:
+def check_routing(scenario: Scenario, seed: int, programs: Programs, name: str = "scenario") -> None:
     """UsageError with the words of the protocol's daemon, if it is one of ours and would refuse its options."""
     protocol = scenario.routing.protocol
     if protocol not in OUR_DAEMONS:
@@ -94,12 +171,6 @@ def check_routing(scenario: Scenario, seed: int, programs: Programs) -> None:
         site = Site(scenario, seed, Path(folder), cgroup=Path("/"), programs=programs)
         path = site.directory / "config.json"
         path.write_text(json.dumps(daemon_config(site, "sta1", 1, wires=[], mtu=scenario.mtu, epoch_ns=0)))
-        done = subprocess.run([programs.daemon(protocol), "check", path], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise UsageError(f'scenario: key "routing": {_words(done, f"manet-{protocol}", path)}')
-
-
-def _words(done: subprocess.CompletedProcess, name: str, path: Path) -> str:
-    """The program's error, without the names of what was there for the question only."""
-    lines = (done.stderr or done.stdout).strip().splitlines() or ["refused without a word"]
-    return lines[-1].removeprefix(f"{name}: ").replace(f"{path}: ", "").replace(f"{path.parent}/", "")
+        words = refusal(programs.daemon(protocol), "check", path)
+    if words is not None:
+        raise UsageError(f'{name}: key "routing": {words}')

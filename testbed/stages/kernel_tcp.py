@@ -73,6 +73,15 @@ def period_notes(scenarios: Iterable[Scenario]) -> list[str]:
     return list(dict.fromkeys(notes))
 
 
+def require_rto_min(scenario: Scenario) -> None:
+    """UsageError if the scenario's `rto_min` is more than this kernel can give a connection."""
+    rto_min_us = int(str(sysctls(scenario).get(RTO_MIN_SYSCTL, 0)))
+    if rto_min_us > RTO_MIN_BY_SOCKET_US and not RTO_MIN_FILE.exists():
+        raise UsageError(
+            f"rto_min = {rto_min_us / 1e6:g}: this kernel takes at most 0.2 s (no sysctl {RTO_MIN_SYSCTL}, Linux 6.11); lower it"
+        )
+
+
 def ack_metric(scenario: Scenario) -> str:
     """The route metric that makes a receiver acknowledge each packet at once, where the scenario asks for no delayed ACK."""
     return " quickack 1" if effective_settings(scenario).get("delayed_ack") is False else ""
@@ -128,11 +137,6 @@ def set_sysctls(scenario: Scenario, net: StationNet, values: dict[str, object]) 
     A sysctl that this kernel lacks is left out: what it would switch off is not there either, or is not per namespace
     (run.json says what each station really has).
     """
-    rto_min_us = int(str(sysctls(scenario).get(RTO_MIN_SYSCTL, 0)))
-    if rto_min_us > RTO_MIN_BY_SOCKET_US and not RTO_MIN_FILE.exists():
-        raise UsageError(
-            f"rto_min = {rto_min_us / 1e6:g}: this kernel takes at most 0.2 s (no sysctl {RTO_MIN_SYSCTL}, Linux 6.11); lower it"
-        )
     for host in net.hosts:
         of_host = {**values, **sysctls(scenario, host.name)}
         namespace.within(host.netns, lambda of_host=of_host: namespace.write_sysctls(of_host, absent_is_error=False))

@@ -11,8 +11,9 @@ import pytest
 
 from testbed import __main__ as manet
 from testbed.campaigns.campaign import Campaign, claimed
-from testbed.campaigns.experiment import Request, load
+from testbed.campaigns.experiment import load
 from testbed.campaigns.progress import Progress
+from testbed.campaigns.request import Request
 from testbed.errors import RunError, UsageError
 
 TEXT = 'question = "?"\n[scenario]\nhops = 1\n[axes]\nhops = [1, 2]\n[full]\nseeds = 2\n'

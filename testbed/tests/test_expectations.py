@@ -3,8 +3,10 @@
 import pytest
 
 from analysis.tables import read_summary
-from testbed.campaigns.expectations import compare
-from testbed.campaigns.experiment import FOLDER, Expectation, Request, load
+from testbed.campaigns.expectations import Expectation, compare
+from testbed.campaigns.experiment import load
+from testbed.campaigns.library import FOLDER
+from testbed.campaigns.request import Request
 from testbed.programs import ROOT
 
 

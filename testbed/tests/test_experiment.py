@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from analysis.references import known_references
-from testbed.campaigns.experiment import FOLDER, Request, axes_of, figures, find, load, names
+from testbed.campaigns.experiment import load
+from testbed.campaigns.figures import axes_of, figures
+from testbed.campaigns.library import FOLDER, find, names
+from testbed.campaigns.request import Request
 from testbed.errors import UsageError
 from testbed.tests.refusals import message
 
@@ -83,7 +86,7 @@ def test_tcps_with_parameters_make_cells_with_plain_names(experiment):
     cells = experiment(text).cells
     assert [cell.name for cell in cells] == ["tcpnewreno", "tcpelfn_newreno_probe_2s", "tcpelfn_reno_f_reno_probe_30s"]
     assert [cell.axes["tcp"] for cell in cells] == ["newreno", "elfn(newreno, probe=2s)", "elfn(reno-f(reno), probe=30s)"]
-    assert [cell.scenario.tcp for cell in cells] == [cell.axes["tcp"] for cell in cells]
+    assert [cell.scenario.tcp.spelled for cell in cells] == [cell.axes["tcp"] for cell in cells]
     one = experiment(text, "tcp=elfn(newreno, probe=100ms)")
     assert [cell.name for cell in one.cells] == ["tcpelfn_newreno_probe_100ms"]
 
@@ -200,7 +203,7 @@ def test_an_unknown_experiment_is_refused_with_the_known_ones():
 def test_a_scenario_file_is_an_experiment_of_one_cell(experiment):
     single = experiment("hops = 2\nseeds = 3", "tcp=cubic")
     assert [(cell.name, cell.variant, cell.axes) for cell in single.cells] == [("all", "", {})]
-    assert (single.name, single.seeds, single.cells[0].scenario.tcp) == ("e", 3, "cubic")
+    assert (single.name, single.seeds, single.cells[0].scenario.tcp.spelled) == ("e", 3, "cubic")
 
 
 @pytest.mark.parametrize("quick", [False, True])

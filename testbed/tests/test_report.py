@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis import manifest
+from analysis import manifest, tables
 from testbed import __main__ as manet
 from testbed.campaigns.report import Report
 from testbed.errors import UsageError
@@ -50,6 +50,14 @@ def test_the_answer_for_programs_names_every_file(results, capsys):
     assert answer["capture"] == str(results / "all" / "seed-1" / "captures" / "sta1.pcap")
     assert set(answer["verdicts"]) == {"valid", "suspect", "void", "failed", "interrupted"}
     assert answer["missing"] == []
+
+
+def test_a_report_reads_each_run_once(results, monkeypatch, capsys):
+    read, row = [], tables._run_row
+    monkeypatch.setattr(tables, "_run_row", lambda run_dir, *more: read.append(run_dir.name) or row(run_dir, *more))
+    assert manet.main(["report", str(results)]) == 0
+    assert read == ["seed-1"]
+    assert "flow2" in capsys.readouterr().out  # a table of each flow was printed, too
 
 
 def test_people_get_the_table_the_files_and_the_verdict(results, capsys):

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.definition import load_scenario, parse_value
+from scenarios.definition import load_scenario
+from scenarios.overrides import parse_value
 from scenarios.scenario import SACK_OF_PROFILE, Scenario
+from scenarios.tcp import parse
 from testbed.errors import UsageError
 from testbed.stages import kernel_tcp
 from testbed.stages.kernel_tcp import period_notes, profile, sysctls
@@ -62,7 +64,7 @@ def test_the_scenario_may_stand_in_a_table_of_its_own(load):
 def test_set_replaces_keys_and_reaches_into_tables_and_lists(load):
     text = 'hops = 2\n[[flows]]\nfrom = "sta1"\nto = "sta3"'
     scenario = load(text, "tcp=cubic", "spacing=150 m", "flows.0.to=sta2", "propagation.model=disc", "propagation.range_m=160")
-    assert (scenario.tcp, scenario.spacing, scenario.flows[0].target) == ("cubic", 150, "sta2")
+    assert (scenario.tcp.spelled, scenario.spacing, scenario.flows[0].target) == ("cubic", 150, "sta2")
     assert scenario.propagation.for_medium() == {"model": "disc", "range_m": 160.0}
 
 
@@ -73,6 +75,14 @@ def test_newreno_and_sack_are_the_kernels_reno(load):
 
 
 TWO_FLOWS = 'hops = 2\n[[flows]]\nfrom = "sta1"\nto = "sta2"\n{}\n[[flows]]\nfrom = "sta3"\nto = "sta2"\n{}'
+
+
+def test_a_tcp_is_kept_parsed_and_recorded_as_text(load):
+    scenario = load(TWO_FLOWS.format("tcp = 'elfn(probe=1000ms)'", ""), "tcp=tahoe")
+    assert (scenario.tcp, scenario.tcp_of_flows()["flow1"]) == (parse("tahoe"), parse("elfn(newreno, probe=1s)"))
+    recorded = json.loads(scenario.to_json())
+    assert (recorded["tcp"], [flow["tcp"] for flow in recorded["flows"]]) == ("tahoe", ["elfn(newreno, probe=1s)", None])
+    assert Scenario.from_json(scenario.to_json()) == scenario
 
 
 def test_a_flow_may_have_a_tcp_of_its_own(load):

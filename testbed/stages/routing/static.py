@@ -6,7 +6,7 @@ numbers is taken, so that a grid has the same routes every time. The network of 
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
 
 from testbed.errors import RunError
@@ -44,13 +44,25 @@ def running(network: Network) -> Iterator[Protocol]:
 
 def require_paths(flows: dict[str, tuple[str, str]], gateways: dict[str, str], hops: dict[str, dict[str, str]]) -> None:
     """`flows` is name: (from, to); hosts are reached through their gateways."""
+    name = without_path(flows, gateways, hops.__getitem__)
+    if name is not None:
+        remedy = "place the stations within range of each other (the prompt's `links` shows who is) or take out the flow"
+        raise RunError(f"{name}: {no_path(*flows[name])}; {remedy}")
+
+
+def without_path(
+    flows: Mapping[str, tuple[str, str]], gateways: Mapping[str, str], reached_from: Callable[[str], Container[str]]
+) -> str | None:
+    """The first of the flows, name: (from, to), between whose ends there is no path; hosts are reached through their gateways."""
     for name, ends in flows.items():
         source, target = (gateways.get(end, end) for end in ends)
-        if source != target and target not in hops[source]:
-            raise RunError(
-                f'{name}: there is no path from {ends[0]} to {ends[1]} at the start positions, and routing = "static" finds no '
-                "other; place the stations within range of each other (the prompt's `links` shows who is) or take out the flow"
-            )
+        if source != target and target not in reached_from(source):
+            return name
+    return None
+
+
+def no_path(source: str, target: str) -> str:
+    return f'there is no path from {source} to {target} at the start positions, and routing = "static" finds no other'
 
 
 def _hops(network: Network) -> dict[str, dict[str, str]]:

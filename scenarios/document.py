@@ -1,0 +1,51 @@
+"""What a definition file holds, and on which line of which file each of its keys stands."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from scenarios.errors import UsageError, shortened
+from scenarios.toml_lines import Path as KeyPath
+
+EXPERIMENT_KEYS = {"question", "axes", "variants"}  # any of them at the top makes a file an experiment
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of a file; `name` is the file as messages name it."""
+
+    path: Path
+    name: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Document:
+    """The tables of a file (and of those that it is based on), or of a script, which has no lines."""
+
+    path: Path
+    name: str
+    tables: dict[str, Any]
+    places: Mapping[KeyPath, Place] = field(default_factory=dict)
+
+    @property
+    def is_experiment(self) -> bool:
+        return bool(EXPERIMENT_KEYS & self.tables.keys())
+
+    def place(self, path: KeyPath) -> Place | None:
+        """Of `path`, or of the nearest thing around it that has one."""
+        paths = (path[:length] for length in range(len(path), 0, -1))
+        return next((self.places[each] for each in paths if each in self.places), None)
+
+    def refusal(self, path: KeyPath, text: str) -> UsageError:
+        """`path` is the whole key path in the file, `scenario` included where the file has that table."""
+        key = shortened(dotted(path[1:] if path[:1] == ("scenario",) else path))
+        place = self.place(path)
+        begin = f"{place.name}: line {place.line}: " if place else f"{self.name}: "
+        return UsageError(begin + (f'key "{key}": ' if key else "") + text)
+
+
+def dotted(path: KeyPath) -> str:
+    """As `--set` takes it (formats/scenario.md): dotted, and lists counted from 0."""
+    return ".".join(str(part) for part in path)

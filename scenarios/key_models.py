@@ -1,0 +1,78 @@
+"""Which models of keys, and which units, the path of a key leads to."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from scenarios.movement import MOVEMENTS
+from scenarios.quantities import Unit, unit_within
+from scenarios.routing import PROTOCOLS
+from scenarios.scenario import Scenario
+from scenarios.toml_lines import Path as KeyPath
+
+# Of whole numbers that count something; an axis over them is labelled with it.
+COUNTED = {"window": "segments", "initial_window": "segments", "queue": "packets", "unres_qlen": "packets"}
+# keys with a class for each name: what the name is called, and the classes
+TAGGED: dict[str, tuple[str, Mapping[str, type[BaseModel]]]] = {
+    "routing": ("protocol", PROTOCOLS),
+    "mobility": ("model", MOVEMENTS),
+}
+
+
+def unit_of(key: str) -> str | None:
+    """The unit of a scenario's key, dotted or not; None where it has none."""
+    path = tuple(key.split("."))
+    paths = [path, *((path[0], tag, *path[1:]) for tag in classes_by_name(path))]
+    return next((unit for each in paths if (unit := unit_at(Scenario, each))), None) or COUNTED.get(path[-1])
+
+
+def classes_by_name(path: KeyPath) -> Mapping[str, type[BaseModel]]:
+    """The classes among which a key of `path` chooses by name; none for most keys."""
+    return TAGGED[str(path[0])][1] if path and path[0] in TAGGED else {}
+
+
+def keys_at(model: type[BaseModel], path: KeyPath) -> list[str]:
+    """The keys of the (sub)model that `path` leads to, as they are written in files."""
+    inner = _model_at(model, path)
+    return [field.alias or name for name, field in inner.model_fields.items()] if inner else []
+
+
+def unit_at(model: type[BaseModel], path: KeyPath) -> str | None:
+    """The unit of the key at the end of `path`, by its annotation."""
+    keys = [part for part in path if isinstance(part, str)]
+    inner = _model_at(model, tuple(keys[:-1])) if keys else None
+    field = _field(inner, keys[-1]) if inner else None
+    if field is None:
+        return None
+    own = next((part.name for part in field.metadata if isinstance(part, Unit)), None)
+    return own or unit_within(field.annotation)
+
+
+def _model_at(model: type[BaseModel], path: KeyPath) -> type[BaseModel] | None:
+    """The (sub)model that `path` leads to."""
+    for part in path:
+        if isinstance(part, int):
+            continue
+        named = classes_by_name(path)
+        if issubclass(model, tuple(named.values())) and part in named:
+            model = named[str(part)]
+            continue
+        field = _field(model, part)
+        inner = _model_within(field.annotation) if field else None
+        if inner is None:
+            return None
+        model = inner
+    return model
+
+
+def _field(model: type[BaseModel], key: str) -> FieldInfo | None:
+    return next((field for name, field in model.model_fields.items() if (field.alias or name) == key), None)
+
+
+def _model_within(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    found = (_model_within(part) for part in getattr(annotation, "__args__", ()))
+    return next((model for model in found if model), None)

@@ -1,0 +1,112 @@
+"""What pydantic finds wrong with keys, as one line: the key as the user wrote it, what is wrong, the remedy."""
+
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from scenarios.errors import UsageError, did_you_mean, shortened
+from scenarios.key_models import TAGGED, classes_by_name, keys_at, unit_at
+from scenarios.models import KeyProblem
+from scenarios.quantities import NAMES
+from scenarios.routing import AS_NS2
+from scenarios.toml_lines import Path as KeyPath
+
+Model = TypeVar("Model", bound=BaseModel)
+
+_TYPE_WORDS = {
+    "int": "a whole number", "float": "a number", "bool": "true or false", "string": "text in quotes",
+    "tuple": "a list", "list": "a list", "dict": "a table", "model": "a table", "model_attributes": "a table",
+}  # fmt: skip
+
+
+def validated(model: type[Model], raw: object, refusal: Callable[[KeyPath, str], UsageError]) -> Model:
+    """`raw` as `model`; the first thing wrong is raised as the `refusal` of its key path and text."""
+    try:
+        return model.model_validate(raw)
+    except ValidationError as problem:
+        raise refusal(*_explain(_first(problem), model)) from None
+
+
+def _first(problem: ValidationError) -> ErrorDetails:
+    """Unknown keys first: a misspelt key is the cause of the missing one beside it."""
+    errors = problem.errors(include_url=False)
+    return next((e for e in errors if e["type"] == "extra_forbidden"), errors[0])
+
+
+def _explain(error: ErrorDetails, model: type[BaseModel]) -> tuple[KeyPath, str]:
+    """The key as the user wrote it, and the text. (pydantic's path has the chosen name after `routing` and `mobility`.)"""
+    path: KeyPath = tuple(error["loc"])
+    within, text = _worded(error, model, path)
+    return (within[:1] + within[2:] if within[1:2] and within[1] in classes_by_name(within) else within), text
+
+
+def _worded(error: ErrorDetails, model: type[BaseModel], path: KeyPath) -> tuple[KeyPath, str]:
+    kind, given, ctx = error["type"], error["input"], error.get("ctx", {})
+    if kind == "value_error":
+        cause = ctx["error"]
+        return path + (cause.path if isinstance(cause, KeyProblem) else ()), str(cause)
+    if kind == "extra_forbidden":
+        return path, _unknown(str(path[-1]), model, path[:-1])
+    if kind == "union_tag_invalid":
+        return path, _not_a_tag(str(path[0]), ctx)
+    if kind == "union_tag_not_found":
+        tag, named = TAGGED[str(path[0])]
+        return path, f"names no {tag}; add {tag} = one of {', '.join(named)}"
+    if kind == "missing":
+        return path, "the table [scenario] is missing; add it" if path == ("scenario",) else "is missing; add it"
+    if kind in ("literal_error", "string_pattern_mismatch"):
+        return path, _not_a_choice(given, ctx)
+    if kind in ("greater_than", "greater_than_equal", "less_than", "less_than_equal"):
+        return path, _out_of_range(given, ctx, unit_at(model, path))
+    if path[:-1] and path[-1] in ("bool", "int", "float", "str"):
+        return path[:-1], f"{_shown(given)} is of the wrong type; give a number, true, false or text in quotes"
+    wanted = _TYPE_WORDS.get(kind.removesuffix("_type").removesuffix("_parsing"))
+    if kind == "int_from_float":
+        wanted = "a whole number"
+    if wanted:
+        unit = unit_at(model, path)
+        in_unit = f" in {unit} ({NAMES[unit]})" if unit else ""
+        return path, f"{_shown(given)} is of the wrong type; give {wanted}{in_unit}"
+    return path, f"{error['msg'][0].lower()}{error['msg'][1:]}; correct it"
+
+
+def _unknown(key: str, model: type[BaseModel], path: KeyPath) -> str:
+    known = keys_at(model, path)
+    if path[:1] == ("routing",) and known == ["protocol"]:
+        return f'routing "{path[1]}" has no options'
+    if close := did_you_mean(key, known):
+        return f"unknown key; {close}"
+    return f"unknown key; the keys here are {', '.join(known)}" if known else "unknown key; remove it"
+
+
+def _not_a_choice(given: object, ctx: dict[str, Any]) -> str:
+    if "expected" in ctx:
+        choices = ctx["expected"].replace("'", '"').replace(" or ", ", ")
+        close = did_you_mean(str(given), re.findall(r'"([^"]*)"', choices))
+        return f"{_shown(given)} is not known; use one of {choices}" + (f" ({close})" if close else "")
+    return f"{_shown(given)} is not a name; use letters, digits, '-' and '_' only"
+
+
+def _not_a_tag(key: str, ctx: dict[str, Any]) -> str:
+    """Beside the protocols, `routing` has names that stand for a table; such a name is none for the table's own `protocol`."""
+    tables = list(AS_NS2) if key == "routing" else []
+    if ctx["tag"] in tables:
+        return f'"{ctx["tag"]}" stands for a whole table; write routing = "{ctx["tag"]}"'
+    return _not_a_choice(ctx["tag"], {"expected": ", ".join([ctx["expected_tags"], *(f"'{name}'" for name in tables)])})
+
+
+def _out_of_range(given: object, ctx: dict[str, Any], unit: str | None) -> str:
+    words = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}
+    bound = next(f"{words[key]} {value:g}" for key, value in ctx.items() if key in words)
+    return f"{_shown(given)} is out of range; give {bound}" + (f" {unit}" if unit else "")
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, str):
+        return f'"{shortened(value)}"'
+    if isinstance(value, bool):
+        return str(value).lower()
+    return shortened(str(value)) if isinstance(value, int | float) else "this"

@@ -1,0 +1,97 @@
+"""Reading a definition file (TOML), with the files that it is based on (`base`, formats/scenario.md).
+
+Every error is one line: file, line, key, what is wrong, remedy.
+"""
+
+import os
+import stat
+import tomllib
+from contextlib import suppress
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from scenarios.document import Document, Place
+from scenarios.errors import UsageError, shortened
+from scenarios.toml_lines import locate
+
+MAX_FILE_BYTES = 16 << 20  # of a definition; the largest of the project has 6 kB
+BASE = "base"
+MAX_BASES = 8  # one after the other; nobody could say by heart what more of them add up to
+
+
+def read(path: Path, name: str = "") -> Document:
+    """The tables of the file, over those of its bases; `name` is what messages call it (default: the path)."""
+    chain = [_read(path, name or str(path))]
+    while BASE in chain[-1].tables:
+        chain.append(_base_of(chain))
+    return reduce(_over, reversed(chain))
+
+
+def short_name(path: Path) -> str:
+    """Relative to the current folder where that is shorter, as people write it."""
+    return min(str(path), os.path.relpath(path), key=len)
+
+
+def _base_of(chain: list[Document]) -> Document:
+    """The file that the last of the chain names."""
+    last = chain[-1]
+    given = last.tables[BASE]
+    if not isinstance(given, str):
+        raise last.refusal((BASE,), "is of the wrong type; give the path of a file, in quotes")
+    path = last.path.parent / given
+    if not _is_file(path):
+        raise last.refusal((BASE,), f'there is no file "{shortened(given)}"; give its path, relative to this file')
+    if path.resolve() in [document.path.resolve() for document in chain]:
+        raise last.refusal((BASE,), f'"{shortened(given)}" is itself based on this file; remove one of the two keys')
+    if len(chain) > MAX_BASES:
+        raise last.refusal((BASE,), f"is one base more than the {MAX_BASES} that a file may have in a row; join some of them")
+    return _read(path, short_name(path))
+
+
+def _is_file(path: Path) -> bool:
+    with suppress(OSError):  # a name too long for a file, or a folder that may not be read
+        return path.is_file()
+    return False
+
+
+def _over(base: Document, own: Document) -> Document:
+    """`own` over its base: keys of a table of both are joined; whatever else both have is `own`'s."""
+    tables: dict[str, Any] = dict(base.tables)
+    places = dict(base.places)
+    for key, value in own.tables.items():
+        if key == BASE:
+            continue
+        joined = isinstance(value, dict) and isinstance(tables.get(key), dict)
+        replaced = [(key, inner) for inner in value] if joined else [(key,)]
+        places = {path: place for path, place in places.items() if path[:1] not in replaced and path[:2] not in replaced}
+        tables[key] = {**tables[key], **value} if joined else value
+    return Document(own.path, own.name, tables, places | dict(own.places))
+
+
+def _read(path: Path, name: str) -> Document:
+    try:
+        text = _text_of(path)
+        tables, lines = tomllib.loads(text), locate(text)
+    except OSError as problem:
+        raise UsageError(f"{path}: cannot be read ({problem.strerror}); give the path of a TOML file") from None
+    except RecursionError:
+        raise UsageError(f"{path}: tables or lists are nested too deep; no key needs more than five levels") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: is not UTF-8 text; save it as UTF-8") from None
+    except tomllib.TOMLDecodeError as problem:
+        what, _, where = str(problem).partition(" (at ")
+        line = where.split(",")[0].removesuffix(")")
+        place = f"{line}: " if line.startswith("line") else f"line {max(1, len(text.splitlines()))}: "
+        raise UsageError(f"{path}: {place}not TOML: {what}; see https://toml.io for the syntax") from None
+    return Document(path, name, tables, {key: Place(path, name, line) for key, line in lines.items()})
+
+
+def _text_of(path: Path) -> str:
+    """Of a plain file of reasonable size: a pipe or device would be waited for, or never end."""
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise UsageError(f"{path}: is no plain file; give the path of a TOML file")
+    if status.st_size > MAX_FILE_BYTES:
+        raise UsageError(f"{path}: has {status.st_size >> 20} MiB, above {MAX_FILE_BYTES >> 20}; give the path of a TOML file")
+    return path.read_text(encoding="utf-8")

@@ -1,0 +1,109 @@
+"""The cells of an experiment: each combination of variant and axis values, with the keys of its scenario.
+
+Joins scenario, size, variant, axis values and `--set`, in this order; the later one wins.
+"""
+
+import hashlib
+import itertools
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from scenarios.keys import Keys
+from scenarios.overrides import Change
+from scenarios.scenario import Scenario
+from testbed.campaigns.declaration import Declaration, Variant
+from testbed.campaigns.flow_sets import KEY as FLOWS
+from testbed.campaigns.flow_sets import with_flows
+from testbed.campaigns.sweep import Axis, Sweep
+
+MAX_VALUE = 60  # characters of an axis value in a cell's name: several of them make a folder's, of at most 255
+ONLY_CELL = "all"  # the name of the cell of an experiment without axes and variants
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One combination of axis values and variant; `name` is its folder."""
+
+    name: str
+    variant: str
+    axes: dict[str, Any]
+    scenario: Scenario
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A cell whose scenario is not checked yet."""
+
+    name: str
+    variant: str
+    axes: dict[str, Any]
+    keys: Keys
+
+
+def drafts_of(sweep: Sweep) -> list[Draft]:
+    """Of every cell, in order: all values of the last axis first, the variants last."""
+    base = _base(sweep)
+    places = [[(axis, index) for index in range(len(axis.values))] for axis in sweep.axes]
+    return [
+        _draft(sweep, base, variant, [*values]) for variant in sweep.variants for values in itertools.product(*places)
+    ]  # fmt: skip
+
+
+def _base(sweep: Sweep) -> Keys:
+    """What all cells begin with: the scenario, and what the size replaces in it."""
+    declaration, size = sweep.declaration, sweep.size
+    values = {**declaration.tables.scenario, **sweep.size_keys}
+    origins = {(key,): (size, key) for key in sweep.size_keys}
+    keys = Keys(values, declaration.document, ("scenario",), origins)
+    if FLOWS not in values:
+        return keys
+    place = origins.get((FLOWS,), ("scenario", FLOWS))
+    return keys.changed(with_flows(Change(FLOWS, values[FLOWS], declaration.document.name, place), declaration))
+
+
+def _draft(sweep: Sweep, keys: Keys, variant: Variant | None, values: list[tuple[Axis, int]]) -> Draft:
+    for change in _changes(sweep, variant, values):
+        keys = keys.changed(with_flows(change, sweep.declaration))
+    axes = {axis.key: axis.values[index] for axis, index in values}
+    name = "-".join([*([variant.name] if variant else []), *(_part(axis, index) for axis, index in values)])
+    return Draft(name or ONLY_CELL, variant.name if variant else "", axes, keys)
+
+
+def _changes(sweep: Sweep, variant: Variant | None, values: list[tuple[Axis, int]]) -> Iterator[Change]:
+    """What a cell replaces in the keys that all begin with."""
+    if variant is not None:
+        yield from _changes_of(variant, sweep.declaration)
+    for axis, index in values:
+        place = None if axis.place is None else (*axis.place, index)
+        yield Change(axis.key, axis.values[index], f"{sweep.declaration.document.name}: axis {axis.key}", place)
+    yield from sweep.settings
+
+
+def _changes_of(variant: Variant, declaration: Declaration) -> Iterator[Change]:
+    number = declaration.tables.variants.index(variant)
+    for key, value in variant.set.items():
+        place = ("variants", number, "set", key)
+        yield Change(key, value, f"{declaration.document.name}: variant {variant.name}", place)
+
+
+def _part(axis: Axis, index: int) -> str:
+    """Of a cell's name: `hops3`, `tcpelfn_newreno_probe_2s`; the name of a folder says what differs."""
+    return f"{axis.key}{_own_word(axis.values[index], axis.values)}"
+
+
+def _own_word(value: Any, values: list[Any]) -> str:
+    """`value` as a part of a file name, unlike that of any other of its axis."""
+    word = _plain(value)
+    if sum(_plain(other) == word for other in values) == 1 and len(word) <= MAX_VALUE:
+        return word
+    digest = hashlib.sha256(json.dumps(value).encode()).hexdigest()
+    return f"{word[:MAX_VALUE]}_{digest[:6]}"
+
+
+def _plain(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+    plain = "".join(c if c.isalnum() or c in "._" else "_" for c in text)
+    return re.sub("__+", "_", plain).rstrip("_") if isinstance(value, str) and "(" in value else plain

@@ -1,0 +1,76 @@
+"""What an experiment's file declares (formats/scenario.md): its tables, checked as far as no size or request matters."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, Field
+
+from scenarios.document import Document
+from scenarios.models import STRICT, as_tuple
+from scenarios.refusal import validated
+from testbed.campaigns.expectations import Expected
+
+# what a folder of results has beside its cells, or a cell beside its seeds
+TAKEN = {"void", "experiment.json", "table.csv", "summary.csv"}
+FILE_ENDINGS = (".csv", ".json", ".png", ".pdf")
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+
+
+class Variant(BaseModel):
+    """A named alternative: keys that replace the scenario's."""
+
+    model_config = STRICT
+    name: str = Field(pattern=NAME)
+    set: dict[str, Any] = Field(default_factory=dict)
+
+
+class Tables(BaseModel):
+    """The tables of the file. `full` and `quick` also take scenario keys, hence are plain tables here."""
+
+    model_config = STRICT
+    question: str
+    source: str | None = None
+    figure: str | None = None
+    published: str | None = None
+    ns2: str | None = None
+    expected: bool = False  # whether throughput is held against what the movement lets one expect (testbed/curves)
+    scenario: dict[str, Any]
+    flow_sets: dict[str, list[dict[str, Any]]] = Field(default_factory=dict)
+    axes: dict[str, list[Any]] = Field(default_factory=dict)
+    variants: Annotated[tuple[Variant, ...], BeforeValidator(as_tuple)] = ()
+    full: dict[str, Any] = Field(default_factory=dict)
+    quick: dict[str, Any] = Field(default_factory=dict)
+    expect: Expected = Expected()
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """The tables, and the document to name in what is found wrong with them later on."""
+
+    document: Document
+    tables: Tables
+
+    @classmethod
+    def of(cls, document: Document) -> "Declaration":
+        declaration = cls(document, validated(Tables, document.tables, document.refusal))
+        declaration._check_variants()
+        declaration._check_expectations()
+        return declaration
+
+    def _check_variants(self) -> None:
+        names = [variant.name for variant in self.tables.variants]
+        for index, name in enumerate(names):
+            if name in TAKEN or name.endswith(FILE_ENDINGS):
+                text = f'"{name}" would be taken for a file or folder of the results; give the variant another name'
+                raise self.document.refusal(("variants", index, "name"), text)
+            if name in names[:index]:
+                text = f'two variants are named "{name}"; give each its own name'
+                raise self.document.refusal(("variants", index, "name"), text)
+
+    def _check_expectations(self) -> None:
+        known = {variant.name for variant in self.tables.variants}
+        for index, check in enumerate(self.tables.expect.checks):
+            unknown = next((name for name in check.variants or () if name not in known), None)
+            if unknown is not None:
+                text = f'there is no variant "{unknown}"; the variants are {", ".join(sorted(known))}'
+                raise self.document.refusal(("expect", "checks", index, "variants"), text)

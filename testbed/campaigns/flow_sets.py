@@ -1,0 +1,65 @@
+"""Named sets of flows of an experiment: `flows = "NAME"`, and `{ set = "NAME", rate = 43200 }` in a list of flows.
+
+The second stands for every flow of the set, with the keys beside `set` instead of the flow's own.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from scenarios.document import dotted
+from scenarios.overrides import Change
+from scenarios.toml_lines import Path as KeyPath
+from testbed.campaigns.declaration import Declaration
+from testbed.errors import UsageError, did_you_mean, shortened
+
+KEY = "flows"
+SET = "set"
+
+
+def with_flows(change: Change, declaration: Declaration) -> Change:
+    """The change with its flow sets written out; one of another key as it is."""
+    if change.key != KEY:
+        return change
+    place = change.place
+    if isinstance(change.value, str):
+        flows, parts = _flows_of({SET: change.value}, place, declaration, named=place)
+        return replace(change, value=flows, parts=_numbered(parts))
+    if not isinstance(change.value, list):
+        return change
+    flows, parts = [], []
+    for index, entry in enumerate(change.value):
+        at = None if place is None else (*place, index)
+        if isinstance(entry, dict) and SET in entry:
+            more, of_more = _flows_of(entry, at, declaration, named=None if at is None else (*at, SET))
+            flows, parts = flows + more, parts + of_more
+        else:
+            flows, parts = [*flows, entry], [*parts, {} if at is None else {(): at}]
+    return replace(change, value=flows, parts=_numbered(parts))
+
+
+Parts = list[dict[KeyPath, KeyPath]]  # of each flow: the paths of its keys, in the document
+
+
+def _flows_of(
+    entry: Mapping[str, Any], place: KeyPath | None, declaration: Declaration, named: KeyPath | None
+) -> tuple[list[dict[str, Any]], Parts]:
+    """The flows of the set that `entry` names; `named` is where the name stands."""
+    sets, name = declaration.tables.flow_sets, entry[SET]
+    if not isinstance(name, str) or name not in sets:
+        close = did_you_mean(str(name), sets)
+        remedy = close or (f"there are {', '.join(sets)}" if sets else "name one in [flow_sets], or give the flows themselves")
+        text = f'there is no flow set "{shortened(str(name))}"; {remedy}'
+        if named is None:
+            raise UsageError(f'--set: key "{dotted((KEY,))}": {text}')
+        raise declaration.document.refusal(named, text)
+    own = {key: value for key, value in entry.items() if key != SET}
+    flows = [{**flow, **own} for flow in sets[name]]
+    if place is None:
+        return flows, [{} for _ in flows]
+    own_places = {(key,): (*place, key) for key in own}
+    return flows, [{(): ("flow_sets", name, index)} | own_places for index in range(len(flows))]
+
+
+def _numbered(parts: Parts) -> dict[KeyPath, KeyPath]:
+    return {(KEY, index, *path): place for index, places in enumerate(parts) for path, place in places.items()}

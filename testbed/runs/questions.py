@@ -1,0 +1,19 @@
+"""Asking one of our programs, before anything is started, whether it takes a file."""
+
+import subprocess
+from pathlib import Path
+
+from testbed.errors import UsageError
+
+
+def refusal(program: Path, verb: str, path: Path) -> str | None:
+    """The words of `program verb path` if it refuses the file, without the names of what is there for the question only; None if
+    it takes it."""
+    try:
+        done = subprocess.run([program, verb, path], capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise UsageError(f"{program}: not built; run ./setup.sh") from None
+    if done.returncode == 0:
+        return None
+    lines = (done.stderr or done.stdout).strip().splitlines() or ["refused without a word"]
+    return lines[-1].removeprefix(f"{program.name}: ").replace(f"{path}: ", "").replace(f"{path.parent}/", "")

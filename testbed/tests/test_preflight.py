@@ -1,0 +1,139 @@
+"""What is asked for all cells of an experiment before the first run starts: of the medium, the routing daemons, the kernel, and
+whether static routes have a path for each flow."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from scenarios.scenario import Scenario
+from testbed import __main__ as manet
+from testbed.errors import UsageError
+from testbed.programs import BUILT, Programs
+from testbed.runs import preflight, questions
+from testbed.stages import kernel_tcp
+
+
+@pytest.fixture
+def refused(monkeypatch, tmp_path, capsys):
+    """The one line by which `manet run` refuses a file, with nothing started and nothing written."""
+
+    def started(*_arguments, **_options):
+        raise AssertionError("a run was started")
+
+    monkeypatch.setattr("testbed.host.requirements.require_for_runs", lambda *_arguments, **_options: None)
+    monkeypatch.setattr("testbed.runs.run.run_scenario", started)
+    monkeypatch.chdir(tmp_path)
+
+    def run(text, *arguments):
+        Path("e.toml").write_text(text)
+        assert manet.main(["run", "e.toml", *arguments, "--out", "out"]) == 2
+        assert [path.name for path in tmp_path.iterdir()] == ["e.toml"]
+        output = capsys.readouterr()
+        assert (output.out, output.err.count("\n")) == ("", 1)
+        return output.err.rstrip("\n")
+
+    return run
+
+
+@pytest.fixture
+def question_count(monkeypatch):
+    """How often each program is asked."""
+    count, ask = Counter(), questions.refusal
+
+    def counted(program, *question):
+        count[program.name] += 1
+        return ask(program, *question)
+
+    monkeypatch.setattr(preflight, "refusal", counted)
+    monkeypatch.setattr("testbed.runs.start_links.refusal", counted)
+    return count
+
+
+def of(**keys):
+    return Scenario.model_validate({"hops": 2, **keys})
+
+
+def test_a_cell_that_the_medium_refuses_is_refused_before_the_first_run(refused):
+    text = 'question = "?"\n[scenario]\nhops = 1\n[axes]\n"radio_overrides.cw_min" = [31, 4095]\n'
+    output = refused(text)
+    assert output.startswith("manet run: e, cell radio_overrides.cw_min4095: ")
+    assert output.endswith('key "cw_min": 4095 is above cw_max 1023')
+
+
+def test_a_cell_that_its_daemon_refuses_is_named(question_count):
+    good = of(routing="dsr")
+    wrong = good.model_copy(update={"routing": good.routing.model_copy(update={"max_hops": 0})})  # past the checks of here
+    with pytest.raises(UsageError, match=r'^e, cell b: key "routing": .*max_hops is 0; give 1 to 60$'):
+        preflight.check_programs({"e, cell a": good, "e, cell b": wrong}, 1, BUILT)
+
+
+def test_equal_questions_are_asked_once(question_count):
+    cells = {f"{tcp} {window}": of(routing="aodv", tcp=tcp, window=window) for tcp in ("newreno", "vegas") for window in (4, 8)}
+    preflight.check_programs(cells | {"other": of(routing="dsdv", mtu=1400)}, 1, BUILT)
+    assert question_count == {"manet-medium": 1, "manet-aodv": 1, "manet-dsdv": 1}
+    preflight.check_paths({name: of(tcp="vegas") for name in "abc"} | {"far": of(spacing=240)}, [1], BUILT)
+    assert question_count["manet-medium"] == 1 + 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"spacing": 100}, {"queue": 5}, {"radio": "hv-dsss-2m"}, {"duration": 99},
+        {"area": [900, 900], "mobility": "random-walk", "speed": 3}, {"links": [{"from": "sta1", "error_rate": 0.1}]},
+    ],
+)  # fmt: skip
+def test_what_the_medium_reads_makes_another_question(question_count, change):
+    preflight.check_programs({"a": of(), "b": of(**change)}, 1, BUILT)
+    assert question_count["manet-medium"] == 2
+
+
+def test_a_chain_out_of_range_is_refused_before_anything_starts(refused):
+    assert refused("hops = 2\nspacing = 251\n") == (
+        'manet run: e: key "flows.0": there is no path from sta1 to sta3 at the start positions, and routing = "static" finds '
+        'no other; place the stations within range of each other (key "spacing"), or take out the flow'
+    )
+
+
+def test_a_cell_without_a_path_is_refused_before_the_first_run(refused):
+    output = refused('question = "?"\n[scenario]\nhops = 2\n[axes]\nspacing = [200, 300]\n')
+    assert output.startswith('manet run: e, cell spacing300: key "flows.0": there is no path from sta1 to sta3')
+
+
+def test_a_path_leads_over_the_gateway_to_a_wired_host():
+    positions, wires = [[0, 0], [200, 0], [900, 0]], [{"station": "sta2", "host": "server"}]
+    flows = [{"from": "sta1", "to": "server"}, {"from": "server", "to": "sta3"}]
+    scenario = Scenario.model_validate({"topology": "positions", "positions": positions, "wires": wires, "flows": flows})
+    with pytest.raises(UsageError, match=r'^x: key "flows.1": there is no path from server to sta3 .*\(key "positions"\)'):
+        preflight.check_paths({"x": scenario}, [1], BUILT)
+    preflight.check_paths({"x": scenario.model_copy(update={"flows": scenario.flows[:1]})}, [1], BUILT)
+
+
+def test_the_losses_of_a_matrix_are_asked_of_the_medium():
+    near, far = ([{"from": "sta1", "to": "sta2", "loss_db": loss_db}] for loss_db in (60, 200))
+    preflight.check_paths({"x": of(hops=1, propagation={"model": "matrix", "matrix": near})}, [1], BUILT)
+    with pytest.raises(UsageError, match=r'there is no path from sta1 to sta2 .*\(key "propagation.matrix"\)'):
+        preflight.check_paths({"x": of(hops=1, propagation={"model": "matrix", "matrix": far})}, [1], BUILT)
+
+
+def test_links_that_depend_on_the_seed_are_asked_for_where_there_is_one_seed():
+    drawn = Scenario.model_validate({"topology": "random", "nodes": 2, "area": [50_000, 50_000]})
+    with pytest.raises(UsageError, match=r'\(key "area"\)'):
+        preflight.check_paths({"x": drawn}, [3], BUILT)
+    preflight.check_paths({"x": drawn}, [1, 2], BUILT)
+
+
+def test_a_path_that_movement_or_a_daemon_may_bring_is_the_runs_own_matter():
+    preflight.check_paths({"x": of(spacing=300, routing="aodv")}, [1], BUILT)
+    moving = {"mobility": "random-walk", "speed": 9, "area": [900, 900]}
+    preflight.check_paths({"x": of(spacing=300, **moving)}, [1], BUILT)
+
+
+def test_an_rto_that_this_kernel_cannot_give_is_refused_before_anything_starts(refused, monkeypatch, tmp_path):
+    monkeypatch.setattr(kernel_tcp, "RTO_MIN_FILE", tmp_path / "not there")
+    assert refused("hops = 1\nrto_min = 1\n").startswith("manet run: rto_min = 1: this kernel takes at most 0.2 s")
+
+
+def test_a_program_that_is_not_built_is_named(tmp_path):
+    with pytest.raises(UsageError, match=r"manet-medium: not built; run ./setup.sh$"):
+        preflight.check_programs({"x": of()}, 1, Programs(medium=tmp_path / "manet-medium"))
