@@ -16,11 +16,12 @@ from testbed.commands.options import Help
 from testbed.errors import ManetError, did_you_mean, shortened
 
 EXAMPLES = """examples:
-  ./manet demo                             the main job at its quick size: a table and a figure
-  ./manet test                             all tests
-  ./manet run hv-fig1 --set hops=[1,5]     part of an experiment
-  ./manet cli experiments/scenarios/chain5.toml     a prompt on a running network
-  ./manet run --help                       every verb has help with examples
+  ./manet demo                           the main experiment at its quick size
+  ./manet list experiments               what can be run, one line each
+  ./manet run hv-fig1 --set hops=[1,5]   part of an experiment
+  ./manet cli chain5                     a prompt on a running network
+  ./manet test                           all tests
+  ./manet run --help                     every verb has help with examples
 """
 
 

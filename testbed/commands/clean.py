@@ -5,15 +5,16 @@ import argparse
 from testbed.commands.options import add_verb
 
 EXAMPLES = """
-  ./manet clean                 safe at any time, also twice, also beside running experiments
-  ./manet clean --all           end the runs that other manet commands are at work on, too
+  ./manet clean          safe at any time, also while experiments run
+  ./manet clean --all    also end the runs that other manet commands started
 """
 
 
 def add(verbs: argparse._SubParsersAction) -> None:
-    parser = add_verb(verbs, "clean", "remove what a killed run left behind; results are never touched", EXAMPLES)
-    parser.add_argument("--all", action="store_true", help="also end runs that are under way")
-    parser.add_argument("--json", action="store_true", help="print what was done as one JSON object")
+    """Declare the verb and its options."""
+    parser = add_verb(verbs, "clean", "remove what a killed run left behind; results stay", EXAMPLES)
+    parser.add_argument("--all", action="store_true", help="also end runs under way")
+    parser.add_argument("--json", action="store_true", help="print what was removed as one JSON object")
 
 
 def run(options: argparse.Namespace) -> int:

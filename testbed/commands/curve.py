@@ -5,21 +5,24 @@ import argparse
 from testbed.commands.options import add_overrides, add_verb, overrides, positive
 
 EXAMPLES = """
-  ./manet curve show hv-fig3              the curves of that experiment, and which are still to be measured
-  ./manet curve measure hv-fig3           measures those (about two minutes each on two cores); `manet run` does it by itself
+  ./manet curve show hv-fig3       the curves of that experiment
+  ./manet curve measure hv-fig3    measure those that are missing, about two
+                                   minutes each; `manet run` does it by itself
 
-kept in ~/.cache/manet/curves (MANET_CACHE) by radio, TCP, kernel and the sources of medium and kernel-tcp
+Curves are kept in ~/.cache/manet/curves (MANET_CACHE) by radio, TCP, kernel,
+and the sources of medium and kernel-tcp.
 """
 
 
 def add(verbs: argparse._SubParsersAction) -> None:
-    parser = add_verb(verbs, "curve", "throughput over static chains, which expected throughput stands on", EXAMPLES)
-    parser.add_argument("action", choices=("show", "measure"))
-    parser.add_argument("experiment", metavar="EXPERIMENT|FILE")
+    """Declare the verb and its options."""
+    parser = add_verb(verbs, "curve", "show or measure the chain curves behind expected throughput", EXAMPLES)
+    parser.add_argument("action", choices=("show", "measure"), help="print the curves, or measure the missing ones")
+    parser.add_argument("experiment", metavar="NAME|FILE", help="an experiment by name or file")
     parser.add_argument("--quick", action="store_true", help="the curves that its quick size needs")
     add_overrides(parser)
-    parser.add_argument("--variant", metavar="NAME", action="append", default=[], help="only this variant's; may be repeated")
-    parser.add_argument("--jobs", metavar="N", type=positive, help="runs side by side (default: as many as this machine takes)")
+    parser.add_argument("--variant", metavar="NAME", action="append", default=[], help="only this variant; may be repeated")
+    parser.add_argument("--jobs", metavar="N", type=positive, help="runs side by side (default: what this machine can take)")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -6,13 +6,14 @@ from pathlib import Path
 from testbed.commands.options import add_campaign, add_verb, results_folder
 
 EXAMPLES = """
-  ./manet demo                  a table and a figure, some minutes from a fresh checkout on
-  ./manet demo --json           the same, for a program to read
+  ./manet demo           a table and a figure, some minutes after set-up
+  ./manet demo --json    the same as JSON
 """
 
 
 def add(verbs: argparse._SubParsersAction) -> None:
-    parser = add_verb(verbs, "demo", "TCP over chains of 1 to 8 hops: a table and a figure in some minutes", EXAMPLES)
+    """Declare the verb and its options."""
+    parser = add_verb(verbs, "demo", "measure TCP over 1 to 8 hops: a table and a figure in minutes", EXAMPLES)
     add_campaign(parser)
 
 

@@ -6,13 +6,14 @@ from testbed.commands.options import add_verb
 
 ROUTING = "routing "  # as testbed/host/doctor.py begins the names of their checks
 EXAMPLES = """
-  ./manet doctor                every question with its answer; status 1 if something needed is missing
-  ./manet doctor --json         the same, for a program to read
+  ./manet doctor         every check; status 1 if something needed is missing
+  ./manet doctor --json  the same as JSON
 """
 
 
 def add(verbs: argparse._SubParsersAction) -> None:
-    parser = add_verb(verbs, "doctor", "what this machine can do, what is missing and how to get it", EXAMPLES)
+    """Declare the verb and its options."""
+    parser = add_verb(verbs, "doctor", "check what this machine can do and how to get what is missing", EXAMPLES)
     parser.add_argument("--json", action="store_true", help="print the checks as a JSON list")
 
 

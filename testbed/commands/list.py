@@ -12,7 +12,7 @@ EXAMPLES = """
   ./manet list                  all names, by section
   ./manet list experiments      the experiments, each with its question
   ./manet list radios layouts   two sections
-  ./manet list --json           names and lines, for a program to read
+  ./manet list --json           the same as JSON
 
 sections: experiments, scenarios, radios, layouts (topology), mobility,
 propagation, traffic, routing, tcp
@@ -21,8 +21,8 @@ propagation, traffic, routing, tcp
 
 def add(verbs: argparse._SubParsersAction) -> None:
     """Declare the verb and its options."""
-    parser = add_verb(verbs, "list", "names of experiments, scenarios, radios, layouts, models, protocols, TCPs", EXAMPLES)
-    parser.add_argument("sections", metavar="SECTION", nargs="*", help="only these sections, with one line a name")
+    parser = add_verb(verbs, "list", "list experiments, scenarios, radios, models and TCPs by name", EXAMPLES)
+    parser.add_argument("sections", metavar="SECTION", nargs="*", help="only these sections, with one line for each name")
     parser.add_argument("--json", action="store_true", help="print names and lines as one JSON object")
 
 

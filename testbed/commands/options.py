@@ -2,15 +2,18 @@
 
 import argparse
 import math
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+HELP_COLUMNS = 80  # of a line of help, on a terminal however wide; the examples are written for it
+
 
 class Help(argparse.RawDescriptionHelpFormatter):
-    """Keeps the examples' lines as they are written."""
+    """Keeps the examples' lines as they are written; all others are wrapped at HELP_COLUMNS or at a narrower terminal's width."""
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=28, width=110)
+        super().__init__(prog, max_help_position=24, width=min(HELP_COLUMNS, shutil.get_terminal_size().columns))
 
 
 def add_verb(verbs: argparse._SubParsersAction, name: str, summary: str, examples: str) -> argparse.ArgumentParser:
@@ -18,6 +21,14 @@ def add_verb(verbs: argparse._SubParsersAction, name: str, summary: str, example
         name, help=summary, description=summary[0].upper() + summary[1:] + ".",
         epilog="examples:\n" + examples.strip("\n"), formatter_class=Help,
     )  # fmt: skip
+    return parser
+
+
+def add_action(actions: argparse._SubParsersAction, name: str, summary: str) -> argparse.ArgumentParser:
+    """An action of a verb (`manet VERB NAME`), with `summary` as its help."""
+    parser: argparse.ArgumentParser = actions.add_parser(
+        name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.", formatter_class=Help
+    )
     return parser
 
 
@@ -80,17 +91,19 @@ def results_folder() -> Path:
 def add_overrides(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set", metavar="KEY=VALUE", action="append", default=[], dest="overrides",
-        help="replace a key of the scenario (formats/scenario.md); may be given several times",
+        help="replace a key of the scenario (formats/scenario.md); may be repeated",
     )  # fmt: skip
-    parser.add_argument("--profile", choices=("period", "modern"), help="TCP settings: the papers' or Linux as shipped")
+    parser.add_argument(
+        "--profile", choices=("period", "modern"), help="TCP settings: the papers' (period) or Linux as shipped (modern)"
+    )
 
 
 def add_clock(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--clock", choices=("real", "virtual"),
-        help="virtual: each run in a guest that counts instructions, whatever the host's load (docs/virtual-time.md)",
+        help="virtual: each run in a guest that counts instructions, independent of the host's load (docs/virtual-time.md)",
     )  # fmt: skip
-    parser.add_argument("--kernel", metavar="NAME", help='of those guests: one of "manet vm list" (default: 6.12)')
+    parser.add_argument("--kernel", metavar="NAME", help='kernel of those guests, one of "manet vm list" (default: 6.12)')
 
 
 def overrides(options: argparse.Namespace) -> tuple[str, ...]:
@@ -105,5 +118,5 @@ def place_of(key: str, settings: Sequence[str], otherwise: str) -> str:
 
 
 def add_campaign(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--jobs", metavar="N", type=positive, help="runs side by side (default: as many as this machine takes)")
+    parser.add_argument("--jobs", metavar="N", type=positive, help="runs side by side (default: what this machine can take)")
     parser.add_argument("--json", action="store_true", help="print the answer as one JSON object")

@@ -12,9 +12,10 @@ EXAMPLES = """
 
 
 def add(verbs: argparse._SubParsersAction) -> None:
-    parser = add_verb(verbs, "report", "regenerate the tables and the figure of a folder of results", EXAMPLES)
+    """Declare the verb and its options."""
+    parser = add_verb(verbs, "report", "regenerate tables and figure of a folder of results", EXAMPLES)
     parser.add_argument("directory", metavar="DIR", type=Path, help="a folder that `manet run` has made")
-    parser.add_argument("--again", action="store_true", help="measure the captures again, too")
+    parser.add_argument("--again", action="store_true", help="also measure the captures again")
     parser.add_argument("--json", action="store_true", help="print the answer as one JSON object")
 
 

@@ -7,7 +7,7 @@ an algorithm available to every connection of the machine by its name, until `un
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from testbed.commands.options import add_verb
+from testbed.commands.options import add_action, add_verb
 
 if TYPE_CHECKING:
     import subprocess
@@ -18,14 +18,17 @@ FORMAT = "manet-tcp-names/1"
 LOAD_DEADLINE_S = 60.0
 OBJECT = ".o"
 EXAMPLES = """
-  ./manet tcp list                                all names: ours, layers, and what this kernel has
-  ./manet tcp show elfn                           what it is, its parameters with unit, default and range
-  ./manet tcp show 'elfn(vegas, probe=500ms)'     what that text means
-  ./manet tcp load vegas alpha=2                  for every program of this machine: iperf3 -C vegas
+  ./manet tcp list                  all names: ours, layers, and the kernel's
+  ./manet tcp show elfn             parameters: unit, default and range
+  ./manet tcp show 'elfn(vegas, probe=500ms)'
+                                    the meaning of that text
+  ./manet tcp load vegas alpha=2    for every program: iperf3 -C vegas
   ./manet tcp unload vegas
-  ./manet tcp load mine.bpf.o --name mine         an object of your own
+  ./manet tcp load mine.bpf.o --name mine
+                                    an object of your own
 
-in a scenario: tcp = "elfn(newreno, probe=2s)" (formats/scenario.md); a run loads what it needs by itself
+In a scenario: tcp = "elfn(newreno, probe=2s)" (formats/scenario.md). A run
+loads what it needs by itself.
 """
 # What the kernel's own are, where it has them: its Documentation and the head of net/ipv4/tcp_NAME.c.
 KERNELS = {
@@ -49,18 +52,20 @@ KERNELS = {
 
 
 def add(verbs: argparse._SubParsersAction) -> None:
-    parser = add_verb(verbs, "tcp", "the TCPs that a scenario may name, and our own algorithms for the whole machine", EXAMPLES)
+    """Declare the verb and its options."""
+    parser = add_verb(verbs, "tcp", "list and explain the TCPs of scenarios; load one for all programs", EXAMPLES)
     actions = parser.add_subparsers(dest="action", metavar="list|show|load|unload", required=True)
-    listing = actions.add_parser("list", help="all names, and whether they can be used here")
+    listing = add_action(actions, "list", "list all names, and whether this machine can use them")
     listing.add_argument("--json", action="store_true", help="print one JSON object")
-    showing = actions.add_parser("show", help="one name, or what a whole text means")
-    showing.add_argument("name", metavar="NAME|TEXT")
+    showing = add_action(actions, "show", "explain one name, or the text of a scenario's `tcp`")
+    showing.add_argument("name", metavar="NAME|TEXT", help='such as elfn, or "elfn(vegas, probe=500ms)"')
     showing.add_argument("--json", action="store_true", help="print one JSON object")
-    loading = actions.add_parser("load", help="register one of our own algorithms for every program of this machine")
-    loading.add_argument("name", metavar="NAME|FILE.o")
-    loading.add_argument("parameters", metavar="PARAMETER=VALUE", nargs="*")
-    loading.add_argument("--name", metavar="NAME", dest="as_name", help="what the kernel is to call it (default: its own name)")
-    actions.add_parser("unload", help="take it away again").add_argument("name", metavar="NAME")
+    loading = add_action(actions, "load", "register one of our algorithms for every program of this machine")
+    loading.add_argument("name", metavar="NAME|FILE.o", help="an algorithm of ours, or an object file of your own")
+    loading.add_argument("parameters", metavar="PARAMETER=VALUE", nargs="*", help="as `manet tcp show NAME` lists them")
+    loading.add_argument("--name", metavar="NAME", dest="as_name", help="its name in the kernel (default: its own)")
+    unloading = add_action(actions, "unload", "remove an algorithm that was loaded")
+    unloading.add_argument("name", metavar="NAME", help="its name in the kernel")
 
 
 def run(options: argparse.Namespace) -> int:

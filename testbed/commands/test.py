@@ -24,17 +24,23 @@ from testbed.commands.options import add_verb
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = """
-  ./manet test                       everything that needs no guest
-  ./manet test --quick               without the tests marked slow
-  ./manet test --rootless            the tests that need no root, as `make quick` does
-  ./manet test topologies -k chain   what is given goes to pytest; cargo's tests are then left out, and one process runs it
-  ./manet test --rust                cargo's tests alone
-  ./manet test --guests              the kernel-tcp tests under Debian 12's and 13's kernel, in guests (./setup.sh --guests)
+  ./manet test                     everything that needs no guest
+  ./manet test --quick             without the tests marked slow
+  ./manet test --rootless          without the tests that need root
+  ./manet test topologies -k chain
+                                   arguments go to pytest, in one process;
+                                   cargo's tests are left out
+  ./manet test --rust              cargo's tests alone
+  ./manet test --guests            the kernel-tcp tests under Debian 12's and
+                                   13's kernels (./setup.sh --guests)
   ./manet test --guests --kernel 6.12 -k vegas
-  ./manet test --with-guests         everything, and then the guests
-  ./manet test --interop tests/interop    our routing daemons beside third-party ones (ns-3, olsrd, AODV-UU)
+  ./manet test --with-guests       everything, then the guests
+  ./manet test --interop tests/interop
+                                   our routing daemons with third-party ones
+                                   (ns-3, olsrd, AODV-UU)
 
-without --interop those last ones are left out: what they need is in tests/interop/README.md
+Without --interop those last tests are left out; tests/interop/README.md lists
+what they need.
 """
 # Tests here run real programs on a real clock: a host that is busy for a moment can fail one. What failed is run once more,
 # alone, and named; more than this many is no moment's business.
@@ -81,17 +87,18 @@ class Counts:
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = add_verb(verbs, "test", "run the tests of all languages and count them", EXAMPLES)
     parser.usage = (
-        "manet test [-h] [--quick] [--rootless] [--interop] [--with-guests | --guests [--kernel NAME] | --rust | --python] "
-        "[pytest arguments]"
+        "manet test [-h] [--quick] [--rootless] [--interop]\n"
+        "                  [--with-guests | --guests [--kernel NAME] | --rust | --python]\n"
+        "                  [pytest arguments]"
     )
     parser.add_argument("--quick", action="store_true", help="leave out the tests marked slow")
     parser.add_argument("--rootless", action="store_true", help="leave out the tests that need root")
     parser.add_argument("--interop", action="store_true", help="also the tests against third-party routing daemons")
     parser.add_argument("--rust", action="store_true", help="cargo's tests alone")
     parser.add_argument("--python", action="store_true", help="pytest's tests alone")
-    parser.add_argument("--guests", action="store_true", help="the tests of testbed/guests/tests.toml in guests, alone")
-    parser.add_argument("--with-guests", action="store_true", help="the guests' tests after all others")
-    parser.add_argument("--kernel", metavar="NAME", help='with --guests: in this one only ("manet vm list")')
+    parser.add_argument("--guests", action="store_true", help="only the tests of testbed/guests/tests.toml, in guests")
+    parser.add_argument("--with-guests", action="store_true", help="also the guests' tests, after all others")
+    parser.add_argument("--kernel", metavar="NAME", help='with --guests: only under this kernel ("manet vm list")')
 
 
 def run(options: argparse.Namespace) -> int:

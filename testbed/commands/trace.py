@@ -13,31 +13,37 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
   ./manet trace mobility/patterns/p06.tcl --hops sta1 sta2 --profile p06.png
-  ./manet trace examples/walk.gpx --convert walk.csv  also .tcl, .ns_movements, .movements
-  ./manet trace results/NAME/CELL/seed-1              where the stations of a run were, until its end
-  ./manet trace random-waypoint --set speed=20 --set nodes=50 --set area=[1000,1000] --seed 3
+  ./manet trace examples/walk.gpx --convert walk.csv
+  ./manet trace results/NAME/CELL/seed-1    the movement of a run
+  ./manet trace random-waypoint --set speed=20 --set nodes=50 --seed 3
   ./manet trace group --set mobility.groups=2 --convert groups.tcl
   ./manet trace experiments/scenarios/walk.toml --json
 
-a model's name stands for 30 stations in 1500 x 300 m for 900 s at 10 m/s; --set takes every key of a scenario
+The name of a model stands for 30 stations in 1500 x 300 m for 900 s at 10 m/s;
+--set takes every key of a scenario.
 """
 MODEL_DEFAULTS = {"topology": "random", "nodes": 30, "area": [1500, 300], "warmup": 0, "duration": 900}
 RANGE_M = 250.0
 
 
 def add(verbs: argparse._SubParsersAction) -> None:
-    parser = add_verb(verbs, "trace", "what a movement holds: speeds, links, hops, partitions; conversion, profile", EXAMPLES)
-    parser.add_argument("what", metavar="FILE|MODEL", help="a movement file, a run's folder, a scenario (.toml), or a model")
+    """Declare the verb and its options."""
+    parser = add_verb(verbs, "trace", "summarise a movement: speeds, links, hops, partitions; convert it", EXAMPLES)
     parser.add_argument(
-        "--hops", metavar=("A", "B"), nargs=2, help="two stations: when their path breaks (default: the first flow's)"
+        "what", metavar="FILE|RUN|MODEL", help="a movement file, a run's folder, a scenario (.toml), or a mobility model"
     )
-    parser.add_argument("--range", metavar="M", type=metres, default=RANGE_M, dest="range_m", help="of the radio (default: 250)")
+    parser.add_argument(
+        "--hops", metavar=("FROM", "TO"), nargs=2, help="two stations: when their path breaks (default: the first flow's)"
+    )
+    parser.add_argument(
+        "--range", metavar="METRES", type=metres, default=RANGE_M, dest="range_m", help="range of the radio (default: 250)"
+    )
     parser.add_argument("--seed", metavar="N", type=positive, default=1, help="of a model or a scenario (default: 1)")
     parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], dest="overrides", help="a key of the scenario")
-    parser.add_argument("--convert", metavar="OUT", type=Path, help="write it as .csv, .tcl, .ns_movements or .movements")
+    parser.add_argument("--convert", metavar="FILE", type=Path, help="write it as .csv, .tcl, .ns_movements or .movements")
     parser.add_argument(
         "--profile", metavar="FILE.png", type=picture, nargs="?", const=Path("profile.png"),
-        help="draw hops over time between the two ends (default: profile.png beside you; and a PDF beside it)",
+        help="plot hops over time between the two stations; a PDF goes beside it (default: profile.png)",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the answer as one JSON object")
 

@@ -10,32 +10,40 @@ from testbed.errors import UsageError
 from testbed.programs import ROOT
 
 EXAMPLES = """
-  ./manet vm list                                       the kernels, and which of them are here
-  ./manet vm -- doctor                                  `manet doctor` under Debian 12's kernel
-  ./manet vm --kernel 6.12 -- run hv-fig1 --quick       results/ is shared: the results are there afterwards
-  ./manet vm --kernel 6.12 shell                        a shell; "exit" ends the guest
-  ./manet vm shell -- uname -r                          any command
+  ./manet vm list                  the kernels, and which of them are here
+  ./manet vm -- doctor             `manet doctor` under Debian 12's kernel
+  ./manet vm --kernel 6.12 -- run hv-fig1 --quick
+                                   results/ is shared with the guest
+  ./manet vm --kernel 6.12 shell   a shell; "exit" ends the guest
+  ./manet vm shell -- uname -r     any command
   ./manet vm --share /tmp/out -- run hv-fig1 --out /tmp/out
-  ./manet vm fetch 6.1 6.12                             bring the newest of these kernels (needs the network)
+  ./manet vm fetch 6.1 6.12        download the newest of these kernels
 
-What a guest writes outside results/ and the shared folders is lost when it ends. It has no network but its own.
+A guest loses what it writes outside results/ and the shared folders when it
+ends. It cannot reach the network.
 """
-CPUS_HELP = "with 1, software emulation has a clock that counts instructions: runs are on time by it (default: 2, if there are)"
+CPUS_HELP = "with 1, the clock of a software-emulated guest counts instructions, so that runs are on time (default: up to 2)"
 PASSED_ON = ("TERM", "LANG", "LC_ALL", "HOME", "CI", "COLUMNS", "MANET_MININET_WIFI")
 
 
 def add(verbs: argparse._SubParsersAction) -> None:
+    """Declare the verb and its options."""
     parser = add_verb(verbs, "vm", "run a command under another kernel, in a guest", EXAMPLES)
-    parser.usage = "manet vm [options] -- COMMAND... | shell [-- COMMAND...] | list | fetch [KERNEL...]"
+    parser.usage = (
+        "manet vm [options] -- COMMAND...\n       manet vm [options] shell [-- COMMAND...]\n"
+        "       manet vm list\n       manet vm fetch [KERNEL...]"
+    )
     parser.add_argument("--kernel", metavar="NAME", default="6.1", help='one of "manet vm list" (default: 6.1)')
     parser.add_argument("--memory", metavar="SIZE", type=memory_mb, default=2048, help="such as 1024M or 2G (default: 2G)")
     parser.add_argument("--cpus", metavar="N", type=positive, default=min(2, os.cpu_count() or 1), help=CPUS_HELP)
-    parser.add_argument("--share", metavar="FOLDER", type=Path, action="append", default=[], help="a folder it may write to")
-    parser.add_argument("--timeout", metavar="S", type=positive, help="end the command after so many seconds")
+    parser.add_argument(
+        "--share", metavar="FOLDER", type=Path, action="append", default=[], help="a folder the guest may write to"
+    )
+    parser.add_argument("--timeout", metavar="SECONDS", type=positive, help="end the command after this time")
     accelerated = parser.add_mutually_exclusive_group()
-    accelerated.add_argument("--kvm", action="store_true", default=None, help="insist on /dev/kvm (default: where it works)")
+    accelerated.add_argument("--kvm", action="store_true", default=None, help="require /dev/kvm (default: used if it works)")
     accelerated.add_argument("--no-kvm", dest="kvm", action="store_false", help="software emulation")
-    parser.add_argument("command", nargs="*", metavar="COMMAND", help="a manet command; shell, list, fetch as above")
+    parser.add_argument("command", nargs="*", metavar="COMMAND", help="a manet command; or shell, list, fetch as above")
 
 
 def memory_mb(text: str) -> int:

@@ -1,5 +1,6 @@
 """The command line: help, wrong usage, exit status, counts of `manet test`."""
 
+import argparse
 import os
 import subprocess
 import sys
@@ -27,6 +28,46 @@ def test_every_verb_has_help_with_examples(verb, capsys):
         manet.main([verb, "--help"])
     assert ended.value.code == 0
     assert "examples:" in capsys.readouterr().out
+
+
+def helps(parser, words=()):
+    """The words of every verb and of each of its actions, `manet` itself included."""
+    yield words
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, inner in action.choices.items():
+                yield from helps(inner, (*words, name))
+
+
+HELPS = list(helps(manet.parser()))
+
+
+def test_actions_are_among_the_helps():
+    assert {(), ("run",), ("tcp", "load")} < set(HELPS) and len(HELPS) > len(VERBS) + 4
+
+
+@pytest.mark.parametrize("words", HELPS, ids=" ".join)
+@pytest.mark.parametrize("columns", ["80", "200"])
+def test_help_fits_80_columns(words, columns, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", columns)
+    with pytest.raises(SystemExit) as ended:
+        manet.main([*words, "--help"])
+    assert ended.value.code == 0
+    text = capsys.readouterr().out
+    assert [line for line in text.splitlines() if len(line) > 80] == []
+    assert "...." not in text and "\n\n\n" not in text
+
+
+def test_every_option_and_argument_has_a_help_text():
+    def silent(parser):
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for inner in action.choices.values():
+                    yield from silent(inner)
+            elif not action.help:
+                yield f"{parser.prog}: {action.dest}"
+
+    assert list(silent(manet.parser())) == []
 
 
 @pytest.mark.parametrize(
