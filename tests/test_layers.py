@@ -134,7 +134,7 @@ def test_no_machine_opens_a_socket_a_file_or_a_thread():
     assert [str(path) for path in within if DOES_IO.search(without_comments(path))] == []
 
 
-# Within testbed: who may use whom, beside errors and programs (testbed/README.md); commands and tests may all.
+# Within testbed: who may use whom, beside columns, errors and programs (testbed/README.md); commands and tests may all.
 TESTBED = {
     "host": set(), "validate": set(), "campaigns": set(),
     "stages": {"host"}, "runs": {"host", "stages"}, "mn_wifi": {"host", "stages", "runs"},
@@ -146,7 +146,7 @@ def test_the_folders_of_testbed_import_downwards(folder):
     files = list((ROOT / "testbed" / folder).rglob("*.py"))
     used = {match for path in files for match in re.findall(r"(?:from|import) testbed\.(\w+)", path.read_text())}
     assert len(files) > 3
-    assert used - {folder, "errors", "programs"} <= TESTBED[folder]
+    assert used - {folder, "columns", "errors", "programs"} <= TESTBED[folder]
 
 
 def test_an_import_that_points_up_is_found():

@@ -21,6 +21,7 @@ def run(options: argparse.Namespace) -> int:
     import json
     from dataclasses import asdict
 
+    from testbed.columns import hanging
     from testbed.host.clean import clean
 
     cleaned = clean(running_too=options.all)
@@ -33,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
         ("could not remove", cleaned.could_not),
     ):
         for line in lines:
-            print(f"{word:18}{line}")
+            print(hanging(f"{word:18}", line))
     if not (cleaned.removed or cleaned.still_running or cleaned.could_not):
         print("nothing was left behind")
     return 1 if cleaned.could_not else 0

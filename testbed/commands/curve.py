@@ -27,6 +27,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from testbed.campaigns.experiment import Request, find, load
+    from testbed.columns import folded
     from testbed.curves.curve import read, wanted_by
 
     request = Request(options.quick, overrides(options), tuple(options.variant))
@@ -39,9 +40,9 @@ def run(options: argparse.Namespace) -> int:
         shown = document["values"] if document else "not measured yet"
         if document:
             shown = " ".join(f"{value:.0f}" for value in document["values"].values()) + " kbit/s"
-        print(f"{curve.name}  {curve.scenario['tcp']} over {curve.scenario['radio']}, 1, 2, 3, ... hops: {shown}")
+        print(folded(f"{curve.name}  {curve.scenario['tcp']} over {curve.scenario['radio']}, 1, 2, 3, ... hops: {shown}"))
         if document:
-            print(f"          {curve.path}, measured {document['measured']['date']} at {document['measured']['commit']}")
+            print(folded(f"  {curve.path}, measured {document['measured']['date']} at {document['measured']['commit']}"))
     return 0
 
 

@@ -21,6 +21,7 @@ def run(options: argparse.Namespace) -> int:
     import json
     from dataclasses import asdict
 
+    from testbed.columns import hanging
     from testbed.host.doctor import doctor
 
     checks = doctor()
@@ -35,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
         for check in section:
             word = "ok" if check.ok else "MISSING" if check.needed else "-"
             remedy = f"; {check.remedy}" if check.remedy and not check.ok else ""
-            print(f"{word:8}{check.name.removeprefix(ROUTING):{width}}  {check.detail}{remedy}")
+            print(hanging(f"{word:8}{check.name.removeprefix(ROUTING):{width}}  ", f"{check.detail}{remedy}"))
     print(f"\n{len(missing)} things needed are missing" if missing else "\nnothing needed is missing")
     return 1 if missing else 0
 

@@ -59,14 +59,14 @@ def _chosen(names: list[str]) -> "list[Section]":
 
 
 def _in_full(section: "Section") -> str:
-    from testbed.commands.columns import rows
+    from testbed.columns import rows
 
     lines = rows((entry.name, entry.summary) for entry in section.entries())
     return "\n".join([f"{section.name}: {section.usage}", *lines])
 
 
 def _names_only(section: "Section") -> str:
-    from testbed.commands.columns import hanging
+    from testbed.columns import hanging
 
     entries = section.entries()
     names = "  ".join(entry.name for entry in entries)

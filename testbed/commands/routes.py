@@ -28,6 +28,7 @@ def run(options: argparse.Namespace) -> int:
     import json
     import sys
 
+    from testbed.columns import folded
     from testbed.errors import UsageError
     from testbed.runs.routes import known_routes
     from testbed.stages.status import lines
@@ -47,5 +48,5 @@ def run(options: argparse.Namespace) -> int:
     if known.when != "now":
         print(f"{known.directory}: at the {known.when} of the traffic")
     for name, status in known.stations.items():
-        print("\n".join(lines(name, status)))
+        print("\n".join(folded(line) for line in lines(name, status)))
     return failed

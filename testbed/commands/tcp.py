@@ -93,6 +93,8 @@ def run(options: argparse.Namespace) -> int:
 def _list(as_json: bool) -> int:
     import json
 
+    from testbed.columns import folded, hanging
+
     rows = entries()
     if as_json:
         print(json.dumps({"format": FORMAT, "names": rows, "loaded": _loaded()}, indent=1))
@@ -101,15 +103,15 @@ def _list(as_json: bool) -> int:
     for kind, heading in (("algorithm", "algorithms"), ("layer", "layers around an algorithm"), ("kernel", "this kernel's own")):
         print(f"{heading}:")
         for row in (row for row in rows if row["kind"] == kind):
-            print(f"  {row['name']:{width}}  {row['summary']}")
+            print(hanging(f"  {row['name']:{width}}  ", row["summary"]))
         print()
     for loaded in _loaded():
-        print(f"loaded for every program of this machine: {_one_line(loaded)}")
+        print(folded(f"loaded for every program of this machine: {_one_line(loaded)}"))
     reasons = list(dict.fromkeys(row["why_not"] for row in rows if row["why_not"]))
     for reason in reasons:
         names = ", ".join(row["name"] for row in rows if row["why_not"] == reason)
-        print(f"not here: {names}: {reason}")
-    print('manet tcp show NAME prints the parameters; in a scenario: tcp = "elfn(newreno, probe=2s)"')
+        print(folded(f"not here: {names}: {reason}"))
+    print('manet tcp show NAME prints the parameters; in a scenario: tcp = "elfn(newreno)"')
     return 0
 
 
@@ -170,6 +172,7 @@ def _show(text: str, as_json: bool) -> int:
 
     from scenarios.tcp import parse
     from scenarios.tcp_names import table
+    from testbed.columns import folded
     from testbed.errors import UsageError
     from testbed.host.algorithms import why_no_algorithm
 
@@ -185,7 +188,7 @@ def _show(text: str, as_json: bool) -> int:
         print(json.dumps({"format": FORMAT, "names": named, **spelled}, indent=1))
         return 0
     for row in named:
-        print("\n".join(_described(row, table().get(row["name"]))))
+        print("\n".join(folded(line) for line in _described(row, table().get(row["name"]))))
     print(f'\nin a scenario:\n  tcp = "{tcp.spelled}"')
     if tcp.in_full != tcp.spelled:
         print(f'which is\n  tcp = "{tcp.in_full}"')
@@ -208,7 +211,7 @@ def _described(row: dict[str, Any], known: "Name | None") -> list[str]:
         lines.append(f"  not here: {row['why_not']}")
     for p in row["parameters"]:
         is_now = f"default {p['default']}" if row["kind"] != "loaded" else f"loaded with {p['loaded']}"
-        lines.append(f"  {p['name']}: {p['text']}\n    {p['allowed']}; {is_now}" if p["text"] else f"  {p['name']}: {is_now}")
+        lines += [f"  {p['name']}: {p['text']}", f"    {p['allowed']}; {is_now}"] if p["text"] else [f"  {p['name']}: {is_now}"]
     return lines if row["parameters"] else [*lines, "  no parameters"]
 
 

@@ -194,13 +194,15 @@ def _lines(answer: dict[str, Any], with_outages: bool) -> list[str]:
 
 
 def _path_lines(path: dict[str, Any]) -> list[str]:
+    from testbed.columns import NO_BREAK
+
     none = path["shares"].get("0", 0.0)
     parted = f"no path {_percent(none)} of the time"
     if path["partitions"]:
         outages = "in one outage of" if path["partitions"] == 1 else f"in {path['partitions']} outages of at most"
         parted += f", {outages} {path['longest_partition_s']:.3g} s"
     mean = f"; {path['mean_hops']:.2f} hops while there is one" if path["mean_hops"] is not None else ""
-    shares = ", ".join(f"{hops}: {_percent(share)}" for hops, share in path["shares"].items() if hops != "0")
+    shares = ", ".join(f"{hops}:{NO_BREAK}{_percent(share)}" for hops, share in path["shares"].items() if hops != "0")
     lines = [_line(" to ".join(path["ends"]), parted + mean)]
     return [*lines, _line("hops", shares or "never any"), _line("path changes", str(path["path_changes"]))]
 
@@ -218,11 +220,15 @@ def _outage_lines(path: dict[str, Any]) -> list[str]:
 
 
 def _line(name: str, text: str) -> str:
-    return f"  {name:<16} {text}"
+    from testbed.columns import hanging
+
+    return hanging(f"  {name:<16} ", text)
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
+    from testbed.columns import NO_BREAK
+
+    return f"{100 * share:.3g}{NO_BREAK}%"
 
 
 def _draw(profile: "Profile | None", options: argparse.Namespace) -> list[str]:

@@ -6,6 +6,7 @@ import sys
 import textwrap
 from collections.abc import Iterable
 
+NO_BREAK = "\u00a0"  # in a text: a space at which it is not wrapped; printed as a space
 MIN_TEXT = 20  # columns that the text beside a name gets on a terminal however narrow
 UNLIMITED = 1 << 20  # columns
 
@@ -21,7 +22,17 @@ def hanging(name: str, text: str, *, width: int | None = None) -> str:
     """`name` (with its padding) and the text behind it, which is wrapped below itself. Words are never cut."""
     room = max((width or terminal_width()) - len(name), MIN_TEXT)
     lines = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False) or [""]
-    return (name + f"\n{' ' * len(name)}".join(lines)).rstrip()
+    return (name + f"\n{' ' * len(name)}".join(lines)).rstrip().replace(NO_BREAK, " ")
+
+
+def folded(line: str) -> str:
+    """A line without columns; what does not fit continues four columns farther in."""
+    indent = " " * (len(line) - len(line.lstrip()))
+    wrapped = textwrap.fill(
+        line.strip(), terminal_width(), initial_indent=indent, subsequent_indent=indent + "    ", break_long_words=False,
+        break_on_hyphens=False,
+    )  # fmt: skip
+    return wrapped.replace(NO_BREAK, " ")
 
 
 def rows(entries: Iterable[tuple[str, str]], indent: str = "  ") -> list[str]:
