@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
     from testbed.columns import hanging
     from testbed.host.clean import clean
 
-    cleaned = clean(running_too=options.all)
+    cleaned = clean(include_running=options.all)
     if options.json:
         print(json.dumps(asdict(cleaned), indent=1))
         return 1 if cleaned.could_not else 0

@@ -119,9 +119,9 @@ def entries() -> list[dict[str, Any]]:
     """All names, as `--json` has them: the table's, then the kernel's own; `why_not` is null for what can be used here."""
     from scenarios.tcp import KERNEL, parse
     from scenarios.tcp_names import table
-    from testbed.host.algorithms import available, why_no_struct_ops
+    from testbed.host.algorithms import available, missing_struct_ops
 
-    missing = why_no_struct_ops() or None
+    missing = missing_struct_ops() or None
     loaded = {row["name"] for row in _loaded()}
     rows = [_entry(known, missing if parse(name).wants_struct_ops else None) for name, known in table().items()]
     for name in available():
@@ -174,10 +174,10 @@ def _show(text: str, as_json: bool) -> int:
     from scenarios.tcp_names import table
     from testbed.columns import folded
     from testbed.errors import UsageError
-    from testbed.host.algorithms import why_no_algorithm
+    from testbed.host.algorithms import missing_algorithm
 
     tcp = parse(text)
-    missing = why_no_algorithm(tcp.kernel_algorithm or "", list(table())) if tcp.of_table is None else ""
+    missing = missing_algorithm(tcp.kernel_algorithm or "", list(table())) if tcp.of_table is None else ""
     if missing:
         raise UsageError(missing)
     known = [*entries(), *(_loaded_entry(row) for row in _loaded() if row["name"] not in table())]
@@ -224,10 +224,10 @@ def _load(name: str, parameters: list[str], as_name: str | None) -> int:
     from scenarios.tcp import parse, quoted
     from scenarios.tcp_names import table
     from testbed.errors import UsageError
-    from testbed.host.algorithms import why_unnamed
+    from testbed.host.algorithms import missing_names_file
 
     _check_loadable(name)
-    if unnamed := why_unnamed(name):
+    if unnamed := missing_names_file(name):
         raise UsageError(unnamed)
     if name in table():
         tcp = parse(f"{name}({', '.join(parameters)})")
@@ -256,11 +256,11 @@ def _loader(*arguments: str) -> int:
     import os
 
     from testbed.errors import RunError, UsageError
-    from testbed.host.algorithms import why_no_struct_ops
+    from testbed.host.algorithms import missing_struct_ops
 
     if os.geteuid() != 0:
         raise UsageError("not root: to register congestion control the kernel needs it; run it with sudo")
-    missing = why_no_struct_ops()
+    missing = missing_struct_ops()
     if missing:
         raise UsageError(missing)
     done = _manet_tcp(*arguments)

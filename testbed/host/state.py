@@ -22,10 +22,12 @@ class Process:
 
     @classmethod
     def of(cls, pid: int) -> "Process | None":
+        """The process with this pid; None if there is none, or only a zombie."""
         start = _start_of(pid)
         return None if start is None else cls(pid, start)
 
     def alive(self) -> bool:
+        """Whether this very process still runs."""
         return _start_of(self.pid) == self.start
 
 
@@ -46,6 +48,7 @@ class RunState:
 
     @property
     def path(self) -> Path:
+        """The state file."""
         return STATE_FOLDER / f"{self.run_id}.json"
 
     def save(self) -> None:
@@ -59,6 +62,7 @@ class RunState:
             raise UsageError(f"{STATE_FOLDER}: {problem.strerror}; the testbed needs root and a writable /run") from None
 
     def remove(self) -> None:
+        """Delete the state file; not an error if it is gone."""
         self.path.unlink(missing_ok=True)
 
     @classmethod

@@ -1,7 +1,7 @@
 """`proto` of addLink: Mininet-WiFi's names of routing protocols and ours."""
 
 from testbed.errors import UsageError
-from testbed.host.protocols import why_not
+from testbed.host.protocols import missing_requirement
 from testbed.programs import BUILT, Programs
 
 # theirs: the protocol of the same daemon here; ours in its place where that is not installed
@@ -24,7 +24,7 @@ def protocol(proto: str | None, programs: Programs = BUILT, path: str | None = N
         raise UsageError(f"addLink: proto={proto!r}: {REFUSED[proto]}")
     if proto in THEIRS:
         name, stand_in = THEIRS[proto]
-        missing = why_not(name, programs=programs, path=path)
+        missing = missing_requirement(name, programs=programs, path=path)
         if missing is None or stand_in is None:
             return name, ""  # what is missing is said before the run starts
         return stand_in, f"proto={proto!r}: {missing[0]}; this testbed's own {stand_in.upper()} stands in for it"

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from testbed.host.run_queue import RunQueue, Waited
+from testbed.host.run_queue import RunQueue, WaitTime
 
 WINDOW_S = 1.0
 MOST_MS = 10.0  # thirty DSDV daemons that all have news at once wait 5 to 8 ms a turn on a sufficient machine
@@ -24,16 +24,16 @@ VOID_SHARE = 0.20
 class Seen:
     """What was seen of a run's programs while its traffic ran."""
 
-    total: Waited = field(default_factory=Waited)
+    total: WaitTime = field(default_factory=WaitTime)
     seconds: float = 0.0
     starved_s: float = 0.0
     worst_ms: float = 0.0
     last_ms: float = 0.0
 
-    def add(self, waited: Waited, seconds: float) -> None:
+    def add(self, waited: WaitTime, seconds: float) -> None:
         """One window."""
         mean_ms = waited.ns / 1e6 / max(waited.turns, LEAST_TURNS)
-        self.total = Waited(self.total.ns + waited.ns, self.total.turns + waited.turns)
+        self.total = WaitTime(self.total.ns + waited.ns, self.total.turns + waited.turns)
         self.seconds += seconds
         self.worst_ms, self.last_ms = max(self.worst_ms, mean_ms), mean_ms
         if mean_ms >= MOST_MS:
@@ -79,12 +79,12 @@ class Waits:
     def __init__(self, group: Path, *, queue: RunQueue | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._queue, self._clock = queue or RunQueue(group), clock
         self.seen = Seen()
-        self._last: dict[int, Waited] = {}
+        self._last: dict[int, WaitTime] = {}
         self._at_s: float | None = None
 
     def begin(self) -> None:
         """The traffic begins: what was waited before does not count."""
-        self._last, self._at_s = self._queue.look(), self._clock()
+        self._last, self._at_s = self._queue.read(), self._clock()
 
     def tick(self) -> None:
         if self._at_s is not None and self._clock() - self._at_s >= WINDOW_S:
@@ -107,7 +107,7 @@ class Waits:
 
     def _window(self) -> None:
         assert self._at_s is not None
-        tasks, now_s = self._queue.look(), self._clock()
-        since = [waited - self._last.get(task, Waited()) for task, waited in tasks.items()]
-        self.seen.add(Waited(sum(w.ns for w in since), sum(w.turns for w in since)), now_s - self._at_s)
+        tasks, now_s = self._queue.read(), self._clock()
+        since = [waited - self._last.get(task, WaitTime()) for task, waited in tasks.items()]
+        self.seen.add(WaitTime(sum(w.ns for w in since), sum(w.turns for w in since)), now_s - self._at_s)
         self._last, self._at_s = tasks, now_s

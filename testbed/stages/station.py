@@ -26,7 +26,7 @@ from mininet.util import getincrementaldecoder
 from scenarios.scenario import Scenario, Wire
 from testbed.errors import RunError
 from testbed.host import descriptors, namespace
-from testbed.host.processes import how_ended
+from testbed.host.processes import exit_text
 from topologies.addresses import (
     GATEWAY_END,
     HOST_END,
@@ -112,7 +112,7 @@ class NamespaceHost(Host):
             env={**_environment(), "PS1": PROMPT},
             **options,
         )
-        descriptors.give_back(self.shell.pid)
+        descriptors.restore_limit(self.shell.pid)
         os.write(self.master, b"unset HISTFILE; set +m\n")  # as Mininet does; answered by a second prompt
         self.stdin = self.stdout = os.fdopen(self.master, "r")
         self.pid, self._pidfd = self.shell.pid, os.pidfd_open(self.shell.pid)
@@ -171,7 +171,7 @@ class NamespaceHost(Host):
 
     def _renew_shell(self) -> None:
         """Another shell in the same network namespace; what was mounted for the one before went with it."""
-        how = how_ended(self.shell.wait())
+        how = exit_text(self.shell.wait())
         self._drop_shell()
         namespace.within(self.netns, lambda: self._start(WITH_SYS_OF_NAMESPACE, start_new_session=True))
         self.wait_for_shell(time.monotonic() + SHELL_DEADLINE_S)

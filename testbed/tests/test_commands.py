@@ -15,7 +15,7 @@ from testbed.commands import test as test_verb
 from testbed.commands.demo import free_folder
 from testbed.commands.test import Counts, count_cargo, count_pytest, tried_again
 from testbed.errors import UsageError
-from testbed.host.algorithms import available, require_algorithm, why_no_algorithm
+from testbed.host.algorithms import available, missing_algorithm, require_algorithm
 from testbed.programs import Programs
 from testbed.runs.preflight import check_tcps
 
@@ -310,13 +310,13 @@ def test_an_algorithm_without_a_names_file_is_told_from_one_that_is_not_there(tm
     for folder in ("algorithms", "names"):
         (tmp_path / "kernel-tcp" / folder).mkdir(parents=True)
     (tmp_path / "kernel-tcp/algorithms/nox.bpf.c").write_text("")
-    why = why_no_algorithm("nox", ["tahoe"], ["cubic"], tmp_path / "kernel-tcp")
+    why = missing_algorithm("nox", ["tahoe"], ["cubic"], tmp_path / "kernel-tcp")
     assert why == (
         "kernel-tcp/algorithms/nox.bpf.c has no kernel-tcp/names/nox.toml; write that file (formats/tcp.md says what it holds)"
     )
-    other = why_no_algorithm("no", ["tahoe"], ["cubic"], tmp_path / "kernel-tcp")
+    other = missing_algorithm("no", ["tahoe"], ["cubic"], tmp_path / "kernel-tcp")
     assert other == 'this kernel has no "no"; use one of tahoe, cubic'
-    assert why_no_algorithm("nox", ["tahoe"], ["nox"], tmp_path / "kernel-tcp") == ""  # loaded for the machine
+    assert missing_algorithm("nox", ["tahoe"], ["nox"], tmp_path / "kernel-tcp") == ""  # loaded for the machine
 
 
 def test_a_kernel_that_takes_no_bpf_congestion_control_is_told_apart(tmp_path):

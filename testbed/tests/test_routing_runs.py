@@ -8,7 +8,7 @@ import pytest
 from analysis.metrics import analyse_run
 from scenarios.routing import OUR_DAEMONS
 from testbed.errors import UsageError
-from testbed.host.protocols import protocols, why_not
+from testbed.host.protocols import missing_requirement, protocols
 from testbed.runs.routes import known_routes
 from testbed.tests.running import Background, captured, chain, needs_runs, prompt
 
@@ -21,7 +21,7 @@ QUICK = {
     "babeld": {"hello_interval": 0.5, "update_interval": 2},
     "batmand": {"originator_interval": 0.5},
 }
-HERE = [name for name in protocols() if why_not(name) is None]
+HERE = [name for name in protocols() if missing_requirement(name) is None]
 ABSENT = [name for name in protocols() if name not in HERE]
 WIRE = {"station": "sta3", "host": "host1"}
 

@@ -24,7 +24,7 @@ def kernel(monkeypatch):
 
     def of(*names, why=""):
         monkeypatch.setattr(algorithms, "available", lambda: sorted(names))
-        monkeypatch.setattr(algorithms, "why_no_struct_ops", lambda: why)
+        monkeypatch.setattr(algorithms, "missing_struct_ops", lambda: why)
 
     of("cubic", "reno")
     return of
@@ -197,7 +197,7 @@ IN_THEIR_OWN_MOUNTS += "'load tahoe --name {0}' 'unload {0}' 'unload {0}'; do {1
 
 @pytest.mark.root
 @needs_runs
-@pytest.mark.skipif(algorithms.why_no_struct_ops() != "", reason=algorithms.why_no_struct_ops())
+@pytest.mark.skipif(algorithms.missing_struct_ops() != "", reason=algorithms.missing_struct_ops())
 def test_an_algorithm_is_loaded_and_unloaded_for_the_machine():
     """In a mount namespace of its own: what is pinned there goes with it, however the test ends."""
     name, words = f"t{os.getpid() % 10**6}", f"{sys.executable} -P -m testbed"
