@@ -75,7 +75,7 @@ def carry_out(experiment: "Experiment", directory: Path, options: argparse.Names
     from testbed.campaigns.side_by_side import default_jobs
     from testbed.commands.curve import measured_now
     from testbed.curves.lay_out import curves_of, lay_out
-    from testbed.guests.virtual_time import most_guests
+    from testbed.guests.virtual_time import max_guests
     from testbed.stages.kernel_tcp import period_notes
 
     runner = runner_for([cell.scenario for cell in experiment.cells], options, experiment.name)
@@ -83,7 +83,7 @@ def carry_out(experiment: "Experiment", directory: Path, options: argparse.Names
         print(f"manet run: {note}", file=sys.stderr)
     curves = curves_of(experiment, lambda wanted: measured_now(wanted, options.jobs)) if experiment.expected else {}
     progress = Progress()
-    jobs = options.jobs or default_jobs((cell.scenario for cell in experiment.cells), most_guests())
+    jobs = options.jobs or default_jobs((cell.scenario for cell in experiment.cells), max_guests())
     try:
         again = resume_command(experiment, directory, options)
         campaign = Campaign(experiment, directory, jobs, progress, runner, again)

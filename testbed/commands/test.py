@@ -221,8 +221,8 @@ def run_guests(kernel: str | None, arguments: Sequence[str]) -> Counts:
     """Those of testbed/guests/tests.toml, or of pytest's arguments, in each kernel; side by side where there is room."""
     from testbed.guests import tests
 
-    names = tests.kernels_asked(kernel)
-    if reason := tests.cannot():
+    names = tests.selected_kernels(kernel)
+    if reason := tests.missing_requirement():
         return Counts(skipped=1, reasons=[f"all tests in guests ({', '.join(names)}): {reason}"])
     if tests.side_by_side(names):
         with ThreadPoolExecutor(len(names)) as pool:

@@ -84,8 +84,8 @@ def show_list() -> int:
     from testbed.guests import kernels
 
     cache = kernels.Cache()
-    for name, kernel in kernels.listed().items():
-        there = cache.have(kernel)
+    for name, kernel in kernels.known_kernels().items():
+        there = cache.cached(kernel)
         print(f"{name:<6} {kernel.text:<22} {f'{there.package} {there.version}' if there else 'not fetched yet'}")
     print(f"cache: {cache.folder}")
     return 0
@@ -95,7 +95,7 @@ def fetch(names: list[str]) -> int:
     from testbed.guests import kernels
 
     cache = kernels.Cache(say=_say)
-    for kernel in [kernels.find(name) for name in names or kernels.listed()]:
+    for kernel in [kernels.find(name) for name in names or kernels.known_kernels()]:
         there = cache.get(kernel, newest=True)
         print(f"{kernel.name:<6} {there.package} {there.version}")
     cache.busybox()
