@@ -43,7 +43,7 @@ class Standing:
         try:
             self.stages.close()
             if (self.site.directory / "verdict.json").exists():
-                add_programs(self.site.directory, self.watch.waits.seen)
+                add_programs(self.site.directory, self.watch.waits.summary)
         except RunError as problem:
             if outcome["status"] == "complete":
                 outcome = {"status": "failed", "error": str(problem)}

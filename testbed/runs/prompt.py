@@ -65,7 +65,7 @@ def open_prompt(scenario: Scenario, *, seed: int = 1, directory: Path | None = N
 
 @contextmanager
 def _interrupts_restored() -> Iterator[None]:
-    """What `_say` does to Ctrl-C lasts as long as the prompt."""
+    """Restore the handler of Ctrl-C, which `_say` changes, after the prompt."""
     before = signal.getsignal(signal.SIGINT)
     try:
         yield
@@ -122,7 +122,7 @@ def _give_terminal(network: Network, protocol: Protocol) -> None:
 
 
 def _lines_of(path: Path) -> list[str]:
-    """UsageError for whatever has no lines."""
+    """The lines of a file. Raises UsageError if it is not a readable text file."""
     if path.exists() and not path.is_file():
         raise UsageError(f"source {path}: is no regular file; give a file with a command a line")
     try:
@@ -134,18 +134,18 @@ def _lines_of(path: Path) -> list[str]:
 
 
 def say(text: str) -> None:
-    """One answer, on the stream that Mininet's own answers take, so that they stay in order."""
+    """Print one answer on the stream of Mininet's own answers, so that they stay in order."""
     output(f"{text}\n")
 
 
 class Prompt(CLI):
-    """Mininet's CLI; a wrong argument is a line of help, never the end of the prompt."""
+    """Mininet's CLI with the verbs of this testbed. A wrong argument prints a line of help and never ends the prompt."""
 
     prompt = "manet> "
-    told = ""  # what was last said of a child that died
+    reported = ""  # the last failure of a child that was printed
 
     def __init__(self, network: Network, protocol: Protocol, **cli: object) -> None:
-        """`cli`: what Mininet's own takes (`script`, a file of lines)."""
+        """`cli`: arguments of Mininet's CLI (`script`, a file of lines)."""
         self.network, self.protocol = network, protocol
         self.sourced: list[Path] = []  # the files that are being read
         if not sys.stdin.isatty():
@@ -160,13 +160,13 @@ class Prompt(CLI):
             self.map.end()
 
     def onecmd(self, line: str) -> bool | None:
-        """A child's death is told once; the line is obeyed all the same, so that `exit` and the end of input always end."""
+        """Print the failure of a child once; execute the line in any case, so that `exit` and the end of input always work."""
         try:
             self.network.children.check()
-            self.told = ""
+            self.reported = ""
         except RunError as problem:
-            if str(problem) != self.told:
-                self.told = str(problem)
+            if str(problem) != self.reported:
+                self.reported = str(problem)
                 say(f"*** {problem}")
         try:
             return super().onecmd(line)
@@ -192,8 +192,8 @@ class Prompt(CLI):
             self.sourced.pop()
 
     def waitForNode(self, node: Station) -> None:
-        """Until the command has ended, or the shell. What is typed meanwhile goes to the command, as in Mininet; lines from a
-        pipe are commands to come."""
+        """Wait until the command or the shell has ended. What is typed meanwhile goes to the command, as in Mininet; lines
+        of a pipe are the next commands."""
         if not self.isatty():
             while node.waiting:
                 output(node.monitor())
@@ -226,7 +226,7 @@ class Prompt(CLI):
         names = line.split() or [host.name for host in self.network.net.hosts]
         known = self.protocol.status()
         for name in names:
-            if self._known(name):
+            if self._is_node(name):
                 say(f"{name}:\n{iproute.ask(self.network.net[name], 'route', 'show').rstrip()}")
                 if name in known:
                     say("\n".join(status.lines(name, known[name])))
@@ -240,7 +240,7 @@ class Prompt(CLI):
             numbers = []
         if not 2 <= len(numbers) <= 4:
             say("usage: move station x y [z] [speed]        (metres, m/s)")
-        elif self._known(words[0]):
+        elif self._is_node(words[0]):
             x, y, z = position = [*numbers[:3], 0.0][:3]
             area = self.network.site.scenario.area
             if area is not None and not is_inside(position, area):
@@ -264,7 +264,7 @@ class Prompt(CLI):
         words = line.split()
         if len(words) != 2 or words[1] not in ("off", "on"):
             say("usage: power station off|on")
-        elif self._known(words[0]):
+        elif self._is_node(words[0]):
             self.network.medium.ask("power", station=words[0], on=words[1] == "on")
 
     def do_drops(self, _line: str) -> None:
@@ -307,16 +307,17 @@ class Prompt(CLI):
         say(f"{source.name} -> {target.name}: {found.text()}")
 
     def _two_ends(self, names: list[str], usage: str) -> list[NamespaceHost] | None:
-        """The hosts of these names; without names the first and the last, as Mininet has it."""
+        """The hosts with these names; without names the first and the last, as in Mininet. Prints `usage` and returns None
+        if wrong."""
         hosts = self.network.net.hosts
         names = names or [hosts[0].name, hosts[-1].name]
         if len(names) != 2 or names[0] == names[1]:
             say(f"usage: {usage}        (two different ones)")
             return None
-        return [self.network.net[name] for name in names] if all([self._known(name) for name in names]) else None
+        return [self.network.net[name] for name in names] if all([self._is_node(name) for name in names]) else None
 
     def get_names(self) -> list[str]:
-        """What `help` and the tab key offer."""
+        """The verbs that `help` and the tab key offer."""
         return [name for name in super().get_names() if name.removeprefix("do_") not in NOT_HERE]
 
     def do_switch(self, _line: str) -> None:
@@ -331,7 +332,7 @@ class Prompt(CLI):
         "Not here: a radio link is there while its ends are in range; `move` a station away, `links` shows the others."
         say(f"*** {self.do_link.__doc__}")
 
-    def _known(self, name: str) -> bool:
+    def _is_node(self, name: str) -> bool:
         if name in self.network.net:
             return True
         say(f"*** there is no station {name}; `nodes` lists them")

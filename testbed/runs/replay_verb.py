@@ -1,4 +1,4 @@
-"""The prompt's `replay`: a movement file on the running network, from now on (testbed/stages/replay.py)."""
+"""The prompt's `replay`: stations follow a movement file from now on (testbed/stages/replay.py)."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,14 +12,14 @@ USAGE = "replay FILE [speed=M/S | factor=N] | replay off"
 
 
 class ReplayVerb:
-    """`say` takes an answer."""
+    """The verb. `say` prints an answer."""
 
     def __init__(self, medium: Medium, scenario: Scenario, say: Callable[[str], None]) -> None:
         self._medium, self._scenario, self._say = medium, scenario, say
         self._playing: replay.Playing | None = None
 
     def __call__(self, line: str) -> None:
-        """One line of the prompt; UsageError or RunError say what is wrong with it."""
+        """Execute one line of the prompt. Raises UsageError or RunError."""
         words = line.split()
         if not words:
             self._say(self._state())

@@ -10,12 +10,12 @@ import pytest
 
 from testbed.host.run_queue import RunQueue, WaitTime
 from testbed.runs import verdict, waits
-from testbed.runs.waits import Seen, Waits
+from testbed.runs.waits import Waits, WaitSummary
 
 
-def seen(*windows: tuple[float, int], seconds: float = 1.0) -> Seen:
+def seen(*windows: tuple[float, int], seconds: float = 1.0) -> WaitSummary:
     """From windows of (milliseconds waited in all, turns)."""
-    found = Seen()
+    found = WaitSummary()
     for ms, turns in windows:
         found.add(WaitTime(round(ms * 1e6), turns), seconds)
     return found
@@ -47,18 +47,18 @@ def test_one_hiccup_among_programs_that_hardly_run_is_none() -> None:
 
 def test_a_kernel_that_does_not_tell_is_not_judged() -> None:
     assert seen((0, 0)).report() is None
-    assert Seen().judgement() == ("valid", [])
+    assert WaitSummary().judgement() == ("valid", [])
 
 
 def test_starvation_now_is_told_before_the_run_has_ended() -> None:
-    looking = Waits(Path("/"), queue=FakeQueue())
-    assert looking.starved() is None
-    looking.seen = seen(*[(0.3 * 700, 700)] * 90, (1000, 20))
-    assert looking.starved() == "programs of the stations waited 50 ms for a processor in the last second"
-    looking.seen = seen((1000, 20), (0.3 * 700, 700))  # half of the time: void
-    assert (looking.starved() or "").startswith("programs of the stations waited 10 ms or longer for a processor in 50 %")
-    looking.seen = seen((1000, 20), *[(0.3 * 700, 700)] * 9)
-    assert looking.starved() is None
+    waits = Waits(Path("/"), queue=FakeQueue())
+    assert waits.starved() is None
+    waits.summary = seen(*[(0.3 * 700, 700)] * 90, (1000, 20))
+    assert waits.starved() == "programs of the stations waited 50 ms for a processor in the last second"
+    waits.summary = seen((1000, 20), (0.3 * 700, 700))  # half of the time: void
+    assert (waits.starved() or "").startswith("programs of the stations waited 10 ms or longer for a processor in 50 %")
+    waits.summary = seen((1000, 20), *[(0.3 * 700, 700)] * 9)
+    assert waits.starved() is None
 
 
 class FakeQueue:
@@ -76,14 +76,14 @@ def test_windows_count_from_the_traffic_on_and_those_who_come_later_count_in_ful
         {2: WaitTime(60, 6)},  # 1 has ended
     )
     now_s = [0.0]
-    looking = Waits(Path("/"), queue=queue, clock=lambda: now_s[0])
-    looking.tick()  # not begun: nothing
-    looking.begin()
+    waits = Waits(Path("/"), queue=queue, clock=lambda: now_s[0])
+    waits.tick()  # not begun: nothing
+    waits.begin()
     for now_s[0] in (0.5, 1.0, 1.7):
-        looking.tick()
-    found = looking.end()
+        waits.tick()
+    found = waits.end()
     assert (found.total, found.seconds) == (WaitTime(100 + 50 + 10, 1 + 5 + 1), 1.7)
-    looking.tick()  # over
+    waits.tick()  # over
     assert queue.looks == []
 
 
