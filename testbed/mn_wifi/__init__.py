@@ -31,11 +31,13 @@ class OurModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self._own_spec: dict[str, importlib.machinery.ModuleSpec | None] = {}
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> importlib.machinery.ModuleSpec | None:
+        """A spec for `mn_wifi` and its modules; None for all others."""
         if fullname.split(".")[0] != NAME:
             return None
         return importlib.util.spec_from_loader(fullname, self)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        """Import our module of this name. Raises UsageError for one that is not supported."""
         ours = __name__ + spec.name.removeprefix(NAME)
         try:
             module = importlib.import_module(ours)

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from testbed.errors import UsageError
-from testbed.mn_wifi.arguments import Arguments, refusing
+from testbed.mn_wifi.arguments import Arguments, refuse_others
 from testbed.mn_wifi.net import Mininet_wifi
 from testbed.runs.prompt import Prompt, say
 from testbed.stages import replay
@@ -14,6 +14,8 @@ ARGUMENTS = Arguments("CLI", frozenset({"script"}), refused=REFUSED)
 
 
 class ScriptPrompt(Prompt):
+    """The prompt of a script's network."""
+
     prompt = "mininet-wifi> "
 
     def __init__(self, net: Mininet_wifi, **cli: object) -> None:
@@ -22,7 +24,7 @@ class ScriptPrompt(Prompt):
         super().__init__(net.standing.network, net.standing.protocol, **cli)
 
     def getLocals(self) -> dict:
-        """`py` knows the script's own net and stations, with `position` and whatever else they answer to there."""
+        """The names that `py` knows: the script's own net and stations."""
         self.locals.update(super().getLocals())
         self.locals.update({"net": self.declared}, **{station.name: station for station in self.declared.stations})
         return self.locals
@@ -46,7 +48,7 @@ class CLI:
     """The prompt; returns at `exit`. `script`: a file of its lines, in place of the terminal."""
 
     def __init__(self, net: Mininet_wifi, **given: object) -> None:
-        options = ARGUMENTS.check(given, net.said)
+        options = ARGUMENTS.check(given, net.notes)
         if net.standing is None:
             raise UsageError("CLI: the network is not up; call net.build() before")
         if "script" in options and not Path(str(options["script"])).is_file():
@@ -55,4 +57,4 @@ class CLI:
         ScriptPrompt(net, **options)
 
 
-__getattr__ = refusing("mn_wifi.cli", {}, "is not here; CLI is")
+__getattr__ = refuse_others("mn_wifi.cli", {}, "is not here; CLI is")

@@ -1,4 +1,4 @@
-"""What each call of the script API takes, takes without effect, and refuses, with the words for it."""
+"""The arguments of each call of the script API: accepted, accepted with a note, and refused with a remedy."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -32,13 +32,13 @@ RADIO = (
 
 
 class NotACall(UsageError, AttributeError):
-    """A call that Mininet-WiFi has and this has not."""
+    """A call of Mininet-WiFi that is not supported."""
 
 
 NET = Arguments(
     "Mininet_wifi",
     frozenset({"link", "wmediumd_mode", "mode", "channel", "ssid", "plot", "autoStaticArp", "ipBase", "scenario"}),
-    aloud={
+    noted={
         "controller": "there is nothing to control in an ad hoc network; it has no effect",
         "accessPoint": "there are no access points here; it has no effect",
         "station": "stations are of this testbed's own class; it has no effect",
@@ -65,7 +65,7 @@ STATION = Arguments(
     "addStation",
     frozenset({"position", "ip", "ip6", "range", "txpower", "antennaGain", "antennaHeight", "mode", "channel", "speed"})
     | {"min_x", "max_x", "min_y", "max_y", "min_v", "max_v"},
-    aloud={
+    noted={
         "mac": "a station's MAC address is 02:00:00:00:00:NN, its number; it has no effect",
         "min_z": "movement is at one height; it has no effect",
         "max_z": "movement is at one height; it has no effect",
@@ -82,7 +82,7 @@ STATION = Arguments(
 HOST = Arguments(
     "addHost",
     frozenset(),
-    aloud={"mac": "the MAC address of a wire's end is 02:00:00:01:<wire>:02; it has no effect"},
+    noted={"mac": "the MAC address of a wire's end is 02:00:00:01:<wire>:02; it has no effect"},
     refused={
         "ip": "a wire is a network of its own, 192.168.<wire>.0/30, its host .2; leave ip out and use host.IP()",
         "cls": "a host is of this testbed's own class; leave cls out",
@@ -91,7 +91,7 @@ HOST = Arguments(
 ADHOC = Arguments(
     "addLink",
     frozenset({"ssid", "mode", "channel", "proto", "txpower"}),
-    aloud={
+    noted={
         "ht_cap": f"{NOT_MODELLED}; the radio is what mode says",
         "ibss": "there is one ad hoc network on the air and no scanning; it has no effect",
         "ap_scan": "there is one ad hoc network on the air and no scanning; it has no effect",
@@ -110,7 +110,7 @@ ADHOC = Arguments(
 WIRE = Arguments(
     "addLink",
     frozenset({"bw", "delay", "max_queue_size"}),
-    aloud={name: "a wire has one end at each node; it has no effect" for name in ("port1", "port2", "intfName1", "intfName2")},
+    noted={name: "a wire has one end at each node; it has no effect" for name in ("port1", "port2", "intfName1", "intfName2")},
     refused={
         "loss": "a wire loses what its queue does not hold, nothing else; leave it out",
         "jitter": "a wire has no jitter; leave it out",
@@ -121,7 +121,7 @@ MODEL = Arguments(
     "setMobilityModel",
     frozenset({"model", "time", "seed", "min_x", "max_x", "min_y", "max_y", "min_v", "max_v", "min_wt", "max_wt"})
     | {"velocity_mean", "alpha", "variance"},
-    aloud={name: "movement is at one height; it has no effect" for name in ("min_z", "max_z")},
+    noted={name: "movement is at one height; it has no effect" for name in ("min_z", "max_z")},
     refused={
         "ac_method": NO_AP,
         "n_groups": "scenario={'mobility': {'model': 'group', 'groups': 2}, 'speed': 1, 'area': [100, 100]} is a model of groups",
@@ -134,7 +134,7 @@ STOP = Arguments("stopMobility", frozenset({"time"}))
 PLOT = Arguments(
     "plotGraph",
     frozenset({"max_x", "max_y", "min_x", "min_y"}),
-    aloud={name: "the picture is of two dimensions; it has no effect" for name in ("min_z", "max_z")},
+    noted={name: "the picture is of two dimensions; it has no effect" for name in ("min_z", "max_z")},
 )
 IPERF = Arguments(
     "iperf",
@@ -165,7 +165,7 @@ NO_CALLS = {
 
 
 def net_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Of Mininet_wifi(), with the defaults."""
+    """The options of Mininet_wifi() with their defaults. Raises UsageError."""
     if given.get("link", link.wmediumd) not in (link.wmediumd, link.WirelessLink):
         raise UsageError(f"Mininet_wifi: link={given['link']!r}: use link=wmediumd; a wire is addLink(sta, host)")
     mode = given.get("wmediumd_mode", "interference")
@@ -184,7 +184,7 @@ def net_options(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def mode(modes: set[Any]) -> str:
-    """The one that all stations have."""
+    """The mode of all stations (`a`, `b` or `g`). Raises UsageError if they differ."""
     if len(modes) > 1:
         raise UsageError(f"mode: {', '.join(sorted(map(repr, modes)))}: all stations have the same radio; give one mode")
     found = next(iter(modes), "g")
@@ -194,7 +194,8 @@ def mode(modes: set[Any]) -> str:
 
 
 def wire(station: str, host: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """An entry of the scenario's `wires`. TCLink's units: bw in Mbit/s, delay as text with a unit."""
+    """An entry of the scenario's `wires`. Units as in TCLink: bw in Mbit/s, delay as text with a unit, or in us. Raises
+    UsageError."""
     found: dict[str, Any] = {"station": station, "host": host}
     if "bw" in given:
         found["rate"] = number("addLink", "bw", given["bw"], 0.001, 1e5) * 1e6

@@ -27,7 +27,7 @@ from testbed.stages.station import NamespaceHost
 @pytest.fixture(autouse=True)
 def in_a_script(tmp_path, monkeypatch):
     """As `manet script` has it: a session, without a network."""
-    monkeypatch.setattr(session, "_here", [])
+    monkeypatch.setattr(session, "_current_session", [])
     return session.begin(session.Session(Path("mine.py"), tmp_path, seed=1))
 
 
@@ -234,7 +234,7 @@ def test_a_way_by_several_places_has_one_speed():
     assert made.position("sta1", 20) == pytest.approx((30, 10, 0))
 
 
-@pytest.mark.parametrize("model", sorted(movement.DRAWN))
+@pytest.mark.parametrize("model", sorted(movement.MODELS_BY_NAME))
 def test_models_keep_to_their_area_and_speeds_and_are_seeded(model):
     bounds = Bounds(20, 60, 10, 40, 2, 4)
     draw = [Model(model, start_s=5, seed=seed).legs(2, "sta2", (30, 20, 0), bounds) for seed in (1, 1, 2)]
@@ -369,6 +369,6 @@ def test_a_scenario_is_no_script(tmp_path, capsys):
 
 def test_a_script_that_makes_no_network_is_told_so():
     made_none = "x.py: the script made no network (it called no net.build()); see examples/adhoc.py"
-    assert launch._judged(None, Path("x.py"), built=False) == (0, made_none)
-    assert launch._judged(None, Path("x.py"), built=True) == (0, None)
-    assert launch._judged(SystemExit(0), Path("x.py"), built=False) == (0, None)  # as --help ends
+    assert launch._script_exit(None, Path("x.py"), built=False) == (0, made_none)
+    assert launch._script_exit(None, Path("x.py"), built=True) == (0, None)
+    assert launch._script_exit(SystemExit(0), Path("x.py"), built=False) == (0, None)  # as --help ends
