@@ -1,4 +1,4 @@
-"""`manet curve`: the chain curves that expected throughput stands on (testbed/curves)."""
+"""`manet curve`: the chain curves from which expected throughput is computed (testbed/curves)."""
 
 import argparse
 
@@ -26,14 +26,15 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Print the curves; with `measure`, measure the missing ones first."""
     from testbed.campaigns.experiment import Request, find, load
     from testbed.columns import folded
-    from testbed.curves.curve import read, wanted_by
+    from testbed.curves.curve import curve_of, read
 
     request = Request(options.quick, overrides(options), tuple(options.variant))
     experiment = load(find(options.experiment), request)
-    wanted = {curve.name: curve for curve in (wanted_by(cell.scenario) for cell in experiment.cells)}
-    for curve in wanted.values():
+    curves = {curve.name: curve for curve in (curve_of(cell.scenario) for cell in experiment.cells)}
+    for curve in curves.values():
         document = read(curve)
         if document is None and options.action == "measure":
             document = measured_now(curve, options.jobs)
@@ -46,8 +47,8 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def measured_now(wanted, jobs: int | None) -> dict:
-    """Measures a curve with a progress of its own."""
+def measured_now(curve, jobs: int | None) -> dict:
+    """Measure a curve with its own progress display; returns the content of its file."""
     from testbed.campaigns.progress import Progress
     from testbed.curves.measure import measure
     from testbed.host.requirements import require_for_runs
@@ -55,8 +56,8 @@ def measured_now(wanted, jobs: int | None) -> dict:
 
     require_for_runs()
     progress = Progress()
-    progress.note(f"chain curve {wanted.name}: {wanted.scenario['tcp']} over {wanted.scenario['radio']}, once for all")
+    progress.note(f"chain curve {curve.name}: {curve.scenario['tcp']} over {curve.scenario['radio']}, once for all")
     try:
-        return measure(wanted, run_scenario, progress, jobs)
+        return measure(curve, run_scenario, progress, jobs)
     finally:
         progress.close()
