@@ -202,7 +202,7 @@ class Prompt(CLI):
         typed = self.stdin.fileno()
         while node.waiting:
             try:
-                ready = node.readable_or(typed)
+                ready = node.wait_for_input(typed)
                 if typed in ready:
                     os.write(node.master, os.read(typed, 4096))
                 if ready != [typed]:

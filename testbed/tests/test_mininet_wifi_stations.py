@@ -48,7 +48,7 @@ def expect_nothing_left(directory: Path, traces: Traces) -> None:
     """The kernel takes a namespace and its radios away some time after its last process."""
     assert nothing_left(directory)
     deadline = time.monotonic() + GONE_WITHIN_S
-    while (left := [*traces.left(), *radios()]) and time.monotonic() < deadline:
+    while (left := [*traces.remaining(), *radios()]) and time.monotonic() < deadline:
         time.sleep(1)
     assert left == []
 

@@ -137,9 +137,9 @@ def test_a_run_leaves_the_machine_as_it_was(tmp_path: Path) -> None:
     assert len(traces.processes) > 8
     assert len(traces.namespaces) > 4
     assert {"BPF link", "BPF prog"} == {" ".join(thing.split()[:2]) for thing in traces.bpf_objects}
-    assert traces.left()  # the test would notice
+    assert traces.remaining()  # the test would notice
     assert run.result().status == "complete"
-    wait_until(lambda: not traces.left(), f"gone: {traces.left()}")
+    wait_until(lambda: not traces.remaining(), f"gone: {traces.remaining()}")
     assert nothing_left(tmp_path / "run")
     assert links() == links_before
     assert sysctls() == sysctls_before
