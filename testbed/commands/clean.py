@@ -1,4 +1,4 @@
-"""`manet clean`: take away what a killed run left behind (testbed/host/clean.py)."""
+"""`manet clean`: remove what a killed run left behind (testbed/host/clean.py)."""
 
 import argparse
 
@@ -18,6 +18,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Clean up and print what was removed. The exit status: 1 if something could not be removed."""
     import json
     from dataclasses import asdict
 

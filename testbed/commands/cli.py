@@ -28,6 +28,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Open the prompt; it ends with `exit`. Raises RunError if the run fails."""
     from testbed.campaigns.experiment import Request, find, load
     from testbed.errors import RunError, UsageError
     from testbed.runs.preflight import check_tcps

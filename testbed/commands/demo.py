@@ -18,6 +18,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Run hv-fig1 at its quick size into a new folder."""
     from testbed.campaigns.experiment import Request, find, load
     from testbed.commands.run import carry_out
 
@@ -26,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def free_folder(results: Path) -> Path:
-    """results/demo, or the first of results/demo-2, -3, ... that is not there: a demo may be repeated."""
+    """results/demo, or the first of results/demo-2, -3, ... that does not exist: a demo can be repeated."""
     candidate, number = results / "demo", 1
     while candidate.exists():
         number += 1

@@ -18,6 +18,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Print all checks. The exit status: 1 if something needed is missing."""
     import json
     from dataclasses import asdict
 

@@ -1,4 +1,4 @@
-"""`manet map`: a picture of a network at one moment: of a run under way, of one that has ended, or of a movement file."""
+"""`manet map`: a picture of a network at one moment, from a run under way, a run that has ended, or a movement file."""
 
 import argparse
 from pathlib import Path
@@ -53,6 +53,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Draw one moment, or keep redrawing the run under way."""
     from testbed.errors import UsageError
     from testbed.runs.live_map import live
 
@@ -71,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _found(what: str) -> Path:
-    """The file, or the directory of the run, which may be the only one in a folder."""
+    """The file, or the directory of the run (or the only run in a folder). Raises UsageError."""
     from analysis.rundir import find_run
     from testbed.errors import UsageError
 

@@ -33,6 +33,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Draw the flow and print the names of the files."""
     from analysis.doubt import doubt
     from analysis.flow_plots import draw
     from analysis.rundir import RunDirectory, find_run

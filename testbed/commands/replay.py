@@ -1,4 +1,4 @@
-"""`manet replay`: the air of a recorded run once more, from the medium's log of inputs, and whether it is the same."""
+"""`manet replay`: replay the medium of a recorded run from its log of inputs, and compare the air logs."""
 
 import argparse
 from pathlib import Path
@@ -25,7 +25,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """1 if the air log is another."""
+    """Replay the run and print the comparison. The exit status: 1 if the air logs differ."""
     import json
     from dataclasses import asdict
 
@@ -58,7 +58,7 @@ def _line(text: str | None) -> str:
 
 
 def _rows_missing(directory: Path) -> list[str]:
-    """What the medium itself said is missing."""
+    """The reasons of the verdict that report missing rows."""
     from testbed.runs.verdict import reasons_of
 
     return [reason for reason in reasons_of(directory) if "rows are missing" in reason]

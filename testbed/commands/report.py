@@ -1,4 +1,4 @@
-"""`manet report`: tables and figure of existing results, drawn again."""
+"""`manet report`: regenerate tables and figure of existing results."""
 
 import argparse
 from pathlib import Path
@@ -20,6 +20,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Regenerate tables and figure. The exit status: 1 if the figure could not be drawn, or results are incomplete."""
     import json
     import shlex
 

@@ -1,4 +1,4 @@
-"""`manet routes`: what the routing daemons of a run know (testbed/runs/routes.py)."""
+"""`manet routes`: routes, neighbours and counters of a run's routing daemons (testbed/runs/routes.py)."""
 
 import argparse
 from pathlib import Path
@@ -25,6 +25,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Print the status of the routing daemons. The exit status: 1 if one did not answer."""
     import json
     import sys
 

@@ -38,6 +38,7 @@ EXAMPLES = """
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Declare the verb and its options."""
     parser = add_verb(verbs, "run", "run an experiment, a scenario file, or a recorded run again", EXAMPLES)
     parser.add_argument(
         "experiment", metavar="NAME|FILE|RUN", help="an experiment (./manet list), a TOML file, or a run's directory"
@@ -53,6 +54,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Run an experiment, a scenario or a recorded run. The exit status: 1 if a run failed or is void."""
     from testbed.campaigns.experiment import Request, find, is_folder, load
 
     if is_folder(options.experiment):

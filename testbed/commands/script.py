@@ -28,6 +28,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Execute the script; its exit status, or 1 if a network of it was void."""
     import sys
 
     from testbed.mn_wifi.launch import run_script

@@ -1,4 +1,4 @@
-"""`manet story`: what became of each segment of a TCP flow (analysis/story.py, docs/story.md)."""
+"""`manet story`: what happened to each segment of a TCP flow (analysis/story.py, docs/story.md)."""
 
 import argparse
 from pathlib import Path
@@ -33,6 +33,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Print the story of the segments that the options select."""
     import json
 
     from analysis import story_text

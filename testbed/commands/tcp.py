@@ -1,6 +1,6 @@
 """`manet tcp`: the table of names (kernel-tcp/names), and our own algorithms loaded for the whole machine.
 
-A run loads what it needs by itself, in copies of its own, which go when it ends. `load` is for other programs: it makes
+A run loads what it needs by itself, as private copies, which are removed when it ends. `load` is for other programs: it makes
 an algorithm available to every connection of the machine by its name, until `unload` or the next boot.
 """
 
@@ -30,8 +30,8 @@ EXAMPLES = """
 In a scenario: tcp = "elfn(newreno, probe=2s)" (formats/scenario.md). A run
 loads what it needs by itself.
 """
-# What the kernel's own are, where it has them: its Documentation and the head of net/ipv4/tcp_NAME.c.
-KERNELS = {
+# Descriptions of the kernel's own algorithms, from its Documentation and the heads of net/ipv4/tcp_NAME.c.
+KERNEL_SUMMARIES = {
     "bbr": "BBR: paced by the bottleneck's rate and the least round trip time",
     "bic": "BIC: binary increase",
     "cdg": "CDG: backs off by the gradient of the delay",
@@ -69,6 +69,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Execute the action. Raises UsageError or RunError."""
     from scenarios.tcp import TcpError
     from testbed.errors import UsageError
 
@@ -128,7 +129,7 @@ def entries() -> list[dict[str, Any]]:
         if name == "reno" or name in loaded:
             continue  # newreno; ours
         of_scenario = KERNEL + name if name in table() else name
-        summary = KERNELS.get(name, "the kernel's own")
+        summary = KERNEL_SUMMARIES.get(name, "the kernel's own")
         rows.append(
             {"name": of_scenario, "kind": "kernel", "summary": summary, "source": None, "parameters": [], "why_not": None}
         )
@@ -142,7 +143,7 @@ def _entry(known: "Name", why_not: str | None) -> dict[str, Any]:
 
 
 def _loaded_entry(row: dict[str, Any]) -> dict[str, Any]:
-    """What `manet tcp load` registered under a name that is not in the table; an object of the user's has no texts there."""
+    """An entry for a name that `manet tcp load` has registered and that is not in the table."""
     from scenarios.tcp_names import table
 
     algorithm = row.get("algorithm") or "an object"
@@ -196,7 +197,7 @@ def _show(text: str, as_json: bool) -> int:
 
 
 def _described(row: dict[str, Any], known: "Name | None") -> list[str]:
-    """What a reader asks of one name, a line each."""
+    """The description of one name, as lines."""
     kinds = {"kernel": "congestion control of this kernel", "algorithm": "algorithm", "layer": "layer"}
     kind = kinds.get(row["kind"], "loaded for every program of this machine")
     lines = [f"{row['name']}: {kind}", f"  {row['summary']}"]
@@ -219,8 +220,8 @@ def _described(row: dict[str, Any], known: "Name | None") -> list[str]:
 
 
 def _load(name: str, parameters: list[str], as_name: str | None) -> int:
-    """With every parameter of the table, given or not: the table's defaults are the ones that count. An object file of
-    the user's is in no table; the loader knows its parameters."""
+    """Load an algorithm with all parameters of the table, whose defaults take precedence over the program's. The loader knows the
+    parameters of the user's own object file."""
     from scenarios.tcp import parse, quoted
     from scenarios.tcp_names import table
     from testbed.errors import UsageError
@@ -239,7 +240,7 @@ def _load(name: str, parameters: list[str], as_name: str | None) -> int:
 
 
 def _check_loadable(name: str) -> None:
-    """Refuses names of the table that are no algorithm of ours."""
+    """Raise UsageError for a name of the table that is no algorithm of ours."""
     from scenarios.tcp_names import table
     from testbed.errors import UsageError
 
@@ -252,7 +253,7 @@ def _check_loadable(name: str) -> None:
 
 
 def _loader(*arguments: str) -> int:
-    """`manet-tcp load|unload`: its words are ours."""
+    """Call `manet-tcp load|unload` and pass on its messages. Raises UsageError or RunError."""
     import os
 
     from testbed.errors import RunError, UsageError
@@ -265,15 +266,15 @@ def _loader(*arguments: str) -> int:
         raise UsageError(missing)
     done = _manet_tcp(*arguments)
     if done.returncode != 0:
-        said = ([line for line in done.stderr.splitlines() if line.strip()] or ["refused without a word"])[-1]
+        errors = ([line for line in done.stderr.splitlines() if line.strip()] or ["refused without a message"])[-1]
         error = UsageError if done.returncode == 2 else RunError
-        raise error(said.removeprefix("manet-tcp: ").replace("manet-tcp", "manet tcp"))
+        raise error(errors.removeprefix("manet-tcp: ").replace("manet-tcp", "manet tcp"))
     print(done.stdout or f"{arguments[0]}ed {arguments[1]}\n", end="")
     return 0
 
 
 def _loaded() -> list[dict[str, Any]]:
-    """What is loaded for the whole machine, as `manet-tcp list --json` has it; nothing where that cannot say."""
+    """The algorithms loaded for the whole machine, as `manet-tcp list --json` prints them; empty if that fails."""
     import json
 
     from testbed.errors import RunError
@@ -286,7 +287,7 @@ def _loaded() -> list[dict[str, Any]]:
 
 
 def _one_line(loaded: dict[str, Any]) -> str:
-    """`mine: vegas (alpha=2), connections: 3`; without the first where it has its own name."""
+    """`mine: vegas (alpha=2), connections: 3`; without `mine:` if that is the algorithm's own name."""
     algorithm = loaded.get("algorithm") or loaded["name"]
     name = loaded["name"] + (f": {algorithm}" if algorithm != loaded["name"] else "")
     parameters = ", ".join(f"{key}={value:g}" for key, value in loaded.get("parameters", {}).items())

@@ -1,4 +1,4 @@
-"""`manet trace`: what is in a movement, as numbers, a profile figure, or a file of another form (mobility/)."""
+"""`manet trace`: a movement as numbers, as a profile figure, or converted to another file format (mobility/)."""
 
 import argparse
 from pathlib import Path
@@ -49,6 +49,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Print the summary of the movement, and write what the options ask for."""
     import json
 
     from mobility import connectivity, files
@@ -74,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _movement(options: argparse.Namespace) -> tuple["Trace", tuple[float, float | None], tuple[str, str] | None, str]:
-    """The movement, the window that is looked at (s), the first flow's ends where there is one, and what is to be said of it."""
+    """The movement, the window to summarise (s), the ends of the first flow (or None), and a note for the user."""
     from analysis.movement import recorded
     from mobility import files
     from scenarios.definition import load_scenario
@@ -156,7 +157,7 @@ def _answer(made: "Trace", links: "Links", profile: "Profile | None", range_m: f
 
 
 def _outages(profile: "Profile") -> list[dict[str, float | None]]:
-    """When the path breaks and when it is back; null where it is not there to begin with, and where it does not come back."""
+    """When the path breaks (None: it is missing from the start) and when it is back (None: it never is)."""
     first_s, last_s = float(profile.times_s[0]), float(profile.times_s[-1])
     return [
         {"breaks_s": a if a > first_s else None, "back_s": b if b < last_s else None, "lasts_s": b - a}

@@ -24,6 +24,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Run the checks of testbed/validate. The exit status: 1 if one failed."""
     from testbed.validate import command
 
     return command.run(options)

@@ -1,4 +1,4 @@
-"""`manet vm`: a manet command, or any, on this machine's files under another kernel (testbed/guests)."""
+"""`manet vm`: run any command on this machine's files under another kernel (testbed/guests)."""
 
 import argparse
 import os
@@ -47,6 +47,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 
 def memory_mb(text: str) -> int:
+    """The type of --memory, in MB."""
     from testbed.guests import guest
 
     try:
@@ -56,6 +57,7 @@ def memory_mb(text: str) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Run the command in a guest; the exit status is the command's."""
     if options.rest and options.rest[0].startswith("-") and options.rest[0] != "--":
         raise UsageError(f"unrecognized arguments: {' '.join(options.rest)}; the command's own options come after --")
     words = [*options.command, *options.rest]
@@ -71,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
     if words[0] == "shell":
         rest = words[2:] if words[1:2] == ["--"] else words[1:]
         return in_guest(options, rest)
-    # Not through the launcher: whether everything is built was asked on this side.
+    # without the launcher: this side has checked that everything is built
     return in_guest(options, [sys.executable, "-P", "-m", "testbed", *words])
 
 
@@ -81,6 +83,7 @@ def _no_more(word: str, rest: list[str]) -> None:
 
 
 def show_list() -> int:
+    """Print the kernels, and which of them are in the cache."""
     from testbed.guests import kernels
 
     cache = kernels.Cache()
@@ -92,6 +95,7 @@ def show_list() -> int:
 
 
 def fetch(names: list[str]) -> int:
+    """Download the newest version of these kernels, or of all."""
     from testbed.guests import kernels
 
     cache = kernels.Cache(say=_say)
@@ -103,13 +107,13 @@ def fetch(names: list[str]) -> int:
 
 
 def in_guest(options: argparse.Namespace, command: list[str]) -> int:
-    """The command's exit status; without a command, a shell's."""
+    """Run the command, or a shell if there is none, in a guest; returns its exit status."""
     from testbed.guests import guest, kernels
     from testbed.runs import metadata
 
     kernel = kernels.find(options.kernel)
-    if options.cpus > (most := os.cpu_count() or 1):
-        raise UsageError(f"--cpus {options.cpus}: this machine has {most}")
+    if options.cpus > (cpus := os.cpu_count() or 1):
+        raise UsageError(f"--cpus {options.cpus}: this machine has {cpus}")
     machine = guest.Machine(options.memory, options.cpus, options.kvm)
     guest.require(machine)
     cache = kernels.Cache(say=_say)
@@ -122,9 +126,9 @@ def in_guest(options: argparse.Namespace, command: list[str]) -> int:
     return guest.run(unpacked, job, machine, cache.folder, busybox, timeout_s=options.timeout)
 
 
-def shares(asked: list[Path]) -> list[Path]:
-    """results/ of the checkout and what was asked for, made where they are not there."""
-    folders = [ROOT / "results", *asked]
+def shares(extra: list[Path]) -> list[Path]:
+    """The folders that a guest may write to: results/ of the checkout and `extra`; missing ones are created."""
+    folders = [ROOT / "results", *extra]
     for folder in folders:
         folder.mkdir(parents=True, exist_ok=True)
     return [folder.resolve() for folder in folders]
