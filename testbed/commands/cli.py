@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     scenario = load(find(options.experiment), request).cells[0].scenario
     if scenario.clock == "virtual":
         raise UsageError(
-            f'{options.experiment}: clock = "virtual" has no prompt, since nobody types in its time; --set clock=real'
+            f'{options.experiment}: clock = "virtual" has no prompt: its time does not wait for a user; --set clock=real'
         )
     check_tcps(scenario.tcps(), place_of("tcp", options.overrides, options.experiment))
     ended = open_prompt(scenario, seed=options.seed, directory=options.out)

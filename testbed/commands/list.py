@@ -54,7 +54,7 @@ def _chosen(names: list[str]) -> "list[Section]":
         if name not in by_name:
             close = did_you_mean(name, by_name)
             remedy = f"; {close}" if close else f"; use one of {', '.join(by_name)}"
-            raise UsageError(f'"{name}" is no section{remedy}')
+            raise UsageError(f'"{name}" is not a section{remedy}')
     return [by_name[name] for name in dict.fromkeys(names)]
 
 

@@ -78,7 +78,7 @@ def picture(text: str) -> Path:
     run's folder, or into the current folder if there is no run, and print the files last (`written`)."""
     path = folder(text)
     if path.suffix != ".png" or path.is_dir():
-        raise argparse.ArgumentTypeError(f'"{text}" is no name for a picture; give one that ends in .png')
+        raise argparse.ArgumentTypeError(f'"{text}" is not the name of a picture; give one that ends in .png')
     return path
 
 

@@ -87,13 +87,15 @@ def _movement(options: argparse.Namespace) -> tuple["Trace", tuple[float, float 
     if options.what in MODEL_NAMES:
         scenario = _scenario_of(options.what, options.overrides)
     elif path.exists() and not path.is_file() and not path.is_dir():
-        raise UsageError(f"{path}: is no regular file; give the path of a movement file")
+        raise UsageError(f"{path}: is not a regular file; give the path of a movement file")
     elif path.suffix == ".toml":
         scenario = load_scenario(path, options.overrides)
     elif options.overrides:
         raise UsageError(f"--set {options.overrides[0]}: {path} is a movement and no scenario; leave --set out")
     elif not files.is_movement(path.name) and not path.exists():
-        raise UsageError(f'"{options.what}" is no model and no file; give one of {", ".join(MODEL_NAMES)} or a file\'s path')
+        raise UsageError(
+            f'"{options.what}" is neither a model nor a file; give one of {", ".join(MODEL_NAMES)} or a file\'s path'
+        )
     elif found := recorded(path):
         return found[0], (0.0, None), None, found[1]
     elif path.is_dir():
@@ -173,7 +175,7 @@ def _lines(answer: dict[str, Any], with_outages: bool) -> list[str]:
     speeds, network, gods = answer["speeds_mps"], answer["network"], answer["god_lines"]
     x0, x1, y0, y1 = answer["area_m"]
     window = f"{answer['end_s'] - answer['begin_s']:g} s" + (f" from {answer['begin_s']:g} s on" if answer["begin_s"] else "")
-    moving = "nobody moves"
+    moving = "no station moves"
     if speeds["least"] is not None:
         moving = f"{speeds['least']:.3g} to {speeds['most']:.3g} m/s under way, {speeds['mean_over_time']:.3g} m/s over the "
         moving += f"whole time; under way {_percent(answer['moving_share'])} of it"

@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _no_more(word: str, rest: list[str]) -> None:
     if rest:
-        raise UsageError(f'{word}: takes nothing more, not "{rest[0]}"; a command comes after --: "manet vm -- {word} {rest[0]}"')
+        raise UsageError(f'{word}: takes no arguments; a command comes after --: "manet vm -- {word} {rest[0]}"')
 
 
 def show_list() -> int:

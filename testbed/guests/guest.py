@@ -177,7 +177,7 @@ def require(
             f"(at least {MIN_MEMORY_MB}M) or end something"
         )
     if machine.kvm and not os.access(KVM, os.R_OK | os.W_OK):
-        raise UsageError(f"--kvm: {KVM} is not there or not ours; leave it out (software emulation, slower)")
+        raise UsageError(f"--kvm: {KVM} is missing or not accessible; leave it out (software emulation, slower)")
 
 
 def megabytes(text: str) -> int:

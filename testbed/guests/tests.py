@@ -15,7 +15,7 @@ from testbed.guests import guest, kernels
 from testbed.programs import ROOT
 
 LIST = Path(__file__).with_name("tests.toml")
-AGAIN = "== what failed, once more and alone =="
+AGAIN = "== failed tests, rerun alone =="
 # pytest's status 1: tests failed. What it remembers of them is in the guest's memory.
 SCRIPT = """cd "$1"; shift
 again=$1; python=$2; shift 2

@@ -46,7 +46,7 @@ def package_folder(path: str | None = None) -> str:
     except (OSError, subprocess.TimeoutExpired) as problem:
         raise UsageError(f"{python()}: {problem}") from None
     if done.returncode != 0:
-        raise UsageError(f"{python()}: {(done.stderr.strip().splitlines() or ['ended without a word'])[-1]}")
+        raise UsageError(f"{python()}: {(done.stderr.strip().splitlines() or ['ended without a message'])[-1]}")
     search = os.pathsep.join([*os.get_exec_path(), "/usr/sbin", "/sbin"]) if path is None else path
     missing = [program for program in PROGRAMS if shutil.which(program, path=search) is None]
     if missing:

@@ -40,7 +40,7 @@ def load(name: str, for_what: str, *, options: tuple[str, ...] = (), path: str |
     except subprocess.TimeoutExpired:
         raise UsageError(f"{for_what}: modprobe {name}: no end within {DEADLINE_S:g} s; see dmesg") from None
     if done.returncode != 0:
-        words = (done.stderr.strip().splitlines() or ["failed without a word"])[-1].removeprefix("modprobe: ")
+        words = (done.stderr.strip().splitlines() or ["failed without a message"])[-1].removeprefix("modprobe: ")
         raise UsageError(f"{for_what}: modprobe {name}: {words}; as root, on a kernel that has it: ./manet vm -- ...")
 
 

@@ -58,7 +58,7 @@ def write_sysctls(values: Mapping[str, object], *, absent_is_error: bool = True,
             if absent_is_error:
                 raise RunError(f"sysctl {name}: this kernel does not have it; use a newer one") from None
         except OSError as problem:
-            raise RunError(f"sysctl {name} = {value}: {problem.strerror}; this kernel does not take it") from None
+            raise RunError(f"sysctl {name} = {value}: {problem.strerror}; this kernel refuses it") from None
 
 
 def read_sysctls(names: list[str], *, proc: Path = Path("/proc/sys")) -> dict[str, str]:

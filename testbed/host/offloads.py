@@ -28,7 +28,7 @@ def set_offloads(interface: str, wanted: dict[str, object]) -> None:
             except OSError as problem:
                 if problem.errno == errno.EOPNOTSUPP and not wanted[name]:
                     continue  # a device without it has nothing to switch off (mac80211's)
-                raise RunError(f"ethtool -K {interface} {name}: {problem.strerror}; the device does not take it") from None
+                raise RunError(f"ethtool -K {interface} {name}: {problem.strerror}; the device refuses it") from None
 
 
 def mtu(interface: str) -> int:

@@ -43,7 +43,7 @@ def require_for_runs(
     if importlib.util.find_spec("mininet") is None:
         raise UsageError("the Python package mininet: not found; apt-get install mininet, then ./setup.sh")
     if not tun.exists():
-        raise UsageError(f"{tun}: not there, and every radio is a TAP device; modprobe tun (the kernel needs CONFIG_TUN)")
+        raise UsageError(f"{tun}: missing, and every radio is a TAP device; modprobe tun (the kernel needs CONFIG_TUN)")
     try:
         os.close(os.open(tun, os.O_RDWR | os.O_CLOEXEC))
     except OSError as problem:
@@ -52,7 +52,7 @@ def require_for_runs(
         ) from None
     if not btf.exists():
         raise UsageError(
-            f"{btf}: not there, and kernel-tcp's programs need it; use a kernel with CONFIG_DEBUG_INFO_BTF (Debian's has it)"
+            f"{btf}: missing, and kernel-tcp's programs need it; use a kernel with CONFIG_DEBUG_INFO_BTF (Debian's has it)"
         )
     cgroup.require_mount()
     for binary, what in ((programs.medium, "the medium"), (programs.kernel_tcp, "kernel-tcp's loader")):

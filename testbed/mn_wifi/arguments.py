@@ -59,7 +59,7 @@ def number(call: str, name: str, value: object, minimum: float = float("-inf"), 
     try:
         found = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise UsageError(f"{call}: {name}={value!r}: is no number") from None
+        raise UsageError(f"{call}: {name}={value!r}: is not a number") from None
     if not minimum <= found <= maximum:
         raise UsageError(f"{call}: {name}={value!r}: is outside {minimum:g} to {maximum:g}")
     return found
@@ -69,7 +69,7 @@ def point(call: str, name: str, value: object) -> tuple[float, float, float]:
     """A place in metres from `'10,20,0'`, `'10,20'`, or a list of numbers. Raises UsageError."""
     parts = value.split(",") if isinstance(value, str) else list(value) if isinstance(value, list | tuple) else []
     if len(parts) not in (2, 3):
-        raise UsageError(f"{call}: {name}={value!r}: is no place; write 'x,y,z', in metres")
+        raise UsageError(f"{call}: {name}={value!r}: is not a place; write 'x,y,z', in metres")
     x, y, z = [number(call, name, part) for part in [*parts, 0.0][:3]]
     return x, y, z
 

@@ -40,7 +40,7 @@ class ScriptPrompt(Prompt):
                 say(f"The distance between {ends[0].name} and {ends[1].name} is {metres:.2f} meters")
 
     def do_stop(self, _line: str) -> None:
-        "Everybody stops where they are; what was to come of the movement is forgotten. Usage: stop"
+        "Stop all stations where they are and drop the rest of the movement. Usage: stop"
         replay.halt(self.network.medium)
 
 

@@ -56,7 +56,7 @@ class Node:
         if name not in known:
             raise NotHere(f"{self.name}.{name}: {_remedy(name, {*known, *dir(self)})}")
         if host is None:
-            raise NotHere(f"{self.name}.{name}: there is no such thing before the network is up; move the line below net.build()")
+            raise NotHere(f"{self.name}.{name}: not available before the network is up; move the line below net.build()")
         return getattr(host, name)
 
     @property
@@ -128,7 +128,7 @@ class Station(Node):
     def _radio(self, call: str, name: str, value: float, intf: object) -> None:
         self.interface(call, intf)
         if self.net.standing is not None:
-            raise UsageError(f"{self.name}.{call}: a radio is what it is once the network is up; move the line above net.build()")
+            raise UsageError(f"{self.name}.{call}: a radio cannot change once the network is up; move the line above net.build()")
         self.params[name] = value
 
     def IP(self, intf: object = None) -> str:

@@ -88,7 +88,7 @@ class Session:
     def up(self, scenario: Scenario) -> Standing:
         """Check the scenario against programs and machine, then bring the network up. Raises UsageError or RunError."""
         if self.standing is not None:
-            raise UsageError("a network of this script stands already; call its stop() before the next one's build()")
+            raise UsageError("a network of this script is up already; call its stop() before the next one's build()")
         if scenario.clock == "virtual":
             raise UsageError('clock = "virtual": a script runs in real time; leave --set clock=virtual out')
         preflight.check(scenario, self.seed, self.programs, self.script.name)

@@ -72,4 +72,4 @@ def _movement(was: Path, now: Path) -> list[str]:
         same = (was / "trace.csv").read_bytes() == (now / "trace.csv").read_bytes()
     except OSError:
         return []
-    return [] if same else ["trace.csv: the stations stand or move otherwise than in the record; was a movement file changed?"]
+    return [] if same else ["trace.csv: the stations stand or move differently than in the record; was a movement file changed?"]

@@ -119,7 +119,7 @@ def live(directory: Path | None) -> Live | None:
         return None
     sockets, netns = sockets_of(state, "medium.sock"), namespaces_of(state)
     if sockets is None or not netns:
-        raise UsageError(f"{state.directory}: its network does not stand (yet, or any more); ask again, or see its log/")
+        raise UsageError(f"{state.directory}: its network is not up (not yet, or no longer); try again, or see its log/")
     folder = Path(state.directory)
     return Live(folder, netns, sockets, "/".join(folder.parts[-3:]))
 

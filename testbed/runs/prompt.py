@@ -3,7 +3,7 @@
     links                       who is in whose range
     routes [STATION]            the kernel's route tables, and what our routing daemons know
     move STATION X Y [Z] [SPEED]   at once, or at SPEED m/s in a straight line
-    replay FILE [speed=M/S]     a movement file instead of what was to come, from now on; `replay off` stops everybody
+    replay FILE [speed=M/S]     a movement file from now on, instead of earlier movement; `replay off` stops all stations
     map [FILE.png [SECONDS]]    a picture of stations, ranges, links and routes, and the same as text; again every so many seconds
     power STATION off|on        a station without power: silent, deaf, its wires dead
     drops                       packets that ended on the way, by reason
@@ -124,13 +124,13 @@ def _give_terminal(network: Network, protocol: Protocol) -> None:
 def _lines_of(path: Path) -> list[str]:
     """The lines of a file. Raises UsageError if it is not a readable text file."""
     if path.exists() and not path.is_file():
-        raise UsageError(f"source {path}: is no regular file; give a file with a command a line")
+        raise UsageError(f"source {path}: is not a regular file; give a file with one command a line")
     try:
         return path.read_text(encoding="utf-8").splitlines()
     except OSError as problem:
-        raise UsageError(f"source {path}: cannot be read ({problem.strerror}); give a file with a command a line") from None
+        raise UsageError(f"source {path}: cannot be read ({problem.strerror}); give a file with one command a line") from None
     except UnicodeDecodeError:
-        raise UsageError(f"source {path}: is not UTF-8 text; give a file with a command a line") from None
+        raise UsageError(f"source {path}: is not UTF-8 text; give a file with one command a line") from None
 
 
 def say(text: str) -> None:
@@ -216,7 +216,7 @@ class Prompt(CLI):
         for source, target in self.network.medium.links():
             heard[source].append(target)
         for name, others in heard.items():
-            say(f"{name} -> {' '.join(others) or '(nobody)'}")
+            say(f"{name} -> {' '.join(others) or '(none)'}")
         for wire in self.network.net.wires:
             settings = wire.settings
             say(f"{wire.gateway.name} -- {wire.host.name} (wire, {settings.rate:g} bit/s, {settings.delay:g} s)")

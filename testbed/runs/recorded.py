@@ -38,7 +38,7 @@ class Recorded:
             scenario = Scenario.model_validate(_json(path))
         except ValidationError as problem:
             words = problem.errors()[0]["msg"].removeprefix("Value error, ")
-            raise UsageError(f"{path}: this version does not take it: {words}; use the commit in run.json") from None
+            raise UsageError(f"{path}: this version cannot read it: {words}; use the commit in run.json") from None
         return cls(directory, scenario, run["seed"], run)
 
     @property

@@ -26,7 +26,7 @@ class ReplayVerb:
         elif words in (["off"], ["stop"]):
             replay.halt(self._medium)
             self._playing = None
-            self._say("everybody stands where they were; what was to come of the movement is forgotten")
+            self._say("all stations stop where they are; the rest of the movement is dropped")
         else:
             path = Path(words[0])
             made = replay.movement(path, self._scenario, **_options(words[1:]))
@@ -36,7 +36,7 @@ class ReplayVerb:
     def _state(self) -> str:
         now = self._playing
         if now is None:
-            return f"nothing is replayed; usage: {USAGE}"
+            return f"no movement file is being replayed; usage: {USAGE}"
         gone_s = self._medium.ask("status")["model_ns"] / 1e9 - now.begin_ns / 1e9
         where = f"begins in {-gone_s:.1f} s" if gone_s < 0 else f"at {gone_s:.1f} s"
         rest = len(self._scenario.station_names()) - now.stations

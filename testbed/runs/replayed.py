@@ -36,10 +36,10 @@ def replay(directory: Path, programs: Programs = BUILT) -> Replayed:
             f"{directory}: has no log of inputs ({INPUT_LOG}); make a run that records one: `manet run`, with input_log = true"
         )
     if not air.exists():
-        raise UsageError(f"{air}: not there; the medium never started, and there is nothing to compare with")
+        raise UsageError(f"{air}: missing; the medium never started, so there is nothing to compare with")
     for log in (air, inputs):
         if (why := why_closed(log)) is not None:
-            raise UsageError(f"{log}: is no whole log, it was closed before the run ended: {why}")
+            raise UsageError(f"{log}: is incomplete, it was closed before the run ended: {why}")
     if not programs.medium.exists():
         raise UsageError(f"{programs.medium}: the medium is not built; run ./setup.sh")
     with tempfile.TemporaryDirectory(prefix="manet-replay-") as folder:

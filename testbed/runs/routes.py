@@ -83,21 +83,21 @@ def _json(directory: Path, name: str) -> dict:
     except FileNotFoundError as problem:
         raise UsageError(f"{problem.filename}: not there; name the directory of a run, results/NAME/CELL/seed-N") from None
     except ValueError as problem:
-        raise UsageError(f"{directory}: its JSON cannot be read ({problem}); the run never came to its start") from None
+        raise UsageError(f"{directory}: its JSON cannot be read ({problem}); the run never started") from None
 
 
 def _batman_status(state: RunState, directory: Path, names: list[str]) -> dict[str, dict]:
     """The status of batman-adv in each station's namespace. Stations are numbered in the order of medium.json."""
     numbers, netns = {name: number for number, name in enumerate(_all_stations(directory), start=1)}, namespaces_of(state)
     if not netns:
-        raise UsageError(f"{state.directory}: its network does not stand (yet, or any more); ask again, or see its log/")
+        raise UsageError(f"{state.directory}: its network is not up (not yet, or no longer); try again, or see its log/")
     return {name: batctl.status(netns[name], numbers[name]) for name in names if name in netns}
 
 
 def _require_sockets(state: RunState) -> Path:
     sockets = sockets_of(state, "routing")
     if sockets is None:
-        raise UsageError(f"{state.directory}: its routing daemons do not run (yet, or any more); ask again, or see its log/")
+        raise UsageError(f"{state.directory}: its routing daemons are not running (yet, or any more); try again, or see its log/")
     return sockets
 
 
@@ -107,6 +107,6 @@ def _recorded_status(directory: Path, station: str) -> dict:
         return json.loads(path.read_text())
     except FileNotFoundError:
         raise UsageError(
-            f"{path}: not there; the run did not come to its traffic, see {directory}/run.json (prompts and scripts "
+            f"{path}: not there; the run ended before its traffic, see {directory}/run.json (prompts and scripts "
             "keep none: `routes` at the prompt shows them)"
         ) from None

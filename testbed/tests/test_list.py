@@ -70,9 +70,9 @@ def test_json_has_all_sections_or_the_chosen_ones(capsys):
 
 def test_a_section_that_does_not_exist_is_refused(capsys):
     assert manet.main(["list", "radio"]) == 2
-    assert capsys.readouterr().err == 'manet list: "radio" is no section; did you mean "radios"?\n'
+    assert capsys.readouterr().err == 'manet list: "radio" is not a section; did you mean "radios"?\n'
     assert manet.main(["list", "xyz"]) == 2
-    assert capsys.readouterr().err == f'manet list: "xyz" is no section; use one of {", ".join(SECTIONS)}\n'
+    assert capsys.readouterr().err == f'manet list: "xyz" is not a section; use one of {", ".join(SECTIONS)}\n'
 
 
 def test_help_names_every_section(capsys):

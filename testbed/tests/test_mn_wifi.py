@@ -323,7 +323,7 @@ def test_iperf_returns_the_pair_that_mininet_does(monkeypatch):
     assert (server.split()[1], client.split()[1]) == ("Kbits/sec", "Mbits/sec")
     net.iperf(net.stations, seconds=3)
     assert measured == [("one", "two", 5), ("two", "one", 5), ("one", "two", 3)]
-    refused(lambda: net.iperf(seconds="long"), "iperf: seconds='long': is no number")
+    refused(lambda: net.iperf(seconds="long"), "iperf: seconds='long': is not a number")
     refused(lambda: net.iperf(seconds=2.5), "iperf: seconds=2.5: iperf3 takes whole seconds; write 3")
     refused(lambda: net.iperf(seconds=0), "iperf: seconds=0: is outside 1 to 3600")
 

@@ -58,7 +58,7 @@ def test_a_station_is_switched_off_and_on(tmp_path: Path) -> None:
     lines = [ping, "power sta2 off", "links", ping, "power sta2 on", ping, "power sta2", "power sta9 off", "exit"]
     answers = prompt(chain(), tmp_path / "run", *lines)
     assert re.findall(r"(\d) received", answers) == ["1", "0", "1"], answers
-    assert "sta1 -> (nobody)" in answers
+    assert "sta1 -> (none)" in answers
     assert "usage: power station off|on" in answers
     assert "there is no station sta9" in answers
 

@@ -166,10 +166,10 @@ def test_the_prompt_takes_commands_from_a_pipe(tmp_path: Path) -> None:
     assert "10.0.0.3 via 10.0.0.2 dev wlan0" in answers
     assert "1 received" in answers
     assert answers.count(",tx,") >= 1
-    assert "sta2 -> (nobody)" in answers
+    assert "sta2 -> (none)" in answers
     assert "there is no station sta9" in answers
     assert "usage: move" in answers
-    assert answers.index("sta2 -> sta1 sta3") < answers.index("1 received") < answers.index("sta2 -> (nobody)")
+    assert answers.index("sta2 -> sta1 sta3") < answers.index("1 received") < answers.index("sta2 -> (none)")
     assert "status complete None" in answers
     assert nothing_left(tmp_path / "run")
 
