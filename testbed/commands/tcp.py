@@ -111,7 +111,7 @@ def _list(as_json: bool) -> int:
     reasons = list(dict.fromkeys(row["why_not"] for row in rows if row["why_not"]))
     for reason in reasons:
         names = ", ".join(row["name"] for row in rows if row["why_not"] == reason)
-        print(folded(f"not here: {names}: {reason}"))
+        print(folded(f"not usable here: {names}: {reason}"))
     print('manet tcp show NAME prints the parameters; in a scenario: tcp = "elfn(newreno)"')
     return 0
 
@@ -209,7 +209,7 @@ def _described(row: dict[str, Any], known: "Name | None") -> list[str]:
         on = {True: "on", False: "off"}.get(known.sack, "as the profile has it")  # type: ignore[call-overload]
         lines.append(f"  SACK: {on}" + (f"; the kernel's {known.kernel}" if known.kernel else ""))
     if row["why_not"]:
-        lines.append(f"  not here: {row['why_not']}")
+        lines.append(f"  not usable here: {row['why_not']}")
     for p in row["parameters"]:
         is_now = f"default {p['default']}" if row["kind"] != "loaded" else f"loaded with {p['loaded']}"
         lines += [f"  {p['name']}: {p['text']}", f"    {p['allowed']}; {is_now}"] if p["text"] else [f"  {p['name']}: {is_now}"]

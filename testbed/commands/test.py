@@ -1,11 +1,11 @@
 """`manet test`: cargo's and pytest's tests, counted together.
 
-The last line is `N passed, N failed, N skipped`, alone, over all runners. A runner that cannot start counts as a
-failure; a skipped test is listed with its reason; so is one that failed and passed when it was run once more, alone.
+The last line is `N passed, N failed, N skipped` over all runners. A runner that cannot start counts as a failure. Skipped tests
+are listed with their reasons; so are tests that failed first and passed when rerun alone.
 
-pytest runs three times: tests without root use all cores; most tests with root wait for a real clock, so that a few
-workers share the cores; tests with the mark `alone` have the machine to themselves. Cargo's tests go beside the first two, at
-a priority that yields to everything else.
+pytest runs three times: tests without root use all cores; most tests with root wait for a real clock, so that a few more
+workers than cores run them; tests with the mark `alone` have the machine to themselves. Cargo's tests run beside the first
+two, at the lowest priority.
 """
 
 import argparse

@@ -1,6 +1,6 @@
-"""What this machine must have before a run is started; `manet doctor` shows the same in full.
+"""The requirements of a run, checked before it starts; `manet doctor` shows all of them.
 
-The paths are arguments so that a test can name a machine that lacks them.
+The paths are arguments, so that a test can describe a machine that lacks them.
 """
 
 import importlib.util
@@ -34,7 +34,7 @@ def require_for_runs(
     user: int | None = None,
     programs: Programs = BUILT,
 ) -> None:
-    """Raise for the first thing missing, in the order in which one would have to get them."""
+    """Raise UsageError for the first missing requirement, in the order in which a user would install them."""
     if (os.geteuid() if user is None else user) != 0:
         raise UsageError("not root: network namespaces, TAP devices and BPF need it; run it with sudo")
     missing = {tool: package for tool, package in TOOLS.items() if shutil.which(tool, path=path) is None}

@@ -1,7 +1,6 @@
-"""What is running now: one file per run, `/run/manet/<run id>.json`, by which `manet clean` knows what is the testbed's own.
+"""The active runs: one file per run, `/run/manet/<run id>.json`, by which `manet clean` identifies processes of the testbed.
 
-A process is named by pid and start time together (field 22 of /proc/<pid>/stat, proc(5)), since a pid alone may by now
-be somebody else's.
+A process is identified by pid and start time (field 22 of /proc/<pid>/stat, proc(5)), because the pid may have been reused.
 """
 
 import json
@@ -33,17 +32,17 @@ class Process:
 
 @dataclass
 class RunState:
-    """A run and who owns it: `owner` is the `manet` that asked for it, `keeper` the process that holds its namespaces."""
+    """A run: `owner` is the `manet` process that started it, `keeper` the process that holds its namespaces."""
 
     run_id: str
     directory: str
     cgroup: str
     owner: Process
     keeper: Process | None = None
-    pid_namespace: str = field(default_factory=lambda: _pid_namespace())  # in which the pids above are meant
+    pid_namespace: str = field(default_factory=lambda: _pid_namespace())  # the pid namespace of owner and keeper
 
     def owner_alive(self) -> bool:
-        """Also true where it cannot be told: in a container whose /run is shared with this one."""
+        """Whether the owner runs; also true if that is unknown, as for a container that shares /run with this machine."""
         return self.pid_namespace != _pid_namespace() or self.owner.alive()
 
     @property
@@ -52,7 +51,7 @@ class RunState:
         return STATE_FOLDER / f"{self.run_id}.json"
 
     def save(self) -> None:
-        """Written whole or not at all."""
+        """Write the file, completely or not at all. Raises UsageError without root."""
         try:
             STATE_FOLDER.mkdir(parents=True, exist_ok=True)
             draft = self.path.with_suffix(".new")
@@ -67,7 +66,7 @@ class RunState:
 
     @classmethod
     def load(cls, path: Path) -> "RunState | None":
-        """The state in a file; None if it is no state file."""
+        """The state in a file; None if it is not a state file."""
         try:
             data = json.loads(path.read_text())
             for key in ("owner", "keeper"):

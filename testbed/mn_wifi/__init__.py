@@ -45,7 +45,7 @@ class OurModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             if problem.name is None or not ours.startswith(problem.name):
                 raise
             there = ", ".join(f"{NAME}.{name}" for name in sorted(_public()))
-            raise UsageError(f"{spec.name}: is not here; what ad hoc scripts need is in {there}") from None
+            raise UsageError(f"{spec.name}: is not supported; what ad hoc scripts need is in {there}") from None
         self._own_spec[spec.name] = module.__spec__
         return module
 

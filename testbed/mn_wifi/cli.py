@@ -30,7 +30,7 @@ class ScriptPrompt(Prompt):
         return self.locals
 
     def do_distance(self, line: str) -> None:
-        "Metres between two stations. Usage: distance station station"
+        "Print the distance between two stations in metres.\nUsage: distance station station"
         ends = self._two_ends(line.split(), "distance station station")
         if ends:
             places = self.network.medium.ask("positions")["positions"]
@@ -40,7 +40,7 @@ class ScriptPrompt(Prompt):
                 say(f"The distance between {ends[0].name} and {ends[1].name} is {metres:.2f} meters")
 
     def do_stop(self, _line: str) -> None:
-        "Stop all stations where they are and drop the rest of the movement. Usage: stop"
+        "Stop all stations where they are and drop the rest of the movement.\nUsage: stop"
         replay.halt(self.network.medium)
 
 
@@ -57,4 +57,4 @@ class CLI:
         ScriptPrompt(net, **options)
 
 
-__getattr__ = refuse_others("mn_wifi.cli", {}, "is not here; CLI is")
+__getattr__ = refuse_others("mn_wifi.cli", {}, "is not supported; CLI is")

@@ -11,4 +11,4 @@ class aodv:
         """Nothing is left to do: the run loads what AODV-UU needs, and our own AODV needs no module."""
 
 
-__getattr__ = refuse_others("mn_wifi.manetRoutingProtocols", {}, "is not here; give addLink(..., proto='...')")
+__getattr__ = refuse_others("mn_wifi.manetRoutingProtocols", {}, "is not supported; give addLink(..., proto='...')")

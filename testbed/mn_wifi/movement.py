@@ -18,7 +18,7 @@ from testbed.mn_wifi.arguments import choice, number, point
 
 Place = tuple[float, float, float]
 HORIZON_S = 3600.0  # a model's movement lasts this long; then stations stand
-UNKNOWN_MODEL = "is not here (ours beside these: scenario={'mobility': 'group' or 'manhattan', 'speed': ..., 'area': [...]})"
+UNKNOWN_MODEL = "is not supported (additional models: scenario={'mobility': 'group' or 'manhattan', 'speed': ..., 'area': [...]})"
 
 
 @dataclass(frozen=True)

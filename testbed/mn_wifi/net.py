@@ -489,7 +489,7 @@ class Mininet_wifi:
         """Raise NotACall, with the remedy, for the unsupported calls of Mininet-WiFi."""
         if name.startswith("_"):
             raise AttributeError(name)
-        raise settings.NotACall(f"{name}: {settings.NO_CALLS.get(name, 'is not here; docs/mininet-wifi.md lists what is')}")
+        raise settings.NotACall(f"{name}: {settings.NO_CALLS.get(name, 'is not supported; docs/mininet-wifi.md lists what is')}")
 
 
 def _relative(path: Path) -> Path:

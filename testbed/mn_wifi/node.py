@@ -35,7 +35,7 @@ def _known_of_hosts() -> set[str]:
 
 def _remedy(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, [word for word in known if not word.startswith("_")], n=1, cutoff=0.8)
-    return f'is not here; did you mean "{close[0]}"?' if close else "is not here; docs/mininet-wifi.md lists what is"
+    return f'is not supported; did you mean "{close[0]}"?' if close else "is not supported; docs/mininet-wifi.md lists what is"
 
 
 class Node:
@@ -178,10 +178,10 @@ class Station(Node):
             raise UsageError(f"{self.name}.{call}: intf={str(intf)!r}: a station has one radio, {self.params['wlan'][0]}")
 
 
-REMEDY = "is not here: a node is a Station (addStation) or a Host (addHost); docs/mininet-wifi.md says what stands for what"
+REMEDY = "is not supported: a node is a Station (addStation) or a Host (addHost); docs/mininet-wifi.md lists the classes"
 __getattr__ = refuse_others(
     "mn_wifi.node",
-    {name: "access points are not here: this is a medium of ad hoc networks; use stations and cls=adhoc"
+    {name: "access points are not supported: this is a medium of ad hoc networks; use stations and cls=adhoc"
      for name in ("AP", "UserAP", "OVSAP", "OVSKernelAP", "physicalAP")},
     REMEDY,
 )  # fmt: skip

@@ -16,7 +16,7 @@ REFUSED = {
     "sL": "a system loss only shifts the power; leave it out and give the stations a range",
     "lF": "floors are not modelled; leave it out",
     "nFloors": "floors are not modelled; leave it out",
-    "pL": "is the ITU model's, which is not here; use model='logDistance' with exp=pL/10",
+    "pL": "is the ITU model's, which is not supported; use model='logDistance' with exp=pL/10",
     "gRandom": "the draws are the medium's own, by the seed; leave it out",
 }
 
@@ -24,7 +24,7 @@ REFUSED = {
 def propagation(**given: object) -> dict:
     """The key `propagation` of a scenario, from the arguments of setPropagationModel. Raises UsageError."""
     script_model = given.pop("model", "logDistance")
-    model = choice(CALL, "model", script_model, MODELS, "is not here")
+    model = choice(CALL, "model", script_model, MODELS, "is not supported")
     for name, value in given.items():
         if name in ARGUMENTS[str(script_model)]:
             continue

@@ -13,7 +13,7 @@ MININET_WIFI_PROTOCOLS = {
     "batman_adv": ("batman-adv", None),
 }
 OURS = ("aodv", "dsdv", "olsr", "dsr", "static")
-REFUSED = {"olsrd2": "OLSR version 2 (RFC 7181) is not here; proto='olsrd' is version 1"}
+REFUSED = {"olsrd2": "OLSR version 2 (RFC 7181) is not supported; proto='olsrd' is version 1"}
 
 
 def protocol(proto: str | None, programs: Programs = BUILT, path: str | None = None) -> tuple[str, str]:

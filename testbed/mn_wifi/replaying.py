@@ -17,7 +17,7 @@ class ReplayingMobility:
         net.replay(chosen)
 
 
-WHY = "here bandwidth, loss and signal come of frames, not of a table; replay the movement (ReplayingMobility)"
+WHY = "here bandwidth, loss and signal follow from frames, not from a table; replay the movement (ReplayingMobility)"
 __getattr__ = refuse_others(
-    "mn_wifi.replaying", {f"Replaying{what}": WHY for what in ("Bandwidth", "NetworkConditions", "RSSI")}, "is not here"
+    "mn_wifi.replaying", {f"Replaying{what}": WHY for what in ("Bandwidth", "NetworkConditions", "RSSI")}, "is not supported"
 )

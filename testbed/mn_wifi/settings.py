@@ -14,7 +14,7 @@ NO_MESH = (
 )
 NO_ENCRYPTION = "encryption is not modelled, and would cost air time; leave it out"
 NO_AP = "there are no access points here, this is a medium of ad hoc networks; leave it out"
-NO_SHAPING = "a radio's throughput comes of its frames; leave it out"
+NO_SHAPING = "a radio's throughput follows from its frames; leave it out"
 ONE_RADIO = "a station has one radio; add another station"
 COMMON = {
     "cls": "all stations are in one network, of one kind",
@@ -39,12 +39,12 @@ NET = Arguments(
     "Mininet_wifi",
     frozenset({"link", "wmediumd_mode", "mode", "channel", "ssid", "plot", "autoStaticArp", "ipBase", "scenario"}),
     noted={
-        "controller": "there is nothing to control in an ad hoc network; it has no effect",
+        "controller": "an ad hoc network has no controller; it has no effect",
         "accessPoint": "there are no access points here; it has no effect",
         "station": "stations are of this testbed's own class; it has no effect",
         "autoSetMacs": "MAC addresses always follow the stations' numbers, 02:00:00:00:00:01 up",
         "waitConnected": "there are no switches to wait for; it has no effect",
-        "disable_tcp_checksum": "the medium leaves checksums alone; it has no effect",
+        "disable_tcp_checksum": "the medium does not change checksums; it has no effect",
         "rec_rssi": "air.csv has the received power of each frame (power_dbm); it has no effect",
         "cleanup": "a run leaves nothing behind to be cleaned up; it has no effect",
     },
@@ -76,7 +76,7 @@ STATION = Arguments(
         "wlans": ONE_RADIO, "passwd": NO_ENCRYPTION, "encrypt": NO_ENCRYPTION, "wpss": NO_ENCRYPTION,
         "bw": NO_SHAPING, "cpu": "shares of the CPU are not set here; leave it out", "cores": "leave it out",
         "sta": NO_AP, "bgscan_threshold": NO_AP, "active_scan": NO_AP, "scan_freq": NO_AP, "freq_list": NO_AP,
-        "model": "hardware models are not here; give range, or txpower and antennaGain",
+        "model": "hardware models are not supported; give range, or txpower and antennaGain",
     },
 )  # fmt: skip
 HOST = Arguments(
@@ -112,7 +112,7 @@ WIRE = Arguments(
     frozenset({"bw", "delay", "max_queue_size"}),
     noted={name: "a wire has one end at each node; it has no effect" for name in ("port1", "port2", "intfName1", "intfName2")},
     refused={
-        "loss": "a wire loses what its queue does not hold, nothing else; leave it out",
+        "loss": "a wire drops only what exceeds its queue; leave it out",
         "jitter": "a wire has no jitter; leave it out",
         "use_htb": "a wire has its own rate and queue; leave it out",
     },
@@ -147,18 +147,18 @@ IPERF = Arguments(
 NO_CALLS = {
     "addAccessPoint": f"{NO_AP.split(';')[0]}; use stations and addLink(sta, cls=adhoc, ...)",
     "addSwitch": "there are no switches here; a host is joined to a station by addLink(sta, host)",
-    "addController": "without switches and access points there is nothing to control; remove the line",
-    "addNAT": "a run has no way out of its namespaces; addHost is a host beyond a gateway",
-    "addSensor": "IEEE 802.15.4 is not here; use addStation",
-    "addAPSensor": "IEEE 802.15.4 is not here; use addStation",
-    "addModem": "is not here; use addStation",
-    "addAircraft": "is not here; use addStation with position='x,y,z' and net.mobility",
-    "addSatellite": "is not here; use addStation with position='x,y,z' and net.mobility",
+    "addController": "there are no switches and access points to control; remove the line",
+    "addNAT": "a run has no access to the network outside; addHost is a host behind a gateway",
+    "addSensor": "IEEE 802.15.4 is not supported; use addStation",
+    "addAPSensor": "IEEE 802.15.4 is not supported; use addStation",
+    "addModem": "is not supported; use addStation",
+    "addAircraft": "is not supported; use addStation with position='x,y,z' and net.mobility",
+    "addSatellite": "is not supported; use addStation with position='x,y,z' and net.mobility",
     "telemetry": "the results have more: air.csv, captures, tcp.csv; use `./manet map`, `./manet story`",
-    "useExternalProgram": "is not here; a movement file: scenario={'mobility': 'FILE'}",
+    "useExternalProgram": "is not supported; for a movement file: scenario={'mobility': 'FILE'}",
     "plotEnergyMonitor": "energy is not modelled; remove the line",
-    "setModule": "there is no kernel module of radios here; remove the line",
-    "socketServer": "is not here; `./manet map`, `./manet routes` ask a network that stands",
+    "setModule": "there is no kernel module for these radios; remove the line",
+    "socketServer": "is not supported; `./manet map`, `./manet routes` query a running network",
     "auto_association": NO_AP,
     "staticArp": "ask for it before: Mininet_wifi(autoStaticArp=True)",
 }

@@ -1,12 +1,12 @@
-"""`manet cli`: Mininet's prompt on a running scenario, with verbs of the radio beside Mininet's own.
+"""`manet cli`: Mininet's prompt on a running scenario, with additional verbs for the radio.
 
-    links                       who is in whose range
-    routes [STATION]            the kernel's route tables, and what our routing daemons know
+    links                       the stations in range of each station
+    routes [STATION]            the routes of the kernel and of our routing daemons
     move STATION X Y [Z] [SPEED]   at once, or at SPEED m/s in a straight line
     replay FILE [speed=M/S]     a movement file from now on, instead of earlier movement; `replay off` stops all stations
-    map [FILE.png [SECONDS]]    a picture of stations, ranges, links and routes, and the same as text; again every so many seconds
-    power STATION off|on        a station without power: silent, deaf, its wires dead
-    drops                       packets that ended on the way, by reason
+    map [FILE.png [SECONDS]]    stations, ranges, links and paths as picture and text; redrawn every SECONDS
+    power STATION off|on        switch radio and wires of a station off or on
+    drops                       dropped packets, by reason
     air [N]                     the last N transmissions
     iperf [STATION STATION]     iperf3 from the first to the second, for five seconds
     sta1 ping sta2              a command on a station, as in Mininet
@@ -83,7 +83,7 @@ def _say(stage: str, fraction: float | None) -> None:
 
 
 def inside(arguments: dict, report: Report) -> int:
-    """Called by testbed.runs.isolation in the run's own namespaces."""
+    """The part of `open_prompt` in the run's namespaces; called by testbed.runs.isolation."""
     return last_word(Path(arguments["directory"]), report, lambda: _prompt(site_of(arguments), report))
 
 
@@ -172,12 +172,12 @@ class Prompt(CLI):
             return super().onecmd(line)
         except (RunError, UsageError) as problem:
             say(f"*** {problem}")
-        except Exception as problem:  # of Mininet's verbs: the network is worth more than one line
+        except Exception as problem:  # from one of Mininet's verbs: it must not end the network
             say(f"*** {line.strip()}: {type(problem).__name__}: {problem}")
         return None
 
     def do_source(self, line: str) -> bool | None:
-        "Commands from a file, as if they were typed; `#` begins a comment. Usage: source FILE"
+        "Execute the commands of a file; `#` begins a comment.\nUsage: source FILE"
         words = line.split()
         if len(words) != 1:
             say("usage: source FILE")
@@ -211,7 +211,7 @@ class Prompt(CLI):
                 node.sendInt()
 
     def do_links(self, _line: str) -> None:
-        "Who is in whose range, and the wires. Usage: links"
+        "List the stations in range of each station, and the wires.\nUsage: links"
         heard: dict[str, list[str]] = {station.name: [] for station in self.network.stations}
         for source, target in self.network.medium.links():
             heard[source].append(target)
@@ -222,7 +222,7 @@ class Prompt(CLI):
             say(f"{wire.gateway.name} -- {wire.host.name} (wire, {settings.rate:g} bit/s, {settings.delay:g} s)")
 
     def do_routes(self, line: str) -> None:
-        "The kernel's route tables, and what our routing daemons know. Usage: routes [station]"
+        "Print the routes of the kernel and of our routing daemons.\nUsage: routes [station]"
         names = line.split() or [host.name for host in self.network.net.hosts]
         known = self.protocol.status()
         for name in names:
@@ -232,7 +232,7 @@ class Prompt(CLI):
                     say("\n".join(status.lines(name, known[name])))
 
     def do_move(self, line: str) -> None:
-        "Move a station, at once or at a speed in m/s. Usage: move station x y [z] [speed]"
+        "Move a station (metres), at once or at a speed (m/s).\nUsage: move station x y [z] [speed]"
         words = line.split()
         try:
             numbers = [float(word) for word in words[1:]]
@@ -252,15 +252,15 @@ class Prompt(CLI):
             say(f"{words[0]}: to ({x:g}, {y:g}) m, height {z:g} m, {pace}")  # a third number is no speed
 
     def do_replay(self, line: str) -> None:
-        "A movement file (ns-2, BonnMotion, CSV, GPX) from now on. Usage: replay FILE [speed=M/S | factor=N]; replay off"
+        "Follow a movement file (ns-2, BonnMotion, CSV, GPX) from now on.\nUsage: replay FILE [speed=M/S | factor=N]; replay off"
         self.replay(line)
 
     def do_map(self, line: str) -> None:
-        "Stations, ranges, links, paths of the flows: a PNG and text. Usage: map [FILE.png [SECONDS]] [A B ...]; map off"
+        "Draw stations, ranges, links and paths of flows as PNG and text.\nUsage: map [FILE.png [SECONDS]] [A B ...]; map off"
         self.map(line)
 
     def do_power(self, line: str) -> None:
-        "Switch a station off or on: radio and wires; its host goes on running. Usage: power station off|on"
+        "Switch radio and wires of a station off or on; its host keeps running.\nUsage: power station off|on"
         words = line.split()
         if len(words) != 2 or words[1] not in ("off", "on"):
             say("usage: power station off|on")
@@ -268,7 +268,7 @@ class Prompt(CLI):
             self.network.medium.ask("power", station=words[0], on=words[1] == "on")
 
     def do_drops(self, _line: str) -> None:
-        "Packets that ended on the way, by station and reason. Usage: drops"
+        "Count the dropped packets by station and reason.\nUsage: drops"
         drops = self.network.medium.ask("drops")["drops"]
         lines = [
             f"{name}: " + ", ".join(f"{count} {reason}" for reason, count in d.items() if count) for name, d in drops.items()
@@ -278,7 +278,7 @@ class Prompt(CLI):
         say("\n".join(line for line in lines if not line.endswith(": ")) or "none")
 
     def do_air(self, line: str) -> None:
-        "The last rows of the air log. Usage: air [how many]"
+        "Print the last rows of the air log.\nUsage: air [how many]"
         if line.strip() and not line.strip().isdigit():
             say("usage: air [how many]")
             return
@@ -287,13 +287,13 @@ class Prompt(CLI):
             say(row)
 
     def do_iperf(self, line: str) -> None:
-        "TCP throughput: iperf3 for 5 s, client on the first, server on the second. Usage: iperf [station station]"
+        "Measure TCP by iperf3 for 5 s: client on the first, server on the second.\nUsage: iperf [station station]"
         ends = self._two_ends(line.split(), "iperf station station")
         if ends:
             self._measure(*ends)
 
     def do_iperfudp(self, line: str) -> None:
-        "UDP throughput: iperf3 for 5 s at a rate in bit/s (1M). Usage: iperfudp [rate station station]"
+        "Measure UDP by iperf3 for 5 s at a rate in bit/s (1M).\nUsage: iperfudp [rate station station]"
         rate, *names = line.split() or [UDP_RATE]
         if not re.fullmatch(r"[1-9][0-9]*(\.[0-9]+)?[KMGkmg]?", rate) or (line.strip() and not names):
             say("usage: iperfudp rate station station        (bit/s: 500K, 1M)")
@@ -321,15 +321,15 @@ class Prompt(CLI):
         return [name for name in super().get_names() if name.removeprefix("do_") not in NOT_HERE]
 
     def do_switch(self, _line: str) -> None:
-        "Not here: stations have a radio and no switches; `links` and `move` are the verbs of the radio."
+        "Not supported: stations have no switches; use `links` and `move`."
         say(f"*** {self.do_switch.__doc__}")
 
     def do_dpctl(self, _line: str) -> None:
-        "Not here: stations have a radio and no switches; `routes` shows how packets go."
+        "Not supported: stations have no switches; `routes` shows the paths of packets."
         say(f"*** {self.do_dpctl.__doc__}")
 
     def do_link(self, _line: str) -> None:
-        "Not here: a radio link is there while its ends are in range; `move` a station away, `links` shows the others."
+        "Not supported: a radio link exists while its ends are in range; use `move`."
         say(f"*** {self.do_link.__doc__}")
 
     def _is_node(self, name: str) -> bool:

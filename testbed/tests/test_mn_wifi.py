@@ -279,8 +279,8 @@ def test_before_build_a_call_that_comes_too_early_is_told_from_one_that_is_not_h
     sta = net_of("0,0", "50,0").stations[0]
     for early in ("cmd", "popen", "pid", "intfs", "sendCmd", "defaultIntf"):
         refused(lambda early=early: getattr(sta, early), f"sta1.{early}", "move the line below net.build()")
-    refused(lambda: sta.cmdd, "sta1.cmdd", 'is not here; did you mean "cmd"?')
-    refused(lambda: sta.setMode, "sta1.setMode", "is not here; docs/mininet-wifi.md lists what is")
+    refused(lambda: sta.cmdd, "sta1.cmdd", 'is not supported; did you mean "cmd"?')
+    refused(lambda: sta.setMode, "sta1.setMode", "is not supported; docs/mininet-wifi.md lists what is")
     assert not hasattr(sta, "nothing_of_the_kind")
 
 

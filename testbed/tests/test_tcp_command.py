@@ -95,9 +95,9 @@ def test_what_an_old_kernel_cannot_run_is_said_once_with_the_remedy(kernel, caps
     kernel("cubic", "reno", why="this kernel takes no BPF congestion control; use Linux 6.1")
     rows = {row["name"]: row["why_not"] for row in json.loads(said(capsys, "list", "--json"))["names"]}
     assert {name for name, why in rows.items() if why} == set(table()) - {"newreno", "sack"}
-    lines = [line for line in said(capsys, "list").splitlines() if line.startswith("not here: ")]
+    lines = [line for line in said(capsys, "list").splitlines() if line.startswith("not usable here: ")]
     assert len(lines) == 1 and lines[0].endswith("use Linux 6.1") and "tahoe" in lines[0]
-    assert "not here: " in said(capsys, "show", "tahoe") and "not here: " not in said(capsys, "show", "newreno")
+    assert "not usable here: " in said(capsys, "show", "tahoe") and "not usable here: " not in said(capsys, "show", "newreno")
 
 
 @pytest.mark.parametrize("name", table())
