@@ -21,6 +21,8 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # pytest-xdist gives its workers COLUMNS, by which manet's rows would be wrapped (testbed/columns.py).
+    os.environ.pop("COLUMNS", None)
     # A worker of pytest-xdist ignores Ctrl-C, and the programs of every test of Ctrl-C would inherit that.
     if "PYTEST_XDIST_WORKER" in os.environ:
         signal.signal(signal.SIGINT, signal.default_int_handler)

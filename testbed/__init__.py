@@ -1,10 +1,10 @@
-"""The `manet` command and what stands behind it: declare a scenario, run it, hand it to the analysis."""
+"""The `manet` command and the runs behind it: read a scenario, run it, analyse the result."""
 
 import sys
 
 __version__ = "0.1.0"
 
-# mininet.node wants to compare one version number with distutils. Where setuptools has put itself before distutils, that reads
-# all of setuptools: a third of the time that a run's own process needs to start.
+# mininet.node imports distutils to compare a version number. If setuptools has replaced distutils, that imports all of it:
+# a third of the start time of a run's own process.
 if sys.version_info < (3, 12) and (hack := sys.modules.get("_distutils_hack")) is not None:
     hack.remove_shim()

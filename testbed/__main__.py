@@ -1,6 +1,6 @@
-"""The `manet` command: parses, hands over to a verb of testbed/commands, turns errors into one line and a status.
+"""The `manet` command: parses its arguments, calls a verb of testbed/commands, turns errors into one line and a status.
 
-Status 0: done. 1: it failed while running (or a check is not met). 2: asked wrongly, or the machine cannot. 130: Ctrl-C.
+Exit status 0: success. 1: failure while running, or a failed check. 2: wrong usage, or this machine cannot do it. 130: Ctrl-C.
 """
 
 import argparse
@@ -16,26 +16,29 @@ from testbed.commands.options import Help
 from testbed.errors import ManetError, did_you_mean, shortened
 
 EXAMPLES = """examples:
-  ./manet demo                             the main job at its quick size: a table and a figure
-  ./manet test                             all tests
-  ./manet run hv-fig1 --set hops=[1,5]     part of an experiment
-  ./manet cli experiments/scenarios/chain5.toml     a prompt on a running network
-  ./manet run --help                       every verb has help with examples
+  ./manet demo                           the main experiment at its quick size
+  ./manet list experiments               what can be run, one line each
+  ./manet run hv-fig1 --set hops=[1,5]   part of an experiment
+  ./manet cli chain5                     a prompt on a running network
+  ./manet test                           all tests
+  ./manet run --help                     every verb has help with examples
 """
 
 
-LONGEST_LINE = 1000  # characters of an error, whatever names and values the user gave
+MAX_ERROR_LENGTH = 1000  # characters; names and values of the user are shortened
 
 
 class Parser(argparse.ArgumentParser):
     """Wrong usage is one line, like every other error."""
 
     def error(self, message: str) -> NoReturn:
-        print(f"{self.prog}: {shortened(message, LONGEST_LINE)}; see {self.prog} --help", file=sys.stderr)
+        """Print one line and exit with status 2."""
+        print(f"{self.prog}: {shortened(message, MAX_ERROR_LENGTH)}; see {self.prog} --help", file=sys.stderr)
         raise SystemExit(2)
 
 
 def parser() -> argparse.ArgumentParser:
+    """The parser with all verbs."""
     top = Parser(
         prog="manet", description="Kernel TCP over 802.11 ad hoc networks, emulated frame by frame.",
         epilog=EXAMPLES, formatter_class=Help,
@@ -48,6 +51,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """Run the command line (default: sys.argv) and return the exit status."""
     given = sys.argv[1:] if arguments is None else arguments
     if not given or given == ["help"]:
         given = ["--help"]
@@ -57,14 +61,14 @@ def main(arguments: list[str] | None = None) -> int:
         if not verb.startswith("-") and verb not in VERBS and (close := did_you_mean(verb, VERBS)):
             Parser(prog="manet").error(f"argument VERB: invalid choice: {verb!r}; {close}")
         options, rest = parser().parse_known_args(given)
-        if rest and verb != "test":  # what `test` does not know is pytest's
+        if rest and verb != "test":  # `test` passes unknown arguments to pytest
             Parser(prog=f"manet {verb}").error(f"unrecognized arguments: {' '.join(rest)}{_meant(verb, rest)}")
         options.rest = rest
         return importlib.import_module(f"testbed.commands.{verb}").run(options)
     except KeyboardInterrupt:
         print(f"manet {verb}: interrupted; everything was taken down", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # `manet ... | head`: not an error, but nothing more can be said
+    except BrokenPipeError:  # `manet ... | head` is no error, but nothing more can be printed
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as problem:
@@ -76,7 +80,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _meant(verb: str, rest: list[str]) -> str:
-    """`; did you mean "--quick"?` of the first that is near an option of the verb."""
+    """`; did you mean "--quick"?` for the first word that resembles an option of the verb."""
     top = argparse.ArgumentParser()
     importlib.import_module(f"testbed.commands.{verb}").add(verbs := top.add_subparsers())
     known = verbs.choices[verb]._option_string_actions
@@ -85,7 +89,7 @@ def _meant(verb: str, rest: list[str]) -> str:
 
 
 def _status_of(problem: Exception) -> int | None:
-    """None for what is a bug of ours: that is shown with its trace."""
+    """The exit status for an expected error; None for a bug of ours, which is shown with its traceback."""
     if isinstance(problem, ManetError):
         return problem.exit_status
     expected = type(problem).__module__ == "analysis.errors" or (isinstance(problem, OSError) and problem.filename is not None)
@@ -94,12 +98,12 @@ def _status_of(problem: Exception) -> int | None:
 
 def _one_line(problem: Exception) -> str:
     text = f"{problem.filename}: {problem.strerror}" if isinstance(problem, OSError) else str(problem)
-    return shortened(text, LONGEST_LINE)
+    return shortened(text, MAX_ERROR_LENGTH)
 
 
 def _take_signals() -> None:
-    """SIGTERM, and SIGHUP when the terminal goes, end as orderly as Ctrl-C; a second one changes nothing. Under nohup(1) SIGHUP
-    stays ignored."""
+    """Handle SIGTERM, and SIGHUP of a closed terminal, like Ctrl-C; further signals are ignored. Under nohup(1) SIGHUP stays
+    ignored."""
 
     def as_ctrl_c(_number: int, _frame: object) -> None:
         for number in taken:

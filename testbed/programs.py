@@ -1,4 +1,4 @@
-"""Where the checkout is, and the programs of ours in it that a run starts."""
+"""The folder of the checkout, and our own programs in it that a run starts."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +8,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True)
 class Programs:
-    """The programs of ours that a run starts, as setup.sh builds them."""
+    """Our own programs that a run starts. The defaults are those that setup.sh builds."""
 
     medium: Path = ROOT / "target" / "release" / "manet-medium"
     kernel_tcp: Path = ROOT / ".build" / "kernel-tcp" / "manet-tcp"
@@ -19,10 +19,12 @@ class Programs:
         return self.daemons / f"manet-{protocol}"
 
     def as_arguments(self) -> dict[str, str]:
+        """The paths as text, for another process."""
         return {"medium": str(self.medium), "kernel_tcp": str(self.kernel_tcp), "daemons": str(self.daemons)}
 
     @classmethod
     def from_arguments(cls, paths: dict[str, str]) -> "Programs":
+        """The programs that `as_arguments` has described."""
         return cls(**{name: Path(path) for name, path in paths.items()})
 
 

@@ -18,9 +18,9 @@ from analysis.air import read_air
 from analysis.checks import air_counters
 from scenarios.definition import load_scenario
 from testbed.errors import RunError
-from testbed.host.run_queue import Waited
+from testbed.host.run_queue import WaitTime
 from testbed.runs.verdict import add_programs, reasons_of, verdict_of
-from testbed.runs.waits import Seen
+from testbed.runs.waits import WaitSummary
 from testbed.stages.control import MediumControl
 from testbed.stages.medium import RADIOS, medium_config, write_trace
 from testbed.stages.site import Site
@@ -71,9 +71,9 @@ def test_the_golden_verdict_is_read(tmp_path):
 
 def test_a_runs_verdict_is_the_mediums_with_the_programs_waits(tmp_path):
     shutil.copy(EXAMPLES / "verdict.json", tmp_path)
-    seen = Seen()
+    seen = WaitSummary()
     for waited_ms, turns in [(210, 700)] * 18 + [(900, 60)] * 2:
-        seen.add(Waited(waited_ms * 1_000_000, turns), 1.0)
+        seen.add(WaitTime(waited_ms * 1_000_000, turns), 1.0)
     add_programs(tmp_path, seen)
     check("verdict-run.json", (tmp_path / "verdict.json").read_text())
 

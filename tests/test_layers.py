@@ -161,7 +161,7 @@ def test_the_files_of_a_crate_do_not_use_each_other_in_circles(crate):
     assert cycles(ROOT / crate / "src") == CYCLES.get(crate, [])
 
 
-# Within testbed: who may use whom, beside errors and programs (testbed/README.md); commands and tests may all.
+# Within testbed: who may use whom, beside columns, errors and programs (testbed/README.md); commands and tests may all.
 TESTBED = {
     "host": set(), "validate": set(), "campaigns": set(),
     "stages": {"host"}, "runs": {"host", "stages"}, "mn_wifi": {"host", "stages", "runs"},
@@ -173,7 +173,7 @@ def test_the_folders_of_testbed_import_downwards(folder):
     files = list((ROOT / "testbed" / folder).rglob("*.py"))
     used = {match for path in files for match in re.findall(r"(?:from|import) testbed\.(\w+)", path.read_text())}
     assert len(files) > 3
-    assert used - {folder, "errors", "programs"} <= TESTBED[folder]
+    assert used - {folder, "columns", "errors", "programs"} <= TESTBED[folder]
 
 
 def test_an_import_that_points_up_is_found():

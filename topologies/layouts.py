@@ -6,7 +6,7 @@ list, and that number makes their address (topologies/addresses.py), also where 
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import NamedTuple
 
@@ -80,6 +80,16 @@ def explicit(points: Sequence[tuple[float, ...]], names: Sequence[str | None] | 
             raise LayoutError(f'two stations are named "{name}"; give each its own name')
         placed.append(Placed(name, *_in_range(name, point)))
     return placed
+
+
+# by the value of a scenario's `topology`
+LAYOUTS: dict[str, Callable[..., list[Placed]]] = {
+    "chain": chain,
+    "grid": grid,
+    "cross": cross,
+    "random": random_uniform,
+    "positions": explicit,
+}
 
 
 def _in_range(name: str, point: tuple[float, ...]) -> tuple[float, ...]:

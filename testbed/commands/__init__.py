@@ -1,9 +1,9 @@
-"""The verbs of `manet`, one module each: `add(subparsers)` declares it, `run(options)` does it and gives the exit status.
+"""The verbs of `manet`, one module each: `add(subparsers)` declares it, `run(options)` executes it and returns the exit status.
 
-Whatever a verb needs is imported when it runs, so that `./manet --help` answers at once.
+A verb imports what it needs when it runs, so that `./manet --help` is fast.
 """
 
 VERBS = (
-    "demo", "test", "run", "replay", "report", "cli", "script", "map", "routes", "trace", "curve", "story", "plot", "tcp",
+    "demo", "list", "test", "run", "replay", "report", "cli", "script", "map", "routes", "trace", "curve", "story", "plot", "tcp",
     "validate", "doctor", "vm", "clean",
 )  # fmt: skip

@@ -1,28 +1,31 @@
-"""`manet clean`: take away what a killed run left behind (testbed/host/clean.py)."""
+"""`manet clean`: remove what a killed run left behind (testbed/host/clean.py)."""
 
 import argparse
 
 from testbed.commands.options import add_verb
 
 EXAMPLES = """
-  ./manet clean                 safe at any time, also twice, also beside running experiments
-  ./manet clean --all           end the runs that other manet commands are at work on, too
+  ./manet clean          safe at any time, also while experiments run
+  ./manet clean --all    also end the runs that other manet commands started
 """
 
 
 def add(verbs: argparse._SubParsersAction) -> None:
-    parser = add_verb(verbs, "clean", "remove what a killed run left behind; results are never touched", EXAMPLES)
-    parser.add_argument("--all", action="store_true", help="also end runs that are under way")
-    parser.add_argument("--json", action="store_true", help="print what was done as one JSON object")
+    """Declare the verb and its options."""
+    parser = add_verb(verbs, "clean", "remove what a killed run left behind; results stay", EXAMPLES)
+    parser.add_argument("--all", action="store_true", help="also end runs under way")
+    parser.add_argument("--json", action="store_true", help="print what was removed as one JSON object")
 
 
 def run(options: argparse.Namespace) -> int:
+    """Clean up and print what was removed. The exit status: 1 if something could not be removed."""
     import json
     from dataclasses import asdict
 
+    from testbed.columns import hanging
     from testbed.host.clean import clean
 
-    cleaned = clean(running_too=options.all)
+    cleaned = clean(include_running=options.all)
     if options.json:
         print(json.dumps(asdict(cleaned), indent=1))
         return 1 if cleaned.could_not else 0
@@ -32,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
         ("could not remove", cleaned.could_not),
     ):
         for line in lines:
-            print(f"{word:18}{line}")
+            print(hanging(f"{word:18}", line))
     if not (cleaned.removed or cleaned.still_running or cleaned.could_not):
         print("nothing was left behind")
     return 1 if cleaned.could_not else 0

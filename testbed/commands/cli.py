@@ -5,20 +5,22 @@ import argparse
 from testbed.commands.options import add_overrides, add_verb, folder, overrides, place_of, positive
 
 EXAMPLES = """
-  ./manet cli                                             five hops in a line
-  ./manet cli experiments/scenarios/hidden3.toml          your own scenario file, or one of these
-  ./manet cli hv-fig1 --set hops=3 --variant hv           the first cell of an experiment
-  echo 'sta1 ping -c 3 sta6' | ./manet cli chain5         commands from a pipe
+  ./manet cli                                      five hops in a line
+  ./manet cli experiments/scenarios/hidden3.toml   a scenario file
+  ./manet cli hv-fig1 --set hops=3 --variant hv    first cell of an experiment
+  echo 'sta1 ping -c 3 sta6' | ./manet cli chain5  commands from a pipe
 
-at the prompt: links, routes, map, move, replay, power, drops, air, iperf (iperf3), and Mininet's own verbs (help lists them)
+At the prompt: links, routes, map, move, replay, power, drops, air, iperf (by
+iperf3), and Mininet's own verbs; help lists all.
 """
 
 
 def add(verbs: argparse._SubParsersAction) -> None:
-    parser = add_verb(
-        verbs, "cli", "a Mininet prompt on a running scenario, with links, routes, map, move, replay, power, drops, air", EXAMPLES
+    """Declare the verb and its options."""
+    parser = add_verb(verbs, "cli", "open a Mininet prompt on a scenario, with move, power, links", EXAMPLES)
+    parser.add_argument(
+        "experiment", metavar="NAME|FILE", nargs="?", default="chain5", help="an experiment or a scenario (default: chain5)"
     )
-    parser.add_argument("experiment", metavar="NAME|FILE", nargs="?", default="chain5", help="default: chain5")
     parser.add_argument("--out", metavar="DIR", type=folder, help="folder for captures and air log (default: results/cli/TIME)")
     add_overrides(parser)
     parser.add_argument("--variant", metavar="NAME", action="append", default=[], help="this variant of an experiment")
@@ -26,6 +28,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Open the prompt; it ends with `exit`. Raises RunError if the run fails."""
     from testbed.campaigns.experiment import load
     from testbed.campaigns.library import find
     from testbed.campaigns.request import Request
@@ -37,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     scenario = load(find(options.experiment), request).cells[0].scenario
     if scenario.clock == "virtual":
         raise UsageError(
-            f'{options.experiment}: clock = "virtual" has no prompt, since nobody types in its time; --set clock=real'
+            f'{options.experiment}: clock = "virtual" has no prompt: its time does not wait for a user; --set clock=real'
         )
     check_tcps(scenario.tcps(), place_of("tcp", options.overrides, options.experiment))
     ended = open_prompt(scenario, seed=options.seed, directory=options.out)

@@ -1,51 +1,56 @@
-"""`manet curve`: the chain curves that expected throughput stands on (testbed/curves)."""
+"""`manet curve`: the chain curves from which expected throughput is computed (testbed/curves)."""
 
 import argparse
 
 from testbed.commands.options import add_overrides, add_verb, overrides, positive
 
 EXAMPLES = """
-  ./manet curve show hv-fig3              the curves of that experiment, and which are still to be measured
-  ./manet curve measure hv-fig3           measures those (about two minutes each on two cores); `manet run` does it by itself
+  ./manet curve show hv-fig3       the curves of that experiment
+  ./manet curve measure hv-fig3    measure those that are missing, about two
+                                   minutes each; `manet run` does it by itself
 
-kept in ~/.cache/manet/curves (MANET_CACHE) by radio, TCP, kernel and the sources of medium and kernel-tcp
+Curves are kept in ~/.cache/manet/curves (MANET_CACHE) by radio, TCP, kernel,
+and the sources of medium and kernel-tcp.
 """
 
 
 def add(verbs: argparse._SubParsersAction) -> None:
-    parser = add_verb(verbs, "curve", "throughput over static chains, which expected throughput stands on", EXAMPLES)
-    parser.add_argument("action", choices=("show", "measure"))
-    parser.add_argument("experiment", metavar="EXPERIMENT|FILE")
+    """Declare the verb and its options."""
+    parser = add_verb(verbs, "curve", "show or measure the chain curves behind expected throughput", EXAMPLES)
+    parser.add_argument("action", choices=("show", "measure"), help="print the curves, or measure the missing ones")
+    parser.add_argument("experiment", metavar="NAME|FILE", help="an experiment by name or file")
     parser.add_argument("--quick", action="store_true", help="the curves that its quick size needs")
     add_overrides(parser)
-    parser.add_argument("--variant", metavar="NAME", action="append", default=[], help="only this variant's; may be repeated")
-    parser.add_argument("--jobs", metavar="N", type=positive, help="runs side by side (default: as many as this machine takes)")
+    parser.add_argument("--variant", metavar="NAME", action="append", default=[], help="only this variant; may be repeated")
+    parser.add_argument("--jobs", metavar="N", type=positive, help="runs side by side (default: what this machine can take)")
 
 
 def run(options: argparse.Namespace) -> int:
+    """Print the curves; with `measure`, measure the missing ones first."""
     from testbed.campaigns.experiment import load
     from testbed.campaigns.library import find
     from testbed.campaigns.request import Request
-    from testbed.curves.curve import read, wanted_by
+    from testbed.columns import folded
+    from testbed.curves.curve import curve_of, read
 
     request = Request(options.quick, overrides(options), tuple(options.variant))
     experiment = load(find(options.experiment), request)
-    wanted = {curve.name: curve for curve in (wanted_by(cell.scenario) for cell in experiment.cells)}
-    for curve in wanted.values():
+    curves = {curve.name: curve for curve in (curve_of(cell.scenario) for cell in experiment.cells)}
+    for curve in curves.values():
         document = read(curve)
         if document is None and options.action == "measure":
             document = measured_now(curve, options.jobs)
         shown = document["values"] if document else "not measured yet"
         if document:
             shown = " ".join(f"{value:.0f}" for value in document["values"].values()) + " kbit/s"
-        print(f"{curve.name}  {curve.scenario['tcp']} over {curve.scenario['radio']}, 1, 2, 3, ... hops: {shown}")
+        print(folded(f"{curve.name}  {curve.scenario['tcp']} over {curve.scenario['radio']}, 1, 2, 3, ... hops: {shown}"))
         if document:
-            print(f"          {curve.path}, measured {document['measured']['date']} at {document['measured']['commit']}")
+            print(folded(f"  {curve.path}, measured {document['measured']['date']} at {document['measured']['commit']}"))
     return 0
 
 
-def measured_now(wanted, jobs: int | None) -> dict:
-    """Measures a curve with a progress of its own."""
+def measured_now(curve, jobs: int | None) -> dict:
+    """Measure a curve with its own progress display; returns the content of its file."""
     from testbed.campaigns.progress import Progress
     from testbed.curves.measure import measure
     from testbed.host.requirements import require_for_runs
@@ -53,8 +58,8 @@ def measured_now(wanted, jobs: int | None) -> dict:
 
     require_for_runs()
     progress = Progress()
-    progress.note(f"chain curve {wanted.name}: {wanted.scenario['tcp']} over {wanted.scenario['radio']}, once for all")
+    progress.note(f"chain curve {curve.name}: {curve.scenario['tcp']} over {curve.scenario['radio']}, once for all")
     try:
-        return measure(wanted, run_scenario, progress, jobs)
+        return measure(curve, run_scenario, progress, jobs)
     finally:
         progress.close()

@@ -6,17 +6,19 @@ from pathlib import Path
 from testbed.commands.options import add_campaign, add_verb, results_folder
 
 EXAMPLES = """
-  ./manet demo                  a table and a figure, some minutes from a fresh checkout on
-  ./manet demo --json           the same, for a program to read
+  ./manet demo           a table and a figure, some minutes after set-up
+  ./manet demo --json    the same as JSON
 """
 
 
 def add(verbs: argparse._SubParsersAction) -> None:
-    parser = add_verb(verbs, "demo", "TCP over chains of 1 to 8 hops: a table and a figure in some minutes", EXAMPLES)
+    """Declare the verb and its options."""
+    parser = add_verb(verbs, "demo", "measure TCP over 1 to 8 hops: a table and a figure in minutes", EXAMPLES)
     add_campaign(parser)
 
 
 def run(options: argparse.Namespace) -> int:
+    """Run hv-fig1 at its quick size into a new folder."""
     from testbed.campaigns.experiment import load
     from testbed.campaigns.library import find
     from testbed.campaigns.request import Request
@@ -27,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def free_folder(results: Path) -> Path:
-    """results/demo, or the first of results/demo-2, -3, ... that is not there: a demo may be repeated."""
+    """results/demo, or the first of results/demo-2, -3, ... that does not exist: a demo can be repeated."""
     candidate, number = results / "demo", 1
     while candidate.exists():
         number += 1

@@ -6,20 +6,23 @@ from testbed.commands.options import add_verb
 
 ROUTING = "routing "  # as testbed/host/doctor.py begins the names of their checks
 EXAMPLES = """
-  ./manet doctor                every question with its answer; status 1 if something needed is missing
-  ./manet doctor --json         the same, for a program to read
+  ./manet doctor         every check; status 1 if something needed is missing
+  ./manet doctor --json  the same as JSON
 """
 
 
 def add(verbs: argparse._SubParsersAction) -> None:
-    parser = add_verb(verbs, "doctor", "what this machine can do, what is missing and how to get it", EXAMPLES)
+    """Declare the verb and its options."""
+    parser = add_verb(verbs, "doctor", "check what this machine can do and how to get what is missing", EXAMPLES)
     parser.add_argument("--json", action="store_true", help="print the checks as a JSON list")
 
 
 def run(options: argparse.Namespace) -> int:
+    """Print all checks. The exit status: 1 if something needed is missing."""
     import json
     from dataclasses import asdict
 
+    from testbed.columns import hanging
     from testbed.host.doctor import doctor
 
     checks = doctor()
@@ -34,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
         for check in section:
             word = "ok" if check.ok else "MISSING" if check.needed else "-"
             remedy = f"; {check.remedy}" if check.remedy and not check.ok else ""
-            print(f"{word:8}{check.name.removeprefix(ROUTING):{width}}  {check.detail}{remedy}")
+            print(hanging(f"{word:8}{check.name.removeprefix(ROUTING):{width}}  ", f"{check.detail}{remedy}"))
     print(f"\n{len(missing)} things needed are missing" if missing else "\nnothing needed is missing")
     return 1 if missing else 0
 

@@ -1,4 +1,4 @@
-"""`manet map`: a picture of a network at one moment: of a run under way, of one that has ended, or of a movement file."""
+"""`manet map`: a picture of a network at one moment, from a run under way, a run that has ended, or a movement file."""
 
 import argparse
 from pathlib import Path
@@ -11,39 +11,49 @@ if TYPE_CHECKING:
     from testbed.runs.live_map import Live
 
 EXAMPLES = """
-  ./manet map                                              the run under way, now: map.png and text
-  ./manet map results/hv-fig3/speed=20/seed-1 --at 12.5    a run that has ended, 12.5 s after the start of its traffic
-  ./manet map mobility/patterns/p06.tcl --at 100           a movement file, at its second 100
-  ./manet map --every 1 --out /tmp/now.png                 the run under way, drawn again each second until Ctrl-C
-  ./manet map --way sta2 sta5 --way sta5 sta2              these paths instead of the scenario's flows
+  ./manet map                       the run under way: map.png and text
+  ./manet map results/hv-fig3/speed=20/seed-1 --at 12.5
+                                    an ended run, 12.5 s into its traffic
+  ./manet map mobility/patterns/p06.tcl --at 100
+                                    a movement file at 100 s
+  ./manet map --every 1 --out /tmp/now.png
+                                    the run under way, redrawn each second
+  ./manet map --way sta2 sta5       this path instead of the scenario's flows
 
-at the prompt of `manet cli`: map, map FILE.png 1, map off. What the picture shows: docs/map.md
+At the prompt of `manet cli`: map, map FILE.png 1, map off.
+The picture is explained in docs/map.md.
 """
 RANGE_M = 250.0
 
 
 def add(verbs: argparse._SubParsersAction) -> None:
-    parser = add_verb(verbs, "map", "a picture of the moment: stations, ranges, links, paths of the flows", EXAMPLES)
+    """Declare the verb and its options."""
+    parser = add_verb(verbs, "map", "draw stations, ranges, links and paths of flows at one moment", EXAMPLES)
     parser.add_argument(
         "what", metavar="RUN|FILE", nargs="?", help="a run's directory or a movement file (default: the run under way)"
     )
     parser.add_argument(
-        "--at", metavar="S", type=seconds, dest="at_s",
-        help="of a run that has ended: seconds of its traffic (default: the middle); of a file: its own (default: 0)",
+        "--at", metavar="SECONDS", type=seconds, dest="at_s",
+        help="ended run: time from the start of its traffic (default: the middle); file: its own time (default: 0)",
     )  # fmt: skip
     parser.add_argument(
-        "--out", metavar="FILE.png", type=picture, help="default: map.png in the run's folder; of a file beside you"
-    )
-    parser.add_argument("--every", metavar="S", type=seconds, dest="every_s", help="of a run under way: draw again until Ctrl-C")
+        "--out", metavar="FILE.png", type=picture,
+        help="the picture (default: map.png in the run's folder; of a file: in the current folder)",
+    )  # fmt: skip
     parser.add_argument(
-        "--way", metavar=("A", "B"), nargs=2, action="append", default=[], help="of a run under way: the path from A to B"
+        "--every", metavar="SECONDS", type=seconds, dest="every_s", help="run under way: redraw at this interval until Ctrl-C"
     )
     parser.add_argument(
-        "--range", metavar="M", type=metres, dest="range_m", help="of a movement file: the radio's (default: 250)"
+        "--way", metavar=("FROM", "TO"), nargs=2, action="append", default=[],
+        help="run under way: the path between two stations; may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "--range", metavar="METRES", type=metres, dest="range_m", help="movement file: range of the radio (default: 250)"
     )
 
 
 def run(options: argparse.Namespace) -> int:
+    """Draw one moment, or keep redrawing the run under way."""
     from testbed.errors import UsageError
     from testbed.runs.live_map import live
 
@@ -62,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _found(what: str) -> Path:
-    """The file, or the directory of the run, which may be the only one in a folder."""
+    """The file, or the directory of the run (or the only run in a folder). Raises UsageError."""
     from analysis.rundir import find_run
     from testbed.errors import UsageError
 

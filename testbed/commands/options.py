@@ -2,18 +2,22 @@
 
 import argparse
 import math
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+HELP_COLUMNS = 80  # of a line of help, on a terminal however wide; the examples are written for it
+
 
 class Help(argparse.RawDescriptionHelpFormatter):
-    """Keeps the examples' lines as they are written."""
+    """Keeps the examples' lines as they are written; all others are wrapped at HELP_COLUMNS or at a narrower terminal's width."""
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=28, width=110)
+        super().__init__(prog, max_help_position=24, width=min(HELP_COLUMNS, shutil.get_terminal_size().columns))
 
 
 def add_verb(verbs: argparse._SubParsersAction, name: str, summary: str, examples: str) -> argparse.ArgumentParser:
+    """A parser for the verb, with `summary` as its help and the examples below it."""
     parser: argparse.ArgumentParser = verbs.add_parser(
         name, help=summary, description=summary[0].upper() + summary[1:] + ".",
         epilog="examples:\n" + examples.strip("\n"), formatter_class=Help,
@@ -21,7 +25,16 @@ def add_verb(verbs: argparse._SubParsersAction, name: str, summary: str, example
     return parser
 
 
+def add_action(actions: argparse._SubParsersAction, name: str, summary: str) -> argparse.ArgumentParser:
+    """An action of a verb (`manet VERB NAME`), with `summary` as its help."""
+    parser: argparse.ArgumentParser = actions.add_parser(
+        name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.", formatter_class=Help
+    )
+    return parser
+
+
 def positive(text: str) -> int:
+    """The type of an option: a whole number of at least 1."""
     number = int(text) if text.isdigit() else 0
     if number < 1:
         raise argparse.ArgumentTypeError(f'"{text}" is not a whole number of at least 1')
@@ -29,7 +42,7 @@ def positive(text: str) -> int:
 
 
 def _number(text: str) -> float:
-    """NaN where it is none, which no bound lets through."""
+    """The number, or NaN, which no bound accepts."""
     try:
         return float(text)
     except ValueError:
@@ -37,6 +50,7 @@ def _number(text: str) -> float:
 
 
 def metres(text: str) -> float:
+    """The type of an option: a range in metres, above 0 to 1e6."""
     value = _number(text)
     if not 0 < value <= 1e6:
         raise argparse.ArgumentTypeError(f'"{text}" is not a range in metres above 0')
@@ -44,6 +58,7 @@ def metres(text: str) -> float:
 
 
 def seconds(text: str) -> float:
+    """The type of an option: a finite number of seconds."""
     value = _number(text)
     if not math.isfinite(value):
         raise argparse.ArgumentTypeError(f'"{text}" is not a time in seconds, such as 12.5')
@@ -51,59 +66,66 @@ def seconds(text: str) -> float:
 
 
 def folder(text: str) -> Path:
-    """An empty name, as an unset variable of a shell leaves it, would be the current folder."""
+    """The type of an option: a folder. An empty name, as from an unset shell variable, is refused: it would be the current
+    folder."""
     if not text.strip():
         raise argparse.ArgumentTypeError("give a folder's name")
     return Path(text)
 
 
 def picture(text: str) -> Path:
-    """The name of a picture to write; its folder is made. One habit of `map`, `plot` and `trace`: without a name it goes into
-    the run's folder, of what is no run beside the user, and what was written is told last, a line a file (`written`)."""
+    """The type of an option: a picture to write; its folder is created. By default `map`, `plot` and `trace` write into the
+    run's folder, or into the current folder if there is no run, and print the files last (`written`)."""
     path = folder(text)
     if path.suffix != ".png" or path.is_dir():
-        raise argparse.ArgumentTypeError(f'"{text}" is no name for a picture; give one that ends in .png')
+        raise argparse.ArgumentTypeError(f'"{text}" is not the name of a picture; give one that ends in .png')
     return path
 
 
 def written(paths: Sequence[Path]) -> str:
-    """What a verb that has drawn says last."""
+    """The last lines of a verb that has written files."""
     return "\n".join(f"written   {path}" for path in paths)
 
 
 def results_folder() -> Path:
-    """`results/` of the checkout, written short where that is possible."""
+    """The folder `results` of the checkout, as a relative path if that is the current folder."""
     root = Path(__file__).resolve().parents[2]
     return Path("results") if Path.cwd() == root else root / "results"
 
 
 def add_overrides(parser: argparse.ArgumentParser) -> None:
+    """Add --set and --profile."""
     parser.add_argument(
         "--set", metavar="KEY=VALUE", action="append", default=[], dest="overrides",
-        help="replace a key of the scenario (formats/scenario.md); may be given several times",
+        help="replace a key of the scenario (formats/scenario.md); may be repeated",
     )  # fmt: skip
-    parser.add_argument("--profile", choices=("period", "modern"), help="TCP settings: the papers' or Linux as shipped")
+    parser.add_argument(
+        "--profile", choices=("period", "modern"), help="TCP settings: the papers' (period) or Linux as shipped (modern)"
+    )
 
 
 def add_clock(parser: argparse.ArgumentParser) -> None:
+    """Add --clock and --kernel."""
     parser.add_argument(
         "--clock", choices=("real", "virtual"),
-        help="virtual: each run in a guest that counts instructions, whatever the host's load (docs/virtual-time.md)",
+        help="virtual: each run in a guest that counts instructions, independent of the host's load (docs/virtual-time.md)",
     )  # fmt: skip
-    parser.add_argument("--kernel", metavar="NAME", help='of those guests: one of "manet vm list" (default: 6.12)')
+    parser.add_argument("--kernel", metavar="NAME", help='kernel of those guests, one of "manet vm list" (default: 6.12)')
 
 
 def overrides(options: argparse.Namespace) -> tuple[str, ...]:
+    """All KEY=VALUE settings of the command line, those of --profile and --clock included."""
     short = {"profile": options.profile, "clock": getattr(options, "clock", None)}
     return (*options.overrides, *(f"{key}={value}" for key, value in short.items() if value))
 
 
 def place_of(key: str, settings: Sequence[str], otherwise: str) -> str:
-    """What an error about `key` names: the `--set` that gave it, which wins, else the experiment."""
+    """The place that an error about `key` names: the last `--set` of it, else `otherwise`."""
     given = [setting for setting in settings if setting.partition("=")[0].strip() == key]
     return f"--set {given[-1]}" if given else otherwise
 
 
 def add_campaign(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--jobs", metavar="N", type=positive, help="runs side by side (default: as many as this machine takes)")
+    """Add --jobs and --json."""
+    parser.add_argument("--jobs", metavar="N", type=positive, help="runs side by side (default: what this machine can take)")
     parser.add_argument("--json", action="store_true", help="print the answer as one JSON object")

@@ -6,28 +6,34 @@ from pathlib import Path
 from testbed.commands.options import add_verb, picture, positive, written
 
 EXAMPLES = """
-  ./manet plot results/chain5/all/seed-1                          window and packets of flow 1, into that folder
-  ./manet plot results/chain5 --what window --flow 2              cwnd and ssthresh alone; a folder with one run will do
+  ./manet plot results/chain5/all/seed-1
+                    window and packets of flow 1, into the run's folder
+  ./manet plot results/chain5 --what window --flow 2
+                    cwnd and ssthresh alone; a folder with one run is enough
   ./manet plot results/chain5 --what packets --from 4 --to 6 --out /tmp/loss.png
 
-times: seconds from the start of the traffic, as in `manet story`; what the marks are: docs/story.md
+Times count from the start of the traffic, as in `manet story`.
+The marks are explained in docs/story.md.
 """
 
 
 def add(verbs: argparse._SubParsersAction) -> None:
-    parser = add_verb(verbs, "plot", "a TCP flow over time: window, packets, drops, stand-by", EXAMPLES)
+    """Declare the verb and its options."""
+    parser = add_verb(verbs, "plot", "plot a TCP flow over time: window, packets, drops, stand-by", EXAMPLES)
     parser.add_argument("run", metavar="RUN", type=Path, help="directory of a run: results/NAME/CELL/seed-N")
     parser.add_argument("--flow", metavar="N", type=positive, default=1, help="number of the flow (default: 1)")
     parser.add_argument("--what", choices=("story", "window", "packets"), default="story",
                         help="story: the window above, the packets below (default)")  # fmt: skip
-    parser.add_argument("--from", metavar="S", type=float, dest="begin_s", help="from this second on")
-    parser.add_argument("--to", metavar="S", type=float, dest="end_s", help="up to this second")
+    parser.add_argument("--from", metavar="SECONDS", type=float, dest="begin_s", help="begin at this time")
+    parser.add_argument("--to", metavar="SECONDS", type=float, dest="end_s", help="end at this time")
     parser.add_argument(
-        "--out", metavar="FILE.png", type=picture, help="default: plot-flowN-WHAT.png in the run's folder; and a PDF beside it"
-    )
+        "--out", metavar="FILE.png", type=picture,
+        help="the picture; a PDF goes beside it (default: plot-flowN-WHAT.png in the run's folder)",
+    )  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> int:
+    """Draw the flow and print the names of the files."""
     from analysis.doubt import doubt
     from analysis.flow_plots import draw
     from analysis.rundir import RunDirectory, find_run

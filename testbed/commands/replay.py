@@ -1,4 +1,4 @@
-"""`manet replay`: the air of a recorded run once more, from the medium's log of inputs, and whether it is the same."""
+"""`manet replay`: replay the medium of a recorded run from its log of inputs, and compare the air logs."""
 
 import argparse
 from pathlib import Path
@@ -6,22 +6,26 @@ from pathlib import Path
 from testbed.commands.options import add_verb
 
 EXAMPLES = """
-  ./manet replay results/chain5/all/seed-1           equal, or the first line of the air log that differs
-  ./manet replay results/chain5 --json               a folder with one run will do
+  ./manet replay results/chain5/all/seed-1
+                    equal, or the first line of the air log that differs
+  ./manet replay results/chain5 --json
+                    a folder with one run is enough
 
-The medium alone is replayed, in virtual time, from what the stations' kernels gave it. ./manet run RUN runs all of it again,
-in real time, and comes out different: neither a host's load nor its kernel follows from a seed.
+Only the medium is replayed, in virtual time, from the frames that the stations'
+kernels gave it. ./manet run RUN repeats the whole run in real time; its result
+differs, because neither a host's load nor its kernel follows from a seed.
 """
 
 
 def add(verbs: argparse._SubParsersAction) -> None:
-    parser = add_verb(verbs, "replay", "a recorded run's frames through the medium again: the air log must be equal", EXAMPLES)
+    """Declare the verb and its options."""
+    parser = add_verb(verbs, "replay", "feed a recorded run's frames to the medium; compare the air logs", EXAMPLES)
     parser.add_argument("run", metavar="RUN", type=Path, help="directory of a run: results/NAME/CELL/seed-N")
     parser.add_argument("--json", action="store_true", help="print the answer as one JSON object")
 
 
 def run(options: argparse.Namespace) -> int:
-    """1 if the air log is another."""
+    """Replay the run and print the comparison. The exit status: 1 if the air logs differ."""
     import json
     from dataclasses import asdict
 
@@ -54,7 +58,7 @@ def _line(text: str | None) -> str:
 
 
 def _rows_missing(directory: Path) -> list[str]:
-    """What the medium itself said is missing."""
+    """The reasons of the verdict that report missing rows."""
     from testbed.runs.verdict import reasons_of
 
     return [reason for reason in reasons_of(directory) if "rows are missing" in reason]

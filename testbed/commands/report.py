@@ -1,4 +1,4 @@
-"""`manet report`: tables and figure of existing results, drawn again."""
+"""`manet report`: regenerate tables and figure of existing results."""
 
 import argparse
 from pathlib import Path
@@ -12,13 +12,15 @@ EXAMPLES = """
 
 
 def add(verbs: argparse._SubParsersAction) -> None:
-    parser = add_verb(verbs, "report", "regenerate the tables and the figure of a folder of results", EXAMPLES)
+    """Declare the verb and its options."""
+    parser = add_verb(verbs, "report", "regenerate tables and figure of a folder of results", EXAMPLES)
     parser.add_argument("directory", metavar="DIR", type=Path, help="a folder that `manet run` has made")
-    parser.add_argument("--again", action="store_true", help="measure the captures again, too")
+    parser.add_argument("--again", action="store_true", help="also measure the captures again")
     parser.add_argument("--json", action="store_true", help="print the answer as one JSON object")
 
 
 def run(options: argparse.Namespace) -> int:
+    """Regenerate tables and figure. The exit status: 1 if the figure could not be drawn, or results are incomplete."""
     import json
     import shlex
 

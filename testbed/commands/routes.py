@@ -1,4 +1,4 @@
-"""`manet routes`: what the routing daemons of a run know (testbed/runs/routes.py)."""
+"""`manet routes`: routes, neighbours and counters of a run's routing daemons (testbed/runs/routes.py)."""
 
 import argparse
 from pathlib import Path
@@ -6,26 +6,30 @@ from pathlib import Path
 from testbed.commands.options import add_verb
 
 EXAMPLES = """
-  ./manet routes                                  of the run under way, every station
-  ./manet routes sta1                             of one station
-  ./manet routes results/chain5/all/seed-1        of that run: as it is now, or as it was at the end of its traffic
-  ./manet routes results/chain5                   a folder with one run will do
+  ./manet routes                             the run under way, every station
+  ./manet routes sta1                        one station of it
+  ./manet routes results/chain5/all/seed-1   that run: now, or at its end
+  ./manet routes results/chain5              a folder with one run is enough
   ./manet routes results/chain5/all/seed-1 sta1 --json
 
-for routing = "aodv", "dsdv", "olsr", "dsr", "batman-adv"; of the others the run keeps the kernel's tables, in routes/
+Works with routing = "aodv", "dsdv", "olsr", "dsr" and "batman-adv". For other
+protocols the run keeps the kernel's tables in routes/.
 """
 
 
 def add(verbs: argparse._SubParsersAction) -> None:
-    parser = add_verb(verbs, "routes", "routes, neighbours and counters of a run's routing daemons", EXAMPLES)
+    """Declare the verb and its options."""
+    parser = add_verb(verbs, "routes", "show routes, neighbours and counters of routing daemons", EXAMPLES)
     parser.add_argument("which", metavar="RUN|STATION", nargs="*", help="default: the run under way, every station")
     parser.add_argument("--json", action="store_true", help="print one JSON object (formats/routing.md, status)")
 
 
 def run(options: argparse.Namespace) -> int:
+    """Print the status of the routing daemons. The exit status: 1 if one did not answer."""
     import json
     import sys
 
+    from testbed.columns import folded
     from testbed.errors import UsageError
     from testbed.runs.routes import known_routes
     from testbed.stages.status import lines
@@ -45,5 +49,5 @@ def run(options: argparse.Namespace) -> int:
     if known.when != "now":
         print(f"{known.directory}: at the {known.when} of the traffic")
     for name, status in known.stations.items():
-        print("\n".join(lines(name, status)))
+        print("\n".join(folded(line) for line in lines(name, status)))
     return failed

@@ -24,24 +24,28 @@ if TYPE_CHECKING:
     from testbed.campaigns.experiment import Experiment
 
 EXAMPLES = """
-  ./manet run hv-fig1 --quick                          the quick size, minutes
-  ./manet run hv-fig1                                  full size; results in results/hv-fig1
-  ./manet run hv-fig1 --quick --variant hv --set hops=[1,3,5] --seeds 3 --out /tmp/odd-hops
-  ./manet run hv-fig1 --profile modern --set tcp=cubic --out results/hv-fig1-cubic
-  ./manet run hv-fig1 --resume                         do the runs that are still missing
-  ./manet run experiments/scenarios/chain5.toml --set duration=10 --json
-  ./manet run results/hv-fig1/hv-hops3/seed-2          that run again: its scenario, seed and profile, into results/again
-  ./manet run hv-fig1 --quick --clock virtual          the same on any host, however busy (docs/virtual-time.md)
+  ./manet run hv-fig1 --quick       the quick size, minutes
+  ./manet run hv-fig1               full size; results in results/hv-fig1
+  ./manet run hv-fig1 --quick --variant hv --set hops=[1,3,5] --seeds 3 \\
+              --out /tmp/odd-hops   part of an experiment
+  ./manet run hv-fig1 --profile modern --set tcp=cubic --out results/cubic
+  ./manet run hv-fig1 --resume      do the runs that are still missing
+  ./manet run chain5 --set duration=10 --json
+  ./manet run results/hv-fig1/hv-hops3/seed-2
+                                    that run again, into results/again
+  ./manet run hv-fig1 --quick --clock virtual
+                                    independent of the host's load
 """
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    parser = add_verb(verbs, "run", "run an experiment by name, a scenario file, or a recorded run again", EXAMPLES)
+    """Declare the verb and its options."""
+    parser = add_verb(verbs, "run", "run an experiment, a scenario file, or a recorded run again", EXAMPLES)
     parser.add_argument(
-        "experiment", metavar="NAME|FILE|RUN", help="a name of experiments/, a TOML file, or the directory of a run"
+        "experiment", metavar="NAME|FILE|RUN", help="an experiment (./manet list), a TOML file, or a run's directory"
     )
     parser.add_argument("--quick", action="store_true", help="the experiment's quick size")
-    parser.add_argument("--out", metavar="DIR", type=folder, help="folder of results (default: results/NAME, results/NAME-quick)")
+    parser.add_argument("--out", metavar="DIR", type=folder, help="folder of results (default: results/NAME[-quick])")
     add_overrides(parser)
     add_clock(parser)
     parser.add_argument("--variant", metavar="NAME", action="append", default=[], help="only this variant; may be repeated")
@@ -51,6 +55,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Run an experiment, a scenario or a recorded run. The exit status: 1 if a run failed or is void."""
     from testbed.campaigns.experiment import load
     from testbed.campaigns.library import find, is_folder
     from testbed.campaigns.request import Request
@@ -75,7 +80,7 @@ def carry_out(experiment: "Experiment", directory: Path, options: argparse.Names
     from testbed.campaigns.side_by_side import default_jobs
     from testbed.commands.curve import measured_now
     from testbed.curves.lay_out import curves_of, lay_out
-    from testbed.guests.virtual_time import most_guests
+    from testbed.guests.virtual_time import max_guests
     from testbed.stages.kernel_tcp import period_notes
 
     seeds = range(1, experiment.seeds + 1)
@@ -84,7 +89,7 @@ def carry_out(experiment: "Experiment", directory: Path, options: argparse.Names
         print(f"manet run: {note}", file=sys.stderr)
     curves = curves_of(experiment, lambda wanted: measured_now(wanted, options.jobs)) if experiment.expected else {}
     progress = Progress()
-    jobs = options.jobs or default_jobs((cell.scenario for cell in experiment.cells), most_guests())
+    jobs = options.jobs or default_jobs((cell.scenario for cell in experiment.cells), max_guests())
     try:
         again = resume_command(experiment, directory, options)
         campaign = Campaign(experiment, directory, jobs, progress, runner, again)

@@ -6,18 +6,20 @@ from pathlib import Path
 from testbed.commands.options import add_overrides, add_verb, folder, overrides, positive
 
 EXAMPLES = """
-  ./manet script examples/adhoc.py                  as `sudo python3 adhoc.py` there
-  ./manet script examples/adhoc.py olsrd            what follows the file is the script's
+  ./manet script examples/adhoc.py
+  ./manet script examples/adhoc.py olsrd    arguments of the script follow it
   ./manet script --set radio=ns2-dsss-2m examples/mobility.py
   ./manet script --out results/hidden examples/hidden_terminals.py
   echo 'sta1 ping -c 3 sta2' | ./manet script examples/adhoc.py
 
---set, --seed and --out come before the file; what of Mininet-WiFi is here: docs/mininet-wifi.md
+--set, --seed and --out come before the file. docs/mininet-wifi.md lists what is
+supported of Mininet-WiFi.
 """
 
 
 def add(verbs: argparse._SubParsersAction) -> None:
-    parser = add_verb(verbs, "script", "a Mininet-WiFi script, unchanged, on this testbed", EXAMPLES)
+    """Declare the verb and its options."""
+    parser = add_verb(verbs, "script", "execute an unmodified Mininet-WiFi script on this testbed", EXAMPLES)
     parser.add_argument("--out", metavar="DIR", type=folder, help="folder of results (default: results/script/NAME-TIME)")
     add_overrides(parser)
     parser.add_argument("--seed", metavar="N", type=positive, default=1, help="seed of the medium (default: 1)")
@@ -26,6 +28,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Execute the script; its exit status, or 1 if a network of it was void."""
     import sys
 
     from testbed.mn_wifi.launch import run_script

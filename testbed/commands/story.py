@@ -1,4 +1,4 @@
-"""`manet story`: what became of each segment of a TCP flow (analysis/story.py, docs/story.md)."""
+"""`manet story`: what happened to each segment of a TCP flow (analysis/story.py, docs/story.md)."""
 
 import argparse
 from pathlib import Path
@@ -6,26 +6,34 @@ from pathlib import Path
 from testbed.commands.options import add_verb, positive
 
 EXAMPLES = """
-  ./manet story results/chain5/all/seed-1                      flow 1: a line a transmission, and the totals by fate
-  ./manet story results/chain5/all/seed-1 --segment 12         queues, attempts, hops, drops and ACKs of one segment
-  ./manet story results/chain5 --flow 2 --from 4 --to 4.5      everything sent in half a second; a folder with one run will do
+  ./manet story results/chain5/all/seed-1
+                    flow 1: one line a transmission, and the totals by fate
+  ./manet story results/chain5/all/seed-1 --segment 12
+                    queues, attempts, hops, drops and ACKs of one segment
+  ./manet story results/chain5 --flow 2 --from 4 --to 4.5
+                    everything sent in half a second
   ./manet story results/chain5/all/seed-1 --json
 
-times: seconds from the start of the traffic, as the scenario's events and `manet plot` have them; how to read it: docs/story.md
+Times count from the start of the traffic, as in the scenario's events and in
+`manet plot`. docs/story.md explains the output.
 """
 
 
 def add(verbs: argparse._SubParsersAction) -> None:
-    parser = add_verb(verbs, "story", "what became of each segment of a TCP flow, and who dropped it and why", EXAMPLES)
+    """Declare the verb and its options."""
+    parser = add_verb(verbs, "story", "tell what happened to each segment of a TCP flow, and why", EXAMPLES)
     parser.add_argument("run", metavar="RUN", type=Path, help="directory of a run: results/NAME/CELL/seed-N")
     parser.add_argument("--flow", metavar="N", type=positive, default=1, help="number of the flow (default: 1)")
-    parser.add_argument("--segment", metavar="K", type=int, help="every step of this segment (0: the SYN)")
-    parser.add_argument("--from", metavar="S", type=float, dest="begin_s", help="every step of what was sent from this second on")
-    parser.add_argument("--to", metavar="S", type=float, dest="end_s", help="... and before this one")
+    parser.add_argument("--segment", metavar="N", type=int, help="every step of this segment (0: the SYN)")
+    parser.add_argument(
+        "--from", metavar="SECONDS", type=float, dest="begin_s", help="every step of segments sent at or after this time"
+    )
+    parser.add_argument("--to", metavar="SECONDS", type=float, dest="end_s", help="... and before this time")
     parser.add_argument("--json", action="store_true", help="print one JSON object (docs/story.md)")
 
 
 def run(options: argparse.Namespace) -> int:
+    """Print the story of the segments that the options select."""
     import json
 
     from analysis import story_text

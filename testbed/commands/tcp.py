@@ -1,13 +1,13 @@
 """`manet tcp`: the table of names (kernel-tcp/names), and our own algorithms loaded for the whole machine.
 
-A run loads what it needs by itself, in copies of its own, which go when it ends. `load` is for other programs: it makes
+A run loads what it needs by itself, as private copies, which are removed when it ends. `load` is for other programs: it makes
 an algorithm available to every connection of the machine by its name, until `unload` or the next boot.
 """
 
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from testbed.commands.options import add_verb
+from testbed.commands.options import add_action, add_verb
 
 if TYPE_CHECKING:
     import subprocess
@@ -18,17 +18,20 @@ FORMAT = "manet-tcp-names/1"
 LOAD_DEADLINE_S = 60.0
 OBJECT = ".o"
 EXAMPLES = """
-  ./manet tcp list                                all names: ours, layers, and what this kernel has
-  ./manet tcp show elfn                           what it is, its parameters with unit, default and range
-  ./manet tcp show 'elfn(vegas, probe=500ms)'     what that text means
-  ./manet tcp load vegas alpha=2                  for every program of this machine: iperf3 -C vegas
+  ./manet tcp list                  all names: ours, layers, and the kernel's
+  ./manet tcp show elfn             parameters: unit, default and range
+  ./manet tcp show 'elfn(vegas, probe=500ms)'
+                                    the meaning of that text
+  ./manet tcp load vegas alpha=2    for every program: iperf3 -C vegas
   ./manet tcp unload vegas
-  ./manet tcp load mine.bpf.o --name mine         an object of your own
+  ./manet tcp load mine.bpf.o --name mine
+                                    an object of your own
 
-in a scenario: tcp = "elfn(newreno, probe=2s)" (formats/scenario.md); a run loads what it needs by itself
+In a scenario: tcp = "elfn(newreno, probe=2s)" (formats/scenario.md). A run
+loads what it needs by itself.
 """
-# What the kernel's own are, where it has them: its Documentation and the head of net/ipv4/tcp_NAME.c.
-KERNELS = {
+# Descriptions of the kernel's own algorithms, from its Documentation and the heads of net/ipv4/tcp_NAME.c.
+KERNEL_SUMMARIES = {
     "bbr": "BBR: paced by the bottleneck's rate and the least round trip time",
     "bic": "BIC: binary increase",
     "cdg": "CDG: backs off by the gradient of the delay",
@@ -49,21 +52,24 @@ KERNELS = {
 
 
 def add(verbs: argparse._SubParsersAction) -> None:
-    parser = add_verb(verbs, "tcp", "the TCPs that a scenario may name, and our own algorithms for the whole machine", EXAMPLES)
+    """Declare the verb and its options."""
+    parser = add_verb(verbs, "tcp", "list and explain the TCPs of scenarios; load one for all programs", EXAMPLES)
     actions = parser.add_subparsers(dest="action", metavar="list|show|load|unload", required=True)
-    listing = actions.add_parser("list", help="all names, and whether they can be used here")
+    listing = add_action(actions, "list", "list all names, and whether this machine can use them")
     listing.add_argument("--json", action="store_true", help="print one JSON object")
-    showing = actions.add_parser("show", help="one name, or what a whole text means")
-    showing.add_argument("name", metavar="NAME|TEXT")
+    showing = add_action(actions, "show", "explain one name, or the text of a scenario's `tcp`")
+    showing.add_argument("name", metavar="NAME|TEXT", help='such as elfn, or "elfn(vegas, probe=500ms)"')
     showing.add_argument("--json", action="store_true", help="print one JSON object")
-    loading = actions.add_parser("load", help="register one of our own algorithms for every program of this machine")
-    loading.add_argument("name", metavar="NAME|FILE.o")
-    loading.add_argument("parameters", metavar="PARAMETER=VALUE", nargs="*")
-    loading.add_argument("--name", metavar="NAME", dest="as_name", help="what the kernel is to call it (default: its own name)")
-    actions.add_parser("unload", help="take it away again").add_argument("name", metavar="NAME")
+    loading = add_action(actions, "load", "register one of our algorithms for every program of this machine")
+    loading.add_argument("name", metavar="NAME|FILE.o", help="an algorithm of ours, or an object file of your own")
+    loading.add_argument("parameters", metavar="PARAMETER=VALUE", nargs="*", help="as `manet tcp show NAME` lists them")
+    loading.add_argument("--name", metavar="NAME", dest="as_name", help="its name in the kernel (default: its own)")
+    unloading = add_action(actions, "unload", "remove an algorithm that was loaded")
+    unloading.add_argument("name", metavar="NAME", help="its name in the kernel")
 
 
 def run(options: argparse.Namespace) -> int:
+    """Execute the action. Raises UsageError or RunError."""
     from scenarios.tcp import TcpError
     from testbed.errors import UsageError
 
@@ -88,6 +94,8 @@ def run(options: argparse.Namespace) -> int:
 def _list(as_json: bool) -> int:
     import json
 
+    from testbed.columns import folded, hanging
+
     rows = entries()
     if as_json:
         print(json.dumps({"format": FORMAT, "names": rows, "loaded": _loaded()}, indent=1))
@@ -96,15 +104,15 @@ def _list(as_json: bool) -> int:
     for kind, heading in (("algorithm", "algorithms"), ("layer", "layers around an algorithm"), ("kernel", "this kernel's own")):
         print(f"{heading}:")
         for row in (row for row in rows if row["kind"] == kind):
-            print(f"  {row['name']:{width}}  {row['summary']}")
+            print(hanging(f"  {row['name']:{width}}  ", row["summary"]))
         print()
     for loaded in _loaded():
-        print(f"loaded for every program of this machine: {_one_line(loaded)}")
+        print(folded(f"loaded for every program of this machine: {_one_line(loaded)}"))
     reasons = list(dict.fromkeys(row["why_not"] for row in rows if row["why_not"]))
     for reason in reasons:
         names = ", ".join(row["name"] for row in rows if row["why_not"] == reason)
-        print(f"not here: {names}: {reason}")
-    print('manet tcp show NAME prints the parameters; in a scenario: tcp = "elfn(newreno, probe=2s)"')
+        print(folded(f"not usable here: {names}: {reason}"))
+    print('manet tcp show NAME prints the parameters; in a scenario: tcp = "elfn(newreno)"')
     return 0
 
 
@@ -112,16 +120,16 @@ def entries() -> list[dict[str, Any]]:
     """All names, as `--json` has them: the table's, then the kernel's own; `why_not` is null for what can be used here."""
     from scenarios.tcp import KERNEL, parse
     from scenarios.tcp_names import table
-    from testbed.host.algorithms import available, why_no_struct_ops
+    from testbed.host.algorithms import available, missing_struct_ops
 
-    missing = why_no_struct_ops() or None
+    missing = missing_struct_ops() or None
     loaded = {row["name"] for row in _loaded()}
     rows = [_entry(known, missing if parse(name).wants_struct_ops else None) for name, known in table().items()]
     for name in available():
         if name == "reno" or name in loaded:
             continue  # newreno; ours
         of_scenario = KERNEL + name if name in table() else name
-        summary = KERNELS.get(name, "the kernel's own")
+        summary = KERNEL_SUMMARIES.get(name, "the kernel's own")
         rows.append(
             {"name": of_scenario, "kind": "kernel", "summary": summary, "source": None, "parameters": [], "why_not": None}
         )
@@ -135,7 +143,7 @@ def _entry(known: "Name", why_not: str | None) -> dict[str, Any]:
 
 
 def _loaded_entry(row: dict[str, Any]) -> dict[str, Any]:
-    """What `manet tcp load` registered under a name that is not in the table; an object of the user's has no texts there."""
+    """An entry for a name that `manet tcp load` has registered and that is not in the table."""
     from scenarios.tcp_names import table
 
     algorithm = row.get("algorithm") or "an object"
@@ -165,11 +173,12 @@ def _show(text: str, as_json: bool) -> int:
 
     from scenarios.tcp import parse
     from scenarios.tcp_names import table
+    from testbed.columns import folded
     from testbed.errors import UsageError
-    from testbed.host.algorithms import why_no_algorithm
+    from testbed.host.algorithms import missing_algorithm
 
     tcp = parse(text)
-    missing = why_no_algorithm(tcp.kernel_algorithm or "", list(table())) if tcp.of_table is None else ""
+    missing = missing_algorithm(tcp.kernel_algorithm or "", list(table())) if tcp.of_table is None else ""
     if missing:
         raise UsageError(missing)
     known = [*entries(), *(_loaded_entry(row) for row in _loaded() if row["name"] not in table())]
@@ -180,7 +189,7 @@ def _show(text: str, as_json: bool) -> int:
         print(json.dumps({"format": FORMAT, "names": named, **spelled}, indent=1))
         return 0
     for row in named:
-        print("\n".join(_described(row, table().get(row["name"]))))
+        print("\n".join(folded(line) for line in _described(row, table().get(row["name"]))))
     print(f'\nin a scenario:\n  tcp = "{tcp.spelled}"')
     if tcp.in_full != tcp.spelled:
         print(f'which is\n  tcp = "{tcp.in_full}"')
@@ -188,7 +197,7 @@ def _show(text: str, as_json: bool) -> int:
 
 
 def _described(row: dict[str, Any], known: "Name | None") -> list[str]:
-    """What a reader asks of one name, a line each."""
+    """The description of one name, as lines."""
     kinds = {"kernel": "congestion control of this kernel", "algorithm": "algorithm", "layer": "layer"}
     kind = kinds.get(row["kind"], "loaded for every program of this machine")
     lines = [f"{row['name']}: {kind}", f"  {row['summary']}"]
@@ -200,10 +209,10 @@ def _described(row: dict[str, Any], known: "Name | None") -> list[str]:
         on = {True: "on", False: "off"}.get(known.sack, "as the profile has it")  # type: ignore[call-overload]
         lines.append(f"  SACK: {on}" + (f"; the kernel's {known.kernel}" if known.kernel else ""))
     if row["why_not"]:
-        lines.append(f"  not here: {row['why_not']}")
+        lines.append(f"  not usable here: {row['why_not']}")
     for p in row["parameters"]:
         is_now = f"default {p['default']}" if row["kind"] != "loaded" else f"loaded with {p['loaded']}"
-        lines.append(f"  {p['name']}: {p['text']}\n    {p['allowed']}; {is_now}" if p["text"] else f"  {p['name']}: {is_now}")
+        lines += [f"  {p['name']}: {p['text']}", f"    {p['allowed']}; {is_now}"] if p["text"] else [f"  {p['name']}: {is_now}"]
     return lines if row["parameters"] else [*lines, "  no parameters"]
 
 
@@ -211,15 +220,15 @@ def _described(row: dict[str, Any], known: "Name | None") -> list[str]:
 
 
 def _load(name: str, parameters: list[str], as_name: str | None) -> int:
-    """With every parameter of the table, given or not: the table's defaults are the ones that count. An object file of
-    the user's is in no table; the loader knows its parameters."""
+    """Load an algorithm with all parameters of the table, whose defaults take precedence over the program's. The loader knows the
+    parameters of the user's own object file."""
     from scenarios.tcp import parse, quoted
     from scenarios.tcp_names import table
     from testbed.errors import UsageError
-    from testbed.host.algorithms import why_unnamed
+    from testbed.host.algorithms import missing_names_file
 
     _check_loadable(name)
-    if unnamed := why_unnamed(name):
+    if unnamed := missing_names_file(name):
         raise UsageError(unnamed)
     if name in table():
         tcp = parse(f"{name}({', '.join(parameters)})")
@@ -231,7 +240,7 @@ def _load(name: str, parameters: list[str], as_name: str | None) -> int:
 
 
 def _check_loadable(name: str) -> None:
-    """Refuses names of the table that are no algorithm of ours."""
+    """Raise UsageError for a name of the table that is no algorithm of ours."""
     from scenarios.tcp_names import table
     from testbed.errors import UsageError
 
@@ -244,28 +253,28 @@ def _check_loadable(name: str) -> None:
 
 
 def _loader(*arguments: str) -> int:
-    """`manet-tcp load|unload`: its words are ours."""
+    """Call `manet-tcp load|unload` and pass on its messages. Raises UsageError or RunError."""
     import os
 
     from testbed.errors import RunError, UsageError
-    from testbed.host.algorithms import why_no_struct_ops
+    from testbed.host.algorithms import missing_struct_ops
 
     if os.geteuid() != 0:
         raise UsageError("not root: to register congestion control the kernel needs it; run it with sudo")
-    missing = why_no_struct_ops()
+    missing = missing_struct_ops()
     if missing:
         raise UsageError(missing)
     done = _manet_tcp(*arguments)
     if done.returncode != 0:
-        said = ([line for line in done.stderr.splitlines() if line.strip()] or ["refused without a word"])[-1]
+        errors = ([line for line in done.stderr.splitlines() if line.strip()] or ["refused without a message"])[-1]
         error = UsageError if done.returncode == 2 else RunError
-        raise error(said.removeprefix("manet-tcp: ").replace("manet-tcp", "manet tcp"))
+        raise error(errors.removeprefix("manet-tcp: ").replace("manet-tcp", "manet tcp"))
     print(done.stdout or f"{arguments[0]}ed {arguments[1]}\n", end="")
     return 0
 
 
 def _loaded() -> list[dict[str, Any]]:
-    """What is loaded for the whole machine, as `manet-tcp list --json` has it; nothing where that cannot say."""
+    """The algorithms loaded for the whole machine, as `manet-tcp list --json` prints them; empty if that fails."""
     import json
 
     from testbed.errors import RunError
@@ -278,7 +287,7 @@ def _loaded() -> list[dict[str, Any]]:
 
 
 def _one_line(loaded: dict[str, Any]) -> str:
-    """`mine: vegas (alpha=2), connections: 3`; without the first where it has its own name."""
+    """`mine: vegas (alpha=2), connections: 3`; without `mine:` if that is the algorithm's own name."""
     algorithm = loaded.get("algorithm") or loaded["name"]
     name = loaded["name"] + (f": {algorithm}" if algorithm != loaded["name"] else "")
     parameters = ", ".join(f"{key}={value:g}" for key, value in loaded.get("parameters", {}).items())

@@ -1,11 +1,11 @@
 """`manet test`: cargo's and pytest's tests, counted together.
 
-The last line is `N passed, N failed, N skipped`, alone, over all runners. A runner that cannot start counts as a
-failure; a skipped test is listed with its reason; so is one that failed and passed when it was run once more, alone.
+The last line is `N passed, N failed, N skipped` over all runners. A runner that cannot start counts as a failure. Skipped tests
+are listed with their reasons; so are tests that failed first and passed when rerun alone.
 
-pytest runs three times: tests without root use all cores; most tests with root wait for a real clock, so that a few
-workers share the cores; tests with the mark `alone` have the machine to themselves. Cargo's tests go beside the first two, at
-a priority that yields to everything else.
+pytest runs three times: tests without root use all cores; most tests with root wait for a real clock, so that a few more
+workers than cores run them; tests with the mark `alone` have the machine to themselves. Cargo's tests run beside the first
+two, at the lowest priority.
 """
 
 import argparse
@@ -24,24 +24,30 @@ from testbed.commands.options import add_verb
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = """
-  ./manet test                       everything that needs no guest
-  ./manet test --quick               without the tests marked slow
-  ./manet test --rootless            the tests that need no root, as `make quick` does
-  ./manet test topologies -k chain   what is given goes to pytest; cargo's tests are then left out, and one process runs it
-  ./manet test --rust                cargo's tests alone
-  ./manet test --guests              the kernel-tcp tests under Debian 12's and 13's kernel, in guests (./setup.sh --guests)
+  ./manet test                     everything that needs no guest
+  ./manet test --quick             without the tests marked slow
+  ./manet test --rootless          without the tests that need root
+  ./manet test topologies -k chain
+                                   arguments go to pytest, in one process;
+                                   cargo's tests are left out
+  ./manet test --rust              cargo's tests alone
+  ./manet test --guests            the kernel-tcp tests under Debian 12's and
+                                   13's kernels (./setup.sh --guests)
   ./manet test --guests --kernel 6.12 -k vegas
-  ./manet test --with-guests         everything, and then the guests
-  ./manet test --interop tests/interop    our routing daemons beside third-party ones (ns-3, olsrd, AODV-UU)
+  ./manet test --with-guests       everything, then the guests
+  ./manet test --interop tests/interop
+                                   our routing daemons with third-party ones
+                                   (ns-3, olsrd, AODV-UU)
 
-without --interop those last ones are left out: what they need is in tests/interop/README.md
+Without --interop those last tests are left out; tests/interop/README.md lists
+what they need.
 """
-# Tests here run real programs on a real clock: a host that is busy for a moment can fail one. What failed is run once more,
-# alone, and named; more than this many is no moment's business.
-MOST_SECOND_TRIES = 12
+# These tests run real programs on a real clock: a loaded host can fail one. Failed tests are rerun once, alone, and named, unless
+# they are more than this.
+MAX_SECOND_TRIES = 12
 SECOND_TRY = "MANET_SECOND_TRY"  # tests/probe.py reads it
 SLOWEST = 10
-# Of tests that mostly wait: more of them on a core move the verdicts of their runs (measured in CONTRIBUTING.md).
+# For tests that mostly wait; with more, the verdicts of their runs change (measured in CONTRIBUTING.md).
 WAITING_TESTS_PER_CORE = 1.5
 NO_TESTS_COLLECTED = 5  # pytest's exit status
 _CARGO = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored")
@@ -53,7 +59,7 @@ _PYTEST = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed|dese
 
 @dataclass
 class Counts:
-    """What the runners report; an error of pytest counts as a failure."""
+    """The counts of the test runners; an error of pytest counts as a failure."""
 
     passed: int = 0
     failed: int = 0
@@ -65,6 +71,7 @@ class Counts:
     steps: list[tuple[str, float]] = field(default_factory=list)
 
     def add(self, other: "Counts") -> None:
+        """Add the counts of another runner."""
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
@@ -75,27 +82,31 @@ class Counts:
         self.steps += other.steps
 
     def line(self) -> str:
+        """`N passed, N failed, N skipped`."""
         return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
 
 
 def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Declare the verb and its options."""
     parser = add_verb(verbs, "test", "run the tests of all languages and count them", EXAMPLES)
     parser.usage = (
-        "manet test [-h] [--quick] [--rootless] [--interop] [--with-guests | --guests [--kernel NAME] | --rust | --python] "
-        "[pytest arguments]"
+        "manet test [-h] [--quick] [--rootless] [--interop]\n"
+        "                  [--with-guests | --guests [--kernel NAME] | --rust | --python]\n"
+        "                  [pytest arguments]"
     )
     parser.add_argument("--quick", action="store_true", help="leave out the tests marked slow")
     parser.add_argument("--rootless", action="store_true", help="leave out the tests that need root")
     parser.add_argument("--interop", action="store_true", help="also the tests against third-party routing daemons")
     parser.add_argument("--rust", action="store_true", help="cargo's tests alone")
     parser.add_argument("--python", action="store_true", help="pytest's tests alone")
-    parser.add_argument("--guests", action="store_true", help="the tests of testbed/guests/tests.toml in guests, alone")
-    parser.add_argument("--with-guests", action="store_true", help="the guests' tests after all others")
-    parser.add_argument("--kernel", metavar="NAME", help='with --guests: in this one only ("manet vm list")')
+    parser.add_argument("--guests", action="store_true", help="only the tests of testbed/guests/tests.toml, in guests")
+    parser.add_argument("--with-guests", action="store_true", help="also the guests' tests, after all others")
+    parser.add_argument("--kernel", metavar="NAME", help='with --guests: only under this kernel ("manet vm list")')
 
 
 def run(options: argparse.Namespace) -> int:
-    # Started in the background of a script, we were told to ignore Ctrl-C, and every test of Ctrl-C would inherit that.
+    """Run the tests and print the counts. The exit status: 1 if a test failed or none passed."""
+    # A script's background job inherits an ignored Ctrl-C, and so would every test of Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     total = Counts()
     if not options.guests:
@@ -122,12 +133,12 @@ def report(total: Counts) -> None:
 
 
 def run_here(options: argparse.Namespace) -> Counts:
-    """Everything that needs no guest, or what the options leave of it."""
+    """Run all tests that need no guest, or those that the options select."""
     rust = not options.python and (options.rust or not options.rest)
     python = not options.rust or options.rest
     if not python:
         return run_cargo(options.quick)
-    if options.rest:  # somebody looks at these: one process, in order, so that -x, -s and --pdb work
+    if options.rest:  # a user watches these: one process, in order, so that -x, -s and --pdb work
         total = run_cargo(options.quick) if rust else Counts()
         total.add(Pytest(options.quick, options.interop).run("pytest", options.rest))
         return total
@@ -135,7 +146,7 @@ def run_here(options: argparse.Namespace) -> Counts:
 
 
 def run_phases(options: argparse.Namespace, rust: bool) -> Counts:
-    """All tests, and then once more, alone, those that failed."""
+    """All tests, then the failed ones again, alone."""
     cores = len(os.sched_getaffinity(0))
     pytest = Pytest(options.quick, options.interop)
     total = Counts()
@@ -151,9 +162,9 @@ def run_phases(options: argparse.Namespace, rust: bool) -> Counts:
 
 
 def run_cargo(quick: bool, *, beside: bool = False) -> Counts:
-    """Debug tests would make the medium's long ones take minutes, and setup.sh has built the release already.
+    """Run cargo's tests in release mode: setup.sh has built it, and the medium's long tests would take minutes in debug mode.
 
-    With `beside` it uses only the processor time that nobody else wants.
+    With `beside` they run at nice 19 and use only spare processor time.
     """
     command = ["cargo", "test", "--workspace", "--release", "--locked", "--no-fail-fast"]
     if beside:
@@ -164,26 +175,27 @@ def run_cargo(quick: bool, *, beside: bool = False) -> Counts:
 
 @dataclass
 class Pytest:
-    """How pytest is called."""
+    """The options of all calls of pytest."""
 
     quick: bool = False
     interop: bool = False
 
     def run(self, name: str, arguments: Sequence[str] = (), *, marks: str = "", workers: int = 0, again: bool = False) -> Counts:
+        """Run pytest with these arguments and marks, and count; `again` marks a second try."""
         expression = " and ".join(filter(None, [f"({marks})" if marks else "", "not slow" if self.quick else ""]))
         command = [sys.executable, "-P", "-m", "pytest", "-ra", f"--durations={SLOWEST}", "--durations-min=1", *arguments]
         command += ["-m", expression] if expression else []
         command += ["-n", str(workers), "--dist", "load"] if workers > 1 else []
-        asked = {"MANET_INTEROP": "1"} if self.interop else {}
-        asked |= {SECOND_TRY: "1"} if again else {}
-        environment = {**os.environ, **asked, "PYTHONPATH": str(ROOT)}
+        options = {"MANET_INTEROP": "1"} if self.interop else {}
+        options |= {SECOND_TRY: "1"} if again else {}
+        environment = {**os.environ, **options, "PYTHONPATH": str(ROOT)}
         counts = _run(name, command, count_pytest, environment, may_be_empty=bool(marks))
         return counts if arguments == () or again else self.second_try(counts)
 
     def second_try(self, first: Counts) -> Counts:
-        """What failed is run once more, alone, with nothing beside it. Never a third time."""
+        """Rerun the failed tests once, alone. There is no third try."""
         names = list(dict.fromkeys(_name(line) for line in first.failures if _is_pytests(line)))
-        if not 0 < len(names) <= MOST_SECOND_TRIES or first.failed != len(first.failures):
+        if not 0 < len(names) <= MAX_SECOND_TRIES or first.failed != len(first.failures):
             return first
         second = self.run("pytest, second try", names, again=True)
         return tried_again(first, second) if second.failed == len(second.failures) else first
@@ -214,8 +226,8 @@ def run_guests(kernel: str | None, arguments: Sequence[str]) -> Counts:
     """Those of testbed/guests/tests.toml, or of pytest's arguments, in each kernel; side by side where there is room."""
     from testbed.guests import tests
 
-    names = tests.kernels_asked(kernel)
-    if reason := tests.cannot():
+    names = tests.selected_kernels(kernel)
+    if reason := tests.missing_requirement():
         return Counts(skipped=1, reasons=[f"all tests in guests ({', '.join(names)}): {reason}"])
     if tests.side_by_side(names):
         with ThreadPoolExecutor(len(names)) as pool:
@@ -230,6 +242,7 @@ def run_guests(kernel: str | None, arguments: Sequence[str]) -> Counts:
 
 
 def run_guest(name: str, arguments: Sequence[str], prefix: str = "") -> Counts:
+    """Run the tests in the guest with this kernel, and count."""
     from testbed.guests import tests
 
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -295,7 +308,7 @@ def _run(
     *,
     may_be_empty: bool = False,
 ) -> Counts:
-    """Shows the runner's output as it comes, and counts it; a bad status without a failed test is a failure."""
+    """Print the runner's output as it comes, and count its tests; an error status without a failed test is a failure."""
     print(f"{prefix}$ {' '.join(' '.join(command).split())[:400]}", flush=True)
     began = time.monotonic()
     try:
@@ -313,7 +326,7 @@ def _run(
             lines.append(line)
         status = process.wait()
     except KeyboardInterrupt:
-        process.wait()  # it got the signal, too, from the terminal
+        process.wait()  # the terminal has sent it the signal, too
         raise
     counts = count(lines)
     counts.steps.append((name, time.monotonic() - began))

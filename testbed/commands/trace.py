@@ -1,4 +1,4 @@
-"""`manet trace`: what is in a movement, as numbers, a profile figure, or a file of another form (mobility/)."""
+"""`manet trace`: a movement as numbers, as a profile figure, or converted to another file format (mobility/)."""
 
 import argparse
 from pathlib import Path
@@ -13,36 +13,43 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
   ./manet trace mobility/patterns/p06.tcl --hops sta1 sta2 --profile p06.png
-  ./manet trace examples/walk.gpx --convert walk.csv  also .tcl, .ns_movements, .movements
-  ./manet trace results/NAME/CELL/seed-1              where the stations of a run were, until its end
-  ./manet trace random-waypoint --set speed=20 --set nodes=50 --set area=[1000,1000] --seed 3
+  ./manet trace examples/walk.gpx --convert walk.csv
+  ./manet trace results/NAME/CELL/seed-1    the movement of a run
+  ./manet trace random-waypoint --set speed=20 --set nodes=50 --seed 3
   ./manet trace group --set mobility.groups=2 --convert groups.tcl
   ./manet trace experiments/scenarios/walk.toml --json
 
-a model's name stands for 30 stations in 1500 x 300 m for 900 s at 10 m/s; --set takes every key of a scenario
+The name of a model stands for 30 stations in 1500 x 300 m for 900 s at 10 m/s;
+--set takes every key of a scenario.
 """
 MODEL_DEFAULTS = {"topology": "random", "nodes": 30, "area": [1500, 300], "warmup": 0, "duration": 900}
 RANGE_M = 250.0
 
 
 def add(verbs: argparse._SubParsersAction) -> None:
-    parser = add_verb(verbs, "trace", "what a movement holds: speeds, links, hops, partitions; conversion, profile", EXAMPLES)
-    parser.add_argument("what", metavar="FILE|MODEL", help="a movement file, a run's folder, a scenario (.toml), or a model")
+    """Declare the verb and its options."""
+    parser = add_verb(verbs, "trace", "summarise a movement: speeds, links, hops, partitions; convert it", EXAMPLES)
     parser.add_argument(
-        "--hops", metavar=("A", "B"), nargs=2, help="two stations: when their path breaks (default: the first flow's)"
+        "what", metavar="FILE|RUN|MODEL", help="a movement file, a run's folder, a scenario (.toml), or a mobility model"
     )
-    parser.add_argument("--range", metavar="M", type=metres, default=RANGE_M, dest="range_m", help="of the radio (default: 250)")
+    parser.add_argument(
+        "--hops", metavar=("FROM", "TO"), nargs=2, help="two stations: when their path breaks (default: the first flow's)"
+    )
+    parser.add_argument(
+        "--range", metavar="METRES", type=metres, default=RANGE_M, dest="range_m", help="range of the radio (default: 250)"
+    )
     parser.add_argument("--seed", metavar="N", type=positive, default=1, help="of a model or a scenario (default: 1)")
     parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], dest="overrides", help="a key of the scenario")
-    parser.add_argument("--convert", metavar="OUT", type=Path, help="write it as .csv, .tcl, .ns_movements or .movements")
+    parser.add_argument("--convert", metavar="FILE", type=Path, help="write it as .csv, .tcl, .ns_movements or .movements")
     parser.add_argument(
         "--profile", metavar="FILE.png", type=picture, nargs="?", const=Path("profile.png"),
-        help="draw hops over time between the two ends (default: profile.png beside you; and a PDF beside it)",
+        help="plot hops over time between the two stations; a PDF goes beside it (default: profile.png)",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the answer as one JSON object")
 
 
 def run(options: argparse.Namespace) -> int:
+    """Print the summary of the movement, and write what the options ask for."""
     import json
 
     from mobility import connectivity, files
@@ -68,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _movement(options: argparse.Namespace) -> tuple["Trace", tuple[float, float | None], tuple[str, str] | None, str]:
-    """The movement, the window that is looked at (s), the first flow's ends where there is one, and what is to be said of it."""
+    """The movement, the window to summarise (s), the ends of the first flow (or None), and a note for the user."""
     from analysis.movement import recorded
     from mobility import files
     from scenarios.definition import load_scenario
@@ -80,13 +87,15 @@ def _movement(options: argparse.Namespace) -> tuple["Trace", tuple[float, float 
     if options.what in MODEL_NAMES:
         scenario = _scenario_of(options.what, options.overrides)
     elif path.exists() and not path.is_file() and not path.is_dir():
-        raise UsageError(f"{path}: is no regular file; give the path of a movement file")
+        raise UsageError(f"{path}: is not a regular file; give the path of a movement file")
     elif path.suffix == ".toml":
         scenario = load_scenario(path, options.overrides)
     elif options.overrides:
         raise UsageError(f"--set {options.overrides[0]}: {path} is a movement and no scenario; leave --set out")
     elif not files.is_movement(path.name) and not path.exists():
-        raise UsageError(f'"{options.what}" is no model and no file; give one of {", ".join(MODEL_NAMES)} or a file\'s path')
+        raise UsageError(
+            f'"{options.what}" is neither a model nor a file; give one of {", ".join(MODEL_NAMES)} or a file\'s path'
+        )
     elif found := recorded(path):
         return found[0], (0.0, None), None, found[1]
     elif path.is_dir():
@@ -150,7 +159,7 @@ def _answer(made: "Trace", links: "Links", profile: "Profile | None", range_m: f
 
 
 def _outages(profile: "Profile") -> list[dict[str, float | None]]:
-    """When the path breaks and when it is back; null where it is not there to begin with, and where it does not come back."""
+    """When the path breaks (None: it is missing from the start) and when it is back (None: it never is)."""
     first_s, last_s = float(profile.times_s[0]), float(profile.times_s[-1])
     return [
         {"breaks_s": a if a > first_s else None, "back_s": b if b < last_s else None, "lasts_s": b - a}
@@ -166,7 +175,7 @@ def _lines(answer: dict[str, Any], with_outages: bool) -> list[str]:
     speeds, network, gods = answer["speeds_mps"], answer["network"], answer["god_lines"]
     x0, x1, y0, y1 = answer["area_m"]
     window = f"{answer['end_s'] - answer['begin_s']:g} s" + (f" from {answer['begin_s']:g} s on" if answer["begin_s"] else "")
-    moving = "nobody moves"
+    moving = "no station moves"
     if speeds["least"] is not None:
         moving = f"{speeds['least']:.3g} to {speeds['most']:.3g} m/s under way, {speeds['mean_over_time']:.3g} m/s over the "
         moving += f"whole time; under way {_percent(answer['moving_share'])} of it"
@@ -188,13 +197,15 @@ def _lines(answer: dict[str, Any], with_outages: bool) -> list[str]:
 
 
 def _path_lines(path: dict[str, Any]) -> list[str]:
+    from testbed.columns import NO_BREAK
+
     none = path["shares"].get("0", 0.0)
     parted = f"no path {_percent(none)} of the time"
     if path["partitions"]:
         outages = "in one outage of" if path["partitions"] == 1 else f"in {path['partitions']} outages of at most"
         parted += f", {outages} {path['longest_partition_s']:.3g} s"
     mean = f"; {path['mean_hops']:.2f} hops while there is one" if path["mean_hops"] is not None else ""
-    shares = ", ".join(f"{hops}: {_percent(share)}" for hops, share in path["shares"].items() if hops != "0")
+    shares = ", ".join(f"{hops}:{NO_BREAK}{_percent(share)}" for hops, share in path["shares"].items() if hops != "0")
     lines = [_line(" to ".join(path["ends"]), parted + mean)]
     return [*lines, _line("hops", shares or "never any"), _line("path changes", str(path["path_changes"]))]
 
@@ -212,11 +223,15 @@ def _outage_lines(path: dict[str, Any]) -> list[str]:
 
 
 def _line(name: str, text: str) -> str:
-    return f"  {name:<16} {text}"
+    from testbed.columns import hanging
+
+    return hanging(f"  {name:<16} ", text)
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
+    from testbed.columns import NO_BREAK
+
+    return f"{100 * share:.3g}{NO_BREAK}%"
 
 
 def _draw(profile: "Profile | None", options: argparse.Namespace) -> list[str]:

@@ -5,22 +5,26 @@ import argparse
 from testbed.commands.options import add_verb
 
 EXAMPLES = """
-  ./manet validate                          every check, in about half a minute
-  ./manet validate --only 'ns2/*'           the comparison with ns-2 alone
-  ./manet validate --only closed-form       names that contain this
-  ./manet validate --json                   a list of {name, ours, reference, source, tolerance, ok, ...}
-  ./manet validate --rerun-ns2              run ns-2 itself again and rewrite medium/validation/ns2_*.csv
+  ./manet validate                      every check, in about half a minute
+  ./manet validate --only 'ns2/*'       the comparison with ns-2 alone
+  ./manet validate --only closed-form   checks whose name contains this
+  ./manet validate --json               a list of {name, ours, reference, ...}
+  ./manet validate --rerun-ns2          run ns-2 itself, and rewrite its tables
 """
 
 
 def add(verbs: argparse._SubParsersAction) -> None:
-    parser = add_verb(verbs, "validate", "check the medium against a closed form, Bianchi's model and ns-2.35", EXAMPLES)
+    """Declare the verb and its options."""
+    parser = add_verb(verbs, "validate", "check the medium against closed forms, Bianchi and ns-2.35", EXAMPLES)
     parser.add_argument("--json", action="store_true", help="print the checks as JSON")
     parser.add_argument("--only", metavar="PATTERN", help="checks whose name matches (shell pattern) or contains it")
-    parser.add_argument("--rerun-ns2", action="store_true", help="regenerate ns-2's tables; needs Debian's ns2")
+    parser.add_argument(
+        "--rerun-ns2", action="store_true", help="regenerate medium/validation/ns2_*.csv; needs Debian's package ns2"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
+    """Run the checks of testbed/validate. The exit status: 1 if one failed."""
     from testbed.validate import command
 
     return command.run(options)

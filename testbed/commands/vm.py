@@ -1,4 +1,4 @@
-"""`manet vm`: a manet command, or any, on this machine's files under another kernel (testbed/guests)."""
+"""`manet vm`: run any command on this machine's files under another kernel (testbed/guests)."""
 
 import argparse
 import os
@@ -10,35 +10,44 @@ from testbed.errors import UsageError
 from testbed.programs import ROOT
 
 EXAMPLES = """
-  ./manet vm list                                       the kernels, and which of them are here
-  ./manet vm -- doctor                                  `manet doctor` under Debian 12's kernel
-  ./manet vm --kernel 6.12 -- run hv-fig1 --quick       results/ is shared: the results are there afterwards
-  ./manet vm --kernel 6.12 shell                        a shell; "exit" ends the guest
-  ./manet vm shell -- uname -r                          any command
+  ./manet vm list                  the kernels, and which of them are here
+  ./manet vm -- doctor             `manet doctor` under Debian 12's kernel
+  ./manet vm --kernel 6.12 -- run hv-fig1 --quick
+                                   results/ is shared with the guest
+  ./manet vm --kernel 6.12 shell   a shell; "exit" ends the guest
+  ./manet vm shell -- uname -r     any command
   ./manet vm --share /tmp/out -- run hv-fig1 --out /tmp/out
-  ./manet vm fetch 6.1 6.12                             bring the newest of these kernels (needs the network)
+  ./manet vm fetch 6.1 6.12        download the newest of these kernels
 
-What a guest writes outside results/ and the shared folders is lost when it ends. It has no network but its own.
+A guest loses what it writes outside results/ and the shared folders when it
+ends. It cannot reach the network.
 """
-CPUS_HELP = "with 1, software emulation has a clock that counts instructions: runs are on time by it (default: 2, if there are)"
+CPUS_HELP = "with 1, the clock of a software-emulated guest counts instructions, so that runs are on time (default: up to 2)"
 PASSED_ON = ("TERM", "LANG", "LC_ALL", "HOME", "CI", "COLUMNS", "MANET_MININET_WIFI")
 
 
 def add(verbs: argparse._SubParsersAction) -> None:
+    """Declare the verb and its options."""
     parser = add_verb(verbs, "vm", "run a command under another kernel, in a guest", EXAMPLES)
-    parser.usage = "manet vm [options] -- COMMAND... | shell [-- COMMAND...] | list | fetch [KERNEL...]"
+    parser.usage = (
+        "manet vm [options] -- COMMAND...\n       manet vm [options] shell [-- COMMAND...]\n"
+        "       manet vm list\n       manet vm fetch [KERNEL...]"
+    )
     parser.add_argument("--kernel", metavar="NAME", default="6.1", help='one of "manet vm list" (default: 6.1)')
     parser.add_argument("--memory", metavar="SIZE", type=memory_mb, default=2048, help="such as 1024M or 2G (default: 2G)")
     parser.add_argument("--cpus", metavar="N", type=positive, default=min(2, os.cpu_count() or 1), help=CPUS_HELP)
-    parser.add_argument("--share", metavar="FOLDER", type=Path, action="append", default=[], help="a folder it may write to")
-    parser.add_argument("--timeout", metavar="S", type=positive, help="end the command after so many seconds")
+    parser.add_argument(
+        "--share", metavar="FOLDER", type=Path, action="append", default=[], help="a folder the guest may write to"
+    )
+    parser.add_argument("--timeout", metavar="SECONDS", type=positive, help="end the command after this time")
     accelerated = parser.add_mutually_exclusive_group()
-    accelerated.add_argument("--kvm", action="store_true", default=None, help="insist on /dev/kvm (default: where it works)")
+    accelerated.add_argument("--kvm", action="store_true", default=None, help="require /dev/kvm (default: used if it works)")
     accelerated.add_argument("--no-kvm", dest="kvm", action="store_false", help="software emulation")
-    parser.add_argument("command", nargs="*", metavar="COMMAND", help="a manet command; shell, list, fetch as above")
+    parser.add_argument("command", nargs="*", metavar="COMMAND", help="a manet command; or shell, list, fetch as above")
 
 
 def memory_mb(text: str) -> int:
+    """The type of --memory, in MB."""
     from testbed.guests import guest
 
     try:
@@ -48,6 +57,7 @@ def memory_mb(text: str) -> int:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Run the command in a guest; the exit status is the command's."""
     if options.rest and options.rest[0].startswith("-") and options.rest[0] != "--":
         raise UsageError(f"unrecognized arguments: {' '.join(options.rest)}; the command's own options come after --")
     words = [*options.command, *options.rest]
@@ -63,31 +73,33 @@ def run(options: argparse.Namespace) -> int:
     if words[0] == "shell":
         rest = words[2:] if words[1:2] == ["--"] else words[1:]
         return in_guest(options, rest)
-    # Not through the launcher: whether everything is built was asked on this side.
+    # without the launcher: this side has checked that everything is built
     return in_guest(options, [sys.executable, "-P", "-m", "testbed", *words])
 
 
 def _no_more(word: str, rest: list[str]) -> None:
     if rest:
-        raise UsageError(f'{word}: takes nothing more, not "{rest[0]}"; a command comes after --: "manet vm -- {word} {rest[0]}"')
+        raise UsageError(f'{word}: takes no arguments; a command comes after --: "manet vm -- {word} {rest[0]}"')
 
 
 def show_list() -> int:
+    """Print the kernels, and which of them are in the cache."""
     from testbed.guests import kernels
 
     cache = kernels.Cache()
-    for name, kernel in kernels.listed().items():
-        there = cache.have(kernel)
+    for name, kernel in kernels.known_kernels().items():
+        there = cache.cached(kernel)
         print(f"{name:<6} {kernel.text:<22} {f'{there.package} {there.version}' if there else 'not fetched yet'}")
     print(f"cache: {cache.folder}")
     return 0
 
 
 def fetch(names: list[str]) -> int:
+    """Download the newest version of these kernels, or of all."""
     from testbed.guests import kernels
 
     cache = kernels.Cache(say=_say)
-    for kernel in [kernels.find(name) for name in names or kernels.listed()]:
+    for kernel in [kernels.find(name) for name in names or kernels.known_kernels()]:
         there = cache.get(kernel, newest=True)
         print(f"{kernel.name:<6} {there.package} {there.version}")
     cache.busybox()
@@ -95,13 +107,13 @@ def fetch(names: list[str]) -> int:
 
 
 def in_guest(options: argparse.Namespace, command: list[str]) -> int:
-    """The command's exit status; without a command, a shell's."""
+    """Run the command, or a shell if there is none, in a guest; returns its exit status."""
     from testbed.guests import guest, kernels
     from testbed.runs import metadata
 
     kernel = kernels.find(options.kernel)
-    if options.cpus > (most := os.cpu_count() or 1):
-        raise UsageError(f"--cpus {options.cpus}: this machine has {most}")
+    if options.cpus > (cpus := os.cpu_count() or 1):
+        raise UsageError(f"--cpus {options.cpus}: this machine has {cpus}")
     machine = guest.Machine(options.memory, options.cpus, options.kvm)
     guest.require(machine)
     cache = kernels.Cache(say=_say)
@@ -114,9 +126,9 @@ def in_guest(options: argparse.Namespace, command: list[str]) -> int:
     return guest.run(unpacked, job, machine, cache.folder, busybox, timeout_s=options.timeout)
 
 
-def shares(asked: list[Path]) -> list[Path]:
-    """results/ of the checkout and what was asked for, made where they are not there."""
-    folders = [ROOT / "results", *asked]
+def shares(extra: list[Path]) -> list[Path]:
+    """The folders that a guest may write to: results/ of the checkout and `extra`; missing ones are created."""
+    folders = [ROOT / "results", *extra]
     for folder in folders:
         folder.mkdir(parents=True, exist_ok=True)
     return [folder.resolve() for folder in folders]

@@ -1,8 +1,8 @@
 """The chain curve of a scenario: what its radio, TCP and kernel carry over static chains of 1, 2, 3, ... hops.
 
-Expected throughput (analysis/expected.py) rests on it. It is measured once and kept in the cache (`MANET_CACHE`, else
+Expected throughput (analysis/expected.py) is computed from it. It is measured once and kept in the cache (`MANET_CACHE`, else
 ~/.cache/manet/curves) under a hash of everything that it depends on: the scenario's radio, queue and TCP keys, the kernel, the
-sources of medium and kernel-tcp. The file carries them all in clear, so that a figure can say what it stands on.
+sources of medium and kernel-tcp. The file also contains them all as text, so that a figure can name its basis.
 """
 
 import hashlib
@@ -19,12 +19,12 @@ from scenarios.tcp import Tcp
 from testbed.programs import ROOT
 
 FORMAT = "manet-curve/1"
-LONGEST = 8  # hops; a longer path is expected to carry what eight hops do, where the curve is flat
+MAX_HOPS = 8  # a longer path is expected to carry as much as eight hops: the curve is flat there
 SEEDS = 3
 WARMUP_S = 5.0
 DURATION_S = 30.0
-SPACING_M = 200.0  # in a range of 250 m as the papers' chains
-# What a static chain shares with the scenario that asks.
+SPACING_M = 200.0  # at a range of 250 m, as in the papers' chains
+# The keys of a scenario that its curve depends on.
 KEYS = (
     "radio", "radio_overrides", "propagation", "interference", "queue", "control_first", "arp", "profile", "window",
     "initial_window", "rto_min", "rto_max", "rto_initial", "delayed_ack", "mtu", "mss",
@@ -34,8 +34,8 @@ SOURCE_ENDINGS = (".rs", ".toml", ".c", ".h")
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """A curve by what decides it."""
+class Curve:
+    """A chain curve, identified by everything that it depends on."""
 
     scenario: dict[str, Any]  # KEYS and `tcp`, as scenario.json has them
     kernel: str
@@ -43,58 +43,62 @@ class Wanted:
 
     @property
     def name(self) -> str:
+        """The first 8 hex digits of the hash of `identity`."""
         return hashlib.sha256(json.dumps(self.identity, sort_keys=True).encode()).hexdigest()[:8]
 
     @property
     def identity(self) -> dict[str, Any]:
-        return {"scenario": self.scenario, "kernel": self.kernel, "sources": self.sources, "longest": LONGEST}
+        """Everything that the curve depends on, as its file has it."""
+        return {"scenario": self.scenario, "kernel": self.kernel, "sources": self.sources, "longest": MAX_HOPS}
 
     @property
     def path(self) -> Path:
+        """The curve's file in the cache."""
         return cache_folder() / f"{self.name}.json"
 
     def chain(self, hops: int) -> Scenario:
-        """The chain that is measured."""
+        """The scenario of a chain with this number of hops."""
         measured = {"topology": "chain", "hops": hops, "spacing": SPACING_M, "routing": "static"}
         return Scenario.from_json(json.dumps(self.scenario | measured | {"warmup": WARMUP_S, "duration": DURATION_S}))
 
 
-def wanted_by(scenario: Scenario) -> Wanted:
-    """The curve that the scenario's throughput is held against: of its TCP without layers, which act on broken routes only."""
+def curve_of(scenario: Scenario) -> Curve:
+    """The curve for a scenario: that of its TCP without layers, which act only on broken routes."""
     document = json.loads(scenario.to_json())
     shared = {key: document[key] for key in KEYS if document.get(key) is not None}
     shared["tcp"] = Tcp(scenario.tcp.inner).spelled
-    return Wanted(shared, platform.release(), _sources())
+    return Curve(shared, platform.release(), _sources())
 
 
-def read(wanted: Wanted) -> dict[str, Any] | None:
-    """The cached curve, or None; a damaged file counts as none."""
+def read(curve: Curve) -> dict[str, Any] | None:
+    """The content of the curve's file; None if it is not in the cache, or damaged."""
     try:
-        document = json.loads(wanted.path.read_text())
+        document = json.loads(curve.path.read_text())
     except (OSError, ValueError):
         return None
     return document if document.get("format") == FORMAT and document.get("values") else None
 
 
-def keep(wanted: Wanted, values: dict[int, float], measured: dict[str, Any]) -> dict[str, Any]:
-    """Into the cache, whole or not at all; returns the file's content."""
-    document = {"format": FORMAT, "name": wanted.name, **wanted.identity, "measured": measured}
+def store(curve: Curve, values: dict[int, float], measured: dict[str, Any]) -> dict[str, Any]:
+    """Write the curve into the cache, completely or not at all; returns the file's content. `values` in kbit/s by hops."""
+    document = {"format": FORMAT, "name": curve.name, **curve.identity, "measured": measured}
     document["values"] = {str(hops): round(value, 2) for hops, value in sorted(values.items())}
-    wanted.path.parent.mkdir(parents=True, exist_ok=True)
-    new = wanted.path.with_suffix(f".{os.getpid()}")
+    curve.path.parent.mkdir(parents=True, exist_ok=True)
+    new = curve.path.with_suffix(f".{os.getpid()}")
     new.write_text(json.dumps(document, indent=1) + "\n")
-    new.rename(wanted.path)
+    new.rename(curve.path)
     return document
 
 
 def cache_folder() -> Path:
+    """The folder of all curves."""
     base = os.environ.get("MANET_CACHE")
     return (Path(base) if base else Path.home() / ".cache" / "manet") / "curves"
 
 
 @cache
 def _sources() -> str:
-    """A hash of the sources that decide what a chain carries."""
+    """A hash of the sources that the throughput of a chain depends on."""
     files = sorted(
         path
         for folder in SOURCES

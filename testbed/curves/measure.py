@@ -1,4 +1,4 @@
-"""Measuring chain curves: a campaign of static chains, like any other, in a folder that goes when the curve is kept."""
+"""Measure a chain curve: a campaign of static chains in a temporary folder."""
 
 import shutil
 import tempfile
@@ -14,38 +14,38 @@ from testbed.campaigns.experiment import Experiment
 from testbed.campaigns.progress import Progress
 from testbed.campaigns.report import Report
 from testbed.campaigns.side_by_side import default_jobs
-from testbed.curves.curve import DURATION_S, LONGEST, SEEDS, Wanted, keep
+from testbed.curves.curve import DURATION_S, MAX_HOPS, SEEDS, Curve, store
 from testbed.errors import RunError
 from testbed.runs import metadata
 
 METRIC = "acked_kbps"
 
 
-def measure(wanted: Wanted, runner: Runner, progress: Progress, jobs: int | None = None) -> dict[str, Any]:
-    """The curve, measured now and kept; returns the file's content."""
-    experiment = chains(wanted)
+def measure(curve: Curve, runner: Runner, progress: Progress, jobs: int | None = None) -> dict[str, Any]:
+    """Measure the curve and write it into the cache; returns the file's content. Raises RunError if a run fails or is void."""
+    experiment = chains(curve)
     folder = Path(tempfile.mkdtemp(prefix="manet-curve-"))
     try:
         side_by_side = jobs or default_jobs(cell.scenario for cell in experiment.cells)
         outcomes = Campaign(experiment, folder / "runs", side_by_side, progress, runner).run(resume=False)
         bad = next((outcome for outcome in outcomes if outcome.status != "complete" or outcome.verdict == "void"), None)
         if bad is not None:
-            raise RunError(f"chain curve {wanted.name}: {bad.task.name}: {bad.text()}; run again on a quieter machine")
+            raise RunError(f"chain curve {curve.name}: {bad.task.name}: {bad.text()}; run again on a quieter machine")
         Report(folder / "runs").make()
         rows = [row for row in tables.read_summary(folder / "runs") if row["metric"] == METRIC]
         values = {int(row["hops"]): float(row["mean"]) for row in rows if row["mean"] is not None}
         ci95 = {int(row["hops"]): row["ci95"] for row in rows}
-        return keep(wanted, values, _provenance(outcomes, ci95))
+        return store(curve, values, _provenance(outcomes, ci95))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def chains(wanted: Wanted) -> Experiment:
-    """Chains of 1 to LONGEST hops, SEEDS times."""
-    hops = list(range(1, LONGEST + 1))
-    cells = tuple(Cell(f"hops{count}", "", {"hops": count}, wanted.chain(count)) for count in hops)
+def chains(curve: Curve) -> Experiment:
+    """The experiment: chains of 1 to MAX_HOPS hops, SEEDS runs each."""
+    hops = list(range(1, MAX_HOPS + 1))
+    cells = tuple(Cell(f"hops{count}", "", {"hops": count}, curve.chain(count)) for count in hops)
     return Experiment(
-        name=f"curve-{wanted.name}", question="", source=None, figure=None, published=None, ns2=None, quick=False,
+        name=f"curve-{curve.name}", question="", source=None, figure=None, published=None, ns2=None, quick=False,
         axes={"hops": hops}, variants=(), seeds=SEEDS, cells=cells, expect=Expected(),
     )  # fmt: skip
 

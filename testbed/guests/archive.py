@@ -3,7 +3,7 @@
 The chain of hashes is the archive's own (wiki.debian.org/DebianRepository/Format): InRelease, signed, has the SHA-256 of
 Packages.xz, which has the SHA-256 of the package. The signature is checked with gpgv against Debian's keyring; one good
 signature is enough, as for apt, since the keyring of an older Debian has not all keys of a newer one.
-Departs from apt: no diffs and no other compression; an index is read anew for each question.
+Departs from apt: no diffs and no other compression; each query reads the index again.
 """
 
 import hashlib
@@ -23,8 +23,8 @@ from testbed.errors import RunError
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 DEFAULT_MIRROR = "http://deb.debian.org/debian"
-PATIENCE_S = 60.0  # without a byte
-TRIES = 3  # a connection that breaks is taken up where it broke
+READ_TIMEOUT_S = 60.0  # without any data
+TRIES = 3  # a broken download continues where it broke
 CHUNK = 1 << 20
 
 
@@ -41,7 +41,7 @@ class Package:
 
 
 def mirror(sources: Path = Path("/etc/apt")) -> str:
-    """DEBIAN_MIRROR, else the first of apt's that ends in /debian, else Debian's own."""
+    """URL of the mirror: DEBIAN_MIRROR, else the first of apt's sources that ends in /debian, else Debian's own."""
     if given := os.environ.get("DEBIAN_MIRROR"):
         return given.rstrip("/")
     files = [sources / "sources.list", *sorted((sources / "sources.list.d").glob("*"))]
@@ -63,16 +63,16 @@ class Archive:
         self.keyring = keyring
 
     def find(self, suite: str, name: str) -> Package:
-        """The package of this name, or the one that a meta package of this name depends on first."""
+        """The package of this name; of a meta package the first one that it depends on. Raises RunError."""
         packages = self._packages(suite)
         found = self._newest(packages, suite, name)
         target = found.depends.split(",")[0].split("|")[0].split("(")[0].strip()
         return self._newest(packages, suite, target) if target.startswith("linux-image-") else found
 
     def fetch(self, package: Package, to: Path, progress: Callable[[int, int], None] = lambda have, size: None) -> None:
-        """Bring the package to the file `to`, which appears whole and checked or not at all.
+        """Download the package to the file `to`, which appears complete and checked or not at all. Raises RunError.
 
-        What came before a connection broke is kept in `<to>.part` and taken up again, in this call and the next.
+        A partial download is kept in `<to>.part` and continued, in this call and the next. `progress` gets (bytes so far, size).
         """
         part = to.with_name(to.name + ".part")
         url = f"{self.base}/{package.path}"
@@ -82,7 +82,7 @@ class Archive:
                 break
             except (OSError, http.client.HTTPException) as problem:
                 if attempt == TRIES or isinstance(problem, urllib.error.HTTPError):
-                    raise _not_reached(url, problem) from None
+                    raise _unreachable(url, problem) from None
         found = _sha256(part)
         if found != package.sha256:
             part.unlink()
@@ -100,7 +100,7 @@ class Archive:
         if have == size:
             return
         request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
-        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
+        with urllib.request.urlopen(request, timeout=READ_TIMEOUT_S) as answer:
             if have and getattr(answer, "status", None) != 206:  # the server (or a file: URL) gives all of it
                 have = 0
             with part.open("ab" if have else "wb") as file:
@@ -132,10 +132,10 @@ class Archive:
     def _read(self, path: str) -> bytes:
         url = f"{self.base}/{path}"
         try:
-            with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
+            with urllib.request.urlopen(url, timeout=READ_TIMEOUT_S) as answer:
                 return answer.read()
         except (OSError, http.client.HTTPException) as problem:
-            raise _not_reached(url, problem) from None
+            raise _unreachable(url, problem) from None
 
     def _signed(self, text: bytes, suite: str) -> str:
         if self.keyring is None:
@@ -154,7 +154,7 @@ class Archive:
 
 
 def _parse(text: str) -> dict[str, list[Package]]:
-    """Kernel images and the few others we take; the rest of an index of 60 000 entries is not kept."""
+    """The kernel images and the few other packages in use, of an index of 60 000 entries."""
     packages: dict[str, list[Package]] = {}
     for entry in text.split("\n\n"):
         if not entry.startswith(("Package: linux-image-", "Package: busybox-static\n")):
@@ -167,7 +167,7 @@ def _parse(text: str) -> dict[str, list[Package]]:
     return packages
 
 
-def _not_reached(url: str, problem: Exception) -> RunError:
+def _unreachable(url: str, problem: Exception) -> RunError:
     reason = getattr(problem, "reason", None) or problem
     return RunError(f"{url}: not reached ({reason}); check the network or proxy, or set DEBIAN_MIRROR to a Debian mirror")
 

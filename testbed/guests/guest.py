@@ -1,12 +1,12 @@
-"""One guest: boots a kernel of the cache over this machine's files, runs one command in it, brings its output and status.
+"""One guest: boots a kernel of the cache over this machine's files, runs one command in it, passes on its output and status.
 
-virtme-ng (in .build/guests) prepares: the initramfs and QEMU's arguments. QEMU is started here and not by virtme-run, so that
-it has pipes of ours for its ports, no files, and dies with us (PR_SET_PDEATHSIG), however we die. init.sh says what goes
-through which port.
+virtme-ng (in .build/guests) prepares the initramfs and QEMU's arguments. QEMU is started here and not by virtme-run, so that its
+ports are pipes of this process, and it dies with this process in every case (PR_SET_PDEATHSIG). init.sh documents the ports.
 
-With /dev/kvm where that works; a host may have the device and yet fail at it (a nested one that emulates too little): such a
-guest is ended and started again in software emulation (TCG), and the cache remembers it until the next boot. An emulated guest
-of one CPU has a clock of its own (COUNTED_CLOCK); one in virtual time has nothing to do with the host's (VirtualClock).
+/dev/kvm is used if it works. A host may have the device and yet fail with it (a nested one that emulates too little): such a
+guest is ended and started again in software emulation (TCG), and the cache remembers it until the next boot. An emulated
+guest with one CPU has its own clock (COUNTED_CLOCK); the clock of one in virtual time is independent of the host's
+(VirtualClock).
 """
 
 import compileall
@@ -36,14 +36,14 @@ VIRTME_RUN = ROOT / ".build" / "guests" / "bin" / "virtme-run"
 INIT = Path(__file__).with_name("init.sh")
 KVM = Path("/dev/kvm")
 PACKAGES = ("analysis", "mobility", "testbed", "topologies")
-LEAST_MB = 512  # below, Debian's kernel and a Python do not fit
-BOOT_DEADLINE_S = 600.0  # 8 s is usual under emulation on an idle core; two beside a load of 15 took over 180 s
-VIRTUAL_BOOT_DEADLINE_S = 3600.0  # its results do not depend on the host's load; nor must whether there are any
+MIN_MEMORY_MB = 512  # with less, Debian's kernel and a Python do not fit
+BOOT_DEADLINE_S = 600.0  # emulated: 8 s on an idle core, over 180 s for two guests at a load of 15
+VIRTUAL_BOOT_DEADLINE_S = 3600.0  # the run's results do not depend on the host's load; nor must its start
 KVM_DEADLINE_S = 30.0  # 3 s is usual
-# An emulated CPU's time is what it computes, 1 ns an instruction, and the host's only while it waits: to its own timers it is as
-# fast as a host, however long that takes. With several CPUs QEMU would run them by turns.
+# An emulated CPU's time advances by 1 ns an instruction while it computes, and with the host's clock while it waits: by its own
+# timers it is as fast as a host, however long that takes. With several CPUs QEMU would run them by turns.
 COUNTED_CLOCK = ("-icount", "shift=0,sleep=on")
-SHOW_CONSOLE = "MANET_VM_CONSOLE" in os.environ  # for who mends this: all that the guest's kernel says
+SHOW_CONSOLE = "MANET_VM_CONSOLE" in os.environ  # for debugging: print the guest kernel's console
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PORTS = ("out", "err", "status", "console")
 KVM_FAILED = (b"KVM internal error", b"failed to initialize kvm", b"Could not access KVM kernel module")
@@ -54,21 +54,21 @@ Output = Callable[[str, bytes], None]  # "out" or "err", and a piece of it
 
 @dataclass
 class Job:
-    """What runs in a guest: `command` in `folder`. What it writes is lost, but in the folders `shares`, and in those of
-    `elsewhere`, which inside have another place."""
+    """What runs in a guest: `command` in `folder`. What it writes is lost, except in the folders `shares` and in those of
+    `mapped_shares`, which the guest sees at another path (host's folder: guest's path)."""
 
     command: Sequence[str]
     folder: Path
     environment: Mapping[str, str] = field(default_factory=dict)
     shares: Sequence[Path] = ()
-    elsewhere: Mapping[Path, Path] = field(default_factory=dict)
+    mapped_shares: Mapping[Path, Path] = field(default_factory=dict)
 
     def exports(self) -> list[tuple[Path, Path]]:
-        """Each folder to write to, and its place inside."""
-        return [*((share, share) for share in self.shares), *self.elsewhere.items()]
+        """(Folder of the host, its path in the guest) of each writable folder."""
+        return [*((share, share) for share in self.shares), *self.mapped_shares.items()]
 
     def script(self, interactive: bool) -> str:
-        """What init.sh reads."""
+        """The shell functions that init.sh reads. `interactive`: the command gets the console as its terminal."""
         session = ["setsid", "-c"] if interactive else ["setsid"]  # -c: the terminal is the session's
         environment = [f"{key}={value}" for key, value in self.environment.items()]
         words = [*session, "env", "-i", f"PATH={PATH}", *environment, *self.command]
@@ -80,24 +80,25 @@ class Job:
 
 @dataclass(frozen=True)
 class VirtualClock:
-    """A clock that goes by the guest alone: INSTRUCTION_NS an instruction while it computes, and while all of it waits at once
-    on to its next timer. How fast the host is does not enter. `seed`: of the random numbers that QEMU gives it."""
+    """A clock that depends on the guest alone: it advances by INSTRUCTION_NS an instruction, and jumps to the next timer when the
+    whole guest waits. The host's speed does not matter. `seed`: of the random numbers that QEMU gives the guest."""
 
     seed: int = 1
 
     def qemu(self) -> list[str]:
+        """QEMU's arguments for this clock."""
         return ["-icount", f"shift={INSTRUCTION_SHIFT},sleep=off", "-rtc", "clock=vm", "-seed", str(self.seed)]
 
 
 INSTRUCTION_SHIFT = 0
 INSTRUCTION_NS = 1 << INSTRUCTION_SHIFT
-# Of the kernel in virtual time: the cheapest clock to read, always; addresses that are the same in each guest.
+# Kernel arguments in virtual time: always the clock that is cheapest to read; the same addresses in each guest.
 VIRTUAL_KERNEL = ("clocksource=tsc", "tsc=reliable", "nokaslr", "norandmaps")
 
 
 @dataclass(frozen=True)
 class Machine:
-    """`memory_mb` and `cpus` of a guest; `kvm` None: where it works. `virtual` needs one CPU, without KVM."""
+    """`memory_mb` and `cpus` of a guest; `kvm` None: if it works. `virtual` needs one CPU and no KVM."""
 
     memory_mb: int = 2048
     cpus: int = 2
@@ -106,13 +107,13 @@ class Machine:
 
 
 class Cancelled(Exception):
-    """The guest was ended because it was asked for."""
+    """The guest was ended because the caller cancelled it."""
 
 
 def run(kernel: Unpacked, job: Job, machine: Machine, cache: Path, busybox: Path, *, timeout_s: float | None = None) -> int:
-    """Boot, run the job, and give its exit status; its output goes to our stdout and stderr as it comes.
+    """Boot, run the job, and return its exit status; its output goes to our stdout and stderr as it comes.
 
-    Raises RunError when the guest does not come up or falls, UsageError for what this machine lacks.
+    Raises RunError if the guest does not boot or crashes, UsageError for what this machine lacks. `timeout_s`: of the job.
     """
     return _with_fallback(kernel, job, machine, cache, busybox, timeout_s, interactive=False)
 
@@ -123,8 +124,8 @@ def run_virtual(
     """`run` in virtual time, the job's output to `output`; Cancelled as soon as `cancel` is set."""
     assert machine.virtual is not None and machine.cpus == 1 and machine.kvm is False
     require(machine)
-    with _prepared(kernel, job, machine, False, busybox, False) as argv, _Guest(kernel, argv, False, False) as guest:
-        guest.output, guest.cancel, guest.boot_s = output, cancel or guest.cancel, VIRTUAL_BOOT_DEADLINE_S
+    with _qemu_argv(kernel, job, machine, False, busybox, False) as argv, _Guest(kernel, argv, False, False) as guest:
+        guest.output, guest.cancel, guest.boot_deadline_s = output, cancel or guest.cancel, VIRTUAL_BOOT_DEADLINE_S
         return guest.run(None)
 
 
@@ -136,7 +137,7 @@ def shell(kernel: Unpacked, job: Job, machine: Machine, cache: Path, busybox: Pa
 
 
 class KvmFailed(Exception):
-    """/dev/kvm is there and does not do."""
+    """/dev/kvm exists and does not work."""
 
 
 def _with_fallback(
@@ -148,13 +149,13 @@ def _with_fallback(
     kvm = machine.kvm
     if kvm is None:
         kvm = os.access(KVM, os.R_OK | os.W_OK) and not (mark.exists() and mark.read_text() == boot_id)
-    with _prepared(kernel, job, machine, kvm, busybox, interactive) as argv, _Guest(kernel, argv, kvm, interactive) as guest:
+    with _qemu_argv(kernel, job, machine, kvm, busybox, interactive) as argv, _Guest(kernel, argv, kvm, interactive) as guest:
         try:
             return guest.run(timeout_s)
         except KvmFailed:
             if machine.kvm:
                 raise RunError(f"{KVM}: there, but a guest does not come up with it; leave out --kvm") from None
-    print(f"manet vm: {KVM} does not do here, software emulation instead", file=sys.stderr)
+    print(f"manet vm: {KVM} does not work here, software emulation instead", file=sys.stderr)
     mark.write_text(boot_id)
     slow = Machine(machine.memory_mb, machine.cpus, kvm=False)
     return _with_fallback(kernel, job, slow, cache, busybox, timeout_s, interactive=interactive)
@@ -163,24 +164,24 @@ def _with_fallback(
 def require(
     machine: Machine, *, path: str | None = None, virtme_run: Path = VIRTME_RUN, meminfo: Path = Path("/proc/meminfo")
 ) -> None:
-    """Raise for the first thing that this machine lacks."""
+    """Raise UsageError for the first thing that this machine lacks. The paths replace its own in tests."""
     if shutil.which("qemu-system-x86_64", path=path) is None:
         raise UsageError("qemu-system-x86_64: not found; ./setup.sh --guests brings QEMU")
     if not virtme_run.exists():
         raise UsageError(f"{virtme_run}: virtme-ng is not installed; ./setup.sh --guests brings it")
-    if machine.memory_mb < LEAST_MB:
-        raise UsageError(f"--memory {machine.memory_mb}M: too little, a guest needs at least {LEAST_MB}M")
+    if machine.memory_mb < MIN_MEMORY_MB:
+        raise UsageError(f"--memory {machine.memory_mb}M: too little, a guest needs at least {MIN_MEMORY_MB}M")
     if available_mb(meminfo) < machine.memory_mb:
         raise UsageError(
             f"--memory {machine.memory_mb}M: this machine has only {available_mb(meminfo)}M available; ask for less "
-            f"(at least {LEAST_MB}M) or end something"
+            f"(at least {MIN_MEMORY_MB}M) or end something"
         )
     if machine.kvm and not os.access(KVM, os.R_OK | os.W_OK):
-        raise UsageError(f"--kvm: {KVM} is not there or not ours; leave it out (software emulation, slower)")
+        raise UsageError(f"--kvm: {KVM} is missing or not accessible; leave it out (software emulation, slower)")
 
 
 def megabytes(text: str) -> int:
-    """`2048`, `2048M` and `2G` are the same; ValueError for what is no size."""
+    """Megabytes of a text such as `2048`, `2048M` or `2G`. Raises ValueError."""
     match = re.fullmatch(r"(\d+)([MG]?)", text.upper())
     if match is None or not int(match.group(1)):
         raise ValueError(f'"{text}" is not a size such as 1024M or 2G')
@@ -188,13 +189,14 @@ def megabytes(text: str) -> int:
 
 
 def available_mb(meminfo: Path = Path("/proc/meminfo")) -> int:
+    """MemAvailable of meminfo, in MB; sys.maxsize if the file does not say."""
     found = re.search(r"^MemAvailable: +(\d+) kB", meminfo.read_text(), re.MULTILINE)
     return int(found.group(1)) // 1024 if found else sys.maxsize
 
 
 @contextlib.contextmanager
-def _prepared(kernel: Unpacked, job: Job, machine: Machine, kvm: bool, busybox: Path, interactive: bool) -> Iterator[list[str]]:
-    """QEMU's arguments, and the initramfs among them for as long as the guest runs."""
+def _qemu_argv(kernel: Unpacked, job: Job, machine: Machine, kvm: bool, busybox: Path, interactive: bool) -> Iterator[list[str]]:
+    """QEMU's command line. Its temporary files (initramfs, job) exist until the block ends."""
     _compile_python()
     with tempfile.TemporaryDirectory(prefix="manet-vm.") as folder:
         initramfs = Path(folder) / "initramfs"
@@ -210,26 +212,26 @@ def _prepared(kernel: Unpacked, job: Job, machine: Machine, kvm: bool, busybox: 
         )
         lines = [line for line in made.stdout.splitlines() if "qemu-system" in line]
         if made.returncode or not lines or not initramfs.exists():
-            words = (made.stderr.strip() or made.stdout.strip() or "no words").splitlines()[-1]
-            raise RunError(f"virtme-run: prepared no guest: {words[:300]}; ./setup.sh --guests mends it")
+            words = (made.stderr.strip() or made.stdout.strip() or "no output").splitlines()[-1]
+            raise RunError(f"virtme-run: prepared no guest: {words[:300]}; ./setup.sh --guests fixes it")
         script = Path(folder) / "job"  # the guest sees it, as it sees all files
         script.write_text(job.script(interactive))
-        argv = _adapted(shlex.split(lines[-1]), kernel, job, script, busybox, interactive)
+        argv = _with_own_init(shlex.split(lines[-1]), kernel, job, script, busybox, interactive)
         if machine.virtual is not None:
-            yield [*_synchronous(argv), *machine.virtual.qemu()]
+            yield [*_without_ioeventfd(argv), *machine.virtual.qemu()]
         else:
             yield argv if kvm or machine.cpus > 1 else [*argv, *COUNTED_CLOCK]
 
 
 def _compile_python() -> None:
-    """What a guest compiles of our Python is gone when it ends: without this each process there compiles all of it anew, which
-    takes an emulated CPU longer than its run's set-up. Where the checkout is not ours to write to, it does that."""
+    """Compile our Python before the guest starts. A guest cannot keep its .pyc files, and compiling everything again in each
+    of its processes takes an emulated CPU longer than the set-up of a run. A checkout that is not writable is left as it is."""
     for package in PACKAGES:
         compileall.compile_dir(ROOT / package, quiet=2)
 
 
-def _adapted(argv: list[str], kernel: Unpacked, job: Job, script: Path, busybox: Path, interactive: bool) -> list[str]:
-    """virtme-ng's QEMU with our init and our ports in the place of its own."""
+def _with_own_init(argv: list[str], kernel: Unpacked, job: Job, script: Path, busybox: Path, interactive: bool) -> list[str]:
+    """virtme-ng's QEMU arguments with our init and our ports in place of its own."""
     for path in (kernel.folder, script, busybox, INIT):
         if len(str(path).split()) != 1:
             raise UsageError(f"{path}: a path with a space, which a kernel's command line cannot carry; move it")
@@ -251,15 +253,14 @@ def _adapted(argv: list[str], kernel: Unpacked, job: Job, script: Path, busybox:
         else:
             kept.append(word)
     kept += ["-device", "virtio-serial-pci,max_ports=8", "-device", "virtio-rng-pci"]
-    kept += _export("manet.rootfs", Path("/"), readonly=True)
+    kept += _share_argv("manet.rootfs", Path("/"), readonly=True)
     for number, (share, _place) in enumerate(job.exports()):
-        kept += _export(f"manet.share{number}", share, readonly=False)
+        kept += _share_argv(f"manet.share{number}", share, readonly=False)
     return kept
 
 
-def _synchronous(argv: list[str]) -> list[str]:
-    """As a guest in virtual time has it: what it hands to a device is taken at once, not when another thread of QEMU's gets
-    the host's CPU."""
+def _without_ioeventfd(argv: list[str]) -> list[str]:
+    """The arguments for virtual time: devices take requests at once, not when another thread of QEMU gets the host's CPU."""
     made = []
     for before, word in zip(["", *argv], argv, strict=False):
         if before == "-device" and word.startswith(("virtio-serial-pci", "virtio-9p-pci", "virtio-rng-pci")):
@@ -270,24 +271,24 @@ def _synchronous(argv: list[str]) -> list[str]:
     return made
 
 
-def _export(tag: str, folder: Path, *, readonly: bool) -> list[str]:
+def _share_argv(tag: str, folder: Path, *, readonly: bool) -> list[str]:
     path = str(folder).replace(",", ",,")  # QEMU's way to quote a comma
     option = f"local,id={tag},path={path},security_model=none,readonly={'on' if readonly else 'off'},multidevs=remap"
     return ["-fsdev", option, "-device", f"virtio-9p-pci,fsdev={tag},mount_tag={tag}"]
 
 
 class _Guest:
-    """QEMU and the pipes to its ports; leaving the `with` block ends it at once, whatever it does."""
+    """QEMU and the pipes to its ports. Leaving the `with` block kills it."""
 
     def __init__(self, kernel: Unpacked, argv: list[str], kvm: bool, interactive: bool) -> None:
         self.kernel = kernel
         self.argv = argv
         self.kvm = kvm
-        self.boot_s = KVM_DEADLINE_S if kvm else BOOT_DEADLINE_S
+        self.boot_deadline_s = KVM_DEADLINE_S if kvm else BOOT_DEADLINE_S
         self.interactive = interactive
-        self.console = b""  # the last of it, for the message when the guest falls
+        self.console = b""  # its end, for the message if the guest crashes
         self.words = b""  # of the status port
-        self.output: Output = _ours
+        self.output: Output = _write_through
         self.cancel = threading.Event()
 
     def __enter__(self) -> "_Guest":
@@ -311,7 +312,7 @@ class _Guest:
         return self
 
     def _ports(self, theirs: dict[str, int]) -> list[str]:
-        """Chardevs for the pipes, and for the console, which is our terminal where there is a shell on it."""
+        """Chardevs for the pipes and for the console, which is our terminal if a shell runs on it."""
         argv = []
         for name in ("out", "err", "status"):
             argv += ["-chardev", f"file,id={name},path=/dev/fd/{theirs[name]}"]
@@ -337,20 +338,20 @@ class _Guest:
             termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self.terminal)
 
     def run(self, timeout_s: float | None) -> int:
-        """The job's exit status; KvmFailed or RunError if there comes none."""
-        deadline = time.monotonic() + self.boot_s
+        """Wait for the job's exit status. Raises KvmFailed or RunError if there is none, Cancelled."""
+        deadline = time.monotonic() + self.boot_deadline_s
         ready = False
         with selectors.DefaultSelector() as selector:
             for name, end in self.ends.items():
                 selector.register(end, selectors.EVENT_READ, name)
             while selector.get_map():
                 for key, _events in selector.select(max(0.0, min(0.5, deadline - time.monotonic()))):
-                    self._take(key.data, selector, key.fileobj)
+                    self._read_port(key.data, selector, key.fileobj)
                 if self.cancel.is_set():
                     raise Cancelled
                 if (status := self._status()) is not None:
-                    self.qemu.kill()  # what is in the pipes is still read
-                    self._drain(selector)
+                    self.qemu.kill()  # what is left in the pipes is read below
+                    self._read_rest(selector)
                     return status
                 if not ready and self.words.startswith(b"ready"):
                     ready = True
@@ -358,15 +359,15 @@ class _Guest:
                 elif not ready and any(words in self.console for words in KVM_FAILED):
                     raise KvmFailed
                 if time.monotonic() > deadline:
-                    raise self._too_late(ready, timeout_s)
+                    raise self._timeout_error(ready, timeout_s)
                 if self.qemu.poll() is not None:
-                    self._drain(selector)
+                    self._read_rest(selector)
                     if self.kvm and not ready:
-                        raise KvmFailed  # a host that lacks a register or two of the CPU ends QEMU, each in words of its own
-                    raise self._fell(ready)
-        raise self._fell(ready)
+                        raise KvmFailed  # if the host lacks some register of the CPU, QEMU ends with a message of its own
+                    raise self._crash_error(ready)
+        raise self._crash_error(ready)
 
-    def _take(self, name: str, selector: selectors.BaseSelector, end: BinaryIO) -> None:
+    def _read_port(self, name: str, selector: selectors.BaseSelector, end: BinaryIO) -> None:
         piece = os.read(end.fileno(), 65536)
         if not piece:
             selector.unregister(end)
@@ -379,39 +380,41 @@ class _Guest:
         else:
             self.output(name, piece)
 
-    def _drain(self, selector: selectors.BaseSelector) -> None:
+    def _read_rest(self, selector: selectors.BaseSelector) -> None:
         self.qemu.wait()
         while selector.get_map():
             for key, _events in selector.select(1.0):
-                self._take(key.data, selector, key.fileobj)
+                self._read_port(key.data, selector, key.fileobj)
 
     def _status(self) -> int | None:
         found = re.search(rb"^status (\d+)$", self.words, re.MULTILINE)
         return int(found.group(1)) if found else None
 
-    def _too_late(self, ready: bool, timeout_s: float | None) -> Exception:
+    def _timeout_error(self, ready: bool, timeout_s: float | None) -> Exception:
         if ready:
             return RunError(f"guest {self.kernel.name}: the command did not end within {timeout_s:g} s, ended with its guest")
         if self.kvm:
             return KvmFailed()
-        return RunError(f"guest {self.kernel.name}: not up within {self.boot_s:g} s; its last words: {self._last_words()}")
+        return RunError(
+            f"guest {self.kernel.name}: not up within {self.boot_deadline_s:g} s; it printed: {self._console_excerpt()}"
+        )
 
-    def _fell(self, ready: bool) -> Exception:
+    def _crash_error(self, ready: bool) -> Exception:
         if not ready and any(words in self.console for words in KVM_FAILED):
             return KvmFailed()
         when = "while the command ran" if ready else "before it was up"
         remedy = "; give it more --memory" if b"ut of memory" in self.console else ""
-        return RunError(f"guest {self.kernel.name}: it fell {when}: {self._last_words()}{remedy}")
+        return RunError(f"guest {self.kernel.name}: it crashed {when}: {self._console_excerpt()}{remedy}")
 
-    def _last_words(self) -> str:
+    def _console_excerpt(self) -> str:
         text = self.console.decode(errors="replace")
         lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).splitlines() if line.strip()]
         telling = [line for line in lines if re.search(r"panic|ut of memory|BUG|Oops|qemu-system|init\.sh", line)]
-        return " / ".join(telling[-2:] or lines[-2:]) or "it said nothing; was QEMU killed? run it again"
+        return " / ".join(telling[-2:] or lines[-2:]) or "no output; was QEMU killed? run it again"
 
 
-def _ours(name: str, piece: bytes) -> None:
-    """The job's output becomes this program's."""
+def _write_through(name: str, piece: bytes) -> None:
+    """Pass the job's output on to our stdout or stderr at once."""
     stream = sys.stdout if name == "out" else sys.stderr
     stream.flush()
     stream.buffer.write(piece)

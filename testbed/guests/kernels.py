@@ -5,7 +5,7 @@ The cache is $XDG_CACHE_HOME/manet/guests (~/.cache/manet/guests), a few hundred
     6.1.json                              which folder is "6.1" now; written last, so that a folder named there is whole
     linux-image-6.1.0-50-amd64_6.1.176-1/ the package's files, with modules.dep made
 
-Nothing in the cache is changed once it is there; `manet vm fetch` brings the newest version beside it.
+Files in the cache never change; `manet vm fetch` adds the newest version.
 """
 
 import contextlib
@@ -24,8 +24,8 @@ from testbed.errors import RunError, UsageError
 from testbed.guests.archive import Archive, Package, mirror
 
 LIST = Path(__file__).with_name("kernels.toml")
-BUSYBOX = "busybox-static"  # unpacked, not installed: as a package it is in the way of Debian's plain busybox
-SPARE_MB = 900  # of the largest: package, unpacked, and a half
+BUSYBOX = "busybox-static"  # unpacked, not installed: the package conflicts with Debian's plain busybox
+SPARE_MB = 900  # for the largest: package, unpacked files, and half as much again
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Unpacked:
-    """A kernel in the cache: `release` is what `uname -r` says in it."""
+    """A kernel in the cache; `release` is its `uname -r`."""
 
     name: str
     folder: Path
@@ -51,27 +51,31 @@ class Unpacked:
 
     @property
     def image(self) -> Path:
+        """The kernel image that QEMU boots."""
         return self.folder / "boot" / f"vmlinuz-{self.release}"
 
 
-def listed(file: Path = LIST) -> dict[str, Kernel]:
+def known_kernels(file: Path = LIST) -> dict[str, Kernel]:
+    """The kernels of kernels.toml, by name."""
     return {name: Kernel(name, **keys) for name, keys in tomllib.loads(file.read_text()).items()}
 
 
 def find(name: str, file: Path = LIST) -> Kernel:
-    kernels = listed(file)
+    """The kernel of this name. Raises UsageError."""
+    kernels = known_kernels(file)
     if name not in kernels:
         raise UsageError(f"--kernel {name}: not known; there are {', '.join(kernels)}; {file} can be added to")
     return kernels[name]
 
 
 def cache_folder() -> Path:
+    """The folder of the cache ($XDG_CACHE_HOME, else ~/.cache)."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "manet" / "guests"
 
 
 class Cache:
-    """The folder of kernels. `open_archive` maps an archive's name ("debian") to where it is read from."""
+    """The folder of kernels. `open_archive` opens an archive by name ("debian"); `say` gets a line of text for each download."""
 
     def __init__(
         self,
@@ -84,8 +88,8 @@ class Cache:
         self.open_archive = open_archive or (lambda name: Archive(f"{mirror().removesuffix('/debian')}/{name}"))
         self.say = say
 
-    def have(self, kernel: Kernel) -> Unpacked | None:
-        """What is there already, without the network."""
+    def cached(self, kernel: Kernel) -> Unpacked | None:
+        """The kernel if it is in the cache, else None; does not use the network."""
         try:
             entry = json.loads((self.folder / f"{kernel.name}.json").read_text())
             folder = self.folder / entry.pop("folder")
@@ -95,33 +99,33 @@ class Cache:
         return unpacked if unpacked.image.exists() else None
 
     def get(self, kernel: Kernel, *, newest: bool = False) -> Unpacked:
-        """The kernel, fetched if it is not there (or, with `newest`, if a newer one is)."""
-        with self._locked():
-            there = self.have(kernel)
+        """The kernel, downloaded if it is not in the cache (with `newest`: if the archive has a newer one). Raises RunError."""
+        with self._lock():
+            there = self.cached(kernel)
             if there and not newest:
                 return there
             archive = self.open_archive(kernel.archive)
             package = archive.find(kernel.suite, kernel.package)
-            folder = self._unpacked(archive, package, _make_modules_dep)
+            folder = self._unpack(archive, package, _make_modules_dep)
             release = next(folder.glob("boot/vmlinuz-*")).name.removeprefix("vmlinuz-")
             entry = {"folder": folder.name, "release": release, "package": package.name, "version": package.version}
             self._write(kernel.name, entry)
             return Unpacked(kernel.name, folder, release, package.name, package.version)
 
     def busybox(self, suite: str = "bookworm") -> Path:
-        """A static busybox, which the first steps of a guest are made with."""
-        with self._locked():
+        """A static busybox, which a guest's init script uses; downloaded if it is not in the cache. Raises RunError."""
+        with self._lock():
             there = sorted(self.folder.glob(f"{BUSYBOX}_*/**/bin/busybox"))
             if not there:
                 archive = self.open_archive("debian")
-                folder = self._unpacked(archive, archive.find(suite, BUSYBOX), lambda folder: None)
+                folder = self._unpack(archive, archive.find(suite, BUSYBOX), lambda folder: None)
                 there = sorted(folder.glob("**/bin/busybox"))
             if not there:
                 raise RunError(f"{BUSYBOX}: no bin/busybox in the package; remove {self.folder}/{BUSYBOX}_* and try again")
             return there[-1]
 
-    def _unpacked(self, archive: Archive, package: Package, finish: Callable[[Path], None]) -> Path:
-        """The package's files in a folder that is there whole or not at all."""
+    def _unpack(self, archive: Archive, package: Package, finish: Callable[[Path], None]) -> Path:
+        """The folder of the package's files, which appears complete or not at all."""
         folder = self.folder / f"{package.name}_{package.version.replace(':', '%3a')}"
         if folder.is_dir():
             return folder
@@ -149,8 +153,8 @@ class Cache:
             raise RunError(f"{self.folder}: only {free_mb} MB are free, and a kernel needs {SPARE_MB} MB; free some")
 
     @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Two at once: the second waits, then finds the work done. What a killed one left half is removed."""
+    def _lock(self) -> Iterator[None]:
+        """Hold the cache's lock: a second process waits, then finds the work done. Removes what a killed one left."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -177,5 +181,5 @@ def _call(command: list[str], package: str) -> None:
     except FileNotFoundError:
         raise UsageError(f"{command[0]}: not found; ./setup.sh --guests brings it (package {package})") from None
     if done.returncode:
-        lines = (done.stderr or "no words").strip().splitlines()
+        lines = (done.stderr or "no output").strip().splitlines()
         raise RunError(f"{command[0]}: ended with status {done.returncode}: {lines[-1][:200]}")

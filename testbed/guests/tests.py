@@ -1,7 +1,7 @@
 """`manet test --guests`: the tests of tests.toml in a guest of each kernel.
 
-A test that fails is run once more, in the same guest, alone, and that counts: an emulated machine stands still for a
-moment when its host is busy. Both are printed. MANET_SECOND_TRY tells the tests (tests/probe.py).
+A test that fails is rerun once, alone, in the same guest, and the second result counts: an emulated machine stalls when its
+host is loaded. Both are printed. MANET_SECOND_TRY tells the tests which try it is (tests/probe.py).
 """
 
 import os
@@ -15,7 +15,7 @@ from testbed.guests import guest, kernels
 from testbed.programs import ROOT
 
 LIST = Path(__file__).with_name("tests.toml")
-AGAIN = "== what failed, once more and alone =="
+AGAIN = "== failed tests, rerun alone =="
 # pytest's status 1: tests failed. What it remembers of them is in the guest's memory.
 SCRIPT = """cd "$1"; shift
 again=$1; python=$2; shift 2
@@ -27,13 +27,13 @@ MANET_SECOND_TRY=1 exec "$python" -P -m pytest -p no:hypothesispytest -ra -o cac
 """
 
 
-def kernels_asked(asked: str | None) -> list[str]:
-    """The names of the kernels to test in."""
-    return [kernels.find(asked).name] if asked else tomllib.loads(LIST.read_text())["kernels"]
+def selected_kernels(name: str | None) -> list[str]:
+    """The kernels to test in: the one named, or all of tests.toml. Raises UsageError for an unknown name."""
+    return [kernels.find(name).name] if name else tomllib.loads(LIST.read_text())["kernels"]
 
 
-def cannot() -> str | None:
-    """Why this machine runs no guests, in one line."""
+def missing_requirement() -> str | None:
+    """Why this machine cannot run guests, in one line; None if it can."""
     try:
         guest.require(guest.Machine())
     except ManetError as problem:
@@ -42,7 +42,7 @@ def cannot() -> str | None:
 
 
 def side_by_side(names: Sequence[str]) -> bool:
-    """Whether this machine has a CPU and memory for each of these guests at once."""
+    """Whether this machine has a CPU and memory for all of these guests at the same time."""
     try:
         guest.require(guest.Machine(memory_mb=len(names) * guest.Machine().memory_mb))
     except ManetError:
@@ -51,7 +51,7 @@ def side_by_side(names: Sequence[str]) -> bool:
 
 
 def left_out(arguments: Sequence[str]) -> list[str]:
-    """What no guest can show, one line each; nothing where the tests were chosen by `arguments`."""
+    """What no guest can test, one line each; empty if `arguments` choose the tests."""
     return [] if arguments else tomllib.loads(LIST.read_text())["left_out"]
 
 

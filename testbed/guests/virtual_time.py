@@ -1,8 +1,8 @@
 """A run with `clock = "virtual"`: the whole node set in a guest whose clock counts instructions (docs/virtual-time.md).
 
 `Guests.run` takes the place of testbed.runs.run.run_scenario: the same arguments, the same directory filled. The run itself is
-`testbed.guests.virtual_run`, in the guest, which is told where the directory is and says how far it is, a JSON object a line.
-A guest has one CPU, QEMU's thread; several are side by side where this machine has CPUs for them.
+`testbed.guests.virtual_run`, in the guest, which gets the directory's path and reports its progress as one JSON object a line.
+A guest has one CPU, QEMU's thread; several run side by side if this machine has CPUs for them.
 """
 
 import json
@@ -36,7 +36,7 @@ INTERRUPTED = "interrupted; the guest has ended, and what it had captured with i
 
 
 class Guests:
-    """Runs in guests with one kernel, which is fetched when this is made. Safe from several threads at once."""
+    """Runs in guests with one kernel, which the constructor fetches. Safe from several threads at once."""
 
     def __init__(self, kernel: str | None = None, say: Callable[[str], None] = lambda _text: None) -> None:
         self.memory_mb = memory_mb()
@@ -57,49 +57,49 @@ class Guests:
         cancel: threading.Event | None = None,
         **record: object,
     ) -> RunResult:
-        """As run_scenario; but of an interrupted run nothing is kept, since it was in the guest's memory."""
+        """As run_scenario, except that nothing is kept of an interrupted run: its files were in the guest's memory."""
         directory = directory.resolve()
         with claimed(directory):
             prepare(scenario, seed, directory, record)
-            heard = _Heard(progress)
+            output = _GuestOutput(progress)
             try:
-                error = self._boot(seed, directory, scenario.routing.protocol, heard, cancel)
-                ended = heard.ended or {"status": "failed", "error": error}
+                error = self._boot(seed, directory, scenario.routing.protocol, output, cancel)
+                ended = output.ended or {"status": "failed", "error": error}
             except guest.Cancelled:
                 ended = {"status": "interrupted", "error": INTERRUPTED}
             except RunError as problem:
                 ended = {"status": "failed", "error": str(problem)}
-            self._conclude(directory, heard, ended)
-            if heard.refused:
-                raise UsageError(heard.refused)
+            self._conclude(directory, output, ended)
+            if output.refused:
+                raise UsageError(output.refused)
             return RunResult(ended["status"], verdict_of(directory), directory, ended["error"], ended.get("host_late", False))
 
-    def _boot(self, seed: int, directory: Path, protocol: str, heard: "_Heard", cancel: threading.Event | None) -> str:
-        """What to say if the guest has not said how the run ended."""
+    def _boot(self, seed: int, directory: Path, protocol: str, output: "_GuestOutput", cancel: threading.Event | None) -> str:
+        """Run the guest; return the error to report if the guest has not reported how the run ended."""
         inside = [sys.executable, "-P", "-m", "testbed.guests.virtual_run", "--directory", str(directory), "--out", str(OUT)]
         environment = {"PYTHONPATH": str(ROOT), "MANET_GUEST": self.kernel.name, "HOME": os.environ.get("HOME", "/root")}
         environment |= {name: os.environ[name] for name in (mininet_wifi.VARIABLE,) if name in os.environ}
-        command = [*inside, "--seed", str(seed), *files_of_programs(protocol)]
-        job = guest.Job(command, ROOT, environment, elsewhere={directory: OUT})
+        command = [*inside, "--seed", str(seed), *program_files(protocol)]
+        job = guest.Job(command, ROOT, environment, mapped_shares={directory: OUT})
         machine = guest.Machine(self.memory_mb, 1, kvm=False, virtual=guest.VirtualClock(seed))
-        status = guest.run_virtual(self.kernel, job, machine, self._busybox, heard.take, cancel)
-        words = heard.errors.decode(errors="replace").strip().splitlines() or ["no words"]
-        return f"guest {self.kernel.name}: the run ended with status {status} and did not say how: {words[-1][:300]}"
+        status = guest.run_virtual(self.kernel, job, machine, self._busybox, output.take, cancel)
+        words = output.errors.decode(errors="replace").strip().splitlines() or ["no output"]
+        return f"guest {self.kernel.name}: the run ended with status {status} without a report: {words[-1][:300]}"
 
-    def _conclude(self, directory: Path, heard: "_Heard", ended: dict) -> None:
+    def _conclude(self, directory: Path, output: "_GuestOutput", ended: dict) -> None:
         (directory / "log").mkdir(exist_ok=True)
-        (directory / "log" / "guest.log").write_bytes(heard.errors)
+        (directory / "log" / "guest.log").write_bytes(output.errors)
         record = RunRecord.open(directory / "run.json")
-        if not heard.ended:
+        if not output.ended:
             record.update(ended=metadata.now())
-        clock = heard.clock() | {"qemu": qemu_version(), "host_kernel": metadata.kernel()}
+        clock = output.clock() | {"qemu": qemu_version(), "host_kernel": metadata.kernel()}
         record.update(status=ended["status"], error=ended["error"], clock=clock)
         record.close()
         manifest.enter(directory, "run.json", "log/guest.log")
 
 
-class _Heard:
-    """What a guest says, and when by this machine's clock."""
+class _GuestOutput:
+    """The messages of a guest, with the time of each stage by this machine's clock and by the guest's."""
 
     def __init__(self, progress: Callable[[str, float | None], None]) -> None:
         self.errors = b""
@@ -117,9 +117,9 @@ class _Heard:
             return
         *lines, self._rest = (self._rest + piece).split(b"\n")
         for line in lines:
-            self._hear(json.loads(line))
+            self._handle(json.loads(line))
 
-    def _hear(self, message: dict) -> None:
+    def _handle(self, message: dict) -> None:
         match message:
             case {"refused": words}:
                 self.refused = words
@@ -143,7 +143,7 @@ class _Heard:
 
 
 def memory_mb(environment: Iterable[tuple[str, str]] | None = None) -> int:
-    """Of each guest; MANET_GUEST_MEMORY=4G where a run captures much."""
+    """Memory of each guest in MB: MANET_GUEST_MEMORY (`4G`), else MEMORY_MB. Raises UsageError."""
     text = dict(environment if environment is not None else os.environ.items()).get(MEMORY)
     if text is None:
         return MEMORY_MB
@@ -153,21 +153,22 @@ def memory_mb(environment: Iterable[tuple[str, str]] | None = None) -> int:
         raise UsageError(f"{MEMORY}: {problem}") from None
 
 
-def most_guests() -> int:
-    """How many there is memory for."""
+def max_guests() -> int:
+    """How many guests this machine has memory for."""
     return guest.available_mb() // memory_mb()
 
 
-def files_of_programs(protocol: str) -> list[str]:
-    """What a run starts, with its libraries: read into the guest's memory before its clock matters."""
-    programs = [str(BUILT.medium), str(BUILT.kernel_tcp), *_found("iperf3", "tcpdump", "ip", "mnexec", "bash")]
+def program_files(protocol: str) -> list[str]:
+    """Programs that a run starts, with their libraries: the guest reads them before its run begins, so that they are in its
+    memory."""
+    programs = [str(BUILT.medium), str(BUILT.kernel_tcp), *_program_paths("iperf3", "tcpdump", "ip", "mnexec", "bash")]
     if BUILT.daemon(protocol).exists():
         programs.append(str(BUILT.daemon(protocol)))
     libraries = {library for program in programs for library in _libraries(program)}
     return [*programs, *sorted(libraries), *sorted(map(str, BUILT.kernel_tcp.parent.glob("*.o")))]
 
 
-def _found(*names: str) -> list[str]:
+def _program_paths(*names: str) -> list[str]:
     search = os.pathsep.join([*os.get_exec_path(), "/usr/sbin", "/sbin"])
     return [path for name in names if (path := shutil.which(name, path=search)) is not None]
 
@@ -180,5 +181,6 @@ def _libraries(program: str) -> tuple[str, ...]:
 
 @cache
 def qemu_version() -> str:
+    """The first line of QEMU's --version; `unknown` if it prints nothing."""
     done = subprocess.run(["qemu-system-x86_64", "--version"], capture_output=True, text=True, check=False)
     return (done.stdout.splitlines() or ["unknown"])[0]

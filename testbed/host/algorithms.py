@@ -1,5 +1,4 @@
-"""Which congestion controls this kernel can give a connection: those it has, those it would load as a module, and
-whether it takes ours (struct_ops)."""
+"""The congestion controls that this kernel can give a connection: built in, loadable as a module, and ours (struct_ops)."""
 
 import json
 import platform
@@ -12,7 +11,7 @@ from testbed.programs import BUILT, ROOT, Programs
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 MODULES = Path("/lib/modules")
 KERNEL_TCP = ROOT / "kernel-tcp"
-RUN_MARK = "."  # in the names of a run's own copies
+RUN_MARK = "."  # in the names of a run's private copies
 FEATURES_DEADLINE_S = 30.0
 STRUCT_OPS_REMEDY = (
     "use Linux 6.1 or newer with CONFIG_DEBUG_INFO_BTF, CONFIG_BPF_JIT and CONFIG_BPF_SYSCALL (Debian 12's has them)"
@@ -20,8 +19,8 @@ STRUCT_OPS_REMEDY = (
 
 
 def available(listed: Path = AVAILABLE, modules: Path = MODULES, release: str | None = None) -> list[str]:
-    """Kernel names, in order of the alphabet. Ours that somebody has loaded for the machine (`manet tcp load`) are in it,
-    other runs' own copies (`tahoe.1f3a`) are not."""
+    """Names of the kernel's congestion controls, sorted. Algorithms of ours that `manet tcp load` has registered are among them,
+    the private copies of other runs (`tahoe.1f3a`) are not."""
     names = {name for name in listed.read_text().split() if RUN_MARK not in name}
     folder = modules / (release or platform.release()) / "kernel" / "net" / "ipv4"
     for module in folder.glob("tcp_*.ko*"):
@@ -32,19 +31,19 @@ def available(listed: Path = AVAILABLE, modules: Path = MODULES, release: str | 
 
 
 def require_algorithm(algorithm: str, place: str, ours: list[str], names: list[str] | None = None) -> None:
-    """Refuses, before anything starts, an algorithm of the kernel that it lacks; `place` is the experiment or its file,
-    `ours` are the names of the table, of which a misspelt one may be meant."""
-    why = why_no_algorithm(algorithm, ours, names)
+    """Raise UsageError if the kernel lacks one of its own algorithms. `place` names the experiment or its file; `ours` are
+    the names of kernel-tcp/names, for a suggestion."""
+    why = missing_algorithm(algorithm, ours, names)
     if why:
         raise UsageError(f'{place}: key "tcp": {why}')
 
 
-def why_no_algorithm(algorithm: str, ours: list[str], names: list[str] | None = None, folder: Path = KERNEL_TCP) -> str:
-    """That this kernel lacks an algorithm of its own, with the names there are; empty if it has it."""
+def missing_algorithm(algorithm: str, ours: list[str], names: list[str] | None = None, folder: Path = KERNEL_TCP) -> str:
+    """Why this kernel has no `algorithm` of its own, with the names that it has; empty if it has it."""
     names = available() if names is None else names
     if algorithm in names:
         return ""
-    if algorithm not in ours and (unnamed := why_unnamed(algorithm, folder)):
+    if algorithm not in ours and (unnamed := missing_names_file(algorithm, folder)):
         return unnamed
     close = did_you_mean(algorithm, [*ours, *names])
     meant = f" ({close})" if close else ""
@@ -54,8 +53,8 @@ def why_no_algorithm(algorithm: str, ours: list[str], names: list[str] | None = 
     return f'this kernel has no "{algorithm}"{meant}; use one of {known}'
 
 
-def why_unnamed(algorithm: str, folder: Path = KERNEL_TCP) -> str:
-    """That an algorithm's program is in the checkout but not its names file; empty if it is not so."""
+def missing_names_file(algorithm: str, folder: Path = KERNEL_TCP) -> str:
+    """Why an algorithm of kernel-tcp/algorithms has no name yet (its names file is missing); empty if that is not so."""
     programs = {path.name.removesuffix(".bpf.c") for path in folder.glob("algorithms/*.bpf.c")}
     if algorithm not in programs or (folder / "names" / f"{algorithm}.toml").exists():
         return ""
@@ -63,8 +62,8 @@ def why_unnamed(algorithm: str, folder: Path = KERNEL_TCP) -> str:
     return f"{folder.name}/algorithms/{algorithm}.bpf.c has no {names}; write that file (formats/tcp.md says what it holds)"
 
 
-def why_no_struct_ops(programs: Programs = BUILT) -> str:
-    """Why this kernel takes no congestion control of ours, with the remedy; empty if it does."""
+def missing_struct_ops(programs: Programs = BUILT) -> str:
+    """Why this kernel cannot load congestion control of ours, with the remedy; empty if it can."""
     if not programs.kernel_tcp.exists():
         return f"{programs.kernel_tcp} is not built; run ./setup.sh"
     argv = [str(programs.kernel_tcp), "features", "--json"]
@@ -79,7 +78,8 @@ def why_no_struct_ops(programs: Programs = BUILT) -> str:
 
 
 def require_struct_ops(tcp: str, place: str, programs: Programs = BUILT) -> None:
-    """Refuses a TCP of ours, as it is spelled, on a kernel that cannot take it."""
-    why = why_no_struct_ops(programs)
+    """Raise UsageError if this kernel cannot load a TCP of ours; `tcp` is its spelling, `place` names the experiment or its
+    file."""
+    why = missing_struct_ops(programs)
     if why:
         raise UsageError(f'{place}: key "tcp": "{tcp}": {why}')

@@ -1,7 +1,7 @@
 """The control group of a run: `<cgroup2 mount>/manet/<run id>`.
 
-It holds every process of the run. kernel-tcp attaches its `sockops` program there, and `manet clean` can end the whole
-run through it. No controller is enabled: the group is for naming, not for limiting.
+It holds every process of the run. kernel-tcp attaches its `sockops` program to it, and `manet clean` ends the whole run
+through it. No controller is enabled: the group identifies processes and limits nothing.
 """
 
 import contextlib
@@ -28,6 +28,7 @@ def cgroup2_mount(mountinfo: Path = Path("/proc/self/mountinfo")) -> Path | None
 
 
 def require_mount() -> Path:
+    """Where cgroup version 2 is mounted. Raises UsageError if it is not."""
     mount = cgroup2_mount()
     if mount is None:
         raise UsageError(f"no cgroup2 file system is mounted; mount one: {MOUNT_COMMAND}")
@@ -35,6 +36,7 @@ def require_mount() -> Path:
 
 
 def create(run_id: str) -> Path:
+    """Create the group of a run and return its folder. Raises UsageError without root."""
     group = require_mount() / PARENT / run_id
     for _ in range(CREATE_TRIES):
         try:
@@ -45,11 +47,11 @@ def create(run_id: str) -> Path:
         except FileNotFoundError:
             continue  # another run, which was the last, has just removed the parent
         except OSError as problem:
-            raise _refused(group, problem) from None
-    raise _refused(group, OSError(errno.ENOENT, os.strerror(errno.ENOENT)))
+            raise _creation_error(group, problem) from None
+    raise _creation_error(group, OSError(errno.ENOENT, os.strerror(errno.ENOENT)))
 
 
-def _refused(group: Path, problem: OSError) -> UsageError:
+def _creation_error(group: Path, problem: OSError) -> UsageError:
     return UsageError(f"{group}: {problem.strerror}; the testbed needs root, and `manet clean` removes leftovers")
 
 
@@ -59,6 +61,7 @@ def enter(group: Path) -> None:
 
 
 def members(group: Path) -> list[int]:
+    """The process ids in the group; empty if the group is gone."""
     try:
         return [int(pid) for pid in (group / "cgroup.procs").read_text().split()]
     except OSError:

@@ -1,9 +1,8 @@
-"""`manet clean`: take away what a killed `manet`, or a crash, left behind. Safe to run twice, and beside running experiments.
+"""`manet clean`: remove what a killed `manet`, or a crash, left behind. Safe to run twice, and while experiments run.
 
-What is the testbed's own is known from the state files in /run/manet (testbed.host.state), never from a name: a process
-is ended only if its pid and its start time are those recorded, or if it is in the cgroup recorded for a run whose
-owner is gone. A run whose owner is alive is left alone and mentioned. Namespaces, TAPs and BPF programs have no life of
-their own here: they go with the processes that hold them.
+The state files in /run/manet (testbed.host.state) identify what belongs to the testbed, never a name: a process is ended only if
+its pid and its start time are those recorded, or if it is in the cgroup recorded for a run whose owner is gone. A run whose owner
+is alive is left alone and reported. Namespaces, TAPs and BPF programs end with the processes that hold them.
 """
 
 import contextlib
@@ -23,20 +22,21 @@ STRAY_AGE_S = 60.0
 
 @dataclass
 class Cleaned:
-    """What `clean` found, a line each."""
+    """What `clean` removed, left alone, and failed to remove: one line each."""
 
     removed: list[str] = field(default_factory=list)
     still_running: list[str] = field(default_factory=list)
     could_not: list[str] = field(default_factory=list)
 
 
-def clean(*, running_too: bool = False) -> Cleaned:
-    """Remove all that was left; with `running_too` also end the runs that other `manet` commands are at work on."""
+def clean(*, include_running: bool = False) -> Cleaned:
+    """Remove all leftovers; with `include_running` also end the runs of other `manet` commands. Raises UsageError without
+    root."""
     if os.geteuid() != 0:
         raise UsageError("not root; run it with sudo")
     cleaned = Cleaned()
     for state in recorded_runs():
-        if state.owner_alive() and not running_too:
+        if state.owner_alive() and not include_running:
             cleaned.still_running.append(f"{state.directory}: process {state.owner.pid} is at work on it")
         else:
             _end(state, cleaned)
@@ -56,7 +56,7 @@ def _end(state: RunState, cleaned: Cleaned) -> None:
 
 
 def _end_processes(keeper: Process | None, group: Path) -> None:
-    """In order first: a run whose owner died takes itself down; it gets a moment, then the kernel ends it whole."""
+    """A run whose owner died takes itself down in order; after END_DEADLINE_S its processes are killed."""
     members = [process for process in map(Process.of, _members(group)) if process is not None]
     if keeper is not None and keeper.alive():
         members.append(keeper)
@@ -115,16 +115,16 @@ def _remove_strays(cleaned: Cleaned) -> None:
         with contextlib.suppress(FileNotFoundError):  # its run has just ended
             if cgroup.members(group):
                 cleaned.still_running.append(f"{group}: a run that {STATE_FOLDER} has no record of (a container's?)")
-            elif _old(group) and cgroup.remove(group):
+            elif _is_stale(group) and cgroup.remove(group):
                 cleaned.removed.append(f"{group}: an empty cgroup")
     for path in sorted(STATE_FOLDER.glob("*")):
         # a new draft is a record that another `manet` is writing at this moment
         if path.suffix == ".new" or (path.suffix == ".json" and RunState.load(path) is None):
             with contextlib.suppress(FileNotFoundError):  # a run that has just ended takes its own record away
-                if _old(path):
+                if _is_stale(path):
                     path.unlink()
                     cleaned.removed.append(f"{path}: a broken record")
 
 
-def _old(path: Path) -> bool:
+def _is_stale(path: Path) -> bool:
     return time.time() - path.stat().st_mtime > STRAY_AGE_S

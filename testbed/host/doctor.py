@@ -1,7 +1,7 @@
-"""`manet doctor`: what this machine can do, what is missing, how to get it, and how much it bears.
+"""`manet doctor`: what this machine can do, what is missing, how to get it, and how many runs it can take.
 
-Every check is a question with an answer and, where the answer is no, a remedy. `needed` checks decide whether the
-testbed works at all; the others say what could be used beside it (third-party routing daemons, kernel wireless).
+Every check has a result and, if it fails, a remedy. `needed` checks decide whether the testbed works at all; the others concern
+optional programs (third-party routing daemons, kernel wireless).
 """
 
 import json
@@ -19,10 +19,10 @@ from testbed.host import cgroup, mininet_wifi, modules, protocols
 from testbed.host.requirements import BTF, TOOLS, TUN
 from testbed.programs import BUILT, Programs
 
-# programs that analysis and development want beside those a run needs
+# programs for analysis and development, beside those that a run needs
 MORE_TOOLS = {"tshark": "tshark", "bpftool": "bpftool", "ns": "ns2"}
 HWSIM = "mac80211_hwsim"
-ROUTING = "routing "  # begins the names of the checks of routing protocols
+ROUTING = "routing "  # prefix of the names of routing protocols' checks
 LATENESS_SAMPLES = 300
 SLEEP_S = 0.001
 # CPU that a real-time run of ten stations with one flow takes in all its processes, as a share of one core: 0.116
@@ -35,7 +35,7 @@ LATE_TIMER_US = 5000  # p95 above this: the medium's own rule for `suspect` (doc
 
 @dataclass(frozen=True)
 class Check:
-    """One question: `ok` None means that it does not matter here."""
+    """The result of one check. `detail` is what was found, `remedy` how to get what is missing."""
 
     name: str
     ok: bool
@@ -47,7 +47,8 @@ class Check:
 def doctor(
     *, tun: Path = TUN, btf: Path = BTF, path: str | None = None, programs: Programs = BUILT, user: int | None = None
 ) -> list[Check]:
-    """All checks. The arguments name another machine's devices and programs, for tests."""
+    """Run all checks, in the order in which they are printed. The arguments replace devices, PATH, programs and user id in
+    tests."""
     checks = [
         _root(os.geteuid() if user is None else user),
         _tun(tun),
@@ -106,12 +107,12 @@ def _bpf(programs: Programs) -> Check:
         features = json.loads(done.stdout)
     except (OSError, ValueError, subprocess.TimeoutExpired) as problem:
         return Check("kernel-tcp", False, f"features: {problem}", "run ./setup.sh")
-    said = ", ".join(f"{key} {_word(value)}" for key, value in features.items() if not isinstance(value, dict | list))
+    features_text = ", ".join(f"{key} {_yes_no(value)}" for key, value in features.items() if not isinstance(value, dict | list))
     remedy = "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["use a newer kernel"])[-1]
-    return Check("kernel-tcp", done.returncode == 0, said, remedy)
+    return Check("kernel-tcp", done.returncode == 0, features_text, remedy)
 
 
-def _word(value: object) -> str:
+def _yes_no(value: object) -> str:
     return {True: "yes", False: "no"}.get(value, str(value)) if isinstance(value, bool) else str(value)
 
 
@@ -128,8 +129,8 @@ def _tool(tool: str, package: str, path: str | None, *, needed: bool) -> Check:
 
 
 def _wireless(release: str) -> Check:
-    """Whether hwsim radios can be had; the cloud kernel of Debian's images is without them, and sorts before the whole one."""
-    if modules.is_there(HWSIM):
+    """Whether hwsim radios are available. Debian's cloud kernel has none, and GRUB prefers it to the full kernel."""
+    if modules.is_available(HWSIM):
         return Check("kernel wireless", True, f"{HWSIM} in {release}", needed=False)
     remedy = "not needed: TAP radios do without; for hwsim radios, a guest has it: ./manet vm -- run ..."
     if "-cloud-" in release:
@@ -147,19 +148,19 @@ def _mininet() -> Check:
 
 def _mininet_wifi(path: str | None) -> Check:
     try:
-        return Check("Mininet-WiFi", True, mininet_wifi.where(path), needed=False)
+        return Check("Mininet-WiFi", True, mininet_wifi.package_folder(path), needed=False)
     except UsageError as problem:
         return Check("Mininet-WiFi", False, str(problem), f"{mininet_wifi.REMEDY}; never required", needed=False)
 
 
 def _routing(protocol: str, programs: Programs, path: str | None) -> Check:
-    missing = protocols.why_not(protocol, programs=programs, path=path)
-    detail, remedy = missing or (protocols.found(protocol, programs=programs, path=path), "")
+    missing = protocols.missing_requirement(protocol, programs=programs, path=path)
+    detail, remedy = missing or (protocols.program_path(protocol, programs=programs, path=path), "")
     return Check(f"{ROUTING}{protocol}", missing is None, detail, remedy, needed=False)
 
 
 def timer_lateness_us(samples: int = LATENESS_SAMPLES) -> list[float]:
-    """How late a sleep of 1 ms ends, in microseconds, sorted."""
+    """How late `samples` sleeps of 1 ms end, in microseconds, sorted."""
     late = []
     for _ in range(samples):
         due = time.monotonic_ns() + round(SLEEP_S * 1e9)

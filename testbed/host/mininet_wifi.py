@@ -1,7 +1,7 @@
-"""Mininet-WiFi on this machine: `net = "mininet-wifi"` takes its stations where a user has installed it.
+"""Mininet-WiFi on this machine: `net = "mininet-wifi"` takes its stations if the user has installed it.
 
-It is in no package registry and never required. Its Python may be another than ours, with libraries of other versions:
-MANET_MININET_WIFI names it, and it is only ever started as a process of its own (testbed/stages/mininet_wifi.py).
+It is in no package registry and never required. It may need another Python than ours, with other library versions:
+MANET_MININET_WIFI names that Python, which runs only as a separate process (testbed/stages/mininet_wifi.py).
 """
 
 import os
@@ -15,10 +15,10 @@ PYTHON = "/usr/bin/python3"  # what the installer of Mininet-WiFi installs for
 VARIABLE = "MANET_MININET_WIFI"
 HOME = "https://github.com/intrig-unicamp/mininet-wifi"
 REMEDY = f"install it by its own instructions ({HOME}); {VARIABLE}=PYTHON names the Python that has it"
-# What its stations are made with (mn_wifi/module.py, mn_wifi/link.py); it goes on without a word where one is missing.
+# Programs that create its stations (mn_wifi/module.py, mn_wifi/link.py). Mininet-WiFi does not report a missing one.
 PROGRAMS = ("hwsim_mgmt", "iw", "rfkill", "pgrep", "ethtool", "mnexec")
 # Finding it takes no time; importing it takes seconds, in an emulated machine half a minute. fmtBps came after Mininet 2.3.0.
-LOOK = """
+FIND_SCRIPT = """
 import importlib.util, sys
 if importlib.util.find_spec("mn_wifi") is None:
     sys.exit("no module mn_wifi")
@@ -30,21 +30,23 @@ DEADLINE_S = 60.0
 
 
 def python(environment: Mapping[str, str] = os.environ) -> str:
-    """The Python that is to have it."""
+    """The Python that should have Mininet-WiFi."""
     return environment.get(VARIABLE) or PYTHON
 
 
-def where(path: str | None = None) -> str:
-    """Its folder; UsageError, in a line without a remedy, where it cannot be used."""
+def package_folder(path: str | None = None) -> str:
+    """The folder of the package mn_wifi. Raises UsageError, without a remedy, if it is unusable. `path` replaces PATH."""
     try:
-        # -I: what a user's PYTHONPATH or our checkout has of the same name is not meant
-        done = subprocess.run([python(), "-I", "-c", LOOK], capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+        # -I: ignore packages of the same name in PYTHONPATH and in our checkout
+        done = subprocess.run(
+            [python(), "-I", "-c", FIND_SCRIPT], capture_output=True, text=True, timeout=DEADLINE_S, check=False
+        )
     except FileNotFoundError:
         raise UsageError(f"{python()}: not found") from None
     except (OSError, subprocess.TimeoutExpired) as problem:
         raise UsageError(f"{python()}: {problem}") from None
     if done.returncode != 0:
-        raise UsageError(f"{python()}: {(done.stderr.strip().splitlines() or ['ended without a word'])[-1]}")
+        raise UsageError(f"{python()}: {(done.stderr.strip().splitlines() or ['ended without a message'])[-1]}")
     search = os.pathsep.join([*os.get_exec_path(), "/usr/sbin", "/sbin"]) if path is None else path
     missing = [program for program in PROGRAMS if shutil.which(program, path=search) is None]
     if missing:
@@ -53,10 +55,10 @@ def where(path: str | None = None) -> str:
 
 
 def require_net(net: str) -> None:
-    """UsageError if this machine cannot have such a network."""
+    """Raise UsageError if this machine cannot run the `net` of a scenario."""
     if net != "mininet-wifi":
         return
     try:
-        where()
+        package_folder()
     except UsageError as problem:
         raise UsageError(f'net "mininet-wifi": {problem}; {REMEDY}') from None

@@ -1,6 +1,6 @@
-"""Modules of this machine's kernel: whether one is there, and loading it.
+"""Modules of this machine's kernel: whether one is available, and loading it.
 
-A module that was loaded stays: another program may use it by then, and unloading needs that nobody does.
+A loaded module stays loaded, because another program may be using it by then.
 """
 
 import os
@@ -11,16 +11,16 @@ from pathlib import Path
 from testbed.errors import UsageError
 
 LOADED = Path("/sys/module")
-DEADLINE_S = 60.0  # reading one from a busy disk, in an emulated machine
+DEADLINE_S = 60.0  # from a loaded disk, in an emulated machine
 
 
 def is_loaded(name: str, loaded: Path = LOADED) -> bool:
-    """Loaded, or built in with something to set."""
+    """Whether the module is loaded, or built in with parameters (/sys/module lists both)."""
     return (loaded / name.replace("-", "_")).exists()
 
 
-def is_there(name: str) -> bool:
-    """Loaded, built in, or there to be loaded."""
+def is_available(name: str) -> bool:
+    """Whether the module is loaded, built in, or can be loaded (modinfo finds it)."""
     if is_loaded(name):
         return True
     program = _program("modinfo")
@@ -28,7 +28,7 @@ def is_there(name: str) -> bool:
 
 
 def load(name: str, for_what: str, *, options: tuple[str, ...] = (), path: str | None = None, loaded: Path = LOADED) -> None:
-    """Load it unless it is; UsageError, which begins with `for_what`, with modprobe's words if it will not."""
+    """Load the module unless it is loaded. Raises UsageError, which begins with `for_what` and quotes modprobe."""
     if is_loaded(name, loaded):
         return
     program = _program("modprobe", path)
@@ -40,7 +40,7 @@ def load(name: str, for_what: str, *, options: tuple[str, ...] = (), path: str |
     except subprocess.TimeoutExpired:
         raise UsageError(f"{for_what}: modprobe {name}: no end within {DEADLINE_S:g} s; see dmesg") from None
     if done.returncode != 0:
-        words = (done.stderr.strip().splitlines() or ["failed without a word"])[-1].removeprefix("modprobe: ")
+        words = (done.stderr.strip().splitlines() or ["failed without a message"])[-1].removeprefix("modprobe: ")
         raise UsageError(f"{for_what}: modprobe {name}: {words}; as root, on a kernel that has it: ./manet vm -- ...")
 
 

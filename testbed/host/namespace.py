@@ -1,8 +1,8 @@
-"""Acting inside a network namespace without starting a program there: setns(2) on a thread of our own.
+"""Calls inside a network namespace without starting a program there: setns(2) in a short-lived thread.
 
-setns(2) moves only the calling thread, so that a short-lived thread can enter a namespace, do its work (open
-`/proc/sys/net`, a netlink socket, start a child, which is born in the thread's namespace) and end. The process itself
-never moves. Python 3.11 has no os.setns; `ctypes` calls it.
+setns(2) moves only the calling thread. The thread enters the namespace, does its work (writes `/proc/sys/net`, opens a netlink
+socket, starts a child, which is born in that namespace) and ends. The process itself stays. Python 3.11 has no os.setns, so
+`ctypes` calls it.
 """
 
 import ctypes
@@ -22,7 +22,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def within(netns: str | Path, action: Callable[[], T]) -> T:
-    """What `action` returns (or raises) when a thread in the network namespace `netns` calls it."""
+    """Call `action` in a thread that has entered the network namespace `netns`; return its result or raise its exception."""
     outcome: list[Any] = []
 
     def enter_and_act() -> None:
@@ -42,8 +42,7 @@ def within(netns: str | Path, action: Callable[[], T]) -> T:
 
 
 def mount_tmpfs(where: str | Path, size_bytes: int | None = None) -> None:
-    """A fresh file system in memory over the folder `where`, seen by this mount namespace alone; without a size it may take half
-    of the memory (tmpfs(5))."""
+    """Mount an empty tmpfs(5) over the folder `where`, in this mount namespace only. The default size is half of the memory."""
     options = b"mode=755" if size_bytes is None else f"mode=755,size={size_bytes}".encode()
     if _libc.mount(b"tmpfs", os.fsencode(where), b"tmpfs", MS_NOSUID | MS_NODEV, options) != 0:
         code = ctypes.get_errno()
@@ -51,7 +50,7 @@ def mount_tmpfs(where: str | Path, size_bytes: int | None = None) -> None:
 
 
 def write_sysctls(values: Mapping[str, object], *, absent_is_error: bool = True, proc: Path = Path("/proc/sys")) -> None:
-    """Set sysctls (dotted names) of the calling thread's network namespace."""
+    """Set sysctls (dotted names) of the calling thread's network namespace. Raises RunError for one that the kernel refuses."""
     for name, value in values.items():
         try:
             sysctl_path(name, proc=proc).write_text(f"{value}\n")
@@ -59,11 +58,11 @@ def write_sysctls(values: Mapping[str, object], *, absent_is_error: bool = True,
             if absent_is_error:
                 raise RunError(f"sysctl {name}: this kernel does not have it; use a newer one") from None
         except OSError as problem:
-            raise RunError(f"sysctl {name} = {value}: {problem.strerror}; this kernel does not take it") from None
+            raise RunError(f"sysctl {name} = {value}: {problem.strerror}; this kernel refuses it") from None
 
 
 def read_sysctls(names: list[str], *, proc: Path = Path("/proc/sys")) -> dict[str, str]:
-    """The sysctls of the calling thread's network namespace; what this kernel lacks is left out."""
+    """The sysctls of the calling thread's network namespace. Those that this kernel lacks are left out."""
     values = {}
     for name in names:
         try:
@@ -74,6 +73,7 @@ def read_sysctls(names: list[str], *, proc: Path = Path("/proc/sys")) -> dict[st
 
 
 def sysctl_path(name: str, *, proc: Path = Path("/proc/sys")) -> Path:
+    """The file of a sysctl: `net.ipv4.ip_forward` is `net/ipv4/ip_forward` below `proc`."""
     return proc / name.replace(".", "/")
 
 

@@ -1,6 +1,6 @@
 """A device's settings by ioctl: its MTU, and its segmentation offloads, as `ethtool -K` does (SIOCETHTOOL, <linux/ethtool.h>).
 
-With them on, a capture shows packets larger than those that go on the air, and queues count several as one.
+With offloads on, a capture shows packets larger than those on the air, and queues count several packets as one.
 """
 
 import ctypes
@@ -16,8 +16,9 @@ SIOCGIFMTU = 0x8921  # <linux/sockios.h>
 COMMANDS = {"tso": 0x1F, "gso": 0x24, "gro": 0x2C}  # ETHTOOL_STSO, _SGSO, _SGRO
 
 
-def switch(interface: str, wanted: dict[str, object]) -> None:
-    """Set those of `wanted` that ethtool knows (`tso`, `gso`, `gro`), on a device of the calling thread's namespace."""
+def set_offloads(interface: str, wanted: dict[str, object]) -> None:
+    """Switch `tso`, `gso` and `gro`, as far as `wanted` has them, of a device in the calling thread's namespace. Raises
+    RunError."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         for name in COMMANDS.keys() & wanted.keys():
             value = ctypes.create_string_buffer(struct.pack("II", COMMANDS[name], int(bool(wanted[name]))))
@@ -27,11 +28,11 @@ def switch(interface: str, wanted: dict[str, object]) -> None:
             except OSError as problem:
                 if problem.errno == errno.EOPNOTSUPP and not wanted[name]:
                     continue  # a device without it has nothing to switch off (mac80211's)
-                raise RunError(f"ethtool -K {interface} {name}: {problem.strerror}; the device does not take it") from None
+                raise RunError(f"ethtool -K {interface} {name}: {problem.strerror}; the device refuses it") from None
 
 
 def mtu(interface: str) -> int:
-    """Of a device of the calling thread's namespace, in bytes."""
+    """The MTU, in bytes, of a device in the calling thread's namespace. Raises RunError if the device is gone."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         try:
             answer = fcntl.ioctl(sock, SIOCGIFMTU, struct.pack("16si20x", interface.encode(), 0))  # struct ifreq

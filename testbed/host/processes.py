@@ -18,13 +18,13 @@ from typing import IO, Self
 from testbed.errors import RunError
 from testbed.host import descriptors, namespace
 
-POLL_S = 0.005  # between two looks at a condition that no descriptor announces (a line in a log)
-CONSEQUENCES_S = 0.2  # in which a process that fell takes others with it
+POLL_S = 0.005  # between two checks of a condition that no descriptor announces (a line in a log)
+CASCADE_S = 0.2  # in which a process that fails takes others with it
 STOP_DEADLINE_S = 10.0  # from the polite signal to SIGKILL
 
 
-def how_ended(status: int) -> str:
-    """Of a process, by its `returncode`."""
+def exit_text(status: int) -> str:
+    """How a process ended, by its `returncode`: `ended with status 1`, `was killed by SIGKILL`."""
     return f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
 
 
@@ -39,27 +39,32 @@ class Child:
     remedy: str
     may_end: bool = False
     any_status: bool = False
-    explain: Callable[[], str | None] = lambda: None  # the program's own words, where they are not in its log
+    explain: Callable[[], str | None] = lambda: None  # the program's error message, if it is not in its log
     stopped: bool = field(default=False, init=False)
 
     @property
     def pid(self) -> int:
+        """The process id."""
         return self.popen.pid
 
     def running(self) -> bool:
+        """Whether the process has not ended yet."""
         return self.popen.poll() is None
 
     def printed(self) -> str:
+        """All that the process has printed so far; empty if it has no log."""
         try:
             return self.log.read_text(errors="replace")
         except OSError:
             return ""
 
     def ended_well(self) -> bool:
+        """Whether a process that has ended was allowed to end, with this status."""
         return self.may_end and (self.any_status or self.popen.returncode == 0)
 
-    def how_it_ended(self) -> str:
-        return how_ended(self.popen.returncode)
+    def exit_text(self) -> str:
+        """How the process ended: `ended with status 1`, `was killed by SIGKILL`."""
+        return exit_text(self.popen.returncode)
 
     def failure(self) -> RunError:
         """One line for the user. A child that a signal ended had no time to say why: its log's last line is not shown."""
@@ -67,11 +72,11 @@ class Child:
         words = self.explain() or (lines[-1] if lines and self.popen.returncode >= 0 else "")
         last = f': "{words[:300]}"' if words else ""
         program = Path(self.popen.args[0]).name  # type: ignore[index, arg-type]  # spawned and adopted ones have lists
-        return RunError(f"{self.name}: {program} {self.how_it_ended()}{last}; {self.remedy}")
+        return RunError(f"{self.name}: {program} {self.exit_text()}{last}; {self.remedy}")
 
 
 class Processes:
-    """All children of a run; leaving the `with` block ends those that are left, youngest first."""
+    """All children of a run. Leaving the `with` block ends those that are left, youngest first."""
 
     def __init__(self, log_folder: Path) -> None:
         self.log_folder = log_folder
@@ -120,30 +125,30 @@ class Processes:
         except FileNotFoundError as problem:
             raise RunError(f"{problem.filename}: not found; `manet doctor` says how to get it") from None
         if not many_files:
-            descriptors.give_back(popen.pid)
+            descriptors.restore_limit(popen.pid)
         child = Child(name, popen, log_path, os.pidfd_open(popen.pid), remedy, may_end, any_status, explain)
         self.children.append(child)
         return child
 
     def adopt(self, name: str, popen: subprocess.Popen[bytes], remedy: str) -> Child:
-        """Watch a process that somebody else started and will end (a station's shell)."""
+        """Watch a process that another module started and will end (a station's shell)."""
         child = Child(name, popen, self.log_folder / f"{name}.log", os.pidfd_open(popen.pid), remedy)
         self.children.append(child)
         return child
 
     def release(self, children: Iterable[Child]) -> None:
-        """Stop watching what others will end."""
+        """Stop watching children that another module will end."""
         for child in list(children):
             self._forget(child)
 
     def stop(self, children: Iterable[Child], *, first: int = signal.SIGTERM) -> None:
         """Ask all of them to end, wait, then end by force what is left. Their exit status stays readable."""
-        asked = [child for child in children if child in self.children]
-        for child in asked:
+        stopping = [child for child in children if child in self.children]
+        for child in stopping:
             child.stopped = True
             _signal(child, first)
         deadline = time.monotonic() + STOP_DEADLINE_S
-        for child in asked:
+        for child in stopping:
             try:
                 child.popen.wait(max(0.0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
@@ -157,13 +162,13 @@ class Processes:
         When one process ends, others that lean on it may end too, even before it is seen to have ended (the
         medium's devices vanish first). Children are started in the order of their dependence: the oldest is the cause.
         """
-        for check in self.checks:  # first: a full disk is the cause of what falls over it
+        for check in self.checks:  # first: a full disk is the cause of the failures that follow
             check()
-        if self._fallen():
-            time.sleep(CONSEQUENCES_S)
-            raise self._fallen()[0].failure()
+        if self._failed():
+            time.sleep(CASCADE_S)
+            raise self._failed()[0].failure()
 
-    def _fallen(self) -> list[Child]:
+    def _failed(self) -> list[Child]:
         return [c for c in self.children if not c.stopped and not c.running() and not c.ended_well()]
 
     def wait_for_text(self, children: Iterable[Child], text: str, *, within_s: float) -> None:

@@ -1,7 +1,7 @@
-"""Which routing protocols this machine can run, and how to get those it cannot.
+"""The routing protocols that this machine can run, and how to get the others.
 
-`routing` of a scenario is refused here before anything is started; `manet doctor` shows the same for all. Nothing of
-this is needed for the testbed itself: set-up builds our own daemons; third-party ones are the user's to install.
+A run refuses the `routing` of its scenario here, before anything starts; `manet doctor` shows the state of all. The testbed
+itself needs none of the third-party daemons: set-up builds our own, users install the others.
 """
 
 import shutil
@@ -17,27 +17,27 @@ AODV_UU = "https://github.com/ramonfontes/aodv-uu"
 
 
 @dataclass(frozen=True)
-class Foreign:
-    """What a third-party protocol needs: programs, a kernel module, and the way to get them."""
+class ThirdParty:
+    """What a third-party protocol needs: programs, a kernel module, and the remedy if they are missing."""
 
     programs: tuple[str, ...]
     remedy: str
-    version: str  # the word that makes the first program print its version
+    version: str  # the option by which the first program prints its version
     module: str | None = None
-    loads_module: bool = False  # whether the module may be loaded before there are stations, and is here
+    loads_module: bool = False  # whether to load the module before the stations exist
 
 
-FOREIGN = {
-    "babeld": Foreign(("babeld",), "apt-get install babeld", "-V"),
-    "batmand": Foreign(("batmand",), "apt-get install batmand", "-v"),
-    "olsrd": Foreign(("olsrd",), f"build it from {OLSRD} (its README says how) and put it on the PATH", "-v"),
-    "aodv-uu": Foreign(
+THIRD_PARTY = {
+    "babeld": ThirdParty(("babeld",), "apt-get install babeld", "-V"),
+    "batmand": ThirdParty(("batmand",), "apt-get install batmand", "-v"),
+    "olsrd": ThirdParty(("olsrd",), f"build it from {OLSRD} (its README says how) and put it on the PATH", "-v"),
+    "aodv-uu": ThirdParty(
         ("aodvd",),
         f"build daemon and module from {AODV_UU}, a port to current kernels of https://github.com/erimatnor/aodv-uu",
         "-V",
         module="kaodv",
     ),
-    "batman-adv": Foreign(
+    "batman-adv": ThirdParty(
         ("batctl",),
         "apt-get install batctl, on a kernel with CONFIG_BATMAN_ADV (Debian's; ./manet vm -- COMMAND boots one)",
         "-v",
@@ -48,44 +48,44 @@ FOREIGN = {
 
 
 def protocols() -> list[str]:
-    """Those that need anything of the machine."""
-    return [*OURS, *FOREIGN]
+    """The protocols that need a program or a kernel module, by name."""
+    return [*OURS, *THIRD_PARTY]
 
 
-def found(protocol: str, *, programs: Programs = BUILT, path: str | None = None) -> str:
-    """Where the protocol's program is; empty if it is not there."""
+def program_path(protocol: str, *, programs: Programs = BUILT, path: str | None = None) -> str:
+    """The path of the protocol's program; empty if it is not installed. `path` replaces PATH."""
     if protocol in OURS:
         daemon = programs.daemon(protocol)
         return str(daemon) if daemon.exists() else ""
-    return shutil.which(FOREIGN[protocol].programs[0], path=path) or ""
+    return shutil.which(THIRD_PARTY[protocol].programs[0], path=path) or ""
 
 
-def why_not(protocol: str, *, programs: Programs = BUILT, path: str | None = None) -> tuple[str, str] | None:
-    """What is missing for the protocol, and the remedy; None if it can be used."""
+def missing_requirement(protocol: str, *, programs: Programs = BUILT, path: str | None = None) -> tuple[str, str] | None:
+    """(What is missing for the protocol, the remedy), or None if this machine can run it. `path` replaces PATH."""
     if protocol in OURS:
         daemon = programs.daemon(protocol)
         return None if daemon.exists() else (f"{daemon}: not built", "run ./setup.sh")
-    foreign = FOREIGN.get(protocol)
-    if foreign is None:
+    third_party = THIRD_PARTY.get(protocol)
+    if third_party is None:
         return None
-    missing = [f"{program}: not found" for program in foreign.programs if shutil.which(program, path=path) is None]
-    if foreign.module is not None and not modules.is_there(foreign.module):
-        missing.append(f"this kernel has no module {foreign.module}")
-    return (", ".join(missing), foreign.remedy) if missing else None
+    missing = [f"{program}: not found" for program in third_party.programs if shutil.which(program, path=path) is None]
+    if third_party.module is not None and not modules.is_available(third_party.module):
+        missing.append(f"this kernel has no module {third_party.module}")
+    return (", ".join(missing), third_party.remedy) if missing else None
 
 
 def version_command(protocol: str, programs: Programs = BUILT) -> list[str] | None:
-    """What prints the version of the protocol's program; None for those without one."""
+    """The command that prints the version of the protocol's program; None for a protocol without a program."""
     if protocol in OURS:
         return [str(programs.daemon(protocol)), "--version"]
-    return [FOREIGN[protocol].programs[0], FOREIGN[protocol].version] if protocol in FOREIGN else None
+    return [THIRD_PARTY[protocol].programs[0], THIRD_PARTY[protocol].version] if protocol in THIRD_PARTY else None
 
 
 def require_protocol(protocol: str, *, programs: Programs = BUILT) -> None:
-    """UsageError if this machine cannot run the protocol. Its kernel module is loaded here, before there are namespaces."""
-    missing = why_not(protocol, programs=programs)
+    """Raise UsageError if this machine cannot run the protocol; load its kernel module, before there are namespaces."""
+    missing = missing_requirement(protocol, programs=programs)
     if missing is not None:
         raise UsageError(f'routing "{protocol}": {missing[0]}; {missing[1]}')
-    foreign = FOREIGN.get(protocol)
-    if foreign is not None and foreign.module is not None and foreign.loads_module:
-        modules.load(foreign.module, f'routing "{protocol}"')
+    third_party = THIRD_PARTY.get(protocol)
+    if third_party is not None and third_party.module is not None and third_party.loads_module:
+        modules.load(third_party.module, f'routing "{protocol}"')

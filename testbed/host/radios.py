@@ -1,7 +1,7 @@
-"""Whether this kernel has the radios that a scenario asks for.
+"""The radios that a scenario needs from this kernel.
 
-TAP radios need no more than the requirements of every run. `stations = "hwsim"` are radios of the kernel's mac80211_hwsim: its
-module is loaded here, without radios of its own, where it is not there yet.
+TAP radios need only the requirements of every run. `stations = "hwsim"` needs the kernel module mac80211_hwsim, which is
+loaded here, without radios, unless it is loaded already.
 """
 
 from testbed.host import modules
@@ -10,6 +10,6 @@ MODULE = "mac80211_hwsim"
 
 
 def require_radios(stations: str) -> None:
-    """UsageError if this machine cannot have such stations."""
+    """Raise UsageError if this machine cannot run the `stations` of a scenario (`tap` or `hwsim`)."""
     if stations == "hwsim":
         modules.load(MODULE, 'stations = "hwsim"', options=("radios=0",))

@@ -1,6 +1,6 @@
-"""What this machine must have before a run is started; `manet doctor` shows the same in full.
+"""The requirements of a run, checked before it starts; `manet doctor` shows all of them.
 
-The paths are arguments so that a test can name a machine that lacks them.
+The paths are arguments, so that a test can describe a machine that lacks them.
 """
 
 import importlib.util
@@ -34,7 +34,7 @@ def require_for_runs(
     user: int | None = None,
     programs: Programs = BUILT,
 ) -> None:
-    """Raise for the first thing missing, in the order in which one would have to get them."""
+    """Raise UsageError for the first missing requirement, in the order in which a user would install them."""
     if (os.geteuid() if user is None else user) != 0:
         raise UsageError("not root: network namespaces, TAP devices and BPF need it; run it with sudo")
     missing = {tool: package for tool, package in TOOLS.items() if shutil.which(tool, path=path) is None}
@@ -43,7 +43,7 @@ def require_for_runs(
     if importlib.util.find_spec("mininet") is None:
         raise UsageError("the Python package mininet: not found; apt-get install mininet, then ./setup.sh")
     if not tun.exists():
-        raise UsageError(f"{tun}: not there, and every radio is a TAP device; modprobe tun (the kernel needs CONFIG_TUN)")
+        raise UsageError(f"{tun}: missing, and every radio is a TAP device; modprobe tun (the kernel needs CONFIG_TUN)")
     try:
         os.close(os.open(tun, os.O_RDWR | os.O_CLOEXEC))
     except OSError as problem:
@@ -52,7 +52,7 @@ def require_for_runs(
         ) from None
     if not btf.exists():
         raise UsageError(
-            f"{btf}: not there, and kernel-tcp's programs need it; use a kernel with CONFIG_DEBUG_INFO_BTF (Debian's has it)"
+            f"{btf}: missing, and kernel-tcp's programs need it; use a kernel with CONFIG_DEBUG_INFO_BTF (Debian's has it)"
         )
     cgroup.require_mount()
     for binary, what in ((programs.medium, "the medium"), (programs.kernel_tcp, "kernel-tcp's loader")):

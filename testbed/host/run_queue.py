@@ -1,8 +1,8 @@
-"""How long a run's programs stood ready to run before a processor took them: /proc/PID/task/TID/schedstat.
+"""How long a run's programs were ready to run but waited for a processor: /proc/PID/task/TID/schedstat.
 
-Three numbers a task (the kernel's Documentation/scheduler/sched-stats.rst): nanoseconds on a processor, nanoseconds ready
-but waiting for one, and how often it was given one. They only rise, and cost the kernel nothing that it does not do anyway.
-A kernel without scheduler information has no such file, or zeroes in it.
+The file has three numbers a task (the kernel's Documentation/scheduler/sched-stats.rst): nanoseconds on a processor, nanoseconds
+waiting for one, and the number of time slices. They only rise, and the kernel keeps them anyway. A kernel without scheduler
+information has no such file, or zeroes in it.
 """
 
 from pathlib import Path
@@ -10,49 +10,50 @@ from typing import NamedTuple, Self
 
 from testbed.host import cgroup
 
-# The medium tells its own lateness; captures, samples of TCP and the stations' idle shells change nothing on the air.
-ASIDE = frozenset({"manet-medium", "manet-tcp", "tcpdump", "bash"})
+# The medium reports its own lateness; captures, TCP samples and the stations' idle shells change nothing on the air.
+IGNORED_PROGRAMS = frozenset({"manet-medium", "manet-tcp", "tcpdump", "bash"})
 
 
-class Waited(NamedTuple):
-    """Of one task, or of many, in some time: how long it waited for a processor, and in how many turns."""
+class WaitTime(NamedTuple):
+    """How long one task or many waited for a processor (ns), and in how many time slices (turns)."""
 
     ns: int = 0
     turns: int = 0
 
-    def __sub__(self, other: Self) -> "Waited":
-        return Waited(self.ns - other.ns, self.turns - other.turns)
+    def __sub__(self, other: Self) -> "WaitTime":
+        return WaitTime(self.ns - other.ns, self.turns - other.turns)
 
     @classmethod
     def parse(cls, schedstat: str) -> Self:
+        """Parse the content of a schedstat file. Raises ValueError."""
         _ran_ns, waited_ns, turns = schedstat.split()
         return cls(int(waited_ns), int(turns))
 
 
 class RunQueue:
-    """The tasks of a control group; `look` reads what each has waited since it began."""
+    """The tasks of a control group; `read` gives the wait of each since it started."""
 
     def __init__(self, group: Path, proc: Path = Path("/proc")) -> None:
         self.group, self.proc = group, proc
         self._programs: dict[int, str] = {}
 
-    def look(self) -> dict[int, Waited]:
-        """By task; one that ends while it is looked at is left out."""
-        tasks: dict[int, Waited] = {}
+    def read(self) -> dict[int, WaitTime]:
+        """The wait by thread id. A task that ends meanwhile is left out."""
+        tasks: dict[int, WaitTime] = {}
         for pid in cgroup.members(self.group):
             try:
-                if self._program(pid) not in ASIDE:
+                if self._program(pid) not in IGNORED_PROGRAMS:
                     for task in (self.proc / str(pid) / "task").iterdir():
-                        tasks[int(task.name)] = Waited.parse((task / "schedstat").read_text())
+                        tasks[int(task.name)] = WaitTime.parse((task / "schedstat").read_text())
             except (OSError, ValueError):
                 continue
         return tasks
 
     def _program(self, pid: int) -> str:
-        """Its name. A child that has just been forked has its parent's, so only those set aside are remembered."""
+        """Its name. A child that has just been forked has its parent's, so only ignored programs are remembered."""
         if pid in self._programs:
             return self._programs[pid]
         name = (self.proc / str(pid) / "comm").read_text().strip()
-        if name in ASIDE:
+        if name in IGNORED_PROGRAMS:
             self._programs[pid] = name
         return name

@@ -1,7 +1,6 @@
-"""What is running now: one file per run, `/run/manet/<run id>.json`, by which `manet clean` knows what is the testbed's own.
+"""The active runs: one file per run, `/run/manet/<run id>.json`, by which `manet clean` identifies processes of the testbed.
 
-A process is named by pid and start time together (field 22 of /proc/<pid>/stat, proc(5)), since a pid alone may by now
-be somebody else's.
+A process is identified by pid and start time (field 22 of /proc/<pid>/stat, proc(5)), because the pid may have been reused.
 """
 
 import json
@@ -22,34 +21,37 @@ class Process:
 
     @classmethod
     def of(cls, pid: int) -> "Process | None":
+        """The process with this pid; None if there is none, or only a zombie."""
         start = _start_of(pid)
         return None if start is None else cls(pid, start)
 
     def alive(self) -> bool:
+        """Whether this very process still runs."""
         return _start_of(self.pid) == self.start
 
 
 @dataclass
 class RunState:
-    """A run and who owns it: `owner` is the `manet` that asked for it, `keeper` the process that holds its namespaces."""
+    """A run: `owner` is the `manet` process that started it, `keeper` the process that holds its namespaces."""
 
     run_id: str
     directory: str
     cgroup: str
     owner: Process
     keeper: Process | None = None
-    pid_namespace: str = field(default_factory=lambda: _pid_namespace())  # in which the pids above are meant
+    pid_namespace: str = field(default_factory=lambda: _pid_namespace())  # the pid namespace of owner and keeper
 
     def owner_alive(self) -> bool:
-        """Also true where it cannot be told: in a container whose /run is shared with this one."""
+        """Whether the owner runs; also true if that is unknown, as for a container that shares /run with this machine."""
         return self.pid_namespace != _pid_namespace() or self.owner.alive()
 
     @property
     def path(self) -> Path:
+        """The state file."""
         return STATE_FOLDER / f"{self.run_id}.json"
 
     def save(self) -> None:
-        """Written whole or not at all."""
+        """Write the file, completely or not at all. Raises UsageError without root."""
         try:
             STATE_FOLDER.mkdir(parents=True, exist_ok=True)
             draft = self.path.with_suffix(".new")
@@ -59,11 +61,12 @@ class RunState:
             raise UsageError(f"{STATE_FOLDER}: {problem.strerror}; the testbed needs root and a writable /run") from None
 
     def remove(self) -> None:
+        """Delete the state file; not an error if it is gone."""
         self.path.unlink(missing_ok=True)
 
     @classmethod
     def load(cls, path: Path) -> "RunState | None":
-        """The state in a file; None if it is no state file."""
+        """The state in a file; None if it is not a state file."""
         try:
             data = json.loads(path.read_text())
             for key in ("owner", "keeper"):

@@ -31,11 +31,13 @@ class OurModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self._own_spec: dict[str, importlib.machinery.ModuleSpec | None] = {}
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> importlib.machinery.ModuleSpec | None:
+        """A spec for `mn_wifi` and its modules; None for all others."""
         if fullname.split(".")[0] != NAME:
             return None
         return importlib.util.spec_from_loader(fullname, self)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        """Import our module of this name. Raises UsageError for one that is not supported."""
         ours = __name__ + spec.name.removeprefix(NAME)
         try:
             module = importlib.import_module(ours)
@@ -43,7 +45,7 @@ class OurModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             if problem.name is None or not ours.startswith(problem.name):
                 raise
             there = ", ".join(f"{NAME}.{name}" for name in sorted(_public()))
-            raise UsageError(f"{spec.name}: is not here; what ad hoc scripts need is in {there}") from None
+            raise UsageError(f"{spec.name}: is not supported; what ad hoc scripts need is in {there}") from None
         self._own_spec[spec.name] = module.__spec__
         return module
 

@@ -1,8 +1,8 @@
-"""The keyword arguments of Mininet-WiFi's calls: obeyed, taken without effect and said so, or refused with the remedy.
+"""The keyword arguments of Mininet-WiFi's calls: used, accepted without effect (with a note), or refused with the remedy.
 
-No argument is ever ignored in silence. What has no effect here and changes nothing of what a result means (a MAC address, a
-BSSID) is said once, aloud, so that a script need not be edited for it; what would mean something that this medium has not
-(encryption, 802.11n) is an error; so is a name that nobody knows.
+No argument is ignored silently. An argument that has no effect here and does not change the meaning of a result (a MAC address, a
+BSSID) prints a note once, so that the script need not be edited. One that asks for something that this medium lacks (encryption,
+802.11n) is an error; so is an unknown name.
 """
 
 from collections.abc import Mapping
@@ -15,66 +15,67 @@ from testbed.errors import UsageError, did_you_mean
 
 @dataclass(frozen=True)
 class Arguments:
-    """Of one call: `taken` are obeyed; `aloud` and `refused` say why, or what to do instead."""
+    """The arguments of one call: `accepted` have an effect; `noted` and `refused` map names to the reason or the remedy."""
 
     call: str
-    taken: frozenset[str]
-    aloud: Mapping[str, str] = field(default_factory=dict)
+    accepted: frozenset[str]
+    noted: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
 
-    def check(self, given: Mapping[str, object], said: set[str]) -> dict[str, object]:
-        """Those of `given` that are obeyed; `said` remembers what was said aloud. None means "not given", as in Mininet."""
+    def check(self, given: Mapping[str, object], notes: set[str]) -> dict[str, object]:
+        """Return the accepted arguments. `notes` collects the notes that were printed. A value of None counts as not given, as in
+        Mininet. Raises UsageError."""
         for name, value in given.items():
-            if name in self.taken:
+            if name in self.accepted:
                 continue
-            if name in self.aloud:
-                say(f"{self.call}: {name}={value!r}: {self.aloud[name]}", said, key=f"{self.call} {name}")
+            if name in self.noted:
+                note(f"{self.call}: {name}={value!r}: {self.noted[name]}", notes, key=f"{self.call} {name}")
             elif name in self.refused:
                 raise UsageError(f"{self.call}: {name}={value!r}: {self.refused[name]}")
             else:
                 raise UsageError(f'{self.call}: unknown argument "{name}"; {self._remedy(name)}')
-        return {name: value for name, value in given.items() if name in self.taken and value is not None}
+        return {name: value for name, value in given.items() if name in self.accepted and value is not None}
 
     def _remedy(self, name: str) -> str:
-        return did_you_mean(name, [*self.taken, *self.aloud]) or f"the arguments here are {', '.join(sorted(self.taken))}"
+        return did_you_mean(name, [*self.accepted, *self.noted]) or f"the arguments here are {', '.join(sorted(self.accepted))}"
 
 
-def say(text: str, said: set[str], key: str = "") -> None:
-    """Once a network, whatever setLogLevel says."""
-    if (key or text) not in said:
-        said.add(key or text)
+def note(text: str, notes: set[str], key: str = "") -> None:
+    """Print a note, once for each network (`notes`), independent of setLogLevel."""
+    if (key or text) not in notes:
+        notes.add(key or text)
         output(f"*** note: {text}\n")
 
 
 def choice(call: str, name: str, value: object, known: Mapping[str, object], why: str = "") -> object:
-    """The meaning of a value that is one of a few names."""
+    """The meaning, in `known`, of a value. Raises UsageError for another value."""
     if value not in known:
         raise UsageError(f"{call}: {name}={value!r}: {why or 'is not known'}; use one of {', '.join(map(repr, known))}")
     return known[value]  # type: ignore[index]
 
 
-def number(call: str, name: str, value: object, least: float = float("-inf"), most: float = float("inf")) -> float:
-    """Mininet-WiFi takes numbers as text, too."""
+def number(call: str, name: str, value: object, minimum: float = float("-inf"), maximum: float = float("inf")) -> float:
+    """The value as a number; as in Mininet-WiFi it may be text. Raises UsageError outside of `minimum` to `maximum`."""
     try:
         found = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise UsageError(f"{call}: {name}={value!r}: is no number") from None
-    if not least <= found <= most:
-        raise UsageError(f"{call}: {name}={value!r}: is outside {least:g} to {most:g}")
+        raise UsageError(f"{call}: {name}={value!r}: is not a number") from None
+    if not minimum <= found <= maximum:
+        raise UsageError(f"{call}: {name}={value!r}: is outside {minimum:g} to {maximum:g}")
     return found
 
 
 def point(call: str, name: str, value: object) -> tuple[float, float, float]:
-    """`'10,20,0'`, `'10,20'`, or the numbers in a list."""
+    """A place in metres from `'10,20,0'`, `'10,20'`, or a list of numbers. Raises UsageError."""
     parts = value.split(",") if isinstance(value, str) else list(value) if isinstance(value, list | tuple) else []
     if len(parts) not in (2, 3):
-        raise UsageError(f"{call}: {name}={value!r}: is no place; write 'x,y,z', in metres")
+        raise UsageError(f"{call}: {name}={value!r}: is not a place; write 'x,y,z', in metres")
     x, y, z = [number(call, name, part) for part in [*parts, 0.0][:3]]
     return x, y, z
 
 
-def refusing(module: str, names: Mapping[str, str], otherwise: str):
-    """A module's `__getattr__`: importing what is not here is one line with the remedy."""
+def refuse_others(module: str, names: Mapping[str, str], otherwise: str):
+    """A `__getattr__` for a module: an unsupported name raises UsageError with the remedy of `names`, or `otherwise`."""
 
     def missing(name: str) -> object:
         if name.startswith("__"):

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from testbed.errors import UsageError
-from testbed.mn_wifi.arguments import Arguments, refusing
+from testbed.mn_wifi.arguments import Arguments, refuse_others
 from testbed.mn_wifi.net import Mininet_wifi
 from testbed.runs.prompt import Prompt, say
 from testbed.stages import replay
@@ -14,6 +14,8 @@ ARGUMENTS = Arguments("CLI", frozenset({"script"}), refused=REFUSED)
 
 
 class ScriptPrompt(Prompt):
+    """The prompt of a script's network."""
+
     prompt = "mininet-wifi> "
 
     def __init__(self, net: Mininet_wifi, **cli: object) -> None:
@@ -22,13 +24,13 @@ class ScriptPrompt(Prompt):
         super().__init__(net.standing.network, net.standing.protocol, **cli)
 
     def getLocals(self) -> dict:
-        """`py` knows the script's own net and stations, with `position` and whatever else they answer to there."""
+        """The names that `py` knows: the script's own net and stations."""
         self.locals.update(super().getLocals())
         self.locals.update({"net": self.declared}, **{station.name: station for station in self.declared.stations})
         return self.locals
 
     def do_distance(self, line: str) -> None:
-        "Metres between two stations. Usage: distance station station"
+        "Print the distance between two stations in metres.\nUsage: distance station station"
         ends = self._two_ends(line.split(), "distance station station")
         if ends:
             places = self.network.medium.ask("positions")["positions"]
@@ -38,7 +40,7 @@ class ScriptPrompt(Prompt):
                 say(f"The distance between {ends[0].name} and {ends[1].name} is {metres:.2f} meters")
 
     def do_stop(self, _line: str) -> None:
-        "Everybody stops where they are; what was to come of the movement is forgotten. Usage: stop"
+        "Stop all stations where they are and drop the rest of the movement.\nUsage: stop"
         replay.halt(self.network.medium)
 
 
@@ -46,7 +48,7 @@ class CLI:
     """The prompt; returns at `exit`. `script`: a file of its lines, in place of the terminal."""
 
     def __init__(self, net: Mininet_wifi, **given: object) -> None:
-        options = ARGUMENTS.check(given, net.said)
+        options = ARGUMENTS.check(given, net.notes)
         if net.standing is None:
             raise UsageError("CLI: the network is not up; call net.build() before")
         if "script" in options and not Path(str(options["script"])).is_file():
@@ -55,4 +57,4 @@ class CLI:
         ScriptPrompt(net, **options)
 
 
-__getattr__ = refusing("mn_wifi.cli", {}, "is not here; CLI is")
+__getattr__ = refuse_others("mn_wifi.cli", {}, "is not supported; CLI is")

@@ -1,7 +1,7 @@
 """`manet script`: a Mininet-WiFi script in a run of its own.
 
-`run_script` is the parent's half; `inside` the half in the new namespaces: it executes the file as Python would, with
-`mn_wifi` meaning testbed.mn_wifi, and takes down whatever network the script left standing.
+`run_script` is the parent's half. `inside` is the half in the new namespaces: it executes the file as Python would, with
+`mn_wifi` meaning testbed.mn_wifi, and takes down any network that the script left.
 """
 
 import os
@@ -60,7 +60,7 @@ def run_script(
 
 
 def _say(stage: str, _fraction: float | None) -> None:
-    """Ctrl-C reaches every process of the terminal: it is the script's from its first line on, as under Python itself."""
+    """Print a stage. Ctrl-C belongs to the script from its first line on, as under Python itself: `manet` ignores it."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     if stage != STARTED:
@@ -94,16 +94,16 @@ def inside(arguments: dict, report: Report) -> int:
         session.down(outcome_of(problem))
     except ManetError as at_the_end:
         problem = problem or at_the_end
-    exit_status, error = _judged(problem, script, bool(session.built))
+    exit_status, error = _script_exit(problem, script, bool(session.built))
     if exit_status == 0 and error is None and session.void():
-        exit_status, error = 1, _void(session)
+        exit_status, error = 1, _void_message(session)
     sys.stdout.flush()
     report.send(exit_status=exit_status, error=error, interrupted=isinstance(problem, KeyboardInterrupt | Interrupted))
     return exit_status
 
 
 def _take_signals() -> None:
-    """Ctrl-C is Python's; the end of the lifeline (testbed/runs/isolation.py) ends the script wherever it is."""
+    """Ctrl-C raises KeyboardInterrupt; the end of the lifeline (testbed/runs/isolation.py) interrupts the script anywhere."""
 
     def end(_number: int, _frame: object) -> None:
         for number in (signal.SIGTERM, signal.SIGHUP):
@@ -116,7 +116,7 @@ def _take_signals() -> None:
 
 
 def _execute(script: Path, words: list[str]) -> None:
-    """As `python3 FILE WORDS` would."""
+    """Execute the file as `python3 FILE WORDS` would."""
     os.environ[mn_wifi.IN_A_RUN] = "1"
     sys.argv = [str(script), *words]
     sys.path.insert(0, str(script.resolve().parent))
@@ -125,8 +125,8 @@ def _execute(script: Path, words: list[str]) -> None:
     runpy.run_path(str(script), run_name="__main__")
 
 
-def _judged(problem: BaseException | None, script: Path, built: bool = True) -> tuple[int, str | None]:
-    """Exit status, and the one line for the user; a bug of the script's own is shown as Python shows it."""
+def _script_exit(problem: BaseException | None, script: Path, built: bool = True) -> tuple[int, str | None]:
+    """Exit status and the error line for the user. An exception of the script itself is printed with its traceback."""
     if problem is None:
         return 0, None if built else f"{script}: the script made no network (it called no net.build()); see examples/adhoc.py"
     if isinstance(problem, SystemExit):
@@ -136,7 +136,7 @@ def _judged(problem: BaseException | None, script: Path, built: bool = True) -> 
     if isinstance(problem, KeyboardInterrupt | Interrupted):
         return 130, None
     if isinstance(problem, ManetError):
-        return problem.exit_status, f"{_place(problem, script)}{problem}"
+        return problem.exit_status, f"{_script_line(problem, script)}{problem}"
     lines = traceback.TracebackException.from_exception(problem)
     own = [number for number, frame in enumerate(lines.stack) if frame.filename == str(script)]
     lines.stack = traceback.StackSummary.from_list(lines.stack[own[0] :] if own else lines.stack)
@@ -144,13 +144,13 @@ def _judged(problem: BaseException | None, script: Path, built: bool = True) -> 
     return 1, None
 
 
-def _void(session: Session) -> str:
+def _void_message(session: Session) -> str:
     folders = " and ".join(directory.name for directory in session.void())
     return f"{session.script.name}: void ({folders}), so that its figures do not count; {VOID_REMEDY}"
 
 
-def _place(problem: BaseException, script: Path) -> str:
-    """Where in the script it was asked for: the innermost of its lines that led there."""
+def _script_line(problem: BaseException, script: Path) -> str:
+    """The innermost line of the script that led to the exception, as a prefix of the message."""
     frames = traceback.extract_tb(problem.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == str(script)]
     return f"{script.name}: line {lines[-1]}: " if lines else f"{script.name}: "

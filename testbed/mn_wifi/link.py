@@ -1,14 +1,14 @@
-"""The names that scripts give to addLink and Mininet_wifi(link=...). They are names only: what they mean is net.py's part."""
+"""The names that scripts give to addLink and Mininet_wifi(link=...). They are only names; net.py gives them a meaning."""
 
-from testbed.mn_wifi.arguments import refusing
+from testbed.mn_wifi.arguments import refuse_others
 
 
 class wmediumd:
-    """Mininet_wifi(link=wmediumd): the medium with distance; here there is no other."""
+    """Mininet_wifi(link=wmediumd): the medium with distance; the only kind here."""
 
 
 class WirelessLink:
-    """Mininet_wifi's own default: shaped links instead of a medium. Here the medium all the same."""
+    """Mininet_wifi's own default: shaped links instead of a medium. Here it is the medium, too."""
 
 
 class adhoc:
@@ -16,10 +16,10 @@ class adhoc:
 
 
 class mesh:
-    """addLink(sta, cls=mesh, ...): IEEE 802.11s, which is mac80211's own."""
+    """addLink(sta, cls=mesh, ...): IEEE 802.11s, by mac80211 (hwsim radios only)."""
 
 
-INFRASTRUCTURE = "belongs to networks with access points, which are not here; use stations and cls=adhoc"
+INFRASTRUCTURE = "belongs to networks with access points, which are not supported; use stations and cls=adhoc"
 NAMES = {name: INFRASTRUCTURE for name in ("master", "managed", "_4address", "HostapdConfig", "physicalMesh", "phyAP")}
 NAMES |= {name: "is not modelled; use cls=adhoc" for name in ("ITSLink", "WifiDirectLink", "PhysicalWifiDirectLink")}
-__getattr__ = refusing("mn_wifi.link", NAMES, "is not here; wmediumd, adhoc and mesh are")
+__getattr__ = refuse_others("mn_wifi.link", NAMES, "is not supported; wmediumd, adhoc and mesh are")

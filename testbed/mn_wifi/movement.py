@@ -1,7 +1,7 @@
-"""What a script says of movement, as legs of a trace (formats/trace.md): model time 0 is the end of net.build().
+"""The movement of a script as legs of a trace (formats/trace.md); model time 0 is the end of net.build().
 
-Mininet-WiFi moves its nodes from a thread, a step at a time, as fast as the thread gets on; here the whole movement is
-known before it begins and the medium follows it exactly, at the speeds that are written, in metres per second.
+Mininet-WiFi moves its nodes step by step from a thread, as fast as the thread runs. Here the whole movement is known before it
+begins, and the medium follows it exactly, at the stated speeds in metres per second.
 """
 
 import math
@@ -17,13 +17,13 @@ from testbed.errors import UsageError
 from testbed.mn_wifi.arguments import choice, number, point
 
 Place = tuple[float, float, float]
-HORIZON_S = 3600.0  # movement of a model is drawn for this long; then stations stand
-NOT_HERE = "is not here (ours beside these: scenario={'mobility': 'group' or 'manhattan', 'speed': ..., 'area': [...]})"
+HORIZON_S = 3600.0  # a model's movement lasts this long; then stations stand
+UNKNOWN_MODEL = "is not supported (additional models: scenario={'mobility': 'group' or 'manhattan', 'speed': ..., 'area': [...]})"
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """Where and how fast one station moves; Mininet-WiFi's defaults."""
+    """The area (m) and the speeds (m/s) of one station, with Mininet-WiFi's defaults."""
 
     min_x: float = 0.0
     max_x: float = 100.0
@@ -33,6 +33,7 @@ class Bounds:
     max_v: float = 10.0
 
     def check(self, name: str) -> None:
+        """Raise UsageError for an empty area or wrong speeds; `name` is the station."""
         for axis in ("x", "y"):
             if getattr(self, f"min_{axis}") >= getattr(self, f"max_{axis}"):
                 raise UsageError(f"{name}: min_{axis} is not below max_{axis}; give an area")
@@ -41,16 +42,18 @@ class Bounds:
 
     @property
     def area(self) -> tuple[float, float]:
+        """Width and height in metres."""
         return self.max_x - self.min_x, self.max_y - self.min_y
 
-    def anywhere(self, dice: Random) -> Place:
-        x, y = (dice.random() * side for side in self.area)
+    def random_place(self, rng: Random) -> Place:
+        """A place drawn uniformly from the area."""
+        x, y = (rng.random() * side for side in self.area)
         return self.min_x + x, self.min_y + y, 0.0
 
 
 @dataclass(frozen=True)
 class Model:
-    """setMobilityModel."""
+    """The arguments of setMobilityModel. Times and pauses in seconds, speeds in m/s."""
 
     model: str
     start_s: float = 0.0
@@ -62,8 +65,8 @@ class Model:
     variance: float = 1.0
 
     def legs(self, number: int, name: str, place: Place, bounds: Bounds) -> list[Leg]:
-        """Of one station, which is the `number`th."""
-        draw = choice("setMobilityModel", "model", self.model, DRAWN, NOT_HERE)
+        """The movement of station `name`, number `number` from 1, from `place`. Raises UsageError."""
+        draw = choice("setMobilityModel", "model", self.model, MODELS_BY_NAME, UNKNOWN_MODEL)
         x, y, z = place
         if not (bounds.min_x <= x <= bounds.max_x and bounds.min_y <= y <= bounds.max_y):
             raise UsageError(f"{name} at ({x:g}, {y:g}) m is outside its area; enlarge min_x to max_x, min_y to max_y")
@@ -76,7 +79,8 @@ class Model:
         ]
 
     def pause(self) -> dict[str, object]:
-        """Theirs are uniform from min_wt to max_wt (1 to 5 where nothing is said); ours fixed, or uniform from 0."""
+        """The pauses as keys of our model: fixed, or uniform from 0. Mininet-WiFi's are uniform from min_wt to max_wt
+        (default 1 to 5)."""
         low, high = self.min_wt, self.max_wt
         if low is None and high is None:
             return {"pause": 3.0, "pauses": "uniform"}
@@ -89,8 +93,8 @@ class Model:
         return {"pause": high, "pauses": "fixed"} if low == high else {"pause": high / 2, "pauses": "uniform"}
 
 
-def _of_model(name: str, number: int, here: tuple, bounds: Bounds, begin: dict, **options: object) -> list[Leg]:
-    """Our model draws by the number of a station: it is given as many, and the last is the one."""
+def _model_legs(name: str, number: int, here: tuple, bounds: Bounds, begin: dict, **options: object) -> list[Leg]:
+    """Our model draws by the number of a station: it gets `number` stations, of which the last one counts."""
     places = [(f"other{other}", *here[1:]) for other in range(1, number)]
     legs = MODELS[name]([*places, here], bounds.area, **begin, **options)
     return [leg for leg in legs if leg.station == here[0]]
@@ -99,40 +103,40 @@ def _of_model(name: str, number: int, here: tuple, bounds: Bounds, begin: dict, 
 def _waypoint(model: Model, number: int, here: tuple, bounds: Bounds, begin: dict) -> list[Leg]:
     mean = (bounds.min_v + bounds.max_v) / 2
     spread = (bounds.max_v - bounds.min_v) / (bounds.max_v + bounds.min_v)
-    return _of_model("random-waypoint", number, here, bounds, begin, speed=mean, spread=spread, **model.pause())
+    return _model_legs("random-waypoint", number, here, bounds, begin, speed=mean, spread=spread, **model.pause())
 
 
 def _walk(_model: Model, number: int, here: tuple, bounds: Bounds, begin: dict) -> list[Leg]:
-    """Ways of one metre at 1 m/s: Mininet-WiFi's constantDistance and constantVelocity."""
-    return _of_model("random-walk", number, here, bounds, begin, speed=1.0, spread=0.0, step=1.0)
+    """Legs of one metre at 1 m/s: Mininet-WiFi's constantDistance and constantVelocity."""
+    return _model_legs("random-walk", number, here, bounds, begin, speed=1.0, spread=0.0, step=1.0)
 
 
 def _gauss_markov(model: Model, number: int, here: tuple, bounds: Bounds, begin: dict) -> list[Leg]:
     mean, noise = model.velocity_mean, model.variance  # a standard deviation, whatever its name
     options = {"deviation": min(2.0, noise / mean), "turn": noise, "memory": model.alpha}
-    return _of_model("gauss-markov", number, here, bounds, begin, speed=mean, **options)
+    return _model_legs("gauss-markov", number, here, bounds, begin, speed=mean, **options)
 
 
 def _direction(model: Model, number: int, here: tuple, bounds: Bounds, begin: dict) -> list[Leg]:
-    """A way of a length uniform from 0 to the longer side, in a uniform direction, reflected at the edges; then another."""
+    """Legs of a length uniform from 0 to the longer side, in uniform directions, reflected at the edges."""
     name, x, y, z = here
-    dice = Random(f"random-direction {model.seed} {number}")
+    rng = Random(f"random-direction {model.seed} {number}")
     time_s, place, legs = begin["begin_s"], (x, y), []
     while time_s < begin["end_s"]:
-        angle, length_m = 2 * math.pi * dice.random(), max(1e-3, dice.random() * max(bounds.area))
+        angle, length_m = 2 * math.pi * rng.random(), max(1e-3, rng.random() * max(bounds.area))
         pieces, _ = bounced(place, (length_m * math.cos(angle), length_m * math.sin(angle)), bounds.area)
-        more, time_s = legs_along(pieces, name, z, time_s, bounds.min_v + (bounds.max_v - bounds.min_v) * dice.random())
+        more, time_s = legs_along(pieces, name, z, time_s, bounds.min_v + (bounds.max_v - bounds.min_v) * rng.random())
         legs += more
         place = pieces[-1].end
     return legs
 
 
-DRAWN = {"RandomWayPoint": _waypoint, "RandomDirection": _direction, "RandomWalk": _walk, "GaussMarkov": _gauss_markov}
+MODELS_BY_NAME = {"RandomWayPoint": _waypoint, "RandomDirection": _direction, "RandomWalk": _walk, "GaussMarkov": _gauss_markov}
 
 
 @dataclass
 class Course:
-    """Of one station: net.mobility(sta, 'start' | 'stop', time, position), and sta.coord on the way."""
+    """The scripted movement of one station: net.mobility(sta, 'start' | 'stop', time, position), and sta.coord in between."""
 
     name: str
     start_s: float | None = None
@@ -140,7 +144,8 @@ class Course:
     start: Place | None = None
     stop: Place | None = None
 
-    def say(self, word: str, time: object, position: object) -> None:
+    def set_end(self, word: str, time: object, position: object) -> None:
+        """Set the start or the stop: `word` is 'start' or 'stop', `time` in seconds. Raises UsageError."""
         call = f"mobility({self.name}, {word!r})"
         time_s = number(call, "time", time, 0, 1e6)
         place = None if position is None else point(call, "position", position)
@@ -152,7 +157,7 @@ class Course:
             raise UsageError(f"{call}: is neither 'start' nor 'stop'; write one of the two")
 
     def points(self, coord: Sequence[object] | None) -> list[Place]:
-        """All places of the way, the first included."""
+        """All places of the path, from start to stop. Raises UsageError if one is missing."""
         if coord is not None:
             return [point(self.name, "coord", place) for place in coord]
         if self.start is None or self.stop is None:
@@ -161,23 +166,23 @@ class Course:
         return [self.start, self.stop]
 
     def legs(self, coord: Sequence[object] | None, plan: "Timeline") -> list[Leg]:
-        """At one speed from the first place to the last, as often as the plan says."""
+        """The legs from the first place to the last, at one speed, with the repetitions of `plan`. Raises UsageError."""
         if self.start_s is None or self.stop_s is None or self.start_s >= self.stop_s:
             text = "needs a start, and a stop after it; add net.mobility(..., 'stop', time=...)"
             raise UsageError(f"mobility({self.name}): {text}")
-        way, legs = self.points(coord), []
+        path, legs = self.points(coord), []
         for turn in range(plan.repetitions):
             base_s = turn * plan.stop_s
-            here_way = way[::-1] if plan.reverse and turn % 2 else way
+            this_path = path[::-1] if plan.reverse and turn % 2 else path
             if turn and not plan.reverse:
-                legs.append(Leg(base_s + self.start_s, self.name, here_way[0], math.inf))
-            legs += along(self.name, here_way, base_s + self.start_s, base_s + self.stop_s)
+                legs.append(Leg(base_s + self.start_s, self.name, this_path[0], math.inf))
+            legs += along(self.name, this_path, base_s + self.start_s, base_s + self.stop_s)
         return legs
 
 
 @dataclass
 class Timeline:
-    """startMobility, mobility, stopMobility."""
+    """The arguments of startMobility, mobility and stopMobility. Times in seconds."""
 
     start_s: float | None = None
     stop_s: float = 0.0
@@ -186,16 +191,17 @@ class Timeline:
     courses: dict[str, Course] = field(default_factory=dict)
 
     def of(self, name: str) -> Course:
+        """The course of the station with this name, created if needed."""
         return self.courses.setdefault(name, Course(name))
 
 
-def along(name: str, way: Sequence[Place], begin_s: float, end_s: float) -> list[Leg]:
-    """Straight from place to place, at one speed, so as to be at the last at `end_s`."""
-    lengths = [math.dist(a, b) for a, b in pairwise(way)]
+def along(name: str, path: Sequence[Place], begin_s: float, end_s: float) -> list[Leg]:
+    """Legs from place to place at the one speed that reaches the last place at `end_s`."""
+    lengths = [math.dist(a, b) for a, b in pairwise(path)]
     if sum(lengths) == 0:
         return []
     pace, time_s, legs = sum(lengths) / (end_s - begin_s), begin_s, []
-    for to, length_m in zip(way[1:], lengths, strict=True):
+    for to, length_m in zip(path[1:], lengths, strict=True):
         if length_m:
             legs.append(Leg(time_s, name, to, pace))
         time_s += length_m / pace
@@ -203,15 +209,18 @@ def along(name: str, way: Sequence[Place], begin_s: float, end_s: float) -> list
 
 
 def replayed(name: str, places: Sequence[object], times: Sequence[object] | None, points_per_s: float) -> list[Leg]:
-    """ReplayingMobility: straight from point to point, each reached at its own time, or so many of them in a second."""
-    way = [point(name, "p", place) for place in places]
-    if times is not None and len(times) != len(way):
-        raise UsageError(f"{name}: {len(way)} places in p and {len(times)} in time; give each place its time")
-    at_s = [number(name, "time", time, 0) for time in times] if times is not None else [k / points_per_s for k in range(len(way))]
+    """Legs of ReplayingMobility: each place is reached at its own time (s), or `points_per_s` places a second. Raises
+    UsageError."""
+    path = [point(name, "p", place) for place in places]
+    if times is not None and len(times) != len(path):
+        raise UsageError(f"{name}: {len(path)} places in p and {len(times)} in time; give each place its time")
+    at_s = (
+        [number(name, "time", time, 0) for time in times] if times is not None else [k / points_per_s for k in range(len(path))]
+    )
     if any(b < a for a, b in pairwise(at_s)):
         raise UsageError(f"{name}: time goes back; give the times in their order")
-    legs = [Leg(at_s[0], name, way[0], math.inf)] if way else []
-    for (a, b), (begin_s, end_s) in zip(pairwise(way), pairwise(at_s), strict=True):
+    legs = [Leg(at_s[0], name, path[0], math.inf)] if path else []
+    for (a, b), (begin_s, end_s) in zip(pairwise(path), pairwise(at_s), strict=True):
         if begin_s == end_s:
             legs.append(Leg(begin_s, name, b, math.inf))
         elif a != b:

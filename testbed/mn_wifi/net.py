@@ -1,7 +1,7 @@
 """Mininet_wifi: a network declared call by call, and brought up as a run of this testbed by build().
 
-The calls only write down what a script wants; `scenario()` makes a scenario of it (formats/scenario.md), checked like any
-other, and build() runs its stages. What Mininet-WiFi has no name for is given as keys of a scenario:
+The calls only record what a script declares; `scenario()` turns it into a scenario (formats/scenario.md), checked like any other,
+and build() runs its stages. Settings without a name in Mininet-WiFi are given as keys of a scenario:
 `Mininet_wifi(scenario={"queue": 20})`, or after `./manet script --set`.
 """
 
@@ -21,7 +21,7 @@ from scenarios.scenario import Scenario
 from testbed.errors import UsageError
 from testbed.mn_wifi import link as links
 from testbed.mn_wifi import settings
-from testbed.mn_wifi.arguments import number, point, say
+from testbed.mn_wifi.arguments import note, number, point
 from testbed.mn_wifi.movement import Bounds, Model, Place, Timeline, replayed
 from testbed.mn_wifi.node import Host, Node, Station
 from testbed.mn_wifi.propagation import DEFAULT, propagation
@@ -37,16 +37,16 @@ from topologies.addresses import INTERFACE, ip_address
 PICTURE_EVERY_S = 2.0
 RADIO_LINKS = (links.adhoc, links.mesh)
 DEFAULT_TCP = Path("/proc/sys/net/ipv4/tcp_congestion_control")
-TCP_NAMES = {"reno": "sack", "vegas": "kernel-vegas"}  # of the kernel's that are called otherwise in a scenario
+TCP_NAMES = {"reno": "sack", "vegas": "kernel-vegas"}  # kernel names that differ from those of a scenario
 
 
 class Mininet_wifi:
-    """The network of a script."""
+    """The network of a script. Wrong calls raise UsageError. Distances are in metres, times in seconds of the network."""
 
     def __init__(self, **given: object) -> None:
         self.session = current()
-        self.said: set[str] = set()
-        options = settings.NET.check(given, self.said)
+        self.notes: set[str] = set()
+        options = settings.NET.check(given, self.notes)
         self.options = settings.net_options(options)
         self.stations: list[Station] = []
         self.wired: list[Host] = []
@@ -63,20 +63,21 @@ class Mininet_wifi:
     # --- declaring ------------------------------------------------------------------------------------------------
 
     def addStation(self, name: str, cls: object = None, **given: object) -> Station:
+        """Declare a station; the arguments are those of settings.STATION."""
         if cls not in (None, Station):
             raise UsageError(f"addStation({name}): cls={cls!r}: a station is of this testbed's own class; leave cls out")
         self._new(name)
-        params = settings.STATION.check(given, self.said)
+        params = settings.STATION.check(given, self.notes)
         station = Station(self, name, len(self.stations) + 1, params)
         self.stations.append(station)
         return station
 
-    addCar = addStation  # a station by another name, without a road
+    addCar = addStation  # a station; there are no roads
 
     def addHost(self, name: str, cls: object = None, **given: object) -> Host:
         """A host without a radio; addLink(station, host) is its wire."""
         self._new(name)
-        settings.HOST.check({"cls": cls, **given} if cls is not None else given, self.said)
+        settings.HOST.check({"cls": cls, **given} if cls is not None else given, self.notes)
         self.wired.append(Host(self, name, dict(given)))
         return self.wired[-1]
 
@@ -87,7 +88,7 @@ class Mininet_wifi:
             raise UsageError(f"{name}: there is a node of this name already; give each its own")
 
     def addLink(self, node1: Node | str, node2: Node | str | None = None, cls: object = None, **given: object) -> None:
-        """addLink(sta, cls=adhoc, ...): its radio takes part; addLink(sta, host): a wire."""
+        """addLink(sta, cls=adhoc, ...): the station's radio joins the network; addLink(sta, host): a wire."""
         if self.standing is not None:
             raise UsageError("addLink: links are added before net.build()")
         a, b = self._node(node1), None if node2 is None else self._node(node2)
@@ -104,15 +105,15 @@ class Mininet_wifi:
         if not isinstance(station, Station):
             raise UsageError(f"addLink({station}): has no radio; cls={cls.__name__} is for stations")
         station.interface("addLink", given.pop("intf", None))
-        options = settings.ADHOC.check(given, self.said)
+        options = settings.ADHOC.check(given, self.notes)
         if cls is links.mesh and "proto" in options:
             raise UsageError(
-                f"addLink: cls=mesh, proto={options['proto']!r}: 802.11s finds its own ways; leave proto out, or cls=adhoc"
+                f"addLink: cls=mesh, proto={options['proto']!r}: 802.11s finds its own routes; leave proto out, or cls=adhoc"
             )
         self._adhoc[station.name] = {**options, "cls": cls.__name__}
 
     def _kind_of_stations(self) -> str:
-        """`tap` or `hwsim`: the scenario's key, wherever it was given."""
+        """`tap` or `hwsim`: the scenario's key, from the script or from --set."""
         given = {"stations": self.options["scenario"].get("stations", "tap")}
         kinds = [setting for setting in self.session.overrides if setting.partition("=")[0].strip() == "stations"]
         return str(Keys.of_script(given, self.session.script.name).set(kinds).values["stations"])
@@ -122,20 +123,22 @@ class Mininet_wifi:
         if not isinstance(station, Station) or not isinstance(host, Host):
             text = "a wire joins a station and a host; stations meet by radio, addLink(sta, cls=adhoc, ...)"
             raise UsageError(f"addLink({a}, {b}): {text}")
-        self._wires.append(settings.wire(station.name, host.name, settings.WIRE.check(given, self.said)))
+        self._wires.append(settings.wire(station.name, host.name, settings.WIRE.check(given, self.notes)))
 
     def _declaring(self, call: str) -> None:
-        """UsageError once the network is up: what moves, and how the radio propagates, is settled by build()."""
+        """Raise UsageError once the network is up: build() fixes movement and propagation."""
         if self.standing is not None:
             raise UsageError(f"{call}: it is too late once the network is up; move the line above net.build()")
 
     def setPropagationModel(self, **given: object) -> None:
+        """Choose the propagation model (mn_wifi/propagation.py); before build()."""
         self._declaring("setPropagationModel")
         self._propagation = propagation(**given)
 
     def setMobilityModel(self, **given: object) -> None:
+        """Choose the mobility model of stations without a position of their own; before build()."""
         self._declaring("setMobilityModel")
-        options = settings.MODEL.check(given, self.said)
+        options = settings.MODEL.check(given, self.notes)
         self._bounds = self._bounded(self._bounds, options, "setMobilityModel")
         times = {"start_s": options["time"]} if "time" in options else {}
         numbers = {"seed", "min_wt", "max_wt", "velocity_mean", "alpha", "variance"} & options.keys()
@@ -146,31 +149,34 @@ class Mininet_wifi:
         self._model = Model(str(options["model"]), **{**found, **({"seed": int(found["seed"])} if "seed" in found else {})})
 
     def startMobility(self, **given: object) -> None:
+        """Begin of the scripted movement: `time` (s), `mob_rep` (repetitions), `reverse`; before build()."""
         self._declaring("startMobility")
-        options = settings.START.check(given, self.said)
+        options = settings.START.check(given, self.notes)
         self._timeline.start_s = number("startMobility", "time", options.get("time", 0), 0, 1e6)
         self._timeline.repetitions = int(number("startMobility", "mob_rep", options.get("mob_rep", 1), 1, 1000))
         self._timeline.reverse = bool(options.get("reverse", False))
 
     def mobility(self, station: Station, word: str, **given: object) -> None:
+        """Where a station is at a `time` (s): `word` is 'start' or 'stop'; before build()."""
         self._declaring("mobility")
-        options = settings.MOBILITY.check(given, self.said)
-        self._timeline.of(str(station)).say(word, options.get("time", 0), options.get("position"))
+        options = settings.MOBILITY.check(given, self.notes)
+        self._timeline.of(str(station)).set_end(word, options.get("time", 0), options.get("position"))
 
     def stopMobility(self, **given: object) -> None:
+        """End of the scripted movement: `time` (s); before build()."""
         self._declaring("stopMobility")
-        self._timeline.stop_s = number("stopMobility", "time", settings.STOP.check(given, self.said).get("time"), 0, 1e6)
+        self._timeline.stop_s = number("stopMobility", "time", settings.STOP.check(given, self.notes).get("time"), 0, 1e6)
 
     def plotGraph(self, **given: object) -> None:
-        """A picture of stations, ranges and links in the results' folder, drawn anew every two seconds; no window."""
-        options = settings.PLOT.check(given, self.said)
+        """A picture of stations, ranges and links in the results' folder, redrawn every PICTURE_EVERY_S; no window."""
+        options = settings.PLOT.check(given, self.notes)
         self._bounds = self._bounded(self._bounds, options, "plotGraph")
         self._picture = "map.png"
         if self.standing is not None:
             self._draw()
 
     def configureNodes(self) -> None:
-        """Nothing: radios are made by build()."""
+        """No effect: build() makes the radios."""
 
     configureWifiNodes = configureNodes
 
@@ -181,7 +187,7 @@ class Mininet_wifi:
     # --- as a scenario --------------------------------------------------------------------------------------------
 
     def scenario(self) -> Scenario:
-        """All that was declared, checked as a scenario file would be."""
+        """The declared network as a scenario, checked like a scenario file. Raises UsageError."""
         declared = {**self._declared(), **self.options["scenario"]}
         keys = Keys.of_script(declared, self.session.script.name).set(self.session.overrides)
         raw = keys.values
@@ -194,12 +200,12 @@ class Mininet_wifi:
         return scenario_of(replace(keys, values={**raw, "radio_overrides": overrides}))
 
     def _states_its_range(self) -> bool:
-        """Whether the script says of its radios how far they reach, in whatever terms."""
-        said = {
+        """Whether the script sets the range of its radios, directly or by power, gain or height."""
+        given = {
             *(key for station in self.stations for key in station.params),
             *(key for one in self._adhoc.values() for key in one),
         }
-        return bool(said & {"range", "txpower", "antennaGain", "antennaHeight"})
+        return bool(given & {"range", "txpower", "antennaGain", "antennaHeight"})
 
     def _declared(self) -> dict[str, Any]:
         for station in self.stations:
@@ -208,10 +214,10 @@ class Mininet_wifi:
         for host in self.wired:
             if not any(wire["host"] == host.name for wire in self._wires):
                 raise UsageError(f"{host.name}: has no wire; add net.addLink(station, {host.name})")
-        self._radio()  # contradictions are said, whatever the profile
+        self._radio()  # reports contradictions, whatever the profile
         routing, remark = protocol(self._common("proto"))
         if remark:
-            say(remark, self.said)
+            note(remark, self.notes)
         mesh = {"hwsim": {"mode": "mesh"}} if self._common("cls") == "mesh" else {}
         return {
             **mesh,
@@ -219,16 +225,16 @@ class Mininet_wifi:
             "positions": [{"name": station.name, "at": list(self._place(station))} for station in self.stations],
             "propagation": self._propagation or DEFAULT,
             "wires": self._wires,
-            "flows": [],  # what is sent is the script's own
+            "flows": [],  # the script makes its own traffic
             "routing": routing,
             "arp": "static" if self.options["static_arp"] else "real",
             "ipv6": any("ip6" in station.params for station in self.stations),
-            "profile": "modern",  # Linux as shipped, which is what scripts have run on
+            "profile": "modern",  # Linux as shipped, as under Mininet-WiFi
             "tcp": TCP_NAMES.get(tcp := DEFAULT_TCP.read_text().strip(), tcp),
         }
 
     def _common(self, name: str, otherwise: Any = None) -> Any:
-        """An option that all radios of a network have in common."""
+        """The value of an option that all radios must share. Raises UsageError if they differ."""
         values = {station: options.get(name, otherwise) for station, options in self._adhoc.items()}
         if len(set(map(str, values.values()))) > 1:
             (first, one), (second, other) = next(
@@ -239,14 +245,14 @@ class Mininet_wifi:
         return next(iter(values.values()), otherwise)
 
     def _radio(self) -> Radio:
-        """The one radio that all stations have: of addLink, else of addStation, else the network's."""
+        """The radio of all stations: its settings come from addLink, else addStation, else Mininet_wifi()."""
         self._common("ssid", "adhocNet")
         found: dict[str, Any] = {}
-        for name, key, least, most in settings.RADIO:
+        for name, key, minimum, maximum in settings.RADIO:
             per_station = [
                 self._adhoc[station.name].get(name, station.params.get(name, self.options.get(name))) for station in self.stations
             ]
-            numbers = {None if value is None else number("addStation", name, value, least, most) for value in per_station}
+            numbers = {None if value is None else number("addStation", name, value, minimum, maximum) for value in per_station}
             if len(numbers) > 1:
                 text = f"{', '.join(map(str, per_station))} of {', '.join(map(str, self.stations))}"
                 raise UsageError(f"{name}: {text}: all stations have the same radio here; give all of them the same {name}")
@@ -262,7 +268,7 @@ class Mininet_wifi:
         return radio
 
     def _place(self, station: Station) -> Place:
-        """Where it stands at the start."""
+        """Where the station stands at the start, in metres."""
         course = self._timeline.courses.get(station.name)
         replayed_first = getattr(station, "p", None)
         if replayed_first:
@@ -272,7 +278,7 @@ class Mininet_wifi:
         if station._place is not None:
             return station._place
         if self._model is not None:
-            return self._bounds_of(station).anywhere(Random(f"mn_wifi place {self._model.seed} {station.order}"))
+            return self._bounds_of(station).random_place(Random(f"mn_wifi place {self._model.seed} {station.order}"))
         raise UsageError(f"{station.name}: has no position; add position='x,y,z' to addStation, in metres")
 
     def _bounds_of(self, station: Station) -> Bounds:
@@ -281,7 +287,7 @@ class Mininet_wifi:
         return bounds
 
     def movement(self) -> Trace | None:
-        """All that moves from the end of build() on; None if nobody does."""
+        """The movement of all stations from the end of build() on; None if no station moves."""
         legs: list[Leg] = []
         for station in self.stations:
             course = self._timeline.courses.get(station.name)
@@ -314,10 +320,11 @@ class Mininet_wifi:
             replay.play(self.standing.network.medium, movement)
 
     def start(self) -> None:
+        """As build(), which has started the network already in most scripts."""
         self.build()
 
     def stop(self) -> str | None:
-        """Take the network down; its results are complete then. The verdict on it, which Mininet-WiFi's stop() has not."""
+        """Take the network down, which completes its results. Returns its verdict (Mininet-WiFi's stop() returns nothing)."""
         if self._updater is not None:
             self._updater.stop()
             self._updater = None
@@ -328,11 +335,11 @@ class Mininet_wifi:
         directory = ended.site.directory
         verdict, reasons = verdict_of(directory), "; ".join(reasons_of(directory))
         remedy = f"{VOID_REMEDY}; " if verdict == "void" else ""
-        output(f"*** {verdict or 'no verdict'}{reasons and f' ({reasons})'}: {remedy}results in {_short(directory)}\n")
+        output(f"*** {verdict or 'no verdict'}{reasons and f' ({reasons})'}: {remedy}results in {_relative(directory)}\n")
         return verdict
 
     def replay(self, stations: list[Station]) -> None:
-        """From now on, instead of what else was to come."""
+        """Move the stations along their places `p` from now on, instead of any earlier movement."""
         if self.standing is None:
             raise UsageError("ReplayingMobility: the network is not up; call net.build() before")
         legs: list[Leg] = []
@@ -343,7 +350,8 @@ class Mininet_wifi:
         replay.play(self.standing.network.medium, Trace(self.session.script.name, legs))
 
     def check_addresses(self) -> None:
-        """A script's own addresses are taken where no daemon has been told of others."""
+        """Raise UsageError for a script's own address that is used twice, or that a routing daemon or static ARP would not
+        know."""
         changed = [station for station in self.stations if station.IP() != ip_address(station.order)]
         for other in changed:
             twins = [station for station in self.stations if station.IP() == other.IP()]
@@ -357,7 +365,7 @@ class Mininet_wifi:
             raise UsageError(f"{first.name}: ip={first.ip!r}: {text}; leave ip out, or write that")
 
     def _name_devices(self) -> None:
-        """`sta1-wlan0` beside `wlan0`, for whatever a script does with a device; then the script's own addresses."""
+        """Add the name `sta1-wlan0` to each `wlan0`, as scripts expect it; then set the script's own addresses."""
         assert self.standing is not None
         add = f"link property add dev {INTERFACE} altname"
         lines = {station.host: [f"{add} {station.params['wlan'][0]}"] for station in self.stations}
@@ -373,10 +381,10 @@ class Mininet_wifi:
         hosts = {host.name: host.netns for host in self.standing.network.net.hosts}
         live = Live(self.directory, hosts, title=self.session.script.name)
         self._updater = self._updater or Updater(live, self.directory / self._picture, PICTURE_EVERY_S)
-        output(f"*** picture, drawn every {PICTURE_EVERY_S:g} s: {_short(self.directory / self._picture)}\n")
+        output(f"*** picture, drawn every {PICTURE_EVERY_S:g} s: {_relative(self.directory / self._picture)}\n")
 
     def counters(self) -> dict[str, dict]:
-        """What the medium has counted of each station up to now (counters.json of formats/air.md); Mininet-WiFi has no such."""
+        """The medium's counters of each station up to now (counters.json of formats/air.md). Mininet-WiFi has no such call."""
         self._up("counters")
         assert self.standing is not None
         return self.standing.network.medium.ask("counters")["stations"]
@@ -385,19 +393,22 @@ class Mininet_wifi:
 
     @property
     def directory(self) -> Path:
-        """Of the results."""
+        """The folder of the results."""
         assert self.standing is not None
         return self.standing.site.directory
 
     @property
     def hosts(self) -> list[Node]:
+        """The wired hosts."""
         return [*self.wired]
 
     @property
     def nameToNode(self) -> dict[str, Node]:
+        """Stations and hosts by name."""
         return {node.name: node for node in [*self.stations, *self.wired]}
 
     def host_of(self, name: str) -> NamespaceHost | None:
+        """The running Mininet host of a node; None before build()."""
         return None if self.standing is None else self.standing.network.net[name]
 
     def _node(self, node: Node | str) -> Node:
@@ -410,6 +421,7 @@ class Mininet_wifi:
         return self._node(name)
 
     def get(self, *names: str) -> Any:
+        """The node of this name, or a list for several names."""
         nodes = [self._node(name) for name in names]
         return nodes[0] if len(nodes) == 1 else nodes
 
@@ -422,37 +434,43 @@ class Mininet_wifi:
         return iter(self.nameToNode)
 
     def keys(self) -> list[str]:
+        """The names of all nodes, stations first."""
         return list(self.nameToNode)
 
     def values(self) -> list[Node]:
+        """All nodes, stations first."""
         return list(self.nameToNode.values())
 
     def items(self) -> list[tuple[str, Node]]:
+        """(Name, node) of all nodes, stations first."""
         return list(self.nameToNode.items())
 
     def __len__(self) -> int:
         return len(self.nameToNode)
 
     def get_distance(self, src: str, dst: str) -> None:
+        """Print the distance between two nodes in metres."""
         a, b = self._node(src), self._node(dst)
         output(f"The distance between {src} and {dst} is {a.get_distance_to(b)} meters\n")
 
     def ping(self, hosts: list[Node] | None = None, timeout: object = None) -> float:
-        """Per cent lost."""
+        """Ping between all pairs of `hosts` (default: all nodes); returns the share of lost packets in per cent."""
         return self._up("ping").ping([node.host for node in hosts or self.values()], timeout)
 
     def pingAll(self, timeout: object = None) -> float:
+        """Ping between all pairs; returns the share of lost packets in per cent."""
         return self.ping(timeout=timeout)
 
     def pingPair(self) -> float:
+        """Ping between the first two nodes; returns the share of lost packets in per cent."""
         return self.ping(self.values()[:2])
 
     def iperf(self, hosts: list[Node] | None = None, **given: object) -> list[str]:
-        """TCP by iperf3 for `seconds` (5) from the first host, the client, to the second: the rates of server and client, as
-        Mininet has them."""
+        """Measure TCP by iperf3 for `seconds` (5) from the first host, the client, to the second: the rates of server and client,
+        as Mininet returns them."""
         from testbed.runs.throughput import MAX_SECONDS, SECONDS, measure
 
-        options = settings.IPERF.check(given, self.said)
+        options = settings.IPERF.check(given, self.notes)
         seconds = number("iperf", "seconds", options.get("seconds", SECONDS), 1, MAX_SECONDS)
         if seconds != int(seconds):
             raise UsageError(f"iperf: seconds={seconds:g}: iperf3 takes whole seconds; write {math.ceil(seconds)}")
@@ -470,12 +488,12 @@ class Mininet_wifi:
         return self.standing.network.net
 
     def __getattr__(self, name: str) -> Any:
-        """Mininet-WiFi's other calls, which have no place here."""
+        """Raise NotACall, with the remedy, for the unsupported calls of Mininet-WiFi."""
         if name.startswith("_"):
             raise AttributeError(name)
-        raise settings.NotACall(f"{name}: {settings.NO_CALLS.get(name, 'is not here; docs/mininet-wifi.md lists what is')}")
+        raise settings.NotACall(f"{name}: {settings.NO_CALLS.get(name, 'is not supported; docs/mininet-wifi.md lists what is')}")
 
 
-def _short(path: Path) -> Path:
+def _relative(path: Path) -> Path:
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path

@@ -1,4 +1,4 @@
-"""Stations and hosts as a script declares them; once the network is up each answers as the Mininet host that it then is."""
+"""Stations and hosts as a script declares them. Once the network is up, each passes calls on to its running Mininet host."""
 
 import difflib
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.errors import UsageError
 from testbed.host import namespace
-from testbed.mn_wifi.arguments import number, point, refusing
+from testbed.mn_wifi.arguments import number, point, refuse_others
 from testbed.stages import iproute
 from topologies.addresses import INTERFACE, NETWORK, PREFIX_BITS, ip_address, mac_address
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from testbed.stages.station import NamespaceHost
 
 
-# Those that Mininet gives a host as it is made, so that its class does not have them.
+# Attributes that Mininet's constructor sets, so that dir() of the class does not list them.
 ATTRIBUTES_OF_HOSTS = (
     "decoder", "execed", "intfs", "lastCmd", "lastPid", "master", "nameToIntf", "pid", "pollOut", "ports", "radio", "readbuf",
     "shell", "slave", "stdin", "stdout", "waitExited", "waiting",
@@ -23,11 +23,11 @@ ATTRIBUTES_OF_HOSTS = (
 
 
 class NotHere(UsageError, AttributeError):
-    """A method that a node has not, or not yet. (hasattr() is to say so, too.)"""
+    """A method that a node lacks, or lacks before build(). An AttributeError, so that hasattr() works."""
 
 
 def _known_of_hosts() -> set[str]:
-    """What a running host answers to, beside the station's own."""
+    """The attributes of a running host."""
     from testbed.stages.station import NamespaceHost
 
     return {*dir(NamespaceHost), *ATTRIBUTES_OF_HOSTS}
@@ -35,11 +35,11 @@ def _known_of_hosts() -> set[str]:
 
 def _remedy(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, [word for word in known if not word.startswith("_")], n=1, cutoff=0.8)
-    return f'is not here; did you mean "{close[0]}"?' if close else "is not here; docs/mininet-wifi.md lists what is"
+    return f'is not supported; did you mean "{close[0]}"?' if close else "is not supported; docs/mininet-wifi.md lists what is"
 
 
 class Node:
-    """What stations and hosts share. Attributes that a script sets are its own, as in Mininet-WiFi."""
+    """The common part of stations and hosts. A script may set attributes of its own, as in Mininet-WiFi."""
 
     def __init__(self, net: "Mininet_wifi", name: str, params: dict[str, Any]) -> None:
         self.net, self.name, self.params = net, name, params
@@ -48,7 +48,7 @@ class Node:
         return self.name
 
     def __getattr__(self, name: str) -> Any:
-        """Of the running host: cmd, popen, pid, sendCmd, intfs ..."""
+        """An attribute of the running host: cmd, popen, pid, sendCmd, intfs ..."""
         if name.startswith("__") or "net" not in self.__dict__:
             raise AttributeError(name)
         host = self.net.host_of(self.name)
@@ -56,18 +56,19 @@ class Node:
         if name not in known:
             raise NotHere(f"{self.name}.{name}: {_remedy(name, {*known, *dir(self)})}")
         if host is None:
-            raise NotHere(f"{self.name}.{name}: there is no such thing before the network is up; move the line below net.build()")
+            raise NotHere(f"{self.name}.{name}: not available before the network is up; move the line below net.build()")
         return getattr(host, name)
 
     @property
     def host(self) -> "NamespaceHost":
-        """UsageError before the network is up."""
+        """The running host. Raises NotHere before the network is up."""
         found = self.net.host_of(self.name)
         if found is None:
             raise NotHere(f"{self.name}: the network is not up; move the line below net.build()")
         return found
 
     def terminate(self) -> None:
+        """Not supported: nodes end with the network. Raises UsageError."""
         raise UsageError(f"{self.name}.terminate: nodes end with the network; call net.stop()")
 
 
@@ -76,7 +77,7 @@ class Host(Node):
 
 
 class Station(Node):
-    """addStation. `position` is where it stands, or shall stand at the start."""
+    """A station (addStation), number `order` from 1. `position`, in metres, is where it stands, or starts."""
 
     def __init__(self, net: "Mininet_wifi", name: str, order: int, params: dict[str, Any]) -> None:
         super().__init__(net, name, params)
@@ -87,7 +88,7 @@ class Station(Node):
 
     @property
     def position(self) -> tuple[float, float, float]:
-        """Now, of a network that is up; else as declared. Without one it is no attribute, as in Mininet-WiFi."""
+        """The current position of a running station, else the declared one. Without one: AttributeError, as in Mininet-WiFi."""
         standing = self.net.standing
         if standing is not None:
             return tuple(standing.network.medium.ask("positions")["positions"][self.name])
@@ -97,45 +98,51 @@ class Station(Node):
 
     @position.setter
     def position(self, place: object) -> None:
+        """As setPosition()."""
         self.setPosition(place)
 
     def setPosition(self, pos: object) -> None:
-        """`'x,y,z'` in metres; of a running station at once."""
+        """Move to `'x,y,z'` in metres; a running station moves at once."""
         self._place = point(f"{self.name}.setPosition", "pos", pos)
         standing = self.net.standing
         if standing is not None:
             standing.network.medium.ask("move", station=self.name, position=list(self._place))
 
     def get_distance_to(self, dst: "Station") -> float:
-        """Metres."""
+        """The distance to another station in metres, rounded to centimetres."""
         a, b = self.position, dst.position
         return round(sum((x - y) ** 2 for x, y in zip(a, b, strict=True)) ** 0.5, 2)
 
     def setRange(self, range: object, intf: object = None) -> None:
+        """Range of the radio in metres (0.1 to 100 000); before build()."""
         self._radio("setRange", "range", number(f"{self.name}.setRange", "range", range, 0.1, 1e5), intf)
 
     def setTxPower(self, txpower: object, intf: object = None) -> None:
+        """Transmit power in dBm (-50 to 100); before build()."""
         self._radio("setTxPower", "txpower", number(f"{self.name}.setTxPower", "txpower", txpower, -50, 100), intf)
 
     def setAntennaGain(self, gain: object, intf: object = None) -> None:
+        """Antenna gain in dBi (-50 to 50); before build()."""
         self._radio("setAntennaGain", "antennaGain", number(f"{self.name}.setAntennaGain", "gain", gain, -50, 50), intf)
 
     def _radio(self, call: str, name: str, value: float, intf: object) -> None:
         self.interface(call, intf)
         if self.net.standing is not None:
-            raise UsageError(f"{self.name}.{call}: a radio is what it is once the network is up; move the line above net.build()")
+            raise UsageError(f"{self.name}.{call}: a radio cannot change once the network is up; move the line above net.build()")
         self.params[name] = value
 
     def IP(self, intf: object = None) -> str:
+        """The IPv4 address."""
         self.interface("IP", intf)
         return self.ip.split("/")[0]
 
     def MAC(self, intf: object = None) -> str:
+        """The MAC address of the radio."""
         self.interface("MAC", intf)
         return mac_address(self.order)
 
     def setIP(self, ip: str, prefixLen: int = PREFIX_BITS, intf: object = None) -> None:
-        """Instead of the address that the station has."""
+        """Replace the address of the station."""
         self.interface("setIP", intf)
         self.ip = ip if "/" in ip else f"{ip}/{prefixLen}"
         if self.net.standing is not None:
@@ -156,7 +163,7 @@ class Station(Node):
         host.radio.ip, host.radio.prefixLen = address, bits
 
     def setIP6(self, ip: str, prefixLen: int = 64, intf: object = None) -> None:
-        """One more IPv6 address. The kernel's own IPv6 traffic is on the air from then on."""
+        """Add an IPv6 address. The kernel sends IPv6 control traffic from then on."""
         self.interface("setIP6", intf)
         address = ip if "/" in ip else f"{ip}/{prefixLen}"
         sysctls = {f"net.ipv6.conf.{INTERFACE}.disable_ipv6": 0}
@@ -165,16 +172,16 @@ class Station(Node):
         iproute.batches({host: [f"address replace {address} dev {INTERFACE} nodad"]}, "ip6", self.net.standing.site.log)
 
     def interface(self, call: str, intf: object) -> None:
-        """A station has one radio; UsageError for another."""
+        """Raise UsageError if `intf` is not the station's radio."""
         known = (None, *self.params["wlan"], INTERFACE)
         if str(intf) not in map(str, known):
             raise UsageError(f"{self.name}.{call}: intf={str(intf)!r}: a station has one radio, {self.params['wlan'][0]}")
 
 
-REMEDY = "is not here: a node is a Station (addStation) or a Host (addHost); docs/mininet-wifi.md says what stands for what"
-__getattr__ = refusing(
+REMEDY = "is not supported: a node is a Station (addStation) or a Host (addHost); docs/mininet-wifi.md lists the classes"
+__getattr__ = refuse_others(
     "mn_wifi.node",
-    {name: "access points are not here: this is a medium of ad hoc networks; use stations and cls=adhoc"
+    {name: "access points are not supported: this is a medium of ad hoc networks; use stations and cls=adhoc"
      for name in ("AP", "UserAP", "OVSAP", "OVSKernelAP", "physicalAP")},
     REMEDY,
 )  # fmt: skip

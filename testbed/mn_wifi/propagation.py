@@ -16,26 +16,26 @@ REFUSED = {
     "sL": "a system loss only shifts the power; leave it out and give the stations a range",
     "lF": "floors are not modelled; leave it out",
     "nFloors": "floors are not modelled; leave it out",
-    "pL": "is the ITU model's, which is not here; use model='logDistance' with exp=pL/10",
+    "pL": "is the ITU model's, which is not supported; use model='logDistance' with exp=pL/10",
     "gRandom": "the draws are the medium's own, by the seed; leave it out",
 }
 
 
 def propagation(**given: object) -> dict:
-    """The key `propagation` of a scenario."""
-    theirs = given.pop("model", "logDistance")
-    model = choice(CALL, "model", theirs, MODELS, "is not here")
+    """The key `propagation` of a scenario, from the arguments of setPropagationModel. Raises UsageError."""
+    script_model = given.pop("model", "logDistance")
+    model = choice(CALL, "model", script_model, MODELS, "is not supported")
     for name, value in given.items():
-        if name in ARGUMENTS[str(theirs)]:
+        if name in ARGUMENTS[str(script_model)]:
             continue
         if name in REFUSED:
             raise UsageError(f"{CALL}: {name}={value!r}: {REFUSED[name]}")
-        takes = ", ".join(sorted(ARGUMENTS[str(theirs)])) or "no further arguments"
-        raise UsageError(f'{CALL}: unknown argument "{name}"; model={theirs!r} takes {takes}')
+        takes = ", ".join(sorted(ARGUMENTS[str(script_model)])) or "no further arguments"
+        raise UsageError(f'{CALL}: unknown argument "{name}"; model={script_model!r} takes {takes}')
     made: dict = {"model": model}
-    if "exp" in ARGUMENTS[str(theirs)]:
+    if "exp" in ARGUMENTS[str(script_model)]:
         made["exponent"] = number(CALL, "exp", given.get("exp", 3.0), 0.1, 10)
     if model == "shadowing":
-        # called a variance there, and used as the standard deviation of the draw
+        # Mininet-WiFi calls it variance and uses it as the standard deviation
         made["sigma_db"] = number(CALL, "variance", given.get("variance", 2.0), 0, 50)
     return made

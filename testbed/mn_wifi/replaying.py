@@ -1,13 +1,13 @@
-"""Replaying what was recorded: movement. Shaped bandwidth, loss and signal have no place in a medium that makes them."""
+"""Replay of recorded movement. Recorded bandwidth, loss and signal cannot be replayed: the medium computes them."""
 
 from testbed.errors import UsageError
-from testbed.mn_wifi.arguments import refusing
+from testbed.mn_wifi.arguments import refuse_others
 from testbed.mn_wifi.net import Mininet_wifi
 from testbed.mn_wifi.node import Station
 
 
 class ReplayingMobility:
-    """Every station that has places in `p` goes along them from now on: to each at its own `time` (s), or `speed` places a
+    """Move every station that has places in `p` along them from now on: to each at its own `time` (s), or `speed` places a
     second."""
 
     def __init__(self, net: Mininet_wifi, nodes: list[Station] | None = None) -> None:
@@ -17,7 +17,7 @@ class ReplayingMobility:
         net.replay(chosen)
 
 
-WHY = "here bandwidth, loss and signal come of frames, not of a table; replay the movement (ReplayingMobility)"
-__getattr__ = refusing(
-    "mn_wifi.replaying", {f"Replaying{what}": WHY for what in ("Bandwidth", "NetworkConditions", "RSSI")}, "is not here"
+WHY = "here bandwidth, loss and signal follow from frames, not from a table; replay the movement (ReplayingMobility)"
+__getattr__ = refuse_others(
+    "mn_wifi.replaying", {f"Replaying{what}": WHY for what in ("Bandwidth", "NetworkConditions", "RSSI")}, "is not supported"
 )

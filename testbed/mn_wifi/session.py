@@ -1,7 +1,7 @@
-"""The run that a script is executed in, and the networks it builds there, one after the other.
+"""The run of a script and the networks that it builds, one after the other.
 
-Each network is a run directory like any other (formats/results.md): the script's own folder, of later networks `network2`,
-`network3` ... in it.
+Each network is a run directory like any other (formats/results.md): the first is the script's folder, later ones are `network2`,
+`network3` ... below it.
 """
 
 import sys
@@ -24,7 +24,7 @@ from testbed.stages.routing import Network, Protocol
 from testbed.stages.site import Site
 
 EXPERIMENT = "script"
-LOOK_S = 0.25  # a window of Waits is a second
+WATCH_INTERVAL_S = 0.25  # a window of Waits is a second
 
 
 @dataclass
@@ -38,12 +38,12 @@ class Standing:
     watch: "Watch"
 
     def stop(self, outcome: dict) -> None:
-        """Take it down, whatever `outcome` says of the script, and write into run.json how it ended."""
+        """Take the network down and write `outcome`, how the script ended, into run.json. Raises RunError if it fails."""
         self.watch.end()
         try:
             self.stages.close()
             if (self.site.directory / "verdict.json").exists():
-                add_programs(self.site.directory, self.watch.waits.seen)
+                add_programs(self.site.directory, self.watch.waits.summary)
         except RunError as problem:
             if outcome["status"] == "complete":
                 outcome = {"status": "failed", "error": str(problem)}
@@ -53,20 +53,20 @@ class Standing:
 
 
 class Watch:
-    """Looks, as a run does during its traffic, at how long the programs wait for a processor: a script's last as long as its
-    network stands."""
+    """Samples how long the programs wait for a processor, as a run does during its traffic, for as long as the network stands."""
 
     def __init__(self, waits: Waits) -> None:
         self.waits, self._over = waits, threading.Event()
         waits.begin()
-        self._thread = threading.Thread(target=self._look, name="waits", daemon=True)
+        self._thread = threading.Thread(target=self._watch, name="waits", daemon=True)
         self._thread.start()
 
-    def _look(self) -> None:
-        while not self._over.wait(LOOK_S):
+    def _watch(self) -> None:
+        while not self._over.wait(WATCH_INTERVAL_S):
             self.waits.tick()
 
     def end(self) -> None:
+        """End the thread."""
         self._over.set()
         self._thread.join()
         self.waits.end()
@@ -74,7 +74,7 @@ class Watch:
 
 @dataclass
 class Session:
-    """`overrides` are the --set of the command line; `say` reports a stage to `manet`."""
+    """The state of a script's run. `overrides` are the --set of the command line; `say` reports a stage to `manet`."""
 
     script: Path
     directory: Path
@@ -86,9 +86,9 @@ class Session:
     built: list[Path] = field(default_factory=list)
 
     def up(self, scenario: Scenario) -> Standing:
-        """Check what only programs and the machine can judge, then bring the network up; UsageError or RunError."""
+        """Check the scenario against programs and machine, then bring the network up. Raises UsageError or RunError."""
         if self.standing is not None:
-            raise UsageError("a network of this script stands already; call its stop() before the next one's build()")
+            raise UsageError("a network of this script is up already; call its stop() before the next one's build()")
         if scenario.clock == "virtual":
             raise UsageError('clock = "virtual": a script runs in real time; leave --set clock=virtual out')
         preflight.check(scenario, self.seed, self.programs, self.script.name)
@@ -108,11 +108,11 @@ class Session:
         return self.standing
 
     def void(self) -> list[Path]:
-        """Those of its networks that the verdict calls void."""
+        """The directories of networks whose verdict is void."""
         return [directory for directory in self.built if verdict_of(directory) == "void"]
 
     def down(self, outcome: dict | None = None) -> Standing | None:
-        """The standing network's end, if one stands."""
+        """Take the network down, if one is up, and return it."""
         ended, self.standing = self.standing, None
         if ended is not None:
             ended.stop(outcome or {"status": "complete", "error": None})
@@ -120,7 +120,7 @@ class Session:
 
 
 def outcome_of(problem: BaseException | None) -> dict:
-    """How run.json calls the end of a script by an exception."""
+    """Status and error for run.json of a script that ended by this exception, or by none."""
     if problem is None or (isinstance(problem, SystemExit) and problem.code in (0, None)):
         return {"status": "complete", "error": None}
     if isinstance(problem, SystemExit):
@@ -132,17 +132,19 @@ def outcome_of(problem: BaseException | None) -> dict:
     return {"status": "interrupted", "error": "interrupted; what was captured is kept"}
 
 
-# The API of scripts has no argument for it: Mininet_wifi() finds the run that it is in here. Set once, by launch.inside.
-_here: list[Session] = []
+# Mininet_wifi() has no argument for its run and finds it here. launch.inside sets it once.
+_current_session: list[Session] = []
 
 
 def begin(session: Session) -> Session:
-    _here[:] = [session]
+    """Make this the session of the process."""
+    _current_session[:] = [session]
     return session
 
 
 def current() -> Session:
-    if not _here:
+    """The session of the process. Raises UsageError outside of `./manet script`."""
+    if not _current_session:
         name = Path(sys.argv[0]).name or "FILE.py"
         raise UsageError(f"a network is made in a run of its own: start the script by `./manet script {name}`")
-    return _here[0]
+    return _current_session[0]

@@ -1,4 +1,4 @@
-"""What each call of the script API takes, takes without effect, and refuses, with the words for it."""
+"""The arguments of each call of the script API: accepted, accepted with a note, and refused with a remedy."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,7 @@ NO_MESH = (
 )
 NO_ENCRYPTION = "encryption is not modelled, and would cost air time; leave it out"
 NO_AP = "there are no access points here, this is a medium of ad hoc networks; leave it out"
-NO_SHAPING = "a radio's throughput comes of its frames; leave it out"
+NO_SHAPING = "a radio's throughput follows from its frames; leave it out"
 ONE_RADIO = "a station has one radio; add another station"
 COMMON = {
     "cls": "all stations are in one network, of one kind",
@@ -32,19 +32,19 @@ RADIO = (
 
 
 class NotACall(UsageError, AttributeError):
-    """A call that Mininet-WiFi has and this has not."""
+    """A call of Mininet-WiFi that is not supported."""
 
 
 NET = Arguments(
     "Mininet_wifi",
     frozenset({"link", "wmediumd_mode", "mode", "channel", "ssid", "plot", "autoStaticArp", "ipBase", "scenario"}),
-    aloud={
-        "controller": "there is nothing to control in an ad hoc network; it has no effect",
+    noted={
+        "controller": "an ad hoc network has no controller; it has no effect",
         "accessPoint": "there are no access points here; it has no effect",
         "station": "stations are of this testbed's own class; it has no effect",
         "autoSetMacs": "MAC addresses always follow the stations' numbers, 02:00:00:00:00:01 up",
         "waitConnected": "there are no switches to wait for; it has no effect",
-        "disable_tcp_checksum": "the medium leaves checksums alone; it has no effect",
+        "disable_tcp_checksum": "the medium does not change checksums; it has no effect",
         "rec_rssi": "air.csv has the received power of each frame (power_dbm); it has no effect",
         "cleanup": "a run leaves nothing behind to be cleaned up; it has no effect",
     },
@@ -65,7 +65,7 @@ STATION = Arguments(
     "addStation",
     frozenset({"position", "ip", "ip6", "range", "txpower", "antennaGain", "antennaHeight", "mode", "channel", "speed"})
     | {"min_x", "max_x", "min_y", "max_y", "min_v", "max_v"},
-    aloud={
+    noted={
         "mac": "a station's MAC address is 02:00:00:00:00:NN, its number; it has no effect",
         "min_z": "movement is at one height; it has no effect",
         "max_z": "movement is at one height; it has no effect",
@@ -76,13 +76,13 @@ STATION = Arguments(
         "wlans": ONE_RADIO, "passwd": NO_ENCRYPTION, "encrypt": NO_ENCRYPTION, "wpss": NO_ENCRYPTION,
         "bw": NO_SHAPING, "cpu": "shares of the CPU are not set here; leave it out", "cores": "leave it out",
         "sta": NO_AP, "bgscan_threshold": NO_AP, "active_scan": NO_AP, "scan_freq": NO_AP, "freq_list": NO_AP,
-        "model": "hardware models are not here; give range, or txpower and antennaGain",
+        "model": "hardware models are not supported; give range, or txpower and antennaGain",
     },
 )  # fmt: skip
 HOST = Arguments(
     "addHost",
     frozenset(),
-    aloud={"mac": "the MAC address of a wire's end is 02:00:00:01:<wire>:02; it has no effect"},
+    noted={"mac": "the MAC address of a wire's end is 02:00:00:01:<wire>:02; it has no effect"},
     refused={
         "ip": "a wire is a network of its own, 192.168.<wire>.0/30, its host .2; leave ip out and use host.IP()",
         "cls": "a host is of this testbed's own class; leave cls out",
@@ -91,7 +91,7 @@ HOST = Arguments(
 ADHOC = Arguments(
     "addLink",
     frozenset({"ssid", "mode", "channel", "proto", "txpower"}),
-    aloud={
+    noted={
         "ht_cap": f"{NOT_MODELLED}; the radio is what mode says",
         "ibss": "there is one ad hoc network on the air and no scanning; it has no effect",
         "ap_scan": "there is one ad hoc network on the air and no scanning; it has no effect",
@@ -110,9 +110,9 @@ ADHOC = Arguments(
 WIRE = Arguments(
     "addLink",
     frozenset({"bw", "delay", "max_queue_size"}),
-    aloud={name: "a wire has one end at each node; it has no effect" for name in ("port1", "port2", "intfName1", "intfName2")},
+    noted={name: "a wire has one end at each node; it has no effect" for name in ("port1", "port2", "intfName1", "intfName2")},
     refused={
-        "loss": "a wire loses what its queue does not hold, nothing else; leave it out",
+        "loss": "a wire drops only what exceeds its queue; leave it out",
         "jitter": "a wire has no jitter; leave it out",
         "use_htb": "a wire has its own rate and queue; leave it out",
     },
@@ -121,7 +121,7 @@ MODEL = Arguments(
     "setMobilityModel",
     frozenset({"model", "time", "seed", "min_x", "max_x", "min_y", "max_y", "min_v", "max_v", "min_wt", "max_wt"})
     | {"velocity_mean", "alpha", "variance"},
-    aloud={name: "movement is at one height; it has no effect" for name in ("min_z", "max_z")},
+    noted={name: "movement is at one height; it has no effect" for name in ("min_z", "max_z")},
     refused={
         "ac_method": NO_AP,
         "n_groups": "scenario={'mobility': {'model': 'group', 'groups': 2}, 'speed': 1, 'area': [100, 100]} is a model of groups",
@@ -134,7 +134,7 @@ STOP = Arguments("stopMobility", frozenset({"time"}))
 PLOT = Arguments(
     "plotGraph",
     frozenset({"max_x", "max_y", "min_x", "min_y"}),
-    aloud={name: "the picture is of two dimensions; it has no effect" for name in ("min_z", "max_z")},
+    noted={name: "the picture is of two dimensions; it has no effect" for name in ("min_z", "max_z")},
 )
 IPERF = Arguments(
     "iperf",
@@ -147,25 +147,25 @@ IPERF = Arguments(
 NO_CALLS = {
     "addAccessPoint": f"{NO_AP.split(';')[0]}; use stations and addLink(sta, cls=adhoc, ...)",
     "addSwitch": "there are no switches here; a host is joined to a station by addLink(sta, host)",
-    "addController": "without switches and access points there is nothing to control; remove the line",
-    "addNAT": "a run has no way out of its namespaces; addHost is a host beyond a gateway",
-    "addSensor": "IEEE 802.15.4 is not here; use addStation",
-    "addAPSensor": "IEEE 802.15.4 is not here; use addStation",
-    "addModem": "is not here; use addStation",
-    "addAircraft": "is not here; use addStation with position='x,y,z' and net.mobility",
-    "addSatellite": "is not here; use addStation with position='x,y,z' and net.mobility",
+    "addController": "there are no switches and access points to control; remove the line",
+    "addNAT": "a run has no access to the network outside; addHost is a host behind a gateway",
+    "addSensor": "IEEE 802.15.4 is not supported; use addStation",
+    "addAPSensor": "IEEE 802.15.4 is not supported; use addStation",
+    "addModem": "is not supported; use addStation",
+    "addAircraft": "is not supported; use addStation with position='x,y,z' and net.mobility",
+    "addSatellite": "is not supported; use addStation with position='x,y,z' and net.mobility",
     "telemetry": "the results have more: air.csv, captures, tcp.csv; use `./manet map`, `./manet story`",
-    "useExternalProgram": "is not here; a movement file: scenario={'mobility': 'FILE'}",
+    "useExternalProgram": "is not supported; for a movement file: scenario={'mobility': 'FILE'}",
     "plotEnergyMonitor": "energy is not modelled; remove the line",
-    "setModule": "there is no kernel module of radios here; remove the line",
-    "socketServer": "is not here; `./manet map`, `./manet routes` ask a network that stands",
+    "setModule": "there is no kernel module for these radios; remove the line",
+    "socketServer": "is not supported; `./manet map`, `./manet routes` query a running network",
     "auto_association": NO_AP,
     "staticArp": "ask for it before: Mininet_wifi(autoStaticArp=True)",
 }
 
 
 def net_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Of Mininet_wifi(), with the defaults."""
+    """The options of Mininet_wifi() with their defaults. Raises UsageError."""
     if given.get("link", link.wmediumd) not in (link.wmediumd, link.WirelessLink):
         raise UsageError(f"Mininet_wifi: link={given['link']!r}: use link=wmediumd; a wire is addLink(sta, host)")
     mode = given.get("wmediumd_mode", "interference")
@@ -184,7 +184,7 @@ def net_options(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def mode(modes: set[Any]) -> str:
-    """The one that all stations have."""
+    """The mode of all stations (`a`, `b` or `g`). Raises UsageError if they differ."""
     if len(modes) > 1:
         raise UsageError(f"mode: {', '.join(sorted(map(repr, modes)))}: all stations have the same radio; give one mode")
     found = next(iter(modes), "g")
@@ -194,7 +194,8 @@ def mode(modes: set[Any]) -> str:
 
 
 def wire(station: str, host: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """An entry of the scenario's `wires`. TCLink's units: bw in Mbit/s, delay as text with a unit."""
+    """An entry of the scenario's `wires`. Units as in TCLink: bw in Mbit/s, delay as text with a unit, or in us. Raises
+    UsageError."""
     found: dict[str, Any] = {"station": station, "host": host}
     if "bw" in given:
         found["rate"] = number("addLink", "bw", given["bw"], 0.001, 1e5) * 1e6

@@ -1,10 +1,10 @@
 """The modes of wmediumd that scripts name. Only `interference` has positions, and is what this testbed's medium does, truly."""
 
-from testbed.mn_wifi.arguments import refusing
+from testbed.mn_wifi.arguments import refuse_others
 
 interference = "interference"
 snr = "snr"
 error_prob = "error_prob"
 spec_prob = "spec_prob"
 
-__getattr__ = refusing("mn_wifi.wmediumdConnector", {}, "there is no wmediumd here; wmediumd_mode=interference is its place")
+__getattr__ = refuse_others("mn_wifi.wmediumdConnector", {}, "there is no wmediumd here; wmediumd_mode=interference is its place")

@@ -1,4 +1,4 @@
-"""A recorded run once more (`manet run RUN_DIR`): its scenario and seed, as the record has them, into a new directory."""
+"""Run a recorded run again (`manet run RUN_DIR`): its scenario and seed, into a new directory."""
 
 import json
 from collections.abc import Callable
@@ -9,14 +9,14 @@ from testbed.errors import UsageError
 from testbed.runs.recorded import Recorded
 from testbed.runs.run import Progress, RunResult
 
-FOLDER = "again"  # of the results: in the folder of its experiment the run would be counted once more
-NOT_THESE = ("cli", "script")  # what was typed or scripted is in no record
+FOLDER = "again"  # below the results; in its experiment's folder the run would count twice
+SESSIONS = ("cli", "script")  # their commands are not recorded
 
 
 def require_repeatable(recorded: Recorded) -> None:
-    """UsageError for a run whose traffic is not in its scenario."""
+    """Raise UsageError for a run whose traffic is not in its scenario."""
     experiment = recorded.run.get("experiment")
-    if experiment in NOT_THESE:
+    if experiment in SESSIONS:
         what = "the prompt" if experiment == "cli" else "a script"
         raise UsageError(
             f"{recorded.directory}: is a session of {what}, whose commands are not recorded; `manet replay` repeats its air"
@@ -24,7 +24,7 @@ def require_repeatable(recorded: Recorded) -> None:
 
 
 def new_directory(results: Path, recorded: Recorded) -> Path:
-    """`results/again/<experiment>-<cell>-seed-<n>`, with a number behind it where that is taken."""
+    """`results/again/<experiment>-<cell>-seed-<n>`, with a number appended if that exists."""
     words = [str(recorded.run.get(key) or "") for key in ("experiment", "cell")]
     name = "-".join([*filter(None, words), f"seed-{recorded.seed}"])
     directory, number = results / FOLDER / name, 1
@@ -35,10 +35,10 @@ def new_directory(results: Path, recorded: Recorded) -> Path:
 
 
 def run_again(recorded: Recorded, directory: Path, runner: Callable[..., RunResult], progress: Progress) -> dict[str, Any]:
-    """Runs, measures, and sets both runs side by side: what `manet run RUN_DIR` prints."""
+    """Run, measure, and compare both runs: the object that `manet run RUN_DIR --json` prints."""
     from analysis.metrics import analyse_run
 
-    of_record = {**recorded.of_the_experiment, "repeats": str(recorded.directory)}
+    of_record = {**recorded.experiment_fields, "repeats": str(recorded.directory)}
     ended = runner(recorded.scenario, recorded.seed, directory, progress=progress, **of_record)
     metrics = analyse_run(directory) if ended.status == "complete" else {"flows": {}}
     return {
@@ -57,7 +57,7 @@ def run_again(recorded: Recorded, directory: Path, runner: Callable[..., RunResu
 
 
 def _side_by_side(recorded: Recorded, metrics: dict[str, Any]) -> dict[str, dict[str, float | None]]:
-    """Of each flow what it delivered, then and now, in bit/s."""
+    """What each flow delivered, then and now, in bit/s."""
     path = recorded.directory / "metrics.json"
     before = json.loads(path.read_text()).get("flows", {}) if path.exists() else {}
     return {
@@ -67,9 +67,9 @@ def _side_by_side(recorded: Recorded, metrics: dict[str, Any]) -> dict[str, dict
 
 
 def _movement(was: Path, now: Path) -> list[str]:
-    """A movement file may have changed since."""
+    """A line if the trace differs: a movement file may have changed since."""
     try:
         same = (was / "trace.csv").read_bytes() == (now / "trace.csv").read_bytes()
     except OSError:
         return []
-    return [] if same else ["trace.csv: the stations stand or move otherwise than in the record; was a movement file changed?"]
+    return [] if same else ["trace.csv: the stations stand or move differently than in the record; was a movement file changed?"]

@@ -1,4 +1,4 @@
-"""Names of runs: unique on this machine, and telling which directory they write."""
+"""Names of runs: unique on this machine, and recognisable by the directory that they write."""
 
 import hashlib
 import os
@@ -9,13 +9,13 @@ from testbed.host import cgroup
 
 
 def new_run_id(directory: Path) -> str:
-    """Letters, digits and `-`: for a file under /run/manet and a cgroup."""
+    """A name of letters, digits and `-`, for a file under /run/manet and a cgroup."""
     digest = hashlib.sha256(os.fsencode(directory)).hexdigest()[:8]
     return f"run-{digest}-{os.getpid()}-{secrets.token_hex(3)}"
 
 
 def new_id() -> str:
-    """Of a run's results, for ever and on every machine: two directories with the same are copies of one run."""
+    """The permanent id of a run's results, unique on all machines: two directories with the same id are copies."""
     return secrets.token_hex(8)
 
 

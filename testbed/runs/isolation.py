@@ -1,17 +1,17 @@
-"""One run in a world of its own: a child process in new mount, network and pid namespaces and a cgroup.
+"""One isolated run: a child process in new mount, network and pid namespaces and its own cgroup.
 
-Several runs can so be side by side without a name in common, and when the first process of the pid namespace ends, the
-kernel ends all others (pid_namespaces(7)). Who does what:
+Several runs can so run side by side without sharing a name, and when the first process of the pid namespace ends, the kernel ends
+all others (pid_namespaces(7)). The processes:
 
     manet            `Isolated`: starts the keeper, holds the lifeline, reads what the run reports
       keeper         unshare(1), in the first pid namespace; its death kills the run (--kill-child)
         init         `main` below as pid 1: waits for orphans, and last removes the run's cgroup and state file
           the run    `testbed.runs.run` or `testbed.runs.prompt`, in the cgroup with all its children
 
-The lifeline is a pipe whose other end nobody writes to: when `manet` closes it, or dies in whatever way, the run reads
-end-of-file and takes itself down in order, with captured data kept. The cgroup and the state file go with it, whether
-`manet` is still there or not; `manet` removes them too, for the case that init was killed. The run is in a session of its
-own, so that Ctrl-C on the terminal reaches `manet` alone (not so for the prompt, which needs the terminal).
+The lifeline is a pipe to which nothing is written: when `manet` closes it, or dies for any reason, the run reads end-of-file
+and takes itself down in order; captured data is kept. Init removes the cgroup and the state file, whether `manet` still runs
+or not; `manet` removes them too, in case init was killed. The run has its own session, so that Ctrl-C on the terminal
+reaches `manet` alone (except for the prompt, which needs the terminal).
 """
 
 import argparse
@@ -66,7 +66,7 @@ class Isolated:
         self._end()
 
     def reports(self) -> Iterator[dict]:
-        """What the run says, until it has ended."""
+        """The messages of the run, until it has ended."""
         with os.fdopen(self._report_fd, "rb", closefd=False) as stream:
             for line in stream:
                 yield json.loads(line)
@@ -104,7 +104,7 @@ class Isolated:
         (self.directory / "log").mkdir(parents=True, exist_ok=True)
         log = None if self.terminal else (self.directory / "log" / "run.log").open("ab")
         try:
-            with _interrupts_held():
+            with _interrupts_deferred():
                 self._keeper = subprocess.Popen(
                     UNSHARE + inner,
                     stdin=None if self.terminal else subprocess.DEVNULL,
@@ -146,12 +146,13 @@ class Isolated:
 
 
 @contextlib.contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """What is started here begins with SIGINT and SIGHUP blocked, until `main` has said what is to become of them; ours come
-    afterwards. The keeper keeps them blocked: the end of the terminal must not kill it, and the run with it.
+def _interrupts_deferred() -> Iterator[None]:
+    """A process started in this block begins with SIGINT and SIGHUP blocked, until `main` has set their handlers; this process
+    gets its own signals after the block. The keeper keeps them blocked: the end of the terminal must not kill it, and the run
+    with it.
 
     A blocked signal goes to another thread of this process (a library's), and Python still runs the handler in this one. So the
-    handler only notes the signal until the keeper has started.
+    handler only records the signal until the keeper has started.
     """
     noted: list[int] = []
     ours = (signal.SIGINT, signal.SIGHUP) if threading.current_thread() is threading.main_thread() else ()
@@ -168,12 +169,13 @@ def _interrupts_held() -> Iterator[None]:
 
 
 class Report:
-    """The run's end of the pipe to `manet`: one JSON object a line. A reader that is gone is no error."""
+    """The run's end of the pipe to `manet`: one JSON object a line. A closed pipe is no error."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
     def send(self, **message: object) -> None:
+        """Send one message."""
         with contextlib.suppress(OSError):
             os.write(self._descriptor, json.dumps(message).encode() + b"\n")
 
@@ -199,26 +201,26 @@ def main() -> int:
     run = os.fork()
     if run == 0:
         os.close(states)
-        return _be_the_run(options)
+        return _child_main(options)
     os.close(options.report)
-    code = _wait_for(run)
-    _end_the_rest()
+    code = _reap_until(run)
+    _kill_remaining()
     if cgroup.remove(options.cgroup):
         with contextlib.suppress(OSError):  # `manet` was faster
             os.unlink(options.state, dir_fd=states)
     return 128 - code if code < 0 else code
 
 
-def _wait_for(run: int) -> int:
-    """How the run ended; orphans that end before it are collected."""
+def _reap_until(run: int) -> int:
+    """Wait for the run and return its exit code (negative: a signal); reap orphans that end before it."""
     while True:
         pid, status = os.wait()
         if pid == run:
             return os.waitstatus_to_exitcode(status)
 
 
-def _end_the_rest() -> None:
-    """What the run has left behind in this pid namespace; the kernel would end it with pid 1, but the cgroup must be empty
+def _kill_remaining() -> None:
+    """Kill what the run has left in this pid namespace. The kernel would do so with pid 1, but the cgroup must be empty
     before."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(-1, signal.SIGKILL)
@@ -227,7 +229,7 @@ def _end_the_rest() -> None:
             os.wait()
 
 
-def _be_the_run(options: argparse.Namespace) -> int:
+def _child_main(options: argparse.Namespace) -> int:
     cgroup.enter(options.cgroup)
     descriptors.raise_limit()
     for descriptor in (options.lifeline, options.report):

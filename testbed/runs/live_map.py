@@ -1,7 +1,7 @@
-"""The map of a network under way: its moment put together from the medium (who is where, who hears whom), the kernels' and
-daemons' routes, and the kernels' connections; of the prompt's own run or of one that was started elsewhere.
+"""The map of a network under way: positions and links from the medium, routes from kernels and daemons, rates from the kernels'
+connections; of the prompt's own run or of one that another process has started.
 
-A look costs some `ip` processes for each hop of a flow and nothing that the medium would wait for.
+A map costs some `ip` processes for each hop of a flow, and the medium waits for none of them.
 """
 
 import json
@@ -17,7 +17,7 @@ from analysis.moment import Moment, Way
 from analysis.reception import RECEIVED, SENSED, range_of
 from analysis.rundir import Flow, RunDirectory
 from testbed.errors import ManetError, RunError, UsageError
-from testbed.runs import ways
+from testbed.runs import flow_paths
 from testbed.runs.under_way import namespaces_of, sockets_of, under_way
 from testbed.stages import iproute
 from testbed.stages.control import MediumControl
@@ -25,24 +25,26 @@ from testbed.stages.site import SOCKETS
 from testbed.stages.status import ask, status_socket
 from topologies.addresses import GATEWAY_END, HOST_END, wire_ip
 
-SHORTEST_LOOK_S = 0.5  # less is no rate
-LIVELY_S = 10.0  # a rate over longer than this says nothing of now
+MIN_SAMPLE_S = 0.5  # a shorter sample gives no rate
+MAX_SAMPLE_S = 10.0  # a rate over a longer time does not describe this moment
 NO_FLOWS = "no flows: the scenario has none; name pairs of nodes to see the paths between them"
 _ACKED = re.compile(r"\bbytes_acked:(\d+)")
 
 
 @dataclass
 class Live:
-    """A network under way. `netns`: of each node; `sockets`: the folder of the run's sockets, as it is seen from here."""
+    """A network under way. `netns`: namespace by node; `sockets`: the folder of the run's sockets, by a path of this process."""
 
     directory: Path
     netns: Mapping[str, Path]
     sockets: Path = SOCKETS
     title: str = ""
-    _acked: dict[str, tuple[float, int]] = field(default_factory=dict)  # of each flow at the last look: when, bytes
+    _acked: dict[str, tuple[float, int]] = field(
+        default_factory=dict
+    )  # of each flow, its last sample: monotonic time (s), bytes acknowledged
 
     def moment(self, pairs: Sequence[tuple[str, str]] = ()) -> Moment:
-        """Now, with the scenario's flows, or instead of them the ways between these pairs of nodes."""
+        """The network now, with the paths of the scenario's flows, or of these pairs of nodes. Raises RunError, AnalysisError."""
         run = RunDirectory(self.directory)
         control = MediumControl(self.sockets / "medium.sock")
         try:
@@ -59,23 +61,23 @@ class Live:
             title=f"{self.title or self.directory.name}: {_time(run, model_ns)}",
             places={name: (place[0], place[1]) for name, place in places.items()},
             links=heard, off=off, wires=tuple((wire.station, wire.host) for wire in run.wires),
-            ways=tuple(self._ways(run, flows, heard)),
+            ways=tuple(self._flow_paths(run, flows, heard)),
             range_m=range_of(run.medium, RECEIVED), sense_m=range_of(run.medium, SENSED),
             area=tuple(run.scenario["area"]) if run.scenario.get("area") else None, note="" if flows else NO_FLOWS,
         )  # fmt: skip
 
-    def _ways(self, run: RunDirectory, flows: Sequence[Flow], heard: frozenset[tuple[str, str]]) -> Iterator[Way]:
+    def _flow_paths(self, run: RunDirectory, flows: Sequence[Flow], heard: frozenset[tuple[str, str]]) -> Iterator[Way]:
         wired = {frozenset((wire.station, wire.host)) for wire in run.wires}
-        tables = ways.Tables(self.netns, _names(run), self._status())
+        tables = flow_paths.RouteTables(self.netns, _names(run), self._status())
         for flow in flows:
             rate = self._rate(run, flow) if flow.traffic else ""
-            yield ways.follow(
+            yield flow_paths.follow_path(
                 flow.name, flow.source, flow.target, run.address(flow.target), tables.next_hop, tables.names,
                 lambda a, b: (a, b) in heard or frozenset((a, b)) in wired, rate,
             )  # fmt: skip
 
     def _status(self) -> dict[str, dict]:
-        """Of the daemons that are ours and answer."""
+        """The status of each of our own daemons that answers, by station."""
         found = {}
         for path in sorted((self.sockets / "routing").glob("*.sock")):
             try:
@@ -85,45 +87,45 @@ class Live:
         return found
 
     def _rate(self, run: RunDirectory, flow: Flow) -> str:
-        """What a flow without TCP offers; what one with TCP has had acknowledged since the last look, or in half a second."""
+        """The rate of a flow as text: offered; with TCP acknowledged, since the last sample or in MIN_SAMPLE_S."""
         if not flow.kind.has_tcp:
             offered_bps = flow.kind.offered_bps(run.flow_keys(flow))
             return f"{_bits(offered_bps)} offered" if offered_bps else ""
         before = self._acked.get(flow.name)
-        if before is None or time.monotonic() - before[0] > LIVELY_S:
-            before = self._look(run, flow)
+        if before is None or time.monotonic() - before[0] > MAX_SAMPLE_S:
+            before = self._sample(run, flow)
             if before is None:
                 return ""
-        time.sleep(max(0.0, before[0] + SHORTEST_LOOK_S - time.monotonic()))
-        now = self._acked[flow.name] = self._look(run, flow) or before
+        time.sleep(max(0.0, before[0] + MIN_SAMPLE_S - time.monotonic()))
+        now = self._acked[flow.name] = self._sample(run, flow) or before
         if now[0] <= before[0] or now[1] < before[1]:
             return ""
         return f"{_bits(8 * (now[1] - before[1]) / (now[0] - before[0]))} acknowledged"
 
-    def _look(self, run: RunDirectory, flow: Flow) -> tuple[float, int] | None:
-        """When, and how many bytes of its largest connection are acknowledged; None without a connection."""
+    def _sample(self, run: RunDirectory, flow: Flow) -> tuple[float, int] | None:
+        """(Monotonic time in s, bytes acknowledged on the flow's largest connection); None without a connection."""
         if flow.source not in self.netns:
             return None
-        said = iproute.ask_within(self.netns[flow.source], "ss", "-tinHO", "dst", run.address(flow.target))
-        counts = [int(count) for count in _ACKED.findall(said)]
+        output = iproute.ask_within(self.netns[flow.source], "ss", "-tinHO", "dst", run.address(flow.target))
+        counts = [int(count) for count in _ACKED.findall(output)]
         return (time.monotonic(), max(counts)) if counts else None
 
 
 def live(directory: Path | None) -> Live | None:
-    """The run in `directory`, or the only one under way; None if that in `directory` has ended."""
+    """The network of the run in `directory`, or of the only run under way; None if that run has ended. Raises UsageError."""
     state = under_way(directory)
     if state is None:
         return None
     sockets, netns = sockets_of(state, "medium.sock"), namespaces_of(state)
     if sockets is None or not netns:
-        raise UsageError(f"{state.directory}: its network does not stand (yet, or any more); ask again, or see its log/")
+        raise UsageError(f"{state.directory}: its network is not up (not yet, or no longer); try again, or see its log/")
     folder = Path(state.directory)
     return Live(folder, netns, sockets, "/".join(folder.parts[-3:]))
 
 
 class Updater:
-    """Draws the moment into a file again and again, on a thread of its own, until `stop`. What goes wrong is kept in `problem`
-    and tried again: a station may just have been switched off."""
+    """Redraws the map every `every_s` seconds, in its own thread, until `stop`. `problem` is the error of the last attempt,
+    which is repeated: a station may just have been switched off. `drawn` counts the pictures."""
 
     def __init__(self, network: Live, file: Path, every_s: float, pairs: Sequence[tuple[str, str]] = ()) -> None:
         self.file, self.every_s, self.problem, self.drawn = file, every_s, "", 0
@@ -133,16 +135,17 @@ class Updater:
         self._thread.start()
 
     def wait_while_it_works(self) -> None:
-        """Until something goes wrong, such as the end of the run."""
+        """Wait until an attempt fails, as at the end of the run."""
         while not self.problem:
-            time.sleep(min(self.every_s, SHORTEST_LOOK_S))
+            time.sleep(min(self.every_s, MIN_SAMPLE_S))
 
     def stop(self) -> None:
+        """End the thread; no picture is drawn after the return."""
         self._stop.set()
         self._thread.join()
 
     def _work(self) -> None:
-        from analysis import map_picture  # takes as long as matplotlib
+        from analysis import map_picture  # imports matplotlib, which is slow
 
         while True:
             begun = time.monotonic()
@@ -156,7 +159,7 @@ class Updater:
 
 
 def _names(run: RunDirectory) -> dict[str, str]:
-    """Whose an address is: radios', and both ends of wires."""
+    """The node of each address: of radios, and of both ends of wires."""
     names = {run.address(entry["name"]): entry["name"] for entry in run.medium["stations"]}
     for number, wire in enumerate(run.wires, start=1):
         names |= {wire_ip(number, GATEWAY_END): wire.station, wire_ip(number, HOST_END): wire.host}

@@ -1,4 +1,4 @@
-"""The prompt's `map`: a picture of the moment in a file and the same as text, once or again and again."""
+"""The prompt's `map`: a picture of the network in a file and the same as text, once or at an interval."""
 
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -10,14 +10,14 @@ USAGE = "map [FILE.png [SECONDS]] [station station ...] | map off"
 
 
 class MapVerb:
-    """`say` takes an answer; `names` are the nodes; `default` is the picture's file where none is named."""
+    """The verb. `say` prints an answer; `names` are the nodes; `default` is the picture's file if the user names none."""
 
     def __init__(self, network: Live, names: Collection[str], default: Path, say: Callable[[str], None]) -> None:
         self._network, self._names, self._default, self._say = network, names, default, say
         self._updater: Updater | None = None
 
     def __call__(self, line: str) -> None:
-        """One line of the prompt; UsageError or RunError say what is wrong with it."""
+        """Execute one line of the prompt. Raises UsageError or RunError."""
         from analysis import map_picture, map_text
         from analysis.errors import AnalysisError
 
@@ -40,6 +40,7 @@ class MapVerb:
         self._say(f"written   {_short(file)}, again every {every_s:g} s until `map off`")
 
     def off(self) -> None:
+        """`map off`: end the updates and print how many pictures were drawn."""
         if self._updater is None:
             self._say("no map is kept up to date; `map FILE.png 1` does")
             return
@@ -49,7 +50,7 @@ class MapVerb:
         self._say(f"{drawn}; last: {updater.problem}" if updater.problem else drawn)
 
     def end(self) -> None:
-        """No picture is drawn any more once this returns."""
+        """End the updates; no picture is drawn after the return."""
         if self._updater is not None:
             self._updater.stop()
             self._updater = None

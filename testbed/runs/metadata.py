@@ -1,4 +1,4 @@
-"""What a run was made with, so that it can be repeated and two runs compared: versions, kernel, commit, host, sysctls."""
+"""The circumstances of a run, so that it can be repeated and compared: versions, kernel, commit, host, sysctls."""
 
 import os
 import platform
@@ -10,9 +10,9 @@ from pathlib import Path
 from testbed.host.protocols import version_command
 from testbed.programs import BUILT, ROOT
 
-COMMIT = "MANET_COMMIT"  # `manet vm` says it
+COMMIT = "MANET_COMMIT"  # set by `manet vm`
 
-# What of a station's TCP and IP may change a result: read back from the kernel, whoever set it.
+# The settings of a station's TCP and IP that may change a result, read back from the kernel.
 SYSCTLS = [
     *(
         f"net.ipv4.{name}"
@@ -53,22 +53,24 @@ SYSCTLS = [
 
 
 def now() -> str:
-    """UTC, ISO 8601."""
+    """The time in UTC, ISO 8601, milliseconds."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def host() -> dict:
+    """CPUs, load averages and name of this machine."""
     return {"cpus": os.cpu_count(), "load": [round(load, 2) for load in os.getloadavg()], "name": platform.node()}
 
 
 def kernel() -> str:
+    """The kernel's release, as `uname -r`."""
     return platform.release()
 
 
 @cache
 def commit() -> str | None:
-    """The commit of this checkout, with `+` if files differ from it; None outside of git. In a guest what the host found: git
-    would read every file of the checkout anew there."""
+    """The commit of this checkout, with `+` if files differ from it; None outside of git. In a guest the host's answer
+    (MANET_COMMIT), because git would read every file of the checkout again there."""
     if COMMIT in os.environ:
         return os.environ[COMMIT] or None
     head = _first_line(["git", "-C", str(ROOT), "rev-parse", "HEAD"])
@@ -80,7 +82,7 @@ def commit() -> str | None:
 
 @cache
 def versions(routing: str) -> dict[str, str | None]:
-    """The programs and libraries that a result may depend on; `routing` is the scenario's protocol."""
+    """Versions of the programs and libraries that a result may depend on; `routing` is the scenario's protocol."""
     daemon = version_command(routing)
     return {
         "manet-medium": _first_line([str(BUILT.medium), "--version"]),

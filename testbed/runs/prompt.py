@@ -1,12 +1,12 @@
-"""`manet cli`: Mininet's prompt on a running scenario, with verbs of the radio beside Mininet's own.
+"""`manet cli`: Mininet's prompt on a running scenario, with additional verbs for the radio.
 
-    links                       who is in whose range
-    routes [STATION]            the kernel's route tables, and what our routing daemons know
+    links                       the stations in range of each station
+    routes [STATION]            the routes of the kernel and of our routing daemons
     move STATION X Y [Z] [SPEED]   at once, or at SPEED m/s in a straight line
-    replay FILE [speed=M/S]     a movement file instead of what was to come, from now on; `replay off` stops everybody
-    map [FILE.png [SECONDS]]    a picture of stations, ranges, links and routes, and the same as text; again every so many seconds
-    power STATION off|on        a station without power: silent, deaf, its wires dead
-    drops                       packets that ended on the way, by reason
+    replay FILE [speed=M/S]     a movement file from now on, instead of earlier movement; `replay off` stops all stations
+    map [FILE.png [SECONDS]]    stations, ranges, links and paths as picture and text; redrawn every SECONDS
+    power STATION off|on        switch radio and wires of a station off or on
+    drops                       dropped packets, by reason
     air [N]                     the last N transmissions
     iperf [STATION STATION]     iperf3 from the first to the second, for five seconds
     sta1 ping sta2              a command on a station, as in Mininet
@@ -65,7 +65,7 @@ def open_prompt(scenario: Scenario, *, seed: int = 1, directory: Path | None = N
 
 @contextmanager
 def _interrupts_restored() -> Iterator[None]:
-    """What `_say` does to Ctrl-C lasts as long as the prompt."""
+    """Restore the handler of Ctrl-C, which `_say` changes, after the prompt."""
     before = signal.getsignal(signal.SIGINT)
     try:
         yield
@@ -83,7 +83,7 @@ def _say(stage: str, fraction: float | None) -> None:
 
 
 def inside(arguments: dict, report: Report) -> int:
-    """Called by testbed.runs.isolation in the run's own namespaces."""
+    """The part of `open_prompt` in the run's namespaces; called by testbed.runs.isolation."""
     return last_word(Path(arguments["directory"]), report, lambda: _prompt(site_of(arguments), report))
 
 
@@ -122,30 +122,30 @@ def _give_terminal(network: Network, protocol: Protocol) -> None:
 
 
 def _lines_of(path: Path) -> list[str]:
-    """UsageError for whatever has no lines."""
+    """The lines of a file. Raises UsageError if it is not a readable text file."""
     if path.exists() and not path.is_file():
-        raise UsageError(f"source {path}: is no regular file; give a file with a command a line")
+        raise UsageError(f"source {path}: is not a regular file; give a file with one command a line")
     try:
         return path.read_text(encoding="utf-8").splitlines()
     except OSError as problem:
-        raise UsageError(f"source {path}: cannot be read ({problem.strerror}); give a file with a command a line") from None
+        raise UsageError(f"source {path}: cannot be read ({problem.strerror}); give a file with one command a line") from None
     except UnicodeDecodeError:
-        raise UsageError(f"source {path}: is not UTF-8 text; give a file with a command a line") from None
+        raise UsageError(f"source {path}: is not UTF-8 text; give a file with one command a line") from None
 
 
 def say(text: str) -> None:
-    """One answer, on the stream that Mininet's own answers take, so that they stay in order."""
+    """Print one answer on the stream of Mininet's own answers, so that they stay in order."""
     output(f"{text}\n")
 
 
 class Prompt(CLI):
-    """Mininet's CLI; a wrong argument is a line of help, never the end of the prompt."""
+    """Mininet's CLI with the verbs of this testbed. A wrong argument prints a line of help and never ends the prompt."""
 
     prompt = "manet> "
-    told = ""  # what was last said of a child that died
+    reported = ""  # the last failure of a child that was printed
 
     def __init__(self, network: Network, protocol: Protocol, **cli: object) -> None:
-        """`cli`: what Mininet's own takes (`script`, a file of lines)."""
+        """`cli`: arguments of Mininet's CLI (`script`, a file of lines)."""
         self.network, self.protocol = network, protocol
         self.sourced: list[Path] = []  # the files that are being read
         if not sys.stdin.isatty():
@@ -160,24 +160,24 @@ class Prompt(CLI):
             self.map.end()
 
     def onecmd(self, line: str) -> bool | None:
-        """A child's death is told once; the line is obeyed all the same, so that `exit` and the end of input always end."""
+        """Print the failure of a child once; execute the line in any case, so that `exit` and the end of input always work."""
         try:
             self.network.children.check()
-            self.told = ""
+            self.reported = ""
         except RunError as problem:
-            if str(problem) != self.told:
-                self.told = str(problem)
+            if str(problem) != self.reported:
+                self.reported = str(problem)
                 say(f"*** {problem}")
         try:
             return super().onecmd(line)
         except (RunError, UsageError) as problem:
             say(f"*** {problem}")
-        except Exception as problem:  # of Mininet's verbs: the network is worth more than one line
+        except Exception as problem:  # from one of Mininet's verbs: it must not end the network
             say(f"*** {line.strip()}: {type(problem).__name__}: {problem}")
         return None
 
     def do_source(self, line: str) -> bool | None:
-        "Commands from a file, as if they were typed; `#` begins a comment. Usage: source FILE"
+        "Execute the commands of a file; `#` begins a comment.\nUsage: source FILE"
         words = line.split()
         if len(words) != 1:
             say("usage: source FILE")
@@ -192,8 +192,8 @@ class Prompt(CLI):
             self.sourced.pop()
 
     def waitForNode(self, node: Station) -> None:
-        """Until the command has ended, or the shell. What is typed meanwhile goes to the command, as in Mininet; lines from a
-        pipe are commands to come."""
+        """Wait until the command or the shell has ended. What is typed meanwhile goes to the command, as in Mininet; lines
+        of a pipe are the next commands."""
         if not self.isatty():
             while node.waiting:
                 output(node.monitor())
@@ -202,7 +202,7 @@ class Prompt(CLI):
         typed = self.stdin.fileno()
         while node.waiting:
             try:
-                ready = node.readable_or(typed)
+                ready = node.wait_for_input(typed)
                 if typed in ready:
                     os.write(node.master, os.read(typed, 4096))
                 if ready != [typed]:
@@ -211,28 +211,28 @@ class Prompt(CLI):
                 node.sendInt()
 
     def do_links(self, _line: str) -> None:
-        "Who is in whose range, and the wires. Usage: links"
+        "List the stations in range of each station, and the wires.\nUsage: links"
         heard: dict[str, list[str]] = {station.name: [] for station in self.network.stations}
         for source, target in self.network.medium.links():
             heard[source].append(target)
         for name, others in heard.items():
-            say(f"{name} -> {' '.join(others) or '(nobody)'}")
+            say(f"{name} -> {' '.join(others) or '(none)'}")
         for wire in self.network.net.wires:
             settings = wire.settings
             say(f"{wire.gateway.name} -- {wire.host.name} (wire, {settings.rate:g} bit/s, {settings.delay:g} s)")
 
     def do_routes(self, line: str) -> None:
-        "The kernel's route tables, and what our routing daemons know. Usage: routes [station]"
+        "Print the routes of the kernel and of our routing daemons.\nUsage: routes [station]"
         names = line.split() or [host.name for host in self.network.net.hosts]
         known = self.protocol.status()
         for name in names:
-            if self._known(name):
+            if self._is_node(name):
                 say(f"{name}:\n{iproute.ask(self.network.net[name], 'route', 'show').rstrip()}")
                 if name in known:
                     say("\n".join(status.lines(name, known[name])))
 
     def do_move(self, line: str) -> None:
-        "Move a station, at once or at a speed in m/s. Usage: move station x y [z] [speed]"
+        "Move a station (metres), at once or at a speed (m/s).\nUsage: move station x y [z] [speed]"
         words = line.split()
         try:
             numbers = [float(word) for word in words[1:]]
@@ -240,7 +240,7 @@ class Prompt(CLI):
             numbers = []
         if not 2 <= len(numbers) <= 4:
             say("usage: move station x y [z] [speed]        (metres, m/s)")
-        elif self._known(words[0]):
+        elif self._is_node(words[0]):
             x, y, z = position = [*numbers[:3], 0.0][:3]
             area = self.network.site.scenario.area
             if area is not None and not is_inside(position, area):
@@ -252,23 +252,23 @@ class Prompt(CLI):
             say(f"{words[0]}: to ({x:g}, {y:g}) m, height {z:g} m, {pace}")  # a third number is no speed
 
     def do_replay(self, line: str) -> None:
-        "A movement file (ns-2, BonnMotion, CSV, GPX) from now on. Usage: replay FILE [speed=M/S | factor=N]; replay off"
+        "Follow a movement file (ns-2, BonnMotion, CSV, GPX) from now on.\nUsage: replay FILE [speed=M/S | factor=N]; replay off"
         self.replay(line)
 
     def do_map(self, line: str) -> None:
-        "Stations, ranges, links, paths of the flows: a PNG and text. Usage: map [FILE.png [SECONDS]] [A B ...]; map off"
+        "Draw stations, ranges, links and paths of flows as PNG and text.\nUsage: map [FILE.png [SECONDS]] [A B ...]; map off"
         self.map(line)
 
     def do_power(self, line: str) -> None:
-        "Switch a station off or on: radio and wires; its host goes on running. Usage: power station off|on"
+        "Switch radio and wires of a station off or on; its host keeps running.\nUsage: power station off|on"
         words = line.split()
         if len(words) != 2 or words[1] not in ("off", "on"):
             say("usage: power station off|on")
-        elif self._known(words[0]):
+        elif self._is_node(words[0]):
             self.network.medium.ask("power", station=words[0], on=words[1] == "on")
 
     def do_drops(self, _line: str) -> None:
-        "Packets that ended on the way, by station and reason. Usage: drops"
+        "Count the dropped packets by station and reason.\nUsage: drops"
         drops = self.network.medium.ask("drops")["drops"]
         lines = [
             f"{name}: " + ", ".join(f"{count} {reason}" for reason, count in d.items() if count) for name, d in drops.items()
@@ -278,7 +278,7 @@ class Prompt(CLI):
         say("\n".join(line for line in lines if not line.endswith(": ")) or "none")
 
     def do_air(self, line: str) -> None:
-        "The last rows of the air log. Usage: air [how many]"
+        "Print the last rows of the air log.\nUsage: air [how many]"
         if line.strip() and not line.strip().isdigit():
             say("usage: air [how many]")
             return
@@ -287,13 +287,13 @@ class Prompt(CLI):
             say(row)
 
     def do_iperf(self, line: str) -> None:
-        "TCP throughput: iperf3 for 5 s, client on the first, server on the second. Usage: iperf [station station]"
+        "Measure TCP by iperf3 for 5 s: client on the first, server on the second.\nUsage: iperf [station station]"
         ends = self._two_ends(line.split(), "iperf station station")
         if ends:
             self._measure(*ends)
 
     def do_iperfudp(self, line: str) -> None:
-        "UDP throughput: iperf3 for 5 s at a rate in bit/s (1M). Usage: iperfudp [rate station station]"
+        "Measure UDP by iperf3 for 5 s at a rate in bit/s (1M).\nUsage: iperfudp [rate station station]"
         rate, *names = line.split() or [UDP_RATE]
         if not re.fullmatch(r"[1-9][0-9]*(\.[0-9]+)?[KMGkmg]?", rate) or (line.strip() and not names):
             say("usage: iperfudp rate station station        (bit/s: 500K, 1M)")
@@ -307,31 +307,32 @@ class Prompt(CLI):
         say(f"{source.name} -> {target.name}: {found.text()}")
 
     def _two_ends(self, names: list[str], usage: str) -> list[NamespaceHost] | None:
-        """The hosts of these names; without names the first and the last, as Mininet has it."""
+        """The hosts with these names; without names the first and the last, as in Mininet. Prints `usage` and returns None
+        if wrong."""
         hosts = self.network.net.hosts
         names = names or [hosts[0].name, hosts[-1].name]
         if len(names) != 2 or names[0] == names[1]:
             say(f"usage: {usage}        (two different ones)")
             return None
-        return [self.network.net[name] for name in names] if all([self._known(name) for name in names]) else None
+        return [self.network.net[name] for name in names] if all([self._is_node(name) for name in names]) else None
 
     def get_names(self) -> list[str]:
-        """What `help` and the tab key offer."""
+        """The verbs that `help` and the tab key offer."""
         return [name for name in super().get_names() if name.removeprefix("do_") not in NOT_HERE]
 
     def do_switch(self, _line: str) -> None:
-        "Not here: stations have a radio and no switches; `links` and `move` are the verbs of the radio."
+        "Not supported: stations have no switches; use `links` and `move`."
         say(f"*** {self.do_switch.__doc__}")
 
     def do_dpctl(self, _line: str) -> None:
-        "Not here: stations have a radio and no switches; `routes` shows how packets go."
+        "Not supported: stations have no switches; `routes` shows the paths of packets."
         say(f"*** {self.do_dpctl.__doc__}")
 
     def do_link(self, _line: str) -> None:
-        "Not here: a radio link is there while its ends are in range; `move` a station away, `links` shows the others."
+        "Not supported: a radio link exists while its ends are in range; use `move`."
         say(f"*** {self.do_link.__doc__}")
 
-    def _known(self, name: str) -> bool:
+    def _is_node(self, name: str) -> bool:
         if name in self.network.net:
             return True
         say(f"*** there is no station {name}; `nodes` lists them")

@@ -1,8 +1,8 @@
-"""run.json: what happened in a run, kept true at every moment (formats/results.md).
+"""run.json: what happened in a run, correct at every moment (formats/results.md).
 
-The file is written at the start, as "interrupted": if nothing more can be written, not even because the machine lost its
-power, that is what the run was. Its space is reserved then, and it is later rewritten in place, so that a full disk
-cannot keep the reason from being recorded. (Blank space after a JSON value is JSON.)
+The file is written at the start with status "interrupted": that is the truth if nothing more can be written, for example after a
+power failure. Its space is reserved at the start and it is rewritten in place later, so that the reason of a failure can be
+recorded on a full disk. (Blank space after a JSON value is valid JSON.)
 """
 
 import contextlib
@@ -16,13 +16,14 @@ RESERVED_BYTES_PER_STATION = 2 * 1024
 
 
 class RunRecord:
-    """The record of one run; `update` merges fields and writes."""
+    """The record of one run. Each `update` merges fields and writes the file."""
 
     def __init__(self, path: Path, fields: dict, *, reserve_bytes: int = 0) -> None:
         self.path, self.fields, self._reserve_bytes = path, fields, reserve_bytes
 
     @classmethod
     def create(cls, path: Path, stations: int, **fields: object) -> "RunRecord":
+        """Write the record of a run that begins, with space reserved for this number of stations. Raises OSError."""
         started = {"format": FORMAT, "status": "interrupted", "error": "the run never came to its end", **fields}
         record = cls(path, started, reserve_bytes=RESERVED_BYTES + stations * RESERVED_BYTES_PER_STATION)
         record._write()
@@ -30,10 +31,12 @@ class RunRecord:
 
     @classmethod
     def open(cls, path: Path) -> "RunRecord":
+        """Read an existing record, to update it. Raises OSError, ValueError."""
         text = path.read_text()
         return cls(path, json.loads(text), reserve_bytes=len(text.encode()))
 
     def update(self, **fields: object) -> None:
+        """Merge the fields and write the file. Raises OSError."""
         self.fields.update(fields)
         self._write()
 

@@ -1,4 +1,4 @@
-"""A run that has ended, as its own directory tells of it: what is needed to run it again, and what is different now."""
+"""A run that has ended, read from its directory: what is needed to run it again, and what is different now."""
 
 import json
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from testbed.errors import UsageError
 from testbed.runs import metadata
 from testbed.runs.under_way import ended
 
-# What an experiment writes of a run into run.json beside what every run has.
-OF_THE_EXPERIMENT = ("experiment", "cell", "variant", "axes")
+# Keys that an experiment adds to run.json.
+EXPERIMENT_KEYS = ("experiment", "cell", "variant", "axes")
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """`run` is run.json."""
+    """A recorded run; `run` is the content of run.json."""
 
     directory: Path
     scenario: Scenario
@@ -28,7 +28,7 @@ class Recorded:
 
     @classmethod
     def read(cls, directory: Path) -> "Recorded":
-        """The run in a directory, or the only one below it; a UsageError for one that is under way or cannot be read."""
+        """The run in a directory, or the only one below it. Raises UsageError for one that is under way or unreadable."""
         directory = ended(find_run(directory))
         run = _json(directory / "run.json")
         if not isinstance(run.get("seed"), int):
@@ -38,15 +38,16 @@ class Recorded:
             scenario = Scenario.model_validate(_json(path))
         except ValidationError as problem:
             words = problem.errors()[0]["msg"].removeprefix("Value error, ")
-            raise UsageError(f"{path}: this version does not take it: {words}; use the commit in run.json") from None
+            raise UsageError(f"{path}: this version cannot read it: {words}; use the commit in run.json") from None
         return cls(directory, scenario, run["seed"], run)
 
     @property
-    def of_the_experiment(self) -> dict[str, Any]:
-        return {key: self.run[key] for key in OF_THE_EXPERIMENT if key in self.run}
+    def experiment_fields(self) -> dict[str, Any]:
+        """The fields of run.json that the experiment has added."""
+        return {key: self.run[key] for key in EXPERIMENT_KEYS if key in self.run}
 
     def differences(self) -> list[str]:
-        """What the run was made with and is another now, a line each."""
+        """Commit, kernel and versions that differ from those of the run, one line each."""
         clock = self.run.get("clock") or {}
         kernel = "host_kernel" if clock.get("kind") == "virtual" else "kernel"
         was = {"commit": self.run.get("commit"), kernel: clock.get("host_kernel") or self.run.get("kernel")}
@@ -55,10 +56,10 @@ class Recorded:
         present = metadata.versions(self.scenario.routing.protocol)
         was |= {name: versions.get(name) for name in present}
         now |= present
-        return [f"{name}: {_shown(was[name])}, now {_shown(now[name])}" for name in was if was[name] != now[name]]
+        return [f"{name}: {_text(was[name])}, now {_text(now[name])}" for name in was if was[name] != now[name]]
 
 
-def _shown(value: str | None) -> str:
+def _text(value: str | None) -> str:
     return value or "none"
 
 

@@ -1,4 +1,4 @@
-"""The prompt's `replay`: a movement file on the running network, from now on (testbed/stages/replay.py)."""
+"""The prompt's `replay`: stations follow a movement file from now on (testbed/stages/replay.py)."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,21 +12,21 @@ USAGE = "replay FILE [speed=M/S | factor=N] | replay off"
 
 
 class ReplayVerb:
-    """`say` takes an answer."""
+    """The verb. `say` prints an answer."""
 
     def __init__(self, medium: Medium, scenario: Scenario, say: Callable[[str], None]) -> None:
         self._medium, self._scenario, self._say = medium, scenario, say
         self._playing: replay.Playing | None = None
 
     def __call__(self, line: str) -> None:
-        """One line of the prompt; UsageError or RunError say what is wrong with it."""
+        """Execute one line of the prompt. Raises UsageError or RunError."""
         words = line.split()
         if not words:
             self._say(self._state())
         elif words in (["off"], ["stop"]):
             replay.halt(self._medium)
             self._playing = None
-            self._say("everybody stands where they were; what was to come of the movement is forgotten")
+            self._say("all stations stop where they are; the rest of the movement is dropped")
         else:
             path = Path(words[0])
             made = replay.movement(path, self._scenario, **_options(words[1:]))
@@ -36,7 +36,7 @@ class ReplayVerb:
     def _state(self) -> str:
         now = self._playing
         if now is None:
-            return f"nothing is replayed; usage: {USAGE}"
+            return f"no movement file is being replayed; usage: {USAGE}"
         gone_s = self._medium.ask("status")["model_ns"] / 1e9 - now.begin_ns / 1e9
         where = f"begins in {-gone_s:.1f} s" if gone_s < 0 else f"at {gone_s:.1f} s"
         rest = len(self._scenario.station_names()) - now.stations

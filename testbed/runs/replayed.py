@@ -1,6 +1,6 @@
-"""The medium's part of a recorded run once more: its log of inputs through `manet-medium replay`, in virtual time.
+"""Replay of a recorded run's medium: its log of inputs through `manet-medium replay`, in virtual time.
 
-The air log must come out byte for byte as it was recorded: what the medium did did not depend on when the host let it run.
+The new air log must equal the recorded one byte for byte: the medium's result does not depend on when the host let it run.
 """
 
 import subprocess
@@ -19,8 +19,8 @@ AIR_LOG = "air.csv"
 
 @dataclass(frozen=True)
 class Replayed:
-    """`lines` of the recorded air log; `line` is the first that differs (from 1), None if all are equal; of it what was recorded
-    and what came out now, None where that log has ended before."""
+    """The comparison of two air logs. `lines` that are equal; `line`: number (from 1) of the first that differs, None if
+    none does; `recorded` and `replayed`: that line in each log, None if the log has ended before it."""
 
     lines: int
     line: int | None = None
@@ -29,17 +29,17 @@ class Replayed:
 
 
 def replay(directory: Path, programs: Programs = BUILT) -> Replayed:
-    """Replays the run in `directory`, which is only read."""
+    """Replay the run in `directory`, which is not changed, and compare. Raises UsageError or RunError."""
     inputs, air = directory / INPUT_LOG, directory / AIR_LOG
     if not inputs.exists():
         raise UsageError(
             f"{directory}: has no log of inputs ({INPUT_LOG}); make a run that records one: `manet run`, with input_log = true"
         )
     if not air.exists():
-        raise UsageError(f"{air}: not there; the medium never started, and there is nothing to compare with")
+        raise UsageError(f"{air}: missing; the medium never started, so there is nothing to compare with")
     for log in (air, inputs):
         if (why := why_closed(log)) is not None:
-            raise UsageError(f"{log}: is no whole log, it was closed before the run ended: {why}")
+            raise UsageError(f"{log}: is incomplete, it was closed before the run ended: {why}")
     if not programs.medium.exists():
         raise UsageError(f"{programs.medium}: the medium is not built; run ./setup.sh")
     with tempfile.TemporaryDirectory(prefix="manet-replay-") as folder:
@@ -53,7 +53,7 @@ def replay(directory: Path, programs: Programs = BUILT) -> Replayed:
 
 
 def compare(recorded: Path, replayed: Path) -> Replayed:
-    """Line by line; a last line that is cut off is different from the whole one."""
+    """Compare two logs line by line; a last line that is cut off differs from the complete one."""
     count = 0
     with recorded.open("rb") as was, replayed.open("rb") as now:
         for number, (one, other) in enumerate(zip_longest(was, now), start=1):

@@ -1,6 +1,6 @@
-"""What the routing daemons of a run know: of one under way from their sockets, of one that has ended as it was kept.
+"""Status of a run's routing daemons: of a run under way from their sockets, of one that has ended from its files.
 
-A run under way is found as under_way.py has it.
+under_way.py finds a run under way.
 """
 
 import json
@@ -16,12 +16,12 @@ from testbed.stages import batctl
 from testbed.stages.status import ask, status_socket
 
 STATUS = ".status.json"
-KERNELS = "batman-adv"  # no daemon: the kernel is asked
+KERNEL_PROTOCOL = "batman-adv"  # without a daemon: batctl reads the kernel's tables
 
 
 @dataclass(frozen=True)
-class Known:
-    """`when` is "now", or for a run that has ended "start" or "end" (of its traffic)."""
+class RouteSnapshot:
+    """The status of stations by name. `when`: "now", or of a run that has ended "start" or "end" of its traffic."""
 
     directory: Path
     when: str
@@ -29,11 +29,12 @@ class Known:
     silent: dict[str, str] = field(default_factory=dict)  # why a station's daemon did not answer
 
     def as_json(self) -> dict:
+        """The object of `manet routes --json`."""
         return {"format": "manet-routes/1", "directory": str(self.directory), "when": self.when, "stations": self.stations}
 
 
-def known_routes(directory: Path | None = None, station: str | None = None) -> Known:
-    """Of the run in `directory`, or of the only one under way; of one station or all."""
+def known_routes(directory: Path | None = None, station: str | None = None) -> RouteSnapshot:
+    """The status of one station or of all, of the run in `directory` or the only one under way. Raises UsageError."""
     if directory is not None and under_way(directory) is None:
         directory = find_run(directory)  # itself, or the only run in it
     state = under_way(directory)
@@ -41,26 +42,26 @@ def known_routes(directory: Path | None = None, station: str | None = None) -> K
         directory = Path(state.directory)
     assert directory is not None
     names = _stations(directory, station)
-    if state is not None and _protocol(directory) == KERNELS:
-        return Known(directory, "now", _of_kernel(state, directory, names))
+    if state is not None and _protocol(directory) == KERNEL_PROTOCOL:
+        return RouteSnapshot(directory, "now", _batman_status(state, directory, names))
     if state is not None:
-        sockets = _sockets_of(state)
+        sockets = _require_sockets(state)
         answers, silent = {}, {}
         for name in names:
             try:
                 answers[name] = ask(status_socket(name, sockets), "status")
             except RunError as problem:  # one daemon that has died does not hide the others
                 silent[name] = str(problem)
-        return Known(directory, "now", answers, silent)
-    kept = {name: _kept(directory, name) for name in names}
+        return RouteSnapshot(directory, "now", answers, silent)
+    kept = {name: _recorded_status(directory, name) for name in names}
     when = "end" if all("end" in status for status in kept.values()) else "start"
-    return Known(directory, when, {name: status[when] for name, status in kept.items()})
+    return RouteSnapshot(directory, when, {name: status[when] for name, status in kept.items()})
 
 
 def _stations(directory: Path, station: str | None) -> list[str]:
-    """The stations asked for, of a run whose routing can be asked."""
+    """The requested stations. Raises UsageError for a routing protocol without status."""
     protocol, stations = _protocol(directory), _all_stations(directory)
-    if protocol not in (*OUR_DAEMONS, KERNELS):
+    if protocol not in (*OUR_DAEMONS, KERNEL_PROTOCOL):
         raise UsageError(f'{directory}: routing "{protocol}" runs none of our daemons; the kernel\'s tables are in its routes/')
     if station is not None and station not in stations:
         raise UsageError(f'there is no station "{station}" in {directory}; there are {", ".join(stations)}')
@@ -82,30 +83,30 @@ def _json(directory: Path, name: str) -> dict:
     except FileNotFoundError as problem:
         raise UsageError(f"{problem.filename}: not there; name the directory of a run, results/NAME/CELL/seed-N") from None
     except ValueError as problem:
-        raise UsageError(f"{directory}: its JSON cannot be read ({problem}); the run never came to its start") from None
+        raise UsageError(f"{directory}: its JSON cannot be read ({problem}); the run never started") from None
 
 
-def _of_kernel(state: RunState, directory: Path, names: list[str]) -> dict[str, dict]:
-    """What batman-adv in each station's namespace knows. Stations are numbered in the order of medium.json."""
+def _batman_status(state: RunState, directory: Path, names: list[str]) -> dict[str, dict]:
+    """The status of batman-adv in each station's namespace. Stations are numbered in the order of medium.json."""
     numbers, netns = {name: number for number, name in enumerate(_all_stations(directory), start=1)}, namespaces_of(state)
     if not netns:
-        raise UsageError(f"{state.directory}: its network does not stand (yet, or any more); ask again, or see its log/")
+        raise UsageError(f"{state.directory}: its network is not up (not yet, or no longer); try again, or see its log/")
     return {name: batctl.status(netns[name], numbers[name]) for name in names if name in netns}
 
 
-def _sockets_of(state: RunState) -> Path:
+def _require_sockets(state: RunState) -> Path:
     sockets = sockets_of(state, "routing")
     if sockets is None:
-        raise UsageError(f"{state.directory}: its routing daemons do not run (yet, or any more); ask again, or see its log/")
+        raise UsageError(f"{state.directory}: its routing daemons are not running (yet, or any more); try again, or see its log/")
     return sockets
 
 
-def _kept(directory: Path, station: str) -> dict:
+def _recorded_status(directory: Path, station: str) -> dict:
     path = directory / "routing" / f"{station}{STATUS}"
     try:
         return json.loads(path.read_text())
     except FileNotFoundError:
         raise UsageError(
-            f"{path}: not there; the run did not come to its traffic, see {directory}/run.json (prompts and scripts "
+            f"{path}: not there; the run ended before its traffic, see {directory}/run.json (prompts and scripts "
             "keep none: `routes` at the prompt shows them)"
         ) from None

@@ -311,7 +311,7 @@ def _stages(site: Site, report: Report) -> None:
             waits.end()
         write_routes(network, protocol, "end")
         say("stop")
-    add_programs(site.directory, waits.seen)
+    add_programs(site.directory, waits.summary)
     record.update(capture_drops=captures.dropped())
 
 

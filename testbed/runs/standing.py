@@ -1,4 +1,4 @@
-"""A scenario's network as it stands without the scenario's traffic: what the prompt and scripts work on."""
+"""The network of a scenario without its traffic: what the prompt and scripts work on."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,7 +15,8 @@ from testbed.stages.site import Site
 
 @contextmanager
 def standing(site: Site, say: Callable[..., None]) -> Iterator[tuple[Network, Protocol]]:
-    """From stations, medium, routing, the TCP settings and captures at work to their orderly ends."""
+    """Start stations, medium, routing, TCP settings and captures; stop them in order when the block ends. `say` reports
+    stages."""
     record = RunRecord.open(site.directory / "run.json")
     with ExitStack() as stages:
         children = stages.enter_context(Processes(site.log))

@@ -34,6 +34,7 @@ class Throughput:
     seconds: int = SECONDS
 
     def text(self) -> str:
+        """The throughput as the prompt prints it."""
         arrived = f"{self.server_bps / 1000:.0f} kbit/s"
         if self.udp_rate is None:
             return f"{arrived} (TCP, {self.seconds} s)"
@@ -58,7 +59,7 @@ def iperf_text(bps: float) -> str:
 def measure(
     children: Processes, source: NamespaceHost, target: NamespaceHost, udp_rate: str | None = None, seconds: int = SECONDS
 ) -> Throughput:  # fmt: skip
-    """The throughput from `source`, the client, to `target`; RunError if nothing can arrive, or not in time."""
+    """The throughput from `source`, the client, to `target` over `seconds`. Raises RunError if no connection succeeds in time."""
     report = children.log_folder / "prompt-iperf.json"
     remedy = {"remedy": REMEDY, "may_end": True, "any_status": True}  # the client's report says what went wrong
     children.log_folder.joinpath("prompt-iperf-server.log").unlink(missing_ok=True)  # "listening" is to be this server's
@@ -81,12 +82,12 @@ def measure(
 
 def _result(report: Path, udp_rate: str | None, seconds: int) -> Throughput:
     try:
-        said = json.loads(report.read_text())
+        answer = json.loads(report.read_text())
     except ValueError:
         raise RunError(f"{report}: iperf3 wrote no report; {REMEDY}") from None
-    if "error" in said:
-        raise RunError(f'iperf3: "{said["error"]}"; {REMEDY}')
-    end = said["end"]
+    if "error" in answer:
+        raise RunError(f'iperf3: "{answer["error"]}"; {REMEDY}')
+    end = answer["end"]
     rates = (end["sum_received"]["bits_per_second"], end["sum_sent"]["bits_per_second"])
     lost = 0.0 if udp_rate is None else end["sum"]["lost_percent"]
     return Throughput(*rates, udp_rate, lost, seconds)

@@ -1,5 +1,5 @@
-"""A run that somebody else has started, as it can be reached from here: its record in /run/manet (testbed/host/state.py), its own
-file system through /proc/<pid>/root of any of its processes, its nodes' namespaces through their shells."""
+"""Access to a run that another process has started: its record in /run/manet (testbed/host/state.py), its file system through
+/proc/<pid>/root of any of its processes, its nodes' namespaces through their shells."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ SHELL = b"mininet:"  # the last word of a node's shell's command line (stages/st
 
 
 def under_way(directory: Path | None) -> RunState | None:
-    """The record of the run in `directory`, None if that has ended; without a directory of the only run there is."""
+    """The record of the run in `directory` (None if it has ended), or of the only run under way. Raises UsageError."""
     runs = [state for state in recorded_runs() if state.owner_alive()]
     if directory is not None:
         return next((state for state in runs if Path(state.directory) == directory.resolve()), None)
@@ -25,14 +25,14 @@ def under_way(directory: Path | None) -> RunState | None:
 
 
 def ended(directory: Path) -> Path:
-    """The directory of a run that has ended; a UsageError while it is under way, since its captures are whole at its end only."""
+    """Return `directory` if its run has ended. Raises UsageError while it is under way: its captures are incomplete."""
     if under_way(directory) is not None:
         raise UsageError(f"{directory}: the run is under way; wait for its end (manet map and manet routes look into it now)")
     return directory
 
 
 def sockets_of(state: RunState, needed: str) -> Path | None:
-    """The folder of a run's sockets, once `needed` (a name in it) is there; None: not yet, or not any more."""
+    """The folder of a run's sockets if `needed`, a name in it, exists; else None (not yet, or no longer)."""
     for pid in cgroup.members(Path(state.cgroup)):
         sockets = Path(f"/proc/{pid}/root") / SOCKETS.relative_to("/")
         try:
@@ -44,7 +44,7 @@ def sockets_of(state: RunState, needed: str) -> Path | None:
 
 
 def namespaces_of(state: RunState) -> dict[str, Path]:
-    """The network namespace of each node, by its name."""
+    """The network namespace of each node, by its name; empty if none has a shell."""
     found: dict[str, Path] = {}
     for pid in cgroup.members(Path(state.cgroup)):
         try:

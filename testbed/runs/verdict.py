@@ -4,14 +4,14 @@ import json
 from pathlib import Path
 
 from analysis.files import write_whole
-from testbed.runs.waits import Seen
+from testbed.runs.waits import WaitSummary
 
 BETTER_FIRST = ("valid", "suspect", "void")
 VOID_REMEDY = "run it again on a quieter machine"
 
 
 def verdict_of(directory: Path) -> str | None:
-    """`valid`, `suspect` or `void`; None if the medium did not get so far as to write it."""
+    """`valid`, `suspect` or `void`; None if the medium has not written it."""
     try:
         return json.loads((directory / "verdict.json").read_text())["verdict"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -19,18 +19,19 @@ def verdict_of(directory: Path) -> str | None:
 
 
 def reasons_of(directory: Path) -> list[str]:
+    """The reasons of the verdict; empty if the medium has not written it."""
     try:
         return list(json.loads((directory / "verdict.json").read_text())["reasons"])
     except (OSError, ValueError, KeyError, TypeError):
         return []
 
 
-def add_programs(directory: Path, seen: Seen) -> None:
-    """What became of the stations' programs, into the verdict that the medium has written: the worse of the two stands."""
+def add_programs(directory: Path, summary: WaitSummary) -> None:
+    """Add the judgement of the stations' programs to the medium's verdict.json; the worse of the two becomes the verdict."""
     path = directory / "verdict.json"
     verdict = json.loads(path.read_text())
-    judged, reasons = seen.judgement()
-    verdict["programs"] = seen.report()
+    judged, reasons = summary.judgement()
+    verdict["programs"] = summary.report()
     verdict["verdict"] = max(verdict["verdict"], judged, key=BETTER_FIRST.index)
     verdict["reasons"] += reasons
     write_whole(path, json.dumps(verdict, indent=2, sort_keys=True) + "\n")  # on a full disk the medium's stays

@@ -92,7 +92,7 @@ def _device(site: Site, host: NamespaceHost, interface: str) -> list[str]:
 
 def _set_device(site: Site, interface: str, offload: dict[str, object]) -> None:
     """What is set by ioctl and sysctl, in the host's namespace."""
-    offloads.switch(interface, offload)
+    offloads.set_offloads(interface, offload)
     if site.scenario.unres_qlen is not None:
         # packets that wait for one ARP answer; only the device's own value belongs to the namespace
         namespace.write_sysctls({f"net.ipv4.neigh.{interface}.unres_qlen": site.scenario.unres_qlen})

@@ -1,4 +1,4 @@
-"""Bad input, as a table: what is asked of `manet`, and the words that its one line of error must have.
+"""Bad input, as a table: a command line of `manet`, and the words that its one line of error must have.
 
 `{file}` in the command line is the path of a file with the case's text (`file`, bytes or str; a callable makes the path itself).
 Every line must also name a file, key or command; test_attacks.py checks what holds for all of them.
@@ -40,7 +40,7 @@ def trace(name: str, content: str | bytes, *words: str, suffix: str = ".csv", st
     return Attack(name, ("trace", "{file}"), words, content, suffix, status)
 
 
-def asked(name: str, *command: str, words: tuple[str, ...], status: int = 2) -> Attack:
+def request(name: str, *command: str, words: tuple[str, ...], status: int = 2) -> Attack:
     return Attack(name, command, words, status=status)
 
 
@@ -178,39 +178,39 @@ COMMAND_LINE = [
     settings("--set of a line break", "hops=1\nwindow=2", words=("--set",)),
     settings("--set of a path", "mobility=../../../etc/passwd", words=('--set: key "mobility"', "/etc/passwd")),
     settings("--set of 10 MB", f"topology={LONG[:100_000]}", words=('--set: key "topology"', "(100000 characters)")),
-    asked("no such name", "run", "nowhere", words=("nowhere: there is no experiment or file of this name",)),
-    asked("a name of 5000 characters", "run", "n" * 5000, words=("(5000 characters): there is no experiment",)),
-    asked("a name with a line break", "run", "a\nb", words=(r"a\nb: there is no experiment",)),
-    asked("a path that leads out", "run", "../../../../etc/shadow.toml", words=("there is no such file",)),
-    asked("seeds 0", "run", "chain5", "--seeds", "0", words=('argument --seeds: "0" is not a whole number of at least 1',)),
-    asked("seeds nan", "run", "chain5", "--seeds", "nan", words=('argument --seeds: "nan" is not a whole number',)),
-    asked("seeds without end", "run", "chain5", "--seeds", HUGE, words=("seeds",)),
-    asked("a million seeds", "run", "chain5", "--seeds", "1000000", words=("1 cell x 1000000 seeds", "--seeds")),
-    asked("jobs -1", "run", "chain5", "--jobs", "-1", words=("argument --jobs",)),
-    asked("a folder without a name", "run", "chain5", "--out", "", words=("argument --out: give a folder's name",)),
-    asked("a folder that is a device", "run", "chain5", "--out", "/dev/null", words=("/dev/null", "--out")),
-    asked(
+    request("no such name", "run", "nowhere", words=("nowhere: there is no experiment or file of this name",)),
+    request("a name of 5000 characters", "run", "n" * 5000, words=("(5000 characters): there is no experiment",)),
+    request("a name with a line break", "run", "a\nb", words=(r"a\nb: there is no experiment",)),
+    request("a path that leads out", "run", "../../../../etc/shadow.toml", words=("there is no such file",)),
+    request("seeds 0", "run", "chain5", "--seeds", "0", words=('argument --seeds: "0" is not a whole number of at least 1',)),
+    request("seeds nan", "run", "chain5", "--seeds", "nan", words=('argument --seeds: "nan" is not a whole number',)),
+    request("seeds without end", "run", "chain5", "--seeds", HUGE, words=("seeds",)),
+    request("a million seeds", "run", "chain5", "--seeds", "1000000", words=("1 cell x 1000000 seeds", "--seeds")),
+    request("jobs -1", "run", "chain5", "--jobs", "-1", words=("argument --jobs",)),
+    request("a folder without a name", "run", "chain5", "--out", "", words=("argument --out: give a folder's name",)),
+    request("a folder that is a device", "run", "chain5", "--out", "/dev/null", words=("/dev/null", "--out")),
+    request(
         "a variant nobody has", "run", "hv-fig1", "--variant", "x", words=("--variant x: ", "the variants are ns2, hv, hv-alt")
     ),
-    asked("a profile nobody has", "run", "chain5", "--profile", "old", words=("argument --profile: invalid choice: 'old'",)),
-    asked("an option nobody has", "run", "chain5", "--quik", words=("unrecognized arguments: --quik",)),
-    asked("a verb nobody has", "fly", words=("argument VERB: invalid choice: 'fly'",)),
-    asked("a verb of 100 kB", "v" * 100_000, words=("argument VERB: invalid choice",)),
-    asked("a report of nothing", "report", "nowhere", words=("nowhere: holds no experiment.json",)),
-    asked("a report of a device", "report", "/dev/null", words=("/dev/null: holds no experiment.json",)),
-    asked("a report of a long name", "report", "r" * 5000, words=("(5000 characters)", "holds no experiment.json")),
-    asked("a story of no run", "story", "nowhere", words=("nowhere: no such folder; name the directory of a run",), status=1),
-    asked("a plot of no run", "plot", "nowhere", words=("nowhere: no such folder; name the directory of a run",), status=1),
-    asked("a plot into no picture", "plot", "x", "--out", "plot.txt", words=("give one that ends in .png",)),
-    asked("a story of flow 0", "story", "x", "--flow", "0", words=("argument --flow",)),
-    asked("routes of a path", "routes", "../../etc", words=("../../etc: no such folder",), status=1),
-    asked("a map at nan", "map", "--at", "nan", words=('"nan" is not a time in seconds',)),
-    asked("a map with a range of -1", "map", "x.csv", "--range", "-1", words=("argument --range",)),
-    asked("a tcp of nobody", "tcp", "show", "tahooe", words=('"tahooe"', 'did you mean "tahoe"?')),
-    asked("a curve of nothing", "curve", "show", "nowhere", words=("nowhere: there is no experiment or file",)),
-    asked("a script of nothing", "script", "nowhere.py", words=("nowhere.py",)),
-    asked("checks nobody has", "validate", "--only", "nothing-such", words=("nothing-such",)),
-    asked("a kernel without a guest", "run", "chain5", "--kernel", "6.12", words=("--kernel 6.12: no run is in a guest",)),
+    request("a profile nobody has", "run", "chain5", "--profile", "old", words=("argument --profile: invalid choice: 'old'",)),
+    request("an option nobody has", "run", "chain5", "--quik", words=("unrecognized arguments: --quik",)),
+    request("a verb nobody has", "fly", words=("argument VERB: invalid choice: 'fly'",)),
+    request("a verb of 100 kB", "v" * 100_000, words=("argument VERB: invalid choice",)),
+    request("a report of nothing", "report", "nowhere", words=("nowhere: holds no experiment.json",)),
+    request("a report of a device", "report", "/dev/null", words=("/dev/null: holds no experiment.json",)),
+    request("a report of a long name", "report", "r" * 5000, words=("(5000 characters)", "holds no experiment.json")),
+    request("a story of no run", "story", "nowhere", words=("nowhere: no such folder; name the directory of a run",), status=1),
+    request("a plot of no run", "plot", "nowhere", words=("nowhere: no such folder; name the directory of a run",), status=1),
+    request("a plot into no picture", "plot", "x", "--out", "plot.txt", words=("give one that ends in .png",)),
+    request("a story of flow 0", "story", "x", "--flow", "0", words=("argument --flow",)),
+    request("routes of a path", "routes", "../../etc", words=("../../etc: no such folder",), status=1),
+    request("a map at nan", "map", "--at", "nan", words=('"nan" is not a time in seconds',)),
+    request("a map with a range of -1", "map", "x.csv", "--range", "-1", words=("argument --range",)),
+    request("a tcp of nobody", "tcp", "show", "tahooe", words=('"tahooe"', 'did you mean "tahoe"?')),
+    request("a curve of nothing", "curve", "show", "nowhere", words=("nowhere: there is no experiment or file",)),
+    request("a script of nothing", "script", "nowhere.py", words=("nowhere.py",)),
+    request("checks nobody has", "validate", "--only", "nothing-such", words=("nothing-such",)),
+    request("a kernel without a guest", "run", "chain5", "--kernel", "6.12", words=("--kernel 6.12: no run is in a guest",)),
 ]
 
 EXPERIMENTS = [
@@ -252,9 +252,9 @@ TRACES = [
     trace("a GPX track that is no XML", "hello\n", "file.gpx", suffix=".gpx"),
     trace("a BonnMotion file of words", "a b c\n", "file.movements", suffix=".movements"),
     trace("a file of an ending nobody has", "x", "file.xyz", suffix=".xyz"),
-    asked("a trace of nothing", "trace", "nowhere.csv", words=("nowhere.csv",)),
-    asked("a trace of a folder", "trace", "/", words=("/",)),
-    asked("a model nobody has", "trace", "random-waypoimt", words=("random-waypoimt",)),
+    request("a trace of nothing", "trace", "nowhere.csv", words=("nowhere.csv",)),
+    request("a trace of a folder", "trace", "/", words=("/",)),
+    request("a model nobody has", "trace", "random-waypoimt", words=("random-waypoimt",)),
 ]
 
 ATTACKS = SYNTAX + KEYS + RADIO_AND_TCP + COMMAND_LINE + EXPERIMENTS + TRACES

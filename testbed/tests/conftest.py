@@ -1,4 +1,4 @@
-"""What several tests of scenarios begin with."""
+"""Fixtures of several tests of scenarios."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a test of refused input looks at: the one line that the user would see."""
+"""The error line that a user would see, for tests of refused input."""
 
 from collections.abc import Callable
 

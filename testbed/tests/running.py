@@ -1,4 +1,4 @@
-"""Helpers for tests that run scenarios: a run in a thread or in a process of its own, and what it leaves behind."""
+"""Helpers for tests that run scenarios: a run in a thread or in a separate process, and what it leaves behind."""
 
 import csv
 import json
@@ -24,7 +24,7 @@ STAGES = ["stations", "medium", "routing", "kernel-tcp", "captures", "traffic", 
 DEADLINE_S = 60.0
 
 
-def why_no_runs() -> str:
+def missing_for_runs() -> str:
     """Why this machine cannot run scenarios; empty if it can."""
     try:
         require_for_runs(programs=BUILT)
@@ -33,7 +33,7 @@ def why_no_runs() -> str:
     return ""
 
 
-needs_runs = pytest.mark.skipif(why_no_runs() != "", reason=why_no_runs())
+needs_runs = pytest.mark.skipif(missing_for_runs() != "", reason=missing_for_runs())
 
 
 def chain(**keys: object) -> Scenario:
@@ -70,7 +70,7 @@ class Background:
     """run_scenario in a thread; `at` waits for a stage, `result` for the end."""
 
     def __init__(self, scenario: Scenario, directory: Path, *, deadline_s: float = DEADLINE_S, **options: object) -> None:
-        self.directory, self.seen, self._changed, self.deadline_s = directory, [], threading.Condition(), deadline_s
+        self.directory, self.stages, self._changed, self.deadline_s = directory, [], threading.Condition(), deadline_s
         self._outcome: list = []
         self._thread = threading.Thread(target=self._run, args=(scenario, options), daemon=True)
         self._thread.start()
@@ -85,23 +85,23 @@ class Background:
 
     def _note(self, stage: str, fraction: float | None) -> None:
         with self._changed:
-            self.seen.append((stage, fraction or 0.0))
+            self.stages.append((stage, fraction or 0.0))
             self._changed.notify_all()
 
     def at(self, stage: str, fraction: float = 0.0) -> "Background":
         """Wait until the run has reported this much."""
 
-        def there() -> bool:
-            return bool(self._outcome) or any(s == stage and f >= fraction for s, f in self.seen)
+        def reached() -> bool:
+            return bool(self._outcome) or any(s == stage and f >= fraction for s, f in self.stages)
 
         with self._changed:
-            assert self._changed.wait_for(there, self.deadline_s), f"never came to {stage} {fraction}: {self.seen}"
+            assert self._changed.wait_for(reached, self.deadline_s), f"never came to {stage} {fraction}: {self.stages}"
         assert not self._outcome, f"ended before {stage} {fraction}: {self._outcome}"
         return self
 
     def result(self) -> RunResult:
         self._thread.join(self.deadline_s)
-        assert self._outcome, f"still running after {self.deadline_s:g} s: {self.seen[-1:]}"
+        assert self._outcome, f"still running after {self.deadline_s:g} s: {self.stages[-1:]}"
         if isinstance(self._outcome[0], Exception):
             raise self._outcome[0]
         return self._outcome[0]
@@ -118,7 +118,7 @@ print("status", result.status, result.error)
 
 
 def prompt(scenario: Scenario, directory: Path, *lines: str) -> str:
-    """What `manet cli` answers to these lines, and its last status."""
+    """The output of `manet cli` for these lines, with its final status."""
     done = subprocess.run(
         [sys.executable, "-P", "-c", PROMPT, scenario.to_json(), str(directory)],
         input="".join(f"{line}\n" for line in lines),
@@ -165,7 +165,7 @@ except KeyboardInterrupt:
 
 
 def driven(scenario: Scenario, directory: Path, *before: str) -> subprocess.Popen:
-    """A `manet` of its own, to which signals can be sent; prints its stages. `before`: a command that starts it."""
+    """Start a run in a separate process that prints its stages, so that tests can signal it. `before`: a command prefix."""
     programs = [str(BUILT.medium), str(BUILT.kernel_tcp)]
     return subprocess.Popen(
         [*before, sys.executable, "-P", "-c", DRIVER, scenario.to_json(), str(directory), *programs],
@@ -190,7 +190,7 @@ def run_json(directory: Path) -> dict:
 
 @dataclass
 class Traces:
-    """What a run has in the kernel while it lives, and how to see whether any of it is still there."""
+    """The kernel objects of a running run, to check later that none remains."""
 
     processes: list[int]
     namespaces: set[str]
@@ -206,8 +206,8 @@ class Traces:
         spaces = {space for pid in pids for space in _namespaces(pid)} - set(_namespaces(os.getpid()))
         return cls(pids, spaces, group, {thing for pid in pids for thing in _bpf_objects_of(pid)})
 
-    def left(self) -> list[str]:
-        """Everything that is still there."""
+    def remaining(self) -> list[str]:
+        """The objects that still exist."""
         found = [f"process {pid}" for pid in self.processes if Path(f"/proc/{pid}").exists()]
         in_use = {space for pid in _pids() for space in _namespaces(pid)}
         found += [f"namespace {space}" for space in self.namespaces & in_use]
@@ -248,7 +248,7 @@ def _bpf_objects_of(pid: int) -> set[str]:
 
 
 def sysctls() -> dict[str, str]:
-    """All of this namespace's sysctls but those that are counters or change by themselves."""
+    """The sysctls of this namespace, without counters and values that change by themselves."""
     changing = ("fs.dentry-state", "fs.inode", "fs.file-nr", "kernel.random.", "kernel.ns_last_pid", "kernel.pty.nr")
     changing += ("fs.aio-nr", "net.netfilter.nf_conntrack_count", "vm.stat_refresh", "kernel.perf_event_max_sample_rate")
     changing += ("fs.quota.", "kernel.sched_domain", "kernel.ftrace_enabled", "kernel.bpf_stats_enabled")

@@ -8,7 +8,7 @@ from testbed import __main__ as manet
 from testbed.campaigns.campaign import Campaign
 from testbed.tests.attacks import ATTACKS, Attack
 
-LONGEST_LINE = 1200
+MAX_ERROR_LENGTH = 1200
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +47,7 @@ def test_bad_input_is_one_line_that_names_it(attack: Attack, tmp_path: Path, cap
     assert status == attack.status, said.err
     assert said.err.count("\n") == 1, said.err
     assert said.err.startswith("manet") and said.err.rstrip("\n").isprintable()
-    assert len(said.err) <= LONGEST_LINE
+    assert len(said.err) <= MAX_ERROR_LENGTH
     for words in attack.words:
         assert words in said.err
     assert said.out == ""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from testbed.runs import ways
+from testbed.runs import flow_paths
 from testbed.stages import batctl, iproute, status
 from testbed.stages.routing.batman_adv import mac_address as mac_of_bat0
 from topologies.addresses import mac_address, wire_mac
@@ -58,10 +58,10 @@ def test_what_is_shown_is_a_line_a_way_and_a_neighbour():
 
 @pytest.mark.parametrize(
     ("best", "found"),
-    [("10.0.0.2", ways.Next("10.0.0.2", "wlan")), (None, ways.Next(problem="no route"))],
+    [("10.0.0.2", flow_paths.NextHop("10.0.0.2", "wlan")), (None, flow_paths.NextHop(problem="no route"))],
     ids=["known", "not yet"],
 )
 def test_the_map_follows_a_packet_below_bat0(monkeypatch, best, found):
     monkeypatch.setattr(iproute, "ask_within", lambda *_: '[{"dst":"10.0.0.4","dev":"bat0"}]')
     monkeypatch.setattr(batctl, "next_radio", lambda _netns, address: best if address == "10.0.0.4" else None)
-    assert ways.Tables({"sta1": "/ns"}, {}).next_hop("sta1", "10.0.0.4") == found
+    assert flow_paths.RouteTables({"sta1": "/ns"}, {}).next_hop("sta1", "10.0.0.4") == found

@@ -8,16 +8,16 @@ import pytest
 
 from analysis.metrics import analyse_run
 from scenarios.scenario import Scenario
-from testbed.host.protocols import why_not
+from testbed.host.protocols import missing_requirement
 from testbed.runs.routes import known_routes
 from testbed.tests.running import Background, captured, chain, needs_runs, prompt
 
-WHY_NOT = why_not("batman-adv")
+MISSING = missing_requirement("batman-adv")
 pytestmark = [
     pytest.mark.root,
     pytest.mark.slow,
     needs_runs,
-    pytest.mark.skipif(WHY_NOT is not None, reason=f"batman-adv: {WHY_NOT and WHY_NOT[0]}; ./manet test --guests brings kernels"),
+    pytest.mark.skipif(MISSING is not None, reason=f"batman-adv: {MISSING and MISSING[0]}; ./manet test --guests brings kernels"),
 ]
 
 QUICK = {"protocol": "batman-adv", "originator_interval": 0.2}

@@ -1,5 +1,6 @@
 """The command line: help, wrong usage, exit status, counts of `manet test`."""
 
+import argparse
 import os
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from testbed.commands import test as test_verb
 from testbed.commands.demo import free_folder
 from testbed.commands.test import Counts, count_cargo, count_pytest, tried_again
 from testbed.errors import UsageError
-from testbed.host.algorithms import available, require_algorithm, why_no_algorithm
+from testbed.host.algorithms import available, missing_algorithm, require_algorithm
 from testbed.programs import Programs
 from testbed.runs.preflight import check_tcps
 
@@ -27,6 +28,46 @@ def test_every_verb_has_help_with_examples(verb, capsys):
         manet.main([verb, "--help"])
     assert ended.value.code == 0
     assert "examples:" in capsys.readouterr().out
+
+
+def helps(parser, words=()):
+    """The words of every verb and of each of its actions, `manet` itself included."""
+    yield words
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, inner in action.choices.items():
+                yield from helps(inner, (*words, name))
+
+
+HELPS = list(helps(manet.parser()))
+
+
+def test_actions_are_among_the_helps():
+    assert {(), ("run",), ("tcp", "load")} < set(HELPS) and len(HELPS) > len(VERBS) + 4
+
+
+@pytest.mark.parametrize("words", HELPS, ids=" ".join)
+@pytest.mark.parametrize("columns", ["80", "200"])
+def test_help_fits_80_columns(words, columns, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", columns)
+    with pytest.raises(SystemExit) as ended:
+        manet.main([*words, "--help"])
+    assert ended.value.code == 0
+    text = capsys.readouterr().out
+    assert [line for line in text.splitlines() if len(line) > 80] == []
+    assert "...." not in text and "\n\n\n" not in text
+
+
+def test_every_option_and_argument_has_a_help_text():
+    def silent(parser):
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for inner in action.choices.values():
+                    yield from silent(inner)
+            elif not action.help:
+                yield f"{parser.prog}: {action.dest}"
+
+    assert list(silent(manet.parser())) == []
 
 
 @pytest.mark.parametrize(
@@ -269,13 +310,13 @@ def test_an_algorithm_without_a_names_file_is_told_from_one_that_is_not_there(tm
     for folder in ("algorithms", "names"):
         (tmp_path / "kernel-tcp" / folder).mkdir(parents=True)
     (tmp_path / "kernel-tcp/algorithms/nox.bpf.c").write_text("")
-    why = why_no_algorithm("nox", ["tahoe"], ["cubic"], tmp_path / "kernel-tcp")
+    why = missing_algorithm("nox", ["tahoe"], ["cubic"], tmp_path / "kernel-tcp")
     assert why == (
         "kernel-tcp/algorithms/nox.bpf.c has no kernel-tcp/names/nox.toml; write that file (formats/tcp.md says what it holds)"
     )
-    other = why_no_algorithm("no", ["tahoe"], ["cubic"], tmp_path / "kernel-tcp")
+    other = missing_algorithm("no", ["tahoe"], ["cubic"], tmp_path / "kernel-tcp")
     assert other == 'this kernel has no "no"; use one of tahoe, cubic'
-    assert why_no_algorithm("nox", ["tahoe"], ["nox"], tmp_path / "kernel-tcp") == ""  # loaded for the machine
+    assert missing_algorithm("nox", ["tahoe"], ["nox"], tmp_path / "kernel-tcp") == ""  # loaded for the machine
 
 
 def test_a_kernel_that_takes_no_bpf_congestion_control_is_told_apart(tmp_path):

@@ -19,7 +19,7 @@ def low_soft_limit(monkeypatch):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard <= 900:
         pytest.skip(f"the hard limit of open files is {hard}")
-    monkeypatch.setattr(descriptors, "_before", None)
+    monkeypatch.setattr(descriptors, "_original_soft", None)
     resource.setrlimit(resource.RLIMIT_NOFILE, (800, hard))
     yield 800
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -100,12 +100,12 @@ def test_a_tool_that_is_there_is_found(tmp_path: Path) -> None:
 
 
 def test_wireless_that_waits_to_be_loaded_counts_as_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("testbed.host.doctor.modules.is_there", lambda name: name == "mac80211_hwsim")
+    monkeypatch.setattr("testbed.host.doctor.modules.is_available", lambda name: name == "mac80211_hwsim")
     assert _wireless("6.12.107+deb13-amd64").ok
 
 
 def test_on_debians_cloud_kernel_the_remedy_is_the_whole_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("testbed.host.doctor.modules.is_there", lambda _name: False)
+    monkeypatch.setattr("testbed.host.doctor.modules.is_available", lambda _name: False)
     whole, cloud = _wireless("6.12.107+deb13-amd64"), _wireless("6.12.107+deb13-cloud-amd64")
     assert not whole.ok and not cloud.ok and not cloud.needed
     assert "linux-image-amd64" in cloud.remedy and "linux-image-amd64" not in whole.remedy

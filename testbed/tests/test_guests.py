@@ -99,7 +99,7 @@ def test_virtmes_qemu_gets_our_init_and_ports(tmp_path):
         "-device", "virtio-9p-pci,fsdev=virtfs3", "-append", "quiet virtme.exec=`abc` init=/virtme-ng-init", "-initrd", "/i",
     ]  # fmt: skip
     job = guest.Job(["true"], Path("/"), shares=[Path("/out,put")])
-    made = guest._adapted(given, kernel, job, Path("/job"), Path("/busybox"), interactive=False)
+    made = guest._with_own_init(given, kernel, job, Path("/job"), Path("/busybox"), interactive=False)
     append = made[made.index("-append") + 1]
     assert append.startswith("quiet manet.modules=") and "virtme.exec" not in append
     assert append.endswith(f"manet.job=/job init=/busybox -- sh {guest.INIT} /busybox {guest.INIT}")
@@ -111,7 +111,7 @@ def test_virtmes_qemu_gets_our_init_and_ports(tmp_path):
 def test_a_path_with_a_space_is_refused_since_the_kernels_command_line_has_no_quotes(tmp_path):
     kernel = kernels.Unpacked("6.1", tmp_path / "my cache", "6.1.0-9-amd64", "p", "1")
     with pytest.raises(UsageError, match="my cache: a path with a space"):
-        guest._adapted(
+        guest._with_own_init(
             ["qemu", "-append", "quiet"], kernel, guest.Job([], Path("/")), Path("/job"), Path("/b"), interactive=False
         )
 
@@ -151,7 +151,7 @@ def test_a_guest_that_falls_while_it_tries_again_leaves_the_first_result():
 
 
 def test_without_qemu_the_guests_are_skipped_and_it_is_said(capsys, monkeypatch):
-    monkeypatch.setattr(tests, "cannot", lambda: "qemu-system-x86_64: not found")
+    monkeypatch.setattr(tests, "missing_requirement", lambda: "qemu-system-x86_64: not found")
     counts = test_verb.run_guests(None, [])
     assert counts.skipped == 1
     assert counts.reasons == ["all tests in guests (6.1, 6.12): qemu-system-x86_64: not found"]
@@ -173,7 +173,7 @@ def test_guests_run_side_by_side_where_there_are_cpus_and_memory_for_all(monkeyp
 
 
 def test_the_results_of_guests_side_by_side_are_told_apart(capsys, monkeypatch):
-    monkeypatch.setattr(tests, "cannot", lambda: None)
+    monkeypatch.setattr(tests, "missing_requirement", lambda: None)
     monkeypatch.setattr(tests, "side_by_side", lambda names: True)
     said = "import sys; print('SKIPPED [1] a.py:1: ' + sys.argv[1]); print('== 2 passed, 1 skipped in 1.00s ==')"
     monkeypatch.setattr(tests, "command", lambda name, arguments: [sys.executable, "-c", said, name])
@@ -189,7 +189,7 @@ def test_the_list_names_tests_that_are_there():
     listed = [word for word in tests.command("6.1", []) if "::" in word or word.endswith(".py")]
     assert len(listed) > 5
     assert all((ROOT / word.partition("::")[0]).exists() for word in listed)
-    assert set(tests.kernels_asked(None)) <= set(kernels.listed())
+    assert set(tests.selected_kernels(None)) <= set(kernels.known_kernels())
 
 
 def test_files_that_are_named_take_the_place_of_the_list():
@@ -207,7 +207,7 @@ def bootable():
         guest.require(guest.Machine())
     except ManetError as problem:
         pytest.skip(str(problem))
-    if kernels.Cache().have(kernels.find("6.1")) is None:
+    if kernels.Cache().cached(kernels.find("6.1")) is None:
         pytest.skip('no kernel in the cache; "manet vm fetch 6.1" brings one')
 
 

@@ -101,7 +101,7 @@ def server(archive_folder):
 
 
 def test_the_list_names_debian_12_and_13s_kernels():
-    assert {"6.1", "6.12"} <= set(kernels.listed())
+    assert {"6.1", "6.12"} <= set(kernels.known_kernels())
     with pytest.raises(UsageError, match=r"--kernel 5.0: not known; there are 6.1, 6.12"):
         kernels.find("5.0")
 
@@ -164,7 +164,7 @@ def test_a_download_that_was_killed_is_taken_up_by_the_next_call(tmp_path, serve
 def test_a_half_written_entry_counts_as_not_there(cache):
     got = cache.get(KERNEL)
     (cache.folder / "6.1.json").write_text('{"folder": ')
-    assert cache.have(KERNEL) is None
+    assert cache.cached(KERNEL) is None
     assert cache.get(KERNEL) == got
 
 

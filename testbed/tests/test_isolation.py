@@ -10,12 +10,12 @@ from testbed.programs import ROOT
 # The main thread blocks the signal, so that the other one takes it; Python still runs the handler in the main thread.
 PROGRAM = """
 import os, signal, threading, time
-from testbed.runs.isolation import _interrupts_held
+from testbed.runs.isolation import _interrupts_deferred
 stop = threading.Event()
 threading.Thread(target=stop.wait, daemon=True).start()
 signal.signal(signal.SIGHUP, signal.default_int_handler)
 try:
-    with _interrupts_held():
+    with _interrupts_deferred():
         os.kill(os.getpid(), signal.{name})
         time.sleep(0.1)
         print("started", flush=True)

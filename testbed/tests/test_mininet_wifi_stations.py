@@ -28,7 +28,7 @@ BUILD_S = 600.0  # of an emulated machine beside others
 OURS_KBPS = 630  # two hops of TAPs, 625 of hwsim radios of our making (docs/hwsim.md); with wmediumd 889
 
 
-def why_not_theirs() -> str:
+def missing_mininet_wifi() -> str:
     try:
         require_net("mininet-wifi")
     except UsageError as problem:
@@ -36,7 +36,7 @@ def why_not_theirs() -> str:
     return ""
 
 
-needs_mininet_wifi = pytest.mark.skipif(why_not_theirs() != "", reason=why_not_theirs())
+needs_mininet_wifi = pytest.mark.skipif(missing_mininet_wifi() != "", reason=missing_mininet_wifi())
 THEIRS = {"net": "mininet-wifi", "stations": "hwsim"}
 
 
@@ -48,7 +48,7 @@ def expect_nothing_left(directory: Path, traces: Traces) -> None:
     """The kernel takes a namespace and its radios away some time after its last process."""
     assert nothing_left(directory)
     deadline = time.monotonic() + GONE_WITHIN_S
-    while (left := [*traces.left(), *radios()]) and time.monotonic() < deadline:
+    while (left := [*traces.remaining(), *radios()]) and time.monotonic() < deadline:
         time.sleep(1)
     assert left == []
 

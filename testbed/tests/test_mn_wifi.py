@@ -27,7 +27,7 @@ from testbed.stages.station import NamespaceHost
 @pytest.fixture(autouse=True)
 def in_a_script(tmp_path, monkeypatch):
     """As `manet script` has it: a session, without a network."""
-    monkeypatch.setattr(session, "_here", [])
+    monkeypatch.setattr(session, "_current_session", [])
     return session.begin(session.Session(Path("mine.py"), tmp_path, seed=1))
 
 
@@ -234,7 +234,7 @@ def test_a_way_by_several_places_has_one_speed():
     assert made.position("sta1", 20) == pytest.approx((30, 10, 0))
 
 
-@pytest.mark.parametrize("model", sorted(movement.DRAWN))
+@pytest.mark.parametrize("model", sorted(movement.MODELS_BY_NAME))
 def test_models_keep_to_their_area_and_speeds_and_are_seeded(model):
     bounds = Bounds(20, 60, 10, 40, 2, 4)
     draw = [Model(model, start_s=5, seed=seed).legs(2, "sta2", (30, 20, 0), bounds) for seed in (1, 1, 2)]
@@ -279,8 +279,8 @@ def test_before_build_a_call_that_comes_too_early_is_told_from_one_that_is_not_h
     sta = net_of("0,0", "50,0").stations[0]
     for early in ("cmd", "popen", "pid", "intfs", "sendCmd", "defaultIntf"):
         refused(lambda early=early: getattr(sta, early), f"sta1.{early}", "move the line below net.build()")
-    refused(lambda: sta.cmdd, "sta1.cmdd", 'is not here; did you mean "cmd"?')
-    refused(lambda: sta.setMode, "sta1.setMode", "is not here; docs/mininet-wifi.md lists what is")
+    refused(lambda: sta.cmdd, "sta1.cmdd", 'is not supported; did you mean "cmd"?')
+    refused(lambda: sta.setMode, "sta1.setMode", "is not supported; docs/mininet-wifi.md lists what is")
     assert not hasattr(sta, "nothing_of_the_kind")
 
 
@@ -323,7 +323,7 @@ def test_iperf_returns_the_pair_that_mininet_does(monkeypatch):
     assert (server.split()[1], client.split()[1]) == ("Kbits/sec", "Mbits/sec")
     net.iperf(net.stations, seconds=3)
     assert measured == [("one", "two", 5), ("two", "one", 5), ("one", "two", 3)]
-    refused(lambda: net.iperf(seconds="long"), "iperf: seconds='long': is no number")
+    refused(lambda: net.iperf(seconds="long"), "iperf: seconds='long': is not a number")
     refused(lambda: net.iperf(seconds=2.5), "iperf: seconds=2.5: iperf3 takes whole seconds; write 3")
     refused(lambda: net.iperf(seconds=0), "iperf: seconds=0: is outside 1 to 3600")
 
@@ -369,6 +369,6 @@ def test_a_scenario_is_no_script(tmp_path, capsys):
 
 def test_a_script_that_makes_no_network_is_told_so():
     made_none = "x.py: the script made no network (it called no net.build()); see examples/adhoc.py"
-    assert launch._judged(None, Path("x.py"), built=False) == (0, made_none)
-    assert launch._judged(None, Path("x.py"), built=True) == (0, None)
-    assert launch._judged(SystemExit(0), Path("x.py"), built=False) == (0, None)  # as --help ends
+    assert launch._script_exit(None, Path("x.py"), built=False) == (0, made_none)
+    assert launch._script_exit(None, Path("x.py"), built=True) == (0, None)
+    assert launch._script_exit(SystemExit(0), Path("x.py"), built=False) == (0, None)  # as --help ends

@@ -53,7 +53,7 @@ def test_a_kernel_without_hwsim_is_told_of_the_guest(tmp_path, monkeypatch):
 
 def test_a_run_that_needs_a_module_loads_it_before_anything_starts(monkeypatch):
     asked = []
-    monkeypatch.setattr(protocols, "why_not", lambda *_args, **_options: None)
+    monkeypatch.setattr(protocols, "missing_requirement", lambda *_args, **_options: None)
     monkeypatch.setattr(modules, "load", lambda name, for_what: asked.append((name, for_what)))
     for protocol in ("batman-adv", "aodv", "static", "aodv-uu"):  # kaodv must not be there before the radios are
         protocols.require_protocol(protocol)

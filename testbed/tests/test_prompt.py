@@ -17,7 +17,7 @@ from testbed.tests.running import DEADLINE_S, chain, needs_runs, nothing_left, p
 pytestmark = [pytest.mark.root, needs_runs]
 
 
-def test_iperf_and_air_answer_and_verbs_of_switches_say_why_not(tmp_path: Path) -> None:
+def test_iperf_and_air_answer_and_verbs_of_switches_are_refused(tmp_path: Path) -> None:
     lines = ["iperf sta1 sta2", "iperfudp 100K sta2 sta1", "air 2", "iperf sta1", "iperf sta1 sta9", "iperfudp much sta1 sta2"]
     answers = prompt(chain(), tmp_path / "run", *lines, "link sta1 sta2 down", "switch s1 stop", "dpctl", "help iperf", "exit")
     tcp = re.search(r"^sta1 -> sta2: (\d+) kbit/s \(TCP, 5 s\)$", answers, re.MULTILINE)
@@ -28,7 +28,7 @@ def test_iperf_and_air_answer_and_verbs_of_switches_say_why_not(tmp_path: Path) 
     assert re.search(r"^t_ns,station,event,.*\n\d+,sta", answers, re.MULTILINE)
     assert answers.count("usage: iperf") == 2
     assert "there is no station sta9" in answers
-    assert answers.count("*** Not here: ") == 3
+    assert answers.count("*** Not supported: ") == 3
     assert "iperf3" in answers
     assert "status complete None" in answers
     assert nothing_left(tmp_path / "run")
@@ -58,7 +58,7 @@ def test_a_station_is_switched_off_and_on(tmp_path: Path) -> None:
     lines = [ping, "power sta2 off", "links", ping, "power sta2 on", ping, "power sta2", "power sta9 off", "exit"]
     answers = prompt(chain(), tmp_path / "run", *lines)
     assert re.findall(r"(\d) received", answers) == ["1", "0", "1"], answers
-    assert "sta1 -> (nobody)" in answers
+    assert "sta1 -> (none)" in answers
     assert "usage: power station off|on" in answers
     assert "there is no station sta9" in answers
 

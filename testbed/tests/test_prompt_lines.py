@@ -81,8 +81,8 @@ def bare_prompt(monkeypatch) -> tuple[prompt.Prompt, list[str]]:
     [
         (None, "cannot be read (No such file or directory)"),
         (b"\xff\xfe", "is not UTF-8 text"),
-        ("folder", "is no regular file"),
-        ("fifo", "is no regular file"),
+        ("folder", "is not a regular file"),
+        ("fifo", "is not a regular file"),
         (b"source FILE\n", "is being read already"),
     ],
 )

@@ -107,9 +107,9 @@ def test_the_verb_says_what_is_played_and_stops_it(tmp_path):
     verb("")
     verb(str(written(tmp_path, WALK)))
     verb("off")
-    assert said[0].startswith("nothing is replayed; usage: replay FILE")
+    assert said[0].startswith("no movement file is being replayed; usage: replay FILE")
     assert said[1].endswith("2 stations, 5 rows until 5 s, begins in 0.3 s; 1 stations are not in it and stand still")
-    assert "everybody stands" in said[2] and medium.asked[-1] == ("halt", {})
+    assert "all stations stop" in said[2] and medium.asked[-1] == ("halt", {})
     for line in ("x.csv pace=2", "x.csv speed=0", "x.csv speed=nan", "x.csv speed=1 factor=2", "x.csv fast"):
         with pytest.raises(UsageError, match="usage: replay FILE"):
             verb(line)

@@ -167,7 +167,7 @@ def test_a_dead_daemon_does_not_hide_the_others(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(routes, "under_way", lambda _: SimpleNamespace(directory=str(tmp_path)))
     monkeypatch.setattr(routes, "_stations", lambda *_: ["sta1", "sta2"])
     monkeypatch.setattr(routes, "_protocol", lambda _: "aodv")
-    monkeypatch.setattr(routes, "_sockets_of", lambda _: tmp_path)
+    monkeypatch.setattr(routes, "_require_sockets", lambda _: tmp_path)
     monkeypatch.setattr(routes, "ask", ask)
     assert manet.main(["routes"]) == 1
     said = capsys.readouterr()

@@ -8,7 +8,7 @@ import pytest
 from analysis.metrics import analyse_run
 from scenarios.routing import OUR_DAEMONS
 from testbed.errors import UsageError
-from testbed.host.protocols import protocols, why_not
+from testbed.host.protocols import missing_requirement, protocols
 from testbed.runs.routes import known_routes
 from testbed.tests.running import Background, captured, chain, needs_runs, prompt
 
@@ -21,7 +21,7 @@ QUICK = {
     "babeld": {"hello_interval": 0.5, "update_interval": 2},
     "batmand": {"originator_interval": 0.5},
 }
-HERE = [name for name in protocols() if why_not(name) is None]
+HERE = [name for name in protocols() if missing_requirement(name) is None]
 ABSENT = [name for name in protocols() if name not in HERE]
 WIRE = {"station": "sta3", "host": "host1"}
 
@@ -113,7 +113,7 @@ def test_the_traffic_waits_no_longer_than_settle_and_says_who_cannot_reach_whom(
         "olsr: sta1 has no route to sta2 after 1 s (and 1 more pairs); sta1 knows no way on. Place the stations within range of "
         "each other, or set routing.settle: a longer wait, or 0 to begin without routes"
     )
-    with pytest.raises(UsageError, match=r"sta1\.status\.json: not there; the run did not come to its traffic"):
+    with pytest.raises(UsageError, match=r"sta1\.status\.json: not there; the run ended before its traffic"):
         known_routes(tmp_path / "apart")
 
 

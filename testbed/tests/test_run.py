@@ -137,9 +137,9 @@ def test_a_run_leaves_the_machine_as_it_was(tmp_path: Path) -> None:
     assert len(traces.processes) > 8
     assert len(traces.namespaces) > 4
     assert {"BPF link", "BPF prog"} == {" ".join(thing.split()[:2]) for thing in traces.bpf_objects}
-    assert traces.left()  # the test would notice
+    assert traces.remaining()  # the test would notice
     assert run.result().status == "complete"
-    wait_until(lambda: not traces.left(), f"gone: {traces.left()}")
+    wait_until(lambda: not traces.remaining(), f"gone: {traces.remaining()}")
     assert nothing_left(tmp_path / "run")
     assert links() == links_before
     assert sysctls() == sysctls_before
@@ -166,10 +166,10 @@ def test_the_prompt_takes_commands_from_a_pipe(tmp_path: Path) -> None:
     assert "10.0.0.3 via 10.0.0.2 dev wlan0" in answers
     assert "1 received" in answers
     assert answers.count(",tx,") >= 1
-    assert "sta2 -> (nobody)" in answers
+    assert "sta2 -> (none)" in answers
     assert "there is no station sta9" in answers
     assert "usage: move" in answers
-    assert answers.index("sta2 -> sta1 sta3") < answers.index("1 received") < answers.index("sta2 -> (nobody)")
+    assert answers.index("sta2 -> sta1 sta3") < answers.index("1 received") < answers.index("sta2 -> (none)")
     assert "status complete None" in answers
     assert nothing_left(tmp_path / "run")
 

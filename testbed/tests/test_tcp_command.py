@@ -24,7 +24,7 @@ def kernel(monkeypatch):
 
     def of(*names, why=""):
         monkeypatch.setattr(algorithms, "available", lambda: sorted(names))
-        monkeypatch.setattr(algorithms, "why_no_struct_ops", lambda: why)
+        monkeypatch.setattr(algorithms, "missing_struct_ops", lambda: why)
 
     of("cubic", "reno")
     return of
@@ -95,9 +95,9 @@ def test_what_an_old_kernel_cannot_run_is_said_once_with_the_remedy(kernel, caps
     kernel("cubic", "reno", why="this kernel takes no BPF congestion control; use Linux 6.1")
     rows = {row["name"]: row["why_not"] for row in json.loads(said(capsys, "list", "--json"))["names"]}
     assert {name for name, why in rows.items() if why} == set(table()) - {"newreno", "sack"}
-    lines = [line for line in said(capsys, "list").splitlines() if line.startswith("not here: ")]
+    lines = [line for line in said(capsys, "list").splitlines() if line.startswith("not usable here: ")]
     assert len(lines) == 1 and lines[0].endswith("use Linux 6.1") and "tahoe" in lines[0]
-    assert "not here: " in said(capsys, "show", "tahoe") and "not here: " not in said(capsys, "show", "newreno")
+    assert "not usable here: " in said(capsys, "show", "tahoe") and "not usable here: " not in said(capsys, "show", "newreno")
 
 
 @pytest.mark.parametrize("name", table())
@@ -197,7 +197,7 @@ IN_THEIR_OWN_MOUNTS += "'load tahoe --name {0}' 'unload {0}' 'unload {0}'; do {1
 
 @pytest.mark.root
 @needs_runs
-@pytest.mark.skipif(algorithms.why_no_struct_ops() != "", reason=algorithms.why_no_struct_ops())
+@pytest.mark.skipif(algorithms.missing_struct_ops() != "", reason=algorithms.missing_struct_ops())
 def test_an_algorithm_is_loaded_and_unloaded_for_the_machine():
     """In a mount namespace of its own: what is pinned there goes with it, however the test ends."""
     name, words = f"t{os.getpid() % 10**6}", f"{sys.executable} -P -m testbed"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from scenarios.scenario import Scenario
-from testbed.host.algorithms import why_no_struct_ops
+from testbed.host.algorithms import missing_struct_ops
 from testbed.stages.kernel_tcp import station_entry
 from testbed.tests.running import Background, captured, chain, needs_runs, process_of, prompt, run_json, wait_until
 
@@ -90,7 +90,7 @@ def sockets(pid: int) -> dict[int, str]:
 
 @pytest.mark.root
 @needs_runs
-@pytest.mark.skipif(why_no_struct_ops() != "", reason=why_no_struct_ops())
+@pytest.mark.skipif(missing_struct_ops() != "", reason=missing_struct_ops())
 def test_each_flow_of_a_run_has_its_own_congestion_control(tmp_path):
     flows = [*FLOWS[:2], {"from": "sta1", "to": "sta2", "tcp": "cubic"}]
     seen_enough = threading.Event()
@@ -129,7 +129,7 @@ def test_an_iperf_at_the_prompt_has_the_scenarios_tcp(tmp_path):
 
 @pytest.mark.root
 @needs_runs
-@pytest.mark.skipif(why_no_struct_ops() != "", reason=why_no_struct_ops())
+@pytest.mark.skipif(missing_struct_ops() != "", reason=missing_struct_ops())
 def test_a_layer_of_one_flow_acts_on_that_flow(tmp_path):
     """The relay next to the receiver dies: the one before it says so to the source."""
     flows = [{"from": "sta1", "to": "sta4", "tcp": "elfn(newreno, probe=300ms)"}]

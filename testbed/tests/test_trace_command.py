@@ -85,7 +85,7 @@ def test_a_picture_without_a_name_stands_beside_the_user_and_is_told_of_as_map_a
 def test_a_name_that_is_no_picture_s_is_refused_alike(capsys, arguments, name):
     with pytest.raises(SystemExit):
         manet.main([*arguments, name])
-    assert f'"{name}" is no name for a picture; give one that ends in .png' in capsys.readouterr().err
+    assert f'"{name}" is not the name of a picture; give one that ends in .png' in capsys.readouterr().err
 
 
 HEAD = "# manet-trace/1\ntime_s,station,x_m,y_m,z_m,speed_mps\n"
@@ -140,7 +140,7 @@ def test_what_may_never_begin_or_end_is_refused(capsys, tmp_path, name):
         os.mkfifo(tmp_path / name)
     else:
         (tmp_path / name).symlink_to("/dev/zero")
-    assert refused(capsys, str(tmp_path / name)).endswith(f"{name}: is no regular file; give the path of a movement file")
+    assert refused(capsys, str(tmp_path / name)).endswith(f"{name}: is not a regular file; give the path of a movement file")
 
 
 def test_a_file_beyond_any_movement_is_refused_by_its_size(capsys, tmp_path):
@@ -153,7 +153,7 @@ def test_a_file_beyond_any_movement_is_refused_by_its_size(capsys, tmp_path):
     ("arguments", "wanted"),
     [
         ([str(ROOT / "docs")], "docs: is not the folder of a run that has ended; give the path of a movement file"),
-        (["levy"], '"levy" is no model and no file; give one of static, random-waypoint'),
+        (["levy"], '"levy" is neither a model nor a file; give one of static, random-waypoint'),
         (["nowhere.csv"], "nowhere.csv: cannot be read (No such file or directory)"),
         ([P06, "--hops", "sta1", "sta99"], 'there is no station "sta99"; the stations are sta1 to sta30'),
         ([P06, "--hops", "sta1", "sta1"], '"sta1" is both ends'),

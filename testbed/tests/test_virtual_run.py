@@ -21,7 +21,7 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
 
 def test_results_are_copied_to_where_they_last(folders):
     directory, out = folders
-    assert virtual_run._copied(directory, out) is None
+    assert virtual_run._copy_results(directory, out) is None
     assert {path.name: path.read_text() for path in out.rglob("*") if path.is_file()} == {
         "run.json": "run.json", "air.csv": "air.csv", "run.log": "log/run.log",
     }  # fmt: skip
@@ -39,10 +39,10 @@ def test_what_the_hosts_disk_does_not_take_is_told_in_one_line(folders, monkeypa
 
     monkeypatch.setattr(os, "fsync", sync)
     room = 0
-    assert virtual_run._copied(directory, out) == (
+    assert virtual_run._copy_results(directory, out) == (
         f"{directory}: disk full or not to be written (No space left on device); "
         "free space on it, or give another folder with --out"
     )
     room = 1  # run.json, which has its space
-    said = virtual_run._copied(directory, out)
+    said = virtual_run._copy_results(directory, out)
     assert "No space left on device, 3 files)" in said and "\n" not in said

@@ -50,7 +50,7 @@ def test_a_guests_clock_goes_by_instructions_and_timers_alone():
 
 def test_devices_take_what_they_are_given_at_once_in_virtual_time():
     given = ["qemu", "-device", "virtio-9p-pci,fsdev=a", "-device", "i6300esb", "-append", "quiet", "-device", "virtio-rng-pci"]
-    made = guest._synchronous(given)
+    made = guest._without_ioeventfd(given)
     assert made == [
         "qemu", "-device", "virtio-9p-pci,fsdev=a,ioeventfd=off", "-device", "i6300esb",
         "-append", "clocksource=tsc tsc=reliable nokaslr norandmaps quiet", "-device", "virtio-rng-pci,ioeventfd=off",
@@ -58,7 +58,7 @@ def test_devices_take_what_they_are_given_at_once_in_virtual_time():
 
 
 def test_the_runs_folder_is_elsewhere_in_the_guest(tmp_path):
-    job = guest.Job(["true"], tmp_path, shares=[tmp_path / "a"], elsewhere={tmp_path / "b": virtual_time.OUT})
+    job = guest.Job(["true"], tmp_path, shares=[tmp_path / "a"], mapped_shares={tmp_path / "b": virtual_time.OUT})
     assert job.exports() == [(tmp_path / "a", tmp_path / "a"), (tmp_path / "b", virtual_time.OUT)]
     assert f"    mount_share 1 {virtual_time.OUT}\n" in job.script(interactive=False)
 
@@ -88,7 +88,7 @@ def test_a_run_in_real_time_says_so(tmp_path):
 
 def test_a_guest_that_falls_is_a_failed_run(guests, tmp_path):
     def falls(output):
-        raise RunError("guest 6.1: it fell while the command ran: Kernel panic")
+        raise RunError("guest 6.1: it crashed while the command ran: Kernel panic")
 
     ended = guests(falls).run(SCENARIO, 1, tmp_path / "run")
     record = json.loads((tmp_path / "run" / "run.json").read_text())
@@ -103,7 +103,7 @@ def test_a_run_that_says_nothing_of_its_end_has_failed_with_its_last_words(guest
         return 1
 
     ended = guests(ends).run(SCENARIO, 1, tmp_path / "run")
-    assert ended.error == "guest 6.1: the run ended with status 1 and did not say how: MemoryError"
+    assert ended.error == "guest 6.1: the run ended with status 1 without a report: MemoryError"
     assert (tmp_path / "run" / "log" / "guest.log").read_text().startswith("Traceback")
 
 
@@ -133,8 +133,8 @@ def test_a_size_that_is_none_is_refused_by_name():
 @pytest.mark.parametrize(("event", "is_start"), [(0x2, True), (0x1, False), (0x8000_0000, False)])
 def test_the_companion_knows_the_start_of_a_program_from_forks_and_ends(event, is_start):
     head = struct.pack("=IHHII", 76, 3, 0, 0, 0) + struct.pack("=IIIIHH", 1, 1, 0, 0, 40, 0)
-    assert companion.execs(head + struct.pack("=IIQII", event, 0, 0, 1, 1)) is is_start
-    assert not companion.execs(head)
+    assert companion.is_exec(head + struct.pack("=IIQII", event, 0, 0, 1, 1)) is is_start
+    assert not companion.is_exec(head)
 
 
 def test_as_many_guests_as_there_are_cores_and_memory_for(monkeypatch):
@@ -145,7 +145,7 @@ def test_as_many_guests_as_there_are_cores_and_memory_for(monkeypatch):
     assert side_by_side.default_jobs([SCENARIO], most_guests=2) == 2
     assert side_by_side.default_jobs([SCENARIO], most_guests=0) == 1
     monkeypatch.setattr(guest, "available_mb", lambda: 5000)
-    assert virtual_time.most_guests() == 5000 // virtual_time.memory_mb()
+    assert virtual_time.max_guests() == 5000 // virtual_time.memory_mb()
 
 
 @pytest.mark.parametrize(

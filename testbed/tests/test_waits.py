@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from testbed.host.run_queue import RunQueue, Waited
+from testbed.host.run_queue import RunQueue, WaitTime
 from testbed.runs import verdict, waits
-from testbed.runs.waits import Seen, Waits
+from testbed.runs.waits import Waits, WaitSummary
 
 
-def seen(*windows: tuple[float, int], seconds: float = 1.0) -> Seen:
+def seen(*windows: tuple[float, int], seconds: float = 1.0) -> WaitSummary:
     """From windows of (milliseconds waited in all, turns)."""
-    found = Seen()
+    found = WaitSummary()
     for ms, turns in windows:
-        found.add(Waited(round(ms * 1e6), turns), seconds)
+        found.add(WaitTime(round(ms * 1e6), turns), seconds)
     return found
 
 
@@ -47,43 +47,43 @@ def test_one_hiccup_among_programs_that_hardly_run_is_none() -> None:
 
 def test_a_kernel_that_does_not_tell_is_not_judged() -> None:
     assert seen((0, 0)).report() is None
-    assert Seen().judgement() == ("valid", [])
+    assert WaitSummary().judgement() == ("valid", [])
 
 
 def test_starvation_now_is_told_before_the_run_has_ended() -> None:
-    looking = Waits(Path("/"), queue=FakeQueue())
-    assert looking.starved() is None
-    looking.seen = seen(*[(0.3 * 700, 700)] * 90, (1000, 20))
-    assert looking.starved() == "programs of the stations waited 50 ms for a processor in the last second"
-    looking.seen = seen((1000, 20), (0.3 * 700, 700))  # half of the time: void
-    assert (looking.starved() or "").startswith("programs of the stations waited 10 ms or longer for a processor in 50 %")
-    looking.seen = seen((1000, 20), *[(0.3 * 700, 700)] * 9)
-    assert looking.starved() is None
+    waits = Waits(Path("/"), queue=FakeQueue())
+    assert waits.starved() is None
+    waits.summary = seen(*[(0.3 * 700, 700)] * 90, (1000, 20))
+    assert waits.starved() == "programs of the stations waited 50 ms for a processor in the last second"
+    waits.summary = seen((1000, 20), (0.3 * 700, 700))  # half of the time: void
+    assert (waits.starved() or "").startswith("programs of the stations waited 10 ms or longer for a processor in 50 %")
+    waits.summary = seen((1000, 20), *[(0.3 * 700, 700)] * 9)
+    assert waits.starved() is None
 
 
 class FakeQueue:
-    def __init__(self, *looks: dict[int, Waited]) -> None:
+    def __init__(self, *looks: dict[int, WaitTime]) -> None:
         self.looks = list(looks)
 
-    def look(self) -> dict[int, Waited]:
+    def read(self) -> dict[int, WaitTime]:
         return self.looks.pop(0)
 
 
 def test_windows_count_from_the_traffic_on_and_those_who_come_later_count_in_full() -> None:
     queue = FakeQueue(
-        {1: Waited(900, 9)},  # before the traffic
-        {1: Waited(1000, 10), 2: Waited(50, 5)},
-        {2: Waited(60, 6)},  # 1 has ended
+        {1: WaitTime(900, 9)},  # before the traffic
+        {1: WaitTime(1000, 10), 2: WaitTime(50, 5)},
+        {2: WaitTime(60, 6)},  # 1 has ended
     )
     now_s = [0.0]
-    looking = Waits(Path("/"), queue=queue, clock=lambda: now_s[0])
-    looking.tick()  # not begun: nothing
-    looking.begin()
+    waits = Waits(Path("/"), queue=queue, clock=lambda: now_s[0])
+    waits.tick()  # not begun: nothing
+    waits.begin()
     for now_s[0] in (0.5, 1.0, 1.7):
-        looking.tick()
-    found = looking.end()
-    assert (found.total, found.seconds) == (Waited(100 + 50 + 10, 1 + 5 + 1), 1.7)
-    looking.tick()  # over
+        waits.tick()
+    found = waits.end()
+    assert (found.total, found.seconds) == (WaitTime(100 + 50 + 10, 1 + 5 + 1), 1.7)
+    waits.tick()  # over
     assert queue.looks == []
 
 
@@ -98,10 +98,10 @@ def test_the_kernel_tells_of_this_process(tmp_path: Path) -> None:
     try:
         (tmp_path / "cgroup.procs").write_text("\n".join(str(p.pid) for p in [*two, shell, gone]))
         queue = RunQueue(tmp_path)
-        before = queue.look()
+        before = queue.read()
         with pytest.raises(subprocess.TimeoutExpired):
             two[0].wait(0.5)
-        after = queue.look()
+        after = queue.read()
     finally:
         for process in [*two, shell]:
             process.kill()

@@ -51,7 +51,7 @@ def side_by_side(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for run in runs.values():
         result = run.result()
         assert result.status == "complete", result.error
-    wait_until(lambda: not traces.left(), "gone")
+    wait_until(lambda: not traces.remaining(), "gone")
     assert nothing_left(folder / "up")
     return {name: folder / name for name in runs}
 

@@ -33,7 +33,7 @@ RETRY_FOREVER = 500  # attempts; 0.9^500 is 1e-23
 
 @dataclass(frozen=True)
 class Backoff:
-    """The windows of the stages (the last one stays), and after how many attempts a packet is dropped."""
+    """The windows of the stages (the last one repeats), and the attempts after which a packet is dropped (None: never)."""
 
     windows: Sequence[int]
     attempts: int | None = None
@@ -56,7 +56,7 @@ class Slots:
 
 @dataclass(frozen=True)
 class Saturation:
-    """tau and p at the fixed point, and the share of time that is payload."""
+    """tau and p at the fixed point, and the share of time (0 to 1) that is payload."""
 
     tau: float
     p: float

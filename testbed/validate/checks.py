@@ -1,4 +1,4 @@
-"""What the medium is checked against, and how close it has to be.
+"""The references of the medium and the tolerances.
 
 closed-form  one saturated sender, every radio profile, RTS on and off: within 1 %; at two lower rates, whose ACK is slower, 0.2 %
 bianchi      n saturated senders: within 5 %. The medium is set to what the model assumes: all in range of one another
@@ -23,12 +23,12 @@ from testbed.validate import bianchi, closed_form, ns2, radio, simulate
 from testbed.validate.simulate import Layout, Result
 
 IP_BYTES = 1500
-NEVER = 3000  # an RTS threshold no frame reaches
+RTS_OFF_BYTES = 3000  # an RTS threshold that no frame reaches
 NO_CAPTURE_DB = 90.0
 RETRY_LIMIT_MAX = 255
 SEEDS = (1, 2, 3, 4, 5)
 SENDERS = (2, 5, 10, 20, 50)
-SWITCH = {"on": 0, "off": NEVER}
+RTS_THRESHOLDS = {"on": 0, "off": RTS_OFF_BYTES}
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Check:
 
 
 def cases(pattern: str | None = None) -> list[Case]:
-    """Every case, or those whose name matches the shell pattern or contains it."""
+    """All cases, or those whose name matches the shell pattern or contains it. Raises UsageError for a missing ns-2 table."""
     everything = [*_closed_form(), *_bianchi(), *_ns2_saturation(), *_ns2_near_far(), *_ns2_hidden(), *_ns2_udp_chain()]
     if pattern is None:
         return everything
@@ -67,7 +67,7 @@ def cases(pattern: str | None = None) -> list[Case]:
 
 
 def evaluate(chosen: Sequence[Case], progress: Callable[[int, int], None]) -> list[Check]:
-    """Simulate every case with every seed and compare."""
+    """Simulate every case with every seed and compare; `progress(done, total)` after each simulation."""
     jobs = [(case.layout, seed) for case in chosen for seed in SEEDS]
     results = simulate.run_all(jobs, progress)
     return [
@@ -103,7 +103,7 @@ def _closed_form() -> list[Case]:
                 [simulate.saturated(1, 0)],
                 measured_s=20.0,
                 warmup_s=1.0,
-                overrides={"rts_threshold_bytes": SWITCH[rts], "data_rate_bps": constants.data_rate_bps},
+                overrides={"rts_threshold_bytes": RTS_THRESHOLDS[rts], "data_rate_bps": constants.data_rate_bps},
             )
             expected = closed_form.single_sender_bps(constants, IP_BYTES, rts == "on") / 1000
             source = "IEEE Std 802.11-2012: frame durations, DIFS, mean backoff"
@@ -140,7 +140,7 @@ def _bianchi_pair(profile: str, rts: str, senders: int) -> list[Case]:
             measured_s=_measured_s(profile),
             warmup_s=1.0,
             overrides={
-                "rts_threshold_bytes": SWITCH[rts],
+                "rts_threshold_bytes": RTS_THRESHOLDS[rts],
                 "capture_db": NO_CAPTURE_DB,
                 **_same_wait_for_all(constants),
                 **overrides,
@@ -195,7 +195,7 @@ def _ns2_saturation() -> list[Case]:
                 [simulate.saturated(i, 0) for i in range(1, senders + 1)],
                 measured_s=30.0,
                 warmup_s=1.0,
-                overrides={"rts_threshold_bytes": SWITCH[rts]},
+                overrides={"rts_threshold_bytes": RTS_THRESHOLDS[rts]},
             )
             summary = ns2.summarise(rows, senders=senders, rts=rts)
             found.append(_ns2_case(f"ns2/saturation/rts-{rts}/n={senders}", layout, summary, "kbit/s", _total))
@@ -218,7 +218,7 @@ def _ns2_near_far() -> list[Case]:
                 [simulate.saturated(i, 0, 1000) for i in range(1, senders + 1)],
                 measured_s=120.0,
                 warmup_s=1.0,
-                overrides={"rts_threshold_bytes": SWITCH[rts]},
+                overrides={"rts_threshold_bytes": RTS_THRESHOLDS[rts]},
             )
             label = f"ns2/near-far/rts-{rts}/n={senders}"
             for share, column, metric in (("near", "near_kbps", _first_flow), ("total", "throughput_kbps", _total)):
@@ -256,7 +256,7 @@ def _ns2_hidden() -> list[Case]:
 
 def _hidden_layout(a_m: float, c_m: float, rts: str, capture: str, offered_kbps: float) -> Layout:
     """A - B - C, carrier sense cut to the 250 m of reception: A and C do not hear each other."""
-    overrides = {"rts_threshold_bytes": SWITCH[rts], "carrier_sense_threshold_w": ns2.SENSE_250_M_W}
+    overrides = {"rts_threshold_bytes": RTS_THRESHOLDS[rts], "carrier_sense_threshold_w": ns2.SENSE_250_M_W}
     if capture == "off":
         overrides["capture_db"] = NO_CAPTURE_DB
     return Layout(

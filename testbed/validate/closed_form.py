@@ -1,4 +1,4 @@
-"""Throughput of one saturated sender, and the durations behind it, straight from IEEE Std 802.11.
+"""Throughput of one saturated sender, and the durations behind it, from IEEE Std 802.11.
 
 One sender and a channel without errors: every packet costs DIFS, the mean backoff (post-backoff included, since
 the queue is never empty: 802.11-2012 9.3.3), the exchange and its SIFS. Nothing collides, so this is exact up
@@ -19,7 +19,7 @@ RTS_BYTES, ACK_BYTES = 20, 14
 
 
 def airtime_us(radio: Radio, mpdu_bytes: int, rate_bps: int) -> float:
-    """Duration of one frame."""
+    """Duration of one frame in microseconds."""
     if radio.modulation == "dsss":
         return 1e6 * radio.plcp_bits / radio.plcp_rate_bps + math.ceil(8 * mpdu_bytes * 1_000_000 / rate_bps)
     bits_per_symbol = rate_bps * 4e-6
@@ -28,20 +28,22 @@ def airtime_us(radio: Radio, mpdu_bytes: int, rate_bps: int) -> float:
 
 
 def answer_us(radio: Radio, rate_bps: int) -> float:
-    """Duration of the CTS or ACK to a frame sent at `rate_bps`."""
+    """Duration of the CTS or ACK to a frame sent at `rate_bps`, in microseconds."""
     return airtime_us(radio, ACK_BYTES, max(rate for rate in radio.basic_rates_bps if rate <= rate_bps))
 
 
 def difs_us(radio: Radio) -> float:
+    """DIFS in microseconds: SIFS and two slots (802.11-2012 9.3.7)."""
     return radio.sifs_us + 2 * radio.slot_us
 
 
 def eifs_us(radio: Radio) -> float:
+    """EIFS in microseconds: SIFS, DIFS and an ACK at the lowest basic rate (802.11-2012 9.3.7)."""
     return radio.sifs_us + difs_us(radio) + airtime_us(radio, ACK_BYTES, radio.eifs_ack_rate_bps)
 
 
 def success_us(radio: Radio, ip_bytes: int, rts: bool) -> float:
-    """From the first bit of an exchange to the end of the DIFS after it."""
+    """Microseconds from the first bit of an exchange to the end of the DIFS after it."""
     sifs = radio.sifs_us
     data = airtime_us(radio, ip_bytes + radio.overhead_bytes, radio.data_rate_bps)
     time = data + sifs + answer_us(radio, radio.data_rate_bps) + difs_us(radio)
@@ -52,10 +54,10 @@ def success_us(radio: Radio, ip_bytes: int, rts: bool) -> float:
 
 
 def mean_backoff_us(radio: Radio) -> float:
-    """Backoff at the smallest window: uniform over 0..W-1."""
+    """Mean backoff at the smallest window, uniform over 0..W-1, in microseconds."""
     return (radio.windows[0] - 1) / 2 * radio.slot_us
 
 
 def single_sender_bps(radio: Radio, ip_bytes: int, rts: bool) -> float:
-    """IP bits a second of one saturated sender."""
+    """Throughput of one saturated sender in bit/s of IP packets."""
     return 8 * ip_bytes / (success_us(radio, ip_bytes, rts) + mean_backoff_us(radio)) * 1e6

@@ -12,11 +12,15 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from testbed.columns import hanging, terminal_width
 from testbed.errors import UsageError
 from testbed.validate import checks, ns2
 
+TABLE_COLUMNS = 160  # the width that the table needs; a narrower terminal gets two lines for each check
+
 
 def run(arguments: argparse.Namespace) -> int:
+    """Run the checks that `--only` chooses and print them, or rerun ns-2. The exit status: 1 if a check fails."""
     if arguments.rerun_ns2:
         return _rerun()
     chosen = checks.cases(arguments.only)
@@ -29,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps([asdict(check) for check in done], indent=1))
     else:
-        _print_table(done)
+        print_checks(done)
         print(f"{len(done) - len(failed)} of {len(done)} checks ok, {time.monotonic() - started:.0f} s")
     return 1 if failed else 0
 
@@ -42,20 +46,38 @@ def _rerun() -> int:
     return 0
 
 
+def print_checks(done: list[checks.Check]) -> None:
+    """A row for each check; on a narrow terminal its name, and the figures in the lines below."""
+    if terminal_width() >= TABLE_COLUMNS:
+        _print_table(done)
+        return
+    for check in done:
+        ours, reference = _figures(check)
+        text = f"{ours}, reference {reference} {check.unit}: {check.error:+.1%}, allowed {check.tolerance:.1%}; {check.source}"
+        print(f"{check.name}\n{hanging(f'  {_outcome(check):6}  ', text)}")
+
+
+def _figures(check: checks.Check) -> tuple[str, str]:
+    digits = 1 if check.unit == "kbit/s" else 4
+    return f"{check.ours:.{digits}f}", f"{check.reference:.{digits}f}"
+
+
+def _outcome(check: checks.Check) -> str:
+    return "ok" if check.ok else "FAILED"
+
+
 def _print_table(done: list[checks.Check]) -> None:
     table = Table(box=None, pad_edge=False)
     for heading in ("check", "ours", "reference", "unit", "error", "allowed", "", "source"):
         table.add_column(heading, justify="right" if heading in {"ours", "reference", "error", "allowed"} else "left")
     for check in done:
-        digits = 1 if check.unit == "kbit/s" else 4
         table.add_row(
             check.name,
-            f"{check.ours:.{digits}f}",
-            f"{check.reference:.{digits}f}",
+            *_figures(check),
             check.unit,
             f"{check.error:+.1%}",
             f"{check.tolerance:.1%}",
-            "ok" if check.ok else "FAILED",
+            _outcome(check),
             check.source,
             style=None if check.ok else "bold red",
         )

@@ -1,7 +1,7 @@
-"""ns-2.35 as the yardstick: rerun its scenarios, store and read its tables.
+"""ns-2.35 as the reference: rerun its scenarios, store and read its tables.
 
 Scenarios are medium/validation/*.tcl, tables medium/validation/ns2_*.csv: one row per run (seed), a column
-per parameter. Needs Debian's package `ns2` (2.35+dfsg) for a rerun only; reading the tables needs nothing.
+per parameter. Only a rerun needs Debian's package `ns2` (2.35+dfsg).
 Same package, same seed: same row (ns-2 is deterministic), so a rerun leaves the files as they are.
 """
 
@@ -50,7 +50,7 @@ class Summary:
 
 
 def runs() -> list[Run]:
-    """Every run of the reference, the longest first so that two workers end together."""
+    """All runs of the reference, the longest first, so that two workers end at the same time."""
     return [*_saturation(), *_near_far(), *_hidden(), *_tcp_chains(), *_udp_chains()]
 
 
@@ -75,7 +75,7 @@ def _saturation() -> Iterator[Run]:
 
 
 def _near_far() -> Iterator[Run]:
-    """One sender 23 dB above the others: of frames that begin in one slot the receiver captures its."""
+    """One sender 23 dB above the others: the receiver captures its frame among those that begin in one slot."""
     for senders in (16, 6, 2):
         for rts in ("on", "off"):
             for seed in SEEDS:
@@ -150,7 +150,7 @@ def _udp_chains() -> Iterator[Run]:
 
 
 def _tcp_chains() -> Iterator[Run]:
-    """The two chains hv-fig1 is compared with: today's ns-2 radio, and what fits Holland & Vaidya's figure 1."""
+    """The references of hv-fig1: the default radio of ns-2, and the settings that fit figure 1 of Holland & Vaidya."""
     hv = {"basic_rate": "2Mb", "plcp_rate": "2e6", "headers": 0}
     for radio, spacing_m, tcp, extra in (("ns2-dsss-2m", 200, "Newreno", {}), ("hv-dsss-2m", 180, "Reno", hv)):
         for hops in range(10, 0, -1):
@@ -176,7 +176,8 @@ def _threshold(rts: str) -> int:
 
 
 def rerun(progress: Callable[[int, int], None], workers: int | None = None) -> list[Path]:
-    """Run everything again and write the tables; `progress(done, total)` after every run."""
+    """Run everything again and write the tables; returns their paths. `progress(done, total)` after every run. Raises
+    UsageError."""
     if shutil.which("ns") is None:
         raise UsageError("ns: not found; install ns-2.35 with: apt-get install ns2")
     todo = runs()
@@ -229,8 +230,8 @@ def _call_ns(scenario: str, arguments: dict[str, object], folder: str) -> Row:
     for line in done.stdout.splitlines():
         if line.startswith("RESULT "):
             return dict(word.split("=", 1) for word in line.split()[1:])
-    said = (done.stderr.strip().splitlines() or ["nothing"])[-1]
-    raise RunError(f"{' '.join(command)}: exit {done.returncode} without a result, said: {said}")
+    message = (done.stderr.strip().splitlines() or ["no message"])[-1]
+    raise RunError(f"{' '.join(command)}: exit {done.returncode} without a result: {message}")
 
 
 def _count_frames(trace: Path, from_s: float, to_s: float) -> Row:
@@ -268,7 +269,7 @@ def _write(name: str, rows: list[Row]) -> Path:
 
 
 def read(name: str) -> list[Row]:
-    """The stored table `name`, for example ns2_saturation."""
+    """The rows of the stored table `name`, for example ns2_saturation. Raises UsageError."""
     path = FOLDER / f"{name}.csv"
     try:
         with path.open(newline="") as file:
@@ -278,7 +279,7 @@ def read(name: str) -> list[Row]:
 
 
 def summarise(rows: list[Row], column: str = "throughput_kbps", **parameters: object) -> Summary:
-    """Mean and deviation over the seeds of the rows that have these parameters."""
+    """Mean and deviation of `column` over the seeds of the rows with these parameters. Raises UsageError if there is none."""
     values = [float(r[column]) for r in rows if all(r[name] == str(value) for name, value in parameters.items())]
     if not values:
         raise UsageError(f"{parameters}: no such row in ns-2's table; make it with: manet validate --rerun-ns2")

@@ -1,7 +1,6 @@
 """The constants of a radio profile (medium/radios/<name>.toml) that timing depends on.
 
-Read here by themselves, without the medium's code: the closed form and Bianchi's model must be able to
-disagree with it.
+They are read independently of the medium's code, so that the closed form and Bianchi's model can disagree with it.
 """
 
 import tomllib
@@ -15,6 +14,8 @@ FOLDER = Path(__file__).resolve().parents[2] / "medium" / "radios"
 
 @dataclass(frozen=True)
 class Radio:
+    """The timing of a profile; keys, units and meaning are those of formats/radio.md."""
+
     name: str
     modulation: str
     data_rate_bps: int
@@ -36,7 +37,7 @@ class Radio:
 
     @property
     def windows(self) -> list[int]:
-        """How many values a backoff is drawn from, stage by stage: CW doubles (plus one) from cw_min to cw_max."""
+        """The number of values of a backoff draw at each stage: CW doubles (plus one) from cw_min to cw_max."""
         windows = [self.cw_min]
         while windows[-1] < self.cw_max:
             windows.append(min(2 * windows[-1] + 1, self.cw_max))
@@ -44,11 +45,12 @@ class Radio:
 
 
 def names() -> list[str]:
-    """Every profile there is."""
+    """The names of all profiles."""
     return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
 def load(name: str) -> Radio:
+    """The profile of this name. Raises UsageError for a missing or incomplete file."""
     path = FOLDER / f"{name}.toml"
     try:
         values = tomllib.loads(path.read_text())

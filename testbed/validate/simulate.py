@@ -1,6 +1,6 @@
-"""The medium in virtual time: write a medium.json, run `manet-medium sim` on it, read what it prints.
+"""The medium in virtual time: write a medium.json, run `manet-medium sim` on it, parse its output.
 
-The format of both is formats/medium.md. Each run is one process on one core; several go side by side.
+The format of both is formats/medium.md. Each run is one process on one core; several run side by side.
 """
 
 import json
@@ -25,7 +25,7 @@ Position = tuple[float, float]
 
 @dataclass(frozen=True)
 class Layout:
-    """Stations, who sends to whom, and for how long; the radio is a profile and what departs from it."""
+    """Positions (m), traffic, durations (s), and a radio: the name of a profile and the keys that replace its own."""
 
     radio: str
     positions: Sequence[Position]
@@ -37,18 +37,19 @@ class Layout:
 
 @dataclass(frozen=True)
 class Result:
-    """What one run delivered, after the warm-up."""
+    """What one run delivered after the warm-up: kbit/s of each flow, and the counters of each station."""
 
     flows_kbps: list[float]
     stations: dict[str, dict[str, int]]
 
     @property
     def total_kbps(self) -> float:
+        """The sum over all flows in kbit/s."""
         return sum(self.flows_kbps)
 
     @property
     def failed_attempts(self) -> float:
-        """1 - ACKs sent / first frames of an exchange sent (RTS where there are any, else data)."""
+        """Share of failed attempts: 1 - ACKs sent / first frames of exchanges sent (RTS if there are any, else data)."""
         first = self._sum("tx_rts") or self._sum("tx_data")
         return 1.0 - self._sum("tx_ack") / first if first else 0.0
 
@@ -57,10 +58,12 @@ class Result:
 
 
 def name(index: int) -> str:
+    """The name of a station, counted from 0: sta1, sta2, ..."""
     return f"sta{index + 1}"
 
 
 def saturated(sender: int, receiver: int, ip_bytes: int = 1500) -> dict[str, Any]:
+    """Traffic of a sender whose queue is never empty; stations counted from 0."""
     return {"from": name(sender), "to": name(receiver), "kind": "saturated", "bytes": ip_bytes}
 
 
@@ -92,6 +95,7 @@ def near_far(senders: int, near_m: float, far_m: float) -> list[Position]:
 
 
 def medium_json(layout: Layout, seed: int) -> dict[str, Any]:
+    """The content of medium.json for a layout (formats/medium.md)."""
     return {
         "format": "manet-medium/1",
         "seed": seed,
@@ -112,6 +116,7 @@ def medium_json(layout: Layout, seed: int) -> dict[str, Any]:
 
 
 def run(layout: Layout, seed: int) -> Result:
+    """Simulate one layout. Raises UsageError if the medium is not built, RunError if it fails."""
     if not PROGRAM.exists():
         raise UsageError(f"{PROGRAM}: not found; build it with ./setup.sh")
     with tempfile.TemporaryDirectory(prefix="manet-validate-") as folder:
@@ -123,8 +128,8 @@ def run(layout: Layout, seed: int) -> Result:
         except subprocess.TimeoutExpired:
             raise RunError(f"{PROGRAM.name} sim: not done after {TIMEOUT_S:.0f} s; is the machine overloaded?") from None
     if done.returncode != 0:
-        said = (done.stderr.strip().splitlines() or ["nothing"])[-1]
-        raise RunError(f"{PROGRAM.name} sim: exit {done.returncode}, said: {said}; rebuild with ./setup.sh")
+        message = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise RunError(f"{PROGRAM.name} sim: exit {done.returncode}: {message}; rebuild with ./setup.sh")
     printed = json.loads(done.stdout)
     return Result([flow["throughput_bps"] / 1000 for flow in printed["flows"]], printed["stations"])
 

@@ -73,7 +73,7 @@ def set_devices(network: Network, device: str) -> None:
     is no route, and with DSR always."""
     offload = kernel_tcp.profile(network.site.scenario.profile).get("offload", {})
     for station in network.stations:
-        namespace.within(station.netns, lambda: offloads.switch(device, offload))
+        namespace.within(station.netns, lambda: offloads.set_offloads(device, offload))
     if "gso_max_segs" in offload:
         line = f"link set {device} gso_max_segs {offload['gso_max_segs']}"
         iproute.batches({station: [line] for station in network.stations}, device, network.site.log)

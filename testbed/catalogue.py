@@ -1,0 +1,158 @@
+"""The names that scenarios and `manet run` know, each with one line: what `manet list` prints.
+
+The names and the lines come from where each thing is defined: the question of an experiment, the first comment of a TOML file,
+the first sentence of a docstring. Nothing is listed a second time here, and nothing is started: files are read, not run.
+"""
+
+import ast
+import inspect
+import re
+import sys
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.programs import ROOT
+
+EXPERIMENTS = ROOT / "experiments"
+RADIOS = ROOT / "medium" / "radios"
+STAGES = ROOT / "testbed" / "stages"
+# A full stop after a small letter, a digit or a closing bracket; "B.A.T.M.A.N. III" does not end at its dots.
+_SENTENCE_END = re.compile(r"(?<=[a-z0-9)])\.(\s|$)")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A name and the line about it."""
+
+    name: str
+    summary: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """One kind of names; `usage` says where a name of it is written."""
+
+    name: str
+    usage: str
+    entries: Callable[[], list[Entry]]
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of a comment or docstring, on one line, without its full stop and without a usage after a colon."""
+    paragraph = " ".join(text.strip().split("\n\n")[0].split())
+    sentence = _SENTENCE_END.split(paragraph)[0]
+    return sentence.partition(": `")[0].rstrip(".:")
+
+
+def first_comment(text: str) -> str:
+    """The comment that a TOML file begins with, up to its first empty line; empty if the file begins with a key."""
+    lines: list[str] = []
+    for line in text.splitlines():
+        if not line.startswith("#") or not line.strip("# "):
+            break
+        lines.append(line.lstrip("# "))
+    return "\n".join(lines)
+
+
+def docstring_of(path: Path) -> str:
+    """The docstring of a Python file that is not imported (its imports may be missing on this machine)."""
+    return ast.get_docstring(ast.parse(path.read_text())) or ""
+
+
+def experiments() -> list[Entry]:
+    """The experiments by name, with their questions."""
+    return [Entry(path.stem, tomllib.loads(path.read_text()).get("question", "")) for path in _files(EXPERIMENTS)]
+
+
+def scenarios() -> list[Entry]:
+    """The single scenarios of experiments/scenarios."""
+    return _commented(EXPERIMENTS / "scenarios")
+
+
+def radios() -> list[Entry]:
+    """The radio profiles of medium/radios."""
+    return _commented(RADIOS)
+
+
+def layouts() -> list[Entry]:
+    """The layouts of topologies, by the value of `topology`."""
+    from topologies.layouts import LAYOUTS
+
+    return [Entry(name, _summary(function)) for name, function in LAYOUTS.items()]
+
+
+def mobility() -> list[Entry]:
+    """The mobility models. A drawn one is described in its own file, the others in their class."""
+    from mobility.models import MODELS
+    from scenarios.movement import MOVEMENTS
+
+    described = {name: sys.modules[model.__module__] for name, model in MODELS.items()}
+    return [Entry(name, _summary(described.get(name, movement))) for name, movement in MOVEMENTS.items()]
+
+
+def propagation() -> list[Entry]:
+    """The propagation models with the keys that they take; the medium computes them (formats/medium.md)."""
+    from scenarios.scenario import PROPAGATION_KEYS
+
+    def keys(required: set[str], optional: set[str]) -> str:
+        parts = (("needs", required), ("takes", optional))
+        return "; ".join(f"{verb} {', '.join(sorted(names))}" for verb, names in parts if names) or "takes no further keys"
+
+    return [Entry(name, keys(*taken)) for name, taken in PROPAGATION_KEYS.items()]
+
+
+def traffic() -> list[Entry]:
+    """The traffic kinds, from their modules."""
+    from scenarios.traffic import kinds
+
+    return [Entry(name, _summary(sys.modules[type(kind).__module__])) for name, kind in kinds().items()]
+
+
+def routing() -> list[Entry]:
+    """The routing protocols, from the files that start them or else their classes; `manet doctor` says which are usable here."""
+    from scenarios.routing import PROTOCOLS
+
+    def text(name: str) -> str:
+        file = STAGES / "routing" / f"{name.replace('-', '_')}.py"
+        return docstring_of(file) if file.exists() else inspect.getdoc(PROTOCOLS[name]) or ""
+
+    return [Entry(name, first_sentence(text(name))) for name in sorted(PROTOCOLS)]
+
+
+def tcps() -> list[Entry]:
+    """The TCPs of kernel-tcp/names; `manet tcp list` adds what this kernel has."""
+    from scenarios.tcp_names import table
+
+    return [Entry(name, known.summary) for name, known in table().items()]
+
+
+SECTIONS = (
+    Section("experiments", "./manet run NAME", experiments),
+    Section("scenarios", "./manet run NAME, ./manet cli NAME", scenarios),
+    Section("radios", 'radio = "NAME"', radios),
+    Section("layouts", 'topology = "NAME"', layouts),
+    Section("mobility", 'mobility = "NAME"', mobility),
+    Section("propagation", 'propagation = "NAME"', propagation),
+    Section("traffic", 'traffic = "NAME" of a flow', traffic),
+    Section("routing", 'routing = "NAME"', routing),
+    Section("tcp", 'tcp = "NAME"; ./manet tcp show NAME', tcps),
+)
+
+
+def _files(folder: Path) -> list[Path]:
+    """The TOML files in the order of their names, numbers as numbers: hv-fig3 before hv-fig10."""
+
+    def key(path: Path) -> list[str | int]:
+        return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path.stem)]
+
+    return sorted(folder.glob("*.toml"), key=key)
+
+
+def _commented(folder: Path) -> list[Entry]:
+    return [Entry(path.stem, first_sentence(first_comment(path.read_text()))) for path in _files(folder)]
+
+
+def _summary(described: object) -> str:
+    return first_sentence(inspect.getdoc(described) or "")

@@ -1,0 +1,91 @@
+"""The path of packets to a flow's target at this moment, hop by hop: the route of each node's kernel (`ip route get`) and, if
+our own daemon forwards by itself (DSR) or holds packets without a route, the daemon's answer.
+
+The path ends at a node without a next hop, at a next hop that is out of range, or at a node that comes twice. Below `bat0`,
+batman-adv gives the next hop. Not visible: AODV's half tunnels to a gateway.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from analysis.moment import Way
+from testbed.stages import batctl, iproute
+
+VISIBLE_DEVICES = ("wlan", "eth")  # devices whose other end is the next hop
+TUN_DEVICE = "manet0"  # gets the packets without a route, where our own daemons run (formats/routing.md)
+
+
+@dataclass(frozen=True)
+class NextHop:
+    """Where a node sends a packet: `address` of the next hop and `device`, or the whole remaining `path`; or the `problem`."""
+
+    address: str = ""
+    device: str = ""
+    path: tuple[str, ...] = ()
+    problem: str = ""
+
+
+@dataclass
+class RouteTables:
+    """The routes of a network. `netns`: namespace by node. `names`: node by address. `status`: of our own daemons, by station."""
+
+    netns: Mapping[str, Path]
+    names: Mapping[str, str]
+    status: Mapping[str, dict] = field(default_factory=dict)
+
+    def next_hop(self, node: str, target: str) -> NextHop:
+        """The next hop of `node` towards the address `target`."""
+        route_json = iproute.ask_within(self.netns[node], "ip", "-j", "route", "get", target) if node in self.netns else ""
+        found = parse_next_hop(route_json, self.status.get(node), target)
+        return self._below(node, found.address) if found.device == batctl.DEVICE else found
+
+    def _below(self, node: str, address: str) -> NextHop:
+        """The radio to which batman-adv sends frames for the station with this address."""
+        via = batctl.next_radio(self.netns[node], address)
+        return NextHop(problem="no route") if via is None else NextHop(via, VISIBLE_DEVICES[0])
+
+
+def parse_next_hop(route_json: str, status: Mapping | None, target: str) -> NextHop:
+    """The next hop from the JSON of `ip route get` and the status of our daemon, if one runs."""
+    try:
+        route = json.loads(route_json)[0]
+    except (ValueError, IndexError):
+        return NextHop(problem="no route")
+    device = route.get("dev", "")
+    if device != TUN_DEVICE:
+        return NextHop(route.get("gateway") or target, device)
+    own = [entry for entry in (status or {}).get("routes", []) if entry["destination"] == target]
+    paths = [entry["path"] for entry in own if entry.get("path")]
+    if paths:
+        best = min(paths, key=len)
+        return NextHop(path=tuple(best if best[-1] == target else [*best, target]), device=VISIBLE_DEVICES[0])
+    return NextHop(problem="no route")
+
+
+def follow_path(flow: str, source: str, target: str, address: str, next_hop: Callable[[str, str], NextHop],
+           name_of: Mapping[str, str], hears: Callable[[str, str], bool], rate: str = "") -> Way:  # fmt: skip
+    """The path from `source` to `target`, whose address is `address`. `hears(a, b)`: b receives what a sends."""
+    nodes, ahead = [source], []
+
+    def stopped(why: str, towards: str = "") -> Way:
+        return Way(flow, source, target, tuple(nodes), f"{nodes[-1]}: {why}", towards, rate)
+
+    while nodes[-1] != target:
+        here = nodes[-1]
+        if not ahead:
+            found = next_hop(here, address)
+            if found.problem:
+                return stopped(found.problem)
+            if not found.device.startswith(VISIBLE_DEVICES):
+                return stopped(f"enters {found.device}; its path beyond is not visible")
+            hops = [name_of.get(hop, hop) for hop in found.path or (found.address,)]
+            ahead = hops[1:] if hops[0] == here else hops  # a daemon's path begins with itself
+        hop = ahead.pop(0)
+        if hop in nodes:
+            return stopped(f"a loop, back to {hop}", hop)
+        if not hears(here, hop):
+            return stopped(f"{hop} does not hear it", hop)
+        nodes.append(hop)
+    return Way(flow, source, target, tuple(nodes), rate=rate)
