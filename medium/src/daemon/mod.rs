@@ -2,7 +2,7 @@
 //!
 //! - [`run`]: from a configuration to a finished run;
 //! - [`world`]: air and wires as one machine; [`outlet`]: what it does to the hosts and what they answer;
-//! - [`hwsim`], [`wiphy`], [`genl`], [`ethtool`]: radios of the kernel's own, in the place of TAPs;
+//! - [`hwsim`], [`wiphy`], [`ethtool`]: radios of the kernel's own, in the place of TAPs;
 //! - [`tap`], [`feedback`], [`control`], [`commands`]: the ways in and out; [`listener`]: without a free descriptor, too;
 //! - [`recorder`]: air log, capture and log of inputs ([`input_log`]), on a thread of their own;
 //! - [`host`]: priority, memory, signals.
@@ -11,7 +11,6 @@ pub mod commands;
 pub mod control;
 pub mod ethtool;
 pub mod feedback;
-pub mod genl;
 pub mod host;
 pub mod hwsim;
 pub mod input_log;

@@ -1,7 +1,8 @@
-//! The cases of tests/conformance (manet_routing::conformance); UPDATE=1 writes their outputs anew.
+//! The cases of tests/conformance (manet_routing_host::conformance); UPDATE=1 writes their outputs anew.
 
 use manet_dsdv::{wire, Dsdv};
-use manet_routing::{conformance, Output};
+use manet_routing::Output;
+use manet_routing_host::conformance;
 use std::path::Path;
 
 /// An update's entries: destination, hops for the receiver, number.
