@@ -13,7 +13,7 @@ use manet_engine::random::Purpose;
 use manet_engine::timers::{TimerName, Timers};
 use manet_engine::{Duration, Instant, Machine, Stream};
 use manet_routing::status::{NeighbourStatus, RouteStatus};
-use manet_routing::{Carrier, Counters, Held, Input, Node, Notices, Output, Protocol, Route, Status};
+use manet_routing::{Carrier, Counters, Held, Input, Node, Notices, OptionError, Output, Protocol, Route, Status};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
@@ -69,10 +69,10 @@ impl Protocol for Dsdv {
     const CARRIER: Carrier = Carrier::Udp(wire::PORT);
     type Options = Options;
 
-    fn new(node: Node, options: Options) -> Result<Self, String> {
+    fn new(node: Node, options: Options) -> Result<Self, OptionError> {
         options.check()?;
         if wire::entries_per_datagram(node.mtu) < 2 {
-            return Err(format!("node.mtu: {} holds no update of two entries; at least 52", node.mtu));
+            return Err(format!("node.mtu: {} holds no update of two entries; at least 52", node.mtu).into());
         }
         let settling = Settling {
             first: options.settling,

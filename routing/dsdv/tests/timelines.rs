@@ -332,7 +332,7 @@ fn an_update_longer_than_the_mtu_is_split_and_each_part_names_its_sender() {
 
 #[test]
 fn a_radio_too_small_for_an_update_is_refused() {
-    assert!(Dsdv::new(Node { mtu: 51, ..node(US, 1) }, Options::with_feedback()).err().unwrap().contains("node.mtu"));
+    assert!(Dsdv::new(Node { mtu: 51, ..node(US, 1) }, Options::with_feedback()).err().unwrap().0.contains("node.mtu"));
     // 28 + 2 x 12
     assert!(Dsdv::new(Node { mtu: 52, ..node(US, 1) }, Options::with_feedback()).is_ok());
 }

@@ -19,7 +19,7 @@ use manet_engine::random::Purpose;
 use manet_engine::{Instant, Machine, Stream};
 use manet_routing::packet::filter::Step;
 use manet_routing::status::{NeighbourStatus, RouteStatus};
-use manet_routing::{Carrier, Counters, Held, Input, Node, Notices, Output, Protocol, Status};
+use manet_routing::{Carrier, Counters, Held, Input, Node, Notices, OptionError, Output, Protocol, Status};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
@@ -161,7 +161,7 @@ impl Protocol for Dsr {
         node.mtu.saturating_sub(options::overhead(options))
     }
 
-    fn new(node: Node, options: Options) -> Result<Self, String> {
+    fn new(node: Node, options: Options) -> Result<Self, OptionError> {
         options::check(&node, &options)?;
         let mut dice = Stream::new(node.seed, node.number, Purpose::Routing);
         // RFC 4728, 4.3 remembers ids: a daemon that starts anew must not begin with those it used before it died

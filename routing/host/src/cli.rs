@@ -2,8 +2,8 @@
 //!
 //! Exit: 0 ended in order, 1 failed while running, 2 CONFIG is wrong.
 
-use crate::config::Loaded;
-use crate::{daemon, replay, status};
+use crate::config::{ConfigError, Loaded};
+use crate::{daemon, replay, status, HostError};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use manet_routing::Protocol;
 use std::path::PathBuf;
@@ -37,8 +37,8 @@ enum Verb {
 }
 
 enum Failure {
-    Config(String),
-    Run(String),
+    Config(ConfigError),
+    Run(HostError),
 }
 
 pub fn main<P: Protocol>() -> ExitCode {
@@ -52,8 +52,8 @@ pub fn main<P: Protocol>() -> ExitCode {
     };
     let (line, code) = match perform::<P>(verb) {
         Ok(()) => return ExitCode::SUCCESS,
-        Err(Failure::Config(line)) => (line, 2),
-        Err(Failure::Run(line)) => (line, 1),
+        Err(Failure::Config(error)) => (error.to_string(), 2),
+        Err(Failure::Run(error)) => (error.0, 1),
     };
     eprintln!("{name}: {}", line.replace('\n', " "));
     ExitCode::from(code)
@@ -62,14 +62,15 @@ pub fn main<P: Protocol>() -> ExitCode {
 fn perform<P: Protocol>(verb: Verb) -> Result<(), Failure> {
     let load = |path: &PathBuf| Loaded::<P>::from_file(path).map_err(Failure::Config);
     match verb {
-        Verb::Run { config } => daemon::run(load(&config)?).map_err(|e| Failure::Run(e.0)),
+        Verb::Run { config } => daemon::run(load(&config)?).map_err(Failure::Run),
         Verb::Check { config } => load(&config).map(drop),
         Verb::Options => {
-            let options = serde_json::to_value(P::Options::default()).map_err(|e| Failure::Run(e.to_string()))?;
+            let options =
+                serde_json::to_value(P::Options::default()).map_err(|e| Failure::Run(HostError(e.to_string())))?;
             println!("{options:#}");
             Ok(())
         }
-        Verb::Replay { config, log } => replay::run(&load(&config)?, &log).map_err(|e| Failure::Run(e.0)),
-        Verb::Status { socket, op } => status::ask(&socket, &op).map_err(|e| Failure::Run(e.0)),
+        Verb::Replay { config, log } => replay::run(&load(&config)?, &log).map_err(Failure::Run),
+        Verb::Status { socket, op } => status::ask(&socket, &op).map_err(Failure::Run),
     }
 }

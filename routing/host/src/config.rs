@@ -1,20 +1,21 @@
 //! CONFIG of formats/routing.md: who the node is, where its sockets and files are, and the protocol's options.
 
-use manet_routing::{Node, Protocol};
+use manet_routing::{Node, OptionError, Protocol};
 use serde::Deserialize;
 use serde_json::Value;
+use std::fmt;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 const FORMAT: &str = "manet-routing/1";
 /// Nobody's configuration is longer; a wrong path (a capture, /dev/zero) is found out before it fills the memory.
-const LONGEST: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 /// RFC 791: every host accepts packets of 576 bytes.
-const SMALLEST_MTU: u16 = 576;
+const MIN_MTU: u16 = 576;
 /// IFNAMSIZ less its final zero.
-const LONGEST_NAME: usize = 15;
+const MAX_NAME_LEN: usize = 15;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
@@ -78,20 +79,68 @@ pub struct Loaded<P: Protocol> {
     pub options: P::Options,
 }
 
+/// A configuration that is refused, and its file.
+#[derive(Debug)]
+pub struct ConfigError {
+    file: PathBuf,
+    mistake: Mistake,
+}
+
+/// What is wrong with a configuration: one line that names the key and, where there is one, the remedy.
+#[derive(Debug)]
+pub enum Mistake {
+    /// The file cannot be opened.
+    Unopened(io::Error),
+    /// It cannot be read, or is no text.
+    Unreadable(io::Error),
+    TooLong,
+    /// It is not JSON, lacks a key or has an unknown one.
+    Malformed(serde_json::Error),
+    Key {
+        name: &'static str,
+        problem: String,
+    },
+    /// A protocol's option is unknown, or its value of the wrong type.
+    MalformedOption(serde_json::Error),
+    /// The protocol refuses an option, or the node.
+    Option(OptionError),
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.file.display(), self.mistake)
+    }
+}
+impl std::error::Error for ConfigError {}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unopened(e) => e.fmt(f),
+            Self::Unreadable(e) => write!(f, "{e}; is it a configuration?"),
+            Self::TooLong => write!(f, "longer than {MAX_BYTES} bytes; is it a configuration?"),
+            Self::Malformed(e) => e.fmt(f),
+            Self::Key { name, problem } => write!(f, "key \"{name}\": {problem}"),
+            Self::MalformedOption(e) => write!(f, "key \"options\": {e}"),
+            Self::Option(e) => write!(f, "key \"options\": {e}"),
+        }
+    }
+}
+impl std::error::Error for Mistake {}
+
 impl<P: Protocol> Loaded<P> {
-    /// Errors name the file, the key and the remedy.
-    pub fn from_file(path: &Path) -> Result<Self, String> {
-        Self::from_text(&read(path)?).map_err(|e| format!("{}: {e}", path.display()))
+    pub fn from_file(path: &Path) -> Result<Self, ConfigError> {
+        let text = read(path);
+        text.and_then(|text| Self::from_text(&text)).map_err(|mistake| ConfigError { file: path.to_owned(), mistake })
     }
 
-    pub fn from_text(text: &str) -> Result<Self, String> {
-        let mut config: Config = serde_json::from_str(text).map_err(|e| e.to_string())?;
+    pub fn from_text(text: &str) -> Result<Self, Mistake> {
+        let mut config: Config = serde_json::from_str(text).map_err(Mistake::Malformed)?;
         config.check()?;
-        let options: P::Options =
-            serde_json::from_value(config.options.clone()).map_err(|e| format!("key \"options\": {e}"))?;
+        let options: P::Options = serde_json::from_value(config.options.clone()).map_err(Mistake::MalformedOption)?;
         config.node.notices |= config.notices;
         config.node.feedback &= wants_feedback(&options) && config.feedback != FeedbackSource::None;
-        P::new(config.node.clone(), options.clone()).map_err(|e| format!("key \"options\": {e}"))?;
+        P::new(config.node.clone(), options.clone()).map_err(Mistake::Option)?;
         Ok(Self { config, options })
     }
 }
@@ -102,50 +151,53 @@ fn wants_feedback(options: &impl serde::Serialize) -> bool {
     link.is_none_or(|l| l == "feedback")
 }
 
-fn read(path: &Path) -> Result<String, String> {
-    let name = path.display();
-    let file = File::open(path).map_err(|e| format!("{name}: {e}"))?;
+fn read(path: &Path) -> Result<String, Mistake> {
+    let file = File::open(path).map_err(Mistake::Unopened)?;
     let mut text = String::new();
-    file.take(LONGEST + 1).read_to_string(&mut text).map_err(|e| format!("{name}: {e}; is it a configuration?"))?;
-    if text.len() as u64 > LONGEST {
-        return Err(format!("{name}: longer than {LONGEST} bytes; is it a configuration?"));
+    file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(Mistake::Unreadable)?;
+    if text.len() as u64 > MAX_BYTES {
+        return Err(Mistake::TooLong);
     }
     Ok(text)
 }
 
+fn wrong<T>(name: &'static str, problem: String) -> Result<T, Mistake> {
+    Err(Mistake::Key { name, problem })
+}
+
 impl Config {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Mistake> {
         if self.format != FORMAT {
-            return Err(format!("key \"format\": \"{}\" is not \"{FORMAT}\"", self.format));
+            return wrong("format", format!("\"{}\" is not \"{FORMAT}\"", self.format));
         }
         interface_name("interface", &self.interface)?;
         interface_name("tun", &self.tun)?;
         if self.tun == self.interface {
-            return Err(format!("key \"tun\": \"{}\" is the radio; give it a name of its own", self.tun));
+            return wrong("tun", format!("\"{}\" is the radio; give it a name of its own", self.tun));
         }
         self.check_node()
     }
 
-    fn check_node(&self) -> Result<(), String> {
+    fn check_node(&self) -> Result<(), Mistake> {
         let node = &self.node;
         let networks = std::iter::once(("node.network", node.network));
         for (key, (address, prefix)) in networks.chain(node.wires.iter().map(|w| ("node.wires", *w))) {
             if prefix > 32 {
-                return Err(format!("key \"{key}\": {address}/{prefix} is no network; a prefix has 0 to 32 bits"));
+                return wrong(key, format!("{address}/{prefix} is no network; a prefix has 0 to 32 bits"));
             }
         }
         if !is_host(node.address) {
-            return Err(format!("key \"node.address\": {} is no address of a host", node.address));
+            return wrong("node.address", format!("{} is no address of a host", node.address));
         }
         if !node.in_network(node.address) {
             let (network, prefix) = node.network;
-            return Err(format!("key \"node.address\": {} is not in {network}/{prefix}", node.address));
+            return wrong("node.address", format!("{} is not in {network}/{prefix}", node.address));
         }
-        if node.mtu < SMALLEST_MTU {
-            return Err(format!("key \"node.mtu\": {} is less than {SMALLEST_MTU}", node.mtu));
+        if node.mtu < MIN_MTU {
+            return wrong("node.mtu", format!("{} is less than {MIN_MTU}", node.mtu));
         }
         if node.mac[0] & 1 == 1 || node.mac == [0; 6] {
-            return Err("key \"node.mac\": no address of one interface (a group's, or all zero)".to_owned());
+            return wrong("node.mac", "no address of one interface (a group's, or all zero)".to_owned());
         }
         Ok(())
     }
@@ -155,10 +207,10 @@ pub fn is_host(a: Ipv4Addr) -> bool {
     !(a.is_unspecified() || a.is_loopback() || a.is_multicast() || a.octets()[0] >= 240)
 }
 
-fn interface_name(key: &str, name: &str) -> Result<(), String> {
+fn interface_name(key: &'static str, name: &str) -> Result<(), Mistake> {
     let odd = |c: char| c == '/' || c == '%' || c == ':' || c.is_whitespace() || !c.is_ascii_graphic();
-    if name.is_empty() || name.len() > LONGEST_NAME || name.contains(odd) || name.starts_with('.') {
-        return Err(format!("key \"{key}\": \"{}\" is no interface name of 1 to 15 characters", name.escape_debug()));
+    if name.is_empty() || name.len() > MAX_NAME_LEN || name.contains(odd) || name.starts_with('.') {
+        return wrong(key, format!("\"{}\" is no interface name of 1 to 15 characters", name.escape_debug()));
     }
     Ok(())
 }
@@ -180,7 +232,7 @@ mod tests {
     }
 
     fn load(value: &Value) -> Result<Loaded<Toy>, String> {
-        Loaded::from_text(&value.to_string())
+        Loaded::from_text(&value.to_string()).map_err(|mistake| mistake.to_string())
     }
 
     #[test]
@@ -248,14 +300,14 @@ mod tests {
     fn cut_and_oversized_files_are_refused_by_name() {
         let path = std::env::temp_dir().join(format!("manet-config-{}.json", std::process::id()));
         std::fs::write(&path, &good().to_string()[..60]).unwrap();
-        let error = Loaded::<Toy>::from_file(&path).err().unwrap();
+        let error = Loaded::<Toy>::from_file(&path).err().unwrap().to_string();
         assert!(error.starts_with(&path.display().to_string()) && error.contains("EOF"), "{error}");
-        std::fs::write(&path, " ".repeat(LONGEST as usize + 1)).unwrap();
-        let error = Loaded::<Toy>::from_file(&path).err().unwrap();
+        std::fs::write(&path, " ".repeat(MAX_BYTES as usize + 1)).unwrap();
+        let error = Loaded::<Toy>::from_file(&path).err().unwrap().to_string();
         assert!(error.contains("longer than 1048576 bytes"), "{error}");
         std::fs::write(&path, [0xff, 0xfe]).unwrap();
-        assert!(Loaded::<Toy>::from_file(&path).err().unwrap().contains("is it a configuration?"));
+        assert!(Loaded::<Toy>::from_file(&path).err().unwrap().to_string().contains("is it a configuration?"));
         std::fs::remove_file(&path).unwrap();
-        assert!(Loaded::<Toy>::from_file(&path).err().unwrap().contains("No such file"));
+        assert!(Loaded::<Toy>::from_file(&path).err().unwrap().to_string().contains("No such file"));
     }
 }

@@ -13,6 +13,7 @@
 use manet_engine::{Instant, Timeline};
 use manet_routing::{Input, Node, Output, Protocol};
 use serde::Deserialize;
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -42,25 +43,47 @@ pub fn check<P: Protocol>(folder: &Path, means: Means) {
     let cases = cases(folder);
     assert!(!cases.is_empty(), "{}: no case here", folder.display());
     let update = std::env::var_os("UPDATE").is_some_and(|v| v == "1");
-    let wrong: Vec<String> = cases.iter().filter_map(|case| check_one::<P>(case, means, update).err()).collect();
+    let errors = cases.iter().filter_map(|case| check_one::<P>(case, means, update).err());
+    let wrong: Vec<String> = errors.map(|e| e.to_string()).collect();
     assert!(wrong.is_empty(), "{} of {} cases\n{}", wrong.len(), cases.len(), wrong.join("\n"));
 }
 
+/// A case that fails or cannot be played: its file (and line), and how.
+#[derive(Debug)]
+struct CaseError {
+    at: String,
+    problem: String,
+}
+
+impl CaseError {
+    fn new(at: impl fmt::Display, problem: impl fmt::Display) -> Self {
+        Self { at: at.to_string(), problem: problem.to_string() }
+    }
+}
+
+impl fmt::Display for CaseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.at, self.problem)
+    }
+}
+impl std::error::Error for CaseError {}
+
 /// What the machine of the case in `case` does, as the lines of `output.jsonl`.
-pub fn play<P: Protocol>(case: &Path, means: Means) -> Result<String, String> {
-    let who = read(&case.join("node.json"))?;
-    let who: Who<P::Options> = serde_json::from_str(&who).map_err(|e| format!("{}/node.json: {e}", case.display()))?;
-    let mut timeline = Timeline::new(P::new(who.node, who.options).map_err(|e| format!("{}: {e}", case.display()))?);
+fn play<P: Protocol>(case: &Path, means: Means) -> Result<String, CaseError> {
+    let (file, input) = (case.join("node.json"), case.join("input.jsonl"));
+    let who: Who<P::Options> = serde_json::from_str(&read(&file)?).map_err(|e| CaseError::new(file.display(), e))?;
+    let mut timeline = Timeline::new(P::new(who.node, who.options).map_err(|e| CaseError::new(file.display(), e))?);
     let mut lines = Vec::new();
-    for (i, line) in read(&case.join("input.jsonl"))?.lines().enumerate() {
+    for (i, line) in read(&input)?.lines().enumerate() {
         if line.starts_with('#') || line.trim().is_empty() {
             continue;
         }
-        let line = serde_json::from_str(line).map_err(|e| format!("{}/input.jsonl:{}: {e}", case.display(), i + 1))?;
+        let at_line = || format!("{}:{}", input.display(), i + 1);
+        let line = serde_json::from_str(line).map_err(|e| CaseError::new(at_line(), e))?;
         let mut put = |at: Instant, output: Output| lines.push(output_line(at, &output, means));
         match line {
             Line::Input { at, .. } if at < timeline.now() => {
-                return Err(format!("{}/input.jsonl:{}: time goes back", case.display(), i + 1));
+                return Err(CaseError::new(at_line(), "time goes back"));
             }
             Line::Input { at, input } => timeline.input(at, input, &mut put),
             Line::Until { until } => timeline.run_until(until, &mut put),
@@ -82,11 +105,11 @@ fn output_line(at: Instant, output: &Output, means: Means) -> String {
     line.to_string()
 }
 
-fn check_one<P: Protocol>(case: &Path, means: Means, update: bool) -> Result<(), String> {
+fn check_one<P: Protocol>(case: &Path, means: Means, update: bool) -> Result<(), CaseError> {
     let is = play::<P>(case, means)?;
     let file = case.join("output.jsonl");
     if update {
-        return fs::write(&file, is).map_err(|e| format!("{}: {e}", file.display()));
+        return fs::write(&file, is).map_err(|e| CaseError::new(file.display(), e));
     }
     let must = read(&file)?;
     if is == must {
@@ -95,7 +118,8 @@ fn check_one<P: Protocol>(case: &Path, means: Means, update: bool) -> Result<(),
     let differs = is.lines().zip(must.lines()).position(|(a, b)| a != b);
     let n = differs.unwrap_or(is.lines().count().min(must.lines().count()));
     let line = |text: &str| text.lines().nth(n).unwrap_or("(nothing)").to_owned();
-    Err(format!("{}:{}\n  must be {}\n  is      {}", file.display(), n + 1, line(&must), line(&is)))
+    let problem = format!("\n  must be {}\n  is      {}", line(&must), line(&is));
+    Err(CaseError::new(format!("{}:{}", file.display(), n + 1), problem))
 }
 
 fn cases(folder: &Path) -> Vec<PathBuf> {
@@ -105,15 +129,16 @@ fn cases(folder: &Path) -> Vec<PathBuf> {
     cases
 }
 
-fn read(file: &Path) -> Result<String, String> {
-    fs::read_to_string(file).map_err(|e| format!("{}: {e}; UPDATE=1 writes output.jsonl", file.display()))
+fn read(file: &Path) -> Result<String, CaseError> {
+    let fail = |e| CaseError::new(file.display(), format!("{e}; UPDATE=1 writes output.jsonl"));
+    fs::read_to_string(file).map_err(fail)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use manet_engine::{Duration, Machine};
-    use manet_routing::{Carrier, Status};
+    use manet_routing::{Carrier, OptionError, Status};
 
     /// Gives each packet up a second after it came.
     #[derive(Default)]
@@ -144,7 +169,7 @@ mod tests {
         const NAME: &'static str = "gives-up";
         const CARRIER: Carrier = Carrier::Udp(9);
         type Options = ();
-        fn new(_: Node, (): ()) -> Result<Self, String> {
+        fn new(_: Node, (): ()) -> Result<Self, OptionError> {
             Ok(Self::default())
         }
         fn status(&self, _: Instant) -> Status {
@@ -176,10 +201,13 @@ mod tests {
     #[test]
     fn a_difference_is_told_with_both_lines() {
         let folder = case("wrong", &RIGHT.replace("00ff", "00fe"));
-        let error = check_one::<GivesUp>(&folder.join("case"), |_| None, false).unwrap_err();
-        assert!(error.contains("output.jsonl:1\n") && error.contains("00fe") && error.contains("00ff"), "{error}");
+        let error = check_one::<GivesUp>(&folder.join("case"), |_| None, false).unwrap_err().to_string();
+        assert!(error.contains("output.jsonl:1: \n") && error.contains("00fe") && error.contains("00ff"), "{error}");
         fs::write(folder.join("case/output.jsonl"), "").unwrap();
-        assert!(check_one::<GivesUp>(&folder.join("case"), |_| None, false).unwrap_err().contains("(nothing)"));
+        assert!(check_one::<GivesUp>(&folder.join("case"), |_| None, false)
+            .unwrap_err()
+            .to_string()
+            .contains("(nothing)"));
         fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -76,7 +76,7 @@ pub fn run<P: Protocol>(loaded: Loaded<P>) -> Result<()> {
     let restarted = config.node.restarted;
     let log = config.events.as_deref().map(|path| event_log(path, restarted)).transpose()?;
     let deliveries = P::wants_deliveries(&options);
-    let mut machine = P::new(config.node.clone(), options).map_err(HostError)?;
+    let mut machine = P::new(config.node.clone(), options)?;
     if config.held.is_some() {
         machine.held().into_iter().for_each(Held::keep_journal);
     }

@@ -39,7 +39,7 @@ mod golden;
 #[cfg(test)]
 mod toy;
 
-use manet_routing::Protocol;
+use manet_routing::{OptionError, Protocol};
 use std::fmt;
 use std::process::ExitCode;
 
@@ -62,6 +62,12 @@ impl std::error::Error for HostError {}
 impl From<std::io::Error> for HostError {
     fn from(e: std::io::Error) -> Self {
         Self(e.to_string())
+    }
+}
+
+impl From<OptionError> for HostError {
+    fn from(e: OptionError) -> Self {
+        Self(e.0)
     }
 }
 

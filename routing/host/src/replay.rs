@@ -64,5 +64,5 @@ pub fn play<P: Protocol>(loaded: &Loaded<P>, log: impl BufRead, put: &mut impl F
 fn fresh<P: Protocol>(loaded: &Loaded<P>, restarted: bool) -> Result<Timeline<P>> {
     let mut node = loaded.config.node.clone();
     node.restarted = restarted;
-    Ok(Timeline::new(P::new(node, loaded.options.clone()).map_err(HostError)?))
+    Ok(Timeline::new(P::new(node, loaded.options.clone())?))
 }

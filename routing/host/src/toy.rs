@@ -1,7 +1,7 @@
 //! A protocol for the tests of the host: it knows its routes from its options and says hello.
 
 use manet_engine::{Duration, Instant, Machine};
-use manet_routing::{Bytes, Carrier, Counters, Input, Node, Output, Protocol, Route, Status, BROADCAST};
+use manet_routing::{Bytes, Carrier, Counters, Input, Node, OptionError, Output, Protocol, Route, Status, BROADCAST};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
@@ -75,9 +75,9 @@ impl Protocol for Toy {
     const CARRIER: Carrier = Carrier::Udp(9999);
     type Options = Options;
 
-    fn new(node: Node, options: Options) -> Result<Self, String> {
+    fn new(node: Node, options: Options) -> Result<Self, OptionError> {
         if options.hello_interval == Duration::ZERO {
-            return Err("hello_interval: give more than 0 s".to_owned());
+            return Err("hello_interval: give more than 0 s".to_owned().into());
         }
         let next_hello = Instant::ZERO + options.hello_interval;
         let (out, counters) = (VecDeque::new(), Counters::default());

@@ -20,7 +20,7 @@ use manet_routing::packet::ipv4;
 use manet_routing::routes::network;
 use manet_routing::status::{NeighbourStatus, RouteStatus};
 use manet_routing::{
-    Bytes, Carrier, Counters, Held, Input, Node, Notices, Output, Protocol, Routes, Status, BROADCAST,
+    Bytes, Carrier, Counters, Held, Input, Node, Notices, OptionError, Output, Protocol, Routes, Status, BROADCAST,
 };
 use std::collections::{BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
@@ -122,10 +122,12 @@ impl Protocol for Olsr {
     const CARRIER: Carrier = Carrier::Udp(PORT);
     type Options = Options;
 
-    fn new(node: Node, options: Options) -> Result<Self, String> {
+    fn new(node: Node, options: Options) -> Result<Self, OptionError> {
         options.check()?;
         if node.mtu < SMALLEST_MTU {
-            return Err(format!("node.mtu: {} bytes are too few for OLSR, give {SMALLEST_MTU} or more", node.mtu));
+            return Err(
+                format!("node.mtu: {} bytes are too few for OLSR, give {SMALLEST_MTU} or more", node.mtu).into()
+            );
         }
         let mut olsr = Self::silent(node, options);
         olsr.begin();

@@ -23,7 +23,9 @@ use crate::wire::Message;
 use manet_engine::random::{Purpose, Stream};
 use manet_engine::{Duration, EventQueue, Instant, Machine};
 use manet_routing::packet::ipv4;
-use manet_routing::{Bytes, Carrier, Counters, Held, Input, Node, Notices, Output, Protocol, Route, Status, BROADCAST};
+use manet_routing::{
+    Bytes, Carrier, Counters, Held, Input, Node, Notices, OptionError, Output, Protocol, Route, Status, BROADCAST,
+};
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
@@ -70,7 +72,7 @@ impl Protocol for Aodv {
     const TUNNELS: &'static [u8] = &[ipv4::protocol::MINIMAL];
     type Options = Options;
 
-    fn new(node: Node, options: Options) -> Result<Self, String> {
+    fn new(node: Node, options: Options) -> Result<Self, OptionError> {
         options.check()?;
         let timing = options.timing();
         let mut dice = Stream::new(node.seed, node.number, Purpose::Routing);
