@@ -6,13 +6,13 @@
 //! Not supported: multicast (section 9 of the drafts; J and R are carried), subnet routes (section 7), several interfaces.
 
 pub mod discovery;
+pub mod duplicates;
 pub mod gateway;
 pub mod limit;
 pub mod machine;
 pub mod neighbours;
 pub mod options;
 pub mod returned;
-pub mod seen;
 pub mod sequence;
 pub mod table;
 pub mod wire;

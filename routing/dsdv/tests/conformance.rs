@@ -9,7 +9,7 @@ use std::path::Path;
 fn means(output: &Output) -> Option<String> {
     let Output::Control { bytes, .. } = output else { return None };
     let adverts = wire::parse(bytes).ok()?;
-    let entry = |a: &wire::Advert| format!("{} {} #{}", a.destination, a.hops, a.number.0);
+    let entry = |a: &wire::Advert| format!("{} {} #{}", a.destination, a.hops, a.sequence.0);
     Some(adverts.iter().map(entry).collect::<Vec<_>>().join(", "))
 }
 

@@ -30,8 +30,8 @@ const PRESUMED: u32 = 8;
 const NEIGHBOURS: usize = 256;
 /// Bounds of the adaptive wait for an acknowledgement, which doubles with each retry (8.3.3 asks for one, names none).
 /// A queue of full frames before the answer is no break: 50 ms are seven of them at 2 Mbit/s.
-const SHORTEST: Duration = Duration::from_millis(50);
-const LONGEST: Duration = Duration::from_millis(1000);
+const MIN_WAIT: Duration = Duration::from_millis(50);
+const MAX_WAIT: Duration = Duration::from_millis(1000);
 
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
@@ -205,7 +205,7 @@ impl Maintenance {
         let (wait, identification) = (self.wait(next), self.ask(now, next));
         let entry = &mut self.packets[index];
         entry.identification = identification;
-        let wait = (wait * (1 << entry.asked.min(4))).min(LONGEST);
+        let wait = (wait * (1 << entry.asked.min(4))).min(MAX_WAIT);
         entry.asked += 1;
         entry.again = true;
         entry.at = Some(now + wait);
@@ -239,7 +239,7 @@ impl Maintenance {
     fn wait(&self, next: Ipv4Addr) -> Duration {
         let rtt = self.neighbours.get(&next).and_then(|n| n.rtt);
         let wait = rtt.map_or(self.pace.passive, |(mean, deviation)| Duration::from_nanos(mean + 4 * deviation));
-        wait.clamp(SHORTEST, LONGEST)
+        wait.clamp(MIN_WAIT, MAX_WAIT)
     }
 
     fn measure(&mut self, next: Ipv4Addr, sample: u64) {

@@ -6,7 +6,7 @@ use crate::feedback::Feedback;
 use crate::frames::{self, Frames};
 use crate::kernel::Kernel;
 use crate::notes::{append_to, Notes};
-use crate::outlet::Outlet;
+use crate::outlet::{LoggedProtocol, Outlet};
 use crate::raw::{Listener, Sender};
 use crate::replay::Started;
 use crate::rtnetlink::LinkEvents;
@@ -28,8 +28,6 @@ use std::io::{BufWriter, Write};
 use std::net::Ipv4Addr;
 use std::path::Path;
 
-pub type LoggedProtocol<P> = Logged<P, BufWriter<File>>;
-
 /// Nothing needs a daemon that has nothing to do: it wakes for this only, once a minute.
 const HEARTBEAT: Duration = Duration::from_secs(60);
 /// How often nl80211 is asked.
@@ -39,7 +37,7 @@ const PACKETS_AT_ONCE: usize = 64;
 /// The longest packet or feedback message.
 const BUFFER: usize = 65_536 + 64;
 /// No protocol's control message is longer; RFC 3626's are the longest with an MTU.
-const LONGEST_CONTROL: usize = 16 * 1024;
+const MAX_CONTROL: usize = 16 * 1024;
 
 const SIGNAL: u64 = 0;
 const UDP: u64 = 1;
@@ -243,7 +241,7 @@ impl<P: Protocol> Daemon<P> {
     fn read_udp(&mut self) {
         for _ in 0..PACKETS_AT_ONCE {
             let Some(udp) = &self.outlet.udp else { return };
-            let datagram = match udp.receive(&mut self.buffer[..LONGEST_CONTROL]) {
+            let datagram = match udp.receive(&mut self.buffer[..MAX_CONTROL]) {
                 Ok(Some(datagram)) => datagram,
                 Ok(None) => return,
                 // an error of the interface is reported once
@@ -256,7 +254,7 @@ impl<P: Protocol> Daemon<P> {
             if datagram.from == self.outlet.address {
                 continue;
             }
-            if datagram.length > LONGEST_CONTROL {
+            if datagram.length > MAX_CONTROL {
                 self.count("truncated");
             } else if !is_host(datagram.from) {
                 self.count("no-host-source");

@@ -1,6 +1,5 @@
 //! Carries out what the machine wants, one output after the other, each finished before the next.
 
-use crate::daemon::LoggedProtocol;
 use crate::feedback::Feedback;
 use crate::frames::Frames;
 use crate::kernel::Kernel;
@@ -8,11 +7,17 @@ use crate::notes::{self, Notes};
 use crate::raw::Sender;
 use crate::status::StatusSocket;
 use crate::udp::Udp;
+use manet_engine::event_log::Logged;
 use manet_engine::{Instant, Outside};
 use manet_routing::packet::{icmp, ipv4};
 use manet_routing::{Bytes, Counters, Output, Protocol};
 use serde_json::{json, Value};
+use std::fs::File;
+use std::io::BufWriter;
 use std::net::Ipv4Addr;
+
+/// A machine whose inputs go into the event log.
+pub type LoggedProtocol<P> = Logged<P, BufWriter<File>>;
 
 pub struct Outlet {
     pub address: Ipv4Addr,

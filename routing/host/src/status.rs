@@ -12,9 +12,9 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 /// A longer line closes the connection.
-const LONGEST_LINE: usize = 4096;
+const MAX_LINE: usize = 4096;
 /// A client with more unread bytes than this is dropped.
-const LONGEST_BACKLOG: usize = 4 * 1024 * 1024;
+const MAX_BACKLOG: usize = 4 * 1024 * 1024;
 const CLIENTS: usize = 16;
 /// The first token of clients; what is below belongs to the daemon.
 pub const FIRST_TOKEN: u64 = 1 << 32;
@@ -111,7 +111,7 @@ impl StatusSocket {
     pub fn ready(&mut self, token: u64) -> Vec<Request> {
         self.flush(token);
         let Some(client) = self.clients.get_mut(&token) else { return Vec::new() };
-        let mut chunk = [0; LONGEST_LINE];
+        let mut chunk = [0; MAX_LINE];
         let keep = match client.stream.read(&mut chunk) {
             Ok(0) => false,
             Ok(n) => {
@@ -125,7 +125,7 @@ impl StatusSocket {
             let line: Vec<u8> = client.received.drain(..=end).collect();
             requests.push(Request::parse(&line));
         }
-        if !keep || client.received.len() > LONGEST_LINE {
+        if !keep || client.received.len() > MAX_LINE {
             self.clients.remove(&token);
         }
         requests
@@ -151,7 +151,7 @@ impl StatusSocket {
     fn put(&mut self, token: u64, line: &str) {
         let Some(client) = self.clients.get_mut(&token) else { return };
         client.to_send.extend_from_slice(line.as_bytes());
-        if client.to_send.len() > LONGEST_BACKLOG {
+        if client.to_send.len() > MAX_BACKLOG {
             self.clients.remove(&token);
         } else {
             self.flush(token);
@@ -319,7 +319,7 @@ mod tests {
         let (mut socket, path, _driver) = socket("long");
         let mut client = UnixStream::connect(&path).unwrap();
         socket.accept();
-        client.write_all(&[b'x'; LONGEST_LINE + 1]).unwrap();
+        client.write_all(&[b'x'; MAX_LINE + 1]).unwrap();
         assert!(socket.ready(FIRST_TOKEN).is_empty());
         assert!(socket.ready(FIRST_TOKEN).is_empty() && socket.clients.is_empty());
     }

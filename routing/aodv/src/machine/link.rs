@@ -12,7 +12,7 @@ use std::net::Ipv4Addr;
 pub(super) type Pair = (Ipv4Addr, Ipv4Addr);
 
 impl Aodv {
-    pub(super) fn on_link_failed(&mut self, now: Instant, neighbour: Ipv4Addr, bytes: Bytes) {
+    pub(super) fn link_failed(&mut self, now: Instant, neighbour: Ipv4Addr, bytes: Bytes) {
         self.counters.count("link-failed");
         let packet = ipv4::Packet::parse(&bytes);
         if packet.and_then(|p| self.control(&p)) == Some(rrep::TYPE) {
@@ -23,7 +23,7 @@ impl Aodv {
         self.break_link(now, neighbour, 1, packet.map(|p| (p.source(), p.destination())));
         self.out.push_back(Output::Purge { neighbour });
         if packet.is_some() {
-            self.on_returned(now, bytes);
+            self.returned(now, bytes);
         }
     }
 
@@ -68,7 +68,7 @@ impl Aodv {
     }
 
     /// A packet that the radio could not send.
-    pub(super) fn on_returned(&mut self, now: Instant, bytes: Bytes) {
+    pub(super) fn returned(&mut self, now: Instant, bytes: Bytes) {
         let Some(packet) = ipv4::Packet::parse(&bytes) else { return self.counters.count("packet-malformed") };
         if self.control(&packet).is_some() {
             return self.counters.count("control-lost");

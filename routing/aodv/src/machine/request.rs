@@ -1,6 +1,6 @@
 //! Route requests of others (RFC 3561, 6.5 and 6.6).
 
-use super::{Aodv, FULL_TTL, MOST_JITTERED};
+use super::{Aodv, FULL_TTL, MAX_JITTERED};
 use crate::sequence;
 use crate::table::{Entry, Offer};
 use crate::wire::{rrep, rreq, Extension};
@@ -8,7 +8,7 @@ use manet_engine::{Duration, Instant};
 use std::net::Ipv4Addr;
 
 impl Aodv {
-    pub(super) fn on_rreq(&mut self, now: Instant, from: Ipv4Addr, ttl: u8, mut rreq: rreq::Repr) {
+    pub(super) fn receive_request(&mut self, now: Instant, from: Ipv4Addr, ttl: u8, mut rreq: rreq::Repr) {
         if self.neighbours.blacklist.contains(from) {
             return self.counters.count("rreq-blacklisted");
         }
@@ -19,7 +19,7 @@ impl Aodv {
         if rreq.originator == self.node.address {
             return self.counters.count("rreq-own");
         }
-        if !self.seen.first(now, rreq.originator, rreq.id) {
+        if !self.duplicates.remember(now, rreq.originator, rreq.id) {
             return self.counters.count("rreq-duplicate");
         }
         let Some(hops) = rreq.hops.checked_add(1) else { return self.counters.count("rreq-hops") };
@@ -165,9 +165,9 @@ impl Aodv {
                 self.counters.count("rreq-forwarded");
                 return self.broadcast(now, ttl - 1, rreq.emit());
             }
-            most => Duration::from_nanos(1 + self.dice.below(most)),
+            most => Duration::from_nanos(1 + self.rng.below(most)),
         };
-        if self.jittered.len() >= MOST_JITTERED {
+        if self.jittered.len() >= MAX_JITTERED {
             return self.counters.count("rreq-queue-full");
         }
         self.jittered.push(now + jitter, 0, (ttl - 1, rreq.emit()));

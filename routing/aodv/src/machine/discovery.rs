@@ -1,7 +1,7 @@
 //! Searching for routes: sending requests up the ladder and what happens at its ends (RFC 3561, 6.3, 6.4).
 
 use super::Aodv;
-use crate::discovery::{Purpose, Search};
+use crate::discovery::{Discovery, Purpose};
 use crate::sequence;
 use crate::table::State;
 use crate::wire::rreq;
@@ -19,17 +19,17 @@ impl Aodv {
             self.notices.dropped(&oldest);
         }
         self.out.extend(notice);
-        if self.searches.get(destination).is_none() {
-            self.start_search(now, destination);
+        if self.discoveries.get(destination).is_none() {
+            self.start_discovery(now, destination);
         }
     }
 
-    fn start_search(&mut self, now: Instant, destination: Ipv4Addr) {
+    fn start_discovery(&mut self, now: Instant, destination: Ipv4Addr) {
         let last_hops = self.table.get(destination).map(|e| e.hops);
         let ttl = self.ladder.first(last_hops);
-        let search = Search { purpose: Purpose::Own, ttl, wide: self.ladder.is_wide(ttl), sent: false, at: now };
-        if self.searches.insert(destination, search) {
-            self.ask(now, destination, search);
+        let discovery = Discovery { purpose: Purpose::Own, ttl, wide: self.ladder.is_wide(ttl), sent: false, at: now };
+        if self.discoveries.insert(destination, discovery) {
+            self.ask(now, destination, discovery);
         } else {
             self.counters.count("searches-full");
             self.no_answer(destination);
@@ -37,25 +37,25 @@ impl Aodv {
     }
 
     /// A search's time has come.
-    pub(super) fn step(&mut self, now: Instant, destination: Ipv4Addr, search: Search) {
-        if !search.sent {
-            return self.ask(now, destination, search);
+    pub(super) fn step(&mut self, now: Instant, destination: Ipv4Addr, discovery: Discovery) {
+        if !discovery.sent {
+            return self.ask(now, destination, discovery);
         }
-        match search.purpose {
+        match discovery.purpose {
             Purpose::Own => {}
             Purpose::Repair { .. } => return self.repair_failed(now, destination),
             Purpose::HoldDown => {
-                self.searches.remove(destination);
+                self.discoveries.remove(destination);
                 return;
             }
         }
-        match self.ladder.next(search.ttl, search.wide) {
+        match self.ladder.next(discovery.ttl, discovery.wide) {
             Some(ttl) => {
-                let wide = search.wide + self.ladder.is_wide(ttl);
-                self.ask(now, destination, Search { ttl, wide, sent: false, ..search });
+                let wide = discovery.wide + self.ladder.is_wide(ttl);
+                self.ask(now, destination, Discovery { ttl, wide, sent: false, ..discovery });
             }
             None => {
-                self.searches.remove(destination);
+                self.discoveries.remove(destination);
                 self.no_answer(destination);
                 self.hold_down(now, destination);
             }
@@ -66,21 +66,21 @@ impl Aodv {
     fn hold_down(&mut self, now: Instant, destination: Ipv4Addr) {
         if self.options.hold_down > Duration::ZERO {
             let at = now + self.options.hold_down;
-            let search = Search { purpose: Purpose::HoldDown, ttl: 0, wide: 0, sent: true, at };
-            self.searches.insert(destination, search);
+            let discovery = Discovery { purpose: Purpose::HoldDown, ttl: 0, wide: 0, sent: true, at };
+            self.discoveries.insert(destination, discovery);
         }
     }
 
     /// Sends the request of this step, or puts it off while we must be silent or have sent too many.
-    pub(super) fn ask(&mut self, now: Instant, destination: Ipv4Addr, search: Search) {
+    pub(super) fn ask(&mut self, now: Instant, destination: Ipv4Addr, discovery: Discovery) {
         let later = if self.is_silent(now) { Some(self.silent_until) } else { self.rreq_limit.take(now).err() };
         if let Some(at) = later {
             self.counters.count("rreq-put-off");
-            self.searches.insert(destination, Search { sent: false, at, ..search });
+            self.discoveries.insert(destination, Discovery { sent: false, at, ..discovery });
             return;
         }
-        let at = now + self.ladder.wait(search.ttl, search.wide);
-        self.searches.insert(destination, Search { sent: true, at, ..search });
+        let at = now + self.ladder.wait(discovery.ttl, discovery.wide);
+        self.discoveries.insert(destination, Discovery { sent: true, at, ..discovery });
         // 6.1: incremented immediately before a discovery
         self.sequence = sequence::next(self.sequence);
         self.request_id = self.request_id.wrapping_add(1);
@@ -88,7 +88,7 @@ impl Aodv {
         let request = rreq::Repr {
             join: false,
             repair: false,
-            gratuitous: self.options.gratuitous() && search.purpose == Purpose::Own,
+            gratuitous: self.options.gratuitous() && discovery.purpose == Purpose::Own,
             destination_only: self.options.destination_only,
             // U and 0: AODV-UU knows only the latter, and never sets the flag
             unknown: known.is_none() && !self.options.uu(),
@@ -101,8 +101,8 @@ impl Aodv {
             extensions: Vec::new(),
         };
         self.counters.count("rreq-sent");
-        self.note("discovery", destination, search.ttl.into());
-        self.broadcast(now, search.ttl, request.emit());
+        self.note("discovery", destination, discovery.ttl.into());
+        self.broadcast(now, discovery.ttl, request.emit());
     }
 
     /// The search ended without an answer: what waited for it is given up (6.3).
@@ -113,16 +113,18 @@ impl Aodv {
         packets.into_iter().for_each(|bytes| self.give_up("no-route", bytes));
     }
 
-    pub(super) fn held_too_long(&mut self, bytes: Bytes) {
-        self.notices.dropped(&bytes);
-        let destination = ipv4::Packet::parse(&bytes).map(|p| p.destination());
-        destination.into_iter().for_each(|d| self.note("no-route", d, 1));
-        self.give_up("held-expired", bytes);
+    pub(super) fn expire_held(&mut self, now: Instant) {
+        for bytes in self.held.expire(now) {
+            self.notices.dropped(&bytes);
+            let destination = ipv4::Packet::parse(&bytes).map(|p| p.destination());
+            destination.into_iter().for_each(|d| self.note("no-route", d, 1));
+            self.give_up("held-expired", bytes);
+        }
     }
 
     /// There is a route to `destination`: what waited for it goes.
     pub(super) fn arrived(&mut self, now: Instant, destination: Ipv4Addr) {
-        if let Some(Search { purpose: Purpose::Repair { hops }, .. }) = self.searches.remove(destination) {
+        if let Some(Discovery { purpose: Purpose::Repair { hops }, .. }) = self.discoveries.remove(destination) {
             self.repaired(now, destination, hops);
         }
         for bytes in self.held.take(destination) {
@@ -133,7 +135,7 @@ impl Aodv {
     }
 
     /// After a failed repair: our own packets are worth a search, those of others are not.
-    pub(super) fn search_or_give_up(&mut self, now: Instant, destination: Ipv4Addr) {
+    pub(super) fn discover_or_give_up(&mut self, now: Instant, destination: Ipv4Addr) {
         let (node, gateway) = (&self.node, self.is_gateway());
         let own = |bytes: &Bytes| ipv4::Packet::parse(bytes).is_some_and(|p| super::is_own(node, gateway, p.source()));
         let others = self.held.give_up(destination, |bytes| !own(bytes));
@@ -141,8 +143,8 @@ impl Aodv {
         others.iter().for_each(|bytes| self.notices.dropped(bytes));
         self.out.extend(others.into_iter().map(|bytes| Output::Unreachable { bytes }));
         self.held.renew(now, destination);
-        if self.held.count(destination) > 0 && self.searches.get(destination).is_none() {
-            self.start_search(now, destination);
+        if self.held.count(destination) > 0 && self.discoveries.get(destination).is_none() {
+            self.start_discovery(now, destination);
         }
     }
 

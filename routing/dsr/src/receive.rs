@@ -13,17 +13,17 @@ impl Dsr {
     /// A frame for us or for all.
     pub(crate) fn receive(&mut self, now: Instant, from: Mac, bytes: &[u8]) {
         let Some((mut packet, walk)) = self.accept(bytes) else { return };
-        self.hear(now, from, &packet, walk.as_ref());
+        self.note_transmitter(now, from, &packet, walk.as_ref());
         if packet.request().is_some() && packet.source() == self.own() {
             return self.count("request-own");
         }
         if !self.treat_unknown(now, &mut packet) {
             return self.count("unknown-option");
         }
-        self.take_errors(now, &packet);
-        self.take_acks(now, &packet);
+        self.receive_errors(now, &packet);
+        self.receive_acks(now, &packet);
         if packet.request().is_some() {
-            return self.take_request(now, packet);
+            return self.receive_request(now, packet);
         }
         let Some(walk) = walk else { return self.count("bad-route") };
         if self.teaches(&packet) {
@@ -43,7 +43,7 @@ impl Dsr {
     /// A frame for somebody else.
     pub(crate) fn overhear(&mut self, now: Instant, from: Mac, bytes: &[u8]) {
         let Some((packet, walk)) = self.accept(bytes) else { return };
-        self.hear(now, from, &packet, walk.as_ref());
+        self.note_transmitter(now, from, &packet, walk.as_ref());
         let Some(walk) = walk else { return };
         self.watch_passed_on(now, &packet);
         self.cancel_replies(&packet, &walk);
@@ -89,7 +89,7 @@ impl Dsr {
     }
 
     /// Whose link address `from` is.
-    fn hear(&mut self, now: Instant, from: Mac, packet: &Datagram, walk: Option<&Walk>) {
+    fn note_transmitter(&mut self, now: Instant, from: Mac, packet: &Datagram, walk: Option<&Walk>) {
         let transmitter = match (packet.request(), walk) {
             (Some(request), _) => request.addresses.last().copied().or(Some(packet.source())),
             (None, Some(walk)) => walk.nodes.get(walk.transmitter).copied(),
@@ -131,7 +131,7 @@ impl Dsr {
     }
 
     /// RFC 4728, 8.3.5: everybody on the way takes the link out.
-    fn take_errors(&mut self, now: Instant, packet: &Datagram) {
+    fn receive_errors(&mut self, now: Instant, packet: &Datagram) {
         for error in errors(packet) {
             if let What::NodeUnreachable(node) = error.what {
                 self.cache.remove_link(error.source, node);
@@ -146,7 +146,7 @@ impl Dsr {
         }
     }
 
-    fn take_acks(&mut self, now: Instant, packet: &Datagram) {
+    fn receive_acks(&mut self, now: Instant, packet: &Datagram) {
         for option in &packet.options {
             let Opt::Ack(ack) = option else { continue };
             if ack.destination != self.own() {

@@ -2,10 +2,10 @@
 
 use crate::cache::{is_subnet_broadcast, Route};
 use crate::datagram::Datagram;
+use crate::discovery::Step;
 use crate::machine::Dsr;
 use crate::maintenance::Due;
-use crate::requests::Step;
-use crate::salvage::Told;
+use crate::reported::Reported;
 use crate::wire::{Opt, Request, SourceRoute};
 use manet_engine::Instant;
 use manet_routing::{Bytes, Note, Output, BROADCAST, BROADCAST_MAC};
@@ -59,7 +59,7 @@ impl Dsr {
         self.note_lost(destination);
         if let Some(bytes) = self.held.hold(now, destination, packet.plain()) {
             self.count("held-full");
-            self.give_up_held(now, bytes, &mut Told::default());
+            self.give_up_held(now, bytes, &mut Reported::default());
         }
         if let Some(step) = self.discoveries.start(now, destination) {
             self.discover(now, destination, step);
@@ -188,7 +188,7 @@ impl Dsr {
         }
         let mut packet = Datagram::control(self.own(), BROADCAST, self.next_ip_id(), options);
         packet.set_ttl(ttl);
-        self.seen.is_new(self.own(), self.request_id, target);
+        self.duplicates.remember(self.own(), self.request_id, target);
         self.count(if ttl == 1 { "requests-to-neighbours" } else { "requests-sent" });
         self.note("discovery", target, u64::from(ttl));
         self.broadcast(&packet);
@@ -198,9 +198,9 @@ impl Dsr {
         let packets = self.held.give_up(target, |_| true);
         self.note("no-route", target, packets.len() as u64);
         self.counters.add("no-route", packets.len() as u64);
-        let mut told = Told::default();
+        let mut reported = Reported::default();
         for bytes in packets {
-            self.give_up_held(now, bytes, &mut told);
+            self.give_up_held(now, bytes, &mut reported);
         }
     }
 
@@ -220,13 +220,13 @@ impl Dsr {
 
     pub(crate) fn expire_held(&mut self, now: Instant) {
         let mut given_up: std::collections::BTreeMap<Ipv4Addr, u64> = Default::default();
-        let mut told = Told::default();
+        let mut reported = Reported::default();
         for bytes in self.held.expire(now) {
             self.count("held-too-long");
             if let Ok(packet) = Datagram::parse(&bytes) {
                 *given_up.entry(packet.destination()).or_default() += 1;
             }
-            self.give_up_held(now, bytes, &mut told);
+            self.give_up_held(now, bytes, &mut reported);
         }
         for (destination, packets) in given_up {
             self.note("no-route", destination, packets);

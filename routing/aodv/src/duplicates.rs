@@ -5,24 +5,24 @@ use std::collections::{BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 
 /// Beyond this the oldest is forgotten; RREQ_RATELIMIT 10/s x 5.6 s x 73 originators.
-const MOST: usize = 4096;
+const MAX_DUPLICATES: usize = 4096;
 
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct Duplicates {
     keep: Duration,
     known: BTreeSet<(Ipv4Addr, u32)>,
     /// In the order in which they end: all are kept equally long.
     order: VecDeque<(Instant, (Ipv4Addr, u32))>,
 }
 
-impl Seen {
+impl Duplicates {
     pub fn new(keep: Duration) -> Self {
         Self { keep, known: BTreeSet::new(), order: VecDeque::new() }
     }
 
-    /// Whether this is the first time; from now on it is not.
-    pub fn first(&mut self, now: Instant, originator: Ipv4Addr, id: u32) -> bool {
-        while self.order.front().is_some_and(|(until, _)| *until <= now) || self.order.len() >= MOST {
+    /// Remembers it. True: it is new.
+    pub fn remember(&mut self, now: Instant, originator: Ipv4Addr, id: u32) -> bool {
+        while self.order.front().is_some_and(|(until, _)| *until <= now) || self.order.len() >= MAX_DUPLICATES {
             if let Some((_, key)) = self.order.pop_front() {
                 self.known.remove(&key);
             }
@@ -51,19 +51,19 @@ mod tests {
 
     #[test]
     fn a_request_is_known_for_path_discovery_time() {
-        let mut seen = Seen::new(Duration::from_millis(5600));
+        let mut duplicates = Duplicates::new(Duration::from_millis(5600));
         let at = |ms: u64| Instant::ZERO + Duration::from_millis(ms);
-        assert!(seen.first(at(0), A, 7) && seen.first(at(0), A, 8));
-        assert!(!seen.first(at(5599), A, 7));
-        assert!(seen.first(at(5600), A, 7));
+        assert!(duplicates.remember(at(0), A, 7) && duplicates.remember(at(0), A, 8));
+        assert!(!duplicates.remember(at(5599), A, 7));
+        assert!(duplicates.remember(at(5600), A, 7));
     }
 
     #[test]
     fn a_flood_does_not_grow_it() {
-        let mut seen = Seen::new(Duration::from_secs(10));
+        let mut duplicates = Duplicates::new(Duration::from_secs(10));
         for id in 0..100_000 {
-            assert!(seen.first(Instant::ZERO, A, id));
+            assert!(duplicates.remember(Instant::ZERO, A, id));
         }
-        assert_eq!((seen.len(), seen.order.len()), (MOST, MOST));
+        assert_eq!((duplicates.len(), duplicates.order.len()), (MAX_DUPLICATES, MAX_DUPLICATES));
     }
 }

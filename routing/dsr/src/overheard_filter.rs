@@ -1,4 +1,4 @@
-//! Overheard data that means nothing to this node, told from its bytes: most of what a radio hears beside a busy route.
+//! A filter for overheard data that means nothing to this node: most of the frames that a radio hears near a busy route.
 //!
 //! Where data teaches no routes (`learn_from_data` or `snoop` false), the radio tells of links, and no reply of ours waits to be
 //! taken back (RFC 4728, 8.2.5), an overheard packet matters only if it carries more than a source route, names this node (3.4.3:
@@ -28,9 +28,9 @@ const DSR: u32 = IP + 20;
 const ROUTE: u32 = DSR + 4;
 const FIRST_ADDRESS: u32 = ROUTE + 4;
 
-/// Drops dull frames; offsets are those of the Ethernet frame. `neighbours` are told apart by the last four bytes of their link
-/// addresses.
-pub fn filter(own: Ipv4Addr, neighbours: impl Iterator<Item = Mac>) -> Vec<Step> {
+/// Drops frames that mean nothing; offsets are those of the Ethernet frame. `neighbours` are recognised by the last four bytes of
+/// their link addresses.
+pub fn program(own: Ipv4Addr, neighbours: impl Iterator<Item = Mac>) -> Vec<Step> {
     let own = u32::from(own);
     let is_own = |at: u32| [LoadWord(at), Equal(own, To::Accept, To::Next)];
     let mut steps = vec![
