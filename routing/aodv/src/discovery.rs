@@ -1,4 +1,4 @@
-//! The searches under way and the ladder of TTLs each climbs (RFC 3561, 6.3 and 6.4).
+//! The discoveries under way and the ladder of TTLs that each climbs (RFC 3561, 6.3 and 6.4).
 //!
 //! RFC: 1, 3, 5, 7, then NET_DIAMETER once and RREQ_RETRIES times more, there with binary exponential backoff.
 //! AODV-UU 0.9.6: 2, 4, 6, 8, 35, 35 at 0, 320, 800, 1440, 2240, 5200 ms, given up at 8160 ms, no backoff.
@@ -11,14 +11,14 @@ use std::net::Ipv4Addr;
 /// Discoveries at once; each has at least one packet waiting.
 pub const MAX_DISCOVERIES: usize = 64;
 
-/// What the search is for.
+/// What the discovery is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// A packet of our own.
     Own,
     /// Local repair of a route that had so many hops: one request.
     Repair { hops: u8 },
-    /// None any more: there was no answer, and until `Discovery::at` nobody is asked.
+    /// There was no answer: until `Discovery::at` no request is sent.
     HoldDown,
 }
 

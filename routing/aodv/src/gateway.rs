@@ -4,7 +4,7 @@
 //!
 //! A destination keeps its gateway as long as there is a route to it: changing without need would break connections
 //! through address translation. When the gateway is lost, another that answered for the destination takes over, the
-//! nearest of them, else the destination is searched for anew.
+//! nearest of them, else a new discovery starts.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;

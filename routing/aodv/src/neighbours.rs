@@ -47,11 +47,11 @@ impl Until {
 
 #[derive(Clone, Debug, Default)]
 pub struct Neighbours {
-    /// Those who said hello, until when their silence is a broken link.
+    /// Neighbours that sent a hello; from this instant on their silence is a broken link.
     pub hello: Until,
-    /// Those who were sent a reply that asks for an RREP-ACK, until when it must come.
+    /// Neighbours that were sent a reply with a request for an RREP-ACK, and the deadline for it.
     pub acks: Until,
-    /// Those whose requests are ignored, until when.
+    /// Neighbours whose requests are ignored until this instant.
     pub blacklist: Until,
 }
 

@@ -52,7 +52,7 @@ impl Entry {
         }
     }
 
-    /// The number a route error tells: fresher than what anybody has who routes by us. 0 is unknown.
+    /// The sequence number in a route error: fresher than any that our precursors have. 0 is unknown.
     pub fn error_sequence(&self) -> u32 {
         self.sequence.unwrap_or(0)
     }
@@ -62,7 +62,7 @@ impl Entry {
 #[derive(Clone, Copy, Debug)]
 pub struct Offer {
     pub destination: Ipv4Addr,
-    /// `None`: the neighbour itself was heard, its number was not told.
+    /// `None`: the neighbour itself was heard, without its sequence number.
     pub sequence: Option<u32>,
     pub hops: u8,
     pub next_hop: Ipv4Addr,

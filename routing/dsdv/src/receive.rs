@@ -57,7 +57,7 @@ impl Dsdv {
             self.counters.count("farewells");
             self.lose_routes(now, from);
         } else if before.is_some_and(|n| n.newer_than(own)) {
-            // it started anew and knows no routes: whoever sends over it may send in a circle
+            // it restarted and knows no routes: a packet sent over it may loop
             self.counters.count("neighbour-restarted");
             self.lose_routes(now, from);
         }

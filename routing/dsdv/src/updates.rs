@@ -71,7 +71,7 @@ impl Dsdv {
         (self.full_wanted, self.greeting_wanted) = (false, false);
     }
 
-    /// Each datagram begins with our own entry, so that whoever hears any of them has a route to us.
+    /// Each datagram begins with our own entry, so that each receiver of any of them has a route to us.
     fn broadcast(&mut self, adverts: &[Advert]) {
         let us = Advert { destination: self.node.address, hops: 1, sequence: self.sequence };
         let room = wire::entries_per_datagram(self.node.mtu) - 1;

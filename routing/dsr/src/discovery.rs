@@ -95,7 +95,7 @@ impl Discoveries {
                 continue;
             }
             if discovery.sent > self.pace.retries {
-                // its last wait begins anew: who asks at once again must not start over
+                // its last wait starts again: a new packet must not restart the search at once
                 discovery.given_up = true;
                 discovery.at = now + self.pace.longest;
                 return Some((target, Step::GiveUp));
@@ -175,7 +175,7 @@ mod tests {
         let mut discoveries = Discoveries::new(PACE);
         discoveries.start(at(0), T);
         assert_eq!(discoveries.start(at(1), T), None);
-        // nobody waits any more: nothing is sent, but the target was blocked until then. The neighbours had no answer
+        // no packet waits any more: nothing is sent, but the target was blocked until then. The neighbours had no answer
         assert_eq!(discoveries.due(at(30), |_| false), None);
         assert_eq!((discoveries.next_timeout(), discoveries.start(at(30), T)), (None, Some(Step::Network)));
     }

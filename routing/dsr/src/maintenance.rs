@@ -1,5 +1,5 @@
 //! The maintenance buffer (RFC 4728, sections 4.5, 8.3.2 and 8.3.3): packets sent to a next hop that has not shown yet
-//! that it is there. Used when the radio does not tell of failed frames.
+//! that it is there. Used when the radio does not report failed frames.
 //!
 //! One packet a next hop is watched at a time, those after it ride with it: they are given back if the link turns out
 //! broken, but only the watched one is sent again (repeating each fills a queue that is merely long). Once the watched
@@ -22,7 +22,7 @@ use std::net::Ipv4Addr;
 
 /// RexmtBufferSize (section 9).
 const PACKETS: usize = 50;
-/// Requests whose answers are told apart.
+/// Requests under way whose answers can be matched.
 const ASKED: usize = 256;
 /// Times in a row that being heard stands for an acknowledgement.
 const PRESUMED: u32 = 8;

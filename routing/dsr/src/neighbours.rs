@@ -1,4 +1,4 @@
-//! Which link address a neighbour has: learnt from the frames it sends, since nobody answers ARP here.
+//! Link addresses of neighbours, learnt from the frames that they send: there is no ARP here.
 
 use manet_engine::Instant;
 use manet_routing::{Mac, BROADCAST_MAC};

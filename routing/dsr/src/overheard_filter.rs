@@ -1,6 +1,6 @@
 //! A filter for overheard data that means nothing to this node: most of the frames that a radio hears near a busy route.
 //!
-//! Where data teaches no routes (`learn_from_data` or `snoop` false), the radio tells of links, and no reply of ours waits to be
+//! Where data teaches no routes (`learn_from_data` or `snoop` false), the radio reports failed links, and no reply of ours waits to be
 //! taken back (RFC 4728, 8.2.5), an overheard packet matters only if it carries more than a source route, names this node (3.4.3:
 //! route shortening), or comes from a neighbour whose frames were not heard yet. What is dropped is not counted either, be it
 //! malformed behind the list of addresses or on a route that cannot be.

@@ -40,7 +40,7 @@ impl Dsr {
         self.forward(now, packet);
     }
 
-    /// A frame for somebody else.
+    /// A frame for another node.
     pub(crate) fn overhear(&mut self, now: Instant, from: Mac, bytes: &[u8]) {
         let Some((packet, walk)) = self.accept(bytes) else { return };
         self.note_transmitter(now, from, &packet, walk.as_ref());
@@ -74,12 +74,12 @@ impl Dsr {
         let sent_by_us = walk.as_ref().is_some_and(|w| w.nodes.get(w.transmitter) == Some(&self.node.address));
         let to_ourselves = packet.source() == self.own() && packet.destination() == self.own();
         let reason = if sent_by_us || to_ourselves {
-            // our own packet, salvaged by others, may come by; but nobody else sends in our place
+            // our own packet may come by, salvaged by another node; but no other node sends under our address
             "own-source"
         } else if packet.request().is_none() && walk.is_none() {
             "bad-route"
         } else if !packet.is_sound() {
-            // made wrong, or made to harm
+            // malformed, or forged
             "route-loop"
         } else {
             return Some((packet, walk));
@@ -241,7 +241,7 @@ impl Dsr {
         self.learn(now, &hops, false);
     }
 
-    /// Who was heard is within reach.
+    /// A neighbour that was heard is within reach.
     pub(crate) fn presume(&mut self, now: Instant, from: Mac) {
         let Some(maintenance) = &mut self.maintenance else { return };
         if self.neighbours.address(from).is_some_and(|next| maintenance.heard(now, next)) {

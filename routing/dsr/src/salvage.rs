@@ -140,7 +140,7 @@ impl Dsr {
         packet.options.insert(0, Opt::SourceRoute(route));
     }
 
-    /// A packet of somebody else ends here: its source hears it by ICMP, over the packet's own way back or a cached
+    /// A packet of another node ends here: its source gets ICMP, over the packet's own path back or a cached
     /// route; once for all packets of a flow that end with the same link, and about the oldest, which a TCP misses
     /// first.
     pub(crate) fn die(&mut self, now: Instant, packet: &Datagram, reported: &mut Reported) {
@@ -151,11 +151,11 @@ impl Dsr {
         }
         let plain = packet.plain();
         let error = icmp::host_unreachable(&plain, self.own());
-        self.tell_source(now, packet, error, "unreachable", "icmp-sent");
+        self.notify_source(now, packet, error, "unreachable", "icmp-sent");
     }
 
     /// Sends an ICMP message about `packet`, noted as `event` and counted as `counter`.
-    pub(crate) fn tell_source(
+    pub(crate) fn notify_source(
         &mut self,
         now: Instant,
         packet: &Datagram,

@@ -1,4 +1,4 @@
-//! Packets of the own stack (RFC 4728, section 8.1.1), and all that is sent: source routes put in, frames made.
+//! Packets of our own stack (RFC 4728, section 8.1.1) and everything sent: source routes added, frames made.
 
 use crate::cache::{is_subnet_broadcast, Route};
 use crate::datagram::Datagram;
@@ -15,7 +15,7 @@ use std::net::Ipv4Addr;
 const NOTED: usize = 256;
 
 impl Dsr {
-    /// A packet of the own stack, or of a wire if we are a gateway.
+    /// A packet of our own stack, or of a wire if we are a gateway.
     pub(crate) fn originate(&mut self, now: Instant, bytes: &[u8]) {
         let packet = match Datagram::parse(bytes) {
             Ok(packet) => packet,
@@ -34,7 +34,7 @@ impl Dsr {
             return self.count("foreign-source");
         }
         if self.is_gateway() && !self.node.in_network(destination) {
-            // the kernel has no wire for it, and nobody but we would answer
+            // the kernel has no wire for it, and no other gateway would answer
             self.count("no-wire");
             return self.put(Output::Unreachable { bytes: packet.plain() });
         }
@@ -180,7 +180,7 @@ impl Dsr {
         let mut options = vec![Opt::Request(request)];
         let recent = |(_, heard): &(_, Instant)| now.since(*heard) < self.options.max_request_period;
         if let Some((error, _)) = self.pending_error.clone().filter(recent) {
-            // RFC 4728, 3.4.4: so that nobody answers with the link that broke
+            // RFC 4728, 3.4.4: so that no answer contains the link that broke
             options.push(Opt::Error(error));
             if step == Step::Network {
                 self.pending_error = None;

@@ -1,5 +1,5 @@
-//! Automatic route shortening (RFC 4728, sections 3.4.3 and 4.4): who overhears a packet before it is his turn tells
-//! its origin that the hops in between are not needed.
+//! Automatic route shortening (RFC 4728, sections 3.4.3 and 4.4): a node that overhears a packet before its turn
+//! reports to the origin that the hops in between are not needed.
 
 use crate::datagram::{Datagram, Walk};
 use crate::machine::Dsr;

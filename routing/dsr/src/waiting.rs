@@ -75,6 +75,6 @@ impl Dsr {
             Notice::Unreachable => ("unreachable-while-held", "unreachable-sent"),
         };
         let message = icmp::notice(&kind, &packet.plain(), self.own());
-        self.tell_source(now, packet, message, event, counter);
+        self.notify_source(now, packet, message, event, counter);
     }
 }

@@ -130,10 +130,10 @@ mod tests {
     #[test]
     fn what_became_of_it_and_how_long_it_waited_is_the_comment() {
         let now = Instant::from_nanos(1_420_000_000);
-        let said = |passage| comment(now, &change(passage, 20));
-        assert_eq!(said(Passage::Held), "held");
-        assert_eq!(said(Passage::SentOn), "sent on after 0.420000 s");
-        assert_eq!(said(Passage::GivenUp), "given up after 0.420000 s");
+        let text = |passage| comment(now, &change(passage, 20));
+        assert_eq!(text(Passage::Held), "held");
+        assert_eq!(text(Passage::SentOn), "sent on after 0.420000 s");
+        assert_eq!(text(Passage::GivenUp), "given up after 0.420000 s");
     }
 
     #[test]

@@ -145,7 +145,7 @@ impl<P: Protocol> Loaded<P> {
     }
 }
 
-/// With `"link": "hello"` (or DSR's `"ack"`) the protocol finds out by itself, and the radio need not tell.
+/// With `"link": "hello"` (or DSR's `"ack"`) the protocol notices failed links itself, without the radio.
 fn wants_feedback(options: &impl serde::Serialize) -> bool {
     let link = serde_json::to_value(options).ok().and_then(|o| o.get("link").cloned());
     link.is_none_or(|l| l == "feedback")

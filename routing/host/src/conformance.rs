@@ -8,7 +8,7 @@
 //! - `README`, if there is one: the behaviour and its clause in a line or two.
 //!
 //! A runner is one test: `conformance::check::<Aodv>(Path::new("tests/conformance"), means)`. With UPDATE=1 in the
-//! environment it writes `output.jsonl` anew instead of comparing; the diff is then to be read, not just committed.
+//! environment it rewrites `output.jsonl` instead of comparing; the diff is then to be reviewed, not just committed.
 
 use manet_engine::{Instant, Timeline};
 use manet_routing::{Input, Node, Output, Protocol};
@@ -17,7 +17,7 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a reader should know about an output, above all which message its bytes are.
+/// A description of an output for readers, above all which message its bytes are.
 pub type Means = fn(&Output) -> Option<String>;
 
 #[derive(Deserialize)]
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_is_told_with_both_lines() {
+    fn a_difference_is_shown_with_both_lines() {
         let folder = case("wrong", &RIGHT.replace("00ff", "00fe"));
         let error = check_one::<GivesUp>(&folder.join("case"), |_| None, false).unwrap_err().to_string();
         assert!(error.contains("output.jsonl:1: \n") && error.contains("00fe") && error.contains("00ff"), "{error}");

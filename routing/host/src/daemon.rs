@@ -1,4 +1,4 @@
-//! `manet-P run`: one thread that waits for packets, deadlines and questions until it is told to stop.
+//! `manet-P run`: one thread that waits for packets, deadlines and requests until it is stopped.
 
 use crate::capture::HeldCapture;
 use crate::config::{is_host, Config, FeedbackSource, Loaded};
@@ -63,7 +63,7 @@ struct Daemon<P: Protocol> {
     error: Option<HostError>,
 }
 
-/// Runs until told to stop.
+/// Runs until it is stopped.
 pub fn run<P: Protocol>(loaded: Loaded<P>) -> Result<()> {
     let Loaded { mut config, options } = loaded;
     let signals = stop_signals()?;
@@ -180,7 +180,7 @@ impl<P: Protocol> Daemon<P> {
         Ok(())
     }
 
-    /// The kernel is told which overheard frames matter, when that has changed.
+    /// Sets in the kernel which overheard frames matter, when that has changed.
     fn choose_overheard(&mut self) {
         let machine = &self.driver.timeline().machine().machine;
         let version = machine.overheard_version();

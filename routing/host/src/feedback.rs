@@ -1,4 +1,4 @@
-//! What the radio tells of its links: from the medium's socket of this station (formats/sockets.md), from nl80211, or
+//! The radio's reports of its links: from the medium's socket of this station (formats/sockets.md), from nl80211, or
 //! from nobody.
 //!
 //! Machines of design A know neighbours by their IPv4 addresses; the kernel's neighbour table says whose a MAC address
@@ -145,7 +145,7 @@ impl Feedback {
             let length = match recv(socket.as_raw_fd(), buffer, MsgFlags::MSG_DONTWAIT) {
                 Err(Errno::EAGAIN | Errno::EINTR) => break,
                 Ok(length) if length > 0 => length,
-                // the medium has ended; hellos or nothing tell of links from now on
+                // the medium has ended; only hellos, if any, show failed links from now on
                 _ => {
                     counters.count("feedback-lost");
                     self.source = Source::None;

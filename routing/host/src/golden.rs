@@ -147,7 +147,7 @@ fn the_example_event_log_is_played_run_by_run() {
     let mut outputs = Vec::new();
     let mut put = |at: Instant, output: Output| outputs.push((at.as_nanos() / 1_000_000, output));
     replay::play(&loaded, read("routing.events.jsonl").as_bytes(), &mut put).unwrap();
-    let said: Vec<(u64, String)> = outputs
+    let sent: Vec<(u64, String)> = outputs
         .into_iter()
         .map(|(ms, output)| match output {
             Output::Control { bytes, .. } => (ms, String::from_utf8(bytes.0).unwrap()),
@@ -157,5 +157,5 @@ fn the_example_event_log_is_played_run_by_run() {
         .collect();
     // the first run was killed in mid-line after its packet at 1500 ms; the second knows that
     let expected = [(1000, "hello"), (1500, "unreachable"), (1000, "again"), (1200, "goodbye")];
-    assert_eq!(said, expected.map(|(ms, what)| (ms, what.to_owned())));
+    assert_eq!(sent, expected.map(|(ms, what)| (ms, what.to_owned())));
 }

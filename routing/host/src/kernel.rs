@@ -138,7 +138,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// True: the table is not as it was. The kernel is told in any case.
+    /// True: the table is not as it was. The kernel gets it in any case.
     pub fn set_route(&mut self, route: Route) -> Result<bool, Errno> {
         self.netlink.set_route(&self.as_kernel_has_it(&route))?;
         let same = self.routes.iter().any(|r| *r == route);
@@ -175,7 +175,7 @@ impl Kernel {
             interface,
             source: self.source,
             metric: METRIC,
-            // always said: a TCP may still hold a route that was cleared, whose device the kernel has changed for its
+            // always given: a TCP may still hold a route that was cleared, whose device the kernel has changed for its
             // blackhole with an MTU of 68 (net/core/dst.c, dst_dev_put), and would cut its next segments to 48 bytes
             mtu: Some(route.mtu.unwrap_or(self.mtu)),
             quickack: self.quickack,

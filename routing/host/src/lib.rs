@@ -2,8 +2,8 @@
 //!
 //! The only place of `routing/` with I/O and `unsafe`. A daemon's program is one line:
 //! `manet_routing_host::main::<P>()`.
-//! - [`cli`], [`config`]: the words and the file of formats/routing.md;
-//! - [`daemon`]: from a configuration to the end of the run; [`outlet`]: what the machine wants done;
+//! - [`cli`], [`config`]: command line and configuration (formats/routing.md);
+//! - [`daemon`]: from a configuration to the end of the run; [`outlet`]: the machine's outputs;
 //! - [`kernel`]: the state the kernel is put into and taken out of again, by [`rtnetlink`], [`tun`], [`sysctl`];
 //!   [`leftovers`] remembers it over a `kill -9`;
 //! - [`udp`], [`raw`], [`usage`] (design A) and [`frames`] (design B): packets; [`feedback`], [`nl80211`]: failed
@@ -73,7 +73,7 @@ impl From<OptionError> for HostError {
 
 type Result<T, E = HostError> = std::result::Result<T, E>;
 
-/// What an errno of a system call means to whoever started the daemon.
+/// The failure of a system call, for the user who started the daemon.
 fn failed(what: &str, e: nix::errno::Errno) -> HostError {
     use nix::errno::Errno;
     let remedy = match e {

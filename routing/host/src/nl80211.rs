@@ -1,7 +1,7 @@
 //! Failed links as mac80211 counts them: a station's `tx_failed` is a frame given up after its retries
 //! (linux/nl80211.h).
 //!
-//! nl80211 tells of no single frame, so the stations are asked again and again, and what has grown has failed. Which
+//! nl80211 reports no single frame, so the stations are polled: a count that has grown is a failure. Which
 //! packet it was is not known.
 
 use crate::{failed, HostError, Result};
@@ -105,7 +105,7 @@ mod tests {
     fn only_what_has_grown_has_failed() {
         let before = BTreeMap::from([(A, 5), (B, 5)]);
         assert_eq!(grown(&before, &BTreeMap::from([(A, 6), (B, 5)])), [A]);
-        // a station that came anew counts from 0
+        // a station that came back counts from 0
         assert_eq!(grown(&before, &BTreeMap::from([(A, 2), ([2, 0, 0, 0, 0, 3], 9)])), Vec::<Mac>::new());
     }
 }

@@ -1,4 +1,4 @@
-//! rtnetlink (rtnetlink(7), RFC 3549): routes, addresses, neighbours and links of the own network namespace.
+//! rtnetlink (rtnetlink(7), RFC 3549): routes, addresses, neighbours and links of our network namespace.
 //!
 //! Every change asks for the kernel's acknowledgement and waits for it: the kernel gives it from inside our `send`.
 //! Routes and addresses removed for the time of the run are kept as the kernel described them, and restored as they were.

@@ -55,7 +55,7 @@ impl Aodv {
             self.silent_until = now + self.timing.delete_period;
             return self.send_error(now, None, false, &error);
         }
-        // the packet does not say who brought it: those known to route by us, and whoever is on the way to its source
+        // the packet does not name its last hop: the precursors, and the next hop towards its source
         let mut informed = entry.map(|e| e.precursors.clone()).filter(|_| !self.options.uu()).unwrap_or_default();
         informed.extend(self.table.valid(source).map(|e| e.next_hop));
         // if it was none of them, more packets come: then the route error is broadcast

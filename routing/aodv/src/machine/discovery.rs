@@ -1,4 +1,4 @@
-//! Searching for routes: sending requests up the ladder and what happens at its ends (RFC 3561, 6.3, 6.4).
+//! Discovery of routes: requests up the ladder of TTLs, and what happens at its ends (RFC 3561, 6.3, 6.4).
 
 use super::Aodv;
 use crate::discovery::{Discovery, Purpose};
@@ -11,7 +11,7 @@ use manet_routing::{Bytes, Notices, Output};
 use std::net::Ipv4Addr;
 
 impl Aodv {
-    /// Keeps a packet until there is a route, and sees to it that one is searched for.
+    /// Keeps a packet until there is a route, and starts a discovery for it.
     pub(super) fn hold(&mut self, now: Instant, destination: Ipv4Addr, bytes: Bytes) {
         let notice = self.notices.held(now, &bytes).map(|kind| Notices::output(kind, &bytes));
         if let Some(oldest) = self.held.hold(now, destination, bytes) {
@@ -36,7 +36,7 @@ impl Aodv {
         }
     }
 
-    /// A search's time has come.
+    /// A discovery's next step is due.
     pub(super) fn step(&mut self, now: Instant, destination: Ipv4Addr, discovery: Discovery) {
         if !discovery.sent {
             return self.ask(now, destination, discovery);
@@ -71,7 +71,7 @@ impl Aodv {
         }
     }
 
-    /// Sends the request of this step, or puts it off while we must be silent or have sent too many.
+    /// Sends the request of this step, or postpones it while we must be silent or have sent too many.
     pub(super) fn ask(&mut self, now: Instant, destination: Ipv4Addr, discovery: Discovery) {
         let later = if self.is_silent(now) { Some(self.silent_until) } else { self.rreq_limit.take(now).err() };
         if let Some(at) = later {
@@ -105,7 +105,7 @@ impl Aodv {
         self.broadcast(now, discovery.ttl, request.emit());
     }
 
-    /// The search ended without an answer: what waited for it is given up (6.3).
+    /// The discovery ended without an answer: the packets that waited for it are given up (6.3).
     fn no_answer(&mut self, destination: Ipv4Addr) {
         let packets = self.held.give_up(destination, |_| true);
         self.note("no-route", destination, packets.len() as u64);
@@ -122,7 +122,7 @@ impl Aodv {
         }
     }
 
-    /// There is a route to `destination`: what waited for it goes.
+    /// There is a route to `destination`: the packets that waited for it are sent.
     pub(super) fn arrived(&mut self, now: Instant, destination: Ipv4Addr) {
         if let Some(Discovery { purpose: Purpose::Repair { hops }, .. }) = self.discoveries.remove(destination) {
             self.repaired(now, destination, hops);
@@ -134,7 +134,7 @@ impl Aodv {
         }
     }
 
-    /// After a failed repair: our own packets are worth a search, those of others are not.
+    /// After a failed repair: our own packets are worth a discovery, those of other nodes are not.
     pub(super) fn discover_or_give_up(&mut self, now: Instant, destination: Ipv4Addr) {
         let (node, gateway) = (&self.node, self.is_gateway());
         let own = |bytes: &Bytes| ipv4::Packet::parse(bytes).is_some_and(|p| super::is_own(node, gateway, p.source()));

@@ -54,7 +54,7 @@ impl Aodv {
         let longer = self.table.valid(destination).is_some_and(|e| e.hops > hops_before);
         if longer {
             let broken = self.broken(destination).into_iter().collect();
-            self.tell(now, true, broken);
+            self.report_broken(now, true, broken);
         }
     }
 
@@ -64,7 +64,7 @@ impl Aodv {
         self.note("repair", destination, 2);
         self.invalidate(now, destination, None);
         let broken = self.broken(destination).into_iter().collect();
-        self.tell(now, false, broken);
+        self.report_broken(now, false, broken);
         self.discover_or_give_up(now, destination);
         self.check_gateways(now);
     }

@@ -1,4 +1,4 @@
-//! What the daemon tells of itself.
+//! The machine's part of the status (formats/routing.md).
 
 use super::Aodv;
 use crate::table::State;
