@@ -65,7 +65,7 @@ command setpriv util-linux
 file /usr/share/keyrings/debian-archive-keyring.gpg debian-archive-keyring
 '
 # Folders and files the programs are built from.
-readonly RUST_SOURCES=(Cargo.toml Cargo.lock engine medium routing)
+readonly RUST_SOURCES=(Cargo.toml Cargo.lock engine netlink medium routing)
 readonly BPF_SOURCES=(kernel-tcp)
 readonly BPF_BINARIES='.build/kernel-tcp/manet-tcp'
 readonly PYTHON_SOURCES=(requirements.lock)

@@ -1,7 +1,7 @@
 """The capture of what a station's routing daemon held (captures/<station>.held.pcapng; formats/routing.md, "Held packets").
 
 Packets that wait for a route are in the daemon's memory, and in no capture of an interface. Each is there twice: as it came, and
-as it went, with a comment. pcapng as routing/node/src/host/capture.rs writes it: little-endian, nanoseconds, bare IPv4; other
+as it went, with a comment. pcapng as routing/host/src/capture.rs writes it: little-endian, nanoseconds, bare IPv4; other
 blocks and options are passed over, as is a last block that a killed daemon left unfinished.
 """
 

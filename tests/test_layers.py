@@ -1,7 +1,7 @@
 """Imports point to lower levels only (docs/architecture.md), in Python and in Cargo.toml.
 
-Level 0 formats; 1 engine, topologies, mobility, kernel-tcp; 2 medium, routing, scenarios; 3 analysis; 4 experiments, testbed;
-5 examples, tests.
+Level 0 formats; 1 engine, netlink, topologies, mobility, kernel-tcp; 2 medium, routing, scenarios; 3 analysis;
+4 experiments, testbed; 5 examples, tests.
 A folder may use its own modules and those of lower levels; of its own level nothing else.
 """
 
@@ -18,13 +18,13 @@ from tests.rust_modules import cycles
 ROOT = Path(__file__).resolve().parents[1]
 LEVELS = {
     "formats": 0,
-    "engine": 1, "topologies": 1, "mobility": 1, "kernel-tcp": 1,
+    "engine": 1, "netlink": 1, "topologies": 1, "mobility": 1, "kernel-tcp": 1,
     "medium": 2, "routing": 2, "scenarios": 2,
     "analysis": 3,
     "experiments": 4, "testbed": 4,
     "examples": 5, "tests": 5,
 }  # fmt: skip
-# A protocol is a machine; what it shares with the others and the host around it is in `node`.
+# A protocol is a machine; `node` is what it shares with the others, `host` the daemon around it.
 PROTOCOL_CRATES = ("aodv", "dsdv", "olsr", "dsr")
 
 
@@ -82,7 +82,7 @@ def test_the_project_has_what_is_checked_here():
     assert len(PYTHON) > 20
     assert Path("medium/Cargo.toml") in CRATES and Path("medium/daemon/Cargo.toml") in CRATES
     assert CRATE_FOLDERS["manet-medium"] == "medium" and CRATE_FOLDERS["manet-mesh"] == "tests"
-    assert {CRATE_FOLDERS[f"manet-{name}"] for name in ("routing", *PROTOCOL_CRATES)} == {"routing"}
+    assert {CRATE_FOLDERS[f"manet-{name}"] for name in ("routing", "routing-host", *PROTOCOL_CRATES)} == {"routing"}
 
 
 @pytest.mark.parametrize("path", PYTHON, ids=str)
@@ -98,7 +98,23 @@ def test_crates_depend_downwards(path):
 @pytest.mark.parametrize("protocol", PROTOCOL_CRATES)
 def test_a_protocol_knows_no_other(protocol):
     used = dependencies(tomllib.loads((ROOT / "routing" / protocol / "Cargo.toml").read_text()))
-    assert {name for name in used if CRATE_FOLDERS.get(name) == "routing"} == {"manet-routing"}
+    assert {name for name in used if CRATE_FOLDERS.get(name) == "routing"} == {"manet-routing", "manet-routing-host"}
+
+
+@pytest.mark.parametrize("protocol", PROTOCOL_CRATES)
+def test_the_library_of_a_protocol_has_no_host(protocol):
+    """Cargo gives library and program of a package the same dependencies; fuzz/ compiles the libraries without the host."""
+    manifest = tomllib.loads((ROOT / "routing" / protocol / "Cargo.toml").read_text())
+    assert manifest["dependencies"]["manet-routing-host"]["optional"]
+    fuzz = tomllib.loads((ROOT / "fuzz" / "Cargo.toml").read_text())["dependencies"]
+    assert not fuzz[f"manet-{protocol}"]["default-features"] and "manet-routing-host" not in fuzz
+    sources = list((ROOT / "routing" / protocol / "src").rglob("*.rs"))
+    assert [path.name for path in sources if "manet_routing_host" in path.read_text()] == ["main.rs"]
+
+
+def test_what_the_machines_share_knows_neither_host_nor_kernel():
+    used = dependencies(tomllib.loads((ROOT / "routing" / "node" / "Cargo.toml").read_text()))
+    assert used & {"manet-routing-host", "manet-netlink", "nix", "clap"} == set()
 
 
 def test_every_folder_with_code_has_a_level():
@@ -110,8 +126,10 @@ def test_every_folder_with_code_has_a_level():
 # Only the real drivers read a clock, so that whatever they drive does the same in virtual time; `unsafe` is for I/O.
 CLOCKS = re.compile(r"Instant::now\(|SystemTime|ClockId|clock_gettime|elapsed\(\)")
 DOES_IO = re.compile(r"\b(std::(net::\w*(Socket|Stream|Listener)|thread|fs|process::Command)|rustix|nix|libc)\b")
-HOST = Path("routing/node/src/host")
-RUST = sorted(path.relative_to(ROOT) for folder in ("engine", "medium", "routing") for path in (ROOT / folder).rglob("*.rs"))
+HOST = Path("routing/host/src")
+RUST = sorted(
+    path.relative_to(ROOT) for folder in ("engine", "netlink", "medium", "routing") for path in (ROOT / folder).rglob("*.rs")
+)
 
 
 def without_comments(path):
@@ -135,30 +153,22 @@ def test_unsafe_code_is_the_daemons_alone():
 
 def test_the_medium_is_a_library_that_opens_nothing():
     manifest = tomllib.loads((ROOT / "medium" / "Cargo.toml").read_text())
-    assert "bin" not in manifest and set(manifest["dependencies"]) == {"manet-engine", "serde", "serde_json", "toml"}
+    assert "bin" not in manifest and set(manifest["dependencies"]) == {"manet-engine", "manet-netlink", "serde", "serde_json", "toml"}
     within = [path for path in RUST if path.is_relative_to("medium/src")]
     assert len(within) > 30
     assert [str(path) for path in within if DOES_IO.search(without_tests(without_comments(path)))] == []
 
 
 def test_no_machine_opens_a_socket_a_file_or_a_thread():
-    outside = (HOST, Path("routing/node/src/conformance.rs"))  # the latter reads the cases of tests
-    within = [path for path in RUST if path.parts[0] == "routing" and "src" in path.parts]
-    within = [path for path in within if not any(path.is_relative_to(other) for other in outside)]
+    within = [path for path in RUST if path.parts[0] == "routing" and "src" in path.parts and not path.is_relative_to(HOST)]
     assert len(within) > 40
     assert [str(path) for path in within if DOES_IO.search(without_comments(path))] == []
 
 
-# Source files of a crate that use each other in a circle, beside a module and its own submodules (tests/rust_modules.py).
-CYCLES = {
-    # one machine, whose methods are spread over these files
-    "routing/dsr": [["machine.rs", "receiving.rs", "salvage.rs", "shortening.rs"]],
-}
-
-
 @pytest.mark.parametrize("crate", [str(path.parent) for path in CRATES])
 def test_the_files_of_a_crate_do_not_use_each_other_in_circles(crate):
-    assert cycles(ROOT / crate / "src") == CYCLES.get(crate, [])
+    """Apart from a module and its own submodules (tests/rust_modules.py)."""
+    assert cycles(ROOT / crate / "src") == []
 
 
 # Within testbed: who may use whom, beside columns, errors and programs (testbed/README.md); commands and tests may all.

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from routing.node.tests.conftest import DAEMONS, Daemon, Station
+from routing.host.tests.conftest import DAEMONS, Daemon, Station
 from testbed.host import namespace
 
 PROTOCOLS = ("aodv", "dsdv", "olsr", "dsr")

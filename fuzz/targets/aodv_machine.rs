@@ -110,5 +110,5 @@ fuzz_target!(|data: &[u8]| {
         drain(&mut machine);
     }
     let status = machine.status(now);
-    assert!(status.held <= 8 && status.routes.len() <= table::MOST + manet_aodv::gateway::MOST);
+    assert!(status.held <= 8 && status.routes.len() <= table::MAX_ROUTES + manet_aodv::gateway::MAX_DESTINATIONS);
 });

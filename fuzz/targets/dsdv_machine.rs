@@ -2,8 +2,8 @@
 //! behind (Timeline), what the host was told to install is what the status says, and no table passes its bound.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
-use manet_dsdv::neighbours::MOST_NEIGHBOURS;
-use manet_dsdv::table::MOST_DESTINATIONS;
+use manet_dsdv::neighbours::MAX_NEIGHBOURS;
+use manet_dsdv::table::MAX_DESTINATIONS;
 use manet_dsdv::{Dsdv, Options};
 use manet_engine::{Duration, Timeline};
 use manet_routing::{Bytes, Input, Node, Output, Protocol, Routes, BROADCAST};
@@ -60,5 +60,5 @@ fuzz_target!(|data: &[u8]| {
     }
     let status = line.machine().status(line.now());
     assert_eq!(status.routes.iter().filter(|r| r.state != "broken").count(), kernel.len());
-    assert!(status.routes.len() <= MOST_DESTINATIONS && status.neighbours.len() <= MOST_NEIGHBOURS && status.held <= 64);
+    assert!(status.routes.len() <= MAX_DESTINATIONS && status.neighbours.len() <= MAX_NEIGHBOURS && status.held <= 64);
 });

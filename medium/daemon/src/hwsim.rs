@@ -7,9 +7,8 @@
 //! hwsim never holds a frame back: each is handed to us at once, and stays on its list of at most 200 until we say what became of it.
 //! So the interface queue is ours, as for TAPs, and every frame is answered exactly once, within [`MAX_HWSIM_QUEUE`](manet_medium::config::MAX_HWSIM_QUEUE).
 
-use crate::genl::Genl;
 use crate::tap::{no_netns, Namespace};
-use crate::wiphy::{Network, Wiphys};
+use crate::wiphy::{no_socket, Network, Wiphys};
 use crate::DaemonError;
 use manet_medium::config::{HwsimConfig, HwsimMode, HwsimRadios, HwsimRates, Loaded, StationConfig};
 use manet_medium::mac::{Dest, Packet, Stage};
@@ -17,10 +16,13 @@ use manet_medium::message::{self, Reception, StationId};
 use manet_medium::phy::Radio;
 use manet_medium::wire::ethernet::Mac;
 use manet_medium::wire::hwsim::{self, command, Step, Transmit, NO_STEP, STAGES};
-use manet_medium::wire::netlink::{Message, ACK, ERROR, REQUEST};
 use manet_medium::wire::MacAddress;
+use manet_netlink::message::ERROR;
+use manet_netlink::{Messages, Socket};
 use nix::errno::Errno;
+use nix::sys::socket::{setsockopt, sockopt, SockProtocol};
 use std::collections::{HashMap, VecDeque};
+use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// The channel of all radios. A channel has no part in our propagation (the profile's frequency has), and on this one any station may
@@ -34,6 +36,8 @@ const NETWORK: &str = "manet";
 /// The signal that is reported of an acknowledgement: our ACK frames have no power of their own.
 const ACK_SIGNAL_DBM: i32 = -50;
 const DATAGRAM: usize = 65_536;
+/// In bytes: frames of many radios wait here while we are not scheduled.
+const RECEIVE_BUFFER: usize = 16 << 20;
 /// What tells a radio's second address from its first.
 const SECOND_ADDRESS: u8 = 0x40;
 
@@ -52,7 +56,9 @@ struct Pending {
 }
 
 pub struct Hwsim {
-    genl: Genl,
+    netlink: Socket,
+    /// Of `netlink`; in the names of our radios.
+    port: u32,
     family: u16,
     /// By which the kernel and we speak of each radio; frames have the address of its interface.
     addresses: Vec<MacAddress>,
@@ -86,12 +92,16 @@ impl Hwsim {
     /// Becomes the medium of a radio for each station: of our making, joined in its station's namespace, or found there.
     pub fn start(loaded: &Loaded, config: &HwsimConfig) -> Result<(Self, Vec<RadioInterface>), DaemonError> {
         // hwsim takes *any* netlink socket that closes with our port, in whatever namespace and protocol, for ours, and removes our
-        // radios (mac80211_hwsim_netlink_notify). A process's sockets usually have its number, in each namespace again.
-        let mut genl = Genl::with_port_of_its_own()?;
-        let family = genl.family(hwsim::FAMILY).map_err(no_family)?;
+        // radios (mac80211_hwsim_netlink_notify). A process's sockets usually have its number, in each namespace anew.
+        let port = unassigned_port()?;
+        let mut netlink = Socket::bound(SockProtocol::NetlinkGeneric, port, 0).map_err(no_socket)?;
+        // a wish: without CAP_NET_ADMIN in the first user namespace there is less room, and what is lost is counted
+        let _ = setsockopt(&netlink, sockopt::RcvBufForce, &RECEIVE_BUFFER);
+        let family = netlink.family(hwsim::FAMILY).map_err(no_family)?;
         let stations = &loaded.config.stations;
         let mut hwsim = Self {
-            genl,
+            netlink,
+            port,
             family,
             addresses: stations.iter().map(|s| s.mac).collect(),
             by_address: (0..).zip(stations).map(|(i, s)| (s.mac, StationId(i))).collect(),
@@ -119,10 +129,8 @@ impl Hwsim {
 
     fn make_radios(&mut self) -> Result<(), DaemonError> {
         for (i, mac) in self.addresses.clone().iter().enumerate() {
-            let sequence = self.genl.next_sequence();
-            let name = radio_name(self.genl.port, i);
-            let request = hwsim::new_radio(self.family, REQUEST | ACK, sequence, &name, mac);
-            self.genl.ask(&request, sequence, |_, _| ()).map_err(|e| {
+            let name = radio_name(self.port, i);
+            self.netlink.request(hwsim::new_radio(self.family, &name, mac)).map_err(|e| {
                 let remedy = match e {
                     Errno::EPERM => "; run as root",
                     Errno::EEXIST | Errno::ENFILE => "; is another medium running in this network namespace?",
@@ -153,9 +161,7 @@ impl Hwsim {
     }
 
     fn register(&mut self) -> Result<(), DaemonError> {
-        let sequence = self.genl.next_sequence();
-        let request = hwsim::register(self.family, REQUEST | ACK, sequence);
-        self.genl.ask(&request, sequence, |_, _| ()).map(drop).map_err(|e| {
+        self.netlink.request(hwsim::register(self.family)).map(drop).map_err(|e| {
             let why = match e {
                 Errno::EBUSY => {
                     "another medium (wmediumd?) is registered in this network namespace; end it first".to_owned()
@@ -176,7 +182,7 @@ impl Hwsim {
         let settle = |(i, station): (usize, &StationConfig)| {
             let namespace = namespace_of(i, station)?;
             wiphys
-                .settle(&radio_name(self.genl.port, i), &namespace, &station.ifname, station.mac, network)
+                .settle(&radio_name(self.port, i), &namespace, &station.ifname, station.mac, network)
                 .map_err(|e| DaemonError(format!("{}: {e}", station.name)))?;
             Ok(RadioInterface { namespace, ifname: station.ifname.clone() })
         };
@@ -187,7 +193,7 @@ impl Hwsim {
     pub fn read(&mut self) -> Option<message::Input> {
         while self.ready.is_empty() {
             let mut buffer = std::mem::take(&mut self.buffer);
-            let more = match self.genl.receive(&mut buffer) {
+            let more = match self.netlink.receive(&mut buffer) {
                 Ok(Some(bytes)) => {
                     self.take(bytes);
                     true
@@ -207,14 +213,10 @@ impl Hwsim {
         self.ready.pop_front()
     }
 
-    fn take(&mut self, mut bytes: &[u8]) {
-        while let Ok((message, rest)) = Message::parse(bytes) {
-            bytes = rest;
-            // a refusal is normal while an interface is down; its frames are not answered then
-            if message.kind == ERROR {
-                continue;
-            }
-            if let Ok((command::FRAME, attributes)) = message.generic() {
+    fn take(&mut self, bytes: &[u8]) {
+        // a refusal is normal while an interface is down; its frames are not answered then
+        for message in Messages(bytes).filter(|m| m.kind != ERROR) {
+            if let Some((command::FRAME, attributes)) = message.generic() {
                 if let Ok(transmit) = Transmit::parse(attributes) {
                     self.take_frame(&transmit);
                 }
@@ -239,7 +241,7 @@ impl Hwsim {
         let (Some(mpdu), Some(heard)) = (&packet.mpdu, heard) else { return true };
         let (to, index) = (&self.addresses[usize::from(station.0)], rate_index(heard.rate_bps) as u32);
         let message = hwsim::receive(self.family, to, &mpdu.bytes, index, dbm(heard.power_w), FREQ_MHZ);
-        self.genl.send(&message).is_ok()
+        self.netlink.send(&message).is_ok()
     }
 
     /// Reports the outcome of a frame to the kernel: how often it was tried, acknowledged or not.
@@ -254,7 +256,7 @@ impl Hwsim {
         let mac = &self.addresses[usize::from(station.0)];
         let message = hwsim::status(self.family, mac, flags, ACK_SIGNAL_DBM, &steps, mpdu.cookie);
         // refused while the interface is down: nobody waits for it then
-        let _ = self.genl.send(&message);
+        let _ = self.netlink.send(&message);
     }
 
     fn profile_step(&self, packet: &Packet) -> Step {
@@ -266,7 +268,7 @@ impl Hwsim {
 
 impl AsFd for Hwsim {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.genl.as_fd()
+        self.netlink.as_fd()
     }
 }
 
@@ -338,6 +340,14 @@ fn dbm(power_w: f64) -> i32 {
 /// Names of radios are the whole kernel's, not a namespace's: with our port in them, media of several runs do not meet.
 fn radio_name(port: u32, station: usize) -> String {
     format!("m{port:x}-{}", station + 1)
+}
+
+/// A port that the kernel assigns to no socket (those are process numbers, or from 2^31 on), now or later.
+fn unassigned_port() -> Result<u32, DaemonError> {
+    let mut random = [0; 4];
+    let drawn = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut random));
+    drawn.map_err(|e| DaemonError(format!("/dev/urandom: {e}; is /dev mounted?")))?;
+    Ok(u32::from_ne_bytes(random) & 0x3fff_ffff | 0x4000_0000)
 }
 
 fn no_family(errno: Errno) -> DaemonError {

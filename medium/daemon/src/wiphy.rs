@@ -1,14 +1,14 @@
 //! Wireless interfaces over nl80211 (linux/nl80211.h): a radio goes into a network namespace, gets an interface there and joins a
 //! network without looking for one: channel and, for an IBSS, BSSID are given.
 
-use crate::genl::Genl;
 use crate::tap::{set_interface_up, Namespace};
 use crate::DaemonError;
 use manet_medium::config::HwsimMode;
-use manet_medium::wire::netlink::Builder;
 use manet_medium::wire::MacAddress;
+use manet_netlink::{Builder, Message, Socket};
 use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
+use nix::sys::socket::SockProtocol;
 use std::collections::HashMap;
 use std::os::fd::AsRawFd;
 
@@ -76,7 +76,7 @@ fn of_500_kbps(rates_bps: &[u64]) -> Vec<u8> {
 
 /// nl80211 in the namespace in which the radios were made.
 pub struct Wiphys {
-    genl: Genl,
+    netlink: Socket,
     family: u16,
     by_name: HashMap<String, u32>,
 }
@@ -84,28 +84,13 @@ pub struct Wiphys {
 impl Wiphys {
     /// Knows the radios that there are now.
     pub fn list() -> Result<Self, DaemonError> {
-        let (mut genl, family) = open()?;
+        let (mut netlink, family) = open()?;
         let mut by_name = HashMap::new();
-        genl.dump(
-            family,
-            command::GET_WIPHY,
-            |m| m.put(attribute::SPLIT_WIPHY_DUMP, &[]),
-            |_, attributes| {
-                let (mut name, mut index) = (None, None);
-                for (kind, value) in attributes {
-                    match kind {
-                        attribute::WIPHY => index = value.try_into().ok().map(u32::from_ne_bytes),
-                        attribute::WIPHY_NAME => name = Some(text(value)),
-                        _ => {}
-                    }
-                }
-                if let (Some(name), Some(index)) = (name, index) {
-                    by_name.insert(name, index);
-                }
-            },
-        )
-        .map_err(|e| failed("the radios cannot be listed", e))?;
-        Ok(Self { genl, family, by_name })
+        let request = Builder::generic(family, command::GET_WIPHY, 0).put(attribute::SPLIT_WIPHY_DUMP, &[]);
+        netlink
+            .dump(request, |message| by_name.extend(wiphy(&message)))
+            .map_err(|e| failed("the radios cannot be listed", e))?;
+        Ok(Self { netlink, family, by_name })
     }
 
     /// Moves the radio `name` into the namespace, where it gets the interface `ifname`, and joins the network.
@@ -120,80 +105,97 @@ impl Wiphys {
         let index = *self.by_name.get(name).ok_or_else(|| DaemonError(format!("radio {name} is not there")))?;
         let fd = namespace.file().as_raw_fd() as u32;
         let family = self.family;
-        self.genl
-            .command(family, command::SET_WIPHY_NETNS, |m| {
-                m.put_u32(attribute::WIPHY, index).put_u32(attribute::NETNS_FD, fd)
-            })
+        let request = Builder::generic(family, command::SET_WIPHY_NETNS, 0);
+        self.netlink
+            .request(request.put_u32(attribute::WIPHY, index).put_u32(attribute::NETNS_FD, fd))
             .map_err(|e| failed(&format!("radio {name} cannot be moved into its station"), e))?;
         namespace.inside(|| {
-            let mut genl = Genl::open()?;
-            make_interface(&mut genl, family, index, ifname, mac, network.mode)?;
-            join(&mut genl, family, ifname, network)
+            let mut netlink = socket()?;
+            make_interface(&mut netlink, family, index, ifname, mac, network.mode)?;
+            join(&mut netlink, family, ifname, network)
         })
     }
 }
 
-fn open() -> Result<(Genl, u16), DaemonError> {
-    let mut genl = Genl::open()?;
-    let family = genl.family(FAMILY).map_err(|e| failed("not there; modprobe cfg80211", e))?;
-    Ok((genl, family))
+/// Name and number of a radio.
+fn wiphy(message: &Message) -> Option<(String, u32)> {
+    let (_, attributes) = message.generic()?;
+    Some((text(attributes.get(attribute::WIPHY_NAME)?), attributes.u32(attribute::WIPHY)?))
+}
+
+fn open() -> Result<(Socket, u16), DaemonError> {
+    let mut netlink = socket()?;
+    let family = netlink.family(FAMILY).map_err(|e| failed("not there; modprobe cfg80211", e))?;
+    Ok((netlink, family))
+}
+
+/// In the thread's present network namespace.
+fn socket() -> Result<Socket, DaemonError> {
+    Socket::open(SockProtocol::NetlinkGeneric).map_err(no_socket)
 }
 
 fn make_interface(
-    genl: &mut Genl,
+    netlink: &mut Socket,
     family: u16,
     wiphy: u32,
     ifname: &str,
     mac: MacAddress,
     mode: HwsimMode,
 ) -> Result<(), DaemonError> {
-    genl.command(family, command::NEW_INTERFACE, |m| {
-        m.put_u32(attribute::WIPHY, wiphy)
-            .put_text(attribute::IFNAME, ifname)
-            .put_u32(attribute::IFTYPE, interface_type(mode))
-            .put(attribute::MAC, &mac)
-    })
-    .map_err(|e| failed(&format!("interface {ifname} cannot be made"), e))?;
+    let request = Builder::generic(family, command::NEW_INTERFACE, 0)
+        .put_u32(attribute::WIPHY, wiphy)
+        .put_text(attribute::IFNAME, ifname)
+        .put_u32(attribute::IFTYPE, interface_type(mode))
+        .put(attribute::MAC, &mac);
+    netlink.request(request).map_err(|e| failed(&format!("interface {ifname} cannot be made"), e))?;
     set_interface_up(ifname)
 }
 
-fn join(genl: &mut Genl, family: u16, ifname: &str, network: &Network) -> Result<(), DaemonError> {
+fn join(netlink: &mut Socket, family: u16, ifname: &str, network: &Network) -> Result<(), DaemonError> {
     let index = if_nametoindex(ifname).map_err(|e| failed(&format!("interface {ifname} is not there"), e))?;
-    let (rates, basic) = (of_500_kbps(&network.rates_bps), of_500_kbps(&[network.basic_rate_bps]));
-    let multicast = (network.basic_rate_bps / 100_000) as u32;
-    genl.command(family, command::SET_TX_BITRATE_MASK, |m| {
-        let m = m.put_u32(attribute::IFINDEX, index).open(attribute::TX_RATES);
-        m.open(BAND_2GHZ).put(TXRATE_LEGACY, &rates).close().close()
-    })
-    .map_err(|e| failed(&format!("the rates of {ifname} cannot be set"), e))?;
+    let rates = Builder::generic(family, command::SET_TX_BITRATE_MASK, 0)
+        .put_u32(attribute::IFINDEX, index)
+        .open(attribute::TX_RATES)
+        .open(BAND_2GHZ)
+        .put(TXRATE_LEGACY, &of_500_kbps(&network.rates_bps))
+        .close()
+        .close();
+    netlink.request(rates).map_err(|e| failed(&format!("the rates of {ifname} cannot be set"), e))?;
     let (what, command) = match network.mode {
         HwsimMode::Ibss => ("IBSS", command::JOIN_IBSS),
         HwsimMode::Mesh => ("mesh", command::JOIN_MESH),
         HwsimMode::Ocb => ("OCB", command::JOIN_OCB),
     };
-    genl.command(family, command, |m| {
-        let m = m.put_u32(attribute::IFINDEX, index).put_u32(attribute::WIPHY_FREQ, network.freq_mhz);
-        let beacons = |m: Builder| {
-            m.put_u32(attribute::BEACON_INTERVAL, network.beacon_interval)
-                .put(attribute::BSS_BASIC_RATES, &basic)
-                .put_u32(attribute::MCAST_RATE, multicast)
-        };
-        let name = network.name.as_bytes();
-        match network.mode {
-            HwsimMode::Ibss => {
-                let m = beacons(m).put(attribute::SSID, name).put(attribute::MAC, &network.bssid);
-                m.put(attribute::FREQ_FIXED, &[])
-            }
-            HwsimMode::Mesh => beacons(m).put(attribute::MESH_ID, name),
-            HwsimMode::Ocb => m,
-        }
-    })
-    .map_err(|e| failed(&format!("{ifname} cannot join the {what}"), e))?;
+    let request = join_request(Builder::generic(family, command, 0).put_u32(attribute::IFINDEX, index), network);
+    netlink.request(request).map_err(|e| failed(&format!("{ifname} cannot join the {what}"), e))?;
     Ok(())
+}
+
+fn join_request(to: Builder, network: &Network) -> Builder {
+    let m = to.put_u32(attribute::WIPHY_FREQ, network.freq_mhz);
+    let beacons = |m: Builder| {
+        m.put_u32(attribute::BEACON_INTERVAL, network.beacon_interval)
+            .put(attribute::BSS_BASIC_RATES, &of_500_kbps(&[network.basic_rate_bps]))
+            .put_u32(attribute::MCAST_RATE, (network.basic_rate_bps / 100_000) as u32)
+    };
+    let name = network.name.as_bytes();
+    match network.mode {
+        HwsimMode::Ibss => {
+            let m = beacons(m).put(attribute::SSID, name).put(attribute::MAC, &network.bssid);
+            m.put(attribute::FREQ_FIXED, &[])
+        }
+        HwsimMode::Mesh => beacons(m).put(attribute::MESH_ID, name),
+        HwsimMode::Ocb => m,
+    }
 }
 
 fn text(value: &[u8]) -> String {
     String::from_utf8_lossy(value).trim_end_matches('\0').to_owned()
+}
+
+pub fn no_socket(errno: Errno) -> DaemonError {
+    let what = if errno == Errno::EADDRINUSE { "no port" } else { "no socket" };
+    DaemonError(format!("generic netlink: {what}: {}", errno.desc()))
 }
 
 fn failed(what: &str, errno: Errno) -> DaemonError {

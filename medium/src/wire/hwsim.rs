@@ -1,8 +1,8 @@
 //! Messages between the kernel's mac80211_hwsim and its medium: generic netlink, family `MAC80211_HWSIM`, version 1
 //! (Linux drivers/net/wireless/virtual/mac80211_hwsim.h; before 6.4 one folder up).
 
-use super::netlink::{Attributes, Builder};
 use super::{MacAddress, Malformed, Result};
+use manet_netlink::{Attributes, Builder};
 
 pub const FAMILY: &str = "MAC80211_HWSIM";
 const VERSION: u8 = 1;
@@ -91,19 +91,18 @@ impl<'a> Transmit<'a> {
     }
 }
 
-pub fn register(family: u16, flags: u16, sequence: u32) -> Vec<u8> {
-    Builder::new(family, command::REGISTER, VERSION, flags, sequence).finish()
+pub fn register(family: u16) -> Builder {
+    Builder::generic(family, command::REGISTER, VERSION)
 }
 
 /// A radio without an interface, gone when the socket that made it is closed. Its number is the answer's error number.
-pub fn new_radio(family: u16, flags: u16, sequence: u32, name: &str, address: &MacAddress) -> Vec<u8> {
-    Builder::new(family, command::NEW_RADIO, VERSION, flags, sequence)
+pub fn new_radio(family: u16, name: &str, address: &MacAddress) -> Builder {
+    Builder::generic(family, command::NEW_RADIO, VERSION)
         .put(attribute::PERM_ADDR, address)
         .put(attribute::RADIO_NAME, name.as_bytes())
         .put_u32(attribute::CHANNELS, 1)
         .put(attribute::DESTROY_RADIO_ON_CLOSE, &[])
         .put(attribute::NO_VIF, &[])
-        .finish()
 }
 
 /// A frame that a radio receives.
@@ -115,13 +114,13 @@ pub fn receive(
     signal_dbm: i32,
     freq_mhz: u32,
 ) -> Vec<u8> {
-    Builder::new(family, command::FRAME, VERSION, super::netlink::REQUEST, 0)
+    Builder::generic(family, command::FRAME, VERSION)
         .put(attribute::ADDR_RECEIVER, receiver)
         .put(attribute::FRAME, frame)
         .put_u32(attribute::RX_RATE, rate_index)
         .put_u32(attribute::SIGNAL, signal_dbm as u32)
         .put_u32(attribute::FREQ, freq_mhz)
-        .finish()
+        .finish(0)
 }
 
 /// What became of a frame: `steps` as they were really tried.
@@ -137,36 +136,40 @@ pub fn status(
     for (pair, step) in pairs.chunks_exact_mut(2).zip(steps) {
         pair.copy_from_slice(&[step.index as u8, step.tries]);
     }
-    Builder::new(family, command::TX_INFO_FRAME, VERSION, super::netlink::REQUEST, 0)
+    Builder::generic(family, command::TX_INFO_FRAME, VERSION)
         .put(attribute::ADDR_TRANSMITTER, transmitter)
         .put_u32(attribute::FLAGS, flags)
         .put_u32(attribute::SIGNAL, signal_dbm as u32)
         .put(attribute::TX_INFO, &pairs)
         .put(attribute::COOKIE, &cookie.to_ne_bytes())
-        .finish()
+        .finish(0)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::netlink::Message;
     use super::*;
+    use manet_netlink::Messages;
     use proptest::prelude::*;
 
     fn from_kernel(steps: &[u8]) -> Vec<u8> {
-        Builder::new(30, command::FRAME, VERSION, 0, 0)
+        Builder::generic(30, command::FRAME, VERSION)
             .put(attribute::ADDR_TRANSMITTER, &[2, 0, 0, 0, 0, 1])
             .put(attribute::FRAME, b"frame")
             .put_u32(attribute::FLAGS, 2)
             .put_u32(attribute::FREQ, 2412)
             .put(attribute::TX_INFO, steps)
             .put(attribute::COOKIE, &77u64.to_ne_bytes())
-            .finish()
+            .finish(0)
+    }
+
+    fn generic(bytes: &[u8]) -> (u8, Attributes<'_>) {
+        Messages(bytes).next().and_then(|message| message.generic()).unwrap()
     }
 
     #[test]
     fn a_frame_of_the_kernels_is_read_whole() {
         let bytes = from_kernel(&[1, 1, 1, 2, 0xff, 0, 0xff, 0]);
-        let (_, attributes) = Message::parse(&bytes).unwrap().0.generic().unwrap();
+        let (_, attributes) = generic(&bytes);
         let t = Transmit::parse(attributes).unwrap();
         assert_eq!((t.frame, t.flags, t.cookie, t.freq_mhz), (&b"frame"[..], 2, 77, 2412));
         assert_eq!(t.steps[..3], [Step { index: 1, tries: 1 }, Step { index: 1, tries: 2 }, NO_STEP]);
@@ -174,8 +177,8 @@ mod tests {
 
     #[test]
     fn a_frame_without_a_cookie_cannot_be_answered_and_is_refused() {
-        let bytes = Builder::new(30, command::FRAME, VERSION, 0, 0).put(attribute::FRAME, b"x").finish();
-        let (_, attributes) = Message::parse(&bytes).unwrap().0.generic().unwrap();
+        let bytes = Builder::generic(30, command::FRAME, VERSION).put(attribute::FRAME, b"x").finish(0);
+        let (_, attributes) = generic(&bytes);
         assert!(Transmit::parse(attributes).is_err());
     }
 
@@ -183,7 +186,7 @@ mod tests {
     fn a_status_has_all_that_the_kernel_insists_on() {
         let steps = [Step { index: 1, tries: 3 }, NO_STEP, NO_STEP, NO_STEP];
         let bytes = status(30, &[2, 0, 0, 0, 0, 1], ACKED, -60, &steps, 77);
-        let (command, attributes) = Message::parse(&bytes).unwrap().0.generic().unwrap();
+        let (command, attributes) = generic(&bytes);
         assert_eq!(command, command::TX_INFO_FRAME);
         let kinds: Vec<u16> = attributes.map(|(kind, _)| kind).collect();
         assert_eq!(

@@ -8,7 +8,6 @@ pub mod ethernet;
 pub mod feedback;
 pub mod hwsim;
 pub mod mac80211;
-pub mod netlink;
 pub mod pcapng;
 pub mod radiotap;
 

@@ -1,4 +1,4 @@
-//! The searches under way and the ladder of TTLs each climbs (RFC 3561, 6.3 and 6.4).
+//! The discoveries under way and the ladder of TTLs that each climbs (RFC 3561, 6.3 and 6.4).
 //!
 //! RFC: 1, 3, 5, 7, then NET_DIAMETER once and RREQ_RETRIES times more, there with binary exponential backoff.
 //! AODV-UU 0.9.6: 2, 4, 6, 8, 35, 35 at 0, 320, 800, 1440, 2240, 5200 ms, given up at 8160 ms, no backoff.
@@ -8,22 +8,22 @@ use manet_engine::{Duration, Instant};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// Searches at once; each has at least one packet waiting.
-pub const MOST: usize = 64;
+/// Discoveries at once; each has at least one packet waiting.
+pub const MAX_DISCOVERIES: usize = 64;
 
-/// What the search is for.
+/// What the discovery is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// A packet of our own.
     Own,
     /// Local repair of a route that had so many hops: one request.
     Repair { hops: u8 },
-    /// None any more: there was no answer, and until `Search::at` nobody is asked.
+    /// There was no answer: until `Discovery::at` no request is sent.
     HoldDown,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Search {
+pub struct Discovery {
     pub purpose: Purpose,
     pub ttl: u8,
     /// Requests across the whole network, the present one included.
@@ -109,32 +109,32 @@ impl Ladder {
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct Searches(BTreeMap<Ipv4Addr, Search>);
+pub struct Discoveries(BTreeMap<Ipv4Addr, Discovery>);
 
-impl Searches {
-    pub fn get(&self, destination: Ipv4Addr) -> Option<&Search> {
+impl Discoveries {
+    pub fn get(&self, destination: Ipv4Addr) -> Option<&Discovery> {
         self.0.get(&destination)
     }
     /// False: too many.
-    pub fn insert(&mut self, destination: Ipv4Addr, search: Search) -> bool {
-        let room = self.0.len() < MOST || self.0.contains_key(&destination);
+    pub fn insert(&mut self, destination: Ipv4Addr, discovery: Discovery) -> bool {
+        let room = self.0.len() < MAX_DISCOVERIES || self.0.contains_key(&destination);
         if room {
-            self.0.insert(destination, search);
+            self.0.insert(destination, discovery);
         }
         room
     }
-    pub fn remove(&mut self, destination: Ipv4Addr) -> Option<Search> {
+    pub fn remove(&mut self, destination: Ipv4Addr) -> Option<Discovery> {
         self.0.remove(&destination)
     }
     pub fn next_timeout(&self) -> Option<Instant> {
         self.0.values().map(|s| s.at).min()
     }
     /// The earliest that is due.
-    pub fn due(&self, now: Instant) -> Option<(Ipv4Addr, Search)> {
+    pub fn due(&self, now: Instant) -> Option<(Ipv4Addr, Discovery)> {
         let due = self.0.iter().filter(|(_, s)| s.at <= now).min_by_key(|(d, s)| (s.at, **d));
         due.map(|(d, s)| (*d, *s))
     }
-    pub fn iter(&self) -> impl Iterator<Item = (&Ipv4Addr, &Search)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&Ipv4Addr, &Discovery)> {
         self.0.iter()
     }
     pub fn len(&self) -> usize {

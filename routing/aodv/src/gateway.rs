@@ -4,15 +4,15 @@
 //!
 //! A destination keeps its gateway as long as there is a route to it: changing without need would break connections
 //! through address translation. When the gateway is lost, another that answered for the destination takes over, the
-//! nearest of them, else the destination is searched for anew.
+//! nearest of them, else a new discovery starts.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
 /// Internet destinations at once; beyond, the oldest is forgotten.
-pub const MOST: usize = 256;
+pub const MAX_DESTINATIONS: usize = 256;
 /// Gateways remembered for one.
-const MOST_GATEWAYS: usize = 8;
+const MAX_GATEWAYS: usize = 8;
 
 #[derive(Clone, Debug, Default)]
 struct Destination {
@@ -32,7 +32,7 @@ impl Internet {
     pub fn answered(&mut self, destination: Ipv4Addr, gateway: Ipv4Addr) -> Option<Ipv4Addr> {
         let mut forgotten = None;
         if !self.destinations.contains_key(&destination) {
-            if self.order.len() >= MOST {
+            if self.order.len() >= MAX_DESTINATIONS {
                 forgotten = self.order.pop_front().filter(|old| self.forget(*old));
             }
             self.order.push_back(destination);
@@ -40,7 +40,7 @@ impl Internet {
         let entry = self.destinations.entry(destination).or_default();
         entry.answered.retain(|g| *g != gateway);
         entry.answered.push_back(gateway);
-        if entry.answered.len() > MOST_GATEWAYS {
+        if entry.answered.len() > MAX_GATEWAYS {
             entry.answered.pop_front();
         }
         forgotten
@@ -106,11 +106,11 @@ mod tests {
     fn the_oldest_destination_is_forgotten_for_a_new_one() {
         let mut internet = Internet::default();
         let host = |n: u32| Ipv4Addr::from(0xc000_0200 + n);
-        for n in 0..MOST as u32 {
+        for n in 0..MAX_DESTINATIONS as u32 {
             assert_eq!(internet.answered(host(n), ip(9)), None);
             internet.choose(host(n), |_| Some(1));
         }
-        assert_eq!(internet.answered(host(MOST as u32), ip(9)), Some(host(0)));
-        assert_eq!(internet.len(), MOST);
+        assert_eq!(internet.answered(host(MAX_DESTINATIONS as u32), ip(9)), Some(host(0)));
+        assert_eq!(internet.len(), MAX_DESTINATIONS);
     }
 }

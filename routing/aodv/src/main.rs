@@ -1,5 +1,5 @@
 //! The AODV daemon: README.md and formats/routing.md.
 
 fn main() -> std::process::ExitCode {
-    manet_routing::host::main::<manet_aodv::Aodv>()
+    manet_routing_host::main::<manet_aodv::Aodv>()
 }

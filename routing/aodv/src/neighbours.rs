@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 /// Of each kind.
-pub const MOST: usize = 256;
+pub const MAX_NEIGHBOURS: usize = 256;
 
 /// Addresses, each with an instant; one that does not fit is left out.
 #[derive(Clone, Debug, Default)]
@@ -14,7 +14,7 @@ pub struct Until(BTreeMap<Ipv4Addr, Instant>);
 
 impl Until {
     pub fn set(&mut self, address: Ipv4Addr, at: Instant) {
-        if self.0.len() < MOST || self.0.contains_key(&address) {
+        if self.0.len() < MAX_NEIGHBOURS || self.0.contains_key(&address) {
             self.0.insert(address, at);
         }
     }
@@ -47,11 +47,11 @@ impl Until {
 
 #[derive(Clone, Debug, Default)]
 pub struct Neighbours {
-    /// Those who said hello, until when their silence is a broken link.
+    /// Neighbours that sent a hello; from this instant on their silence is a broken link.
     pub hello: Until,
-    /// Those who were sent a reply that asks for an RREP-ACK, until when it must come.
+    /// Neighbours that were sent a reply with a request for an RREP-ACK, and the deadline for it.
     pub acks: Until,
-    /// Those whose requests are ignored, until when.
+    /// Neighbours whose requests are ignored until this instant.
     pub blacklist: Until,
 }
 
@@ -86,6 +86,6 @@ mod tests {
         for n in 0..10_000u32 {
             until.set(n.into(), Instant::ZERO);
         }
-        assert_eq!(until.0.len(), MOST);
+        assert_eq!(until.0.len(), MAX_NEIGHBOURS);
     }
 }

@@ -3,6 +3,7 @@
 //! An option that is not given (`null`) has the value of its style: the RFC's, or AODV-UU 0.9.6's where that differs.
 
 use manet_engine::Duration;
+use manet_routing::OptionError;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -161,7 +162,7 @@ impl Options {
     }
 
     /// The first option that makes no sense, with the remedy.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), OptionError> {
         let at_least_one = [
             ("allowed_hello_loss", u64::from(self.allowed_hello_loss)),
             ("net_diameter", self.net_diameter.into()),
@@ -177,7 +178,7 @@ impl Options {
             ("held_seconds", self.held_seconds.as_nanos()),
         ];
         if let Some((name, _)) = at_least_one.iter().find(|(_, value)| *value == 0) {
-            return Err(format!("options.{name} is 0; give it a positive value"));
+            return Err(format!("options.{name} is 0; give it a positive value").into());
         }
         let limits = [
             ("held_packets", self.held_packets as u64, 4096),
@@ -186,7 +187,7 @@ impl Options {
             ("rreq_retries", self.rreq_retries.into(), 10),
         ];
         if let Some((name, value, most)) = limits.iter().find(|(_, value, most)| value > most) {
-            return Err(format!("options.{name} is {value}; give it at most {most}"));
+            return Err(format!("options.{name} is {value}; give it at most {most}").into());
         }
         Ok(())
     }
@@ -288,8 +289,8 @@ mod tests {
     #[test]
     fn nonsense_is_refused_with_the_options_name() {
         assert!(serde_json::from_str::<Options>(r#"{"ttl":1}"#).is_err());
-        assert!(options(r#"{"ttl_start":0}"#).check().unwrap_err().starts_with("options.ttl_start is 0"));
-        assert!(options(r#"{"held_packets":5000}"#).check().unwrap_err().contains("at most 4096"));
+        assert!(options(r#"{"ttl_start":0}"#).check().unwrap_err().0.starts_with("options.ttl_start is 0"));
+        assert!(options(r#"{"held_packets":5000}"#).check().unwrap_err().0.contains("at most 4096"));
         assert_eq!(Options::default().check(), Ok(()));
     }
 

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// A packet is given up when it comes back once more.
 pub const TRIES: u8 = 2;
 /// Packets remembered: four times what is held.
-const MOST: usize = 256;
+const MAX_PACKETS: usize = 256;
 
 #[derive(Clone, Debug, Default)]
 pub struct Returned {
@@ -25,7 +25,7 @@ impl Returned {
             *tries = tries.saturating_add(1);
             return *tries <= TRIES;
         }
-        if self.order.len() >= MOST {
+        if self.order.len() >= MAX_PACKETS {
             if let Some(oldest) = self.order.pop_front() {
                 self.tries.remove(&oldest);
             }
@@ -66,6 +66,6 @@ mod tests {
         for id in 0..2000 {
             returned.again(&ipv4::Packet::parse(&packet(id, 64)).unwrap());
         }
-        assert_eq!((returned.tries.len(), returned.order.len()), (MOST, MOST));
+        assert_eq!((returned.tries.len(), returned.order.len()), (MAX_PACKETS, MAX_PACKETS));
     }
 }

@@ -13,9 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 /// Entries. Forged originators may fill it; routes that carry data are not given up for them.
-pub const MOST: usize = 1024;
+pub const MAX_ROUTES: usize = 1024;
 /// Precursors of an entry. With two a route error is broadcast already, so those left out change nothing.
-const MOST_PRECURSORS: usize = 16;
+const MAX_PRECURSORS: usize = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
@@ -47,12 +47,12 @@ impl Entry {
     }
 
     pub fn add_precursor(&mut self, neighbour: Ipv4Addr) {
-        if self.precursors.len() < MOST_PRECURSORS {
+        if self.precursors.len() < MAX_PRECURSORS {
             self.precursors.insert(neighbour);
         }
     }
 
-    /// The number a route error tells: fresher than what anybody has who routes by us. 0 is unknown.
+    /// The sequence number in a route error: fresher than any that our precursors have. 0 is unknown.
     pub fn error_sequence(&self) -> u32 {
         self.sequence.unwrap_or(0)
     }
@@ -62,7 +62,7 @@ impl Entry {
 #[derive(Clone, Copy, Debug)]
 pub struct Offer {
     pub destination: Ipv4Addr,
-    /// `None`: the neighbour itself was heard, its number was not told.
+    /// `None`: the neighbour itself was heard, without its sequence number.
     pub sequence: Option<u32>,
     pub hops: u8,
     pub next_hop: Ipv4Addr,
@@ -149,7 +149,7 @@ impl Table {
     }
 
     fn insert(&mut self, offer: Offer) -> Change {
-        if self.entries.len() >= MOST && !self.make_room() {
+        if self.entries.len() >= MAX_ROUTES && !self.make_room() {
             self.full += 1;
             return Change::Refused;
         }
@@ -207,15 +207,15 @@ impl Table {
         });
     }
 
-    /// The route is no more: its number goes up by one, or to `told` if that is fresher (6.11). True: clear it in the kernel.
-    pub fn invalidate(&mut self, destination: Ipv4Addr, told: Option<u32>, gone_at: Instant) -> bool {
+    /// The route is no more: its number goes up by one, or to `reported` if that is fresher (6.11). True: clear it in the kernel.
+    pub fn invalidate(&mut self, destination: Ipv4Addr, reported: Option<u32>, gone_at: Instant) -> bool {
         let changed = self.change(destination, |e| {
             if e.valid() {
                 e.sequence = e.sequence.map(sequence::next);
             }
-            e.sequence = match (e.sequence, told) {
-                (Some(own), Some(told)) => Some(sequence::freshest(own, told)),
-                (own, told) => own.or(told),
+            e.sequence = match (e.sequence, reported) {
+                (Some(own), Some(reported)) => Some(sequence::freshest(own, reported)),
+                (own, reported) => own.or(reported),
             };
             e.state = State::Invalid;
             e.expires = gone_at;
@@ -302,11 +302,11 @@ mod tests {
         let mut table = Table::default();
         table.offer(offer(Some(5), 3, ip(2)));
         table.touch(at(0), ip(9), Duration::from_secs(1));
-        for n in 0..5 * MOST as u32 {
+        for n in 0..5 * MAX_ROUTES as u32 {
             let destination = Ipv4Addr::from(0x0b00_0000 + n);
             table.offer(Offer { destination, expires: at(100), ..offer(Some(1), 1, ip(2)) });
         }
-        assert_eq!((table.len(), table.deadlines.len(), table.full), (MOST, MOST, 0));
+        assert_eq!((table.len(), table.deadlines.len(), table.full), (MAX_ROUTES, MAX_ROUTES, 0));
         assert!(table.valid(ip(9)).is_some());
     }
 }

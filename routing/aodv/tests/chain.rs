@@ -383,19 +383,19 @@ fn with_hellos_a_neighbour_that_dies_before_its_first_is_noticed_too() {
 
 /// Links of 12 nodes come and go, data flows to four of them; the air asserts that there is never a loop. Packets delivered.
 fn random_links(seed: u64, seconds: u64, options: &Options, lossy: bool) -> usize {
-    let mut dice = Stream::new(seed, 0, random::Purpose::Mobility);
+    let mut rng = Stream::new(seed, 0, random::Purpose::Mobility);
     let mut air = Air::new(12, options, &[]);
-    air.dice = lossy.then(|| Stream::new(seed, 1, random::Purpose::Error));
+    air.rng = lossy.then(|| Stream::new(seed, 1, random::Purpose::Error));
     for second in 0..seconds {
         for _ in 0..3 {
-            let (a, b) = (1 + dice.below(12) as usize, 1 + dice.below(12) as usize);
-            match a != b && dice.chance(0.4) {
+            let (a, b) = (1 + rng.below(12) as usize, 1 + rng.below(12) as usize);
+            match a != b && rng.chance(0.4) {
                 true => air.link(a, b),
                 false => air.cut(a, b),
             }
         }
         for k in 0..10 {
-            let (a, b) = (1 + dice.below(12) as usize, 1 + dice.below(4) as usize);
+            let (a, b) = (1 + rng.below(12) as usize, 1 + rng.below(4) as usize);
             if a != b {
                 air.data(a, ip(b), 1);
             }

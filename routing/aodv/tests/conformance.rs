@@ -6,5 +6,5 @@ use std::path::Path;
 #[test]
 fn every_case_does_as_written() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance");
-    manet_routing::conformance::check::<Aodv>(&folder, means);
+    manet_routing_host::conformance::check::<Aodv>(&folder, means);
 }

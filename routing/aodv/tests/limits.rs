@@ -96,15 +96,15 @@ fn data(source: Ipv4Addr, destination: Ipv4Addr, identification: u16) -> Input {
 #[test]
 fn ten_thousand_forged_requests_a_second_leave_the_tables_bounded_and_a_used_route_alone() {
     let mut m = machine(Options::default());
-    let mut dice = Stream::new(1, 1, random::Purpose::Traffic);
+    let mut rng = Stream::new(1, 1, random::Purpose::Traffic);
     handle(&mut m, at(0), control(ip(3), ip(2), reply(ip(4), ip(2), 7)));
     handle(&mut m, at(0), data(ip(2), ip(4), 1));
     let (mut broadcasts, mut routes_set) = (0, 0);
     for n in 0..30_000u32 {
         let now = at(u64::from(n) * 100);
-        let from = Ipv4Addr::from(0x0a02_0000 + dice.below(5000) as u32);
-        let originator = Ipv4Addr::from(0x0a03_0000 + dice.below(60_000) as u32);
-        let message = request(dice.next_u64() as u32, ip(99), originator, dice.next_u64() as u32);
+        let from = Ipv4Addr::from(0x0a02_0000 + rng.below(5000) as u32);
+        let originator = Ipv4Addr::from(0x0a03_0000 + rng.below(60_000) as u32);
+        let message = request(rng.next_u64() as u32, ip(99), originator, rng.next_u64() as u32);
         for output in handle(&mut m, now, control(from, BROADCAST, message)) {
             broadcasts += usize::from(matches!(output, Output::Control { .. }));
             routes_set += usize::from(matches!(output, Output::SetRoute(_)));
@@ -112,7 +112,7 @@ fn ten_thousand_forged_requests_a_second_leave_the_tables_bounded_and_a_used_rou
     }
     let status = m.status(at(3_000_000));
     let remembered = status.details["requests_remembered"].as_u64().unwrap();
-    assert!(status.routes.len() <= table::MOST && remembered <= 4096, "{} {remembered}", status.routes.len());
+    assert!(status.routes.len() <= table::MAX_ROUTES && remembered <= 4096, "{} {remembered}", status.routes.len());
     assert!(status.routes.iter().any(|r| r.destination == ip(4) && r.state == "valid"));
     // none of the forged routes reached the kernel; each request was passed on or its loss counted
     let count = |name| status.counters.get(name) as usize;
@@ -128,10 +128,10 @@ fn forged_replies_do_not_fill_the_table_either() {
         handle(&mut m, at(n.into()), control(ip(3), ip(2), reply(Ipv4Addr::from(0x0a03_0000 + n), ip(2), 7)));
     }
     let status = m.status(at(20_000));
-    assert_eq!(status.routes.len(), table::MOST);
+    assert_eq!(status.routes.len(), table::MAX_ROUTES);
     // all others were cleared in the kernel; the neighbour's own entry, which was not there, may have gone too
     let evicted = status.counters.get("route-evicted") as usize;
-    assert!(evicted.abs_diff(20_000 - table::MOST) <= 1, "{evicted}");
+    assert!(evicted.abs_diff(20_000 - table::MAX_ROUTES) <= 1, "{evicted}");
 }
 
 #[test]

@@ -5,9 +5,10 @@
 pub mod entry;
 pub mod machine;
 pub mod neighbours;
-pub mod number;
 pub mod options;
 mod packets;
+mod receive;
+pub mod sequence;
 pub mod table;
 mod updates;
 pub mod wire;

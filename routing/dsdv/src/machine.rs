@@ -1,19 +1,19 @@
 //! A DSDV node: deadlines, and which input goes where. The rules are in [`crate::table`], what is done with an update in
-//! `updates.rs`, with a data packet in `packets.rs`.
+//! `receive.rs`, with a data packet in `packets.rs`; our own updates are in `updates.rs`.
 //!
 //! It follows ns-2.35's DSDV agent with `use_mac_`, and SIGCOMM 1994 where the agent leaves something out; the
 //! README lists the differences.
 
 use crate::neighbours::Neighbours;
-use crate::number::Number;
 use crate::options::{Link, Options};
+use crate::sequence::Sequence;
 use crate::table::{Settling, Table};
 use crate::wire;
 use manet_engine::random::Purpose;
 use manet_engine::timers::{TimerName, Timers};
 use manet_engine::{Duration, Instant, Machine, Stream};
 use manet_routing::status::{NeighbourStatus, RouteStatus};
-use manet_routing::{Carrier, Counters, Held, Input, Node, Notices, Output, Protocol, Route, Status};
+use manet_routing::{Carrier, Counters, Held, Input, Node, Notices, OptionError, Output, Protocol, Route, Status};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
@@ -44,16 +44,16 @@ impl TimerName for Timer {
 pub struct Dsdv {
     pub(crate) node: Node,
     pub(crate) options: Options,
-    pub(crate) dice: Stream,
+    pub(crate) rng: Stream,
     pub(crate) timers: Timers<Timer, 5>,
     pub(crate) table: Table,
     pub(crate) neighbours: Neighbours,
     pub(crate) held: Held,
     pub(crate) notices: Notices,
-    /// Next hops as the host was told.
+    /// Next hops in the kernel's table, as far as we set them.
     pub(crate) kernel: BTreeMap<Ipv4Addr, Ipv4Addr>,
     /// Our own sequence number.
-    pub(crate) number: Number,
+    pub(crate) sequence: Sequence,
     pub(crate) last_update_at: Option<Instant>,
     /// The update that waits to be sent is a full one.
     pub(crate) full_wanted: bool,
@@ -69,10 +69,10 @@ impl Protocol for Dsdv {
     const CARRIER: Carrier = Carrier::Udp(wire::PORT);
     type Options = Options;
 
-    fn new(node: Node, options: Options) -> Result<Self, String> {
+    fn new(node: Node, options: Options) -> Result<Self, OptionError> {
         options.check()?;
         if wire::entries_per_datagram(node.mtu) < 2 {
-            return Err(format!("node.mtu: {} holds no update of two entries; at least 52", node.mtu));
+            return Err(format!("node.mtu: {} holds no update of two entries; at least 52", node.mtu).into());
         }
         let settling = Settling {
             first: options.settling,
@@ -80,14 +80,14 @@ impl Protocol for Dsdv {
             trigger_on_fresh: options.trigger_on_fresh,
         };
         let mut dsdv = Self {
-            dice: Stream::new(node.seed, node.number, Purpose::Routing),
+            rng: Stream::new(node.seed, node.number, Purpose::Routing),
             timers: Timers::default(),
             table: Table::new(settling),
             neighbours: Neighbours::new(options.silence()),
             held: Held::new(options.held_packets, options.held_per_destination, options.held_seconds),
             notices: Notices::new(&node, options.held_packets.min(options.held_per_destination)),
             kernel: BTreeMap::new(),
-            number: Number(0),
+            sequence: Sequence(0),
             last_update_at: None,
             full_wanted: false,
             greeting_wanted: false,
@@ -110,7 +110,7 @@ impl Protocol for Dsdv {
 
     fn status(&self, now: Instant) -> Status {
         Status {
-            sequence: Some(self.number.0),
+            sequence: Some(self.sequence.0),
             routes: self.table.iter().map(|(d, _)| self.route_status(now, d)).collect(),
             neighbours: self.neighbour_status(now),
             held: self.held.len(),
@@ -132,8 +132,8 @@ impl Machine for Dsdv {
             return;
         }
         match input {
-            Input::Control { from, bytes, .. } => self.hear(now, from, &bytes),
-            Input::Packet { bytes } => self.packet(now, bytes),
+            Input::Control { from, bytes, .. } => self.receive(now, from, &bytes),
+            Input::Packet { bytes } => self.route(now, bytes),
             Input::LinkFailed { neighbour, bytes } => self.link_failed(now, neighbour, bytes),
             Input::Purged { packets, .. } => packets.into_iter().for_each(|bytes| self.returned(now, bytes)),
             Input::Used { .. } => {}
@@ -150,7 +150,7 @@ impl Machine for Dsdv {
                 Timer::Full => self.full_due(now),
                 Timer::Trigger => self.send_soon(now),
                 Timer::Send => self.send(now),
-                Timer::Held => self.give_up_old(now),
+                Timer::Held => self.expire_held(now),
             }
             self.rearm(now);
         }
@@ -180,7 +180,7 @@ impl Dsdv {
 
     /// Evenly from nothing to `longest`.
     pub(crate) fn up_to(&mut self, longest: Duration) -> Duration {
-        Duration::from_secs_f64(longest.as_secs_f64() * self.dice.unit())
+        Duration::from_secs_f64(longest.as_secs_f64() * self.rng.unit())
     }
 
     fn silence(&mut self, now: Instant) {
@@ -257,7 +257,7 @@ impl Dsdv {
             via: entry.via,
             hops: u32::from(entry.hops),
             state: entry.state(now),
-            sequence: Some(entry.number.0),
+            sequence: Some(entry.sequence.0),
             expires_s: neighbour.map(|n| self.neighbours.expires_at(n).since(now).as_secs_f64()),
             precursors: Vec::new(),
             path: Vec::new(),

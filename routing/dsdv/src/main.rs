@@ -1,3 +1,3 @@
 fn main() -> std::process::ExitCode {
-    manet_routing::host::main::<manet_dsdv::Dsdv>()
+    manet_routing_host::main::<manet_dsdv::Dsdv>()
 }

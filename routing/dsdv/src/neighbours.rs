@@ -1,20 +1,20 @@
-//! Who was heard, and when. (ns-2 keeps this in the routing entries of the neighbours.)
+//! Which neighbours were heard, and when. (ns-2 keeps this in the routing entries of the neighbours.)
 
-use crate::number::Number;
+use crate::sequence::Sequence;
 use manet_engine::{Duration, Instant};
 use std::collections::btree_map::Entry;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 /// More stations than ever share a channel; what forged senders can fill.
-pub const MOST_NEIGHBOURS: usize = 256;
+pub const MAX_NEIGHBOURS: usize = 256;
 
 #[derive(Clone, Debug)]
 pub struct Neighbour {
     pub heard_at: Instant,
-    /// The last it said of itself.
-    pub number: Option<Number>,
-    /// When it last told that it hears us (asked for by `bidirectional_check` only).
+    /// The last sequence number in its entry about itself.
+    pub sequence: Option<Sequence>,
+    /// When its update last showed that it hears us (required by `bidirectional_check` only).
     pub hears_us_at: Option<Instant>,
 }
 
@@ -30,11 +30,13 @@ impl Neighbours {
     }
 
     /// `None`: there are too many to know another.
-    pub fn hear(&mut self, now: Instant, address: Ipv4Addr) -> Option<&mut Neighbour> {
-        let room = self.all.len() < MOST_NEIGHBOURS;
+    pub fn heard(&mut self, now: Instant, address: Ipv4Addr) -> Option<&mut Neighbour> {
+        let room = self.all.len() < MAX_NEIGHBOURS;
         let neighbour = match self.all.entry(address) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(place) if room => place.insert(Neighbour { heard_at: now, number: None, hears_us_at: None }),
+            Entry::Vacant(place) if room => {
+                place.insert(Neighbour { heard_at: now, sequence: None, hears_us_at: None })
+            }
             Entry::Vacant(_) => return None,
         };
         neighbour.heard_at = now;

@@ -1,6 +1,7 @@
 //! What can be chosen, with ns-2.35's values as defaults (formats/routing.md, "dsdv").
 
 use manet_engine::Duration;
+use manet_routing::OptionError;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,25 +78,28 @@ impl Default for Options {
 
 impl Options {
     /// One line that names what is wrong.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), OptionError> {
         let share = |name: &str, v: f64| {
-            (0.0..=1.0).contains(&v).then_some(()).ok_or(format!("{name}: {v} is no share; choose 0 to 1"))
+            (0.0..=1.0)
+                .contains(&v)
+                .then_some(())
+                .ok_or_else(|| OptionError(format!("{name}: {v} is no share; choose 0 to 1")))
         };
         share("jitter", self.jitter)?;
         share("settling_weight", self.settling_weight)?;
         share("full_dump_share", self.full_dump_share)?;
         if self.jitter == 1.0 {
-            return Err("jitter: 1 lets updates follow without pause; choose less than 1".to_owned());
+            return Err("jitter: 1 lets updates follow without pause; choose less than 1".to_owned().into());
         }
         let short = Duration::from_millis(10);
         if self.period < short || self.trigger_interval < short {
-            return Err("period, trigger_interval: at least 0.01 (seconds)".to_owned());
+            return Err("period, trigger_interval: at least 0.01 (seconds)".to_owned().into());
         }
         if self.missed_periods == 0 {
-            return Err("missed_periods: 0 loses each neighbour at once; choose 1 or more".to_owned());
+            return Err("missed_periods: 0 loses each neighbour at once; choose 1 or more".to_owned().into());
         }
         if self.held_packets > 10_000 || self.held_per_destination > 10_000 {
-            return Err("held_packets, held_per_destination: at most 10000".to_owned());
+            return Err("held_packets, held_per_destination: at most 10000".to_owned().into());
         }
         Ok(())
     }
@@ -120,7 +124,7 @@ mod tests {
 
     #[test]
     fn senseless_options_are_refused_by_name() {
-        let wrong = |json: &str| serde_json::from_str::<Options>(json).unwrap().check().unwrap_err();
+        let wrong = |json: &str| serde_json::from_str::<Options>(json).unwrap().check().unwrap_err().0;
         assert!(wrong(r#"{"settling_weight":1.5}"#).starts_with("settling_weight"));
         assert!(wrong(r#"{"period":0}"#).starts_with("period"));
         assert!(wrong(r#"{"jitter":1}"#).starts_with("jitter"));

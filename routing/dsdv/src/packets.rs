@@ -7,8 +7,8 @@ use manet_routing::{Bytes, Notices, Output};
 use std::net::Ipv4Addr;
 
 impl Dsdv {
-    /// From the TUN device: our own waits for a route, another's is given up (TCP waits too if its source is told).
-    pub(crate) fn packet(&mut self, now: Instant, bytes: Bytes) {
+    /// From the TUN device: our own packet waits for a route, one of another station is given up (TCP waits too where sources get notices).
+    pub(crate) fn route(&mut self, now: Instant, bytes: Bytes) {
         let Some(packet) = ipv4::Packet::parse(&bytes) else { return self.counters.count("malformed-packet") };
         let (source, destination) = (packet.source(), packet.destination());
         if destination.is_broadcast() || destination.is_multicast() || destination.is_unspecified() {
@@ -40,10 +40,10 @@ impl Dsdv {
     /// From the radio's queue: over another route if there is one.
     pub(crate) fn returned(&mut self, now: Instant, bytes: Bytes) {
         self.counters.count("returned");
-        self.packet(now, bytes);
+        self.route(now, bytes);
     }
 
-    pub(crate) fn give_up_old(&mut self, now: Instant) {
+    pub(crate) fn expire_held(&mut self, now: Instant) {
         for bytes in self.held.expire(now) {
             self.notices.dropped(&bytes);
             self.give_up("held-expired", bytes);

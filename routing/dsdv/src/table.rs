@@ -2,20 +2,20 @@
 //! a newer number is believed, the same number only if it is nearer, an older one never.
 //!
 //! Why no loop arises: towards the destination each node has a newer number than the one before it, or the same and fewer
-//! hops. That holds as long as no node forgets what it told. So broken entries stay: only a full table gives
+//! hops. That holds as long as no node forgets what it advertised. So broken entries stay: only a full table gives
 //! them up, the longest unchanged first.
 
 use crate::entry::{Entry, INFINITE};
-use crate::number::Number;
+use crate::sequence::Sequence;
 use crate::wire::Advert;
 use manet_engine::{Duration, Instant};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 /// Destinations known at most: a full update of them is 9 datagrams.
-pub const MOST_DESTINATIONS: usize = 1024;
+pub const MAX_DESTINATIONS: usize = 1024;
 
-/// How an entry becomes fit to be told.
+/// How long a route settles before it is advertised.
 #[derive(Clone, Copy, Debug)]
 pub struct Settling {
     pub first: Duration,
@@ -29,7 +29,7 @@ pub enum Heard {
     Believed,
     /// Not taken over, and why.
     Refused(&'static str),
-    /// The neighbour has lost a destination whose newer number we have: it is told at once.
+    /// The neighbour has lost a destination of which we have a newer sequence number: ours is advertised at once.
     Educate,
 }
 
@@ -66,28 +66,28 @@ impl Table {
     }
 
     /// `via` says that it reaches `destination`, over itself in `hops` ([`INFINITE`]: not any more).
-    pub fn hear(&mut self, now: Instant, via: Ipv4Addr, destination: Ipv4Addr, hops: u8, number: Number) -> Heard {
+    pub fn hear(&mut self, now: Instant, via: Ipv4Addr, destination: Ipv4Addr, hops: u8, sequence: Sequence) -> Heard {
         let Some(old) = self.entries.get_mut(&destination) else {
-            return self.add(now, via, destination, hops, number);
+            return self.add(now, via, destination, hops, sequence);
         };
-        if number == old.number {
+        if sequence == old.sequence {
             if hops >= old.hops {
                 return Heard::Refused("not-nearer");
             }
-            let differs = hops != old.told_hops;
+            let differs = hops != old.advertised_hops;
             replace(old, now, via, hops);
-            (old.tell_hops, old.trigger) = (differs, differs);
-        } else if number.newer_than(old.number) {
-            let took = old.changed_at.since(old.number_at).as_secs_f64();
+            (old.advertise_hops, old.trigger) = (differs, differs);
+        } else if sequence.newer_than(old.sequence) {
+            let took = old.changed_at.since(old.sequence_at).as_secs_f64();
             let weight = self.settling.weight;
             old.settling = Duration::from_secs_f64(weight * old.settling.as_secs_f64() + (1.0 - weight) * took);
-            (old.number, old.number_at) = (number, now);
-            let differs = hops != old.told_hops;
+            (old.sequence, old.sequence_at) = (sequence, now);
+            let differs = hops != old.advertised_hops;
             replace(old, now, via, hops);
-            (old.tell_number, old.tell_hops) = (true, differs);
+            (old.advertise_sequence, old.advertise_hops) = (true, differs);
             old.trigger = if self.settling.trigger_on_fresh { differs } else { old.trigger };
         } else if hops == INFINITE && old.is_usable() {
-            self.tell_at_once(now, destination);
+            self.advertise_at_once(now, destination);
             return Heard::Educate;
         } else {
             return Heard::Refused("older-number");
@@ -95,25 +95,25 @@ impl Table {
         Heard::Believed
     }
 
-    fn add(&mut self, now: Instant, via: Ipv4Addr, destination: Ipv4Addr, hops: u8, number: Number) -> Heard {
+    fn add(&mut self, now: Instant, via: Ipv4Addr, destination: Ipv4Addr, hops: u8, sequence: Sequence) -> Heard {
         let finite = hops != INFINITE;
         // what is lost already is worth no other entry's room
-        if self.entries.len() >= MOST_DESTINATIONS && !(finite && self.make_room()) {
+        if self.entries.len() >= MAX_DESTINATIONS && !(finite && self.make_room()) {
             return Heard::Refused("table-full");
         }
         let settling = self.settling.first;
         let entry = Entry {
             via,
             hops,
-            number,
+            sequence,
             changed_at: now,
-            number_at: now,
+            sequence_at: now,
             settling,
             advertise_at: if finite { now + settling * 2 } else { now },
-            tell_number: false,
-            tell_hops: finite,
+            advertise_sequence: false,
+            advertise_hops: finite,
             trigger: finite,
-            told_hops: 0,
+            advertised_hops: 0,
         };
         self.entries.insert(destination, entry);
         Heard::Believed
@@ -136,10 +136,10 @@ impl Table {
     }
 
     /// Somebody knows less about this destination than we do.
-    pub fn tell_at_once(&mut self, now: Instant, destination: Ipv4Addr) {
+    pub fn advertise_at_once(&mut self, now: Instant, destination: Ipv4Addr) {
         if let Some(entry) = self.entries.get_mut(&destination) {
             entry.advertise_at = now;
-            entry.tell_hops = true;
+            entry.advertise_hops = true;
             entry.trigger = true;
         }
     }
@@ -149,16 +149,18 @@ impl Table {
         self.entries.values().filter(|e| e.is_news(now)).count()
     }
 
-    /// The entries of an update, marked as told: all that may be told, or only the news.
-    pub fn tell(&mut self, now: Instant, full: bool) -> Vec<Advert> {
-        let told = self.entries.iter_mut().filter(|(_, e)| if full { e.may_be_told(now) } else { e.is_news(now) });
-        told.map(|(destination, entry)| {
-            entry.told(full);
-            // the receiver's hop count (wire.rs); a lost route's means nothing and stays ns-2's 250
-            let hops = u32::from(entry.hops) + u32::from(entry.is_usable());
-            Advert { destination: *destination, hops, number: entry.number }
-        })
-        .collect()
+    /// The entries of an update, marked as advertised: all that may be, or only the news.
+    pub fn advertise(&mut self, now: Instant, full: bool) -> Vec<Advert> {
+        let advertised =
+            self.entries.iter_mut().filter(|(_, e)| if full { e.may_be_advertised(now) } else { e.is_news(now) });
+        advertised
+            .map(|(destination, entry)| {
+                entry.advertised(full);
+                // the receiver's hop count (wire.rs); a lost route's means nothing and stays ns-2's 250
+                let hops = u32::from(entry.hops) + u32::from(entry.is_usable());
+                Advert { destination: *destination, hops, sequence: entry.sequence }
+            })
+            .collect()
     }
 
     /// When an update is wanted for the sake of some entry.
@@ -167,7 +169,7 @@ impl Table {
     }
 }
 
-/// The new route is used from now on. It is told after twice the settling time, or at once if it is lost or was.
+/// The new route is used from now on. It is advertised after twice the settling time, or at once if it is lost or was.
 fn replace(entry: &mut Entry, now: Instant, via: Ipv4Addr, hops: u8) {
     let settles = hops != INFINITE && entry.is_usable();
     entry.advertise_at = if settles { now + entry.settling * 2 } else { now };
@@ -190,129 +192,129 @@ mod tests {
         Table::new(Settling { first: Duration::from_secs(6), weight: 0.875, trigger_on_fresh: true })
     }
 
-    /// A table that knows D over P, 3 hops, number 100, and has told it.
-    fn told() -> Table {
+    /// A table that knows D over P, 3 hops, number 100, and has advertised it.
+    fn advertised() -> Table {
         let mut table = table();
-        table.hear(at(0.0), P, D, 3, Number(100));
-        assert_eq!(table.tell(at(12.0), true).len(), 1);
+        table.hear(at(0.0), P, D, 3, Sequence(100));
+        assert_eq!(table.advertise(at(12.0), true).len(), 1);
         table
     }
 
     #[test]
-    fn a_new_destination_is_told_after_twice_the_settling_time() {
+    fn a_new_destination_is_advertised_after_twice_the_settling_time() {
         let mut table = table();
-        assert_eq!(table.hear(at(1.0), P, D, 3, Number(100)), Heard::Believed);
+        assert_eq!(table.hear(at(1.0), P, D, 3, Sequence(100)), Heard::Believed);
         assert_eq!((table.next_hop(D), table.next_trigger()), (Some(P), Some(at(13.0)))); // 1 + 2 x 6
-        assert!(table.tell(at(12.9), true).is_empty());
-        let advert = Advert { destination: D, hops: 4, number: Number(100) };
-        assert_eq!(table.tell(at(13.0), false), [advert]);
+        assert!(table.advertise(at(12.9), true).is_empty());
+        let advert = Advert { destination: D, hops: 4, sequence: Sequence(100) };
+        assert_eq!(table.advertise(at(13.0), false), [advert]);
         assert_eq!(table.next_trigger(), None);
     }
 
     #[test]
     fn the_settling_time_is_an_average_with_seven_eighths_of_the_old() {
         let mut table = table();
-        table.hear(at(0.0), P, D, 3, Number(100));
-        table.hear(at(4.0), Q, D, 2, Number(100)); // the best one came 4 s after the first
+        table.hear(at(0.0), P, D, 3, Sequence(100));
+        table.hear(at(4.0), Q, D, 2, Sequence(100)); // the best one came 4 s after the first
         assert_eq!(table.get(D).unwrap().advertise_at, at(16.0)); // 4 + 2 x 6
-        table.hear(at(15.0), P, D, 3, Number(102));
+        table.hear(at(15.0), P, D, 3, Sequence(102));
         assert_eq!(table.get(D).unwrap().settling, Duration::from_secs_f64(5.75)); // 7/8 x 6 + 1/8 x 4
         assert_eq!(table.get(D).unwrap().advertise_at, at(26.5)); // 15 + 2 x 5.75
-        table.hear(at(28.0), P, D, 3, Number(104));
+        table.hear(at(28.0), P, D, 3, Sequence(104));
         assert_eq!(table.get(D).unwrap().settling, Duration::from_secs_f64(5.03125));
         // 7/8 x 5.75 + 1/8 x 0
     }
 
     #[test]
     fn the_same_number_must_be_nearer_and_an_older_one_never_counts() {
-        let mut table = told();
-        assert_eq!(table.hear(at(13.0), Q, D, 3, Number(100)), Heard::Refused("not-nearer"));
-        assert_eq!(table.hear(at(13.0), Q, D, 1, Number(98)), Heard::Refused("older-number"));
+        let mut table = advertised();
+        assert_eq!(table.hear(at(13.0), Q, D, 3, Sequence(100)), Heard::Refused("not-nearer"));
+        assert_eq!(table.hear(at(13.0), Q, D, 1, Sequence(98)), Heard::Refused("older-number"));
         assert_eq!(table.next_hop(D), Some(P));
-        assert_eq!(table.hear(at(13.0), Q, D, 2, Number(100)), Heard::Believed);
+        assert_eq!(table.hear(at(13.0), Q, D, 2, Sequence(100)), Heard::Believed);
         assert_eq!(table.next_hop(D), Some(Q));
     }
 
     #[test]
     fn a_newer_number_is_believed_though_it_is_farther_across_the_wrap_too() {
         let mut table = table();
-        table.hear(at(0.0), P, D, 3, Number(u32::MAX - 1));
-        assert_eq!(table.hear(at(1.0), Q, D, 7, Number(0)), Heard::Believed);
+        table.hear(at(0.0), P, D, 3, Sequence(u32::MAX - 1));
+        assert_eq!(table.hear(at(1.0), Q, D, 7, Sequence(0)), Heard::Believed);
         assert_eq!((table.next_hop(D), table.get(D).unwrap().hops), (Some(Q), 7));
     }
 
     #[test]
     fn a_fresh_number_alone_triggers_nothing_but_another_hop_count_does() {
-        let mut table = told();
-        table.hear(at(20.0), P, D, 3, Number(102));
+        let mut table = advertised();
+        table.hear(at(20.0), P, D, 3, Sequence(102));
         assert_eq!(table.next_trigger(), None);
         assert_eq!(table.news(at(40.0)), 1, "it is in the next update all the same");
-        table.hear(at(33.0), P, D, 4, Number(104));
+        table.hear(at(33.0), P, D, 4, Sequence(104));
         assert!(table.next_trigger().is_some());
-        // going back to what was told last needs no update (ns-2.35)
-        table.hear(at(46.0), P, D, 3, Number(106));
+        // going back to what was advertised last needs no update (ns-2.35)
+        table.hear(at(46.0), P, D, 3, Sequence(106));
         assert_eq!(table.next_trigger(), None);
     }
 
     #[test]
     fn ns_2_waits_with_a_fresh_hop_count_for_the_next_update() {
-        let mut table = told();
+        let mut table = advertised();
         table.settling.trigger_on_fresh = false;
-        table.hear(at(33.0), P, D, 4, Number(104));
+        table.hear(at(33.0), P, D, 4, Sequence(104));
         assert_eq!((table.next_trigger(), table.news(at(60.0))), (None, 1));
     }
 
     #[test]
-    fn a_lost_route_is_told_at_once_with_an_odd_number_and_so_is_its_return() {
-        let mut table = told();
+    fn a_lost_route_is_advertised_at_once_with_an_odd_number_and_so_is_its_return() {
+        let mut table = advertised();
         assert_eq!(table.lose_via(at(20.0), P), [D]);
         assert_eq!((table.next_hop(D), table.next_trigger()), (None, Some(at(20.0))));
-        assert_eq!(table.tell(at(20.0), false), [Advert { destination: D, hops: 250, number: Number(101) }]);
-        assert_eq!(table.hear(at(21.0), Q, D, 2, Number(100)), Heard::Refused("older-number"));
-        assert_eq!(table.hear(at(22.0), Q, D, 5, Number(102)), Heard::Believed);
+        assert_eq!(table.advertise(at(20.0), false), [Advert { destination: D, hops: 250, sequence: Sequence(101) }]);
+        assert_eq!(table.hear(at(21.0), Q, D, 2, Sequence(100)), Heard::Refused("older-number"));
+        assert_eq!(table.hear(at(22.0), Q, D, 5, Sequence(102)), Heard::Believed);
         assert_eq!((table.next_hop(D), table.next_trigger()), (Some(Q), Some(at(22.0))));
     }
 
     #[test]
     fn our_own_loss_does_not_lengthen_the_settling_time() {
-        let mut table = told();
+        let mut table = advertised();
         table.lose_via(at(20.0), P);
-        table.hear(at(21.0), Q, D, 5, Number(102));
+        table.hear(at(21.0), Q, D, 5, Sequence(102));
         assert_eq!(table.get(D).unwrap().settling, Duration::from_secs_f64(5.25));
         // 7/8 x 6 + 1/8 x 0
     }
 
     #[test]
-    fn who_lost_a_destination_with_an_older_number_is_told_ours() {
-        let mut table = told();
-        assert_eq!(table.hear(at(20.0), Q, D, INFINITE, Number(99)), Heard::Educate);
+    fn a_neighbour_that_lost_a_destination_with_an_older_number_hears_ours() {
+        let mut table = advertised();
+        assert_eq!(table.hear(at(20.0), Q, D, INFINITE, Sequence(99)), Heard::Educate);
         assert_eq!((table.next_hop(D), table.next_trigger()), (Some(P), Some(at(20.0))));
     }
 
     #[test]
     fn an_incremental_update_repeats_a_hop_count_until_a_full_one_but_a_number_only_once() {
-        let mut table = told();
-        table.hear(at(20.0), Q, D, 2, Number(100));
-        assert_eq!(table.tell(at(32.0), false).len(), 1);
-        assert_eq!(table.tell(at(33.0), false).len(), 1);
-        assert_eq!(table.tell(at(34.0), true).len(), 1);
-        assert_eq!(table.tell(at(35.0), false).len(), 0);
-        table.hear(at(40.0), Q, D, 2, Number(102));
-        assert_eq!(table.tell(at(60.0), false).len(), 1);
-        assert_eq!(table.tell(at(61.0), false).len(), 0);
+        let mut table = advertised();
+        table.hear(at(20.0), Q, D, 2, Sequence(100));
+        assert_eq!(table.advertise(at(32.0), false).len(), 1);
+        assert_eq!(table.advertise(at(33.0), false).len(), 1);
+        assert_eq!(table.advertise(at(34.0), true).len(), 1);
+        assert_eq!(table.advertise(at(35.0), false).len(), 0);
+        table.hear(at(40.0), Q, D, 2, Sequence(102));
+        assert_eq!(table.advertise(at(60.0), false).len(), 1);
+        assert_eq!(table.advertise(at(61.0), false).len(), 0);
     }
 
     #[test]
     fn a_full_table_gives_up_the_longest_broken_and_no_route() {
         let mut table = table();
         let d = |i: usize| Ipv4Addr::from(0x0a01_0000 + i as u32);
-        for i in 0..MOST_DESTINATIONS {
-            table.hear(at(i as f64), if i < 2 { P } else { Q }, d(i), 2, Number(2));
+        for i in 0..MAX_DESTINATIONS {
+            table.hear(at(i as f64), if i < 2 { P } else { Q }, d(i), 2, Sequence(2));
         }
-        assert_eq!(table.hear(at(2000.0), Q, D, 2, Number(2)), Heard::Refused("table-full"));
+        assert_eq!(table.hear(at(2000.0), Q, D, 2, Sequence(2)), Heard::Refused("table-full"));
         table.lose_via(at(2000.0), P);
-        assert_eq!(table.hear(at(2001.0), Q, D, INFINITE, Number(3)), Heard::Refused("table-full"));
-        assert_eq!(table.hear(at(2001.0), Q, D, 2, Number(2)), Heard::Believed);
-        assert_eq!((table.len(), table.get(d(0)), table.get(d(1)).is_some()), (MOST_DESTINATIONS, None, true));
+        assert_eq!(table.hear(at(2001.0), Q, D, INFINITE, Sequence(3)), Heard::Refused("table-full"));
+        assert_eq!(table.hear(at(2001.0), Q, D, 2, Sequence(2)), Heard::Believed);
+        assert_eq!((table.len(), table.get(d(0)), table.get(d(1)).is_some()), (MAX_DESTINATIONS, None, true));
     }
 }

@@ -13,7 +13,7 @@
 //!
 //! The hop count is the one that the receiver will have: a sender's entry about itself says 1.
 
-use crate::number::Number;
+use crate::sequence::Sequence;
 use std::net::Ipv4Addr;
 
 /// ns-3's choice (RFC 5498's "manet" port).
@@ -27,7 +27,7 @@ pub struct Advert {
     pub destination: Ipv4Addr,
     /// Means nothing if the number is odd.
     pub hops: u32,
-    pub number: Number,
+    pub sequence: Sequence,
 }
 
 /// The length is not that of one or more entries.
@@ -53,14 +53,14 @@ pub fn entries_per_datagram(mtu: u16) -> usize {
 impl Advert {
     fn read(entry: &[u8]) -> Self {
         let word = |i: usize| u32::from_be_bytes([entry[i], entry[i + 1], entry[i + 2], entry[i + 3]]);
-        Self { destination: word(0).into(), hops: word(4), number: Number(word(8)) }
+        Self { destination: word(0).into(), hops: word(4), sequence: Sequence(word(8)) }
     }
 
     fn write(&self) -> [u8; ENTRY_LEN] {
         let mut entry = [0; ENTRY_LEN];
         entry[..4].copy_from_slice(&self.destination.octets());
         entry[4..8].copy_from_slice(&self.hops.to_be_bytes());
-        entry[8..].copy_from_slice(&self.number.0.to_be_bytes());
+        entry[8..].copy_from_slice(&self.sequence.0.to_be_bytes());
         entry
     }
 }
@@ -78,8 +78,8 @@ mod tests {
 
     fn golden() -> [Advert; 2] {
         [
-            Advert { destination: Ipv4Addr::new(10, 0, 0, 1), hops: 1, number: Number(2) },
-            Advert { destination: Ipv4Addr::new(10, 0, 0, 4), hops: 3, number: Number(0x0102_0305) },
+            Advert { destination: Ipv4Addr::new(10, 0, 0, 1), hops: 1, sequence: Sequence(2) },
+            Advert { destination: Ipv4Addr::new(10, 0, 0, 4), hops: 3, sequence: Sequence(0x0102_0305) },
         ]
     }
 
@@ -100,7 +100,7 @@ mod tests {
         let bytes = bytes.unwrap();
         let adverts = parse(&bytes).unwrap();
         let seen: Vec<(u8, u32, u32)> =
-            adverts.iter().map(|a| (a.destination.octets()[3], a.hops, a.number.0)).collect();
+            adverts.iter().map(|a| (a.destination.octets()[3], a.hops, a.sequence.0)).collect();
         assert_eq!(seen, [(2, 1, 8), (5, 4, 6), (4, 3, 2), (3, 2, 8), (1, 2, 8)]);
         assert_eq!(emit(&adverts), bytes.0);
     }
@@ -123,7 +123,7 @@ mod tests {
         #[test]
         fn what_is_written_reads_back(raw in proptest::collection::vec(any::<(u32, u32, u32)>(), 1..200)) {
             let adverts: Vec<Advert> =
-                raw.iter().map(|(d, h, n)| Advert { destination: (*d).into(), hops: *h, number: Number(*n) }).collect();
+                raw.iter().map(|(d, h, n)| Advert { destination: (*d).into(), hops: *h, sequence: Sequence(*n) }).collect();
             prop_assert_eq!(parse(&emit(&adverts)).unwrap(), adverts);
         }
 

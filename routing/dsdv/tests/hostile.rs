@@ -3,9 +3,9 @@
 mod air;
 
 use air::{at, ip, node, packet};
-use manet_dsdv::neighbours::MOST_NEIGHBOURS;
-use manet_dsdv::number::Number;
-use manet_dsdv::table::MOST_DESTINATIONS;
+use manet_dsdv::neighbours::MAX_NEIGHBOURS;
+use manet_dsdv::sequence::Sequence;
+use manet_dsdv::table::MAX_DESTINATIONS;
 use manet_dsdv::wire::{self, Advert};
 use manet_dsdv::{Dsdv, Options};
 use manet_engine::{Duration, Instant, Timeline};
@@ -34,19 +34,19 @@ fn ten_thousand_updates_a_second_are_counted_and_answered_by_at_most_one_a_secon
     for i in 0..10_000u32 {
         // each declares us lost, forges a new sender, new destinations and a hundred more
         let from = Ipv4Addr::from(0x0a02_0000 + i);
-        let mut adverts = vec![Advert { destination: ip(0), hops: 1, number: Number(2 * i + 1) }];
-        adverts.push(Advert { destination: from, hops: 1, number: Number(2 * i) });
+        let mut adverts = vec![Advert { destination: ip(0), hops: 1, sequence: Sequence(2 * i + 1) }];
+        adverts.push(Advert { destination: from, hops: 1, sequence: Sequence(2 * i) });
         adverts.extend((0..20).map(|k| Advert {
             destination: Ipv4Addr::from(0x0a03_0000 + i * 20 + k),
             hops: k,
-            number: Number(i * (k % 3)),
+            sequence: Sequence(i * (k % 3)),
         }));
         line.input(at(5.0) + Duration::from_micros(100) * u64::from(i), control(from, &adverts), &mut put);
     }
     line.run_until(at(6.0), &mut put);
     let s = status(&line);
     assert_eq!(s.counters.get("updates-heard") + s.counters.get("neighbours-full"), 10_000);
-    assert_eq!((s.neighbours.len(), s.routes.len()), (MOST_NEIGHBOURS, MOST_DESTINATIONS));
+    assert_eq!((s.neighbours.len(), s.routes.len()), (MAX_NEIGHBOURS, MAX_DESTINATIONS));
     assert!(s.counters.get("table-full") > 0 && s.counters.get("bad-hops") > 0);
     assert!(s.counters.get("declared-lost") > 0);
     // the start's, and two in this second of 9 parts each ((1024 + 8) entries at 121 a datagram)
@@ -56,22 +56,22 @@ fn ten_thousand_updates_a_second_are_counted_and_answered_by_at_most_one_a_secon
 #[test]
 fn a_table_full_of_lies_is_free_again_when_the_liar_is_silent() {
     let mut line = dsdv();
-    let lies = |i: u32| Advert { destination: Ipv4Addr::from(0x0a03_0001 + i), hops: 2, number: Number(2) };
+    let lies = |i: u32| Advert { destination: Ipv4Addr::from(0x0a03_0001 + i), hops: 2, sequence: Sequence(2) };
     let all: Vec<Advert> = (0..2000).map(lies).collect();
     line.input(at(5.0), control(ip(1), &all), &mut |_, _| {});
-    assert_eq!(status(&line).routes.len(), MOST_DESTINATIONS);
+    assert_eq!(status(&line).routes.len(), MAX_DESTINATIONS);
     line.run_until(at(50.0), &mut |_, _| {}); // 5 + 3 x 15 s
     let mut set = 0;
-    let honest = Advert { destination: ip(2), hops: 1, number: Number(2) };
+    let honest = Advert { destination: ip(2), hops: 1, sequence: Sequence(2) };
     line.input(at(51.0), control(ip(2), &[honest]), &mut |_, o| set += usize::from(matches!(o, Output::SetRoute(_))));
-    assert_eq!((set, status(&line).routes.len()), (1, MOST_DESTINATIONS));
+    assert_eq!((set, status(&line).routes.len()), (1, MAX_DESTINATIONS));
 }
 
 #[test]
 fn forged_senders_and_destinations_are_refused_by_reason() {
     let mut line = dsdv();
     line.run_until(at(5.0), &mut |_, _| {});
-    let entry = |destination: Ipv4Addr| Advert { destination, hops: 2, number: Number(2) };
+    let entry = |destination: Ipv4Addr| Advert { destination, hops: 2, sequence: Sequence(2) };
     let mut hear = |from: Ipv4Addr, adverts: &[Advert]| {
         line.input(at(5.0), control(from, adverts), &mut |_, o| panic!("{o:?}"));
     };
@@ -90,7 +90,7 @@ fn forged_senders_and_destinations_are_refused_by_reason() {
 fn numbers_at_the_end_of_the_circle_break_nothing() {
     let mut line = dsdv();
     line.run_until(at(5.0), &mut |_, _| {});
-    let lost = |n| [Advert { destination: ip(0), hops: 1, number: Number(n) }];
+    let lost = |n| [Advert { destination: ip(0), hops: 1, sequence: Sequence(n) }];
     line.input(at(5.0), control(ip(1), &lost(0x7fff_ffff)), &mut |_, _| {});
     line.run_until(at(7.0), &mut |_, _| {});
     assert_eq!(status(&line).sequence, Some(0x8000_0000));
@@ -103,10 +103,10 @@ fn numbers_at_the_end_of_the_circle_break_nothing() {
 fn a_datagram_of_the_largest_size_and_one_of_no_whole_entry() {
     let mut line = dsdv();
     let all: Vec<Advert> = (0..5458)
-        .map(|i| Advert { destination: Ipv4Addr::from(0x0a03_0001 + i), hops: 2, number: Number(2) })
+        .map(|i| Advert { destination: Ipv4Addr::from(0x0a03_0001 + i), hops: 2, sequence: Sequence(2) })
         .collect();
     line.input(at(5.0), control(ip(1), &all), &mut |_, _| {});
-    assert_eq!(status(&line).counters.get("table-full"), 5458 - MOST_DESTINATIONS as u64);
+    assert_eq!(status(&line).counters.get("table-full"), 5458 - MAX_DESTINATIONS as u64);
     for len in [0, 1, 11, 13] {
         let bytes = vec![0; len].into();
         line.input(at(5.0), Input::Control { from: ip(1), to: BROADCAST, ttl: 1, bytes }, &mut |_, o| panic!("{o:?}"));
@@ -137,8 +137,8 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let number = prop_oneof![0u32..8, any::<u32>()];
-    let entry = (0u8..12, prop_oneof![0u32..5, any::<u32>()], number);
+    let sequence = prop_oneof![0u32..8, any::<u32>()];
+    let entry = (0u8..12, prop_oneof![0u32..5, any::<u32>()], sequence);
     prop_oneof![
         4 => (0u8..6, proptest::collection::vec(entry, 1..8)).prop_map(|(f, e)| Step::Hear(f, e)),
         1 => (any::<u8>(), proptest::collection::vec(any::<u8>(), 0..60)).prop_map(|(f, b)| Step::Noise(f, b)),
@@ -169,7 +169,7 @@ proptest! {
                 Step::Hear(from, entries) => {
                     let adverts: Vec<Advert> = entries
                         .iter()
-                        .map(|(d, hops, n)| Advert { destination: address(*d), hops: *hops, number: Number(*n) })
+                        .map(|(d, hops, n)| Advert { destination: address(*d), hops: *hops, sequence: Sequence(*n) })
                         .collect();
                     control(address(from), &adverts)
                 }

@@ -132,23 +132,23 @@ fn the_same_seed_gives_the_same_log() {
 /// Links come and go, with and without feedback, and a fifth of the updates is lost.
 fn shaken(seed: u64, nodes: usize, options: &Options) -> Air {
     let mut air = Air::new(nodes, options, seed);
-    let mut dice = Stream::new(seed, 0, Purpose::Mobility);
+    let mut rng = Stream::new(seed, 0, Purpose::Mobility);
     air.loss = 0.2;
     for _ in 0..150 {
-        let (a, b) = (dice.below(nodes as u64) as usize, dice.below(nodes as u64) as usize);
+        let (a, b) = (rng.below(nodes as u64) as usize, rng.below(nodes as u64) as usize);
         if a == b {
             continue;
         }
         if air.links.contains(&(a, b)) {
             air.unlink(a, b);
-            if dice.chance(0.7) {
+            if rng.chance(0.7) {
                 air.fail(a, b);
                 air.assert_no_loop();
             }
-        } else if dice.chance(0.6) {
+        } else if rng.chance(0.6) {
             air.link(a, b);
         }
-        let pause = Duration::from_secs_f64(dice.unit() * 12.0);
+        let pause = Duration::from_secs_f64(rng.unit() * 12.0);
         air.run(air.now + pause, |air| {
             air.assert_no_loop();
             false

@@ -3,7 +3,7 @@
 mod air;
 
 use air::{at, ip, node, packet};
-use manet_dsdv::number::Number;
+use manet_dsdv::sequence::Sequence;
 use manet_dsdv::wire::{self, Advert};
 use manet_dsdv::{Dsdv, Options};
 use manet_engine::{Duration, Instant, Timeline};
@@ -58,8 +58,8 @@ impl One {
     }
 }
 
-fn advert(destination: usize, hops: u32, number: u32) -> Advert {
-    Advert { destination: ip(destination), hops, number: Number(number) }
+fn advert(destination: usize, hops: u32, sequence: u32) -> Advert {
+    Advert { destination: ip(destination), hops, sequence: Sequence(sequence) }
 }
 
 fn updates(out: &[(Instant, Output)]) -> Vec<(Instant, Vec<Advert>)> {
@@ -89,7 +89,7 @@ fn full_updates_come_within_2_s_of_the_start_and_then_every_11_25_to_15_s() {
     assert!(times[0] <= 2.01, "{times:?}");
     // decided every 15 x (0.75 to 1) s, sent up to 10 ms later
     assert!(times.windows(2).all(|w| (11.24..=15.01).contains(&(w[1] - w[0]))), "{times:?}");
-    let numbers: Vec<u32> = updates(&out).iter().map(|(_, u)| u[0].number.0).collect();
+    let numbers: Vec<u32> = updates(&out).iter().map(|(_, u)| u[0].sequence.0).collect();
     assert_eq!(numbers, (1..=times.len() as u32).map(|i| 2 * i).collect::<Vec<_>>());
     assert_eq!(updates(&out)[0].1, [advert(US, 1, 2)]);
 }
@@ -332,7 +332,7 @@ fn an_update_longer_than_the_mtu_is_split_and_each_part_names_its_sender() {
 
 #[test]
 fn a_radio_too_small_for_an_update_is_refused() {
-    assert!(Dsdv::new(Node { mtu: 51, ..node(US, 1) }, Options::with_feedback()).err().unwrap().contains("node.mtu"));
+    assert!(Dsdv::new(Node { mtu: 51, ..node(US, 1) }, Options::with_feedback()).err().unwrap().0.contains("node.mtu"));
     // 28 + 2 x 12
     assert!(Dsdv::new(Node { mtu: 52, ..node(US, 1) }, Options::with_feedback()).is_ok());
 }

@@ -26,7 +26,7 @@ pub struct Walk {
     /// The first (last) node is outside the DSR network.
     pub first_external: bool,
     pub last_external: bool,
-    /// Index of who sends the packet in the frame it is in, if the route tells.
+    /// Index of the node that sent the present frame, if the route shows it.
     pub transmitter: usize,
 }
 

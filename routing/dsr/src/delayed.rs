@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 /// More than the neighbours that can ask within one jitter; what exceeds it is a flood.
-const MOST: usize = 256;
+const MAX_DELAYED: usize = 256;
 
 #[derive(Clone, Debug)]
 pub enum Delayed {
@@ -26,7 +26,7 @@ pub struct Queue {
 impl Queue {
     /// False: there is no room.
     pub fn push(&mut self, at: Instant, what: Delayed) -> bool {
-        if self.waiting.len() >= MOST {
+        if self.waiting.len() >= MAX_DELAYED {
             return false;
         }
         self.count += 1;

@@ -1,56 +1,58 @@
-//! The machine: what it knows, and who takes care of which input.
+//! The machine: its state, and which part handles which input.
 //!
-//! `sending` originates packets and looks for routes, `receiving` takes frames apart and passes packets on, `discovery`
-//! has requests and replies, `salvage` broken links, `waiting` packets of others that wait here for a new route,
+//! `send` originates packets and looks for routes, `receive` takes frames apart and passes packets on, `request`
+//! handles requests and replies of others, `salvage` broken links, `waiting` packets of others that wait here for a new route,
 //! `shortening` the shorter way that was overheard.
 
 use crate::cache::Cache;
 use crate::datagram::Datagram;
 use crate::delayed::Queue;
-use crate::dull;
+use crate::discovery::{self, Discoveries};
+use crate::duplicates::Duplicates;
+use crate::gratuitous::Gratuitous;
 use crate::maintenance::{self, Maintenance};
 use crate::neighbours::Neighbours;
 use crate::options::{self, Link, Options};
-use crate::requests::{self, Discoveries, Seen};
-use crate::salvage::{Salvaged, Told};
-use crate::shortening::Gratuitous;
+use crate::overheard_filter;
+use crate::reported::Reported;
+use crate::salvaged::Salvaged;
 use crate::wire::RouteError;
 use manet_engine::random::Purpose;
 use manet_engine::{Instant, Machine, Stream};
 use manet_routing::packet::filter::Step;
 use manet_routing::status::{NeighbourStatus, RouteStatus};
-use manet_routing::{Carrier, Counters, Held, Input, Node, Notices, Output, Protocol, Status};
+use manet_routing::{Carrier, Counters, Held, Input, Node, Notices, OptionError, Output, Protocol, Status};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
 pub struct Dsr {
     pub(crate) node: Node,
     pub(crate) options: Options,
-    pub(crate) dice: Stream,
+    pub(crate) rng: Stream,
     pub(crate) counters: Counters,
     pub(crate) cache: Cache,
     pub(crate) neighbours: Neighbours,
     /// The send buffer (RFC 4728, 4.2); with notices also packets of others whose route broke here, as they came.
     pub(crate) held: Held,
     pub(crate) notices: Notices,
-    pub(crate) seen: Seen,
+    pub(crate) duplicates: Duplicates,
     pub(crate) discoveries: Discoveries,
     pub(crate) delayed: Queue,
     pub(crate) gratuitous: Gratuitous,
-    /// `None`: the radio tells of failed frames.
+    /// `None`: the radio reports failed frames.
     pub(crate) maintenance: Option<Maintenance>,
     /// Of our next request.
     pub(crate) request_id: u16,
     /// IP identification of our next control packet.
     pub(crate) ip_id: u16,
-    /// A Route Error that came for us, to be told with our next request (3.4.4).
+    /// A Route Error that came for us, to be sent with our next request (3.4.4).
     pub(crate) pending_error: Option<(RouteError, Instant)>,
-    /// Who was told of the link that broke last, so that the packets purged for it do not tell them again.
-    pub(crate) told: Told,
+    /// Who knows of the link that broke last, so that the packets purged for it cause no second report.
+    pub(crate) reported: Reported,
     pub(crate) salvaged: Salvaged,
     /// Packets for next hops whose link address is not known: handled as failed ones before the machine rests.
     pub(crate) unsendable: VecDeque<(Ipv4Addr, Datagram)>,
-    /// The path last told of to each destination of our own packets, for the notes; empty: lost.
+    /// The path in the last note about each destination of our own packets; empty: lost.
     pub(crate) noted: BTreeMap<Ipv4Addr, Vec<Ipv4Addr>>,
     out: VecDeque<Output>,
 }
@@ -161,32 +163,32 @@ impl Protocol for Dsr {
         node.mtu.saturating_sub(options::overhead(options))
     }
 
-    fn new(node: Node, options: Options) -> Result<Self, String> {
+    fn new(node: Node, options: Options) -> Result<Self, OptionError> {
         options::check(&node, &options)?;
-        let mut dice = Stream::new(node.seed, node.number, Purpose::Routing);
+        let mut rng = Stream::new(node.seed, node.number, Purpose::Routing);
         // RFC 4728, 4.3 remembers ids: a daemon that starts anew must not begin with those it used before it died
-        let request_id = (dice.next_u64() as u16).wrapping_add(if node.restarted { 0x8000 } else { 0 });
+        let request_id = (rng.next_u64() as u16).wrapping_add(if node.restarted { 0x8000 } else { 0 });
         let by_acks = options.link == Link::Ack || !node.feedback;
         Ok(Self {
             cache: Cache::new(node.clone(), options.cache_paths, options.max_hops, options.cache_timeout),
             neighbours: Neighbours::default(),
             held: Held::new(options.send_buffer, options.send_buffer, options.send_buffer_timeout),
             notices: Notices::new(&node, options.send_buffer),
-            seen: Seen::default(),
+            duplicates: Duplicates::default(),
             discoveries: Discoveries::new(discovery_pace(&options)),
             delayed: Queue::default(),
             gratuitous: Gratuitous::new(options.grat_reply_holdoff),
             maintenance: by_acks.then(|| Maintenance::new(maintenance_pace(&options))),
             request_id,
-            ip_id: dice.next_u64() as u16,
+            ip_id: rng.next_u64() as u16,
             pending_error: None,
-            told: Told::default(),
+            reported: Reported::default(),
             salvaged: Salvaged::default(),
             unsendable: VecDeque::new(),
             noted: BTreeMap::new(),
             out: VecDeque::new(),
             counters: Counters::default(),
-            dice,
+            rng,
             node,
             options,
         })
@@ -209,7 +211,10 @@ impl Protocol for Dsr {
         if self.is_curious() {
             return Vec::new();
         }
-        dull::filter(self.own(), self.neighbours.iter().filter_map(|(address, _)| self.neighbours.mac(address)))
+        overheard_filter::program(
+            self.own(),
+            self.neighbours.iter().filter_map(|(address, _)| self.neighbours.mac(address)),
+        )
     }
 
     fn held(&mut self) -> Option<&mut Held> {
@@ -234,7 +239,7 @@ impl Protocol for Dsr {
                     "hops": r.hops, "external": r.external, "expires_s": left.as_secs_f64(),
                 })).collect::<Vec<_>>(),
                 "discoveries": self.discoveries.len(),
-                "initiators": self.seen.len(),
+                "initiators": self.duplicates.len(),
                 "delayed": self.delayed.len(),
                 "unconfirmed": self.maintenance.as_ref().map_or(0, Maintenance::len),
             }),
@@ -265,8 +270,8 @@ impl Dsr {
     }
 }
 
-fn discovery_pace(options: &Options) -> requests::Pace {
-    requests::Pace {
+fn discovery_pace(options: &Options) -> discovery::Pace {
+    discovery::Pace {
         nonpropagating: options.nonpropagating,
         nonprop_timeout: options.nonprop_timeout,
         period: options.request_period,

@@ -1,5 +1,5 @@
 //! The DSR daemon: see README.md and formats/routing.md.
 
 fn main() -> std::process::ExitCode {
-    manet_routing::host::main::<manet_dsr::Dsr>()
+    manet_routing_host::main::<manet_dsr::Dsr>()
 }

@@ -1,5 +1,5 @@
 //! The maintenance buffer (RFC 4728, sections 4.5, 8.3.2 and 8.3.3): packets sent to a next hop that has not shown yet
-//! that it is there. Used when the radio does not tell of failed frames.
+//! that it is there. Used when the radio does not report failed frames.
 //!
 //! One packet a next hop is watched at a time, those after it ride with it: they are given back if the link turns out
 //! broken, but only the watched one is sent again (repeating each fills a queue that is merely long). Once the watched
@@ -22,7 +22,7 @@ use std::net::Ipv4Addr;
 
 /// RexmtBufferSize (section 9).
 const PACKETS: usize = 50;
-/// Requests whose answers are told apart.
+/// Requests under way whose answers can be matched.
 const ASKED: usize = 256;
 /// Times in a row that being heard stands for an acknowledgement.
 const PRESUMED: u32 = 8;
@@ -30,8 +30,8 @@ const PRESUMED: u32 = 8;
 const NEIGHBOURS: usize = 256;
 /// Bounds of the adaptive wait for an acknowledgement, which doubles with each retry (8.3.3 asks for one, names none).
 /// A queue of full frames before the answer is no break: 50 ms are seven of them at 2 Mbit/s.
-const SHORTEST: Duration = Duration::from_millis(50);
-const LONGEST: Duration = Duration::from_millis(1000);
+const MIN_WAIT: Duration = Duration::from_millis(50);
+const MAX_WAIT: Duration = Duration::from_millis(1000);
 
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
@@ -205,7 +205,7 @@ impl Maintenance {
         let (wait, identification) = (self.wait(next), self.ask(now, next));
         let entry = &mut self.packets[index];
         entry.identification = identification;
-        let wait = (wait * (1 << entry.asked.min(4))).min(LONGEST);
+        let wait = (wait * (1 << entry.asked.min(4))).min(MAX_WAIT);
         entry.asked += 1;
         entry.again = true;
         entry.at = Some(now + wait);
@@ -239,7 +239,7 @@ impl Maintenance {
     fn wait(&self, next: Ipv4Addr) -> Duration {
         let rtt = self.neighbours.get(&next).and_then(|n| n.rtt);
         let wait = rtt.map_or(self.pace.passive, |(mean, deviation)| Duration::from_nanos(mean + 4 * deviation));
-        wait.clamp(SHORTEST, LONGEST)
+        wait.clamp(MIN_WAIT, MAX_WAIT)
     }
 
     fn measure(&mut self, next: Ipv4Addr, sample: u64) {

@@ -1,11 +1,11 @@
-//! Which link address a neighbour has: learnt from the frames it sends, since nobody answers ARP here.
+//! Link addresses of neighbours, learnt from the frames that they send: there is no ARP here.
 
 use manet_engine::Instant;
 use manet_routing::{Mac, BROADCAST_MAC};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-const MOST: usize = 256;
+const MAX_NEIGHBOURS: usize = 256;
 
 #[derive(Clone, Debug, Default)]
 pub struct Neighbours {
@@ -19,7 +19,7 @@ impl Neighbours {
         if mac == BROADCAST_MAC || mac[0] & 1 != 0 {
             return;
         }
-        if !self.heard.contains_key(&address) && self.heard.len() >= MOST {
+        if !self.heard.contains_key(&address) && self.heard.len() >= MAX_NEIGHBOURS {
             let oldest = self.heard.iter().min_by_key(|(_, (_, heard))| *heard).map(|(who, _)| *who);
             oldest.map(|who| self.heard.remove(&who));
         }

@@ -4,7 +4,7 @@
 //! route fits a frame; `send_buffer` 64 packets as in ns-2 (the RFC names no size).
 
 use manet_engine::Duration;
-use manet_routing::{seconds, Node};
+use manet_routing::{seconds, Node, OptionError};
 use serde::{Deserialize, Serialize};
 
 /// How a node learns that a link is broken (RFC 4728, section 8.3).
@@ -105,7 +105,7 @@ const LONGEST_ROUTE: usize = 60;
 const MOST_PATHS: usize = 4096;
 
 /// Errors name the option and the remedy.
-pub fn check(node: &Node, options: &Options) -> Result<(), String> {
+pub fn check(node: &Node, options: &Options) -> Result<(), OptionError> {
     let times = [
         ("cache_timeout", options.cache_timeout),
         ("send_buffer_timeout", options.send_buffer_timeout),
@@ -115,26 +115,28 @@ pub fn check(node: &Node, options: &Options) -> Result<(), String> {
         ("passive_ack_timeout", options.passive_ack_timeout),
     ];
     if let Some((name, _)) = times.iter().find(|(_, time)| *time == Duration::ZERO) {
-        return Err(format!("dsr: {name} is 0; give a time above 0"));
+        return Err(format!("dsr: {name} is 0; give a time above 0").into());
     }
     if !(1..=LONGEST_ROUTE).contains(&options.max_hops) {
-        return Err(format!("dsr: max_hops is {}; give 1 to {LONGEST_ROUTE}", options.max_hops));
+        return Err(format!("dsr: max_hops is {}; give 1 to {LONGEST_ROUTE}", options.max_hops).into());
     }
     if !(1..=MOST_PATHS).contains(&options.cache_paths) {
-        return Err(format!("dsr: cache_paths is {}; give 1 to {MOST_PATHS}", options.cache_paths));
+        return Err(format!("dsr: cache_paths is {}; give 1 to {MOST_PATHS}", options.cache_paths).into());
     }
     if options.send_buffer > MOST_PATHS {
-        return Err(format!("dsr: send_buffer is {}; give {MOST_PATHS} packets at most", options.send_buffer));
+        return Err(format!("dsr: send_buffer is {}; give {MOST_PATHS} packets at most", options.send_buffer).into());
     }
     if options.discovery_hop_limit == 0 {
-        return Err("dsr: discovery_hop_limit is 0; give 1 to 255".to_owned());
+        return Err("dsr: discovery_hop_limit is 0; give 1 to 255".to_owned().into());
     }
     if options.max_salvage > 15 {
-        return Err(format!("dsr: max_salvage is {}; four bits count to 15", options.max_salvage));
+        return Err(format!("dsr: max_salvage is {}; four bits count to 15", options.max_salvage).into());
     }
     if node.mtu < LEAST_MTU + overhead(options) {
         let needs = LEAST_MTU + overhead(options);
-        return Err(format!("dsr: the radio's mtu is {}; routes of max_hops need {needs}: lower max_hops", node.mtu));
+        return Err(
+            format!("dsr: the radio's mtu is {}; routes of max_hops need {needs}: lower max_hops", node.mtu).into()
+        );
     }
     Ok(())
 }

@@ -3,57 +3,17 @@
 use crate::cache::Route;
 use crate::datagram::Datagram;
 use crate::machine::Dsr;
-use crate::receiving::errors;
+use crate::receive::errors;
+use crate::reported::Reported;
 use crate::wire::{Opt, RouteError, SourceRoute, What};
-use manet_engine::{Duration, Instant};
+use manet_engine::Instant;
 use manet_routing::packet::icmp;
 use manet_routing::{Bytes, Mac, Note, Output};
-use std::collections::{BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 
 /// Values of the note `link-broken`.
 const BY_FEEDBACK: u64 = 1;
 const BY_SILENCE: u64 = 2;
-
-/// How many salvaged packets are remembered, and for how long: longer than the copies of one live here.
-const MOST_SALVAGED: usize = 256;
-const REMEMBERED: Duration = Duration::from_secs(10);
-
-/// Who has been told of a broken link, by error and by ICMP.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Told {
-    next: Option<Ipv4Addr>,
-    origins: BTreeSet<Ipv4Addr>,
-    flows: BTreeSet<(Ipv4Addr, Ipv4Addr, u8)>,
-}
-
-/// What was given another route here. Without link feedback a packet that is given back may have arrived all the same;
-/// each time round that makes two of one, until there is no air left for anything else.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Salvaged(VecDeque<(Instant, Identity)>);
-
-/// The fingerprint, and the first eight bytes of the payload, as some stacks number nothing that must not be
-/// fragmented.
-type Identity = ((Ipv4Addr, Ipv4Addr, u16, u16, u8), Vec<u8>);
-
-impl Salvaged {
-    /// Whether this packet was not here before; it was from now on.
-    fn is_new(&mut self, now: Instant, packet: &Datagram) -> bool {
-        while self.0.front().is_some_and(|(at, _)| now.since(*at) >= REMEMBERED) {
-            self.0.pop_front();
-        }
-        let payload = packet.payload();
-        let identity = (packet.fingerprint(), payload[..payload.len().min(8)].to_vec());
-        if self.0.iter().any(|(_, known)| *known == identity) {
-            return false;
-        }
-        if self.0.len() >= MOST_SALVAGED {
-            self.0.pop_front();
-        }
-        self.0.push_back((now, identity));
-        true
-    }
-}
 
 impl Dsr {
     /// The radio gave a frame up (8.3.1).
@@ -68,17 +28,18 @@ impl Dsr {
     }
 
     /// What waited in the radio's queue for a neighbour that is gone (3.4.2): as the packet that failed, but who has
-    /// been told of the link is not told again.
+    /// learnt of the link gets no second report.
     pub(crate) fn frames_purged(&mut self, now: Instant, to: Mac, packets: &[Bytes]) {
         let Some(next) = self.neighbours.address(to) else { return self.count("failed-unknown") };
-        let told = std::mem::take(&mut self.told);
-        let mut told = if told.next == Some(next) { told } else { Told { next: Some(next), ..Told::default() } };
+        let reported = std::mem::take(&mut self.reported);
+        let mut reported =
+            if reported.next == Some(next) { reported } else { Reported { next: Some(next), ..Reported::default() } };
         let packets: Vec<Datagram> = packets.iter().filter_map(|b| Datagram::parse(b).ok()).collect();
         self.counters.add("frames-purged", packets.len() as u64);
         for packet in packets {
-            self.failed(now, next, packet, &mut told);
+            self.failed(now, next, packet, &mut reported);
         }
-        self.told = told;
+        self.reported = reported;
     }
 
     pub(crate) fn frame_delivered(&mut self, now: Instant, to: Mac) {
@@ -108,14 +69,14 @@ impl Dsr {
         if let Some(maintenance) = &mut self.maintenance {
             packets.extend(maintenance.broken(next));
         }
-        let mut told = Told { next: Some(next), ..Told::default() };
+        let mut reported = Reported { next: Some(next), ..Reported::default() };
         for packet in packets {
-            self.failed(now, next, packet, &mut told);
+            self.failed(now, next, packet, &mut reported);
         }
-        self.told = told;
+        self.reported = reported;
     }
 
-    fn failed(&mut self, now: Instant, next: Ipv4Addr, mut packet: Datagram, told: &mut Told) {
+    fn failed(&mut self, now: Instant, next: Ipv4Addr, mut packet: Datagram, reported: &mut Reported) {
         if packet.request().is_some() {
             return;
         }
@@ -127,15 +88,15 @@ impl Dsr {
             return self.failed_at_home(now, packet);
         }
         let origin = packet.origin();
-        if origin != self.own() && told.origins.insert(origin) {
+        if origin != self.own() && reported.origins.insert(origin) {
             self.send_error(now, &packet, What::NodeUnreachable(next));
         }
-        if self.maintenance.is_some() && !self.salvaged.is_new(now, &packet) {
+        if self.maintenance.is_some() && !self.salvaged.remember(now, &packet) {
             // no news about its end: another copy may have arrived
             return self.count("salvaged-before");
         }
         if !self.salvage(now, &mut packet) && !self.wait_here(now, &packet) {
-            self.die(now, &packet, told);
+            self.die(now, &packet, reported);
         }
     }
 
@@ -179,22 +140,22 @@ impl Dsr {
         packet.options.insert(0, Opt::SourceRoute(route));
     }
 
-    /// A packet of somebody else ends here: its source hears it by ICMP, over the packet's own way back or a cached
+    /// A packet of another node ends here: its source gets ICMP, over the packet's own path back or a cached
     /// route; once for all packets of a flow that end with the same link, and about the oldest, which a TCP misses
     /// first.
-    pub(crate) fn die(&mut self, now: Instant, packet: &Datagram, told: &mut Told) {
+    pub(crate) fn die(&mut self, now: Instant, packet: &Datagram, reported: &mut Reported) {
         self.count("lost");
         let flow = (packet.source(), packet.destination(), packet.next());
-        if packet.is_control() || !told.flows.insert(flow) {
+        if packet.is_control() || !reported.flows.insert(flow) {
             return;
         }
         let plain = packet.plain();
         let error = icmp::host_unreachable(&plain, self.own());
-        self.tell_source(now, packet, error, "unreachable", "icmp-sent");
+        self.notify_source(now, packet, error, "unreachable", "icmp-sent");
     }
 
     /// Sends an ICMP message about `packet`, noted as `event` and counted as `counter`.
-    pub(crate) fn tell_source(
+    pub(crate) fn notify_source(
         &mut self,
         now: Instant,
         packet: &Datagram,

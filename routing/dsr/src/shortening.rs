@@ -1,39 +1,11 @@
-//! Automatic route shortening (RFC 4728, sections 3.4.3 and 4.4): who overhears a packet before it is his turn tells
-//! its origin that the hops in between are not needed.
+//! Automatic route shortening (RFC 4728, sections 3.4.3 and 4.4): a node that overhears a packet before its turn
+//! reports to the origin that the hops in between are not needed.
 
 use crate::datagram::{Datagram, Walk};
 use crate::machine::Dsr;
 use crate::wire::{Opt, Reply};
-use manet_engine::{Duration, Instant};
-use std::collections::BTreeMap;
+use manet_engine::Instant;
 use std::net::Ipv4Addr;
-
-/// The RFC names no size for the table.
-const ENTRIES: usize = 64;
-
-/// The Gratuitous Route Reply Table: for whom (origin, and the transmitter overheard) a reply was sent, and until when
-/// none is.
-#[derive(Clone, Debug)]
-pub struct Gratuitous {
-    holdoff: Duration,
-    until: BTreeMap<(Ipv4Addr, Ipv4Addr), Instant>,
-}
-
-impl Gratuitous {
-    pub fn new(holdoff: Duration) -> Self {
-        Self { holdoff, until: BTreeMap::new() }
-    }
-
-    /// Whether a reply may be sent now; then none may for a while.
-    pub fn may(&mut self, now: Instant, origin: Ipv4Addr, transmitter: Ipv4Addr) -> bool {
-        self.until.retain(|_, until| *until > now);
-        if self.until.contains_key(&(origin, transmitter)) || self.until.len() >= ENTRIES {
-            return false;
-        }
-        self.until.insert((origin, transmitter), now + self.holdoff);
-        true
-    }
-}
 
 impl Dsr {
     pub(crate) fn shorten(&mut self, now: Instant, packet: &Datagram, walk: &Walk) {
@@ -56,26 +28,5 @@ impl Dsr {
         self.note("shortened", packet.destination(), (own - walk.transmitter - 1) as u64);
         let reply = Reply { last_external: walk.last_external, addresses };
         self.send_control(now, vec![Opt::Reply(reply)], hops);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_reply_a_second_for_an_origin_and_a_transmitter() {
-        let (a, b) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
-        let mut table = Gratuitous::new(Duration::from_secs(1));
-        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
-        assert!(table.may(at(0), a, b) && !table.may(at(999), a, b));
-        assert!(table.may(at(999), b, a) && table.may(at(1000), a, b));
-    }
-
-    #[test]
-    fn the_table_is_bounded() {
-        let mut table = Gratuitous::new(Duration::from_secs(1));
-        let sent = (0..1000u32).filter(|n| table.may(Instant::ZERO, Ipv4Addr::from(*n), Ipv4Addr::from(0))).count();
-        assert_eq!(sent, ENTRIES);
     }
 }

@@ -1,4 +1,4 @@
-//! TCP packets of other stations that wait here, where their route broke, for another one, if sources are told of it
+//! TCP packets of other stations that wait here, where their route broke, for another one, where sources get notices of it
 //! ([`manet_routing::notices`]).
 //!
 //! RFC 4728 lets a node that cannot salvage a packet drop it (8.3.6). The pivoting node of TCP-BuS looks for a way from
@@ -8,7 +8,7 @@
 use crate::cache::Route;
 use crate::datagram::Datagram;
 use crate::machine::Dsr;
-use crate::salvage::Told;
+use crate::reported::Reported;
 use manet_engine::Instant;
 use manet_routing::packet::icmp::{self, Notice};
 use manet_routing::{Bytes, Output};
@@ -26,7 +26,7 @@ impl Dsr {
         let notice = self.notices.held(now, &plain);
         if let Some(oldest) = self.held.hold(now, destination, packet.to_bytes()) {
             self.count("held-full");
-            self.give_up_held(now, oldest, &mut Told::default());
+            self.give_up_held(now, oldest, &mut Reported::default());
         }
         self.give_notice(now, packet, notice);
         if let Some(step) = self.discoveries.start(now, destination) {
@@ -46,7 +46,7 @@ impl Dsr {
         let before = packet.clone();
         let count = packet.salvage() + 1;
         let Some(Route { hops, external }) = self.cache.find(now, packet.destination()) else {
-            return self.die(now, &packet, &mut Told::default());
+            return self.die(now, &packet, &mut Reported::default());
         };
         self.put_salvage_route(&mut packet, &hops, external, count);
         self.count("held-released");
@@ -55,12 +55,12 @@ impl Dsr {
         self.give_notice(now, &before, notice);
     }
 
-    /// A held packet, our own or another's, goes no further; `told`: who has heard so already.
-    pub(crate) fn give_up_held(&mut self, now: Instant, bytes: Bytes, told: &mut Told) {
+    /// A held packet, our own or another's, goes no further; `reported`: who knows already.
+    pub(crate) fn give_up_held(&mut self, now: Instant, bytes: Bytes, reported: &mut Reported) {
         match Datagram::parse(&bytes) {
             Ok(packet) if self.is_waiting_for_another(&packet) => {
                 self.notices.dropped(&packet.plain());
-                self.die(now, &packet, told);
+                self.die(now, &packet, reported);
             }
             _ => self.put(Output::Unreachable { bytes }),
         }
@@ -75,6 +75,6 @@ impl Dsr {
             Notice::Unreachable => ("unreachable-while-held", "unreachable-sent"),
         };
         let message = icmp::notice(&kind, &packet.plain(), self.own());
-        self.tell_source(now, packet, message, event, counter);
+        self.notify_source(now, packet, message, event, counter);
     }
 }

@@ -1,4 +1,4 @@
-//! The cases of tests/conformance (`manet_routing::conformance`): one machine, what it hears, what it does.
+//! The cases of tests/conformance (`manet_routing_host::conformance`): one machine, what it hears, what it does.
 
 use manet_dsr::datagram::Datagram;
 use manet_routing::Output;
@@ -15,5 +15,5 @@ fn means(output: &Output) -> Option<String> {
 
 #[test]
 fn cases() {
-    manet_routing::conformance::check::<manet_dsr::Dsr>(Path::new("tests/conformance"), means);
+    manet_routing_host::conformance::check::<manet_dsr::Dsr>(Path::new("tests/conformance"), means);
 }

@@ -13,18 +13,18 @@ const NODES: u64 = 12;
 
 /// 60 s; each second some links change and somebody sends to somebody.
 fn shaken(seed: u64, options: &Options) -> Net {
-    let mut dice = Stream::new(seed, 0, Purpose::Mobility);
+    let mut rng = Stream::new(seed, 0, Purpose::Mobility);
     let mut net = Net::new(NODES, options);
     let mut links: BTreeSet<(u64, u64)> = BTreeSet::new();
     for step in 0..600u64 {
-        let (a, b) = (1 + dice.below(NODES), 1 + dice.below(NODES));
+        let (a, b) = (1 + rng.below(NODES), 1 + rng.below(NODES));
         let pair = (a.min(b), a.max(b));
         if a != b && links.len() > 30 && links.remove(&pair) {
             net.cut(a, b);
         } else if a != b && links.len() < 40 && links.insert(pair) {
             net.link(a, b);
         }
-        let (from, to) = (1 + dice.below(3), 10 + dice.below(3));
+        let (from, to) = (1 + rng.below(3), 10 + rng.below(3));
         net.send(from, to, step as u16);
         net.run(at((step + 1) * 100));
     }

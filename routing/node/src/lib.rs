@@ -1,8 +1,8 @@
-//! What the routing daemons share.
+//! What the routing machines share. No I/O: a protocol's library depends on this crate, its program on `manet-routing-host`.
 //!
-//! A protocol is a [`Protocol`]: a machine without clock, socket or thread that is told what happened ([`Input`]) and says
-//! what to do ([`Output`]). The same machine runs in three surroundings:
-//! - `host` of this crate: a daemon in a network namespace, the kernel forwarding (design A) or not (design B);
+//! A protocol is a [`Protocol`]: a machine without clock, socket or thread that gets events ([`Input`]) and requests
+//! actions ([`Output`]). The same machine runs in three surroundings:
+//! - `routing/host`: a daemon in a network namespace, the kernel forwarding (design A) or not (design B);
 //! - `tests/mesh`: many machines joined by the medium library, in virtual time;
 //! - tests that play inputs and compare outputs.
 //!
@@ -13,10 +13,8 @@
 //! Contracts with the outside: `formats/routing.md` (configuration, status, notes, event log).
 
 pub mod bytes;
-pub mod conformance;
 pub mod counters;
 pub mod held;
-pub mod host;
 pub mod message;
 pub mod notices;
 pub mod packet;
@@ -31,7 +29,7 @@ pub use counters::Counters;
 pub use held::Held;
 pub use message::{Flow, Input, Note, Output};
 pub use notices::Notices;
-pub use protocol::{Carrier, Node, Protocol};
+pub use protocol::{Carrier, Node, OptionError, Protocol};
 pub use routes::{Device, Route, Routes};
 pub use status::Status;
 

@@ -1,27 +1,27 @@
-//! Which sources were told that their TCP packets wait here, so that each is told once a breakage and not once a packet.
+//! Which sources have notice that their TCP packets wait here: each gets one per breakage, not one per packet.
 //!
-//! Off unless CONFIG says `"notices": true`, or the protocol [`Notices::or_unreachable`]. The layers that listen (kernel-tcp/layers/): TCP-F's route failure and
+//! Off unless CONFIG has `"notices": true`, or the protocol calls [`Notices::or_unreachable`]. The layers that listen (kernel-tcp/layers/): TCP-F's route failure and
 //! re-establishment notifications (Chandran et al., 1998, section 3) and the pivoting node of TCP-BuS (Kim, Toh, Choi,
-//! 2001, section III), which buffers. Departure: both papers have control packets of the routing protocol for it; here it
-//! is ICMP ([`icmp::Notice`]), so that any protocol can say it. TCP-BuS has the two ends of the repaired path tell each other
-//! what waits and what has arrived, so that the source sends again what is missing; here `restored` lists what waited, and
-//! what has arrived the source knows by the acknowledgements.
+//! 2001, section III), which buffers. Departure: both papers use control packets of the routing protocol; here it
+//! is ICMP ([`Notice`]), which any protocol can send. In TCP-BuS the two ends of the repaired path exchange which packets wait and
+//! which have arrived, so that the source sends the missing ones again; here `restored` lists the packets that waited, and the
+//! source knows from the acknowledgements which have arrived.
 //!
 //! A machine calls [`Notices::held`] for what it puts into [`crate::Held`], and [`Notices::released`] or
 //! [`Notices::dropped`] for what it takes out.
 
-use crate::packet::icmp::{Notice, Range, MOST_RANGES};
+use crate::packet::icmp::{Notice, Range, MAX_RANGES};
 use crate::packet::ipv4::{self, protocol};
 use crate::{Bytes, Node, Output};
 use manet_engine::{Duration, Instant};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
-/// Connections told about at a time: as many as packets are held by default.
-const MOST: usize = 64;
-/// Connections told about in any second. A restored notice comes after a held one, so that it needs no limit of its own.
+/// Connections with notice at a time: as many as packets are held by default.
+const MAX_CONNECTIONS: usize = 64;
+/// Connections that get notice in any second. A restored notice comes after a held one, so that it needs no limit of its own.
 const PER_SECOND: usize = 10;
-/// RFC 2004, section 3.1: bit 7 of the second byte says that the original source follows, four bytes.
+/// RFC 2004, section 3.1: bit 7 of the second byte shows that the original source follows, four bytes.
 const SOURCE_FOLLOWS: u8 = 0x80;
 /// RFC 9293, section 3.1.
 const FIN: u8 = 1;
@@ -33,14 +33,14 @@ type Connection = (Ipv4Addr, Ipv4Addr, [u8; 4]);
 struct Waiting {
     /// The data of each packet; empty where it has none (or hides it).
     packets: Vec<Range>,
-    told: bool,
+    notified: bool,
 }
 
-/// What sources hear of packets that wait here.
+/// Which notices sources get of packets that wait here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Tells {
+enum Kind {
     Nothing,
-    /// [`Notice::Unreachable`] when they begin to wait, for TCPs that know no other word.
+    /// [`Notice::Unreachable`] when they begin to wait, for TCPs that understand no other notice.
     Unreachable,
     /// [`Notice::Held`], [`Notice::Restored`].
     Holding,
@@ -48,31 +48,31 @@ enum Tells {
 
 #[derive(Clone, Debug)]
 pub struct Notices {
-    tells: Tells,
+    kind: Kind,
     node: Node,
     waiting: BTreeMap<Connection, Waiting>,
-    /// When the last ones were told, oldest first.
-    told: VecDeque<Instant>,
+    /// When the last notices were given, oldest first.
+    notified: VecDeque<Instant>,
 }
 
 impl Notices {
-    /// `room`: packets that can be held; without any there is nothing to tell.
+    /// `room`: packets that can be held; without any there are no notices.
     pub fn new(node: &Node, room: usize) -> Self {
-        let tells = if node.notices && room > 0 { Tells::Holding } else { Tells::Nothing };
-        Self { tells, node: node.clone(), waiting: BTreeMap::new(), told: VecDeque::new() }
+        let kind = if node.notices && room > 0 { Kind::Holding } else { Kind::Nothing };
+        Self { kind, node: node.clone(), waiting: BTreeMap::new(), notified: VecDeque::new() }
     }
 
-    /// Without notices of its own the node says host unreachable for what it holds, once a connection and breakage.
+    /// Without other notices the node sends host unreachable for packets that it holds, once a connection and breakage.
     pub fn or_unreachable(mut self, wanted: bool) -> Self {
-        if wanted && self.tells == Tells::Nothing {
-            self.tells = Tells::Unreachable;
+        if wanted && self.kind == Kind::Nothing {
+            self.kind = Kind::Unreachable;
         }
         self
     }
 
-    /// Whether the node holds packets so that it can tell of them.
+    /// Whether the node holds packets and gives notice of them.
     pub fn is_on(&self) -> bool {
-        self.tells == Tells::Holding
+        self.kind == Kind::Holding
     }
 
     /// Whether the packet is to wait here if its route breaks: TCP of another station, its ports in sight.
@@ -80,26 +80,26 @@ impl Notices {
         self.is_on() && self.segment(packet).is_some()
     }
 
-    /// The packet waits here from now on. The notice to be sent, if its source is to hear of it now.
+    /// The packet waits here from now on. The notice to be sent, if one is due now.
     pub fn held(&mut self, now: Instant, packet: &Bytes) -> Option<Notice> {
         let (connection, data) = self.segment(packet)?;
-        if self.waiting.len() >= MOST && !self.waiting.contains_key(&connection) {
+        if self.waiting.len() >= MAX_CONNECTIONS && !self.waiting.contains_key(&connection) {
             return None;
         }
-        let told = self.waiting.get(&connection).is_some_and(|w| w.told);
-        let tell = !told && self.may_tell(now);
+        let notified = self.waiting.get(&connection).is_some_and(|w| w.notified);
+        let notify = !notified && self.may_notify(now);
         let waiting = self.waiting.entry(connection).or_default();
         waiting.packets.push(data);
-        waiting.told |= tell;
-        tell.then_some(if self.is_on() { Notice::Held } else { Notice::Unreachable })
+        waiting.notified |= notify;
+        notify.then_some(if self.is_on() { Notice::Held } else { Notice::Unreachable })
     }
 
-    /// The packet goes on by a new route. The notice to be sent: with the oldest packet of a connection that was told, about
-    /// all that waited of it.
+    /// The packet goes on by a new route. The notice to be sent: with the oldest packet of a connection that had notice, about
+    /// all of its packets that waited.
     pub fn released(&mut self, packet: &Bytes) -> Option<Notice> {
         let (connection, data) = self.segment(packet)?;
         let waiting = self.waiting.remove(&connection)?;
-        (waiting.told && self.is_on()).then(|| Notice::Restored(joined(data, waiting.packets)))
+        (waiting.notified && self.is_on()).then(|| Notice::Restored(joined(data, waiting.packets)))
     }
 
     /// The packet waits no longer and does not go on.
@@ -119,20 +119,20 @@ impl Notices {
         Output::Notice { kind, bytes: packet.clone() }
     }
 
-    fn may_tell(&mut self, now: Instant) -> bool {
+    fn may_notify(&mut self, now: Instant) -> bool {
         let second = Duration::from_secs(1);
-        while self.told.front().is_some_and(|at| *at + second <= now) {
-            self.told.pop_front();
+        while self.notified.front().is_some_and(|at| *at + second <= now) {
+            self.notified.pop_front();
         }
-        let room = self.told.len() < PER_SECOND;
+        let room = self.notified.len() < PER_SECOND;
         if room {
-            self.told.push_back(now);
+            self.notified.push_back(now);
         }
         room
     }
 
     fn segment(&self, bytes: &[u8]) -> Option<(Connection, Range)> {
-        let packet = ipv4::Packet::parse(bytes).filter(|p| self.tells != Tells::Nothing && p.fragment_offset() == 0)?;
+        let packet = ipv4::Packet::parse(bytes).filter(|p| self.kind != Kind::Nothing && p.fragment_offset() == 0)?;
         let source = packet.source();
         if source == self.node.address || !self.node.in_network(source) {
             return None;
@@ -180,7 +180,7 @@ fn joined(near: Range, ranges: Vec<Range>) -> Vec<Range> {
             None => joined.push((first, end)),
         }
     }
-    joined.truncate(MOST_RANGES);
+    joined.truncate(MAX_RANGES);
     joined
 }
 
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_is_told_once_that_it_waits_and_once_that_it_goes_on() {
+    fn a_source_gets_notice_once_that_packets_wait_and_once_that_they_go_on() {
         let mut notices = notices(true);
         assert_eq!((0..3).map(|i| notices.held(at(i), &tcp(1))).collect::<Vec<_>>(), [Some(Notice::Held), None, None]);
         assert_eq!(notices.held(at(3), &tcp(2)), Some(Notice::Held));
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_told_of_our_own_packets_those_of_the_internet_other_protocols_or_when_it_is_off() {
+    fn no_notice_of_our_own_packets_those_of_the_internet_other_protocols_or_when_it_is_off() {
         let (mut on, station, host) = (notices(true), Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(192, 168, 1, 1));
         let others = [
             packet(protocol::TCP, US, &[0; 20]),
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn host_unreachable_is_said_once_of_a_connection_that_waits_and_nothing_when_it_goes_on() {
+    fn host_unreachable_is_sent_once_for_a_connection_that_waits_and_nothing_when_it_goes_on() {
         let mut notices = notices(false).or_unreachable(true);
         assert!(!notices.is_on() && !notices.concern(&tcp(1)));
         assert_eq!([0, 1].map(|i| notices.held(at(i), &tcp(1))), [Some(Notice::Unreachable), None]);
@@ -302,11 +302,11 @@ mod tests {
     }
 
     #[test]
-    fn ten_connections_a_second_are_told_and_sixty_four_remembered() {
+    fn ten_connections_a_second_get_notice_and_sixty_four_are_remembered() {
         let mut notices = notices(true);
-        let told = (0..200).filter(|port| notices.held(at(0), &tcp(*port)).is_some()).count();
-        assert_eq!((told, notices.waiting.len()), (PER_SECOND, MOST));
-        // those that waited untold are told with their next packet
+        let notified = (0..200).filter(|port| notices.held(at(0), &tcp(*port)).is_some()).count();
+        assert_eq!((notified, notices.waiting.len()), (PER_SECOND, MAX_CONNECTIONS));
+        // those that waited without notice get it with their next packet
         assert_eq!(notices.held(at(1000), &tcp(20)), Some(Notice::Held));
         assert_eq!(notices.released(&tcp(30)), None);
     }
@@ -320,7 +320,7 @@ mod tests {
                 ranges.iter().any(|(first, end)| number.wrapping_sub(*first) < end.wrapping_sub(*first))
             };
             prop_assert!(listed.windows(2).all(|pair| pair[1].0.wrapping_sub(near) > pair[0].1.wrapping_sub(near)));
-            if listed.len() < MOST_RANGES {
+            if listed.len() < MAX_RANGES {
                 for number in 0..5300 {
                     let waits = held.iter().any(|(at, bytes)| (*at..at + bytes).contains(&number));
                     prop_assert_eq!(in_one(&listed, near.wrapping_add(number)), waits);

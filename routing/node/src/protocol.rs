@@ -4,6 +4,7 @@ use crate::packet::filter::Step;
 use crate::{Held, Input, Mac, Output, Status};
 use manet_engine::{Instant, Machine};
 use serde::{de::DeserializeOwned, Deserialize, Serialize};
+use std::fmt;
 use std::net::Ipv4Addr;
 
 /// How a protocol's control packets travel.
@@ -54,6 +55,23 @@ impl Node {
     }
 }
 
+/// With these options, or as this node, a protocol cannot run: one line that names the option or key and the remedy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OptionError(pub String);
+
+impl fmt::Display for OptionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+impl std::error::Error for OptionError {}
+
+impl From<String> for OptionError {
+    fn from(line: String) -> Self {
+        Self(line)
+    }
+}
+
 /// A routing protocol as a machine. Its `Machine` part never panics, whatever arrives.
 pub trait Protocol: Machine<Input = Input, Output = Output> + Sized {
     const NAME: &'static str;
@@ -63,8 +81,8 @@ pub trait Protocol: Machine<Input = Input, Output = Output> + Sized {
     /// Documented with units in `formats/routing.md`; unknown keys are refused.
     type Options: Default + Serialize + DeserializeOwned + Clone + std::fmt::Debug;
 
-    /// Errors are one line that names the option and the remedy. Deadlines count from instant 0: the first may be armed here.
-    fn new(node: Node, options: Self::Options) -> Result<Self, String>;
+    /// Deadlines count from instant 0: the first may be armed here.
+    fn new(node: Node, options: Self::Options) -> Result<Self, OptionError>;
 
     /// The MTU of the TUN device: less than the radio's where the protocol adds to each packet (DSR's source route).
     fn tun_mtu(node: &Node, _options: &Self::Options) -> u16 {

@@ -163,7 +163,7 @@ impl Olsr {
             _ => (self.options.tc_interval, self.last_tc),
         };
         let earliest = last + Duration::from_nanos(interval.as_nanos() / 4);
-        let at = now.max(earliest) + Duration::from_nanos(1 + self.dice.below(HURRY_JITTER.as_nanos()));
+        let at = now.max(earliest) + Duration::from_nanos(1 + self.rng.below(HURRY_JITTER.as_nanos()));
         if self.timers.get(timer).is_some_and(|planned| planned > at) {
             self.timers.set(timer, at);
         }

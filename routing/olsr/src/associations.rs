@@ -6,8 +6,8 @@ use manet_engine::Instant;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-pub const MOST_ALIASES: usize = 4096;
-pub const MOST_NETWORKS: usize = 4096;
+pub const MAX_ALIASES: usize = 4096;
+pub const MAX_NETWORKS: usize = 4096;
 
 /// Interface association set (4.1): interface address, main address, I_time.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +16,7 @@ pub struct Aliases(BTreeMap<Ipv4Addr, (Ipv4Addr, Instant)>);
 impl Aliases {
     /// 5.4. `Ok(true)`: new, or moved to another node.
     pub fn add(&mut self, interface: Ipv4Addr, main: Ipv4Addr, until: Instant) -> Result<bool, Full> {
-        if self.0.len() >= MOST_ALIASES && !self.0.contains_key(&interface) {
+        if self.0.len() >= MAX_ALIASES && !self.0.contains_key(&interface) {
             return Err(Full);
         }
         let before = self.0.insert(interface, (main, until));
@@ -53,7 +53,7 @@ impl Networks {
     /// 12.5. `Ok(true)`: new.
     pub fn add(&mut self, network: Ipv4Addr, prefix: u8, gateway: Ipv4Addr, until: Instant) -> Result<bool, Full> {
         let key = (prefix, manet_routing::routes::network(network, prefix), gateway);
-        if self.0.len() >= MOST_NETWORKS && !self.0.contains_key(&key) {
+        if self.0.len() >= MAX_NETWORKS && !self.0.contains_key(&key) {
             return Err(Full);
         }
         Ok(self.0.insert(key, until).is_none())
@@ -115,8 +115,8 @@ mod tests {
     fn forged_associations_fill_the_tables_and_no_more() {
         let (mut aliases, mut networks) = (Aliases::default(), Networks::default());
         for n in 0..10_000u32 {
-            assert_eq!(aliases.add(Ipv4Addr::from(n), A, at(1)).is_ok(), n < MOST_ALIASES as u32);
-            assert_eq!(networks.add(Ipv4Addr::from(n), 32, A, at(1)).is_ok(), n < MOST_NETWORKS as u32);
+            assert_eq!(aliases.add(Ipv4Addr::from(n), A, at(1)).is_ok(), n < MAX_ALIASES as u32);
+            assert_eq!(networks.add(Ipv4Addr::from(n), 32, A, at(1)).is_ok(), n < MAX_NETWORKS as u32);
         }
     }
 }

@@ -8,31 +8,31 @@ use std::collections::{BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 
 /// In a flood of forged messages the oldest go; a real network of 200 nodes makes 1200 in the 30 s they are kept.
-pub const MOST_DUPLICATES: usize = 16_384;
+pub const MAX_DUPLICATES: usize = 16_384;
 
 type Key = (Ipv4Addr, u16);
 
 #[derive(Clone, Debug)]
 pub struct Duplicates {
     hold: Duration,
-    seen: BTreeSet<Key>,
+    known: BTreeSet<Key>,
     /// All are kept equally long, so they expire in the order in which they came.
     order: VecDeque<(Instant, Key)>,
 }
 
 impl Duplicates {
     pub fn new(hold: Duration) -> Self {
-        Self { hold, seen: BTreeSet::new(), order: VecDeque::new() }
+        Self { hold, known: BTreeSet::new(), order: VecDeque::new() }
     }
 
     /// Remembers it. True: it is new.
     pub fn remember(&mut self, now: Instant, originator: Ipv4Addr, sequence: u16) -> bool {
         self.expire(now);
-        if !self.seen.insert((originator, sequence)) {
+        if !self.known.insert((originator, sequence)) {
             return false;
         }
         self.order.push_back((now + self.hold, (originator, sequence)));
-        if self.order.len() > MOST_DUPLICATES {
+        if self.order.len() > MAX_DUPLICATES {
             self.forget_oldest();
         }
         true
@@ -46,7 +46,7 @@ impl Duplicates {
 
     fn forget_oldest(&mut self) {
         if let Some((_, key)) = self.order.pop_front() {
-            self.seen.remove(&key);
+            self.known.remove(&key);
         }
     }
 
@@ -67,20 +67,22 @@ mod tests {
 
     #[test]
     fn a_message_is_new_once_and_again_when_the_hold_time_is_over() {
-        let mut seen = Duplicates::new(Duration::from_secs(30));
-        assert!(seen.remember(at(0), A, 7));
-        assert!(!seen.remember(at(29), A, 7));
-        assert!(seen.remember(at(30), A, 7));
-        assert!(!seen.remember(at(31), A, 7) && seen.remember(at(31), A, 8));
+        let mut duplicates = Duplicates::new(Duration::from_secs(30));
+        assert!(duplicates.remember(at(0), A, 7));
+        assert!(!duplicates.remember(at(29), A, 7));
+        assert!(duplicates.remember(at(30), A, 7));
+        assert!(!duplicates.remember(at(31), A, 7) && duplicates.remember(at(31), A, 8));
     }
 
     #[test]
     fn in_a_flood_the_oldest_are_forgotten() {
-        let mut seen = Duplicates::new(Duration::from_secs(30));
+        let mut duplicates = Duplicates::new(Duration::from_secs(30));
         for n in 0..100_000u32 {
-            seen.remember(at(0), Ipv4Addr::from(n), 1);
+            duplicates.remember(at(0), Ipv4Addr::from(n), 1);
         }
-        assert_eq!((seen.len(), seen.seen.len()), (MOST_DUPLICATES, MOST_DUPLICATES));
-        assert!(!seen.remember(at(0), Ipv4Addr::from(99_999), 1) && seen.remember(at(0), Ipv4Addr::from(0), 1));
+        assert_eq!((duplicates.len(), duplicates.known.len()), (MAX_DUPLICATES, MAX_DUPLICATES));
+        assert!(
+            !duplicates.remember(at(0), Ipv4Addr::from(99_999), 1) && duplicates.remember(at(0), Ipv4Addr::from(0), 1)
+        );
     }
 }

@@ -9,7 +9,7 @@ const THRESHOLD_HIGH: f64 = 0.8;
 const THRESHOLD_LOW: f64 = 0.3;
 const SCALING: f64 = 0.5;
 /// A larger gap in the sequence numbers is a restart of the neighbour, not loss.
-const LARGEST_GAP: u16 = 32;
+const MAX_GAP: u16 = 32;
 
 #[derive(Clone, Debug)]
 pub struct Quality {
@@ -39,7 +39,7 @@ impl Quality {
     pub fn packet(&mut self, sequence: u16) -> bool {
         let gap = self.expected.map_or(0, |expected| sequence.wrapping_sub(expected));
         let was = self.pending;
-        for _ in 0..if gap <= LARGEST_GAP { gap } else { 0 } {
+        for _ in 0..if gap <= MAX_GAP { gap } else { 0 } {
             self.lower();
         }
         self.value = (1.0 - SCALING) * self.value + SCALING;

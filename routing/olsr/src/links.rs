@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 /// More neighbours than a radio channel carries HELLOs for.
-pub const MOST_LINKS: usize = 512;
+pub const MAX_LINKS: usize = 512;
 
 /// A link tuple; a time that has come has expired.
 #[derive(Clone, Debug)]
@@ -91,7 +91,7 @@ impl Links {
 
     /// 7.1.1. False: there is no room for another link.
     pub fn hello(&mut self, now: Instant, from: Ipv4Addr, heard: Heard) -> bool {
-        if self.links.len() >= MOST_LINKS && !self.links.contains_key(&from) {
+        if self.links.len() >= MAX_LINKS && !self.links.contains_key(&from) {
             return false;
         }
         let (hold, hysteresis) = (self.hold, self.hysteresis);
@@ -253,9 +253,9 @@ mod tests {
         let mut links = links();
         for n in 0..2000u32 {
             let taken = links.hello(at(0), Ipv4Addr::from(n), heard(None));
-            assert_eq!(taken, n < MOST_LINKS as u32);
+            assert_eq!(taken, n < MAX_LINKS as u32);
         }
         assert!(links.hello(at(1), Ipv4Addr::from(3), heard(None)));
-        assert_eq!(links.iter().count(), MOST_LINKS);
+        assert_eq!(links.iter().count(), MAX_LINKS);
     }
 }

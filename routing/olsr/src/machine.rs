@@ -20,7 +20,7 @@ use manet_routing::packet::ipv4;
 use manet_routing::routes::network;
 use manet_routing::status::{NeighbourStatus, RouteStatus};
 use manet_routing::{
-    Bytes, Carrier, Counters, Held, Input, Node, Notices, Output, Protocol, Routes, Status, BROADCAST,
+    Bytes, Carrier, Counters, Held, Input, Node, Notices, OptionError, Output, Protocol, Routes, Status, BROADCAST,
 };
 use std::collections::{BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
@@ -32,7 +32,7 @@ const CONTROL_TTL: u8 = 1;
 /// IPv4 and UDP headers around a packet.
 const IP_UDP_LEN: usize = 28;
 /// Below this a message header and a few addresses would not fit.
-const SMALLEST_MTU: u16 = 128;
+const MIN_MTU: u16 = 128;
 /// MPRs and routes are worked out at most so often while messages pour in; what a failed link changes is, at once.
 const PACE: Duration = Duration::from_millis(50);
 /// For each so many routes there are, once more as long: a table full of lies shall not keep the processor busy.
@@ -85,7 +85,7 @@ pub struct Olsr {
     /// Networks that we announce and never route to by OLSR.
     pub(crate) attached: Vec<(Ipv4Addr, u8)>,
     pub(crate) subnet_broadcast: Ipv4Addr,
-    pub(crate) dice: Stream,
+    pub(crate) rng: Stream,
     pub(crate) timers: Timers<Timer, 8>,
     pub(crate) links: Links,
     pub(crate) neighbours: Neighbours,
@@ -114,7 +114,7 @@ pub struct Olsr {
     failed: Option<Ipv4Addr>,
     stopped: bool,
     pub(crate) counters: Counters,
-    output: VecDeque<Output>,
+    out: VecDeque<Output>,
 }
 
 impl Protocol for Olsr {
@@ -122,10 +122,10 @@ impl Protocol for Olsr {
     const CARRIER: Carrier = Carrier::Udp(PORT);
     type Options = Options;
 
-    fn new(node: Node, options: Options) -> Result<Self, String> {
+    fn new(node: Node, options: Options) -> Result<Self, OptionError> {
         options.check()?;
-        if node.mtu < SMALLEST_MTU {
-            return Err(format!("node.mtu: {} bytes are too few for OLSR, give {SMALLEST_MTU} or more", node.mtu));
+        if node.mtu < MIN_MTU {
+            return Err(format!("node.mtu: {} bytes are too few for OLSR, give {MIN_MTU} or more", node.mtu).into());
         }
         let mut olsr = Self::silent(node, options);
         olsr.begin();
@@ -180,7 +180,7 @@ impl Machine for Olsr {
     }
 
     fn poll_output(&mut self) -> Option<Output> {
-        self.output.pop_front()
+        self.out.pop_front()
     }
 
     fn next_timeout(&self) -> Option<Instant> {
@@ -191,8 +191,8 @@ impl Machine for Olsr {
 impl Olsr {
     /// With empty sets and no message planned.
     fn silent(node: Node, options: Options) -> Self {
-        let mut dice = Stream::new(node.seed, node.number, Purpose::Routing);
-        let mut sequence = || (dice.below(1 << 16) as u16).wrapping_add(if node.restarted { RESTART_STEP } else { 0 });
+        let mut rng = Stream::new(node.seed, node.number, Purpose::Routing);
+        let mut sequence = || (rng.below(1 << 16) as u16).wrapping_add(if node.restarted { RESTART_STEP } else { 0 });
         let (message_sequence, ansn, packet_sequence) = (sequence(), sequence(), sequence());
         // who gives notices holds packets even if by default nobody does
         let held = if node.notices { options.held_packets.max(HELD_WITH_NOTICE) } else { options.held_packets };
@@ -200,7 +200,7 @@ impl Olsr {
             own: options.mid.iter().copied().chain([node.address]).collect(),
             attached: announced_networks(&node, &options),
             subnet_broadcast: subnet_broadcast(&node),
-            dice,
+            rng,
             timers: Timers::default(),
             links: Links::new(options.neighbour_hold, options.hysteresis),
             neighbours: Neighbours::default(),
@@ -226,7 +226,7 @@ impl Olsr {
             failed: None,
             stopped: false,
             counters: Counters::default(),
-            output: VecDeque::new(),
+            out: VecDeque::new(),
             node,
             options,
         }
@@ -246,7 +246,7 @@ impl Olsr {
 
     /// Uniform from 0 to MAXJITTER (3.4.1), which is one for all messages (18.9).
     pub(crate) fn jitter(&mut self) -> Duration {
-        Duration::from_nanos(self.dice.below(self.options.max_jitter().as_nanos() + 1))
+        Duration::from_nanos(self.rng.below(self.options.max_jitter().as_nanos() + 1))
     }
 
     pub(crate) fn fire(&mut self, now: Instant, timer: Timer) {
@@ -255,7 +255,7 @@ impl Olsr {
             Timer::Flush => return self.flush(),
             // what waits is done when all that is due has fired
             Timer::Pace => return,
-            Timer::Held => return self.give_up_held(now),
+            Timer::Held => return self.expire_held(now),
             Timer::Hello => {
                 self.last_hello = now;
                 self.send_hello(now);
@@ -285,7 +285,7 @@ impl Olsr {
         self.timers.stop(Timer::Flush);
         while let Some(packet) = self.outgoing.next_packet() {
             self.counters.count("packets-sent");
-            self.output.push_back(Output::Control { to: BROADCAST, ttl: CONTROL_TTL, bytes: packet.emit().into() });
+            self.out.push_back(Output::Control { to: BROADCAST, ttl: CONTROL_TTL, bytes: packet.emit().into() });
         }
     }
 
@@ -341,7 +341,7 @@ impl Olsr {
         for main in &changes.lost {
             self.selectors.lost(*main);
             let by_radio = self.failed == Some(*main);
-            self.output.push_back(Output::note("link-broken", *main, if by_radio { 1 } else { 2 }));
+            self.out.push_back(Output::note("link-broken", *main, if by_radio { 1 } else { 2 }));
             self.counters.count(if by_radio { "links-failed" } else { "links-lost" });
         }
         if !changes.lost.is_empty() {
@@ -393,12 +393,12 @@ impl Olsr {
         let before = std::mem::replace(&mut self.table, table);
         for ((prefix, destination), _) in before.iter().filter(|(key, _)| !self.table.contains_key(key)) {
             self.kernel.clear(*destination, *prefix);
-            self.output.push_back(Output::ClearRoute { destination: *destination, prefix: *prefix });
+            self.out.push_back(Output::ClearRoute { destination: *destination, prefix: *prefix });
         }
         for (key, known) in &self.table {
             if before.get(key).map(|old| old.route) != Some(known.route) {
                 self.kernel.set(known.route);
-                self.output.push_back(Output::SetRoute(known.route));
+                self.out.push_back(Output::SetRoute(known.route));
             }
         }
         self.release_held();
@@ -415,7 +415,7 @@ impl Olsr {
             self.settle(now);
             self.failed = None;
             self.hello_now(now);
-            self.output.push_back(Output::Purge { neighbour });
+            self.out.push_back(Output::Purge { neighbour });
         }
         if !bytes.is_empty() {
             self.route(now, Some(neighbour), bytes);
@@ -429,7 +429,7 @@ impl Olsr {
         };
         if self.kernel.lookup(destination).is_some_and(|route| Some(route.via) != failed) {
             self.counters.count("data-resent");
-            return self.output.push_back(Output::Send { bytes });
+            return self.out.push_back(Output::Send { bytes });
         }
         if self.options.held_packets == 0 && !self.notices.concern(&bytes) {
             return self.give_up(bytes);
@@ -440,14 +440,14 @@ impl Olsr {
             self.notices.dropped(&bytes);
             self.give_up(bytes);
         }
-        self.output.extend(notice);
+        self.out.extend(notice);
     }
 
     fn give_up(&mut self, bytes: Bytes) {
         self.counters.count("data-unreachable");
         let destination = ipv4::Packet::parse(&bytes).map(|packet| packet.destination());
-        self.output.extend(destination.map(|about| Output::note("no-route", about, 1)));
-        self.output.push_back(Output::Unreachable { bytes });
+        self.out.extend(destination.map(|about| Output::note("no-route", about, 1)));
+        self.out.push_back(Output::Unreachable { bytes });
     }
 
     fn release_held(&mut self) {
@@ -455,14 +455,14 @@ impl Olsr {
             if self.kernel.lookup(destination).is_some() {
                 for bytes in self.held.take(destination) {
                     let notice = self.notices.released(&bytes).map(|kind| Notices::output(kind, &bytes));
-                    self.output.push_back(Output::Send { bytes });
-                    self.output.extend(notice);
+                    self.out.push_back(Output::Send { bytes });
+                    self.out.extend(notice);
                 }
             }
         }
     }
 
-    fn give_up_held(&mut self, now: Instant) {
+    fn expire_held(&mut self, now: Instant) {
         for bytes in self.held.expire(now) {
             self.notices.dropped(&bytes);
             self.give_up(bytes);

@@ -1,4 +1,4 @@
 //! `manet-olsr`: formats/routing.md.
 fn main() -> std::process::ExitCode {
-    manet_routing::host::main::<manet_olsr::Olsr>()
+    manet_routing_host::main::<manet_olsr::Olsr>()
 }

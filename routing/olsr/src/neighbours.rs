@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 /// Pairs of neighbour and 2-hop neighbour.
-pub const MOST_TWO_HOP: usize = 16_384;
+pub const MAX_TWO_HOP: usize = 16_384;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Neighbour {
@@ -62,7 +62,7 @@ impl Neighbours {
     /// 8.2.1, step 1: `neighbour` says that `two_hop` is its symmetric neighbour. `Ok(true)`: that is new.
     pub fn behind(&mut self, neighbour: Ipv4Addr, two_hop: Ipv4Addr, until: Instant) -> Result<bool, Full> {
         let known = self.two_hop.get(&neighbour).is_some_and(|behind| behind.contains(two_hop));
-        if !known && self.pairs >= MOST_TWO_HOP {
+        if !known && self.pairs >= MAX_TWO_HOP {
             return Err(Full);
         }
         let new = self.two_hop.entry(neighbour).or_default().set(two_hop, until);
@@ -185,8 +185,8 @@ mod tests {
     #[test]
     fn forged_two_hop_neighbours_fill_the_table_and_no_more() {
         let mut neighbours = Neighbours::default();
-        for n in 0..2 * MOST_TWO_HOP as u32 {
-            assert_eq!(neighbours.behind(B, Ipv4Addr::from(n), at(6)).is_ok(), n < MOST_TWO_HOP as u32);
+        for n in 0..2 * MAX_TWO_HOP as u32 {
+            assert_eq!(neighbours.behind(B, Ipv4Addr::from(n), at(6)).is_ok(), n < MAX_TWO_HOP as u32);
         }
     }
 

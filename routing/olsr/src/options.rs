@@ -1,6 +1,7 @@
 //! What can be set (formats/routing.md, "olsr"); defaults are those of RFC 3626, section 18.
 
 use manet_engine::Duration;
+use manet_routing::OptionError;
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
 
@@ -96,7 +97,7 @@ impl Options {
     }
 
     /// The first thing wrong with them, in one line.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), OptionError> {
         let pairs = [
             ("hello_interval", self.hello_interval, "neighbour_hold", self.neighbour_hold),
             ("tc_interval", self.tc_interval, "topology_hold", self.topology_hold),
@@ -105,31 +106,31 @@ impl Options {
         ];
         for (interval, every, hold, long) in pairs {
             if every < SHORTEST_INTERVAL {
-                return Err(format!("options.{interval}: at least {} s", SHORTEST_INTERVAL.as_secs_f64()));
+                return Err(format!("options.{interval}: at least {} s", SHORTEST_INTERVAL.as_secs_f64()).into());
             }
             if long <= every {
-                return Err(format!("options.{hold}: must be longer than {interval} (RFC 3626 has three times)"));
+                return Err(format!("options.{hold}: must be longer than {interval} (RFC 3626 has three times)").into());
             }
         }
         if !(0.0..=0.5).contains(&self.jitter) {
-            return Err("options.jitter: a share of hello_interval from 0 to 0.5".to_owned());
+            return Err("options.jitter: a share of hello_interval from 0 to 0.5".to_owned().into());
         }
         // messages that come at half their interval and earlier are more than the RFC's jitter ever makes them
         if let Some((name, ..)) = pairs.iter().find(|(_, every, ..)| self.max_jitter() * 2 > *every) {
             let most = self.max_jitter().as_secs_f64();
-            return Err(format!("options.{name}: at least twice the jitter, jitter x hello_interval = {most} s"));
+            return Err(format!("options.{name}: at least twice the jitter, jitter x hello_interval = {most} s").into());
         }
         if self.willingness > WILL_ALWAYS {
-            return Err("options.willingness: 0 (never) to 7 (always)".to_owned());
+            return Err("options.willingness: 0 (never) to 7 (always)".to_owned().into());
         }
         if self.tc_redundancy > 2 {
-            return Err("options.tc_redundancy: 0 (selectors), 1 (MPRs too) or 2 (all neighbours)".to_owned());
+            return Err("options.tc_redundancy: 0 (selectors), 1 (MPRs too) or 2 (all neighbours)".to_owned().into());
         }
         if self.mpr_coverage == 0 {
-            return Err("options.mpr_coverage: at least 1".to_owned());
+            return Err("options.mpr_coverage: at least 1".to_owned().into());
         }
         if let Some((network, prefix)) = self.hna.iter().find(|(_, prefix)| *prefix > 32) {
-            return Err(format!("options.hna: {network}/{prefix}: a prefix has 0 to 32 bits"));
+            return Err(format!("options.hna: {network}/{prefix}: a prefix has 0 to 32 bits").into());
         }
         Ok(())
     }
@@ -140,7 +141,10 @@ mod tests {
     use super::*;
 
     fn error(json: &str) -> String {
-        serde_json::from_str::<Options>(json).map_err(|e| e.to_string()).and_then(|o| o.check()).unwrap_err()
+        match serde_json::from_str::<Options>(json) {
+            Ok(options) => options.check().unwrap_err().0,
+            Err(e) => e.to_string(),
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::wire::{packet, Message, Packet};
 use std::collections::VecDeque;
 
 /// Bytes that wait at most: a second of a 2 Mbit/s radio is 250,000.
-const MOST_BYTES: usize = 131_072;
+const MAX_BYTES: usize = 131_072;
 
 #[derive(Clone, Debug)]
 pub struct Outgoing {
@@ -31,7 +31,7 @@ impl Outgoing {
     /// False: there is no room.
     pub fn push(&mut self, message: Message) -> bool {
         let len = message.buffer_len();
-        let fits = self.bytes + len <= MOST_BYTES && len <= usize::from(u16::MAX) - packet::HEADER_LEN;
+        let fits = self.bytes + len <= MAX_BYTES && len <= usize::from(u16::MAX) - packet::HEADER_LEN;
         if fits {
             self.bytes += len;
             self.waiting.push_back(message);
@@ -96,7 +96,7 @@ mod tests {
     fn a_flood_does_not_grow_without_bound() {
         let mut out = Outgoing::new(1472, 0);
         let taken = (0..10_000).filter(|_| out.push(message(1000))).count();
-        assert_eq!(taken, MOST_BYTES / 1012);
+        assert_eq!(taken, MAX_BYTES / 1012);
         while out.next_packet().is_some() {}
         assert!(out.bytes == 0 && out.push(message(1000)));
     }

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 /// Longer paths are not followed: an IP packet would not survive them.
-const MOST_HOPS: u8 = 254;
+const MAX_HOPS: u8 = 254;
 
 /// What the calculation reads.
 pub struct View<'a> {
@@ -58,7 +58,7 @@ pub fn calculate(view: &View<'_>, before: &Table) -> Table {
     calculation.neighbours();
     let mut found = calculation.two_hop_neighbours();
     let mut hops = 2;
-    while hops < MOST_HOPS && !found.is_empty() {
+    while hops < MAX_HOPS && !found.is_empty() {
         hops += 1;
         found = calculation.beyond(&found, hops);
     }

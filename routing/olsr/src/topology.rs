@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 /// Edges. A thousand nodes with 16 neighbours each.
-pub const MOST_EDGES: usize = 16_384;
+pub const MAX_EDGES: usize = 16_384;
 
 /// What the TCs of one node said. All its tuples have the same sequence number: older ones go when a newer one comes.
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ impl Topology {
     /// Step 4: `last` reaches `destination`. `Ok(true)`: that is new.
     pub fn reach(&mut self, last: Ipv4Addr, ansn: u16, destination: Ipv4Addr, until: Instant) -> Result<bool, Full> {
         let known = self.origins.get(&last).is_some_and(|o| o.reaches.contains(destination));
-        if !known && self.edges >= MOST_EDGES {
+        if !known && self.edges >= MAX_EDGES {
             return Err(Full);
         }
         let origin = self.origins.entry(last).or_insert_with(|| Origin { ansn, reaches: Until::default() });
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn a_flood_of_edges_is_refused_but_known_ones_are_refreshed() {
         let mut topology = Topology::default();
-        for n in 0..MOST_EDGES as u32 {
+        for n in 0..MAX_EDGES as u32 {
             assert_eq!(topology.reach(A, 1, Ipv4Addr::from(n), at(15)), Ok(true));
         }
         assert_eq!(topology.reach(B, 1, C, at(15)), Err(Full));

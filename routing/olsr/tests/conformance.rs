@@ -12,5 +12,8 @@ fn means(output: &Output) -> Option<String> {
 
 #[test]
 fn the_machine_does_what_the_cases_say() {
-    manet_routing::conformance::check::<Olsr>(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance"), means);
+    manet_routing_host::conformance::check::<Olsr>(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance"),
+        means,
+    );
 }

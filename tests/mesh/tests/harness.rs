@@ -5,7 +5,9 @@ use manet_engine::{Duration, Instant, Machine};
 use manet_mesh::scenario::{Flow, Scenario, Waypoints, AWAY};
 use manet_mesh::Mesh;
 use manet_routing::packet::ipv4;
-use manet_routing::{Bytes, Carrier, Input, Node, Output, Protocol, Route, Status, BROADCAST, BROADCAST_MAC};
+use manet_routing::{
+    Bytes, Carrier, Input, Node, OptionError, Output, Protocol, Route, Status, BROADCAST, BROADCAST_MAC,
+};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 
@@ -84,7 +86,7 @@ impl Protocol for Naive {
     const CARRIER: Carrier = Carrier::Udp(520);
     type Options = ();
 
-    fn new(node: Node, (): ()) -> Result<Self, String> {
+    fn new(node: Node, (): ()) -> Result<Self, OptionError> {
         // not all at the same instant: their broadcasts would collide for ever
         let next = Instant::ZERO + Duration::from_millis(37 * node.number);
         Ok(Self { node, table: BTreeMap::new(), next, used: 0, outputs: VecDeque::new() })
@@ -145,7 +147,7 @@ impl Protocol for Flooding {
     const NAME: &'static str = "flooding";
     const CARRIER: Carrier = Carrier::Frames;
     type Options = ();
-    fn new(node: Node, (): ()) -> Result<Self, String> {
+    fn new(node: Node, (): ()) -> Result<Self, OptionError> {
         Ok(Self { node, seen: BTreeSet::new(), overheard: 0, outputs: VecDeque::new() })
     }
     fn status(&self, _: Instant) -> Status {

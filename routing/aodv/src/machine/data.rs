@@ -7,7 +7,7 @@ use manet_routing::{Bytes, Output};
 use std::net::Ipv4Addr;
 
 impl Aodv {
-    pub(super) fn on_packet(&mut self, now: Instant, bytes: Bytes) {
+    pub(super) fn route(&mut self, now: Instant, bytes: Bytes) {
         let Some(packet) = ipv4::Packet::parse(&bytes) else { return self.counters.count("packet-malformed") };
         let (source, destination) = (packet.source(), packet.destination());
         if !self.is_station(destination) || destination == self.node.address {
@@ -41,12 +41,12 @@ impl Aodv {
     pub(super) fn transmit(&mut self, now: Instant, bytes: Bytes) {
         let Some(packet) = ipv4::Packet::parse(&bytes) else { return self.counters.count("packet-malformed") };
         let destination = packet.destination();
-        self.on_used(now, packet.source(), destination);
+        self.used(now, packet.source(), destination);
         self.install(destination);
         self.out.push_back(Output::Send { bytes });
     }
 
-    /// A packet of somebody else for which there is no route: its way hither ends here, and those on it are told (6.11 ii).
+    /// A packet of another station without a route: the nodes on its path get a route error (6.11 ii).
     fn no_route(&mut self, now: Instant, source: Ipv4Addr, destination: Ipv4Addr) {
         let entry = self.table.get(destination);
         let error = vec![(destination, entry.map_or(0, |e| e.error_sequence()))];
@@ -55,13 +55,13 @@ impl Aodv {
             self.silent_until = now + self.timing.delete_period;
             return self.send_error(now, None, false, &error);
         }
-        // the packet does not say who brought it: those known to route by us, and whoever is on the way to its source
-        let mut told = entry.map(|e| e.precursors.clone()).filter(|_| !self.options.uu()).unwrap_or_default();
-        told.extend(self.table.valid(source).map(|e| e.next_hop));
-        // if it was none of them, more packets come: then everybody is told
-        let again = self.told.contains(destination) && !self.options.uu();
-        let only = told.first().copied().filter(|_| told.len() == 1 && !again);
-        self.told.set(destination, now + Duration::from_secs(1));
+        // the packet does not name its last hop: the precursors, and the next hop towards its source
+        let mut informed = entry.map(|e| e.precursors.clone()).filter(|_| !self.options.uu()).unwrap_or_default();
+        informed.extend(self.table.valid(source).map(|e| e.next_hop));
+        // if it was none of them, more packets come: then the route error is broadcast
+        let again = self.reported.contains(destination) && !self.options.uu();
+        let only = informed.first().copied().filter(|_| informed.len() == 1 && !again);
+        self.reported.set(destination, now + Duration::from_secs(1));
         self.send_error(now, only, false, &error);
     }
 }

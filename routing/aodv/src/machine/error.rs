@@ -7,29 +7,29 @@ use manet_engine::Instant;
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
-/// A destination that cannot be reached by us any more.
+/// A destination that we no longer reach.
 pub(super) struct Broken {
     pub destination: Ipv4Addr,
     pub sequence: u32,
-    /// The neighbours who route to it by us.
+    /// The neighbours that route to it over us.
     pub precursors: BTreeSet<Ipv4Addr>,
 }
 
 impl Aodv {
-    /// 6.11 iii: `from` does not reach these destinations any more.
-    pub(super) fn on_rerr(&mut self, now: Instant, from: Ipv4Addr, rerr: &rerr::Repr) {
+    /// 6.11 iii: `from` no longer reaches these destinations.
+    pub(super) fn receive_error(&mut self, now: Instant, from: Ipv4Addr, rerr: &rerr::Repr) {
         self.counters.count("rerr-received");
         let mut broken = Vec::new();
-        for (destination, told) in &rerr.unreachable {
+        for (destination, reported) in &rerr.unreachable {
             let Some(entry) = self.table.valid(*destination).filter(|e| e.next_hop == from) else { continue };
             // 0: AODV-UU does not know a number. A number older than the route's: the error was overtaken by the route
-            let told = Some(*told).filter(|s| *s != 0);
-            if told.zip(entry.sequence).is_some_and(|(told, own)| sequence::newer(own, told)) {
+            let reported = Some(*reported).filter(|s| *s != 0);
+            if reported.zip(entry.sequence).is_some_and(|(reported, own)| sequence::newer(own, reported)) {
                 self.counters.count("rerr-stale");
                 continue;
             }
             if !rerr.no_delete {
-                self.invalidate(now, *destination, told);
+                self.invalidate(now, *destination, reported);
             }
             broken.extend(self.broken(*destination));
         }
@@ -38,7 +38,7 @@ impl Aodv {
         } else if !broken.is_empty() {
             self.check_gateways(now);
         }
-        self.tell(now, rerr.no_delete, broken);
+        self.report_broken(now, rerr.no_delete, broken);
     }
 
     pub(super) fn broken(&self, destination: Ipv4Addr) -> Option<Broken> {
@@ -46,8 +46,8 @@ impl Aodv {
         Some(Broken { destination, sequence: e.error_sequence(), precursors: e.precursors.clone() })
     }
 
-    /// Tells the precursors, exactly: unicast if it is one, else to all neighbours; nothing if there is none.
-    pub(super) fn tell(&mut self, now: Instant, no_delete: bool, mut broken: Vec<Broken>) {
+    /// A route error to the precursors: unicast if there is one, broadcast if there are more, none without any.
+    pub(super) fn report_broken(&mut self, now: Instant, no_delete: bool, mut broken: Vec<Broken>) {
         broken.retain(|b| !b.precursors.is_empty());
         let all: BTreeSet<Ipv4Addr> = broken.iter().flat_map(|b| &b.precursors).copied().collect();
         if all.is_empty() || self.is_silent(now) {
@@ -59,10 +59,10 @@ impl Aodv {
             only = None;
         }
         let errors: Vec<(Ipv4Addr, u32)> = broken.iter().map(|b| (b.destination, b.sequence)).collect();
-        errors.chunks(rerr::MOST).for_each(|errors| self.send_error(now, only, no_delete, errors));
+        errors.chunks(rerr::MAX_DESTINATIONS).for_each(|errors| self.send_error(now, only, no_delete, errors));
     }
 
-    /// `to`: one neighbour or all. At most `rerr::MOST` errors.
+    /// `to`: one neighbour or all. At most `rerr::MAX_DESTINATIONS` errors.
     pub(super) fn send_error(
         &mut self,
         now: Instant,
@@ -81,12 +81,12 @@ impl Aodv {
         }
     }
 
-    /// The daemon ends. The RFC has no goodbye; a route error about ourselves and what we forwarded says it, so that
-    /// the others need not find out.
-    pub(super) fn on_stop(&mut self, now: Instant) {
+    /// The daemon ends. The RFC has no goodbye; a route error about ourselves and what we forwarded stands for it, so that
+    /// the others need not wait for a failure.
+    pub(super) fn stop(&mut self, now: Instant) {
         let forwarded = self.table.iter().filter(|e| e.valid() && !e.precursors.is_empty());
         let mut errors = vec![(self.node.address, sequence::next(self.sequence))];
         errors.extend(forwarded.map(|e| (e.destination, e.sequence.map_or(0, sequence::next))));
-        errors.chunks(rerr::MOST).for_each(|errors| self.send_error(now, None, false, errors));
+        errors.chunks(rerr::MAX_DESTINATIONS).for_each(|errors| self.send_error(now, None, false, errors));
     }
 }

@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 
 impl Aodv {
     /// An RREP with TTL 1 to all neighbours. One to the network's own broadcast address counts too (ns-3 sends those).
-    pub(super) fn on_hello(&mut self, now: Instant, from: Ipv4Addr, hello: &rrep::Repr) {
+    pub(super) fn receive_hello(&mut self, now: Instant, from: Ipv4Addr, hello: &rrep::Repr) {
         if hello.destination != from {
             return self.counters.count("hello-forged");
         }
@@ -29,12 +29,12 @@ impl Aodv {
         }
     }
 
-    pub(super) fn say_hello(&mut self, now: Instant) {
+    pub(super) fn send_hello(&mut self, now: Instant) {
         let Some(_) = self.hello_at.filter(|at| *at <= now) else { return };
         let jitter = self.timing.hello_jitter;
         let extra = match jitter.as_nanos() {
             0 => Duration::ZERO,
-            ns => Duration::from_nanos(self.dice.below(2 * ns)),
+            ns => Duration::from_nanos(self.rng.below(2 * ns)),
         };
         // at least a nanosecond, however short the interval is
         let pause = (self.timing.hello_interval + extra - jitter).max(Duration::from_nanos(1));
@@ -70,7 +70,7 @@ impl Aodv {
     }
 
     /// Nothing heard for ALLOWED_HELLO_LOSS hellos: the link is lost (6.10).
-    pub(super) fn on_silence(&mut self, now: Instant, neighbour: Ipv4Addr) {
+    pub(super) fn silence(&mut self, now: Instant, neighbour: Ipv4Addr) {
         self.counters.count("link-silent");
         self.break_link(now, neighbour, 2, None);
     }

@@ -47,14 +47,14 @@ impl Aodv {
             return self.counters.count("malformed-internet");
         }
         // an unasked reply chooses nothing
-        if self.searches.get(destination).is_none() && self.internet.chosen(destination).is_none() {
+        if self.discoveries.get(destination).is_none() && self.internet.chosen(destination).is_none() {
             return self.counters.count("gateway-unasked");
         }
         if let Some(forgotten) = self.internet.answered(destination, gateway) {
             self.out.push_back(Output::ClearRoute { destination: forgotten, prefix: 32 });
         }
         let Some(gateway) = self.gateway_for(destination) else { return };
-        self.searches.remove(destination);
+        self.discoveries.remove(destination);
         for bytes in self.held.take(destination) {
             self.tunnel(now, gateway, bytes);
         }
@@ -96,7 +96,7 @@ impl Aodv {
     }
 
     /// At the gateway: out of the tunnel, and on as the kernel routes it.
-    pub(super) fn on_tunnelled(&mut self, now: Instant, bytes: &Bytes) {
+    pub(super) fn receive_tunnelled(&mut self, now: Instant, bytes: &Bytes) {
         if !self.is_gateway() {
             return self.counters.count("tunnel-not-gateway");
         }
@@ -105,7 +105,7 @@ impl Aodv {
             Ok(inner) => inner,
             Err(malformed) => return self.counters.count(malformed.0),
         };
-        self.on_used(now, outer.source(), self.node.address);
+        self.used(now, outer.source(), self.node.address);
         // we are a router on the packet's way (RFC 1812, 5.3.1)
         if inner[8] <= 1 {
             return self.counters.count("ttl-exceeded");

@@ -12,7 +12,7 @@ use std::net::Ipv4Addr;
 pub(super) type Pair = (Ipv4Addr, Ipv4Addr);
 
 impl Aodv {
-    pub(super) fn on_link_failed(&mut self, now: Instant, neighbour: Ipv4Addr, bytes: Bytes) {
+    pub(super) fn link_failed(&mut self, now: Instant, neighbour: Ipv4Addr, bytes: Bytes) {
         self.counters.count("link-failed");
         let packet = ipv4::Packet::parse(&bytes);
         if packet.and_then(|p| self.control(&p)) == Some(rrep::TYPE) {
@@ -23,7 +23,7 @@ impl Aodv {
         self.break_link(now, neighbour, 1, packet.map(|p| (p.source(), p.destination())));
         self.out.push_back(Output::Purge { neighbour });
         if packet.is_some() {
-            self.on_returned(now, bytes);
+            self.returned(now, bytes);
         }
     }
 
@@ -50,16 +50,16 @@ impl Aodv {
             }
         }
         self.neighbours.hello.remove(neighbour);
-        self.tell_source_side(neighbour, failed, &mut broken);
+        self.add_source_side(neighbour, failed, &mut broken);
         if !affected.is_empty() {
             self.note("link-broken", neighbour, cause);
             self.check_gateways(now);
         }
-        self.tell(now, false, broken);
+        self.report_broken(now, false, broken);
     }
 
-    /// Who sent the packet that failed must learn of it, even if no reply made him a precursor.
-    fn tell_source_side(&self, neighbour: Ipv4Addr, failed: Option<Pair>, broken: &mut [Broken]) {
+    /// The source of the packet that failed must learn of it, even if no reply made its neighbour a precursor.
+    fn add_source_side(&self, neighbour: Ipv4Addr, failed: Option<Pair>, broken: &mut [Broken]) {
         let Some((source, destination)) = failed.filter(|(source, _)| !self.is_own(*source)) else { return };
         let back = self.table.valid(source).map(|e| e.next_hop).filter(|n| *n != neighbour);
         for b in broken.iter_mut().filter(|b| b.destination == destination && b.precursors.is_empty()) {
@@ -67,8 +67,8 @@ impl Aodv {
         }
     }
 
-    /// A packet that the radio could not send.
-    pub(super) fn on_returned(&mut self, now: Instant, bytes: Bytes) {
+    /// A packet that the radio gave back.
+    pub(super) fn returned(&mut self, now: Instant, bytes: Bytes) {
         let Some(packet) = ipv4::Packet::parse(&bytes) else { return self.counters.count("packet-malformed") };
         if self.control(&packet).is_some() {
             return self.counters.count("control-lost");
@@ -78,7 +78,7 @@ impl Aodv {
         let noticed = self.notices.concern(&bytes);
         let waits = own || noticed || self.in_repair(destination) || self.table.valid(destination).is_some();
         let again = waits && (noticed || self.options.requeue) && self.returned.again(&packet);
-        // the gateway may be another now, so what is inside looks for its way anew
+        // the gateway may be another now, so the inner packet is routed again
         if let Some(inner) = tunnelled.then(|| minimal::decapsulate(&packet).ok()).flatten() {
             return self.again(now, again, own, Bytes(inner));
         }

@@ -1,6 +1,7 @@
 //! The machine: what all its parts share, and how inputs and deadlines reach them.
 
 mod data;
+mod discovery;
 mod error;
 mod hello;
 mod internet;
@@ -8,50 +9,51 @@ mod link;
 mod repair;
 mod reply;
 mod request;
-mod search;
 mod status;
 
-use crate::discovery::{Ladder, Searches};
+use crate::discovery::{Discoveries, Ladder};
+use crate::duplicates::Duplicates;
 use crate::gateway::Internet;
 use crate::limit::Limit;
 use crate::neighbours::{Neighbours, Until};
 use crate::options::{Broadcast, Options, Timing};
 use crate::returned::Returned;
-use crate::seen::Seen;
 use crate::table::{Change, Offer, State, Table};
 use crate::wire::Message;
 use manet_engine::random::{Purpose, Stream};
 use manet_engine::{Duration, EventQueue, Instant, Machine};
 use manet_routing::packet::ipv4;
-use manet_routing::{Bytes, Carrier, Counters, Held, Input, Node, Notices, Output, Protocol, Route, Status, BROADCAST};
+use manet_routing::{
+    Bytes, Carrier, Counters, Held, Input, Node, Notices, OptionError, Output, Protocol, Route, Status, BROADCAST,
+};
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
 /// TTL of messages that travel hop by hop, as AODV-UU sends them.
 const FULL_TTL: u8 = 255;
 /// Requests that wait out their jitter.
-const MOST_JITTERED: usize = 256;
+const MAX_JITTERED: usize = 256;
 
 pub struct Aodv {
     node: Node,
     options: Options,
     timing: Timing,
     ladder: Ladder,
-    dice: Stream,
+    rng: Stream,
     /// Our own sequence number (6.1).
     sequence: u32,
     /// RREQ ID of our last request.
     request_id: u32,
     table: Table,
-    seen: Seen,
-    searches: Searches,
+    duplicates: Duplicates,
+    discoveries: Discoveries,
     held: Held,
     notices: Notices,
     neighbours: Neighbours,
     internet: Internet,
     returned: Returned,
     /// Destinations about which a route error went out because of data without a route, until a second later.
-    told: Until,
+    reported: Until,
     rreq_limit: Limit,
     rerr_limit: Limit,
     /// Requests to be passed on: TTL and bytes.
@@ -70,29 +72,29 @@ impl Protocol for Aodv {
     const TUNNELS: &'static [u8] = &[ipv4::protocol::MINIMAL];
     type Options = Options;
 
-    fn new(node: Node, options: Options) -> Result<Self, String> {
+    fn new(node: Node, options: Options) -> Result<Self, OptionError> {
         options.check()?;
         let timing = options.timing();
-        let mut dice = Stream::new(node.seed, node.number, Purpose::Routing);
+        let mut rng = Stream::new(node.seed, node.number, Purpose::Routing);
         let mut silent_until = Instant::ZERO;
         if node.restarted && options.reboot_wait {
             silent_until += timing.delete_period;
         }
-        let first_hello = || Instant::from_nanos(dice.below(timing.hello_interval.as_nanos()));
+        let first_hello = || Instant::from_nanos(rng.below(timing.hello_interval.as_nanos()));
         Ok(Self {
             hello_at: options.hellos().then(first_hello),
             ladder: Ladder::new(&options),
             sequence: 1,
             request_id: 0,
             table: Table::default(),
-            seen: Seen::new(timing.path_discovery),
-            searches: Searches::default(),
+            duplicates: Duplicates::new(timing.path_discovery),
+            discoveries: Discoveries::default(),
             held: Held::new(options.held_packets, options.held_packets, options.held_seconds),
             notices: Notices::new(&node, options.held_packets).or_unreachable(options.unreachable_during_repair),
             neighbours: Neighbours::default(),
             internet: Internet::default(),
             returned: Returned::default(),
-            told: Until::default(),
+            reported: Until::default(),
             rreq_limit: Limit::new(options.rreq_ratelimit),
             rerr_limit: Limit::new(options.rerr_ratelimit),
             jittered: EventQueue::default(),
@@ -100,7 +102,7 @@ impl Protocol for Aodv {
             silent_until,
             counters: Counters::default(),
             out: VecDeque::new(),
-            dice,
+            rng,
             node,
             options,
             timing,
@@ -122,13 +124,13 @@ impl Machine for Aodv {
 
     fn handle(&mut self, now: Instant, input: Input) {
         match input {
-            Input::Control { from, to, ttl, bytes } => self.on_control(now, from, to, ttl, &bytes),
-            Input::Packet { bytes } => self.on_packet(now, bytes),
-            Input::Tunnelled { bytes } => self.on_tunnelled(now, &bytes),
-            Input::Used { flows } => flows.iter().for_each(|f| self.on_used(now, f.source, f.destination)),
-            Input::LinkFailed { neighbour, bytes } => self.on_link_failed(now, neighbour, bytes),
-            Input::Purged { packets, .. } => packets.into_iter().for_each(|p| self.on_returned(now, p)),
-            Input::Stop => self.on_stop(now),
+            Input::Control { from, to, ttl, bytes } => self.receive(now, from, to, ttl, &bytes),
+            Input::Packet { bytes } => self.route(now, bytes),
+            Input::Tunnelled { bytes } => self.receive_tunnelled(now, &bytes),
+            Input::Used { flows } => flows.iter().for_each(|f| self.used(now, f.source, f.destination)),
+            Input::LinkFailed { neighbour, bytes } => self.link_failed(now, neighbour, bytes),
+            Input::Purged { packets, .. } => packets.into_iter().for_each(|p| self.returned(now, p)),
+            Input::Stop => self.stop(now),
             Input::Frame { .. }
             | Input::Overheard { .. }
             | Input::FrameFailed { .. }
@@ -139,26 +141,24 @@ impl Machine for Aodv {
 
     fn handle_timeout(&mut self, now: Instant) {
         self.expire_routes(now);
-        for bytes in self.held.expire(now) {
-            self.held_too_long(bytes);
-        }
+        self.expire_held(now);
         while let Some(neighbour) = self.neighbours.hello.pop_due(now) {
-            self.on_silence(now, neighbour);
+            self.silence(now, neighbour);
         }
         while let Some(neighbour) = self.neighbours.acks.pop_due(now) {
             self.counters.count("rrep-ack-missing");
             self.neighbours.blacklist.set(neighbour, now + self.timing.blacklist);
         }
         while self.neighbours.blacklist.pop_due(now).is_some() {}
-        while self.told.pop_due(now).is_some() {}
-        while let Some((destination, search)) = self.searches.due(now) {
-            self.step(now, destination, search);
+        while self.reported.pop_due(now).is_some() {}
+        while let Some((destination, discovery)) = self.discoveries.due(now) {
+            self.step(now, destination, discovery);
         }
         while let Some((_, (ttl, bytes))) = self.jittered.pop_due(now) {
             self.counters.count("rreq-forwarded");
             self.broadcast(now, ttl, bytes);
         }
-        self.say_hello(now);
+        self.send_hello(now);
     }
 
     fn poll_output(&mut self) -> Option<Output> {
@@ -170,8 +170,8 @@ impl Machine for Aodv {
             self.table.next_timeout(),
             self.held.next_timeout(),
             self.neighbours.next_timeout(),
-            self.told.next_timeout(),
-            self.searches.next_timeout(),
+            self.reported.next_timeout(),
+            self.discoveries.next_timeout(),
             self.jittered.next_at(),
             self.hello_at,
         ];
@@ -180,7 +180,7 @@ impl Machine for Aodv {
 }
 
 impl Aodv {
-    fn on_control(&mut self, now: Instant, from: Ipv4Addr, to: Ipv4Addr, ttl: u8, bytes: &[u8]) {
+    fn receive(&mut self, now: Instant, from: Ipv4Addr, to: Ipv4Addr, ttl: u8, bytes: &[u8]) {
         if from == self.node.address || !self.is_station(from) {
             return self.counters.count("forged-sender");
         }
@@ -191,11 +191,11 @@ impl Aodv {
         // any packet shows that the neighbour is there (6.10)
         self.neighbours.hello.renew(from, now + self.timing.hello_loss);
         match message {
-            Message::Rreq(rreq) => self.on_rreq(now, from, ttl, rreq),
-            Message::Rrep(rrep) if ttl == 1 && self.is_broadcast(to) => self.on_hello(now, from, &rrep),
-            Message::Rrep(rrep) => self.on_rrep(now, from, ttl, rrep),
-            Message::Rerr(rerr) => self.on_rerr(now, from, &rerr),
-            Message::RrepAck(_) => self.on_rrep_ack(from),
+            Message::Rreq(rreq) => self.receive_request(now, from, ttl, rreq),
+            Message::Rrep(rrep) if ttl == 1 && self.is_broadcast(to) => self.receive_hello(now, from, &rrep),
+            Message::Rrep(rrep) => self.receive_reply(now, from, ttl, rrep),
+            Message::Rerr(rerr) => self.receive_error(now, from, &rerr),
+            Message::RrepAck(_) => self.receive_reply_ack(from),
         }
     }
 
@@ -293,8 +293,8 @@ impl Aodv {
         self.out.extend(route.flatten().map(Output::SetRoute));
     }
 
-    fn invalidate(&mut self, now: Instant, destination: Ipv4Addr, told: Option<u32>) {
-        if self.table.invalidate(destination, told, now + self.timing.delete_period) {
+    fn invalidate(&mut self, now: Instant, destination: Ipv4Addr, reported: Option<u32>) {
+        if self.table.invalidate(destination, reported, now + self.timing.delete_period) {
             self.out.push_back(Output::ClearRoute { destination, prefix: 32 });
         }
     }
@@ -318,7 +318,7 @@ impl Aodv {
 
     /// Data used this pair's routes, either way (6.2). With hellos only a neighbour whose silence will be noticed keeps its
     /// routes so: our own packets would keep a dead one for ever (AODV-UU has the like).
-    fn on_used(&mut self, now: Instant, source: Ipv4Addr, destination: Ipv4Addr) {
+    fn used(&mut self, now: Instant, source: Ipv4Addr, destination: Ipv4Addr) {
         for end in [source, destination] {
             let Some(next_hop) = self.table.valid(end).map(|e| e.next_hop) else { continue };
             let watched = !self.options.hellos() || self.neighbours.hello.contains(next_hop);

@@ -2,7 +2,7 @@
 
 use super::link::Pair;
 use super::Aodv;
-use crate::discovery::{self, Purpose, Search};
+use crate::discovery::{self, Discovery, Purpose};
 use crate::sequence;
 use crate::table::State;
 use manet_engine::Instant;
@@ -16,7 +16,7 @@ impl Aodv {
         let holds = self.notices.is_on();
         let near = |hops: u8| holds || hops <= self.timing.max_repair_ttl;
         let entry = self.table.valid(destination).filter(|e| e.next_hop == neighbour && near(e.hops));
-        let room = self.searches.len() < discovery::MOST && self.searches.get(destination).is_none();
+        let room = self.discoveries.len() < discovery::MAX_DISCOVERIES && self.discoveries.get(destination).is_none();
         (holds || self.options.local_repair())
             && !self.is_own(source)
             && entry.is_some()
@@ -41,12 +41,12 @@ impl Aodv {
         // max(MIN_REPAIR_TTL, 0.5 * #hops) + LOCAL_ADD_TTL; #hops: to the packet's source, MIN_REPAIR_TTL: to its destination
         let to_source = self.table.get(source).map_or(0, |e| e.hops);
         let ttl = hops.max(to_source / 2).saturating_add(self.options.local_add_ttl).min(self.options.net_diameter);
-        let search = Search { purpose: Purpose::Repair { hops }, ttl, wide: 1, sent: false, at: now };
-        self.searches.insert(destination, search);
-        self.ask(now, destination, search);
+        let discovery = Discovery { purpose: Purpose::Repair { hops }, ttl, wide: 1, sent: false, at: now };
+        self.discoveries.insert(destination, discovery);
+        self.ask(now, destination, discovery);
     }
 
-    /// A way round was found; if it is longer, those who route by us are told, and keep their routes (N flag).
+    /// A way round was found; if it is longer, the precursors get a route error with the N flag and keep their routes.
     pub(super) fn repaired(&mut self, now: Instant, destination: Ipv4Addr, hops_before: u8) {
         self.counters.count("repair-succeeded");
         self.note("repair", destination, 1);
@@ -54,18 +54,18 @@ impl Aodv {
         let longer = self.table.valid(destination).is_some_and(|e| e.hops > hops_before);
         if longer {
             let broken = self.broken(destination).into_iter().collect();
-            self.tell(now, true, broken);
+            self.report_broken(now, true, broken);
         }
     }
 
     pub(super) fn repair_failed(&mut self, now: Instant, destination: Ipv4Addr) {
-        self.searches.remove(destination);
+        self.discoveries.remove(destination);
         self.counters.count("repair-failed");
         self.note("repair", destination, 2);
         self.invalidate(now, destination, None);
         let broken = self.broken(destination).into_iter().collect();
-        self.tell(now, false, broken);
-        self.search_or_give_up(now, destination);
+        self.report_broken(now, false, broken);
+        self.discover_or_give_up(now, destination);
         self.check_gateways(now);
     }
 }

@@ -8,7 +8,7 @@ use manet_engine::{Duration, Instant};
 use std::net::Ipv4Addr;
 
 impl Aodv {
-    pub(super) fn on_rrep(&mut self, now: Instant, from: Ipv4Addr, ttl: u8, mut rrep: rrep::Repr) {
+    pub(super) fn receive_reply(&mut self, now: Instant, from: Ipv4Addr, ttl: u8, mut rrep: rrep::Repr) {
         if !self.is_station(rrep.originator) || !self.is_station(rrep.destination) {
             return self.counters.count("malformed-address");
         }
@@ -84,7 +84,7 @@ impl Aodv {
         self.send(next_hop, ttl, rrep.emit());
     }
 
-    pub(super) fn on_rrep_ack(&mut self, from: Ipv4Addr) {
+    pub(super) fn receive_reply_ack(&mut self, from: Ipv4Addr) {
         self.counters.count("rrep-ack-received");
         self.neighbours.acks.remove(from);
         // it heard us: the link works both ways

@@ -1,6 +1,6 @@
-//! Route requests of others (RFC 3561, 6.5 and 6.6).
+//! Route requests of other nodes (RFC 3561, 6.5 and 6.6).
 
-use super::{Aodv, FULL_TTL, MOST_JITTERED};
+use super::{Aodv, FULL_TTL, MAX_JITTERED};
 use crate::sequence;
 use crate::table::{Entry, Offer};
 use crate::wire::{rrep, rreq, Extension};
@@ -8,7 +8,7 @@ use manet_engine::{Duration, Instant};
 use std::net::Ipv4Addr;
 
 impl Aodv {
-    pub(super) fn on_rreq(&mut self, now: Instant, from: Ipv4Addr, ttl: u8, mut rreq: rreq::Repr) {
+    pub(super) fn receive_request(&mut self, now: Instant, from: Ipv4Addr, ttl: u8, mut rreq: rreq::Repr) {
         if self.neighbours.blacklist.contains(from) {
             return self.counters.count("rreq-blacklisted");
         }
@@ -19,7 +19,7 @@ impl Aodv {
         if rreq.originator == self.node.address {
             return self.counters.count("rreq-own");
         }
-        if !self.seen.first(now, rreq.originator, rreq.id) {
+        if !self.duplicates.remember(now, rreq.originator, rreq.id) {
             return self.counters.count("rreq-duplicate");
         }
         let Some(hops) = rreq.hops.checked_add(1) else { return self.counters.count("rreq-hops") };
@@ -29,7 +29,7 @@ impl Aodv {
         if self.is_silent(now) {
             return self.counters.count("rreq-silent");
         }
-        self.tell_number(now, from, &rreq);
+        self.send_newer_sequence(now, from, &rreq);
         if rreq.destination == self.node.address {
             self.answer_as_destination(now, &rreq);
         } else if self.is_gateway() && !self.node.in_network(rreq.destination) {
@@ -59,9 +59,9 @@ impl Aodv {
         self.table.prolong(rreq.originator, expires);
     }
 
-    /// A neighbour that asks with an older number than we know has lost it, by a restart say, and would be taken for old
-    /// by everybody for DELETE_PERIOD. A reply about itself tells it (not in the RFC; others ignore it, as AODV-UU does).
-    fn tell_number(&mut self, now: Instant, from: Ipv4Addr, rreq: &rreq::Repr) {
+    /// A neighbour that sends a request with an older sequence number than we know has lost it, by a restart for example; all
+    /// nodes would ignore it as stale for DELETE_PERIOD. It gets a reply about itself (not in the RFC; AODV-UU ignores it).
+    fn send_newer_sequence(&mut self, now: Instant, from: Ipv4Addr, rreq: &rreq::Repr) {
         let known = self.table.get(from).and_then(|e| e.sequence).filter(|_| rreq.originator == from);
         let Some(known) = known.filter(|known| sequence::newer(*known, rreq.originator_sequence)) else { return };
         if self.options.uu() || self.rerr_limit.take(now).is_err() {
@@ -165,9 +165,9 @@ impl Aodv {
                 self.counters.count("rreq-forwarded");
                 return self.broadcast(now, ttl - 1, rreq.emit());
             }
-            most => Duration::from_nanos(1 + self.dice.below(most)),
+            max => Duration::from_nanos(1 + self.rng.below(max)),
         };
-        if self.jittered.len() >= MOST_JITTERED {
+        if self.jittered.len() >= MAX_JITTERED {
             return self.counters.count("rreq-queue-full");
         }
         self.jittered.push(now + jitter, 0, (ttl - 1, rreq.emit()));

@@ -1,4 +1,4 @@
-//! What the daemon tells of itself.
+//! The machine's part of the status (formats/routing.md).
 
 use super::Aodv;
 use crate::table::State;
@@ -68,13 +68,13 @@ impl Aodv {
 
     fn details(&self, now: Instant) -> serde_json::Value {
         let searches: Vec<_> =
-            self.searches.iter().map(|(d, s)| serde_json::json!({"destination": d, "ttl": s.ttl})).collect();
+            self.discoveries.iter().map(|(d, s)| serde_json::json!({"destination": d, "ttl": s.ttl})).collect();
         let gateways: Vec<(Ipv4Addr, Ipv4Addr)> = self.internet.iter().collect();
         serde_json::json!({
             "rreq_id": self.request_id,
             "searches": searches,
             "gateways": gateways,
-            "requests_remembered": self.seen.len(),
+            "requests_remembered": self.duplicates.len(),
             "silent_s": seconds(self.silent_until - now),
         })
     }

@@ -18,7 +18,7 @@ use std::net::Ipv4Addr;
 pub const TYPE: u8 = 3;
 pub const HEADER_LEN: usize = 4;
 /// Of one message: AODV-UU's buffers hold 812 bytes, 4 + 8 x 101, and longer ones it cuts and then refuses.
-pub const MOST: usize = 100;
+pub const MAX_DESTINATIONS: usize = 100;
 const NO_DELETE: u8 = 0x80;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn our_longest_fits_aodv_uus_buffer() {
-        let unreachable = vec![(Ipv4Addr::new(10, 0, 0, 4), 9); MOST];
+        let unreachable = vec![(Ipv4Addr::new(10, 0, 0, 4), 9); MAX_DESTINATIONS];
         assert!(Repr { no_delete: false, unreachable }.emit().len() <= 812);
     }
 

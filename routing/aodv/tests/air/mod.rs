@@ -52,7 +52,7 @@ pub struct Air {
     feedback: bool,
     routes_changed: bool,
     /// Frames are lost and late as this random stream says, if there is one.
-    pub dice: Option<Stream>,
+    pub rng: Option<Stream>,
 }
 
 pub fn node(n: usize, gateway: bool) -> Node {
@@ -99,7 +99,7 @@ impl Air {
             identification: 0,
             feedback: !options.hellos(),
             routes_changed: false,
-            dice: None,
+            rng: None,
         }
     }
 
@@ -255,8 +255,8 @@ impl Air {
 
     /// How long a frame takes; `None`: it is lost.
     fn delay(&mut self) -> Option<Duration> {
-        let Some(dice) = &mut self.dice else { return Some(Duration::from_millis(1)) };
-        (!dice.chance(0.15)).then(|| Duration::from_micros(1000 + dice.below(60_000)))
+        let Some(rng) = &mut self.rng else { return Some(Duration::from_millis(1)) };
+        (!rng.chance(0.15)).then(|| Duration::from_micros(1000 + rng.below(60_000)))
     }
 
     fn drain(&mut self, n: usize) {

@@ -57,7 +57,7 @@ pub struct Air {
     pub updates_sent: usize,
     seed: u64,
     options: Options,
-    dice: Stream,
+    rng: Stream,
     flying: EventQueue<(usize, Ipv4Addr, Bytes)>,
 }
 
@@ -74,7 +74,7 @@ impl Air {
             updates_sent: 0,
             seed,
             options: options.clone(),
-            dice: Stream::new(seed, 0, Purpose::Error),
+            rng: Stream::new(seed, 0, Purpose::Error),
             flying: EventQueue::default(),
         }
     }
@@ -155,7 +155,7 @@ impl Air {
         self.updates_sent += 1;
         let hearers: Vec<usize> = self.links.iter().filter(|(a, _)| *a == i).map(|(_, b)| *b).collect();
         for to in hearers {
-            if !self.dice.chance(self.loss) {
+            if !self.rng.chance(self.loss) {
                 self.flying.push(self.now + Duration::from_millis(1), 0, (to, ip(i), bytes.clone()));
             }
         }

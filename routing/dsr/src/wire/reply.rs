@@ -14,7 +14,7 @@ use std::net::Ipv4Addr;
 
 pub const KIND: u8 = 2;
 /// (255 - 1) / 4.
-pub const MOST_ADDRESSES: usize = 63;
+pub const MAX_ADDRESSES: usize = 63;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {

@@ -15,7 +15,7 @@ use std::net::Ipv4Addr;
 
 pub const KIND: u8 = 1;
 /// The length is one byte: (255 - 6) / 4.
-pub const MOST_ADDRESSES: usize = 62;
+pub const MAX_ADDRESSES: usize = 62;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {

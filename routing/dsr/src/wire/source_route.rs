@@ -15,7 +15,7 @@ use std::net::Ipv4Addr;
 
 pub const KIND: u8 = 96;
 /// (255 - 2) / 4, and what six bits of segments left can count.
-pub const MOST_ADDRESSES: usize = 63;
+pub const MAX_ADDRESSES: usize = 63;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceRoute {

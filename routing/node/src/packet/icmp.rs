@@ -13,7 +13,7 @@ const NETWORK: u8 = 0;
 const HOST: u8 = 1;
 const FRAGMENTATION_NEEDED: u8 = 4;
 /// As the kernel quotes: as much as fits without the error exceeding 576 bytes (RFC 1812, 4.3.2.3).
-const LONGEST: usize = 576;
+const MAX_LEN: usize = 576;
 
 /// RFC 4884, section 3: the quote before extensions is at least this long, padded with zeros.
 const QUOTE: usize = 128;
@@ -22,7 +22,7 @@ const EXTENSION_VERSION: u8 = 2 << 4;
 /// RFC 4884, section 8: classes from 247 on are for private use.
 const GOES_ON_CLASS: u8 = 247;
 /// Ranges that one notice lists at most; kernel-tcp/layers/notices.h takes as many.
-pub const MOST_RANGES: usize = 32;
+pub const MAX_RANGES: usize = 32;
 
 /// TCP sequence numbers: the first, and the one after the last.
 pub type Range = (u32, u32);
@@ -54,7 +54,7 @@ impl Notice {
     fn goes_on(&self) -> &[Range] {
         match self {
             Self::Held | Self::Unreachable => &[],
-            Self::Restored(ranges) => &ranges[..ranges.len().min(MOST_RANGES)],
+            Self::Restored(ranges) => &ranges[..ranges.len().min(MAX_RANGES)],
         }
     }
 }
@@ -66,7 +66,7 @@ pub fn host_unreachable(packet: &[u8], from: Ipv4Addr) -> Option<Vec<u8>> {
 }
 
 /// The notice about `packet` from `from` to the packet's source; `None` as for [`host_unreachable`], which it resembles in
-/// all but type and code, and the list of what goes on (the first [`MOST_RANGES`] ranges).
+/// all but type and code, and the list of what goes on (the first [`MAX_RANGES`] ranges).
 pub fn notice(kind: &Notice, packet: &[u8], from: Ipv4Addr) -> Option<Vec<u8>> {
     error(kind.kind(), packet, from, kind.goes_on())
 }
@@ -83,7 +83,7 @@ fn error(what: [u8; 2], packet: &[u8], from: Ipv4Addr, goes_on: &[Range]) -> Opt
     {
         return None;
     }
-    let longest = if goes_on.is_empty() { LONGEST - ipv4::HEADER_LEN - 8 } else { QUOTE };
+    let longest = if goes_on.is_empty() { MAX_LEN - ipv4::HEADER_LEN - 8 } else { QUOTE };
     let mut quoted = about.bytes()[..about.bytes().len().min(longest)].to_vec();
     let mut rest = [0; 4];
     if !goes_on.is_empty() {
@@ -272,7 +272,7 @@ mod tests {
             ipv4::repair(&mut bytes);
             for made in [host_unreachable(&bytes, US), notice(&Notice::Held, &bytes, US)].into_iter().flatten() {
                 let parsed = ipv4::Packet::parse(&made).unwrap();
-                prop_assert!(made.len() <= LONGEST && bytes.starts_with(&parsed.payload()[8..]));
+                prop_assert!(made.len() <= MAX_LEN && bytes.starts_with(&parsed.payload()[8..]));
                 prop_assert_eq!((checksum(parsed.payload()), parsed.source()), (0, US));
             }
         }
@@ -283,8 +283,8 @@ mod tests {
             payload in proptest::collection::vec(any::<u8>(), 0..700),
         ) {
             let made = notice(&Notice::Restored(ranges.clone()), &packet(ipv4::protocol::TCP, &payload), US).unwrap();
-            prop_assert!(made.len() <= LONGEST);
-            prop_assert_eq!(listed(&made), &ranges[..ranges.len().min(MOST_RANGES)]);
+            prop_assert!(made.len() <= MAX_LEN);
+            prop_assert_eq!(listed(&made), &ranges[..ranges.len().min(MAX_RANGES)]);
         }
     }
 }

@@ -1,0 +1,100 @@
+//! Updates of neighbours: what is done with one that arrives.
+
+use crate::entry::INFINITE;
+use crate::machine::{Dsdv, Timer};
+use crate::sequence::Sequence;
+use crate::table::Heard;
+use crate::updates::confirms;
+use crate::wire::{self, Advert};
+use manet_engine::Instant;
+use std::net::Ipv4Addr;
+
+impl Dsdv {
+    pub(crate) fn receive(&mut self, now: Instant, from: Ipv4Addr, bytes: &[u8]) {
+        if from == self.node.address {
+            return self.counters.count("own-address");
+        }
+        if !self.is_station(from) {
+            return self.counters.count("foreign-source");
+        }
+        let Ok(adverts) = wire::parse(bytes) else { return self.counters.count("malformed") };
+        let Some(neighbour) = self.neighbours.heard(now, from) else { return self.counters.count("neighbours-full") };
+        self.counters.count("updates-heard");
+        self.counters.add("entries-heard", adverts.len() as u64);
+        let own = adverts.iter().find(|a| a.destination == from).map(|a| a.sequence);
+        let before = neighbour.sequence;
+        neighbour.sequence = own.or(before);
+        let about_us = |a: &&Advert| a.destination == self.node.address;
+        let check = self.options.bidirectional_check;
+        if check && adverts.iter().filter(about_us).any(confirms) {
+            // it may wait for the same sign from us
+            self.greeting_wanted |= neighbour.hears_us_at.is_none();
+            neighbour.hears_us_at = Some(now);
+        }
+        let believed = !check || neighbour.hears_us_at.is_some();
+        if let Some(own) = own {
+            self.receive_sender_entry(now, from, before, own);
+        }
+        for advert in &adverts {
+            if advert.destination == self.node.address {
+                self.receive_own_entry(now, advert.sequence);
+            } else if believed {
+                self.receive_entry(now, from, advert);
+            }
+        }
+        if !believed {
+            self.counters.count("unconfirmed");
+            self.greeting_wanted = true;
+        } else if own.is_some_and(Sequence::is_broken) {
+            self.neighbours.forget(from);
+        }
+    }
+
+    /// The sender's entry about itself, beyond the route to it.
+    fn receive_sender_entry(&mut self, now: Instant, from: Ipv4Addr, before: Option<Sequence>, own: Sequence) {
+        if own.is_broken() {
+            // only the sender itself can mean this: it ends
+            self.counters.count("farewells");
+            self.lose_routes(now, from);
+        } else if before.is_some_and(|n| n.newer_than(own)) {
+            // it restarted and knows no routes: a packet sent over it may loop
+            self.counters.count("neighbour-restarted");
+            self.lose_routes(now, from);
+        }
+        if self.table.get(from).is_some_and(|e| e.sequence.newer_than(own)) {
+            // it must learn its number (after a restart), or that it was declared lost
+            self.table.advertise_at_once(now, from);
+        }
+    }
+
+    /// Another node's entry about us: we answer with a newer sequence number at once.
+    fn receive_own_entry(&mut self, now: Instant, sequence: Sequence) {
+        let newer = sequence.newer_than(self.sequence);
+        if newer {
+            self.sequence = sequence;
+        }
+        if sequence.is_broken() || newer {
+            self.counters.count(if sequence.is_broken() { "declared-lost" } else { "own-number-learnt" });
+            let at = self.next_update_at(now).max(now);
+            let planned = self.timers.get(Timer::Full).unwrap_or(at);
+            self.timers.set(Timer::Full, at.min(planned));
+        }
+    }
+
+    fn receive_entry(&mut self, now: Instant, from: Ipv4Addr, advert: &Advert) {
+        let Advert { destination, hops, sequence } = *advert;
+        if !self.is_station(destination) {
+            return self.counters.count("bad-destination");
+        }
+        let hops = match u8::try_from(hops) {
+            _ if sequence.is_broken() => INFINITE,
+            Ok(hops @ 1..INFINITE) if hops == 1 || destination != from => hops,
+            _ => return self.counters.count("bad-hops"),
+        };
+        match self.table.hear(now, from, destination, hops, sequence) {
+            Heard::Believed => self.follow(destination),
+            Heard::Refused(why) => self.counters.count(why),
+            Heard::Educate => self.counters.count("educated"),
+        }
+    }
+}

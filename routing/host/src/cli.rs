@@ -1,0 +1,77 @@
+//! The words on the command line (formats/routing.md).
+//!
+//! Exit: 0 ended in order, 1 failed while running, 2 CONFIG is wrong.
+
+use crate::config::{ConfigError, Loaded};
+use crate::error::HostError;
+use crate::{daemon, replay, status};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use manet_routing::Protocol;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// A routing daemon of one station (formats/routing.md)
+#[derive(Parser)]
+#[command(version)]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Route until SIGTERM or SIGINT; prints `ready` when it may be relied on
+    Run { config: PathBuf },
+    /// Print nothing, or what is wrong with a configuration
+    Check { config: PathBuf },
+    /// Print the protocol's options with their defaults
+    Options,
+    /// Play an event log in virtual time; prints each output as a JSON line
+    Replay { config: PathBuf, log: PathBuf },
+    /// Ask a running daemon; prints its answer
+    Status {
+        socket: PathBuf,
+        /// status, follow or stop
+        #[arg(default_value = "status")]
+        op: String,
+    },
+}
+
+enum Failure {
+    Config(ConfigError),
+    Run(HostError),
+}
+
+pub fn main<P: Protocol>() -> ExitCode {
+    // clap keeps names for ever; the program has one
+    let name: &'static str = Box::leak(format!("manet-{}", P::NAME).into_boxed_str());
+    let command = Arguments::command().name(name);
+    let arguments = command.try_get_matches().and_then(|m| Arguments::from_arg_matches(&m));
+    let verb = match arguments {
+        Ok(arguments) => arguments.verb,
+        Err(e) => e.exit(),
+    };
+    let (line, code) = match perform::<P>(verb) {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Failure::Config(error)) => (error.to_string(), 2),
+        Err(Failure::Run(error)) => (error.0, 1),
+    };
+    eprintln!("{name}: {}", line.replace('\n', " "));
+    ExitCode::from(code)
+}
+
+fn perform<P: Protocol>(verb: Verb) -> Result<(), Failure> {
+    let load = |path: &PathBuf| Loaded::<P>::from_file(path).map_err(Failure::Config);
+    match verb {
+        Verb::Run { config } => daemon::run(load(&config)?).map_err(Failure::Run),
+        Verb::Check { config } => load(&config).map(drop),
+        Verb::Options => {
+            let options =
+                serde_json::to_value(P::Options::default()).map_err(|e| Failure::Run(HostError(e.to_string())))?;
+            println!("{options:#}");
+            Ok(())
+        }
+        Verb::Replay { config, log } => replay::run(&load(&config)?, &log).map_err(Failure::Run),
+        Verb::Status { socket, op } => status::ask(&socket, &op).map_err(Failure::Run),
+    }
+}

@@ -1,0 +1,427 @@
+//! The radio's reports of its links: from the medium's socket of this station (formats/sockets.md), from nl80211, or
+//! from nobody.
+//!
+//! Machines of design A know neighbours by their IPv4 addresses; the kernel's neighbour table says whose a MAC address
+//! is. Only IPv4 packets count as failures: an ARP answer that is lost breaks no link.
+
+use crate::attach::attach;
+use crate::config::{Config, FeedbackSource};
+use crate::error::{HostError, Result};
+use crate::frames;
+use crate::kernel::Kernel;
+use crate::nl80211::Nl80211;
+use manet_engine::real_time::Watcher;
+use manet_routing::packet::filter::{Step, To};
+use manet_routing::packet::ipv4;
+use manet_routing::{Bytes, Carrier, Counters, Input, Mac, Node};
+use nix::errno::Errno;
+use nix::sys::socket::{connect, recv, send, socket, AddressFamily, MsgFlags, SockFlag, SockType, UnixAddr};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
+
+/// Messages taken before others have their turn.
+const MESSAGES_AT_ONCE: usize = 64;
+/// Purges under way; more than a machine has neighbours in reach.
+const PURGES: usize = 256;
+/// Packets of one purge; the medium's queues are shorter.
+const PACKETS: usize = 4096;
+/// Stations whose addresses are remembered after the kernel has forgotten them.
+const STATIONS: usize = 1024;
+
+const FAILURES: u32 = 1;
+const OVERHEARD: u32 = 2;
+const DELIVERED: u32 = 4;
+/// The type of an overheard message, and where its frame begins.
+const OVERHEARD_KIND: u32 = 132;
+const OVERHEARD_FRAME: u32 = 32;
+
+/// What the medium says. Frames are Ethernet frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Message<'a> {
+    Failed { neighbour: Mac, frame: &'a [u8] },
+    Purged { token: u32, frame: &'a [u8] },
+    PurgeDone { token: u32 },
+    Overheard { from: Mac, to: Mac, frame: &'a [u8] },
+    Delivered { neighbour: Mac },
+    Error,
+}
+
+pub enum Source {
+    Medium(OwnedFd),
+    Nl80211(Nl80211),
+    None,
+}
+
+struct Purge {
+    to: Mac,
+    /// Design A: whom the machine asked about.
+    neighbour: Option<Ipv4Addr>,
+    packets: Vec<Bytes>,
+}
+
+pub struct Feedback {
+    source: Source,
+    node: Node,
+    frames: bool,
+    purges: BTreeMap<u32, Purge>,
+    next_token: u32,
+    known: BTreeMap<Mac, Ipv4Addr>,
+}
+
+impl Feedback {
+    /// `deliveries`: whether the machine has a use for frames that arrived.
+    pub fn open(config: &Config, carrier: Carrier, interface: u32, deliveries: bool) -> Result<Self> {
+        let frames = carrier == Carrier::Frames;
+        let source = match &config.feedback {
+            FeedbackSource::Medium(path) => {
+                let flags = flags(frames, config.node.feedback, deliveries);
+                Source::Medium(subscribe(path, flags)?)
+            }
+            FeedbackSource::Nl80211 if config.node.feedback => Source::Nl80211(Nl80211::open(interface)?),
+            FeedbackSource::Nl80211 | FeedbackSource::None => Source::None,
+        };
+        let node = config.node.clone();
+        Ok(Self { source, node, frames, purges: BTreeMap::new(), next_token: 0, known: BTreeMap::new() })
+    }
+
+    pub fn watch(&self, watcher: &Watcher, token: u64) -> std::io::Result<()> {
+        match &self.source {
+            Source::Medium(socket) => watcher.watch(socket, token, false),
+            Source::Nl80211(_) | Source::None => Ok(()),
+        }
+    }
+
+    /// From now on the kernel drops those overheard frames that `filter` drops ([`manet_routing::Protocol::overheard_filter`]), before
+    /// anybody is woken for them.
+    pub fn hear_only(&self, filter: &[Step], counters: &mut Counters) {
+        let Source::Medium(socket) = &self.source else { return };
+        if attach(socket, &of_messages(filter), u32::MAX).is_err() {
+            counters.count("filter-refused");
+        }
+    }
+
+    /// Whether links are asked about instead of telling by themselves.
+    pub fn is_polled(&self) -> bool {
+        matches!(self.source, Source::Nl80211(_))
+    }
+
+    /// Design A.
+    pub fn purge_neighbour(&mut self, neighbour: Ipv4Addr, kernel: &mut Kernel, counters: &mut Counters) {
+        let table = kernel.netlink.neighbours(kernel.radio).unwrap_or_default();
+        match table.iter().find(|(address, _)| *address == neighbour) {
+            Some((_, mac)) => self.ask_for_purge(*mac, Some(neighbour), counters),
+            None => counters.count("purge-unknown-neighbour"),
+        }
+    }
+
+    /// Design B.
+    pub fn purge(&mut self, to: Mac, counters: &mut Counters) {
+        self.ask_for_purge(to, None, counters);
+    }
+
+    fn ask_for_purge(&mut self, to: Mac, neighbour: Option<Ipv4Addr>, counters: &mut Counters) {
+        let Source::Medium(socket) = &self.source else { return };
+        let token = self.next_token;
+        let [a, b, c, d, e, f] = to;
+        let [t0, t1, t2, t3] = token.to_le_bytes();
+        let message = [1, 2, 0, 0, 12, 0, 0, 0, a, b, c, d, e, f, 0, 0, t0, t1, t2, t3];
+        // what is not remembered must not be asked: the packets would come back and belong to nobody
+        let room = self.purges.len() < PURGES;
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+        if !room || send(socket.as_raw_fd(), &message, flags).is_err() {
+            return counters.count("purge-failed");
+        }
+        self.next_token = token.wrapping_add(1);
+        self.purges.insert(token, Purge { to, neighbour, packets: Vec::new() });
+    }
+
+    /// What has come since; for each machine in its own terms.
+    pub fn ready(&mut self, kernel: &mut Kernel, counters: &mut Counters, buffer: &mut [u8]) -> Vec<Input> {
+        let mut inputs = Vec::new();
+        for _ in 0..MESSAGES_AT_ONCE {
+            let Source::Medium(socket) = &self.source else { break };
+            let length = match recv(socket.as_raw_fd(), buffer, MsgFlags::MSG_DONTWAIT) {
+                Err(Errno::EAGAIN | Errno::EINTR) => break,
+                Ok(length) if length > 0 => length,
+                // the medium has ended; only hellos, if any, show failed links from now on
+                _ => {
+                    counters.count("feedback-lost");
+                    self.source = Source::None;
+                    break;
+                }
+            };
+            match parse(&buffer[..length]) {
+                Some(message) => inputs.extend(self.input(message, kernel, counters)),
+                None => counters.count("feedback-malformed"),
+            }
+        }
+        inputs
+    }
+
+    /// Asks for failures, where they do not come by themselves.
+    pub fn poll(&mut self, kernel: &mut Kernel, counters: &mut Counters) -> Vec<Input> {
+        let Source::Nl80211(stations) = &mut self.source else { return Vec::new() };
+        let Ok(failed) = stations.poll() else {
+            counters.count("feedback-lost");
+            return Vec::new();
+        };
+        let input = |mac| self.failed(mac, Bytes::default(), kernel, counters);
+        failed.into_iter().filter_map(input).collect()
+    }
+
+    fn input(&mut self, message: Message, kernel: &mut Kernel, counters: &mut Counters) -> Option<Input> {
+        match message {
+            Message::Failed { neighbour, frame } => self.failed(neighbour, ip_packet(frame)?, kernel, counters),
+            Message::Delivered { neighbour } => Some(Input::FrameDelivered { to: neighbour }),
+            Message::Overheard { from, to, frame } => Some(Input::Overheard { from, to, bytes: ip_packet(frame)? }),
+            Message::Purged { token, frame } => {
+                let purge = self.purges.get_mut(&token).filter(|p| p.packets.len() < PACKETS)?;
+                purge.packets.extend(ip_packet(frame));
+                None
+            }
+            Message::PurgeDone { token } => {
+                let Purge { to, neighbour, packets } = self.purges.remove(&token)?;
+                Some(match neighbour {
+                    Some(neighbour) => Input::Purged { neighbour, packets },
+                    None => Input::FramesPurged { to, packets },
+                })
+            }
+            Message::Error => {
+                counters.count("feedback-refused");
+                None
+            }
+        }
+    }
+
+    fn failed(&mut self, to: Mac, bytes: Bytes, kernel: &mut Kernel, counters: &mut Counters) -> Option<Input> {
+        if self.frames {
+            return Some(Input::FrameFailed { to, bytes });
+        }
+        let Some(neighbour) = self.address_of(to, kernel) else {
+            counters.count("feedback-unknown-neighbour");
+            return None;
+        };
+        Some(Input::LinkFailed { neighbour, bytes })
+    }
+
+    /// Whose a MAC address is: by the kernel's table, or else by what it said earlier.
+    fn address_of(&mut self, mac: Mac, kernel: &mut Kernel) -> Option<Ipv4Addr> {
+        let table = kernel.netlink.neighbours(kernel.radio).unwrap_or_default();
+        for (address, mac) in table.into_iter().rev().filter(|(address, _)| self.node.in_network(*address)) {
+            if self.known.len() < STATIONS || self.known.contains_key(&mac) {
+                self.known.insert(mac, address);
+            }
+        }
+        self.known.get(&mac).copied()
+    }
+}
+
+fn flags(frames: bool, feedback: bool, deliveries: bool) -> u32 {
+    match (frames, feedback) {
+        (true, true) if deliveries => FAILURES | OVERHEARD | DELIVERED,
+        (true, true) => FAILURES | OVERHEARD,
+        (true, false) => OVERHEARD,
+        (false, true) => FAILURES,
+        (false, false) => 0,
+    }
+}
+
+/// `filter` of frames, put to the frame of an overheard message; all other messages pass.
+fn of_messages(filter: &[Step]) -> Vec<Step> {
+    if filter.is_empty() {
+        return Vec::new();
+    }
+    let mut steps = vec![Step::LoadByte(1), Step::Equal(OVERHEARD_KIND, To::Next, To::Accept)];
+    steps.extend(filter.iter().map(|step| step.moved(OVERHEARD_FRAME)));
+    steps
+}
+
+fn subscribe(path: &Path, flags: u32) -> Result<OwnedFd> {
+    let fail = |e: Errno| {
+        let path = path.display();
+        HostError(format!(
+            "key \"feedback\": {path}: {}; is the medium running? else say \"feedback\":\"none\"",
+            e.desc()
+        ))
+    };
+    let kind = SockFlag::SOCK_CLOEXEC;
+    let fd = socket(AddressFamily::Unix, SockType::SeqPacket, kind, None).map_err(fail)?;
+    connect(fd.as_raw_fd(), &UnixAddr::new(path).map_err(fail)?).map_err(fail)?;
+    let mut message = vec![1, 1, 0, 0, 4, 0, 0, 0];
+    message.extend(flags.to_le_bytes());
+    send(fd.as_raw_fd(), &message, MsgFlags::MSG_NOSIGNAL).map_err(fail)?;
+    Ok(fd)
+}
+
+/// The IPv4 packet of an Ethernet frame, without padding.
+fn ip_packet(frame: &[u8]) -> Option<Bytes> {
+    frames::parse(frame)?;
+    Some(Bytes(ipv4::Packet::parse(frame.get(frames::HEADER_LEN..)?)?.bytes().to_vec()))
+}
+
+/// A message of the medium; integers are little-endian.
+pub fn parse(bytes: &[u8]) -> Option<Message<'_>> {
+    let [1, kind, 0, 0, l0, l1, l2, l3, body @ ..] = bytes else { return None };
+    if u32::from_le_bytes([*l0, *l1, *l2, *l3]) as usize != body.len() {
+        return None;
+    }
+    let mac = |at: usize| -> Option<Mac> { body.get(at..at + 6)?.try_into().ok() };
+    let word = |at: usize| -> Option<u32> { Some(u32::from_le_bytes(body.get(at..at + 4)?.try_into().ok()?)) };
+    let frame = |at: usize| -> Option<&[u8]> {
+        let frame = body.get(at + 4..)?;
+        (word(at)? as usize == frame.len()).then_some(frame)
+    };
+    Some(match kind {
+        129 => Message::Failed { neighbour: mac(8)?, frame: frame(16)? },
+        130 => Message::Purged { token: word(0)?, frame: frame(12)? },
+        131 => Message::PurgeDone { token: word(0).filter(|_| body.len() == 8)? },
+        132 => Message::Overheard { from: mac(8)?, to: mac(14)?, frame: frame(20)? },
+        133 => Message::Delivered { neighbour: mac(8).filter(|_| body.len() == 20)? },
+        255 => Message::Error,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{json, Value};
+
+    fn hex(bytes: &[u8]) -> String {
+        Bytes(bytes.to_vec()).to_hex()
+    }
+
+    fn in_json(message: Message) -> Value {
+        let mac = |m: Mac| manet_routing::status::mac::format(&m);
+        match message {
+            Message::Failed { neighbour, frame } => {
+                json!({"type": "failed", "neighbour": mac(neighbour), "frame": hex(frame)})
+            }
+            Message::Purged { token, frame } => json!({"type": "purged", "token": token, "frame": hex(frame)}),
+            Message::PurgeDone { token } => json!({"type": "purge_done", "token": token}),
+            Message::Overheard { from, to, frame } => {
+                json!({"type": "overheard", "transmitter": mac(from), "receiver": mac(to), "frame": hex(frame)})
+            }
+            Message::Delivered { neighbour } => json!({"type": "delivered", "neighbour": mac(neighbour)}),
+            Message::Error => json!({"type": "error"}),
+        }
+    }
+
+    /// The lines of formats/examples/feedback.txt: bytes, and what they say.
+    fn golden() -> Vec<(Vec<u8>, Value)> {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../formats/examples/feedback.txt");
+        let text = std::fs::read_to_string(path).unwrap();
+        let lines = text.lines().filter(|l| !l.starts_with('#'));
+        let line = |l: &str| {
+            let (bytes, says) = l.split_at(l.find('{').unwrap());
+            (Bytes::from_hex(&bytes.replace(' ', "")).unwrap().0, serde_json::from_str(says).unwrap())
+        };
+        lines.map(line).collect()
+    }
+
+    #[test]
+    fn the_golden_messages_of_the_medium_are_understood() {
+        let mut understood = 0;
+        for (bytes, says) in golden() {
+            // the first two types go the other way
+            let Some(message) = parse(&bytes) else {
+                assert!(says["type"] == "subscribe" || says["type"] == "purge", "{says}");
+                continue;
+            };
+            understood += 1;
+            for (key, value) in in_json(message).as_object().unwrap() {
+                assert_eq!(&says[key], value, "{key} of {says}");
+            }
+        }
+        assert_eq!(understood, 7);
+    }
+
+    #[test]
+    fn a_message_cut_at_any_length_or_lying_about_it_is_refused() {
+        for (bytes, says) in golden() {
+            assert!((0..bytes.len()).all(|n| parse(&bytes[..n]).is_none()), "{says}");
+            let mut longer = bytes.clone();
+            longer.push(0);
+            assert!(parse(&longer).is_none(), "{says}");
+        }
+    }
+
+    #[test]
+    fn only_ipv4_frames_carry_packets_and_padding_is_left_out() {
+        let repr = ipv4::Repr {
+            tos: 0,
+            identification: 0,
+            dont_fragment: false,
+            ttl: 1,
+            protocol: 17,
+            source: Ipv4Addr::new(10, 0, 0, 1),
+            destination: Ipv4Addr::new(10, 0, 0, 2),
+        };
+        let packet = repr.packet(&[1, 2, 3]);
+        let mut frame = [[0; 12].as_slice(), &[8, 0], &packet].concat();
+        frame.resize(60, 0);
+        assert_eq!(ip_packet(&frame), Some(Bytes(packet)));
+        frame[13] = 6; // ARP
+        assert_eq!(ip_packet(&frame), None);
+        assert_eq!(ip_packet(&frame[..9]), None);
+    }
+
+    #[test]
+    fn a_filter_of_frames_is_put_to_the_frames_of_overheard_messages_only() {
+        use manet_routing::packet::filter::run;
+        use nix::sys::socket::socketpair;
+        // accepts frames of IPv4
+        let filter = [Step::LoadHalf(12), Step::Equal(0x800, To::Accept, To::Drop)];
+        let overheard = |ethertype: [u8; 2]| {
+            let body = [[0; 20].as_slice(), &14u32.to_le_bytes(), &[0; 12], &ethertype].concat();
+            [[1, 132, 0, 0].as_slice(), &(body.len() as u32).to_le_bytes(), &body].concat()
+        };
+        let others = golden().into_iter().filter(|(_, says)| says["type"] != "overheard").map(|(bytes, _)| bytes);
+        let mut messages: Vec<(Vec<u8>, bool)> = others.map(|bytes| (bytes, true)).collect();
+        messages.extend([(overheard([8, 0]), true), (overheard([8, 6]), false)]);
+        let kind = SockFlag::SOCK_NONBLOCK;
+        let (ours, medium) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, kind).unwrap();
+        attach(&ours, &of_messages(&filter), u32::MAX).unwrap();
+        for (message, passes) in messages {
+            assert_eq!(run(&of_messages(&filter), &message, 0, 0) > 0, passes, "{message:?}");
+            assert!(run(&of_messages(&[]), &message, 0, 0) > 0, "{message:?}");
+            // the kernel is of the same mind, and who sends does not notice
+            assert_eq!(send(medium.as_raw_fd(), &message, MsgFlags::empty()), Ok(message.len()));
+            let got = recv(ours.as_raw_fd(), &mut [0; 4096], MsgFlags::empty());
+            assert_eq!(got, if passes { Ok(message.len()) } else { Err(Errno::EAGAIN) }, "{message:?}");
+        }
+    }
+
+    #[test]
+    fn a_purge_that_cannot_be_remembered_is_not_asked_for() {
+        use nix::sys::socket::socketpair;
+        let (ours, medium) =
+            socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_NONBLOCK).unwrap();
+        let node = json!({"number": 1, "address": "10.0.0.1", "network": ["10.0.0.0", 8], "mac": "02:00:00:00:00:01",
+            "seed": 1, "feedback": true});
+        let node = serde_json::from_value(node).unwrap();
+        let (source, purges) = (Source::Medium(ours), BTreeMap::new());
+        let mut feedback = Feedback { source, node, frames: true, purges, next_token: 0, known: BTreeMap::new() };
+        let mut counters = Counters::default();
+        let mut asked = 0;
+        for _ in 0..PURGES + 3 {
+            feedback.purge([2, 0, 0, 0, 0, 2], &mut counters);
+            while recv(medium.as_raw_fd(), &mut [0; 64], MsgFlags::MSG_DONTWAIT).is_ok() {
+                asked += 1;
+            }
+        }
+        assert_eq!((asked, feedback.purges.len(), counters.get("purge-failed")), (PURGES, PURGES, 3));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_panic(bytes: Vec<u8>, kind in 128u8.., body: Vec<u8>) {
+            let _ = parse(&bytes);
+            let _ = ip_packet(&bytes);
+            let whole = [&[1, kind, 0, 0], (body.len() as u32).to_le_bytes().as_slice(), &body].concat();
+            let _ = parse(&whole);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Design B: IPv4 packets in Ethernet frames of our own making, on a packet socket of the radio (packet(7)).
+
+use crate::error::{failed, Result};
+use crate::sys;
+use manet_routing::packet::ipv4::{self, TOS_CS6};
+use manet_routing::Mac;
+use nix::errno::Errno;
+use nix::libc;
+use nix::sys::socket::{recv, send, socket, AddressFamily, MsgFlags, SockFlag, SockType};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+pub const HEADER_LEN: usize = 14;
+const ETH_P_IP: u16 = 0x800;
+const PACKET_ADD_MEMBERSHIP: i32 = 1;
+/// In packet_mreq.
+const PACKET_MR_PROMISC: u32 = 1;
+
+pub struct Frames {
+    socket: OwnedFd,
+    own: Mac,
+}
+
+/// A frame that came: the IPv4 packet is what follows [`HEADER_LEN`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    pub from: Mac,
+    pub to: Mac,
+}
+
+impl Frames {
+    /// `overhear`: frames for others as well, if the radio hands them over.
+    pub fn open(interface: u32, own: Mac, overhear: bool) -> Result<Self> {
+        let fail = |e| failed("the radio's packet socket", e);
+        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+        let fd = socket(AddressFamily::Packet, SockType::Raw, flags, None).map_err(fail)?;
+        if overhear {
+            // packet_mreq: interface, type (two bytes) and address length, address; the kernel drops it with the socket
+            let kind = if cfg!(target_endian = "little") { PACKET_MR_PROMISC } else { PACKET_MR_PROMISC << 16 };
+            let membership: [u32; 4] = [interface, kind, 0, 0];
+            sys::set(&fd, libc::SOL_PACKET, PACKET_ADD_MEMBERSHIP, &membership).map_err(fail)?;
+        }
+        // frames of one EtherType that arrive: our own do not come back
+        sys::bind_to_link(&fd, interface, ETH_P_IP).map_err(fail)?;
+        Ok(Self { socket: fd, own })
+    }
+
+    pub fn own(&self) -> Mac {
+        self.own
+    }
+
+    pub fn send(&mut self, to: Mac, mut packet: Vec<u8>, control: bool) -> Result<(), Errno> {
+        if control && packet.len() >= ipv4::HEADER_LEN {
+            packet[1] = TOS_CS6;
+            ipv4::repair(&mut packet);
+        }
+        let mut frame = Vec::with_capacity(HEADER_LEN + packet.len());
+        frame.extend(to);
+        frame.extend(self.own);
+        frame.extend(ETH_P_IP.to_be_bytes());
+        frame.extend(packet);
+        send(self.socket.as_raw_fd(), &frame, MsgFlags::MSG_DONTWAIT).map(drop)
+    }
+
+    /// The next frame's length and header. `None`: nothing waits.
+    pub fn receive(&self, buffer: &mut [u8]) -> Option<(usize, Header)> {
+        loop {
+            match recv(self.socket.as_raw_fd(), buffer, MsgFlags::MSG_DONTWAIT) {
+                Ok(length) => {
+                    if let Some(header) = parse(&buffer[..length]).filter(|h| h.from != self.own) {
+                        return Some((length, header));
+                    }
+                }
+                // the interface was down; the error is reported once
+                Err(Errno::ENETDOWN | Errno::EINTR) => {}
+                Err(_) => return None,
+            }
+        }
+    }
+}
+
+/// `None` for anything but IPv4.
+pub fn parse(frame: &[u8]) -> Option<Header> {
+    let header = frame.get(..HEADER_LEN)?;
+    let to = header[..6].try_into().ok()?;
+    let from = header[6..12].try_into().ok()?;
+    (header[12..] == ETH_P_IP.to_be_bytes()).then_some(Header { from, to })
+}
+
+impl AsFd for Frames {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}

@@ -1,0 +1,239 @@
+//! The kernel state of formats/routing.md: put in at the start, routes kept in step, everything put back at the end.
+
+use crate::config::Config;
+use crate::error::{failed, HostError, Result};
+use crate::leftovers::{Before, Leftovers};
+use crate::rtnetlink::{self, Described, KernelRoute, Rtnetlink, METRIC, MISS_METRIC};
+use crate::sysctl;
+use crate::tun::Tun;
+use manet_routing::routes::network;
+use manet_routing::{Carrier, Device, Node, Route, Routes};
+use nix::errno::Errno;
+use std::net::Ipv4Addr;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+
+pub struct Kernel {
+    pub netlink: Rtnetlink,
+    pub radio: u32,
+    /// `None` once it has been taken away.
+    tun: Option<Tun>,
+    tun_index: u32,
+    source: Ipv4Addr,
+    /// The radio's, in bytes.
+    mtu: u16,
+    quickack: bool,
+    /// Held as long as the daemon lives.
+    _lock: UnixDatagram,
+    /// What the kernel's table holds of ours.
+    pub routes: Routes,
+    before: Before,
+    leftovers: Leftovers,
+    /// Whether a predecessor ended without cleaning up.
+    pub restarted: bool,
+}
+
+impl Kernel {
+    /// Puts right what a killed predecessor left, then takes the interface over.
+    pub fn take_over(config: &Config, carrier: Carrier, tun_mtu: u16) -> Result<Self> {
+        let radio = rtnetlink::index(&config.interface)?;
+        let mut netlink = Rtnetlink::open()?;
+        let leftovers = Leftovers::beside(config.status.as_deref());
+        let mut before = Before::here()?;
+        // fails if another daemon lives here, before anything of its own is touched
+        let lock = lock(&config.interface)?;
+        let tun = Tun::create(&config.tun)?;
+        let tun_index = rtnetlink::index(&config.tun)?;
+        let old_routes = netlink.flush(&[radio, tun_index])?;
+        let old = leftovers.recall(&before);
+        if let Some(old) = &old {
+            put_back(&mut netlink, old);
+        }
+        let mut kernel = Self {
+            netlink,
+            radio,
+            tun: Some(tun),
+            tun_index,
+            source: config.node.address,
+            mtu: config.node.mtu,
+            quickack: config.quickack,
+            _lock: lock,
+            routes: Routes::default(),
+            before: before.clone(),
+            leftovers,
+            restarted: old.is_some() || old_routes > 0,
+        };
+        let wanted = settings(config, carrier);
+        before.sysctls = sysctl::Before::of(&wanted);
+        let (routes, addresses) = kernel.in_the_way(config, carrier)?;
+        before.will_remove(&routes, &addresses);
+        kernel.leftovers.keep(&before)?;
+        // from here on dropping `kernel` puts things back
+        kernel.before = before;
+        sysctl::apply(&wanted)?;
+        kernel.remove(&routes, &addresses)?;
+        kernel.lead_misses_into_tun(&config.node, carrier, tun_mtu)?;
+        Ok(kernel)
+    }
+
+    pub fn tun(&self) -> Option<&Tun> {
+        self.tun.as_ref()
+    }
+
+    /// Routes and addresses of the radio that the design does without.
+    fn in_the_way(&mut self, config: &Config, carrier: Carrier) -> Result<(Vec<Described>, Vec<Described>)> {
+        let mut routes = self.netlink.routes_over(self.radio)?;
+        let addresses = self.netlink.addresses(self.radio)?;
+        let Node { address, network: (_, prefix), .. } = &config.node;
+        if !addresses.iter().any(|a| a.address() == Some(*address)) {
+            return Err(HostError(format!(
+                "key \"node.address\": {0} has not the address {address}; give it: \
+                 ip address add {address}/{prefix} dev {0} noprefixroute",
+                config.interface
+            )));
+        }
+        match carrier {
+            Carrier::Udp(_) => {
+                // with a route to the whole network the kernel would ask by ARP for stations that are far away
+                routes.retain(Described::is_connected);
+                Ok((routes, Vec::new()))
+            }
+            Carrier::Frames => Ok((routes, addresses)),
+        }
+    }
+
+    fn remove(&mut self, routes: &[Described], addresses: &[Described]) -> Result<()> {
+        for route in routes {
+            self.netlink.remove_route(route).map_err(|e| failed("a route of the radio cannot be removed", e))?;
+        }
+        for address in addresses {
+            match self.netlink.remove_address(address) {
+                // a secondary address goes with its primary one
+                Ok(()) | Err(Errno::EADDRNOTAVAIL) => {}
+                Err(e) => return Err(failed("the radio's address cannot be removed", e)),
+            }
+        }
+        Ok(())
+    }
+
+    fn lead_misses_into_tun(&mut self, node: &Node, carrier: Carrier, mtu: u16) -> Result<()> {
+        let fail = |e| failed("the TUN device", e);
+        self.netlink.set_up(self.tun_index, mtu).map_err(fail)?;
+        if carrier == Carrier::Frames {
+            self.netlink.add_address(self.tun_index, node.address, node.network.1).map_err(fail)?;
+        }
+        // the network has a route of its own: a gateway's default route leads elsewhere
+        for (destination, prefix) in [node.network, (Ipv4Addr::UNSPECIFIED, 0)] {
+            let route = KernelRoute {
+                destination: network(destination, prefix),
+                prefix,
+                via: None,
+                interface: self.tun_index,
+                source: node.address,
+                metric: MISS_METRIC,
+                mtu: Some(mtu),
+                quickack: self.quickack,
+            };
+            self.netlink.set_route(&route).map_err(|e| failed("no route into the TUN", e))?;
+        }
+        Ok(())
+    }
+
+    /// True: the table is not as it was. The kernel gets it in any case.
+    pub fn set_route(&mut self, route: Route) -> Result<bool, Errno> {
+        self.netlink.set_route(&self.as_kernel_has_it(&route))?;
+        let same = self.routes.iter().any(|r| *r == route);
+        self.routes.set(route);
+        Ok(!same)
+    }
+
+    /// True: there was such a route.
+    pub fn clear_route(&mut self, destination: Ipv4Addr, prefix: u8) -> Result<bool, Errno> {
+        let was = self.routes.clear(destination, prefix).is_some();
+        match self.netlink.clear_route(network(destination, prefix), prefix, METRIC) {
+            Ok(()) => Ok(was),
+            Err(Errno::ESRCH) if !was => Ok(false),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// After the radio was down: the kernel has forgotten the routes. How many it refuses.
+    pub fn set_all_again(&mut self) -> u64 {
+        let routes: Vec<Route> = self.routes.iter().copied().collect();
+        routes.iter().filter(|r| self.netlink.set_route(&self.as_kernel_has_it(r)).is_err()).count() as u64
+    }
+
+    fn as_kernel_has_it(&self, route: &Route) -> KernelRoute {
+        let (interface, via) = match route.device {
+            Device::Radio if route.via == route.destination => (self.radio, None),
+            Device::Radio => (self.radio, Some(route.via)),
+            Device::Machine => (self.tun_index, None),
+        };
+        KernelRoute {
+            destination: network(route.destination, route.prefix),
+            prefix: route.prefix,
+            via,
+            interface,
+            source: self.source,
+            metric: METRIC,
+            // always given: a TCP may still hold a route that was cleared, whose device the kernel has changed for its
+            // blackhole with an MTU of 68 (net/core/dst.c, dst_dev_put), and would cut its next segments to 48 bytes
+            mtu: Some(route.mtu.unwrap_or(self.mtu)),
+            quickack: self.quickack,
+        }
+    }
+}
+
+impl Drop for Kernel {
+    fn drop(&mut self) {
+        let _ = self.netlink.flush(&[self.radio, self.tun_index]);
+        // its address goes with it, before the radio gets it back
+        self.tun = None;
+        put_back(&mut self.netlink, &self.before);
+        self.leftovers.forget();
+    }
+}
+
+/// One daemon a radio: an abstract socket's name is taken once in a network namespace, and free when its process ends.
+fn lock(interface: &str) -> Result<UnixDatagram> {
+    SocketAddr::from_abstract_name(format!("manet-routing {interface}"))
+        .and_then(|name| UnixDatagram::bind_addr(&name))
+        .map_err(|_| HostError(format!("key \"interface\": another routing daemon runs on {interface}; stop it")))
+}
+
+/// What cannot be put back is there already, or its interface has gone.
+fn put_back(netlink: &mut Rtnetlink, before: &Before) {
+    before.sysctls.put_back();
+    for address in before.removed_addresses() {
+        let _ = netlink.put_address_back(&address);
+    }
+    for route in before.removed_routes() {
+        let _ = netlink.put_route_back(&route);
+    }
+}
+
+/// Sysctls under net/: forwarding by our routes alone, no redirects that would go round them, no reverse-path filter
+/// that takes a route into the TUN for the wrong way (RFC 3704, 2.2). In design B that filter is what
+/// keeps the kernel from taking frames of the radio itself: no route leads there, so no source is plausible.
+fn settings(config: &Config, carrier: Carrier) -> Vec<(String, &'static str)> {
+    let (radio, tun) = (config.interface.as_str(), config.tun.as_str());
+    let (radio_filter, radio_forwards) = match carrier {
+        Carrier::Udp(_) => ("0", "1"),
+        Carrier::Frames => ("1", "0"),
+    };
+    let conf = |interface: &str, key: &str| format!("ipv4/conf/{interface}/{key}");
+    let mut wanted = vec![
+        (conf("all", "rp_filter"), "0"),
+        (conf("all", "send_redirects"), "0"),
+        (conf(radio, "rp_filter"), radio_filter),
+        (conf(radio, "forwarding"), radio_forwards),
+        (conf(tun, "rp_filter"), "0"),
+        (conf(tun, "forwarding"), "1"),
+        (format!("ipv6/conf/{tun}/disable_ipv6"), "1"),
+    ];
+    for interface in [radio, tun] {
+        wanted.push((conf(interface, "send_redirects"), "0"));
+        wanted.push((conf(interface, "accept_redirects"), "0"));
+    }
+    wanted
+}

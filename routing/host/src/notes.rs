@@ -1,0 +1,154 @@
+//! Notes: JSON lines of what happened to routes and packets (formats/routing.md), into a file and to who follows.
+
+use crate::error::{HostError, Result};
+use manet_engine::Instant;
+use manet_routing::packet::ipv4::{self, protocol};
+use manet_routing::{Note, Route};
+use serde_json::{json, Value};
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::net::Ipv4Addr;
+use std::path::Path;
+
+pub struct Notes {
+    file: Option<File>,
+    /// CLOCK_REALTIME of the daemon's instant 0, since `epoch_ns` of CONFIG.
+    offset_ns: i64,
+    /// Lines that the file did not take.
+    pub lost: u64,
+}
+
+impl Notes {
+    pub fn open(path: Option<&Path>, offset_ns: i64) -> Result<Self> {
+        let file = path.map(|p| append_to("notes", p)).transpose()?;
+        Ok(Self { file, offset_ns, lost: 0 })
+    }
+
+    /// Nanoseconds since `epoch_ns`.
+    pub fn time(&self, at: Instant) -> i64 {
+        self.offset_ns.saturating_add_unsigned(at.as_nanos())
+    }
+
+    /// Writes the note down at once, so that a killed daemon's are there; returns its line.
+    pub fn write(&mut self, at: Instant, event: &str, about: Ipv4Addr, value: u64, and: &[(&str, Value)]) -> String {
+        let mut note = json!({"t_ns": self.time(at), "event": event, "about": about, "value": value});
+        for (key, value) in and {
+            note[*key] = value.clone();
+        }
+        let line = format!("{note}\n");
+        if self.file.as_mut().is_some_and(|f| f.write_all(line.as_bytes()).is_err()) {
+            self.lost += 1;
+        }
+        line
+    }
+}
+
+/// Opens a file of CONFIG to append to it.
+pub fn append_to(key: &str, path: &Path) -> Result<File> {
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)
+        .map_err(|e| HostError(format!("key \"{key}\": {}: {e}; does the folder exist?", path.display())))
+}
+
+pub fn about_route(route: &Route) -> [(&'static str, Value); 2] {
+    [("via", json!(route.via)), ("prefix", json!(route.prefix))]
+}
+
+/// What an `unreachable` note says of the dead packet: destination, protocol, and source, ports, sequence number.
+pub fn about_packet(packet: &ipv4::Packet) -> (Ipv4Addr, u64, Vec<(&'static str, Value)>) {
+    let mut and = vec![("source", json!(packet.source()))];
+    let (kind, payload) = (packet.protocol(), packet.payload());
+    if let ([a, b, c, d, rest @ ..], protocol::TCP | protocol::UDP) = (payload, kind) {
+        and.push(("ports", json!([u16::from_be_bytes([*a, *b]), u16::from_be_bytes([*c, *d])])));
+        if let ([s, e, q, n, ..], protocol::TCP) = (rest, kind) {
+            and.push(("seq", json!(u32::from_be_bytes([*s, *e, *q, *n]))));
+        }
+    }
+    (packet.destination(), u64::from(kind), and)
+}
+
+/// What a machine's own note says beyond event, address and value (design B keeps its routes to itself).
+pub fn about_note(note: &Note) -> Vec<(&'static str, Value)> {
+    let dead = note.packet.as_ref().and_then(|p| ipv4::Packet::parse(p)).map(|p| about_packet(&p).2);
+    let via = note.via.map(|via| ("via", json!(via)));
+    // routes of design B are of hosts
+    let prefix = matches!(note.event.as_str(), "route" | "lost").then(|| ("prefix", json!(32)));
+    dead.into_iter().flatten().chain(via).chain(prefix).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use manet_routing::{Bytes, Output};
+
+    fn about(note: Note) -> Value {
+        about_note(&note)
+            .into_iter()
+            .map(|(key, value)| (key.to_owned(), value))
+            .collect::<serde_json::Map<_, _>>()
+            .into()
+    }
+
+    #[test]
+    fn a_note_of_design_b_tells_as_much_of_a_dead_packet_and_a_route_as_the_host_itself() {
+        let (source, destination) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 6));
+        let header = ipv4::Repr {
+            tos: 0,
+            identification: 1,
+            dont_fragment: true,
+            ttl: 64,
+            protocol: protocol::TCP,
+            source,
+            destination,
+        };
+        // ports 0x1389 = 5001 and 0x0050 = 80, sequence number 0x0102
+        let tcp = header.packet(&[0x13, 0x89, 0, 0x50, 0, 0, 1, 2]);
+        let of = |event: &str| match Output::note(event, destination, 6) {
+            Output::Note(note) => note,
+            _ => unreachable!("a note is a note"),
+        };
+        let dead = Note { packet: Some(Bytes(tcp)), ..of("unreachable") };
+        assert_eq!(about(dead), json!({"source": source, "ports": [5001, 80], "seq": 258}));
+        let route = Note { via: Some(Ipv4Addr::new(10, 0, 0, 2)), ..of("route") };
+        assert_eq!(about(route), json!({"via": "10.0.0.2", "prefix": 32}));
+        assert_eq!(about(of("lost")), json!({"prefix": 32}));
+        let malformed = Note { packet: Some(Bytes(vec![0x45; 7])), ..of("unreachable") };
+        assert_eq!(about(malformed), json!({}));
+    }
+
+    #[test]
+    fn a_dead_packet_cut_in_its_tcp_header_tells_what_it_has() {
+        let header = ipv4::Repr {
+            tos: 0,
+            identification: 1,
+            dont_fragment: false,
+            ttl: 64,
+            protocol: protocol::TCP,
+            source: Ipv4Addr::new(10, 0, 0, 1),
+            destination: Ipv4Addr::new(10, 0, 0, 6),
+        };
+        let keys = |payload: &[u8]| -> Vec<&str> {
+            let packet = header.packet(payload);
+            let (_, _, and) = about_packet(&ipv4::Packet::parse(&packet).unwrap());
+            and.into_iter().map(|(key, _)| key).collect()
+        };
+        assert_eq!(keys(&[0; 3]), ["source"]);
+        assert_eq!(keys(&[0; 7]), ["source", "ports"]);
+        assert_eq!(keys(&[0; 8]), ["source", "ports", "seq"]);
+    }
+
+    #[test]
+    fn every_note_is_in_the_file_at_once_and_a_full_disk_is_counted() {
+        let path = std::env::temp_dir().join(format!("manet-notes-{}.jsonl", std::process::id()));
+        let mut notes = Notes::open(Some(&path), -5).unwrap();
+        let line = notes.write(Instant::from_nanos(7), "started", Ipv4Addr::LOCALHOST, 0, &[]);
+        assert!(line.contains("\"t_ns\":2,"));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), line);
+        std::fs::remove_file(&path).unwrap();
+        let mut full = Notes::open(Some(Path::new("/dev/full")), 0).unwrap();
+        full.write(Instant::ZERO, "started", Ipv4Addr::LOCALHOST, 0, &[]);
+        assert_eq!(full.lost, 1);
+    }
+}

@@ -1,0 +1,68 @@
+//! `manet-P replay`: a run's inputs again, in virtual time; the same outputs at the same instants, as JSON lines.
+//!
+//! A log holds the runs that were appended to it, each begun by a line `{"at":0,"started":{"restarted":false}}`. The
+//! last line of a run that was killed may be cut; it is left out.
+
+use crate::config::Loaded;
+use crate::error::{HostError, Result};
+use manet_engine::{Instant, Timeline};
+use manet_routing::{Input, Output, Protocol};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Started {
+    pub restarted: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Line {
+    Started { started: Started },
+    Input { at: Instant, input: Input },
+}
+
+pub fn run<P: Protocol>(loaded: &Loaded<P>, log: &Path) -> Result<()> {
+    let fail = |e: std::io::Error| HostError(format!("{}: {e}", log.display()));
+    let mut out = std::io::stdout().lock();
+    // who stops reading has seen enough
+    let mut print = |at: Instant, output: Output| {
+        let _ = writeln!(out, "{}", serde_json::json!({"at": at, "output": output}));
+    };
+    let file = BufReader::new(File::open(log).map_err(fail)?);
+    play(loaded, file, &mut print).map_err(|e| HostError(format!("{}: {}", log.display(), e.0)))
+}
+
+/// Plays all runs in `log`.
+pub fn play<P: Protocol>(loaded: &Loaded<P>, log: impl BufRead, put: &mut impl FnMut(Instant, Output)) -> Result<()> {
+    let mut timeline = fresh(loaded, loaded.config.node.restarted)?;
+    let mut cut: Option<HostError> = None;
+    for (i, line) in log.lines().enumerate() {
+        let line = line.map_err(|e| HostError(format!("line {}: {e}", i + 1)))?;
+        match serde_json::from_str(&line) {
+            Ok(Line::Started { started }) => {
+                cut = None;
+                timeline = fresh(loaded, started.restarted)?;
+            }
+            Ok(Line::Input { at, input }) => {
+                if let Some(cut) = cut {
+                    return Err(cut);
+                }
+                if at < timeline.now() {
+                    return Err(HostError(format!("line {}: time goes back", i + 1)));
+                }
+                timeline.input(at, input, put);
+            }
+            Err(e) => cut = Some(HostError(format!("line {}: {e}", i + 1))),
+        }
+    }
+    Ok(())
+}
+
+fn fresh<P: Protocol>(loaded: &Loaded<P>, restarted: bool) -> Result<Timeline<P>> {
+    let mut node = loaded.config.node.clone();
+    node.restarted = restarted;
+    Ok(Timeline::new(P::new(node, loaded.options.clone())?))
+}

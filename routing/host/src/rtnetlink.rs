@@ -1,0 +1,363 @@
+//! rtnetlink (rtnetlink(7), RFC 3549): routes, addresses, neighbours and links of our network namespace.
+//!
+//! Every change asks for the kernel's acknowledgement and waits for it: the kernel gives it from inside our `send`.
+//! Routes and addresses removed for the time of the run are kept as the kernel described them, and restored as they were.
+
+use crate::error::{failed, HostError, Result};
+use manet_netlink::message::{CREATE, REPLACE};
+use manet_netlink::{Attributes, Builder, Messages, Socket};
+use manet_routing::Mac;
+use nix::errno::Errno;
+use nix::sys::socket::{setsockopt, sockopt, SockProtocol};
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// Marks our routes (rtm_protocol), so that those of a killed daemon are known; not in /etc/iproute2/rt_protos.
+pub const PROTOCOL: u8 = 98;
+pub const METRIC: u32 = 100;
+/// Of the routes into the TUN: any other route of the same prefix comes first.
+pub const MISS_METRIC: u32 = 4096;
+
+// linux/rtnetlink.h
+const NEWLINK: u16 = 16;
+const NEWADDR: u16 = 20;
+const DELADDR: u16 = 21;
+const GETADDR: u16 = 22;
+const NEWROUTE: u16 = 24;
+const DELROUTE: u16 = 25;
+const GETROUTE: u16 = 26;
+const NEWNEIGH: u16 = 28;
+const GETNEIGH: u16 = 30;
+const RTA_DST: u16 = 1;
+const RTA_OIF: u16 = 4;
+const RTA_GATEWAY: u16 = 5;
+const RTA_PRIORITY: u16 = 6;
+const RTA_PREFSRC: u16 = 7;
+const RTA_METRICS: u16 = 8;
+const RTAX_MTU: u16 = 2;
+const RTAX_QUICKACK: u16 = 15;
+const TABLE_MAIN: u8 = 254;
+const PROTOCOL_KERNEL: u8 = 2;
+const SCOPE_UNIVERSE: u8 = 0;
+const SCOPE_LINK: u8 = 253;
+const SCOPE_NOWHERE: u8 = 255;
+const TYPE_UNICAST: u8 = 1;
+const ONLINK: u32 = 4;
+const RTMSG_LEN: usize = 12;
+const IFADDRMSG_LEN: usize = 8;
+const NDMSG_LEN: usize = 12;
+const IFINFOMSG_LEN: usize = 16;
+const IFA_LOCAL: u16 = 2;
+const IFA_FLAGS: u16 = 8;
+const NOPREFIXROUTE: u32 = 0x200;
+const NDA_DST: u16 = 1;
+const NDA_LLADDR: u16 = 2;
+const IFLA_MTU: u16 = 4;
+const UP: u32 = 1;
+/// RTNLGRP_LINK as a bit.
+const GROUP_LINK: u32 = 1;
+const INET: u8 = 2;
+/// A unicast route of the main table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelRoute {
+    pub destination: Ipv4Addr,
+    pub prefix: u8,
+    /// `None`: on the link itself.
+    pub via: Option<Ipv4Addr>,
+    pub interface: u32,
+    pub source: Ipv4Addr,
+    pub metric: u32,
+    pub mtu: Option<u16>,
+    pub quickack: bool,
+}
+
+/// A route or address as the kernel described it in a dump.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Described(pub Vec<u8>);
+
+pub struct Rtnetlink(Socket);
+
+impl Rtnetlink {
+    pub fn open() -> Result<Self> {
+        Socket::open(SockProtocol::NetlinkRoute).map(Self).map_err(no_socket)
+    }
+
+    /// Puts the route in, or in the place of the one with the same destination and metric.
+    pub fn set_route(&mut self, route: &KernelRoute) -> Result<(), Errno> {
+        self.request(route_message(route))
+    }
+
+    pub fn clear_route(&mut self, destination: Ipv4Addr, prefix: u8, metric: u32) -> Result<(), Errno> {
+        let fixed = [INET, prefix, 0, 0, TABLE_MAIN, PROTOCOL, SCOPE_NOWHERE, 0, 0, 0, 0, 0];
+        let route = Builder::new(DELROUTE, 0, &fixed).put(RTA_DST, &destination.octets()).put_u32(RTA_PRIORITY, metric);
+        self.request(route)
+    }
+
+    /// Removes the routes of [`PROTOCOL`] over these interfaces (another radio of the station may have a daemon of its
+    /// own); how many there were.
+    pub fn flush(&mut self, interfaces: &[u32]) -> Result<usize> {
+        let mut ours = self.routes()?;
+        ours.retain(|r| {
+            r.0[5] == PROTOCOL && r.attributes(RTMSG_LEN).u32(RTA_OIF).is_some_and(|i| interfaces.contains(&i))
+        });
+        for route in &ours {
+            match self.remove_route(route) {
+                // it went with its interface meanwhile
+                Ok(()) | Err(Errno::ESRCH) => {}
+                Err(e) => return Err(failed("an old route cannot be removed", e)),
+            }
+        }
+        Ok(ours.len())
+    }
+
+    /// The main table's routes over `interface` that others made; those without a gateway first, as they must be put
+    /// back.
+    pub fn routes_over(&mut self, interface: u32) -> Result<Vec<Described>> {
+        let mut routes = self.routes()?;
+        routes.retain(|r| r.attributes(RTMSG_LEN).u32(RTA_OIF) == Some(interface) && r.0[5] != PROTOCOL);
+        routes.sort_by_key(|r| r.attributes(RTMSG_LEN).get(RTA_GATEWAY).is_some());
+        Ok(routes)
+    }
+
+    fn routes(&mut self) -> Result<Vec<Described>> {
+        let mut routes = self.dump(GETROUTE, NEWROUTE, RTMSG_LEN)?;
+        routes.retain(|r| r.0.len() >= RTMSG_LEN && r.0[0] == INET && r.0[4] == TABLE_MAIN);
+        Ok(routes)
+    }
+
+    pub fn put_route_back(&mut self, route: &Described) -> Result<(), Errno> {
+        self.request(Builder::new(NEWROUTE, CREATE, &route.0))
+    }
+
+    pub fn remove_route(&mut self, route: &Described) -> Result<(), Errno> {
+        self.request(Builder::new(DELROUTE, 0, &route.0))
+    }
+
+    /// The IPv4 addresses of `interface`.
+    pub fn addresses(&mut self, interface: u32) -> Result<Vec<Described>> {
+        let mut all = self.dump(GETADDR, NEWADDR, IFADDRMSG_LEN)?;
+        all.retain(|a| a.0.len() >= IFADDRMSG_LEN && a.0[0] == INET && a.0[4..8] == interface.to_ne_bytes());
+        Ok(all)
+    }
+
+    pub fn put_address_back(&mut self, address: &Described) -> Result<(), Errno> {
+        self.request(Builder::new(NEWADDR, CREATE | REPLACE, &address.0))
+    }
+
+    pub fn remove_address(&mut self, address: &Described) -> Result<(), Errno> {
+        self.request(Builder::new(DELADDR, 0, &address.0))
+    }
+
+    /// Gives `interface` the address, without a route to the prefix.
+    pub fn add_address(&mut self, interface: u32, address: Ipv4Addr, prefix: u8) -> Result<(), Errno> {
+        let fixed = [[INET, prefix, 0, 0], interface.to_ne_bytes()].concat();
+        let message = Builder::new(NEWADDR, CREATE | REPLACE, &fixed);
+        self.request(message.put(IFA_LOCAL, &address.octets()).put_u32(IFA_FLAGS, NOPREFIXROUTE))
+    }
+
+    /// The neighbour table of `interface`: whose IEEE address is known, in the order of the addresses.
+    pub fn neighbours(&mut self, interface: u32) -> Result<Vec<(Ipv4Addr, Mac)>> {
+        let all = self.dump(GETNEIGH, NEWNEIGH, NDMSG_LEN)?;
+        let mut known: Vec<(Ipv4Addr, Mac)> = all.iter().filter_map(|n| neighbour(n, interface)).collect();
+        known.sort_unstable();
+        Ok(known)
+    }
+
+    /// Sets the interface up, with this MTU.
+    pub fn set_up(&mut self, interface: u32, mtu: u16) -> Result<(), Errno> {
+        // family and type, index, flags, which of the flags change
+        let fixed = [[0; 4], interface.to_ne_bytes(), UP.to_ne_bytes(), UP.to_ne_bytes()].concat();
+        self.request(Builder::new(NEWLINK, 0, &fixed).put_u32(IFLA_MTU, mtu.into()))
+    }
+
+    fn request(&mut self, request: Builder) -> Result<(), Errno> {
+        self.0.request(request).map(drop)
+    }
+
+    /// The IPv4 part of a table: all messages of type `answer`.
+    fn dump(&mut self, kind: u16, answer: u16, fixed_len: usize) -> Result<Vec<Described>> {
+        let mut fixed = vec![0; fixed_len];
+        fixed[0] = INET;
+        let mut found = Vec::new();
+        let request = Builder::new(kind, 0, &fixed);
+        self.0
+            .dump(request, |m| found.extend((m.kind == answer).then(|| Described(m.payload.to_vec()))))
+            .map_err(no_table)?;
+        Ok(found)
+    }
+}
+
+fn no_socket(e: Errno) -> HostError {
+    failed("no netlink socket", e)
+}
+
+fn no_table(e: Errno) -> HostError {
+    failed("the kernel does not tell its tables", e)
+}
+
+/// Tells when an interface is set up: the kernel has then forgotten the routes over it.
+pub struct LinkEvents {
+    socket: Socket,
+    interface: u32,
+    was_up: bool,
+}
+
+impl LinkEvents {
+    pub fn of(interface: u32) -> Result<Self> {
+        let socket = Socket::bound(SockProtocol::NetlinkRoute, 0, GROUP_LINK).map_err(no_socket)?;
+        let _ = setsockopt(&socket, sockopt::RcvBuf, &16_384);
+        Ok(Self { socket, interface, was_up: true })
+    }
+
+    /// Reads what has happened. True: the interface was down and is up again.
+    pub fn came_up(&mut self) -> bool {
+        let mut buffer = [0; 8192];
+        let mut came_up = false;
+        loop {
+            let bytes = match self.socket.receive(&mut buffer) {
+                Ok(Some(bytes)) => bytes,
+                // some were lost: the routes are put in once too often
+                Err(Errno::ENOBUFS) => {
+                    came_up = true;
+                    continue;
+                }
+                Ok(None) | Err(_) => return came_up,
+            };
+            for message in Messages(bytes).filter(|m| m.kind == NEWLINK) {
+                if let Some(up) = is_up(message.payload, self.interface) {
+                    came_up |= up && !self.was_up;
+                    self.was_up = up;
+                }
+            }
+        }
+    }
+}
+
+impl AsFd for LinkEvents {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn is_up(link: &[u8], interface: u32) -> Option<bool> {
+    let fits = link.len() >= IFINFOMSG_LEN && link[4..8] == interface.to_ne_bytes();
+    fits.then(|| u32::from_ne_bytes([link[8], link[9], link[10], link[11]]) & UP != 0)
+}
+
+fn route_message(route: &KernelRoute) -> Builder {
+    // a gateway needs no route to it of its own: it is on the link, whatever the tables say
+    let (scope, flags) = if route.via.is_some() { (SCOPE_UNIVERSE, ONLINK) } else { (SCOPE_LINK, 0) };
+    let fixed = [INET, route.prefix, 0, 0, TABLE_MAIN, PROTOCOL, scope, TYPE_UNICAST];
+    let mut m = Builder::new(NEWROUTE, CREATE | REPLACE, &[&fixed[..], &flags.to_ne_bytes()].concat())
+        .put(RTA_DST, &route.destination.octets())
+        .put_u32(RTA_OIF, route.interface);
+    if let Some(via) = route.via {
+        m = m.put(RTA_GATEWAY, &via.octets());
+    }
+    m = m.put(RTA_PREFSRC, &route.source.octets()).put_u32(RTA_PRIORITY, route.metric);
+    let metrics = [(RTAX_MTU, route.mtu.map(u32::from)), (RTAX_QUICKACK, route.quickack.then_some(1))];
+    if metrics.iter().all(|(_, value)| value.is_none()) {
+        return m;
+    }
+    let set = metrics.into_iter().filter_map(|(kind, value)| Some((kind, value?)));
+    set.fold(m.open(RTA_METRICS), |m, (kind, value)| m.put_u32(kind, value)).close()
+}
+
+fn neighbour(n: &Described, interface: u32) -> Option<(Ipv4Addr, Mac)> {
+    let fits = n.0.len() >= NDMSG_LEN && n.0[0] == INET && n.0[4..8] == interface.to_ne_bytes();
+    let attributes = n.attributes(NDMSG_LEN);
+    let address: [u8; 4] = attributes.array(NDA_DST).filter(|_| fits)?;
+    Some((address.into(), attributes.array(NDA_LLADDR)?))
+}
+
+impl Described {
+    /// The attributes behind a fixed part of `fixed_len` bytes.
+    fn attributes(&self, fixed_len: usize) -> Attributes<'_> {
+        Attributes(self.0.get(fixed_len..).unwrap_or(&[]))
+    }
+
+    /// Of an address: itself.
+    pub fn address(&self) -> Option<Ipv4Addr> {
+        self.attributes(IFADDRMSG_LEN).array::<4>(IFA_LOCAL).map(Ipv4Addr::from)
+    }
+
+    /// Of an address: the bits of its network.
+    pub fn address_prefix(&self) -> u8 {
+        self.0[1]
+    }
+
+    /// Of a route: whether the kernel made it, from an address, for more than one host.
+    pub fn is_connected(&self) -> bool {
+        self.0[5] == PROTOCOL_KERNEL && self.0[1] < 32
+    }
+}
+
+/// The index of an interface.
+pub fn index(name: &str) -> Result<u32> {
+    nix::net::if_::if_nametoindex(name)
+        .map_err(|_| HostError(format!("key \"interface\": there is no interface {name} in this network namespace")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_route_is_written_as_rtnetlink_has_it() {
+        let route = KernelRoute {
+            destination: Ipv4Addr::new(10, 0, 0, 3),
+            prefix: 32,
+            via: Some(Ipv4Addr::new(10, 0, 0, 2)),
+            interface: 7,
+            source: Ipv4Addr::new(10, 0, 0, 1),
+            metric: 100,
+            mtu: Some(1492),
+            quickack: true,
+        };
+        // little-endian as the machines this is tested on; attributes: length, type, value (linux/rtnetlink.h)
+        let expected: [&[u8]; 7] = [
+            &[2, 32, 0, 0, 254, 98, 0, 1, 4, 0, 0, 0],
+            &[8, 0, 1, 0, 10, 0, 0, 3],
+            &[8, 0, 4, 0, 7, 0, 0, 0],
+            &[8, 0, 5, 0, 10, 0, 0, 2],
+            &[8, 0, 7, 0, 10, 0, 0, 1],
+            &[8, 0, 6, 0, 100, 0, 0, 0],
+            // 4 + 8 + 8 bytes: mtu (2) 1492 = 0x5d4, quickack (15) 1
+            &[20, 0, 8, 0x80, 8, 0, 2, 0, 0xd4, 5, 0, 0, 8, 0, 15, 0, 1, 0, 0, 0],
+        ];
+        let payload = |route: &KernelRoute| {
+            let bytes = route_message(route).finish(1);
+            Messages(&bytes).next().unwrap().payload.to_vec()
+        };
+        assert_eq!(payload(&route), expected.concat());
+        let on_link = payload(&KernelRoute { via: None, mtu: None, quickack: false, ..route });
+        assert_eq!(on_link[..12], [2, 32, 0, 0, 254, 98, 253, 1, 0, 0, 0, 0]);
+        assert_eq!(Attributes(&on_link[12..]).map(|(k, _)| k).collect::<Vec<_>>(), [1, 4, 7, 6]);
+    }
+
+    #[test]
+    fn neighbours_without_an_address_or_on_another_interface_are_left_out() {
+        let neighbour_on = |interface: u8, mac: &[u8]| {
+            let fixed = [2, 0, 0, 0, interface, 0, 0, 0, 2, 0, 0, 1];
+            let mut m = Builder::new(NEWNEIGH, 0, &fixed).put(NDA_DST, &[10, 0, 0, 2]);
+            if !mac.is_empty() {
+                m = m.put(NDA_LLADDR, mac);
+            }
+            let bytes = m.finish(1);
+            Described(Messages(&bytes).next().unwrap().payload.to_vec())
+        };
+        let mac = [2, 0, 0, 0, 0, 2];
+        assert_eq!(neighbour(&neighbour_on(3, &mac), 3), Some((Ipv4Addr::new(10, 0, 0, 2), mac)));
+        assert_eq!(neighbour(&neighbour_on(4, &mac), 3), None);
+        assert_eq!(neighbour(&neighbour_on(3, &[]), 3), None);
+        assert_eq!(neighbour(&Described(vec![2]), 3), None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_panic(bytes: Vec<u8>) {
+            let described = Described(bytes);
+            let _ = (neighbour(&described, 1), is_up(&described.0, 1), described.address());
+        }
+    }
+}

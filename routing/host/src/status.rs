@@ -1,0 +1,341 @@
+//! The status socket: JSON lines over a Unix stream (formats/routing.md), and its client for people.
+
+use crate::error::{HostError, Result};
+use manet_engine::real_time::Watcher;
+use manet_routing::{Counters, Status};
+use serde_json::{json, Value};
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::Ipv4Addr;
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+/// A longer line closes the connection.
+const MAX_LINE: usize = 4096;
+/// A client with more unread bytes than this is dropped.
+const MAX_BACKLOG: usize = 4 * 1024 * 1024;
+const CLIENTS: usize = 16;
+/// The first token of clients; what is below belongs to the daemon.
+pub const FIRST_TOKEN: u64 = 1 << 32;
+
+struct Client {
+    stream: UnixStream,
+    received: Vec<u8>,
+    to_send: Vec<u8>,
+    follows: bool,
+}
+
+pub struct StatusSocket {
+    listener: Option<(UnixListener, PathBuf)>,
+    watcher: Option<Watcher>,
+    /// Of the listener.
+    token: u64,
+    clients: BTreeMap<u64, Client>,
+    next: u64,
+    /// No client can be taken in just now (the process has no descriptor left): the listener is not watched.
+    resting: bool,
+}
+
+/// The answer to anything else.
+pub const REMEDY: &str = "ask {\"op\":\"status\"}, {\"op\":\"follow\"} or {\"op\":\"stop\"}";
+
+/// What a client wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    Status,
+    Follow,
+    Stop,
+    Nonsense,
+}
+
+impl StatusSocket {
+    /// Fails if another daemon answers at `path`.
+    pub fn open(path: Option<&Path>) -> Result<Self> {
+        let mut socket = Self {
+            listener: None,
+            watcher: None,
+            token: 0,
+            clients: BTreeMap::new(),
+            next: FIRST_TOKEN,
+            resting: false,
+        };
+        let Some(path) = path else { return Ok(socket) };
+        let fail = |e| {
+            HostError(format!("key \"status\": {}: {e}; is there the folder? paths hold 107 bytes", path.display()))
+        };
+        clear_stale(path)?;
+        let listener = UnixListener::bind(path).map_err(fail)?;
+        listener.set_nonblocking(true).map_err(fail)?;
+        socket.listener = Some((listener, path.to_owned()));
+        Ok(socket)
+    }
+
+    pub fn watch(&mut self, watcher: Watcher, token: u64) -> std::io::Result<()> {
+        if let Some((listener, _)) = &self.listener {
+            watcher.watch(listener, token, false)?;
+        }
+        self.watcher = Some(watcher);
+        self.token = token;
+        Ok(())
+    }
+
+    /// Listens again after a client could not be taken in. For every turn of the loop: so it is tried once each time
+    /// that anything else happens, where a client that stays would otherwise wake the loop for ever.
+    pub fn try_again(&mut self) {
+        let (Some((listener, _)), Some(watcher)) = (&self.listener, &self.watcher) else { return };
+        if self.resting {
+            self.resting = watcher.watch(listener, self.token, false).is_err();
+        }
+    }
+
+    pub fn accept(&mut self) {
+        let (Some((listener, _)), Some(watcher)) = (&self.listener, &self.watcher) else { return };
+        let stream = match listener.accept() {
+            Ok((stream, _)) => stream,
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return,
+            Err(_) => {
+                self.resting = watcher.unwatch(listener).is_ok();
+                return;
+            }
+        };
+        let watched = stream.set_nonblocking(true).is_ok() && watcher.watch(&stream, self.next, false).is_ok();
+        if watched && self.clients.len() < CLIENTS {
+            let client = Client { stream, received: Vec::new(), to_send: Vec::new(), follows: false };
+            self.clients.insert(self.next, client);
+            self.next += 1;
+        }
+    }
+
+    /// Reads and writes what is possible; what is asked.
+    pub fn ready(&mut self, token: u64) -> Vec<Request> {
+        self.flush(token);
+        let Some(client) = self.clients.get_mut(&token) else { return Vec::new() };
+        let mut chunk = [0; MAX_LINE];
+        let keep = match client.stream.read(&mut chunk) {
+            Ok(0) => false,
+            Ok(n) => {
+                client.received.extend_from_slice(&chunk[..n]);
+                true
+            }
+            Err(e) => matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted),
+        };
+        let mut requests = Vec::new();
+        while let Some(end) = client.received.iter().position(|b| *b == b'\n') {
+            let line: Vec<u8> = client.received.drain(..=end).collect();
+            requests.push(Request::parse(&line));
+        }
+        if !keep || client.received.len() > MAX_LINE {
+            self.clients.remove(&token);
+        }
+        requests
+    }
+
+    pub fn answer(&mut self, token: u64, answer: &Value) {
+        self.put(token, &format!("{answer}\n"));
+    }
+
+    pub fn follow(&mut self, token: u64) {
+        if let Some(client) = self.clients.get_mut(&token) {
+            client.follows = true;
+        }
+    }
+
+    pub fn tell_followers(&mut self, line: &str) {
+        let following: Vec<u64> = self.clients.iter().filter(|(_, c)| c.follows).map(|(t, _)| *t).collect();
+        for token in following {
+            self.put(token, line);
+        }
+    }
+
+    fn put(&mut self, token: u64, line: &str) {
+        let Some(client) = self.clients.get_mut(&token) else { return };
+        client.to_send.extend_from_slice(line.as_bytes());
+        if client.to_send.len() > MAX_BACKLOG {
+            self.clients.remove(&token);
+        } else {
+            self.flush(token);
+        }
+    }
+
+    fn flush(&mut self, token: u64) {
+        let (Some(client), Some(watcher)) = (self.clients.get_mut(&token), &self.watcher) else { return };
+        if client.to_send.is_empty() {
+            return;
+        }
+        match client.stream.write(&client.to_send) {
+            Ok(n) => {
+                client.to_send.drain(..n);
+            }
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(_) => {
+                self.clients.remove(&token);
+                return;
+            }
+        }
+        let _ = watcher.change(&client.stream, token, !client.to_send.is_empty());
+    }
+}
+
+impl Drop for StatusSocket {
+    fn drop(&mut self) {
+        if let Some((_, path)) = &self.listener {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+impl Request {
+    fn parse(line: &[u8]) -> Self {
+        let value: Result<Value, _> = serde_json::from_slice(line);
+        let op = value.as_ref().ok().and_then(|v| v.get("op")).and_then(Value::as_str);
+        match op {
+            Some("status") => Self::Status,
+            Some("follow") => Self::Follow,
+            Some("stop") => Self::Stop,
+            _ => Self::Nonsense,
+        }
+    }
+}
+
+/// The answer to `{"op":"status"}`.
+pub fn answer(protocol: &str, address: Ipv4Addr, t_ns: i64, status: &Status, host: &Counters) -> Value {
+    let mut answer = json!({"ok": true, "protocol": protocol, "address": address, "t_ns": t_ns, "host": host});
+    match serde_json::to_value(status) {
+        Ok(Value::Object(fields)) => {
+            for (key, value) in fields {
+                answer[key] = value;
+            }
+            answer
+        }
+        Ok(_) | Err(_) => json!({"ok": false, "error": "the status cannot be written as JSON"}),
+    }
+}
+
+/// A socket of a killed daemon is removed; one that answers is an error.
+fn clear_stale(path: &Path) -> Result<()> {
+    let Ok(meta) = path.symlink_metadata() else { return Ok(()) };
+    let name = path.display();
+    if !meta.file_type().is_socket() {
+        return Err(HostError(format!("key \"status\": {name} exists and is no socket; choose another path")));
+    }
+    match UnixStream::connect(path) {
+        Err(e) if e.kind() == ErrorKind::ConnectionRefused => {}
+        _ => {
+            return Err(HostError(format!(
+                "key \"status\": another daemon listens on {name}; stop it or choose another path"
+            )))
+        }
+    }
+    std::fs::remove_file(path).map_err(|e| HostError(format!("key \"status\": {name}: {e}")))
+}
+
+/// `manet-P status SOCKET OP`: prints the answer, and for `follow` every line until the daemon or the reader has gone.
+pub fn ask(path: &Path, op: &str) -> Result<()> {
+    let fail = |e| HostError(format!("{}: {e}; is the daemon running?", path.display()));
+    let mut stream = UnixStream::connect(path).map_err(fail)?;
+    stream.write_all(format!("{}\n", json!({"op": op})).as_bytes()).map_err(fail)?;
+    let mut refused = None;
+    for (i, line) in BufReader::new(stream).lines().enumerate() {
+        let line = line.map_err(fail)?;
+        if i == 0 {
+            let answer: Value = serde_json::from_str(&line).unwrap_or_default();
+            refused = (answer["ok"] != true).then(|| answer["error"].as_str().unwrap_or("no answer").to_owned());
+        }
+        if refused.is_none() && writeln!(std::io::stdout(), "{line}").is_err() {
+            break;
+        }
+        if op != "follow" {
+            break;
+        }
+    }
+    refused.map_or(Ok(()), |why| Err(HostError(why)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use manet_engine::real_time::RealTime;
+    use manet_engine::{Instant, Machine};
+    use manet_routing::Input;
+
+    struct Nothing;
+    impl Machine for Nothing {
+        type Input = Input;
+        type Output = ();
+        fn handle(&mut self, _: Instant, _: Input) {}
+        fn handle_timeout(&mut self, _: Instant) {}
+        fn poll_output(&mut self) -> Option<()> {
+            None
+        }
+        fn next_timeout(&self) -> Option<Instant> {
+            None
+        }
+    }
+
+    fn socket(name: &str) -> (StatusSocket, PathBuf, RealTime<Nothing>) {
+        let path = std::env::temp_dir().join(format!("manet-status-{}-{name}", std::process::id()));
+        let mut socket = StatusSocket::open(Some(&path)).unwrap();
+        let driver = RealTime::start(Nothing, |_| false).unwrap();
+        socket.watch(driver.watcher(), 1).unwrap();
+        (socket, path, driver)
+    }
+
+    #[test]
+    fn requests_are_answered_in_order_and_nonsense_is_told_apart() {
+        let (mut socket, path, _driver) = socket("order");
+        let mut client = UnixStream::connect(&path).unwrap();
+        socket.accept();
+        client.write_all(b"{\"op\":\"status\"}\nnonsense\n{\"op\":\"stop\"}\n{\"op\":").unwrap();
+        assert_eq!(socket.ready(FIRST_TOKEN), [Request::Status, Request::Nonsense, Request::Stop]);
+        socket.answer(FIRST_TOKEN, &json!({"ok": true}));
+        let mut line = String::new();
+        BufReader::new(&client).read_line(&mut line).unwrap();
+        assert_eq!(line, "{\"ok\":true}\n");
+    }
+
+    #[test]
+    fn followers_get_every_line_and_one_who_does_not_read_is_dropped() {
+        let (mut socket, path, _driver) = socket("follow");
+        let (reader, _lazy) = (UnixStream::connect(&path).unwrap(), UnixStream::connect(&path).unwrap());
+        socket.accept();
+        socket.accept();
+        socket.follow(FIRST_TOKEN);
+        socket.tell_followers("one\n");
+        let mut line = String::new();
+        BufReader::new(&reader).read_line(&mut line).unwrap();
+        assert_eq!(line, "one\n");
+        socket.follow(FIRST_TOKEN + 1);
+        drop(reader);
+        let long = "x".repeat(1 << 20) + "\n";
+        for _ in 0..6 {
+            socket.tell_followers(&long);
+        }
+        assert!(socket.clients.is_empty());
+    }
+
+    #[test]
+    fn a_line_without_end_closes_the_connection() {
+        let (mut socket, path, _driver) = socket("long");
+        let mut client = UnixStream::connect(&path).unwrap();
+        socket.accept();
+        client.write_all(&[b'x'; MAX_LINE + 1]).unwrap();
+        assert!(socket.ready(FIRST_TOKEN).is_empty());
+        assert!(socket.ready(FIRST_TOKEN).is_empty() && socket.clients.is_empty());
+    }
+
+    #[test]
+    fn a_killed_daemons_socket_is_taken_over_and_a_living_ones_is_not() {
+        let (socket, path, _driver) = socket("stale");
+        let error = StatusSocket::open(Some(&path)).err().unwrap();
+        assert!(error.0.contains("another daemon listens"), "{error}");
+        // what a killed process leaves: the file without a listener
+        drop(socket);
+        drop(UnixListener::bind(&path).unwrap());
+        drop(StatusSocket::open(Some(&path)).unwrap());
+        assert!(!path.exists());
+        std::fs::write(&path, "").unwrap();
+        assert!(StatusSocket::open(Some(&path)).err().unwrap().0.contains("is no socket"));
+        std::fs::remove_file(&path).unwrap();
+    }
+}

@@ -1,0 +1,238 @@
+//! Which flows used the routes: a packet socket that the kernel fills block by block (packet(7), TPACKET_V3).
+//!
+//! Design A keeps data packets in the kernel; of each the ring gets its IPv4 header, chosen by a filter that runs
+//! there. One wake-up a block, whatever the rate: a block is handed over when it is full or [`BLOCK_MS`] after its
+//! first packet.
+
+use crate::attach::attach;
+use crate::error::{failed, HostError, Result};
+use crate::sys;
+use manet_routing::packet::filter::{self, Step, To};
+use manet_routing::packet::ipv4::{protocol, HEADER_LEN};
+use manet_routing::{Flow, Node};
+use nix::errno::Errno;
+use nix::libc;
+use nix::sys::mman::{mmap, munmap, MapFlags, ProtFlags};
+use nix::sys::socket::{socket, AddressFamily, SockFlag, SockType};
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::net::Ipv4Addr;
+use std::num::NonZeroUsize;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+const BLOCK_MS: u32 = 40;
+/// A header takes 128 bytes in a block: 1000 packets in all, which a radio of 54 Mbit/s does not send in 40 ms.
+const BLOCK: usize = 32 * 1024;
+const BLOCKS: usize = 4;
+
+// linux/if_packet.h
+const PACKET_RX_RING: i32 = 5;
+const PACKET_STATISTICS: i32 = 6;
+const PACKET_VERSION: i32 = 10;
+const TPACKET_V3: i32 = 2;
+const STATUS_KERNEL: u32 = 0;
+const STATUS_USER: u32 = 1;
+/// In tpacket_block_desc.
+const BLOCK_STATUS: usize = 8;
+const BLOCK_PACKETS: usize = 12;
+const BLOCK_FIRST: usize = 16;
+/// In tpacket3_hdr.
+const PACKET_NEXT: usize = 0;
+const PACKET_LEN: usize = 12;
+const PACKET_NET: usize = 26;
+const PACKET_HOST: u32 = 0;
+const PACKET_OUTGOING: u32 = 4;
+const ETH_P_ALL: u16 = 3;
+const ETH_P_IP: u32 = 0x800;
+
+pub struct Usage {
+    socket: OwnedFd,
+    ring: NonNull<c_void>,
+    next_block: usize,
+}
+
+impl Usage {
+    /// Watches the radio; the protocol's own datagrams on `port` do not count.
+    pub fn open(interface: u32, node: &Node, port: u16) -> Result<Self> {
+        let fail = |e| failed("the route-use socket", e);
+        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+        // bound to no protocol yet: nothing may come before filter and ring are there
+        let fd = socket(AddressFamily::Packet, SockType::Datagram, flags, None).map_err(fail)?;
+        attach(&fd, &data_packets(node, port), HEADER_LEN as u32).map_err(fail)?;
+        sys::set(&fd, libc::SOL_PACKET, PACKET_VERSION, &TPACKET_V3).map_err(fail)?;
+        let frame = 2048;
+        let request: [u32; 7] = [BLOCK as u32, BLOCKS as u32, frame, (BLOCK * BLOCKS) as u32 / frame, BLOCK_MS, 0, 0];
+        sys::set(&fd, libc::SOL_PACKET, PACKET_RX_RING, &request).map_err(fail)?;
+        let length = NonZeroUsize::new(BLOCK * BLOCKS).ok_or_else(|| HostError("no ring".to_owned()))?;
+        let protection = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
+        // SAFETY: a new mapping at an address of the kernel's choice; the ring has this length
+        let ring = unsafe { mmap(None, length, protection, MapFlags::MAP_SHARED, &fd, 0) }.map_err(fail)?;
+        let usage = Self { socket: fd, ring, next_block: 0 };
+        sys::bind_to_link(&usage.socket, interface, ETH_P_ALL).map_err(fail)?;
+        Ok(usage)
+    }
+
+    /// The flows of all blocks that are complete.
+    pub fn flows(&mut self) -> Vec<Flow> {
+        let mut packets: BTreeMap<(Ipv4Addr, Ipv4Addr), u32> = BTreeMap::new();
+        for _ in 0..BLOCKS {
+            let start = self.next_block * BLOCK;
+            let status = self.status(start);
+            if status.load(Ordering::Acquire) & STATUS_USER == 0 {
+                break;
+            }
+            self.read_block(start, &mut packets);
+            status.store(STATUS_KERNEL, Ordering::Release);
+            self.next_block = (self.next_block + 1) % BLOCKS;
+        }
+        let flow = |((source, destination), packets)| Flow { source, destination, packets };
+        packets.into_iter().map(flow).collect()
+    }
+
+    fn read_block(&self, start: usize, packets: &mut BTreeMap<(Ipv4Addr, Ipv4Addr), u32>) {
+        let word = |at: usize| u32::from_ne_bytes(self.bytes(start + at));
+        let mut at = word(BLOCK_FIRST) as usize;
+        for _ in 0..word(BLOCK_PACKETS) {
+            let net = usize::from(u16::from_ne_bytes(self.bytes(start + at + PACKET_NET)));
+            // a header cut short cannot come: the filter looked into its last word
+            if word(at + PACKET_LEN) as usize >= HEADER_LEN {
+                let source: [u8; 4] = self.bytes(start + at + net + 12);
+                let destination: [u8; 4] = self.bytes(start + at + net + 16);
+                *packets.entry((source.into(), destination.into())).or_default() += 1;
+            }
+            match word(at + PACKET_NEXT) as usize {
+                0 => break,
+                next => at += next,
+            }
+        }
+    }
+
+    /// `N` bytes of the ring; zeroes beyond its end.
+    fn bytes<const N: usize>(&self, at: usize) -> [u8; N] {
+        if at.checked_add(N).is_none_or(|end| end > BLOCK * BLOCKS) {
+            return [0; N];
+        }
+        // SAFETY: within the mapping; the block is ours until its status is given back, so that nobody writes to it
+        unsafe { self.ring.as_ptr().cast::<u8>().add(at).cast::<[u8; N]>().read_unaligned() }
+    }
+
+    fn status(&self, block: usize) -> &AtomicU32 {
+        debug_assert!(block + BLOCK_STATUS + 4 <= BLOCK * BLOCKS);
+        // SAFETY: within the mapping, aligned as the kernel has it (blocks begin at pages), accessed atomically only
+        unsafe { AtomicU32::from_ptr(self.ring.as_ptr().cast::<u8>().add(block + BLOCK_STATUS).cast()) }
+    }
+
+    /// Packets since the last question that found no room. Asking also clears the error of an interface that went down.
+    pub fn lost(&self) -> u64 {
+        let _: Result<i32, Errno> = sys::get(&self.socket, libc::SOL_SOCKET, libc::SO_ERROR, 0);
+        // tpacket_stats_v3: packets, drops, freezes
+        sys::get(&self.socket, libc::SOL_PACKET, PACKET_STATISTICS, [0u32; 3]).map_or(0, |s| u64::from(s[1]))
+    }
+}
+
+impl Drop for Usage {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, of this length, and no reference into it is left
+        let _ = unsafe { munmap(self.ring, BLOCK * BLOCKS) };
+    }
+}
+
+impl AsFd for Usage {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// IPv4 unicast packets that we send or forward, and those that arrive for us (at a gateway: for the wires as well),
+/// without the protocol's own datagrams. A SOCK_DGRAM packet socket begins at the IPv4 header.
+fn data_packets(node: &Node, port: u16) -> Vec<Step> {
+    use Step::{And, AnyBit, AtLeast, Equal, IndexHeader, LoadByte, LoadHalf, LoadHalfIndexed, LoadWord};
+    let bits = u32::MAX.checked_shl(32 - u32::from(node.network.1)).unwrap_or(0);
+    let network = u32::from(node.network.0) & bits;
+    // who is no gateway forwards nothing to wires: then all other arrivals are dropped
+    let to_wires = if node.wires.is_empty() { To::Drop } else { To::Next };
+    vec![
+        LoadWord(filter::ETHERTYPE),
+        Equal(ETH_P_IP, To::Next, To::Drop),
+        LoadWord(filter::PACKET_TYPE),
+        Equal(PACKET_OUTGOING, To::Skip(5), To::Next),
+        Equal(PACKET_HOST, To::Next, To::Drop),
+        LoadWord(16),
+        Equal(u32::from(node.address), To::Skip(4), to_wires),
+        And(bits),
+        Equal(network, To::Drop, To::Next),
+        // destination: no multicast or broadcast
+        LoadByte(16),
+        AtLeast(224, To::Drop, To::Next),
+        LoadByte(9),
+        Equal(u32::from(protocol::UDP), To::Next, To::Accept),
+        LoadHalf(6),
+        AnyBit(0x1fff, To::Accept, To::Next),
+        IndexHeader,
+        LoadHalfIndexed(2),
+        Equal(u32::from(port), To::Drop, To::Accept),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use manet_routing::packet::filter::run;
+    use manet_routing::packet::ipv4::Repr;
+
+    const US: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+    const FAR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 6);
+    const INTERNET: Ipv4Addr = Ipv4Addr::new(192, 168, 1, 1);
+    const BROADCAST_FRAME: u32 = 1;
+
+    fn node(wires: Vec<(Ipv4Addr, u8)>) -> Node {
+        let network = (Ipv4Addr::new(10, 0, 0, 0), 8);
+        let mac = [2, 0, 0, 0, 0, 1];
+        let (mtu, seed, feedback, restarted, notices) = (1500, 1, true, false, false);
+        Node { number: 1, address: US, network, mac, wires, mtu, seed, feedback, restarted, notices }
+    }
+
+    fn counted(node: &Node, packet: &[u8], packet_type: u32) -> bool {
+        run(&data_packets(node, 654), packet, ETH_P_IP, packet_type) == HEADER_LEN as u32
+    }
+
+    fn packet(kind: u8, destination: Ipv4Addr, payload: &[u8]) -> Vec<u8> {
+        let source = Ipv4Addr::new(10, 0, 0, 3);
+        Repr { tos: 0, identification: 0, dont_fragment: false, ttl: 9, protocol: kind, source, destination }
+            .packet(payload)
+    }
+
+    #[test]
+    fn what_we_send_or_forward_and_what_is_for_us_counts() {
+        let tcp = |to| packet(protocol::TCP, to, &[0; 20]);
+        assert!(counted(&node(vec![]), &tcp(FAR), PACKET_OUTGOING));
+        assert!(counted(&node(vec![]), &tcp(US), PACKET_HOST));
+        // it comes by again when it is forwarded
+        assert!(!counted(&node(vec![]), &tcp(FAR), PACKET_HOST));
+        assert!(!counted(&node(vec![]), &tcp(US), BROADCAST_FRAME));
+        assert!(!counted(&node(vec![]), &tcp(Ipv4Addr::BROADCAST), PACKET_OUTGOING));
+        assert!(!counted(&node(vec![]), &tcp(Ipv4Addr::new(224, 0, 0, 251)), PACKET_OUTGOING));
+        assert_eq!(run(&data_packets(&node(vec![]), 654), &tcp(FAR), 0x806, PACKET_OUTGOING), 0);
+    }
+
+    #[test]
+    fn a_gateway_counts_what_it_takes_to_its_wires() {
+        let gateway = node(vec![(Ipv4Addr::new(192, 168, 1, 0), 30)]);
+        let tcp = packet(protocol::TCP, INTERNET, &[0; 20]);
+        assert!(counted(&gateway, &tcp, PACKET_HOST) && !counted(&node(vec![]), &tcp, PACKET_HOST));
+        assert!(!counted(&gateway, &packet(protocol::TCP, FAR, &[0; 20]), PACKET_HOST));
+    }
+
+    #[test]
+    fn the_protocols_own_datagrams_do_not_count_but_later_fragments_of_others_do() {
+        let udp =
+            |port: u16| packet(protocol::UDP, FAR, &[[2, 0x8e].as_slice(), &port.to_be_bytes(), &[0; 4]].concat());
+        assert!(!counted(&node(vec![]), &udp(654), PACKET_OUTGOING));
+        assert!(counted(&node(vec![]), &udp(53), PACKET_OUTGOING));
+        let mut fragment = udp(654);
+        fragment[7] = 1;
+        assert!(counted(&node(vec![]), &fragment, PACKET_OUTGOING));
+    }
+}

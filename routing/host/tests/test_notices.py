@@ -1,0 +1,140 @@
+"""What a TCP learns of its route from the daemons on this kernel (formats/routing.md): ICMP of type 253 from the node that
+holds its packets, and the notes that the daemon of its own station gives to whoever follows it."""
+
+import json
+import socket
+
+import pytest
+
+from routing.host.tests.conftest import DEADLINE_S, QUICK, needs_daemons, wait_for
+
+pytestmark = needs_daemons
+
+# sends 100 bytes every 50 ms and prints what ICMP of type 253 arrives: code, from whom, whether it is about this connection,
+# its port there, and what is listed as going on, counted from the quoted segment's first number
+HEAR_NOTICES = """
+import json, select, socket, struct, sys, time
+icmp = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+tcp = socket.create_connection((sys.argv[1], 9000), 30)
+tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+tcp.setblocking(False)
+own = tcp.getsockname()[1]
+sent = 0
+end = time.monotonic() + 120
+while time.monotonic() < end:
+    try:
+        tcp.send(bytes(100))
+        sent += 1
+        if sent == 10:  # what waits from now on is data, not the handshake's last acknowledgement
+            print(json.dumps("connected"), flush=True)
+    except BlockingIOError:
+        pass
+    if select.select([icmp], [], [], 0.05)[0]:
+        packet = icmp.recv(2048)
+        if packet[20] == 253:
+            source, destination = struct.unpack_from(">HH", packet, 28 + 20)
+            first = struct.unpack_from(">I", packet, 28 + 24)[0]
+            listed = packet[28 + 4 * packet[25] + 8:] if packet[25] else b""
+            ranges = [[(n - first + 2**31) % 2**32 - 2**31 for n in pair] for pair in struct.iter_unpack(">II", listed)]
+            print(json.dumps([packet[21], socket.inet_ntoa(packet[12:16]), source == own, destination, ranges]), flush=True)
+"""
+SERVE = "import socket; s = socket.create_server(('', 9000)); c = s.accept()[0]\nwhile c.recv(65536): pass"
+
+
+# a repair waits 2 * 1 s * (TTL 3 + 2) for its answer: longer than the break lasts
+SLOW_REPAIR = {"node_traversal_time": 1.0, "expanding_ring": False}
+
+
+@pytest.mark.parametrize(
+    ("protocol", "options"),
+    [
+        ("aodv", SLOW_REPAIR),
+        ("dsdv", {"link": "feedback", "period": 2}),
+        ("olsr", {"link": "feedback", "hello_interval": 0.5, "tc_interval": 1}),
+        ("dsr", {}),
+    ],
+)
+def test_a_source_hears_that_its_packets_are_held_elsewhere_and_that_they_go_on(chain, ask_medium, protocol, options):
+    first, middle, last = chain(3)
+    for station in (first, middle, last):
+        station.start(protocol, options, notices=True)
+    wait_for("way", lambda: first.pings_answered(last.address, 1, "-W", "1"))
+    server = last.popen("python3", "-c", SERVE)
+    wait_for("server", lambda: ":9000" in last.sh("ss", "-ltn"))
+    client = first.popen("python3", "-c", HEAR_NOTICES, last.address)
+    try:
+        assert json.loads(client.stdout.readline()) == "connected"
+        ask_medium("power", station="sta3", on=False)
+        assert json.loads(client.stdout.readline()) == [0, middle.address, True, 9000, []]
+        ask_medium("power", station="sta3", on=True)
+        # AODV repairs with one request, which nobody heard; the way back to who asks for anything is a route too
+        last.pings_answered("10.0.0.77", 1, "-W", "1")
+        *notice, goes_on = json.loads(client.stdout.readline())
+        assert notice == [1, middle.address, True, 9000]
+        assert any(first <= 0 < end for first, end in goes_on), goes_on
+    finally:
+        for process in (client, server):
+            process.kill()
+            process.communicate()
+    restored = wait_for("note of what goes on", lambda: middle.notes("restored"))
+    held = middle.notes("held")
+    assert held[0]["about"] == restored[0]["about"] == last.address and held[0]["source"] == first.address
+    assert held[0]["ports"][1] == 9000 and "seq" in held[0]
+    status = middle.daemons[0].ask()
+    counters = status["counters"] if protocol == "dsr" else status["host"]
+    assert counters["held-sent"] >= counters["restored-sent"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("protocol", "options"),
+    [
+        ("aodv", QUICK),
+        ("dsdv", {"link": "feedback", "period": 2, "held_seconds": 1}),
+        ("olsr", {"link": "feedback", "hello_interval": 0.5, "tc_interval": 1}),
+        ("dsr", {"send_buffer_timeout": 1}),
+    ],
+)
+def test_who_follows_the_sources_daemon_hears_where_it_cannot_send_and_where_it_can_again(chain, ask_medium, protocol, options):
+    first, _, last = chain(3, protocol=protocol, options=options)
+    with socket.socket(socket.AF_UNIX) as follower:
+        follower.settimeout(DEADLINE_S)
+        follower.connect(str(first.daemons[0].status_socket))
+        follower.sendall(b'{"op":"follow"}\n')
+        lines = follower.makefile()
+
+        def hear(event: str) -> dict:
+            for line in lines:
+                note = json.loads(line)
+                if (note.get("event"), note.get("about")) == (event, last.address):
+                    return note
+            raise AssertionError(f"the daemon ended without {event}")
+
+        pings = first.popen("ping", "-n", "-q", "-i", "0.2", last.address)
+        try:
+            assert hear("route")["value"] == 2
+            wait_for("pings", lambda: first.pings_answered(last.address, 1) == 1)
+            ask_medium("power", station="sta3", on=False)
+            hear("lost")
+            assert hear("no-route")["value"] >= 1
+            ask_medium("power", station="sta3", on=True)
+            assert hear("route")["value"] == 2
+        finally:
+            pings.kill()
+            pings.communicate()
+
+
+def test_nobody_hears_of_held_packets_unless_it_is_asked_for(chain, ask_medium):
+    first, middle, last = chain(3, protocol="aodv", options=SLOW_REPAIR)
+    assert first.pings_answered(last.address, 5) == 5
+    server = last.popen("python3", "-c", SERVE)
+    wait_for("server", lambda: ":9000" in last.sh("ss", "-ltn"))
+    client = first.popen("python3", "-c", HEAR_NOTICES, last.address)
+    try:
+        assert json.loads(client.stdout.readline()) == "connected"
+        ask_medium("power", station="sta3", on=False)
+        wait_for("repair", lambda: middle.daemons[0].ask()["held"] > 0)
+    finally:
+        for process in (client, server):
+            process.kill()
+            process.communicate()
+    assert middle.notes("held") == [] and "held-sent" not in middle.daemons[0].ask()["host"]
