@@ -3,12 +3,14 @@
 //!
 //! Exit status: 0 done, 1 failed while running, 2 the configuration is wrong. Every error is one line on standard error.
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use manet_engine::real_time::Clock;
+use manet_engine::schema::schema;
 use manet_engine::Duration;
-use manet_medium::config::Loaded;
+use manet_medium::config::{Config, Loaded};
 use manet_medium::daemon::recorder::{Files, Names};
 use manet_medium::daemon::run::Options;
+use manet_medium::phy::Radio;
 use manet_medium::trace::{self, Trajectory};
 use manet_medium::verdict::Thresholds;
 use manet_medium::{daemon, sim, AirRecord};
@@ -46,6 +48,17 @@ enum Verb {
         /// medium.json
         file: PathBuf,
     },
+    /// Print the JSON Schema of medium.json or of a radio profile: limits, units, defaults (formats/schema)
+    Schema {
+        #[arg(value_enum, default_value = "medium")]
+        of: Described,
+    },
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Described {
+    Medium,
+    Radio,
 }
 
 #[derive(Args)]
@@ -91,6 +104,10 @@ fn main() -> ExitCode {
         Verb::Sim { file } => simulate(&file),
         Verb::Replay { file, log, air_log } => replay(&file, &log, &air_log),
         Verb::Check { file } => load(&file).map(drop),
+        Verb::Schema { of } => {
+            println!("{}", schema_of(of));
+            Ok(())
+        }
     };
     let (lines, status) = match result {
         Ok(()) => return ExitCode::SUCCESS,
@@ -101,6 +118,16 @@ fn main() -> ExitCode {
         eprintln!("manet-medium: {line}");
     }
     ExitCode::from(status)
+}
+
+fn schema_of(of: Described) -> String {
+    match of {
+        Described::Medium => {
+            let facts = vec![("hwsim_queue_packets", daemon::hwsim::MAX_QUEUE.into())];
+            schema::<Config>("manet-medium/medium", "medium.json (formats/medium.md)", facts)
+        }
+        Described::Radio => schema::<Radio>("manet-medium/radio", "A radio profile (formats/radio.md)", Vec::new()),
+    }
 }
 
 fn load(file: &std::path::Path) -> Result<(Loaded, Vec<Trajectory>), Failure> {
