@@ -7,11 +7,11 @@ this is needed for the testbed itself: set-up builds our own daemons; third-part
 import shutil
 from dataclasses import dataclass
 
+from scenarios.routing import OUR_DAEMONS
 from testbed.errors import UsageError
 from testbed.host import modules
 from testbed.programs import BUILT, Programs
 
-OURS = ("aodv", "dsdv", "olsr", "dsr")
 OLSRD = "https://github.com/OLSR/olsrd"
 AODV_UU = "https://github.com/ramonfontes/aodv-uu"
 
@@ -49,12 +49,12 @@ FOREIGN = {
 
 def protocols() -> list[str]:
     """Those that need anything of the machine."""
-    return [*OURS, *FOREIGN]
+    return [*OUR_DAEMONS, *FOREIGN]
 
 
 def found(protocol: str, *, programs: Programs = BUILT, path: str | None = None) -> str:
     """Where the protocol's program is; empty if it is not there."""
-    if protocol in OURS:
+    if protocol in OUR_DAEMONS:
         daemon = programs.daemon(protocol)
         return str(daemon) if daemon.exists() else ""
     return shutil.which(FOREIGN[protocol].programs[0], path=path) or ""
@@ -62,7 +62,7 @@ def found(protocol: str, *, programs: Programs = BUILT, path: str | None = None)
 
 def why_not(protocol: str, *, programs: Programs = BUILT, path: str | None = None) -> tuple[str, str] | None:
     """What is missing for the protocol, and the remedy; None if it can be used."""
-    if protocol in OURS:
+    if protocol in OUR_DAEMONS:
         daemon = programs.daemon(protocol)
         return None if daemon.exists() else (f"{daemon}: not built", "run ./setup.sh")
     foreign = FOREIGN.get(protocol)
@@ -76,7 +76,7 @@ def why_not(protocol: str, *, programs: Programs = BUILT, path: str | None = Non
 
 def version_command(protocol: str, programs: Programs = BUILT) -> list[str] | None:
     """What prints the version of the protocol's program; None for those without one."""
-    if protocol in OURS:
+    if protocol in OUR_DAEMONS:
         return [str(programs.daemon(protocol)), "--version"]
     return [FOREIGN[protocol].programs[0], FOREIGN[protocol].version] if protocol in FOREIGN else None
 
