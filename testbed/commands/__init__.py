@@ -5,5 +5,5 @@ Whatever a verb needs is imported when it runs, so that `./manet --help` answers
 
 VERBS = (
     "demo", "test", "run", "replay", "report", "cli", "script", "map", "routes", "trace", "curve", "story", "plot", "tcp",
-    "validate", "doctor", "vm", "clean",
+    "validate", "schema", "doctor", "vm", "clean",
 )  # fmt: skip
