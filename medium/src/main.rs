@@ -10,7 +10,7 @@ use manet_engine::Duration;
 use manet_medium::config::{Config, Loaded};
 use manet_medium::daemon::recorder::{Files, Names};
 use manet_medium::daemon::run::Options;
-use manet_medium::phy::Radio;
+use manet_medium::phy::{reach, Radio};
 use manet_medium::trace::{self, Trajectory};
 use manet_medium::verdict::Thresholds;
 use manet_medium::{daemon, sim, AirRecord};
@@ -53,6 +53,8 @@ enum Verb {
         #[arg(value_enum, default_value = "medium")]
         of: Described,
     },
+    /// How far a radio is received and sensed: a question on standard input, {"radio", "propagation", "at_m"}, one answer
+    Reach,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -108,6 +110,7 @@ fn main() -> ExitCode {
             println!("{}", schema_of(of));
             Ok(())
         }
+        Verb::Reach => reach(),
     };
     let (lines, status) = match result {
         Ok(()) => return ExitCode::SUCCESS,
@@ -118,6 +121,14 @@ fn main() -> ExitCode {
         eprintln!("manet-medium: {line}");
     }
     ExitCode::from(status)
+}
+
+fn reach() -> Result<(), Failure> {
+    let question = std::io::read_to_string(std::io::stdin()).map_err(|e| Failure::Run(vec![e.to_string()]))?;
+    let question = serde_json::from_str(&question).map_err(|e| Failure::Configuration(e.to_string()))?;
+    let answer = reach::answer(&question).map_err(Failure::Configuration)?;
+    println!("{}", serde_json::json!(answer));
+    Ok(())
 }
 
 fn schema_of(of: Described) -> String {
