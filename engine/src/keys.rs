@@ -78,7 +78,8 @@ impl Limits {
         Self { unit, min: lower.min, above: lower.above, max: upper.max, below: upper.below, default }
     }
 
-    fn allow(&self, value: f64) -> bool {
+    /// Whether a value is within them, which no infinity is.
+    pub fn allow(&self, value: f64) -> bool {
         value.is_finite()
             && self.min.is_none_or(|min| value >= min)
             && self.above.is_none_or(|above| value > above)
@@ -251,7 +252,7 @@ pub struct OutOfLimits {
     /// Dotted where it is in a table.
     pub key: String,
     pub value: f64,
-    pub limits: Limits,
+    pub limits: Box<Limits>,
 }
 
 /// As a program of several tables words it: `key "queue.packets": 0 is not between 1 and 100000`.
@@ -281,7 +282,7 @@ fn check_value(takes: &Takes, path: &str, value: &Value) -> Result<(), OutOfLimi
         Takes::Whole(limits) | Takes::Number(limits) => {
             // what is not finite is null in JSON
             let value = value.as_f64().unwrap_or(f64::NAN);
-            let wrong = || OutOfLimits { key: path.to_owned(), value, limits: *limits };
+            let wrong = || OutOfLimits { key: path.to_owned(), value, limits: Box::new(*limits) };
             limits.allow(value).then_some(()).ok_or_else(wrong)
         }
         Takes::List(each, limits) => {

@@ -17,11 +17,16 @@ pub const MAX_STATIONS: usize = 2000;
 /// Of a synthetic source: faster, and the gap between two packets would round to nothing.
 const MAX_RATE_BPS: f64 = 1e10;
 const QUEUE_PACKETS: usize = 50;
-/// Beyond this a time is a mistake (as in a trace).
-const TIME: Limits = within(0.0, 4e6).of("s");
+/// Beyond this a time is a mistake, here and in a trace, and f64 seconds lose the nanosecond.
+pub const MAX_TIME_S: f64 = 4e6;
+const TIME: Limits = within(0.0, MAX_TIME_S).of("s");
 const QUEUE: Limits = within(1.0, 100_000.0).of("packets");
-/// Coordinates beyond this are a mistake (as in a trace).
-const COORDINATE: Limits = within(-1e7, 1e7).of("m");
+/// Beyond this a coordinate is a mistake (further than light goes in 33 ms), here, in a trace and in a request to move,
+/// and f64 loses the millimetre.
+pub const MAX_COORDINATE_M: f64 = 1e7;
+const COORDINATE: Limits = within(-MAX_COORDINATE_M, MAX_COORDINATE_M).of("m");
+/// Of a link, here and in a request.
+pub const ERROR_RATE: Limits = within(0.0, 1.0);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError(pub String);
@@ -201,7 +206,7 @@ keys! {
         /// The station that hears it, or "*".
         pub to: String;
         /// The share of frames or bytes that is lost.
-        pub error_rate: f64 => within(0.0, 1.0);
+        pub error_rate: f64 => ERROR_RATE;
         /// What the rate is a share of.
         #[serde(default)]
         pub unit: ErrorUnit;

@@ -7,7 +7,7 @@
 //!
 //! Departs from ns-2's `setdest` traces: no `next-hop` or `god` lines, times are absolute.
 
-use crate::config::Loaded;
+use crate::config::{Loaded, MAX_COORDINATE_M, MAX_TIME_S};
 use manet_engine::{Duration, Instant};
 use std::collections::HashMap;
 use std::fmt;
@@ -16,10 +16,6 @@ use std::fmt;
 pub const FORMAT: &str = "# manet-trace/1";
 /// Second line of a trace file.
 pub const HEADER: &str = "time_s,station,x_m,y_m,z_m,speed_mps";
-/// Beyond this a coordinate is a mistake (further than light goes in 33 ms), and f64 loses the millimetre.
-const FARTHEST_M: f64 = 1e7;
-/// Beyond this a time is a mistake, and f64 seconds lose the nanosecond.
-const LONGEST_S: f64 = 4e6;
 
 pub type Position = [f64; 3];
 
@@ -282,8 +278,10 @@ fn parse_row(line: &str) -> Result<Row<'_>, String> {
         return Err(format!("{} fields; a row is `{HEADER}`", fields.len()));
     };
     let coordinate = |name: &str, text: &str| match text.parse::<f64>() {
-        Ok(v) if v.abs() <= FARTHEST_M => Ok(v),
-        _ => Err(format!("{name} `{text}` must be a number of metres from -{FARTHEST_M:e} to {FARTHEST_M:e}")),
+        Ok(v) if v.abs() <= MAX_COORDINATE_M => Ok(v),
+        _ => Err(format!(
+            "{name} `{text}` must be a number of metres from -{MAX_COORDINATE_M:e} to {MAX_COORDINATE_M:e}"
+        )),
     };
     let speed_mps = match speed.parse::<f64>() {
         // `1e400` and `infinity` parse as infinite too, and are mistakes
@@ -301,8 +299,8 @@ fn parse_row(line: &str) -> Result<Row<'_>, String> {
 
 fn parse_time(text: &str) -> Result<Instant, String> {
     match text.trim().parse::<f64>() {
-        Ok(v) if (0.0..=LONGEST_S).contains(&v) => Ok(Instant::ZERO + Duration::from_secs_f64(v)),
-        _ => Err(format!("`{}` must be a number of seconds from 0 to {LONGEST_S:e}", text.trim())),
+        Ok(v) if (0.0..=MAX_TIME_S).contains(&v) => Ok(Instant::ZERO + Duration::from_secs_f64(v)),
+        _ => Err(format!("`{}` must be a number of seconds from 0 to {MAX_TIME_S:e}", text.trim())),
     }
 }
 

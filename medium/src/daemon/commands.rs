@@ -3,7 +3,7 @@
 use super::host::Scheduling;
 use super::outlet::Outlet;
 use super::world::{Input, LoggedWorld, World};
-use crate::config::Loaded;
+use crate::config::{Loaded, ERROR_RATE, MAX_COORDINATE_M};
 use crate::medium::{self, StationId};
 use crate::verdict::{judge, Evidence, Thresholds};
 use crate::wired::EndId;
@@ -11,9 +11,6 @@ use manet_engine::real_time::RealTime;
 use manet_engine::Instant;
 use serde::Deserialize;
 use serde_json::{json, Map, Value};
-
-/// Coordinates beyond this are a mistake (as in a trace).
-const FARTHEST_M: f64 = 1e7;
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "op", rename_all = "lowercase", deny_unknown_fields)]
@@ -81,16 +78,16 @@ pub fn parse(line: &[u8]) -> Result<Request, String> {
             let checked: Result<(), String> = legs.iter().try_for_each(|leg| check_move(&leg.position, leg.speed_mps));
             checked.map(|()| request)
         }
-        Request::Link { error_rate, .. } if !(0.0..=1.0).contains(error_rate) => {
-            Err(format!("error_rate: {error_rate} is not between 0 and 1"))
+        Request::Link { error_rate, .. } if !ERROR_RATE.allow(*error_rate) => {
+            Err(format!("error_rate: {error_rate} {}", ERROR_RATE.missed()))
         }
         _ => Ok(request),
     }
 }
 
 fn check_move(position: &[f64; 3], speed_mps: Option<f64>) -> Result<(), String> {
-    if position.iter().any(|v| v.abs() > FARTHEST_M) {
-        return Err(format!("position: coordinates are metres from -{FARTHEST_M:e} to {FARTHEST_M:e}"));
+    if position.iter().any(|v| v.abs() > MAX_COORDINATE_M) {
+        return Err(format!("position: coordinates are metres from -{MAX_COORDINATE_M:e} to {MAX_COORDINATE_M:e}"));
     }
     match speed_mps {
         Some(v) if v < 0.0 => Err(format!("speed_mps: {v} is below 0; leave it out for a jump")),
