@@ -5,11 +5,12 @@ import argparse
 from testbed.commands.options import add_verb
 
 EXAMPLES = """
-  ./manet schema > scenario.schema.json                     limits, units and defaults of every key
-  ./manet schema experiment > experiment.schema.json
+  ./manet schema > scenario.schema.json               of a scenario file
+  ./manet schema experiment > experiment.schema.json  of an experiment file
 
-an editor completes a TOML file that names the schema in its first line (Taplo, Even Better TOML):
-  #:schema scenario.schema.json
+Editors (Taplo, Even Better TOML) complete a file with keys, limits, units and
+defaults if its first line names the schema:
+  #:schema ./scenario.schema.json
 """
 
 
