@@ -9,6 +9,7 @@
 #   make soak      a run of SOAK_S seconds, and whether its memory and descriptors are flat (an hour)
 #   make fuzz      each fuzz target for FUZZ_S seconds
 #   make figures   tables and figure of the results in RESULTS, drawn again
+#   make schema    formats/schema from our programs' declarations of their keys
 #   make lock      requirements*.in -> requirements*.lock, newest versions (on Python 3.11)
 #   make clean     remove what was built (not results/)
 
@@ -25,7 +26,7 @@ SCRIPTS = manet setup.sh .ci/run $(wildcard tests/*.sh tests/*/*.sh testbed/*/*.
 NIGHTLY = fresh-12 fresh-13 guests vagrant provision interop fuzz soak
 
 .PHONY: build quick lint lint-python lint-shell lint-rust lint-bpf check test nightly $(NIGHTLY:%=nightly-%) \
-	bench soak fuzz figures lock clean
+	bench soak fuzz figures schema lock clean
 
 build:
 	./setup.sh
@@ -104,6 +105,16 @@ fuzz: build
 
 figures: build
 	./manet report $(RESULTS)
+
+# To a temporary name first: a program that fails leaves the old file.
+schema: build
+	for name in $(notdir $(basename $(wildcard formats/schema/*.json))); do \
+		case $$name in \
+			medium|radio) set -- target/release/manet-medium schema $$name ;; \
+			*) set -- target/release/manet-$$name schema ;; \
+		esac; \
+		"$$@" >.build/schema.json && mv .build/schema.json formats/schema/$$name.json || exit; \
+	done
 
 lock:
 	$(PYTHON) -m pip install --quiet pip-tools

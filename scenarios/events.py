@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from mobility.trace import is_inside, outside
+from scenarios import owned
 from scenarios.models import STRICT, KeyProblem, as_tuple
 from scenarios.quantities import Metres, MetresPerSecond, Seconds
 from topologies.layouts import FARTHEST_M
@@ -27,7 +28,7 @@ class Event(BaseModel):
     power: str | None = None
     on: bool | None = None
     link: Annotated[tuple[str, str] | None, BeforeValidator(as_tuple)] = None
-    error_rate: float | None = Field(None, ge=0, le=1)
+    error_rate: Annotated[float, owned.number("medium", "links.error_rate")] | None = None
     move: str | None = None
     to: Annotated[str | tuple[Metres, ...] | None, BeforeValidator(as_tuple)] = None
     speed: MetresPerSecond | None = Field(None, gt=0, le=1000)

@@ -10,7 +10,9 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Any, get_args
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 UNITS: dict[str, dict[str, float]] = {
     "m": {"m": 1.0, "km": 1000.0, "cm": 0.01},
@@ -44,6 +46,12 @@ def _from_text(text: str, unit: str) -> float:
     return number * UNITS[unit][written]
 
 
+def text_pattern(unit: str) -> str:
+    """Of text with a unit, as a regular expression of JSON Schema (ECMA-262)."""
+    written = _WRITTEN.pattern.replace("[A-Za-z/]*", "|".join(UNITS[unit]))
+    return f"^{written}$"
+
+
 def _quantity(unit: str) -> BeforeValidator:
     return BeforeValidator(lambda value: parse_quantity(value, unit))
 
@@ -58,6 +66,9 @@ class Unit:
     """In a key's annotation: what its bare numbers are in."""
 
     name: str
+
+    def __get_pydantic_json_schema__(self, inner: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {**handler(inner), "unit": self.name}
 
 
 Whole = Annotated[int, BeforeValidator(as_whole)]

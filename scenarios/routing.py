@@ -1,16 +1,17 @@
 """The key `routing` of a scenario: a protocol's name, or a table with its options (formats/scenario.md, routing.md).
 
-A class per protocol, found by its `protocol`. Times are in seconds. What the options of our own daemons mean is said in
-formats/routing.md and in the README of each; the defaults here are theirs, which a test compares. Beside them:
-`events` (keep the daemons' event logs) and `settle` (how long the traffic waits for routes) are the testbed's own.
+A class per protocol, found by its `protocol`. Times are in seconds. The options of our own daemons, with limits and
+defaults, are those that the daemons print (formats/schema); formats/routing.md and the README of each explain them. Beside
+them `events` (keep the daemons' event logs) and `settle` (how long the traffic waits for routes) are the testbed's own.
 How a protocol is started is testbed/stages/routing's part.
 """
 
 import ipaddress
-from typing import Annotated, Any, ClassVar, Literal, Self, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self, Union
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_serializer, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, create_model, model_serializer, model_validator
 
+from scenarios import owned
 from scenarios.models import STRICT, KeyProblem, as_tuple
 from scenarios.quantities import Seconds, Whole
 
@@ -19,12 +20,7 @@ MINIMAL_HEADER_BYTES = 12  # RFC 2004, of a half tunnel to a gateway
 SETTLE_AT_MOST_S, MOVING_SETTLE_AT_MOST_S = 600.0, 60.0
 Interval = Annotated[Seconds, Field(gt=0, le=LONGEST_S)]
 Time = Annotated[Seconds, Field(ge=0, le=LONGEST_S)]
-Update = Annotated[Seconds, Field(ge=0.01, le=LONGEST_S)]
-Share = Annotated[float, Field(ge=0, le=1)]
-Count = Annotated[Whole, Field(ge=0, le=65_535)]
 Positive = Annotated[Whole, Field(ge=1, le=65_535)]
-Hops = Annotated[Whole, Field(ge=1, le=255)]
-Byte = Annotated[Whole, Field(ge=0, le=255)]
 
 
 def _network(text: str) -> str:
@@ -99,43 +95,9 @@ class NoRouting(Plain):
 # --- our own daemons (routing/) ---------------------------------------------------------------------------------------
 
 
-class Aodv(Protocol):
-    """RFC 3561; constants of its section 10. With `style = "uu"` what is not given is AODV-UU's where that differs."""
-
-    protocol: Literal["aodv"]
-    link: Literal["feedback", "hello"] = "feedback"
-    style: Literal["rfc", "uu"] = "rfc"
-    active_route_timeout: Interval | None = None
-    my_route_timeout: Interval | None = None
-    hello_interval: Interval = 1.0
-    allowed_hello_loss: Hops = 2
-    node_traversal_time: Interval = 0.04
-    net_diameter: Hops = 35
-    rreq_retries: Annotated[Whole, Field(ge=0, le=10)] = 2
-    hold_down: Time = 0.0
-    rreq_ratelimit: Annotated[Whole, Field(ge=1, le=1000)] = 10
-    rerr_ratelimit: Annotated[Whole, Field(ge=1, le=1000)] = 10
-    ttl_start: Hops | None = None
-    ttl_increment: Hops = 2
-    ttl_threshold: Byte = 7
-    timeout_buffer: Byte = 2
-    local_add_ttl: Byte = 2
-    next_hop_wait: Interval | None = None
-    expanding_ring: bool = True
-    gratuitous: bool | None = None
-    destination_only: bool = False
-    local_repair: bool | None = None
-    unreachable_during_repair: bool = True
-    unidirectional: bool = False
-    hello_while_active: bool | None = None
-    hello_interval_extension: bool = False
-    requeue: bool = True
-    reboot_wait: bool = True
-    held_packets: Annotated[Whole, Field(ge=1, le=4096)] = 64
-    held_seconds: Interval = 30.0
-    gateway: bool = True
-    broadcast: Literal["limited", "subnet"] = "limited"
-    events: bool = True
+class AodvRules(Protocol):
+    """AODV (RFC 3561) by manet-aodv: routes on demand. The constants are those of section 10. Options that are not given are
+    AODV-UU's with `style = "uu"`, where they differ."""
 
     @property
     def headers_bytes(self) -> int:
@@ -144,78 +106,44 @@ class Aodv(Protocol):
     @model_validator(mode="after")
     def _derived(self) -> Self:
         """What follows from the style and from other constants where it is not given, as routing/aodv/src/options.rs has it."""
-        uu = self.style == "uu"
-        active = 3.0 if self.link == "hello" else 10.0
+        given: Any = self
+        uu = given.style == "uu"
+        active = 3.0 if given.link == "hello" else 10.0
         _default(self, "active_route_timeout", active)
-        path_discovery = 2 * 2 * self.node_traversal_time * self.net_diameter
-        longest = 2 * (self.active_route_timeout or active)
+        path_discovery = 2 * 2 * given.node_traversal_time * given.net_diameter
+        longest = 2 * (given.active_route_timeout or active)
         _default(self, "my_route_timeout", longest if uu else max(longest, round(2 * path_discovery, 9)))
-        _default(self, "next_hop_wait", round(self.node_traversal_time + 0.01, 9))
+        _default(self, "next_hop_wait", round(given.node_traversal_time + 0.01, 9))
         _default(self, "ttl_start", 2 if uu else 1)
         for key in ("gratuitous", "local_repair", "hello_while_active"):
             _default(self, key, not uu)
         return self
 
 
-class Dsdv(Protocol):
-    """ns-2's timers. A route travels one hop a triggered update, or a period where that is lost."""
+class DsdvRules(Protocol):
+    """DSDV (Perkins and Bhagwat 1994) by manet-dsdv: distance vectors, with ns-2's timers. A route travels one hop with each
+    triggered update, or one hop a period if that is lost."""
 
     TO_WIRES = False
     settle_s = (30.0, 16.0)
-    protocol: Literal["dsdv"]
-    period: Update = 15.0
-    jitter: Annotated[float, Field(ge=0, lt=1)] = 0.25
-    trigger_interval: Update = 1.0
-    broadcast_jitter: Time = 0.01
-    settling: Time = 6.0
-    settling_weight: Share = 0.875
-    trigger_on_fresh: bool = True
-    missed_periods: Positive = 3
-    full_dump_share: Share = 1 / 3
-    link: Literal["feedback", "hello"] = "hello"
-    held_per_destination: Annotated[Whole, Field(ge=0, le=10_000)] = 5
-    held_packets: Annotated[Whole, Field(ge=0, le=10_000)] = 64
-    held_seconds: Interval = 30.0
-    bidirectional_check: bool = False
-    events: bool = True
-    settle: Time | None = None
 
 
-class Olsr(Protocol):
-    """RFC 3626; constants of its section 18."""
+class OlsrRules(Protocol):
+    """OLSR (RFC 3626) by manet-olsr: link states. The constants are those of section 18."""
 
     settle_s = (30.0, 5.0)
-    protocol: Literal["olsr"]
-    hello_interval: Interval = 2.0
-    tc_interval: Interval = 5.0
-    mid_interval: Interval = 5.0
-    hna_interval: Interval = 5.0
-    neighbour_hold: Interval = 6.0
-    topology_hold: Interval = 15.0
-    mid_hold: Interval = 15.0
-    hna_hold: Interval = 15.0
-    duplicate_hold: Interval = 30.0
-    jitter: Annotated[float, Field(ge=0, le=0.5)] = 0.25
-    willingness: Annotated[Whole, Field(ge=0, le=7)] = 3
-    tc_redundancy: Annotated[Whole, Field(ge=0, le=2)] = 0
-    mpr_coverage: Positive = 1
-    hysteresis: bool = False
-    link: Literal["feedback", "hello"] = "hello"
-    mid: Addresses = ()
-    hna: Networks = ()
-    held_packets: Count = 0
-    events: bool = True
-    settle: Time | None = None
 
     def options(self) -> dict[str, Any]:
         """Networks as pairs of address and prefix length."""
-        networks = [ipaddress.IPv4Network(text) for text in self.hna]
-        return {**super().options(), "hna": [[str(network.network_address), network.prefixlen] for network in networks]}
+        options = super().options()
+        networks = [ipaddress.IPv4Network(text) for text in options["hna"]]
+        return {**options, "hna": [[str(network.network_address), network.prefixlen] for network in networks]}
 
     @model_validator(mode="after")
     def _outlives(self) -> Self:
-        """What is held must be told anew before it is forgotten; jitter takes half of an interval at most."""
-        jitter_s = self.jitter * self.hello_interval
+        """What is held must be announced again before it is forgotten; jitter takes half of an interval at most."""
+        given: Any = self
+        jitter_s = given.jitter * given.hello_interval
         for told, held in (("hello", "neighbour"), ("tc", "topology"), ("mid", "mid"), ("hna", "hna")):
             interval_s, hold_s = getattr(self, f"{told}_interval"), getattr(self, f"{held}_hold")
             if hold_s <= interval_s:
@@ -227,39 +155,49 @@ class Olsr(Protocol):
         return self
 
 
-class Dsr(Protocol):
-    """RFC 4728; constants of its section 9."""
-
-    protocol: Literal["dsr"]
-    link: Literal["feedback", "ack"] = "feedback"
-    cache_replies: bool = True
-    nonpropagating: bool = True
-    salvage: bool = True
-    snoop: bool = True
-    learn_from_data: bool = True
-    shortening: bool = True
-    broadcast_jitter: Time = 0.01
-    cache_timeout: Interval = 300.0
-    cache_paths: Annotated[Whole, Field(ge=1, le=4096)] = 64
-    send_buffer: Annotated[Whole, Field(ge=0, le=4096)] = 64
-    send_buffer_timeout: Interval = 30.0
-    nonprop_timeout: Interval = 0.03
-    request_period: Interval = 0.5
-    max_request_period: Interval = 10.0
-    max_request_rexmt: Count = 16
-    discovery_hop_limit: Hops = 15
-    max_hops: Annotated[Whole, Field(ge=1, le=60)] = 15
-    grat_reply_holdoff: Time = 1.0
-    max_salvage: Annotated[Whole, Field(ge=0, le=15)] = 15
-    maint_holdoff: Interval = 0.25
-    max_maint_rexmt: Count = 2
-    passive_ack_timeout: Interval = 0.1
-    events: bool = False  # every packet passes the daemon: its log is as large as a capture
+class DsrRules(Protocol):
+    """DSR (RFC 4728) by manet-dsr: source routes on demand. The constants are those of section 9."""
 
     @property
     def headers_bytes(self) -> int:
         """Fixed header 4, source route 4 and 4 an address, acknowledgement request 4 (RFC 4728, 6)."""
-        return 4 + 4 + 4 * self.max_hops + 4
+        given: Any = self
+        return int(4 + 4 + 4 * given.max_hops + 4)
+
+
+class Daemon(NamedTuple):
+    """One of ours: what it has beside its options, and whether its event logs are kept where the scenario does not say."""
+
+    rules: type[Protocol]
+    events: bool = True
+
+    def model(self, protocol: str) -> type[Protocol]:
+        """The class of its table: the options of formats/schema/PROTOCOL.json, then the testbed's own."""
+        written = {"mid": Addresses, "hna": Networks}  # in a scenario otherwise than in the daemon's options
+        fields: owned.Fields = {"protocol": (Literal[protocol], ...)}
+        fields |= owned.fields(owned.schema(protocol)["properties"], written)
+        fields["events"] = (bool, self.events)
+        if self.rules.settle_s is not None:
+            fields["settle"] = (Time | None, None)
+        made: Any = create_model
+        model: type[Protocol] = made(protocol, __base__=self.rules, __module__=__name__, __doc__=self.rules.__doc__, **fields)
+        return model
+
+
+# The registry of our own daemons: what starts, checks and captures them goes by it.
+DAEMONS: dict[str, Daemon] = {
+    "aodv": Daemon(AodvRules),
+    "dsdv": Daemon(DsdvRules),
+    "olsr": Daemon(OlsrRules),
+    "dsr": Daemon(DsrRules, events=False),  # every packet passes the daemon: its log is as large as a capture
+}
+OUR_DAEMONS = tuple(DAEMONS)
+
+
+def udp_ports() -> dict[str, int]:
+    """Of our own daemons that send their control packets in UDP."""
+    schemas = {protocol: owned.schema(protocol) for protocol in OUR_DAEMONS}
+    return {protocol: schema["udp_port"] for protocol, schema in schemas.items() if "udp_port" in schema}
 
 
 # --- third-party daemons ----------------------------------------------------------------------------------------------
@@ -328,8 +266,7 @@ class BatmanAdv(Protocol):
         return 10 + 14
 
 
-OUR_DAEMONS = ("aodv", "dsdv", "olsr", "dsr")
-# Names for a table of options: the constants and habits of ns-2.35, which the papers ran (docs/routing.md has what each changes).
+# Names for a table of options: the constants and rules of ns-2.35, which the papers ran (docs/routing.md has what each changes).
 AS_NS2: dict[str, dict[str, Any]] = {
     "aodv-ns2": {
         "protocol": "aodv",
@@ -342,15 +279,27 @@ AS_NS2: dict[str, dict[str, Any]] = {
     },
     "dsr-ns2": {"protocol": "dsr", "learn_from_data": False, "request_period": 2},
 }
-_Any = Static | NoRouting | Aodv | Dsdv | Olsr | Dsr | Babeld | Batmand | Olsrd | AodvUu | BatmanAdv
-PROTOCOLS: dict[str, type[Protocol]] = {get_args(model.model_fields["protocol"].annotation)[0]: model for model in get_args(_Any)}
+PROTOCOLS: dict[str, type[Protocol]] = {
+    "static": Static,
+    "none": NoRouting,
+    **{protocol: daemon.model(protocol) for protocol, daemon in DAEMONS.items()},
+    "babeld": Babeld,
+    "batmand": Batmand,
+    "olsrd": Olsrd,
+    "aodv-uu": AodvUu,
+    "batman-adv": BatmanAdv,
+}
 
 
 def _as_table(value: object) -> object:
     return AS_NS2.get(value, {"protocol": value}) if isinstance(value, str) else value
 
 
-Routing = Annotated[Annotated[_Any, Field(discriminator="protocol")], BeforeValidator(_as_table)]
+if TYPE_CHECKING:
+    Routing = Protocol
+else:
+    _Any = Annotated[Union[tuple(PROTOCOLS.values())], Field(discriminator="protocol")]  # noqa: UP007
+    Routing = Annotated[_Any, BeforeValidator(_as_table)]
 
 
 def _default(model: BaseModel, key: str, value: object) -> None:

@@ -13,15 +13,17 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_validator
 
 import topologies
+from scenarios import owned
 from scenarios.events import Event, check_events
 from scenarios.flows import Flow, KindOfDefaultFlows
 from scenarios.models import STRICT, KeyProblem, as_tuple
 from scenarios.movement import Mobility, Still, completed, refuse_misfit
+from scenarios.propagation import MatrixEntry, Propagation, as_propagation
 from scenarios.quantities import BitsPerSecond, Bytes, Metres, MetresPerSecond, Seconds, Whole
-from scenarios.routing import OUR_DAEMONS, Dsr, Routing, Static
+from scenarios.routing import OUR_DAEMONS, Routing, Static
 from scenarios.tcp import Tcp, TcpText
 from scenarios.traffic import DEFAULT_KIND
 from topologies.addresses import MOST_WIRES
@@ -43,17 +45,8 @@ IPV6_MTU = 1280  # the kernel has no IPv6 on a link with less
 TCP_HEADERS = 40  # IPv4 and TCP without options, which the segment size does not count (RFC 9293, 3.7.1)
 SMALLEST_MSS = 88  # TCP_MIN_MSS, include/net/tcp.h
 LARGEST_COPY = 1500  # COPY_BYTES of kernel-tcp/layers/layers.h: an IP packet that a layer sends again
-MOST_QUEUED_HWSIM = 90  # medium/src/daemon/hwsim.rs
+MOST_QUEUED_HWSIM: int = owned.schema("medium")["hwsim_queue_packets"]
 MODEL_TRAFFIC_AT_S = 10.0  # from the medium's start to that of traffic and movement, where a scenario does not say
-# What each propagation model takes beside its name: required keys, optional keys (formats/medium.md).
-PROPAGATION_KEYS: dict[str, tuple[set[str], set[str]]] = {
-    "two-ray": (set(), set()),
-    "free-space": (set(), set()),
-    "log-distance": (set(), {"exponent", "reference_m"}),
-    "shadowing": ({"sigma_db"}, {"exponent", "reference_m"}),
-    "disc": ({"range_m"}, {"sense_m"}),
-    "matrix": ({"matrix"}, set()),
-}
 DEFAULT_SPACING_M = 200.0
 # What a TCP that says nothing of SACK gets: tcp_sack of profiles/period.toml; Linux's own default (ip-sysctl.rst).
 SACK_OF_PROFILE = {"period": False, "modern": True}
@@ -72,8 +65,8 @@ class Hwsim(BaseModel):
     """What `stations = "hwsim"` radios do: the kind of network they join, and who chooses the rate of a data frame."""
 
     model_config = STRICT
-    mode: Literal["ibss", "mesh", "ocb"] = "ibss"
-    rates: Literal["profile", "kernel"] = "profile"
+    mode: Annotated[str, owned.choice("medium", "hwsim.mode")] = owned.default("medium", "hwsim.mode")
+    rates: Annotated[str, owned.choice("medium", "hwsim.rates")] = owned.default("medium", "hwsim.rates")
 
 
 def _as_place(value: object) -> object:
@@ -86,9 +79,9 @@ class LinkErrors(BaseModel):
     model_config = STRICT
     source: str = Field("*", alias="from")
     target: str = Field("*", alias="to")
-    error_rate: float = Field(ge=0, le=1)
-    unit: Literal["frame", "byte"] = "frame"
-    frames: Literal["data", "all"] = "data"
+    error_rate: Annotated[float, owned.number("medium", "links.error_rate")]
+    unit: Annotated[str, owned.choice("medium", "links.unit")] = owned.default("medium", "links.unit")
+    frames: Annotated[str, owned.choice("medium", "links.frames")] = owned.default("medium", "links.frames")
 
 
 class Wire(BaseModel):
@@ -97,9 +90,9 @@ class Wire(BaseModel):
     model_config = STRICT
     station: str
     host: str
-    rate: BitsPerSecond = Field(100e6, ge=1000, le=1e11)
-    delay: Seconds = Field(0.002, ge=0, le=10)
-    queue: Whole = Field(50, ge=1, le=100_000)
+    rate: Annotated[BitsPerSecond, owned.number("medium", "wires.rate_bps")] = 100e6
+    delay: Annotated[Seconds, owned.number("medium", "wires.delay_us", per=1e6)] = 0.002
+    queue: Annotated[Whole, owned.number("medium", "wires.queue_packets")] = owned.default("medium", "wires.queue_packets")
 
     @model_validator(mode="after")
     def _named(self) -> Self:
@@ -109,47 +102,13 @@ class Wire(BaseModel):
         return self
 
 
-class MatrixEntry(BaseModel):
-    """Path loss between two stations for `propagation.model = "matrix"`."""
-
-    model_config = STRICT
-    source: str = Field(alias="from")
-    target: str = Field(alias="to")
-    loss_db: float = Field(ge=0, le=300)
-
-
-class Propagation(BaseModel):
-    """How power falls with distance; the keys are those of medium.json."""
-
-    model_config = STRICT
-    model: Literal["two-ray", "free-space", "log-distance", "shadowing", "disc", "matrix"] = "two-ray"
-    exponent: float | None = Field(None, gt=0, le=10)
-    reference_m: Metres | None = Field(None, gt=0, le=1000)
-    sigma_db: float | None = Field(None, ge=0, le=50)
-    range_m: Metres | None = Field(None, gt=0, le=FARTHEST_M)
-    sense_m: Metres | None = Field(None, gt=0, le=FARTHEST_M)
-    matrix: Annotated[tuple[MatrixEntry, ...], BeforeValidator(as_tuple)] | None = None
-
-    @model_validator(mode="after")
-    def _fits_model(self) -> Self:
-        required, optional = PROPAGATION_KEYS[self.model]
-        given = {key for key in type(self).model_fields if key != "model" and getattr(self, key) is not None}
-        for key in sorted(given - required - optional):
-            raise KeyProblem((key,), f'the model "{self.model}" has no "{key}"; remove it')
-        for key in sorted(required - given):
-            raise KeyProblem((), f'the model "{self.model}" needs "{key}"; add it')
-        if "exponent" in optional:
-            object.__setattr__(self, "exponent", 3.0 if self.exponent is None else self.exponent)
-            object.__setattr__(self, "reference_m", 1.0 if self.reference_m is None else self.reference_m)
-        return self
-
-    def for_medium(self) -> dict[str, Any]:
-        """The `propagation` object of medium.json."""
-        return self.model_dump(by_alias=True, exclude_none=True, mode="json")
-
-
-def _as_propagation(value: object) -> object:
-    return {"model": value} if isinstance(value, str) else value
+def _within_limits(overrides: dict[str, bool | int | float | str]) -> dict[str, bool | int | float | str]:
+    """The medium's limits. A key that no profile has is refused with the profile in hand."""
+    keys = owned.schema("radio")["properties"]
+    for key, value in overrides.items():
+        if key in keys and keys[key]["type"] not in ("array", "object") and (wrong := owned.problem(keys[key], value)):
+            raise KeyProblem((key,), wrong)
+    return overrides
 
 
 class Scenario(BaseModel):
@@ -172,12 +131,12 @@ class Scenario(BaseModel):
     stations: Literal["tap", "hwsim"] = "tap"
     hwsim: Hwsim = Hwsim()
     radio: str = Field("ns2-dsss-2m", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
-    radio_overrides: dict[str, bool | int | float | str] = Field(default_factory=dict)
-    propagation: Annotated[Propagation, BeforeValidator(_as_propagation)] = Propagation.model_validate({})
-    interference: Literal["ns2", "sinr"] = "ns2"
+    radio_overrides: Annotated[dict[str, bool | int | float | str], AfterValidator(_within_limits)] = Field(default_factory=dict)
+    propagation: Annotated[Propagation, BeforeValidator(as_propagation)] = Propagation.model_validate({})
+    interference: Annotated[str, owned.choice("medium", "interference")] = owned.default("medium", "interference")
     links: Annotated[tuple[LinkErrors, ...], BeforeValidator(as_tuple)] = ()
-    queue: Whole = Field(50, ge=1, le=100_000)
-    control_first: bool = True
+    queue: Annotated[Whole, owned.number("medium", "queue.packets")] = owned.default("medium", "queue.packets")
+    control_first: bool = owned.default("medium", "queue.control_first")
     mtu: Bytes = Field(1500, ge=SMALLEST_MTU, le=LARGEST_MTU)
     wires: Annotated[tuple[Wire, ...], BeforeValidator(as_tuple)] = Field((), max_length=MOST_WIRES)
 
@@ -493,7 +452,7 @@ class Scenario(BaseModel):
 
     def _check_sizes(self) -> None:
         """Nothing that the scenario sends is fragmented, and no segment smaller than it says."""
-        options = self.routing.headers_bytes if isinstance(self.routing, Dsr) else 0
+        options = self.routing.headers_bytes if self.routing.protocol == "dsr" else 0
         if self.mss is not None and self.mss + TCP_HEADERS + options > self.mtu:
             more = f"{options} bytes of DSR's options and " if options else ""
             text = f"{self.mss} bytes go with {more}{TCP_HEADERS} bytes of headers, more than mtu = {self.mtu}; "

@@ -93,14 +93,10 @@ def mobility() -> list[Entry]:
 
 
 def propagation() -> list[Entry]:
-    """The propagation models with the keys that they take; the medium computes them (formats/medium.md)."""
-    from scenarios.scenario import PROPAGATION_KEYS
+    """The propagation models, as the medium describes them (formats/schema/medium.json)."""
+    from scenarios.propagation import TABLES
 
-    def keys(required: set[str], optional: set[str]) -> str:
-        parts = (("needs", required), ("takes", optional))
-        return "; ".join(f"{verb} {', '.join(sorted(names))}" for verb, names in parts if names) or "takes no further keys"
-
-    return [Entry(name, keys(*taken)) for name, taken in PROPAGATION_KEYS.items()]
+    return [Entry(name, first_sentence(table["description"])) for name, table in TABLES.items()]
 
 
 def traffic() -> list[Entry]:

@@ -4,6 +4,7 @@ import json
 import math
 import random
 import shutil
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from analysis import map_picture, map_text, past_moment
 from analysis.errors import RunFileError
 from analysis.map_picture import CIRCLES, _circled, _name_offsets, _overlap, draw
 from analysis.moment import Moment, Way
-from analysis.reception import RECEIVED, SENSED, range_m
+from analysis.reception import SENSED, range_m
 from analysis.rundir import RunDirectory
 from analysis.tests.drawn import page, panels
 from mobility import trace
@@ -225,7 +226,7 @@ def test_a_run_that_has_ended_shows_the_way_of_its_last_packet(tmp_path):
 
 
 def test_a_radio_is_sensed_farther_than_received():
-    radio = {"frequency_hz": 914e6, "tx_power_w": 0.28183815, RECEIVED: 3.652e-10, SENSED: 1.559e-11}
+    radio = tomllib.loads(RADIO.read_text())
     assert range_m(radio, {}, SENSED) == pytest.approx(550, abs=0.5)
     disc = {"model": "disc", "range_m": 100, "sense_m": 220}
     assert (range_m(radio, disc), range_m(radio, disc, SENSED)) == (100, 220)

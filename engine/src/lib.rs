@@ -6,11 +6,13 @@
 //! machine did under one driver it does, event for event, under the other.
 
 pub mod event_log;
+pub mod keys;
 pub mod lateness;
 pub mod machine;
 pub mod queue;
 pub mod random;
 pub mod real_time;
+pub mod schema;
 pub mod time;
 pub mod timers;
 pub mod virtual_time;

@@ -7,7 +7,7 @@
 //!
 //! Departs from ns-2's `setdest` traces: no `next-hop` or `god` lines, times are absolute.
 
-use crate::config::Loaded;
+use crate::config::{Loaded, MAX_COORDINATE_M, MAX_TIME_S};
 use manet_engine::{Duration, Instant};
 use std::collections::HashMap;
 use std::fmt;
@@ -16,10 +16,6 @@ use std::fmt;
 pub const FORMAT: &str = "# manet-trace/1";
 /// Second line of a trace file.
 pub const HEADER: &str = "time_s,station,x_m,y_m,z_m,speed_mps";
-/// Beyond this a coordinate is a mistake (further than light goes in 33 ms), and f64 loses the millimetre.
-pub const MAX_COORDINATE_M: f64 = 1e7;
-/// Beyond this a time is a mistake, and f64 seconds lose the nanosecond.
-const MAX_TIME_S: f64 = 4e6;
 
 pub type Position = [f64; 3];
 

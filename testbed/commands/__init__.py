@@ -5,5 +5,5 @@ A verb imports what it needs when it runs, so that `./manet --help` is fast.
 
 VERBS = (
     "demo", "list", "test", "run", "replay", "report", "cli", "script", "map", "routes", "trace", "curve", "story", "plot", "tcp",
-    "validate", "doctor", "vm", "clean",
+    "validate", "schema", "doctor", "vm", "clean",
 )  # fmt: skip

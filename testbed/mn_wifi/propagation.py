@@ -1,5 +1,6 @@
 """Mininet-WiFi's propagation models and ours (formats/medium.md)."""
 
+from scenarios import owned
 from testbed.errors import UsageError
 from testbed.mn_wifi.arguments import choice, number
 
@@ -12,6 +13,7 @@ MODELS = {
     "twoRayGround": "two-ray",
 }
 ARGUMENTS = {"friis": set(), "logDistance": {"exp"}, "logNormalShadowing": {"exp", "variance"}, "twoRayGround": set()}
+MIN_EXP = 0.1
 REFUSED = {
     "sL": "a system loss only shifts the power; leave it out and give the stations a range",
     "lF": "floors are not modelled; leave it out",
@@ -34,8 +36,8 @@ def propagation(**given: object) -> dict:
         raise UsageError(f'{CALL}: unknown argument "{name}"; model={script_model!r} takes {takes}')
     made: dict = {"model": model}
     if "exp" in ARGUMENTS[str(script_model)]:
-        made["exponent"] = number(CALL, "exp", given.get("exp", 3.0), 0.1, 10)
+        made["exponent"] = number(CALL, "exp", given.get("exp", 3.0), MIN_EXP, owned.bounds("medium", "propagation.exponent")[1])
     if model == "shadowing":
         # Mininet-WiFi calls it variance and uses it as the standard deviation
-        made["sigma_db"] = number(CALL, "variance", given.get("variance", 2.0), 0, 50)
+        made["sigma_db"] = number(CALL, "variance", given.get("variance", 2.0), *owned.bounds("medium", "propagation.sigma_db"))
     return made

@@ -1,5 +1,6 @@
 """`proto` of addLink: Mininet-WiFi's names of routing protocols and ours."""
 
+from scenarios.routing import OUR_DAEMONS
 from testbed.errors import UsageError
 from testbed.host.protocols import missing_requirement
 from testbed.programs import BUILT, Programs
@@ -12,7 +13,7 @@ MININET_WIFI_PROTOCOLS = {
     "batmand": ("batmand", None),
     "batman_adv": ("batman-adv", None),
 }
-OURS = ("aodv", "dsdv", "olsr", "dsr", "static")
+OURS = (*OUR_DAEMONS, "static")
 REFUSED = {"olsrd2": "OLSR version 2 (RFC 7181) is not supported; proto='olsrd' is version 1"}
 
 

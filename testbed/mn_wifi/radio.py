@@ -6,10 +6,11 @@ Mininet-WiFi's threshold of -91 dBm. The profile's power is set so that receptio
 reaches farther, because its threshold is lower.
 """
 
-import math
 import tomllib
 from dataclasses import dataclass
+from pathlib import Path
 
+from analysis.reception import reach
 from testbed.errors import UsageError
 from testbed.programs import ROOT
 
@@ -17,8 +18,7 @@ PROFILES = {"g": "dot11g-54m", "b": "dot11b-11m", "a": "dot11a-54m"}
 NOT_MODELLED = "802.11n and later (aggregation, block ACK) are not modelled"
 # Mininet-WiFi's: mn_wifi/link.py, net.py (2.7)
 TX_POWER_DBM, ANTENNA_GAIN_DB, ANTENNA_HEIGHT_M, THRESHOLD_DBM = 14.0, 5.0, 1.0, -91.0
-POWER_MODELS = {"two-ray", "free-space", "log-distance", "shadowing"}
-LIGHT_SPEED_MPS = 3.0e8  # medium/src/phy/propagation.rs
+OWN_RANGE = {"disc", "matrix"}  # models without transmit power
 MAX_REACH_M = 1e5
 ROUNDING = 1 + 1e-6  # keeps rounding errors from deciding who is in range
 
@@ -47,46 +47,44 @@ class Radio:
             text = f"mode={self.mode!r} has channels {known[0]} to {known[-1]}"
             raise UsageError(f"channel={self.channel}: {text}; give one of those, or another mode")
 
-    def reach_m(self, propagation: dict) -> float:
-        """The range in metres: as stated, or where the loss of `propagation` uses up the link budget."""
+    def reach_m(self, name: str, propagation: dict) -> float:
+        """The range in metres: as stated, or where reception ends for a station with the profile `name`."""
         if self.range_m is not None:
             return self.range_m
-        budget_db = self.tx_power_dbm + 2 * self.gain_db - THRESHOLD_DBM
-        low, high = 0.01, MAX_REACH_M
-        while high - low > 1e-6 * high:  # the loss never falls with the distance
-            middle = (low + high) / 2
-            low, high = (middle, high) if self.loss_db(propagation, middle) <= budget_db else (low, middle)
-        return low
+        theirs = {"tx_power_w": _watts(self.tx_power_dbm), "receive_threshold_w": _watts(THRESHOLD_DBM)}
+        return min(reach({**_profile(name), **self._antennas(), **theirs}, _median(propagation))["received_m"], MAX_REACH_M)
 
-    def loss_db(self, propagation: dict, distance_m: float) -> float:
-        """Path loss in dB, as in medium/src/phy/propagation.rs; the median for shadowing."""
-        wavelength_m = LIGHT_SPEED_MPS / self.frequency_hz()
-
-        def free_space_db(d: float) -> float:
-            return max(0.0, 20 * math.log10(4 * math.pi * d / wavelength_m))
-
-        match propagation["model"]:
-            case "two-ray":
-                if distance_m <= 4 * math.pi * self.height_m**2 / wavelength_m:
-                    return free_space_db(distance_m)
-                return 40 * math.log10(distance_m) - 40 * math.log10(self.height_m)
-            case "log-distance" | "shadowing":
-                beyond = max(1.0, distance_m / propagation.get("reference_m", 1.0))
-                near_m = min(distance_m, propagation.get("reference_m", 1.0))
-                return free_space_db(near_m) + 10 * propagation.get("exponent", 3.0) * math.log10(beyond)
-            case _:
-                return free_space_db(distance_m)
+    def _antennas(self) -> dict:
+        found = {"frequency_hz": self.frequency_hz(), "antenna_gain_db": self.gain_db, "antenna_height_m": self.height_m}
+        return {**found, "system_loss_db": 0.0}
 
     def overrides(self, name: str, propagation: dict) -> dict:
         """The key `radio_overrides` that gives the profile `name` this range under a propagation model. Models without transmit
         power (disc, matrix) have their own range."""
-        if propagation["model"] not in POWER_MODELS:
+        if propagation["model"] in OWN_RANGE:
             return {}
-        path = ROOT / "medium" / "radios" / f"{name}.toml"
-        if not path.is_file():
+        if not _path(name).is_file():
             return {}  # the check of the scenario reports it
-        frequency_hz = self.frequency_hz()
-        loss_db = self.loss_db(propagation, self.reach_m(propagation))
-        power_w = tomllib.loads(path.read_text())["receive_threshold_w"] * 10 ** ((loss_db - 2 * self.gain_db) / 10)
-        found = {"frequency_hz": frequency_hz, "antenna_gain_db": self.gain_db, "antenna_height_m": self.height_m}
-        return {**found, "system_loss_db": 0.0, "tx_power_w": power_w * ROUNDING}
+        profile, antennas, model = _profile(name), self._antennas(), _median(propagation)
+        reach_m = self.reach_m(name, propagation)
+        of_one_watt = reach({**profile, **antennas, "tx_power_w": 1.0}, model, reach_m)["power_w"][0]
+        return {**antennas, "tx_power_w": profile["receive_threshold_w"] / of_one_watt * ROUNDING}
+
+
+def _path(name: str) -> Path:
+    return ROOT / "medium" / "radios" / f"{name}.toml"
+
+
+def _profile(name: str) -> dict:
+    return tomllib.loads(_path(name).read_text())
+
+
+def _median(propagation: dict) -> dict:
+    """The propagation model without the random draw of shadowing, which has no range of its own."""
+    if propagation["model"] != "shadowing":
+        return propagation
+    return {**{key: value for key, value in propagation.items() if key != "sigma_db"}, "model": "log-distance"}
+
+
+def _watts(dbm: float) -> float:
+    return 10 ** (dbm / 10) / 1000

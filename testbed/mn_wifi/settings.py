@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from scenarios import owned
 from testbed.errors import UsageError
 from testbed.mn_wifi import link
 from testbed.mn_wifi.arguments import Arguments, choice, number
@@ -198,10 +199,13 @@ def wire(station: str, host: str, given: Mapping[str, Any]) -> dict[str, Any]:
     UsageError."""
     found: dict[str, Any] = {"station": station, "host": host}
     if "bw" in given:
-        found["rate"] = number("addLink", "bw", given["bw"], 0.001, 1e5) * 1e6
+        bounds = owned.bounds("medium", "wires.rate_bps", per=1e6)
+        found["rate"] = number("addLink", "bw", given["bw"], *bounds) * 1e6
     if "delay" in given:
         delay = given["delay"]
-        found["delay"] = delay if isinstance(delay, str) else number("addLink", "delay", delay, 0, 1e7) / 1e6
+        bounds = owned.bounds("medium", "wires.delay_us")
+        found["delay"] = delay if isinstance(delay, str) else number("addLink", "delay", delay, *bounds) / 1e6
     if "max_queue_size" in given:
-        found["queue"] = int(number("addLink", "max_queue_size", given["max_queue_size"], 1, 1e5))
+        bounds = owned.bounds("medium", "wires.queue_packets")
+        found["queue"] = int(number("addLink", "max_queue_size", given["max_queue_size"], *bounds))
     return found

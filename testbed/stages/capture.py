@@ -13,13 +13,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from scenarios.routing import udp_ports
 from testbed.host.processes import Child, Processes
 from testbed.stages.site import Site
 from testbed.stages.station import NamespaceHost, StationNet
 from topologies.addresses import HOST_INTERFACE, INTERFACE
 
-# The UDP ports of routing protocols: IANA's, olsrd's and batmand's defaults, routing/*/src.
-PORTS = {"aodv": 654, "aodv-uu": 654, "dsdv": 269, "olsr": 698, "olsrd": 698, "babeld": 6696, "batmand": 4305}
+# The UDP ports of routing protocols: IANA's, olsrd's and batmand's defaults; our own daemons state theirs.
+PORTS = {"aodv-uu": 654, "olsrd": 698, "babeld": 6696, "batmand": 4305, **udp_ports()}
 WHOLE = 0  # tcpdump's word for no limit
 BLOCK_S = 1.0  # tcpdump's to_ms
 READY_DEADLINE_S = 30.0

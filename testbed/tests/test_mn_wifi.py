@@ -4,12 +4,14 @@ import inspect
 import math
 import re
 import runpy
+import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from mininet.node import Node as MininetNode
 
+from analysis.reception import reach
 from testbed.__main__ import main
 from testbed.errors import UsageError
 from testbed.mn_wifi import launch, movement, protocols, session
@@ -68,13 +70,15 @@ def test_a_range_is_where_reception_ends():
     for model in ({"model": "log-distance", "exponent": 4.0}, {"model": "free-space"}, {"model": "two-ray"}):
         radio = Radio("g", 5, range_m=80.0)
         made = radio.overrides("dot11g-54m", model)
-        received_w = made["tx_power_w"] * 10 ** ((2 * made["antenna_gain_db"] - radio.loss_db(model, 80.0)) / 10)
-        assert received_w / 6.310e-11 == pytest.approx(1, rel=1e-4)  # the profile's threshold, -72 dBm
+        profile = tomllib.loads((ROOT / "medium" / "radios" / "dot11g-54m.toml").read_text())
+        answer = reach({**profile, **made}, model, 80.0)
+        assert answer["received_m"] == pytest.approx(80.0, rel=1e-5)
+        assert answer["power_w"][0] / 6.310e-11 == pytest.approx(1, rel=1e-4)  # the profile's threshold, -72 dBm
 
 
 def test_without_a_range_it_follows_from_power_and_gains_as_there():
     # 14 dBm, 5 dBi twice, -91 dBm, exponent 4: (14 + 10 + 91 - 20 log10(4 pi / 0.1233 m)) / 40 = 1.871
-    reach_m = Radio("g", 5).reach_m({"model": "log-distance", "exponent": 4.0})
+    reach_m = Radio("g", 5).reach_m("dot11g-54m", {"model": "log-distance", "exponent": 4.0})
     assert reach_m == pytest.approx(10 ** ((115 - 20 * math.log10(4 * math.pi / (3e8 / 2.432e9))) / 40), rel=1e-3)
 
 

@@ -63,9 +63,10 @@ def test_the_scenario_may_stand_in_a_table_of_its_own(load):
 
 def test_set_replaces_keys_and_reaches_into_tables_and_lists(load):
     text = 'hops = 2\n[[flows]]\nfrom = "sta1"\nto = "sta3"'
-    scenario = load(text, "tcp=cubic", "spacing=150 m", "flows.0.to=sta2", "propagation.model=disc", "propagation.range_m=160")
+    disc = ("propagation.model=disc", "propagation.range_m=160", "propagation.sense_m=300")
+    scenario = load(text, "tcp=cubic", "spacing=150 m", "flows.0.to=sta2", *disc)
     assert (scenario.tcp.spelled, scenario.spacing, scenario.flows[0].target) == ("cubic", 150, "sta2")
-    assert scenario.propagation.for_medium() == {"model": "disc", "range_m": 160.0}
+    assert scenario.propagation.for_medium() == {"model": "disc", "range_m": 160.0, "sense_m": 300.0}
 
 
 def test_newreno_and_sack_are_the_kernels_reno(load):

@@ -6,10 +6,11 @@ use crate::setup::Setup;
 use crate::world::{Input, LoggedWorld, World};
 use manet_engine::real_time::RealTime;
 use manet_engine::Instant;
+use manet_medium::config::{ERROR_RATE, MAX_COORDINATE_M};
 use manet_medium::message::{self, StationId};
 use manet_medium::phy::dbm;
 use manet_medium::record::AirRecord;
-use manet_medium::trace::{self, MAX_COORDINATE_M};
+use manet_medium::trace;
 use manet_medium::verdict::{judge, Evidence};
 use manet_medium::wired::EndId;
 use serde::Deserialize;
@@ -99,7 +100,7 @@ impl fmt::Display for RequestError {
                 write!(f, "position: coordinates are metres from -{MAX_COORDINATE_M:e} to {MAX_COORDINATE_M:e}")
             }
             Self::Speed(v) => write!(f, "speed_mps: {v} is below 0; leave it out for a jump"),
-            Self::ErrorRate(rate) => write!(f, "error_rate: {rate} is not between 0 and 1"),
+            Self::ErrorRate(rate) => write!(f, "error_rate: {rate} {}", ERROR_RATE.missed()),
             Self::NoStation(name) => write!(f, "there is no station `{name}`"),
             Self::PastLeg { station, at, now } => write!(
                 f,
@@ -119,7 +120,7 @@ pub fn parse(line: &[u8]) -> Result<Request, RequestError> {
     match &request {
         Request::Move { position, speed_mps, .. } => check_move(position, *speed_mps)?,
         Request::Follow { legs } => legs.iter().try_for_each(|leg| check_move(&leg.position, leg.speed_mps))?,
-        Request::Link { error_rate, .. } if !(0.0..=1.0).contains(error_rate) => {
+        Request::Link { error_rate, .. } if !ERROR_RATE.allow(*error_rate) => {
             return Err(RequestError::ErrorRate(*error_rate));
         }
         _ => {}

@@ -3,9 +3,12 @@
 //!
 //! Exit status: 0 done, 1 failed while running, 2 the configuration is wrong. Every error is one line on standard error.
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use manet_engine::real_time::Clock;
+use manet_engine::schema::schema;
 use manet_engine::Duration;
+use manet_medium::config::{Config, MAX_HWSIM_QUEUE};
+use manet_medium::phy::{reach, Radio};
 use manet_medium::{sim, AirRecord};
 use manet_medium_daemon::incomplete::Incomplete;
 use manet_medium_daemon::recorder::{Files, Names};
@@ -46,6 +49,19 @@ enum Verb {
         /// medium.json
         file: PathBuf,
     },
+    /// Print the JSON Schema of medium.json or of a radio profile: limits, units, defaults (formats/schema)
+    Schema {
+        #[arg(value_enum, default_value = "medium")]
+        of: Described,
+    },
+    /// How far a radio is received and sensed: a question on standard input, {"radio", "propagation", "at_m"}, one answer
+    Reach,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Described {
+    Medium,
+    Radio,
 }
 
 #[derive(Args)]
@@ -83,6 +99,8 @@ fn stall(text: &str) -> Result<(Duration, Duration), String> {
 /// Exit status 2 or 1.
 enum Failure {
     Configuration(SetupError),
+    /// A request on standard input that cannot be answered.
+    Request(String),
     /// One line each.
     Run(Vec<String>),
 }
@@ -105,16 +123,40 @@ fn main() -> ExitCode {
         Verb::Sim { file } => simulate(&file),
         Verb::Replay { file, log, air_log } => replay(&file, &log, &air_log),
         Verb::Check { file } => Setup::read(&file).map(drop).map_err(Failure::from),
+        Verb::Schema { of } => {
+            println!("{}", schema_of(of));
+            Ok(())
+        }
+        Verb::Reach => reach(),
     };
     let (lines, status) = match result {
         Ok(()) => return ExitCode::SUCCESS,
         Err(Failure::Configuration(error)) => (vec![error.to_string()], 2),
+        Err(Failure::Request(error)) => (vec![error], 2),
         Err(Failure::Run(lines)) => (lines, 1),
     };
     for line in lines {
         eprintln!("manet-medium: {line}");
     }
     ExitCode::from(status)
+}
+
+fn reach() -> Result<(), Failure> {
+    let request = std::io::read_to_string(std::io::stdin()).map_err(|e| Failure::Run(vec![e.to_string()]))?;
+    let request = serde_json::from_str(&request).map_err(|e| Failure::Request(e.to_string()))?;
+    let answer = reach::answer(&request).map_err(Failure::Request)?;
+    println!("{}", serde_json::json!(answer));
+    Ok(())
+}
+
+fn schema_of(of: Described) -> String {
+    match of {
+        Described::Medium => {
+            let facts = vec![("hwsim_queue_packets", MAX_HWSIM_QUEUE.into())];
+            schema::<Config>("manet-medium/medium", "medium.json (formats/medium.md)", facts)
+        }
+        Described::Radio => schema::<Radio>("manet-medium/radio", "A radio profile (formats/radio.md)", Vec::new()),
+    }
 }
 
 fn run(arguments: RunArguments) -> Result<(), Failure> {

@@ -2,6 +2,7 @@
 
 pub mod propagation;
 pub mod radio;
+pub mod reach;
 
 pub use propagation::Propagation;
 pub use radio::{FrameKind, Radio};

@@ -8,13 +8,17 @@
 //! between `range_m` and `sense_m`, nothing beyond); matrix (the losses given, nothing else).
 
 use super::Radio;
+use manet_engine::keys;
+use manet_engine::keys::{above, within, Key, Named, Takes, Typed};
 use manet_engine::random::{Purpose, Stream};
 use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 
 const LIGHT_MPS: f64 = 3.0e8; // ns-2's value, so that 250 m stays 250 m
+/// No 802.11 radio of a station reaches farther.
+const MAX_RANGE_M: f64 = 100_000.0;
 
-/// The `propagation` table of `medium.json`.
+/// The `propagation` table of `medium.json`; its keys are declared in [`MODELS`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "model", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Model {
@@ -42,19 +46,67 @@ pub enum Model {
     },
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct MatrixEntry {
-    pub from: String,
-    pub to: String,
-    pub loss_db: f64,
+keys! {
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct MatrixEntry {
+        /// The station that sends.
+        pub from: String;
+        /// The station that hears it.
+        pub to: String;
+        /// Path loss. The largest that a formula gives within 10,000 km is 273 dB (two-ray, antennas at 1.5 m); a pair
+        /// without an entry hears nothing.
+        pub loss_db: f64 => within(0.0, 300.0).of("dB");
+    }
 }
 
+const DEFAULT_EXPONENT: f64 = 3.0;
+const DEFAULT_REFERENCE_M: f64 = 1.0;
+
 fn default_exponent() -> f64 {
-    3.0
+    DEFAULT_EXPONENT
 }
 fn default_reference() -> f64 {
-    1.0
+    DEFAULT_REFERENCE_M
+}
+
+const EXPONENT: Key = Key::new::<f64>("exponent", "Power falls with the distance to this power.")
+    .limited(above(0.0).up_to(10.0).by_default(DEFAULT_EXPONENT));
+const REFERENCE_M: Key = Key::new::<f64>("reference_m", "Free space up to here.")
+    .limited(above(0.0).up_to(1000.0).of("m").by_default(DEFAULT_REFERENCE_M));
+const SIGMA_DB: Key =
+    Key::new::<f64>("sigma_db", "Standard deviation of the loss, drawn once for each pair of stations.")
+        .limited(within(0.0, 30.0).of("dB"))
+        .required(true);
+const RANGE_M: Key =
+    Key::new::<f64>("range_m", "Received up to here.").limited(above(0.0).up_to(MAX_RANGE_M).of("m")).required(true);
+const SENSE_M: Key = Key::new::<f64>("sense_m", "Sensed up to here; not below range_m.")
+    .limited(above(0.0).up_to(MAX_RANGE_M).of("m"))
+    .required(true);
+const MATRIX: Key =
+    Key::new::<Vec<MatrixEntry>>("matrix", "The links; one entry stands for both directions unless both are given.")
+        .required(true);
+
+/// The models by name, each with its keys.
+pub const MODELS: &[Named] = &[
+    Named { name: "two-ray", about: "Two-ray ground with ns-2's constants.", keys: &[] },
+    Named { name: "free-space", about: "Friis.", keys: &[] },
+    Named {
+        name: "log-distance",
+        about: "Free space up to a reference distance, then a power of the distance.",
+        keys: &[EXPONENT, REFERENCE_M],
+    },
+    Named {
+        name: "shadowing",
+        about: "As log-distance, with a log-normal draw for each pair.",
+        keys: &[EXPONENT, REFERENCE_M, SIGMA_DB],
+    },
+    Named { name: "disc", about: "Sharp: received, sensed, nothing.", keys: &[RANGE_M, SENSE_M] },
+    Named { name: "matrix", about: "The losses given, and no other links.", keys: &[MATRIX] },
+];
+
+impl Typed for Model {
+    const TAKES: Takes = Takes::OneOf { tag: "model", tables: MODELS };
 }
 
 impl Default for Model {
@@ -248,6 +300,19 @@ mod tests {
         assert!(near(loss_db(0, 1), 60.0) && near(loss_db(1, 0), 60.0), "symmetric unless both are given");
         assert!(near(loss_db(1, 2), 70.0) && near(loss_db(2, 1), 80.0));
         assert_eq!(p.power_w(0, 2, [0.0; 3], [0.0; 3]), 0.0);
+    }
+
+    /// serde names the fields that it knows when one is unknown.
+    #[test]
+    fn the_models_and_their_keys_are_those_that_serde_reads() {
+        let refusal = |json: String| serde_json::from_str::<Model>(&json).unwrap_err().to_string();
+        let names = |text: &str| text.split('`').skip(3).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+        let models = names(&refusal(r#"{"model": "?"}"#.to_owned()));
+        assert_eq!(models, MODELS.iter().map(|model| model.name).collect::<Vec<_>>());
+        for model in MODELS {
+            let keys = names(&refusal(format!(r#"{{"model": "{}", "?": 0}}"#, model.name)));
+            assert_eq!(keys, model.keys.iter().map(|key| key.name).collect::<Vec<_>>(), "{}", model.name);
+        }
     }
 
     #[test]

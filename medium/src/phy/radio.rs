@@ -5,7 +5,8 @@
 //! rate), clause 18.3 (OFDM: 16 us preamble, 4 us SIGNAL, symbols of 4 us holding 16 service bits, the MPDU
 //! and 6 tail bits), clause 19.3 (ERP-OFDM: 6 us signal extension). Inter-frame spaces: clause 9.3.2.3.
 
-use manet_engine::Duration;
+use manet_engine::keys::{above, of, up_to, within, Declared, Limits};
+use manet_engine::{choices, keys, Duration};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -82,106 +83,134 @@ fn least_sensitivity_dbm(rate_bps: u64) -> f64 {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Modulation {
-    /// Preamble and header of `plcp_bits` at `plcp_rate_bps`, then the MPDU (also HR/DSSS).
-    Dsss,
-    /// 20 us preamble and SIGNAL, then symbols of 4 us.
-    Ofdm,
+choices! {
+    pub enum Modulation {
+        /// Preamble and header of `plcp_bits` at `plcp_rate_bps`, then the MPDU (also HR/DSSS).
+        Dsss = "dsss",
+        /// 20 us preamble and SIGNAL, then symbols of 4 us.
+        Ofdm = "ofdm",
+    }
 }
 
-/// The departures of ns-2.35's `mac-802_11.cc` from the standard, each by its own switch.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Rules {
-    /// `cw` draws 0..=CW as in clause 9.3.3; `cw-1` draws 0..=CW-1 (ns-2: `Random::random() % cw`).
-    pub backoff_draw: BackoffDraw,
-    /// A frame that finds the medium idle longer than DIFS goes out at once (clause 9.3.4.2), or (ns-2,
-    /// `bugFix_timer_`) waits DIFS and a drawn backoff like any other.
-    pub backoff_when_idle: bool,
-    /// After a frame that was not decoded: EIFS instead of DIFS (clause 9.3.2.3.7), or (ns-2) a NAV of EIFS, after
-    /// which DIFS is waited, during which no RTS is answered, and which weak frames set as well.
-    pub eifs_as_nav: bool,
-    /// CTS, and data after CTS, are sent only if the medium is idle after SIFS (ns-2); the standard asks for an idle NAV when the
-    /// RTS has been received (clause 9.3.2.6) and for nothing afterwards.
-    pub response_needs_idle: bool,
-    /// A station that sent CTS defers until the data frame should have ended (ns-2).
-    pub cts_holds: bool,
-    /// A packet that fails at one retry limit leaves the other counter as it is for the next packet (ns-2: one `ssrc_` and one
-    /// `slrc_` a station); in the standard each packet has its own counters (clause 9.3.4.4).
-    pub retries_carry_over: bool,
-    /// How long CTS and ACK are waited for: `standard` = SIFS + slot + PHY start delay, prolonged by a reception
-    /// under way (clauses 9.3.2.6, 9.3.2.8); `full` = SIFS + the whole answer (ns-2).
-    pub timeouts: Timeouts,
+keys! {
+    /// The departures of ns-2.35's `mac-802_11.cc` from the standard, each by its own switch.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct Rules {
+        /// `cw` draws 0..=CW as in clause 9.3.3; `cw-1` draws 0..=CW-1 (ns-2: `Random::random() % cw`).
+        pub backoff_draw: BackoffDraw;
+        /// A frame that finds the medium idle longer than DIFS goes out at once (clause 9.3.4.2), or (ns-2,
+        /// `bugFix_timer_`) waits DIFS and a drawn backoff like any other.
+        pub backoff_when_idle: bool;
+        /// After a frame that was not decoded: EIFS instead of DIFS (clause 9.3.2.3.7), or (ns-2) a NAV of EIFS, after
+        /// which DIFS is waited, during which no RTS is answered, and which weak frames set as well.
+        pub eifs_as_nav: bool;
+        /// CTS, and data after CTS, are sent only if the medium is idle after SIFS (ns-2); the standard asks for an idle NAV when the
+        /// RTS has been received (clause 9.3.2.6) and for nothing afterwards.
+        pub response_needs_idle: bool;
+        /// A station that sent CTS defers until the data frame should have ended (ns-2).
+        pub cts_holds: bool;
+        /// A packet that fails at one retry limit leaves the other counter as it is for the next packet (ns-2: one `ssrc_` and one
+        /// `slrc_` a station); in the standard each packet has its own counters (clause 9.3.4.4).
+        pub retries_carry_over: bool;
+        /// How long CTS and ACK are waited for: `standard` = SIFS + slot + PHY start delay, prolonged by a reception
+        /// under way (clauses 9.3.2.6, 9.3.2.8); `full` = SIFS + the whole answer (ns-2).
+        pub timeouts: Timeouts;
+    }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum BackoffDraw {
-    #[serde(rename = "cw")]
-    Cw,
-    #[serde(rename = "cw-1")]
-    CwMinusOne,
+choices! {
+    pub enum BackoffDraw {
+        Cw = "cw",
+        CwMinusOne = "cw-1",
+    }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Timeouts {
-    Standard,
-    Full,
+choices! {
+    pub enum Timeouts {
+        Standard = "standard",
+        Full = "full",
+    }
 }
 
-/// One radio profile. Units are in the names; rates in bit/s, powers in W at the receiver's antenna port.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Radio {
-    pub name: String,
-    pub source: String,
+const RATE: Limits = within(100_000.0, 1e10).of("bit/s");
+const GAIN: Limits = within(-100.0, 100.0).of("dB");
+const WINDOW: Limits = within(1.0, 32_767.0).of("slots");
+const RETRIES: Limits = within(1.0, 255.0);
 
-    pub modulation: Modulation,
-    pub frequency_hz: f64,
-    pub data_rate_bps: u64,
-    /// RTS; a basic rate.
-    pub control_rate_bps: u64,
-    /// A basic rate.
-    pub broadcast_rate_bps: u64,
-    /// BSSBasicRateSet, ascending: CTS and ACK answer at the fastest of these that is not above the rate of the frame they answer.
-    pub basic_rates_bps: Vec<u64>,
-    /// Rate of the ACK that EIFS makes room for: the lowest basic rate.
-    pub eifs_ack_rate_bps: u64,
-    /// DSSS only.
-    #[serde(default)]
-    pub plcp_bits: u32,
-    #[serde(default)]
-    pub plcp_rate_bps: u64,
-    /// OFDM in the 2.4 GHz band: 6 us of silence after each frame (clause 19.3.2.1).
-    #[serde(default)]
-    pub signal_extension_us: u32,
-    /// MAC header, LLC/SNAP where counted, and FCS around the IP packet.
-    pub overhead_bytes: u32,
+keys! {
+    /// One radio profile. Units are in the names; rates in bit/s, powers in W at the receiver's antenna port.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct Radio {
+        /// As the file.
+        pub name: String;
+        /// Where the numbers are from.
+        pub source: String;
 
-    pub slot_us: u32,
-    pub sifs_us: u32,
-    /// aRxPHYStartDelay
-    pub rx_start_delay_us: u32,
-    pub cw_min: u32,
-    pub cw_max: u32,
-    pub short_retry_limit: u32,
-    pub long_retry_limit: u32,
-    /// An MPDU longer than this is preceded by RTS/CTS; 0: always, 3000: never.
-    pub rts_threshold_bytes: u32,
+        /// Of all frames.
+        pub modulation: Modulation;
+        /// Of the carrier.
+        pub frequency_hz: f64 => above(0.0).of("Hz");
+        /// Unicast data.
+        pub data_rate_bps: u64 => RATE;
+        /// RTS; a basic rate.
+        pub control_rate_bps: u64 => RATE;
+        /// A basic rate.
+        pub broadcast_rate_bps: u64 => RATE;
+        /// BSSBasicRateSet, ascending: CTS and ACK answer at the fastest of these that is not above the rate of the frame they answer.
+        pub basic_rates_bps: Vec<u64> => RATE;
+        /// Rate of the ACK that EIFS makes room for: the lowest basic rate.
+        pub eifs_ack_rate_bps: u64 => RATE;
+        /// Preamble and header; DSSS only.
+        #[serde(default)]
+        pub plcp_bits: u32 => of("bits");
+        /// Of preamble and header; DSSS only.
+        #[serde(default)]
+        pub plcp_rate_bps: u64 => of("bit/s");
+        /// OFDM in the 2.4 GHz band: 6 us of silence after each frame (clause 19.3.2.1).
+        #[serde(default)]
+        pub signal_extension_us: u32 => of("us");
+        /// MAC header, LLC/SNAP where counted, and FCS around the IP packet.
+        pub overhead_bytes: u32 => up_to(200.0).of("bytes");
 
-    pub tx_power_w: f64,
-    pub antenna_height_m: f64,
-    pub antenna_gain_db: f64,
-    pub system_loss_db: f64,
-    pub receive_threshold_w: f64,
-    pub carrier_sense_threshold_w: f64,
-    pub capture_db: f64,
-    /// Thermal noise and noise figure over the channel; used by `interference = "sinr"`.
-    pub noise_w: f64,
+        /// aSlotTime.
+        pub slot_us: u32 => above(0.0).of("us");
+        /// aSIFSTime.
+        pub sifs_us: u32 => above(0.0).of("us");
+        /// aRxPHYStartDelay
+        pub rx_start_delay_us: u32 => of("us");
+        /// aCWmin: 2^k - 1.
+        pub cw_min: u32 => WINDOW;
+        /// aCWmax: 2^k - 1.
+        pub cw_max: u32 => WINDOW;
+        /// dot11ShortRetryLimit.
+        pub short_retry_limit: u32 => RETRIES;
+        /// dot11LongRetryLimit.
+        pub long_retry_limit: u32 => RETRIES;
+        /// An MPDU longer than this is preceded by RTS/CTS; 0: always, 3000: never.
+        pub rts_threshold_bytes: u32 => of("bytes");
 
-    pub rules: Rules,
+        /// At the antenna.
+        pub tx_power_w: f64 => above(0.0).of("W");
+        /// Over the station's own height.
+        pub antenna_height_m: f64 => above(0.0).of("m");
+        /// At both ends.
+        pub antenna_gain_db: f64 => GAIN;
+        /// Of each link.
+        pub system_loss_db: f64 => GAIN;
+        /// A weaker frame is not received.
+        pub receive_threshold_w: f64 => above(0.0).of("W");
+        /// A weaker frame is not sensed.
+        pub carrier_sense_threshold_w: f64 => above(0.0).of("W");
+        /// A frame so much stronger than the others is received.
+        pub capture_db: f64 => GAIN;
+        /// Thermal noise and noise figure over the channel; used by `interference = "sinr"`.
+        pub noise_w: f64 => above(0.0).of("W");
+
+        /// The departures of ns-2.35's `mac-802_11.cc` from the standard, each by its own switch.
+        pub rules: Rules;
+    }
 }
 
 impl Radio {
@@ -291,31 +320,8 @@ impl Radio {
     }
 
     /// Checks what serde cannot: ranges and combinations. The message names the key and the range.
-    fn check(&self) -> Result<(), String> {
-        let positive = |key: &str, v: f64| {
-            if v.is_finite() && v > 0.0 {
-                Ok(())
-            } else {
-                Err(format!("key \"{key}\": {v} is not above 0"))
-            }
-        };
-        positive("frequency_hz", self.frequency_hz)?;
-        positive("tx_power_w", self.tx_power_w)?;
-        positive("antenna_height_m", self.antenna_height_m)?;
-        positive("receive_threshold_w", self.receive_threshold_w)?;
-        positive("carrier_sense_threshold_w", self.carrier_sense_threshold_w)?;
-        positive("noise_w", self.noise_w)?;
-        for (key, db) in [
-            ("antenna_gain_db", self.antenna_gain_db),
-            ("system_loss_db", self.system_loss_db),
-            ("capture_db", self.capture_db),
-        ] {
-            if !(-100.0..=100.0).contains(&db) {
-                return Err(format!("key \"{key}\": {db} is not between -100 and 100 dB"));
-            }
-        }
-        positive("slot_us", self.slot_us.into())?;
-        positive("sifs_us", self.sifs_us.into())?;
+    pub(super) fn check(&self) -> Result<(), String> {
+        keys::check(Self::KEYS, self).map_err(|e| e.to_string())?;
         for (key, rate) in [
             ("data_rate_bps", self.data_rate_bps),
             ("control_rate_bps", self.control_rate_bps),
@@ -325,9 +331,6 @@ impl Radio {
         .into_iter()
         .chain(self.basic_rates_bps.iter().map(|rate| ("basic_rates_bps", *rate)))
         {
-            if !(100_000..=10_000_000_000).contains(&rate) {
-                return Err(format!("key \"{key}\": {rate} is not between 100000 and 10000000000 bit/s"));
-            }
             if self.modulation == Modulation::Ofdm && !OFDM_RATES_MBPS.contains(&(rate as f64 / 1e6)) {
                 return Err(format!("key \"{key}\": {rate} is no OFDM rate (6, 9, 12, 18, 24, 36, 48, 54 Mbit/s)"));
             }
@@ -337,21 +340,12 @@ impl Radio {
             return Err("keys \"plcp_bits\" and \"plcp_rate_bps\" are needed for DSSS".into());
         }
         for (key, cw) in [("cw_min", self.cw_min), ("cw_max", self.cw_max)] {
-            if !(1..=32767).contains(&cw) || !(cw + 1).is_power_of_two() {
-                return Err(format!("key \"{key}\": {cw} is not 2^k - 1 between 1 and 32767"));
+            if !(cw + 1).is_power_of_two() {
+                return Err(format!("key \"{key}\": {cw} is not 2^k - 1"));
             }
         }
         if self.cw_min > self.cw_max {
             return Err(format!("key \"cw_min\": {} is above cw_max {}", self.cw_min, self.cw_max));
-        }
-        for (key, limit) in [("short_retry_limit", self.short_retry_limit), ("long_retry_limit", self.long_retry_limit)]
-        {
-            if !(1..=255).contains(&limit) {
-                return Err(format!("key \"{key}\": {limit} is not between 1 and 255"));
-            }
-        }
-        if self.overhead_bytes > 200 {
-            return Err(format!("key \"overhead_bytes\": {} is above 200", self.overhead_bytes));
         }
         Ok(())
     }
@@ -485,6 +479,6 @@ pub mod tests {
     fn a_contention_window_that_is_no_power_of_two_minus_one_is_refused() {
         let mut r = profile("ns2-dsss-2m");
         r.cw_min = 30;
-        assert_eq!(r.check().unwrap_err(), "key \"cw_min\": 30 is not 2^k - 1 between 1 and 32767");
+        assert_eq!(r.check().unwrap_err(), "key \"cw_min\": 30 is not 2^k - 1");
     }
 }

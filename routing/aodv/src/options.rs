@@ -2,121 +2,112 @@
 //!
 //! An option that is not given (`null`) has the value of its style: the RFC's, or AODV-UU 0.9.6's where that differs.
 
-use manet_engine::Duration;
+use manet_engine::keys::{above, from, up_to, within, Declared};
+use manet_engine::{choices, keys, Duration};
 use manet_routing::OptionError;
 use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Link {
-    /// The radio tells of failed links; no hellos.
-    #[default]
-    Feedback,
-    /// Hello messages; silence is a failed link.
-    Hello,
+choices! {
+    pub enum Link {
+        /// The radio tells of failed links; no hellos.
+        Feedback = "feedback",
+        /// Hello messages; silence is a failed link.
+        Hello = "hello",
+    }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Style {
-    #[default]
-    Rfc,
-    /// As AODV-UU 0.9.6; the README lists the places.
-    Uu,
+choices! {
+    pub enum Style {
+        Rfc = "rfc",
+        /// As AODV-UU 0.9.6; the README lists the places.
+        Uu = "uu",
+    }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Broadcast {
-    /// To 255.255.255.255 (RFC 3561, 6.9; AODV-UU takes a hello to another address for a reply).
-    #[default]
-    Limited,
-    /// To the network's last address, as ns-3.
-    Subnet,
+choices! {
+    pub enum Broadcast {
+        /// To 255.255.255.255 (RFC 3561, 6.9; AODV-UU takes a hello to another address for a reply).
+        Limited = "limited",
+        /// To the network's last address, as ns-3.
+        Subnet = "subnet",
+    }
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Options {
-    pub link: Link,
-    pub style: Style,
-    #[serde(with = "optional_seconds")]
-    pub active_route_timeout: Option<Duration>,
-    #[serde(with = "optional_seconds")]
-    pub my_route_timeout: Option<Duration>,
-    #[serde(with = "manet_routing::seconds")]
-    pub hello_interval: Duration,
-    pub allowed_hello_loss: u8,
-    #[serde(with = "manet_routing::seconds")]
-    pub node_traversal_time: Duration,
-    pub net_diameter: u8,
-    pub rreq_retries: u8,
-    /// After a search without an answer: how long the destination is not asked for again (RFC none; ns-2 10 s).
-    #[serde(with = "manet_routing::seconds")]
-    pub hold_down: Duration,
-    pub rreq_ratelimit: u32,
-    pub rerr_ratelimit: u32,
-    pub ttl_start: Option<u8>,
-    pub ttl_increment: u8,
-    pub ttl_threshold: u8,
-    pub timeout_buffer: u8,
-    pub local_add_ttl: u8,
-    #[serde(with = "optional_seconds")]
-    pub next_hop_wait: Option<Duration>,
-    pub expanding_ring: bool,
-    pub gratuitous: Option<bool>,
-    pub destination_only: bool,
-    pub local_repair: Option<bool>,
-    /// The source of a TCP packet that waits for a repair hears host unreachable at once, not when the repair has failed.
-    pub unreachable_during_repair: bool,
-    pub unidirectional: bool,
-    pub hello_while_active: Option<bool>,
-    pub hello_interval_extension: bool,
-    pub requeue: bool,
-    pub reboot_wait: bool,
-    pub held_packets: usize,
-    #[serde(with = "manet_routing::seconds")]
-    pub held_seconds: Duration,
-    pub gateway: bool,
-    pub broadcast: Broadcast,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            link: Link::default(),
-            style: Style::default(),
-            active_route_timeout: None,
-            my_route_timeout: None,
-            hello_interval: Duration::from_millis(1000),
-            allowed_hello_loss: 2,
-            node_traversal_time: Duration::from_millis(40),
-            net_diameter: 35,
-            rreq_retries: 2,
-            hold_down: Duration::ZERO,
-            rreq_ratelimit: 10,
-            rerr_ratelimit: 10,
-            ttl_start: None,
-            ttl_increment: 2,
-            ttl_threshold: 7,
-            timeout_buffer: 2,
-            local_add_ttl: 2,
-            next_hop_wait: None,
-            expanding_ring: true,
-            gratuitous: None,
-            destination_only: false,
-            local_repair: None,
-            unreachable_during_repair: true,
-            unidirectional: false,
-            hello_while_active: None,
-            hello_interval_extension: false,
-            requeue: true,
-            reboot_wait: true,
-            held_packets: 64,
-            held_seconds: Duration::from_secs(30),
-            gateway: true,
-            broadcast: Broadcast::default(),
-        }
+keys! {
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Options {
+        /// How a broken link is noticed: reports of the radio, or hello messages.
+        pub link: Link = Link::Feedback;
+        /// Whose habits: RFC 3561's, or AODV-UU's where they differ.
+        pub style: Style = Style::Rfc;
+        /// ACTIVE_ROUTE_TIMEOUT; by default 10 s with feedback, 3 s with hellos.
+        #[serde(with = "optional_seconds")]
+        pub active_route_timeout: Option<Duration> = None => above(0.0);
+        /// MY_ROUTE_TIMEOUT; by default it follows from the other times.
+        #[serde(with = "optional_seconds")]
+        pub my_route_timeout: Option<Duration> = None => above(0.0);
+        /// HELLO_INTERVAL.
+        #[serde(with = "manet_routing::seconds")]
+        pub hello_interval: Duration = Duration::from_millis(1000) => above(0.0);
+        /// ALLOWED_HELLO_LOSS: hellos that may be missing before a link is lost.
+        pub allowed_hello_loss: u8 = 2 => from(1.0);
+        /// NODE_TRAVERSAL_TIME.
+        #[serde(with = "manet_routing::seconds")]
+        pub node_traversal_time: Duration = Duration::from_millis(40) => above(0.0);
+        /// NET_DIAMETER, in hops.
+        pub net_diameter: u8 = 35 => from(1.0);
+        /// RREQ_RETRIES.
+        pub rreq_retries: u8 = 2 => up_to(10.0);
+        /// After a search without an answer: how long the destination is not searched again (RFC none; ns-2 10 s).
+        #[serde(with = "manet_routing::seconds")]
+        pub hold_down: Duration = Duration::ZERO;
+        /// RREQ_RATELIMIT: requests a second.
+        pub rreq_ratelimit: u32 = 10 => within(1.0, 1000.0);
+        /// RERR_RATELIMIT: errors a second.
+        pub rerr_ratelimit: u32 = 10 => within(1.0, 1000.0);
+        /// TTL_START; by default 1, AODV-UU's 2.
+        pub ttl_start: Option<u8> = None => from(1.0);
+        /// TTL_INCREMENT.
+        pub ttl_increment: u8 = 2 => from(1.0);
+        /// TTL_THRESHOLD.
+        pub ttl_threshold: u8 = 7;
+        /// TIMEOUT_BUFFER.
+        pub timeout_buffer: u8 = 2;
+        /// LOCAL_ADD_TTL.
+        pub local_add_ttl: u8 = 2;
+        /// NEXT_HOP_WAIT; by default node_traversal_time and 10 ms.
+        #[serde(with = "optional_seconds")]
+        pub next_hop_wait: Option<Duration> = None => above(0.0);
+        /// Whether a search begins with a small TTL (RFC 3561, 6.4).
+        pub expanding_ring: bool = true;
+        /// The G flag of requests; by default true, AODV-UU's false.
+        pub gratuitous: Option<bool> = None;
+        /// The D flag of requests.
+        pub destination_only: bool = false;
+        /// Repair of a broken route where it broke (6.12); by default true, AODV-UU's false.
+        pub local_repair: Option<bool> = None;
+        /// The source of a TCP packet that waits for a repair hears host unreachable at once, not when the repair has failed.
+        pub unreachable_during_repair: bool = true;
+        /// Asks for RREP-ACK always.
+        pub unidirectional: bool = false;
+        /// Hellos from nodes on an active route only; by default true, AODV-UU's false.
+        pub hello_while_active: Option<bool> = None;
+        /// Hellos state their interval (6.9).
+        pub hello_interval_extension: bool = false;
+        /// A packet that a broken link returns waits for the new route.
+        pub requeue: bool = true;
+        /// DELETE_PERIOD of silence after a crash.
+        pub reboot_wait: bool = true;
+        /// Packets that may wait for routes.
+        pub held_packets: usize = 64 => within(1.0, 4096.0);
+        /// How long a packet waits for a route.
+        #[serde(with = "manet_routing::seconds")]
+        pub held_seconds: Duration = Duration::from_secs(30) => above(0.0);
+        /// Whether a node with wires answers for the Internet.
+        pub gateway: bool = true;
+        /// Where control packets for all neighbours are sent.
+        pub broadcast: Broadcast = Broadcast::Limited;
     }
 }
 
@@ -163,33 +154,8 @@ impl Options {
 
     /// The first option that makes no sense, with the remedy.
     pub fn check(&self) -> Result<(), OptionError> {
-        let at_least_one = [
-            ("allowed_hello_loss", u64::from(self.allowed_hello_loss)),
-            ("net_diameter", self.net_diameter.into()),
-            ("rreq_ratelimit", self.rreq_ratelimit.into()),
-            ("rerr_ratelimit", self.rerr_ratelimit.into()),
-            ("ttl_start", self.ttl_start().into()),
-            ("ttl_increment", self.ttl_increment.into()),
-            ("held_packets", self.held_packets as u64),
-            ("hello_interval", self.hello_interval.as_nanos()),
-            ("node_traversal_time", self.node_traversal_time.as_nanos()),
-            ("active_route_timeout", self.active_route_timeout.map_or(1, Duration::as_nanos)),
-            ("my_route_timeout", self.my_route_timeout.map_or(1, Duration::as_nanos)),
-            ("held_seconds", self.held_seconds.as_nanos()),
-        ];
-        if let Some((name, _)) = at_least_one.iter().find(|(_, value)| *value == 0) {
-            return Err(format!("options.{name} is 0; give it a positive value").into());
-        }
-        let limits = [
-            ("held_packets", self.held_packets as u64, 4096),
-            ("rreq_ratelimit", self.rreq_ratelimit.into(), 1000),
-            ("rerr_ratelimit", self.rerr_ratelimit.into(), 1000),
-            ("rreq_retries", self.rreq_retries.into(), 10),
-        ];
-        if let Some((name, value, most)) = limits.iter().find(|(_, value, most)| value > most) {
-            return Err(format!("options.{name} is {value}; give it at most {most}").into());
-        }
-        Ok(())
+        keys::check(Self::KEYS, self)
+            .map_err(|e| OptionError(format!("options.{} is {}; give {}", e.key, e.value, e.limits.wanted())))
     }
 
     /// Section 10's formulas.
@@ -289,8 +255,8 @@ mod tests {
     #[test]
     fn nonsense_is_refused_with_the_options_name() {
         assert!(serde_json::from_str::<Options>(r#"{"ttl":1}"#).is_err());
-        assert!(options(r#"{"ttl_start":0}"#).check().unwrap_err().0.starts_with("options.ttl_start is 0"));
-        assert!(options(r#"{"held_packets":5000}"#).check().unwrap_err().0.contains("at most 4096"));
+        assert!(options(r#"{"ttl_start":0}"#).check().unwrap_err().starts_with("options.ttl_start is 0"));
+        assert!(options(r#"{"held_packets":5000}"#).check().unwrap_err().ends_with("is 5000; give 1 to 4096"));
         assert_eq!(Options::default().check(), Ok(()));
     }
 

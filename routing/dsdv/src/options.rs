@@ -1,51 +1,58 @@
 //! What can be chosen, with ns-2.35's values as defaults (formats/routing.md, "dsdv").
 
-use manet_engine::Duration;
+use manet_engine::keys::{above, below, from, up_to, within, Declared};
+use manet_engine::{choices, keys, Duration};
 use manet_routing::OptionError;
 use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Link {
-    /// The radio tells of failed links.
-    Feedback,
-    /// Silence tells.
-    Hello,
+choices! {
+    pub enum Link {
+        /// The radio tells of failed links.
+        Feedback = "feedback",
+        /// Silence tells.
+        Hello = "hello",
+    }
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Options {
-    /// Longest time between full updates.
-    #[serde(with = "manet_routing::seconds")]
-    pub period: Duration,
-    /// Share of the period by which a full update comes earlier, drawn anew each time.
-    pub jitter: f64,
-    /// Least time between two updates.
-    #[serde(with = "manet_routing::seconds")]
-    pub trigger_interval: Duration,
-    /// An update is sent up to this much later than decided, so that neighbours do not all answer at once.
-    #[serde(with = "manet_routing::seconds")]
-    pub broadcast_jitter: Duration,
-    /// Settling time of a new destination; twice this passes before a changed route is advertised.
-    #[serde(with = "manet_routing::seconds")]
-    pub settling: Duration,
-    /// Weight of the old settling time in the average.
-    pub settling_weight: f64,
-    /// Whether a fresh number that brings another hop count is advertised when it has settled (SIGCOMM 1994) or waits
-    /// for the next update (what ns-2.35 does).
-    pub trigger_on_fresh: bool,
-    /// A neighbour is lost after so many periods of silence.
-    pub missed_periods: u32,
-    /// A full update replaces an incremental one that would carry more than this share of the table.
-    pub full_dump_share: f64,
-    pub link: Link,
-    pub held_per_destination: usize,
-    pub held_packets: usize,
-    #[serde(with = "manet_routing::seconds")]
-    pub held_seconds: Duration,
-    /// Whether a neighbour must be heard to hear us before anything it says is believed.
-    pub bidirectional_check: bool,
+keys! {
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct Options {
+        /// Longest time between full updates.
+        #[serde(with = "manet_routing::seconds")]
+        pub period: Duration = Duration::from_secs(15) => from(0.01);
+        /// Share of the period by which a full update comes earlier, drawn anew each time; with 1, updates would follow without pause.
+        pub jitter: f64 = 0.25 => below(0.0, 1.0);
+        /// Least time between two updates.
+        #[serde(with = "manet_routing::seconds")]
+        pub trigger_interval: Duration = Duration::from_secs(1) => from(0.01);
+        /// An update is sent up to this much later than decided, so that neighbours do not all answer at once.
+        #[serde(with = "manet_routing::seconds")]
+        pub broadcast_jitter: Duration = Duration::from_millis(10);
+        /// Settling time of a new destination; twice this passes before a changed route is advertised.
+        #[serde(with = "manet_routing::seconds")]
+        pub settling: Duration = Duration::from_secs(6);
+        /// Weight of the old settling time in the average.
+        pub settling_weight: f64 = 0.875 => within(0.0, 1.0);
+        /// Whether a fresh number that brings another hop count is advertised when it has settled (SIGCOMM 1994) or waits
+        /// for the next update (what ns-2.35 does).
+        pub trigger_on_fresh: bool = true;
+        /// A neighbour is lost after so many periods of silence.
+        pub missed_periods: u32 = 3 => within(1.0, 65_535.0);
+        /// A full update replaces an incremental one that would carry more than this share of the table.
+        pub full_dump_share: f64 = 1.0 / 3.0 => within(0.0, 1.0);
+        /// How a broken link is noticed: reports of the radio, or missing updates.
+        pub link: Link = Link::Hello;
+        /// Packets that may wait for a route to one destination.
+        pub held_per_destination: usize = 5 => up_to(10_000.0);
+        /// Packets that may wait for routes.
+        pub held_packets: usize = 64 => up_to(10_000.0);
+        /// How long a packet waits for a route.
+        #[serde(with = "manet_routing::seconds")]
+        pub held_seconds: Duration = Duration::from_secs(30) => above(0.0);
+        /// Whether a neighbour must be heard to hear us before anything it says is believed.
+        pub bidirectional_check: bool = false;
+    }
 }
 
 impl Options {
@@ -55,53 +62,11 @@ impl Options {
     }
 }
 
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            period: Duration::from_secs(15),
-            jitter: 0.25,
-            trigger_interval: Duration::from_secs(1),
-            broadcast_jitter: Duration::from_millis(10),
-            settling: Duration::from_secs(6),
-            settling_weight: 0.875,
-            trigger_on_fresh: true,
-            missed_periods: 3,
-            full_dump_share: 1.0 / 3.0,
-            link: Link::Hello,
-            held_per_destination: 5,
-            held_packets: 64,
-            held_seconds: Duration::from_secs(30),
-            bidirectional_check: false,
-        }
-    }
-}
-
 impl Options {
     /// One line that names what is wrong.
     pub fn check(&self) -> Result<(), OptionError> {
-        let share = |name: &str, v: f64| {
-            (0.0..=1.0)
-                .contains(&v)
-                .then_some(())
-                .ok_or_else(|| OptionError(format!("{name}: {v} is no share; choose 0 to 1")))
-        };
-        share("jitter", self.jitter)?;
-        share("settling_weight", self.settling_weight)?;
-        share("full_dump_share", self.full_dump_share)?;
-        if self.jitter == 1.0 {
-            return Err("jitter: 1 lets updates follow without pause; choose less than 1".to_owned().into());
-        }
-        let short = Duration::from_millis(10);
-        if self.period < short || self.trigger_interval < short {
-            return Err("period, trigger_interval: at least 0.01 (seconds)".to_owned().into());
-        }
-        if self.missed_periods == 0 {
-            return Err("missed_periods: 0 loses each neighbour at once; choose 1 or more".to_owned().into());
-        }
-        if self.held_packets > 10_000 || self.held_per_destination > 10_000 {
-            return Err("held_packets, held_per_destination: at most 10000".to_owned().into());
-        }
-        Ok(())
+        keys::check(Self::KEYS, self)
+            .map_err(|e| OptionError(format!("{}: {}; choose {}", e.key, e.value, e.limits.wanted())))
     }
 
     /// Silence after which a neighbour is lost.

@@ -3,90 +3,86 @@
 //! Departures: `discovery_hop_limit` and `max_hops` are 15 (RFC 255; ns-2's routes have 16 nodes), so that a source
 //! route fits a frame; `send_buffer` 64 packets as in ns-2 (the RFC names no size).
 
-use manet_engine::Duration;
+use manet_engine::keys::{above, from, up_to, within, Declared};
+use manet_engine::{choices, keys, Duration};
 use manet_routing::{seconds, Node, OptionError};
 use serde::{Deserialize, Serialize};
 
-/// How a node learns that a link is broken (RFC 4728, section 8.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Link {
-    /// The radio tells (8.3.1).
-    Feedback,
-    /// Passive acknowledgements (8.3.2), then network-layer ones (8.3.3).
-    Ack,
+choices! {
+    /// How a node learns that a link is broken (RFC 4728, section 8.3).
+    pub enum Link {
+        /// The radio tells (8.3.1).
+        Feedback = "feedback",
+        /// Passive acknowledgements (8.3.2), then network-layer ones (8.3.3).
+        Ack = "ack",
+    }
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Options {
-    pub link: Link,
-    /// Answers requests from the route cache (8.2.3).
-    pub cache_replies: bool,
-    /// A first request that only neighbours hear (3.3.3).
-    pub nonpropagating: bool,
-    pub salvage: bool,
-    /// Learns routes from overheard frames (3.3.1).
-    pub snoop: bool,
-    /// Learns routes from the source routes of data (3.3.1); false: from requests, replies and errors only, which is
-    /// what ns-2's flow state leaves, where most data carries no route.
-    pub learn_from_data: bool,
-    /// Automatic route shortening (3.4.3).
-    pub shortening: bool,
-    #[serde(with = "seconds")]
-    pub broadcast_jitter: Duration,
-    #[serde(with = "seconds")]
-    pub cache_timeout: Duration,
-    pub cache_paths: usize,
-    pub send_buffer: usize,
-    #[serde(with = "seconds")]
-    pub send_buffer_timeout: Duration,
-    #[serde(with = "seconds")]
-    pub nonprop_timeout: Duration,
-    #[serde(with = "seconds")]
-    pub request_period: Duration,
-    #[serde(with = "seconds")]
-    pub max_request_period: Duration,
-    pub max_request_rexmt: u32,
-    pub discovery_hop_limit: u8,
-    pub max_hops: usize,
-    #[serde(with = "seconds")]
-    pub grat_reply_holdoff: Duration,
-    pub max_salvage: u8,
-    #[serde(with = "seconds")]
-    pub maint_holdoff: Duration,
-    pub max_maint_rexmt: u32,
-    #[serde(with = "seconds")]
-    pub passive_ack_timeout: Duration,
-}
+/// What six bits of segments left count, and what fits a request behind its target.
+const MAX_ROUTE: f64 = 60.0;
+/// Bounds the memory of what a user may ask for.
+const MAX_PATHS: f64 = 4096.0;
 
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            link: Link::Feedback,
-            cache_replies: true,
-            nonpropagating: true,
-            salvage: true,
-            snoop: true,
-            learn_from_data: true,
-            shortening: true,
-            broadcast_jitter: Duration::from_millis(10),
-            cache_timeout: Duration::from_secs(300),
-            cache_paths: 64,
-            send_buffer: 64,
-            send_buffer_timeout: Duration::from_secs(30),
-            nonprop_timeout: Duration::from_millis(30),
-            request_period: Duration::from_millis(500),
-            max_request_period: Duration::from_secs(10),
-            max_request_rexmt: 16,
-            discovery_hop_limit: 15,
-            max_hops: 15,
-            grat_reply_holdoff: Duration::from_secs(1),
-            max_salvage: 15,
-            maint_holdoff: Duration::from_millis(250),
-            max_maint_rexmt: 2,
-            passive_ack_timeout: Duration::from_millis(100),
-        }
+keys! {
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct Options {
+        /// How a broken link is noticed: reports of the radio, or missing acknowledgements.
+        pub link: Link = Link::Feedback;
+        /// Answers requests from the route cache (8.2.3).
+        pub cache_replies: bool = true;
+        /// A first request that only neighbours hear (3.3.3).
+        pub nonpropagating: bool = true;
+        /// Sends a packet whose link broke by another cached route (3.4.1).
+        pub salvage: bool = true;
+        /// Learns routes from overheard frames (3.3.1).
+        pub snoop: bool = true;
+        /// Learns routes from the source routes of data (3.3.1); false: from requests, replies and errors only, which is
+        /// what ns-2's flow state leaves, where most data carries no route.
+        pub learn_from_data: bool = true;
+        /// Automatic route shortening (3.4.3).
+        pub shortening: bool = true;
+        /// BroadcastJitter.
+        #[serde(with = "seconds")]
+        pub broadcast_jitter: Duration = Duration::from_millis(10);
+        /// RouteCacheTimeout.
+        #[serde(with = "seconds")]
+        pub cache_timeout: Duration = Duration::from_secs(300) => above(0.0);
+        /// Paths that the route cache keeps.
+        pub cache_paths: usize = 64 => within(1.0, MAX_PATHS);
+        /// Packets that may wait for routes.
+        pub send_buffer: usize = 64 => up_to(MAX_PATHS);
+        /// SendBufferTimeout.
+        #[serde(with = "seconds")]
+        pub send_buffer_timeout: Duration = Duration::from_secs(30) => above(0.0);
+        /// NonpropRequestTimeout.
+        #[serde(with = "seconds")]
+        pub nonprop_timeout: Duration = Duration::from_millis(30) => above(0.0);
+        /// RequestPeriod.
+        #[serde(with = "seconds")]
+        pub request_period: Duration = Duration::from_millis(500) => above(0.0);
+        /// MaxRequestPeriod.
+        #[serde(with = "seconds")]
+        pub max_request_period: Duration = Duration::from_secs(10) => above(0.0);
+        /// MaxRequestRexmt.
+        pub max_request_rexmt: u32 = 16 => up_to(65_535.0);
+        /// DiscoveryHopLimit.
+        pub discovery_hop_limit: u8 = 15 => from(1.0);
+        /// Hops of a source route at most; bounds the MTU.
+        pub max_hops: usize = 15 => within(1.0, MAX_ROUTE);
+        /// GratReplyHoldoff.
+        #[serde(with = "seconds")]
+        pub grat_reply_holdoff: Duration = Duration::from_secs(1);
+        /// MAX_SALVAGE_COUNT; four bits count to 15.
+        pub max_salvage: u8 = 15 => up_to(15.0);
+        /// MaintHoldoffTime.
+        #[serde(with = "seconds")]
+        pub maint_holdoff: Duration = Duration::from_millis(250) => above(0.0);
+        /// MaxMaintRexmt.
+        pub max_maint_rexmt: u32 = 2 => up_to(65_535.0);
+        /// PassiveAckTimeout.
+        #[serde(with = "seconds")]
+        pub passive_ack_timeout: Duration = Duration::from_millis(100) => above(0.0);
     }
 }
 
@@ -98,42 +94,13 @@ pub fn overhead(options: &Options) -> u16 {
 }
 
 /// IPv4 hosts must be able to receive this much (RFC 791): less is no useful MTU.
-const LEAST_MTU: u16 = 576;
-/// What six bits of segments left count, and what fits a request behind its target.
-const LONGEST_ROUTE: usize = 60;
-/// Bounds the memory of what a user may ask for.
-const MOST_PATHS: usize = 4096;
-
+const MIN_MTU: u16 = 576;
 /// Errors name the option and the remedy.
 pub fn check(node: &Node, options: &Options) -> Result<(), OptionError> {
-    let times = [
-        ("cache_timeout", options.cache_timeout),
-        ("send_buffer_timeout", options.send_buffer_timeout),
-        ("nonprop_timeout", options.nonprop_timeout),
-        ("request_period", options.request_period),
-        ("max_request_period", options.max_request_period),
-        ("passive_ack_timeout", options.passive_ack_timeout),
-    ];
-    if let Some((name, _)) = times.iter().find(|(_, time)| *time == Duration::ZERO) {
-        return Err(format!("dsr: {name} is 0; give a time above 0").into());
-    }
-    if !(1..=LONGEST_ROUTE).contains(&options.max_hops) {
-        return Err(format!("dsr: max_hops is {}; give 1 to {LONGEST_ROUTE}", options.max_hops).into());
-    }
-    if !(1..=MOST_PATHS).contains(&options.cache_paths) {
-        return Err(format!("dsr: cache_paths is {}; give 1 to {MOST_PATHS}", options.cache_paths).into());
-    }
-    if options.send_buffer > MOST_PATHS {
-        return Err(format!("dsr: send_buffer is {}; give {MOST_PATHS} packets at most", options.send_buffer).into());
-    }
-    if options.discovery_hop_limit == 0 {
-        return Err("dsr: discovery_hop_limit is 0; give 1 to 255".to_owned().into());
-    }
-    if options.max_salvage > 15 {
-        return Err(format!("dsr: max_salvage is {}; four bits count to 15", options.max_salvage).into());
-    }
-    if node.mtu < LEAST_MTU + overhead(options) {
-        let needs = LEAST_MTU + overhead(options);
+    keys::check(Options::KEYS, options)
+        .map_err(|e| format!("dsr: {} is {}; give {}", e.key, e.value, e.limits.wanted()))?;
+    if node.mtu < MIN_MTU + overhead(options) {
+        let needs = MIN_MTU + overhead(options);
         return Err(
             format!("dsr: the radio's mtu is {}; routes of max_hops need {needs}: lower max_hops", node.mtu).into()
         );

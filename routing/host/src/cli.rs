@@ -6,7 +6,8 @@ use crate::config::{ConfigError, Loaded};
 use crate::error::HostError;
 use crate::{daemon, replay, status};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use manet_routing::Protocol;
+use manet_engine::schema::schema;
+use manet_routing::{Carrier, Protocol};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -26,6 +27,8 @@ enum Verb {
     Check { config: PathBuf },
     /// Print the protocol's options with their defaults
     Options,
+    /// Print the JSON Schema of the protocol's options: limits, units, defaults (formats/schema)
+    Schema,
     /// Play an event log in virtual time; prints each output as a JSON line
     Replay { config: PathBuf, log: PathBuf },
     /// Ask a running daemon; prints its answer
@@ -69,6 +72,15 @@ fn perform<P: Protocol>(verb: Verb) -> Result<(), Failure> {
             let options =
                 serde_json::to_value(P::Options::default()).map_err(|e| Failure::Run(HostError(e.to_string())))?;
             println!("{options:#}");
+            Ok(())
+        }
+        Verb::Schema => {
+            let port = match P::CARRIER {
+                Carrier::Udp(port) => vec![("udp_port", port.into())],
+                Carrier::Frames => Vec::new(),
+            };
+            let id = format!("manet-{}/options", P::NAME);
+            println!("{}", schema::<P::Options>(&id, &format!("Options of manet-{}", P::NAME), port));
             Ok(())
         }
         Verb::Replay { config, log } => replay::run(&load(&config)?, &log).map_err(Failure::Run),

@@ -1,5 +1,6 @@
 //! A protocol for the tests of the host: it knows its routes from its options and says hello.
 
+use manet_engine::keys::{Declared, Key};
 use manet_engine::{Duration, Instant, Machine};
 use manet_routing::{Bytes, Carrier, Counters, Input, Node, OptionError, Output, Protocol, Route, Status, BROADCAST};
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,10 @@ impl Default for Options {
     fn default() -> Self {
         Self { link: "feedback".to_owned(), hello_interval: Duration::from_secs(1), routes: Vec::new() }
     }
+}
+
+impl Declared for Options {
+    const KEYS: &'static [Key] = &[Key::new::<Duration>("hello_interval", "Time between hellos.")];
 }
 
 pub struct Toy {

@@ -2,6 +2,7 @@
 
 use crate::packet::filter::Step;
 use crate::{Held, Input, Mac, Output, Status};
+use manet_engine::keys::Declared;
 use manet_engine::{Instant, Machine};
 use serde::{de::DeserializeOwned, Deserialize, Serialize};
 use std::fmt;
@@ -79,7 +80,7 @@ pub trait Protocol: Machine<Input = Input, Output = Output> + Sized {
     /// IP protocols whose packets for us are the machine's ([`Input::Tunnelled`]).
     const TUNNELS: &'static [u8] = &[];
     /// Documented with units in `formats/routing.md`; unknown keys are refused.
-    type Options: Default + Serialize + DeserializeOwned + Clone + std::fmt::Debug;
+    type Options: Declared + Default + Serialize + DeserializeOwned + Clone + std::fmt::Debug;
 
     /// Deadlines count from instant 0: the first may be armed here.
     fn new(node: Node, options: Self::Options) -> Result<Self, OptionError>;

@@ -1,10 +1,8 @@
 //! Options in seconds (`f64` in JSON), durations in the machines: `#[serde(with = "manet_routing::seconds")]`.
 
+use manet_engine::keys::MAX_TIME_S;
 use manet_engine::Duration;
 use serde::{de::Error, Deserialize, Deserializer, Serializer};
-
-/// Longer is a mistake of the unit.
-const LONGEST_S: f64 = 86_400.0;
 
 pub fn serialize<S: Serializer>(d: &Duration, s: S) -> Result<S::Ok, S::Error> {
     // divided, not multiplied by 1e-9: 30 ms prints as 0.03
@@ -13,9 +11,9 @@ pub fn serialize<S: Serializer>(d: &Duration, s: S) -> Result<S::Ok, S::Error> {
 
 pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Duration, D::Error> {
     let s = f64::deserialize(d)?;
-    if (0.0..=LONGEST_S).contains(&s) {
+    if (0.0..=MAX_TIME_S).contains(&s) {
         Ok(Duration::from_secs_f64(s))
     } else {
-        Err(D::Error::custom(format!("{s} is no time in seconds from 0 to {LONGEST_S}")))
+        Err(D::Error::custom(format!("{s} is no time in seconds from 0 to {MAX_TIME_S}")))
     }
 }

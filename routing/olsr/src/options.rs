@@ -1,6 +1,7 @@
 //! What can be set (formats/routing.md, "olsr"); defaults are those of RFC 3626, section 18.
 
-use manet_engine::Duration;
+use manet_engine::keys::{above, from, up_to, within, Declared, MAX_PREFIX};
+use manet_engine::{choices, keys, Duration};
 use manet_routing::OptionError;
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
@@ -10,83 +11,75 @@ pub const WILL_NEVER: u8 = 0;
 /// Willingness always to be one.
 pub const WILL_ALWAYS: u8 = 7;
 
-/// Shorter intervals would flood the radio with nothing but control packets.
-const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
+/// In seconds: shorter intervals would flood the radio with nothing but control packets.
+const MIN_INTERVAL_S: f64 = 0.01;
 
-/// How the breaking of a link is noticed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Link {
-    /// The radio tells (section 13), besides silence.
-    Feedback,
-    /// Silence alone tells.
-    Hello,
+choices! {
+    /// How the breaking of a link is noticed.
+    pub enum Link {
+        /// The radio tells (section 13), besides silence.
+        Feedback = "feedback",
+        /// Silence alone tells.
+        Hello = "hello",
+    }
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Options {
-    #[serde(with = "manet_routing::seconds")]
-    pub hello_interval: Duration,
-    #[serde(with = "manet_routing::seconds")]
-    pub tc_interval: Duration,
-    #[serde(with = "manet_routing::seconds")]
-    pub mid_interval: Duration,
-    #[serde(with = "manet_routing::seconds")]
-    pub hna_interval: Duration,
-    #[serde(with = "manet_routing::seconds")]
-    pub neighbour_hold: Duration,
-    #[serde(with = "manet_routing::seconds")]
-    pub topology_hold: Duration,
-    #[serde(with = "manet_routing::seconds")]
-    pub mid_hold: Duration,
-    #[serde(with = "manet_routing::seconds")]
-    pub hna_hold: Duration,
-    #[serde(with = "manet_routing::seconds")]
-    pub duplicate_hold: Duration,
-    /// MAXJITTER as a share of `hello_interval`.
-    pub jitter: f64,
-    pub willingness: u8,
-    pub tc_redundancy: u8,
-    pub mpr_coverage: u8,
-    pub hysteresis: bool,
-    pub link: Link,
-    /// Further addresses of the node, announced as its interfaces (MID).
-    pub mid: Vec<Ipv4Addr>,
-    /// Networks behind the node, announced besides its wires (HNA).
-    pub hna: Vec<(Ipv4Addr, u8)>,
-    pub held_packets: usize,
+keys! {
+    #[derive(Clone, Debug, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Options {
+        /// HELLO_INTERVAL.
+        #[serde(with = "manet_routing::seconds")]
+        pub hello_interval: Duration = Duration::from_secs(2) => from(MIN_INTERVAL_S);
+        /// TC_INTERVAL.
+        #[serde(with = "manet_routing::seconds")]
+        pub tc_interval: Duration = Duration::from_secs(5) => from(MIN_INTERVAL_S);
+        /// MID_INTERVAL.
+        #[serde(with = "manet_routing::seconds")]
+        pub mid_interval: Duration = Duration::from_secs(5) => from(MIN_INTERVAL_S);
+        /// HNA_INTERVAL.
+        #[serde(with = "manet_routing::seconds")]
+        pub hna_interval: Duration = Duration::from_secs(5) => from(MIN_INTERVAL_S);
+        /// NEIGHB_HOLD_TIME.
+        #[serde(with = "manet_routing::seconds")]
+        pub neighbour_hold: Duration = Duration::from_secs(6) => above(0.0);
+        /// TOP_HOLD_TIME.
+        #[serde(with = "manet_routing::seconds")]
+        pub topology_hold: Duration = Duration::from_secs(15) => above(0.0);
+        /// MID_HOLD_TIME.
+        #[serde(with = "manet_routing::seconds")]
+        pub mid_hold: Duration = Duration::from_secs(15) => above(0.0);
+        /// HNA_HOLD_TIME.
+        #[serde(with = "manet_routing::seconds")]
+        pub hna_hold: Duration = Duration::from_secs(15) => above(0.0);
+        /// DUP_HOLD_TIME.
+        #[serde(with = "manet_routing::seconds")]
+        pub duplicate_hold: Duration = Duration::from_secs(30) => above(0.0);
+        /// MAXJITTER as a share of `hello_interval`.
+        pub jitter: f64 = 0.25 => within(0.0, 0.5);
+        /// WILLINGNESS to be an MPR: 0 (never) to 7 (always).
+        pub willingness: u8 = 3 => up_to(WILL_ALWAYS as f64);
+        /// TC_REDUNDANCY: 0 (selectors), 1 (MPRs too) or 2 (all neighbours).
+        pub tc_redundancy: u8 = 0 => up_to(2.0);
+        /// MPR_COVERAGE.
+        pub mpr_coverage: u8 = 1 => from(1.0);
+        /// Link hysteresis (section 14).
+        pub hysteresis: bool = false;
+        /// How a broken link is noticed: reports of the radio besides silence, or silence alone.
+        pub link: Link = Link::Hello;
+        /// Further addresses of the node, announced as its interfaces (MID).
+        pub mid: Vec<Ipv4Addr> = Vec::new();
+        /// Networks behind the node, announced besides its wires (HNA).
+        pub hna: Vec<(Ipv4Addr, u8)> = Vec::new();
+        /// Packets that may wait for routes.
+        pub held_packets: usize = 0 => up_to(65_535.0);
+    }
 }
 
 impl Options {
     /// The defaults, but the radio tells of failed links (RFC 3626, section 13).
     pub fn with_feedback() -> Self {
         Self { link: Link::Feedback, ..Self::default() }
-    }
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            hello_interval: Duration::from_secs(2),
-            tc_interval: Duration::from_secs(5),
-            mid_interval: Duration::from_secs(5),
-            hna_interval: Duration::from_secs(5),
-            neighbour_hold: Duration::from_secs(6),
-            topology_hold: Duration::from_secs(15),
-            mid_hold: Duration::from_secs(15),
-            hna_hold: Duration::from_secs(15),
-            duplicate_hold: Duration::from_secs(30),
-            jitter: 0.25,
-            willingness: 3,
-            tc_redundancy: 0,
-            mpr_coverage: 1,
-            hysteresis: false,
-            link: Link::Hello,
-            mid: Vec::new(),
-            hna: Vec::new(),
-            held_packets: 0,
-        }
     }
 }
 
@@ -98,6 +91,8 @@ impl Options {
 
     /// The first thing wrong with them, in one line.
     pub fn check(&self) -> Result<(), OptionError> {
+        keys::check(Self::KEYS, self)
+            .map_err(|e| format!("options.{} is {}; give {}", e.key, e.value, e.limits.wanted()))?;
         let pairs = [
             ("hello_interval", self.hello_interval, "neighbour_hold", self.neighbour_hold),
             ("tc_interval", self.tc_interval, "topology_hold", self.topology_hold),
@@ -105,32 +100,17 @@ impl Options {
             ("hna_interval", self.hna_interval, "hna_hold", self.hna_hold),
         ];
         for (interval, every, hold, long) in pairs {
-            if every < SHORTEST_INTERVAL {
-                return Err(format!("options.{interval}: at least {} s", SHORTEST_INTERVAL.as_secs_f64()).into());
-            }
             if long <= every {
                 return Err(format!("options.{hold}: must be longer than {interval} (RFC 3626 has three times)").into());
             }
-        }
-        if !(0.0..=0.5).contains(&self.jitter) {
-            return Err("options.jitter: a share of hello_interval from 0 to 0.5".to_owned().into());
         }
         // messages that come at half their interval and earlier are more than the RFC's jitter ever makes them
         if let Some((name, ..)) = pairs.iter().find(|(_, every, ..)| self.max_jitter() * 2 > *every) {
             let most = self.max_jitter().as_secs_f64();
             return Err(format!("options.{name}: at least twice the jitter, jitter x hello_interval = {most} s").into());
         }
-        if self.willingness > WILL_ALWAYS {
-            return Err("options.willingness: 0 (never) to 7 (always)".to_owned().into());
-        }
-        if self.tc_redundancy > 2 {
-            return Err("options.tc_redundancy: 0 (selectors), 1 (MPRs too) or 2 (all neighbours)".to_owned().into());
-        }
-        if self.mpr_coverage == 0 {
-            return Err("options.mpr_coverage: at least 1".to_owned().into());
-        }
-        if let Some((network, prefix)) = self.hna.iter().find(|(_, prefix)| *prefix > 32) {
-            return Err(format!("options.hna: {network}/{prefix}: a prefix has 0 to 32 bits").into());
+        if let Some((network, prefix)) = self.hna.iter().find(|(_, prefix)| *prefix > MAX_PREFIX) {
+            return Err(format!("options.hna: {network}/{prefix}: a prefix has 0 to {MAX_PREFIX} bits").into());
         }
         Ok(())
     }

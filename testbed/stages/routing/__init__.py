@@ -1,8 +1,9 @@
-"""Routing protocols, one file each: `routing/<name>.py` is what `routing = "<name>"` in a scenario means.
+"""Routing protocols, one file each: `routing/<name>.py` is what `routing = "<name>"` in a scenario means; our own daemons
+start alike, by `shared/ours.py`.
 
 A file offers one context manager, `running(network)`: on entering it starts the protocol on every station and returns
 when it runs; on leaving it ends what it started. It yields a `Protocol`, which says when flows may begin and what the
-stations know. See `static.py` for one without daemons, `babeld.py` for a third-party daemon, `aodv.py` for our own;
+stations know. See `static.py` for one without daemons, `babeld.py` for a third-party daemon;
 `shared/` is what several use. The options of each are a class of scenarios/routing.py; what a machine must have for it is
 said in testbed/host/protocols.py.
 """
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
+from scenarios.routing import OUR_DAEMONS
 from testbed.errors import UsageError
 from testbed.host.processes import Processes
 from testbed.stages.medium import Medium
@@ -62,7 +64,8 @@ class Protocol:
 
 def names() -> list[str]:
     """The protocols, as scenarios name them. A folder is none."""
-    return sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__) if not module.ispkg)
+    own_files = (module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__) if not module.ispkg)
+    return sorted([*own_files, *OUR_DAEMONS])
 
 
 def running(network: Network) -> AbstractContextManager[Protocol]:
@@ -70,4 +73,5 @@ def running(network: Network) -> AbstractContextManager[Protocol]:
     name = network.site.scenario.routing.protocol
     if name not in names():
         raise UsageError(f'routing "{name}" is not known; use one of {", ".join(names())}')
-    return importlib.import_module(f"{__name__}.{name.replace('-', '_')}").running(network)
+    module = "shared.ours" if name in OUR_DAEMONS else name.replace("-", "_")
+    return importlib.import_module(f"{__name__}.{module}").running(network)

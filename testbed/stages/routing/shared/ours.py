@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from scenarios.routing import DAEMONS
 from testbed.host import namespace, offloads
 from testbed.stages import iproute, kernel_tcp
 from testbed.stages.daemon import TUN, daemon_config
@@ -37,7 +38,7 @@ class Daemons(Protocol):
 
 
 @contextmanager
-def daemons_running(network: Network, *, settles: bool) -> Iterator[Daemons]:
+def running(network: Network) -> Iterator[Daemons]:
     """From every daemon's `ready` to their orderly ends."""
     site, children = network.site, network.children
     name = site.scenario.routing.protocol
@@ -56,7 +57,7 @@ def daemons_running(network: Network, *, settles: bool) -> Iterator[Daemons]:
     children.wait_for_text(daemons, "ready\n", within_s=READY_DEADLINE_S)
     set_devices(network, TUN)
     try:
-        yield Daemons(network, settles=settles)
+        yield Daemons(network, settles=DAEMONS[name].rules.settle_s is not None)
     finally:
         children.stop(daemons)
     fallen = [daemon for daemon in daemons if daemon.popen.returncode != 0]

@@ -1,0 +1,126 @@
+"""The JSON Schema (draft 2020-12) of a scenario file, from which editors complete it: `manet schema`.
+
+It is made from the classes that check a scenario, so that limits, units and defaults are theirs. Checks across keys (a name
+that no station has, keys that do not fit the topology) are not in it, nor the limits of a quantity that is written as text.
+"""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+from scenarios import owned, propagation
+from scenarios.movement import MOVEMENTS
+from scenarios.quantities import NAMES, UNITS, text_pattern
+from scenarios.routing import AS_NS2, PROTOCOLS
+from scenarios.scenario import Scenario
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+RADIOS = Path(__file__).resolve().parents[1] / "medium" / "radios"
+# pydantic's words for limits of a value that a function sees first
+WORDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
+Json = dict[str, Any]
+
+
+def of_scenario() -> Json:
+    """Of a scenario file: its keys at the top, or in a table [scenario] alone."""
+    keys, definitions = scenario_keys()
+    schema = {"$schema": DIALECT, "$id": "manet/scenario", "title": "A scenario (formats/scenario.md)", **keys}
+    table = {"$ref": "#/$defs/scenario"}
+    alone = {"if": {"required": ["scenario"]}, "then": {"propertyNames": {"enum": ["scenario", "base"]}}}
+    schema["properties"] = {**keys["properties"], "scenario": table, "base": {"type": "string"}}
+    return {**schema, **alone, "$defs": {**definitions, "scenario": keys}}
+
+
+def scenario_keys() -> tuple[Json, Json]:
+    """The object of a scenario's keys, and the definitions that it refers to."""
+    made = plain(Scenario.model_json_schema())
+    definitions: Json = made.pop("$defs")
+    properties = made["properties"]
+    for name in [*MOVEMENTS, *PROTOCOLS]:
+        _require_tag(definitions, name)
+    definitions |= {f"propagation-{name}": plain(table) for name, table in propagation.TABLES.items()}
+    tables = [{"$ref": f"#/$defs/propagation-{name}"} for name in propagation.TABLES]
+    definitions[f"propagation-{propagation.Model.FIRST}"]["required"] = []
+    definitions["propagation-matrix"]["properties"]["matrix"]["items"] = {"$ref": "#/$defs/MatrixEntry"}
+    del definitions["Propagation"]
+    properties["propagation"] = _short(properties["propagation"], {"enum": list(propagation.TABLES)}, tables)
+    properties["propagation"]["default"] = propagation.Model.FIRST
+    routing, mobility = properties["routing"], properties["mobility"]
+    properties["routing"] = _short(routing, {"enum": [*PROTOCOLS, *AS_NS2]}, routing["oneOf"])
+    properties["mobility"] = _short(mobility, {"type": "string", "examples": list(MOVEMENTS)}, mobility["oneOf"])
+    place = properties["positions"]
+    place["items"] = {"anyOf": [place["items"], definitions["Place"]["properties"]["at"]]}
+    properties["radio"]["enum"] = sorted(path.stem for path in RADIOS.glob("*.toml"))
+    properties["radio_overrides"] = _overrides()
+    return {"type": "object", "additionalProperties": False, "properties": properties}, definitions
+
+
+def _require_tag(definitions: Json, name: str) -> None:
+    """A table says which it is; a movement file's may be named by `file` alone, and a path may stand for a model's name."""
+    model = MOVEMENTS.get(name) or PROTOCOLS[name]
+    definition, tag = definitions[model.__name__], "model" if name in MOVEMENTS else "protocol"
+    if name == "file":
+        names = [other for other in MOVEMENTS if other != "file"]
+        definition["properties"]["model"] = {"type": "string", "not": {"enum": names}}
+        definition["required"] = []
+        definition["anyOf"] = [{"required": ["file"]}, {"required": ["model"]}]
+    else:
+        definition["required"] = sorted({tag, *definition.get("required", [])})
+
+
+def _short(whole: Json, name: Json, tables: list[Json]) -> Json:
+    """A name or file in the place of a table."""
+    return {**{key: whole[key] for key in ("description", "default") if key in whole}, "anyOf": [name, *tables]}
+
+
+def _overrides() -> Json:
+    """The keys of a radio profile, none of which is needed; numbers are in the units of their names."""
+    radio = copy.deepcopy(owned.schema("radio"))
+    simple = {key: value for key, value in radio["properties"].items() if value.get("type") not in ("array", "object")}
+    for value in simple.values():
+        value.pop("default", None)
+    text = "Keys that replace the profile's (formats/radio.md)."
+    return {"type": "object", "description": text, "additionalProperties": False, "properties": simple, "default": {}}
+
+
+def plain(node: Any) -> Any:
+    """As an editor of TOML wants it: no null, which TOML has not; limits in JSON Schema's words; a quantity as number or text."""
+    if isinstance(node, list):
+        return [plain(part) for part in node]
+    if not isinstance(node, dict):
+        return node
+    node = {WORDS.get(key, key): value for key, value in node.items() if key not in ("title", "discriminator")}
+    node = {key: _each(value) if key in ("properties", "$defs") else plain(value) for key, value in node.items()}
+    node = _without_null(node)
+    return _quantity(node) if node.get("unit") in UNITS and "type" in node else node
+
+
+def _each(named: Json) -> Json:
+    """Of names that the user chooses: a key called `title` is none of JSON Schema's."""
+    return {name: plain(value) for name, value in named.items()}
+
+
+def _without_null(node: Json) -> Json:
+    if node.get("default", ...) is None:
+        del node["default"]
+    if isinstance(node.get("type"), list):
+        node["type"] = next(kind for kind in node["type"] if kind != "null")
+    options = [option for option in node.get("anyOf", []) if option != {"type": "null"}]
+    if "anyOf" not in node or len(options) > 1:
+        return {**node, "anyOf": options} if options else node
+    return {**options[0], **{key: value for key, value in node.items() if key != "anyOf"}}
+
+
+def _quantity(node: Json) -> Json:
+    unit = node["unit"]
+    around = {key: value for key, value in node.items() if key in ("description", "default", "unit")}
+    number = {key: value for key, value in node.items() if key not in around}
+    text = {"type": "string", "pattern": text_pattern(unit)}
+    words = f"{NAMES[unit]} in {unit}{_bounds(number)}; as text with a unit: {', '.join(UNITS[unit])}."
+    described = " ".join(filter(None, [node.get("description"), words[0].upper() + words[1:]]))
+    return {**around, "description": described, "anyOf": [number, text]}
+
+
+def _bounds(number: Json) -> str:
+    words = {"minimum": "at least", "exclusiveMinimum": "more than", "maximum": "at most", "exclusiveMaximum": "less than"}
+    return "".join(f", {word} {number[key]:g}" for key, word in words.items() if key in number)

@@ -1,0 +1,71 @@
+"""The key `propagation` of a scenario: a model's name, or a table with its keys, which are the medium's (formats/medium.md).
+
+The models, their keys and limits are those of formats/schema/medium.json: a model that the medium learns is known here.
+"""
+
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+
+from pydantic import BaseModel, BeforeValidator, Field, create_model, model_validator
+
+from scenarios import owned
+from scenarios.models import STRICT, KeyProblem, as_tuple
+
+TABLES: dict[str, owned.Node] = {
+    table["properties"]["model"]["const"]: table for table in owned.node("medium", "propagation")["oneOf"]
+}
+
+
+class MatrixEntry(BaseModel):
+    """Path loss between two stations for `propagation.model = "matrix"`."""
+
+    model_config = STRICT
+    source: str = Field(alias="from")
+    target: str = Field(alias="to")
+    loss_db: Annotated[float, owned.number("medium", "propagation.matrix.loss_db")]
+
+
+class Model(BaseModel):
+    """How power falls with distance."""
+
+    model_config = STRICT
+    FIRST: ClassVar[str] = next(iter(TABLES))  # the medium's default
+    model: Annotated[str, owned.OneOf(tuple(TABLES))] = FIRST
+
+    @model_validator(mode="after")
+    def _fits_model(self) -> Self:
+        keys = {key: owner for key, owner in TABLES[self.model]["properties"].items() if key != "model"}
+        required = set(TABLES[self.model]["required"]) - {"model"}
+        given = {key for key in type(self).model_fields if key != "model" and getattr(self, key) is not None}
+        for key in sorted(given - set(keys)):
+            raise KeyProblem((key,), f'the model "{self.model}" has no "{key}"; remove it')
+        for key in sorted(required - given):
+            raise KeyProblem((), f'the model "{self.model}" needs "{key}"; add it')
+        for key in sorted(set(keys) - given):
+            object.__setattr__(self, key, float(keys[key]["default"]))
+        return self
+
+    def for_medium(self) -> dict[str, Any]:
+        """The `propagation` object of medium.json."""
+        return self.model_dump(by_alias=True, exclude_none=True, mode="json")
+
+
+def _keys() -> dict[str, owned.Node]:
+    """Of all models, the name apart."""
+    return {key: owner for table in TABLES.values() for key, owner in table["properties"].items() if key != "model"}
+
+
+if TYPE_CHECKING:
+
+    class Propagation(Model):
+        matrix: tuple[MatrixEntry, ...] | None
+
+else:
+    _own = {"matrix": Annotated[tuple[MatrixEntry, ...], BeforeValidator(as_tuple)]}
+    Propagation = create_model(
+        "Propagation", __base__=Model, __module__=__name__, __doc__=Model.__doc__, **owned.fields(_keys(), _own, required=False)
+    )
+
+
+def as_propagation(value: object) -> object:
+    """A name is short for a table."""
+    return {"model": value} if isinstance(value, str) else value

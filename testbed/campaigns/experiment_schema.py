@@ -1,0 +1,44 @@
+"""The JSON Schema of an experiment file: its tables, with a scenario's keys where they may stand (`manet schema experiment`)."""
+
+from typing import Any
+
+from scenarios.json_schema import DIALECT, plain, scenario_keys
+from testbed.campaigns.declaration import Tables
+from testbed.campaigns.sweep import Size
+
+Json = dict[str, Any]
+AXES = {
+    "type": "object",
+    "description": "Keys of the scenario, dotted where they are in a table, each with the values that it takes in turn.",
+    "additionalProperties": {"type": "array", "minItems": 1},
+}
+
+
+BASE = {"type": "string", "description": "Another file, relative to this one, which says all that this one does not."}
+
+
+def of_experiment() -> Json:
+    keys, definitions = scenario_keys()
+    keys["properties"]["flows"] = _with_flow_sets(keys["properties"]["flows"])
+    made, size = plain(Tables.model_json_schema()), plain(Size.model_json_schema())
+    definitions |= made.pop("$defs") | {"scenario": keys}
+    size["properties"] = {**keys["properties"], **size["properties"], "axes": AXES}
+    # what one file says at full and quick size: a size's own keys and any of the scenario's
+    definitions["size"] = {"type": "object", "additionalProperties": False, "properties": size["properties"]}
+    tables = {
+        "base": BASE,
+        "scenario": {"$ref": "#/$defs/scenario"},
+        "axes": AXES,
+        "full": {"$ref": "#/$defs/size"},
+        "quick": {"$ref": "#/$defs/size"},
+    }
+    head = {"$schema": DIALECT, "$id": "manet/experiment", "title": "An experiment (formats/scenario.md)"}
+    needed = [{"required": made.pop("required")}, {"required": ["base"]}]
+    return {**head, **made, "anyOf": needed, "properties": {**made["properties"], **tables}, "$defs": definitions}
+
+
+def _with_flow_sets(flows: Json) -> Json:
+    """`flows` may also name a set of `flow_sets`, and its list have elements that do."""
+    of_set = {"type": "object", "properties": {"set": {"type": "string"}}, "required": ["set"]}
+    listed = {**flows, "items": {"anyOf": [flows["items"], of_set]}}
+    return {key: flows[key] for key in ("description", "default") if key in flows} | {"anyOf": [listed, {"type": "string"}]}

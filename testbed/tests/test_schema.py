@@ -1,0 +1,183 @@
+"""`manet schema` against the programs: every definition of the project is valid by both, wrong ones are refused by both."""
+
+import json
+import subprocess
+import tomllib
+
+import jsonschema
+import pytest
+
+from scenarios import owned
+from scenarios.definition import load_scenario
+from scenarios.json_schema import of_scenario
+from scenarios.routing import OUR_DAEMONS
+from testbed.__main__ import main
+from testbed.campaigns.experiment import load as load_experiment
+from testbed.campaigns.experiment_schema import of_experiment
+from testbed.errors import UsageError
+from testbed.programs import BUILT, ROOT
+
+SCENARIO = jsonschema.Draft202012Validator(of_scenario())
+EXPERIMENT = jsonschema.Draft202012Validator(of_experiment())
+FOLDER = ROOT / "experiments"
+EXPERIMENTS = sorted(FOLDER.glob("*.toml"))
+SCENARIOS = [*sorted(FOLDER.glob("scenarios/*.toml")), ROOT / "formats" / "examples" / "scenario.toml"]
+PRINTED_BY = {"medium": ["medium", "medium"], "radio": ["medium", "radio"], **{name: [name] for name in OUR_DAEMONS}}
+
+# Each is refused by the schema and by `load_scenario`.
+WRONG = {
+    "unknown key": "hops = 2\nspaceing = 100",
+    "unknown topology": 'topology = "ring"\nhops = 2',
+    "no hops": "hops = 0",
+    "too many hops": "hops = 1000",
+    "half a hop": "hops = 1.5",
+    "text for a count": 'hops = "two"',
+    "a count of packets below 1": "hops = 2\nqueue = 0",
+    "a count of packets above the medium's": "hops = 2\nqueue = 100001",
+    "no distance": "hops = 2\nspacing = 0",
+    "a distance in seconds": 'hops = 2\nspacing = "5 s"',
+    "a distance without unit": 'hops = 2\nspacing = "200"',
+    "an MTU below RFC 791's": "hops = 2\nmtu = 575",
+    "an MTU above 802.11's": "hops = 2\nmtu = 2297",
+    "a flag as text": 'hops = 2\nipv6 = "yes"',
+    "a flag as number": "hops = 2\ncontrol_first = 1",
+    "unknown radio": 'hops = 2\nradio = "ns2-dsss-3m"',
+    "unknown key of a radio": "hops = 2\nradio_overrides = { slto_us = 20 }",
+    "a power of nothing": "hops = 2\nradio_overrides = { tx_power_w = 0 }",
+    "a gain above the medium's": "hops = 2\nradio_overrides = { antenna_gain_db = 101 }",
+    "a slot in text": 'hops = 2\nradio_overrides = { slot_us = "20 us" }',
+    "unknown propagation": 'hops = 2\npropagation = "three-ray"',
+    "a deviation above the medium's": 'hops = 2\npropagation = { model = "shadowing", sigma_db = 31 }',
+    "shadowing without deviation": 'hops = 2\npropagation = { model = "shadowing" }',
+    "a key of another model": 'hops = 2\npropagation = { model = "disc", range_m = 9, sense_m = 9, exponent = 2 }',
+    "a disc without sensing": 'hops = 2\npropagation = { model = "disc", range_m = 100 }',
+    "an exponent of nothing": 'hops = 2\npropagation = { model = "log-distance", exponent = 0 }',
+    "a loss above the medium's": 'hops = 1\n[propagation]\nmodel = "matrix"\n'
+    'matrix = [{ from = "sta1", to = "sta2", loss_db = 301 }]',
+    "unknown interference": 'hops = 2\ninterference = "none"',
+    "an error rate above 1": "hops = 2\nlinks = [{ error_rate = 1.01 }]",
+    "a link without a rate": 'hops = 2\nlinks = [{ from = "sta1" }]',
+    "unknown unit of errors": 'hops = 2\nlinks = [{ error_rate = 0.1, unit = "bit" }]',
+    "a wire slower than the medium's": 'hops = 2\nwires = [{ station = "sta1", host = "h1", rate = 999 }]',
+    "a wire that waits too long": 'hops = 2\nwires = [{ station = "sta1", host = "h1", delay = 11 }]',
+    "a wire without a host": 'hops = 2\nwires = [{ station = "sta1" }]',
+    "unknown protocol": 'hops = 2\nrouting = "aodw"',
+    "an option of another protocol": 'hops = 2\nrouting = { protocol = "dsr", hello_interval = 1 }',
+    "a table without its protocol": 'hops = 2\nrouting = { link = "hello" }',
+    "no diameter": 'hops = 2\nrouting = { protocol = "aodv", net_diameter = 0 }',
+    "a diameter of more than a byte": 'hops = 2\nrouting = { protocol = "aodv", net_diameter = 256 }',
+    "more retries than the daemon's": 'hops = 2\nrouting = { protocol = "aodv", rreq_retries = 11 }',
+    "a period below the daemon's": 'hops = 2\nrouting = { protocol = "dsdv", period = 0.009 }',
+    "a jitter of 1": 'hops = 2\nrouting = { protocol = "dsdv", jitter = 1 }',
+    "more willing than always": 'hops = 2\nrouting = { protocol = "olsr", willingness = 8 }',
+    "more coverage than a byte": 'hops = 2\nrouting = { protocol = "olsr", mpr_coverage = 256 }',
+    "a route longer than 60 hops": 'hops = 2\nrouting = { protocol = "dsr", max_hops = 61 }',
+    "unknown link": 'hops = 2\nrouting = { protocol = "dsr", link = "hello" }',
+    "a day and more": 'hops = 2\nrouting = { protocol = "olsr", hna_hold = 86401 }',
+    "unknown profile": 'hops = 2\nprofile = "future"',
+    "no window": "hops = 2\nwindow = 0",
+    "a window above TCP's": "hops = 2\nwindow = 32768",
+    "no duration": "hops = 2\nduration = 0",
+    "a movement's unknown option": 'hops = 2\nmobility = { model = "random-walk", speeed = 5 }',
+    "a share above 1": 'hops = 2\nmobility = { model = "gauss-markov", memory = 1.1 }',
+    "a flow without an end": 'hops = 2\nflows = [{ from = "sta1" }]',
+    "an event without time": 'hops = 2\nevents = [{ power = "sta1", on = false }]',
+    "unknown mode": 'hops = 2\nstations = "hwsim"\nhwsim = { mode = "ap" }',
+    "a key beside the table": "seeds = 2\n[scenario]\nhops = 2",
+}
+# What the schema cannot refuse: why, and the scenario.
+ONLY_THE_PROGRAM = {
+    'a "chain" needs hops or nodes: an experiment may have them as an axis': "spacing = 100",
+    "which keys fit a topology": "hops = 2\nrows = 2",
+    "names of stations follow from the topology": 'hops = 2\nflows = [{ from = "sta1", to = "sta9" }]',
+    "two keys that contradict each other": "hops = 2\nrto_min = 2\nrto_max = 1",
+    "hold times and intervals of olsr": 'hops = 2\nrouting = { protocol = "olsr", hello_interval = 6 }',
+    "the limits of a quantity in text": 'hops = 2\nduration = "1 us"',
+    "the text of a TCP is a language of its own": 'hops = 2\ntcp = "vegas(alpa=2)"',
+    "whether a movement's file is there": 'hops = 2\nmobility = "nowhere.csv"',
+    "the keys that a kind of event or flow needs": 'hops = 2\nflows = [{ from = "sta1", to = "sta2", traffic = "cbr" }]',
+}
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+def test_every_scenario_of_the_project_is_valid(path):
+    SCENARIO.validate(tomllib.loads(path.read_text()))
+    load_experiment(path)
+
+
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
+def test_every_experiment_of_the_project_is_valid(path):
+    EXPERIMENT.validate(tomllib.loads(path.read_text()))
+
+
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
+def test_a_misspelt_key_of_an_experiment_is_found(path):
+    raw = tomllib.loads(path.read_text())
+    for table in (raw, raw.setdefault("scenario", {}), raw.setdefault("quick", {})):
+        table["spaceing"] = 1
+        assert not EXPERIMENT.is_valid(raw)
+        del table["spaceing"]
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_scenario_is_refused_by_schema_and_program(tmp_path, case):
+    path = tmp_path / "x.toml"
+    path.write_text(WRONG[case])
+    assert not SCENARIO.is_valid(tomllib.loads(WRONG[case]))
+    with pytest.raises(UsageError):
+        load_scenario(path)
+
+
+@pytest.mark.parametrize("case", ONLY_THE_PROGRAM)
+def test_what_no_schema_can_refuse_is_refused_by_the_program(tmp_path, case):
+    path = tmp_path / "x.toml"
+    path.write_text(ONLY_THE_PROGRAM[case])
+    assert SCENARIO.is_valid(tomllib.loads(ONLY_THE_PROGRAM[case])), "move it to WRONG"
+    with pytest.raises(UsageError):
+        load_scenario(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'hops = 2\nspacing = "0.2 km"\nduration = "2 min"',
+        'hops = 2.0\nqueue = 1e2\nrouting = { protocol = "aodv", hello_interval = "500 ms" }',
+        'hops = 2\nwires = [{ station = "sta1", host = "h1", rate = "10 Mbit/s", delay = "5 ms" }]',
+        'topology = "positions"\npositions = [[0, 0], { name = "gw1", at = [100, 0, 5] }]',
+        'hops = 2\npropagation = { model = "log-distance", reference_m = "1 m" }\nrouting = "dsr-ns2"',
+        'hops = 2\nradio_overrides = { data_rate_bps = 1e6, capture_db = 10 }',
+        'topology = "random"\nnodes = 4\narea = [500, 500]\nmobility = { model = "random-walk", speed = "36 km/h" }',
+    ],
+)  # fmt: skip
+def test_what_is_right_is_right_by_schema_and_program(tmp_path, text):
+    path = tmp_path / "x.toml"
+    path.write_text(text)
+    SCENARIO.validate(tomllib.loads(text))
+    load_scenario(path)
+
+
+def test_the_command_prints_what_an_editor_needs(capsys):
+    assert main(["schema"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed == of_scenario()
+    jsonschema.Draft202012Validator.check_schema(printed)
+    spacing = printed["properties"]["spacing"]
+    assert spacing["description"] == "Distance in m, more than 0, at most 100000; as text with a unit: m, km, cm."
+    hello = printed["$defs"]["olsr"]["properties"]["hello_interval"]
+    assert (hello["default"], hello["anyOf"][0]) == (2.0, {"type": "number", "minimum": 0.01, "maximum": 86400})
+    assert main(["schema", "experiment"]) == 0
+    assert json.loads(capsys.readouterr().out) == of_experiment()
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in owned.FOLDER.glob("*.json")))
+def test_the_generated_files_are_what_the_programs_print(name):
+    program, *of = PRINTED_BY[name]
+    path = BUILT.medium if program == "medium" else BUILT.daemon(program)
+    if not path.exists():
+        pytest.skip(f"{path} is not built: formats/schema/{name}.json is NOT compared; run ./setup.sh")
+    printed = subprocess.run([path, "schema", *of], capture_output=True, text=True, check=True).stdout
+    assert (owned.FOLDER / f"{name}.json").read_text() == printed, "run make schema"
+
+
+def test_every_program_has_its_generated_file():
+    assert sorted(PRINTED_BY) == sorted(path.stem for path in owned.FOLDER.glob("*.json"))

@@ -1,0 +1,93 @@
+"""Each limit, unit and default of a key stands in one place: with the program that owns it (formats/schema)."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from scenarios import owned
+from scenarios.routing import OUR_DAEMONS
+
+ROOT = Path(__file__).resolve().parents[1]
+# Keys of a scenario that the medium owns under the same name; those of radio, propagation and daemons are added to them.
+MEDIUMS = {"interference", "queue", "control_first", "error_rate", "unit", "frames", "mode", "rates", "loss_db"}
+# Classes of what has another owner and keys of the same names: third-party daemons, parameters of a TCP.
+THIRD_PARTY = {"Babeld", "Batmand", "Olsrd", "AodvUu", "BatmanAdv", "Parameter"}
+DECLARING = [
+    *(f"routing/{name}/src/options.rs" for name in OUR_DAEMONS),
+    "medium/src/config.rs",
+    "medium/src/phy/radio.rs",
+    "medium/src/phy/propagation.rs",
+]
+# a comparison with a number, or a range of numbers
+COMPARED = re.compile(r"(?<![-=])[<>]=?\s*-?\d|\d\.\.=?-?\d|\.contains\(&")
+
+
+def owned_names():
+    """Of all keys that a scenario hands to a program of ours."""
+    tables = [owned.schema(name)["properties"] for name in ("radio", *OUR_DAEMONS)]
+    tables += [table["properties"] for table in owned.node("medium", "propagation")["oneOf"]]
+    return MEDIUMS | {name for table in tables for name in table} - {"model", "name", "source"}
+
+
+def second_places(source, names):
+    """Lines of a module of scenarios/ that state a number, name or truth value of an owned key by themselves."""
+    found = []
+    for owner in ast.walk(ast.parse(source)):
+        if not isinstance(owner, ast.ClassDef) or owner.name in THIRD_PARTY:
+            continue
+        for field in owner.body:
+            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and field.target.id in names:
+                parts = [field.annotation, *([field.value] if field.value else [])]
+                if any(states_a_value(part) for part in parts):
+                    found.append(f"{owner.name}.{field.target.id}")
+    return found
+
+
+def states_a_value(node):
+    if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("owned."):
+        return False
+    if isinstance(node, ast.Constant):
+        return node.value not in (None, ...)
+    return any(states_a_value(child) for child in ast.iter_child_nodes(node))
+
+
+def checks_of(source):
+    """The bodies of the functions `check...` of a Rust file, its tests left out."""
+    code = source.split("#[cfg(test)]")[0]
+    return [match.group(0) for match in re.finditer(r"\n( *)(?:pub )?fn check\w*\(.*?\n\1}\n", code, re.DOTALL)]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "scenarios").glob("*.py")), ids=lambda path: path.stem)
+def test_no_scenario_class_states_what_a_program_owns(path):
+    assert second_places(path.read_text(), owned_names()) == []
+
+
+def test_a_second_place_is_found():
+    names = owned_names()
+    assert {"hello_interval", "sigma_db", "tx_power_w", "error_rate", "max_hops"} <= names
+    wrong = "class Olsr(Protocol):\n    hello_interval: Annotated[Seconds, Field(ge=0.01)] = None\n    jitter: float = 0.25\n"
+    assert second_places(wrong, names) == ["Olsr.hello_interval", "Olsr.jitter"]
+    right = (
+        "class Links(BaseModel):\n    error_rate: Annotated[float, owned.number('medium', 'links.error_rate')] | None = None\n"
+    )
+    assert second_places(right, names) == []
+    assert COMPARED.search("if self.jitter > 1.0 {") and COMPARED.search("if !(1..=60).contains(&hops) {")
+    assert not COMPARED.search("fn check(&self) -> Result<(), String> {")
+
+
+@pytest.mark.parametrize("path", DECLARING)
+def test_no_check_of_a_program_states_a_limit_beside_the_declarations(path):
+    """Checks across keys compare keys with each other; limits of one key are its declaration's."""
+    source = (ROOT / path).read_text()
+    checks = checks_of(source)
+    assert checks or path.endswith("propagation.rs")
+    lines = [line.strip() for body in checks for line in body.splitlines() if COMPARED.search(line)]
+    assert [line for line in lines if "OFDM_RATES_MBPS" not in line and "basic.contains" not in line] == []
+
+
+@pytest.mark.parametrize("path", DECLARING)
+def test_no_default_is_written_beside_the_declarations(path):
+    code = (ROOT / path).read_text().split("#[cfg(test)]")[0]
+    assert set(re.findall(r"impl Default for (\w+)", code)) <= {"Model"}
