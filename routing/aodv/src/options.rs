@@ -255,8 +255,8 @@ mod tests {
     #[test]
     fn nonsense_is_refused_with_the_options_name() {
         assert!(serde_json::from_str::<Options>(r#"{"ttl":1}"#).is_err());
-        assert!(options(r#"{"ttl_start":0}"#).check().unwrap_err().starts_with("options.ttl_start is 0"));
-        assert!(options(r#"{"held_packets":5000}"#).check().unwrap_err().ends_with("is 5000; give 1 to 4096"));
+        assert!(options(r#"{"ttl_start":0}"#).check().unwrap_err().0.starts_with("options.ttl_start is 0"));
+        assert!(options(r#"{"held_packets":5000}"#).check().unwrap_err().0.ends_with("is 5000; give 1 to 4096"));
         assert_eq!(Options::default().check(), Ok(()));
     }
 
