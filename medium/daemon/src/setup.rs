@@ -145,7 +145,7 @@ mod tests {
             "/nonexistent/medium.json: cannot be read: No such file or directory (os error 2); give the path of a medium.json"
         );
         let refused = refusal("queue", |j| j["queue"] = serde_json::json!({"packets": 0}));
-        assert_eq!(refused, "DIR/medium.json: key \"queue.packets\": 0 is not between 1 and 100000");
+        assert_eq!(refused, "DIR/medium.json: key \"queue.packets\": 0 is not between 1 and 100000 packets");
         let refused = refusal("verdict", |j| j["verdict"] = serde_json::json!({"late_ms": 1}));
         assert!(refused.starts_with("DIR/medium.json: key \"verdict\": unknown field `late_ms`"), "{refused}");
     }
@@ -159,10 +159,7 @@ mod tests {
         );
         let refused = refusal("override", |j| j["radio_overrides"] = serde_json::json!({"cw_min": 30}));
         assert!(refused.starts_with("DIR/medium.json: /"), "{refused}");
-        assert!(
-            refused.ends_with("ns2-dsss-2m.toml: key \"cw_min\": 30 is not 2^k - 1 between 1 and 32767"),
-            "{refused}"
-        );
+        assert!(refused.ends_with("ns2-dsss-2m.toml: key \"cw_min\": 30 is not 2^k - 1"), "{refused}");
         let refused = refusal("trace", |j| j["trace"] = "absent.csv".into());
         assert_eq!(
             refused,
