@@ -220,8 +220,8 @@ check() {
         missing_packages | sed 's/^/package  /'
         rust_is_ready || echo "build    Rust programs (cargo build --release): missing or older than their sources"
         bpf_is_ready || echo "build    eBPF programs (kernel-tcp): missing or older than their sources"
-        python_is_ready || echo "python   .venv: missing or not as requirements.lock says"
-        guests_are_ready || echo "python   .build/guests (virtme-ng): missing or not as requirements-guests.lock says"
+        python_is_ready || echo "python   .venv: missing or different from requirements.lock"
+        guests_are_ready || echo "python   .build/guests (virtme-ng): missing or different from requirements-guests.lock"
     )
     if [[ -z $lines ]]; then
         say "nothing is missing"
