@@ -1,28 +1,28 @@
-# The developers' verbs. Users need none of them: ./manet sets itself up. The tiers of tests: CONTRIBUTING.md.
+# Targets for developers. Users need none of them: ./manet sets itself up. CONTRIBUTING.md describes the tiers of tests.
 #
-#   make build     what ./setup.sh does
+#   make build     run ./setup.sh
 #   make quick     make lint, and all tests that need no root (minutes)
 #   make lint      ruff, shellcheck, mypy; rustfmt, clippy; fuzz targets and eBPF programs compile; warnings are errors
 #   make test      ./manet test
-#   make nightly   everything that takes longer: see NIGHTLY below, each also as `make nightly-NAME` (as root; hours)
-#   make bench     speed of the medium, CPU share, lateness side by side, start and stop, radios, idle daemons, oracle, TCP per ACK (minutes)
-#   make soak      a run of SOAK_S seconds, and whether its memory and descriptors are flat (an hour)
+#   make nightly   all longer jobs, listed in NIGHTLY below; each is also `make nightly-NAME` (as root; hours)
+#   make bench     speed of the medium, CPU share, lateness of parallel runs, start and stop, radios, idle daemons, oracle, TCP per ACK (minutes)
+#   make soak      a run of SOAK_S seconds that checks that memory and descriptors stay flat (an hour)
 #   make fuzz      each fuzz target for FUZZ_S seconds
-#   make figures   tables and figure of the results in RESULTS, drawn again
-#   make schema    formats/schema from our programs' declarations of their keys
+#   make figures   regenerate tables and figure of the results in RESULTS
+#   make schema    regenerate formats/schema from our programs' declarations of their keys
 #   make lock      requirements*.in -> requirements*.lock, newest versions (on Python 3.11)
-#   make clean     remove what was built (not results/)
+#   make clean     remove build outputs (not results/)
 
 CARGO ?= cargo
 PYTHON = .venv/bin/python
-# The tools of lint that no user needs: an environment of its own, made from requirements-dev.lock.
+# The lint tools, which users do not need, have an environment of their own, made from requirements-dev.lock.
 DEV = .build/dev/ready
 FUZZ_S ?= 60
 SOAK_S ?= 3600
 SOAK_OUT ?= results/soak
 RESULTS ?= results/demo
 SCRIPTS = manet setup.sh .ci/run $(wildcard tests/*.sh tests/*/*.sh testbed/*/*.sh)
-# In this order; the first that fails ends `make nightly`, `make -k nightly` goes on.
+# They run in this order. The first failure ends `make nightly`; `make -k nightly` continues.
 NIGHTLY = fresh-12 fresh-13 guests vagrant provision interop fuzz soak
 
 .PHONY: build quick lint lint-python lint-shell lint-rust lint-bpf check test nightly $(NIGHTLY:%=nightly-%) \
@@ -46,7 +46,7 @@ lint-python: build $(DEV)
 lint-shell: $(DEV)
 	.build/dev/bin/shellcheck $(SCRIPTS)
 
-# Debian's own cargo has neither rustfmt nor clippy; rustup brings both. libFuzzer, a C++ build, is not needed to check.
+# Debian's own cargo has neither rustfmt nor clippy; rustup installs both. The check does not need libFuzzer, a C++ build.
 lint-rust: build
 	@if $(CARGO) fmt --version >/dev/null 2>&1; then set -x; $(CARGO) fmt --all --check; \
 	else echo "lint-rust: rustfmt skipped: cargo has none; apt-get install rustfmt, or rustup component add rustfmt"; fi
@@ -70,7 +70,7 @@ test:
 
 nightly: $(NIGHTLY:%=nightly-%)
 
-# Everything from nothing in a fresh Debian root file system, with only git.
+# Setup and all tests in a fresh Debian root file system that has only git.
 nightly-fresh-12 nightly-fresh-13: nightly-fresh-%:
 	tests/fresh/fresh.sh $* ./manet test
 
@@ -86,7 +86,7 @@ nightly-vagrant: build
 nightly-provision:
 	tests/fresh/provision.sh
 
-# Skips what is not installed, and names it: tests/interop/README.md.
+# Programs that are not installed are skipped and named: tests/interop/README.md.
 nightly-interop: build
 	./manet test --interop tests/interop
 
@@ -106,7 +106,7 @@ fuzz: build
 figures: build
 	./manet report $(RESULTS)
 
-# To a temporary name first: a program that fails leaves the old file.
+# The output goes to a temporary file first: if a program fails, the old file remains.
 schema: build
 	for name in $(notdir $(basename $(wildcard formats/schema/*.json))); do \
 		case $$name in \

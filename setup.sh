@@ -1,20 +1,20 @@
 #!/bin/bash
-# setup.sh: makes a fresh Debian 12 or 13 ready for ./manet, and keeps it so. Safe to run twice, or after a run
-# that was cut off.
+# setup.sh: prepares a fresh Debian 12 or 13 for ./manet, and keeps it up to date. It is safe to run it twice, or
+# after an interrupted run.
 #
-#   ./setup.sh           installs and builds what is missing or out of date
-#   ./setup.sh --check   changes nothing; lists what is missing (exit 1 if anything is)
-#   ./setup.sh --guests  also what `manet vm` needs: QEMU, virtme-ng (.build/guests), kmod, file, gpgv,
-#                        batctl (for batman-adv, which the guests' kernels have)
-#                        (--guests --check: whether that is there)
-#   ./setup.sh --ebpf-may-fail  goes on, with one line, where the eBPF programs cannot be built: ./manet calls it so
-#                        for verbs that need none of them
-#   ./setup.sh --packages  lists the Debian packages it installs where they are missing (with --guests: those too)
+#   ./setup.sh           installs and builds missing or outdated parts
+#   ./setup.sh --check   changes nothing; lists missing parts (exit 1 if there are any)
+#   ./setup.sh --guests  also installs the requirements of `manet vm`: QEMU, virtme-ng (.build/guests), kmod,
+#                        file, gpgv, batctl (for batman-adv, which the guests' kernels have)
+#                        (--guests --check: checks them)
+#   ./setup.sh --ebpf-may-fail  continues, with one line, if the eBPF programs cannot be built; ./manet uses it
+#                        for verbs that do not need them
+#   ./setup.sh --packages  lists the Debian packages that it installs if missing (--guests adds its own)
 #
-# Four steps, each done only when its outcome is not there: Debian packages (the only step that needs root), the Rust
-# programs (target/release), the eBPF programs (.build/kernel-tcp), the Python environment (.venv). What a
-# step was made from is hashed into .build/stamps. Logs of the steps: .build/log. On another distribution it
-# works as far as the commands below are there already.
+# It has four steps; each runs only if its result is missing: Debian packages (the only step that needs root), the
+# Rust programs (target/release), the eBPF programs (.build/kernel-tcp), the Python environment (.venv). The
+# hashes of a step's inputs are in .build/stamps, the logs of the steps in .build/log. On another distribution
+# it works if the commands below are installed.
 set -euo pipefail
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
@@ -22,12 +22,12 @@ cd "$root"
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin:${HOME:-/root}/.cargo/bin
 unset MAKEFLAGS MAKELEVEL PYTHONHOME PYTHONPATH VIRTUAL_ENV GIT_DIR GIT_WORK_TREE
 
-readonly RUST_MINOR_NEEDED=85 # 1.85: edition and resolver of Cargo.toml; what Debian 13 carries
+readonly RUST_MINOR_NEEDED=85 # 1.85: edition and resolver of Cargo.toml; the version in Debian 13
 readonly SYSTEM_MB_NEEDED=2000 # measured on fresh root file systems, see docs/validation.md
 readonly CHECKOUT_MB_NEEDED=1500
 readonly LOCK_PATIENCE_S=900
 
-# What must be there, and the Debian package that brings it: `command NAME PACKAGE` or `file GLOB PACKAGE`.
+# The requirements, each with its Debian package: `command NAME PACKAGE` or `file GLOB PACKAGE`.
 readonly REQUIREMENTS='
 command git git
 file /etc/ssl/certs/ca-certificates.crt ca-certificates
@@ -53,7 +53,7 @@ command iperf3 iperf3
 command tcpdump tcpdump
 command tshark tshark
 '
-# What --guests adds to it.
+# The additional requirements of --guests.
 readonly GUEST_REQUIREMENTS='
 command qemu-system-x86_64 qemu-system-x86
 command depmod kmod
@@ -64,14 +64,14 @@ command dpkg-deb dpkg
 command setpriv util-linux
 file /usr/share/keyrings/debian-archive-keyring.gpg debian-archive-keyring
 '
-# Folders and files the programs are built from.
+# Folders and files from which the programs are built.
 readonly RUST_SOURCES=(Cargo.toml Cargo.lock engine netlink medium routing)
 readonly BPF_SOURCES=(kernel-tcp)
 readonly BPF_BINARIES='.build/kernel-tcp/manet-tcp'
 readonly PYTHON_SOURCES=(requirements.lock)
 readonly GUESTS_SOURCES=(requirements-guests.lock)
 
-# ----- words to the user ---------------------------------------------------------------------------------------------
+# ----- messages ------------------------------------------------------------------------------------------------------
 
 say() { echo "setup: $*"; }
 
@@ -80,17 +80,17 @@ fail() {
     exit 1
 }
 
-# Runs a command into a log, with a sign of life: step TITLE LOG COMMAND...
+# Runs a command with its output in a log, and prints progress: step TITLE LOG COMMAND...
 step() {
     local title=$1 log=.build/log/$2.log status=0 began=$SECONDS
     shift 2
     say "$title ..."
-    # A session of its own, so that stop_child reaches the compilers that cargo and make start.
+    # A separate session, so that stop_child reaches the compilers that cargo and make start.
     setsid "$@" >"$log" 2>&1 </dev/null 9>&- &
     local child=$!
     running=$child
     while kill -0 "$child" 2>/dev/null; do
-        # Short at first so that short steps end at once, then a line each quarter of a minute.
+        # Polling is short so that short steps end at once; a line follows each quarter of a minute.
         local elapsed=$((SECONDS - began))
         if ((elapsed >= next_word_s)); then
             say "  ${elapsed} s: $(tail -n 1 "$log" | tr '\r' '\n' | tail -n 1 | tr -cd '[:print:]' | cut -c 1-90)"
@@ -106,14 +106,14 @@ step() {
 }
 running=
 next_word_s=15
-guests= # yes: with what `manet vm` needs
-ebpf_may_fail= # yes: what follows needs no eBPF programs
+guests= # yes: with the requirements of `manet vm`
+ebpf_may_fail= # yes: the caller needs no eBPF programs
 ebpf_failed=
 
 # The likely cause of a failed step, from its log, in one line.
 cause_of() {
     local log=.build/log/$1.log
-    # cargo's progress ends in carriage returns, an error right behind it
+    # cargo's progress ends in carriage returns; an error follows directly
     if grep -q $'\r' "$log"; then sed -i 's/\r/\n/g' "$log"; fi
     if grep -qiE 'no space left on device|not enough free (disk )?space|disk quota exceeded' "$log"; then
         echo "the disk is full ($(df -Ph . | awk 'NR == 2 { print $4 }') left here); free about ${SYSTEM_MB_NEEDED} MB and run ./setup.sh again"
@@ -128,7 +128,7 @@ cause_of() {
     fi
 }
 
-# ----- what is missing -----------------------------------------------------------------------------------------------
+# ----- missing parts -------------------------------------------------------------------------------------------------
 
 is_there() { # KIND WHAT
     case $1 in
@@ -137,7 +137,7 @@ is_there() { # KIND WHAT
     esac
 }
 
-# Prints `PACKAGE (what is not there)`, one a line.
+# Prints `PACKAGE (the missing part)`, one per line.
 missing_packages() {
     local kind what package
     while read -r kind what package; do
@@ -147,7 +147,7 @@ missing_packages() {
     rust_program cargo >/dev/null && rust_program rustc >/dev/null || echo "$(rust_packages) (Rust >= 1.$RUST_MINOR_NEEDED)"
 }
 
-# The cargo or rustc to use: the first new enough one.
+# The cargo or rustc to use: the first that is new enough.
 rust_program() {
     local candidate minor
     for candidate in $(type -ap "$1") "/usr/bin/$1"; do
@@ -162,11 +162,11 @@ rust_program() {
 }
 
 rust_packages() {
-    # Debian 12's own rustc is 1.63; the one it keeps current for its browsers is rustc-web.
+    # Debian 12's own rustc is 1.63; rustc-web is the one that it keeps current for its browsers.
     if [[ $system == 'debian 12' ]]; then echo 'cargo-web rustc-web'; else echo 'cargo rustc'; fi
 }
 
-hash_of() { # SOURCES...: one hash over names and contents of the files that matter
+hash_of() { # SOURCES...: one hash over names and contents of the relevant files
     local here=()
     local source
     for source in "$@"; do if [[ -e $source ]]; then here+=("$source"); fi; done
@@ -220,15 +220,15 @@ check() {
         missing_packages | sed 's/^/package  /'
         rust_is_ready || echo "build    Rust programs (cargo build --release): missing or older than their sources"
         bpf_is_ready || echo "build    eBPF programs (kernel-tcp): missing or older than their sources"
-        python_is_ready || echo "python   .venv: missing or not as requirements.lock says"
-        guests_are_ready || echo "python   .build/guests (virtme-ng): missing or not as requirements-guests.lock says"
+        python_is_ready || echo "python   .venv: missing or different from requirements.lock"
+        guests_are_ready || echo "python   .build/guests (virtme-ng): missing or different from requirements-guests.lock"
     )
     if [[ -z $lines ]]; then
         say "nothing is missing"
         return 0
     fi
     echo "$lines"
-    say "missing; ./setup.sh brings it$( ((EUID == 0)) || echo ' (packages: as root)')"
+    say "missing; ./setup.sh installs it$( ((EUID == 0)) || echo ' (packages: as root)')"
     return 1
 }
 
@@ -236,7 +236,7 @@ check() {
 
 install_packages() {
     local lines packages list=()
-    # Cut off in the middle, apt leaves packages whose files are there, but that are not set up.
+    # An interrupted apt leaves packages that are unpacked, but not configured.
     if [[ -e .build/installing ]] && ((EUID == 0)); then
         step "finishing an interrupted installation" dpkg dpkg --configure -a --force-confold ||
             fail "dpkg --configure -a failed: $(cause_of dpkg)"
@@ -247,7 +247,7 @@ install_packages() {
     mapfile -t list < <(sed 's/ (.*//' <<<"$lines" | tr ' ' '\n' | sort -u)
     packages=${list[*]}
     [[ $system == 'debian 12' || $system == 'debian 13' ]] ||
-        fail "this is ${PRETTY_NAME:-an unknown system}, and only Debian 12 and 13 are supported; install by hand what brings: $packages; then run ./setup.sh again"
+        fail "this is ${PRETTY_NAME:-an unknown system}, and only Debian 12 and 13 are supported; install the equivalents of these Debian packages by hand: $packages; then run ./setup.sh again"
     ((EUID == 0)) || fail "installing packages needs root: run 'sudo ./setup.sh', or 'apt-get install --no-install-recommends $packages' (nothing was changed)"
     enough_disk / $((SYSTEM_MB_NEEDED * $(wc -w <<<"$packages") / $(wc -l <<<"$REQUIREMENTS") + 100))
     if [[ $packages == *cargo-web* ]] && dpkg-query -W -f '${Status}' cargo rustc 2>/dev/null | grep -q 'install ok installed'; then
@@ -255,7 +255,7 @@ install_packages() {
     fi
     compgen -G '/var/lib/apt/lists/*_Packages*' >/dev/null || apt 'reading package lists' update
     touch .build/installing
-    # A list that is out of date names files the mirror no longer has: then, and only then, read it anew.
+    # An outdated list names files that the mirror no longer has. Only then update it.
     apt "installing $(wc -w <<<"$packages") Debian packages" install "${list[@]}" ||
         { apt 'reading package lists' update && apt 'installing Debian packages, second try' install "${list[@]}"; } ||
         fail "apt-get install failed: $(cause_of apt-install)"
@@ -264,7 +264,7 @@ install_packages() {
     [[ -z $lines ]] || fail "still missing after apt-get install: ${lines//$'\n'/, }; see .build/log/apt-install.log"
 }
 
-# One apt-get call: waits while another process has the lock, mends an interrupted dpkg. apt TITLE update|install ...
+# One apt-get call: waits while another process has the lock, repairs an interrupted dpkg. apt TITLE update|install ...
 apt() {
     local title=$1 verb=$2 began=$SECONDS said=''
     shift
@@ -292,7 +292,7 @@ apt() {
             return 1
         fi
     done
-    # update succeeds even where no list could be read.
+    # update succeeds even if it could read no list.
     if [[ $verb == update ]] && ! compgen -G '/var/lib/apt/lists/*_Packages*' >/dev/null; then
         fail "apt-get update read no list: $(cause_of apt-update)"
     fi
@@ -306,7 +306,7 @@ enough_disk() { # PATH MB
 
 # ----- building ------------------------------------------------------------------------------------------------------
 
-finished() { # NAME KEY, written only after the step's work is on disk
+finished() { # NAME KEY: called only after the step's output is on disk
     mkdir -p .build/stamps
     echo "$2" >".build/stamps/$1.new"
     mv ".build/stamps/$1.new" ".build/stamps/$1"
@@ -319,10 +319,10 @@ build_rust() {
     [[ -d target/release ]] || enough_disk . "$CHECKOUT_MB_NEEDED"
     cargo=$(rust_program cargo)
     rustc=$(rust_program rustc)
-    # fetch brings the test-only crates as well, so that the tests need no network.
+    # fetch also downloads the test-only crates, so that the tests need no network.
     step "fetching Rust crates" cargo-fetch env RUSTC="$rustc" "$cargo" fetch --locked ||
         fail "cargo fetch failed: $(cause_of cargo-fetch)"
-    # Its count of crates (`45/78`), which by itself it shows on terminals only.
+    # cargo's count of crates (`45/78`), which it shows only on terminals by default.
     step "building the Rust programs" cargo-build env RUSTC="$rustc" CARGO_TERM_PROGRESS_WHEN=always \
         CARGO_TERM_PROGRESS_WIDTH=80 "$cargo" build --release --locked --target-dir "$root/target" ||
         fail "cargo build failed: $(cause_of cargo-build)"
@@ -347,23 +347,23 @@ fail_ebpf() { # CAUSE
     ebpf_failed=yes
 }
 
-# --require-hashes is in the lock file itself: every line carries its hashes.
+# The lock file supports --require-hashes: every line carries its hashes.
 build_python() {
     local key fresh=()
     python_is_ready && return
     key=$(python_key)
     if [[ -e .venv/unfinished ]] || { [[ -e .venv ]] && ! .venv/bin/python -c 'import pip' 2>/dev/null; }; then
-        say "the Python environment is incomplete, making it again"
+        say "the Python environment is incomplete, rebuilding it"
         rm -rf .venv
     fi
     if [[ ! -e .venv ]]; then
         enough_disk . 800
         mkdir .venv
         touch .venv/unfinished
-        # System site packages, because Mininet is a Debian package and on no Python index.
+        # System site packages, because Mininet is a Debian package and not on the Python index.
         step "making the Python environment" venv /usr/bin/python3 -m venv --system-site-packages .venv ||
             fail "python3 -m venv failed: $(cause_of venv)"
-        # Else pip tries to uninstall Debian's own packages, and says of each that it cannot.
+        # Otherwise pip tries to uninstall Debian's own packages, and reports an error for each.
         fresh=(--ignore-installed)
     fi
     touch .venv/unfinished
@@ -374,7 +374,7 @@ build_python() {
     finished python "$key"
 }
 
-# virtme-ng in an environment of its own: what it needs must not decide what we get. Small enough to be remade.
+# virtme-ng has an environment of its own, so that its dependencies do not affect ours. It is small enough to be rebuilt.
 install_virtme() {
     local key
     guests_are_ready && return
@@ -388,8 +388,8 @@ install_virtme() {
     finished guests "$key"
 }
 
-# What the launcher looks at. Its date is the moment before the sources were hashed, so that a file saved
-# while we were building counts as changed.
+# The launcher reads this file. Its date precedes the hashing of the sources, so a file saved
+# during the build counts as changed.
 write_ready() {
     local kind what package source
     {
@@ -410,7 +410,7 @@ write_ready() {
     rm .build/ready.list
 }
 
-# Two at once: the second waits, then finds its work done.
+# If two instances run at once, the second waits and then has nothing left to do.
 take_lock() {
     mkdir -p .build/log 2>/dev/null && [[ -w .build ]] || fail "cannot write to $root/.build; run as the owner of the checkout or as root"
     exec 9>.build/lock
@@ -460,7 +460,7 @@ main() {
         ;;
     *) fail "unknown argument '$1'; it takes --guests, --check, --ebpf-may-fail, --packages or nothing" ;;
     esac
-    # Before anything is written: what a user without root could not finish.
+    # Refuse before anything is written if a user without root cannot finish.
     if ((EUID != 0)) && [[ -n $(missing_packages) ]]; then install_packages; fi
     trap stop_child INT TERM
     take_lock

@@ -1,15 +1,15 @@
 #!/bin/sh
 # Runs the fuzz targets of fuzz/ with the stable compiler: tests/fuzz.sh SECONDS [TARGET ...]
 #
-# cargo-fuzz wants a nightly compiler for its sanitizers. Our code has no unsafe in what is fuzzed, so libFuzzer with
-# coverage alone is enough, and that the stable compiler can build. What is found stays in fuzz/artifacts/TARGET.
+# cargo-fuzz needs a nightly compiler for its sanitizers. The fuzzed code has no unsafe, so libFuzzer with
+# coverage alone is enough, and the stable compiler can build it. Inputs that fail stay in fuzz/artifacts/TARGET.
 set -eu
 cd "$(dirname "$0")/../fuzz"
 seconds=${1:?usage: tests/fuzz.sh SECONDS [TARGET ...]}
 shift
 targets=${*:-$(sed -n 's/^path = "targets\/\(.*\)\.rs"$/\1/p' Cargo.toml)}
 
-# what `cargo fuzz build --sanitizer none` sets
+# the flags of `cargo fuzz build --sanitizer none`
 RUSTFLAGS="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
 -Ccodegen-units=1 --cfg fuzzing"

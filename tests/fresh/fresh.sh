@@ -1,18 +1,18 @@
 #!/bin/bash
-# fresh.sh: does a clean checkout work on a machine where nothing but git is installed?
+# fresh.sh: tests that a clean checkout works on a machine with only git installed.
 #
 #   tests/fresh/fresh.sh 12 ./manet demo          a fresh Debian 12 root file system, a fresh clone, this command
 #   tests/fresh/fresh.sh 13 ./manet test
 #   tests/fresh/fresh.sh --again 13 ./manet test  the same root file system and clone as last time
 #
-# As root, with debootstrap installed. The root file system is Debian's minbase with git and ca-certificates,
-# debootstrapped once into $FRESH_DIR (default /var/tmp/manet-fresh) and unpacked again each time. The command runs with that
-# as its root (pivot_root: programs that enter the mount namespace of a station must find the same root), in mount and pid
-# namespaces of its own, on this machine's kernel and network. What this machine needs to
-# reach the package registries (resolver, extra CA certificates, apt proxy, the environment variables named
-# below) is copied in; nothing else of it is seen. The clone is of HEAD: commit first.
+# Run it as root, with debootstrap installed. The root file system is Debian's minbase with git and ca-certificates,
+# debootstrapped once into $FRESH_DIR (default /var/tmp/manet-fresh) and unpacked again each time. The command runs with it
+# as its root (pivot_root: programs that enter the mount namespace of a station must find the same root), in its own mount and pid
+# namespaces, on this machine's kernel and network. The script copies in this machine's access to
+# the package registries (resolver, extra CA certificates, apt proxy, the environment variables named
+# below); nothing else of this machine is visible. The clone is of HEAD: commit first.
 #
-# It departs from a real fresh machine in the kernel (this machine's) and in having no init system.
+# Differences from a real fresh machine: the kernel is this machine's, and there is no init system.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 store=${FRESH_DIR:-/var/tmp/manet-fresh}
@@ -47,7 +47,7 @@ make_base() {
     echo "fresh: debootstrap $release"
     debootstrap --variant=minbase --include=git,ca-certificates "$release" "$base" "$mirror" >"$store/$release.log" 2>&1 ||
         fail "debootstrap failed, see $store/$release.log"
-    # As Debian's installer leaves it: with security and stable updates.
+    # Security and stable updates are enabled, as after Debian's installer.
     cat >"$base/etc/apt/sources.list" <<SOURCES
 deb $mirror $release main
 deb $mirror $release-updates main
@@ -88,8 +88,8 @@ for name in $PASSED_ON; do
 done
 echo "fresh: Debian ${release}, $(git -c safe.directory="*" -C "$rootfs/root/manet" log -1 --format=%h), $*"
 began=$SECONDS status=0
-# The script below runs in the new namespaces: the root file system becomes a mount point (programs in it may want to
-# change the propagation of /), with this machine's /dev and /sys (cgroups with it) and its own /proc, /run and /tmp.
+# The script below runs in the new namespaces. The root file system becomes a mount point (programs in it may
+# change the propagation of /), with this machine's /dev and /sys (including cgroups) and its own /proc, /run and /tmp.
 unshare --mount --pid --fork --kill-child env -i --default-signal=INT "${environment[@]}" bash -ec '
     rootfs=$1
     shift
@@ -111,7 +111,7 @@ unshare --mount --pid --fork --kill-child env -i --default-signal=INT "${environ
     exit "$status"
 ' fresh "$rootfs" "$@" </dev/null &
 child=$!
-# unshare --fork ignores the polite signals; with it goes everything in its pid namespace.
+# unshare --fork ignores INT and TERM; SIGKILL also ends all processes in its pid namespace.
 trap 'kill -KILL "$child"' INT TERM
 wait "$child" 2>/dev/null || status=$?
 echo "fresh: Debian $release, exit $status after $((SECONDS - began)) s"

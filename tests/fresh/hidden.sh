@@ -1,15 +1,15 @@
 #!/bin/bash
-# hidden.sh: runs a command where no program is visible that ./setup.sh does not bring.
+# hidden.sh: runs a command with only those programs visible that ./setup.sh installs.
 #
 #   tests/fresh/hidden.sh ./manet test
 #
-# In a mount namespace of its own, folders of programs (/usr/bin, /usr/sbin, /usr/local/bin, ...) show only the programs of
-# Debian's essential and required packages, of apt, of the packages that `./setup.sh --packages` lists, and of those that these
-# depend on. Everything else is hidden by a whiteout of overlayfs; nothing on disk changes. Programs in FORBIDDEN are looked
-# for afterwards, so that a hole is noticed. A Rust toolchain in ~/.cargo/bin (rustup) stays visible: setup.sh takes it.
+# In a separate mount namespace, the program folders (/usr/bin, /usr/sbin, /usr/local/bin, ...) show only the programs of
+# Debian's essential and required packages, of apt, of the packages that `./setup.sh --packages` lists, and of their
+# dependencies. Whiteouts of overlayfs hide everything else; nothing on disk changes. The script then checks that no program in
+# FORBIDDEN is visible. A Rust toolchain in ~/.cargo/bin (rustup) stays visible, because setup.sh uses it.
 #
-# As root, on Debian, after ./setup.sh. It departs from a fresh machine (tests/fresh/fresh.sh) in that libraries and Python
-# packages of Debian's that setup.sh does not bring stay visible.
+# Run it as root, on Debian, after ./setup.sh. Difference from a fresh machine (tests/fresh/fresh.sh): libraries and Python
+# packages of Debian that setup.sh does not install stay visible.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 readonly FOLDERS='/usr/bin /usr/sbin /usr/games /usr/local/bin /usr/local/sbin'
@@ -27,7 +27,7 @@ visible_packages() {
     ./setup.sh --packages
 }
 
-# What the packages need, of what is installed. (apt-cache refuses names it does not know: cargo-web is not in every release.)
+# The visible packages and their installed dependencies. (apt-cache refuses unknown names: cargo-web is not in every release.)
 closure() {
     local known
     mapfile -t known < <(visible_packages | sort -u | xargs dpkg-query -W -f '${Package} ${db:Status-Status}\n' 2>/dev/null |
@@ -37,7 +37,7 @@ closure() {
         --no-enhances "${known[@]}" | sed -nE 's/^([a-z0-9][^ :]*)(:.*)?$/\1/p'
 }
 
-# Paths of the visible programs, one a line, as they are where /bin is a link to /usr/bin.
+# Paths of the visible programs, one per line, with /bin as a link to /usr/bin.
 visible_programs() {
     closure | sort -u | while read -r package; do
         cat "/var/lib/dpkg/info/$package.list" "/var/lib/dpkg/info/$package:"*.list 2>/dev/null || true
@@ -49,7 +49,7 @@ hide() { # FOLDER
     local folder=$1 layer=$layers$1 path
     mkdir -p "$layer/upper" "$layer/work"
     for path in "$folder"/*; do
-        # A name that dpkg does not know may be an alternative (cc) of a program that it does.
+        # A name unknown to dpkg may be an alternative (cc) of a known program.
         if ! grep -qxF -e "$path" -e "$(readlink -f "$path" || true)" "$layers/visible" && [[ ! -d $path || -L $path ]]; then
             mknod "$layer/upper/${path##*/}" c 0 0
             echo "${path##*/}" >>"$layers/hidden"
@@ -72,7 +72,7 @@ inside() {
     for program in $FORBIDDEN; do
         if command -v "$program" >/dev/null; then fail "$program is still visible: $(command -v "$program")"; fi
     done
-    echo "hidden: $(wc -l <"$layers/hidden") programs that ./setup.sh does not bring"
+    echo "hidden: $(wc -l <"$layers/hidden") programs that ./setup.sh does not install"
     exec "$@"
 }
 
@@ -82,7 +82,7 @@ if [[ ${1-} == --inside ]]; then
 fi
 (($#)) || fail "which command? for example: tests/fresh/hidden.sh ./manet test"
 ((EUID == 0)) || fail "mount namespaces need root"
-./setup.sh --check >/dev/null || fail "something is missing that ./setup.sh brings; run ./setup.sh first"
+./setup.sh --check >/dev/null || fail "a requirement is missing that ./setup.sh installs; run ./setup.sh first"
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 if [[ -d ${HOME:-/root}/.cargo/bin ]]; then PATH+=:${HOME:-/root}/.cargo/bin; fi
 exec unshare --mount --propagation private "$BASH" "${BASH_SOURCE[0]}" --inside "$@"

@@ -1,21 +1,21 @@
 #!/bin/bash
-# provision.sh: does what the Vagrantfile does give a working machine? Nightly, as root: `make nightly-provision`.
+# provision.sh: tests that the Vagrantfile's provisioning makes a working machine. Nightly, as root: `make nightly-provision`.
 #
 #   tests/fresh/provision.sh                  from a fresh Debian 13 root file system
 #   tests/fresh/provision.sh --again          boots the one provisioned last time
 #
 # Three steps:
-#   1. fresh.sh makes a Debian 13 root file system with what every machine of Debian's has (its own kernel, systemd, udev) and
+#   1. fresh.sh makes a Debian 13 root file system with the standard parts of a Debian machine (its own kernel, systemd, udev) and
 #      runs the Vagrantfile's provisioner "setup" in it, in a chroot on this machine's kernel and network. Compiling in software
-#      emulation would take hours, and set-up asks nothing of the kernel.
+#      emulation would take hours, and setup does not depend on the kernel.
 #   2. The root file system is copied into a disk image and booted by QEMU with its own kernel and systemd, without a network.
-#   3. There, as an ordinary service: `./setup.sh --check` (nothing may be missing), the Vagrantfile's provisioner "doctor", and
-#      `./manet demo`. What they print comes out here, results of the demo go to $PROVISION_OUT (default results/provision).
+#   3. The guest runs as an ordinary service: `./setup.sh --check` (nothing may be missing), the Vagrantfile's provisioner "doctor", and
+#      `./manet demo`. Their output is printed here; results of the demo go to $PROVISION_OUT (default results/provision).
 #
-# Status 0 if all three ended with 0; runs of the demo that are void do not count, runs that failed do. In software emulation the
+# The status is 0 if all three ended with 0. Void runs of the demo are ignored; failed runs are not. In software emulation the
 # guest has one CPU that counts instructions (as `manet vm --cpus 1`, testbed/guests/README.md).
-# Needs what fresh.sh needs, QEMU and e2fsprogs. Environment: FRESH_DIR, DEBIAN_MIRROR (fresh.sh), PROVISION_OUT,
-# PROVISION_KVM=1 (with KVM, two CPUs), PROVISION_S (the longest the guest may take, default 7200).
+# It needs the requirements of fresh.sh, QEMU and e2fsprogs. Environment: FRESH_DIR, DEBIAN_MIRROR (fresh.sh), PROVISION_OUT,
+# PROVISION_KVM=1 (with KVM, two CPUs), PROVISION_S (time limit of the guest, default 7200).
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 store=${FRESH_DIR:-/var/tmp/manet-fresh}
@@ -23,7 +23,7 @@ rootfs=$store/trixie
 image=$store/trixie.img
 out=${PROVISION_OUT:-$here/results/provision}
 readonly LONGEST_S=${PROVISION_S:-7200} SPARE_MB=3000
-# What Debian's boxes have before anything is provisioned.
+# The packages of Debian's boxes before provisioning.
 readonly MACHINE='linux-image-amd64 initramfs-tools systemd-sysv udev kmod zstd iproute2 sudo rsync'
 
 fail() {
@@ -73,7 +73,7 @@ echo '--- end'
 JOB
     cat >"$rootfs/etc/systemd/system/manet-job.service" <<'UNIT'
 [Unit]
-Description=what tests/fresh/provision.sh asks of this machine
+Description=checks of tests/fresh/provision.sh
 After=multi-user.target
 [Service]
 Type=oneshot
@@ -94,7 +94,7 @@ make_image() {
     (($(df -Pm "$store" | awk 'NR == 2 { print $4 }') > used_mb + SPARE_MB)) ||
         fail "$store: less than $((used_mb + SPARE_MB)) MB are free; free some, or name another folder with FRESH_DIR"
     rm -f "$image"
-    # As the installer leaves it: a root file system that is named in fstab.
+    # fstab names the root file system, as after Debian's installer.
     echo '/dev/vda / ext4 defaults 0 1' >"$rootfs/etc/fstab"
     mke2fs -q -t ext4 -d "$rootfs" "$image" $((used_mb + SPARE_MB))M
 }
@@ -103,7 +103,7 @@ boot() {
     local accelerator=(-accel tcg -cpu max -smp 1 -icount 'shift=0,sleep=on')
     if [[ -n ${PROVISION_KVM-} ]]; then accelerator=(-accel kvm -cpu host -smp 2); fi
     echo "provision: booting $(basename "$(readlink -f "$rootfs/vmlinuz")")"
-    # Job and console each to a file; `timeout` ends what hangs.
+    # Job and console each go to a file; `timeout` ends a guest that hangs.
     : >"$out/job.log"
     tail -n +1 -f --pid=$$ "$out/job.log" &
     local follower=$! status=0
@@ -116,11 +116,11 @@ boot() {
     ((status == 0)) || fail "the guest did not end by itself in $LONGEST_S s (QEMU: $status); see $out/console.log"
 }
 
-# Set-up's check and the doctor must have ended with 0; the demo too, or with 1 for no other reason than void runs.
+# The setup check, the doctor and the demo must have ended with 0; the demo may end with 1 if void runs are the only reason.
 judge() {
     local log=$out/job.log status
     debugfs -R "rdump /root/manet/results $out" "$image" >/dev/null 2>&1 || true
-    grep -aq '^--- end' "$log" || fail "the job did not come to its end; see $log and $out/console.log"
+    grep -aq '^--- end' "$log" || fail "the job did not finish; see $log and $out/console.log"
     while read -r _ _ status _; do
         ((status == 0)) || { [[ $status == 1 ]] && only_void "$log"; } || fail "not all of it worked: $(statuses "$log")"
     done < <(grep -a '^--- status ' "$log" | tr -d '\r')
@@ -130,7 +130,7 @@ judge() {
 
 statuses() { grep -a '^--- status ' "$1" | tr -d '\r' | sed 's/^--- //' | paste -sd ';'; }
 
-only_void() { # LOG: were there void runs, and none that failed?
+only_void() { # LOG: there were void runs, and no failed ones
     grep -aq '^manet run: .*: void; see ' "$1" && ! grep -aq '^manet run: .*: failed; see ' "$1"
 }
 
