@@ -35,6 +35,7 @@ def whole(path: Path, mode: str = "w") -> Iterator[IO]:
 
 
 def write_whole(path: Path, content: str) -> None:
+    """Write a text file through `whole`; DiskFullError names the path."""
     with whole(path) as file:
         file.write(content)
 

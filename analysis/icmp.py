@@ -40,6 +40,7 @@ class IcmpError(NamedTuple):
 
     @property
     def name(self) -> str:
+        """The name of type and code, or `ICMP type/code` for an unknown pair."""
         return _NAMES.get((self.kind, self.code), f"ICMP {self.kind}/{self.code}")
 
 

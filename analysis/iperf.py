@@ -16,6 +16,8 @@ from analysis.errors import RunFileError
 
 @dataclass(frozen=True)
 class IperfReport:
+    """The figures of one report; `connection` is the data connection, None where the report names none."""
+
     connection: Connection | None
     block_bytes: int
     start_s: float | None  # UNIX time at which the test was set up

@@ -71,10 +71,12 @@ class Journey:
 
     @property
     def sent_ns(self) -> int:
+        """Time of its first step, ns since the Unix epoch."""
         return self.steps[0].t_ns
 
     @property
     def received(self) -> bool:
+        """Whether it reached its destination."""
         return self.fate == RECEIVED
 
     @property

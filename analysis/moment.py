@@ -51,6 +51,7 @@ class Moment:
 
     @property
     def one_way(self) -> list[tuple[str, str]]:
+        """Directed links (source, target) whose opposite direction does not exist."""
         return sorted((a, b) for a, b in self.links if (b, a) not in self.links)
 
     @property

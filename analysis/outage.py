@@ -32,6 +32,7 @@ class Outage:
 
     @property
     def intervals_s(self) -> list[float]:
+        """Times between consecutive retransmissions, s."""
         return [later - earlier for earlier, later in pairwise(self.sent_s)]
 
     @property

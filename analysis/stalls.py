@@ -16,6 +16,7 @@ class Stall(NamedTuple):
 
     @property
     def lasts_s(self) -> float:
+        """Duration, s."""
         return self.end_s - self.begin_s
 
 
@@ -26,12 +27,14 @@ def longest_stall(story: Story) -> Stall:
 
 
 def begin_s(story: Story) -> float:
+    """Time of the flow's first packet, seconds from the start of the traffic; a RunFileError if it sent none."""
     if not story.transmissions:
         raise RunFileError(f"{story.run.path}: {story.flow.name} sent nothing; did its ends ever meet?")
     return min(story.seconds(sent.journey.sent_ns) for sent in story.transmissions)
 
 
 def traffic_end_s(run: RunDirectory) -> float:
+    """End of the traffic, seconds from its start."""
     return run.scenario["warmup"] + run.scenario["duration"] + max(flow["start"] for flow in run.scenario["flows"])
 
 

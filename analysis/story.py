@@ -43,6 +43,7 @@ class Transmission:
 
     @property
     def name(self) -> str:
+        """`SYN`, `FIN` or `tcp N` with the number of the segment."""
         return self.label or f"tcp {self.segment}"
 
 
@@ -56,6 +57,8 @@ class Acknowledgement:
 
 
 class TcpEvent(NamedTuple):
+    """An event of a TCP or of the scenario; `t_ns` is ns since the Unix epoch."""
+
     t_ns: int
     node: str
     event: str
@@ -64,6 +67,8 @@ class TcpEvent(NamedTuple):
 
 @dataclass
 class Story:
+    """A flow of one run with everything that its captures, logs and samples tell of it."""
+
     run: RunDirectory
     flow: Flow
     connection: Connection
@@ -80,6 +85,7 @@ class Story:
 
     @property
     def samples(self) -> pl.DataFrame:
+        """The samples of `rows`, without the events."""
         return tcp_samples.samples(self.rows)
 
     @property
@@ -101,6 +107,7 @@ class Story:
 
     @property
     def data(self) -> list[Transmission]:
+        """Transmissions of data, without SYN and FIN."""
         return [sent for sent in self.transmissions if not sent.label]
 
 

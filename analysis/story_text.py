@@ -16,6 +16,7 @@ SUMMARY_HEADER = f"{'time s':>11}  {'packet':<11} {'sent':<6} what came of it"
 
 
 def title(story: Story) -> str:
+    """One line: the flow, its ends with addresses and ports, its TCP, and the unit of the times."""
     ends = story.connection
     return (
         f"{story.flow.name}, {story.flow.source} to {story.flow.target} ({ends.source}:{ends.source_port} > "

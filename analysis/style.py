@@ -24,6 +24,8 @@ BLACK, GREY, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
 
 @dataclass(frozen=True)
 class Look:
+    """Display name, colour (`#rrggbb`) and marker (matplotlib) of a variant."""
+
     name: str
     colour: str
     marker: str
@@ -115,6 +117,7 @@ def look(variant: str | None, position: int = 0) -> Look:
 
 
 def variant_name(variant: str | None) -> str:
+    """The variant as a column prints it; empty for none."""
     return variant or ""
 
 

@@ -198,6 +198,7 @@ def _profiles_of_cells(experiment: Experiment) -> dict[tuple[Any, ...], str]:
 
 
 def shown_metric(summary: list[dict[str, Any]]) -> str:
+    """The first metric of SHOWN that some row of the summary has a mean of."""
     measured = {row["metric"] for row in summary if row["mean"] is not None}
     return next((metric for metric in SHOWN if metric in measured), SHOWN[0])
 

@@ -50,6 +50,7 @@ def lost(net):
 
 
 def topology(args):
+    """Measure without and with RTS/CTS; `args`: seconds of each measurement (10)."""
     seconds = float(args[0]) if args else 10
     for rts in (False, True):
         left, right, lost, verdict = measure(rts, seconds)

@@ -19,6 +19,7 @@ PATIENCE = 90  # seconds
 
 
 def topology(args):
+    """Build the grid, wait for routes and open the prompt; `args`: the protocol (olsrd)."""
     proto = args[0] if args else "olsrd"
     net = Mininet_wifi(link=wmediumd, wmediumd_mode=interference)
 

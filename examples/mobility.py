@@ -18,6 +18,7 @@ from mn_wifi.wmediumdConnector import interference
 
 
 def topology(args):
+    """Build the network, let the stations walk and open the prompt."""
     net = Mininet_wifi(link=wmediumd, wmediumd_mode=interference)
 
     info("*** Stations\n")

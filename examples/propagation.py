@@ -42,6 +42,7 @@ def reached(model):
 
 
 def topology(args):
+    """Print the distances (m) that each model reaches; `args`: names of models (all)."""
     if unknown := [model for model in args if model not in MODELS]:
         sys.exit(f"no propagation model {unknown[0]}; there are {', '.join(MODELS)}")
     for model in args or MODELS:

@@ -34,6 +34,7 @@ def measure(aside, seconds):
 
 
 def topology(args):
+    """Measure one pair alone, both side by side, both far apart; `args`: seconds of each measurement (10)."""
     seconds = float(args[0]) if args else 10
     for what, aside in (("alone", None), ("side by side", 100), ("far apart", 2000)):
         found, verdict = measure(aside, seconds)

@@ -19,6 +19,7 @@ PATIENCE = 30  # seconds for the first packet
 
 
 def receive(port, seconds):
+    """Print `heard` at the first packet, then, once a line comes in, count for `seconds` and print kbit/s of payload."""
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sock.bind(("", port))
     sock.settimeout(PATIENCE)
@@ -36,6 +37,7 @@ def receive(port, seconds):
 
 
 def send(address, port, kbps):
+    """Send payloads of SIZE bytes at `kbps` kbit/s until the process is ended."""
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     interval, begin, number = SIZE * 8 / (kbps * 1000), time.monotonic(), 0
     while True:

@@ -177,6 +177,7 @@ class Profile:
 
     @property
     def lasts_s(self) -> np.ndarray:
+        """Duration of each span, s; float array, one shorter than `times_s`."""
         return np.diff(self.times_s)
 
     def seconds(self) -> dict[int, float]:

@@ -23,6 +23,7 @@ class Piece:
 
     @property
     def length_m(self) -> float:
+        """Length, m."""
         return math.dist(self.begin, self.end)
 
 

@@ -51,6 +51,7 @@ class Course:
 
     @property
     def start_s(self) -> float:
+        """Time of the row, s."""
         return self.start_ns / NS_PER_S
 
     @property
@@ -62,6 +63,7 @@ class Course:
         return self.start_s + (distance_m / self.speed_mps if self.speed_mps > 0 else math.inf if distance_m else 0.0)
 
     def at(self, now_ns: int) -> Position:
+        """Position (x, y, z) in metres at `now_ns`, which is `start_ns` or later."""
         if self.speed_mps == 0:
             return self.origin
         if math.isinf(self.speed_mps):

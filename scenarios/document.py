@@ -31,6 +31,7 @@ class Document:
 
     @property
     def is_experiment(self) -> bool:
+        """Whether it has a table that only experiments have."""
         return bool(EXPERIMENT_KEYS & self.tables.keys())
 
     def place(self, path: KeyPath) -> Place | None:

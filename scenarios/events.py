@@ -37,6 +37,7 @@ class Event(BaseModel):
 
     @property
     def kind(self) -> str:
+        """The key of KINDS that the event sets."""
         return next(kind for kind in KINDS if getattr(self, kind) is not None)
 
     @model_validator(mode="after")

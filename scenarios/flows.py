@@ -91,6 +91,7 @@ class Flow(_WithKeys):
 
     @property
     def kind(self) -> Kind[Any]:
+        """The traffic kind that `traffic` names."""
         return kinds.kind_named(self.traffic)
 
     @property

@@ -37,10 +37,12 @@ class Movement(BaseModel):
 
     @property
     def moving(self) -> bool:
+        """Whether stations move at all."""
         return True
 
     @property
     def with_traffic(self) -> bool:
+        """Whether the movement begins with the traffic; else with the medium."""
         return self.WITH_TRAFFIC
 
     def parameters(self) -> dict[str, Any]:
@@ -56,6 +58,7 @@ class Still(Movement):
 
     @property
     def moving(self) -> bool:
+        """Never."""
         return False
 
     @model_serializer(mode="plain")
@@ -64,6 +67,8 @@ class Still(Movement):
 
 
 class RandomWaypoint(Movement):
+    """Random waypoint (Johnson and Maltz 1996): straight moves to random points of the area, with pauses."""
+
     model: Literal["random-waypoint"]
     speed: Speed | None = None
     spread: Share = 0.1
@@ -74,6 +79,8 @@ class RandomWaypoint(Movement):
 
 
 class RandomWalk(Movement):
+    """Random walk: straight steps of one length in random directions."""
+
     model: Literal["random-walk"]
     speed: Speed | None = None
     spread: Spread = 0.1
@@ -82,6 +89,8 @@ class RandomWalk(Movement):
 
 
 class GaussMarkov(Movement):
+    """Gauss-Markov (Liang and Haas 1999): speed and direction change gradually."""
+
     model: Literal["gauss-markov"]
     speed: Speed | None = None
     deviation: Annotated[float, Field(ge=0, le=2)] = 0.3
@@ -92,6 +101,8 @@ class GaussMarkov(Movement):
 
 
 class Group(Movement):
+    """Reference point group mobility (Hong et al. 1999): members move about the centre of their group."""
+
     model: Literal["group"]
     speed: Speed | None = None
     spread: Spread = 0.1
@@ -102,6 +113,8 @@ class Group(Movement):
 
 
 class Manhattan(Movement):
+    """Manhattan grid (ETSI TR 101 112): stations move along streets and turn at crossings."""
+
     model: Literal["manhattan"]
     speed: Speed | None = None
     spread: Spread = 0.1
@@ -120,6 +133,8 @@ class Move(BaseModel):
 
 
 class Schedule(Movement):
+    """Listed moves at listed times."""
+
     NEEDS_AREA = False
     model: Literal["schedule"]
     moves: Annotated[tuple[Move, ...], BeforeValidator(as_tuple), Field(max_length=100_000)] = ()
@@ -137,6 +152,7 @@ class Replay(Movement):
 
     @property
     def with_traffic(self) -> bool:
+        """As `at` says."""
         return self.at == "traffic"
 
     @property

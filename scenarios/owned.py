@@ -81,6 +81,7 @@ def choice(name: str, path: str) -> OneOf:
 
 
 def default(name: str, path: str) -> Any:
+    """The owner's default of a key."""
     return _default(node(name, path))
 
 

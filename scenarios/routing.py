@@ -101,6 +101,7 @@ class AodvRules(Protocol):
 
     @property
     def headers_bytes(self) -> int:
+        """The header of a half tunnel to a gateway, bytes."""
         return MINIMAL_HEADER_BYTES
 
     @model_validator(mode="after")
@@ -247,6 +248,7 @@ class AodvUu(Protocol):
 
     @property
     def headers_bytes(self) -> int:
+        """The header of a half tunnel to a gateway, bytes."""
         return MINIMAL_HEADER_BYTES
 
 

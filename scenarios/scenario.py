@@ -218,6 +218,7 @@ class Scenario(BaseModel):
                 return topologies.explicit([place.at for place in places], [place.name for place in places])
 
     def station_names(self) -> list[str]:
+        """The stations, in the order of their numbers."""
         return [placed.name for placed in self.positions()]
 
     def host_names(self) -> list[str]:
@@ -294,6 +295,7 @@ class Scenario(BaseModel):
 
     @classmethod
     def from_json(cls, text: str) -> Self:
+        """The scenario of a scenario.json that `to_json` wrote; pydantic's ValidationError for any other text."""
         return cls.model_validate(json.loads(text))
 
     # --- checks over several keys ---------------------------------------------------------------------------------

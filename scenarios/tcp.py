@@ -49,6 +49,7 @@ class Part:
         return {known[name].key: _as_json(value) for name, value in self.parameters.items()}
 
     def spelled(self, inner: str, in_full: bool) -> str:
+        """The text of this part around `inner`; `in_full`: with all parameters, else with those that were given."""
         known = table()[self.name].parameters if self.parameters else {}
         named = self.parameters if in_full else self.given
         inside = [inner] if inner else []

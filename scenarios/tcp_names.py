@@ -78,6 +78,7 @@ class Name:
 
     @property
     def is_layer(self) -> bool:
+        """Whether it is a layer above a congestion control."""
         return self.kind == "layer"
 
 

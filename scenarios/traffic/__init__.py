@@ -44,6 +44,7 @@ def kinds_with_tcp() -> list[str]:
 
 
 def kinds_with_key(key: str) -> list[str]:
+    """Those whose flows take the key."""
     return [name for name, kind in kinds().items() if key in kind.keys.model_fields]
 
 

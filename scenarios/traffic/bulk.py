@@ -34,10 +34,12 @@ class Bulk(Kind[BulkKeys]):
     readiness = Listening("tcp")  # iperf3 prints nothing when it reports in JSON
 
     def receiver(self, plan: FlowPlan[BulkKeys]) -> Program:
+        """iperf3's server, restarted for each test."""
         iperf3 = ["iperf3", "--bind", plan.target, "--port", plan.port]
         return Program(python_program(SERVER, "--report", plan.noted("received"), "--", *iperf3))
 
     def sender(self, plan: FlowPlan[BulkKeys], receiver_pid: int) -> Program:
+        """iperf3's client, restarted until it has sent."""
         iperf3 = ["iperf3", "--client", plan.target, "--bind", plan.source, "--port", plan.port, "--json", "--get-server-output"]
         keeper = ["--seconds", plan.seconds, "--report", plan.report, "--receiver", receiver_pid]
         return Program(python_program(CLIENT, *keeper, "--", *iperf3), explain=lambda: iperf_error(plan.report))
@@ -48,10 +50,12 @@ class Bulk(Kind[BulkKeys]):
         return None if error is None else f'iperf3: "{error}"'
 
     def report(self, plan: FlowPlan[BulkKeys]) -> str | None:
+        """The client's report with the server's part, where the client has none."""
         served = plan.noted("received")
         return with_servers_part(json.loads(plan.report.read_text()), json.loads(served.read_text()) if served.exists() else [])
 
     def from_report(self, report: Report) -> dict[str, Any]:
+        """`iperf3_bps`, bit/s."""
         return {"iperf3_bps": received_bps(report)}
 
 

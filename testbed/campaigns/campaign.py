@@ -46,6 +46,7 @@ class Task:
 
     @property
     def name(self) -> str:
+        """Cell and seed, as messages name the run."""
         return f"{self.cell.name} seed {self.seed}"
 
 
@@ -62,11 +63,13 @@ class Outcome:
 
     @property
     def worth_doing_over(self) -> bool:
+        """Whether a rerun may come out better: the run is void, or the host was late."""
         if self.task.cell.scenario.clock == "virtual":
             return False  # the host has no part in it: it would come out the same
         return self.host_late or (self.status == "complete" and self.verdict == "void")
 
     def text(self) -> str:
+        """The outcome in words, for the progress line."""
         if self.status in ("failed", "interrupted"):
             return f"{'void' if self.host_late else self.status}: {self.reason}"
         return (f"{self.status}, " if self.status == "kept" else "") + self.verdict
@@ -93,6 +96,7 @@ class Pace:
     wall_s: float
 
     def line(self) -> str:
+        """One line: emulated seconds, seconds of the host, and their ratio."""
         rate = self.emulated_s / self.wall_s if self.wall_s else 0.0
         return f"{self.emulated_s:.0f} s on the air in {self.wall_s:.0f} s: {rate:.1f} a second"
 

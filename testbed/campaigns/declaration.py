@@ -52,6 +52,7 @@ class Declaration:
 
     @classmethod
     def of(cls, document: Document) -> "Declaration":
+        """The checked declaration; UsageError names the file and the key of what is wrong."""
         declaration = cls(document, validated(Tables, document.tables, document.refusal))
         declaration._check_variants()
         declaration._check_expectations()

@@ -45,6 +45,7 @@ class Comparison:
     detail: str
 
     def line(self) -> str:
+        """One line: pass, FAIL or none, the expectation, the figures."""
         word = {True: "pass", False: "FAIL", None: "none"}[self.ok]
         return f"{word}  {self.text}: {self.detail}"
 

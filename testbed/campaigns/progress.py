@@ -52,6 +52,7 @@ class Progress:
                 self._draw()
 
     def finished(self, name: str, outcome: str) -> None:
+        """The run has ended; print its outcome."""
         with self._lock:
             self.done += 1
             self._stages.pop(name, None)
@@ -80,16 +81,19 @@ class Progress:
             self._say(f"        {work.name}: {why}")
 
     def note(self, text: str) -> None:
+        """Print a line beside the progress."""
         with self._lock:
             self._say(text)
 
     def close(self) -> None:
+        """Clear the progress line."""
         with self._lock:
             if self.live:
                 self.stream.write("\r\x1b[K")
                 self.stream.flush()
 
     def seconds_left(self) -> float:
+        """Estimated time until the last run ends, s."""
         return self.remaining.seconds_left(self._now())
 
     def _left(self) -> str:

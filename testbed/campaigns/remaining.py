@@ -26,6 +26,7 @@ class Work:
 
     @classmethod
     def of(cls, name: str, scenario: Scenario) -> Self:
+        """The work of a scenario's run."""
         return cls(name, scenario.traffic_at or 0.0, scenario.traffic_seconds(), scenario.clock == "virtual")
 
 
@@ -38,6 +39,7 @@ class Cost:
     stop_s: float
 
     def whole_s(self, work: Work) -> float:
+        """Estimated time of the whole run, s."""
         return self.start_s + work.before_s + self.pace * work.traffic_s + self.stop_s
 
 
@@ -93,6 +95,7 @@ class Remaining:
             run.stop_at_s = now_s
 
     def finished(self, name: str, now_s: float) -> None:
+        """The run has ended; its cost counts for the estimates if it passed all stages."""
         self.waiting.pop(name, None)
         run = self._running.pop(name, None)
         if run is None or run.traffic_at_s is None or run.stop_at_s is None:
@@ -102,6 +105,7 @@ class Remaining:
         self._seen[run.work.virtual].append(Cost(start_s, pace, now_s - run.stop_at_s))
 
     def cost(self, virtual: bool) -> Cost:
+        """The mean cost of the finished runs of this clock; a guess before the first."""
         seen = self._seen[virtual]
         if not seen:
             return GUESSED[virtual]

@@ -24,6 +24,7 @@ RADIOS = ROOT / "medium" / "radios"
 
 
 def usable_cores() -> int:
+    """The cores that this process may use, at least 1."""
     return max(1, len(os.sched_getaffinity(0)))
 
 

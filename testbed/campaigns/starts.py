@@ -22,6 +22,7 @@ class Start:
         return self
 
     def over(self) -> None:
+        """The network stands; give the place free. A second call does nothing."""
         if self._held:
             self._held = False
             self._places.release()

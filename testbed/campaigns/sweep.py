@@ -68,6 +68,7 @@ class Sweep:
 
     @classmethod
     def of(cls, declaration: Declaration, request: Request) -> "Sweep":
+        """What the request runs of the declaration; UsageError names the key or the argument that is wrong."""
         name = "quick" if request.quick else "full"
         table = getattr(declaration.tables, name)
         own = {key: value for key, value in table.items() if key in Size.model_fields}

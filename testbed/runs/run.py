@@ -159,6 +159,7 @@ def _cancelling(isolated: Isolated, cancel: threading.Event | None) -> Iterator[
 
 
 def prepare(scenario: Scenario, seed: int, directory: Path, record: dict) -> None:
+    """Write scenario.json and run.json into the run's directory."""
     write_whole(directory / "scenario.json", scenario.to_json())
     fields = {"id": new_id(), "experiment": None, "cell": None, "variant": "", "axes": {}, **record}
     RunRecord.create(
@@ -199,6 +200,7 @@ def conclude(directory: Path, outcome: dict) -> RunResult:
 
 
 def write_end(directory: Path, outcome: dict) -> None:
+    """Add the outcome and the end time to run.json."""
     record = RunRecord.open(directory / "run.json")
     record.update(**outcome, ended=metadata.now())
     record.close()
@@ -254,11 +256,13 @@ def raise_on_signals() -> None:
 
 
 def ignore_signals() -> None:
+    """Ignore ENDING_SIGNALS while stages undo themselves."""
     for number in ENDING_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
 
 def site_of(arguments: dict) -> Site:
+    """The run that the arguments of the isolated process describe."""
     directory = Path(arguments["directory"])
     scenario = Scenario.from_json((directory / "scenario.json").read_text())
     return Site(scenario, arguments["seed"], directory, own_cgroup(), Programs.from_arguments(arguments["programs"]))

@@ -61,6 +61,7 @@ def routes_of(originators: Sequence[dict]) -> list[dict]:
 
 
 def neighbours_of(neighbours: Sequence[dict]) -> list[dict]:
+    """The neighbours of `batctl neighbors_json`, as `manet routes` lists them, sorted by address; times in s."""
     found = [
         {"address": _address(entry["neigh_address"]), "state": "heard", "seen_s": entry.get("last_seen_msecs", 0) / 1000}
         for entry in neighbours

@@ -46,13 +46,16 @@ class Events:
         self._go.set()
 
     def check(self) -> None:
+        """Raise the error of an event that could not be carried out."""
         if self._problem is not None:
             raise self._problem
 
     def start(self) -> None:
+        """Start the thread; it waits for `begin`."""
         self._thread.start()
 
     def end(self) -> None:
+        """End the thread, and wait for it."""
         self._stop.set()
         self._go.set()
         self._thread.join()

@@ -32,6 +32,7 @@ RTO_MIN_FILE = Path("/proc/sys") / RTO_MIN_SYSCTL.replace(".", "/")
 
 
 def profile(name: str) -> dict:
+    """The tables of kernel-tcp/profiles/<name>.toml; UsageError for an unknown name."""
     path = PROFILES / f"{name}.toml"
     try:
         return tomllib.loads(path.read_text())

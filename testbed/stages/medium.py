@@ -60,6 +60,7 @@ def medium_config(site: Site, netns: dict[str, str]) -> dict:
 
 
 def hwsim_config(scenario: Scenario) -> dict:
+    """The key `hwsim` of the medium's configuration (formats/medium.md)."""
     return {**scenario.hwsim.model_dump(), "radios": "made" if scenario.net == "manet" else "found"}
 
 
@@ -91,6 +92,7 @@ class Medium:
         self.child, self.control = child, control
 
     def ask(self, op: str, **arguments: object) -> dict:
+        """One request to the medium (formats/sockets.md); RunError if it refuses."""
         return self.control.ask(op, **arguments)
 
     def links(self) -> list[tuple[str, str]]:

@@ -20,6 +20,7 @@ CLONE_NEWNS = 0x0002_0000  # <linux/sched.h>
 
 
 def main(path: str) -> None:
+    """Build the stations that the JSON file at `path` describes, print their pids, and wait for a signal."""
     wanted = json.loads(Path(path).read_text())
     see_own_radios()
     net = build(wanted)

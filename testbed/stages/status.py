@@ -11,6 +11,7 @@ ANSWER_DEADLINE_S = 5.0
 
 
 def status_socket(station: str, sockets: Path = SOCKETS) -> Path:
+    """The path of a daemon's status socket."""
     return sockets / "routing" / f"{station}.sock"
 
 

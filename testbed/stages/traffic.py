@@ -38,10 +38,12 @@ class RunningFlow:
 
     @property
     def kind(self) -> Kind[Any]:
+        """The traffic kind."""
         return self.flow.kind
 
     @property
     def name(self) -> str:
+        """`flow1`, `flow2`, ..."""
         return self.plan.name
 
 

@@ -77,6 +77,7 @@ def receive(options: argparse.Namespace) -> dict[str, object]:
 
 
 def main() -> None:
+    """Send or receive as the command line says, and write the counts to `--out`."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     verbs = parser.add_subparsers(dest="verb", required=True)
     for verb in ("send", "receive"):

@@ -55,6 +55,7 @@ class Try:
 
     @property
     def error(self) -> str:
+        """The error in iperf3's report; empty without one."""
         return str(self.report.get("error", ""))
 
     @property
@@ -69,14 +70,17 @@ class Try:
 
     @property
     def sent(self) -> bool:
+        """Whether it sent any data."""
         return self.sending or any(part.get("bytes", 0) > 0 for part in self._sums)
 
     @property
     def sent_to_its_end(self) -> bool:
+        """Whether it sent until its time was up."""
         return self.sent and (self.asked or max(part.get("end", 0) for part in self._sums) >= self.seconds - MIN_TEST_S)
 
 
 def run(options: argparse.Namespace) -> None:
+    """Repeat the test until it has sent data or was killed, or the flow's time is up; then write the report."""
     began, first_try_s, tries = time.monotonic(), time.time(), 0
     last = Try({}, 0)
     while not tries or options.seconds - (time.monotonic() - began) > MIN_TEST_S:
@@ -124,6 +128,7 @@ def _try(command: list[str], seconds: float) -> Try:
 
 
 def how_it_ended(status: int) -> str:
+    """The status of subprocess in words: `killed by SIGTERM` or `status 1`."""
     return f"killed by {signal.Signals(-status).name}" if status < 0 else f"status {status}"
 
 
@@ -162,6 +167,7 @@ def _written_bytes(pid: int) -> int:
 
 
 def main() -> None:
+    """Run the command line."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, required=True)
     parser.add_argument("--report", type=Path, required=True)

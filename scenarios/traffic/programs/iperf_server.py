@@ -49,6 +49,7 @@ class Server:
 
 
 def run(command: list[str], path: Path) -> None:
+    """Serve one test after the other until SIGTERM; write the list of reports to `path` after each."""
     server, reports = Server(command), []
     while not server.stopping:
         try:
@@ -62,6 +63,7 @@ def run(command: list[str], path: Path) -> None:
 
 
 def main() -> int:
+    """Run the command line; the exit status."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--report", type=Path, required=True)
     parser.add_argument("command", nargs="+")

@@ -36,6 +36,7 @@ class Network:
 
     @property
     def stations(self) -> list[Station]:
+        """All stations; wired hosts are not among them."""
         return self.net.stations
 
     def wires_of(self, station: Station) -> list[str]:

@@ -27,6 +27,7 @@ MODULE = "kaodv"
 
 @contextmanager
 def running(network: Network) -> Iterator[Protocol]:
+    """See `testbed.stages.routing`; loads and unloads the module kaodv."""
     # its hooks see only packets that have some route (its README)
     lines = {station: [f"route add default dev {INTERFACE} metric 4096"] for station in network.stations}
     iproute.batches(lines, "routes", network.site.log)

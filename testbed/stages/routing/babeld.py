@@ -21,6 +21,7 @@ LINK_LOCAL = {"accept_dad": 0, "dad_transmits": 0, "router_solicitations": 0, "a
 
 @contextmanager
 def running(network: Network) -> Iterator[Protocol]:
+    """See `testbed.stages.routing`; gives each radio a link-local IPv6 address."""
     (SOCKETS / "routing").mkdir(exist_ok=True)
     for station in network.stations:
         sysctls = {f"net.ipv6.conf.{INTERFACE}.{key}": value for key, value in LINK_LOCAL.items()}

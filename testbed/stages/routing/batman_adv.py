@@ -30,6 +30,8 @@ HEADERS_BYTES = 32  # the most that batman-adv reserves: its largest unicast hea
 
 
 class Mesh(Protocol):
+    """batman-adv on all stations, each reached over its `bat0`."""
+
     def before_traffic(self, say: Say) -> None:
         """Until each flow's ends answer a ping: the tables of layer 2 say nothing of IP addresses."""
         net, moving = self.network.net, self.network.site.scenario.mobility.moving
@@ -48,11 +50,13 @@ class Mesh(Protocol):
             self.network.children.check()
 
     def status(self) -> dict[str, dict]:
+        """Routes, neighbours and counters of each station, by batctl."""
         return {station.name: batctl.status(station.netns, station.number) for station in self.network.stations}
 
 
 @contextmanager
 def running(network: Network) -> Iterator[Protocol]:
+    """See `testbed.stages.routing`; makes `bat0` on every station."""
     iproute.batches({station: _lines(network, station) for station in network.stations}, "routes", network.site.log)
     options = network.site.scenario.routing
     settings = [f"orig_interval {round(options.originator_interval * 1000)}", "bridge_loop_avoidance 0"]

@@ -20,6 +20,7 @@ OBSERVE = 3  # the debug level that keeps it in the foreground and logs changes
 
 @contextmanager
 def running(network: Network) -> Iterator[Protocol]:
+    """See `testbed.stages.routing`; gives each radio a broadcast address."""
     lines = {}
     for station in network.stations:  # `address change` leaves the broadcast address as it is
         address = f"{station.IP()}/{PREFIX_BITS}"

@@ -11,7 +11,10 @@ from topologies.addresses import INTERFACE, NETWORK, PREFIX_BITS
 
 
 class Neighbours(Protocol):
+    """No protocol: every other station is one hop away."""
+
     def hops(self) -> dict[str, dict[str, int]]:
+        """One hop from each station to each other."""
         names = [station.name for station in self.network.stations]
         return hops_of(self.network, {name: {other: other for other in names if other != name} for name in names})
 

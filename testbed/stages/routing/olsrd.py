@@ -26,6 +26,7 @@ START_APART_S, START_GROUPS = 3, 3
 
 @contextmanager
 def running(network: Network) -> Iterator[Protocol]:
+    """See `testbed.stages.routing`; neighbours start START_APART_S apart."""
     (SOCKETS / "routing").mkdir(exist_ok=True)
     with daemons_running(network, lambda station: _argv(network, station), port=PORT):
         yield Settling(network)

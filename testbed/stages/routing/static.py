@@ -18,6 +18,8 @@ from topologies.addresses import HOST_END, INTERFACE, wire_ip, wire_network
 
 
 class StaticRoutes(Protocol):
+    """The routes of all stations, fixed for the whole run."""
+
     def before_traffic(self, _say: Say) -> None:
         """A flow that these routes can never carry is refused."""
         network, scenario = self.network, self.network.site.scenario
@@ -25,11 +27,13 @@ class StaticRoutes(Protocol):
         require_paths(flows, {wire.host.name: wire.gateway.name for wire in reversed(network.net.wires)}, _hops(network))
 
     def hops(self) -> dict[str, dict[str, int]]:
+        """Lengths of the shortest paths at the start."""
         return hops_of(self.network, _hops(self.network))
 
 
 @contextmanager
 def running(network: Network) -> Iterator[Protocol]:
+    """See `testbed.stages.routing`; writes all routes, which go with the namespaces."""
     hops = _hops(network)
     address = {station.name: station.IP() for station in network.stations}
     metric = ack_metric(network.site.scenario)
@@ -62,6 +66,7 @@ def without_path(
 
 
 def no_path(source: str, target: str) -> str:
+    """The error for a flow without a path, without the flow's name."""
     return f'there is no path from {source} to {target} at the start positions, and routing = "static" finds no other'
 
 

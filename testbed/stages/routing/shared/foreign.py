@@ -28,6 +28,7 @@ class Settling(Protocol):
         self.device = device
 
     def before_traffic(self, say: Say) -> None:
+        """Wait for routes between the ends of all flows, at most `routing.settle` seconds."""
         wait_until_settled(self.network, self.network.site.scenario.routing.settle, say, devices=(self.device,))
 
 

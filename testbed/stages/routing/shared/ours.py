@@ -30,10 +30,12 @@ class Daemons(Protocol):
         self.settles = settles
 
     def before_traffic(self, say: Say) -> None:
+        """Wait for routes, at most `routing.settle` seconds, where the protocol looks for them beforehand."""
         if self.settles:
             wait_until_settled(self.network, self.network.site.scenario.routing.settle, say)
 
     def status(self) -> dict[str, dict]:
+        """The answer of each daemon's status socket, by station."""
         return {station.name: ask(status_socket(station.name), "status") for station in self.network.stations}
 
 

@@ -27,6 +27,7 @@ class Watch:
         self._first = True
 
     def changed(self) -> bool:
+        """Whether routes changed since the last call; does not block."""
         heard, self._first = self._first, False
         while True:
             try:
@@ -37,6 +38,7 @@ class Watch:
                 heard = True
 
     def close(self) -> None:
+        """Close the netlink socket."""
         self._socket.close()
 
 
