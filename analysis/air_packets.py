@@ -62,7 +62,7 @@ def _pair(run: RunDirectory, station: str, packets: pl.DataFrame, numbers: list[
     names = {entry.mac: entry.node for entry in run.captured if entry.radio}
     waiting = _log_rows(run, station, "enqueue" if way == OUT else "deliver")
     other = "eth_dst" if way == OUT else "eth_src"
-    earliest, latest = (-EARLY_NS - run.most_late_ns, MATCH_TOLERANCE_NS) if way == OUT else (-MATCH_TOLERANCE_NS, EARLY_NS)
+    earliest, latest = (-EARLY_NS - run.max_lateness_ns, MATCH_TOLERANCE_NS) if way == OUT else (-MATCH_TOLERANCE_NS, EARLY_NS)
     columns = (packets[name].to_list() for name in ("t_ns", "way", other, "ip_bytes", "protocol"))
     for index, (t_ns, went, mac, ip_bytes, protocol) in enumerate(zip(*columns, strict=True)):
         if went != way:

@@ -26,7 +26,7 @@ from analysis.moment import Moment, Way
 
 CIRCLES = 12  # with more stations than this circles of all would hide everything else
 WIDTH_IN = 8.0
-TALLEST_IN, LOWEST_IN = 8.0, 2.4  # of the axes
+MAX_HEIGHT_IN, MIN_HEIGHT_IN = 8.0, 2.4  # of the axes
 COLOURS = (style.VERMILION, style.BLUE, style.GREEN, style.PURPLE, style.ORANGE, style.SKY, style.BLACK)
 LINK = "#b8b8b8"
 CIRCLE = "#8fa8bd"
@@ -57,7 +57,7 @@ def draw(moment: Moment, file: Path) -> Path:
 def _figure(moment: Moment) -> Figure:
     x0, x1, y0, y1 = _limits(moment)
     rows = min(len(moment.ways), LEGEND_ROWS)
-    tall = min(max((WIDTH_IN - 0.9) * (y1 - y0) / (x1 - x0), LOWEST_IN), TALLEST_IN)
+    tall = min(max((WIDTH_IN - 0.9) * (y1 - y0) / (x1 - x0), MIN_HEIGHT_IN), MAX_HEIGHT_IN)
     figure = Figure(figsize=(WIDTH_IN, tall + 0.9 + 0.17 * (rows + 2)))
     axes = figure.add_subplot()
     axes.set(xlim=(x0, x1), ylim=(y0, y1), xlabel="metres", ylabel="metres")

@@ -2,7 +2,7 @@
 
 from analysis.moment import Moment, Way
 
-COLUMNS, MOST_ROWS = 64, 20
+COLUMNS, MAX_ROWS = 64, 20
 CELL = 2.0  # a character is twice as high as wide
 
 
@@ -29,7 +29,7 @@ def path(way: Way) -> str:
 def _grid(moment: Moment) -> list[str]:
     x0, x1, y0, y1 = moment.bounds()
     wide, high = max(x1 - x0, 1e-9), y1 - y0
-    rows = min(max(round(COLUMNS / CELL * high / wide) + 1, 1), MOST_ROWS)
+    rows = min(max(round(COLUMNS / CELL * high / wide) + 1, 1), MAX_ROWS)
     cells = [[" "] * COLUMNS for _ in range(rows)]
     names = {name: name.removeprefix("sta") for name in moment.places}
     # from the left, so that of two that meet the right one makes way

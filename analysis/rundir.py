@@ -159,7 +159,7 @@ class RunDirectory:
         return self._json("verdict.json", "manet-verdict/1")
 
     @cached_property
-    def most_late_ns(self) -> int:
+    def max_lateness_ns(self) -> int:
         """How late the medium was at worst with what it handed to a host; 0 of a run that was cut off before it said so."""
         try:
             return round(self.verdict.get("lateness", {}).get("max_us", 0) * 1000)

@@ -20,7 +20,7 @@ from itertools import pairwise
 import numpy as np
 
 from mobility.files.ns2 import God
-from mobility.trace import LONGEST_S, Trace, TraceError
+from mobility.trace import MAX_TIME_S, Trace, TraceError
 
 RANGE_M = 250.0  # two-ray ground of the papers' radio
 NANOSECOND_S = 1e-9
@@ -258,7 +258,7 @@ def end_of(trace: Trace) -> float:
 def _rests_at_s(trace: Trace) -> float:
     """When the last station has arrived, and a second: a trace in which nothing moves has a length, too."""
     ends = [course.arrival_s for station in trace.stations() for course in trace.courses(station) if course.speed_mps > 0]
-    return min(max([0.0, *ends]) + 1.0, LONGEST_S)
+    return min(max([0.0, *ends]) + 1.0, MAX_TIME_S)
 
 
 def _pieces(trace: Trace, station: str, end_s: float) -> np.ndarray:

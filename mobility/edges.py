@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from mobility.trace import Leg
 
 Point = tuple[float, float]
-MOST_PIECES = 100_000  # of one way; it would be a thousand times as long as the area
+MAX_PIECES = 100_000  # of one way; it would be a thousand times as long as the area
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def bounced(here: Point, way: Point, area: Point) -> tuple[list[Piece], Point]:
 def _cut(here: Point, way: Point, area: Point, wrap: bool) -> tuple[list[Piece], Point]:
     point, left, signs = list(here), list(way), [1.0, 1.0]
     pieces: list[Piece] = []
-    for _ in range(MOST_PIECES):
+    for _ in range(MAX_PIECES):
         axis, share = _first_edge(point, left, area)
         begin = (point[0], point[1])
         if axis is None:

@@ -15,8 +15,8 @@ from pathlib import Path
 
 FORMAT = "# manet-trace/1"
 HEADER = "time_s,station,x_m,y_m,z_m,speed_mps"
-FARTHEST_M = 1e7  # as in medium/src/trace.rs
-LONGEST_S = 4e6  # beyond it a float of seconds loses the nanosecond
+MAX_COORDINATE_M = 1e7  # as in medium/src/trace.rs
+MAX_TIME_S = 4e6  # beyond it a float of seconds loses the nanosecond
 NS_PER_S = 1_000_000_000
 MAX_BYTES = 1 << 28  # 256 MiB of text: a million legs are about a quarter of it
 STATION_NAME = re.compile(r"[a-z][a-z0-9-]{0,9}")  # as topologies/layouts.py has it
@@ -227,7 +227,7 @@ class _Parser:
 
     def _comment(self, comment: str) -> None:
         if comment.startswith("end_s:"):
-            self.end = (self._number("end_s", comment.removeprefix("end_s:"), "seconds", 0, LONGEST_S), self.line)
+            self.end = (self._number("end_s", comment.removeprefix("end_s:"), "seconds", 0, MAX_TIME_S), self.line)
         elif comment.startswith("mean_speed_mps:"):
             self.mean_mps = self._number("mean_speed_mps", comment.removeprefix("mean_speed_mps:"), "m/s", 1e-9, 1e9)
 
@@ -235,7 +235,7 @@ class _Parser:
         fields = [part.strip() for part in line.split(",")]
         self._expect(len(fields) == 6, f'{len(fields)} fields; a row is "{HEADER}"')
         time, station, *point, speed = fields
-        start_s = self._number("time_s", time, "seconds", 0, LONGEST_S)
+        start_s = self._number("time_s", time, "seconds", 0, MAX_TIME_S)
         self._expect(not self.legs or start_s >= self.legs[-1].start_s, "time goes back; sort the rows by time_s")
         if self.stations is None:
             text = f'"{station}" is no station name; use at most 10 of a-z, 0-9 and "-", beginning with a letter'
@@ -243,7 +243,7 @@ class _Parser:
         else:
             self._expect(station in self.stations, f'unknown station "{station}"; the scenario does not have it')
         axes = zip(("x_m", "y_m", "z_m"), point, strict=True)
-        x, y, z = (self._number(key, value, "metres", -FARTHEST_M, FARTHEST_M) for key, value in axes)
+        x, y, z = (self._number(key, value, "metres", -MAX_COORDINATE_M, MAX_COORDINATE_M) for key, value in axes)
         speed_mps = math.inf if speed == "inf" else self._number("speed_mps", speed, "m/s", 0, math.inf)
         if station not in self.placed:
             self._expect(start_s == 0, f'station "{station}" has no row at time 0; add one that places it')

@@ -9,7 +9,7 @@ from mobility.trace import is_inside, outside
 from scenarios import owned
 from scenarios.models import STRICT, KeyProblem, as_tuple
 from scenarios.quantities import Metres, MetresPerSecond, Seconds
-from topologies.layouts import FARTHEST_M
+from topologies.layouts import MAX_COORDINATE_M
 
 # What an event is, by the key that says so: the keys it needs, those it may have.
 KINDS: dict[str, tuple[set[str], set[str]]] = {
@@ -60,8 +60,8 @@ class Event(BaseModel):
         if self.move is not None:
             if isinstance(self.to, str) or len(self.to or ()) not in (2, 3):
                 raise KeyProblem(("to",), 'a "move" goes to a place; give to = [x, y], in metres')
-            if any(not 0 <= value <= FARTHEST_M for value in self.to or ()):
-                raise KeyProblem(("to",), f"a coordinate is outside 0 to {FARTHEST_M:g} m; give a place within")
+            if any(not 0 <= value <= MAX_COORDINATE_M for value in self.to or ()):
+                raise KeyProblem(("to",), f"a coordinate is outside 0 to {MAX_COORDINATE_M:g} m; give a place within")
         if self.cut is not None and not isinstance(self.to, str):
             raise KeyProblem(("to",), 'a "cut" is of the way to a station or host; give its name')
         for key, ends in (("link", self.link), ("to", (self.source, self.to) if self.cut else None)):

@@ -15,12 +15,12 @@ from mobility.models import MODELS
 from mobility.trace import TraceError
 from scenarios.models import STRICT, KeyProblem, as_tuple
 from scenarios.quantities import Metres, MetresPerSecond, Seconds, Whole
-from topologies.layouts import FARTHEST_M
+from topologies.layouts import MAX_COORDINATE_M
 
 Speed = Annotated[MetresPerSecond, Field(gt=0, le=1000)]
 Spread = Annotated[float, Field(ge=0, lt=1)]
-Length = Annotated[Metres, Field(gt=0, le=FARTHEST_M)]
-Reach = Annotated[Metres, Field(ge=0, le=FARTHEST_M)]
+Length = Annotated[Metres, Field(gt=0, le=MAX_COORDINATE_M)]
+Reach = Annotated[Metres, Field(ge=0, le=MAX_COORDINATE_M)]
 Interval = Annotated[Seconds, Field(ge=0.01, le=86_400)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Blocks = Annotated[Whole, Field(ge=1, le=1000)]

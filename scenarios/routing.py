@@ -15,11 +15,11 @@ from scenarios import owned
 from scenarios.models import STRICT, KeyProblem, as_tuple
 from scenarios.quantities import Seconds, Whole
 
-LONGEST_S = 86_400.0
+MAX_INTERVAL_S = 86_400.0
 MINIMAL_HEADER_BYTES = 12  # RFC 2004, of a half tunnel to a gateway
-SETTLE_AT_MOST_S, MOVING_SETTLE_AT_MOST_S = 600.0, 60.0
-Interval = Annotated[Seconds, Field(gt=0, le=LONGEST_S)]
-Time = Annotated[Seconds, Field(ge=0, le=LONGEST_S)]
+MAX_SETTLE_S, MAX_MOVING_SETTLE_S = 600.0, 60.0
+Interval = Annotated[Seconds, Field(gt=0, le=MAX_INTERVAL_S)]
+Time = Annotated[Seconds, Field(ge=0, le=MAX_INTERVAL_S)]
 Positive = Annotated[Whole, Field(ge=1, le=65_535)]
 
 
@@ -66,7 +66,7 @@ class Protocol(BaseModel):
         if self.settle_s is None or getattr(self, "settle", None) is not None:
             return self
         once, per_hop = self.settle_s
-        longest = SETTLE_AT_MOST_S if still else MOVING_SETTLE_AT_MOST_S
+        longest = MAX_SETTLE_S if still else MAX_MOVING_SETTLE_S
         return self.model_copy(update={"settle": min(longest, once + per_hop * (stations - 1))})
 
 

@@ -26,8 +26,8 @@ from scenarios.quantities import BitsPerSecond, Bytes, Metres, MetresPerSecond, 
 from scenarios.routing import OUR_DAEMONS, Routing, Static
 from scenarios.tcp import Tcp, TcpText
 from scenarios.traffic import DEFAULT_KIND
-from topologies.addresses import MOST_WIRES
-from topologies.layouts import FARTHEST_M, MOST_STATIONS, cross_ends
+from topologies.addresses import MAX_WIRES
+from topologies.layouts import MAX_COORDINATE_M, MAX_STATIONS, cross_ends
 
 # Which layout keys each topology is made from; any other of them is an error, never ignored.
 LAYOUT_KEYS = {
@@ -37,15 +37,15 @@ LAYOUT_KEYS = {
     "random": {"nodes"},
     "positions": {"positions"},
 }
-MOST_IN_INTERFACE_NAME = 15  # IFNAMSIZ of linux/if.h, without its end
+MAX_INTERFACE_NAME = 15  # IFNAMSIZ of linux/if.h, without its end
 # What a frame of 802.11 carries: an MSDU of 2304 octets (IEEE 802.11-2020, 9.2.4.7.1), of which LLC and SNAP take 8.
-LARGEST_MTU = 2304 - 8
-SMALLEST_MTU = 576  # what every host must be able to receive (RFC 791, 3.1); our daemons take no less
+MAX_MTU = 2304 - 8
+MIN_MTU = 576  # what every host must be able to receive (RFC 791, 3.1); our daemons take no less
 IPV6_MTU = 1280  # the kernel has no IPv6 on a link with less
 TCP_HEADERS = 40  # IPv4 and TCP without options, which the segment size does not count (RFC 9293, 3.7.1)
-SMALLEST_MSS = 88  # TCP_MIN_MSS, include/net/tcp.h
-LARGEST_COPY = 1500  # COPY_BYTES of kernel-tcp/layers/layers.h: an IP packet that a layer sends again
-MOST_QUEUED_HWSIM: int = owned.schema("medium")["hwsim_queue_packets"]
+MIN_MSS = 88  # TCP_MIN_MSS, include/net/tcp.h
+MAX_COPY_BYTES = 1500  # COPY_BYTES of kernel-tcp/layers/layers.h: an IP packet that a layer sends again
+MAX_HWSIM_QUEUE: int = owned.schema("medium")["hwsim_queue_packets"]
 MODEL_TRAFFIC_AT_S = 10.0  # from the medium's start to that of traffic and movement, where a scenario does not say
 DEFAULT_SPACING_M = 200.0
 # What a TCP that says nothing of SACK gets: tcp_sack of profiles/period.toml; Linux's own default (ip-sysctl.rst).
@@ -117,11 +117,11 @@ class Scenario(BaseModel):
     model_config = STRICT
 
     topology: Literal["chain", "grid", "cross", "random", "positions"] = "chain"
-    hops: Whole | None = Field(None, ge=1, le=MOST_STATIONS - 1)
-    nodes: Whole | None = Field(None, ge=1, le=MOST_STATIONS)
-    rows: Whole | None = Field(None, ge=1, le=MOST_STATIONS)
-    columns: Whole | None = Field(None, ge=1, le=MOST_STATIONS)
-    spacing: Metres | None = Field(None, gt=0, le=FARTHEST_M)
+    hops: Whole | None = Field(None, ge=1, le=MAX_STATIONS - 1)
+    nodes: Whole | None = Field(None, ge=1, le=MAX_STATIONS)
+    rows: Whole | None = Field(None, ge=1, le=MAX_STATIONS)
+    columns: Whole | None = Field(None, ge=1, le=MAX_STATIONS)
+    spacing: Metres | None = Field(None, gt=0, le=MAX_COORDINATE_M)
     places: Annotated[tuple[Annotated[Place, BeforeValidator(_as_place)], ...] | None, BeforeValidator(as_tuple)] = Field(
         None, alias="positions"
     )
@@ -137,8 +137,8 @@ class Scenario(BaseModel):
     links: Annotated[tuple[LinkErrors, ...], BeforeValidator(as_tuple)] = ()
     queue: Annotated[Whole, owned.number("medium", "queue.packets")] = owned.default("medium", "queue.packets")
     control_first: bool = owned.default("medium", "queue.control_first")
-    mtu: Bytes = Field(1500, ge=SMALLEST_MTU, le=LARGEST_MTU)
-    wires: Annotated[tuple[Wire, ...], BeforeValidator(as_tuple)] = Field((), max_length=MOST_WIRES)
+    mtu: Bytes = Field(1500, ge=MIN_MTU, le=MAX_MTU)
+    wires: Annotated[tuple[Wire, ...], BeforeValidator(as_tuple)] = Field((), max_length=MAX_WIRES)
 
     mobility: Mobility = Still()
     speed: MetresPerSecond | None = Field(None, gt=0, le=1000)
@@ -157,7 +157,7 @@ class Scenario(BaseModel):
     rto_max: Seconds | None = Field(None, ge=1, le=120)
     rto_initial: Seconds | None = Field(None, ge=0.001, le=120)
     delayed_ack: bool | None = None
-    mss: Bytes | None = Field(None, ge=SMALLEST_MSS, le=LARGEST_MTU - TCP_HEADERS)
+    mss: Bytes | None = Field(None, ge=MIN_MSS, le=MAX_MTU - TCP_HEADERS)
 
     traffic: KindOfDefaultFlows = DEFAULT_KIND
     flows: Annotated[tuple[Flow, ...], BeforeValidator(as_tuple)] = ()
@@ -310,7 +310,7 @@ class Scenario(BaseModel):
             raise KeyProblem(("hwsim", "mode"), text)
 
     def _check_names_of_mininet_wifi(self) -> None:
-        longest = MOST_IN_INTERFACE_NAME - len("-wlan0")
+        longest = MAX_INTERFACE_NAME - len("-wlan0")
         for name in self.station_names() if self.net == "mininet-wifi" else []:
             if len(name) > longest:
                 text = f'"{name}" is too long for Mininet-WiFi, which adds "-wlan0" to it; use at most {longest} characters'
@@ -320,8 +320,8 @@ class Scenario(BaseModel):
         if self.stations == "tap":
             if self.hwsim != Hwsim():
                 raise KeyProblem(("hwsim",), 'is for stations = "hwsim"; TAP radios have neither mode nor rates of their own')
-        elif self.queue > MOST_QUEUED_HWSIM:
-            text = f"{self.queue} is above {MOST_QUEUED_HWSIM}: hwsim throws away what waits beyond 200"
+        elif self.queue > MAX_HWSIM_QUEUE:
+            text = f"{self.queue} is above {MAX_HWSIM_QUEUE}: hwsim throws away what waits beyond 200"
             raise KeyProblem(("queue",), text)
 
     def _check_mobility(self) -> None:
@@ -470,9 +470,9 @@ class Scenario(BaseModel):
         if self.mtu > 1500 and self.routing.protocol == "batman-adv":
             raise KeyProblem(("mtu",), f"{self.mtu} bytes are too many for batman-adv, whose device has at most 1500; lower it")
         layered = next((tcp.spelled for tcp in self.tcps() if tcp.layers), None)
-        if layered is not None and (self.mtu if self.mss is None else self.mss + TCP_HEADERS) > LARGEST_COPY:
-            text = f"{self.mtu} bytes are too many for {layered}: a layer sends copies of at most {LARGEST_COPY} bytes; "
-            raise KeyProblem(("mtu",), text + f"add mss = {LARGEST_COPY - TCP_HEADERS}")
+        if layered is not None and (self.mtu if self.mss is None else self.mss + TCP_HEADERS) > MAX_COPY_BYTES:
+            text = f"{self.mtu} bytes are too many for {layered}: a layer sends copies of at most {MAX_COPY_BYTES} bytes; "
+            raise KeyProblem(("mtu",), text + f"add mss = {MAX_COPY_BYTES - TCP_HEADERS}")
 
 
 def _scaled(seconds: float | None, per_second: int) -> int | None:

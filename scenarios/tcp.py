@@ -23,7 +23,7 @@ from scenarios.quantities import UNITS
 from scenarios.tcp_names import Name, Parameter, Value, microseconds, plain, table
 
 EXAMPLES = '"newreno" or "elfn(newreno, probe=2s)"'
-LONGEST = 300  # characters; no sensible TCP comes near
+MAX_LENGTH = 300  # characters; no sensible TCP comes near
 KERNEL = "kernel-"  # before the kernel's own algorithm where the table has another of its name: kernel-vegas
 KERNEL_NAME = re.compile(r"[a-z][a-z0-9_-]{0,14}")  # TCP_CA_NAME_MAX is 16 with the end of the string
 _TOKEN = re.compile(r"\s*([(),=]|[^\s(),=](?:[^(),=]*[^\s(),=])?)\s*", re.ASCII)
@@ -153,8 +153,8 @@ class Tcp:
 @lru_cache(maxsize=1024)
 def parse(text: str) -> Tcp:
     """The TCP that `text` says; TcpError."""
-    if len(text) > LONGEST:
-        raise TcpError(f"is longer than {LONGEST} characters; shorten it")
+    if len(text) > MAX_LENGTH:
+        raise TcpError(f"is longer than {MAX_LENGTH} characters; shorten it")
     parts = _Reader(text).whole()
     names = [part.name for part in parts]
     double = next((name for index, name in enumerate(names) if name in names[:index]), None)

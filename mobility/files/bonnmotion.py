@@ -18,10 +18,10 @@ import zlib
 from itertools import pairwise
 from pathlib import Path
 
-from mobility.trace import FARTHEST_M, LONGEST_S, Leg, Trace, TraceError, as_text, number_text
+from mobility.trace import MAX_COORDINATE_M, MAX_TIME_S, Leg, Trace, TraceError, as_text, number_text
 
-MOST_NODES = 1000  # as topologies/layouts.py
-MOST_BYTES = 200_000_000  # of what a packed file may unpack to
+MAX_NODES = 1000  # as topologies/layouts.py
+MAX_UNPACKED_BYTES = 200_000_000  # of what a packed file may unpack to
 Waypoint = tuple[float, float, float, float]  # t, x, y, z
 
 
@@ -40,11 +40,11 @@ def parse_packed(data: bytes, name: str, params: dict[str, str] | None = None) -
     """The same, of a gzip-packed file."""
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
-            unpacked = packed.read(MOST_BYTES + 1)
+            unpacked = packed.read(MAX_UNPACKED_BYTES + 1)
     except (OSError, EOFError, zlib.error):
         raise TraceError(f"{name}: is not packed with gzip, or is cut off; unpack it and give the .movements file") from None
-    if len(unpacked) > MOST_BYTES:
-        raise TraceError(f"{name}: unpacks to more than {MOST_BYTES} bytes; shorten the scenario")
+    if len(unpacked) > MAX_UNPACKED_BYTES:
+        raise TraceError(f"{name}: unpacks to more than {MAX_UNPACKED_BYTES} bytes; shorten the scenario")
     return parse(unpacked, name, params)
 
 
@@ -75,10 +75,12 @@ def waypoints(trace: Trace, station: str) -> list[Waypoint]:
             points.append((course.start_s, *course.origin))
         if math.isinf(course.speed_mps):
             points.append((course.start_s, *course.to))
-        elif course.arrival_s <= (after.start_s if after else LONGEST_S):
+        elif course.arrival_s <= (after.start_s if after else MAX_TIME_S):
             points.append((course.arrival_s, *course.to))
     last = courses[-1]
-    end_s = trace.end_s if trace.end_s is not None else LONGEST_S if math.isfinite(last.speed_mps) and last.speed_mps > 0 else 0.0
+    end_s = (
+        trace.end_s if trace.end_s is not None else MAX_TIME_S if math.isfinite(last.speed_mps) and last.speed_mps > 0 else 0.0
+    )
     if points[-1][0] < min(end_s, last.arrival_s if trace.end_s is None else end_s):
         points.append((end_s, *trace.position(station, end_s)))
     return points
@@ -95,7 +97,7 @@ class _Parser:
             if line and not line.startswith("#"):
                 rows.append((self.line, [self._number(word) for word in line.split()]))
         self.line = 0
-        self._expect(0 < len(rows) <= MOST_NODES, f"{len(rows)} nodes; a file has 1 to {MOST_NODES} lines, one a node")
+        self._expect(0 < len(rows) <= MAX_NODES, f"{len(rows)} nodes; a file has 1 to {MAX_NODES} lines, one a node")
         nodes = self.params.get("nn", str(len(rows)))
         text = f"{len(rows)} lines, but nn={nodes[:20]} in .params; give the .params that belongs to it"
         self._expect(nodes == str(len(rows)), text)
@@ -112,7 +114,7 @@ class _Parser:
             return None
         self.line = 0
         duration_s = self._number(self.params["duration"])
-        self._expect(0 <= duration_s <= LONGEST_S, f"duration={duration_s:g} in .params is no time from 0 to {LONGEST_S:g} s")
+        self._expect(0 <= duration_s <= MAX_TIME_S, f"duration={duration_s:g} in .params is no time from 0 to {MAX_TIME_S:g} s")
         return duration_s
 
     def _size(self, rows: list[tuple[int, list[float]]]) -> int:
@@ -133,8 +135,8 @@ class _Parser:
         self._expect(_fits(values, size), f"is no list of waypoints of {size} numbers with rising times from 0 on; correct it")
         points = [values[i : i + size] + [0.0] * (4 - size) for i in range(0, len(values), size)]
         for time_s, *place in points:
-            good = time_s <= LONGEST_S and all(abs(value) <= FARTHEST_M for value in place)
-            self._expect(good, f"a waypoint at {time_s:g} s is outside of {LONGEST_S:g} s or {FARTHEST_M:g} m; correct it")
+            good = time_s <= MAX_TIME_S and all(abs(value) <= MAX_COORDINATE_M for value in place)
+            self._expect(good, f"a waypoint at {time_s:g} s is outside of {MAX_TIME_S:g} s or {MAX_COORDINATE_M:g} m; correct it")
         legs = [Leg(0.0, station, tuple(points[0][1:]), 0.0, self.line)]
         for (t0, *a), (t1, *b) in pairwise(points):
             lasts_s = t1 - t0

@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import NoReturn
 
-from mobility.trace import FARTHEST_M, LONGEST_S, Leg, Trace, TraceError
+from mobility.trace import MAX_COORDINATE_M, MAX_TIME_S, Leg, Trace, TraceError
 
 EARTH_M = 6_371_000.0
-MOST_TRACKS = 1000  # as topologies/layouts.py
+MAX_TRACKS = 1000  # as topologies/layouts.py
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z|[+-]\d\d:\d\d)?")
 Point = tuple[float, float, float | None, float]  # latitude, longitude, height, time since 1970
 
@@ -54,8 +54,8 @@ def parse(data: bytes, name: str) -> Trace:
 
 def _legs(station: str, points: list[tuple[float, tuple]], name: str) -> list[Leg]:
     for time_s, place in points:
-        if time_s > LONGEST_S or any(abs(value) > FARTHEST_M for value in place):
-            text = f"{station} goes further than {FARTHEST_M:g} m or {LONGEST_S:g} s; cut the tracks to one outing"
+        if time_s > MAX_TIME_S or any(abs(value) > MAX_COORDINATE_M for value in place):
+            text = f"{station} goes further than {MAX_COORDINATE_M:g} m or {MAX_TIME_S:g} s; cut the tracks to one outing"
             raise TraceError(f"{name}: {text}")
     legs = [Leg(0.0, station, points[0][1], 0.0)]
     for (t0, a), (t1, b) in pairwise(points):
@@ -93,8 +93,8 @@ class _Reader:
         self.tracks = [track for track in self.tracks if track]
         if not self.tracks:
             raise TraceError(f"{self.name}: has no track with points; export tracks (trk), not routes or waypoints")
-        if len(self.tracks) > MOST_TRACKS:
-            raise TraceError(f"{self.name}: {len(self.tracks)} tracks; a trace has at most {MOST_TRACKS} stations")
+        if len(self.tracks) > MAX_TRACKS:
+            raise TraceError(f"{self.name}: {len(self.tracks)} tracks; a trace has at most {MAX_TRACKS} stations")
         return self.tracks
 
     def _doctype(self, *_: object) -> None:
@@ -132,7 +132,7 @@ class _Reader:
     def _height(self) -> float | None:
         if "ele" not in self.texts:
             return None
-        return self._number("ele", self.texts["ele"].strip(), FARTHEST_M)
+        return self._number("ele", self.texts["ele"].strip(), MAX_COORDINATE_M)
 
     def _degrees(self, attributes: dict[str, str], key: str, most: float) -> float:
         return self._number(key, attributes.get(key, ""), most)

@@ -15,9 +15,9 @@ import math
 import re
 from dataclasses import dataclass
 
-from mobility.trace import FARTHEST_M, LONGEST_S, Leg, Trace, TraceError, as_text, number_text
+from mobility.trace import MAX_COORDINATE_M, MAX_TIME_S, Leg, Trace, TraceError, as_text, number_text
 
-MOST_NODES = 1000  # as topologies/layouts.py
+MAX_NODES = 1000  # as topologies/layouts.py
 UNREACHABLE = 16_777_215  # god's number for no path
 _NODE = r"\$(?:node_?|n)\((\d{1,9})\)"
 _SET = re.compile(rf"{_NODE}\s+set\s+([XYZ])_\s+(\S+)")
@@ -135,7 +135,7 @@ class _Parser:
     def _comment(self, line: str) -> None:
         key, colon, value = line.lstrip("#").partition(":")
         if colon and key.strip() == "end_s":
-            self.stated["end_s"], self.end_line = self._number("end_s", value, 0, LONGEST_S), self.line
+            self.stated["end_s"], self.end_line = self._number("end_s", value, 0, MAX_TIME_S), self.line
         elif colon and key.strip() == "mean_speed_mps":
             self.stated["mean_speed_mps"] = self._number("mean_speed_mps", value, 1e-9, 1e9)
         else:
@@ -146,12 +146,12 @@ class _Parser:
         at = _AT.fullmatch(bare)
         inner = _command(at) if at else bare
         if at:
-            time_s = self._number("time", at.group(1), 0, LONGEST_S)
+            time_s = self._number("time", at.group(1), 0, MAX_TIME_S)
         if _GOD.fullmatch(inner):
             self.remarks.append(bare)
         elif placed := _SET.fullmatch(inner):
             node, axis = self._node(placed.group(1)), placed.group(2)
-            value = self._number(f"{axis}_", placed.group(3), -FARTHEST_M, FARTHEST_M)
+            value = self._number(f"{axis}_", placed.group(3), -MAX_COORDINATE_M, MAX_COORDINATE_M)
             if at:
                 self.events.append(_Event(time_s, node, self.line, axis, (value,)))
             else:
@@ -159,7 +159,10 @@ class _Parser:
                 self.placed_on[node] = self.line
         elif at and (moved := _SETDEST.fullmatch(inner)):
             node, (x, y, speed) = self._node(moved.group(1)), moved.groups()[1:]
-            point = (self._number("x", x, -FARTHEST_M, FARTHEST_M), self._number("y", y, -FARTHEST_M, FARTHEST_M))
+            point = (
+                self._number("x", x, -MAX_COORDINATE_M, MAX_COORDINATE_M),
+                self._number("y", y, -MAX_COORDINATE_M, MAX_COORDINATE_M),
+            )
             self.events.append(_Event(time_s, node, self.line, None, (*point, self._number("speed", speed, 0, 1e9))))
         else:
             self._expect(_PASSED_OVER.fullmatch(bare) is not None, f'"{line[:60]}" is not understood; {_FORMS}')
@@ -196,7 +199,7 @@ class _Parser:
 
     def _node(self, text: str) -> int:
         node = int(text)
-        self._expect(node < MOST_NODES, f"node {node} is out of range; number the nodes from 0 to {MOST_NODES - 1}")
+        self._expect(node < MAX_NODES, f"node {node} is out of range; number the nodes from 0 to {MAX_NODES - 1}")
         return node
 
     def _number(self, key: str, text: str, least: float, most: float) -> float:

@@ -33,15 +33,15 @@ def gauss_markov(
     deviations); `memory` 0 to 1; `interval`: s; `edges`: bounce, wrap."""
     legs = []
     for number, (name, x, y, z) in enumerate(places, start=1):
-        dice = Random(f"gauss-markov {seed} {number}")
+        rng = Random(f"gauss-markov {seed} {number}")
         legs.append(Leg(0.0, name, (x, y, z), 0.0))
         here = (x, y)
-        pace, direction = speed, (mean_turn := 2 * math.pi * dice.random())
+        pace, direction = speed, (mean_turn := 2 * math.pi * rng.random())
         fresh, noise = 1 - memory, math.sqrt(1 - memory * memory)
         for step in range(max(0, math.ceil((end_s - begin_s) / interval))):
-            pace = memory * pace + fresh * speed + noise * deviation * speed * dice.gauss(0, 1)
+            pace = memory * pace + fresh * speed + noise * deviation * speed * rng.gauss(0, 1)
             pace = min(max(pace, 0.0), 2 * speed)
-            direction = memory * direction + fresh * mean_turn + noise * turn * dice.gauss(0, 1)
+            direction = memory * direction + fresh * mean_turn + noise * turn * rng.gauss(0, 1)
             time_s = begin_s + step * interval
             if pace == 0:
                 legs.append(Leg(time_s, name, (*here, z), 0.0))

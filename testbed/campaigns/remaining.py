@@ -11,7 +11,7 @@ from typing import Self
 
 from scenarios.scenario import Scenario
 
-AT_LEAST_S = 1.0  # of a stage that takes longer than was expected, until it ends
+MIN_LEFT_S = 1.0  # of a stage that takes longer than was expected, until it ends
 TRAFFIC, STOP = "traffic", "stop"  # stages of testbed.runs.run
 
 
@@ -60,10 +60,10 @@ class _Run:
     def left_s(self, cost: Cost, now_s: float) -> float:
         traffic_s = cost.pace * self.work.traffic_s
         if self.stop_at_s is not None:
-            return max(cost.stop_s - (now_s - self.stop_at_s), AT_LEAST_S)
+            return max(cost.stop_s - (now_s - self.stop_at_s), MIN_LEFT_S)
         if self.traffic_at_s is None:
             start_s = cost.start_s + self.work.before_s - (now_s - self.began_s)
-            return max(start_s, AT_LEAST_S) + traffic_s + cost.stop_s
+            return max(start_s, MIN_LEFT_S) + traffic_s + cost.stop_s
         told_s, fraction = self.told
         if self.work.virtual and fraction > 0:
             traffic_s = (told_s - self.traffic_at_s) / fraction

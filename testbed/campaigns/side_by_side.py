@@ -15,7 +15,7 @@ from scenarios.scenario import Scenario
 from testbed.programs import ROOT
 
 SHARE = 0.6
-MOST = 64
+MAX_JOBS = 64
 RUN_CORES = 0.044  # a saturated channel at REFERENCE_BPS
 STATION_CORES = 0.001
 LISTENING_CORES = 0.0025  # a DSR daemon that looks at all it overhears (routing/dsr/src/dull.rs), on top of that
@@ -40,15 +40,15 @@ def cost_cores(scenario: Scenario) -> float:
     return run + (STATION_CORES + listens * LISTENING_CORES) * len(scenario.station_names())
 
 
-def default_jobs(scenarios: Iterable[Scenario], most_guests: int = MOST) -> int:
-    """Runs side by side, so that the dearest of them still fit. `most_guests`: how many there is memory for."""
+def default_jobs(scenarios: Iterable[Scenario], max_guests: int = MAX_JOBS) -> int:
+    """Runs side by side, so that the dearest of them still fit. `max_guests`: how many there is memory for."""
     scenarios = list(scenarios)
     dearest = max(cost_cores(scenario) for scenario in scenarios)
-    jobs = max(1, min(MOST, int(SHARE * usable_cores() / dearest)))
+    jobs = max(1, min(MAX_JOBS, int(SHARE * usable_cores() / dearest)))
     if "MANET_GUEST" in os.environ:  # `manet vm` says so
         jobs = min(jobs, usable_cores())
     virtual = [scenario for scenario in scenarios if scenario.clock == "virtual"]
     if not virtual:
         return jobs
-    guests = max(1, min(usable_cores(), most_guests))
+    guests = max(1, min(usable_cores(), max_guests))
     return guests if len(virtual) == len(scenarios) else min(jobs, guests)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.tcp import LONGEST, TcpError, parse
+from scenarios.tcp import MAX_LENGTH, TcpError, parse
 from scenarios.tcp_names import microseconds, spelled_time, table
 from testbed.errors import UsageError
 from testbed.programs import BUILT, ROOT
@@ -194,7 +194,7 @@ def test_the_kernels_own_need_no_struct_ops():
         ("elfn(newreno))", '")" is too much after "elfn(...)"; remove it'),
         ("newreno)", '")" is too much after "newreno"; remove it'),
         ("tcp=newreno", '"=" is too much after "tcp"; a TCP is written like "newreno" or "elfn(newreno, probe=2s)"'),
-        ("x" * (LONGEST + 1), f"is longer than {LONGEST} characters; shorten it"),
+        ("x" * (MAX_LENGTH + 1), f"is longer than {MAX_LENGTH} characters; shorten it"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_and_what_is_allowed(text, said):
