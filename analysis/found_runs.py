@@ -30,7 +30,7 @@ def find_runs(out_dir: Path) -> FoundRuns:
     below = (path.parent for path in out_dir.rglob("run.json") if ASIDE not in path.relative_to(out_dir).parts)
     for run_dir in sorted(below, key=_in_order):
         name = str(run_dir.relative_to(out_dir))
-        why = why_left_out(run_dir) or _copied(run_dir, name, ids)
+        why = exclusion_reason(run_dir) or _copied(run_dir, name, ids)
         if why is not None:
             found.left_out[name] = why
             continue
@@ -40,7 +40,7 @@ def find_runs(out_dir: Path) -> FoundRuns:
     return found
 
 
-def why_left_out(run_dir: Path) -> str | None:
+def exclusion_reason(run_dir: Path) -> str | None:
     """What of a run contradicts its place, its run.json or its manifest; None for one that counts."""
     match = SEED.fullmatch(run_dir.name)
     if match is None:

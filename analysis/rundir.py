@@ -200,7 +200,7 @@ class RunDirectory:
         """The packets of captures/<station>.pcap, as analysis.captures.read_capture gives them."""
         if station not in self._captures:
             name = f"captures/{station}.pcap"
-            if not (self.path / name).exists() and manifest.had(self.path, name):
+            if not (self.path / name).exists() and manifest.lists(self.path, name):
                 again = f"manet run {self.run.get('experiment') or 'NAME'} --resume"
                 raise RunFileError(f"{self.path / name}: was deleted after the run; put it back, or run it again: {again}")
             self._captures[station] = read_capture(self.path / name)

@@ -1,13 +1,13 @@
 """A story (analysis/story.py) as lines for the terminal and as one JSON object (`manet story`).
 
 The table of one segment, or of a stretch of time, has the columns of Holland and Vaidya (1999), table 1: event, time, node,
-packet, and what else is known; theirs are s (here `sent`), r (`received`) and D (`dropped`).
+packet, and details; their events are s (here `sent`), r (`received`) and D (`dropped`).
 """
 
 from collections import Counter
 from typing import Any
 
-from analysis.journeys import DROPPED, FORWARDED, GAVE_UP, HELD, NO_RECORD, RESENT, SAID, SENT, TOLD, Journey, Step
+from analysis.journeys import DROPPED, FORWARDED, GAVE_UP, HELD, ICMP_RECEIVED, ICMP_SENT, NO_RECORD, RESENT, SENT, Journey, Step
 from analysis.story import Story, TcpEvent, Transmission, acknowledging, totals
 
 FORMAT = "manet-story/1"
@@ -57,7 +57,7 @@ def _summary_line(story: Story, sent: Transmission) -> str:
 
 
 def total_lines(story: Story) -> list[str]:
-    """What became of all data segments and of all ACKs of the flow."""
+    """The fates of all data segments and of all ACKs of the flow, counted."""
     return [
         *_totals_of("data segments", totals([sent.journey for sent in story.data])),
         *_totals_of("ACKs", totals([ack.journey for ack in story.acknowledgements])),
@@ -101,8 +101,8 @@ def _journey_rows(story: Story, journey: Journey, name: str, first_words: str) -
     rows = []
     for step in journey.steps:
         words = first_words if step is journey.steps[0] else ""
-        told = _held_words(story, step, _left(journey, step)) if step.kind == HELD else _step_words(step)
-        rows.append((step.t_ns, _kind(step), step.node, name, _and(words, told)))
+        details = _held_words(story, step, _left(journey, step)) if step.kind == HELD else _step_words(step)
+        rows.append((step.t_ns, _kind(step), step.node, name, _and(words, details)))
         if step.air is None:
             continue
         for attempt in step.air.attempts:
@@ -116,31 +116,31 @@ def _journey_rows(story: Story, journey: Journey, name: str, first_words: str) -
 
 
 def _kind(step: Step) -> str:
-    return DROPPED if step.kind == GAVE_UP else "icmp" if step.kind in (SAID, TOLD) else step.kind
+    return DROPPED if step.kind == GAVE_UP else "icmp" if step.kind in (ICMP_SENT, ICMP_RECEIVED) else step.kind
 
 
 def _step_words(step: Step) -> str:
     if step.kind in (SENT, FORWARDED, RESENT):
         return f"queued for {step.air.peer}" if step.air else "" if step.kind == SENT else "over the wire"
-    if step.kind == SAID:
+    if step.kind == ICMP_SENT:
         return f"says: {step.reason}"
-    return f"is told: {step.reason}" if step.kind == TOLD else step.reason
+    return f"is told: {step.reason}" if step.kind == ICMP_RECEIVED else step.reason
 
 
 def _holdings(journey: Journey) -> list[tuple[Step, Step | None]]:
-    """Each stay in a daemon's buffer, and what ended it."""
+    """Each stay in a daemon's buffer, and the step that ended it."""
     return [(step, _left(journey, step)) for step in journey.steps if step.kind == HELD]
 
 
 def _left(journey: Journey, held: Step) -> Step | None:
-    """The first that is heard of the packet at that node after it was held there, but what the daemon says of it."""
+    """The packet's first step at that node after it was held there, without ICMP messages."""
     ends = (SENT, FORWARDED, RESENT, GAVE_UP)
     return next((one for one in journey.steps if one.node == held.node and one.kind in ends and one.t_ns >= held.t_ns), None)
 
 
 def _held_words(story: Story, held: Step, left: Step | None) -> str:
-    who = f"held by {held.node}'s {story.routing.upper()}"
-    return f"{who} for {(left.t_ns - held.t_ns) / 1e9:.2f} s" if left else f"{who} to the end"
+    held_by = f"held by {held.node}'s {story.routing.upper()}"
+    return f"{held_by} for {(left.t_ns - held.t_ns) / 1e9:.2f} s" if left else f"{held_by} to the end"
 
 
 def _and(first: str, second: str) -> str:
@@ -152,7 +152,7 @@ def _event_words(event: TcpEvent) -> str:
 
 
 def _span(chosen: list[Transmission]) -> tuple[int, int]:
-    """From the first sending to the last news of them."""
+    """Times (ns) of the first transmission and of the last step or ACK."""
     begins = [sent.journey.sent_ns for sent in chosen]
     ends = [max(sent.journey.steps[-1].t_ns, sent.acked_ns or 0) for sent in chosen]
     return min(begins), max(ends)

@@ -15,7 +15,7 @@ from typing import Any
 from scipy import special
 
 from analysis.errors import RunFileError
-from analysis.files import whole
+from analysis.files import atomic_file
 from analysis.found_runs import find_runs
 from analysis.references import Reference, load_reference
 from analysis.rundir import RunDirectory
@@ -274,7 +274,7 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def _write_csv(path: Path, columns: list[str], rows: list[dict[str, Any]]) -> Path:
-    with whole(path) as file:
+    with atomic_file(path) as file:
         writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows({key: _text(row[key]) for key in columns} for row in rows)

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from analysis.files import read_object, write_whole
-from analysis.found_runs import why_left_out
+from analysis.files import read_object, write_atomic
+from analysis.found_runs import exclusion_reason
 from testbed.campaigns.cells import Cell
 from testbed.campaigns.experiment import Experiment
 from testbed.campaigns.progress import Progress
@@ -275,7 +275,7 @@ def claimed(directory: Path, experiment: Experiment, resume: bool, again: str = 
             )
         if resume and description.exists() and _name_in(description) != experiment.name:
             raise UsageError(f"{directory}: holds another experiment ({_name_in(description)}); give another folder with --out")
-        write_whole(description, experiment.to_json(again))
+        write_atomic(description, experiment.to_json(again))
         yield
     finally:
         os.close(descriptor)
@@ -287,7 +287,7 @@ def is_complete(task: Task) -> bool:
     same = scenario == json.loads(task.cell.scenario.to_json())
     if run.get("status") != "complete" or not same or read_verdict(task.directory) not in ("valid", "suspect"):
         return False
-    return why_left_out(task.directory) is None
+    return exclusion_reason(task.directory) is None
 
 
 def clear(directory: Path) -> None:

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis import manifest
-from analysis.closed_log import why_closed
+from analysis.closed_log import closing_reason
 from analysis.errors import AnalysisError
-from analysis.files import write_whole
+from analysis.files import write_atomic
 from scenarios.scenario import Scenario
 from testbed.errors import HostLateError, ManetError, RunError, UsageError
 from testbed.host.requirements import require_for_runs
@@ -160,7 +160,7 @@ def _cancelling(isolated: Isolated, cancel: threading.Event | None) -> Iterator[
 
 def prepare(scenario: Scenario, seed: int, directory: Path, record: dict) -> None:
     """Write scenario.json and run.json into the run's directory."""
-    write_whole(directory / "scenario.json", scenario.to_json())
+    write_atomic(directory / "scenario.json", scenario.to_json())
     fields = {"id": new_id(), "experiment": None, "cell": None, "variant": "", "axes": {}, **record}
     RunRecord.create(
         directory / "run.json",
@@ -328,7 +328,7 @@ def check_space(directory: Path) -> None:
 
 def check_logs(directory: Path) -> None:
     """End the run when the medium has ended its logs: what follows could not be analysed."""
-    why = why_closed(directory / "air.csv") or why_closed(directory / INPUT_LOG)
+    why = closing_reason(directory / "air.csv") or closing_reason(directory / INPUT_LOG)
     if why is not None:
         raise RunError(f"{why} (what was written until then is kept)")
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
-from analysis.files import write_whole
+from analysis.files import write_atomic
 from testbed.host.processes import Processes
 from testbed.stages import addresses, iproute, kernel_tcp, routing
 from testbed.stages.medium import medium_running
@@ -52,4 +52,4 @@ def write_routes(network: Network, protocol: Protocol, when: str) -> None:
     for name, status in protocol.status().items():
         path = network.site.folder("routing") / f"{name}.status.json"
         before = json.loads(path.read_text()) if path.exists() else {"format": STATUS_FORMAT}
-        write_whole(path, json.dumps({**before, when: status}, indent=1) + "\n")
+        write_atomic(path, json.dumps({**before, when: status}, indent=1) + "\n")

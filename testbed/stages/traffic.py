@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis.files import write_whole
+from analysis.files import write_atomic
 from scenarios.flows import Flow
 from scenarios.traffic.shared.kind import FlowPlan, Kind
 from testbed.errors import RunError
@@ -164,4 +164,4 @@ def _finish(flow: RunningFlow) -> None:
         raise RunError(f"{flow.name}: {error}; {REMEDY}")
     report = flow.kind.report(flow.plan)
     if report is not None:
-        write_whole(flow.plan.report, report)
+        write_atomic(flow.plan.report, report)
