@@ -1,8 +1,7 @@
 """An experiment: a question, a scenario, the axes of its sweep and what is expected (formats/scenario.md).
 
-`load` reads `experiments/<name>.toml`, or a scenario file, which is an experiment of a single cell. Everything is
-checked before anything starts: every cell's scenario is made here, and an error names the line it comes from. Each step
-makes the value that the next one takes:
+`load` reads `experiments/<name>.toml`, or a scenario file, which is an experiment of one cell. Every cell's scenario is made and
+checked here, before anything starts; an error names its line. Each step takes the value of the step before:
 
     file -> Document -> Declaration -> Sweep -> Draft of each cell -> Scenario of each cell -> Experiment
 """
@@ -22,7 +21,7 @@ from scenarios.scenario import Scenario
 from testbed.campaigns.cells import ONLY_CELL, Cell, Draft, drafts_of
 from testbed.campaigns.declaration import Declaration
 from testbed.campaigns.expectations import Expected
-from testbed.campaigns.request import WHOLE, Request
+from testbed.campaigns.request import FULL_SIZE, Request
 from testbed.campaigns.sweep import Sweep
 from testbed.errors import UsageError
 
@@ -31,7 +30,7 @@ MAX_RUNS = 100_000
 
 @dataclass(frozen=True)
 class Experiment:
-    """A checked experiment: its cells, how many seeds each, and what the analysis needs to know."""
+    """A checked experiment: its cells, the number of seeds of each, and the metadata for the analysis."""
 
     name: str
     question: str
@@ -48,8 +47,8 @@ class Experiment:
     expected: bool = False
 
     def to_json(self, resume: str = "") -> str:
-        """Text of experiment.json (formats/results.md), by which tables and figures can be drawn again; `resume` is the
-        command that completes the results."""
+        """Text of experiment.json (formats/results.md), from which tables and figures can be regenerated; `resume` is
+        the command that completes the results."""
         cells = [{"name": c.name, "variant": c.variant, "axes": c.axes, "profile": c.scenario.profile} for c in self.cells]
         text = {"format": "manet-experiment/1", "name": self.name, "question": self.question, "source": self.source}
         text |= {"figure": self.figure, "published": self.published, "ns2": self.ns2, "quick": self.quick}
@@ -65,8 +64,8 @@ class Experiment:
         return json.dumps(text | {"expect": self.expect.model_dump(mode="json")}, indent=1) + "\n"
 
 
-def load(path: Path, request: Request = WHOLE) -> Experiment:
-    """The experiment or scenario in `path` as it is to run; UsageError for the first thing that is wrong."""
+def load(path: Path, request: Request = FULL_SIZE) -> Experiment:
+    """Load and check the experiment or scenario in `path`; UsageError names the file, the line and the key of the first error."""
     document = toml_file.read(path, toml_file.short_name(path))
     if not document.is_experiment:
         return _single(document, request)
@@ -105,7 +104,7 @@ def _cells(drafts: Sequence[Draft], scenarios: Sequence[Scenario]) -> tuple[Cell
 
 
 def _scenario(keys: Keys) -> Scenario:
-    """Of a run, which measures flows."""
+    """The scenario of a run, which must have flows."""
     scenario = scenario_of(keys)
     if not scenario.flows:
         raise keys.refusal(("flows",), "is empty, and a run measures flows; name one, or leave it out for the default")

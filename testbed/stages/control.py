@@ -10,7 +10,7 @@ ANSWER_DEADLINE_S = 10.0
 
 
 class MediumControl:
-    """A connection to the medium; `ask` raises RunError with the medium's own words if it refuses."""
+    """A connection to the medium; `ask` raises RunError with the medium's message if it refuses."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

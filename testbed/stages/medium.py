@@ -23,7 +23,7 @@ RADIOS = ROOT / "medium" / "radios"
 
 
 def medium_config(site: Site, netns: dict[str, str]) -> dict:
-    """The content of medium.json. `netns` gives each node's network namespace by name (empty: `check` only)."""
+    """The content of medium.json. `netns`: the network namespace of each node, by name (empty: for `check` only)."""
     scenario = site.scenario
     return {
         "format": "manet-medium/1",
@@ -65,7 +65,7 @@ def hwsim_config(scenario: Scenario) -> dict:
 
 
 def wires_config(scenario: Scenario, netns: dict[str, str]) -> list[dict]:
-    """`a` is the gateway's end, `b` the host's."""
+    """The key `wires` of medium.json; `a` is the gateway's end, `b` the host's."""
     interfaces = wire_interfaces([wire.station for wire in scenario.wires])
     host_interfaces = wire_interfaces([wire.host for wire in scenario.wires])
 
@@ -107,7 +107,7 @@ def _logs(site: Site) -> list[str | Path]:
 
 @contextmanager
 def medium_running(site: Site, net: "StationNet", children: Processes) -> Iterator[Medium]:
-    """From the daemon's `ready` (every radio is up) to its orderly end (every output is complete)."""
+    """Run the daemon: every radio is up on entry, every output complete on exit. RunError if the daemon failed."""
     write_trace(site)
     site.feedback_folder.mkdir(exist_ok=True)
     netns = {host.name: str(host.netns) for host in net.hosts}

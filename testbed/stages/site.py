@@ -1,4 +1,4 @@
-"""Where one run takes place: its scenario, seed, folders and programs."""
+"""The parameters of one run: its scenario, seed, folders and programs."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ SOCKETS = STATE_FOLDER
 
 @dataclass(frozen=True)
 class Site:
-    """Everything a stage may want to know before anything is started."""
+    """The parameters that stages need before anything is started."""
 
     scenario: Scenario
     seed: int

@@ -2,7 +2,7 @@
 
 babeld speaks IPv6 on the link, whatever the scenario's `ipv6` says: the radio gets its link-local address (made of the
 MAC, without duplicate address detection and router solicitations, which would take air time). It announces the station's
-own address, and at a gateway the networks of its wires; the interface is declared wireless, which a TAP does not look.
+own address, and at a gateway the networks of its wires; the interface is declared wireless, which babeld cannot detect for a TAP.
 """
 
 from collections.abc import Iterator

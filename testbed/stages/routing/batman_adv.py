@@ -26,14 +26,14 @@ from testbed.stages.routing.shared.settle import pairs_of_flows, patience_s
 from testbed.stages.station import Station
 from topologies.addresses import INTERFACE, NETWORK, PREFIX_BITS, wire_network
 
-HEADERS_BYTES = 32  # the most that batman-adv reserves: its largest unicast header and an Ethernet header
+HEADERS_BYTES = 32  # the maximum that batman-adv reserves: its largest unicast header and an Ethernet header
 
 
 class Mesh(Protocol):
     """batman-adv on all stations, each reached over its `bat0`."""
 
     def before_traffic(self, say: Say) -> None:
-        """Until each flow's ends answer a ping: the tables of layer 2 say nothing of IP addresses."""
+        """Wait until each flow's ends answer a ping: the tables of layer 2 have no IP addresses."""
         net, moving = self.network.net, self.network.site.scenario.mobility.moving
         at_most_s, start = patience_s(self.network, self.network.site.scenario.routing.settle), time.monotonic()
         waiting = pairs_of_flows(self.network) if at_most_s > 0 else []
@@ -67,7 +67,7 @@ def running(network: Network) -> Iterator[Protocol]:
 
 
 def mac_address(number: int) -> str:
-    """Of bat0: no radio and no wire has a 2 in the fourth byte."""
+    """The MAC address of a station's bat0; no radio and no wire has a 2 in the fourth byte."""
     return f"02:00:00:02:{number >> 8:02x}:{number & 0xFF:02x}"
 
 

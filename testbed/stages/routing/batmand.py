@@ -1,7 +1,7 @@
 """B.A.T.M.A.N. III by batmand, Debian's package of that name: the old daemon of layer 3, UDP 4305.
 
-Its routes stand in tables of its own (65 to 68), to which it adds rules. It wants a broadcast address on the radio, and
-one socket of a fixed name in /run, so that each station's daemon gets a /run of its own.
+Its routes are in its own tables (65 to 68), for which it adds rules. It needs a broadcast address on the radio, and a socket of a
+fixed name in /run, so each station's daemon gets its own /run.
 """
 
 import shlex
