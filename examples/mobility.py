@@ -2,8 +2,8 @@
 
 """Two stations walk in straight lines, each from a place at one time to another place at another time.
 
-Every five seconds the script says how far apart they are and whether they reach each other; `-c` gives the way by several
-places. At the prompt: distance sta1 sta2, links, map, stop.
+Every five seconds the script prints their distance and whether they reach each other; `-c` sets several places to walk to. At
+the prompt: distance sta1 sta2, links, map, stop.
 """
 
 import re

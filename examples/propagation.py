@@ -2,8 +2,8 @@
 
 """How far a radio reaches, by propagation model: one station, and others 25, 50, 100, 130 and 200 m away.
 
-The same power and antennas throughout (-18 dBm, 5 dBi, 1 m high: the models then differ within these distances); whom the first
-station reaches is told by ping. The arguments are models; without any, all of them.
+The same power and antennas throughout (-18 dBm, 5 dBi, 1 m high: the models then differ within these distances); ping shows which
+stations the first one reaches. The arguments are models; without any, all of them.
 """
 
 import re

@@ -1,8 +1,8 @@
 #!/usr/bin/env python
 
-"""Two stations go again where others went: a file for each, with a place (x y, metres) in every line.
+"""Two stations follow recorded tracks: a file for each, with a position (x y, metres) in every line.
 
-`speed` is how many places a second. (A movement file of ns-2, BonnMotion or GPX: `replay FILE` at the prompt.)
+`speed` is the number of positions per second. (A movement file of ns-2, BonnMotion or GPX: `replay FILE` at the prompt.)
 """
 
 import sys

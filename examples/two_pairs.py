@@ -14,7 +14,7 @@ from mn_wifi.net import Mininet_wifi
 from mn_wifi.wmediumdConnector import interference
 from udp import mark, throughputs
 
-OFFERED = 1800  # kbit/s: more than 2 Mbit/s can carry
+OFFERED = 1800  # kbit/s: more than the capacity at 2 Mbit/s
 
 
 def measure(aside, seconds):

@@ -1,4 +1,4 @@
-"""What happens to stations and links while a run lasts (`events` of formats/scenario.md)."""
+"""Events of stations and links during a run (`events` of formats/scenario.md)."""
 
 from collections.abc import Collection
 from typing import Annotated, Any, Literal, Self
@@ -11,7 +11,7 @@ from scenarios.models import STRICT, KeyProblem, as_tuple
 from scenarios.quantities import Metres, MetresPerSecond, Seconds
 from topologies.layouts import MAX_COORDINATE_M
 
-# What an event is, by the key that says so: the keys it needs, those it may have.
+# The kinds of events, by the key that selects them: required keys, optional keys.
 KINDS: dict[str, tuple[set[str], set[str]]] = {
     "power": ({"on"}, set()),
     "link": ({"error_rate"}, set()),
@@ -73,7 +73,7 @@ class Event(BaseModel):
         return {key: value for key, value in as_usual(self).items() if value is not None}
 
     def stations(self) -> list[tuple[tuple[str | int, ...], str]]:
-        """The stations it names, each with its key."""
+        """The stations that the event names, each with its key path."""
         named: list[tuple[tuple[str | int, ...], object]] = [(("power",), self.power), (("move",), self.move)]
         named += [(("link", index), name) for index, name in enumerate(self.link or ())]
         named += [(("from",), self.source), (("to",), self.to)]
@@ -87,7 +87,7 @@ def check_events(
     length_s: float,
     area: tuple[float, float] | None = None,
 ) -> None:
-    """Against the rest of the scenario: who and what there is, and how long the traffic lasts."""
+    """Check events against the scenario's stations, links and length of traffic; KeyProblem for the first error."""
     for index, event in enumerate(events):
         if event.move and area is not None and isinstance(event.to, tuple) and not is_inside(event.to, area):
             text = f"{event.move} would go to {outside(event.to, area)}; correct the place, or give a larger area"
@@ -96,7 +96,7 @@ def check_events(
             text = f"{event.at:g} s is after the end of the traffic at {length_s:g} s; give an earlier time"
             raise KeyProblem(("events", index, "at"), text)
         for path, name in event.stations():
-            if name in hosts and not (event.cut and path == ("to",)):  # the way to a host is over a gateway
+            if name in hosts and not (event.cut and path == ("to",)):  # the path to a host leads over a gateway
                 text = f'"{name}" is a wired host, which has no radio; name a station'
                 raise KeyProblem(("events", index, *path), text)
             if name not in stations and name not in hosts:

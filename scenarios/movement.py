@@ -1,9 +1,9 @@
 """The key `mobility` of a scenario: a model's name, a movement file, or a table with either and its options
 (formats/scenario.md).
 
-A class per model, found by its `model`; what the options mean is said in the head of mobility/models/<model>.py, whose
-defaults these are, which a test compares. A bare text that is no model's name is a file: `mobility = "walk.csv"` is `{ file =
-"walk.csv" }`, inside `model = "file"`. How a movement becomes the run's trace is testbed/stages/movement.py's part.
+A class per model, selected by `model`; the head of mobility/models/<model>.py explains the options. The defaults are those of
+its function, which a test compares. A bare text that is no model's name is a file: `mobility = "walk.csv"` is `{ file =
+"walk.csv" }`, inside `model = "file"`. testbed/stages/movement.py makes the run's trace of a movement.
 """
 
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
@@ -58,7 +58,7 @@ class Still(Movement):
 
     @property
     def moving(self) -> bool:
-        """Never."""
+        """False."""
         return False
 
     @model_serializer(mode="plain")
@@ -156,8 +156,8 @@ class Replay(Movement):
         return self.at == "traffic"
 
     @property
-    def as_it_is(self) -> bool:
-        """Whether the file's own times and speeds are the run's."""
+    def is_unscaled(self) -> bool:
+        """Whether the run uses the file's own times and speeds."""
         return self.factor is None and self.speed is None and self.at == "medium"
 
     @model_validator(mode="after")
@@ -188,7 +188,7 @@ def _as_table(value: object) -> object:
 
 
 def completed(movement: Movement, beside: dict[str, float | None]) -> Movement:
-    """The movement with what is written short `beside` it in the scenario, the keys `speed` and `pause`."""
+    """The movement with the scenario's keys `speed` and `pause` (`beside` it), a short form of its options."""
     for key, value in beside.items():
         own = getattr(movement, key, None)
         if value is not None and key not in type(movement).model_fields:
@@ -198,14 +198,14 @@ def completed(movement: Movement, beside: dict[str, float | None]) -> Movement:
         if own is None and key in type(movement).model_fields:
             movement = movement.model_copy(update={key: 0.0 if key == "pause" and value is None else value})
     if isinstance(movement, Replay):
-        return type(movement).model_validate(movement.model_dump())  # factor and speed may meet only now
+        return type(movement).model_validate(movement.model_dump())  # the combination of factor and speed is checked only now
     if movement.MADE and getattr(movement, "speed", 1.0) is None:
         raise KeyProblem((), f'mobility "{movement.model}" needs "speed"; add speed = 10')
     return movement
 
 
 def refuse_misfit(movement: Movement, places: list[tuple[str, float, float, float]], area: tuple[float, float] | None) -> None:
-    """What the model needs or refuses, said before anything starts: it is asked for no more than the places."""
+    """KeyProblem if the model refuses the places or the area, before anything starts."""
     if movement.NEEDS_AREA and area is None:
         raise KeyProblem((), f'mobility "{movement.model}" needs "area"; add area = [1500, 300]')
     if not movement.MADE:

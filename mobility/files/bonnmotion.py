@@ -21,23 +21,23 @@ from pathlib import Path
 from mobility.trace import MAX_COORDINATE_M, MAX_TIME_S, Leg, Trace, TraceError, as_text, number_text
 
 MAX_NODES = 1000  # as topologies/layouts.py
-MAX_UNPACKED_BYTES = 200_000_000  # of what a packed file may unpack to
+MAX_UNPACKED_BYTES = 200_000_000  # of an unpacked file
 Waypoint = tuple[float, float, float, float]  # t, x, y, z
 
 
 def read_params(path: Path) -> dict[str, str]:
-    """The `key=value` lines of a `.params` file; whatever else stands there is passed over."""
+    """The `key=value` lines of a `.params` file; other lines are ignored."""
     text = path.read_bytes().decode("utf-8", errors="replace")
     return {key.strip(): value.strip() for key, equals, value in (line.partition("=") for line in text.splitlines()) if equals}
 
 
 def parse(data: bytes, name: str, params: dict[str, str] | None = None) -> Trace:
-    """A checked movement; `name` is what errors call it."""
+    """A checked movement; errors call it `name`. TraceError names the line."""
     return _Parser(name, params or {}).run(as_text(data, name))
 
 
 def parse_packed(data: bytes, name: str, params: dict[str, str] | None = None) -> Trace:
-    """The same, of a gzip-packed file."""
+    """`parse` for a gzip-packed file."""
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
             unpacked = packed.read(MAX_UNPACKED_BYTES + 1)
@@ -49,7 +49,7 @@ def parse_packed(data: bytes, name: str, params: dict[str, str] | None = None) -
 
 
 def write(trace: Trace) -> str:
-    """The file's text; a third coordinate only where a height is other than 0. `params` has what belongs beside it."""
+    """The file's text; with a third coordinate if some height is not 0. `params` gives the file beside it."""
     stations = trace.stations()
     deep = any(leg.to[2] for leg in trace.legs)
     lines = []
@@ -60,14 +60,14 @@ def write(trace: Trace) -> str:
 
 
 def params(trace: Trace) -> str:
-    """What `NAME.params` beside a written file has to say."""
+    """The text of `NAME.params` beside a written file."""
     duration = [] if trace.end_s is None else [f"duration={number_text(trace.end_s)}"]
     deep = any(leg.to[2] for leg in trace.legs)
     return "\n".join([*duration, f"nn={len(trace.stations())}", f"outputDim={'3D' if deep else '2D'}"]) + "\n"
 
 
 def waypoints(trace: Trace, station: str) -> list[Waypoint]:
-    """The corners of a station's way; two of one time where it jumps."""
+    """The waypoints (s, m) of a station; two of one time for a jump."""
     courses = trace.courses(station)
     points: list[Waypoint] = [(0.0, *courses[0].to)]
     for course, after in pairwise([*courses[1:], None]):
@@ -119,9 +119,9 @@ class _Parser:
 
     def _size(self, rows: list[tuple[int, list[float]]]) -> int:
         """Numbers a waypoint: 3 or 4."""
-        said = self.params.get("outputDim", "").upper()
-        if said in ("2D", "3D"):
-            return 3 if said == "2D" else 4
+        dimension = self.params.get("outputDim", "").upper()
+        if dimension in ("2D", "3D"):
+            return 3 if dimension == "2D" else 4
         fits = [size for size in (3, 4) if all(_fits(values, size) for _, values in rows)]
         if not fits:
             self.line = next((line for line, values in rows if not _fits(values, 3)), 0)
@@ -140,7 +140,7 @@ class _Parser:
         legs = [Leg(0.0, station, tuple(points[0][1:]), 0.0, self.line)]
         for (t0, *a), (t1, *b) in pairwise(points):
             lasts_s = t1 - t0
-            # under a nanosecond, which a trace does not tell apart, a way is a jump
+            # a move of less than a nanosecond, the resolution of a trace, is a jump
             speed = math.dist(a, b) / lasts_s if lasts_s > 1e-9 else math.inf
             legs.append(Leg(t0 if math.isfinite(speed) else t1, station, tuple(b), speed, self.line))
         return legs

@@ -1,10 +1,10 @@
-"""GPX 1.1 tracks (topografix.com/GPX/1/1): every `trk` is a station, its points where it was and when.
+"""GPX 1.1 tracks (topografix.com/GPX/1/1): every `trk` is a station, its points are positions with times.
 
 Degrees become metres on a plane that touches the earth in the middle of all points (a sphere of 6371 km: 0.3 % off the
 ellipsoid at most, and good for areas of some tens of kilometres); the lower left corner of all points is (0, 0). Time 0 is
 the earliest point of all tracks: a station stands at its first point until its own first time, goes straight from point to
 point, and stays at its last. Segments of a track are joined. Heights (`ele`) are kept where every point has one, counted from
-the lowest. A point without a time is an error: nobody knows how fast it was.
+the lowest. A point without a time is an error: the speed would be unknown.
 """
 
 import math
@@ -23,7 +23,8 @@ Point = tuple[float, float, float | None, float]  # latitude, longitude, height,
 
 
 def parse(data: bytes, name: str) -> Trace:
-    """A checked movement; `name` is what errors call it. Stations are `sta1`, `sta2`, ... in the order of the tracks."""
+    """A checked movement; errors call it `name`. TraceError names the line. Stations are `sta1`, `sta2`, ... in the order of the
+    tracks."""
     tracks = _Reader(name).run(data)
     points = [point for track in tracks for point in track]
     begin = min(point[3] for point in points)
@@ -65,7 +66,7 @@ def _legs(station: str, points: list[tuple[float, tuple]], name: str) -> list[Le
 
 
 class _Reader:
-    """Expat's events, because they know their line; a document type is refused, so that no entity can grow."""
+    """Expat's events, which have line numbers; a document type is refused, which prevents entity expansion."""
 
     def __init__(self, name: str) -> None:
         self.name = name

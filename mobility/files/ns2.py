@@ -29,7 +29,7 @@ _PASSED_OVER = re.compile(r"\$(ns_?|god_?)\s+(initial_node_pos|num_nodes|new_nod
 
 @dataclass(frozen=True)
 class God:
-    """From `time_s` on the shortest path between two stations has so many hops (None: there is none)."""
+    """From `time_s` on the shortest path between two stations has `hops` hops (None: no path)."""
 
     time_s: float
     ends: tuple[str, str]
@@ -37,12 +37,12 @@ class God:
 
 
 def parse(data: bytes, name: str) -> Trace:
-    """A checked movement; `name` is what errors call it."""
+    """A checked movement; errors call it `name`. TraceError names the line."""
     return _Parser(name).run(as_text(data, name))
 
 
 def god_lines(trace: Trace) -> list[God]:
-    """What the `god` lines of a movement that was read say, in order of time."""
+    """The `god` lines of a movement that was read, in order of time."""
     found = []
     for remark in trace.remarks:
         at = _AT.fullmatch(remark)
@@ -55,7 +55,7 @@ def god_lines(trace: Trace) -> list[God]:
 
 
 def write(trace: Trace) -> str:
-    """The script of a movement. Heights can only be placed or jumped to: one that changes on the way is refused."""
+    """The script of a movement. TraceError for a height that changes during a move: ns-2 can only place or jump to heights."""
     numbers = {station: number for number, station in enumerate(trace.stations())}
     lines = [f"# nodes: {len(numbers)}; node i is {', '.join(numbers)}"] if not _in_order(numbers) else []
     if trace.end_s is not None:
@@ -102,7 +102,7 @@ def _command(at: re.Match) -> str:
 
 @dataclass(frozen=True)
 class _Event:
-    """Something that the script does to a node at an instant."""
+    """A command of the script for a node at a time."""
 
     time_s: float
     node: int

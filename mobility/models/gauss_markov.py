@@ -46,11 +46,11 @@ def gauss_markov(
             if pace == 0:
                 legs.append(Leg(time_s, name, (*here, z), 0.0))
                 continue
-            way = (pace * interval * math.cos(direction), pace * interval * math.sin(direction))
+            vector = (pace * interval * math.cos(direction), pace * interval * math.sin(direction))
             if edges == "wrap":
-                pieces = wrapped(here, way, area)
+                pieces = wrapped(here, vector, area)
             else:
-                pieces, signs = bounced(here, way, area)
+                pieces, signs = bounced(here, vector, area)
                 direction, mean_turn = _mirrored(direction, signs), _mirrored(mean_turn, signs)
             legs += legs_along(pieces, name, z, time_s, pace)[0]
             here = pieces[-1].end

@@ -32,8 +32,8 @@ def random_walk(
         here, time_s = (x, y), begin_s
         while time_s < end_s:
             angle = 2 * math.pi * rng.random()
-            way = (step * math.cos(angle), step * math.sin(angle))
-            pieces = wrapped(here, way, area) if edges == "wrap" else bounced(here, way, area)[0]
+            vector = (step * math.cos(angle), step * math.sin(angle))
+            pieces = wrapped(here, vector, area) if edges == "wrap" else bounced(here, vector, area)[0]
             pace = speed * (1 - spread + 2 * spread * rng.random())
             more, time_s = legs_along(pieces, name, z, time_s, pace)
             legs += more

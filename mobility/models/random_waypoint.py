@@ -63,7 +63,7 @@ def random_waypoint(
 
 
 class _Walk:
-    """One station's way. Points and speeds come from one stream and pauses from another: the points do not depend on them."""
+    """The movement of one station. Pauses have their own random stream, so that points and speeds do not depend on them."""
 
     speeds: tuple[float, float]
     pauses: tuple[float, str]
@@ -98,31 +98,31 @@ class _Walk:
 
     def _shortest(self, here: tuple[float, float], there: tuple[float, float]) -> tuple[float, float]:
         """The vector to `there` on the area with its opposite edges joined."""
-        ways = (b - a for a, b in zip(here, there, strict=True))
-        x, y = (way - size * round(way / size) for way, size in zip(ways, self.area, strict=True))
+        offsets = (b - a for a, b in zip(here, there, strict=True))
+        x, y = (offset - size * round(offset / size) for offset, size in zip(offsets, self.area, strict=True))
         return (x, y)
 
     def steady(self, rng: Random, name: str, z: float, begin_s: float) -> tuple[tuple[float, float], list[Leg], float]:
-        """Where a station stands at the start, the rest of the leg that it is on, and when it is free for the next one."""
+        """The stationary state at the start: position, the rest of the current leg, and the time of its end (s)."""
         mean, spread = self.speeds
         slowest, fastest = mean * (1 - spread), mean * (1 + spread)
         slowness = math.log(fastest / slowest) / (fastest - slowest) if spread > 1e-9 else 1 / mean
-        moving_s = mean_way_m(*self.area) * slowness
+        moving_s = mean_distance_m(*self.area) * slowness
         pause_s, kind = self.pauses
         if rng.random() * (pause_s + moving_s) < pause_s:
             here = (rng.random() * self.area[0], rng.random() * self.area[1])
-            # what is left of a pause that one meets by chance: long ones are met more often
+            # the rest of a pause at a random instant, which is more likely in a long one
             rest_s = pause_s * rng.random() if kind == "fixed" else 2 * pause_s * (1 - math.sqrt(rng.random()))
             return here, [], begin_s + rest_s
-        piece = self._long_way(rng)
+        piece = self._long_leg(rng)
         share = rng.random()
         here = tuple(a + (b - a) * share for a, b in zip(piece.begin, piece.end, strict=True))
         speed = slowest * (fastest / slowest) ** rng.random()  # density 1/v: slow legs last longer
         arrival_s = begin_s + math.dist(here, piece.end) / speed
         return (here[0], here[1]), [Leg(begin_s, name, (*piece.end, z), speed)], arrival_s + self._pause()
 
-    def _long_way(self, rng: Random) -> Piece:
-        """A way between two points of the area, drawn in proportion to its length."""
+    def _long_leg(self, rng: Random) -> Piece:
+        """A leg between two points of the area, drawn in proportion to its length."""
         longest_m = math.hypot(*self.area)
         while True:
             a, b = ((rng.random() * self.area[0], rng.random() * self.area[1]) for _ in range(2))
@@ -130,7 +130,7 @@ class _Walk:
                 return Piece(a, b)
 
 
-def mean_way_m(width_m: float, height_m: float) -> float:
+def mean_distance_m(width_m: float, height_m: float) -> float:
     """The mean distance of two points drawn uniformly from a rectangle (Ghosh 1951; 0.5214 for the unit square)."""
     a, b = width_m, height_m
     d = math.hypot(a, b)

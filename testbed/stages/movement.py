@@ -18,7 +18,7 @@ def write_trace(site: Site) -> None:
     """Write trace.csv of the run: a file in our own format is copied, any other is converted."""
     target = site.directory / "trace.csv"
     movement = site.scenario.mobility
-    if isinstance(movement, Replay) and movement.as_it_is and movement.file.endswith(".csv"):
+    if isinstance(movement, Replay) and movement.is_unscaled and movement.file.endswith(".csv"):
         path = file_for(movement, site.seed)
         try:
             shutil.copyfile(path, target)

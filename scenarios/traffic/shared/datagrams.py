@@ -49,7 +49,7 @@ class DatagramKind(Kind[Keys]):
         return Program(python_program(DATAGRAMS, "send", *ends, *stream, *own))
 
     def report(self, plan: FlowPlan[Keys]) -> str:
-        """In the shape of iperf3's, made of what both programs counted."""
+        """A report in iperf3's format, from the counts of both programs."""
         sent = json.loads(plan.noted("sent").read_text())
         received = json.loads(plan.noted("received").read_text())
         ends = {"local_host": plan.source, "local_port": sent["port"], "remote_host": plan.target, "remote_port": plan.port}
