@@ -8,7 +8,7 @@ stations that move either may be lost, stalled, or stand by for half a minute. T
 - After the flow has sent to its end: the exchange of results may fail or take longer than CLOSING_S. The client's report holds
   then what it sent, the server's own what it read (scenarios/traffic/bulk.py joins them), and `remark` is iperf3's message.
 - In between the control connection is silent: the kernel has no reason to give it up. If it is lost all the same, that is an
-error.
+  error.
 - A killed iperf3, or one that ends without a report by itself, is an error at any time: its sent bytes are lost, and a second
   test would measure the rest of the flow's time as if it were all of it.
 
