@@ -56,7 +56,7 @@ def draw(story: Story, content: str, file: Path, begin_s: float | None = None, e
         axes[-1].set_xlim(*span)
         axes[-1].set_xlabel("time since the start of the traffic (s)")
         above = 12 if story.scenario_events else 3  # points over the upper panel, where the events' names are
-        axes[0].set_title(_title(story), loc="left", pad=above)
+        axes[0].set_title(f"{story.flow.name}: {story.flow.source} to {story.flow.target}, {story.tcp}", loc="left", pad=above)
         for one in axes:
             _draw_frame(one, story)
         _name_scenario_events(axes[0], story, span)
@@ -83,10 +83,6 @@ def stand_bys(story: Story) -> list[tuple[float, float]]:
         (story.seconds(begin_ns), last_s if end_ns is None else story.seconds(end_ns)) for begin_ns, end_ns in story.stand_bys
     ]
     return [(begin_s, max(begin_s, end_s)) for begin_s, end_s in spans]
-
-
-def _title(story: Story) -> str:
-    return f"{story.flow.name}: {story.flow.source} to {story.flow.target}, {story.tcp}"
 
 
 def _draw_frame(axes: Axes, story: Story) -> None:

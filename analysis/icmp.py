@@ -45,14 +45,15 @@ class IcmpError(NamedTuple):
 
 
 def errors_about(packets: pl.DataFrame, connection: Connection) -> list[IcmpError]:
-    """The errors about segments that went the way of `connection`, in the capture's order."""
+    """The errors about segments of `connection`, in the capture's order."""
     rows = packets.filter((pl.col("protocol") == "icmp") & pl.col("icmp_type").is_in([UNREACHABLE, TIME_EXCEEDED, HOLDING]))
     columns = ("t_ns", "eth_src", "eth_dst", "source", "destination", "icmp_type", "icmp_code", "quoted")
+    ends = (connection.source, connection.source_port, connection.destination, connection.destination_port)
     found = []
-    for *who, quoted in rows.select(columns).iter_rows():
+    for *fields, quoted in rows.select(columns).iter_rows():
         about = quoted_segment(quoted)
-        if about is not None and about[:4] == _ends(connection):
-            found.append(IcmpError(*who, *about[4:]))
+        if about is not None and about[:4] == ends:
+            found.append(IcmpError(*fields, *about[4:]))
     return found
 
 
@@ -73,7 +74,3 @@ def quoted_segment(quoted: bytes) -> tuple[str, int, str, int, int, int] | None:
         dpkt.utils.inet_to_str(destination), number(body[2:4], "big"),
         number(quoted[4:6], "big"), number(body[4:8], "big"),
     )  # fmt: skip
-
-
-def _ends(connection: Connection) -> tuple[str, int, str, int]:
-    return connection.source, connection.source_port, connection.destination, connection.destination_port

@@ -31,7 +31,8 @@ def summary_lines(story: Story, chosen: list[Transmission]) -> list[str]:
     whole = len(chosen) == len(story.transmissions)
     for event in story.tcp_events + story.scenario_events:
         if whole or begin_ns <= event.t_ns <= end_ns:
-            lines.append((event.t_ns, f"{story.seconds(event.t_ns):11.6f}  * {_event_words(event)}"))
+            words = f"{event.event} {event.node} {event.detail}".rstrip()
+            lines.append((event.t_ns, f"{story.seconds(event.t_ns):11.6f}  * {words}"))
     return [SUMMARY_HEADER, *(line for _, line in sorted(lines, key=lambda line: line[0]))]
 
 
@@ -86,11 +87,11 @@ def table_lines(story: Story, chosen: list[Transmission]) -> list[str]:
     for event in story.tcp_events + story.scenario_events:
         if begin_ns <= event.t_ns <= end_ns:
             rows.append((event.t_ns, event.event, event.node, "-", event.detail))
-    return [HEADER, *(_row_text(story, *row) for row in sorted(rows, key=lambda row: row[0]))]
-
-
-def _row_text(story: Story, t_ns: int, event: str, node: str, packet: str, words: str) -> str:
-    return f"{event:<10} {story.seconds(t_ns):11.6f}  {node:<8} {packet:<11} {words}".rstrip()
+    lines = [
+        f"{event:<10} {story.seconds(t_ns):11.6f}  {node:<8} {packet:<11} {words}".rstrip()
+        for t_ns, event, node, packet, words in sorted(rows, key=lambda row: row[0])
+    ]
+    return [HEADER, *lines]
 
 
 def _sent_words(sent: Transmission) -> str:
@@ -102,7 +103,7 @@ def _journey_rows(story: Story, journey: Journey, name: str, first_words: str) -
     for step in journey.steps:
         words = first_words if step is journey.steps[0] else ""
         details = _held_words(story, step, _left(journey, step)) if step.kind == HELD else _step_words(step)
-        rows.append((step.t_ns, _kind(step), step.node, name, _and(words, details)))
+        rows.append((step.t_ns, _kind(step), step.node, name, "; ".join(filter(None, (words, details)))))
         if step.air is None:
             continue
         for attempt in step.air.attempts:
@@ -141,14 +142,6 @@ def _left(journey: Journey, held: Step) -> Step | None:
 def _held_words(story: Story, held: Step, left: Step | None) -> str:
     held_by = f"held by {held.node}'s {story.routing.upper()}"
     return f"{held_by} for {(left.t_ns - held.t_ns) / 1e9:.2f} s" if left else f"{held_by} to the end"
-
-
-def _and(first: str, second: str) -> str:
-    return "; ".join(words for words in (first, second) if words)
-
-
-def _event_words(event: TcpEvent) -> str:
-    return f"{event.event} {event.node} {event.detail}".rstrip()
 
 
 def _span(chosen: list[Transmission]) -> tuple[int, int]:

@@ -91,14 +91,12 @@ def plain(node: Any) -> Any:
     if not isinstance(node, dict):
         return node
     node = {WORDS.get(key, key): value for key, value in node.items() if key not in ("title", "discriminator")}
-    node = {key: _each(value) if key in ("properties", "$defs") else plain(value) for key, value in node.items()}
+    # names in `properties` are user-defined: a key called `title` is not JSON Schema's
+    for key, value in node.items():
+        named = key in ("properties", "$defs")
+        node[key] = {name: plain(part) for name, part in value.items()} if named else plain(value)
     node = _without_null(node)
     return _quantity(node) if node.get("unit") in UNITS and "type" in node else node
-
-
-def _each(named: Json) -> Json:
-    """The same for user-defined names: a key called `title` is not JSON Schema's."""
-    return {name: plain(value) for name, value in named.items()}
 
 
 def _without_null(node: Json) -> Json:

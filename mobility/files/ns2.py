@@ -57,7 +57,8 @@ def god_lines(trace: Trace) -> list[God]:
 def write(trace: Trace) -> str:
     """The script of a movement. TraceError for a height that changes during a move: ns-2 can only place or jump to heights."""
     numbers = {station: number for number, station in enumerate(trace.stations())}
-    lines = [f"# nodes: {len(numbers)}; node i is {', '.join(numbers)}"] if not _in_order(numbers) else []
+    in_order = all(station == _station(number) for station, number in numbers.items())
+    lines = [] if in_order else [f"# nodes: {len(numbers)}; node i is {', '.join(numbers)}"]
     if trace.end_s is not None:
         lines.append(f"# end_s: {number_text(trace.end_s)}")
     if trace.mean_mps is not None:
@@ -81,10 +82,6 @@ def write(trace: Trace) -> str:
                 )
             moves.append((leg.start_s, f'$ns_ at {time} "{node} setdest {x} {y} {number_text(leg.speed_mps)}"'))
     return "\n".join([*lines, *(line for _, line in sorted(moves, key=lambda move: move[0]))]) + "\n"
-
-
-def _in_order(numbers: dict[str, int]) -> bool:
-    return all(station == _station(number) for station, number in numbers.items())
 
 
 def _station(node: int) -> str:

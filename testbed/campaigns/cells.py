@@ -68,7 +68,8 @@ def _draft(sweep: Sweep, keys: Keys, variant: Variant | None, values: list[tuple
     for change in _changes(sweep, variant, values):
         keys = keys.changed(with_flows(change, sweep.declaration))
     axes = {axis.key: axis.values[index] for axis, index in values}
-    name = "-".join([*([variant.name] if variant else []), *(_part(axis, index) for axis, index in values)])
+    parts = [f"{axis.key}{_unique_text(axis.values[index], axis.values)}" for axis, index in values]  # `hops3`
+    name = "-".join([variant.name, *parts] if variant else parts)
     return Draft(name or ONLY_CELL, variant.name if variant else "", axes, keys)
 
 
@@ -87,11 +88,6 @@ def _changes_of(variant: Variant, declaration: Declaration) -> Iterator[Change]:
     for key, value in variant.set.items():
         place = ("variants", number, "set", key)
         yield Change(key, value, f"{declaration.document.name}: variant {variant.name}", place)
-
-
-def _part(axis: Axis, index: int) -> str:
-    """A part of a cell's name, which is a folder's: `hops3`, `tcpelfn_newreno_probe_2s`."""
-    return f"{axis.key}{_unique_text(axis.values[index], axis.values)}"
 
 
 def _unique_text(value: Any, values: list[Any]) -> str:

@@ -7,7 +7,6 @@ checked here, before anything starts; an error names its line. Each step takes t
 """
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from scenarios.document import Document
 from scenarios.key_models import unit_of
 from scenarios.keys import Keys
 from scenarios.scenario import Scenario
-from testbed.campaigns.cells import ONLY_CELL, Cell, Draft, drafts_of
+from testbed.campaigns.cells import ONLY_CELL, Cell, drafts_of
 from testbed.campaigns.declaration import Declaration
 from testbed.campaigns.expectations import Expected
 from testbed.campaigns.request import FULL_SIZE, Request
@@ -70,8 +69,8 @@ def load(path: Path, request: Request = FULL_SIZE) -> Experiment:
     if not document.is_experiment:
         return _single(document, request)
     sweep = Sweep.of(Declaration.of(document), request)
-    drafts = drafts_of(sweep)
-    return _experiment(sweep, _cells(drafts, [_scenario(draft.keys) for draft in drafts]), request)
+    cells = tuple(Cell(draft.name, draft.variant, draft.axes, _scenario(draft.keys)) for draft in drafts_of(sweep))
+    return _experiment(sweep, cells, request)
 
 
 def _experiment(sweep: Sweep, cells: tuple[Cell, ...], request: Request) -> Experiment:
@@ -96,11 +95,6 @@ def _single(document: Document, request: Request) -> Experiment:
         axes={}, variants=(), seeds=_seeds(document, 1, request.seeds or scenario.seeds),
         cells=(Cell(ONLY_CELL, "", {}, scenario),), expect=Expected(),
     )  # fmt: skip
-
-
-def _cells(drafts: Sequence[Draft], scenarios: Sequence[Scenario]) -> tuple[Cell, ...]:
-    pairs = zip(drafts, scenarios, strict=True)
-    return tuple(Cell(draft.name, draft.variant, draft.axes, scenario) for draft, scenario in pairs)
 
 
 def _scenario(keys: Keys) -> Scenario:

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scenarios.scenario import Scenario
@@ -100,11 +99,6 @@ class Medium:
         return [(link["from"], link["to"]) for link in self.ask("links")["links"] if link["range"]]
 
 
-def _logs(site: Site) -> list[str | Path]:
-    inputs = ["--input-log", site.directory / INPUT_LOG] if site.scenario.input_log else []
-    return [*inputs, "--log-limit", str(site.scenario.log_limit)]
-
-
 @contextmanager
 def medium_running(site: Site, net: "StationNet", children: Processes) -> Iterator[Medium]:
     """Run the daemon: every radio is up on entry, every output complete on exit. RunError if the daemon failed."""
@@ -114,9 +108,10 @@ def medium_running(site: Site, net: "StationNet", children: Processes) -> Iterat
     config = site.directory / "medium.json"
     config.write_text(json.dumps(medium_config(site, netns), indent=1) + "\n")
     radios = "the radios went with it" if site.scenario.net == "manet" else "the radios have the kernel's own medium now"
+    inputs = ["--input-log", site.directory / INPUT_LOG] if site.scenario.input_log else []
     child = children.start(
         "medium",
-        [site.programs.medium, "run", *_logs(site), config],
+        [site.programs.medium, "run", *inputs, "--log-limit", str(site.scenario.log_limit), config],
         remedy=f"{radios} and the run is void; see log/medium.log and run it again",
         many_files=True,
     )

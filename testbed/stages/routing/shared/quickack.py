@@ -61,8 +61,8 @@ def acks_at_once(network: Network) -> Iterator[None]:
     def update_routes() -> None:
         for watch in watches:
             if watch.changed():
-                lines = lines_to_change(_routes(watch.station), metric)
-                iproute.try_batch(watch.station, lines)
+                routes = iproute.ask(watch.station, "-4", "route", "show", "table", "all", "type", "unicast")
+                iproute.try_batch(watch.station, lines_to_change(routes, metric))
 
     network.children.checks.append(update_routes)
     try:
@@ -71,10 +71,6 @@ def acks_at_once(network: Network) -> Iterator[None]:
         network.children.checks.remove(update_routes)
         for watch in watches:
             watch.close()
-
-
-def _routes(station: Station) -> str:
-    return iproute.ask(station, "-4", "route", "show", "table", "all", "type", "unicast")
 
 
 def lines_to_change(routes: str, metric: str) -> list[str]:
