@@ -41,7 +41,7 @@ def read_air(path: Path) -> pl.DataFrame:
     if not path.exists():
         raise RunFileError(f"{path}: no air log; did the medium start? see log/ beside it")
     if (why := closing_reason(path)) is not None:
-        raise RunFileError(f"{path}: is no whole log, it was closed before the run ended: {why}")
+        raise RunFileError(f"{path}: is incomplete, it was closed before the run ended: {why}")
     try:
         air = pl.read_csv(path, schema_overrides=SCHEMA | OPTIONAL)
     except (pl.exceptions.PolarsError, UnicodeDecodeError) as problem:

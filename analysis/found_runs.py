@@ -47,7 +47,7 @@ def exclusion_reason(run_dir: Path) -> str | None:
         return "is no seed-<n>; a run has one place, and a copy does not count: move it out of the results"
     record = _record(run_dir)
     if record is None:
-        return "run.json is no JSON object; put the run aside and do it again with --resume"
+        return "run.json is no JSON object; move the run out of the results and rerun it with --resume"
     seed, cell = record.get("seed"), record.get("cell")
     if seed is not None and seed != int(match.group(1)):
         return f"is seed {seed} by its run.json; a copy is no second seed: move it out of the results"

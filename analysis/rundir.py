@@ -287,7 +287,7 @@ class RunDirectory:
         except FileNotFoundError:
             raise RunFileError(f"{path}: missing; the run did not get that far, see log/ beside it") from None
         except ValueError as problem:
-            raise RunFileError(f"{path}: not JSON ({problem}); was its writer ended?") from None
+            raise RunFileError(f"{path}: not JSON ({problem}); was its writer killed?") from None
         if expected_format and content.get("format") != expected_format:
             raise RunFileError(f'{path}: format "{content.get("format")}", this version reads "{expected_format}"')
         return content

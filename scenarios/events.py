@@ -46,7 +46,7 @@ class Event(BaseModel):
         given = {key for key, value in fields.items() if value is not None} - {"at"}
         kinds = [kind for kind in KINDS if kind in given]
         if len(kinds) != 1:
-            which = f'says both "{kinds[0]}" and "{kinds[1]}"; make two events of it' if kinds else "says not what happens"
+            which = f'says both "{kinds[0]}" and "{kinds[1]}"; make two events of it' if kinds else "has no kind of event"
             raise KeyProblem((kinds[1],) if kinds else (), which if kinds else f"{which}; add one of {', '.join(KINDS)}")
         needed, optional = KINDS[kinds[0]]
         for key in sorted(given - needed - optional - {kinds[0]}):
@@ -63,7 +63,7 @@ class Event(BaseModel):
             if any(not 0 <= value <= MAX_COORDINATE_M for value in self.to or ()):
                 raise KeyProblem(("to",), f"a coordinate is outside 0 to {MAX_COORDINATE_M:g} m; give a place within")
         if self.cut is not None and not isinstance(self.to, str):
-            raise KeyProblem(("to",), 'a "cut" is of the way to a station or host; give its name')
+            raise KeyProblem(("to",), 'a "cut" is of the path to a station or host; give its name')
         for key, ends in (("link", self.link), ("to", (self.source, self.to) if self.cut else None)):
             if ends is not None and ends[0] == ends[1]:
                 raise KeyProblem((key,), f'"{ends[0]}" is named twice; name two stations')

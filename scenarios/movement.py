@@ -163,7 +163,7 @@ class Replay(Movement):
     @model_validator(mode="after")
     def _one_speed(self) -> Self:
         if self.factor is not None and self.speed is not None:
-            raise KeyProblem(("factor",), "and speed both say how fast; remove one of the two")
+            raise KeyProblem(("factor",), "and speed both set the speed; remove one of the two")
         return self
 
 

@@ -35,7 +35,7 @@ def replayed(movement: Replay, path: Path, stations: list[str], begin_s: float) 
     factor = movement.factor or 1.0
     if movement.speed is not None:
         if made.mean_mps is None:
-            text = 'does not say its mean speed; add a line "# mean_speed_mps: 1", or give "factor" instead of "speed"'
+            text = 'does not state its mean speed; add a line "# mean_speed_mps: 1", or give "factor" instead of "speed"'
             raise TraceError(f"{path}: {text}")
         factor = movement.speed / made.mean_mps
     end_s = None if made.end_s is None else begin_s + made.end_s / factor
@@ -46,7 +46,7 @@ def replayed(movement: Replay, path: Path, stations: list[str], begin_s: float) 
 def _renamed(made: Trace, stations: list[str]) -> Trace:
     nodes = made.stations()
     if len(nodes) > len(stations):
-        text = f"has {len(nodes)} nodes and the scenario {len(stations)} stations; give the layout as many"
+        text = f"has {len(nodes)} nodes and the scenario {len(stations)} stations; give the layout the same number"
         raise TraceError(f"{made.name}: {text}")
     names = dict(zip(nodes, stations, strict=False))
     legs = [replace(leg, station=names[leg.station]) for leg in made.legs]

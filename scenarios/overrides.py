@@ -60,10 +60,10 @@ class Change:
             else:
                 raise UsageError(f'{self.name}: there is no table to hold "{first}"; set the whole key instead')
         if first.isdigit() and inside and not raw:
-            remedy = ABSENT_LISTS.get(inside, "give the list whole")
+            remedy = ABSENT_LISTS.get(inside, "give the whole list")
             raise UsageError(f'{self.name}: the scenario has no key "{inside}"; {remedy}')
         if first.isdigit():
-            raise UsageError(f"{self.name}: there is no list to count in; give it whole, or write it into the file")
+            raise UsageError(f"{self.name}: there is no list with such an element; give the whole list, or set it in the file")
         return {**raw, first: self._within(raw.get(first, {}), rest, first)}
 
 

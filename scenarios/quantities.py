@@ -43,7 +43,9 @@ def _from_text(text: str, unit: str) -> float:
     number, written = float(match.group(1).replace("_", "")), match.group(2)
     if written not in UNITS[unit]:
         found = f'has the unit "{written}"' if written else "has no unit"
-        raise ValueError(f'"{text}" {found}, but a {NAMES[unit]} is wanted; give a number in {unit}, or text with one of {known}')
+        raise ValueError(
+            f'"{text}" {found}, but a {NAMES[unit]} is expected; give a number in {unit}, or text with one of {known}'
+        )
     return number * UNITS[unit][written]
 
 

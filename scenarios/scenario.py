@@ -362,7 +362,7 @@ class Scenario(BaseModel):
     def _default_flows(self) -> tuple[Flow, ...]:
         names = self.station_names()
         if len(names) < 2:
-            raise KeyProblem((), "one station has nobody to talk to; give at least two stations")
+            raise KeyProblem((), "a single station has no peer; give at least two stations")
         ends = cross_ends(self.hops or 0) if self.topology == "cross" else [(names[0], names[-1])]
         return tuple(Flow.model_validate({"from": a, "to": b, "traffic": self.traffic}) for a, b in ends)
 

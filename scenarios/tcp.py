@@ -159,7 +159,7 @@ def parse(text: str) -> Tcp:
     names = [part.name for part in parts]
     double = next((name for index, name in enumerate(names) if name in names[:index]), None)
     if double:
-        raise TcpError(f'"{double}" is around itself; take one out')
+        raise TcpError(f'"{double}" is inside itself; remove one')
     answering = [name for name in names if name in table() and table()[name].notices]
     if len(answering) > 1:
         raise TcpError(f'both "{answering[0]}" and "{answering[1]}" act on route failures; take one of them')
@@ -203,7 +203,7 @@ class _Reader:
         if self._peek():
             before = quoted(parts[0].name + ("(...)" if self.tokens[1] == "(" else ""))
             remedy = "remove it" if self._peek() == ")" else f"a TCP is written like {EXAMPLES}"
-            raise TcpError(f"{quoted(self._peek())} is too much after {before}; {remedy}")
+            raise TcpError(f"{quoted(self._peek())} is unexpected after {before}; {remedy}")
         return parts
 
     def _peek(self, ahead: int = 0) -> str:
@@ -246,7 +246,7 @@ class _Reader:
                 inner = self._tcp()
             if self._peek() not in (",", ")"):
                 found = f"{quoted(self._peek())} follows" if self._peek() else "the text ends"
-                raise TcpError(f"{found} where ',' or ')' is wanted, inside \"{name}(\"; close the parenthesis")
+                raise TcpError(f"{found} where ',' or ')' is expected, inside \"{name}(\"; close the parenthesis")
             self.at += self._peek() == ","
         self.at += 1
         return inner, given
@@ -274,13 +274,13 @@ def _check_holds(name: str, known: Name | None, item: str, inner: list[Part], gi
         layers = [layer.name for layer in table().values() if layer.is_layer]
         close = difflib.get_close_matches(name.lower(), layers, n=1, cutoff=0.7) if known is None else []
         if close:
-            raise TcpError(f'"{name}" is not ours and holds nothing, but {quoted(item)} is inside; did you mean "{close[0]}"?')
+            raise TcpError(f'"{name}" is not ours and has no inner TCP, but {quoted(item)} is inside; did you mean "{close[0]}"?')
         some = f", or name a parameter ({', '.join(known.parameters)})" if known and known.parameters else ""
-        raise TcpError(f'"{name}" is an algorithm and holds nothing, but {quoted(item)} is inside; remove it{some}')
+        raise TcpError(f'"{name}" is an algorithm and has no inner TCP, but {quoted(item)} is inside; remove it{some}')
     if inner:
-        raise TcpError(f'"{name}" is around one TCP, but {quoted(item)} is a second one; a parameter is written name=value')
+        raise TcpError(f'"{name}" has one inner TCP, but {quoted(item)} is a second one; a parameter is written name=value')
     if given:
-        raise TcpError(f'{quoted(item)} comes after a parameter; write what "{name}" is around first')
+        raise TcpError(f'{quoted(item)} comes after a parameter; write the inner TCP of "{name}" first')
 
 
 def _parameter_of(name: str, known: Name | None, key: str) -> Parameter:

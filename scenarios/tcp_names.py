@@ -130,7 +130,7 @@ def _read(path: Path) -> Name:
             raise _wrong(path, key, f"unknown; the keys are {', '.join(sorted(known))}")
         expected = {"sack": bool, "ecn": bool, "parameters": dict}.get(key, str)
         if not isinstance(value, expected):
-            raise _wrong(path, key, f"is of the wrong type, {expected.__name__} is wanted")
+            raise _wrong(path, key, f"is of the wrong type, {expected.__name__} is expected")
     for key in ("kind", "summary", *(["inner"] if raw.get("kind") == "layer" else [])):
         if not raw.get(key):
             raise _wrong(path, key, "is missing")

@@ -58,7 +58,7 @@ def write(made: Trace, path: Path) -> None:
         if ending == ".movements":
             path.with_suffix(".params").write_text(bonnmotion.params(made), encoding="utf-8")
     except OSError as problem:
-        raise TraceError(f"{path}: cannot be written ({problem.strerror}); give a name in a folder that is there") from None
+        raise TraceError(f"{path}: cannot be written ({problem.strerror}); give a name in an existing folder") from None
 
 
 def is_movement(name: str) -> bool:
@@ -69,5 +69,5 @@ def is_movement(name: str) -> bool:
 def _ending(path: Path, known: dict) -> str:
     found = [ending for ending in known if path.name.endswith(ending)]
     if not found:
-        raise TraceError(f"{path}: the name does not say which format; let it end in one of {', '.join(known)}")
+        raise TraceError(f"{path}: unknown format; give a name that ends in one of {', '.join(known)}")
     return max(found, key=len)

@@ -216,7 +216,7 @@ class Campaign:
             raise RunError(f"{outcome.reason}; then {self.again}" if self.again else outcome.reason)
         failed = [o for o in self.outcomes if o.status == "failed" and not o.host_late]
         if len(failed) >= GIVE_UP_AFTER and len(failed) == len(self.outcomes):
-            raise RunError(f"the first {len(failed)} runs failed, the last so: {outcome.reason}")
+            raise RunError(f"the first {len(failed)} runs failed, the last with: {outcome.reason}")
         return [outcome] if outcome.should_rerun else []
 
     def _put_aside(self, outcome: Outcome) -> None:

@@ -62,7 +62,7 @@ class Declaration:
         names = [variant.name for variant in self.tables.variants]
         for index, name in enumerate(names):
             if name in RESERVED_NAMES or name.endswith(FILE_ENDINGS):
-                text = f'"{name}" would be taken for a file or folder of the results; give the variant another name'
+                text = f'"{name}" is a file or folder of the results; give the variant another name'
                 raise self.document.refusal(("variants", index, "name"), text)
             if name in names[:index]:
                 text = f'two variants are named "{name}"; give each its own name'

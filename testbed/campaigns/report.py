@@ -35,7 +35,7 @@ class Report:
             text = "holds no experiment.json; give a folder that `manet run` has made"
             raise UsageError(f"{shortened(str(directory))}: {text}") from None
         except ValueError:
-            raise UsageError(f"{directory}/experiment.json: is not JSON; run again with --resume to write it anew") from None
+            raise UsageError(f"{directory}/experiment.json: is not JSON; run again with --resume to rewrite it") from None
         self.figures: list[Path] = []
         self.no_figure: str | None = None  # why the figure could not be drawn
         self.comparisons: list[Comparison] = []

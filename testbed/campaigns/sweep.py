@@ -43,7 +43,7 @@ class Axis:
         """The axis with its values as recorded; UsageError without values or for a duplicate."""
         values = [_recorded(self.key, value) for value in self.values]
         double = next((value for index, value in enumerate(values) if value in values[:index]), None)
-        wrong = f"{double} stands there twice; remove one" if double is not None else None
+        wrong = f"{double} is listed twice; remove one" if double is not None else None
         if not values:
             wrong = "has no values; give at least one"
         if wrong is None:

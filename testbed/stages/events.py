@@ -141,7 +141,7 @@ def relay_in_use(control: MediumControl, source: str, target: str, starved: Star
         if is_relayed and row["station"] != target and int(row["t_ns"]) > model_ns - IN_USE_S * 1e9:
             relayed[row["station"]] += int(row["bytes"])
     if not relayed:
-        none = f"events: cut: no station took frames of {source} for others within the last {IN_USE_S:g} s"
+        none = f"events: cut: no station relayed frames of {source} within the last {IN_USE_S:g} s"
         busy = _lateness_reason(status) or starved()
         if busy is not None:
             raise HostLateError(f"{none}: the host was too busy ({busy}); run it again with fewer --jobs or on an idle machine")

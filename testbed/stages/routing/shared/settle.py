@@ -101,6 +101,6 @@ def _timeout_message(network: Network, missing: list[tuple[str, str, str]], wait
     name = network.site.scenario.routing.protocol
     more = f" (and {len(missing) - 1} more pairs)" if len(missing) > 1 else ""
     return (
-        f"{name}: {source} has no route to {target} after {waited_s:g} s{more}; {at} knows no way on. Place the stations within "
-        f"range of each other, or set routing.settle: a longer wait, or 0 to begin without routes"
+        f"{name}: {source} has no route to {target} after {waited_s:g} s{more}; {at} has no route onward. Place the stations "
+        f"within range of each other, or set routing.settle: a longer wait, or 0 to begin without routes"
     )
