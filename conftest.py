@@ -1,4 +1,4 @@
-"""For all tests: their distribution over pytest-xdist's workers, and a probe of the host.
+"""For all tests: how they are spread over pytest-xdist's workers, and a probe of the host.
 
 The marks `root` and `alone` (pyproject.toml) decide when a test runs: testbed/commands/test.py.
 """
@@ -15,23 +15,23 @@ import pytest
 
 from tests.probe import Probe
 
-# Otherwise each worker, and each Python program that a test starts, recompiles all of the project's modules.
+# Else each worker, and each Python program that a test starts, compiles all of the project's modules anew.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # pytest-xdist sets COLUMNS for its workers, which would wrap manet's rows (testbed/columns.py).
+    # pytest-xdist gives its workers COLUMNS, by which manet's rows would be wrapped (testbed/columns.py).
     os.environ.pop("COLUMNS", None)
-    # A worker of pytest-xdist ignores SIGINT, and programs that a test starts would inherit that.
+    # A worker of pytest-xdist ignores Ctrl-C, and the programs of every test of Ctrl-C would inherit that.
     if "PYTEST_XDIST_WORKER" in os.environ:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """The tests of a module with a fixture of scope `module` run in one worker, so that it is built once; all others run in any
-    free worker. (`--dist loadgroup` of pytest-xdist 3.8 has no effect with pytest 9.)"""
+    """The tests of a module with a fixture of its own for all of them go to one worker, so that it is made once; all
+    others go to whichever worker is free. (`--dist loadgroup` of pytest-xdist 3.8 has no effect with pytest 9.)"""
     from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
     class ByFixture(LoadScopeScheduling):  # type: ignore[misc]
@@ -62,5 +62,5 @@ def host() -> Iterator[Probe]:
 
 @pytest.fixture(scope="session")
 def watched_host() -> type[Probe]:
-    """For a run that several tests check: `with watched_host() as host` around it, and `host.void(reason)` in the tests."""
+    """For a run that several tests look at: `with watched_host() as host` around it, and `host.void(reason)` in the tests."""
     return Probe

@@ -27,7 +27,7 @@ WORDS = {
     "maximum": ("at most", operator.le),
     "exclusiveMaximum": ("less than", operator.lt),
 }
-# units that a scenario also accepts as text
+# units that a scenario takes as text, too
 NUMBERS = {"s": Seconds, "m": Metres, "bit/s": BitsPerSecond}
 Node = Mapping[str, Any]
 Fields = dict[str, tuple[Any, Any]]

@@ -305,6 +305,6 @@ else:
 
 
 def _default(model: BaseModel, key: str, value: object) -> None:
-    """Set a missing key of a frozen model during its validation."""
+    """While it is validated, a frozen model is completed."""
     if getattr(model, key) is None:
         object.__setattr__(model, key, value)
