@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from analysis.closed_log import why_closed
+from analysis.closed_log import closing_reason
 from analysis.errors import RunFileError
 
 SCHEMA: dict[str, type[pl.DataType]] = {
@@ -40,8 +40,8 @@ def read_air(path: Path) -> pl.DataFrame:
     """The whole log as SCHEMA says; a torn last line (a killed medium) is an error that names it."""
     if not path.exists():
         raise RunFileError(f"{path}: no air log; did the medium start? see log/ beside it")
-    if (why := why_closed(path)) is not None:
-        raise RunFileError(f"{path}: is no whole log, it was closed before the run ended: {why}")
+    if (why := closing_reason(path)) is not None:
+        raise RunFileError(f"{path}: is incomplete, it was closed before the run ended: {why}")
     try:
         air = pl.read_csv(path, schema_overrides=SCHEMA | OPTIONAL)
     except (pl.exceptions.PolarsError, UnicodeDecodeError) as problem:

@@ -1,10 +1,9 @@
-"""Which packet of the air log each captured frame is, and what became of a packet on the air.
+"""Captured frames matched with packets of the air log, and the history of a packet on the air.
 
-A station's TAP keeps the order of frames, so that frames to one neighbour of one size meet the log's `enqueue` rows in step (the
-frames it sent), and those from one neighbour its `deliver` rows (the frames that arrived). The medium is later than the capture
-in the first case and earlier in the second; a row that would be the wrong way round, or a second away, has no partner. What a
-host answers at once enters the medium at the instant of its cause (docs/verdict.md): before the capture, by as much as the medium
-was late.
+A station's TAP keeps the order of frames. So sent frames of one size to one neighbour match the log's `enqueue` rows in order,
+and received frames from one neighbour match its `deliver` rows. An `enqueue` row is later than its frame, a `deliver` row
+earlier; a row in the wrong order, or a second away, has no match. A host's immediate answer enters the medium at the instant of
+its cause (docs/verdict.md), which is before the capture by the medium's lateness.
 """
 
 from collections import defaultdict, deque
@@ -16,7 +15,7 @@ import polars as pl
 from analysis.air import MATCH_TOLERANCE_NS
 from analysis.rundir import Captured, RunDirectory
 
-# How far a capture's clock may seem to run the wrong way beside the medium's: both are one host's, read at different moments.
+# Largest apparent reversal of capture and medium: both read the clock of one host, at different instants.
 EARLY_NS = 5_000_000
 _ARP_BYTES = 28
 OUT, IN = "out", "in"
@@ -46,10 +45,10 @@ class AirPacket:
 
 
 def paired_capture(run: RunDirectory, captured: Captured) -> pl.DataFrame:
-    """The capture with `way` (out: the node sent it, in: it was sent to the node, else null) and `air_packet` (or null)."""
+    """The capture with `direction` (out: the node sent it, in: it was sent to the node, else null) and `air_packet` (or null)."""
     packets = run.capture(captured.file)
-    way = pl.when(pl.col("eth_src") == captured.mac).then(pl.lit(OUT)).when(pl.col("eth_dst") == captured.mac).then(pl.lit(IN))
-    packets = packets.with_columns(way=way.otherwise(None))
+    sent, received = pl.col("eth_src") == captured.mac, pl.col("eth_dst") == captured.mac
+    packets = packets.with_columns(direction=pl.when(sent).then(pl.lit(OUT)).when(received).then(pl.lit(IN)).otherwise(None))
     numbers: list[int | None] = [None] * len(packets)
     if captured.radio:
         _pair(run, captured.node, packets, numbers, OUT)
@@ -57,15 +56,16 @@ def paired_capture(run: RunDirectory, captured: Captured) -> pl.DataFrame:
     return packets.with_columns(air_packet=pl.Series(numbers, dtype=pl.Int64))
 
 
-def _pair(run: RunDirectory, station: str, packets: pl.DataFrame, numbers: list[int | None], way: str) -> None:
-    """Fill in the numbers of the frames that went this way."""
+def _pair(run: RunDirectory, station: str, packets: pl.DataFrame, numbers: list[int | None], direction: str) -> None:
+    """Fill in the numbers of the frames of this direction."""
     names = {entry.mac: entry.node for entry in run.captured if entry.radio}
-    waiting = _log_rows(run, station, "enqueue" if way == OUT else "deliver")
-    other = "eth_dst" if way == OUT else "eth_src"
-    earliest, latest = (-EARLY_NS - run.most_late_ns, MATCH_TOLERANCE_NS) if way == OUT else (-MATCH_TOLERANCE_NS, EARLY_NS)
-    columns = (packets[name].to_list() for name in ("t_ns", "way", other, "ip_bytes", "protocol"))
-    for index, (t_ns, went, mac, ip_bytes, protocol) in enumerate(zip(*columns, strict=True)):
-        if went != way:
+    out = direction == OUT
+    waiting = _log_rows(run, station, "enqueue" if out else "deliver")
+    other = "eth_dst" if out else "eth_src"
+    earliest, latest = (-EARLY_NS - run.max_lateness_ns, MATCH_TOLERANCE_NS) if out else (-MATCH_TOLERANCE_NS, EARLY_NS)
+    columns = (packets[name].to_list() for name in ("t_ns", "direction", other, "ip_bytes", "protocol"))
+    for index, (t_ns, own_direction, mac, ip_bytes, protocol) in enumerate(zip(*columns, strict=True)):
+        if own_direction != direction:
             continue
         queue = waiting[names.get(mac, "?"), _ARP_BYTES if protocol == "arp" else ip_bytes]
         while queue and queue[0][0] - t_ns < earliest:
@@ -84,7 +84,7 @@ def _log_rows(run: RunDirectory, station: str, event: str) -> dict[tuple[str, in
 
 
 def air_packets(run: RunDirectory, numbers: set[int]) -> dict[int, AirPacket]:
-    """What the log says of these packets. CTS and ACK have no number: a failed one is a retry of the packet it answered."""
+    """The log's history of these packets. CTS and ACK have no number: a lost one is a retry of the packet it answered."""
     found: dict[int, AirPacket] = {}
     rows = run.air.filter(pl.col("packet").is_in(sorted(numbers))).sort("packet", "t_ns", maintain_order=True)
     columns = ("t_ns", "station", "event", "frame", "peer", "packet", "attempt", "fate", "power_dbm")

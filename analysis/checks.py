@@ -40,11 +40,14 @@ _LOGGED = {
 
 @dataclass(frozen=True)
 class Check:
+    """The result of one cross-check of a run, as metrics.json lists it; `detail` has the compared figures."""
+
     name: str
     ok: bool
     detail: str
 
     def as_dict(self) -> dict:
+        """`name`, `ok` and `detail`, for metrics.json."""
         return asdict(self)
 
 
@@ -145,6 +148,7 @@ def iperf_datagrams(flow: str, report: IperfReport, receiver: pl.DataFrame, conn
 
 
 def report_without_error(flow: str, report: IperfReport) -> Check:
+    """iperf3's report must hold no error."""
     return Check(f"{flow} iperf3-report", report.error is None, report.error or report.remark or "complete")
 
 

@@ -1,17 +1,17 @@
-"""A log that the medium ended before the run, at its limit: the last line says so (formats/air.md), and it is no row."""
+"""Logs that the medium closed before the end of the run, at their limit: the last line is a comment (formats/air.md)."""
 
 import os
 from pathlib import Path
 
 CLOSED = b"# closed: "
-LONGEST_LINE = 8192  # paths are at most 4096 bytes
+MAX_LINE_BYTES = 8192  # paths are at most 4096 bytes
 
 
-def why_closed(path: Path) -> str | None:
-    """Why the medium ended this log before the run; None if it did not, or if there is no such log."""
+def closing_reason(path: Path) -> str | None:
+    """The reason why the medium closed this log early; None if it did not, or if there is no such log."""
     try:
         with path.open("rb") as log:
-            log.seek(max(0, os.fstat(log.fileno()).st_size - LONGEST_LINE))
+            log.seek(max(0, os.fstat(log.fileno()).st_size - MAX_LINE_BYTES))
             last = log.read().rstrip(b"\n").rpartition(b"\n")[2]
     except OSError:
         return None

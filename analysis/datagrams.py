@@ -30,6 +30,7 @@ class DatagramMetrics:
 
     @property
     def loss(self) -> float | None:
+        """Lost share of the sent datagrams, 0 to 1; None when none was sent."""
         return (self.sent - self.received) / self.sent if self.sent else None
 
 

@@ -61,6 +61,7 @@ def runs_a_point(rows: list[dict[str, Any]]) -> str:
 
 
 def span(values: list[float]) -> str:
+    """`1` for one value, `1 to 5` for several; `values` is sorted and not empty."""
     return f"{values[0]:g}" if len(values) == 1 else f"{values[0]:g} to {values[-1]:g}"
 
 

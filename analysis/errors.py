@@ -19,6 +19,6 @@ class DiskFullError(AnalysisError):
     """No room for a results file; what was there before is unchanged. Who knows the command adds how to go on."""
 
     def __init__(self, path: Path, again: str = "") -> None:
-        text = f"{path}: disk full; free space elsewhere on this disk (no result has to go)"
+        text = f"{path}: disk full; free space elsewhere on this disk (no result must be deleted)"
         super().__init__(f"{text}, then {again}" if again else text)
         self.path = path

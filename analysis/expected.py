@@ -39,6 +39,7 @@ class Curve:
 
     @property
     def longest(self) -> int:
+        """The largest number of hops that the curve has."""
         return max(self.values)
 
     def at(self, hops: int, beyond: bool = False) -> float:

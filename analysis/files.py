@@ -1,6 +1,6 @@
-"""Results files that are there whole or not at all: written beside, brought to the disk (fsync(2)), renamed (rename(2)).
+"""Atomic writes of results files: written to a temporary file beside, flushed (fsync(2)), renamed (rename(2)).
 
-Whatever stops the writer, a full disk or a lost machine, a reader finds the file as it was before or as it was to be.
+If the writer is stopped, by a full disk or a crash of the machine, a reader finds the old file or the new one.
 """
 
 import errno
@@ -13,12 +13,12 @@ from typing import IO, Any
 
 from analysis.errors import DiskFullError
 
-UNFINISHED = ".new"  # the ending of what is being written; such a file may be removed
+UNFINISHED = ".new"  # suffix of a temporary file, which may be removed
 
 
 @contextmanager
-def whole(path: Path, mode: str = "w") -> Iterator[IO]:
-    """A file to write, which becomes `path` when the block ends well. DiskFullError where there is no room."""
+def atomic_file(path: Path, mode: str = "w") -> Iterator[IO]:
+    """A file to write, which becomes `path` when the block ends without an error. DiskFullError if the disk is full."""
     beside = path.with_name(f".{path.name}.{os.getpid()}{UNFINISHED}")
     try:
         with beside.open(mode, newline=None if "b" in mode else "") as file:
@@ -34,13 +34,14 @@ def whole(path: Path, mode: str = "w") -> Iterator[IO]:
         beside.unlink(missing_ok=True)
 
 
-def write_whole(path: Path, content: str) -> None:
-    with whole(path) as file:
+def write_atomic(path: Path, content: str) -> None:
+    """Write a text file atomically; DiskFullError if the disk is full."""
+    with atomic_file(path) as file:
         file.write(content)
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """A JSON object; empty where the file is missing or holds none, as in a run that ended early."""
+    """The JSON object of a file; empty if the file is missing or holds none, as in a run that ended early."""
     try:
         content = json.loads(path.read_text())
     except (OSError, ValueError):

@@ -1,5 +1,5 @@
 """A flow over time, from its story: congestion window and slow-start threshold, and every packet, after Holland and Vaidya
-(1999), figure 6: sent, received, acknowledged, dropped (by whom and why), with what TCP's layers were told and did.
+(1999), figure 6: sent, received, acknowledged, dropped (station and reason), with the notices and actions of TCP's layers.
 
 Times are seconds from the start of the traffic, as in the story. Shaded: stand-by, from its event to the repair. Dotted
 verticals: the scenario's events. Dropped ACKs are drawn at the segment up to which they acknowledge.
@@ -18,7 +18,7 @@ from analysis.story import AGAIN, FIRST, PROBE, Acknowledgement, Story, Transmis
 from analysis.tcp_samples import held_from, with_gaps
 
 WINDOW, PACKETS, BOTH = "window", "packets", "story"
-WHATS = (BOTH, WINDOW, PACKETS)
+CONTENTS = (BOTH, WINDOW, PACKETS)
 WIDTH_IN = 8.0
 HEIGHT_IN = {WINDOW: 2.6, PACKETS: 4.4, BOTH: 6.4}
 # Drops closer than this part of the axes share one text that names their stations.
@@ -31,7 +31,7 @@ _EVENTS = {  # event of tcp.csv: colour, marker, name
     "repair": (style.GREEN, "^", "repair"),
     "window": (style.PURPLE, "s", "window set"),
 }
-_REASONS = {  # the commonest, always alike; others get what is left
+_REASONS = {  # the most frequent have fixed markers; others take a spare one
     "no-route": (style.VERMILION, "X"),
     "retry-short": (style.BLUE, "X"),
     "retry-long": (style.BLACK, "P"),
@@ -44,34 +44,34 @@ _THIN = {"X": "x", "P": "+", "*": "1"}  # an ACK's marker beside a segment's
 _SPARE = [(style.ORANGE, "X"), (style.BLACK, "P"), (style.ORANGE, "P"), (style.BLACK, "X")]
 
 
-def draw(story: Story, what: str, file: Path, begin_s: float | None = None, end_s: float | None = None) -> list[Path]:
-    """Draw into `file` (.png) and a PDF beside it; returns both. Begin and end bound the time axis."""
+def draw(story: Story, content: str, file: Path, begin_s: float | None = None, end_s: float | None = None) -> list[Path]:
+    """Draw `content` (of CONTENTS) into `file` (.png) and a PDF beside it; returns both. Both times (s) bound the axis."""
     if file.suffix != ".png":
         raise RunFileError(f"{file}: figures are written as .png (and a .pdf beside it); give a name that ends so")
     span = window_of(story, begin_s, end_s)
-    rows = 2 if what == BOTH else 1
-    ratios = [1, 1.8] if what == BOTH else [1]
-    with style.page(file.parent, file.stem, HEIGHT_IN[what], WIDTH_IN, nrows=rows, sharex=True, height_ratios=ratios) as drawn:
+    rows = 2 if content == BOTH else 1
+    ratios = [1, 1.8] if content == BOTH else [1]
+    with style.page(file.parent, file.stem, HEIGHT_IN[content], WIDTH_IN, nrows=rows, sharex=True, height_ratios=ratios) as drawn:
         axes, written = drawn
         axes[-1].set_xlim(*span)
         axes[-1].set_xlabel("time since the start of the traffic (s)")
         above = 12 if story.scenario_events else 3  # points over the upper panel, where the events' names are
-        axes[0].set_title(_title(story), loc="left", pad=above)
+        axes[0].set_title(f"{story.flow.name}: {story.flow.source} to {story.flow.target}, {story.tcp}", loc="left", pad=above)
         for one in axes:
             _draw_frame(one, story)
         _name_scenario_events(axes[0], story, span)
-        if what != PACKETS:
+        if content != PACKETS:
             _draw_window(axes[0], story)
             _legend(axes[0], "outside upper center", set())
-        if what != WINDOW:
+        if content != WINDOW:
             _draw_packets(axes[-1], story, span)
-            _legend(axes[-1], "outside lower center", {"stand-by"} if what == BOTH else set())
+            _legend(axes[-1], "outside lower center", {"stand-by"} if content == BOTH else set())
     return written
 
 
-def _legend(axes: Axes, place: str, told: set[str]) -> None:
-    """Beside the panels, where it hides nothing; without what another legend has told."""
-    entries = {name: handle for handle, name in zip(*axes.get_legend_handles_labels(), strict=True) if name not in told}
+def _legend(axes: Axes, place: str, listed: set[str]) -> None:
+    """Beside the panels, where it covers nothing; without the entries that another legend has `listed`."""
+    entries = {name: handle for handle, name in zip(*axes.get_legend_handles_labels(), strict=True) if name not in listed}
     axes.figure.legend(entries.values(), entries.keys(), loc=place, ncols=5 if len(entries) > 8 else 8, columnspacing=1.2,
                        handletextpad=0.5)  # fmt: skip
 
@@ -85,12 +85,8 @@ def stand_bys(story: Story) -> list[tuple[float, float]]:
     return [(begin_s, max(begin_s, end_s)) for begin_s, end_s in spans]
 
 
-def _title(story: Story) -> str:
-    return f"{story.flow.name}: {story.flow.source} to {story.flow.target}, {story.tcp}"
-
-
 def _draw_frame(axes: Axes, story: Story) -> None:
-    """What both panels share."""
+    """Stand-by and scenario events, which both panels show."""
     for place, (begin_s, end_s) in enumerate(stand_bys(story)):
         axes.axvspan(begin_s, end_s, color="#e4e4e4", linewidth=0, zorder=0, label="stand-by" if place == 0 else None)
     for event in story.scenario_events:
@@ -98,7 +94,7 @@ def _draw_frame(axes: Axes, story: Story) -> None:
 
 
 def _name_scenario_events(axes: Axes, story: Story, span: tuple[float, float]) -> None:
-    """Above the panel; events of one moment in one text."""
+    """Above the panel; simultaneous events share one text."""
     texts: dict[float, list[str]] = {}
     for event in story.scenario_events:
         at_s = story.seconds(event.t_ns)
@@ -142,10 +138,10 @@ def _draw_packets(axes: Axes, story: Story, span: tuple[float, float]) -> None:
                 color=colour, marker=marker, markersize=2.6 if kind == FIRST else 3.6, label=name, zorder=3)  # fmt: skip
     _points(axes, [(story.seconds(sent.journey.at_ns), sent.segment) for sent in data if sent.journey.received],
             color=style.SKY, marker=".", markersize=3.2, label="received", zorder=2)  # fmt: skip
-    told = sorted((story.seconds(ack.journey.at_ns), ack.segment) for ack in acks if ack.journey.received)
-    highest = list(accumulate((segment for _, segment in told), max))
-    if told:
-        times = [at_s for at_s, _ in told]
+    acked = sorted((story.seconds(ack.journey.at_ns), ack.segment) for ack in acks if ack.journey.received)
+    highest = list(accumulate((segment for _, segment in acked), max))
+    if acked:
+        times = [at_s for at_s, _ in acked]
         axes.step(times, highest, where="post", color=style.GREEN, linewidth=0.9, label="ACKed", zorder=2)
     notices = [story.seconds(event.t_ns) for event in story.tcp_events if event.event == "notice"]
     for place, at_s in enumerate(notices):
@@ -174,12 +170,12 @@ def _draw_drops(
         for of_data in (True, False):
             here = [one for one, is_data in lost if one.journey.fate == reason and is_data == of_data]
             places = [(story.seconds(one.journey.at_ns), one.segment) for one in here]
-            look = (
+            options = (
                 {"marker": thick, "markersize": 5.5, "markeredgewidth": 0}
                 if of_data
                 else {"marker": _THIN[thick], "markersize": 4}
             )
-            _points(axes, places, color=colour, label=name if of_data else f"ACK {name}", zorder=4, **look)
+            _points(axes, places, color=colour, label=name if of_data else f"ACK {name}", zorder=4, **options)
     _name_stations(axes, story, [one for one, _ in lost], span)
 
 
@@ -203,7 +199,7 @@ def _name_stations(axes: Axes, story: Story, lost: list, span: tuple[float, floa
                       textcoords="offset points", color=style.GREY, va="top", annotation_clip=True, zorder=6)  # fmt: skip
 
 
-def _points(axes: Axes, places: Iterable[tuple[float, float]], **look) -> None:
+def _points(axes: Axes, places: Iterable[tuple[float, float]], **options) -> None:
     places = list(places)
     if places:
-        axes.plot(*zip(*places, strict=True), linestyle="", **look)
+        axes.plot(*zip(*places, strict=True), linestyle="", **options)

@@ -30,7 +30,7 @@ def find_runs(out_dir: Path) -> FoundRuns:
     below = (path.parent for path in out_dir.rglob("run.json") if ASIDE not in path.relative_to(out_dir).parts)
     for run_dir in sorted(below, key=_in_order):
         name = str(run_dir.relative_to(out_dir))
-        why = why_left_out(run_dir) or _copied(run_dir, name, ids)
+        why = exclusion_reason(run_dir) or _copied(run_dir, name, ids)
         if why is not None:
             found.left_out[name] = why
             continue
@@ -40,14 +40,14 @@ def find_runs(out_dir: Path) -> FoundRuns:
     return found
 
 
-def why_left_out(run_dir: Path) -> str | None:
+def exclusion_reason(run_dir: Path) -> str | None:
     """What of a run contradicts its place, its run.json or its manifest; None for one that counts."""
     match = SEED.fullmatch(run_dir.name)
     if match is None:
         return "is no seed-<n>; a run has one place, and a copy does not count: move it out of the results"
     record = _record(run_dir)
     if record is None:
-        return "run.json is no JSON object; put the run aside and do it again with --resume"
+        return "run.json is no JSON object; move the run out of the results and rerun it with --resume"
     seed, cell = record.get("seed"), record.get("cell")
     if seed is not None and seed != int(match.group(1)):
         return f"is seed {seed} by its run.json; a copy is no second seed: move it out of the results"

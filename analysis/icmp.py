@@ -40,18 +40,20 @@ class IcmpError(NamedTuple):
 
     @property
     def name(self) -> str:
+        """The name of type and code, or `ICMP type/code` for an unknown pair."""
         return _NAMES.get((self.kind, self.code), f"ICMP {self.kind}/{self.code}")
 
 
 def errors_about(packets: pl.DataFrame, connection: Connection) -> list[IcmpError]:
-    """The errors about segments that went the way of `connection`, in the capture's order."""
+    """The errors about segments of `connection`, in the capture's order."""
     rows = packets.filter((pl.col("protocol") == "icmp") & pl.col("icmp_type").is_in([UNREACHABLE, TIME_EXCEEDED, HOLDING]))
     columns = ("t_ns", "eth_src", "eth_dst", "source", "destination", "icmp_type", "icmp_code", "quoted")
+    ends = (connection.source, connection.source_port, connection.destination, connection.destination_port)
     found = []
-    for *who, quoted in rows.select(columns).iter_rows():
+    for *fields, quoted in rows.select(columns).iter_rows():
         about = quoted_segment(quoted)
-        if about is not None and about[:4] == _ends(connection):
-            found.append(IcmpError(*who, *about[4:]))
+        if about is not None and about[:4] == ends:
+            found.append(IcmpError(*fields, *about[4:]))
     return found
 
 
@@ -72,7 +74,3 @@ def quoted_segment(quoted: bytes) -> tuple[str, int, str, int, int, int] | None:
         dpkt.utils.inet_to_str(destination), number(body[2:4], "big"),
         number(quoted[4:6], "big"), number(body[4:8], "big"),
     )  # fmt: skip
-
-
-def _ends(connection: Connection) -> tuple[str, int, str, int]:
-    return connection.source, connection.source_port, connection.destination, connection.destination_port

@@ -16,6 +16,8 @@ from analysis.errors import RunFileError
 
 @dataclass(frozen=True)
 class IperfReport:
+    """The figures of one report; `connection` is the data connection, None where the report names none."""
+
     connection: Connection | None
     block_bytes: int
     start_s: float | None  # UNIX time at which the test was set up
@@ -38,7 +40,7 @@ def read_report(path: Path) -> IperfReport:
     except FileNotFoundError:
         raise RunFileError(f"{path}: no iperf3 report; the flow did not end, see log/ of the run") from None
     except ValueError as problem:
-        raise RunFileError(f"{path}: not an iperf3 report ({problem}); was iperf3 ended while it wrote?") from None
+        raise RunFileError(f"{path}: not an iperf3 report ({problem}); was iperf3 killed while it wrote?") from None
     start, end = report.get("start", {}), report.get("end", {})
     test = start.get("test_start", {})
     tried = report.get("manet", {})  # scenarios/traffic/programs/iperf_client.py

@@ -1,13 +1,13 @@
-"""The way of each packet of a TCP connection, one direction at a time: from its source through queues, attempts and hops to where
-it ended, put together from all captures, the air log, the notes of the routing daemons and the ICMP errors on the way.
+"""The path of each packet of a TCP connection, one direction at a time: from its source through queues, attempts and hops to its
+end, reconstructed from all captures, the air log, the notes of the routing daemons and the ICMP errors.
 
-A packet is told by its IP identification with its sequence numbers: the kernel numbers each retransmission anew, while a
-routing daemon sends again the very packet that a broken link returned. A packet that a daemon holds is in no capture of an
-interface; the daemon's capture of held packets, its event log and its notes tell of it (formats/routing.md).
+A packet is identified by its IP identification and its sequence numbers: the kernel gives each retransmission a new
+identification, while a routing daemon resends the same packet after a broken link returned it. No interface capture has a packet
+that a daemon holds; the daemon's capture of held packets, its event log and its notes have it (formats/routing.md).
 
-Where nothing says what became of a packet, that is said (`no record`), never guessed. Not seen at all: what a station's own
-kernel drops before its interface (no route and none of our own daemons, the gate of a TCP layer, ARP at the source), and what is
-held when the run ends without ever having been sent.
+A packet without evidence of its fate has the fate `no record`; nothing is guessed. Invisible are packets that a station's kernel
+drops before its interface (no route and no own daemon, the gate of a TCP layer, ARP at the source), and packets that are still
+held, never sent, when the run ends.
 """
 
 from collections import defaultdict
@@ -22,27 +22,27 @@ from analysis.air_packets import IN, OUT, AirPacket, air_packets, paired_capture
 from analysis.connections import Connection
 from analysis.held_packets import GIVEN_UP
 from analysis.icmp import HOLDING, IcmpError, errors_about
-from analysis.routing_notes import given_up, held_capture, taken_over
+from analysis.routing_notes import given_up, held_capture, received_from_kernel
 from analysis.rundir import Captured, RunDirectory
 
-SENT, RESENT, FORWARDED, ARRIVED, RECEIVED, DROPPED, GAVE_UP, SAID, TOLD, HELD = (
+SENT, RESENT, FORWARDED, ARRIVED, RECEIVED, DROPPED, GAVE_UP, ICMP_SENT, ICMP_RECEIVED, HELD = (
     "sent", "resent", "forwarded", "arrived", "received", "dropped", "gave up", "said", "told", "held",
 )  # fmt: skip
 NO_RECORD, NO_ROUTE, NO_NEIGHBOUR, HELD_AT_END, PUSHED_OUT = "no record", "no-route", "no-neighbour", "held-at-end", "held-full"
-# A packet that its station's routing had for less than this was passed on, not held: DSR has each of them for a moment.
+# A packet that routing kept for less than this was forwarded, not held: DSR handles every packet.
 PASSED_ON_NS = 5_000_000
-# A probe's event and its frame, which another program sends and captures: an idle host needs less than 1 ms, a loaded one tens.
+# Between a probe's event and its captured frame, of two programs: below 1 ms on an idle host, tens of ms on a loaded one.
 PROBE_NS = 50_000_000
-# How long Linux asks for a neighbour before it gives up its packets: mcast_solicit 3 times retrans_time_ms 1 s
-# (net/core/neighbour.c), and a fourth second for the host.
 BROADCAST = "ff:ff:ff:ff:ff:ff"
+# Linux drops packets for an unresolved neighbour after mcast_solicit 3 times retrans_time_ms 1 s (net/core/neighbour.c), and a
+# fourth second for the host's delay.
 ARP_GIVES_UP_NS = 4_000_000_000
 
 
 class Step(NamedTuple):
     """Something that happened to a packet at a node.
 
-    `reason`: why, of DROPPED and GAVE_UP; the name of the ICMP message, of SAID and TOLD.
+    `reason`: why, of DROPPED and GAVE_UP; the name of the ICMP message, of ICMP_SENT and ICMP_RECEIVED.
     """
 
     t_ns: int  # CLOCK_REALTIME
@@ -66,35 +66,37 @@ class Journey:
     fate: str = NO_RECORD  # RECEIVED, or why it was lost
     node: str = ""  # where it was received or lost
     at_ns: int = 0
-    # where copies of it are: at a node, or on the way under the number of the air's packet
+    # locations of its copies: a node, or between nodes the number of the packet in the air log
     places: dict[object, Step] = field(default_factory=dict)
 
     @property
     def sent_ns(self) -> int:
+        """Time of its first step, ns since the Unix epoch."""
         return self.steps[0].t_ns
 
     @property
     def received(self) -> bool:
+        """Whether it reached its destination."""
         return self.fate == RECEIVED
 
     @property
     def captured(self) -> bool:
-        """False: it never came to the radio, and only its station's routing tells of it."""
+        """False: it never reached the radio; only its station's routing knows of it."""
         return any(step.kind == SENT for step in self.steps)
 
     @property
     def left_ns(self) -> int | None:
-        """When it left its station for the first time; None: never."""
+        """When it first left its source, ns since the Unix epoch; None: never."""
         return next((step.t_ns for step in self.steps if step.kind == SENT), None)
 
     @property
     def time_known(self) -> bool:
-        """False: nothing says when TCP sent it, but that it was given up at `sent_ns`."""
+        """False: the time of sending is unknown; `sent_ns` is when it was given up."""
         return self.steps[0].kind != GAVE_UP
 
     @property
     def fates_of_attempts(self) -> list[str]:
-        """Of every frame on the air for it, in order."""
+        """The fate of every frame sent for it, in order."""
         return [attempt.fate for step in self.steps if step.air for attempt in step.air.attempts]
 
 
@@ -103,7 +105,7 @@ class _Row(NamedTuple):
 
     t_ns: int
     captured: Captured
-    way: str
+    direction: str
     air_packet: int | None
     sequence: int
     payload_bytes: int
@@ -125,21 +127,22 @@ def journeys(run: RunDirectory, connection: Connection, source: str, target: str
     rows = sorted(_rows(captures, connection), key=lambda row: row.t_ns)
     packets = air_packets(run, {row.air_packet for row in rows if row.air_packet is not None})
     walk = _Walk(source, target, packets, tuple(probes_ns))
-    happened = [(row.t_ns, walk.frame, row) for row in rows] + [(t_ns, walk.air, end) for t_ns, end in _air_ends(rows, packets)]
+    entries = [(row.t_ns, walk.frame, row) for row in rows] + [(t_ns, walk.air, end) for t_ns, end in _air_ends(rows, packets)]
     for captured in captures:
         if captured.radio:
-            happened += [(row.t_ns, walk.held, row) for row in _held(run, captured, connection)]
+            entries += [(row.t_ns, walk.held, row) for row in _held(run, captured, connection)]
             notes = given_up(run.path, captured.node, connection)
-            happened += [(note["t_ns"] + run.epoch_ns, walk.note, (captured.node, note.get("seq", -1))) for note in notes]
-            gone = _as_held(held_capture(run.path, captured.node, connection, GIVEN_UP))
-            happened += [(row.t_ns, walk.pushed_out, row) for row in _rows({captured: gone}, connection)]
+            entries += [(note["t_ns"] + run.epoch_ns, walk.note, (captured.node, note.get("seq", -1))) for note in notes]
+            dropped = _as_held(held_capture(run.path, captured.node, connection, GIVEN_UP))
+            entries += [(row.t_ns, walk.pushed_out, row) for row in _rows({captured: dropped}, connection)]
     for captured, capture in captures.items():
-        said = run.address(captured.node)
-        happened += [
-            (error.t_ns, walk.error, (captured.node, error.sender == said, error)) for error in errors_about(capture, connection)
+        address = run.address(captured.node)
+        entries += [
+            (error.t_ns, walk.error, (captured.node, error.sender == address, error))
+            for error in errors_about(capture, connection)
         ]
-    for t_ns, handle, what in sorted(happened, key=lambda entry: entry[0]):
-        handle(t_ns, what)
+    for t_ns, handle, subject in sorted(entries, key=lambda entry: entry[0]):
+        handle(t_ns, subject)
     evidence = _Evidence(run, captures)
     for journey in walk.journeys:
         _judge(journey, evidence)
@@ -148,13 +151,13 @@ def journeys(run: RunDirectory, connection: Connection, source: str, target: str
 
 
 def _as_held(packets: pl.DataFrame) -> pl.DataFrame:
-    return packets.with_columns(way=pl.lit(HELD), air_packet=None)
+    return packets.with_columns(direction=pl.lit(HELD), air_packet=None)
 
 
 def _held(run: RunDirectory, captured: Captured, connection: Connection) -> list[_Row]:
-    """What the station's daemon was given by its kernel, as its event log has it, and what else it began to hold: all of it
-    without an event log, and what a broken link returned. A packet of both is there once."""
-    logged = taken_over(run.path, captured.node, connection).with_columns(pl.col("t_ns") + run.epoch_ns)
+    """Packets that the station's daemon received from its kernel (event log), and packets that it began to hold otherwise: all of
+    them without an event log, and those that a broken link returned. A packet of both kinds is listed once."""
+    logged = received_from_kernel(run.path, captured.node, connection).with_columns(pl.col("t_ns") + run.epoch_ns)
     rows = list(_rows({captured: _as_held(logged)}, connection))
     known_ns = defaultdict(list)
     for row in rows:
@@ -164,18 +167,18 @@ def _held(run: RunDirectory, captured: Captured, connection: Connection) -> list
 
 
 def _rows(captures: dict[Captured, pl.DataFrame], connection: Connection) -> Iterable[_Row]:
-    names = ("t_ns", "way", "air_packet", "sequence", "payload_bytes", "acknowledgement", "flags", "identification")
+    names = ("t_ns", "direction", "air_packet", "sequence", "payload_bytes", "acknowledgement", "flags", "identification")
     for captured, packets in captures.items():
-        own = connection.forward(packets).filter(pl.col("way").is_not_null())
+        own = connection.forward(packets).filter(pl.col("direction").is_not_null())
         for t_ns, *rest in own.select(names).iter_rows():
             yield _Row(t_ns, captured, *rest)
 
 
 def _air_ends(rows: list[_Row], packets: dict[int, AirPacket]) -> Iterable[tuple[int, tuple]]:
-    """Drops, and deliveries that no capture shows; none before the frame was captured leaving."""
-    arrived = {row.air_packet for row in rows if row.way == IN}
+    """Drops, and deliveries without a captured frame; none before the sent frame was captured."""
+    arrived = {row.air_packet for row in rows if row.direction == IN}
     for row in rows:
-        packet = packets.get(row.air_packet) if row.way == OUT else None
+        packet = packets.get(row.air_packet) if row.direction == OUT else None
         if packet is None:
             continue
         if packet.dropped:
@@ -186,7 +189,7 @@ def _air_ends(rows: list[_Row], packets: dict[int, AirPacket]) -> Iterable[tuple
 
 
 class _Walk:
-    """Puts what happened, told in the order of time, into journeys."""
+    """Builds journeys from entries in order of time."""
 
     def __init__(self, source: str, target: str, packets: dict[int, AirPacket], probes_ns: tuple[int, ...]) -> None:
         self.journeys: list[Journey] = []
@@ -197,17 +200,17 @@ class _Walk:
 
     def frame(self, t_ns: int, row: _Row) -> None:
         node = row.captured.node
-        journey = self._by_packet.get(row.air_packet) if row.way == IN else None
+        journey = self._by_packet.get(row.air_packet) if row.direction == IN else None
         journey = journey or self._with_key(row.key, node)
-        if journey is None or (row.way == OUT and node == self._source and self._is_new(row, journey)):
+        if journey is None or (row.direction == OUT and node == self._source and self._is_new(row, journey)):
             journey = self._begin(Journey(self._source, *row[4:]), row.key)
-        if row.way == IN:
+        if row.direction == IN:
             self._arrive(journey, t_ns, node, row.air_packet)
         else:
             self._leave(journey, t_ns, node, self._packets.get(row.air_packet))
 
     def held(self, t_ns: int, row: _Row) -> None:
-        """The node's routing was given a packet that the kernel had no route for: TCP's own, or one that arrived."""
+        """The node's routing received a packet without a route from the kernel: TCP's own, or one to forward."""
         node = row.captured.node
         journey = next((journey for journey in self._by_key[row.key] if node in journey.places), None)
         if journey is None or journey.places[node].kind == HELD:
@@ -218,19 +221,19 @@ class _Walk:
         journey.steps.append(step)
 
     def pushed_out(self, t_ns: int, row: _Row) -> None:
-        """The node's routing gave up a packet that it held, and no note has told so: another one needed its room."""
+        """The node's routing dropped a held packet without a note: its buffer was full."""
         node = row.captured.node
         held = [one for one in self._by_key[row.key] if node in one.places and one.places[node].kind == HELD]
         for journey in held[:1]:
             self._give_up(journey, t_ns, node, PUSHED_OUT)
 
     def _with_key(self, key: tuple, node: str) -> Journey | None:
-        """The oldest such packet at the node, else the newest: resets have no identification, so that several look alike."""
+        """The oldest such packet at the node, else the newest: resets have no identification, so several may match."""
         alike = self._by_key[key]
         return next((journey for journey in alike if node in journey.places), alike[-1] if alike else None)
 
     def _is_new(self, row: _Row, alike: Journey) -> bool:
-        """Whether TCP sends this anew, and it is not what a broken link returned. Copies and resets have no identification."""
+        """Whether TCP sends a new packet, not one that a broken link returned. Copies and resets have no identification."""
         if self._source in alike.places and alike.places[self._source].kind == HELD:
             return False
         if any(abs(row.t_ns - probe_ns) < PROBE_NS for probe_ns in self._probes_ns):
@@ -262,7 +265,7 @@ class _Walk:
         journey.places[node] = step
 
     def air(self, t_ns: int, end: tuple[int, str, str, str]) -> None:
-        """A packet was dropped by the radio that had it, or handed to a station whose capture has lost it."""
+        """The radio dropped a packet, or delivered it to a station whose capture lost it."""
         number, kind, node, reason = end
         journey = self._by_packet[number]
         if kind == ARRIVED:
@@ -272,7 +275,7 @@ class _Walk:
         journey.steps.append(step)
 
     def note(self, t_ns: int, about: tuple[str, int]) -> None:
-        """A daemon gave up a packet: the oldest of this number that is with it, or one of its own that never left."""
+        """A daemon gave up a packet: the oldest with this sequence number at the node, or one of its own that was never sent."""
         node, sequence = about
         same = self._by_sequence[sequence]
         journey = next((journey for journey in same if node in journey.places), None)
@@ -288,18 +291,18 @@ class _Walk:
         journey.places.pop(node, None)
         journey.steps.append(Step(t_ns, GAVE_UP, node, reason))
 
-    def error(self, t_ns: int, what: tuple[str, bool, IcmpError]) -> None:
-        """An ICMP message about a packet leaves the node that says it, or reaches the packet's source."""
-        node, says, error = what
+    def error(self, t_ns: int, message: tuple[str, bool, IcmpError]) -> None:
+        """An ICMP message about a packet leaves its sender, or reaches the packet's source."""
+        node, is_sender, error = message
         same = self._by_sequence[error.sequence]
         about = [journey for journey in same if journey.identification == error.identification] or same
-        if not about or not (says or node == self._source):
+        if not about or not (is_sender or node == self._source):
             return
         journey = about[-1]
-        kept = node in journey.places and journey.places[node].kind == HELD  # AODV repairs its route, and says so at once
-        if says and error.kind != HOLDING and node in journey.places and not kept:  # the node's own kernel dropped it
+        kept = node in journey.places and journey.places[node].kind == HELD  # AODV repairs its route and reports that at once
+        if is_sender and error.kind != HOLDING and node in journey.places and not kept:  # the node's own kernel dropped it
             self._give_up(journey, t_ns, node, _dropped_for(error))
-        step = Step(t_ns, SAID if says else TOLD, node, error.name)
+        step = Step(t_ns, ICMP_SENT if is_sender else ICMP_RECEIVED, node, error.name)
         if not any(old[1:4] == step[1:4] and t_ns - old.t_ns < PROBE_NS for old in journey.steps):
             journey.steps.append(step)
 
@@ -309,21 +312,21 @@ def _dropped_for(error: IcmpError) -> str:
 
 
 class _Evidence:
-    """What a run says of packets that came to a node and never left it."""
+    """Evidence on packets that reached a node and never left it."""
 
     def __init__(self, run: RunDirectory, captures: dict[Captured, pl.DataFrame]) -> None:
         self._run = run
-        self._asked_ns: dict[str, list[int]] = defaultdict(list)
+        self._arp_requests_ns: dict[str, list[int]] = defaultdict(list)
         for captured, packets in captures.items():
-            asked = packets.filter((pl.col("protocol") == "arp") & (pl.col("way") == OUT) & (pl.col("eth_dst") == BROADCAST))
-            self._asked_ns[captured.node] += asked["t_ns"].to_list()
+            is_request = (pl.col("protocol") == "arp") & (pl.col("direction") == OUT) & (pl.col("eth_dst") == BROADCAST)
+            self._arp_requests_ns[captured.node] += packets.filter(is_request)["t_ns"].to_list()
 
     def of(self, step: Step) -> str:
-        """Why a packet stayed at the node of its last step, or NO_RECORD."""
+        """The reason why a packet stayed at the node of its last step, or NO_RECORD."""
         if step.kind == HELD:
             return HELD_AT_END
         if step.kind == ARRIVED:
-            if any(0 <= asked_ns - step.t_ns < ARP_GIVES_UP_NS for asked_ns in self._asked_ns[step.node]):
+            if any(0 <= sent_ns - step.t_ns < ARP_GIVES_UP_NS for sent_ns in self._arp_requests_ns[step.node]):
                 return NO_NEIGHBOUR
             if self._run.held_at_end(step.node):
                 return HELD_AT_END
@@ -331,7 +334,7 @@ class _Evidence:
 
 
 def _without_passing(steps: list[Step]) -> list[Step]:
-    """Without the moments at which routing only passed a packet on."""
+    """The steps without those at which routing only forwarded the packet."""
     passed = [
         step.kind == HELD and later.kind in (SENT, FORWARDED) and later.t_ns - step.t_ns < PASSED_ON_NS
         for step, later in pairwise([*steps, steps[-1]])
@@ -340,7 +343,7 @@ def _without_passing(steps: list[Step]) -> list[Step]:
 
 
 def _judge(journey: Journey, evidence: _Evidence) -> None:
-    """Fill in what became of it: received by its target, else what ended the copy that was last heard of."""
+    """Fill in the fate: received by its target, else the end of the copy with the latest step."""
     arrived = next((step for step in journey.steps if step.kind == RECEIVED), None)
     if arrived is not None:
         journey.fate, journey.node, journey.at_ns = RECEIVED, arrived.node, arrived.t_ns

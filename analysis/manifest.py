@@ -1,7 +1,7 @@
 """manifest.json of a run directory: the size and SHA-256 of every file as the run left it (formats/results.md).
 
-Written when the run has ended, last of all. Whoever reads the run later sees by it what is missing, cut or changed. Pictures are
-not in it, since they are drawn from the rest and may be drawn again; metrics.json is entered when it is made.
+Written last, when the run has ended. A later reader detects missing, truncated and changed files by it. Pictures are not listed:
+they are drawn from the rest and may be redrawn. metrics.json is entered when it is made.
 """
 
 import hashlib
@@ -9,31 +9,31 @@ import json
 from pathlib import Path
 
 from analysis.errors import RunFileError
-from analysis.files import UNFINISHED, write_whole
+from analysis.files import UNFINISHED, write_atomic
 
 NAME = "manifest.json"
 FORMAT = "manet-manifest/1"
-DERIVED = ("metrics.json",)  # measured from the rest: missing, they are measured again
+DERIVED = ("metrics.json",)  # calculated from the rest; recalculated if missing
 PICTURES = (".png", ".pdf")
-NAMED_FILES = 3  # how many files that differ one line names
+NAMED_FILES = 3  # at most so many different files in one line
 
-_checked: dict[Path, tuple[tuple, str | None]] = {}  # what was found, as long as no file changes: reports look several times
+_checked: dict[Path, tuple[tuple, str | None]] = {}  # results, valid while no file changes: a report checks several times
 
 
 def write(run_dir: Path) -> None:
-    """Of all files that are there now."""
+    """Enter all files that exist now."""
     paths = sorted(path for path in run_dir.rglob("*") if path.is_file() and not path.is_symlink() and _belongs(path))
     _save(run_dir, {str(path.relative_to(run_dir)): _entry(path) for path in paths})
 
 
 def enter(run_dir: Path, *names: str) -> None:
-    """Enter files that were made or changed later by the testbed itself; a run without a manifest stays without."""
+    """Enter files that the testbed made or changed later; a run without a manifest gets none."""
     if (run_dir / NAME).exists():
         _save(run_dir, dict(sorted((_files(run_dir) | {name: _entry(run_dir / name) for name in names}).items())))
 
 
-def had(run_dir: Path, name: str) -> bool:
-    """Whether the run left this file."""
+def lists(run_dir: Path, name: str) -> bool:
+    """Whether the manifest lists this file; False without a readable manifest."""
     try:
         return name in _files(run_dir)
     except RunFileError:
@@ -41,7 +41,7 @@ def had(run_dir: Path, name: str) -> bool:
 
 
 def only_derived_differ(run_dir: Path) -> bool:
-    """Whether measuring again makes the run whole."""
+    """Whether recalculated metrics would make the run complete."""
     try:
         files = {name: entry for name, entry in _files(run_dir).items() if name not in DERIVED}
     except RunFileError:
@@ -50,7 +50,7 @@ def only_derived_differ(run_dir: Path) -> bool:
 
 
 def difference(run_dir: Path) -> str | None:
-    """What is not as the run left it, in one line; None where all is."""
+    """Differences from the manifest, in one line; None without any."""
     try:
         files = _files(run_dir)
     except RunFileError as problem:
@@ -104,7 +104,7 @@ def _state(path: Path) -> tuple[int, int] | None:
 
 
 def _save(run_dir: Path, files: dict[str, dict]) -> None:
-    write_whole(run_dir / NAME, json.dumps({"format": FORMAT, "files": files}, indent=1) + "\n")
+    write_atomic(run_dir / NAME, json.dumps({"format": FORMAT, "files": files}, indent=1) + "\n")
 
 
 def _files(run_dir: Path) -> dict[str, dict]:

@@ -1,39 +1,41 @@
-"""The map as lines of text: where stations are, as far as characters go, and how each flow's packets go."""
+"""The map as lines of text: stations on a grid of characters, and the path of each flow."""
 
-from analysis.moment import Moment, Way
+from analysis.snapshot import FlowPath, Snapshot
 
-COLUMNS, MOST_ROWS = 64, 20
+COLUMNS, MAX_ROWS = 64, 20
 CELL = 2.0  # a character is twice as high as wide
 
 
-def lines(moment: Moment) -> list[str]:
+def lines(snapshot: Snapshot) -> list[str]:
     """The title, the map, a line a flow."""
-    both, single = len(moment.both_ways), len(moment.one_way)
+    both, single = len(snapshot.bidirectional), len(snapshot.unidirectional)
     links = f"{both} link{'' if both == 1 else 's'}" + (f", {single} one way" if single else "")
-    said = ", ".join(part for part in (f"{len(moment.places)} stations", links, moment.ranges) if part)
-    away = [f"nobody hears {', '.join(sorted(moment.off))}"] if moment.off else []
-    wires = [f"{station} -- {host} (wire)" for station, host in moment.wires]
-    ways = [f"{way.flow:<6} {path(way)}   {way.told}" for way in moment.ways]
-    note = [moment.note] if moment.note else []
-    return [moment.title, said, *_grid(moment), *away, *wires, *ways, *note]
+    counts = ", ".join(part for part in (f"{len(snapshot.places)} stations", links, snapshot.ranges) if part)
+    off = [f"nobody hears {', '.join(sorted(snapshot.off))}"] if snapshot.off else []
+    wires = [f"{station} -- {host} (wire)" for station, host in snapshot.wires]
+    paths = [f"{flow_path.flow:<6} {path_text(flow_path)}   {flow_path.summary}" for flow_path in snapshot.paths]
+    note = [snapshot.note] if snapshot.note else []
+    return [snapshot.title, counts, *_grid(snapshot), *off, *wires, *paths, *note]
 
 
-def path(way: Way) -> str:
-    """`sta1 > sta2 > sta3`, and after an x where it was to go on."""
-    text = " > ".join(way.nodes or (way.source,))
-    if not way.stop:
+def path_text(flow_path: FlowPath) -> str:
+    """`sta1 > sta2 > sta3`; after an `x` the next hop that does not receive."""
+    text = " > ".join(flow_path.nodes or (flow_path.source,))
+    if not flow_path.stop:
         return text
-    return f"{text} x {way.towards or '...'}" + ("" if way.towards == way.target else f" (to {way.target})")
+    return f"{text} x {flow_path.towards or '...'}" + (
+        "" if flow_path.towards == flow_path.target else f" (to {flow_path.target})"
+    )
 
 
-def _grid(moment: Moment) -> list[str]:
-    x0, x1, y0, y1 = moment.bounds()
+def _grid(snapshot: Snapshot) -> list[str]:
+    x0, x1, y0, y1 = snapshot.bounds()
     wide, high = max(x1 - x0, 1e-9), y1 - y0
-    rows = min(max(round(COLUMNS / CELL * high / wide) + 1, 1), MOST_ROWS)
+    rows = min(max(round(COLUMNS / CELL * high / wide) + 1, 1), MAX_ROWS)
     cells = [[" "] * COLUMNS for _ in range(rows)]
-    names = {name: name.removeprefix("sta") for name in moment.places}
-    # from the left, so that of two that meet the right one makes way
-    for name, (x, y) in sorted(moment.places.items(), key=lambda item: item[1]):
+    names = {name: name.removeprefix("sta") for name in snapshot.places}
+    # from the left: of two names that overlap the right one moves
+    for name, (x, y) in sorted(snapshot.places.items(), key=lambda item: item[1]):
         row = rows - 1 - (round((y - y0) / high * (rows - 1)) if high else 0)
         column = round((x - x0) / wide * (COLUMNS - 1)) if x1 > x0 else 0
         _write(cells[row], column, names[name])
@@ -44,7 +46,7 @@ def _grid(moment: Moment) -> list[str]:
 
 
 def _write(row: list[str], column: int, text: str) -> None:
-    """At the column, or as near to it as there is room with a blank on both sides; `*` where there is none."""
+    """At the column, or the nearest place with a blank on both sides; `*` if there is none."""
     size = len(text)
 
     def free(start: int) -> bool:

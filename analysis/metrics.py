@@ -13,7 +13,7 @@ from analysis.air import Matching, air_summary, match_deliveries
 from analysis.checks import Check
 from analysis.connections import Connection
 from analysis.errors import AnalysisError
-from analysis.files import write_whole
+from analysis.files import write_atomic
 from analysis.iperf import IperfReport
 from analysis.measures import MEASURES, NS_PER_S
 from analysis.movement import expectation, movement_metrics
@@ -30,7 +30,7 @@ def analyse_run(run_dir: Path) -> dict[str, Any]:
     flows = {flow.name: _analyse_flow(run, flow, found) for flow in _flows(run, found)}
     metrics: dict[str, Any] = {"format": FORMAT, "flows": flows, "air": _air(run, flows, found)}
     metrics["checks"] = [check.as_dict() for check in found]
-    write_whole(run.path / "metrics.json", json.dumps(metrics, indent=1) + "\n")
+    write_atomic(run.path / "metrics.json", json.dumps(metrics, indent=1) + "\n")
     manifest.enter(run.path, "metrics.json")
     return metrics
 

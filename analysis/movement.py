@@ -21,12 +21,12 @@ METRICS = ("expected_bps", "percent_of_expected", "partitioned", "mean_hops", "p
 CURVE = "curve.json"
 TRACE = "trace.csv"
 MOVED = "moved.csv"  # where stations really were, until the end, of a run in which some were moved by hand (formats/trace.md)
-NO_PLACES = ("power", "cut", "link")  # events that no movement knows of: a place does not say who hears whom any more
+NOT_IN_MOVEMENT = ("power", "cut", "link")  # events that no movement knows of: a place does not say who hears whom any more
 
 
 def movement_metrics(run: RunDirectory, flow: Flow, begin_ns: int, end_ns: int, acked_bps: float | None) -> dict[str, Any]:
     """METRICS of the flow between two instants (CLOCK_REALTIME, ns). Empty where nothing moves, where the places do not decide
-    who hears whom (`untold`), and where the radio has no one range; without a curve the first two are left out."""
+    who hears whom (`undecided`), and where the radio has no one range; without a curve the first two are left out."""
     profile = profile_of(run, flow, begin_ns, end_ns)
     if profile is None:
         return {}
@@ -46,7 +46,7 @@ def movement_metrics(run: RunDirectory, flow: Flow, begin_ns: int, end_ns: int, 
 def profile_of(run: RunDirectory, flow: Flow, begin_ns: int, end_ns: int) -> Profile | None:
     """Hops of the flow's shortest path between two instants; None where the movement does not decide them."""
     path = trace_path(run)
-    if _still(run) or not path.exists() or untold(run):
+    if _still(run) or not path.exists() or undecided(run):
         return None
     range_m = range_of(run.medium)
     if range_m is None:
@@ -89,10 +89,10 @@ def recorded(path: Path) -> tuple[Trace, str] | None:
     return gone, f"stations were moved otherwise in this run; where they really were: {folder / MOVED}" if planned else ""
 
 
-def untold(run: RunDirectory) -> str:
+def undecided(run: RunDirectory) -> str:
     """Why the run's movement does not decide what its flows could get, so that nothing is expected; empty if it does."""
     for row in run.events:
-        if row["event"] in NO_PLACES:
+        if row["event"] in NOT_IN_MOVEMENT:
             return f"{row['event']} of {row['station']} at {row['t_s']} s (events.csv) is not in the movement"
         if row["event"] == "move" and not (run.path / MOVED).exists():
             return f"{row['station']} was moved at {row['t_s']} s (events.csv), and there is no {MOVED}"
@@ -101,9 +101,9 @@ def untold(run: RunDirectory) -> str:
 
 def expectation(run: RunDirectory, flow: Flow) -> Check | None:
     """A check that fails where a curve is there to expect something from and the movement cannot say what."""
-    if _still(run) or not (run.path.parent / CURVE).exists() or not untold(run):
+    if _still(run) or not (run.path.parent / CURVE).exists() or not undecided(run):
         return None
-    return Check(f"{flow.name} expected", False, f"no expected throughput: {untold(run)}")
+    return Check(f"{flow.name} expected", False, f"no expected throughput: {undecided(run)}")
 
 
 def read_curve(path: Path) -> Curve | None:

@@ -1,8 +1,8 @@
-"""What a TCP did while a station on its path had no power, and how it went on: numbers from a flow's story.
+"""A TCP during and after an outage of a station on its path: figures from a flow's story.
 
-The outage is from the scenario's first event `power off` to the `power on` of the same station. A retransmission counts at the
-time at which TCP sent it: seen leaving the station or taken over by its routing, which had no route, or told by the TCP itself
-(events `timeout` and `probe` of tcp.csv); within MERGED_S these are one. Time-outs in a stand-by send nothing and do not count.
+The outage lasts from the scenario's first event `power off` to the `power on` of the same station. A retransmission counts at the
+time at which TCP sent it: captured at the station, received by its routing without a route, or reported by the TCP itself
+(events `timeout` and `probe` of tcp.csv); reports within MERGED_S count once. Time-outs in a stand-by do not count.
 """
 
 from dataclasses import dataclass
@@ -32,11 +32,12 @@ class Outage:
 
     @property
     def intervals_s(self) -> list[float]:
+        """Times between consecutive retransmissions, s."""
         return [later - earlier for earlier, later in pairwise(self.sent_s)]
 
     @property
     def resumed_s(self) -> float | None:
-        """From the station's return to the first data at the target."""
+        """Seconds from the station's return to the first data at the target; None: no data."""
         return None if self.first_data_s is None else self.first_data_s - self.end_s
 
 
@@ -47,15 +48,15 @@ def outage_of(story: Story) -> Outage:
     before, after = _states(story, begin_s, end_s)
     return Outage(
         begin_s, end_s, station,
-        sent_s=sent_again(story, begin_s, end_s),
+        sent_s=retransmissions_s(story, begin_s, end_s),
         notices_s=[at_s for at_s in _events(story, "notice") if begin_s <= at_s < end_s],
         first_data_s=min((at_s for at_s in arrived if at_s >= end_s), default=None),
         cwnd_before=before[0], cwnd_after=after[0], rto_before_ms=before[1], rto_after_ms=after[1],
     )  # fmt: skip
 
 
-def sent_again(story: Story, begin_s: float, end_s: float) -> list[float]:
-    """When TCP sent a segment again, a probe among them, in [begin, end)."""
+def retransmissions_s(story: Story, begin_s: float, end_s: float) -> list[float]:
+    """Times at which TCP retransmitted a segment or sent a probe, in [begin, end)."""
     frozen = stand_bys(story)
     left = [story.seconds(sent.journey.sent_ns) for sent in story.data if sent.kind != FIRST and sent.journey.time_known]
     timeouts = [at_s for at_s in _events(story, "timeout") if not any(low < at_s < high for low, high in frozen)]

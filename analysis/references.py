@@ -18,6 +18,8 @@ NOT_KEYS = ("_kbps", "_kbps_sd", "seeds")  # endings of the columns that are not
 
 @dataclass(frozen=True)
 class Reference:
+    """A table of reference values: its rows as text, and the columns that select a row (`keys`)."""
+
     name: str
     source: str
     rows: tuple[dict[str, str], ...]

@@ -36,7 +36,7 @@ def read_notes(run_dir: Path, station: str) -> list[dict]:
     return [json.loads(line) for line in _lines(run_dir / "routing" / f"{station}.jsonl")]
 
 
-def taken_over(run_dir: Path, station: str, connection: Connection) -> pl.DataFrame:
+def received_from_kernel(run_dir: Path, station: str, connection: Connection) -> pl.DataFrame:
     """The connection's packets that the kernel gave the daemon because it had no route for them, as analysis.captures has
     packets; none without an event log. A daemon that was started again counts from its own start."""
     starts = iter([note["t_ns"] for note in read_notes(run_dir, station) if note.get("event") == "started"])

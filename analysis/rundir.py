@@ -32,6 +32,7 @@ class Flow:
 
     @property
     def kind(self) -> Kind[Any]:
+        """The traffic kind that `traffic` names."""
         return kind_named(self.traffic)
 
     @property
@@ -87,6 +88,7 @@ class RunDirectory:
 
     @cached_property
     def run(self) -> dict[str, Any]:
+        """The content of run.json (formats/results.md)."""
         return self._json("run.json", "manet-run/1")
 
     @cached_property
@@ -138,22 +140,26 @@ class RunDirectory:
 
     @cached_property
     def scenario(self) -> dict[str, Any]:
+        """The content of scenario.json (formats/scenario.md)."""
         return self._json("scenario.json")
 
     @cached_property
     def medium(self) -> dict[str, Any]:
+        """The content of medium.json (formats/medium.md)."""
         return self._json("medium.json", "manet-medium/1")
 
     @cached_property
     def counters(self) -> dict[str, dict[str, int]]:
+        """The counters of each station, by station and counter (counters.json, formats/results.md)."""
         return self._json("counters.json", "manet-counters/1")["stations"]
 
     @cached_property
     def verdict(self) -> dict[str, Any]:
+        """The content of verdict.json (formats/results.md)."""
         return self._json("verdict.json", "manet-verdict/1")
 
     @cached_property
-    def most_late_ns(self) -> int:
+    def max_lateness_ns(self) -> int:
         """How late the medium was at worst with what it handed to a host; 0 of a run that was cut off before it said so."""
         try:
             return round(self.verdict.get("lateness", {}).get("max_us", 0) * 1000)
@@ -162,10 +168,12 @@ class RunDirectory:
 
     @cached_property
     def air(self) -> pl.DataFrame:
+        """The air log, as analysis.air.read_air gives it (formats/air.md)."""
         return read_air(self.path / "air.csv")
 
     @cached_property
     def flows(self) -> list[Flow]:
+        """The scenario's flows in their order; a RunFileError for an unknown traffic kind."""
         flows = [
             Flow(f"flow{number}", flow["from"], flow["to"], flow.get("traffic", DEFAULT_KIND), float(flow.get("start") or 0))
             for number, flow in enumerate(self.scenario["flows"], start=1)
@@ -189,9 +197,10 @@ class RunDirectory:
         return [Wire(wire["station"], here, wire["host"], there) for wire, here, there in zip(wires, *ends, strict=True)]
 
     def capture(self, station: str) -> pl.DataFrame:
+        """The packets of captures/<station>.pcap, as analysis.captures.read_capture gives them."""
         if station not in self._captures:
             name = f"captures/{station}.pcap"
-            if not (self.path / name).exists() and manifest.had(self.path, name):
+            if not (self.path / name).exists() and manifest.lists(self.path, name):
                 again = f"manet run {self.run.get('experiment') or 'NAME'} --resume"
                 raise RunFileError(f"{self.path / name}: was deleted after the run; put it back, or run it again: {again}")
             self._captures[station] = read_capture(self.path / name)
@@ -225,6 +234,7 @@ class RunDirectory:
         return found[0] if found else None
 
     def report(self, flow: Flow) -> IperfReport:
+        """iperf3's report of the flow, traffic/<flow>.json."""
         return read_report(self.path / "traffic" / f"{flow.name}.json")
 
     @cached_property
@@ -238,6 +248,7 @@ class RunDirectory:
         return radios + wired
 
     def mac(self, station: str) -> str:
+        """The MAC address of a station's radio or of a host's wire, in lower case; a RunFileError for an unknown name."""
         for entry in self.medium["stations"]:
             if entry["name"] == station:
                 return entry["mac"].lower()
@@ -276,7 +287,7 @@ class RunDirectory:
         except FileNotFoundError:
             raise RunFileError(f"{path}: missing; the run did not get that far, see log/ beside it") from None
         except ValueError as problem:
-            raise RunFileError(f"{path}: not JSON ({problem}); was its writer ended?") from None
+            raise RunFileError(f"{path}: not JSON ({problem}); was its writer killed?") from None
         if expected_format and content.get("format") != expected_format:
             raise RunFileError(f'{path}: format "{content.get("format")}", this version reads "{expected_format}"')
         return content

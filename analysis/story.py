@@ -43,6 +43,7 @@ class Transmission:
 
     @property
     def name(self) -> str:
+        """`SYN`, `FIN` or `tcp N` with the number of the segment."""
         return self.label or f"tcp {self.segment}"
 
 
@@ -56,6 +57,8 @@ class Acknowledgement:
 
 
 class TcpEvent(NamedTuple):
+    """An event of a TCP or of the scenario; `t_ns` is ns since the Unix epoch."""
+
     t_ns: int
     node: str
     event: str
@@ -64,6 +67,8 @@ class TcpEvent(NamedTuple):
 
 @dataclass
 class Story:
+    """A flow of one run: its transmissions and ACKs with their fates, and its events."""
+
     run: RunDirectory
     flow: Flow
     connection: Connection
@@ -75,22 +80,23 @@ class Story:
     stand_bys: list[tuple[int, int | None]]  # ns; None: it never ended
 
     def seconds(self, t_ns: int) -> float:
-        """After the start of the traffic."""
+        """Seconds after the start of the traffic."""
         return (t_ns - self.run.traffic_ns) / 1e9
 
     @property
     def samples(self) -> pl.DataFrame:
+        """The samples of `rows`, without the events."""
         return tcp_samples.samples(self.rows)
 
     @property
     def last_s(self) -> float:
-        """The last packet or sample, in seconds."""
+        """Time of the last packet or sample, seconds of the traffic."""
         ends = [one.journey.steps[-1].t_ns for one in (*self.transmissions, *self.acknowledgements)]
         return self.seconds(max([*ends, *self.samples["t_ns"].to_list()]))
 
     @property
     def tcp(self) -> str:
-        """As the scenario spells it, with every parameter where the run has noted that."""
+        """The TCP as the scenario spells it, with every parameter if the run recorded them."""
         return (self.run.run.get("tcp") or {}).get(self.flow.name) or self.run.scenario.get("tcp") or "TCP"
 
     @property
@@ -101,6 +107,7 @@ class Story:
 
     @property
     def data(self) -> list[Transmission]:
+        """Transmissions of data, without SYN and FIN."""
         return [sent for sent in self.transmissions if not sent.label]
 
 
@@ -115,7 +122,7 @@ def flow_named(run: RunDirectory, number: int) -> Flow:
 
 
 def read_story(run: RunDirectory, flow: Flow) -> Story:
-    """Everything that the run's files say of a TCP flow."""
+    """Read the story of a TCP flow from the run's files; a RunFileError for a flow of another protocol or without packets."""
     if flow.protocol != "tcp":
         of_tcp = ", ".join(kinds_with_tcp())
         raise RunFileError(f"{run.path / 'scenario.json'}: {flow.name} is {flow.traffic}; only TCP ({of_tcp}) has a story")
@@ -187,15 +194,15 @@ def _acknowledgements(sent: list[Journey], isn: int, transmissions: list[Transmi
 
 def _mark_acknowledged(transmissions: list[Transmission], acknowledgements: list[Acknowledgement]) -> None:
     """Each transmission gets the first ACK of all its bytes that reached the source after it was sent."""
-    told = sorted((ack.journey.at_ns, ack.upto) for ack in acknowledgements if ack.journey.received)
-    times_ns, highest = [at_ns for at_ns, _ in told], list(accumulate((upto for _, upto in told), max))
+    arrived = sorted((ack.journey.at_ns, ack.upto) for ack in acknowledgements if ack.journey.received)
+    times_ns, highest = [at_ns for at_ns, _ in arrived], list(accumulate((upto for _, upto in arrived), max))
     for sent in transmissions:
         place = max(bisect_left(times_ns, sent.journey.sent_ns), bisect_left(highest, sent.end))
-        sent.acked_ns = times_ns[place] if place < len(told) else None
+        sent.acked_ns = times_ns[place] if place < len(arrived) else None
 
 
 def totals(all_sent: list[Journey]) -> dict:
-    """How many were sent, received, dropped (by reason, by node) and are without a record; the three sum to the first."""
+    """Counts of sent, received, dropped (by reason, by node) and unrecorded packets; the last three sum to the first."""
     lost = [journey for journey in all_sent if not journey.received and journey.fate != NO_RECORD]
     dropped: dict[str, dict[str, int]] = {}
     for (reason, node), count in sorted(Counter((journey.fate, journey.node) for journey in lost).items()):
@@ -209,7 +216,7 @@ def totals(all_sent: list[Journey]) -> dict:
 
 
 def window_of(story: Story, begin_s: float | None, end_s: float | None) -> tuple[float, float]:
-    """Both ends in seconds of the traffic, the whole flow's where None is given; a RunFileError if nothing can be there."""
+    """Begin and end in seconds of the traffic, the whole flow's for None; a RunFileError for an empty time."""
     first_s = min([0.0, *(story.seconds(sent.journey.sent_ns) for sent in story.transmissions)])
     low, high = first_s if begin_s is None else begin_s, story.last_s if end_s is None else end_s
     place = f"{story.run.path}: {story.flow.name} ends at {story.last_s:.1f} s"
@@ -221,7 +228,7 @@ def window_of(story: Story, begin_s: float | None, end_s: float | None) -> tuple
 
 
 def sent_between(story: Story, begin_s: float | None, end_s: float | None) -> list[Transmission]:
-    """Those that set off in [begin, end) seconds of the traffic."""
+    """Transmissions sent in [begin, end) seconds of the traffic; None: no bound."""
     low, high = (-1e18 if begin_s is None else begin_s), (1e18 if end_s is None else end_s)
     return [sent for sent in story.transmissions if low <= story.seconds(sent.journey.sent_ns) < high]
 

@@ -1,13 +1,13 @@
 """A story (analysis/story.py) as lines for the terminal and as one JSON object (`manet story`).
 
 The table of one segment, or of a stretch of time, has the columns of Holland and Vaidya (1999), table 1: event, time, node,
-packet, and what else is known; theirs are s (here `sent`), r (`received`) and D (`dropped`).
+packet, and details; their events are s (here `sent`), r (`received`) and D (`dropped`).
 """
 
 from collections import Counter
 from typing import Any
 
-from analysis.journeys import DROPPED, FORWARDED, GAVE_UP, HELD, NO_RECORD, RESENT, SAID, SENT, TOLD, Journey, Step
+from analysis.journeys import DROPPED, FORWARDED, GAVE_UP, HELD, ICMP_RECEIVED, ICMP_SENT, NO_RECORD, RESENT, SENT, Journey, Step
 from analysis.story import Story, TcpEvent, Transmission, acknowledging, totals
 
 FORMAT = "manet-story/1"
@@ -16,6 +16,7 @@ SUMMARY_HEADER = f"{'time s':>11}  {'packet':<11} {'sent':<6} what came of it"
 
 
 def title(story: Story) -> str:
+    """One line: the flow, its ends with addresses and ports, its TCP, and the unit of the times."""
     ends = story.connection
     return (
         f"{story.flow.name}, {story.flow.source} to {story.flow.target} ({ends.source}:{ends.source_port} > "
@@ -30,7 +31,8 @@ def summary_lines(story: Story, chosen: list[Transmission]) -> list[str]:
     whole = len(chosen) == len(story.transmissions)
     for event in story.tcp_events + story.scenario_events:
         if whole or begin_ns <= event.t_ns <= end_ns:
-            lines.append((event.t_ns, f"{story.seconds(event.t_ns):11.6f}  * {_event_words(event)}"))
+            words = f"{event.event} {event.node} {event.detail}".rstrip()
+            lines.append((event.t_ns, f"{story.seconds(event.t_ns):11.6f}  * {words}"))
     return [SUMMARY_HEADER, *(line for _, line in sorted(lines, key=lambda line: line[0]))]
 
 
@@ -56,7 +58,7 @@ def _summary_line(story: Story, sent: Transmission) -> str:
 
 
 def total_lines(story: Story) -> list[str]:
-    """What became of all data segments and of all ACKs of the flow."""
+    """The fates of all data segments and of all ACKs of the flow, counted."""
     return [
         *_totals_of("data segments", totals([sent.journey for sent in story.data])),
         *_totals_of("ACKs", totals([ack.journey for ack in story.acknowledgements])),
@@ -85,11 +87,11 @@ def table_lines(story: Story, chosen: list[Transmission]) -> list[str]:
     for event in story.tcp_events + story.scenario_events:
         if begin_ns <= event.t_ns <= end_ns:
             rows.append((event.t_ns, event.event, event.node, "-", event.detail))
-    return [HEADER, *(_row_text(story, *row) for row in sorted(rows, key=lambda row: row[0]))]
-
-
-def _row_text(story: Story, t_ns: int, event: str, node: str, packet: str, words: str) -> str:
-    return f"{event:<10} {story.seconds(t_ns):11.6f}  {node:<8} {packet:<11} {words}".rstrip()
+    lines = [
+        f"{event:<10} {story.seconds(t_ns):11.6f}  {node:<8} {packet:<11} {words}".rstrip()
+        for t_ns, event, node, packet, words in sorted(rows, key=lambda row: row[0])
+    ]
+    return [HEADER, *lines]
 
 
 def _sent_words(sent: Transmission) -> str:
@@ -100,8 +102,8 @@ def _journey_rows(story: Story, journey: Journey, name: str, first_words: str) -
     rows = []
     for step in journey.steps:
         words = first_words if step is journey.steps[0] else ""
-        told = _held_words(story, step, _left(journey, step)) if step.kind == HELD else _step_words(step)
-        rows.append((step.t_ns, _kind(step), step.node, name, _and(words, told)))
+        details = _held_words(story, step, _left(journey, step)) if step.kind == HELD else _step_words(step)
+        rows.append((step.t_ns, _kind(step), step.node, name, "; ".join(filter(None, (words, details)))))
         if step.air is None:
             continue
         for attempt in step.air.attempts:
@@ -115,43 +117,35 @@ def _journey_rows(story: Story, journey: Journey, name: str, first_words: str) -
 
 
 def _kind(step: Step) -> str:
-    return DROPPED if step.kind == GAVE_UP else "icmp" if step.kind in (SAID, TOLD) else step.kind
+    return DROPPED if step.kind == GAVE_UP else "icmp" if step.kind in (ICMP_SENT, ICMP_RECEIVED) else step.kind
 
 
 def _step_words(step: Step) -> str:
     if step.kind in (SENT, FORWARDED, RESENT):
         return f"queued for {step.air.peer}" if step.air else "" if step.kind == SENT else "over the wire"
-    if step.kind == SAID:
+    if step.kind == ICMP_SENT:
         return f"says: {step.reason}"
-    return f"is told: {step.reason}" if step.kind == TOLD else step.reason
+    return f"is told: {step.reason}" if step.kind == ICMP_RECEIVED else step.reason
 
 
 def _holdings(journey: Journey) -> list[tuple[Step, Step | None]]:
-    """Each stay in a daemon's buffer, and what ended it."""
+    """Each stay in a daemon's buffer, and the step that ended it."""
     return [(step, _left(journey, step)) for step in journey.steps if step.kind == HELD]
 
 
 def _left(journey: Journey, held: Step) -> Step | None:
-    """The first that is heard of the packet at that node after it was held there, but what the daemon says of it."""
+    """The packet's first step at that node after it was held there, without ICMP messages."""
     ends = (SENT, FORWARDED, RESENT, GAVE_UP)
     return next((one for one in journey.steps if one.node == held.node and one.kind in ends and one.t_ns >= held.t_ns), None)
 
 
 def _held_words(story: Story, held: Step, left: Step | None) -> str:
-    who = f"held by {held.node}'s {story.routing.upper()}"
-    return f"{who} for {(left.t_ns - held.t_ns) / 1e9:.2f} s" if left else f"{who} to the end"
-
-
-def _and(first: str, second: str) -> str:
-    return "; ".join(words for words in (first, second) if words)
-
-
-def _event_words(event: TcpEvent) -> str:
-    return f"{event.event} {event.node} {event.detail}".rstrip()
+    held_by = f"held by {held.node}'s {story.routing.upper()}"
+    return f"{held_by} for {(left.t_ns - held.t_ns) / 1e9:.2f} s" if left else f"{held_by} to the end"
 
 
 def _span(chosen: list[Transmission]) -> tuple[int, int]:
-    """From the first sending to the last news of them."""
+    """Times (ns) of the first transmission and of the last step or ACK."""
     begins = [sent.journey.sent_ns for sent in chosen]
     ends = [max(sent.journey.steps[-1].t_ns, sent.acked_ns or 0) for sent in chosen]
     return min(begins), max(ends)

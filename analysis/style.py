@@ -15,7 +15,7 @@ matplotlib.use("Agg")  # figures are files; no display is needed
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
-from analysis.files import whole
+from analysis.files import atomic_file
 
 BLACK, GREY, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
     "#000000", "#7f7f7f", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7",
@@ -24,6 +24,8 @@ BLACK, GREY, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
 
 @dataclass(frozen=True)
 class Look:
+    """Display name, colour (`#rrggbb`) and marker (matplotlib) of a variant."""
+
     name: str
     colour: str
     marker: str
@@ -115,6 +117,7 @@ def look(variant: str | None, position: int = 0) -> Look:
 
 
 def variant_name(variant: str | None) -> str:
+    """The variant as a column prints it; empty for none."""
     return variant or ""
 
 
@@ -133,9 +136,9 @@ def page(
             yield list(axes[:, 0]), written
             out_dir.mkdir(parents=True, exist_ok=True)
             written += [out_dir / f"{name}.png", out_dir / f"{name}.pdf"]
-            with whole(written[0], "wb") as file:
+            with atomic_file(written[0], "wb") as file:
                 figure.savefig(file, format="png")
-            with whole(written[1], "wb") as file:
+            with atomic_file(written[1], "wb") as file:
                 figure.savefig(file, format="pdf", metadata={"CreationDate": None})  # the same figure, the same bytes
         finally:
             plt.close(figure)

@@ -15,7 +15,7 @@ from typing import Any
 from scipy import special
 
 from analysis.errors import RunFileError
-from analysis.files import whole
+from analysis.files import atomic_file
 from analysis.found_runs import find_runs
 from analysis.references import Reference, load_reference
 from analysis.rundir import RunDirectory
@@ -109,7 +109,9 @@ def collect(out_dir: Path, experiment: Any = None, runs: Iterable[Path] | None =
 
 def write_tables(results: Results) -> list[Path]:
     """Write both tables into the folder of the results; returns their paths."""
-    out_dir, cell_columns = results.directory, _cell_columns(results.experiment.axes)
+    out_dir, axes = results.directory, results.experiment.axes
+    # the TCP profile decides the window, and SACK if the TCP does not set it
+    cell_columns = [*axes, "variant", *(["profile"] if "profile" not in axes else [])]
     columns = [*cell_columns, "seed", "verdict", "status", *METRICS, "checks", "run_dir"]
     summary_columns = [
         *cell_columns, "metric", "unit", "mean", "ci95", "n", "published", "ns2", "valid", "suspect", "void",
@@ -118,11 +120,6 @@ def write_tables(results: Results) -> list[Path]:
         _write_csv(out_dir / "table.csv", columns, results.rows),
         _write_csv(out_dir / "summary.csv", summary_columns, results.summary),
     ]
-
-
-def _cell_columns(axes: tuple[str, ...]) -> list[str]:
-    """What names a cell, and the TCP profile it ran under, which decides the window, and SACK where the TCP says nothing."""
-    return [*axes, "variant", *(["profile"] if "profile" not in axes else [])]
 
 
 def collect_runs(out_dir: Path, axes: Iterable[str]) -> list[dict[str, Any]]:
@@ -163,6 +160,7 @@ def summarise(rows: list[dict[str, Any]], experiment: Experiment) -> list[dict[s
     for row in rows:
         cells.setdefault(cell_of(row, experiment.axes), []).append(row)
     profiles = _profiles_of_cells(experiment)
+    references = {"published": experiment.published, "ns2": experiment.ns2}
     summary = []
     for values in sorted(cells | dict.fromkeys(profiles), key=lambda cell: [_sortable(value) for value in (cell[-1], *cell)]):
         runs = cells.get(values, [])
@@ -177,7 +175,7 @@ def summarise(rows: list[dict[str, Any]], experiment: Experiment) -> list[dict[s
                 cell
                 | {"metric": metric, "unit": unit}
                 | mean_and_interval([run[metric] for run in runs if counts(run)])
-                | {kind: reference.value(metric, cell) if reference else None for kind, reference in _references(experiment)}
+                | {kind: reference.value(metric, cell) if reference else None for kind, reference in references.items()}
                 | standings
             )
     return summary
@@ -198,6 +196,7 @@ def _profiles_of_cells(experiment: Experiment) -> dict[tuple[Any, ...], str]:
 
 
 def shown_metric(summary: list[dict[str, Any]]) -> str:
+    """The first metric of SHOWN that some row of the summary has a mean of."""
     measured = {row["metric"] for row in summary if row["mean"] is not None}
     return next((metric for metric in SHOWN if metric in measured), SHOWN[0])
 
@@ -246,10 +245,6 @@ def _run_row(run_dir: Path, out_dir: Path, axes: tuple[str, ...]) -> dict[str, A
     return row
 
 
-def _references(experiment: Experiment) -> list[tuple[str, Reference | None]]:
-    return [("published", experiment.published), ("ns2", experiment.ns2)]
-
-
 def _as_mapping(definition: Any, out_dir: Path) -> Mapping[str, Any]:
     if definition is None:
         path = out_dir / "experiment.json"
@@ -273,7 +268,7 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def _write_csv(path: Path, columns: list[str], rows: list[dict[str, Any]]) -> Path:
-    with whole(path) as file:
+    with atomic_file(path) as file:
         writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows({key: _text(row[key]) for key in columns} for row in rows)

@@ -105,8 +105,10 @@ def with_gaps(held: list[tuple[int, int]]) -> list[tuple[int, float]]:
 
 
 def samples(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows that are samples."""
     return rows.filter(pl.col("event") == "")
 
 
 def events(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows that are events."""
     return rows.filter(pl.col("event") != "")

@@ -32,10 +32,12 @@ class Staircase:
         return int(self.values[index - 1]) if index else 0
 
     def rise(self, begin_ns: int, end_ns: int) -> int:
+        """Increase of the count from `begin_ns` (included) to `end_ns` (excluded)."""
         return self.before(end_ns) - self.before(begin_ns)
 
     @property
     def total(self) -> int:
+        """The last count; 0 without steps."""
         return int(self.values[-1]) if self.values.size else 0
 
 
@@ -49,6 +51,7 @@ class Segments:
     repeated: np.ndarray  # it begins below what was sent before: a retransmission
 
     def within(self, begin_ns: int, end_ns: int) -> np.ndarray:
+        """A mask (bool, one per segment) of those captured in [begin_ns, end_ns)."""
         return (self.t_ns >= begin_ns) & (self.t_ns < end_ns)
 
 

@@ -17,6 +17,7 @@ from mn_wifi.wmediumdConnector import interference
 
 
 def topology(args):
+    """Build the network, open the prompt and stop."""
     net = Mininet_wifi(link=wmediumd, wmediumd_mode=interference)
 
     info("*** Stations\n")

@@ -5,7 +5,7 @@
             200 m          200 m
     sta1 ---------- sta2 ---------- sta3        reception 250 m, carrier sense 300 m
 
-Without RTS/CTS each sends into the other's frames, and sta2 gets little of either; sta2's CTS is what silences the other one.
+Without RTS/CTS each sends during the other's frames, and sta2 receives little of either; sta2's CTS silences the other one.
 The argument is how long each case is measured, in seconds.
 """
 
@@ -17,7 +17,7 @@ from mn_wifi.net import Mininet_wifi
 from mn_wifi.wmediumdConnector import interference
 from udp import mark, throughputs
 
-OFFERED = 1500  # kbit/s from each side: more than 2 Mbit/s can carry
+OFFERED = 1500  # kbit/s from each side: together more than the capacity at 2 Mbit/s
 
 
 def measure(rts, seconds):
@@ -45,11 +45,12 @@ def measure(rts, seconds):
 
 
 def lost(net):
-    """Frames (data, RTS) that a sender which theirs could not hear has destroyed, or one that began in the same slot."""
+    """The number of frames (data, RTS) lost to a hidden sender, or to one that began in the same slot."""
     return sum(counted["fate_hidden"] + counted["fate_collision"] for counted in net.counters().values())
 
 
 def topology(args):
+    """Measure without and with RTS/CTS; `args`: seconds of each measurement (10)."""
     seconds = float(args[0]) if args else 10
     for rts in (False, True):
         left, right, lost, verdict = measure(rts, seconds)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python
 
-"""A mesh of routed hops: a grid of 3 x 2 stations with OLSR. The far corner is reached once the protocol has found the way.
+"""A mesh of routed hops: a grid of 3 x 2 stations with OLSR. The far corner is reachable once the protocol has found a route.
 
 802.11s (cls=mesh) is mac80211's own, for `--set stations=hwsim`; `proto` is the mesh that works on any radio.
 """
@@ -15,10 +15,11 @@ from mn_wifi.link import adhoc, wmediumd
 from mn_wifi.net import Mininet_wifi
 from mn_wifi.wmediumdConnector import interference
 
-PATIENCE = 90  # seconds
+DEADLINE_S = 90  # seconds
 
 
 def topology(args):
+    """Build the grid, wait for routes and open the prompt; `args`: the protocol (olsrd)."""
     proto = args[0] if args else "olsrd"
     net = Mininet_wifi(link=wmediumd, wmediumd_mode=interference)
 
@@ -38,8 +39,8 @@ def topology(args):
 
     start = time.time()
     while not re.search("1 received", first.cmd(f"ping -c1 -W1 {last.IP()}")):
-        if time.time() - start > PATIENCE:
-            sys.exit(f"no way from sta1 to sta6 within {PATIENCE} s")
+        if time.time() - start > DEADLINE_S:
+            sys.exit(f"no way from sta1 to sta6 within {DEADLINE_S} s")
         time.sleep(1)
     info(f"*** {proto} has found the way after {time.time() - start:.0f} s:\n")
     info(first.cmd(f"ip route get {last.IP()}"))

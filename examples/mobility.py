@@ -2,8 +2,8 @@
 
 """Two stations walk in straight lines, each from a place at one time to another place at another time.
 
-Every five seconds the script says how far apart they are and whether they reach each other; `-c` gives the way by several
-places. At the prompt: distance sta1 sta2, links, map, stop.
+Every five seconds the script prints their distance and whether they reach each other; `-c` sets several places to walk to. At
+the prompt: distance sta1 sta2, links, map, stop.
 """
 
 import re
@@ -18,6 +18,7 @@ from mn_wifi.wmediumdConnector import interference
 
 
 def topology(args):
+    """Build the network, let the stations walk and open the prompt."""
     net = Mininet_wifi(link=wmediumd, wmediumd_mode=interference)
 
     info("*** Stations\n")

@@ -2,8 +2,8 @@
 
 """How far a radio reaches, by propagation model: one station, and others 25, 50, 100, 130 and 200 m away.
 
-The same power and antennas throughout (-18 dBm, 5 dBi, 1 m high: the models then differ within these distances); whom the first
-station reaches is told by ping. The arguments are models; without any, all of them.
+The same power and antennas throughout (-18 dBm, 5 dBi, 1 m high: the models then differ within these distances); ping shows which
+stations the first one reaches. The arguments are models; without any, all of them.
 """
 
 import re
@@ -42,6 +42,7 @@ def reached(model):
 
 
 def topology(args):
+    """Print the distances (m) that each model reaches; `args`: names of models (all)."""
     if unknown := [model for model in args if model not in MODELS]:
         sys.exit(f"no propagation model {unknown[0]}; there are {', '.join(MODELS)}")
     for model in args or MODELS:

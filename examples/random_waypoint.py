@@ -16,6 +16,7 @@ from mn_wifi.wmediumdConnector import interference
 
 
 def topology(args):
+    """Build the network, start the movement and open the prompt; `args`: the model (RandomWayPoint)."""
     model = args[0] if args else "RandomWayPoint"
     net = Mininet_wifi(link=wmediumd, wmediumd_mode=interference)
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python
 
-"""Two stations go again where others went: a file for each, with a place (x y, metres) in every line.
+"""Two stations follow recorded tracks: a file for each, with a position (x y, metres) in every line.
 
-`speed` is how many places a second. (A movement file of ns-2, BonnMotion or GPX: `replay FILE` at the prompt.)
+`speed` is the number of positions per second. (A movement file of ns-2, BonnMotion or GPX: `replay FILE` at the prompt.)
 """
 
 import sys
@@ -20,6 +20,7 @@ FOLDER = Path(__file__).parent / "replay"
 
 
 def topology(args):
+    """Build the network, replay both files and open the prompt."""
     net = Mininet_wifi(link=wmediumd, wmediumd_mode=interference)
 
     info("*** Stations\n")
@@ -50,6 +51,7 @@ def topology(args):
 
 
 def places(path):
+    """The positions (x, y, z) in metres of a file with `x y` in every line."""
     with path.open() as file:
         return [(float(x), float(y), 0.0) for x, y in (line.split() for line in file)]
 

@@ -14,7 +14,7 @@ from mn_wifi.net import Mininet_wifi
 from mn_wifi.wmediumdConnector import interference
 from udp import mark, throughputs
 
-OFFERED = 1800  # kbit/s: more than 2 Mbit/s can carry
+OFFERED = 1800  # kbit/s: more than the capacity at 2 Mbit/s
 
 
 def measure(aside, seconds):
@@ -34,6 +34,7 @@ def measure(aside, seconds):
 
 
 def topology(args):
+    """Measure one pair alone, both side by side, both far apart; `args`: seconds of each measurement (10)."""
     seconds = float(args[0]) if args else 10
     for what, aside in (("alone", None), ("side by side", 100), ("far apart", 2000)):
         found, verdict = measure(aside, seconds)

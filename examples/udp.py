@@ -1,6 +1,6 @@
 #!/usr/bin/env python
 
-"""A load of UDP packets and its count, for the examples: what arrived, with nothing else on the air.
+"""A UDP load and its receiver, for the examples: counts received packets, without other traffic on the air.
 
 udp.py receive PORT SECONDS      says "heard" at the first packet, waits for a line, then counts: kbit/s
 udp.py send ADDRESS PORT KBPS    packets of 1000 bytes at a steady rate, until it is ended
@@ -15,13 +15,14 @@ import time
 from mininet.log import output
 
 SIZE = 1000  # bytes of payload
-PATIENCE = 30  # seconds for the first packet
+DEADLINE_S = 30  # seconds for the first packet
 
 
 def receive(port, seconds):
+    """Print `heard` at the first packet, then, once a line comes in, count for `seconds` and print kbit/s of payload."""
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sock.bind(("", port))
-    sock.settimeout(PATIENCE)
+    sock.settimeout(DEADLINE_S)
     sock.recv(2000)
     print("heard", flush=True)
     sys.stdin.readline()
@@ -36,18 +37,19 @@ def receive(port, seconds):
 
 
 def send(address, port, kbps):
+    """Send payloads of SIZE bytes at `kbps` kbit/s until the process is ended."""
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     interval, begin, number = SIZE * 8 / (kbps * 1000), time.monotonic(), 0
     while True:
-        with contextlib.suppress(OSError):  # nobody has answered to ARP yet
+        with contextlib.suppress(OSError):  # no answer to ARP yet
             sock.sendto(bytes(SIZE), (address, port))
         number += 1
         time.sleep(max(0.0, begin + number * interval - time.monotonic()))
 
 
 def throughputs(net, pairs, kbps, seconds):
-    """kbit/s of each (sender, receiver), all at once, from when packets of all of them arrive. It is said when the machine was
-    too busy for a sender to offer its load: then the figures are the machine's, not the medium's."""
+    """kbit/s of each (sender, receiver), measured together once packets of all pairs arrive. A message is printed if the machine
+    was too loaded for a sender to offer its load: then the figures show the machine, not the medium."""
     me = [sys.executable, __file__]
     receivers, senders = [], []
     for sender, receiver in pairs:  # ARP first: a request has no second try, and hidden senders would destroy it
@@ -58,7 +60,7 @@ def throughputs(net, pairs, kbps, seconds):
         senders.append(sender.popen([*me, "send", receiver.IP(), str(port), str(kbps)]))
     for process in receivers:
         if process.stdout.readline() != "heard\n":
-            sys.exit(f"no packet arrived within {PATIENCE} s")
+            sys.exit(f"no packet arrived within {DEADLINE_S} s")
     for process in receivers:
         process.stdin.write("\n")
         process.stdin.flush()
@@ -77,7 +79,7 @@ def throughputs(net, pairs, kbps, seconds):
 
 
 def mark(verdict):
-    """What follows a figure of a network, by what its stop() returned: the verdict here, nothing in Mininet-WiFi."""
+    """The text after a network's figures, from the value of its stop(): the verdict here, None in Mininet-WiFi."""
     return " (void: does not count)" if verdict == "void" else ""
 
 

@@ -1,1 +1,1 @@
-"""Where stations are over time: trace files, written before a run and never during one."""
+"""Positions of stations over time: trace files, written before a run."""

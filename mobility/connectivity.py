@@ -1,10 +1,10 @@
-"""Who is in whose range when, and over how many hops, from a movement alone: the oracle that measured networks are held against.
+"""Links and shortest paths over time, from a movement alone: the reference for measured networks.
 
-Stations are joined while at most `range_m` apart (a disc, as topologies/connectivity.py has it for one instant; exactly the
-range is in range, as in ns-2). Nothing is stepped: positions are straight pieces, so the instants at which two stations come
-into range and leave it are the roots of a quadratic per pair of pieces. Between two such instants the graph stands still, and
-the search for shortest paths goes through all these spans at once: a set of spans is one integer with a bit for each, and a
-hop is an AND and an OR. Instants closer than a nanosecond, which a trace does not tell apart, count as one.
+Two stations have a link while they are at most `range_m` apart (a disc, as in topologies/connectivity.py; exactly the range is in
+range, as in ns-2). Nothing is sampled: movements are straight pieces, so the instants at which two stations enter and leave each
+other's range are the roots of a quadratic per pair of pieces. Between two such instants the graph is constant, and the search
+for shortest paths handles all these spans at once: a set of spans is an integer with one bit per span, and a hop is an AND and
+an OR. Instants closer than a nanosecond, the resolution of a trace, count as one.
 
 A path change (Holland and Vaidya, MobiCom 1999, figure 5: the ticks): of the shortest paths the one whose next station comes
 first in the list is followed until one of its links breaks or a shorter path appears; both are changes, as are the loss of
@@ -20,7 +20,7 @@ from itertools import pairwise
 import numpy as np
 
 from mobility.files.ns2 import God
-from mobility.trace import LONGEST_S, Trace, TraceError
+from mobility.trace import MAX_TIME_S, Trace, TraceError
 
 RANGE_M = 250.0  # two-ray ground of the papers' radio
 NANOSECOND_S = 1e-9
@@ -36,7 +36,7 @@ class Contact:
 
 
 class Links:
-    """All contacts of a movement between two instants, ready to be searched for paths."""
+    """All contacts of a movement between two instants (s), for the search of paths."""
 
     def __init__(self, stations: Sequence[str], contacts: Sequence[Contact], begin_s: float, end_s: float) -> None:
         self.stations, self.contacts = list(stations), list(contacts)
@@ -45,14 +45,14 @@ class Links:
 
     @cached_property
     def times_s(self) -> np.ndarray:
-        """The bounds of the spans within which no link changes."""
+        """The bounds of the spans without a link change, s; sorted float array."""
         inner = np.array([time for contact in self.contacts for time in (contact.begin_s, contact.end_s)])
         inside = np.unique(inner[(inner > self.begin_s) & (inner < self.end_s)]) if inner.size else inner
         return np.concatenate(([self.begin_s], inside, [self.end_s]))
 
     @property
     def changes(self) -> int:
-        """How often a link comes or goes."""
+        """The number of link changes."""
         times = [time for contact in self.contacts for time in (contact.begin_s, contact.end_s)]
         return sum(self.begin_s < time < self.end_s for time in times)
 
@@ -63,7 +63,7 @@ class Links:
                 raise TraceError(f'there is no station "{name}"; the stations are {_listed(self.stations)}')
         if source == target:
             raise TraceError(f'"{source}" is both ends; name two stations')
-        # from the target, because the path is followed by who is nearer to it
+        # from the target: the path is followed by the distance to it
         reached = self._reached(self._number[target])
         hops = np.zeros(len(self.times_s) - 1, dtype=np.int64)
         for count, stations in enumerate(reached):
@@ -71,7 +71,7 @@ class Links:
         return Profile(source, target, self.times_s, hops, self._follow(self._number[source], hops, reached))
 
     def partitioned_share(self) -> float:
-        """The share of the time in which not every station can reach every other."""
+        """The share of the time (0 to 1) in which some station cannot reach some other."""
         reached = self._reached(0)
         whole = self._all
         for station in range(len(self.stations)):
@@ -83,12 +83,12 @@ class Links:
         return float(1 - lasts_s[_members(whole, len(lasts_s))].sum() / lasts_s.sum())
 
     def mean_hops(self, instants: int | None = None) -> float:
-        """Hops of the shortest path, the mean over all pairs that have one at so many evenly spaced instants; nan if none has.
-        (None: 100, and fewer where there are more than 150 stations.)"""
+        """The mean hops of the shortest path, over all connected pairs at `instants` evenly spaced times (None: 100, fewer with
+        more than 150 stations); nan without a connected pair."""
         size, count = len(self.stations), len(self.times_s) - 1
         instants = instants or max(5, min(100, round(100 * (150 / size) ** 2)))
-        wanted = self.begin_s + (self.end_s - self.begin_s) * (np.arange(instants) + 0.5) / instants
-        spans = np.clip(np.searchsorted(self.times_s, wanted, side="right") - 1, 0, count - 1)
+        instants_s = self.begin_s + (self.end_s - self.begin_s) * (np.arange(instants) + 0.5) / instants
+        spans = np.clip(np.searchsorted(self.times_s, instants_s, side="right") - 1, 0, count - 1)
         joined = np.zeros((instants, size, size), dtype=np.float32)
         for (a, b), mask in self._bits.items():
             joined[:, a, b] = _flags(mask, count)[spans]
@@ -112,7 +112,7 @@ class Links:
 
     @cached_property
     def _bits(self) -> dict[tuple[int, int], int]:
-        """For both directions of each pair that ever meets: the spans in which it is joined."""
+        """For both directions of each pair that ever meets: the spans in which it has a link."""
         bits: dict[tuple[int, int], int] = {}
         begins = np.searchsorted(self.times_s, [contact.begin_s for contact in self.contacts])
         ends = np.searchsorted(self.times_s, [contact.end_s for contact in self.contacts])
@@ -122,7 +122,7 @@ class Links:
         return bits
 
     def _reached(self, source: int) -> list[list[int]]:
-        """`[hops][station]`: the spans in which the station is first reached after so many hops."""
+        """`[hops][station]`: the spans in which the shortest path to the station has this many hops."""
         near: list[list[tuple[int, int]]] = [[] for _ in self.stations]
         for (a, b), spans in self._bits.items():
             near[a].append((b, spans))
@@ -141,19 +141,19 @@ class Links:
         return found
 
     def _follow(self, source: int, hops: np.ndarray, from_target: list[list[int]]) -> list[tuple[int, list[str]]]:
-        """The path that is followed, and from which span on; an empty one where there is none."""
+        """(first span, path) for each path in use; an empty list of stations without a path."""
         same_hops = {int(count): _pack(hops == count) for count in np.unique(hops)}
-        ways: list[tuple[int, list[str]]] = []
+        paths: list[tuple[int, list[str]]] = []
         span = 0
         while span < len(hops):
             stations = self._first_path(source, int(hops[span]), from_target, span)
-            ways.append((span, [self.stations[station] for station in stations]))
+            paths.append((span, [self.stations[station] for station in stations]))
             good = same_hops[int(hops[span])]
             for one, other in pairwise(stations):
                 good &= self._bits[one, other]
             broken = ~good >> span
             span += (broken & -broken).bit_length() - 1
-        return ways
+        return paths
 
     def _first_path(self, source: int, hops: int, from_target: list[list[int]], span: int) -> list[int]:
         """The shortest path in a span whose next station always comes first in the list."""
@@ -167,29 +167,30 @@ class Links:
 @dataclass(frozen=True)
 class Profile:
     """Hops of the shortest path between two stations over time: `hops[i]` from `times_s[i]` to `times_s[i + 1]`, 0 where there is
-    none; `ways`: the path followed, from which span on."""
+    none; `paths`: the path followed, from which span on."""
 
     source: str
     target: str
     times_s: np.ndarray
     hops: np.ndarray
-    ways: list[tuple[int, list[str]]]
+    paths: list[tuple[int, list[str]]]
 
     @property
     def lasts_s(self) -> np.ndarray:
+        """Duration of each span, s; float array, one shorter than `times_s`."""
         return np.diff(self.times_s)
 
     def seconds(self) -> dict[int, float]:
-        """For each number of hops (0: no path) how long it is the shortest path's."""
+        """Duration (s) of each length of the shortest path, by hops (0: no path)."""
         return {int(count): float(self.lasts_s[self.hops == count].sum()) for count in np.unique(self.hops)}
 
     def shares(self) -> dict[int, float]:
-        """The same as shares of the whole time."""
+        """`seconds` as shares of the whole time."""
         return {count: seconds / float(self.lasts_s.sum()) for count, seconds in self.seconds().items()}
 
     @property
     def mean_hops(self) -> float:
-        """Over the time in which there is a path; nan if there never is."""
+        """The mean over the time with a path; nan without any."""
         some = self.hops > 0
         return float(np.average(self.hops[some], weights=self.lasts_s[some])) if some.any() else float("nan")
 
@@ -200,12 +201,12 @@ class Profile:
         return [(float(self.times_s[a]), float(self.times_s[b]), int(self.hops[a])) for a, b in pairwise(bounds)]
 
     def partitions(self) -> list[tuple[float, float]]:
-        """When there is no path: from, until."""
+        """The times without a path: (from, until), s."""
         return [(begin_s, end_s) for begin_s, end_s, hops in self.steps() if hops == 0]
 
     def path_changes_s(self) -> list[float]:
-        """When the path that is followed changes."""
-        return [float(self.times_s[span]) for span, _ in self.ways[1:]]
+        """The times at which the path in use changes, s."""
+        return [float(self.times_s[span]) for span, _ in self.paths[1:]]
 
     def at(self, time_s: float) -> int:
         """Hops at an instant; 0: no path."""
@@ -214,13 +215,13 @@ class Profile:
 
 
 def links(trace: Trace, range_m: float = RANGE_M, begin_s: float = 0.0, end_s: float | None = None) -> Links:
-    """The links of a movement between two instants; `end_s` None: to the end that the trace states, or until all stand still."""
+    """The links of a movement between two instants; `end_s` None: the end that the trace states, or until all stations rest."""
     if end_s is None:
         end_s = end_of(trace)
     if not begin_s < end_s:
         raise TraceError(f"{trace.name}: nothing lies between {begin_s:g} s and {end_s:g} s; give an end after the beginning")
     pieces = [_pieces(trace, station, end_s) for station in trace.stations()]
-    # all stations' pieces one below the other, with the number of the station that each row is of
+    # the pieces of all stations as rows, with the number of the station of each row
     owner = np.concatenate([np.full(len(rows), number) for number, rows in enumerate(pieces)])
     flat = np.concatenate(pieces)
     contacts: list[Contact] = []
@@ -234,8 +235,8 @@ def links(trace: Trace, range_m: float = RANGE_M, begin_s: float = 0.0, end_s: f
 
 
 def disagreeing(found: Links, gods: Sequence[God], within_s: float = 1e-3) -> list[God]:
-    """The `god` lines of an ns-2 script that the movement itself contradicts: the shortest path does not have so many hops at any
-    instant within `within_s` of the line's. (`setdest` writes fewer digits than it computes with.)"""
+    """The `god` lines of an ns-2 script that contradict the movement: the shortest path has another length at all instants within
+    `within_s` of the line's time. (`setdest` rounds its times.)"""
     profiles: dict[tuple[str, str], Profile] = {}
     wrong = []
     for god in gods:
@@ -250,14 +251,14 @@ def disagreeing(found: Links, gods: Sequence[God], within_s: float = 1e-3) -> li
 
 
 def end_of(trace: Trace) -> float:
-    """When a movement ends (s): as it states, else a second after everybody has come to rest."""
+    """The end of a movement (s): as it states, else a second after all stations rest."""
     return trace.end_s if trace.end_s else _rests_at_s(trace)
 
 
 def _rests_at_s(trace: Trace) -> float:
-    """When the last station has arrived, and a second: a trace in which nothing moves has a length, too."""
+    """A second after the last arrival, s: a trace without movement has a length, too."""
     ends = [course.arrival_s for station in trace.stations() for course in trace.courses(station) if course.speed_mps > 0]
-    return min(max([0.0, *ends]) + 1.0, LONGEST_S)
+    return min(max([0.0, *ends]) + 1.0, MAX_TIME_S)
 
 
 def _pieces(trace: Trace, station: str, end_s: float) -> np.ndarray:
@@ -286,34 +287,34 @@ def _in_range(
     if not len(others):
         return []
     numbers = np.unique(owner)
-    # a row for every instant at which either of a pair begins a piece; the other's own first, so that at one instant both count
+    # a row for every instant at which one of a pair begins a piece; the other's first, so that simultaneous ones both count
     times = np.concatenate((others[:, 0], np.tile(one[:, 0], len(numbers))))
-    whose = np.concatenate((owner, np.repeat(numbers, len(one))))
+    row_station = np.concatenate((owner, np.repeat(numbers, len(one))))
     piece = np.concatenate((np.arange(len(others)), np.zeros(len(numbers) * len(one), dtype=np.int64)))
-    order = np.lexsort((times, whose))
-    times, whose, piece = times[order], whose[order], np.maximum.accumulate(piece[order])
+    order = np.lexsort((times, row_station))
+    times, row_station, piece = times[order], row_station[order], np.maximum.accumulate(piece[order])
     until = np.append(times[1:], end_s)
-    until[np.append(whose[1:] != whose[:-1], True)] = end_s
+    until[np.append(row_station[1:] != row_station[:-1], True)] = end_s
     mine = np.searchsorted(one[:, 0], times, side="right") - 1
     some = until > times
-    times, until, whose = times[some], until[some], whose[some]
+    times, until, row_station = times[some], until[some], row_station[some]
     a, b = one[mine[some]], others[piece[some]]
     apart = (b[:, 1:4] + b[:, 4:7] * (times - b[:, 0])[:, None]) - (a[:, 1:4] + a[:, 4:7] * (times - a[:, 0])[:, None])
     up_s, down_s = _roots(apart, b[:, 4:7] - a[:, 4:7], range_m, until - times)
     met = down_s > up_s
-    return _joined(whose[met], times[met] + up_s[met], np.minimum(times + down_s, until)[met])
+    return _joined(row_station[met], times[met] + up_s[met], np.minimum(times + down_s, until)[met])
 
 
 def _roots(apart: np.ndarray, velocity: np.ndarray, range_m: float, lasts_s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """When, counted from each row's beginning, |apart + velocity s| is at most the range, within 0 to `lasts_s`; empty: no
-    time."""
+    """The times (s from each row's beginning, 0 to `lasts_s`) with |apart + velocity s| at most the range: begin and end; an
+    empty interval for none."""
     square, half = (velocity**2).sum(axis=1), (apart * velocity).sum(axis=1)
     beyond = (apart**2).sum(axis=1) - range_m**2
     still = square == 0
     depth = half**2 - square * beyond
     root = np.sqrt(np.maximum(depth, 0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
-        # of the two forms of a root the one that does not subtract nearly equal numbers
+        # the form of the root that does not subtract nearly equal numbers
         far = -(half + np.copysign(root, half))
         first, second = far / square, beyond / far
         both = np.where(far == 0, 0.0, second)
@@ -324,14 +325,14 @@ def _roots(apart: np.ndarray, velocity: np.ndarray, range_m: float, lasts_s: np.
     return np.where(missed, 0.0, up), np.where(missed, 0.0, down)
 
 
-def _joined(whose: np.ndarray, up_s: np.ndarray, down_s: np.ndarray) -> list[tuple[int, float, float]]:
-    """The rows' times in range, those that touch each other made one."""
-    if not len(whose):
+def _joined(row_station: np.ndarray, up_s: np.ndarray, down_s: np.ndarray) -> list[tuple[int, float, float]]:
+    """The rows' times in range, with adjacent ones merged."""
+    if not len(row_station):
         return []
-    new = np.append(True, (whose[1:] != whose[:-1]) | (up_s[1:] > down_s[:-1] + NANOSECOND_S))
+    new = np.append(True, (row_station[1:] != row_station[:-1]) | (up_s[1:] > down_s[:-1] + NANOSECOND_S))
     first = np.flatnonzero(new)
-    last = np.append(first[1:] - 1, len(whose) - 1)
-    joined = zip(whose[first].tolist(), up_s[first].tolist(), down_s[last].tolist(), strict=True)
+    last = np.append(first[1:] - 1, len(row_station) - 1)
+    joined = zip(row_station[first].tolist(), up_s[first].tolist(), down_s[last].tolist(), strict=True)
     return [(station, up, down) for station, up, down in joined if down - up > NANOSECOND_S]
 
 

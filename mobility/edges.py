@@ -1,8 +1,7 @@
-"""What happens at the edge of the area: a station bounces off, or leaves and re-enters at the opposite edge.
+"""Movement at the edge of the area: a station bounces off, or leaves and re-enters at the opposite edge.
 
-Both are exact: a straight way is cut where it meets the edge, and nothing is stepped. Wrapping around keeps stations evenly
-spread where random waypoint lets them gather in the middle; the medium knows no wrapping, so two stations at opposite edges
-are far apart.
+Both are exact: a straight move is cut where it meets the edge. Wrapping keeps stations evenly distributed, while random waypoint
+concentrates them in the middle; the medium does not wrap, so two stations at opposite edges are far apart.
 """
 
 import math
@@ -11,36 +10,37 @@ from dataclasses import dataclass
 from mobility.trace import Leg
 
 Point = tuple[float, float]
-MOST_PIECES = 100_000  # of one way; it would be a thousand times as long as the area
+MAX_PIECES = 100_000  # of one move, which would be a thousand times as long as the area
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A straight part of a way within the area: from `begin` to `end`."""
+    """A straight part of a move within the area, from `begin` to `end`."""
 
     begin: Point
     end: Point
 
     @property
     def length_m(self) -> float:
+        """Length, m."""
         return math.dist(self.begin, self.end)
 
 
-def wrapped(here: Point, way: Point, area: Point) -> list[Piece]:
-    """The way from `here` by the vector `way` (metres), re-entering opposite; each piece begins where the last one's end
-    reappears."""
-    return _cut(here, way, area, wrap=True)[0]
+def wrapped(here: Point, vector: Point, area: Point) -> list[Piece]:
+    """The move from `here` by `vector` (metres), re-entering at the opposite edge; each piece begins opposite to the end of the
+    last one."""
+    return _cut(here, vector, area, wrap=True)[0]
 
 
-def bounced(here: Point, way: Point, area: Point) -> tuple[list[Piece], Point]:
-    """The way with mirrored bounces, and the signs (1 or -1 for x and y) by which its direction has turned at the end."""
-    return _cut(here, way, area, wrap=False)
+def bounced(here: Point, vector: Point, area: Point) -> tuple[list[Piece], Point]:
+    """The move with mirrored bounces, and the signs (1 or -1 for x and y) of the change of its direction."""
+    return _cut(here, vector, area, wrap=False)
 
 
-def _cut(here: Point, way: Point, area: Point, wrap: bool) -> tuple[list[Piece], Point]:
-    point, left, signs = list(here), list(way), [1.0, 1.0]
+def _cut(here: Point, vector: Point, area: Point, wrap: bool) -> tuple[list[Piece], Point]:
+    point, left, signs = list(here), list(vector), [1.0, 1.0]
     pieces: list[Piece] = []
-    for _ in range(MOST_PIECES):
+    for _ in range(MAX_PIECES):
         axis, share = _first_edge(point, left, area)
         begin = (point[0], point[1])
         if axis is None:
@@ -60,7 +60,7 @@ def _cut(here: Point, way: Point, area: Point, wrap: bool) -> tuple[list[Piece],
 
 
 def _first_edge(point: list[float], left: list[float], area: Point) -> tuple[int | None, float]:
-    """The axis whose edge the rest of the way crosses first, and the share of the rest until there."""
+    """The axis whose edge the rest of the move crosses first (None: no edge), and the share of the rest until there."""
     found: tuple[int | None, float] = (None, 1.0)
     for axis in (0, 1):
         room = area[axis] - point[axis] if left[axis] > 0 else point[axis]
@@ -70,7 +70,7 @@ def _first_edge(point: list[float], left: list[float], area: Point) -> tuple[int
 
 
 def _within(value: float, most: float) -> float:
-    """Rounding must not carry a station outside."""
+    """The value within the area in spite of rounding."""
     return min(max(value, 0.0), most)
 
 

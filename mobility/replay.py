@@ -1,6 +1,6 @@
-"""One movement at several speeds: the same places in the same order, in a fraction or a multiple of the time.
+"""One movement at several speeds: the same positions in the same order, at scaled times.
 
-Holland and Vaidya, MobiCom 1999, section 2: what takes a time t at 10 m/s takes t/2 at 20 m/s. Pauses shrink with the rest.
+Holland and Vaidya, MobiCom 1999, section 2: a move of time t at 10 m/s takes t/2 at 20 m/s. Pauses are scaled, too.
 """
 
 from collections.abc import Sequence
@@ -10,8 +10,7 @@ from mobility.trace import Leg
 
 
 def scaled(legs: Sequence[Leg], factor: float, begin_s: float = 0.0) -> list[Leg]:
-    """The legs `factor` (above 0) times as fast, their time 0 moved to `begin_s`; where stations are placed, that stays at
-    time 0."""
+    """The legs `factor` (above 0) times as fast, with time 0 moved to `begin_s`; the initial placement stays at time 0."""
     seen: set[str] = set()
     played = []
     for leg in legs:

@@ -1,4 +1,4 @@
-"""What is in a movement, in numbers: how long, how fast, where."""
+"""Figures of a movement: duration, speeds, area."""
 
 import math
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from mobility.trace import Trace
 
 @dataclass(frozen=True)
 class Summary:
-    """Of the stations between two instants. Speeds in m/s of those under way (None: nobody ever is); `mean_mps` and
-    `moving_share` over the whole time of all stations, rest included; `area` is the rectangle that they were in: x from, x
-    to, y from, y to (m)."""
+    """Figures of all stations between two instants. Speeds in m/s of moving stations (None without any); `mean_mps` and
+    `moving_share` over the whole time of all stations, with rest; `area` is the bounding rectangle: x from, x to, y from, y to
+    (m)."""
 
     stations: int
     begin_s: float

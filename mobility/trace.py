@@ -1,4 +1,4 @@
-"""Trace files: where stations are, as a pure function of time (formats/trace.md).
+"""Trace files: positions of stations as a pure function of time (formats/trace.md).
 
 Writes placements and scripted legs, reads a trace back, and checks it before a run uses it: an error names the line.
 `medium/src/trace.rs` reads the same files; both compute a position from the row in force alone, never by stepping,
@@ -15,8 +15,8 @@ from pathlib import Path
 
 FORMAT = "# manet-trace/1"
 HEADER = "time_s,station,x_m,y_m,z_m,speed_mps"
-FARTHEST_M = 1e7  # as in medium/src/trace.rs
-LONGEST_S = 4e6  # beyond it a float of seconds loses the nanosecond
+MAX_COORDINATE_M = 1e7  # as in medium/src/trace.rs
+MAX_TIME_S = 4e6  # beyond it a float of seconds loses the nanosecond
 NS_PER_S = 1_000_000_000
 MAX_BYTES = 1 << 28  # 256 MiB of text: a million legs are about a quarter of it
 STATION_NAME = re.compile(r"[a-z][a-z0-9-]{0,9}")  # as topologies/layouts.py has it
@@ -30,8 +30,8 @@ class TraceError(ValueError):
 
 @dataclass(frozen=True)
 class Leg:
-    """From `start_s` on `station` moves straight towards `to` at `speed_mps` (inf: it jumps) and stops there. `line` is where a
-    file says so, for errors; 0 if none does."""
+    """From `start_s` on `station` moves straight to `to` at `speed_mps` (inf: it jumps) and stops there. `line` is its line in a
+    file, for errors; 0 without a file."""
 
     start_s: float
     station: str
@@ -42,7 +42,7 @@ class Leg:
 
 @dataclass(frozen=True)
 class Course:
-    """A leg with the point at which it begins. The first of a station begins where it is placed."""
+    """A leg with its starting point. The first leg of a station starts where it is placed."""
 
     start_ns: int
     origin: Position
@@ -51,17 +51,19 @@ class Course:
 
     @property
     def start_s(self) -> float:
+        """Time of the row, s."""
         return self.start_ns / NS_PER_S
 
     @property
     def arrival_s(self) -> float:
-        """When the station is at `to`, if nothing follows; inf if never."""
+        """Time of arrival at `to` without a later leg, s; inf if never."""
         if math.isinf(self.speed_mps):
             return self.start_s
         distance_m = math.dist(self.origin, self.to)
         return self.start_s + (distance_m / self.speed_mps if self.speed_mps > 0 else math.inf if distance_m else 0.0)
 
     def at(self, now_ns: int) -> Position:
+        """Position (x, y, z) in metres at `now_ns`, which is `start_ns` or later."""
         if self.speed_mps == 0:
             return self.origin
         if math.isinf(self.speed_mps):
@@ -77,8 +79,8 @@ class Course:
 
 @dataclass
 class Trace:
-    """What a trace says. `end_s` is the length it was made for and `mean_mps` the mean speed that it was drawn with, None where
-    it does not say; `remarks` are what a third-party file says beside the movement, to be passed on."""
+    """The content of a trace. `end_s` is its planned length and `mean_mps` the mean speed of the model, None if not stated;
+    `remarks` are further lines of a third-party file, which are kept."""
 
     name: str
     legs: list[Leg]
@@ -93,34 +95,34 @@ class Trace:
             self._follow(leg)
 
     def append(self, leg: Leg) -> None:
-        """One leg more, which begins no earlier than the station's last one."""
+        """Add a leg, which must not begin before the station's last one; TraceError otherwise."""
         self.legs.append(leg)
         self._follow(leg)
 
     def _follow(self, leg: Leg) -> None:
         start_ns = round(leg.start_s * NS_PER_S)
         courses = self._courses.setdefault(leg.station, [])
-        # The first row of a station places it: it has no point to come from.
+        # The first row of a station places it; it has no starting point.
         origin = courses[-1].at(start_ns) if courses else leg.to
         courses.append(Course(start_ns, origin, leg.to, leg.speed_mps))
 
     def stations(self) -> list[str]:
-        """In the order in which the trace places them."""
+        """The stations, in the order in which the trace places them."""
         return list(self._courses)
 
     def courses(self, station: str) -> list[Course]:
-        """The legs of `station` with where they begin, in order of time."""
+        """The legs of `station` with their starting points, in order of time."""
         return self._courses[station]
 
     def position(self, station: str, time_s: float) -> Position:
-        """Where `station` is at `time_s` (not negative)."""
+        """The position (x, y, z) of `station` in metres at `time_s` (0 or more)."""
         now_ns = round(time_s * NS_PER_S)
         courses = self._courses[station]
         index = bisect.bisect_right(courses, now_ns, key=lambda course: course.start_ns) - 1
         return courses[index].at(now_ns)
 
     def check_inside(self, area: tuple[float, float] | None) -> None:
-        """TraceError with the line that leads out of `area` (m x m, from the origin; None: there is none)."""
+        """TraceError, with the line, for a leg that leaves `area` (m x m, from the origin; None: unlimited)."""
         for leg in self.legs if area else ():
             if not is_inside(leg.to, area):
                 where = f"{self.name}: line {leg.line}" if leg.line else self.name
@@ -128,7 +130,7 @@ class Trace:
                 raise TraceError(f"{where}: {text}; correct the line, or give the scenario a larger area")
 
     def check_covers(self, length_s: float) -> None:
-        """Refuses a run longer than the trace was made for."""
+        """TraceError if the run is longer than the trace."""
         if self.end_s is not None and length_s > self.end_s:
             raise TraceError(
                 f"{self.name}: line {self.end_line}: the trace ends at {self.end_s:g} s and the run lasts "
@@ -142,7 +144,7 @@ def is_inside(to: Sequence[float], area: tuple[float, float]) -> bool:
 
 
 def outside(to: Sequence[float], area: tuple[float, float]) -> str:
-    """What an error says of a place that is not."""
+    """The error text for a position outside of the area."""
     return f"({to[0]:g}, {to[1]:g}) m, outside the area of {area[0]:g} x {area[1]:g} m"
 
 
@@ -154,7 +156,7 @@ def place(positions: Mapping[str, Sequence[float]] | Iterable[tuple]) -> list[Le
 
 
 def write(legs: Sequence[Leg], end_s: float | None = None, mean_mps: float | None = None) -> str:
-    """The text of a trace; legs may come in any order, those of one instant keep theirs."""
+    """The text of a trace; legs may be in any order, simultaneous ones keep theirs."""
     stated = (("end_s", end_s), ("mean_speed_mps", mean_mps))
     lines = [FORMAT, *(f"# {key}: {number_text(value)}" for key, value in stated if value is not None), HEADER]
     for leg in sorted(legs, key=lambda leg: leg.start_s):
@@ -165,12 +167,12 @@ def write(legs: Sequence[Leg], end_s: float | None = None, mean_mps: float | Non
 
 
 def read(path: Path, stations: Sequence[str] | None = None) -> Trace:
-    """The trace in `path`, checked against the stations that the scenario has (None: whichever it names)."""
+    """The trace in `path`, checked against the scenario's stations (None: any); TraceError names the line."""
     return parse(as_text(content_of(path), str(path)), str(path), stations)
 
 
 def content_of(path: Path) -> bytes:
-    """The bytes of a movement file. A pipe or a device is refused: one may never begin, the other never end."""
+    """The bytes of a movement file; TraceError for a pipe or a device, which might block or never end."""
     try:
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):
@@ -183,7 +185,7 @@ def content_of(path: Path) -> bytes:
 
 
 def as_text(data: bytes, name: str) -> str:
-    """The text of a file; an error names the line that is none."""
+    """The text of a file; TraceError names a line that is not UTF-8."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as problem:
@@ -225,7 +227,7 @@ class _Parser:
 
     def _comment(self, comment: str) -> None:
         if comment.startswith("end_s:"):
-            self.end = (self._number("end_s", comment.removeprefix("end_s:"), "seconds", 0, LONGEST_S), self.line)
+            self.end = (self._number("end_s", comment.removeprefix("end_s:"), "seconds", 0, MAX_TIME_S), self.line)
         elif comment.startswith("mean_speed_mps:"):
             self.mean_mps = self._number("mean_speed_mps", comment.removeprefix("mean_speed_mps:"), "m/s", 1e-9, 1e9)
 
@@ -233,7 +235,7 @@ class _Parser:
         fields = [part.strip() for part in line.split(",")]
         self._expect(len(fields) == 6, f'{len(fields)} fields; a row is "{HEADER}"')
         time, station, *point, speed = fields
-        start_s = self._number("time_s", time, "seconds", 0, LONGEST_S)
+        start_s = self._number("time_s", time, "seconds", 0, MAX_TIME_S)
         self._expect(not self.legs or start_s >= self.legs[-1].start_s, "time goes back; sort the rows by time_s")
         if self.stations is None:
             text = f'"{station}" is no station name; use at most 10 of a-z, 0-9 and "-", beginning with a letter'
@@ -241,7 +243,7 @@ class _Parser:
         else:
             self._expect(station in self.stations, f'unknown station "{station}"; the scenario does not have it')
         axes = zip(("x_m", "y_m", "z_m"), point, strict=True)
-        x, y, z = (self._number(key, value, "metres", -FARTHEST_M, FARTHEST_M) for key, value in axes)
+        x, y, z = (self._number(key, value, "metres", -MAX_COORDINATE_M, MAX_COORDINATE_M) for key, value in axes)
         speed_mps = math.inf if speed == "inf" else self._number("speed_mps", speed, "m/s", 0, math.inf)
         if station not in self.placed:
             self._expect(start_s == 0, f'station "{station}" has no row at time 0; add one that places it')

@@ -1,1 +1,1 @@
-"""What decides the meaning of a run: the keys of a scenario, read from files and checked."""
+"""The keys of a scenario, read from files and checked: the complete description of a run."""

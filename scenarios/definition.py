@@ -25,7 +25,7 @@ def load_scenario(path: Path, overrides: Sequence[str] = ()) -> Scenario:
 
 
 def scenario_of(keys: Keys) -> Scenario:
-    """The scenario that the keys say, with all defaults."""
+    """The checked scenario of these keys, with all defaults."""
     scenario = validated(Scenario, keys.values, keys.refusal)
     _check_radio(scenario, keys)
     return _with_movement(scenario, scenario.mobility, keys) if isinstance(scenario.mobility, Replay) else scenario
@@ -44,9 +44,9 @@ def _check_radio(scenario: Scenario, keys: Keys) -> None:
 
 
 def _with_movement(scenario: Scenario, movement: Replay, keys: Keys) -> Scenario:
-    """The scenario with its movement files' full path, once each of them is known to be good for the whole run.
+    """The scenario with the full path of its movement files, each of which is checked for the whole run.
 
-    A path that `--set` gave counts from where the user stands, then from the file as all others do.
+    A path of `--set` is relative to the current folder, then to the file, as all others are.
     """
     by_set = not keys.after_set.isdisjoint({"mobility", "mobility.file"})
     base = keys.folder_of("mobility")

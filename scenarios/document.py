@@ -1,4 +1,4 @@
-"""What a definition file holds, and on which line of which file each of its keys stands."""
+"""The content of a definition file, with the file and line of each key."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -31,15 +31,16 @@ class Document:
 
     @property
     def is_experiment(self) -> bool:
+        """Whether it has a table that only experiments have."""
         return bool(EXPERIMENT_KEYS & self.tables.keys())
 
     def place(self, path: KeyPath) -> Place | None:
-        """Of `path`, or of the nearest thing around it that has one."""
+        """The place of `path`, or of the nearest enclosing key that has one; None without any."""
         paths = (path[:length] for length in range(len(path), 0, -1))
         return next((self.places[each] for each in paths if each in self.places), None)
 
     def refusal(self, path: KeyPath, text: str) -> UsageError:
-        """`path` is the whole key path in the file, `scenario` included where the file has that table."""
+        """The error for a key; `path` is the whole key path in the file, including a table `scenario`."""
         key = shortened(dotted(path[1:] if path[:1] == ("scenario",) else path))
         place = self.place(path)
         begin = f"{place.name}: line {place.line}: " if place else f"{self.name}: "
@@ -47,5 +48,5 @@ class Document:
 
 
 def dotted(path: KeyPath) -> str:
-    """As `--set` takes it (formats/scenario.md): dotted, and lists counted from 0."""
+    """The path in the notation of `--set` (formats/scenario.md): dotted, lists counted from 0."""
     return ".".join(str(part) for part in path)

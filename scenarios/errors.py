@@ -1,4 +1,4 @@
-"""The errors of a wrong definition, and the words for them.
+"""Errors of a wrong definition, and parts of their messages.
 
 Each message is one line that names the file, key or command, and the remedy.
 """
@@ -6,18 +6,18 @@ Each message is one line that names the file, key or command, and the remedy.
 import difflib
 from collections.abc import Iterable
 
-LONGEST_VALUE = 80  # characters of what the user wrote that an error repeats
+MAX_VALUE_LENGTH = 80  # at most so many characters of the user's text in an error
 
 
-def shortened(text: str, most: int = LONGEST_VALUE) -> str:
-    """One line of it: control characters as escapes, and of a long text its begin and its length."""
-    plain = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[: most + 1])
-    return plain if len(text) <= most else f"{plain[:most]}... ({len(text)} characters)"
+def shortened(text: str, max_length: int = MAX_VALUE_LENGTH) -> str:
+    """The text in one line: control characters escaped, a long text cut with its length added."""
+    plain = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text[: max_length + 1])
+    return plain if len(text) <= max_length else f"{plain[:max_length]}... ({len(text)} characters)"
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str | None:
-    """`did you mean "x"?`; None where nothing is near, or the text is far too long for a name (difflib takes its time)."""
-    close = difflib.get_close_matches(given, list(known), n=1, cutoff=0.6) if len(given) <= LONGEST_VALUE else []
+    """`did you mean "x"?`; None if nothing is similar, or the text is too long for a name (difflib would be slow)."""
+    close = difflib.get_close_matches(given, list(known), n=1, cutoff=0.6) if len(given) <= MAX_VALUE_LENGTH else []
     return f'did you mean "{close[0]}"?' if close else None
 
 
@@ -28,6 +28,6 @@ class ManetError(Exception):
 
 
 class UsageError(ManetError):
-    """A wrong file, key, argument or machine: found before anything was started."""
+    """A wrong file, key, argument or machine, detected before anything was started."""
 
     exit_status = 2

@@ -1,4 +1,4 @@
-"""What happens to stations and links while a run lasts (`events` of formats/scenario.md)."""
+"""Events of stations and links during a run (`events` of formats/scenario.md)."""
 
 from collections.abc import Collection
 from typing import Annotated, Any, Literal, Self
@@ -9,9 +9,9 @@ from mobility.trace import is_inside, outside
 from scenarios import owned
 from scenarios.models import STRICT, KeyProblem, as_tuple
 from scenarios.quantities import Metres, MetresPerSecond, Seconds
-from topologies.layouts import FARTHEST_M
+from topologies.layouts import MAX_COORDINATE_M
 
-# What an event is, by the key that says so: the keys it needs, those it may have.
+# The kinds of events, by the key that selects them: required keys, optional keys.
 KINDS: dict[str, tuple[set[str], set[str]]] = {
     "power": ({"on"}, set()),
     "link": ({"error_rate"}, set()),
@@ -37,6 +37,7 @@ class Event(BaseModel):
 
     @property
     def kind(self) -> str:
+        """The key of KINDS that the event sets."""
         return next(kind for kind in KINDS if getattr(self, kind) is not None)
 
     @model_validator(mode="after")
@@ -45,7 +46,7 @@ class Event(BaseModel):
         given = {key for key, value in fields.items() if value is not None} - {"at"}
         kinds = [kind for kind in KINDS if kind in given]
         if len(kinds) != 1:
-            which = f'says both "{kinds[0]}" and "{kinds[1]}"; make two events of it' if kinds else "says not what happens"
+            which = f'says both "{kinds[0]}" and "{kinds[1]}"; make two events of it' if kinds else "has no kind of event"
             raise KeyProblem((kinds[1],) if kinds else (), which if kinds else f"{which}; add one of {', '.join(KINDS)}")
         needed, optional = KINDS[kinds[0]]
         for key in sorted(given - needed - optional - {kinds[0]}):
@@ -59,10 +60,10 @@ class Event(BaseModel):
         if self.move is not None:
             if isinstance(self.to, str) or len(self.to or ()) not in (2, 3):
                 raise KeyProblem(("to",), 'a "move" goes to a place; give to = [x, y], in metres')
-            if any(not 0 <= value <= FARTHEST_M for value in self.to or ()):
-                raise KeyProblem(("to",), f"a coordinate is outside 0 to {FARTHEST_M:g} m; give a place within")
+            if any(not 0 <= value <= MAX_COORDINATE_M for value in self.to or ()):
+                raise KeyProblem(("to",), f"a coordinate is outside 0 to {MAX_COORDINATE_M:g} m; give a place within")
         if self.cut is not None and not isinstance(self.to, str):
-            raise KeyProblem(("to",), 'a "cut" is of the way to a station or host; give its name')
+            raise KeyProblem(("to",), 'a "cut" is of the path to a station or host; give its name')
         for key, ends in (("link", self.link), ("to", (self.source, self.to) if self.cut else None)):
             if ends is not None and ends[0] == ends[1]:
                 raise KeyProblem((key,), f'"{ends[0]}" is named twice; name two stations')
@@ -72,7 +73,7 @@ class Event(BaseModel):
         return {key: value for key, value in as_usual(self).items() if value is not None}
 
     def stations(self) -> list[tuple[tuple[str | int, ...], str]]:
-        """The stations it names, each with its key."""
+        """The stations that the event names, each with its key path."""
         named: list[tuple[tuple[str | int, ...], object]] = [(("power",), self.power), (("move",), self.move)]
         named += [(("link", index), name) for index, name in enumerate(self.link or ())]
         named += [(("from",), self.source), (("to",), self.to)]
@@ -86,7 +87,7 @@ def check_events(
     length_s: float,
     area: tuple[float, float] | None = None,
 ) -> None:
-    """Against the rest of the scenario: who and what there is, and how long the traffic lasts."""
+    """Check events against the scenario's stations, links and length of traffic; KeyProblem for the first error."""
     for index, event in enumerate(events):
         if event.move and area is not None and isinstance(event.to, tuple) and not is_inside(event.to, area):
             text = f"{event.move} would go to {outside(event.to, area)}; correct the place, or give a larger area"
@@ -95,7 +96,7 @@ def check_events(
             text = f"{event.at:g} s is after the end of the traffic at {length_s:g} s; give an earlier time"
             raise KeyProblem(("events", index, "at"), text)
         for path, name in event.stations():
-            if name in hosts and not (event.cut and path == ("to",)):  # the way to a host is over a gateway
+            if name in hosts and not (event.cut and path == ("to",)):  # the path to a host leads over a gateway
                 text = f'"{name}" is a wired host, which has no radio; name a station'
                 raise KeyProblem(("events", index, *path), text)
             if name not in stations and name not in hosts:

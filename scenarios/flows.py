@@ -19,8 +19,8 @@ from scenarios.quantities import Seconds
 from scenarios.tcp import TcpText
 from scenarios.traffic.shared.kind import Kind
 
-# In scenario.json every flow has these, in this order, null where its kind has no such key; other keys are in flows of their own
-# kinds only.
+# In scenario.json every flow has these keys, in this order, null if its kind has none; other keys are written for their own kinds
+# only.
 ALWAYS_WRITTEN = ("rate", "bytes")
 if TYPE_CHECKING:  # the names of files are not known to a type checker
     KindName: TypeAlias = str
@@ -55,7 +55,7 @@ class Flow(_WithKeys):
     """One flow of traffic from a station or host to another. `start` counts from the start of the traffic. Beside the keys here
     it has those of every kind (`rate`, `bytes`, ...), None where its own kind has no such key."""
 
-    tcp: TcpText | None = None  # where it is not the scenario's
+    tcp: TcpText | None = None  # None: the scenario's
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -78,7 +78,7 @@ class Flow(_WithKeys):
         return self
 
     def _checked_keys(self) -> BaseModel:
-        """By the kind's own model: with its defaults, and its checks over several keys."""
+        """The kind's keys by its own model, with its defaults and its checks over several keys."""
         try:
             return self.own_keys()
         except ValidationError as problem:  # each key alone has been checked already
@@ -91,16 +91,17 @@ class Flow(_WithKeys):
 
     @property
     def kind(self) -> Kind[Any]:
+        """The traffic kind that `traffic` names."""
         return kinds.kind_named(self.traffic)
 
     @property
     def has_tcp(self) -> bool:
-        """Whether it is a TCP connection, which has the scenario's `tcp` or its own."""
+        """Whether it is a TCP connection, which uses the scenario's `tcp` or its own."""
         return self.kind.has_tcp
 
     @property
     def packet_bytes(self) -> int | None:
-        """Of the IP packets that the flow itself cuts; None where TCP does, or the kind has no such key."""
+        """Size of the IP packets if the flow sets it, bytes; None if TCP does, or the kind has no such key."""
         size: int | None = getattr(self, "bytes", None)
         return size
 

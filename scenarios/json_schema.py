@@ -16,13 +16,13 @@ from scenarios.scenario import Scenario
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 RADIOS = Path(__file__).resolve().parents[1] / "medium" / "radios"
-# pydantic's words for limits of a value that a function sees first
+# pydantic's names of limits behind a validator function
 WORDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 Json = dict[str, Any]
 
 
 def of_scenario() -> Json:
-    """Of a scenario file: its keys at the top, or in a table [scenario] alone."""
+    """The schema of a scenario file: keys at top level, or in a table [scenario] alone."""
     keys, definitions = scenario_keys()
     schema = {"$schema": DIALECT, "$id": "manet/scenario", "title": "A scenario (formats/scenario.md)", **keys}
     table = {"$ref": "#/$defs/scenario"}
@@ -56,7 +56,8 @@ def scenario_keys() -> tuple[Json, Json]:
 
 
 def _require_tag(definitions: Json, name: str) -> None:
-    """A table says which it is; a movement file's may be named by `file` alone, and a path may stand for a model's name."""
+    """Require the key that selects a table's class; a movement file may have `file` alone, and a path instead of a model's
+    name."""
     model = MOVEMENTS.get(name) or PROTOCOLS[name]
     definition, tag = definitions[model.__name__], "model" if name in MOVEMENTS else "protocol"
     if name == "file":
@@ -69,7 +70,7 @@ def _require_tag(definitions: Json, name: str) -> None:
 
 
 def _short(whole: Json, name: Json, tables: list[Json]) -> Json:
-    """A name or file in the place of a table."""
+    """The schema of a key with a name or file as short form of a table."""
     return {**{key: whole[key] for key in ("description", "default") if key in whole}, "anyOf": [name, *tables]}
 
 
@@ -84,20 +85,18 @@ def _overrides() -> Json:
 
 
 def plain(node: Any) -> Any:
-    """As an editor of TOML wants it: no null, which TOML has not; limits in JSON Schema's words; a quantity as number or text."""
+    """A schema of pydantic adapted to TOML: without null; limits by JSON Schema's names; a quantity as number or text."""
     if isinstance(node, list):
         return [plain(part) for part in node]
     if not isinstance(node, dict):
         return node
     node = {WORDS.get(key, key): value for key, value in node.items() if key not in ("title", "discriminator")}
-    node = {key: _each(value) if key in ("properties", "$defs") else plain(value) for key, value in node.items()}
+    # names in `properties` are user-defined: a key called `title` is not JSON Schema's
+    for key, value in node.items():
+        named = key in ("properties", "$defs")
+        node[key] = {name: plain(part) for name, part in value.items()} if named else plain(value)
     node = _without_null(node)
     return _quantity(node) if node.get("unit") in UNITS and "type" in node else node
-
-
-def _each(named: Json) -> Json:
-    """Of names that the user chooses: a key called `title` is none of JSON Schema's."""
-    return {name: plain(value) for name, value in named.items()}
 
 
 def _without_null(node: Json) -> Json:

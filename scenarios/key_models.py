@@ -1,4 +1,4 @@
-"""Which models of keys, and which units, the path of a key leads to."""
+"""The model and the unit of a key, by its path."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,9 +12,9 @@ from scenarios.routing import PROTOCOLS
 from scenarios.scenario import Scenario
 from scenarios.toml_lines import Path as KeyPath
 
-# Of whole numbers that count something; an axis over them is labelled with it.
+# Units of counts, for the labels of axes.
 COUNTED = {"window": "segments", "initial_window": "segments", "queue": "packets", "unres_qlen": "packets"}
-# keys with a class for each name: what the name is called, and the classes
+# keys whose name selects a class: the key of the name, and the classes
 TAGGED: dict[str, tuple[str, Mapping[str, type[BaseModel]]]] = {
     "routing": ("protocol", PROTOCOLS),
     "mobility": ("model", MOVEMENTS),
@@ -22,14 +22,14 @@ TAGGED: dict[str, tuple[str, Mapping[str, type[BaseModel]]]] = {
 
 
 def unit_of(key: str) -> str | None:
-    """The unit of a scenario's key, dotted or not; None where it has none."""
+    """The unit of a scenario's key (dotted for a table); None without one."""
     path = tuple(key.split("."))
     paths = [path, *((path[0], tag, *path[1:]) for tag in classes_by_name(path))]
     return next((unit for each in paths if (unit := unit_at(Scenario, each))), None) or COUNTED.get(path[-1])
 
 
 def classes_by_name(path: KeyPath) -> Mapping[str, type[BaseModel]]:
-    """The classes among which a key of `path` chooses by name; none for most keys."""
+    """The classes that a name in the key `path` selects; empty for most keys."""
     return TAGGED[str(path[0])][1] if path and path[0] in TAGGED else {}
 
 

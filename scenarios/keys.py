@@ -1,4 +1,4 @@
-"""The keys of a scenario before they are checked, each with the place that it was given at."""
+"""The unchecked keys of a scenario, each with its place in the file or command."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,8 +13,8 @@ from scenarios.toml_lines import Path as KeyPath
 
 @dataclass(frozen=True)
 class Keys:
-    """`prefix` is the table that holds them in the document; `origins` has those that stand elsewhere in it (an axis, a
-    variant): path in the scenario, path in the document."""
+    """`prefix` is their table in the document; `origins` lists keys from other places of it (an axis, a variant): path in the
+    scenario, path in the document."""
 
     values: Any
     document: Document
@@ -24,7 +24,7 @@ class Keys:
 
     @classmethod
     def of_file(cls, document: Document) -> Self:
-        """Of a scenario's file: keys at top level or in a `[scenario]` table."""
+        """The keys of a scenario file, at top level or in a table `[scenario]`."""
         if "scenario" not in document.tables:
             return cls(document.tables, document)
         stray = next((key for key in document.tables if key != "scenario"), None)
@@ -34,11 +34,11 @@ class Keys:
 
     @classmethod
     def of_script(cls, values: dict[str, Any], name: str) -> Self:
-        """Of a program, which messages call `name`; relative paths count from the current folder."""
+        """The keys of a script, which messages call `name`; paths are relative to the current folder."""
         return cls(values, Document(Path(), name, values))
 
     def changed(self, change: Change) -> "Keys":
-        """With the change in place, which is the last one of its key."""
+        """The keys with the change applied."""
         path = tuple(change.key.split("."))
         values = change.of(self.values)
         if change.place is None:
@@ -48,20 +48,20 @@ class Keys:
         return replace(self, values=values, origins=origins)
 
     def set(self, settings: Iterable[str]) -> "Keys":
-        """With `key=value` settings in place, in their order."""
+        """The keys with `key=value` settings applied in order; UsageError for an invalid one."""
         keys = self
         for setting in settings:
             keys = keys.changed(Change.of_setting(setting))
         return keys
 
     def refusal(self, path: KeyPath, text: str) -> UsageError:
-        """`path` is a key's path in the scenario."""
+        """The error for a key; `path` is its path in the scenario."""
         if path and str(path[0]) in {key.split(".")[0] for key in self.after_set}:
             return UsageError(f'--set: key "{shortened(dotted(path))}": {text}')
         return self.document.refusal(self._in_document(path), text)
 
     def folder_of(self, key: str) -> Path:
-        """What a relative path in the value of `key` counts from."""
+        """The folder to which a relative path in the value of `key` refers."""
         place = self.document.place(self._in_document((key,)))
         return (place.path if place else self.document.path).parent
 

@@ -1,4 +1,4 @@
-"""What all models of a scenario's keys share."""
+"""Common parts of the models of a scenario's keys."""
 
 from pydantic import ConfigDict
 
@@ -6,7 +6,7 @@ STRICT = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=Fals
 
 
 class KeyProblem(ValueError):
-    """A value that is wrong in company of others: the key to blame, and one line with the remedy."""
+    """An invalid combination of values: the key to change, and one line with the remedy."""
 
     def __init__(self, path: tuple[str | int, ...], text: str) -> None:
         super().__init__(text)
@@ -14,5 +14,5 @@ class KeyProblem(ValueError):
 
 
 def as_tuple(value: object) -> object:
-    """TOML and JSON give lists; the frozen models keep tuples."""
+    """Lists of TOML and JSON as tuples, which frozen models hold."""
     return tuple(as_tuple(item) for item in value) if isinstance(value, list) else value

@@ -1,9 +1,9 @@
 """The key `mobility` of a scenario: a model's name, a movement file, or a table with either and its options
 (formats/scenario.md).
 
-A class per model, found by its `model`; what the options mean is said in the head of mobility/models/<model>.py, whose
-defaults these are, which a test compares. A bare text that is no model's name is a file: `mobility = "walk.csv"` is `{ file =
-"walk.csv" }`, inside `model = "file"`. How a movement becomes the run's trace is testbed/stages/movement.py's part.
+A class per model, selected by `model`; the head of mobility/models/<model>.py explains the options. The defaults are those of
+its function, which a test compares. A bare text that is no model's name is a file: `mobility = "walk.csv"` is `{ file =
+"walk.csv" }`, inside `model = "file"`. testbed/stages/movement.py makes the run's trace of a movement.
 """
 
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
@@ -15,12 +15,12 @@ from mobility.models import MODELS
 from mobility.trace import TraceError
 from scenarios.models import STRICT, KeyProblem, as_tuple
 from scenarios.quantities import Metres, MetresPerSecond, Seconds, Whole
-from topologies.layouts import FARTHEST_M
+from topologies.layouts import MAX_COORDINATE_M
 
 Speed = Annotated[MetresPerSecond, Field(gt=0, le=1000)]
 Spread = Annotated[float, Field(ge=0, lt=1)]
-Length = Annotated[Metres, Field(gt=0, le=FARTHEST_M)]
-Reach = Annotated[Metres, Field(ge=0, le=FARTHEST_M)]
+Length = Annotated[Metres, Field(gt=0, le=MAX_COORDINATE_M)]
+Reach = Annotated[Metres, Field(ge=0, le=MAX_COORDINATE_M)]
 Interval = Annotated[Seconds, Field(ge=0.01, le=86_400)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Blocks = Annotated[Whole, Field(ge=1, le=1000)]
@@ -37,10 +37,12 @@ class Movement(BaseModel):
 
     @property
     def moving(self) -> bool:
+        """Whether stations move at all."""
         return True
 
     @property
     def with_traffic(self) -> bool:
+        """Whether the movement begins with the traffic; else with the medium."""
         return self.WITH_TRAFFIC
 
     def parameters(self) -> dict[str, Any]:
@@ -56,6 +58,7 @@ class Still(Movement):
 
     @property
     def moving(self) -> bool:
+        """False."""
         return False
 
     @model_serializer(mode="plain")
@@ -64,6 +67,8 @@ class Still(Movement):
 
 
 class RandomWaypoint(Movement):
+    """Random waypoint (Johnson and Maltz 1996): straight moves to random points of the area, with pauses."""
+
     model: Literal["random-waypoint"]
     speed: Speed | None = None
     spread: Share = 0.1
@@ -74,6 +79,8 @@ class RandomWaypoint(Movement):
 
 
 class RandomWalk(Movement):
+    """Random walk: straight steps of one length in random directions."""
+
     model: Literal["random-walk"]
     speed: Speed | None = None
     spread: Spread = 0.1
@@ -82,6 +89,8 @@ class RandomWalk(Movement):
 
 
 class GaussMarkov(Movement):
+    """Gauss-Markov (Liang and Haas 1999): speed and direction change gradually."""
+
     model: Literal["gauss-markov"]
     speed: Speed | None = None
     deviation: Annotated[float, Field(ge=0, le=2)] = 0.3
@@ -92,6 +101,8 @@ class GaussMarkov(Movement):
 
 
 class Group(Movement):
+    """Reference point group mobility (Hong et al. 1999): members move about the centre of their group."""
+
     model: Literal["group"]
     speed: Speed | None = None
     spread: Spread = 0.1
@@ -102,6 +113,8 @@ class Group(Movement):
 
 
 class Manhattan(Movement):
+    """Manhattan grid (ETSI TR 101 112): stations move along streets and turn at crossings."""
+
     model: Literal["manhattan"]
     speed: Speed | None = None
     spread: Spread = 0.1
@@ -120,6 +133,8 @@ class Move(BaseModel):
 
 
 class Schedule(Movement):
+    """Listed moves at listed times."""
+
     NEEDS_AREA = False
     model: Literal["schedule"]
     moves: Annotated[tuple[Move, ...], BeforeValidator(as_tuple), Field(max_length=100_000)] = ()
@@ -137,17 +152,18 @@ class Replay(Movement):
 
     @property
     def with_traffic(self) -> bool:
+        """As `at` says."""
         return self.at == "traffic"
 
     @property
-    def as_it_is(self) -> bool:
-        """Whether the file's own times and speeds are the run's."""
+    def is_unscaled(self) -> bool:
+        """Whether the run uses the file's own times and speeds."""
         return self.factor is None and self.speed is None and self.at == "medium"
 
     @model_validator(mode="after")
     def _one_speed(self) -> Self:
         if self.factor is not None and self.speed is not None:
-            raise KeyProblem(("factor",), "and speed both say how fast; remove one of the two")
+            raise KeyProblem(("factor",), "and speed both set the speed; remove one of the two")
         return self
 
 
@@ -172,7 +188,7 @@ def _as_table(value: object) -> object:
 
 
 def completed(movement: Movement, beside: dict[str, float | None]) -> Movement:
-    """The movement with what is written short `beside` it in the scenario, the keys `speed` and `pause`."""
+    """The movement with the scenario's keys `speed` and `pause` (`beside` it), a short form of its options."""
     for key, value in beside.items():
         own = getattr(movement, key, None)
         if value is not None and key not in type(movement).model_fields:
@@ -182,14 +198,14 @@ def completed(movement: Movement, beside: dict[str, float | None]) -> Movement:
         if own is None and key in type(movement).model_fields:
             movement = movement.model_copy(update={key: 0.0 if key == "pause" and value is None else value})
     if isinstance(movement, Replay):
-        return type(movement).model_validate(movement.model_dump())  # factor and speed may meet only now
+        return type(movement).model_validate(movement.model_dump())  # the combination of factor and speed is checked only now
     if movement.MADE and getattr(movement, "speed", 1.0) is None:
         raise KeyProblem((), f'mobility "{movement.model}" needs "speed"; add speed = 10')
     return movement
 
 
 def refuse_misfit(movement: Movement, places: list[tuple[str, float, float, float]], area: tuple[float, float] | None) -> None:
-    """What the model needs or refuses, said before anything starts: it is asked for no more than the places."""
+    """KeyProblem if the model refuses the places or the area, before anything starts."""
     if movement.NEEDS_AREA and area is None:
         raise KeyProblem((), f'mobility "{movement.model}" needs "area"; add area = [1500, 300]')
     if not movement.MADE:

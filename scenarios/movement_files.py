@@ -1,4 +1,4 @@
-"""Movement files that a scenario names: which is a seed's, and its movement at the wanted speed, of the scenario's stations."""
+"""Movement files of a scenario: the file of a seed, and its movement scaled and renamed for the scenario's stations."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +11,7 @@ from scenarios.movement import Replay
 
 
 def matching(movement: Replay) -> list[Path]:
-    """The files that `file` means, in the order of their names; one that is no pattern is the only one, there or not."""
+    """The files that match `file`, sorted by name; a name that is no pattern is returned even if there is no such file."""
     path = Path(movement.file)
     if not set("*?[") & set(path.name):
         return [path]
@@ -30,12 +30,12 @@ def file_for(movement: Replay, seed: int) -> Path:
 
 
 def replayed(movement: Replay, path: Path, stations: list[str], begin_s: float) -> Trace:
-    """A file's movement at the wanted speed, from `begin_s` on, of the scenario's stations: node i is the ith of them."""
+    """A file's movement, scaled as `movement` says, from `begin_s` on; node i is the ith station of the scenario."""
     made = trace.read(path, stations) if path.name.endswith(".csv") else _renamed(files.read(path), stations)
     factor = movement.factor or 1.0
     if movement.speed is not None:
         if made.mean_mps is None:
-            text = 'does not say its mean speed; add a line "# mean_speed_mps: 1", or give "factor" instead of "speed"'
+            text = 'does not state its mean speed; add a line "# mean_speed_mps: 1", or give "factor" instead of "speed"'
             raise TraceError(f"{path}: {text}")
         factor = movement.speed / made.mean_mps
     end_s = None if made.end_s is None else begin_s + made.end_s / factor
@@ -46,7 +46,7 @@ def replayed(movement: Replay, path: Path, stations: list[str], begin_s: float) 
 def _renamed(made: Trace, stations: list[str]) -> Trace:
     nodes = made.stations()
     if len(nodes) > len(stations):
-        text = f"has {len(nodes)} nodes and the scenario {len(stations)} stations; give the layout as many"
+        text = f"has {len(nodes)} nodes and the scenario {len(stations)} stations; give the layout the same number"
         raise TraceError(f"{made.name}: {text}")
     names = dict(zip(nodes, stations, strict=False))
     legs = [replace(leg, station=names[leg.station]) for leg in made.legs]

@@ -14,7 +14,7 @@ from scenarios.routing import AS_NS2
 from scenarios.toml_lines import Path as KeyPath
 
 SHORT_FOR = {"propagation": "model", "routing": "protocol", "mobility": "model"}  # propagation = "name": { model = "name" }
-# lists with a default that is not written down: what stands in their place, and how to give one
+# lists with an implicit default: its description, and how to set a list
 ABSENT_LISTS = {
     "flows": "by default there is one, sta1 to the last station (of a cross: one along each arm); "
     'write --set \'flows=[{from="sta1", to="sta2"}]\'',
@@ -23,13 +23,13 @@ ABSENT_LISTS = {
 
 @dataclass(frozen=True)
 class Change:
-    """A key's other value. `key` is dotted and reaches into tables, by numbers into lists; `name` begins an error about that."""
+    """A new value of a key. `key` is dotted for tables, with numbers for lists; `name` begins an error message about it."""
 
     key: str
     value: Any
     name: str
-    place: KeyPath | None = None  # where the value stands in the file; None: after --set
-    # parts of the value that stand elsewhere: their paths in the scenario, and in the file
+    place: KeyPath | None = None  # the value's place in the file; None: after --set
+    # parts of the value from other places: path in the scenario, path in the file
     parts: Mapping[KeyPath, KeyPath] = field(default_factory=dict)
 
     @classmethod
@@ -41,7 +41,7 @@ class Change:
         return cls(key.strip(), parse_value(written.strip()), f"--set {shortened(setting)}")
 
     def of(self, values: Any) -> Any:
-        """`values` with this change; nothing given is changed in place."""
+        """A copy of `values` with this change; UsageError if the key leads nowhere."""
         return self._within(values, self.key.split("."))
 
     def _within(self, raw: Any, path: list[str], inside: str = "") -> Any:
@@ -60,15 +60,15 @@ class Change:
             else:
                 raise UsageError(f'{self.name}: there is no table to hold "{first}"; set the whole key instead')
         if first.isdigit() and inside and not raw:
-            remedy = ABSENT_LISTS.get(inside, "give the list whole")
+            remedy = ABSENT_LISTS.get(inside, "give the whole list")
             raise UsageError(f'{self.name}: the scenario has no key "{inside}"; {remedy}')
         if first.isdigit():
-            raise UsageError(f"{self.name}: there is no list to count in; give it whole, or write it into the file")
+            raise UsageError(f"{self.name}: there is no list with such an element; give the whole list, or set it in the file")
         return {**raw, first: self._within(raw.get(first, {}), rest, first)}
 
 
 def parse_value(written: str) -> Any:
-    """A TOML value; what is not one is taken as text, so that words need no quotes in a shell."""
+    """A TOML value; any other text is a string, so that words need no quotes in a shell."""
     try:
         keys = tomllib.loads(f"value = {written}")
         return keys["value"] if len(keys) == 1 else written  # a line break begins another key

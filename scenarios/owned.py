@@ -1,8 +1,8 @@
-"""Keys that a program of ours owns: limits, units, choices and defaults, read from formats/schema.
+"""Keys that one of our programs owns: limits, units, choices and defaults, read from formats/schema.
 
-The medium owns radio, propagation, links, queue and wires; each routing daemon its options. `PROGRAM schema` prints what
-formats/schema holds (`make schema`), from the declarations that the program checks with. No limit of such a key stands in
-Python; a key of a scenario that goes by another name or unit than its owner's names the owner's here.
+The medium owns radio, propagation, links, queue and wires; each routing daemon its options. `PROGRAM schema` prints the files of
+formats/schema (`make schema`) from the declarations that the program checks with. Python has no limits of such keys; a
+scenario's key with another name or unit refers to its owner's key here.
 """
 
 import json
@@ -19,7 +19,7 @@ from pydantic_core import CoreSchema, core_schema
 from scenarios.quantities import BitsPerSecond, Bytes, Metres, Seconds, Whole
 
 FOLDER = Path(__file__).resolve().parents[1] / "formats" / "schema"
-# JSON Schema's words for limits, and pydantic's
+# names of limits: JSON Schema's, pydantic's
 LIMITS = {"minimum": "ge", "exclusiveMinimum": "gt", "maximum": "le", "exclusiveMaximum": "lt"}
 WORDS = {
     "minimum": ("at least", operator.ge),
@@ -35,7 +35,7 @@ Fields = dict[str, tuple[Any, Any]]
 
 @dataclass(frozen=True)
 class OneOf:
-    """In a key's annotation: the names that it takes."""
+    """In a key's annotation: its allowed names."""
 
     names: tuple[str, ...]
 
@@ -45,13 +45,13 @@ class OneOf:
 
 @cache
 def schema(name: str) -> dict[str, Any]:
-    """Of `medium` (medium.json), `radio` (a profile), or the options of a daemon by its protocol's name."""
+    """The schema of `medium` (medium.json), `radio` (a profile), or of a daemon's options, by its protocol's name."""
     document: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
     return document
 
 
 def node(name: str, path: str) -> Node:
-    """The schema of a key, dotted where it is in a table or in the tables of a list: `links.error_rate`."""
+    """The schema of a key, dotted for tables and lists of tables: `links.error_rate`."""
     found: Node = schema(name)
     for part in path.split("."):
         tables = found.get("oneOf", [found.get("items", found)])
@@ -60,33 +60,34 @@ def node(name: str, path: str) -> Node:
 
 
 def limits(owner: Node, per: float = 1.0) -> dict[str, Any]:
-    """As arguments of pydantic's Field. `per`: how many of the owner's units a unit of the scenario's key has."""
+    """The limits as arguments of pydantic's Field. `per`: the owner's units per unit of the scenario's key."""
     return {word: owner[key] / per if per != 1.0 else owner[key] for key, word in LIMITS.items() if key in owner}
 
 
 def bounds(name: str, path: str, per: float = 1.0) -> tuple[float, float]:
-    """The least and the greatest value of a number that has both, whether or not the least itself is allowed."""
+    """Lower and upper limit of a number that has both; the lower one may be exclusive."""
     owner = node(name, path)
     return owner.get("minimum", owner.get("exclusiveMinimum")) / per, owner["maximum"] / per
 
 
 def number(name: str, path: str, per: float = 1.0) -> Any:
-    """The limits of a number, for an annotation."""
+    """A pydantic field with the limits of a number, for an annotation."""
     return Field(**limits(node(name, path), per))
 
 
 def choice(name: str, path: str) -> OneOf:
-    """The names of a key, for an annotation."""
+    """The allowed names of a key, for an annotation."""
     return OneOf(tuple(node(name, path)["enum"]))
 
 
 def default(name: str, path: str) -> Any:
+    """The owner's default of a key."""
     return _default(node(name, path))
 
 
 def fields(properties: Mapping[str, Node], own: Mapping[str, Any], required: bool = True) -> Fields:
-    """For `create_model`, in their order. `own` has the annotations of keys that are written otherwise in a scenario.
-    Without `required`, each key may be left out, and is None then."""
+    """Fields for `create_model`, in order. `own`: annotations of keys with another form in a scenario. Without `required` all
+    keys are optional, with default None."""
     made = {}
     for key, owner in properties.items():
         annotation = own.get(key) or annotation_of(owner)
@@ -95,7 +96,7 @@ def fields(properties: Mapping[str, Node], own: Mapping[str, Any], required: boo
 
 
 def problem(owner: Node, value: object) -> str | None:
-    """What is wrong with a value that is handed to its owner as it is, in one line; None if nothing is."""
+    """The error of a value by its owner's schema, in one line; None if it is valid."""
     if "enum" in owner:
         names = ", ".join(f'"{name}"' for name in owner["enum"])
         return None if value in owner["enum"] else f"{json.dumps(value)} is not known; use one of {names}"
@@ -112,7 +113,7 @@ def problem(owner: Node, value: object) -> str | None:
 
 
 def annotation_of(owner: Node) -> Any:
-    """What the key is in Python."""
+    """The Python type of a key, with its limits."""
     if "enum" in owner:
         return Annotated[str, OneOf(tuple(owner["enum"]))]
     kinds = [owner["type"]] if isinstance(owner["type"], str) else owner["type"]
@@ -126,7 +127,7 @@ def annotation_of(owner: Node) -> Any:
 
 
 def _default(owner: Node) -> Any:
-    """A field without one is `...`, which pydantic reads as required."""
+    """The default of a key; `...` (required) without one."""
     value = owner.get("default", ...)
     if isinstance(value, list):
         return tuple(value)

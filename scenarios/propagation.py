@@ -1,6 +1,6 @@
 """The key `propagation` of a scenario: a model's name, or a table with its keys, which are the medium's (formats/medium.md).
 
-The models, their keys and limits are those of formats/schema/medium.json: a model that the medium learns is known here.
+The models, their keys and limits are those of formats/schema/medium.json: a new model of the medium needs no change here.
 """
 
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
@@ -45,12 +45,12 @@ class Model(BaseModel):
         return self
 
     def for_medium(self) -> dict[str, Any]:
-        """The `propagation` object of medium.json."""
+        """The object `propagation` of medium.json."""
         return self.model_dump(by_alias=True, exclude_none=True, mode="json")
 
 
 def _keys() -> dict[str, owned.Node]:
-    """Of all models, the name apart."""
+    """The keys of all models, without the name."""
     return {key: owner for table in TABLES.values() for key, owner in table["properties"].items() if key != "model"}
 
 
@@ -67,5 +67,5 @@ else:
 
 
 def as_propagation(value: object) -> object:
-    """A name is short for a table."""
+    """A name as a table with that model."""
     return {"model": value} if isinstance(value, str) else value

@@ -26,7 +26,8 @@ _WRITTEN = re.compile(r"\s*([-+]?[0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)\
 
 
 def parse_quantity(value: object, unit: str) -> object:
-    """`value` as a float in `unit`; whatever is no quantity at all is passed on for the type check to refuse."""
+    """`value` as a float in `unit`; a value that is no quantity is returned unchanged, for the type check to refuse. ValueError
+    for another unit."""
     if isinstance(value, str):
         return _from_text(value, unit)
     if isinstance(value, float) and not math.isfinite(value):
@@ -41,13 +42,15 @@ def _from_text(text: str, unit: str) -> float:
         raise ValueError(f'"{text}" is not a {NAMES[unit]}; give a number in {unit}, or text with one of {known}')
     number, written = float(match.group(1).replace("_", "")), match.group(2)
     if written not in UNITS[unit]:
-        said = f'has the unit "{written}"' if written else "has no unit"
-        raise ValueError(f'"{text}" {said}, but a {NAMES[unit]} is wanted; give a number in {unit}, or text with one of {known}')
+        found = f'has the unit "{written}"' if written else "has no unit"
+        raise ValueError(
+            f'"{text}" {found}, but a {NAMES[unit]} is expected; give a number in {unit}, or text with one of {known}'
+        )
     return number * UNITS[unit][written]
 
 
 def text_pattern(unit: str) -> str:
-    """Of text with a unit, as a regular expression of JSON Schema (ECMA-262)."""
+    """A regular expression (ECMA-262) for text with a unit, for JSON Schema."""
     written = _WRITTEN.pattern.replace("[A-Za-z/]*", "|".join(UNITS[unit]))
     return f"^{written}$"
 
@@ -57,13 +60,13 @@ def _quantity(unit: str) -> BeforeValidator:
 
 
 def as_whole(value: object) -> object:
-    """`1e3` and `50.0` as integers; any other value is passed on for the type check to judge."""
+    """`1e3` and `50.0` as integers; any other value is returned unchanged, for the type check."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 @dataclass(frozen=True)
 class Unit:
-    """In a key's annotation: what its bare numbers are in."""
+    """In a key's annotation: the unit of its bare numbers."""
 
     name: str
 
@@ -80,7 +83,7 @@ Bytes = Annotated[int, BeforeValidator(lambda value: as_whole(parse_quantity(val
 
 
 def unit_within(annotation: Any) -> str | None:
-    """The unit of the numbers that an annotation takes; None of one without."""
+    """The unit of an annotation's numbers; None without one."""
     own = (part for part in getattr(annotation, "__metadata__", ()) if isinstance(part, Unit))
     found = next((unit.name for unit in own), None)
     return found or next((name for part in get_args(annotation) if (name := unit_within(part))), None)

@@ -1,4 +1,4 @@
-"""What pydantic finds wrong with keys, as one line: the key as the user wrote it, what is wrong, the remedy."""
+"""Errors of pydantic as one line: the key as the user wrote it, the problem, the remedy."""
 
 import re
 from collections.abc import Callable
@@ -23,7 +23,7 @@ _TYPE_WORDS = {
 
 
 def validated(model: type[Model], raw: object, refusal: Callable[[KeyPath, str], UsageError]) -> Model:
-    """`raw` as `model`; the first thing wrong is raised as the `refusal` of its key path and text."""
+    """Validate `raw` as `model`; the first error is raised as `refusal(key path, text)`."""
     try:
         return model.model_validate(raw)
     except ValidationError as problem:
@@ -63,13 +63,13 @@ def _worded(error: ErrorDetails, model: type[BaseModel], path: KeyPath) -> tuple
         return path, _out_of_range(given, ctx, unit_at(model, path))
     if path[:-1] and path[-1] in ("bool", "int", "float", "str"):
         return path[:-1], f"{_shown(given)} is of the wrong type; give a number, true, false or text in quotes"
-    wanted = _TYPE_WORDS.get(kind.removesuffix("_type").removesuffix("_parsing"))
+    expected = _TYPE_WORDS.get(kind.removesuffix("_type").removesuffix("_parsing"))
     if kind == "int_from_float":
-        wanted = "a whole number"
-    if wanted:
+        expected = "a whole number"
+    if expected:
         unit = unit_at(model, path)
         in_unit = f" in {unit} ({NAMES[unit]})" if unit else ""
-        return path, f"{_shown(given)} is of the wrong type; give {wanted}{in_unit}"
+        return path, f"{_shown(given)} is of the wrong type; give {expected}{in_unit}"
     return path, f"{error['msg'][0].lower()}{error['msg'][1:]}; correct it"
 
 

@@ -1,9 +1,9 @@
 """The key `routing` of a scenario: a protocol's name, or a table with its options (formats/scenario.md, routing.md).
 
-A class per protocol, found by its `protocol`. Times are in seconds. The options of our own daemons, with limits and
+A class per protocol, selected by `protocol`. Times are in seconds. The options of our own daemons, with limits and
 defaults, are those that the daemons print (formats/schema); formats/routing.md and the README of each explain them. Beside
 them `events` (keep the daemons' event logs) and `settle` (how long the traffic waits for routes) are the testbed's own.
-How a protocol is started is testbed/stages/routing's part.
+testbed/stages/routing starts the protocols.
 """
 
 import ipaddress
@@ -15,11 +15,11 @@ from scenarios import owned
 from scenarios.models import STRICT, KeyProblem, as_tuple
 from scenarios.quantities import Seconds, Whole
 
-LONGEST_S = 86_400.0
+MAX_INTERVAL_S = 86_400.0
 MINIMAL_HEADER_BYTES = 12  # RFC 2004, of a half tunnel to a gateway
-SETTLE_AT_MOST_S, MOVING_SETTLE_AT_MOST_S = 600.0, 60.0
-Interval = Annotated[Seconds, Field(gt=0, le=LONGEST_S)]
-Time = Annotated[Seconds, Field(ge=0, le=LONGEST_S)]
+MAX_SETTLE_S, MAX_MOVING_SETTLE_S = 600.0, 60.0
+Interval = Annotated[Seconds, Field(gt=0, le=MAX_INTERVAL_S)]
+Time = Annotated[Seconds, Field(ge=0, le=MAX_INTERVAL_S)]
 Positive = Annotated[Whole, Field(ge=1, le=65_535)]
 
 
@@ -54,19 +54,19 @@ class Protocol(BaseModel):
 
     @property
     def headers_bytes(self) -> int:
-        """The most that the protocol adds to the headers of a data packet on the air."""
+        """The maximum that the protocol adds to the headers of a data packet on the air, bytes."""
         return 0
 
     def options(self) -> dict[str, Any]:
-        """The protocol's own options, as its daemon takes them."""
+        """The protocol's options in its daemon's format."""
         return {key: value for key, value in self.model_dump(mode="json").items() if key not in self.OURS}
 
     def for_stations(self, stations: int, still: bool) -> Self:
-        """With `settle` filled in, which depends on how long a path may be. Where stations move a path is not waited for long."""
+        """A copy with `settle` filled in, by the maximum length of a path; it is shorter if stations move."""
         if self.settle_s is None or getattr(self, "settle", None) is not None:
             return self
         once, per_hop = self.settle_s
-        longest = SETTLE_AT_MOST_S if still else MOVING_SETTLE_AT_MOST_S
+        longest = MAX_SETTLE_S if still else MAX_MOVING_SETTLE_S
         return self.model_copy(update={"settle": min(longest, once + per_hop * (stations - 1))})
 
 
@@ -101,6 +101,7 @@ class AodvRules(Protocol):
 
     @property
     def headers_bytes(self) -> int:
+        """The header of a half tunnel to a gateway, bytes."""
         return MINIMAL_HEADER_BYTES
 
     @model_validator(mode="after")
@@ -141,17 +142,17 @@ class OlsrRules(Protocol):
 
     @model_validator(mode="after")
     def _outlives(self) -> Self:
-        """What is held must be announced again before it is forgotten; jitter takes half of an interval at most."""
+        """Information must be announced again before it expires; jitter is at most half of an interval."""
         given: Any = self
         jitter_s = given.jitter * given.hello_interval
-        for told, held in (("hello", "neighbour"), ("tc", "topology"), ("mid", "mid"), ("hna", "hna")):
-            interval_s, hold_s = getattr(self, f"{told}_interval"), getattr(self, f"{held}_hold")
+        for message, held in (("hello", "neighbour"), ("tc", "topology"), ("mid", "mid"), ("hna", "hna")):
+            interval_s, hold_s = getattr(self, f"{message}_interval"), getattr(self, f"{held}_hold")
             if hold_s <= interval_s:
-                text = f"{hold_s:g} s is not longer than {told}_interval = {interval_s:g} s; RFC 3626 has three times as long"
+                text = f"{hold_s:g} s is not longer than {message}_interval = {interval_s:g} s; RFC 3626 has three times as long"
                 raise KeyProblem((f"{held}_hold",), text)
             if interval_s < 2 * jitter_s:
                 text = f"{interval_s:g} s is less than twice the jitter, jitter x hello_interval = {jitter_s:g} s"
-                raise KeyProblem((f"{told}_interval",), text)
+                raise KeyProblem((f"{message}_interval",), text)
         return self
 
 
@@ -166,14 +167,14 @@ class DsrRules(Protocol):
 
 
 class Daemon(NamedTuple):
-    """One of ours: what it has beside its options, and whether its event logs are kept where the scenario does not say."""
+    """One of our own daemons: its rules beside its options, and whether its event logs are kept by default."""
 
     rules: type[Protocol]
     events: bool = True
 
     def model(self, protocol: str) -> type[Protocol]:
         """The class of its table: the options of formats/schema/PROTOCOL.json, then the testbed's own."""
-        written = {"mid": Addresses, "hna": Networks}  # in a scenario otherwise than in the daemon's options
+        written = {"mid": Addresses, "hna": Networks}  # with another form in a scenario than in the daemon's options
         fields: owned.Fields = {"protocol": (Literal[protocol], ...)}
         fields |= owned.fields(owned.schema(protocol)["properties"], written)
         fields["events"] = (bool, self.events)
@@ -184,7 +185,7 @@ class Daemon(NamedTuple):
         return model
 
 
-# The registry of our own daemons: what starts, checks and captures them goes by it.
+# The registry of our own daemons, by which they are started, checked and captured.
 DAEMONS: dict[str, Daemon] = {
     "aodv": Daemon(AodvRules),
     "dsdv": Daemon(DsdvRules),
@@ -195,7 +196,7 @@ OUR_DAEMONS = tuple(DAEMONS)
 
 
 def udp_ports() -> dict[str, int]:
-    """Of our own daemons that send their control packets in UDP."""
+    """The UDP ports of our own daemons that send control packets by UDP, by protocol."""
     schemas = {protocol: owned.schema(protocol) for protocol in OUR_DAEMONS}
     return {protocol: schema["udp_port"] for protocol, schema in schemas.items() if "udp_port" in schema}
 
@@ -247,6 +248,7 @@ class AodvUu(Protocol):
 
     @property
     def headers_bytes(self) -> int:
+        """The header of a half tunnel to a gateway, bytes."""
         return MINIMAL_HEADER_BYTES
 
 

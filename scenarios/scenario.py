@@ -1,8 +1,7 @@
-"""A scenario: everything that decides what one run means, as a frozen value (formats/scenario.md).
+"""A scenario: the complete description of one run, as a frozen value (formats/scenario.md).
 
 The keys are those of `/formats/scenario.md`; they are the same in TOML files, after `--set` and in `scenario.json`.
-Reading files is `scenarios.definition`'s part, wording errors `scenarios.refusal`'s. Nothing here touches the kernel or the file
-system.
+`scenarios.definition` reads files, `scenarios.refusal` words errors. This module uses neither the kernel nor the file system.
 
 A TCP setting left out (None) is the profile's own (kernel-tcp/profiles/<profile>.toml), not a default of this file.
 """
@@ -26,10 +25,10 @@ from scenarios.quantities import BitsPerSecond, Bytes, Metres, MetresPerSecond, 
 from scenarios.routing import OUR_DAEMONS, Routing, Static
 from scenarios.tcp import Tcp, TcpText
 from scenarios.traffic import DEFAULT_KIND
-from topologies.addresses import MOST_WIRES
-from topologies.layouts import FARTHEST_M, MOST_STATIONS, cross_ends
+from topologies.addresses import MAX_WIRES
+from topologies.layouts import MAX_COORDINATE_M, MAX_STATIONS, cross_ends
 
-# Which layout keys each topology is made from; any other of them is an error, never ignored.
+# The layout keys of each topology; any other of them is an error.
 LAYOUT_KEYS = {
     "chain": {"hops", "nodes", "spacing"},
     "grid": {"rows", "columns", "spacing"},
@@ -37,18 +36,18 @@ LAYOUT_KEYS = {
     "random": {"nodes"},
     "positions": {"positions"},
 }
-MOST_IN_INTERFACE_NAME = 15  # IFNAMSIZ of linux/if.h, without its end
-# What a frame of 802.11 carries: an MSDU of 2304 octets (IEEE 802.11-2020, 9.2.4.7.1), of which LLC and SNAP take 8.
-LARGEST_MTU = 2304 - 8
-SMALLEST_MTU = 576  # what every host must be able to receive (RFC 791, 3.1); our daemons take no less
-IPV6_MTU = 1280  # the kernel has no IPv6 on a link with less
+MAX_INTERFACE_NAME = 15  # IFNAMSIZ of linux/if.h, without its end
+# Payload of an 802.11 frame: an MSDU of 2304 octets (IEEE 802.11-2020, 9.2.4.7.1), of which LLC and SNAP take 8.
+MAX_MTU = 2304 - 8
+MIN_MTU = 576  # what every host must be able to receive (RFC 791, 3.1); the minimum of our daemons
+IPV6_MTU = 1280  # the minimum MTU for IPv6
 TCP_HEADERS = 40  # IPv4 and TCP without options, which the segment size does not count (RFC 9293, 3.7.1)
-SMALLEST_MSS = 88  # TCP_MIN_MSS, include/net/tcp.h
-LARGEST_COPY = 1500  # COPY_BYTES of kernel-tcp/layers/layers.h: an IP packet that a layer sends again
-MOST_QUEUED_HWSIM: int = owned.schema("medium")["hwsim_queue_packets"]
-MODEL_TRAFFIC_AT_S = 10.0  # from the medium's start to that of traffic and movement, where a scenario does not say
+MIN_MSS = 88  # TCP_MIN_MSS, include/net/tcp.h
+MAX_COPY_BYTES = 1500  # COPY_BYTES of kernel-tcp/layers/layers.h: an IP packet that a layer sends again
+MAX_HWSIM_QUEUE: int = owned.schema("medium")["hwsim_queue_packets"]
+MODEL_TRAFFIC_AT_S = 10.0  # default time from the medium's start to that of traffic and movement
 DEFAULT_SPACING_M = 200.0
-# What a TCP that says nothing of SACK gets: tcp_sack of profiles/period.toml; Linux's own default (ip-sysctl.rst).
+# SACK of a TCP that does not set it: tcp_sack of profiles/period.toml; Linux's own default (ip-sysctl.rst).
 SACK_OF_PROFILE = {"period": False, "modern": True}
 HOST_NAME = re.compile(r"[a-z][a-z0-9-]{0,9}")  # as a station's
 
@@ -117,11 +116,11 @@ class Scenario(BaseModel):
     model_config = STRICT
 
     topology: Literal["chain", "grid", "cross", "random", "positions"] = "chain"
-    hops: Whole | None = Field(None, ge=1, le=MOST_STATIONS - 1)
-    nodes: Whole | None = Field(None, ge=1, le=MOST_STATIONS)
-    rows: Whole | None = Field(None, ge=1, le=MOST_STATIONS)
-    columns: Whole | None = Field(None, ge=1, le=MOST_STATIONS)
-    spacing: Metres | None = Field(None, gt=0, le=FARTHEST_M)
+    hops: Whole | None = Field(None, ge=1, le=MAX_STATIONS - 1)
+    nodes: Whole | None = Field(None, ge=1, le=MAX_STATIONS)
+    rows: Whole | None = Field(None, ge=1, le=MAX_STATIONS)
+    columns: Whole | None = Field(None, ge=1, le=MAX_STATIONS)
+    spacing: Metres | None = Field(None, gt=0, le=MAX_COORDINATE_M)
     places: Annotated[tuple[Annotated[Place, BeforeValidator(_as_place)], ...] | None, BeforeValidator(as_tuple)] = Field(
         None, alias="positions"
     )
@@ -137,8 +136,8 @@ class Scenario(BaseModel):
     links: Annotated[tuple[LinkErrors, ...], BeforeValidator(as_tuple)] = ()
     queue: Annotated[Whole, owned.number("medium", "queue.packets")] = owned.default("medium", "queue.packets")
     control_first: bool = owned.default("medium", "queue.control_first")
-    mtu: Bytes = Field(1500, ge=SMALLEST_MTU, le=LARGEST_MTU)
-    wires: Annotated[tuple[Wire, ...], BeforeValidator(as_tuple)] = Field((), max_length=MOST_WIRES)
+    mtu: Bytes = Field(1500, ge=MIN_MTU, le=MAX_MTU)
+    wires: Annotated[tuple[Wire, ...], BeforeValidator(as_tuple)] = Field((), max_length=MAX_WIRES)
 
     mobility: Mobility = Still()
     speed: MetresPerSecond | None = Field(None, gt=0, le=1000)
@@ -157,7 +156,7 @@ class Scenario(BaseModel):
     rto_max: Seconds | None = Field(None, ge=1, le=120)
     rto_initial: Seconds | None = Field(None, ge=0.001, le=120)
     delayed_ack: bool | None = None
-    mss: Bytes | None = Field(None, ge=SMALLEST_MSS, le=LARGEST_MTU - TCP_HEADERS)
+    mss: Bytes | None = Field(None, ge=MIN_MSS, le=MAX_MTU - TCP_HEADERS)
 
     traffic: KindOfDefaultFlows = DEFAULT_KIND
     flows: Annotated[tuple[Flow, ...], BeforeValidator(as_tuple)] = ()
@@ -199,10 +198,10 @@ class Scenario(BaseModel):
         check_events(self.events, self.station_names(), self.host_names(), self.traffic_seconds(), self.area)
         return self
 
-    # --- what others ask a scenario -------------------------------------------------------------------------------
+    # --- queries -------------------------------------------------------------------------------
 
     def positions(self, seed: int = 1) -> list[topologies.Placed]:
-        """Where every station stands at time 0, in the order of station numbers. Only a random layout asks for the seed."""
+        """The positions of all stations at time 0, in the order of their numbers. Only a random layout uses the seed."""
         spacing_m = self.spacing or DEFAULT_SPACING_M
         match self.topology:
             case "chain":
@@ -218,6 +217,7 @@ class Scenario(BaseModel):
                 return topologies.explicit([place.at for place in places], [place.name for place in places])
 
     def station_names(self) -> list[str]:
+        """The stations, in the order of their numbers."""
         return [placed.name for placed in self.positions()]
 
     def host_names(self) -> list[str]:
@@ -233,49 +233,49 @@ class Scenario(BaseModel):
         return max((flow.start for flow in self.flows), default=0.0) + self.warmup + self.duration
 
     def tcp_of(self, flow: Flow) -> Tcp:
-        """Of a flow that has one."""
+        """The TCP of a flow: its own, else the scenario's."""
         return flow.tcp or self.tcp
 
     def tcp_of_flows(self) -> dict[str, Tcp]:
-        """By name, of the flows that have one."""
+        """The TCP of each TCP flow, by the flow's name."""
         named = zip(self.flow_names(), self.flows, strict=True)
         return {name: self.tcp_of(flow) for name, flow in named if flow.has_tcp}
 
     def tcps(self) -> list[Tcp]:
-        """All that are used: the scenario's, which whatever is no flow has (an iperf at the prompt), then flows' own."""
+        """All TCPs in use: the scenario's, which connections outside of flows have, then the flows' own."""
         return list(dict.fromkeys([self.tcp, *(flow.tcp for flow in self.flows if flow.tcp)]))
 
     @property
     def tcp_wants_notices(self) -> bool:
-        """Whether the routing daemons must say `held` and `restored` to the sources of packets (TCP-F, TCP-BuS)."""
+        """Whether the routing daemons must report `held` and `restored` to the sources of packets (TCP-F, TCP-BuS)."""
         return any(tcp.wants_notices for tcp in self.tcps())
 
     @property
     def tcp_hears_unreachable(self) -> bool:
         """Whether our daemons answer a TCP packet without a route by ICMP unreachable. Linux takes a backoff back for each
-        (RFC 6069, 2009), which no switch turns off; the TCP of the papers' years heard of none. So under the profile `period`
-        they are sent only where some flow's TCP has a layer that listens."""
+        (RFC 6069, 2009), which cannot be disabled; TCPs of the papers' years did not do that. So under the profile `period`
+        they are sent only if some flow's TCP has a layer that uses them."""
         return self.profile != "period" or any(tcp.hears_unreachable for tcp in self.tcps())
 
     def sack_of(self, station: str) -> bool | None:
-        """Whether a station or host offers selective acknowledgements; None leaves it to the profile. One end that does
-        not is enough for a connection to be without: `_check_options` has seen to it that each gets what it wants."""
-        said = [tcp.sack for tcp in self._tcps_at(station)] or [self.tcp.sack]
-        return any(self._wants_sack(sack) for sack in said) if any(sack is not None for sack in said) else None
+        """Whether a station or host offers selective acknowledgements; None: as the profile says. A connection uses them if both
+        ends offer them; `_check_options` refuses conflicts."""
+        values = [tcp.sack for tcp in self._tcps_at(station)] or [self.tcp.sack]
+        return any(self._wants_sack(sack) for sack in values) if any(sack is not None for sack in values) else None
 
     def ecn_of(self, station: str) -> bool | None:
-        """The same of explicit congestion notification."""
+        """Whether a station or host offers explicit congestion notification; None: as the profile says."""
         return any(tcp.ecn for tcp in self._tcps_at(station) or [self.tcp]) or None
 
     def _tcps_at(self, station: str) -> list[Tcp]:
         return [self.tcp_of(flow) for flow in self.flows if flow.has_tcp and station in (flow.source, flow.target)]
 
-    def _wants_sack(self, said: bool | None) -> bool:
-        return SACK_OF_PROFILE[self.profile] if said is None else said
+    def _wants_sack(self, sack: bool | None) -> bool:
+        return SACK_OF_PROFILE[self.profile] if sack is None else sack
 
     def tcp_settings(self, tcp: Tcp | None = None) -> dict[str, Any]:
-        """The settings this scenario states itself for connections with `tcp` (default: its own), named as in
-        tcp-settings.json; the profile gives the others."""
+        """The scenario's own settings of connections with `tcp` (default: the scenario's), with the names of tcp-settings.json;
+        all others come from the profile."""
         stated = {
             **(tcp or self.tcp).settings(),
             "window_segments": self.window,
@@ -294,6 +294,7 @@ class Scenario(BaseModel):
 
     @classmethod
     def from_json(cls, text: str) -> Self:
+        """The scenario of a scenario.json that `to_json` wrote; pydantic's ValidationError for any other text."""
         return cls.model_validate(json.loads(text))
 
     # --- checks over several keys ---------------------------------------------------------------------------------
@@ -308,7 +309,7 @@ class Scenario(BaseModel):
             raise KeyProblem(("hwsim", "mode"), text)
 
     def _check_names_of_mininet_wifi(self) -> None:
-        longest = MOST_IN_INTERFACE_NAME - len("-wlan0")
+        longest = MAX_INTERFACE_NAME - len("-wlan0")
         for name in self.station_names() if self.net == "mininet-wifi" else []:
             if len(name) > longest:
                 text = f'"{name}" is too long for Mininet-WiFi, which adds "-wlan0" to it; use at most {longest} characters'
@@ -318,12 +319,12 @@ class Scenario(BaseModel):
         if self.stations == "tap":
             if self.hwsim != Hwsim():
                 raise KeyProblem(("hwsim",), 'is for stations = "hwsim"; TAP radios have neither mode nor rates of their own')
-        elif self.queue > MOST_QUEUED_HWSIM:
-            text = f"{self.queue} is above {MOST_QUEUED_HWSIM}: hwsim throws away what waits beyond 200"
+        elif self.queue > MAX_HWSIM_QUEUE:
+            text = f"{self.queue} is above {MAX_HWSIM_QUEUE}: hwsim throws away what waits beyond 200"
             raise KeyProblem(("queue",), text)
 
     def _check_mobility(self) -> None:
-        """`speed` and `pause` beside `mobility` are the movement's own, written short; afterwards both places say the same."""
+        """Merge `speed` and `pause` with the movement's options of that name; both are equal afterwards."""
         movement = completed(self.mobility, {"speed": self.speed, "pause": self.pause})
         object.__setattr__(self, "mobility", movement)
         for key in ("speed", "pause"):
@@ -361,7 +362,7 @@ class Scenario(BaseModel):
     def _default_flows(self) -> tuple[Flow, ...]:
         names = self.station_names()
         if len(names) < 2:
-            raise KeyProblem((), "one station has nobody to talk to; give at least two stations")
+            raise KeyProblem((), "a single station has no peer; give at least two stations")
         ends = cross_ends(self.hops or 0) if self.topology == "cross" else [(names[0], names[-1])]
         return tuple(Flow.model_validate({"from": a, "to": b, "traffic": self.traffic}) for a, b in ends)
 
@@ -410,7 +411,7 @@ class Scenario(BaseModel):
             ends.add((wire.station, wire.host))
 
     def _check_routing(self) -> None:
-        """A flow that the protocol can never carry is refused here; a path is only looked for in the run."""
+        """Refuse flows that the protocol can never carry; the run itself searches for paths."""
         gateways = {wire.host: wire.station for wire in reversed(self.wires)}  # of several the first
         for index, flow in enumerate(self.flows):
             ends = {gateways.get(flow.source, flow.source), gateways.get(flow.target, flow.target)}
@@ -421,7 +422,7 @@ class Scenario(BaseModel):
                 raise KeyProblem(("flows", index), text)
 
     def _check_hops(self) -> None:
-        """TCP-AP paces by the length of the path; without it, it would be NewReno."""
+        """TCP-AP needs the length of the path; without it, it would be NewReno."""
         hosts, protocol = set(self.host_names()), self.routing.protocol
         by_the_kernel = self.stations == "hwsim" and self.hwsim.mode == "mesh"
         for index, flow in enumerate(self.flows):
@@ -440,7 +441,7 @@ class Scenario(BaseModel):
             raise KeyProblem(("flows", index, "tcp") if flow.tcp else ("tcp",), text)
 
     def _no_such(self, name: str, hosts: bool = False) -> str:
-        """What to say of a name that nobody has."""
+        """The error for an unknown station or host."""
         names = self.station_names()
         listed = ", ".join(names) if self.topology == "positions" else f"sta1 to {names[-1]}"
         wired = f", the hosts {', '.join(self.host_names())}" if hosts and self.wires else ""
@@ -451,7 +452,7 @@ class Scenario(BaseModel):
             raise KeyProblem(("rto_min",), f"{self.rto_min:g} s is above rto_max = {self.rto_max:g} s; lower it")
 
     def _check_sizes(self) -> None:
-        """Nothing that the scenario sends is fragmented, and no segment smaller than it says."""
+        """No packet of the scenario may be fragmented, and no segment be smaller than `mss`."""
         options = self.routing.headers_bytes if self.routing.protocol == "dsr" else 0
         if self.mss is not None and self.mss + TCP_HEADERS + options > self.mtu:
             more = f"{options} bytes of DSR's options and " if options else ""
@@ -468,9 +469,9 @@ class Scenario(BaseModel):
         if self.mtu > 1500 and self.routing.protocol == "batman-adv":
             raise KeyProblem(("mtu",), f"{self.mtu} bytes are too many for batman-adv, whose device has at most 1500; lower it")
         layered = next((tcp.spelled for tcp in self.tcps() if tcp.layers), None)
-        if layered is not None and (self.mtu if self.mss is None else self.mss + TCP_HEADERS) > LARGEST_COPY:
-            text = f"{self.mtu} bytes are too many for {layered}: a layer sends copies of at most {LARGEST_COPY} bytes; "
-            raise KeyProblem(("mtu",), text + f"add mss = {LARGEST_COPY - TCP_HEADERS}")
+        if layered is not None and (self.mtu if self.mss is None else self.mss + TCP_HEADERS) > MAX_COPY_BYTES:
+            text = f"{self.mtu} bytes are too many for {layered}: a layer sends copies of at most {MAX_COPY_BYTES} bytes; "
+            raise KeyProblem(("mtu",), text + f"add mss = {MAX_COPY_BYTES - TCP_HEADERS}")
 
 
 def _scaled(seconds: float | None, per_second: int) -> int | None:
@@ -478,7 +479,7 @@ def _scaled(seconds: float | None, per_second: int) -> int | None:
 
 
 def _blame(topology: str, problem: str) -> str:
-    """The key that decides what a layout complains of."""
+    """The key that causes a layout's error."""
     if topology == "positions":
         return "positions"
     return "spacing" if " m, outside " in problem else ("rows" if topology == "grid" else "hops")

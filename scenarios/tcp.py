@@ -3,9 +3,9 @@
     tcp   = name [ "(" [ item { "," item } ] ")" ]
     item  = tcp | parameter "=" value
 
-An algorithm stands inside zero or more layers; what a layer holds comes first in its parentheses, and is the layer's
-usual one where it is left out. Names, parameters, units and ranges are those of the table (kernel-tcp/names). A time
-carries its unit, always. `parse` gives the frozen value; whatever text it is given, it raises nothing but TcpError.
+An algorithm is inside zero or more layers; a layer's inner TCP comes first in its parentheses, and has a default. Names,
+parameters, units and ranges are those of the table (kernel-tcp/names). A time carries its unit, always. `parse` gives the frozen
+value; for any text it raises only TcpError.
 """
 
 import difflib
@@ -23,8 +23,8 @@ from scenarios.quantities import UNITS
 from scenarios.tcp_names import Name, Parameter, Value, microseconds, plain, table
 
 EXAMPLES = '"newreno" or "elfn(newreno, probe=2s)"'
-LONGEST = 300  # characters; no sensible TCP comes near
-KERNEL = "kernel-"  # before the kernel's own algorithm where the table has another of its name: kernel-vegas
+MAX_LENGTH = 300  # characters; no sensible TCP comes near
+KERNEL = "kernel-"  # prefix of the kernel's algorithm if the table has another of its name: kernel-vegas
 KERNEL_NAME = re.compile(r"[a-z][a-z0-9_-]{0,14}")  # TCP_CA_NAME_MAX is 16 with the end of the string
 _TOKEN = re.compile(r"\s*([(),=]|[^\s(),=](?:[^(),=]*[^\s(),=])?)\s*", re.ASCII)
 _NUMBER = re.compile(r"([+-]?[0-9]{1,12}(?:\.[0-9]{1,9})?)\s*([A-Za-z/%]*)")
@@ -32,7 +32,7 @@ _TIME_UNITS = ", ".join(UNITS["s"])
 
 
 class TcpError(ValueError):
-    """One line: what is wrong with the text, and what is allowed."""
+    """The error of a TCP's text, in one line with the allowed values."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class Part:
         return {known[name].key: _as_json(value) for name, value in self.parameters.items()}
 
     def spelled(self, inner: str, in_full: bool) -> str:
+        """The text of this part around `inner`; `in_full`: with all parameters, else with those that were given."""
         known = table()[self.name].parameters if self.parameters else {}
         named = self.parameters if in_full else self.given
         inside = [inner] if inner else []
@@ -81,7 +82,7 @@ class Tcp:
 
     @property
     def name(self) -> str:
-        """Of the algorithm, as it is written."""
+        """The algorithm's name in the text."""
         return self.inner.name
 
     @property
@@ -91,7 +92,7 @@ class Tcp:
 
     @property
     def kernel_algorithm(self) -> str | None:
-        """The kernel's name of its own algorithm; None where it is one of ours, which a run loads."""
+        """The kernel's name of its own algorithm; None for one of ours, which a run loads."""
         known = self.of_table
         return self.name.removeprefix(KERNEL) if known is None else known.kernel or None
 
@@ -105,23 +106,23 @@ class Tcp:
 
     @property
     def parameters(self) -> dict[str, int | float | str]:
-        """Of the algorithm, as in tcp-settings.json."""
+        """The algorithm's parameters, as in tcp-settings.json."""
         return self.inner.settings()
 
     @property
     def sack(self) -> bool | None:
-        """Whether selective acknowledgements are wanted; None leaves it to the profile."""
+        """Whether the TCP requires selective acknowledgements; None: as the profile says."""
         known = self.of_table
         return None if known is None else known.sack
 
     @property
     def ecn(self) -> bool:
-        """Whether explicit congestion notification is wanted; otherwise it is the profile's."""
+        """Whether the TCP requires explicit congestion notification; if not, the profile decides."""
         return any(table()[layer.name].ecn for layer in self.layers)
 
     @property
     def wants_notices(self) -> bool:
-        """Whether the routing daemons must say `held` and `restored` (TCP-F, TCP-BuS), beside ICMP unreachable."""
+        """Whether the routing daemons must report `held` and `restored` (TCP-F, TCP-BuS), beside ICMP unreachable."""
         return any(table()[layer.name].notices == "held" for layer in self.layers)
 
     @property
@@ -131,12 +132,12 @@ class Tcp:
 
     @property
     def asks_for_hops(self) -> bool:
-        """Whether the algorithm needs the length of the path (TCP-AP) and the text does not say it."""
+        """Whether the algorithm needs the length of the path (TCP-AP) and the text does not set it."""
         return self.inner.parameters.get("hops") == 0
 
     @property
     def wants_struct_ops(self) -> bool:
-        """Whether the kernel must take congestion control from BPF: ours, and layers that set windows."""
+        """Whether the kernel must support congestion control by BPF: our own algorithms, and layers that set windows."""
         return self.kernel_algorithm is None or bool(self.layers)
 
     def settings(self) -> dict[str, object]:
@@ -151,14 +152,14 @@ class Tcp:
 
 @lru_cache(maxsize=1024)
 def parse(text: str) -> Tcp:
-    """The TCP that `text` says; TcpError."""
-    if len(text) > LONGEST:
-        raise TcpError(f"is longer than {LONGEST} characters; shorten it")
+    """Parse a TCP; TcpError for an invalid text."""
+    if len(text) > MAX_LENGTH:
+        raise TcpError(f"is longer than {MAX_LENGTH} characters; shorten it")
     parts = _Reader(text).whole()
     names = [part.name for part in parts]
     double = next((name for index, name in enumerate(names) if name in names[:index]), None)
     if double:
-        raise TcpError(f'"{double}" is around itself; take one out')
+        raise TcpError(f'"{double}" is inside itself; remove one')
     answering = [name for name in names if name in table() and table()[name].notices]
     if len(answering) > 1:
         raise TcpError(f'both "{answering[0]}" and "{answering[1]}" act on route failures; take one of them')
@@ -171,7 +172,7 @@ def canonical(text: str) -> str:
 
 
 class _Written:
-    """How pydantic takes a Tcp: from its text, which it is written as."""
+    """The pydantic schema of a Tcp: read from its text and written as it."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> CoreSchema:
@@ -184,13 +185,13 @@ TcpText = Annotated[Tcp, _Written]  # a key whose value is a TCP: text in files,
 
 
 def quoted(text: str) -> str:
-    """Somebody else's text, in one line."""
+    """A user's text in quotes, in one line."""
     shown = "".join(c if c.isprintable() else "?" for c in text)
     return f'"{shown if len(shown) <= 40 else shown[:37] + "..."}"'
 
 
 class _Reader:
-    """Reads tokens from left to right; the layers around what is being read are `self.parts`."""
+    """Reads tokens from left to right."""
 
     def __init__(self, text: str) -> None:
         self.text, self.tokens, self.at = text, _TOKEN.findall(text), 0
@@ -202,17 +203,17 @@ class _Reader:
         if self._peek():
             before = quoted(parts[0].name + ("(...)" if self.tokens[1] == "(" else ""))
             remedy = "remove it" if self._peek() == ")" else f"a TCP is written like {EXAMPLES}"
-            raise TcpError(f"{quoted(self._peek())} is too much after {before}; {remedy}")
+            raise TcpError(f"{quoted(self._peek())} is unexpected after {before}; {remedy}")
         return parts
 
     def _peek(self, ahead: int = 0) -> str:
         return self.tokens[self.at + ahead] if self.at + ahead < len(self.tokens) else ""
 
-    def _next(self, wanted: str) -> str:
+    def _next(self, expected: str) -> str:
         token = self._peek()
         if not token or token in "(),=":
             found = quoted(token) if token else "the end"
-            raise TcpError(f"{wanted} is missing before {found} in {quoted(self.text)}; write for example elfn(probe=2s)")
+            raise TcpError(f"{expected} is missing before {found} in {quoted(self.text)}; write for example elfn(probe=2s)")
         self.at += 1
         return token
 
@@ -245,14 +246,14 @@ class _Reader:
                 inner = self._tcp()
             if self._peek() not in (",", ")"):
                 found = f"{quoted(self._peek())} follows" if self._peek() else "the text ends"
-                raise TcpError(f"{found} where ',' or ')' is wanted, inside \"{name}(\"; close the parenthesis")
+                raise TcpError(f"{found} where ',' or ')' is expected, inside \"{name}(\"; close the parenthesis")
             self.at += self._peek() == ","
         self.at += 1
         return inner, given
 
 
 def _known(name: str) -> Name | None:
-    """The table's entry, or None for what may be an algorithm of the kernel."""
+    """The table's entry; None for a possible algorithm of the kernel. TcpError for any other name."""
     known = table().get(name)
     if known is None and KERNEL_NAME.fullmatch(name.removeprefix(KERNEL)) is None:
         raise TcpError(f"{quoted(name)} is no name of a TCP; {did_you_mean(name)}")
@@ -260,7 +261,7 @@ def _known(name: str) -> Name | None:
 
 
 def did_you_mean(name: str) -> str:
-    """The remedy for a name that nobody has."""
+    """The remedy for an unknown name."""
     close = difflib.get_close_matches(name.lower(), table(), n=1)
     if close:
         return f'did you mean "{close[0]}"?'
@@ -268,18 +269,18 @@ def did_you_mean(name: str) -> str:
 
 
 def _check_holds(name: str, known: Name | None, item: str, inner: list[Part], given: Mapping[str, Value]) -> None:
-    """Whether a TCP may stand here, between the parentheses of `name`."""
+    """TcpError unless a TCP may stand here, between the parentheses of `name`."""
     if known is None or not known.is_layer:
         layers = [layer.name for layer in table().values() if layer.is_layer]
         close = difflib.get_close_matches(name.lower(), layers, n=1, cutoff=0.7) if known is None else []
         if close:
-            raise TcpError(f'"{name}" is not ours and holds nothing, but {quoted(item)} is inside; did you mean "{close[0]}"?')
+            raise TcpError(f'"{name}" is not ours and has no inner TCP, but {quoted(item)} is inside; did you mean "{close[0]}"?')
         some = f", or name a parameter ({', '.join(known.parameters)})" if known and known.parameters else ""
-        raise TcpError(f'"{name}" is an algorithm and holds nothing, but {quoted(item)} is inside; remove it{some}')
+        raise TcpError(f'"{name}" is an algorithm and has no inner TCP, but {quoted(item)} is inside; remove it{some}')
     if inner:
-        raise TcpError(f'"{name}" is around one TCP, but {quoted(item)} is a second one; a parameter is written name=value')
+        raise TcpError(f'"{name}" has one inner TCP, but {quoted(item)} is a second one; a parameter is written name=value')
     if given:
-        raise TcpError(f'{quoted(item)} comes after a parameter; write what "{name}" is around first')
+        raise TcpError(f'{quoted(item)} comes after a parameter; write the inner TCP of "{name}" first')
 
 
 def _parameter_of(name: str, known: Name | None, key: str) -> Parameter:
@@ -335,7 +336,7 @@ def _number(place: str, parameter: Parameter, number: Decimal, unit: str) -> int
 
 
 def _filled(known: Name, given: Mapping[str, Value]) -> Part:
-    """With the defaults of what was not given, in the table's order."""
+    """The part with all parameters, in the table's order; missing ones get their defaults."""
     values = {name: given.get(name, parameter.default) for name, parameter in known.parameters.items()}
     for name, parameter in known.parameters.items():
         other = parameter.not_above

@@ -1,8 +1,8 @@
-"""The table of names (kernel-tcp/names/*.toml, formats/tcp.md): every TCP of ours, and what its parameters may be.
+"""The table of names (kernel-tcp/names/*.toml, formats/tcp.md): our own TCPs and the ranges of their parameters.
 
-A file is an algorithm (congestion control) or a layer around one. A name that has no file is the kernel's own, accepted
-by its shape; whether this kernel has it is asked before a run (testbed/host/algorithms.py). Values are kept in the unit
-that tcp-settings.json has them in: times in whole microseconds.
+A file is an algorithm (congestion control) or a layer around one. A name without a file is an algorithm of the kernel, accepted
+by its form; whether this kernel has it is checked before a run (testbed/host/algorithms.py). Values are in the units of
+tcp-settings.json: times in whole microseconds.
 """
 
 import tomllib
@@ -20,7 +20,7 @@ from scenarios.quantities import UNITS, parse_quantity
 FOLDER = Path(__file__).resolve().parents[1] / "kernel-tcp" / "names"
 KINDS = ("algorithm", "layer")
 TYPES = ("time", "number", "integer", "choice")
-NOTICES = ("unreachable", "held")  # what a layer acts on: ICMP unreachable; the daemons' held and restored as well
+NOTICES = ("unreachable", "held")  # messages that a layer uses: ICMP unreachable; also the daemons' held and restored
 US_PER_S = 1_000_000
 Value = int | Decimal | str
 
@@ -45,13 +45,13 @@ class Parameter:
         return f"{self.name}_us" if self.type == "time" else self.name
 
     def spelled(self, value: Value) -> str:
-        """As it is written in a scenario: shortest, exact."""
+        """The shortest exact text of a value in a scenario."""
         if isinstance(value, str):
             return value
         return spelled_time(int(value)) if self.type == "time" else plain(Decimal(value))
 
     def allowed(self) -> str:
-        """In words: `0.1 to 30 s`, `one of first, lost`."""
+        """The allowed values as text: `0.1 to 30 s`, `one of first, lost`."""
         if self.type == "choice":
             return f"one of {', '.join(self.choices)}"
         if self.type == "time":
@@ -78,6 +78,7 @@ class Name:
 
     @property
     def is_layer(self) -> bool:
+        """Whether it is a layer, not a congestion control."""
         return self.kind == "layer"
 
 
@@ -127,9 +128,9 @@ def _read(path: Path) -> Name:
     for key, value in raw.items():
         if key not in known:
             raise _wrong(path, key, f"unknown; the keys are {', '.join(sorted(known))}")
-        wanted = {"sack": bool, "ecn": bool, "parameters": dict}.get(key, str)
-        if not isinstance(value, wanted):
-            raise _wrong(path, key, f"is of the wrong type, {wanted.__name__} is wanted")
+        expected = {"sack": bool, "ecn": bool, "parameters": dict}.get(key, str)
+        if not isinstance(value, expected):
+            raise _wrong(path, key, f"is of the wrong type, {expected.__name__} is expected")
     for key in ("kind", "summary", *(["inner"] if raw.get("kind") == "layer" else [])):
         if not raw.get(key):
             raise _wrong(path, key, "is missing")

@@ -17,11 +17,11 @@ from scenarios.toml_lines import locate
 
 MAX_FILE_BYTES = 16 << 20  # of a definition; the largest of the project has 6 kB
 BASE = "base"
-MAX_BASES = 8  # one after the other; nobody could say by heart what more of them add up to
+MAX_BASES = 8  # nested; more would be hard to understand
 
 
 def read(path: Path, name: str = "") -> Document:
-    """The tables of the file, over those of its bases; `name` is what messages call it (default: the path)."""
+    """Read a file and merge it over its bases; messages call it `name` (default: the path). UsageError names file and line."""
     chain = [_read(path, name or str(path))]
     while BASE in chain[-1].tables:
         chain.append(_base_of(chain))
@@ -29,12 +29,12 @@ def read(path: Path, name: str = "") -> Document:
 
 
 def short_name(path: Path) -> str:
-    """Relative to the current folder where that is shorter, as people write it."""
+    """The path relative to the current folder, if that is shorter."""
     return min(str(path), os.path.relpath(path), key=len)
 
 
 def _base_of(chain: list[Document]) -> Document:
-    """The file that the last of the chain names."""
+    """The base of the last file of the chain; UsageError if it is missing or part of the chain."""
     last = chain[-1]
     given = last.tables[BASE]
     if not isinstance(given, str):
@@ -56,7 +56,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _over(base: Document, own: Document) -> Document:
-    """`own` over its base: keys of a table of both are joined; whatever else both have is `own`'s."""
+    """`own` merged over its base: tables are merged, any other key of both is `own`'s."""
     tables: dict[str, Any] = dict(base.tables)
     places = dict(base.places)
     for key, value in own.tables.items():
@@ -88,7 +88,7 @@ def _read(path: Path, name: str) -> Document:
 
 
 def _text_of(path: Path) -> str:
-    """Of a plain file of reasonable size: a pipe or device would be waited for, or never end."""
+    """The text of a regular file of at most MAX_FILE_BYTES; a pipe or device might block or never end."""
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
         raise UsageError(f"{path}: is no plain file; give the path of a TOML file")

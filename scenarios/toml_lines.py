@@ -1,4 +1,4 @@
-"""On which line of a TOML file a key stands, so that an error can name it.
+"""The lines of the keys of a TOML file, for error messages.
 
 Reads text that `tomllib` has already accepted (TOML 1.0), hence checks nothing; it only tracks tables, keys and the
 nesting of values. Keys are paths such as ("scenario", "flows", 0, "from"); elements of arrays are numbered.
@@ -12,7 +12,7 @@ _ORDINARY = {'"': re.compile(r'[^"\\]+'), "'": re.compile(r"[^']+")}  # what nei
 
 
 def line_of(lines: dict[Path, int], path: Path) -> int | None:
-    """The line of `path`, or of the nearest thing around it that has one."""
+    """The line of `path`, or of the nearest enclosing key; None without any."""
     for length in range(len(path), 0, -1):
         if path[:length] in lines:
             return lines[path[:length]]

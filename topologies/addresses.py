@@ -12,7 +12,7 @@ LAST_NUMBER = 0xFFFF
 
 WIRE_PREFIX_BITS = 30
 HOST_INTERFACE = "eth0"
-MOST_WIRES = 250
+MAX_WIRES = 250
 GATEWAY_END, HOST_END = 1, 2  # the station's end of a wire and the plain host's
 
 
@@ -57,8 +57,8 @@ def wire_mac(wire: int, end: int) -> str:
 
 
 def _wire(wire: int) -> str:
-    if not 1 <= wire <= MOST_WIRES:
-        raise ValueError(f"wire number {wire} is outside 1 to {MOST_WIRES}; number wires from 1")
+    if not 1 <= wire <= MAX_WIRES:
+        raise ValueError(f"wire number {wire} is outside 1 to {MAX_WIRES}; number wires from 1")
     return f"192.168.{wire}"
 
 

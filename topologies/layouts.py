@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from topologies.addresses import station_name
 
-MOST_STATIONS = 1000
-FARTHEST_M = 100_000.0
+MAX_STATIONS = 1000
+MAX_COORDINATE_M = 100_000.0
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,9}")
 
 
@@ -61,10 +61,10 @@ def cross_ends(hops: int) -> list[tuple[str, str]]:
 def random_uniform(nodes: int, area: tuple[float, float], seed: int) -> list[Placed]:
     """`nodes` stations anywhere in the area, each drawn for itself: a further station moves no other."""
     _check_count(nodes)
-    if not (0 < area[0] <= FARTHEST_M and 0 < area[1] <= FARTHEST_M):
-        raise LayoutError(f"an area of {area[0]:g} x {area[1]:g} m is outside 0 to {FARTHEST_M:g} m; give another")
-    dice = [Random(f"random placement {seed} {number}") for number in range(1, nodes + 1)]
-    return _number([(one.random() * area[0], one.random() * area[1], 0.0) for one in dice])
+    if not (0 < area[0] <= MAX_COORDINATE_M and 0 < area[1] <= MAX_COORDINATE_M):
+        raise LayoutError(f"an area of {area[0]:g} x {area[1]:g} m is outside 0 to {MAX_COORDINATE_M:g} m; give another")
+    rngs = [Random(f"random placement {seed} {number}") for number in range(1, nodes + 1)]
+    return _number([(rng.random() * area[0], rng.random() * area[1], 0.0) for rng in rngs])
 
 
 def explicit(points: Sequence[tuple[float, ...]], names: Sequence[str | None] | None = None) -> list[Placed]:
@@ -96,17 +96,17 @@ def _in_range(name: str, point: tuple[float, ...]) -> tuple[float, ...]:
     if len(point) not in (2, 3):
         raise LayoutError(f"{name} has {len(point)} coordinates; give x and y, or x, y and z, in metres")
     for axis, value in zip("xyz", point, strict=False):
-        if not (math.isfinite(value) and 0 <= value <= FARTHEST_M):
+        if not (math.isfinite(value) and 0 <= value <= MAX_COORDINATE_M):
             raise LayoutError(
-                f"{axis} of {name} is {value:g} m, outside 0 to {FARTHEST_M:g} m; move the origin so that all "
+                f"{axis} of {name} is {value:g} m, outside 0 to {MAX_COORDINATE_M:g} m; move the origin so that all "
                 "coordinates are within"
             )
     return point
 
 
 def _check_count(count: int) -> None:
-    if not 1 <= count <= MOST_STATIONS:
-        raise LayoutError(f"{count} stations are outside 1 to {MOST_STATIONS}; give another number of stations")
+    if not 1 <= count <= MAX_STATIONS:
+        raise LayoutError(f"{count} stations are outside 1 to {MAX_STATIONS}; give another number of stations")
 
 
 def _number(points: list[tuple[float, float, float]]) -> list[Placed]:

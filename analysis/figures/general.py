@@ -41,12 +41,15 @@ def draw(out_dir: Path) -> list[Path]:
     places = _places(keys[0], cells)
     with style.page(out_dir, "general", 3.6) as (axes, written):
         lines = _lines(cells, keys, units)
-        for (name, rows), ((colour, marker), line) in zip(lines.items(), _looks(), strict=False):
+        looks = ((look, line) for line in itertools.cycle(LINES) for look in LOOKS)
+        for (name, rows), ((colour, marker), line) in zip(lines.items(), looks, strict=False):
             points = sorted(((places[_plain(row[keys[0]])], row) for row in rows), key=lambda point: point[0])
             axes[0].errorbar([x for x, _ in points], [row["mean"] for _, row in points],
                              yerr=drawing.half_widths([row for _, row in points]), color=colour, marker=marker, linestyle=line,
                              capsize=2.5, elinewidth=0.9, label=name)  # fmt: skip
-        _ring_suspects(axes[0], [(places[_plain(row[keys[0]])], row["mean"]) for row in cells if row["suspect"]])
+        suspects = [(places[_plain(row[keys[0]])], row["mean"]) for row in cells if row["suspect"]]
+        if (rings := drawing.ring_suspects(axes[0], suspects)) is not None:
+            rings.set_label("with a suspect run")
         _label(axes[0], keys[0], places, units)
         axes[0].set_ylabel(LABELS.get(metric, metric))
         axes[0].set_ylim(bottom=0)
@@ -91,16 +94,6 @@ def _named(key: str, value: Any, units: dict[str, str]) -> str:
         return style.look(value).name
     unit = f" {units[key]}" if key in units else ""
     return f"{_words(key)} {_text(value)}{unit}"
-
-
-def _looks():
-    return ((look, line) for line in itertools.cycle(LINES) for look in LOOKS)
-
-
-def _ring_suspects(axes: Axes, places: list[tuple[float, float]]) -> None:
-    rings = drawing.ring_suspects(axes, places)
-    if rings is not None:
-        rings.set_label("with a suspect run")
 
 
 def _label(axes: Axes, key: str, places: dict[Any, float], units: dict[str, str]) -> None:

@@ -27,7 +27,8 @@ def draw(out_dir: Path) -> list[Path]:
     runs = [run for run in collect_runs(out_dir, (AXIS,)) if counts(run) and run["expected_kbps"] is not None]
     panels = 3 + len(speeds)
     with style.page(out_dir, "hv_fig3", 2.2 * panels, nrows=panels) as (axes, written):
-        _draw_percent(axes[0], percent, speeds)
+        axes[0].axhline(100, color=style.BLACK, linewidth=0.6)
+        _draw_against_speed(axes[0], percent, speeds, "% of the expected")
         _draw_rates(axes[1], summary, speeds)
         _draw_sorted(axes[2], list(percent), runs, speeds[-2:])
         for panel, speed in zip(axes[3:], speeds, strict=True):
@@ -35,11 +36,6 @@ def draw(out_dir: Path) -> list[Path]:
         axes[-1].set_xlabel("expected (kbit/s)")
         axes[-1].figure.supxlabel(drawing.origin(out_dir, summary, "percent"), fontsize=6.5, color=style.GREY)
     return written
-
-
-def _draw_percent(axes: Axes, percent: dict[str, list[dict[str, Any]]], speeds: list[float]) -> None:
-    axes.axhline(100, color=style.BLACK, linewidth=0.6)
-    _draw_against_speed(axes, percent, speeds, "% of the expected")
 
 
 def _draw_rates(axes: Axes, summary: list[dict[str, Any]], speeds: list[float]) -> None:

@@ -12,7 +12,7 @@ from analysis.stalls import Stall, longest_stall
 from analysis.story import Story, read_story
 from analysis.tables import counted_runs
 
-BEFORE_S, AFTER_S, AT_MOST_S = 1.5, 0.5, 5.0
+BEFORE_S, AFTER_S, MAX_SPAN_S = 1.5, 0.5, 5.0
 
 
 def draw(out_dir: Path) -> list[Path]:
@@ -20,7 +20,7 @@ def draw(out_dir: Path) -> list[Path]:
     out_dir = Path(out_dir)
     story, stall = most_stalled(out_dir)
     begin_s = max(0.0, stall.begin_s - BEFORE_S)
-    end_s = min(stall.end_s + AFTER_S, stall.begin_s + AT_MOST_S)
+    end_s = min(stall.end_s + AFTER_S, stall.begin_s + MAX_SPAN_S)
     return flow_plots.draw(story, flow_plots.PACKETS, out_dir / "hv_packets.png", begin_s, end_s)
 
 

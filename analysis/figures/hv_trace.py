@@ -10,9 +10,9 @@ from pathlib import Path
 
 from analysis import style
 from analysis.figures.hv_packets import most_stalled
-from analysis.files import whole
+from analysis.files import atomic_file
 from analysis.references import load_reference
-from analysis.stalls import Stall, under_way_in
+from analysis.stalls import Stall, packets_during
 from analysis.story import Story, Transmission
 
 COLUMNS = ("event", "time_s", "node", "seq", "packet", "reason")
@@ -27,7 +27,7 @@ def draw(out_dir: Path) -> list[Path]:
     out_dir = Path(out_dir)
     story, stall = most_stalled(out_dir)
     rows = trace(story, stall)
-    with whole(out_dir / "hv_trace.csv") as file:
+    with atomic_file(out_dir / "hv_trace.csv") as file:
         table = csv.DictWriter(file, COLUMNS)
         table.writeheader()
         table.writerows(rows)
@@ -50,7 +50,7 @@ def draw(out_dir: Path) -> list[Path]:
 def trace(story: Story, stall: Stall) -> list[dict[str, str]]:
     """Rows of the published table's form: each packet's sending and its end."""
     rows = []
-    for one in under_way_in(story, stall):
+    for one in packets_during(story, stall):
         journey = one.journey
         name = "tcp" if isinstance(one, Transmission) else "ack"
         label = one.label.lower() if isinstance(one, Transmission) and one.label else name

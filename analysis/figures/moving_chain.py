@@ -39,8 +39,8 @@ def _draw(axes: Axes, found: dict[str, list[float]], words: str) -> None:
         colour, mean = style.look(variant, place).colour, fmean(values)
         axes.plot([mean] * 2, [place - 0.3, place + 0.3], color=style.BLACK, linewidth=1.4)
         axes.plot(values, [place] * len(values), color=colour, marker="o", markersize=3.5, linestyle="", alpha=0.8)
-        said = f"{words.format(mean)}, n = {len(values)}"
-        axes.annotate(said, (1.01, place), xycoords=("axes fraction", "data"), fontsize=7, va="center")
+        text = f"{words.format(mean)}, n = {len(values)}"
+        axes.annotate(text, (1.01, place), xycoords=("axes fraction", "data"), fontsize=7, va="center")
     axes.set_xlim(left=0)
     axes.set_ylim(len(found) - 0.5, -0.5)
     axes.set_yticks(range(len(found)), [style.look(variant).name for variant in found])

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from analysis import style
 from analysis.drawing import in_order
 from analysis.errors import RunFileError
-from analysis.files import whole
+from analysis.files import atomic_file
 from analysis.tables import collect_runs, counts
 
 COLUMNS = ("variant", "n", "never", "median_s", "quartile1_s", "quartile3_s", "least_s", "most_s")
@@ -57,7 +57,7 @@ def _quantile(times: list[float], share: float) -> float:
 
 
 def _write(path: Path, rows: list[dict[str, object]]) -> None:
-    with whole(path) as file:
+    with atomic_file(path) as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(

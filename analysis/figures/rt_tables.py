@@ -72,7 +72,7 @@ def _draw_table(axes: Axes, routing: str, tcps: list[str], places: list[Any], ce
         if row["published"]:
             axes.text(x, y + 0.27, f"{row['mean'] / row['published']:.2f}", ha="center", va="center", fontsize=5, color=shade)
     axes.set(xlim=(-0.5, len(places) - 0.5), ylim=(len(tcps) - 0.5, -0.5), title=_title(routing))
-    axes.set_xticks(range(len(places)), [_label(place) for place in places])
+    axes.set_xticks(range(len(places)), [f"{place:g}" if isinstance(place, int | float) else place or "" for place in places])
     axes.set_yticks(range(len(tcps)), tcps)
     axes.grid(False)
     axes.tick_params(length=0)
@@ -83,10 +83,6 @@ def _draw_table(axes: Axes, routing: str, tcps: list[str], places: list[Any], ce
 def _title(routing: str) -> str:
     protocol = routing.removesuffix("-ns2")
     return protocol.upper() if protocol == routing else f"{protocol.upper()} with ns-2's constants"
-
-
-def _label(place: Any) -> str:
-    return f"{place:g}" if isinstance(place, int | float) else place or ""
 
 
 def _number(row: dict[str, Any]) -> str:

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from analysis import style
 from analysis.drawing import in_order
 from analysis.errors import AnalysisError, RunFileError
-from analysis.files import whole
+from analysis.files import atomic_file
 from analysis.found_runs import find_runs
 from analysis.journeys import SENT
 from analysis.outage import MERGED_S, Outage, outage_of
@@ -126,7 +126,7 @@ def _points(axes: Axes, places: list[tuple[float, float]], **look) -> None:
 
 
 def _write_table(path: Path, found: list[tuple[str, int, Story, Outage]]) -> None:
-    with whole(path) as file:
+    with atomic_file(path) as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(COLUMNS)
         for variant, seed, _, outage in found:

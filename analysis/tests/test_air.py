@@ -107,5 +107,5 @@ def test_a_complete_capture_matches_whatever_the_lag(steps, lag_ns):
 def test_a_log_that_was_closed_before_the_end_is_not_taken_for_a_whole_one(tmp_path):
     path = tmp_path / "air.csv"
     path.write_text(f"{HEADER}\n5,sta1,tx,rts,sta2,1,1,20,1000000,352000,3,hidden,\n# closed: air.csv has reached its limit\n")
-    with pytest.raises(RunFileError, match=r"air.csv: is no whole log, it was closed before the run ended: air.csv has reached"):
+    with pytest.raises(RunFileError, match=r"air.csv: is incomplete, it was closed before the run ended: air.csv has reached"):
         read_air(path)

@@ -14,7 +14,7 @@ from analysis.tests import craft
 SEGMENT = craft.tcp(0, 1, 9, (40000, 5201), 4_000_000_000, 77, payload=1388)  # 20 IP + 20 TCP + 1388 = 1428 bytes
 STAMP = struct.pack("<QI", 5, 6)
 # the longest headers: Ethernet 14, IP 20, DSR 4, source route 4 + 4 * 15, acknowledgement request 4, TCP 60
-LONGEST = 14 + 20 + 4 + 4 + 60 + 4 + 60
+MAX_BYTES = 14 + 20 + 4 + 4 + 60 + 4 + 60
 
 
 def read(tmp_path: Path, frame: craft.Frame, snap: int = 200) -> dict:
@@ -40,8 +40,8 @@ def test_a_segment_in_a_dsr_source_route_is_found_and_its_route_counts_for_the_a
 def test_the_longest_route_and_header_fit_the_snap_length_of_dsr_but_not_the_usual_one(tmp_path):
     ack_request = struct.pack("!BBH", 160, 2, 1)
     frame = craft.in_dsr(SEGMENT, craft.dsr_source_route(*range(2, 17)) + ack_request)
-    assert LONGEST == 166 <= 200
-    assert the_segment(read(tmp_path, frame, snap=LONGEST))
+    assert MAX_BYTES == 166 <= 200
+    assert the_segment(read(tmp_path, frame, snap=MAX_BYTES))
     assert read(tmp_path, frame, snap=125)["protocol"] == "other"  # 14 + 20 + 4 + 64 + 4 + 20 = 126 are needed
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from analysis import manifest
-from analysis.files import whole, write_whole
-from analysis.found_runs import find_runs, why_left_out
+from analysis.files import atomic_file, write_atomic
+from analysis.found_runs import exclusion_reason, find_runs
 from analysis.metrics import analyse_run
 from analysis.tables import collect_runs
 
@@ -122,9 +122,9 @@ def test_what_may_be_made_again_is_no_difference(results: Path) -> None:
     run_dir = results / "hops2" / "seed-1"
     (run_dir / "metrics.json").unlink()
     (run_dir / "map.png").write_bytes(b"another picture")
-    assert why_left_out(run_dir) is None
+    assert exclusion_reason(run_dir) is None
     analyse_run(run_dir)
-    assert why_left_out(run_dir) is None
+    assert exclusion_reason(run_dir) is None
 
 
 def test_a_run_from_before_there_were_manifests_counts_and_is_named(results: Path) -> None:
@@ -154,8 +154,8 @@ def test_the_golden_manifest_is_what_is_written_and_read(tmp_path: Path) -> None
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "metrics.json"
-    write_whole(path, "before\n")
-    with pytest.raises(RuntimeError), whole(path) as file:
+    write_atomic(path, "before\n")
+    with pytest.raises(RuntimeError), atomic_file(path) as file:
         file.write("half of what")
         raise RuntimeError
     assert path.read_text() == "before\n"

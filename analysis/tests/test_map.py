@@ -1,4 +1,4 @@
-"""The map of a moment: its picture, its text, and the moment of what has ended."""
+"""The map of a snapshot: its picture, its text, and the snapshot of what has ended."""
 
 import json
 import math
@@ -11,58 +11,63 @@ from pathlib import Path
 import matplotlib.image
 import pytest
 
-from analysis import map_picture, map_text, past_moment
+from analysis import map_picture, map_text, past_snapshot
 from analysis.errors import RunFileError
 from analysis.map_picture import CIRCLES, _circled, _name_offsets, _overlap, draw
-from analysis.moment import Moment, Way
 from analysis.reception import SENSED, range_m
 from analysis.rundir import RunDirectory
+from analysis.snapshot import FlowPath, Snapshot
 from analysis.tests.drawn import page, panels
 from mobility import trace
 
 RADIO = Path(__file__).resolve().parents[2] / "medium" / "radios" / "ns2-dsss-2m.toml"
 FIXTURE = Path(__file__).parent / "fixtures" / "two-flows"
-BROKEN = Way("flow2", "sta3", "sta1", ("sta3",), "sta3: sta2 does not hear it", "sta2")
+BROKEN = FlowPath("flow2", "sta3", "sta1", ("sta3",), "sta3: sta2 does not hear it", "sta2")
 
 
-def chain(*ways: Way, **more) -> Moment:
+def chain(*paths: FlowPath, **more) -> Snapshot:
     links = frozenset({("sta1", "sta2"), ("sta2", "sta1"), ("sta3", "sta2")})
-    return Moment("chain: 1.5 s", {"sta1": (0, 0), "sta2": (200, 0), "sta3": (400, 0)}, links, ways=ways, **more)
+    return Snapshot("chain: 1.5 s", {"sta1": (0, 0), "sta2": (200, 0), "sta3": (400, 0)}, links, paths=paths, **more)
 
 
-def crowd(count: int, **more) -> Moment:
+def crowd(count: int, **more) -> Snapshot:
     draws = random.Random(1)
     places = {f"sta{number}": (draws.uniform(0, 1500), draws.uniform(0, 300)) for number in range(1, count + 1)}
     links = frozenset((a, b) for a in places for b in places if a != b and math.dist(places[a], places[b]) <= 250)
-    return Moment("crowd", places, links, range_m=250.0, sense_m=550.0, area=(1500, 300), **more)
+    return Snapshot("crowd", places, links, range_m=250.0, sense_m=550.0, area=(1500, 300), **more)
 
 
 @pytest.mark.parametrize(
-    "moment",
+    "snapshot",
     [
         chain(
-            Way("flow1", "sta1", "inet1", ("sta1", "sta2", "sta3", "inet1")), BROKEN, wires=(("sta3", "inet1"),), range_m=250.0
+            FlowPath("flow1", "sta1", "inet1", ("sta1", "sta2", "sta3", "inet1")),
+            BROKEN,
+            wires=(("sta3", "inet1"),),
+            range_m=250.0,
         ),
-        crowd(50, ways=(Way("flow1", "sta1", "sta9", ("sta1",), "sta1: no route"),), off=frozenset({"sta7"})),
-        Moment("alone", {"sta1": (5, 5)}),
-        crowd(30, ways=tuple(Way(f"flow{n}", "sta1", "sta2", ("sta1", "sta2"), rate="9 kbit/s") for n in range(1, 30))),
+        crowd(50, paths=(FlowPath("flow1", "sta1", "sta9", ("sta1",), "sta1: no route"),), off=frozenset({"sta7"})),
+        Snapshot("alone", {"sta1": (5, 5)}),
+        crowd(30, paths=tuple(FlowPath(f"flow{n}", "sta1", "sta2", ("sta1", "sta2"), rate="9 kbit/s") for n in range(1, 30))),
     ],
     ids=["chain", "fifty", "alone", "many flows"],
 )
-def test_a_picture_is_drawn_whole_and_nothing_is_left_beside_it(tmp_path, moment):
+def test_a_picture_is_drawn_whole_and_nothing_is_left_beside_it(tmp_path, snapshot):
     file = tmp_path / "new" / "map.png"
-    (panel,) = panels(draw, moment, file)
+    (panel,) = panels(draw, snapshot, file)
     assert min(matplotlib.image.imread(file).shape[:2]) > 300
     dots = [one.points[0] for one in panel.series if one.marker == "o"]
-    assert dots == [(round(x, 4), round(y, 4)) for x, y in moment.places.values()]
-    assert set(moment.places) <= set(panel.texts)
+    assert dots == [(round(x, 4), round(y, 4)) for x, y in snapshot.places.values()]
+    assert set(snapshot.places) <= set(panel.texts)
     assert [path.name for path in file.parent.iterdir()] == ["map.png"]
 
 
 def test_the_picture_has_stations_links_ranges_wires_and_paths_at_their_places(tmp_path):
-    way = Way("flow1", "sta1", "inet1", ("sta1", "sta2", "sta3", "inet1"), rate="80 kbit/s")
-    moment = chain(way, BROKEN, wires=(("sta3", "inet1"),), range_m=250.0, sense_m=550.0, off=frozenset({"sta2"}), note="a note")
-    drawn = page(draw, moment, tmp_path / "map.png")
+    flow_path = FlowPath("flow1", "sta1", "inet1", ("sta1", "sta2", "sta3", "inet1"), rate="80 kbit/s")
+    snapshot = chain(
+        flow_path, BROKEN, wires=(("sta3", "inet1"),), range_m=250.0, sense_m=550.0, off=frozenset({"sta2"}), note="a note"
+    )
+    drawn = page(draw, snapshot, tmp_path / "map.png")
     (panel,) = drawn.panels
     dots = {one.points[0]: one.filled for one in panel.series if one.marker == "o"}
     assert dots == {(0, 0): True, (200, 0): False, (400, 0): True}, "who is off is open"
@@ -77,7 +82,7 @@ def test_the_picture_has_stations_links_ranges_wires_and_paths_at_their_places(t
     assert set(panel.texts) == {"sta1", "sta2", "sta3", "inet1"} and panel.title == "chain: 1.5 s"
     assert drawn.legend == [
         "flow1  sta1 \u2192 inet1: 3 hops, 80 kbit/s", "flow2  sta3 \u2192 sta1: sta3: sta2 does not hear it",
-        "1 links, 1 one way (dotted)", f"{moment.ranges}, dotted", "nobody hears", "a note",
+        "1 links, 1 one way (dotted)", f"{snapshot.ranges}, dotted", "nobody hears", "a note",
     ]  # fmt: skip
 
 
@@ -91,9 +96,9 @@ def test_another_ending_and_a_folder_that_cannot_be_are_refused_in_one_line(tmp_
 
 def test_in_a_crowd_only_those_on_a_way_have_circles():
     assert len(_circled(chain())) == 3
-    assert _circled(crowd(50, ways=(Way("flow1", "sta1", "sta9", ("sta1", "sta4")),))) == ["sta1", "sta4"]
-    everywhere = tuple(Way(f"flow{n}", f"sta{n}", "sta9", tuple(f"sta{i}" for i in range(n, 21))) for n in range(1, 4))
-    assert len(_circled(crowd(50, ways=everywhere))) <= CIRCLES
+    assert _circled(crowd(50, paths=(FlowPath("flow1", "sta1", "sta9", ("sta1", "sta4")),))) == ["sta1", "sta4"]
+    everywhere = tuple(FlowPath(f"flow{n}", f"sta{n}", "sta9", tuple(f"sta{i}" for i in range(n, 21))) for n in range(1, 4))
+    assert len(_circled(crowd(50, paths=everywhere))) <= CIRCLES
 
 
 def test_names_do_not_hide_each_other_in_a_crowd():
@@ -108,7 +113,7 @@ def test_names_do_not_hide_each_other_in_a_crowd():
 
 
 def test_the_text_says_who_is_where_and_where_a_way_ends():
-    said = map_text.lines(chain(Way("flow1", "sta1", "sta3", ("sta1", "sta2", "sta3"), rate="80 kbit/s"), BROKEN))
+    said = map_text.lines(chain(FlowPath("flow1", "sta1", "sta3", ("sta1", "sta2", "sta3"), rate="80 kbit/s"), BROKEN))
     assert said[1] == "3 stations, 1 link, 1 one way"
     assert said[3].split("|")[1].split() == ["1", "2", "3"]
     assert said[-2] == "flow1  sta1 > sta2 > sta3   2 hops, 80 kbit/s"
@@ -116,7 +121,7 @@ def test_the_text_says_who_is_where_and_where_a_way_ends():
 
 
 def test_the_text_of_many_in_one_place_has_a_mark_for_those_without_room():
-    said = map_text.lines(Moment("pile", {f"sta{n}": (0.0, 0.0) for n in range(1, 40)}))
+    said = map_text.lines(Snapshot("pile", {f"sta{n}": (0.0, 0.0) for n in range(1, 40)}))
     assert "*" in "".join(said)
     assert max(map(len, said)) < 100
 
@@ -124,18 +129,18 @@ def test_the_text_of_many_in_one_place_has_a_mark_for_those_without_room():
 def test_a_movement_file_has_a_moment():
     made = trace.Trace("walk.csv", [trace.Leg(0, "sta1", (0, 0, 0), 0), trace.Leg(0, "sta2", (300, 0, 0), 0),
                                     trace.Leg(1, "sta2", (200, 0, 0), 10)])  # fmt: skip
-    assert past_moment.of_movement(made, 3.0, 250.0).links == frozenset()
-    later = past_moment.of_movement(made, 7.0, 250.0)
-    assert (later.places["sta2"], later.both_ways) == ((240.0, 0.0), [("sta1", "sta2")])
+    assert past_snapshot.of_movement(made, 3.0, 250.0).links == frozenset()
+    later = past_snapshot.of_movement(made, 7.0, 250.0)
+    assert (later.places["sta2"], later.bidirectional) == ((240.0, 0.0), [("sta1", "sta2")])
 
 
 def test_a_movement_file_has_no_moment_after_its_end():
     made = trace.Trace("walk.csv", [trace.Leg(0, "sta1", (0, 0, 0), 0), trace.Leg(1, "sta1", (100, 0, 0), 10)])
-    assert past_moment.of_movement(made, 12.0, 250.0).places["sta1"] == (100.0, 0.0)
+    assert past_snapshot.of_movement(made, 12.0, 250.0).places["sta1"] == (100.0, 0.0)
     with pytest.raises(RunFileError, match=r"walk\.csv: 12\.5 s is after the movement's end; give a time of 0 to 12\.0 s"):
-        past_moment.of_movement(made, 12.5, 250.0)
+        past_snapshot.of_movement(made, 12.5, 250.0)
     stated = trace.Trace("walk.csv", [trace.Leg(0, "sta1", (0, 0, 0), 0)], end_s=900.0)
-    assert past_moment.of_movement(stated, 900.0, 250.0).places == {"sta1": (0.0, 0.0)}
+    assert past_snapshot.of_movement(stated, 900.0, 250.0).places == {"sta1": (0.0, 0.0)}
 
 
 def placed(tmp_path: Path) -> Path:
@@ -154,22 +159,22 @@ def test_a_run_in_which_nothing_was_sent_shows_places_and_links(tmp_path):
     shutil.rmtree(folder / "traffic")
     for capture in (folder / "captures").glob("*.pcap"):
         capture.write_bytes(capture.read_bytes()[:24])  # the header of an empty capture
-    moment = past_moment.of_run(RunDirectory(folder), 3.0)
-    assert len(moment.places) == 3 and ("sta1", "sta2") in moment.both_ways
-    said = map_text.lines(moment)
+    snapshot = past_snapshot.of_run(RunDirectory(folder), 3.0)
+    assert len(snapshot.places) == 3 and ("sta1", "sta2") in snapshot.bidirectional
+    said = map_text.lines(snapshot)
     assert said[0].endswith("two-flows: 3 s of the medium (no traffic)")
-    assert [line.split("   ")[-1] for line in said if line.startswith("flow")] == ["nothing sent"] * len(moment.ways)
-    draw(moment, tmp_path / "map.png")
+    assert [line.split("   ")[-1] for line in said if line.startswith("flow")] == ["nothing sent"] * len(snapshot.paths)
+    draw(snapshot, tmp_path / "map.png")
 
 
 def test_without_a_time_the_map_is_of_the_middle_of_the_traffic(tmp_path):
     """warmup 1 s and duration 4 s: 2.5 s."""
     folder = placed(tmp_path)
     (folder / "verdict.json").unlink(missing_ok=True)
-    moment = past_moment.of_run(RunDirectory(folder))
-    assert map_text.lines(moment)[0].endswith("two-flows: 2.5 s of the traffic, its middle")
-    assert replace(past_moment.of_run(RunDirectory(folder), 2.5), title="") == replace(moment, title="")
-    assert "nothing sent yet" not in str(moment.ways)
+    snapshot = past_snapshot.of_run(RunDirectory(folder))
+    assert map_text.lines(snapshot)[0].endswith("two-flows: 2.5 s of the traffic, its middle")
+    assert replace(past_snapshot.of_run(RunDirectory(folder), 2.5), title="") == replace(snapshot, title="")
+    assert "nothing sent yet" not in str(snapshot.paths)
 
 
 def test_the_middle_of_a_run_that_ended_early_is_that_of_what_there_is(tmp_path):
@@ -177,27 +182,27 @@ def test_the_middle_of_a_run_that_ended_early_is_that_of_what_there_is(tmp_path)
     run = RunDirectory(folder)
     begin_s = (run.traffic_ns - run.epoch_ns) / 1e9
     (folder / "verdict.json").write_text(json.dumps({"format": "manet-verdict/1", "model_ns": round((begin_s + 3.05) * 1e9)}))
-    assert past_moment.of_run(RunDirectory(folder)).title.endswith(": 1.5 s of the traffic, its middle")
+    assert past_snapshot.of_run(RunDirectory(folder)).title.endswith(": 1.5 s of the traffic, its middle")
 
 
 def test_a_run_of_a_script_has_no_flows_and_the_map_says_so(tmp_path):
     folder = placed(tmp_path)
     scenario = json.loads((folder / "scenario.json").read_text()) | {"flows": []}
     (folder / "scenario.json").write_text(json.dumps(scenario))
-    moment = past_moment.of_run(RunDirectory(folder), 1.5)
-    assert moment.ways == ()
-    assert map_text.lines(moment)[-1] == "no flows: the scenario has none, what was sent was a script's own"
-    assert map_text.lines(moment)[0].endswith("1.5 s of the medium (no traffic)")
+    snapshot = past_snapshot.of_run(RunDirectory(folder), 1.5)
+    assert snapshot.paths == ()
+    assert map_text.lines(snapshot)[-1] == "no flows: the scenario has none, what was sent was a script's own"
+    assert map_text.lines(snapshot)[0].endswith("1.5 s of the medium (no traffic)")
 
 
 def test_a_flow_that_sent_nothing_does_not_hide_what_another_sent(tmp_path):
     folder = placed(tmp_path)
-    wanted = past_moment.of_run(RunDirectory(folder), 1.5).ways[0]
+    wanted = past_snapshot.of_run(RunDirectory(folder), 1.5).paths[0]
     scenario = json.loads((folder / "scenario.json").read_text())
     scenario["flows"].append({"from": "sta3", "to": "sta2", "traffic": "bulk"})
     (folder / "scenario.json").write_text(json.dumps(scenario))
-    ways = past_moment.of_run(RunDirectory(folder), 1.5).ways
-    assert ways[0] == wanted and ways[-1].told == "nothing sent"
+    paths = past_snapshot.of_run(RunDirectory(folder), 1.5).paths
+    assert paths[0] == wanted and paths[-1].summary == "nothing sent"
 
 
 def test_rows_that_were_still_to_come_at_the_end_of_a_run_were_never_gone(tmp_path):
@@ -208,21 +213,21 @@ def test_rows_that_were_still_to_come_at_the_end_of_a_run_were_never_gone(tmp_pa
     head = "# manet-trace/1\ntime_s,station,x_m,y_m,z_m,speed_mps\n"
     (folder / "moved.csv").write_text(f"{head}0,sta1,0,0,0,0\n{begin_s + 6},sta1,900,0,0,inf\n")
     run = RunDirectory(folder)
-    assert past_moment.of_run(run, 4.2).places["sta1"] == (0.0, 0.0)
+    assert past_snapshot.of_run(run, 4.2).places["sta1"] == (0.0, 0.0)
     with pytest.raises(RunFileError, match=r"7 s of the traffic is after the run's end; give a time of 4\.2 s or less"):
-        past_moment.of_run(run, 7.0)
+        past_snapshot.of_run(run, 7.0)
     with pytest.raises(RunFileError, match=r"is before the medium's start; give a time of -\d+\.\d s or more"):
-        past_moment.of_run(run, -99.0)
+        past_snapshot.of_run(run, -99.0)
 
 
 def test_a_run_that_has_ended_shows_the_way_of_its_last_packet(tmp_path):
     run = RunDirectory(placed(tmp_path))
-    moment = past_moment.of_run(run, 1.5)
-    assert set(moment.places) == {entry["name"] for entry in run.medium["stations"]}
-    assert [way.flow for way in moment.ways] == [flow.name for flow in run.flows]
-    assert all(way.nodes[0] == way.source for way in moment.ways)
-    draw(moment, tmp_path / "map.png")
-    assert "two-flows: 1.5 s of the traffic" in map_text.lines(moment)[0]
+    snapshot = past_snapshot.of_run(run, 1.5)
+    assert set(snapshot.places) == {entry["name"] for entry in run.medium["stations"]}
+    assert [flow_path.flow for flow_path in snapshot.paths] == [flow.name for flow in run.flows]
+    assert all(flow_path.nodes[0] == flow_path.source for flow_path in snapshot.paths)
+    draw(snapshot, tmp_path / "map.png")
+    assert "two-flows: 1.5 s of the traffic" in map_text.lines(snapshot)[0]
 
 
 def test_a_radio_is_sensed_farther_than_received():

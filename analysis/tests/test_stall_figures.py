@@ -11,7 +11,7 @@ from analysis.errors import RunFileError
 from analysis.figures import be_per_grid, hv_packets, hv_profile, hv_trace
 from analysis.references import load_reference
 from analysis.rundir import RunDirectory
-from analysis.stalls import longest_stall, under_way_in
+from analysis.stalls import longest_stall, packets_during
 from analysis.story import read_story
 from analysis.tables import collect, write_tables
 from analysis.tests.crafted_chain import BACKWARD, FORWARD, Chain
@@ -51,7 +51,7 @@ def test_a_flow_stands_still_from_its_last_news_to_the_next(campaign):
 
 def test_what_was_under_way_when_a_stall_began_belongs_to_it(campaign):
     story = story_of(campaign)
-    found = under_way_in(story, longest_stall(story))
+    found = packets_during(story, longest_stall(story))
     assert [(one.segment, one.journey.received) for one in found][:3] == [(2, False), (2, False), (2, True)]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from analysis.errors import RunFileError
 from analysis.figures import tcp_chain, tcp_outage, tcpap_chain
-from analysis.outage import Outage, outage_of, sent_again
+from analysis.outage import Outage, outage_of, retransmissions_s
 from analysis.rundir import RunDirectory
 from analysis.story import Story, read_story
 from analysis.tables import collect, write_tables
@@ -109,7 +109,7 @@ def story_at(run_dir: Path) -> Story:
 
 def test_a_retransmission_counts_once_whether_seen_or_told(tmp_path):
     story = story_at(outage_run(tmp_path, "newreno", probing=False))
-    assert [round(at_s, 3) for at_s in sent_again(story, 1, 5)] == [1.5, 2.3]
+    assert [round(at_s, 3) for at_s in retransmissions_s(story, 1, 5)] == [1.5, 2.3]
     outage = outage_of(story)
     assert (outage.station, outage.intervals_s) == ("sta2", [pytest.approx(0.8)])
     assert outage.resumed_s == pytest.approx(0.055)  # sent at 5.035 s, two hops of 10 ms
@@ -117,7 +117,7 @@ def test_a_retransmission_counts_once_whether_seen_or_told(tmp_path):
 
 def test_time_outs_in_a_stand_by_send_nothing(tmp_path):
     story = story_at(outage_run(tmp_path, "elfn", probing=True))
-    assert [round(at_s, 3) for at_s in sent_again(story, 1, 5)] == [3.031]
+    assert [round(at_s, 3) for at_s in retransmissions_s(story, 1, 5)] == [3.031]
     assert len(outage_of(story).notices_s) == 1
 
 

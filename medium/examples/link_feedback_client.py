@@ -26,10 +26,12 @@ REASONS = {1: "short retry limit", 2: "long retry limit"}
 
 
 def message(kind: int, body: bytes) -> bytes:
+    """A message with its header."""
     return HEADER.pack(VERSION, kind, 0, len(body)) + body
 
 
 def mac_bytes(text: str) -> bytes:
+    """The six bytes of a MAC address; ValueError for any other text."""
     address = bytes.fromhex(text.replace(":", ""))
     if len(address) != 6:
         raise ValueError(f"{text} is no MAC address like 02:00:00:00:00:01")
@@ -84,6 +86,7 @@ def receive(connection: socket.socket) -> Iterator[dict]:
 
 
 def main() -> int:
+    """Print messages until the medium ends, or purge a queue; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("socket", help="feedback_dir/<station>.sock")
     parser.add_argument("--overheard", action="store_true", help="also data frames decoded but meant for others")

@@ -40,7 +40,7 @@ WRITERS: dict[str, Callable[[Trace], str]] = {
 
 
 def read(path: Path) -> Trace:
-    """The movement in `path`; its ending says in which format."""
+    """Read the movement in `path`; the suffix selects the format. TraceError names file and line."""
     parser = PARSERS.get(_ending(path, PARSERS))
     data = trace.content_of(path)
     if parser is bonnmotion.parse or parser is bonnmotion.parse_packed:
@@ -50,7 +50,7 @@ def read(path: Path) -> Trace:
 
 
 def write(made: Trace, path: Path) -> None:
-    """Writes the movement in the format that the ending of `path` says."""
+    """Write the movement; the suffix of `path` selects the format. TraceError for a movement that the format cannot hold."""
     ending = _ending(path, WRITERS)
     text = WRITERS[ending](made)
     try:
@@ -58,16 +58,16 @@ def write(made: Trace, path: Path) -> None:
         if ending == ".movements":
             path.with_suffix(".params").write_text(bonnmotion.params(made), encoding="utf-8")
     except OSError as problem:
-        raise TraceError(f"{path}: cannot be written ({problem.strerror}); give a name in a folder that is there") from None
+        raise TraceError(f"{path}: cannot be written ({problem.strerror}); give a name in an existing folder") from None
 
 
 def is_movement(name: str) -> bool:
-    """Whether a name ends like a file that can be read."""
+    """Whether the suffix of a name is one of a readable format."""
     return any(name.endswith(ending) for ending in PARSERS)
 
 
 def _ending(path: Path, known: dict) -> str:
     found = [ending for ending in known if path.name.endswith(ending)]
     if not found:
-        raise TraceError(f"{path}: the name does not say which format; let it end in one of {', '.join(known)}")
+        raise TraceError(f"{path}: unknown format; give a name that ends in one of {', '.join(known)}")
     return max(found, key=len)

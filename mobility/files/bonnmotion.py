@@ -18,38 +18,38 @@ import zlib
 from itertools import pairwise
 from pathlib import Path
 
-from mobility.trace import FARTHEST_M, LONGEST_S, Leg, Trace, TraceError, as_text, number_text
+from mobility.trace import MAX_COORDINATE_M, MAX_TIME_S, Leg, Trace, TraceError, as_text, number_text
 
-MOST_NODES = 1000  # as topologies/layouts.py
-MOST_BYTES = 200_000_000  # of what a packed file may unpack to
+MAX_NODES = 1000  # as topologies/layouts.py
+MAX_UNPACKED_BYTES = 200_000_000  # of an unpacked file
 Waypoint = tuple[float, float, float, float]  # t, x, y, z
 
 
 def read_params(path: Path) -> dict[str, str]:
-    """The `key=value` lines of a `.params` file; whatever else stands there is passed over."""
+    """The `key=value` lines of a `.params` file; other lines are ignored."""
     text = path.read_bytes().decode("utf-8", errors="replace")
     return {key.strip(): value.strip() for key, equals, value in (line.partition("=") for line in text.splitlines()) if equals}
 
 
 def parse(data: bytes, name: str, params: dict[str, str] | None = None) -> Trace:
-    """A checked movement; `name` is what errors call it."""
+    """A checked movement; errors call it `name`. TraceError names the line."""
     return _Parser(name, params or {}).run(as_text(data, name))
 
 
 def parse_packed(data: bytes, name: str, params: dict[str, str] | None = None) -> Trace:
-    """The same, of a gzip-packed file."""
+    """`parse` for a gzip-packed file."""
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
-            unpacked = packed.read(MOST_BYTES + 1)
+            unpacked = packed.read(MAX_UNPACKED_BYTES + 1)
     except (OSError, EOFError, zlib.error):
         raise TraceError(f"{name}: is not packed with gzip, or is cut off; unpack it and give the .movements file") from None
-    if len(unpacked) > MOST_BYTES:
-        raise TraceError(f"{name}: unpacks to more than {MOST_BYTES} bytes; shorten the scenario")
+    if len(unpacked) > MAX_UNPACKED_BYTES:
+        raise TraceError(f"{name}: unpacks to more than {MAX_UNPACKED_BYTES} bytes; shorten the scenario")
     return parse(unpacked, name, params)
 
 
 def write(trace: Trace) -> str:
-    """The file's text; a third coordinate only where a height is other than 0. `params` has what belongs beside it."""
+    """The file's text; with a third coordinate if some height is not 0. `params` gives the file beside it."""
     stations = trace.stations()
     deep = any(leg.to[2] for leg in trace.legs)
     lines = []
@@ -60,14 +60,14 @@ def write(trace: Trace) -> str:
 
 
 def params(trace: Trace) -> str:
-    """What `NAME.params` beside a written file has to say."""
+    """The text of `NAME.params` beside a written file."""
     duration = [] if trace.end_s is None else [f"duration={number_text(trace.end_s)}"]
     deep = any(leg.to[2] for leg in trace.legs)
     return "\n".join([*duration, f"nn={len(trace.stations())}", f"outputDim={'3D' if deep else '2D'}"]) + "\n"
 
 
 def waypoints(trace: Trace, station: str) -> list[Waypoint]:
-    """The corners of a station's way; two of one time where it jumps."""
+    """The waypoints (s, m) of a station; two of one time for a jump."""
     courses = trace.courses(station)
     points: list[Waypoint] = [(0.0, *courses[0].to)]
     for course, after in pairwise([*courses[1:], None]):
@@ -75,10 +75,12 @@ def waypoints(trace: Trace, station: str) -> list[Waypoint]:
             points.append((course.start_s, *course.origin))
         if math.isinf(course.speed_mps):
             points.append((course.start_s, *course.to))
-        elif course.arrival_s <= (after.start_s if after else LONGEST_S):
+        elif course.arrival_s <= (after.start_s if after else MAX_TIME_S):
             points.append((course.arrival_s, *course.to))
     last = courses[-1]
-    end_s = trace.end_s if trace.end_s is not None else LONGEST_S if math.isfinite(last.speed_mps) and last.speed_mps > 0 else 0.0
+    end_s = (
+        trace.end_s if trace.end_s is not None else MAX_TIME_S if math.isfinite(last.speed_mps) and last.speed_mps > 0 else 0.0
+    )
     if points[-1][0] < min(end_s, last.arrival_s if trace.end_s is None else end_s):
         points.append((end_s, *trace.position(station, end_s)))
     return points
@@ -95,7 +97,7 @@ class _Parser:
             if line and not line.startswith("#"):
                 rows.append((self.line, [self._number(word) for word in line.split()]))
         self.line = 0
-        self._expect(0 < len(rows) <= MOST_NODES, f"{len(rows)} nodes; a file has 1 to {MOST_NODES} lines, one a node")
+        self._expect(0 < len(rows) <= MAX_NODES, f"{len(rows)} nodes; a file has 1 to {MAX_NODES} lines, one a node")
         nodes = self.params.get("nn", str(len(rows)))
         text = f"{len(rows)} lines, but nn={nodes[:20]} in .params; give the .params that belongs to it"
         self._expect(nodes == str(len(rows)), text)
@@ -112,14 +114,14 @@ class _Parser:
             return None
         self.line = 0
         duration_s = self._number(self.params["duration"])
-        self._expect(0 <= duration_s <= LONGEST_S, f"duration={duration_s:g} in .params is no time from 0 to {LONGEST_S:g} s")
+        self._expect(0 <= duration_s <= MAX_TIME_S, f"duration={duration_s:g} in .params is no time from 0 to {MAX_TIME_S:g} s")
         return duration_s
 
     def _size(self, rows: list[tuple[int, list[float]]]) -> int:
         """Numbers a waypoint: 3 or 4."""
-        said = self.params.get("outputDim", "").upper()
-        if said in ("2D", "3D"):
-            return 3 if said == "2D" else 4
+        dimension = self.params.get("outputDim", "").upper()
+        if dimension in ("2D", "3D"):
+            return 3 if dimension == "2D" else 4
         fits = [size for size in (3, 4) if all(_fits(values, size) for _, values in rows)]
         if not fits:
             self.line = next((line for line, values in rows if not _fits(values, 3)), 0)
@@ -133,12 +135,12 @@ class _Parser:
         self._expect(_fits(values, size), f"is no list of waypoints of {size} numbers with rising times from 0 on; correct it")
         points = [values[i : i + size] + [0.0] * (4 - size) for i in range(0, len(values), size)]
         for time_s, *place in points:
-            good = time_s <= LONGEST_S and all(abs(value) <= FARTHEST_M for value in place)
-            self._expect(good, f"a waypoint at {time_s:g} s is outside of {LONGEST_S:g} s or {FARTHEST_M:g} m; correct it")
+            good = time_s <= MAX_TIME_S and all(abs(value) <= MAX_COORDINATE_M for value in place)
+            self._expect(good, f"a waypoint at {time_s:g} s is outside of {MAX_TIME_S:g} s or {MAX_COORDINATE_M:g} m; correct it")
         legs = [Leg(0.0, station, tuple(points[0][1:]), 0.0, self.line)]
         for (t0, *a), (t1, *b) in pairwise(points):
             lasts_s = t1 - t0
-            # under a nanosecond, which a trace does not tell apart, a way is a jump
+            # a move of less than a nanosecond, the resolution of a trace, is a jump
             speed = math.dist(a, b) / lasts_s if lasts_s > 1e-9 else math.inf
             legs.append(Leg(t0 if math.isfinite(speed) else t1, station, tuple(b), speed, self.line))
         return legs

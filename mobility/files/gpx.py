@@ -1,10 +1,10 @@
-"""GPX 1.1 tracks (topografix.com/GPX/1/1): every `trk` is a station, its points where it was and when.
+"""GPX 1.1 tracks (topografix.com/GPX/1/1): every `trk` is a station, its points are positions with times.
 
 Degrees become metres on a plane that touches the earth in the middle of all points (a sphere of 6371 km: 0.3 % off the
 ellipsoid at most, and good for areas of some tens of kilometres); the lower left corner of all points is (0, 0). Time 0 is
 the earliest point of all tracks: a station stands at its first point until its own first time, goes straight from point to
 point, and stays at its last. Segments of a track are joined. Heights (`ele`) are kept where every point has one, counted from
-the lowest. A point without a time is an error: nobody knows how fast it was.
+the lowest. A point without a time is an error: the speed would be unknown.
 """
 
 import math
@@ -14,16 +14,17 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import NoReturn
 
-from mobility.trace import FARTHEST_M, LONGEST_S, Leg, Trace, TraceError
+from mobility.trace import MAX_COORDINATE_M, MAX_TIME_S, Leg, Trace, TraceError
 
 EARTH_M = 6_371_000.0
-MOST_TRACKS = 1000  # as topologies/layouts.py
+MAX_TRACKS = 1000  # as topologies/layouts.py
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z|[+-]\d\d:\d\d)?")
 Point = tuple[float, float, float | None, float]  # latitude, longitude, height, time since 1970
 
 
 def parse(data: bytes, name: str) -> Trace:
-    """A checked movement; `name` is what errors call it. Stations are `sta1`, `sta2`, ... in the order of the tracks."""
+    """A checked movement; errors call it `name`. TraceError names the line. Stations are `sta1`, `sta2`, ... in the order of the
+    tracks."""
     tracks = _Reader(name).run(data)
     points = [point for track in tracks for point in track]
     begin = min(point[3] for point in points)
@@ -54,8 +55,8 @@ def parse(data: bytes, name: str) -> Trace:
 
 def _legs(station: str, points: list[tuple[float, tuple]], name: str) -> list[Leg]:
     for time_s, place in points:
-        if time_s > LONGEST_S or any(abs(value) > FARTHEST_M for value in place):
-            text = f"{station} goes further than {FARTHEST_M:g} m or {LONGEST_S:g} s; cut the tracks to one outing"
+        if time_s > MAX_TIME_S or any(abs(value) > MAX_COORDINATE_M for value in place):
+            text = f"{station} goes further than {MAX_COORDINATE_M:g} m or {MAX_TIME_S:g} s; cut the tracks to one outing"
             raise TraceError(f"{name}: {text}")
     legs = [Leg(0.0, station, points[0][1], 0.0)]
     for (t0, a), (t1, b) in pairwise(points):
@@ -65,7 +66,7 @@ def _legs(station: str, points: list[tuple[float, tuple]], name: str) -> list[Le
 
 
 class _Reader:
-    """Expat's events, because they know their line; a document type is refused, so that no entity can grow."""
+    """Expat's events, which have line numbers; a document type is refused, which prevents entity expansion."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -93,8 +94,8 @@ class _Reader:
         self.tracks = [track for track in self.tracks if track]
         if not self.tracks:
             raise TraceError(f"{self.name}: has no track with points; export tracks (trk), not routes or waypoints")
-        if len(self.tracks) > MOST_TRACKS:
-            raise TraceError(f"{self.name}: {len(self.tracks)} tracks; a trace has at most {MOST_TRACKS} stations")
+        if len(self.tracks) > MAX_TRACKS:
+            raise TraceError(f"{self.name}: {len(self.tracks)} tracks; a trace has at most {MAX_TRACKS} stations")
         return self.tracks
 
     def _doctype(self, *_: object) -> None:
@@ -132,7 +133,7 @@ class _Reader:
     def _height(self) -> float | None:
         if "ele" not in self.texts:
             return None
-        return self._number("ele", self.texts["ele"].strip(), FARTHEST_M)
+        return self._number("ele", self.texts["ele"].strip(), MAX_COORDINATE_M)
 
     def _degrees(self, attributes: dict[str, str], key: str, most: float) -> float:
         return self._number(key, attributes.get(key, ""), most)

@@ -15,9 +15,9 @@ import math
 import re
 from dataclasses import dataclass
 
-from mobility.trace import FARTHEST_M, LONGEST_S, Leg, Trace, TraceError, as_text, number_text
+from mobility.trace import MAX_COORDINATE_M, MAX_TIME_S, Leg, Trace, TraceError, as_text, number_text
 
-MOST_NODES = 1000  # as topologies/layouts.py
+MAX_NODES = 1000  # as topologies/layouts.py
 UNREACHABLE = 16_777_215  # god's number for no path
 _NODE = r"\$(?:node_?|n)\((\d{1,9})\)"
 _SET = re.compile(rf"{_NODE}\s+set\s+([XYZ])_\s+(\S+)")
@@ -29,7 +29,7 @@ _PASSED_OVER = re.compile(r"\$(ns_?|god_?)\s+(initial_node_pos|num_nodes|new_nod
 
 @dataclass(frozen=True)
 class God:
-    """From `time_s` on the shortest path between two stations has so many hops (None: there is none)."""
+    """From `time_s` on the shortest path between two stations has `hops` hops (None: no path)."""
 
     time_s: float
     ends: tuple[str, str]
@@ -37,12 +37,12 @@ class God:
 
 
 def parse(data: bytes, name: str) -> Trace:
-    """A checked movement; `name` is what errors call it."""
+    """A checked movement; errors call it `name`. TraceError names the line."""
     return _Parser(name).run(as_text(data, name))
 
 
 def god_lines(trace: Trace) -> list[God]:
-    """What the `god` lines of a movement that was read say, in order of time."""
+    """The `god` lines of a movement that was read, in order of time."""
     found = []
     for remark in trace.remarks:
         at = _AT.fullmatch(remark)
@@ -55,9 +55,10 @@ def god_lines(trace: Trace) -> list[God]:
 
 
 def write(trace: Trace) -> str:
-    """The script of a movement. Heights can only be placed or jumped to: one that changes on the way is refused."""
+    """The script of a movement. TraceError for a height that changes during a move: ns-2 can only place or jump to heights."""
     numbers = {station: number for number, station in enumerate(trace.stations())}
-    lines = [f"# nodes: {len(numbers)}; node i is {', '.join(numbers)}"] if not _in_order(numbers) else []
+    in_order = all(station == _station(number) for station, number in numbers.items())
+    lines = [] if in_order else [f"# nodes: {len(numbers)}; node i is {', '.join(numbers)}"]
     if trace.end_s is not None:
         lines.append(f"# end_s: {number_text(trace.end_s)}")
     if trace.mean_mps is not None:
@@ -83,10 +84,6 @@ def write(trace: Trace) -> str:
     return "\n".join([*lines, *(line for _, line in sorted(moves, key=lambda move: move[0]))]) + "\n"
 
 
-def _in_order(numbers: dict[str, int]) -> bool:
-    return all(station == _station(number) for station, number in numbers.items())
-
-
 def _station(node: int) -> str:
     return f"sta{node + 1}"
 
@@ -102,7 +99,7 @@ def _command(at: re.Match) -> str:
 
 @dataclass(frozen=True)
 class _Event:
-    """Something that the script does to a node at an instant."""
+    """A command of the script for a node at a time."""
 
     time_s: float
     node: int
@@ -135,7 +132,7 @@ class _Parser:
     def _comment(self, line: str) -> None:
         key, colon, value = line.lstrip("#").partition(":")
         if colon and key.strip() == "end_s":
-            self.stated["end_s"], self.end_line = self._number("end_s", value, 0, LONGEST_S), self.line
+            self.stated["end_s"], self.end_line = self._number("end_s", value, 0, MAX_TIME_S), self.line
         elif colon and key.strip() == "mean_speed_mps":
             self.stated["mean_speed_mps"] = self._number("mean_speed_mps", value, 1e-9, 1e9)
         else:
@@ -146,12 +143,12 @@ class _Parser:
         at = _AT.fullmatch(bare)
         inner = _command(at) if at else bare
         if at:
-            time_s = self._number("time", at.group(1), 0, LONGEST_S)
+            time_s = self._number("time", at.group(1), 0, MAX_TIME_S)
         if _GOD.fullmatch(inner):
             self.remarks.append(bare)
         elif placed := _SET.fullmatch(inner):
             node, axis = self._node(placed.group(1)), placed.group(2)
-            value = self._number(f"{axis}_", placed.group(3), -FARTHEST_M, FARTHEST_M)
+            value = self._number(f"{axis}_", placed.group(3), -MAX_COORDINATE_M, MAX_COORDINATE_M)
             if at:
                 self.events.append(_Event(time_s, node, self.line, axis, (value,)))
             else:
@@ -159,7 +156,10 @@ class _Parser:
                 self.placed_on[node] = self.line
         elif at and (moved := _SETDEST.fullmatch(inner)):
             node, (x, y, speed) = self._node(moved.group(1)), moved.groups()[1:]
-            point = (self._number("x", x, -FARTHEST_M, FARTHEST_M), self._number("y", y, -FARTHEST_M, FARTHEST_M))
+            point = (
+                self._number("x", x, -MAX_COORDINATE_M, MAX_COORDINATE_M),
+                self._number("y", y, -MAX_COORDINATE_M, MAX_COORDINATE_M),
+            )
             self.events.append(_Event(time_s, node, self.line, None, (*point, self._number("speed", speed, 0, 1e9))))
         else:
             self._expect(_PASSED_OVER.fullmatch(bare) is not None, f'"{line[:60]}" is not understood; {_FORMS}')
@@ -196,7 +196,7 @@ class _Parser:
 
     def _node(self, text: str) -> int:
         node = int(text)
-        self._expect(node < MOST_NODES, f"node {node} is out of range; number the nodes from 0 to {MOST_NODES - 1}")
+        self._expect(node < MAX_NODES, f"node {node} is out of range; number the nodes from 0 to {MAX_NODES - 1}")
         return node
 
     def _number(self, key: str, text: str, least: float, most: float) -> float:

@@ -2,9 +2,9 @@
 
     (places, area, *, begin_s, end_s, seed, **parameters) -> list of legs
 
-`places` are (name, x, y, z) in metres, `area` (width, height) in metres with its lower left corner at (0, 0). Stations stand
-where the first leg puts them until `begin_s` and move until `end_s`. What is drawn depends on the seed and the station's number
-(of a group: the group's) alone, so a further station changes nobody's way.
+`places` are (name, x, y, z) in metres, `area` (width, height) in metres with its lower left corner at (0, 0). Stations stay
+at the position of their first leg until `begin_s` and move until `end_s`. Random numbers depend on the seed and the station's
+number (of a group: the group's) alone, so another station changes no movement.
 
 To add one: its file, its line here, its class in scenarios/movement.py, its row in formats/scenario.md, its line in
 mobility/models/tests/test_models.py.

@@ -33,24 +33,24 @@ def gauss_markov(
     deviations); `memory` 0 to 1; `interval`: s; `edges`: bounce, wrap."""
     legs = []
     for number, (name, x, y, z) in enumerate(places, start=1):
-        dice = Random(f"gauss-markov {seed} {number}")
+        rng = Random(f"gauss-markov {seed} {number}")
         legs.append(Leg(0.0, name, (x, y, z), 0.0))
         here = (x, y)
-        pace, direction = speed, (mean_turn := 2 * math.pi * dice.random())
+        pace, direction = speed, (mean_turn := 2 * math.pi * rng.random())
         fresh, noise = 1 - memory, math.sqrt(1 - memory * memory)
         for step in range(max(0, math.ceil((end_s - begin_s) / interval))):
-            pace = memory * pace + fresh * speed + noise * deviation * speed * dice.gauss(0, 1)
+            pace = memory * pace + fresh * speed + noise * deviation * speed * rng.gauss(0, 1)
             pace = min(max(pace, 0.0), 2 * speed)
-            direction = memory * direction + fresh * mean_turn + noise * turn * dice.gauss(0, 1)
+            direction = memory * direction + fresh * mean_turn + noise * turn * rng.gauss(0, 1)
             time_s = begin_s + step * interval
             if pace == 0:
                 legs.append(Leg(time_s, name, (*here, z), 0.0))
                 continue
-            way = (pace * interval * math.cos(direction), pace * interval * math.sin(direction))
+            vector = (pace * interval * math.cos(direction), pace * interval * math.sin(direction))
             if edges == "wrap":
-                pieces = wrapped(here, way, area)
+                pieces = wrapped(here, vector, area)
             else:
-                pieces, signs = bounced(here, way, area)
+                pieces, signs = bounced(here, vector, area)
                 direction, mean_turn = _mirrored(direction, signs), _mirrored(mean_turn, signs)
             legs += legs_along(pieces, name, z, time_s, pace)[0]
             here = pieces[-1].end

@@ -42,12 +42,12 @@ def group(
     legs = []
     for number, (name, _x, _y, z) in enumerate(places, start=1):
         centre = f"group{(number - 1) * groups // len(places) + 1}"
-        offset = _in_disc(dice := Random(f"group member {seed} {number}"), radius)
+        offset = _in_disc(rng := Random(f"group member {seed} {number}"), radius)
         here: tuple[float, float] | None = None
         for step in range(steps + 1):
             time_s = begin_s + step * interval
             x, y, _ = centres.position(centre, time_s)
-            stray = _in_disc(dice, wander)
+            stray = _in_disc(rng, wander)
             there = (x + margin + offset[0] + stray[0], y + margin + offset[1] + stray[1])
             if here is None:
                 legs.append(Leg(0.0, name, (*there, z), 0.0))
@@ -58,12 +58,12 @@ def group(
 
 
 def _centres(groups: int, inner: tuple[float, float], seed: int, **movement: float) -> Trace:
-    dice = [Random(f"group centre {seed} {number}") for number in range(1, groups + 1)]
-    places = [(f"group{i}", one.random() * inner[0], one.random() * inner[1], 0.0) for i, one in enumerate(dice, start=1)]
-    # a seed of text: the centres must not go the ways that stations of a random waypoint with this seed go
+    rngs = [Random(f"group centre {seed} {number}") for number in range(1, groups + 1)]
+    places = [(f"group{i}", rng.random() * inner[0], rng.random() * inner[1], 0.0) for i, rng in enumerate(rngs, start=1)]
+    # a seed of text: the centres must not move like stations of a random waypoint with this seed
     return Trace("group centres", random_waypoint(places, inner, seed=f"centres {seed}", **movement))
 
 
-def _in_disc(dice: Random, radius: float) -> tuple[float, float]:
-    distance, angle = radius * math.sqrt(dice.random()), 2 * math.pi * dice.random()
+def _in_disc(rng: Random, radius: float) -> tuple[float, float]:
+    distance, angle = radius * math.sqrt(rng.random()), 2 * math.pi * rng.random()
     return (distance * math.cos(angle), distance * math.sin(angle))

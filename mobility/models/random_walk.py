@@ -27,14 +27,14 @@ def random_walk(
     """`speed`: mean, m/s, drawn from `1 - spread` to `1 + spread` times it (0 to below 1); `step`: m; `edges`: bounce, wrap."""
     legs = []
     for number, (name, x, y, z) in enumerate(places, start=1):
-        dice = Random(f"random-walk {seed} {number}")
+        rng = Random(f"random-walk {seed} {number}")
         legs.append(Leg(0.0, name, (x, y, z), 0.0))
         here, time_s = (x, y), begin_s
         while time_s < end_s:
-            angle = 2 * math.pi * dice.random()
-            way = (step * math.cos(angle), step * math.sin(angle))
-            pieces = wrapped(here, way, area) if edges == "wrap" else bounced(here, way, area)[0]
-            pace = speed * (1 - spread + 2 * spread * dice.random())
+            angle = 2 * math.pi * rng.random()
+            vector = (step * math.cos(angle), step * math.sin(angle))
+            pieces = wrapped(here, vector, area) if edges == "wrap" else bounced(here, vector, area)[0]
+            pace = speed * (1 - spread + 2 * spread * rng.random())
             more, time_s = legs_along(pieces, name, z, time_s, pace)
             legs += more
             here = pieces[-1].end

@@ -21,7 +21,7 @@ from mobility.edges import Piece, legs_along, wrapped
 from mobility.trace import Leg, TraceError
 
 SPREAD = 0.1
-SLOWEST_SHARE = 1e-3  # of the mean: with a spread of 1 a station would now and then stand for ever
+MIN_SPEED_SHARE = 1e-3  # of the mean: with a spread of 1 a station would now and then stand for ever
 
 
 def random_waypoint(
@@ -63,19 +63,19 @@ def random_waypoint(
 
 
 class _Walk:
-    """One station's way. Points and speeds come from one stream and pauses from another: the points do not depend on them."""
+    """The movement of one station. Pauses have their own random stream, so that points and speeds do not depend on them."""
 
     speeds: tuple[float, float]
     pauses: tuple[float, str]
     wrap: bool
 
-    def __init__(self, dice: Random, pause_dice: Random, area: tuple[float, float]) -> None:
-        self.dice, self.pause_dice, self.area = dice, pause_dice, area
+    def __init__(self, rng: Random, pause_rng: Random, area: tuple[float, float]) -> None:
+        self.rng, self.pause_rng, self.area = rng, pause_rng, area
 
     def legs(self, name: str, here: tuple[float, float], z: float, time_s: float, end_s: float) -> list[Leg]:
         legs: list[Leg] = []
         while time_s < end_s:
-            there = (self.dice.random() * self.area[0], self.dice.random() * self.area[1])
+            there = (self.rng.random() * self.area[0], self.rng.random() * self.area[1])
             speed = self._speed()
             if self.wrap:
                 more, time_s = legs_along(wrapped(here, self._shortest(here, there), self.area), name, z, time_s, speed)
@@ -90,47 +90,47 @@ class _Walk:
     def _speed(self) -> float:
         mean, spread = self.speeds
         slowest, fastest = 1 - spread, 1 + spread
-        return mean * max(SLOWEST_SHARE, slowest + (fastest - slowest) * self.dice.random())
+        return mean * max(MIN_SPEED_SHARE, slowest + (fastest - slowest) * self.rng.random())
 
     def _pause(self) -> float:
         pause_s, kind = self.pauses
-        return 2 * pause_s * self.pause_dice.random() if kind == "uniform" else pause_s
+        return 2 * pause_s * self.pause_rng.random() if kind == "uniform" else pause_s
 
     def _shortest(self, here: tuple[float, float], there: tuple[float, float]) -> tuple[float, float]:
         """The vector to `there` on the area with its opposite edges joined."""
-        ways = (b - a for a, b in zip(here, there, strict=True))
-        x, y = (way - size * round(way / size) for way, size in zip(ways, self.area, strict=True))
+        offsets = (b - a for a, b in zip(here, there, strict=True))
+        x, y = (offset - size * round(offset / size) for offset, size in zip(offsets, self.area, strict=True))
         return (x, y)
 
-    def steady(self, dice: Random, name: str, z: float, begin_s: float) -> tuple[tuple[float, float], list[Leg], float]:
-        """Where a station stands at the start, the rest of the leg that it is on, and when it is free for the next one."""
+    def steady(self, rng: Random, name: str, z: float, begin_s: float) -> tuple[tuple[float, float], list[Leg], float]:
+        """The stationary state at the start: position, the rest of the current leg, and the time of its end (s)."""
         mean, spread = self.speeds
         slowest, fastest = mean * (1 - spread), mean * (1 + spread)
         slowness = math.log(fastest / slowest) / (fastest - slowest) if spread > 1e-9 else 1 / mean
-        moving_s = mean_way_m(*self.area) * slowness
+        moving_s = mean_distance_m(*self.area) * slowness
         pause_s, kind = self.pauses
-        if dice.random() * (pause_s + moving_s) < pause_s:
-            here = (dice.random() * self.area[0], dice.random() * self.area[1])
-            # what is left of a pause that one meets by chance: long ones are met more often
-            rest_s = pause_s * dice.random() if kind == "fixed" else 2 * pause_s * (1 - math.sqrt(dice.random()))
+        if rng.random() * (pause_s + moving_s) < pause_s:
+            here = (rng.random() * self.area[0], rng.random() * self.area[1])
+            # the rest of a pause at a random instant, which is more likely in a long one
+            rest_s = pause_s * rng.random() if kind == "fixed" else 2 * pause_s * (1 - math.sqrt(rng.random()))
             return here, [], begin_s + rest_s
-        piece = self._long_way(dice)
-        share = dice.random()
+        piece = self._long_leg(rng)
+        share = rng.random()
         here = tuple(a + (b - a) * share for a, b in zip(piece.begin, piece.end, strict=True))
-        speed = slowest * (fastest / slowest) ** dice.random()  # density 1/v: slow legs last longer
+        speed = slowest * (fastest / slowest) ** rng.random()  # density 1/v: slow legs last longer
         arrival_s = begin_s + math.dist(here, piece.end) / speed
         return (here[0], here[1]), [Leg(begin_s, name, (*piece.end, z), speed)], arrival_s + self._pause()
 
-    def _long_way(self, dice: Random) -> Piece:
-        """A way between two points of the area, drawn in proportion to its length."""
+    def _long_leg(self, rng: Random) -> Piece:
+        """A leg between two points of the area, drawn in proportion to its length."""
         longest_m = math.hypot(*self.area)
         while True:
-            a, b = ((dice.random() * self.area[0], dice.random() * self.area[1]) for _ in range(2))
-            if dice.random() * longest_m < math.dist(a, b):
+            a, b = ((rng.random() * self.area[0], rng.random() * self.area[1]) for _ in range(2))
+            if rng.random() * longest_m < math.dist(a, b):
                 return Piece(a, b)
 
 
-def mean_way_m(width_m: float, height_m: float) -> float:
+def mean_distance_m(width_m: float, height_m: float) -> float:
     """The mean distance of two points drawn uniformly from a rectangle (Ghosh 1951; 0.5214 for the unit square)."""
     a, b = width_m, height_m
     d = math.hypot(a, b)

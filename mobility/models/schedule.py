@@ -1,7 +1,7 @@
-"""A scripted schedule: moves that are written down, station by station, as the papers' tables have them.
+"""A scripted schedule: listed moves of stations, as in the papers' tables.
 
 A move says: from `at` on (s after the beginning) `station` goes straight to `to` at `speed`, or jumps there without one. One
-that begins before the last has arrived changes course on the way. Nothing is drawn; the seed changes nothing.
+that begins before the last has arrived changes course during the move. Nothing is random; the seed has no effect.
 """
 
 import math

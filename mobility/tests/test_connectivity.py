@@ -62,7 +62,7 @@ def test_hops_of_a_chain_whose_end_walks_along_it():
     assert [until for _, until, _ in profile.steps()] == pytest.approx([25, 45, 80])
     assert profile.mean_hops == pytest.approx((25 + 2 * 20 + 3 * 35) / 80)
     assert (profile.at(0), profile.at(24.9), profile.at(25.1), profile.at(79)) == (1, 1, 2, 3)
-    assert [way for _, way in profile.ways] == [["a", "d"], ["a", "b", "d"], ["a", "b", "c", "d"]]
+    assert [path for _, path in profile.paths] == [["a", "d"], ["a", "b", "d"], ["a", "b", "c", "d"]]
 
 
 def test_a_path_changes_when_it_breaks_even_if_another_is_as_short():
@@ -71,7 +71,7 @@ def test_a_path_changes_when_it_breaks_even_if_another_is_as_short():
     profile = connectivity.links(moving).hops("a", "b")
     assert profile.shares() == {2: 1.0}
     assert profile.path_changes_s() == [20]
-    assert [way for _, way in profile.ways] == [["a", "r", "b"], ["a", "s", "b"]]
+    assert [path for _, path in profile.paths] == [["a", "r", "b"], ["a", "s", "b"]]
 
 
 def test_a_longer_way_round_is_no_change_while_the_shortest_holds():

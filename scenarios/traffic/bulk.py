@@ -1,4 +1,4 @@
-"""A TCP connection that sends as much as it may for all of its time: iperf3, with a server of its own for each flow.
+"""A TCP connection that sends as much as possible during its time: iperf3, with a separate server for each flow.
 
 Packets are full (MTU 1500, so 1460 bytes of payload without TCP options, where the scenario says neither `mtu` nor `mss`).
 iperf3's control connection shares the path, but is silent between the test's start and end; the flow neither fails nor ends
@@ -34,24 +34,28 @@ class Bulk(Kind[BulkKeys]):
     readiness = Listening("tcp")  # iperf3 prints nothing when it reports in JSON
 
     def receiver(self, plan: FlowPlan[BulkKeys]) -> Program:
+        """iperf3's server, restarted for each test."""
         iperf3 = ["iperf3", "--bind", plan.target, "--port", plan.port]
         return Program(python_program(SERVER, "--report", plan.noted("received"), "--", *iperf3))
 
     def sender(self, plan: FlowPlan[BulkKeys], receiver_pid: int) -> Program:
+        """iperf3's client, restarted until it has sent."""
         iperf3 = ["iperf3", "--client", plan.target, "--bind", plan.source, "--port", plan.port, "--json", "--get-server-output"]
         keeper = ["--seconds", plan.seconds, "--report", plan.report, "--receiver", receiver_pid]
         return Program(python_program(CLIENT, *keeper, "--", *iperf3), explain=lambda: iperf_error(plan.report))
 
     def error(self, plan: FlowPlan[BulkKeys]) -> str | None:
-        """iperf3's own: it ends with status 0 even so."""
+        """The error in iperf3's report: iperf3 ends with status 0 in any case."""
         error = iperf_error(plan.report)
         return None if error is None else f'iperf3: "{error}"'
 
     def report(self, plan: FlowPlan[BulkKeys]) -> str | None:
+        """The client's report with the server's part, where the client has none."""
         served = plan.noted("received")
         return with_servers_part(json.loads(plan.report.read_text()), json.loads(served.read_text()) if served.exists() else [])
 
     def from_report(self, report: Report) -> dict[str, Any]:
+        """`iperf3_bps`, bit/s."""
         return {"iperf3_bps": received_bps(report)}
 
 
@@ -68,8 +72,8 @@ def iperf_error(report: Path) -> str | None:
 
 
 def with_servers_part(report: dict[str, Any], servers: list[dict[str, Any]]) -> str | None:
-    """Of a flow whose server could not tell the client what it had read: its own report of the same test, joined to the
-    client's. None where there is nothing to join."""
+    """The client's report joined with the server's of the same test, if the server could not send it; None if there is nothing to
+    join."""
     if "server_output_json" in report or not report["manet"]["connected"] or not servers:
         return None
     if "start" not in report:  # a client that had to be ended by force
@@ -84,7 +88,7 @@ def with_servers_part(report: dict[str, Any], servers: list[dict[str, Any]]) -> 
 
 
 def _seen_from_the_client(start: dict[str, Any]) -> dict[str, Any]:
-    """The head of a server's report as its client's would have it: what is local is remote."""
+    """The head of a server's report from the client's side: local and remote are exchanged."""
     swapped = {"local_host": "remote_host", "local_port": "remote_port", "remote_host": "local_host", "remote_port": "local_port"}
     connected = [{swapped.get(key, key): value for key, value in ends.items()} for ends in start["connected"]]
     return {**start, "connected": connected}

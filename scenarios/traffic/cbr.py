@@ -24,9 +24,11 @@ class Cbr(DatagramKind[CbrKeys]):
     keys = CbrKeys
 
     def train(self, keys: CbrKeys) -> Train:
+        """Trains of one datagram."""
         return Train(every_s=keys.bytes * 8 / keys.rate, packets=1, packet_bytes=keys.bytes)
 
     def offered_bps(self, keys: Mapping[str, Any]) -> float | None:
+        """The key `rate`, bit/s."""
         return float(keys["rate"]) if keys.get("rate") else None
 
 

@@ -1,10 +1,9 @@
 """Running an experiment: every cell and seed, several side by side, into one folder of results (formats/results.md).
 
-A run whose verdict is void, or whose host was late or too busy, is put aside below `<cell>/void/` and rerun, alone, up to RETRIES
-times; where the first two come out void, half as many go on side by side. As many runs start up at once as there are
-cores: starting thirty stations takes a core's whole time, which would make runs under way void. A failed run does
-not stop the others; a wrong machine or a full disk does. Ctrl-C ends what runs and keeps what was captured. `--resume`
-keeps complete runs of the same scenario and does the others.
+A void run, or one whose host was late, is moved to `<cell>/void/` and rerun alone, up to RETRIES times. If the first two runs are
+void, the number of parallel runs is halved. At most one run per core starts up at a time: the start of thirty stations uses a
+whole core, which would make running runs void. A failed run does not stop the others; an unsuitable machine or a full disk does.
+Ctrl-C ends all runs and keeps their captures. `--resume` keeps complete runs of the same scenario and runs the others.
 """
 
 import fcntl
@@ -20,8 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from analysis.files import read_object, write_whole
-from analysis.found_runs import why_left_out
+from analysis.files import read_object, write_atomic
+from analysis.found_runs import exclusion_reason
 from testbed.campaigns.cells import Cell
 from testbed.campaigns.experiment import Experiment
 from testbed.campaigns.progress import Progress
@@ -31,7 +30,7 @@ from testbed.campaigns.starts import STARTED, Start
 from testbed.errors import RunError, UsageError
 
 RETRIES = 2
-FIRST_VOIDS = 2  # so many void runs at the very beginning: too many are side by side
+FIRST_VOIDS = 2  # with so many void runs at the beginning too many run in parallel
 GIVE_UP_AFTER = 3  # failures with nothing complete: the machine is at fault, not the cell
 POLL_S = 0.2
 
@@ -46,12 +45,13 @@ class Task:
 
     @property
     def name(self) -> str:
+        """Cell and seed, as messages name the run."""
         return f"{self.cell.name} seed {self.seed}"
 
 
 @dataclass
 class Outcome:
-    """What became of a task."""
+    """The outcome of a task; `voids` counts its void runs so far."""
 
     task: Task
     status: str  # complete | failed | interrupted | kept
@@ -61,19 +61,21 @@ class Outcome:
     host_late: bool = False
 
     @property
-    def worth_doing_over(self) -> bool:
+    def should_rerun(self) -> bool:
+        """Whether a rerun may come out better: the run is void, or the host was late."""
         if self.task.cell.scenario.clock == "virtual":
-            return False  # the host has no part in it: it would come out the same
+            return False  # independent of the host: a rerun gives the same result
         return self.host_late or (self.status == "complete" and self.verdict == "void")
 
     def text(self) -> str:
+        """The outcome in words, for the progress line."""
         if self.status in ("failed", "interrupted"):
             return f"{'void' if self.host_late else self.status}: {self.reason}"
         return (f"{self.status}, " if self.status == "kept" else "") + self.verdict
 
 
 class Ended(Protocol):
-    """What a runner says of a run (testbed.runs.run.RunResult)."""
+    """A runner's result of a run (testbed.runs.run.RunResult)."""
 
     status: str  # complete | failed | interrupted
     verdict: str | None
@@ -87,34 +89,35 @@ Runner = Callable[..., Ended]
 
 @dataclass(frozen=True)
 class Pace:
-    """How much time on the air the host got through in how much of its own; what `--resume` kept is not in it."""
+    """Emulated time and the host's time for it, without the runs that `--resume` kept."""
 
     emulated_s: float
     wall_s: float
 
     def line(self) -> str:
+        """One line: emulated seconds, seconds of the host, and their ratio."""
         rate = self.emulated_s / self.wall_s if self.wall_s else 0.0
         return f"{self.emulated_s:.0f} s on the air in {self.wall_s:.0f} s: {rate:.1f} a second"
 
 
 @dataclass
 class Campaign:
-    """What is to be done and what became of it."""
+    """An experiment's runs and their outcomes."""
 
     experiment: Experiment
     directory: Path
     jobs: int
     progress: Progress
     runner: Runner
-    again: str = ""  # the command that goes on where this one stopped
+    again: str = ""  # the command that continues this campaign
     outcomes: list[Outcome] = field(default_factory=list)
     pace: Pace = Pace(0.0, 0.0)
     stop: threading.Event = field(default_factory=threading.Event)
-    done: list[Outcome] = field(default_factory=list)  # in the order in which they ended, repeats too
+    done: list[Outcome] = field(default_factory=list)  # in the order of their ends, with reruns
     starts: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(usable_cores()))
 
     def run(self, resume: bool) -> list[Outcome]:
-        """Every run that is not there yet; their outcomes in the order of seeds and cells."""
+        """Run everything that is missing; returns the outcomes in the order of seeds and cells."""
         with claimed(self.directory, self.experiment, resume, self.again), _ctrl_c_sets(self.stop):
             tasks = list(self._tasks())
             todo = [task for task in tasks if not (resume and self._keep(task))]
@@ -142,7 +145,7 @@ class Campaign:
         return True
 
     def _side_by_side(self, tasks: list[Task], jobs: int) -> list[Outcome]:
-        """Runs `tasks`; returns those that came out void. What stops the campaign is raised when all have ended."""
+        """Run `tasks`; returns the void ones. An error that stops the campaign is raised when all have ended."""
         waiting, running = list(tasks), set[Future[Outcome]]()
         voids: list[Outcome] = []
         with ThreadPoolExecutor(max(1, jobs), thread_name_prefix="run") as pool:
@@ -157,37 +160,37 @@ class Campaign:
                     if self.stop.is_set():
                         raise KeyboardInterrupt
             except BaseException:
-                self.stop.set()  # the pool's end waits for the runs to take themselves down
+                self.stop.set()  # leaving the pool waits for the runs to end
                 if running:
                     self.progress.note("ending the runs under way; --resume goes on from those that are complete")
                 raise
         return voids
 
     def _fewer(self, jobs: int) -> int:
-        """Half as many side by side from here on, where the first two runs came out void."""
-        if jobs == 1 or len(self.done) != FIRST_VOIDS or not all(outcome.worth_doing_over for outcome in self.done):
+        """The number of parallel runs, halved if the first two runs are void."""
+        if jobs == 1 or len(self.done) != FIRST_VOIDS or not all(outcome.should_rerun for outcome in self.done):
             return jobs
         fewer = jobs // 2
         self.progress.fewer(fewer, f"the first {FIRST_VOIDS} runs are void: {fewer} side by side from now on instead of {jobs}")
         return fewer
 
     def _one(self, task: Task) -> Outcome:
-        """In a thread of the pool. A failure of this run alone is an outcome, anything else an exception."""
+        """One run, in a thread of the pool. The failure of a run is an outcome; other failures are exceptions."""
         cell = task.cell
         clear(task.directory)
         with Start(self.starts, self.stop) as start:
             self.progress.stage(task.name, "starts")
 
-            def told(stage: str, fraction: float | None) -> None:
+            def report_stage(stage: str, fraction: float | None) -> None:
                 self.progress.stage(task.name, stage, fraction)
                 if stage in STARTED:
-                    start.over()
+                    start.release()
 
             ended = self.runner(
                 cell.scenario,
                 task.seed,
                 task.directory,
-                progress=told,
+                progress=report_stage,
                 cancel=self.stop,
                 experiment=self.experiment.name,
                 cell=cell.name,
@@ -199,22 +202,22 @@ class Campaign:
         return Outcome(task, ended.status, ended.verdict or "", ended.error or "", host_late=ended.host_late)
 
     def _record(self, outcome: Outcome) -> list[Outcome]:
-        """Enters an outcome; a void one comes back, to be rerun while tries are left."""
+        """Record an outcome; returns it if it is void, for a rerun."""
         before = next((o for o in self.outcomes if o.task == outcome.task), None)
         if before is not None:
             outcome.voids = before.voids
             self.outcomes.remove(before)
         self.outcomes.append(outcome)
         self.done.append(outcome)
-        if outcome.worth_doing_over and outcome.voids < RETRIES:
+        if outcome.should_rerun and outcome.voids < RETRIES:
             self.progress.will_repeat(_work(outcome.task))
         self.progress.finished(outcome.task.name, outcome.text())
         if "disk full" in outcome.reason:
             raise RunError(f"{outcome.reason}; then {self.again}" if self.again else outcome.reason)
         failed = [o for o in self.outcomes if o.status == "failed" and not o.host_late]
         if len(failed) >= GIVE_UP_AFTER and len(failed) == len(self.outcomes):
-            raise RunError(f"the first {len(failed)} runs failed, the last so: {outcome.reason}")
-        return [outcome] if outcome.worth_doing_over else []
+            raise RunError(f"the first {len(failed)} runs failed, the last with: {outcome.reason}")
+        return [outcome] if outcome.should_rerun else []
 
     def _put_aside(self, outcome: Outcome) -> None:
         outcome.voids += 1
@@ -223,15 +226,15 @@ class Campaign:
         aside.mkdir(exist_ok=True)
         number = 1 + sum(1 for _ in aside.glob(f"seed-{task.seed}-try-*"))
         task.directory.rename(aside / f"seed-{task.seed}-try-{number}")
-        why, kind = ("the host was late", "late") if outcome.host_late else ("void", "void")
-        self.progress.again(_work(task), f"{why}, rerun alone (the {kind} run is kept in {aside})")
+        reason, kind = ("the host was late", "late") if outcome.host_late else ("void", "void")
+        self.progress.rerun(_work(task), f"{reason}, rerun alone (the {kind} run is kept in {aside})")
 
 
 @contextmanager
 def _ctrl_c_sets(stop: threading.Event) -> Iterator[None]:
     """Ctrl-C, SIGTERM and SIGHUP (but under nohup(1)) set `stop`; a second one is raised at once.
 
-    An exception in the midst of the pool's starting a thread would leave that thread, and its run, to itself.
+    An exception while the pool starts a thread would leave that thread and its run unattended.
     """
 
     def note(_number: int, _frame: object) -> None:
@@ -252,7 +255,7 @@ def _ctrl_c_sets(stop: threading.Event) -> Iterator[None]:
 
 @contextmanager
 def claimed(directory: Path, experiment: Experiment, resume: bool, again: str = "") -> Iterator[None]:
-    """The folder of results for this experiment alone, from now to the end."""
+    """Lock the folder of results for this experiment until the block ends. UsageError if it is in use or holds other results."""
     description = directory / "experiment.json"
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -271,23 +274,23 @@ def claimed(directory: Path, experiment: Experiment, resume: bool, again: str = 
             )
         if resume and description.exists() and _name_in(description) != experiment.name:
             raise UsageError(f"{directory}: holds another experiment ({_name_in(description)}); give another folder with --out")
-        write_whole(description, experiment.to_json(again))
+        write_atomic(description, experiment.to_json(again))
         yield
     finally:
         os.close(descriptor)
 
 
 def is_complete(task: Task) -> bool:
-    """Whether the run is there, complete, not void, as it was left, and of the very scenario that is wanted now."""
+    """Whether the run is complete, not void, unchanged since its end, and of the same scenario as the task."""
     run, scenario = read_object(task.directory / "run.json"), read_object(task.directory / "scenario.json")
     same = scenario == json.loads(task.cell.scenario.to_json())
     if run.get("status") != "complete" or not same or read_verdict(task.directory) not in ("valid", "suspect"):
         return False
-    return why_left_out(task.directory) is None
+    return exclusion_reason(task.directory) is None
 
 
 def clear(directory: Path) -> None:
-    """An incomplete run of before makes way: it is put beside, never deleted."""
+    """Move an earlier, incomplete run to `void/`; it is never deleted."""
     if directory.exists() and any(directory.iterdir()):
         aside = directory.parent / "void"
         aside.mkdir(exist_ok=True)
@@ -297,7 +300,7 @@ def clear(directory: Path) -> None:
 
 
 def read_verdict(directory: Path) -> str:
-    """`void` where the medium did not get to write one."""
+    """The verdict of a run; `void` if the medium wrote none."""
     return read_object(directory / "verdict.json").get("verdict", "void")
 
 
@@ -306,7 +309,7 @@ def _work(task: Task) -> Work:
 
 
 def _emulated_s(task: Task) -> float:
-    """By the medium's clock; of a run that was rerun, the last try only."""
+    """Emulated seconds by the medium's clock, of the last try."""
     return read_object(task.directory / "verdict.json").get("model_ns", 0) / 1e9
 
 

@@ -19,7 +19,7 @@ from testbed.campaigns.flow_sets import KEY as FLOWS
 from testbed.campaigns.flow_sets import with_flows
 from testbed.campaigns.sweep import Axis, Sweep
 
-MAX_VALUE = 60  # characters of an axis value in a cell's name: several of them make a folder's, of at most 255
+MAX_VALUE = 60  # characters of an axis value in a cell's name; several of them form a folder's, at most 255
 ONLY_CELL = "all"  # the name of the cell of an experiment without axes and variants
 
 
@@ -44,7 +44,7 @@ class Draft:
 
 
 def drafts_of(sweep: Sweep) -> list[Draft]:
-    """Of every cell, in order: all values of the last axis first, the variants last."""
+    """The drafts of all cells; the last axis varies fastest, the variant slowest."""
     base = _base(sweep)
     places = [[(axis, index) for index in range(len(axis.values))] for axis in sweep.axes]
     return [
@@ -53,7 +53,7 @@ def drafts_of(sweep: Sweep) -> list[Draft]:
 
 
 def _base(sweep: Sweep) -> Keys:
-    """What all cells begin with: the scenario, and what the size replaces in it."""
+    """The keys common to all cells: the scenario's, with those that the size replaces."""
     declaration, size = sweep.declaration, sweep.size
     values = {**declaration.tables.scenario, **sweep.size_keys}
     origins = {(key,): (size, key) for key in sweep.size_keys}
@@ -68,12 +68,13 @@ def _draft(sweep: Sweep, keys: Keys, variant: Variant | None, values: list[tuple
     for change in _changes(sweep, variant, values):
         keys = keys.changed(with_flows(change, sweep.declaration))
     axes = {axis.key: axis.values[index] for axis, index in values}
-    name = "-".join([*([variant.name] if variant else []), *(_part(axis, index) for axis, index in values)])
+    parts = [f"{axis.key}{_unique_text(axis.values[index], axis.values)}" for axis, index in values]  # `hops3`
+    name = "-".join([variant.name, *parts] if variant else parts)
     return Draft(name or ONLY_CELL, variant.name if variant else "", axes, keys)
 
 
 def _changes(sweep: Sweep, variant: Variant | None, values: list[tuple[Axis, int]]) -> Iterator[Change]:
-    """What a cell replaces in the keys that all begin with."""
+    """The keys that a cell replaces in the common ones."""
     if variant is not None:
         yield from _changes_of(variant, sweep.declaration)
     for axis, index in values:
@@ -89,13 +90,8 @@ def _changes_of(variant: Variant, declaration: Declaration) -> Iterator[Change]:
         yield Change(key, value, f"{declaration.document.name}: variant {variant.name}", place)
 
 
-def _part(axis: Axis, index: int) -> str:
-    """Of a cell's name: `hops3`, `tcpelfn_newreno_probe_2s`; the name of a folder says what differs."""
-    return f"{axis.key}{_own_word(axis.values[index], axis.values)}"
-
-
-def _own_word(value: Any, values: list[Any]) -> str:
-    """`value` as a part of a file name, unlike that of any other of its axis."""
+def _unique_text(value: Any, values: list[Any]) -> str:
+    """`value` as a part of a file name, different from those of the axis' other values."""
     word = _plain(value)
     if sum(_plain(other) == word for other in values) == 1 and len(word) <= MAX_VALUE:
         return word

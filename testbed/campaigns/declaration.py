@@ -1,4 +1,4 @@
-"""What an experiment's file declares (formats/scenario.md): its tables, checked as far as no size or request matters."""
+"""The tables of an experiment's file (formats/scenario.md), with the checks that need neither size nor request."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -10,8 +10,8 @@ from scenarios.models import STRICT, as_tuple
 from scenarios.refusal import validated
 from testbed.campaigns.expectations import Expected
 
-# what a folder of results has beside its cells, or a cell beside its seeds
-TAKEN = {"void", "experiment.json", "table.csv", "summary.csv"}
+# other entries of a folder of results beside its cells, and of a cell beside its seeds
+RESERVED_NAMES = {"void", "experiment.json", "table.csv", "summary.csv"}
 FILE_ENDINGS = (".csv", ".json", ".png", ".pdf")
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
@@ -45,13 +45,14 @@ class Tables(BaseModel):
 
 @dataclass(frozen=True)
 class Declaration:
-    """The tables, and the document to name in what is found wrong with them later on."""
+    """The tables, and the document that later errors name."""
 
     document: Document
     tables: Tables
 
     @classmethod
     def of(cls, document: Document) -> "Declaration":
+        """The checked declaration; UsageError names the file and the key of what is wrong."""
         declaration = cls(document, validated(Tables, document.tables, document.refusal))
         declaration._check_variants()
         declaration._check_expectations()
@@ -60,8 +61,8 @@ class Declaration:
     def _check_variants(self) -> None:
         names = [variant.name for variant in self.tables.variants]
         for index, name in enumerate(names):
-            if name in TAKEN or name.endswith(FILE_ENDINGS):
-                text = f'"{name}" would be taken for a file or folder of the results; give the variant another name'
+            if name in RESERVED_NAMES or name.endswith(FILE_ENDINGS):
+                text = f'"{name}" is a file or folder of the results; give the variant another name'
                 raise self.document.refusal(("variants", index, "name"), text)
             if name in names[:index]:
                 text = f'two variants are named "{name}"; give each its own name'

@@ -1,4 +1,4 @@
-"""The outcome that an experiment stated beforehand, compared with what came out (`[expect]`, formats/scenario.md)."""
+"""The outcome that an experiment states beforehand, compared with its results (`[expect]`, formats/scenario.md)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from scenarios.models import STRICT, as_tuple
 
 
 class Expectation(BaseModel):
-    """One thing the outcome is compared with, cell by cell."""
+    """A metric that is compared with a reference, cell by cell."""
 
     model_config = STRICT
     metric: str = "acked_kbps"
@@ -19,10 +19,10 @@ class Expectation(BaseModel):
     profile: Literal["period", "modern"] = "period"
     within_percent: float = Field(gt=0, le=1000)
     quick_within_percent: float | None = Field(default=None, gt=0, le=1000)
-    quick_run_percent: float | None = Field(default=None, gt=0, le=1000)  # 95 of 100 runs are so near to their mean
+    quick_run_percent: float | None = Field(default=None, gt=0, le=1000)  # 95 of 100 runs are this near to their mean
 
     def of_size(self, quick: bool) -> "Expectation":
-        """At quick size one short run stands for a mean, which may be farther away."""
+        """The expectation at a size. At quick size one short run replaces a mean and may deviate further."""
         if not quick:
             return self.model_copy(update={"quick_run_percent": None})
         return self.model_copy(update={"within_percent": self.quick_within_percent or self.within_percent})
@@ -38,13 +38,14 @@ class Expected(BaseModel):
 
 @dataclass(frozen=True)
 class Comparison:
-    """One expectation over all its cells; `ok` is None where nothing could be compared."""
+    """One expectation over all its cells; `ok` is None without comparable cells."""
 
     text: str
     ok: bool | None
     detail: str
 
     def line(self) -> str:
+        """One line: pass, FAIL or none, the expectation, the figures."""
         word = {True: "pass", False: "FAIL", None: "none"}[self.ok]
         return f"{word}  {self.text}: {self.detail}"
 
@@ -52,38 +53,38 @@ class Comparison:
 def compare(
     expected: Sequence[Expectation], summary: Sequence[dict[str, Any]], axes: Sequence[str], profiles: Mapping[str, str]
 ) -> list[Comparison]:
-    """`summary` has the rows of summary.csv (analysis.tables.Results); `profiles` is each variant's TCP profile, which
-    counts where `profile` is no axis. A number of 1999 says nothing of Linux as shipped."""
+    """`summary` has the rows of summary.csv (analysis.tables.Results); `profiles` is each variant's TCP profile, for
+    experiments without the axis `profile`. An expectation is compared with runs of its own profile only."""
     return [_compare(one, [row for row in summary if _profile(row, profiles) == one.profile], axes) for one in expected]
 
 
 def _profile(row: Mapping[str, Any], profiles: Mapping[str, str]) -> str:
-    # a folder may hold runs of variants that this campaign left out
+    # a folder may hold runs of variants that this campaign did not run
     return row["profile"] if "profile" in row else profiles.get(row["variant"] or "", "")
 
 
 def _compare(expected: Expectation, summary: Sequence[dict[str, Any]], axes: Sequence[str]) -> Comparison:
-    who = f" ({', '.join(expected.variants)})" if expected.variants else ""
-    text = f"{expected.metric}{who} within {expected.within_percent:g} % of {expected.against}"
+    variants = f" ({', '.join(expected.variants)})" if expected.variants else ""
+    text = f"{expected.metric}{variants} within {expected.within_percent:g} % of {expected.against}"
     if expected.quick_run_percent is not None:
         text += f" (one run: +-{expected.quick_run_percent:g} % in 95 of 100)"
-    away: list[tuple[float, str]] = []
+    deviations: list[tuple[float, str]] = []
     for row in summary:
-        wanted = expected.variants is None or row["variant"] in expected.variants
+        applies = expected.variants is None or row["variant"] in expected.variants
         reference = row[expected.against]
-        if row["metric"] == expected.metric and wanted and reference and row["mean"] is not None:
+        if row["metric"] == expected.metric and applies and reference and row["mean"] is not None:
             cell = ", ".join([*([str(row["variant"])] if row["variant"] else []), *(f"{a} {_plain(row[a])}" for a in axes)])
-            away.append((100 * (row["mean"] / reference - 1), cell))
+            deviations.append((100 * (row["mean"] / reference - 1), cell))
     if not summary:
         return Comparison(text, None, f'nothing was run with profile "{expected.profile}", for which this is expected')
-    if not away:
+    if not deviations:
         return Comparison(text, None, f"no cell has both a result and a number from {expected.against}")
-    outside = [(percent, cell) for percent, cell in away if abs(percent) > expected.within_percent]
+    outside = [(percent, cell) for percent, cell in deviations if abs(percent) > expected.within_percent]
     if outside:
         shown = "; ".join(f"{cell}: {percent:+.1f} %" for percent, cell in outside)
-        return Comparison(text, False, f"{len(outside)} of {len(away)} cells are not: {shown}")
-    percent, cell = max(away, key=lambda pair: abs(pair[0]))
-    return Comparison(text, True, f"all {len(away)} cells, the farthest {percent:+.1f} % ({cell})")
+        return Comparison(text, False, f"{len(outside)} of {len(deviations)} cells are not: {shown}")
+    percent, cell = max(deviations, key=lambda pair: abs(pair[0]))
+    return Comparison(text, True, f"all {len(deviations)} cells, the farthest {percent:+.1f} % ({cell})")
 
 
 def _plain(value: Any) -> str:

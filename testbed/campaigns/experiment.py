@@ -1,14 +1,12 @@
 """An experiment: a question, a scenario, the axes of its sweep and what is expected (formats/scenario.md).
 
-`load` reads `experiments/<name>.toml`, or a scenario file, which is an experiment of a single cell. Everything is
-checked before anything starts: every cell's scenario is made here, and an error names the line it comes from. Each step
-makes the value that the next one takes:
+`load` reads `experiments/<name>.toml`, or a scenario file, which is an experiment of one cell. Every cell's scenario is made and
+checked here, before anything starts; an error names its line. Each step takes the value of the step before:
 
     file -> Document -> Declaration -> Sweep -> Draft of each cell -> Scenario of each cell -> Experiment
 """
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,10 +17,10 @@ from scenarios.document import Document
 from scenarios.key_models import unit_of
 from scenarios.keys import Keys
 from scenarios.scenario import Scenario
-from testbed.campaigns.cells import ONLY_CELL, Cell, Draft, drafts_of
+from testbed.campaigns.cells import ONLY_CELL, Cell, drafts_of
 from testbed.campaigns.declaration import Declaration
 from testbed.campaigns.expectations import Expected
-from testbed.campaigns.request import WHOLE, Request
+from testbed.campaigns.request import FULL_SIZE, Request
 from testbed.campaigns.sweep import Sweep
 from testbed.errors import UsageError
 
@@ -31,7 +29,7 @@ MAX_RUNS = 100_000
 
 @dataclass(frozen=True)
 class Experiment:
-    """A checked experiment: its cells, how many seeds each, and what the analysis needs to know."""
+    """A checked experiment: its cells, the number of seeds of each, and the metadata for the analysis."""
 
     name: str
     question: str
@@ -48,8 +46,8 @@ class Experiment:
     expected: bool = False
 
     def to_json(self, resume: str = "") -> str:
-        """Text of experiment.json (formats/results.md), by which tables and figures can be drawn again; `resume` is the
-        command that completes the results."""
+        """Text of experiment.json (formats/results.md), from which tables and figures can be regenerated; `resume` is
+        the command that completes the results."""
         cells = [{"name": c.name, "variant": c.variant, "axes": c.axes, "profile": c.scenario.profile} for c in self.cells]
         text = {"format": "manet-experiment/1", "name": self.name, "question": self.question, "source": self.source}
         text |= {"figure": self.figure, "published": self.published, "ns2": self.ns2, "quick": self.quick}
@@ -65,14 +63,14 @@ class Experiment:
         return json.dumps(text | {"expect": self.expect.model_dump(mode="json")}, indent=1) + "\n"
 
 
-def load(path: Path, request: Request = WHOLE) -> Experiment:
-    """The experiment or scenario in `path` as it is to run; UsageError for the first thing that is wrong."""
+def load(path: Path, request: Request = FULL_SIZE) -> Experiment:
+    """Load and check the experiment or scenario in `path`; UsageError names the file, the line and the key of the first error."""
     document = toml_file.read(path, toml_file.short_name(path))
     if not document.is_experiment:
         return _single(document, request)
     sweep = Sweep.of(Declaration.of(document), request)
-    drafts = drafts_of(sweep)
-    return _experiment(sweep, _cells(drafts, [_scenario(draft.keys) for draft in drafts]), request)
+    cells = tuple(Cell(draft.name, draft.variant, draft.axes, _scenario(draft.keys)) for draft in drafts_of(sweep))
+    return _experiment(sweep, cells, request)
 
 
 def _experiment(sweep: Sweep, cells: tuple[Cell, ...], request: Request) -> Experiment:
@@ -99,13 +97,8 @@ def _single(document: Document, request: Request) -> Experiment:
     )  # fmt: skip
 
 
-def _cells(drafts: Sequence[Draft], scenarios: Sequence[Scenario]) -> tuple[Cell, ...]:
-    pairs = zip(drafts, scenarios, strict=True)
-    return tuple(Cell(draft.name, draft.variant, draft.axes, scenario) for draft, scenario in pairs)
-
-
 def _scenario(keys: Keys) -> Scenario:
-    """Of a run, which measures flows."""
+    """The scenario of a run, which must have flows."""
     scenario = scenario_of(keys)
     if not scenario.flows:
         raise keys.refusal(("flows",), "is empty, and a run measures flows; name one, or leave it out for the default")

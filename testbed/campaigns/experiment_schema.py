@@ -18,6 +18,7 @@ BASE = {"type": "string", "description": "Another file, relative to this one, wh
 
 
 def of_experiment() -> Json:
+    """The schema of an experiment file (JSON Schema, draft 2020-12)."""
     keys, definitions = scenario_keys()
     keys["properties"]["flows"] = _with_flow_sets(keys["properties"]["flows"])
     made, size = plain(Tables.model_json_schema()), plain(Size.model_json_schema())

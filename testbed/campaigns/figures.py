@@ -1,4 +1,4 @@
-"""The figures of analysis/figures: which there are, and which an experiment can be drawn as."""
+"""The figures of analysis/figures: their names, and whether one fits an experiment."""
 
 import ast
 import re
@@ -23,7 +23,7 @@ def axes_of(figure: str) -> tuple[str, ...]:
 
 
 def misfit(experiment: str, figure: str, axes: Iterable[str]) -> str | None:
-    """Why the figure cannot be drawn of an experiment with these axes, in one line; None if it can."""
+    """The reason why the figure cannot show an experiment with these axes, in one line; None if it can."""
     if figure not in figures():
         return f'no such figure "{figure}"; there are {", ".join(figures())}'
     missing = [axis for axis in axes_of(figure) if axis not in axes]

@@ -1,6 +1,6 @@
 """Named sets of flows of an experiment: `flows = "NAME"`, and `{ set = "NAME", rate = 43200 }` in a list of flows.
 
-The second stands for every flow of the set, with the keys beside `set` instead of the flow's own.
+The second form is every flow of the set; keys beside `set` replace the flow's own.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ SET = "set"
 
 
 def with_flows(change: Change, declaration: Declaration) -> Change:
-    """The change with its flow sets written out; one of another key as it is."""
+    """The change with its flow sets expanded; a change of another key is returned unchanged."""
     if change.key != KEY:
         return change
     place = change.place
@@ -44,7 +44,7 @@ Parts = list[dict[KeyPath, KeyPath]]  # of each flow: the paths of its keys, in 
 def _flows_of(
     entry: Mapping[str, Any], place: KeyPath | None, declaration: Declaration, named: KeyPath | None
 ) -> tuple[list[dict[str, Any]], Parts]:
-    """The flows of the set that `entry` names; `named` is where the name stands."""
+    """The flows of the set that `entry` names; `named` is the key path of the name."""
     sets, name = declaration.tables.flow_sets, entry[SET]
     if not isinstance(name, str) or name not in sets:
         close = did_you_mean(str(name), sets)

@@ -15,14 +15,14 @@ def names() -> list[str]:
 
 
 def is_folder(name: str) -> bool:
-    """Whether it is a folder's, and not that of an experiment or a ready-made scenario."""
+    """Whether `name` is a folder, and not the name of an experiment or a ready-made scenario."""
     with suppress(OSError):  # a name too long for a file
         return Path(name).is_dir() and not any(named.is_file() for named in _files_of(name))
     return False
 
 
 def find(name: str) -> Path:
-    """The file of an experiment's or a ready-made scenario's name, or the file itself."""
+    """The file of an experiment or a ready-made scenario, by name or path; UsageError if there is none."""
     with suppress(OSError):  # a name too long for a file
         for named in (*_files_of(name), Path(name)):
             if named.is_file():
@@ -40,7 +40,7 @@ def _files_of(name: str) -> tuple[Path, Path]:
 
 
 def _nearest_file(path: Path) -> str:
-    """What its folder has instead, in words."""
+    """The remedy for a missing file: a similar name in its folder, if there is one."""
     try:
         if not path.parent.is_dir():
             return f", and no folder {shortened(str(path.parent))}; correct the path"

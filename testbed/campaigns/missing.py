@@ -1,4 +1,4 @@
-"""Which runs of an experiment its folder of results has not: never begun, or broken off; and the command that brings them."""
+"""Missing and interrupted runs of an experiment in its folder of results, and the command that completes them."""
 
 import shlex
 from itertools import groupby
@@ -13,7 +13,7 @@ NAMED_GROUPS = 8  # cells that the line names
 
 
 def missing_runs(directory: Path, description: dict[str, Any], found: FoundRuns) -> dict[tuple[str, int], bool]:
-    """Cell and seed of each run that experiment.json wants and that has not ended; True for one that was interrupted."""
+    """Cell and seed of each run of experiment.json that has not ended; True for an interrupted one."""
     left_out = {directory / name for name in found.left_out}
     missing = {}
     for cell in description["cells"]:
@@ -30,7 +30,7 @@ def missing_runs(directory: Path, description: dict[str, Any], found: FoundRuns)
 
 def line(directory: Path, description: dict[str, Any], missing: dict[tuple[str, int], bool]) -> str:
     """`19 of 24; missing: dsdv seeds 1 to 3, aodv seed 2 (interrupted); finish with ./manet run NAME ... --resume`."""
-    whole = len(description["cells"]) * description["seeds"]
+    total = len(description["cells"]) * description["seeds"]
     groups = [
         f"{cell} {_seeds([seed for (_, seed), _ in members])}{' (interrupted)' if interrupted else ''}"
         for (cell, interrupted), grouped in groupby(missing.items(), key=lambda item: (item[0][0], item[1]))
@@ -38,11 +38,11 @@ def line(directory: Path, description: dict[str, Any], missing: dict[tuple[str, 
     ]
     more = len(groups) - NAMED_GROUPS
     named = groups[:NAMED_GROUPS] + ([f"and {more} more cells"] if more > 0 else [])
-    return f"{whole - len(missing)} of {whole}; missing: {', '.join(named)}; finish with {resume(directory, description)}"
+    return f"{total - len(missing)} of {total}; missing: {', '.join(named)}; finish with {resume(directory, description)}"
 
 
 def resume(directory: Path, description: dict[str, Any]) -> str:
-    """The command that does what is missing, as the campaign recorded it; of older results the plain one."""
+    """The command that completes the results, as the campaign recorded it; a generic one for older results."""
     recorded = description.get("resume")
     if isinstance(recorded, str) and recorded:
         return recorded

@@ -1,4 +1,4 @@
-"""What long work shows while it lasts: how far it is, and about how long it still takes. Always on standard error.
+"""Progress of long work on standard error: the state of each run and the estimated time left.
 
 On a terminal one line that is rewritten; elsewhere a plain line whenever a run ends.
 """
@@ -25,7 +25,7 @@ def duration_text(seconds: float) -> str:
 
 
 class Progress:
-    """Tells of the runs; they call it from several threads. `now`: seconds of a clock that never goes back."""
+    """Shows the progress of runs; safe from several threads. `now`: a monotonic clock, s."""
 
     def __init__(self, stream: TextIO | None = None, quiet: bool = False, now: Callable[[], float] = time.monotonic) -> None:
         self.quiet, self._now = quiet, now
@@ -38,13 +38,13 @@ class Progress:
         self._lock = threading.Lock()
 
     def expect(self, works: Iterable[Work], jobs: int, starts: int) -> None:
-        """What there is to do, `jobs` at once, of which `starts` may start up at once."""
+        """Set the work: `jobs` runs in parallel, of which `starts` may start up at once."""
         with self._lock:
             self.remaining = Remaining(jobs, starts, {work.name: work for work in works})
             self.total = len(self.remaining.waiting)
 
     def stage(self, name: str, stage: str, fraction: float | None = None) -> None:
-        """The run `name` has come to `stage`, and got through so much of it."""
+        """The run `name` has reached `stage`; `fraction` (0 to 1) of it is done."""
         with self._lock:
             self._stages[name] = stage if fraction is None else f"{stage} {100 * fraction:.0f} %"
             self.remaining.stage(name, stage, fraction, self._now())
@@ -52,6 +52,7 @@ class Progress:
                 self._draw()
 
     def finished(self, name: str, outcome: str) -> None:
+        """The run has ended; print its outcome."""
         with self._lock:
             self.done += 1
             self._stages.pop(name, None)
@@ -59,37 +60,40 @@ class Progress:
             self._say(f"[{self.done}/{self.total}] {name}: {outcome}{self._left()}")
 
     def will_repeat(self, work: Work) -> None:
-        """The run has come out void, and will be repeated when the others have ended: one more unit of work."""
+        """The run is void and will be rerun after all others: one more unit of work."""
         with self._lock:
             self.total += 1
             self.remaining.repeats[work.name] = work
 
-    def fewer(self, jobs: int, why: str) -> None:
-        """From now on only `jobs` at once."""
+    def fewer(self, jobs: int, reason: str) -> None:
+        """Reduce the number of parallel runs to `jobs`, and print the reason."""
         with self._lock:
             self.remaining.jobs = jobs
-            self._say(f"        {why}")
+            self._say(f"        {reason}")
 
-    def again(self, work: Work, why: str) -> None:
-        """The run is repeated now, alone."""
+    def rerun(self, work: Work, reason: str) -> None:
+        """The run is rerun now, alone; print the reason."""
         with self._lock:
             self.total += work.name not in self.remaining.repeats
             self.remaining.repeats.pop(work.name, None)
             self.remaining.waiting[work.name] = work
             self.remaining.jobs = 1
-            self._say(f"        {work.name}: {why}")
+            self._say(f"        {work.name}: {reason}")
 
     def note(self, text: str) -> None:
+        """Print a line beside the progress."""
         with self._lock:
             self._say(text)
 
     def close(self) -> None:
+        """Clear the progress line."""
         with self._lock:
             if self.live:
                 self.stream.write("\r\x1b[K")
                 self.stream.flush()
 
     def seconds_left(self) -> float:
+        """Estimated time until the last run ends, s."""
         return self.remaining.seconds_left(self._now())
 
     def _left(self) -> str:

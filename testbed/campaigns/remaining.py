@@ -1,7 +1,7 @@
-"""How long the runs of a campaign still take: each by its scenario's length and how far it is, as many at once as are allowed.
+"""The estimated time left of a campaign, from the length of each scenario, its progress and the number of parallel runs.
 
-What a run costs beside its traffic (processes, daemons; a guest's boot) and how fast its traffic goes (a virtual clock's) is a
-guess until a run has ended, and the mean of those that have ended from then on.
+The time of a run beside its traffic (processes, daemons, a guest's boot) and the speed of its traffic (with a virtual clock) are
+defaults until a run has ended, and means of the finished runs from then on.
 """
 
 import heapq
@@ -11,13 +11,13 @@ from typing import Self
 
 from scenarios.scenario import Scenario
 
-AT_LEAST_S = 1.0  # of a stage that takes longer than was expected, until it ends
+MIN_LEFT_S = 1.0  # of a stage that takes longer than estimated
 TRAFFIC, STOP = "traffic", "stop"  # stages of testbed.runs.run
 
 
 @dataclass(frozen=True)
 class Work:
-    """A run as its scenario has it: when its traffic begins at the earliest, how long that lasts, by which clock."""
+    """A run as its scenario plans it: earliest start and length of its traffic (s), and its clock."""
 
     name: str
     before_s: float
@@ -26,56 +26,58 @@ class Work:
 
     @classmethod
     def of(cls, name: str, scenario: Scenario) -> Self:
+        """The work of a scenario's run."""
         return cls(name, scenario.traffic_at or 0.0, scenario.traffic_seconds(), scenario.clock == "virtual")
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Of a run, in seconds of this machine: `start_s` beside `before_s`, `pace` for a second of the traffic's, `stop_s`."""
+    """The cost of a run, s of this machine: `start_s` on top of `before_s`, `pace` per second of traffic, `stop_s`."""
 
     start_s: float
     pace: float
     stop_s: float
 
     def whole_s(self, work: Work) -> float:
+        """Estimated time of the whole run, s."""
         return self.start_s + work.before_s + self.pace * work.traffic_s + self.stop_s
 
 
 # On two cores: two to five stations; a guest of docs/virtual-time.md.
-GUESSED = {False: Cost(3.0, 1.0, 2.0), True: Cost(40.0, 1.0, 8.0)}
+DEFAULT_COSTS = {False: Cost(3.0, 1.0, 2.0), True: Cost(40.0, 1.0, 8.0)}
 
 
 @dataclass
 class _Run:
-    """A run under way, by the clock of the caller."""
+    """A running run, by the clock of the caller."""
 
     work: Work
     began_s: float
     traffic_at_s: float | None = None
     stop_at_s: float | None = None
-    told: tuple[float, float] = (0.0, 0.0)  # when it was last told how much of the traffic is over
+    reported: tuple[float, float] = (0.0, 0.0)  # time of the last report, and the fraction of the traffic that was over
 
     def left_s(self, cost: Cost, now_s: float) -> float:
         traffic_s = cost.pace * self.work.traffic_s
         if self.stop_at_s is not None:
-            return max(cost.stop_s - (now_s - self.stop_at_s), AT_LEAST_S)
+            return max(cost.stop_s - (now_s - self.stop_at_s), MIN_LEFT_S)
         if self.traffic_at_s is None:
             start_s = cost.start_s + self.work.before_s - (now_s - self.began_s)
-            return max(start_s, AT_LEAST_S) + traffic_s + cost.stop_s
-        told_s, fraction = self.told
+            return max(start_s, MIN_LEFT_S) + traffic_s + cost.stop_s
+        reported_s, fraction = self.reported
         if self.work.virtual and fraction > 0:
-            traffic_s = (told_s - self.traffic_at_s) / fraction
-        return max((1 - fraction) * traffic_s - (now_s - told_s), 0.0) + cost.stop_s
+            traffic_s = (reported_s - self.traffic_at_s) / fraction
+        return max((1 - fraction) * traffic_s - (now_s - reported_s), 0.0) + cost.stop_s
 
 
 @dataclass
 class Remaining:
-    """`jobs` runs at once, of which `starts` may start up at once."""
+    """`jobs` parallel runs, of which `starts` may start up at once."""
 
     jobs: int = 1
     starts: int = 1
     waiting: dict[str, Work] = field(default_factory=dict)
-    repeats: dict[str, Work] = field(default_factory=dict)  # of void runs: alone, when all others have ended
+    repeats: dict[str, Work] = field(default_factory=dict)  # reruns of void runs: alone, after all others
     _running: dict[str, _Run] = field(default_factory=dict)
     _seen: dict[bool, list[Cost]] = field(default_factory=lambda: {False: [], True: []})
 
@@ -88,27 +90,30 @@ class Remaining:
         run = self._running[name]
         if stage == TRAFFIC:
             run.traffic_at_s = now_s if run.traffic_at_s is None else run.traffic_at_s
-            run.told = (now_s, fraction or 0.0)
+            run.reported = (now_s, fraction or 0.0)
         elif stage == STOP:
             run.stop_at_s = now_s
 
     def finished(self, name: str, now_s: float) -> None:
+        """The run has ended; its cost counts for the estimates if it passed all stages."""
         self.waiting.pop(name, None)
         run = self._running.pop(name, None)
         if run is None or run.traffic_at_s is None or run.stop_at_s is None:
-            return  # it failed on the way: no measure of those that will not
+            return  # it failed early: no measure of complete runs
         start_s = max(run.traffic_at_s - run.began_s - run.work.before_s, 0.0)
         pace = (run.stop_at_s - run.traffic_at_s) / run.work.traffic_s
         self._seen[run.work.virtual].append(Cost(start_s, pace, now_s - run.stop_at_s))
 
     def cost(self, virtual: bool) -> Cost:
+        """The mean cost of the finished runs of this clock; a guess before the first."""
         seen = self._seen[virtual]
         if not seen:
-            return GUESSED[virtual]
+            return DEFAULT_COSTS[virtual]
         return Cost(mean(c.start_s for c in seen), mean(c.pace for c in seen), mean(c.stop_s for c in seen))
 
     def seconds_left(self, now_s: float) -> float:
-        """Those that wait begin in their order, each as soon as one of the places is free; then the repeats, one by one."""
+        """Estimated time (s) until the last run ends: waiting runs start in order as places become free, then reruns one by
+        one."""
         return self._side_by_side_s(now_s) + sum(self.cost(work.virtual).whole_s(work) for work in self.repeats.values())
 
     def _side_by_side_s(self, now_s: float) -> float:
@@ -117,7 +122,7 @@ class Remaining:
         if not ends:
             return 0.0
         heapq.heapify(ends)
-        started_s = 0.0  # when so many have started, one after the other in each of the places for it
+        started_s = 0.0  # time at which this many runs have started
         for work in self.waiting.values():
             cost = self.cost(work.virtual)
             start_s = cost.start_s + work.before_s

@@ -1,4 +1,4 @@
-"""After the runs: metrics of each, tables, figure, and what is printed of them (`manet run`, `manet report`)."""
+"""The report of an experiment's runs: metrics, tables, figure, and the printed text (`manet run`, `manet report`)."""
 
 import importlib
 import json
@@ -16,16 +16,16 @@ from testbed.campaigns.expectations import Comparison, Expected, compare
 from testbed.campaigns.figures import misfit
 from testbed.errors import UsageError, shortened
 
-if TYPE_CHECKING:  # it takes SciPy's import, which most verbs can do without
+if TYPE_CHECKING:  # importing it imports SciPy, which most verbs do not need
     from analysis.tables import Results
 
 FORMAT = "manet-answer/1"
 GENERAL = "general"  # analysis/figures/general.py
-NAMED_RUNS = 5  # how many runs that are not valid the verdict names
+NAMED_RUNS = 5  # at most so many runs that are not valid in the verdict
 
 
 class Report:
-    """The results in a folder; computed again from the runs each time."""
+    """The results in a folder, recalculated from the runs each time; UsageError for a folder without experiment.json."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -35,24 +35,24 @@ class Report:
             text = "holds no experiment.json; give a folder that `manet run` has made"
             raise UsageError(f"{shortened(str(directory))}: {text}") from None
         except ValueError:
-            raise UsageError(f"{directory}/experiment.json: is not JSON; run again with --resume to write it anew") from None
+            raise UsageError(f"{directory}/experiment.json: is not JSON; run again with --resume to rewrite it") from None
         self.figures: list[Path] = []
         self.no_figure: str | None = None  # why the figure could not be drawn
         self.comparisons: list[Comparison] = []
         self.results: Results | None = None  # once `make` has collected them
         self.found = FoundRuns()
-        self.endings: Counter[str] = Counter()  # of the runs that are there: valid, suspect, void, failed, interrupted
-        self.kept_tables = False  # table.csv and summary.csv are as they were before
-        self.why = ""  # of the only run that is suspect or void: the reasons
+        self.endings: Counter[str] = Counter()  # of the existing runs: valid, suspect, void, failed, interrupted
+        self.kept_tables = False  # table.csv and summary.csv were left unchanged
+        self.reason = ""  # of a single suspect or void run
         self.missing: dict[tuple[str, int], bool] = {}
         self.doubtful: list[str] = []  # the runs that are not valid, as `<cell>/seed-<n> suspect`
 
     def make(self, analyse_again: bool = False) -> None:
-        """metrics.json where it is missing or older than the run, table.csv, summary.csv, the figure."""
+        """Write metrics.json if it is missing or older than its run, table.csv, summary.csv and the figure."""
         from analysis import tables
 
         self._measure(analyse_again)
-        # where every run was changed or lost files, the tables of before are what is left of them
+        # if every run was changed or lost files, the earlier tables are all that is left
         self.kept_tables = not self.found.runs and bool(self.found.left_out) and (self.directory / "table.csv").exists()
         self.results = tables.collect(self.directory, self.description, self.found.runs)
         runs, summary = self.results.rows, [] if self.kept_tables else self.results.summary
@@ -60,7 +60,7 @@ class Report:
             tables.write_tables(self.results)
         self.endings = Counter(tables.ending(run) for run in runs)
         judged = [run["run_dir"] for run in runs if tables.ending(run) in ("suspect", "void")]
-        self.why = (doubt(self.directory / judged[0]) or "").partition(": ")[2] if len(judged) == 1 else ""
+        self.reason = (doubt(self.directory / judged[0]) or "").partition(": ")[2] if len(judged) == 1 else ""
         self.missing = missing.missing_runs(self.directory, self.description, self.found)
         self.doubtful = [
             f"{run['run_dir']} {(run['verdict'] if run['status'] == 'complete' else run['status']) or 'without verdict'}"
@@ -75,7 +75,7 @@ class Report:
             self._draw()
 
     def _draw(self) -> None:
-        """The figure that the experiment names; of one with axes or variants that names none, the general one."""
+        """Draw the figure that the experiment names; without a name the general one, if there are several cells."""
         name = self.description.get("figure") or (GENERAL if len(self.description["cells"]) > 1 else None)
         if name is None:
             return
@@ -90,7 +90,7 @@ class Report:
             self.no_figure = f"figure {name}: {problem}"
 
     def _measure(self, again: bool) -> None:
-        """metrics.json of every run that counts; with `again` also of those that do not only because it was changed."""
+        """Write metrics.json of every run that counts; with `again` also of runs whose metrics.json alone was changed."""
         from analysis.manifest import only_derived_differ
         from analysis.metrics import analyse_run
 
@@ -110,17 +110,17 @@ class Report:
         return {kind: self.endings[kind] for kind in ENDINGS}
 
     @property
-    def whole(self) -> bool:
-        """Whether every run of the experiment is there and counts, and the figure was drawn: status 0."""
+    def is_complete(self) -> bool:
+        """Whether every run of the experiment exists and counts, and the figure was drawn: exit status 0."""
         bad = self.endings["void"] + self.endings["failed"] + len(self.missing) + len(self.found.left_out)
         return not bad and self.no_figure is None
 
     def put_aside(self) -> int:
-        """How many void or incomplete runs were rerun; they are kept in `<cell>/void/` and are in no table."""
+        """The number of void or incomplete runs in `<cell>/void/`, which are in no table."""
         return sum(1 for cell in self.description["cells"] for _ in (self.directory / cell["name"] / "void").glob("seed-*"))
 
     def capture(self) -> Path | None:
-        """One capture worth opening: the first flow's sender in the first run."""
+        """An example of a capture: the first flow's sender in the first run; None without one."""
         for run in self.found.runs:
             scenario = json.loads((run / "scenario.json").read_text())
             path = run / "captures" / f"{scenario['flows'][0]['from']}.pcap"
@@ -183,7 +183,7 @@ class Report:
         print(f"verdict   {self.verdict_line()}")
 
     def left_out_lines(self) -> list[str]:
-        """A line for each run that is in no table, and one for those that nothing can be held against."""
+        """A line for each excluded run, and one for the runs without a manifest."""
         lines = [f"left out  {name}: {reason}" for name, reason in self.found.left_out.items()]
         if any("move it" not in reason and "--again" not in reason for reason in self.found.left_out.values()):
             lines.append(f"remedy    run what is left out again: {missing.resume(self.directory, self.description)}")
@@ -194,27 +194,27 @@ class Report:
         return lines
 
     def verdict_line(self) -> str:
-        """`valid` only if every run that counts is."""
+        """The overall verdict, counts and their meaning; `valid` only if all runs are."""
         count, left_out = self.verdicts(), len(self.found.left_out)
         never = sum(not begun for begun in self.missing.values())
-        rare = {kind: count[kind] for kind in ("failed", "interrupted")} | {"left out": left_out, "missing": never}
+        others = {kind: count[kind] for kind in ("failed", "interrupted")} | {"left out": left_out, "missing": never}
         counts = ", ".join(f"{count[kind]} {kind}" for kind in ("valid", "suspect", "void"))
-        counts += "".join(f", {number} {kind}" for kind, number in rare.items() if number)
-        worst, meaning = next((word, text) for word, text, there in self._judgements() if there)
+        counts += "".join(f", {number} {kind}" for kind, number in others.items() if number)
+        worst, meaning = next((word, text) for word, text, applies in self._judgements() if applies)
         aside = self.put_aside()
-        done_over = f"; {aside} void or incomplete before, rerun (kept in <cell>/void)" if aside else ""
-        return f"{worst} ({counts}{done_over}): {meaning}{self._named()}"
+        reruns = f"; {aside} void or incomplete before, rerun (kept in <cell>/void)" if aside else ""
+        return f"{worst} ({counts}{reruns}): {meaning}{self._named()}"
 
     def _judgements(self) -> list[tuple[str, str, bool]]:
-        """Each verdict with what it means and whether it is so, the worst first."""
+        """Each verdict with its meaning and whether it applies, the worst first."""
         count = self.endings
         failed = "some runs failed; they are left out of every mean, and log/ of each says why"
         void = "the host fell behind in some runs; they are left out of every mean"
         changed = "some runs are not what was measured (left out); they are in no table or figure"
         unfinished = "runs are missing or were interrupted; they are in no mean"
         late = "in some runs the host was late at times; verdict.json of each says how much"
-        if count["suspect"] + count["void"] == 1 and self.why:
-            void = late = self.why
+        if count["suspect"] + count["void"] == 1 and self.reason:
+            void = late = self.reason
         return [
             ("void", failed, count["failed"] > 0),
             ("void", void, count["void"] > 0),
@@ -226,14 +226,14 @@ class Report:
         ]
 
     def _named(self) -> str:
-        """Which runs are not valid; nothing where all are."""
+        """The runs that are not valid, in brackets; empty without any."""
         more = len(self.doubtful) - NAMED_RUNS
         named = self.doubtful[:NAMED_RUNS] + ([f"and {more} more"] if more > 0 else [])
         return f" [{', '.join(named)}]" if named else ""
 
 
 def _measured(run: Path) -> bool:
-    """Whether the run has whole metrics, no older than itself."""
+    """Whether the run has a readable metrics.json that is not older than run.json."""
     metrics = run / "metrics.json"
     try:
         json.loads(metrics.read_text())

@@ -1,11 +1,11 @@
-"""What the command line asks of an experiment."""
+"""The command line's request for an experiment: size, overrides, variants, seeds."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Request:
-    """`overrides` are the `key=value` of `--set`; no `variants` are all of the size, no `seeds` those of the file."""
+    """`overrides` are the `key=value` of `--set`. Empty `variants`: all of the size; `seeds` None: the number in the file."""
 
     quick: bool = False
     overrides: tuple[str, ...] = ()
@@ -13,4 +13,4 @@ class Request:
     seeds: int | None = None
 
 
-WHOLE = Request()  # full size, as the file has it
+FULL_SIZE = Request()  # full size, as the file has it

@@ -1,16 +1,16 @@
-"""How many runs may start up at once: each holds a place from its first process until its network stands."""
+"""A limit on simultaneous starts: a run holds a place from its first process until its network is up."""
 
 import threading
 from types import TracebackType
 from typing import Self
 
-# The stages of a run (testbed.runs.run) that come when stations, medium and routing daemons have started.
+# Stages of a run (testbed.runs.run) after the start of stations, medium and routing daemons.
 STARTED = ("captures", "traffic")
 POLL_S = 0.2
 
 
 class Start:
-    """A place among those that start, given back by `over()` or at the end of the block. `stop` ends the waiting."""
+    """A place among the starting runs, held until `release()` or the end of the block. `stop` ends the wait for a place."""
 
     def __init__(self, places: threading.Semaphore, stop: threading.Event) -> None:
         self._places, self._stop = places, stop
@@ -21,10 +21,11 @@ class Start:
             self._held = self._places.acquire(timeout=POLL_S)
         return self
 
-    def over(self) -> None:
+    def release(self) -> None:
+        """Release the place; a second call does nothing."""
         if self._held:
             self._held = False
             self._places.release()
 
     def __exit__(self, _kind: type[BaseException] | None, _value: BaseException | None, _trace: TracebackType | None) -> None:
-        self.over()
+        self.release()

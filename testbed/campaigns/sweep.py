@@ -1,4 +1,4 @@
-"""What of an experiment one request runs: the axes' values at its size, the variants, the keys that `--set` replaces."""
+"""The part of an experiment that a request runs: axis values at its size, variants, and the keys that `--set` replaces."""
 
 import math
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ MAX_CELLS = 10_000  # checking them takes a minute, running them days
 
 
 class Size(BaseModel):
-    """What `[full]` and `[quick]` say beside scenario keys."""
+    """The keys of `[full]` and `[quick]` beside scenario keys."""
 
     model_config = STRICT
     seeds: Whole | None = Field(None, ge=1, le=10_000)
@@ -40,10 +40,10 @@ class Axis:
     place: KeyPath | None
 
     def checked(self, declaration: Declaration) -> "Axis":
-        """With each value as it is recorded; UsageError if there is none, or one twice."""
+        """The axis with its values as recorded; UsageError without values or for a duplicate."""
         values = [_recorded(self.key, value) for value in self.values]
         double = next((value for index, value in enumerate(values) if value in values[:index]), None)
-        wrong = f"{double} stands there twice; remove one" if double is not None else None
+        wrong = f"{double} is listed twice; remove one" if double is not None else None
         if not values:
             wrong = "has no values; give at least one"
         if wrong is None:
@@ -68,6 +68,7 @@ class Sweep:
 
     @classmethod
     def of(cls, declaration: Declaration, request: Request) -> "Sweep":
+        """What the request runs of the declaration; UsageError names the key or the argument that is wrong."""
         name = "quick" if request.quick else "full"
         table = getattr(declaration.tables, name)
         own = {key: value for key, value in table.items() if key in Size.model_fields}
@@ -84,7 +85,7 @@ class Sweep:
         return sweep
 
     def _check_size(self) -> None:
-        """Before the first cell is made."""
+        """Refuse too many cells, before the first is made."""
         count = math.prod(len(axis.values) for axis in self.axes) * len(self.variants)
         if count > MAX_CELLS:
             sizes = " x ".join(f"{len(axis.values)} {axis.key}" for axis in self.axes)
@@ -92,7 +93,7 @@ class Sweep:
             raise self.declaration.document.refusal(("axes",), f"{text}; narrow an axis with --set, or split the file")
 
     def _check_analysis(self) -> None:
-        """What is only read after the last run must be known to be there before the first."""
+        """Check before the first run that the figure and the reference tables exist, which are read after the last."""
         document, tables = self.declaration.document, self.declaration.tables
         wrong = misfit(document.path.stem, tables.figure, [axis.key for axis in self.axes]) if tables.figure else None
         if wrong is not None:
@@ -141,8 +142,8 @@ def _seeds_set(settings: Sequence[str]) -> int | None:
 
 
 def _recorded(key: str, value: Any) -> Any:
-    """An axis value as it is recorded: a TCP in its canonical spelling, so that none is there twice under two spellings.
-    What is wrong with one is said where its scenario is checked."""
+    """An axis value as it is recorded: a TCP in its canonical spelling, so that two spellings of one TCP are a duplicate.
+    An invalid TCP is reported by the check of its scenario."""
     if key.rpartition(".")[2] != "tcp" or not isinstance(value, str):
         return value
     try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from testbed.commands.options import add_verb, metres, picture, seconds, written
 
 if TYPE_CHECKING:
-    from analysis.moment import Moment
+    from analysis.snapshot import Snapshot
     from testbed.runs.live_map import Live
 
 EXAMPLES = """
@@ -93,10 +93,10 @@ def _now(network: "Live", options: argparse.Namespace) -> int:
         raise UsageError(f"--way {unknown[0]}: there is no such station in {network.directory}")
     file = options.out or network.directory / "map.png"
     if options.every_s is None:
-        return _show(network.moment(pairs), file)
+        return _show(network.snapshot(pairs), file)
     if not 0.2 <= options.every_s <= 3600:
         raise UsageError(f"--every {options.every_s:g}: give seconds from 0.2 to 3600")
-    _show(network.moment(pairs), file)
+    _show(network.snapshot(pairs), file)
     updater = Updater(network, file, options.every_s, pairs)
     try:
         updater.wait_while_it_works()
@@ -108,20 +108,20 @@ def _now(network: "Live", options: argparse.Namespace) -> int:
     return 0
 
 
-def _past(path: Path, options: argparse.Namespace) -> "Moment":
-    from analysis import past_moment
+def _past(path: Path, options: argparse.Namespace) -> "Snapshot":
+    from analysis import past_snapshot
     from analysis.rundir import RunDirectory
     from mobility import files
     from mobility.trace import TraceError
     from testbed.errors import UsageError
 
     if not path.is_file():
-        return past_moment.of_run(RunDirectory(path), options.at_s)
+        return past_snapshot.of_run(RunDirectory(path), options.at_s)
     at_s = options.at_s or 0.0
     if at_s < 0:
         raise UsageError(f"--at {at_s:g}: a movement file begins at 0; give seconds of 0 or more")
     try:
-        return past_moment.of_movement(files.read(path), at_s, options.range_m or RANGE_M)
+        return past_snapshot.of_movement(files.read(path), at_s, options.range_m or RANGE_M)
     except TraceError as problem:
         raise UsageError(str(problem)) from None
 
@@ -130,9 +130,9 @@ def _default(path: Path) -> Path:
     return Path("map.png") if path.is_file() else path / "map.png"
 
 
-def _show(moment: "Moment", file: Path) -> int:
+def _show(snapshot: "Snapshot", file: Path) -> int:
     from analysis import map_picture, map_text
 
-    map_picture.draw(moment, file)
-    print("\n".join([*map_text.lines(moment), written([file])]))
+    map_picture.draw(snapshot, file)
+    print("\n".join([*map_text.lines(snapshot), written([file])]))
     return 0

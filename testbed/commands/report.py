@@ -36,4 +36,4 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps(report.as_json([]), indent=1))
     else:
         report.print()
-    return 0 if report.whole else 1
+    return 0 if report.is_complete else 1

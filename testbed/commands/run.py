@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def carry_out(experiment: "Experiment", directory: Path, options: argparse.Namespace) -> int:
-    """Runs, analyses, prints; 1 if a run failed or stayed void, or the figure could not be drawn."""
+    """Run, analyse, print; returns 1 if a run failed or stayed void, or the figure could not be drawn."""
     import json
     from dataclasses import asdict
 
@@ -87,7 +87,7 @@ def carry_out(experiment: "Experiment", directory: Path, options: argparse.Names
     runner = runner_for({name_of(experiment, cell): cell.scenario for cell in experiment.cells}, seeds, options, experiment.name)
     for note in period_notes(cell.scenario for cell in experiment.cells):
         print(f"manet run: {note}", file=sys.stderr)
-    curves = curves_of(experiment, lambda wanted: measured_now(wanted, options.jobs)) if experiment.expected else {}
+    curves = curves_of(experiment, lambda needed: measured_now(needed, options.jobs)) if experiment.expected else {}
     progress = Progress()
     jobs = options.jobs or default_jobs((cell.scenario for cell in experiment.cells), max_guests())
     try:
@@ -114,14 +114,14 @@ def carry_out(experiment: "Experiment", directory: Path, options: argparse.Names
         print(f"pace      {campaign.pace.line()}, {min(jobs, len(outcomes))} side by side")
     bad = [o for o in outcomes if o.status == "failed" or o.verdict == "void"]
     for outcome in bad:
-        # why it failed was said when it ended
+        # the reason was printed when it ended
         kind = "failed" if outcome.status == "failed" and not outcome.host_late else "void"
         print(f"manet run: {outcome.task.name}: {kind}; see {outcome.task.directory}/log", file=sys.stderr)
-    return 0 if report.whole and not bad else 1
+    return 0 if report.is_complete and not bad else 1
 
 
 def resume_command(experiment: "Experiment", directory: Path, options: argparse.Namespace) -> str:
-    """What the user writes to go on with this campaign where it stopped."""
+    """The command that continues this campaign."""
     import shlex
 
     given = vars(options)
@@ -134,7 +134,7 @@ def resume_command(experiment: "Experiment", directory: Path, options: argparse.
 
 
 def repeat(options: argparse.Namespace) -> int:
-    """A recorded run again; 1 if it failed or came out void."""
+    """Repeat a recorded run; returns 1 if it failed or is void."""
     import json
 
     from testbed.campaigns.progress import Progress

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from analysis.files import write_whole
+from analysis.files import write_atomic
 from testbed.campaigns.experiment import Experiment
 from testbed.curves.curve import Curve, curve_of, read
 
@@ -30,4 +30,4 @@ def lay_out(curves: dict[str, Document], directory: Path) -> None:
     for cell, curve in curves.items():
         folder = directory / cell
         folder.mkdir(parents=True, exist_ok=True)
-        write_whole(folder / NAME, json.dumps(curve, indent=1) + "\n")
+        write_atomic(folder / NAME, json.dumps(curve, indent=1) + "\n")

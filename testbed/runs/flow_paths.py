@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from analysis.moment import Way
+from analysis.snapshot import FlowPath
 from testbed.stages import batctl, iproute
 
 VISIBLE_DEVICES = ("wlan", "eth")  # devices whose other end is the next hop
@@ -65,12 +65,12 @@ def parse_next_hop(route_json: str, status: Mapping | None, target: str) -> Next
 
 
 def follow_path(flow: str, source: str, target: str, address: str, next_hop: Callable[[str, str], NextHop],
-           name_of: Mapping[str, str], hears: Callable[[str, str], bool], rate: str = "") -> Way:  # fmt: skip
+           name_of: Mapping[str, str], hears: Callable[[str, str], bool], rate: str = "") -> FlowPath:  # fmt: skip
     """The path from `source` to `target`, whose address is `address`. `hears(a, b)`: b receives what a sends."""
     nodes, ahead = [source], []
 
-    def stopped(why: str, towards: str = "") -> Way:
-        return Way(flow, source, target, tuple(nodes), f"{nodes[-1]}: {why}", towards, rate)
+    def stopped(why: str, towards: str = "") -> FlowPath:
+        return FlowPath(flow, source, target, tuple(nodes), f"{nodes[-1]}: {why}", towards, rate)
 
     while nodes[-1] != target:
         here = nodes[-1]
@@ -88,4 +88,4 @@ def follow_path(flow: str, source: str, target: str, address: str, next_hop: Cal
         if not hears(here, hop):
             return stopped(f"{hop} does not hear it", hop)
         nodes.append(hop)
-    return Way(flow, source, target, tuple(nodes), rate=rate)
+    return FlowPath(flow, source, target, tuple(nodes), rate=rate)

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from analysis.errors import AnalysisError
-from analysis.moment import Moment, Way
 from analysis.reception import RECEIVED, SENSED, range_of
 from analysis.rundir import Flow, RunDirectory
+from analysis.snapshot import FlowPath, Snapshot
 from testbed.errors import ManetError, RunError, UsageError
 from testbed.runs import flow_paths
 from testbed.runs.under_way import namespaces_of, sockets_of, under_way
@@ -43,7 +43,7 @@ class Live:
         default_factory=dict
     )  # of each flow, its last sample: monotonic time (s), bytes acknowledged
 
-    def moment(self, pairs: Sequence[tuple[str, str]] = ()) -> Moment:
+    def snapshot(self, pairs: Sequence[tuple[str, str]] = ()) -> Snapshot:
         """The network now, with the paths of the scenario's flows, or of these pairs of nodes. Raises RunError, AnalysisError."""
         run = RunDirectory(self.directory)
         control = MediumControl(self.sockets / "medium.sock")
@@ -57,16 +57,16 @@ class Live:
         strong = {end for link in links if link["power_dbm"] is not None for end in (link["from"], link["to"])}
         off = frozenset(places) - strong if len(places) > 1 else frozenset()
         flows = [Flow(f"way{number}", *pair, "") for number, pair in enumerate(pairs, start=1)] or run.flows
-        return Moment(
+        return Snapshot(
             title=f"{self.title or self.directory.name}: {_time(run, model_ns)}",
             places={name: (place[0], place[1]) for name, place in places.items()},
             links=heard, off=off, wires=tuple((wire.station, wire.host) for wire in run.wires),
-            ways=tuple(self._flow_paths(run, flows, heard)),
+            paths=tuple(self._flow_paths(run, flows, heard)),
             range_m=range_of(run.medium, RECEIVED), sense_m=range_of(run.medium, SENSED),
             area=tuple(run.scenario["area"]) if run.scenario.get("area") else None, note="" if flows else NO_FLOWS,
         )  # fmt: skip
 
-    def _flow_paths(self, run: RunDirectory, flows: Sequence[Flow], heard: frozenset[tuple[str, str]]) -> Iterator[Way]:
+    def _flow_paths(self, run: RunDirectory, flows: Sequence[Flow], heard: frozenset[tuple[str, str]]) -> Iterator[FlowPath]:
         wired = {frozenset((wire.station, wire.host)) for wire in run.wires}
         tables = flow_paths.RouteTables(self.netns, _names(run), self._status())
         for flow in flows:
@@ -150,7 +150,7 @@ class Updater:
         while True:
             begun = time.monotonic()
             try:
-                map_picture.draw(self._network.moment(self._pairs), self.file)
+                map_picture.draw(self._network.snapshot(self._pairs), self.file)
                 self.problem, self.drawn = "", self.drawn + 1
             except (ManetError, AnalysisError, OSError) as problem:
                 self.problem = str(problem)

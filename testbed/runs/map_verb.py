@@ -27,11 +27,11 @@ class MapVerb:
             return
         file, every_s, pairs = self._read(words)
         try:
-            moment = self._network.moment(pairs)
-            map_picture.draw(moment, file)
+            snapshot = self._network.snapshot(pairs)
+            map_picture.draw(snapshot, file)
         except AnalysisError as problem:
             raise RunError(str(problem)) from None
-        self._say("\n".join(map_text.lines(moment)))
+        self._say("\n".join(map_text.lines(snapshot)))
         if every_s is None:
             self._say(f"written   {_short(file)}")
             return

@@ -1,7 +1,7 @@
-"""What only the programs can judge, asked before anything is started: the medium (radio profile and its overrides,
-propagation, trace) and our routing daemons (their options); and the kernel's part, whether it has the flows' TCPs.
+"""Checks before anything is started: by the medium (radio profile and its overrides, propagation, trace), by our routing daemons
+(their options), and of the kernel (the flows' TCPs).
 
-`check` is for one run; a campaign asks for all of its cells before the first run starts."""
+`check` is for one run; a campaign checks all of its cells before the first run starts."""
 
 import json
 import resource
@@ -29,8 +29,8 @@ from testbed.stages.routing import static
 from testbed.stages.site import Site
 from topologies.connectivity import hop_counts
 
-# What a run holds open at once; the medium, which has a process and a limit of its own, needs three for a station.
-BASE_FILES = 64  # standard streams, pipes, logs, sockets to the medium, what a library opens for a moment
+# Open files of a run. The medium is a process with its own limit; it needs three for each station.
+BASE_FILES = 64  # standard streams, pipes, logs, sockets to the medium, files that a library opens briefly
 FILES_PER_NODE = 4  # both ends of the shell's terminal, a pidfd each of the shell and of its tcpdump
 FILES_PER_ROUTING_DAEMON = 2  # a pidfd each of the daemon and of the tcpdump of its packets
 FILES_PER_WIRE = 1  # a pidfd of the tcpdump at the gateway's end
@@ -63,20 +63,20 @@ def check_machine(scenarios: Sequence[Scenario], programs: Programs, place: str)
 
 
 def check_programs(scenarios: Mapping[str, Scenario], seed: int, programs: Programs) -> None:
-    """UsageError, which names the scenario, for the first one that the medium or its routing daemon would refuse. What two
-    scenarios have in common is asked once."""
-    answered: set[object] = set()
+    """UsageError, which names the scenario, for the first one that the medium or its routing daemon would refuse. Equal
+    parts of scenarios are checked once."""
+    checked: set[object] = set()
     for name, scenario in scenarios.items():
-        for question, ask in ((_of_medium, check_medium), (_of_routing, check_routing)):
-            key = question(scenario, seed)
-            if key not in answered:
-                ask(scenario, seed, programs, name)
-                answered.add(key)
+        for key_of, check_part in ((_of_medium, check_medium), (_of_routing, check_routing)):
+            key = key_of(scenario, seed)
+            if key not in checked:
+                check_part(scenario, seed, programs, name)
+                checked.add(key)
 
 
 def check_paths(scenarios: Mapping[str, Scenario], seeds: Sequence[int], programs: Programs) -> None:
-    """UsageError, which names scenario and flow, if static routes can never carry a flow. Where stations move, or the links are
-    others for each of several seeds, the run itself looks (testbed/stages/routing/static.py)."""
+    """UsageError, which names scenario and flow, if static routes can never carry a flow. If stations move, or the links
+    differ between several seeds, the run itself checks (testbed/stages/routing/static.py)."""
     links: dict[str, list[tuple[str, str]]] = {}
     for name, scenario in scenarios.items():
         if scenario.routing.protocol != "static" or scenario.mobility.moving or (len(seeds) > 1 and _by_seed(scenario)):
@@ -88,14 +88,14 @@ def check_paths(scenarios: Mapping[str, Scenario], seeds: Sequence[int], program
 
 
 def _by_seed(scenario: Scenario) -> bool:
-    """Whether the links where the stations begin are others for each seed."""
+    """Whether the links at the start depend on the seed."""
     return scenario.topology == "random" or scenario.propagation.model == "shadowing"
 
 
 def _check_paths(name: str, scenario: Scenario, links: Sequence[tuple[str, str]]) -> None:
-    both_ways = set(links) & {(b, a) for a, b in links}
+    bidirectional = set(links) & {(b, a) for a, b in links}
     neighbours: dict[str, list[str]] = {station: [] for station in scenario.station_names()}
-    for source, target in both_ways:
+    for source, target in bidirectional:
         neighbours[source].append(target)
     flows = {flow: (ends.source, ends.target) for flow, ends in zip(scenario.flow_names(), scenario.flows, strict=True)}
     gateways = {wire.host: wire.station for wire in reversed(scenario.wires)}
@@ -107,14 +107,14 @@ def _check_paths(name: str, scenario: Scenario, links: Sequence[tuple[str, str]]
 
 
 def _of_medium(scenario: Scenario, seed: int) -> object:
-    """What `check_medium` asks, without writing the movement: it follows from these."""
+    """The input of `check_medium`, without the movement, which follows from these values."""
     config = medium_config(Site(scenario, seed, Path("/"), cgroup=Path("/")), {})
     movement = scenario.mobility.model_dump_json()
     return json.dumps([config, movement, scenario.area, scenario.traffic_at, scenario.traffic_seconds()])
 
 
 def _of_routing(scenario: Scenario, seed: int) -> object:
-    """What `check_routing` asks."""
+    """The input of `check_routing`."""
     routing, settings = scenario.routing.model_dump_json(), kernel_tcp.ack_metric(scenario)
     return (routing, scenario.mtu, seed, settings, scenario.tcp_wants_notices, scenario.tcp_hears_unreachable)
 
@@ -122,11 +122,11 @@ def _of_routing(scenario: Scenario, seed: int) -> object:
 def check_open_files(scenario: Scenario, hard: int | None = None) -> None:
     """UsageError if the stations do not fit into the hard limit of open files (default: this process's)."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1] if hard is None else hard
-    wanted = open_files(scenario)
-    if limit != resource.RLIM_INFINITY and wanted > limit:
+    needed = open_files(scenario)
+    if limit != resource.RLIM_INFINITY and needed > limit:
         raise UsageError(
-            f"{len(scenario.station_names())} stations need up to {wanted} open files, and the hard limit is {limit}; "
-            f"raise it (ulimit -Hn {wanted}, as root) and run again from that shell, or use fewer stations"
+            f"{len(scenario.station_names())} stations need up to {needed} open files, and the hard limit is {limit}; "
+            f"raise it (ulimit -Hn {needed}, as root) and run again from that shell, or use fewer stations"
         )
 
 
@@ -140,17 +140,17 @@ def open_files(scenario: Scenario) -> int:
 
 def check_tcps(tcps: Iterable[Tcp], place: str, programs: Programs = BUILT) -> None:
     """UsageError, which names `place` (an experiment or its file), if this kernel cannot give a connection one of them."""
-    asked = dict.fromkeys(tcps)
-    for algorithm in dict.fromkeys(tcp.kernel_algorithm for tcp in asked):
+    distinct = dict.fromkeys(tcps)
+    for algorithm in dict.fromkeys(tcp.kernel_algorithm for tcp in distinct):
         if algorithm is not None:
             require_algorithm(algorithm, place, list(table()))
-    ours = next((tcp for tcp in asked if tcp.wants_struct_ops), None)
+    ours = next((tcp for tcp in distinct if tcp.wants_struct_ops), None)
     if ours is not None:
         require_struct_ops(ours.spelled, place, programs)
 
 
 def check_medium(scenario: Scenario, seed: int, programs: Programs, name: str = "scenario") -> None:
-    """UsageError with the medium's own words (`manet-medium check`) if it would refuse the scenario."""
+    """UsageError with the medium's message (`manet-medium check`) if it would refuse the scenario."""
     with tempfile.TemporaryDirectory(prefix="manet-check-") as folder:
         site = Site(scenario, seed, Path(folder), cgroup=Path("/"), programs=programs)
         write_trace(site)
@@ -163,7 +163,7 @@ def check_medium(scenario: Scenario, seed: int, programs: Programs, name: str = 
 
 
 def check_routing(scenario: Scenario, seed: int, programs: Programs, name: str = "scenario") -> None:
-    """UsageError with the words of the protocol's daemon, if it is one of ours and would refuse its options."""
+    """UsageError with the daemon's message, if the protocol has our own daemon and it would refuse its options."""
     protocol = scenario.routing.protocol
     if protocol not in OUR_DAEMONS:
         return

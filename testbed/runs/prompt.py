@@ -36,7 +36,7 @@ from testbed.runs.isolation import Report
 from testbed.runs.live_map import Live
 from testbed.runs.map_verb import MapVerb
 from testbed.runs.replay_verb import ReplayVerb
-from testbed.runs.run import Interrupted, RunResult, claimed, conclude, isolated_run, last_word, prepare, require, site_of
+from testbed.runs.run import Interrupted, RunResult, claimed, conclude, isolated_run, prepare, report_outcome, require, site_of
 from testbed.runs.standing import standing
 from testbed.runs.throughput import measure
 from testbed.stages import iproute, status
@@ -84,7 +84,7 @@ def _say(stage: str, fraction: float | None) -> None:
 
 def inside(arguments: dict, report: Report) -> int:
     """The part of `open_prompt` in the run's namespaces; called by testbed.runs.isolation."""
-    return last_word(Path(arguments["directory"]), report, lambda: _prompt(site_of(arguments), report))
+    return report_outcome(Path(arguments["directory"]), report, lambda: _prompt(site_of(arguments), report))
 
 
 def _prompt(site: Site, report: Report) -> None:

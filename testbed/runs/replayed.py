@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
-from analysis.closed_log import why_closed
+from analysis.closed_log import closing_reason
 from testbed.errors import RunError, UsageError
 from testbed.programs import BUILT, Programs
 from testbed.stages.medium import INPUT_LOG
@@ -38,7 +38,7 @@ def replay(directory: Path, programs: Programs = BUILT) -> Replayed:
     if not air.exists():
         raise UsageError(f"{air}: missing; the medium never started, so there is nothing to compare with")
     for log in (air, inputs):
-        if (why := why_closed(log)) is not None:
+        if (why := closing_reason(log)) is not None:
             raise UsageError(f"{log}: is incomplete, it was closed before the run ended: {why}")
     if not programs.medium.exists():
         raise UsageError(f"{programs.medium}: the medium is not built; run ./setup.sh")

@@ -1,8 +1,8 @@
 """One run of one scenario with one seed: a directory in, the same directory filled (formats/results.md).
 
-`run_scenario` is the parent's half: it refuses what cannot work, claims the directory, starts the isolated process
-(testbed.runs.isolation), passes on progress and returns how it ended. `inside` is the half in the new namespaces: a `with`
-block of stages that read from top to bottom and undo themselves from bottom to top.
+`run_scenario` runs in the parent: it refuses a scenario that cannot run, claims the directory, starts the isolated process
+(testbed.runs.isolation), forwards progress and returns the outcome. `inside` runs in the new namespaces: a `with` block of
+stages, which are entered from top to bottom and undone from bottom to top.
 """
 
 import errno
@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis import manifest
-from analysis.closed_log import why_closed
+from analysis.closed_log import closing_reason
 from analysis.errors import AnalysisError
-from analysis.files import write_whole
+from analysis.files import write_atomic
 from scenarios.scenario import Scenario
 from testbed.errors import HostLateError, ManetError, RunError, UsageError
 from testbed.host.requirements import require_for_runs
@@ -52,7 +52,7 @@ class RunResult:
     verdict: str | None
     directory: Path
     error: str | None
-    host_late: bool = False  # failed for no other reason: worth doing over
+    host_late: bool = False  # the only reason of the failure: a rerun may succeed
 
 
 def run_scenario(
@@ -80,14 +80,15 @@ def run_scenario(
 
 
 def require(scenario: Scenario, seed: int, programs: Programs = BUILT) -> None:
-    """UsageError for the first thing that this machine lacks for the run, or that a program would refuse."""
+    """UsageError for the first requirement that this machine lacks, or the first setting that a program would refuse."""
     require_for_runs(programs=programs)
     preflight.check(scenario, seed, programs)
 
 
 @contextmanager
 def claimed(directory: Path) -> Iterator[None]:
-    """Make the directory, and hold it against a second run of the same name for as long as this one lasts."""
+    """Make the directory, and lock it against a second run until the block ends. UsageError if it is in use, holds a
+    run already, or its disk is full."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -121,7 +122,8 @@ def isolated_run(
     terminal: bool = False,
     **more: object,
 ) -> dict:
-    """Run `module.inside` in namespaces of its own and return its last word; `more` goes to it as it is."""
+    """Run `module.inside` in its own namespaces and return the outcome that it reported, empty if it was killed; `more` is added
+    to its arguments."""
     arguments = {"seed": seed, "directory": str(directory), "programs": programs.as_arguments(), **more}
     outcome: dict = {}
     with Isolated(new_run_id(directory), directory, module, arguments, terminal=terminal) as isolated:
@@ -137,7 +139,7 @@ def isolated_run(
 
 @contextmanager
 def _cancelling(isolated: Isolated, cancel: threading.Event | None) -> Iterator[None]:
-    """Let go of the run as soon as `cancel` is set."""
+    """Interrupt the run as soon as `cancel` is set."""
     if cancel is None:
         yield
         return
@@ -159,7 +161,8 @@ def _cancelling(isolated: Isolated, cancel: threading.Event | None) -> Iterator[
 
 
 def prepare(scenario: Scenario, seed: int, directory: Path, record: dict) -> None:
-    write_whole(directory / "scenario.json", scenario.to_json())
+    """Write scenario.json and run.json into the run's directory."""
+    write_atomic(directory / "scenario.json", scenario.to_json())
     fields = {"id": new_id(), "experiment": None, "cell": None, "variant": "", "axes": {}, **record}
     RunRecord.create(
         directory / "run.json",
@@ -184,7 +187,7 @@ def prepare(scenario: Scenario, seed: int, directory: Path, record: dict) -> Non
 
 
 def conclude(directory: Path, outcome: dict) -> RunResult:
-    """The run has written its own end into run.json, unless it was ended by force. Its files are entered as it left them."""
+    """Write the manifest, and for a killed run the outcome, which any other has written into run.json itself."""
     if not outcome:
         outcome = {"status": "failed", "error": KILLED}
         write_end(directory, outcome)
@@ -199,6 +202,7 @@ def conclude(directory: Path, outcome: dict) -> RunResult:
 
 
 def write_end(directory: Path, outcome: dict) -> None:
+    """Add the outcome and the end time to run.json."""
     record = RunRecord.open(directory / "run.json")
     record.update(**outcome, ended=metadata.now())
     record.close()
@@ -211,23 +215,23 @@ ENDING_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class Interrupted(BaseException):
-    """`manet` let go of the run, or somebody sent it a signal."""
+    """`manet` interrupted the run, or the process received a signal."""
 
 
 def inside(arguments: dict, report: Report) -> int:
     """Called by testbed.runs.isolation."""
-    return last_word(Path(arguments["directory"]), report, lambda: _stages(site_of(arguments), report))
+    return report_outcome(Path(arguments["directory"]), report, lambda: _stages(site_of(arguments), report))
 
 
-def last_word(directory: Path, report: Report, work: Callable[[], None]) -> int:
-    """Do the work and report how it ended, whatever happens short of SIGKILL; the exit status of the process."""
+def report_outcome(directory: Path, report: Report, work: Callable[[], None]) -> int:
+    """Do the work and report its outcome, also after any error or signal except SIGKILL; returns the exit status."""
     outcome = {"status": "complete", "error": None}
     try:
         try:
             raise_on_signals()
             work()
         finally:
-            ignore_signals()  # from here on nothing may come between the end and its record
+            ignore_signals()  # nothing may interrupt the record of the outcome
     except Interrupted:
         outcome = {"status": "interrupted", "error": "interrupted; what was captured is kept"}
     except ManetError as problem:
@@ -243,7 +247,7 @@ def last_word(directory: Path, report: Report, work: Callable[[], None]) -> int:
 
 
 def raise_on_signals() -> None:
-    """The first signal takes the run down; later ones cannot disturb that."""
+    """The first signal ends the run; later ones are ignored."""
 
     def interrupt(_number: int, _frame: object) -> None:
         ignore_signals()
@@ -254,18 +258,20 @@ def raise_on_signals() -> None:
 
 
 def ignore_signals() -> None:
+    """Ignore ENDING_SIGNALS while stages undo themselves."""
     for number in ENDING_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
 
 def site_of(arguments: dict) -> Site:
+    """The run that the arguments of the isolated process describe."""
     directory = Path(arguments["directory"])
     scenario = Scenario.from_json((directory / "scenario.json").read_text())
     return Site(scenario, arguments["seed"], directory, own_cgroup(), Programs.from_arguments(arguments["programs"]))
 
 
 def _stages(site: Site, report: Report) -> None:
-    """The run."""
+    """All stages of the run."""
     from testbed.host.processes import Processes
     from testbed.stages import addresses, kernel_tcp, traffic
     from testbed.stages.capture import captures_running
@@ -316,17 +322,17 @@ def _stages(site: Site, report: Report) -> None:
 
 
 def check_space(directory: Path) -> None:
-    """End the run while its files can still be completed."""
+    """RunError on a full disk, while the run's files can still be completed."""
     free = shutil.disk_usage(directory).free
     if free < RESERVE_BYTES:
         raise RunError(f"{directory}: disk full; {ROOM} (what was captured is kept)")
 
 
 def check_logs(directory: Path) -> None:
-    """End the run when the medium has ended its logs: what follows could not be analysed."""
-    why = why_closed(directory / "air.csv") or why_closed(directory / INPUT_LOG)
-    if why is not None:
-        raise RunError(f"{why} (what was written until then is kept)")
+    """RunError when the medium has closed its logs: the rest of the run could not be analysed."""
+    reason = closing_reason(directory / "air.csv") or closing_reason(directory / INPUT_LOG)
+    if reason is not None:
+        raise RunError(f"{reason} (what was written until then is kept)")
 
 
 def _os_error(problem: OSError, directory: Path) -> str:

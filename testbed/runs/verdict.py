@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from analysis.files import write_whole
+from analysis.files import write_atomic
 from testbed.runs.waits import WaitSummary
 
 BETTER_FIRST = ("valid", "suspect", "void")
@@ -34,4 +34,4 @@ def add_programs(directory: Path, summary: WaitSummary) -> None:
     verdict["programs"] = summary.report()
     verdict["verdict"] = max(verdict["verdict"], judged, key=BETTER_FIRST.index)
     verdict["reasons"] += reasons
-    write_whole(path, json.dumps(verdict, indent=2, sort_keys=True) + "\n")  # on a full disk the medium's stays
+    write_atomic(path, json.dumps(verdict, indent=2, sort_keys=True) + "\n")  # on a full disk the medium's stays

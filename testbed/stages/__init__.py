@@ -1,1 +1,1 @@
-"""What a run is made of, each a `with` block that undoes itself: stations, medium, addresses, routes, TCP, captures, traffic."""
+"""The stages of a run, each a `with` block that undoes itself: stations, medium, addresses, routes, TCP, captures, traffic."""

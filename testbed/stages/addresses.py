@@ -1,8 +1,8 @@
-"""Addresses of radios and wires, and the ARP tables where an experiment wants none of ARP's traffic.
+"""Addresses of radios and wires, and static ARP tables for experiments without ARP traffic.
 
-A station's address is 10.0.<i/256>.<i%256>/8 with no prefix route: a station can reach whom its routing says it can, and a
-missing route is "unreachable", not a vain ARP request to all the network. A wire is a network of its own,
-192.168.<k>.0/30, known to both of its ends here; who else knows it is the routing's business.
+A station's address is 10.0.<i/256>.<i%256>/8 without a prefix route: a station reaches only the destinations of its routes, and a
+missing route is "unreachable" instead of an unanswered ARP request. A wire is a network of its own, 192.168.<k>.0/30; both of its
+ends get their routes to it here, all other routes come from the routing protocol.
 """
 
 import itertools
@@ -22,16 +22,16 @@ from topologies.addresses import (
     wire_network,
 )
 
-OTHER_WIRE_METRIC = 10  # before what a routing daemon knows (100): over the air it can only be farther
+OTHER_WIRE_METRIC = 10  # preferred to a routing daemon's routes (100), which lead over the air
 
 
 def assign(site: Site, net: StationNet) -> None:
-    """Addresses, loopback, and the devices' own settings; the medium has made the devices."""
+    """Set addresses, loopback and device settings; the medium has made the devices."""
     lines: dict[NamespaceHost, list[str]] = {host: ["link set lo up"] for host in net.hosts}
     for station in net.stations:
         lines[station] += [*_device(site, station, INTERFACE), f"link set {INTERFACE} mtu {site.scenario.mtu}"]
         if station.home is not None:
-            # whoever made it gave it some, with a route to everybody
+            # its maker gave it an address, with a route to all stations
             lines[station].append(f"address flush dev {INTERFACE} scope global")
         lines[station].append(f"address add {station.IP()}/{PREFIX_BITS} dev {INTERFACE} noprefixroute")
         if site.scenario.arp == "static":
@@ -44,12 +44,12 @@ def assign(site: Site, net: StationNet) -> None:
 
 
 def mtus(net: StationNet) -> dict[str, int]:
-    """Of each station's radio, as the kernel has it; batman-adv has raised it by its headers."""
+    """The MTU of each station's radio in the kernel, bytes; batman-adv has raised it by its headers."""
     return {station.name: namespace.within(station.netns, lambda: offloads.mtu(INTERFACE)) for station in net.stations}
 
 
 def _assign_wire(site: Site, wire: WiredLink, lines: dict[NamespaceHost, list[str]]) -> None:
-    """Both ends, with the routes that follow from the wire itself: to its network, and from the host to everybody."""
+    """Both ends, with the routes to the wire's network and the host's default route."""
     metric = kernel_tcp.ack_metric(site.scenario)
     ends = ((wire.gateway, wire.interface, GATEWAY_END, HOST_END), (wire.host, wire.host_interface, HOST_END, GATEWAY_END))
     for host, interface, here, there in ends:
@@ -61,13 +61,13 @@ def _assign_wire(site: Site, wire: WiredLink, lines: dict[NamespaceHost, list[st
         if site.scenario.arp == "static":
             lines[host].append(_neighbour(wire_ip(wire.number, there), wire_mac(wire.number, there), interface))
     place = int(wire.host_interface.removeprefix("eth"))
-    # of several wires the first that has a carrier is the way to everybody
+    # of several wires the first with a carrier has the default route
     behind = f" metric {place}" if place else ""
     lines[wire.host].append(f"route add default via {wire_ip(wire.number, GATEWAY_END)}{behind}{metric}")
 
 
 def _join_wires(net: StationNet, lines: dict[NamespaceHost, list[str]], metric: str) -> None:
-    """Hosts on several wires: a dead wire is seen by its carrier, and each gateway delivers to all of the host's addresses."""
+    """Hosts on several wires: a dead wire is detected by its carrier, and each gateway delivers to all addresses of the host."""
     for host in dict.fromkeys(wire.host for wire in net.wires):
         wires = [wire for wire in net.wires if wire.host is host]
         if len(wires) > 1:
@@ -84,14 +84,14 @@ def _neighbour(ip: str, mac: str, interface: str) -> str:
 
 
 def _device(site: Site, host: NamespaceHost, interface: str) -> list[str]:
-    """The profile's settings of a device: by ioctl and sysctl at once, and the lines of those that ip(8) sets."""
+    """Apply the profile's settings of a device by ioctl and sysctl; returns the lines for those that ip(8) sets."""
     offload = kernel_tcp.profile(site.scenario.profile).get("offload", {})
     namespace.within(host.netns, lambda: _set_device(site, interface, offload))
     return [f"link set {interface} gso_max_segs {offload['gso_max_segs']}"] if "gso_max_segs" in offload else []
 
 
 def _set_device(site: Site, interface: str, offload: dict[str, object]) -> None:
-    """What is set by ioctl and sysctl, in the host's namespace."""
+    """The settings by ioctl and sysctl, in the caller's namespace."""
     offloads.set_offloads(interface, offload)
     if site.scenario.unres_qlen is not None:
         # packets that wait for one ARP answer; only the device's own value belongs to the namespace

@@ -1,7 +1,7 @@
-"""batman-adv in a station's namespace, by batctl: its settings, and what it knows of others as `manet routes` has it.
+"""batman-adv in a station's namespace, by batctl: its settings, and its tables in the form of `manet routes`.
 
-It knows radios by their MACs, which tell the station's number (topologies/addresses.py), and how good a way is but not how
-long: B.A.T.M.A.N. has no hop counts.
+It identifies radios by their MACs, which contain the station's number (topologies/addresses.py), and gives the quality of a path
+but not its length: B.A.T.M.A.N. has no hop counts.
 """
 
 import json
@@ -32,24 +32,24 @@ def set_all(settings: dict[Path, Sequence[str]], names: dict[Path, str]) -> None
 
 
 def status(netns: Path, number: int) -> dict:
-    """What station `number`'s batman-adv knows, in the words of our daemons' status (formats/routing.md)."""
-    originators = _asked(netns, "originators_json")
+    """The tables of station `number`'s batman-adv, in the form of our daemons' status (formats/routing.md)."""
+    originators = _table(netns, "originators_json")
     return {
         "ok": True, "protocol": "batman-adv", "address": ip_address(number),
-        "routes": routes_of(originators), "neighbours": neighbours_of(_asked(netns, "neighbors_json")),
+        "routes": routes_of(originators), "neighbours": neighbours_of(_table(netns, "neighbors_json")),
         "counters": counters_of(iproute.ask_within(netns, *_argv("statistics"))),
     }  # fmt: skip
 
 
 def next_radio(netns: Path, address: str) -> str | None:
-    """The address of the neighbour that frames for the station with this address go to; None if batman-adv knows no way."""
-    best = [route for route in routes_of(_asked(netns, "originators_json")) if route["destination"] == address]
+    """The address of the next hop to the station with this address; None if batman-adv has no path."""
+    best = [route for route in routes_of(_table(netns, "originators_json")) if route["destination"] == address]
     return next((route["via"] for route in best if route["state"] == "best"), None)
 
 
 def routes_of(originators: Sequence[dict]) -> list[dict]:
-    """From batctl's list of ways to each radio; the best of each first. `quality` is BATMAN IV's TQ of 255, or BATMAN V's
-    throughput in kbit/s."""
+    """The routes of `batctl originators_json`, sorted by destination, the best of each first. `quality` is BATMAN IV's TQ of
+    255, or BATMAN V's throughput in kbit/s."""
     found = []
     for entry in originators:
         destination, via = _address(entry["orig_address"]), _address(entry["neigh_address"])
@@ -61,6 +61,7 @@ def routes_of(originators: Sequence[dict]) -> list[dict]:
 
 
 def neighbours_of(neighbours: Sequence[dict]) -> list[dict]:
+    """The neighbours of `batctl neighbors_json`, as `manet routes` lists them, sorted by address; times in s."""
     found = [
         {"address": _address(entry["neigh_address"]), "state": "heard", "seen_s": entry.get("last_seen_msecs", 0) / 1000}
         for entry in neighbours
@@ -83,16 +84,16 @@ def _start(netns: Path, argv: list[str]) -> subprocess.Popen:
     return namespace.within(netns, lambda: subprocess.Popen(argv, **quiet))
 
 
-def _asked(netns: Path, what: str) -> list[dict]:
-    """Nothing where batctl fails: the mesh is gone, or not there yet."""
+def _table(netns: Path, table: str) -> list[dict]:
+    """A table of batctl; empty if batctl fails: the mesh does not exist yet, or no more."""
     try:
-        return json.loads(iproute.ask_within(netns, *_argv(what)) or "[]")
+        return json.loads(iproute.ask_within(netns, *_argv(table)) or "[]")
     except ValueError:
         return []
 
 
 def _address(mac: str) -> str:
-    """The station's address whose radio has this MAC; the MAC itself where it is no station's."""
+    """The address of the station whose radio has this MAC; the MAC itself for any other."""
     number = int(mac.replace(":", "")[-4:], 16)
     return ip_address(number) if number and mac == mac_address(number) else mac
 

@@ -21,14 +21,14 @@ from topologies.addresses import HOST_INTERFACE, INTERFACE
 
 # The UDP ports of routing protocols: IANA's, olsrd's and batmand's defaults; our own daemons state theirs.
 PORTS = {"aodv-uu": 654, "olsrd": 698, "babeld": 6696, "batmand": 4305, **udp_ports()}
-WHOLE = 0  # tcpdump's word for no limit
+NO_LIMIT = 0  # tcpdump's snap length for whole packets
 BLOCK_S = 1.0  # tcpdump's to_ms
 READY_DEADLINE_S = 30.0
 _DROPPED = re.compile(r"^(\d+) packets? dropped by (?:kernel|interface)", re.MULTILINE)
 
 
 class Captures:
-    """The tcpdumps of a run, and after their end how many packets they missed."""
+    """The tcpdump processes of a run, and after their end the number of packets that they missed."""
 
     def __init__(self) -> None:
         self.children: dict[str, Child] = {}
@@ -39,7 +39,7 @@ class Captures:
 
 
 def interfaces(net: StationNet) -> dict[str, tuple[NamespaceHost, str]]:
-    """What is captured, by the name of its file. A dot is in no station's name."""
+    """The captured interfaces, by the name of the file. No station's name contains a dot."""
     radios = {station.name: (station, INTERFACE) for station in net.stations}
     gateways = {f"{wire.gateway.name}.{wire.interface}": (wire.gateway, wire.interface) for wire in net.wires}
     hosts = {
@@ -54,7 +54,7 @@ def interfaces(net: StationNet) -> dict[str, tuple[NamespaceHost, str]]:
 
 @contextmanager
 def captures_running(site: Site, net: StationNet, children: Processes) -> Iterator[Captures]:
-    """From every capture's socket being open to every file being complete."""
+    """Capture all interfaces: every socket is open on entry, every file complete on exit. RunError if a tcpdump failed."""
     folder = site.folder("captures")
     captures = Captures()
     snap_bytes = site.scenario.snaplen + site.scenario.routing.headers_bytes
@@ -72,13 +72,13 @@ def captures_running(site: Site, net: StationNet, children: Processes) -> Iterat
         start(name, host, interface, snap_bytes)
     if port is not None:
         for station in net.stations:
-            start(f"{station.name}.routing", station, INTERFACE, WHOLE, f"udp port {port}")
+            start(f"{station.name}.routing", station, INTERFACE, NO_LIMIT, f"udp port {port}")
     children.wait_for_text(captures.children.values(), "listening on", within_s=READY_DEADLINE_S)
     try:
         yield captures
     finally:
-        time.sleep(BLOCK_S * 1.1)  # also after a fault, of which the last second tells most
+        time.sleep(BLOCK_S * 1.1)  # also after a failure: its last second matters most
         children.stop(captures.children.values())
     for child in captures.children.values():
-        if child.popen.returncode != 0:  # it died after the last look at it, or had to be killed: its file is not whole
+        if child.popen.returncode != 0:  # it died after the last check, or had to be killed: its file is incomplete
             raise child.failure()

@@ -10,7 +10,7 @@ ANSWER_DEADLINE_S = 10.0
 
 
 class MediumControl:
-    """A connection to the medium; `ask` raises RunError with the medium's own words if it refuses."""
+    """A connection to the medium; `ask` raises RunError with the medium's message if it refuses."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -23,6 +23,7 @@ class MediumControl:
         self._stream = self._socket.makefile("rb")
 
     def ask(self, op: str, **arguments: object) -> dict:
+        """Send one request and return its answer; RunError if the medium refuses it or has gone."""
         try:
             self._socket.sendall(json.dumps({"op": op, **arguments}).encode() + b"\n")
             line = self._stream.readline()
@@ -36,5 +37,6 @@ class MediumControl:
         return answer
 
     def close(self) -> None:
+        """Close the connection."""
         self._stream.close()
         self._socket.close()

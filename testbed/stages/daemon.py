@@ -1,4 +1,4 @@
-"""CONFIG of our routing daemons (formats/routing.md)."""
+"""The configuration of our routing daemons (formats/routing.md)."""
 
 from testbed.stages import kernel_tcp
 from testbed.stages.site import Site
@@ -9,7 +9,7 @@ TUN = "manet0"
 
 
 def daemon_config(site: Site, name: str, number: int, *, wires: list[str], mtu: int, epoch_ns: int) -> dict:
-    """Of station number `number`; `wires` are the networks that it is a gateway to."""
+    """The configuration of station `number`; `wires` are the networks (address/bits) to which it is a gateway."""
     routing, results = site.scenario.routing, site.directory / "routing"
     return {
         "format": "manet-routing/1",
@@ -30,12 +30,12 @@ def daemon_config(site: Site, name: str, number: int, *, wires: list[str], mtu: 
         "epoch_ns": epoch_ns,
         "notes": str(results / f"{name}.jsonl"),
         "events": str(results / f"{name}.events.jsonl") if routing.events else None,
-        # packets that wait for a route in the daemon are in no capture of an interface
+        # no interface capture has packets that wait in the daemon for a route
         "held": str(site.folder("captures") / f"{name}.held.pcapng"),
         "quickack": kernel_tcp.ack_metric(site.scenario) != "",
         # some flow's TCP has the layer tcpf or tcpbus
         "notices": site.scenario.tcp_wants_notices,
-        # else TCP of the papers' years would do as RFC 6069 says
+        # if not, TCPs of the papers' years would follow RFC 6069
         "tcp_unreachable": site.scenario.tcp_hears_unreachable,
         "options": routing.options(),
     }

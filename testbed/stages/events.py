@@ -1,8 +1,8 @@
 """The stage that carries out a scenario's events while the traffic runs, each at its time, and writes `events.csv`.
 
-A thread with a connection of its own to the medium; `at` counts from the start of the traffic. What was done, and the model
-time right after, stand in the file: a `cut` learns only then who it is that it switches off. An event that
-cannot be carried out ends the run (the check that every stage's `watch` makes).
+A thread with its own connection to the medium; `at` counts from the start of the traffic. The file lists each action and the
+model time right after it: a `cut` determines the station only when it is carried out. An event that cannot be carried out ends
+the run (by the check in every stage's `watch`).
 """
 
 import csv
@@ -22,13 +22,13 @@ from testbed.stages.site import Site
 
 HEADER = ("t_s", "at_s", "event", "station", "detail")
 FILE = "events.csv"
-IN_USE_S = 1.0  # a relay is in use if it was given frames within this time
-Starved = Callable[[], str | None]  # that the stations' programs have no processor now, in words (testbed/runs/waits.py)
-AIR_ROWS = 1000  # the most that the medium keeps for its socket (formats/sockets.md)
+IN_USE_S = 1.0  # a relay is in use if it received frames within this time
+Starved = Callable[[], str | None]  # the message if the stations' programs get no processor time (testbed/runs/waits.py)
+AIR_ROWS = 1000  # the maximum that the medium keeps for its socket (formats/sockets.md)
 
 
 class Events:
-    """The events of one run; `begin` says that the traffic starts now."""
+    """The events of one run; `begin` sets the start of the traffic."""
 
     def __init__(self, site: Site, starved: Starved) -> None:
         self.events = sorted(site.scenario.events, key=lambda event: event.at)
@@ -46,13 +46,16 @@ class Events:
         self._go.set()
 
     def check(self) -> None:
+        """Raise the error of an event that could not be carried out."""
         if self._problem is not None:
             raise self._problem
 
     def start(self) -> None:
+        """Start the thread; it waits for `begin`."""
         self._thread.start()
 
     def end(self) -> None:
+        """End the thread, and wait for it."""
         self._stop.set()
         self._go.set()
         self._thread.join()
@@ -84,7 +87,7 @@ class Events:
 
 @contextmanager
 def events_running(site: Site, children: Processes, starved: Starved = lambda: None) -> Iterator[Events]:
-    """Ready to begin; nothing is written for a scenario without events."""
+    """Carry out the scenario's events after `begin`; without events no file is written. Raises the error of a failed event."""
     events = Events(site, starved)
     if not events.events:
         yield events
@@ -100,7 +103,7 @@ def events_running(site: Site, children: Processes, starved: Starved = lambda: N
 
 
 def carry_out(control: MediumControl, event: Event, starved: Starved = lambda: None) -> tuple[str, str]:
-    """Do it; whom it was done to, and how."""
+    """Carry out an event; returns station and detail as events.csv lists them."""
     match event.kind:
         case "power":
             control.ask("power", station=event.power, on=event.on)
@@ -124,50 +127,50 @@ def carry_out(control: MediumControl, event: Event, starved: Starved = lambda: N
 
 
 def relay_in_use(control: MediumControl, source: str, target: str, starved: Starved = lambda: None) -> str:
-    """The neighbour that took most of what `source` sent over relays lately.
+    """The neighbour that recently relayed most bytes of `source`.
 
-    From the air log and not from a route table: it holds for every protocol, source routes too, and for what is used.
-    A HostLateError if there is none on a host that is too busy for the run: the run is void then, not the scenario wrong.
+    Taken from the air log instead of a route table: this works for every protocol, also with source routes, and shows actual use.
+    RunError without a relay; HostLateError instead on a loaded host, because the run is void then and the scenario may be right.
     """
     status = control.ask("status")
     model_ns = status["model_ns"]
     answer = control.ask("air", last=AIR_ROWS)
-    taken: Counter[str] = Counter()
+    relayed: Counter[str] = Counter()
     for row in csv.DictReader([answer["header"], *answer["rows"]]):
-        given = row["event"] == "deliver" and row["frame"] == "data" and row["peer"] == source
-        if given and row["station"] != target and int(row["t_ns"]) > model_ns - IN_USE_S * 1e9:
-            taken[row["station"]] += int(row["bytes"])
-    if not taken:
-        none = f"events: cut: no station took frames of {source} for others within the last {IN_USE_S:g} s"
-        busy = _late(status) or starved()
+        is_relayed = row["event"] == "deliver" and row["frame"] == "data" and row["peer"] == source
+        if is_relayed and row["station"] != target and int(row["t_ns"]) > model_ns - IN_USE_S * 1e9:
+            relayed[row["station"]] += int(row["bytes"])
+    if not relayed:
+        none = f"events: cut: no station relayed frames of {source} within the last {IN_USE_S:g} s"
+        busy = _lateness_reason(status) or starved()
         if busy is not None:
             raise HostLateError(f"{none}: the host was too busy ({busy}); run it again with fewer --jobs or on an idle machine")
         raise RunError(f"{none}; is there a route to {target} over a relay, and traffic, at that time?")
-    return taken.most_common(1)[0][0]
+    return relayed.most_common(1)[0][0]
 
 
-def _late(status: dict) -> str | None:
-    """That the medium itself would judge the run void by now, in words."""
+def _lateness_reason(status: dict) -> str | None:
+    """The reason if the medium's verdict is void by now; None otherwise."""
     if status.get("verdict") != "void":
         return None
     return f"the medium was up to {status.get('lateness', {}).get('max_us', 0) / 1000:.0f} ms late"
 
 
 def wait_for_traffic_at(site: Site, medium: Medium, children: Processes) -> None:
-    """Until the model time at which the scenario wants its traffic to start, if it names one."""
-    wanted_s = site.scenario.traffic_at
-    if wanted_s is None:
+    """Wait until the scenario's `traffic_at`, if it is set; HostLateError if it has passed."""
+    traffic_at_s = site.scenario.traffic_at
+    if traffic_at_s is None:
         return
-    left_s = wanted_s - medium.ask("status")["model_ns"] / 1e9
+    left_s = traffic_at_s - medium.ask("status")["model_ns"] / 1e9
     if left_s < 0:
         raise HostLateError(
-            f"the network was ready {-left_s:.1f} s after traffic_at = {wanted_s:g} s; give a later one, or leave it out"
+            f"the network was ready {-left_s:.1f} s after traffic_at = {traffic_at_s:g} s; give a later one, or leave it out"
         )
     children.watch(until=time.monotonic() + left_s)
 
 
 def read_events(directory: Path) -> list[dict[str, str]]:
-    """The rows of a run's events.csv; none where nothing happened."""
+    """The rows of a run's events.csv; empty without the file."""
     path = directory / FILE
     if not path.exists():
         return []

@@ -1,6 +1,6 @@
 """Network settings of many namespaces at once, each by one batch of ip(8).
 
-The batches are kept in `log/`, so that what was done to a station's tables can be read, and repeated by hand.
+The batches are kept in `log/`, so that the changes to a station's tables can be read and repeated by hand.
 """
 
 import subprocess
@@ -12,7 +12,7 @@ from testbed.stages.station import NamespaceHost
 
 
 def batches(commands: dict[NamespaceHost, list[str]], what: str, log_folder: Path) -> None:
-    """Run each station's lines (without the leading `ip`) in its namespace, all stations side by side."""
+    """Run each station's lines (without the leading `ip`) in its namespace, all stations in parallel. RunError if one fails."""
     running = []
     for station, lines in commands.items():
         if lines:
@@ -32,7 +32,7 @@ def batches(commands: dict[NamespaceHost, list[str]], what: str, log_folder: Pat
 
 
 def try_batch(station: NamespaceHost, lines: list[str]) -> None:
-    """Run the lines as far as they still make sense: what they name may have changed meanwhile."""
+    """Run the lines and ignore failures: their objects may have changed meanwhile."""
     if not lines:
         return
     argv, text = ["ip", "-force", "-batch", "-"], "".join(f"{line}\n" for line in lines)
@@ -40,12 +40,12 @@ def try_batch(station: NamespaceHost, lines: list[str]) -> None:
 
 
 def ask(station: NamespaceHost, *words: str) -> str:
-    """What `ip <words>` prints in a station."""
+    """The output of `ip <words>` in a station."""
     return ask_within(station.netns, "ip", "-color=never", *words)
 
 
 def ask_within(netns: Path, *argv: str) -> str:
-    """What a program prints in a network namespace; nothing if it fails."""
+    """The standard output of a program in a network namespace; its exit status is ignored."""
     process = namespace.within(netns, lambda: subprocess.run(argv, capture_output=True, text=True, check=False))
     return process.stdout
 

@@ -1,8 +1,8 @@
 """The stage that sets and samples kernel TCP: writes tcp-settings.json (formats/tcp.md), runs `manet-tcp`.
 
 A profile (kernel-tcp/profiles/<name>.toml) gives sysctls for every station's namespace and defaults for the settings
-that a `sockops` program applies per connection; what the scenario states itself comes before the profile. Connections
-of a flow with a TCP of its own are told by the flow's port (testbed/stages/traffic.py).
+that a `sockops` program applies per connection; the scenario's own values override the profile. Connections
+of a flow with its own TCP are identified by the flow's port (testbed/stages/traffic.py).
 """
 
 import json
@@ -32,6 +32,7 @@ RTO_MIN_FILE = Path("/proc/sys") / RTO_MIN_SYSCTL.replace(".", "/")
 
 
 def profile(name: str) -> dict:
+    """The tables of kernel-tcp/profiles/<name>.toml; UsageError for an unknown name."""
     path = PROFILES / f"{name}.toml"
     try:
         return tomllib.loads(path.read_text())
@@ -41,8 +42,8 @@ def profile(name: str) -> dict:
 
 
 def effective_settings(scenario: Scenario, tcp: Tcp | None = None) -> dict:
-    """Settings of connections with `tcp` (default: the scenario's): the profile's, overridden by the scenario's. What
-    neither names is the kernel's own. A least RTO too large for a socket's option is in `sysctls`."""
+    """Settings of connections with `tcp` (default: the scenario's): the profile's, overridden by the scenario's;
+    all others are the kernel's defaults. A minimum RTO too large for a socket's option is in `sysctls`."""
     settings = {**profile(scenario.profile).get("socket", {}), **scenario.tcp_settings(tcp)}
     if (settings.get("rto_min_us") or 0) > RTO_MIN_BY_SOCKET_US:
         del settings["rto_min_us"]
@@ -50,7 +51,7 @@ def effective_settings(scenario: Scenario, tcp: Tcp | None = None) -> dict:
 
 
 def sysctls(scenario: Scenario, station: str | None = None) -> dict[str, object]:
-    """The TCP sysctls of a station's or host's namespace; without one, those that all of them have."""
+    """The TCP sysctls of the namespace of a station or host; None: those common to all."""
     values: dict[str, object] = dict(profile(scenario.profile).get("sysctl", {}))
     if scenario.rto_min is not None and scenario.rto_min * 1e6 > RTO_MIN_BY_SOCKET_US:
         values[RTO_MIN_SYSCTL] = round(scenario.rto_min * 1e6)
@@ -61,8 +62,8 @@ def sysctls(scenario: Scenario, station: str | None = None) -> dict[str, object]
 
 
 def period_notes(scenarios: Iterable[Scenario]) -> list[str]:
-    """A line for each algorithm of today's kernel that a scenario names and has run as the papers' TCPs: with their window, and
-    without SACK. Those that the papers had, the kernel's own version among them, belong there."""
+    """A line for each algorithm of today's kernel that a scenario runs under the profile `period`, with its window and without
+    SACK. Algorithms of the papers' years, also the kernel's versions of them, get none."""
     notes = []
     for scenario in scenarios:
         for tcp in scenario.tcps() if scenario.profile == "period" else []:
@@ -74,7 +75,7 @@ def period_notes(scenarios: Iterable[Scenario]) -> list[str]:
 
 
 def require_rto_min(scenario: Scenario) -> None:
-    """UsageError if the scenario's `rto_min` is more than this kernel can give a connection."""
+    """UsageError if the scenario's `rto_min` exceeds the maximum of this kernel."""
     rto_min_us = int(str(sysctls(scenario).get(RTO_MIN_SYSCTL, 0)))
     if rto_min_us > RTO_MIN_BY_SOCKET_US and not RTO_MIN_FILE.exists():
         raise UsageError(
@@ -83,19 +84,19 @@ def require_rto_min(scenario: Scenario) -> None:
 
 
 def ack_metric(scenario: Scenario) -> str:
-    """The route metric that makes a receiver acknowledge each packet at once, where the scenario asks for no delayed ACK."""
+    """The route metric that disables delayed ACKs, for `ip route`; empty if the scenario has delayed ACKs."""
     return " quickack 1" if effective_settings(scenario).get("delayed_ack") is False else ""
 
 
 def station_entry(scenario: Scenario, host: NamespaceHost, hops: Mapping[str, int] | None = None) -> dict:
-    """A station's or host's element of `stations` in tcp-settings.json. `status` is given where a flow ends whose TCP
-    may ask the routing daemon (a layer, or one of our own algorithms); `hops`, which routes that never change have, where a
-    TCP wants to know them."""
+    """A station's or host's element of `stations` in tcp-settings.json. `status` is set at the ends of flows whose TCP may
+    query the routing daemon (a layer, or one of our own algorithms); `hops`, known for routes that never change, if a TCP needs
+    them."""
     entry = {"name": host.name, "netns": str(host.netns), "settings": effective_settings(scenario)}
     ending = [(i, flow) for i, flow in enumerate(scenario.flows) if flow.has_tcp and host.name in (flow.source, flow.target)]
     ports = {str(FIRST_PORT + i): effective_settings(scenario, scenario.tcp_of(flow)) for i, flow in ending if flow.tcp}
     has_daemon = scenario.routing.protocol in OUR_DAEMONS and host.name in scenario.station_names()
-    # without flows of the scenario any station may be an end of somebody's connection
+    # without flows in the scenario any station may be the end of a connection
     used = [scenario.tcp_of(flow) for _, flow in ending] if scenario.flows else scenario.tcps()
     if has_daemon and any(tcp.wants_struct_ops for tcp in used):
         entry["status"] = str(status_socket(host.name))
@@ -108,8 +109,8 @@ def station_entry(scenario: Scenario, host: NamespaceHost, hops: Mapping[str, in
 def kernel_tcp_running(
     site: Site, net: StationNet, children: Processes, hops: Mapping[str, Mapping[str, int]]
 ) -> Iterator[Child]:
-    """From the programs being attached to the samples being complete on disk. `hops`: of the routes that never change, by
-    station and destination."""
+    """Run `manet-tcp`: its programs are attached on entry, its samples complete on disk on exit. `hops`: path lengths of routes
+    that never change, by station and destination."""
     settings = {
         "format": "manet-tcp-settings/1",
         "cgroup": str(site.cgroup),
@@ -131,11 +132,11 @@ def kernel_tcp_running(
 
 
 def set_sysctls(scenario: Scenario, net: StationNet, values: dict[str, object]) -> None:
-    """The TCP sysctls, and `values`, in every station and wired host; made with the namespace and gone with it, so
-    nothing has to be restored.
+    """The TCP sysctls, and `values`, in every station and wired host; they end with the namespace, so nothing is
+    restored.
 
-    A sysctl that this kernel lacks is left out: what it would switch off is not there either, or is not per namespace
-    (run.json says what each station really has).
+    A sysctl that this kernel lacks is skipped: the feature is absent too, or is not per namespace (run.json lists each
+    station's actual values).
     """
     for host in net.hosts:
         of_host = {**values, **sysctls(scenario, host.name)}
@@ -143,5 +144,5 @@ def set_sysctls(scenario: Scenario, net: StationNet, values: dict[str, object]) 
 
 
 def read_sysctls(net: StationNet, names: list[str]) -> dict[str, dict[str, str]]:
-    """What the kernel says now, by station."""
+    """The current values of these sysctls, by station."""
     return {s.name: namespace.within(s.netns, lambda: namespace.read_sysctls(names)) for s in net.hosts}

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scenarios.scenario import Scenario
@@ -23,7 +22,7 @@ RADIOS = ROOT / "medium" / "radios"
 
 
 def medium_config(site: Site, netns: dict[str, str]) -> dict:
-    """The content of medium.json. `netns` gives each node's network namespace by name (empty: `check` only)."""
+    """The content of medium.json. `netns`: the network namespace of each node, by name (empty: for `check` only)."""
     scenario = site.scenario
     return {
         "format": "manet-medium/1",
@@ -60,11 +59,12 @@ def medium_config(site: Site, netns: dict[str, str]) -> dict:
 
 
 def hwsim_config(scenario: Scenario) -> dict:
+    """The key `hwsim` of the medium's configuration (formats/medium.md)."""
     return {**scenario.hwsim.model_dump(), "radios": "made" if scenario.net == "manet" else "found"}
 
 
 def wires_config(scenario: Scenario, netns: dict[str, str]) -> list[dict]:
-    """`a` is the gateway's end, `b` the host's."""
+    """The key `wires` of medium.json; `a` is the gateway's end, `b` the host's."""
     interfaces = wire_interfaces([wire.station for wire in scenario.wires])
     host_interfaces = wire_interfaces([wire.host for wire in scenario.wires])
 
@@ -91,6 +91,7 @@ class Medium:
         self.child, self.control = child, control
 
     def ask(self, op: str, **arguments: object) -> dict:
+        """One request to the medium (formats/sockets.md); RunError if it refuses."""
         return self.control.ask(op, **arguments)
 
     def links(self) -> list[tuple[str, str]]:
@@ -98,23 +99,19 @@ class Medium:
         return [(link["from"], link["to"]) for link in self.ask("links")["links"] if link["range"]]
 
 
-def _logs(site: Site) -> list[str | Path]:
-    inputs = ["--input-log", site.directory / INPUT_LOG] if site.scenario.input_log else []
-    return [*inputs, "--log-limit", str(site.scenario.log_limit)]
-
-
 @contextmanager
 def medium_running(site: Site, net: "StationNet", children: Processes) -> Iterator[Medium]:
-    """From the daemon's `ready` (every radio is up) to its orderly end (every output is complete)."""
+    """Run the daemon: every radio is up on entry, every output complete on exit. RunError if the daemon failed."""
     write_trace(site)
     site.feedback_folder.mkdir(exist_ok=True)
     netns = {host.name: str(host.netns) for host in net.hosts}
     config = site.directory / "medium.json"
     config.write_text(json.dumps(medium_config(site, netns), indent=1) + "\n")
     radios = "the radios went with it" if site.scenario.net == "manet" else "the radios have the kernel's own medium now"
+    inputs = ["--input-log", site.directory / INPUT_LOG] if site.scenario.input_log else []
     child = children.start(
         "medium",
-        [site.programs.medium, "run", *_logs(site), config],
+        [site.programs.medium, "run", *inputs, "--log-limit", str(site.scenario.log_limit), config],
         remedy=f"{radios} and the run is void; see log/medium.log and run it again",
         many_files=True,
     )

@@ -1,4 +1,4 @@
-"""Stations of Mininet-WiFi's own making (docs/mininet-wifi.md), for the medium and all later stages to use like ours.
+"""Stations made by Mininet-WiFi (docs/mininet-wifi.md), which the medium and all later stages use like our own.
 
 A process of the Python that has Mininet-WiFi makes them (mininet_wifi_builder.py), in the run's own namespaces, and holds them:
 wmediumd is not started, and our medium finds their radios. Nothing has to be undone. hwsim takes a radio away with the namespace
@@ -24,7 +24,7 @@ from testbed.stages.site import Site
 from topologies.addresses import INTERFACE, PREFIX_BITS, ip_address, mac_address
 
 BUILDER = Path(__file__).with_name("mininet_wifi_builder.py")
-# Of an emulated machine that has other work.
+# On a loaded emulated machine.
 IMPORTED_WITHIN_S, EACH_WITHIN_S = 240.0, 60.0
 READY = "ready {"
 NETWORK = {"ssid": "manet", "mode": "g", "channel": 1}
@@ -33,10 +33,10 @@ RATES = {"dsss": "1 2 5.5 11", "ofdm": "6 9 12 18 24 36 48 54"}  # Mbit/s
 
 @contextmanager
 def stations_of_mininet_wifi(site: Site, children: Processes) -> Iterator[dict[str, int]]:
-    """The process that each station's namespaces are of, by name; with the block their maker ends, and its shells with it."""
+    """By station, the process whose namespaces it uses; the builder and its shells end with the block."""
     config = site.directory / "mininet-wifi.json"
     config.write_text(json.dumps(builder_config(site), indent=1) + "\n")
-    with alone():
+    with exclusive():
         child = children.start(
             "mininet-wifi",
             [python(), "-I", "-u", BUILDER, config],
@@ -52,8 +52,8 @@ def stations_of_mininet_wifi(site: Site, children: Processes) -> Iterator[dict[s
 
 @contextmanager
 def _silent_at_the_end(homes: Mapping[str, int]) -> Iterator[None]:
-    """Set the radios down, whoever of their makers is still there. A frame of which no medium has told hwsim what became of it is
-    kept until then, and keeps the socket that sent it, and so its network namespace, and so the radio: for ever."""
+    """Set the radios down at the end, even if the builder is gone. Until then hwsim keeps a frame whose fate no medium has
+    reported; the frame keeps its socket, the socket its network namespace, and the namespace its radio: forever."""
     spaces = [os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC) for pid in homes.values()]
     try:
         yield
@@ -69,7 +69,7 @@ def _set_down() -> None:
 
 
 def builder_config(site: Site) -> dict:
-    """What mininet_wifi_builder.py is told."""
+    """The configuration of mininet_wifi_builder.py."""
     stations = enumerate(site.scenario.positions(site.seed), start=1)
     return {
         **NETWORK,
@@ -88,7 +88,7 @@ def builder_config(site: Site) -> dict:
 
 
 def _rates(site: Site) -> str:
-    """Mbit/s that a data frame may be sent at, as iw(8) takes them."""
+    """The rates of data frames, Mbit/s, in the form of iw(8)."""
     scenario = site.scenario
     radio = tomllib.loads((RADIOS / f"{scenario.radio}.toml").read_text()) | dict(scenario.radio_overrides)
     return RATES[radio["modulation"]] if scenario.hwsim.rates == "kernel" else f"{radio['data_rate_bps'] / 1e6:g}"
@@ -102,8 +102,9 @@ def _stations(site: Site, child: Child, children: Processes) -> dict[str, int]:
 
 
 @contextmanager
-def alone() -> Iterator[None]:
-    """Mininet-WiFi knows its radios by the number of its process, which two runs have alike: each would take the other's."""
+def exclusive() -> Iterator[None]:
+    """Lock Mininet-WiFi against a second run; RunError if one has it. Both would use the same process number, by which
+    Mininet-WiFi identifies its radios."""
     descriptor = os.open(modules.LOADED / MODULE, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         try:

@@ -1,9 +1,8 @@
-"""Makes the stations of a run with Mininet-WiFi's own classes, and holds them until it is ended.
+"""Makes the stations of a run with Mininet-WiFi's own classes, and keeps them until it is ended.
 
-Started by mininet_wifi.py with the Python that has Mininet-WiFi, which need not be ours: nothing of this project is imported.
+Started by mininet_wifi.py with the Python that has Mininet-WiFi, which may differ from ours: nothing of this project is imported.
 Its one argument is a JSON file (`builder_config` there); it prints `ready` and the pid of each station's shell, and ends by a
-signal. Mininet-WiFi's own ending (`net.stop()`) is never called: it ends whatever is called like a daemon of its own and
-unloads the module.
+signal. Mininet-WiFi's `net.stop()` is never called: it ends all processes named like its daemons and unloads the module.
 """
 
 import ctypes
@@ -20,12 +19,13 @@ CLONE_NEWNS = 0x0002_0000  # <linux/sched.h>
 
 
 def main(path: str) -> None:
-    wanted = json.loads(Path(path).read_text())
+    """Build the stations that the JSON file at `path` describes, print their pids, and wait for a signal."""
+    config = json.loads(Path(path).read_text())
     see_own_radios()
-    net = build(wanted)
+    net = build(config)
     pids = {station.name: station.pid for station in net.stations}
-    wait_for_carriers(pids, wanted["interface"])
-    print(f"\nready {json.dumps(pids)}", flush=True)  # what Mininet says may not have ended its line
+    wait_for_carriers(pids, config["interface"])
+    print(f"\nready {json.dumps(pids)}", flush=True)  # Mininet's output may end without a newline
     while True:
         signal.pause()
 
@@ -42,8 +42,8 @@ def see_own_radios() -> None:
             sys.exit(f"/sys: {os.strerror(ctypes.get_errno())}; run as root, outside of a restricted container")
 
 
-def build(wanted: dict) -> object:
-    """Up, with every station in the ad hoc network; its radios have the kernel's own medium as yet."""
+def build(config: dict) -> object:
+    """A running network with every station in the ad hoc network; its radios still have the kernel's medium."""
     os.environ["MPLBACKEND"] = "Agg"  # it loads a drawing library, and there is no display
     logging.basicConfig(level=logging.WARNING)  # before it opens a log of its own in /tmp
     from mininet.log import setLogLevel
@@ -56,19 +56,19 @@ def build(wanted: dict) -> object:
     setLogLevel("info")
     Mininet.inited = True  # or it raises limits of the whole system, and never restores them
     net = Mininet_wifi()
-    for station in wanted["stations"]:
+    for station in config["stations"]:
         net.addStation(station["name"], mac=station["mac"], ip=station["ip"], position=station["position"])
     net.configureNodes()
     for station in net.stations:
-        station.setIntfName(wanted["interface"], 0)
-        settings = {key: wanted[key] for key in ("ssid", "mode", "channel", "bitrates")}
-        net.addLink(station, cls=adhoc, intf=wanted["interface"], **settings)
+        station.setIntfName(config["interface"], 0)
+        settings = {key: config[key] for key in ("ssid", "mode", "channel", "bitrates")}
+        net.addLink(station, cls=adhoc, intf=config["interface"], **settings)
     net.build()
     return net
 
 
 def wait_for_carriers(pids: dict, interface: str) -> None:
-    """It does not look whether a station has joined; each looks for the network first, for some seconds."""
+    """Wait until every station has joined, which Mininet-WiFi does not; each scans for some seconds first."""
     deadline = time.monotonic() + CARRIER_WITHIN_S
     for name, pid in pids.items():
         while not has_carrier(pid, interface):
@@ -78,7 +78,7 @@ def wait_for_carriers(pids: dict, interface: str) -> None:
 
 
 def has_carrier(pid: int, interface: str) -> bool:
-    """By the /sys that the station's shell sees, which is of its network namespace."""
+    """Whether the interface has a carrier, by the /sys of the station's network namespace."""
     try:
         return Path(f"/proc/{pid}/root/sys/class/net/{interface}/carrier").read_text().strip() == "1"
     except OSError:  # not there, or down

@@ -1,4 +1,4 @@
-"""From the scenario's `mobility` to the trace of one run: a model's legs, a third-party file, or everybody in their places."""
+"""The trace of one run from the scenario's `mobility`: a model's legs, a movement file, or fixed positions."""
 
 import shutil
 
@@ -11,14 +11,14 @@ from scenarios.scenario import Scenario
 from testbed.errors import UsageError
 from testbed.stages.site import Site
 
-AFTER_TRAFFIC_S = 120.0  # in which a run ends: iperf3 has a minute, and there are captures to complete
+AFTER_TRAFFIC_S = 120.0  # time for the end of a run: iperf3 has a minute, and captures are completed
 
 
 def write_trace(site: Site) -> None:
-    """trace.csv of the run: our own format as it is, any other converted."""
+    """Write trace.csv of the run: a file in our own format is copied, any other is converted."""
     target = site.directory / "trace.csv"
     movement = site.scenario.mobility
-    if isinstance(movement, Replay) and movement.as_it_is and movement.file.endswith(".csv"):
+    if isinstance(movement, Replay) and movement.is_unscaled and movement.file.endswith(".csv"):
         path = file_for(movement, site.seed)
         try:
             shutil.copyfile(path, target)

@@ -1,10 +1,10 @@
-"""The stages from nothing to a network one can use: stations, medium, addresses, routes."""
+"""The stages up to a usable network: stations, medium, addresses, routes."""
 
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
-from analysis.files import write_whole
+from analysis.files import write_atomic
 from testbed.host.processes import Processes
 from testbed.stages import addresses, iproute, kernel_tcp, routing
 from testbed.stages.medium import medium_running
@@ -22,11 +22,11 @@ def network_up(
     site: Site, children: Processes, say: Callable[..., None], *, shells_are_users: bool = False
 ) -> Iterator[tuple[Network, Protocol]]:
     """All stations up with the scenario's routing at work; undone in the opposite order. `shells_are_users`: at a prompt and in
-    a script a user may end a station's shell, and has another (station.py); in a run its end is a failure like any other."""
+    a script a user may end a station's shell and gets another (station.py); in a run its end is a failure."""
     with ExitStack() as stages:
         say("stations")
-        theirs = site.scenario.net == "mininet-wifi"
-        homes = stages.enter_context(stations_of_mininet_wifi(site, children)) if theirs else {}
+        by_mininet_wifi = site.scenario.net == "mininet-wifi"
+        homes = stages.enter_context(stations_of_mininet_wifi(site, children)) if by_mininet_wifi else {}
         net = stages.enter_context(stations_up(site.scenario.station_names(), site.scenario.wires, homes))
         if not shells_are_users:
             shells = [children.adopt(host.name, host.shell, SHELL_REMEDY) for host in net.hosts]
@@ -41,8 +41,8 @@ def network_up(
 
 
 def write_routes(network: Network, protocol: Protocol, when: str) -> None:
-    """At the `start` or `end` of the traffic: each host's kernel tables, appended to routes/<name>.txt, and what its routing
-    daemon says of itself, into routing/<name>.status.json."""
+    """At the `start` or `end` of the traffic: each host's kernel tables, appended to routes/<name>.txt, and the status of
+    its routing daemon, into routing/<name>.status.json."""
     folder = network.site.folder("routes")
     for station in network.net.hosts:
         text = f"# at the {when} of the traffic\n{iproute.ask(station, 'route', 'show', 'table', 'all')}"
@@ -52,4 +52,4 @@ def write_routes(network: Network, protocol: Protocol, when: str) -> None:
     for name, status in protocol.status().items():
         path = network.site.folder("routing") / f"{name}.status.json"
         before = json.loads(path.read_text()) if path.exists() else {"format": STATUS_FORMAT}
-        write_whole(path, json.dumps({**before, when: status}, indent=1) + "\n")
+        write_atomic(path, json.dumps({**before, when: status}, indent=1) + "\n")

@@ -1,9 +1,8 @@
-"""A movement file played on a running network, from now on and exactly.
+"""A movement file replayed on a running network.
 
-The medium is given all rows ahead of their time (`follow` of formats/sockets.md) and computes positions from them, as from
-the trace that the run began with: what this process or its host is late by moves nobody. Whatever was to come
-before is forgotten at the instant at which the file's time 0 is; stations that the file does not name then stand still.
-Where stations really were is written by the medium at its end, into moved.csv.
+The medium receives all rows ahead of their time (`follow` of formats/sockets.md) and computes positions from them, as from the
+trace of the run: lateness of this process or its host moves no station. The earlier movement ends at the file's time 0; stations
+that the file does not name then stand still. At its end the medium writes the actual positions to moved.csv.
 """
 
 import math
@@ -22,12 +21,12 @@ if TYPE_CHECKING:
     from testbed.stages.medium import Medium
 
 LEGS_AT_ONCE = 200  # some 20 KiB of the 64 KiB that a line may have
-LEADS_S = (0.3, 1.0, 4.0)  # how far ahead time 0 is; the next where the host was too slow for the one before
+LEADS_S = (0.3, 1.0, 4.0)  # lead of time 0; the next value if the host was too slow for the one before
 
 
 @dataclass(frozen=True)
 class Playing:
-    """What is being played. `begin_ns` is the model time of the file's time 0, `last_s` when the last row begins."""
+    """A replay in progress. `begin_ns` is the model time of the file's time 0, `last_s` the time of the last row."""
 
     file: str
     begin_ns: int
@@ -38,9 +37,9 @@ class Playing:
 
 def movement(path: Path, scenario: Scenario, *, factor: float | None = None, speed: float | None = None) -> Trace:
     """The file's movement of the scenario's stations, at `factor` times its pace or at a mean `speed` (m/s); checked."""
-    wanted = Replay(model="file", file=str(path), factor=factor, speed=speed, at="traffic")
+    settings = Replay(model="file", file=str(path), factor=factor, speed=speed, at="traffic")
     try:
-        made = replayed(wanted, path, scenario.station_names(), 0.0)
+        made = replayed(settings, path, scenario.station_names(), 0.0)
         made.check_inside(scenario.area)
     except TraceError as problem:
         raise UsageError(str(problem)) from None
@@ -48,7 +47,7 @@ def movement(path: Path, scenario: Scenario, *, factor: float | None = None, spe
 
 
 def play(control: "Medium | MediumControl", made: Trace) -> Playing:
-    """Give the medium the whole movement; returns when it has it, a moment before it begins."""
+    """Send the medium the whole movement; returns shortly before it begins. RunError if the host is too slow for all LEADS_S."""
     rows = _rows(made)
     for lead_s in LEADS_S:
         begin_ns = control.ask("status")["model_ns"] + round(lead_s * NS_PER_S)
@@ -68,13 +67,13 @@ def play(control: "Medium | MediumControl", made: Trace) -> Playing:
 
 
 def halt(control: "Medium | MediumControl") -> None:
-    """Everybody stops where they are."""
+    """Stop all stations at their positions."""
     control.ask("halt")
 
 
 def _rows(made: Trace) -> list[dict]:
-    """The legs as the medium takes them, in order of time, which counts from the file's 0. A jump has no speed, nor has the
-    first of a station, which places it."""
+    """The legs in the medium's format, in order of time from the file's 0. A jump has no speed, nor has the first leg of a
+    station, which places it."""
     rows, placed = [], set()
     for leg in sorted(made.legs, key=lambda leg: leg.start_s):
         row = {"at_ns": round(leg.start_s * NS_PER_S), "station": leg.station, "position": list(leg.to)}

@@ -1,4 +1,4 @@
-"""Where one run takes place: its scenario, seed, folders and programs."""
+"""The parameters of one run: its scenario, seed, folders and programs."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ SOCKETS = STATE_FOLDER
 
 @dataclass(frozen=True)
 class Site:
-    """Everything a stage may want to know before anything is started."""
+    """The parameters that stages need before anything is started."""
 
     scenario: Scenario
     seed: int
@@ -24,17 +24,21 @@ class Site:
 
     @property
     def log(self) -> Path:
+        """The run's folder for logs of the processes."""
         return self.directory / "log"
 
     @property
     def control_socket(self) -> Path:
+        """The medium's control socket, in the run's own mount namespace."""
         return SOCKETS / "medium.sock"
 
     @property
     def feedback_folder(self) -> Path:
+        """The folder of the link-feedback sockets, <station>.sock."""
         return SOCKETS / "feedback"
 
     def folder(self, name: str) -> Path:
+        """A folder of the run's directory; it is made if missing."""
         path = self.directory / name
         path.mkdir(exist_ok=True)
         return path

@@ -1,4 +1,4 @@
-"""What our routing daemons tell of themselves: their status sockets (formats/routing.md), and the same for people to read."""
+"""The status sockets of our routing daemons (formats/routing.md), and their status as text."""
 
 import json
 import socket
@@ -11,11 +11,12 @@ ANSWER_DEADLINE_S = 5.0
 
 
 def status_socket(station: str, sockets: Path = SOCKETS) -> Path:
+    """The path of a daemon's status socket."""
     return sockets / "routing" / f"{station}.sock"
 
 
 def ask(path: Path, op: str) -> dict:
-    """One question to a daemon."""
+    """Send one request to a daemon and return its answer; RunError if it does not answer or refuses."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(ANSWER_DEADLINE_S)
@@ -58,7 +59,7 @@ def _route(route: dict) -> list[str]:
 
 
 def _quality(route: dict) -> str:
-    """Of batman-adv, which counts no hops."""
+    """The quality of a route of batman-adv, which has no hop counts."""
     return f"quality {route['quality']}/255" if "quality" in route else f"{route['throughput_kbps']} kbit/s"
 
 
@@ -70,7 +71,7 @@ def _expires(entry: dict) -> str:
 
 
 def _counted(counters: dict[str, int]) -> str:
-    """Those that are not zero."""
+    """The counters that are not zero, as text."""
     return ", ".join(f"{name} {count}" for name, count in sorted(counters.items()) if count)
 
 

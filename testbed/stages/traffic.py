@@ -1,7 +1,7 @@
-"""The stage that makes traffic: the programs of each flow's kind (scenarios/traffic), reports into `traffic/`.
+"""The stage that generates traffic: the programs of each flow's kind (scenarios/traffic), reports into `traffic/`.
 
-Receivers start first and must be ready; each sender starts at its flow's time. All flows last until the same instant, so that
-late ones compete for all of their measured time.
+Receivers start first and must be ready; each sender starts at its flow's time. All flows end at the same instant, so that
+flows with a late start compete during all of their measured time.
 """
 
 import time
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis.files import write_whole
+from analysis.files import write_atomic
 from scenarios.flows import Flow
 from scenarios.traffic.shared.kind import FlowPlan, Kind
 from testbed.errors import RunError
@@ -27,7 +27,7 @@ REMEDY = "the run's captures are kept; `manet cli` on this scenario lets you pin
 
 @dataclass
 class RunningFlow:
-    """One flow: what its kind is given, its ends, its programs."""
+    """One flow: its plan, its ends and its programs."""
 
     plan: FlowPlan[Any]
     flow: Flow
@@ -38,10 +38,12 @@ class RunningFlow:
 
     @property
     def kind(self) -> Kind[Any]:
+        """The traffic kind."""
         return self.flow.kind
 
     @property
     def name(self) -> str:
+        """`flow1`, `flow2`, ..."""
         return self.plan.name
 
 
@@ -52,8 +54,8 @@ def run_flows(
     progress: Callable[[float], None],
     begin: Callable[[float], None] = lambda _start_s: None,
 ) -> None:
-    """Run all flows of the scenario to their end and leave their reports in `traffic/`; `begin` is given the monotonic
-    instant from which their starts count."""
+    """Run all flows of the scenario to their end and leave their reports in `traffic/`; `begin` is called with the
+    monotonic instant from which their starts count. RunError if a flow fails."""
     flows = _plan(site, net)
     try:
         for flow in flows:
@@ -90,7 +92,7 @@ def _plan(site: Site, net: StationNet) -> list[RunningFlow]:
 
 
 def _start_receiver(flow: RunningFlow, children: Processes) -> None:
-    """It stays until it is asked to end: one that is gone has lost what it had counted."""
+    """Start the receiver, which must not end by itself: its counts would be lost."""
     program = flow.kind.receiver(flow.plan)
     flow.receiver = children.start(
         f"{flow.name}-receiver", program.argv, netns=flow.target.netns, remedy=REMEDY, explain=program.explain
@@ -110,7 +112,7 @@ def _wait_until_ready(flows: list[RunningFlow], children: Processes) -> None:
 
 
 def _ready(flow: RunningFlow) -> bool:
-    """From the namespace's own table of sockets (proc(5))."""
+    """Whether the receiver listens, by the namespace's table of sockets (proc(5))."""
     assert flow.receiver is not None
     transport, port = flow.kind.readiness.transport, f":{flow.plan.port:04X}"
     try:
@@ -162,4 +164,4 @@ def _finish(flow: RunningFlow) -> None:
         raise RunError(f"{flow.name}: {error}; {REMEDY}")
     report = flow.kind.report(flow.plan)
     if report is not None:
-        write_whole(flow.plan.report, report)
+        write_atomic(flow.plan.report, report)

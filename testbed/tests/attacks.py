@@ -85,7 +85,9 @@ KEYS = [
     scenario("duration nan", "hops = 1\nduration = nan\n", 'key "duration": nan is not a finite number'),
     scenario("duration inf", "hops = 1\nduration = inf\n", 'key "duration": inf is not a finite number'),
     scenario("duration 1e300", "hops = 1\nduration = 1e300\n", 'key "duration"', "give at most 86400 s"),
-    scenario("a time in metres", 'hops = 1\nduration = "3 m"\n', 'key "duration": "3 m" has the unit "m", but a time is wanted'),
+    scenario(
+        "a time in metres", 'hops = 1\nduration = "3 m"\n', 'key "duration": "3 m" has the unit "m", but a time is expected'
+    ),
     scenario("spacing -1", "hops = 1\nspacing = -1\n", 'key "spacing": -1 is out of range; give more than 0 m'),
     scenario("spacing in no unit", 'hops = 1\nspacing = "10 parsecs"\n', 'key "spacing": "10 parsecs" has the unit "parsecs"'),
     scenario("a flow to itself", 'hops = 1\nflows = [{ from = "sta1", to = "sta1" }]\n', '"sta1" is also "from"'),
@@ -215,7 +217,7 @@ COMMAND_LINE = [
 
 EXPERIMENTS = [
     experiment("an axis without values", f"{CHAIN}[axes]\nhops = []\n", 'key "axes.hops": has no values'),
-    experiment("an axis value twice", f"{CHAIN}[axes]\nhops = [1, 1]\n", 'key "axes.hops": 1 stands there twice'),
+    experiment("an axis value twice", f"{CHAIN}[axes]\nhops = [1, 1]\n", 'key "axes.hops": 1 is listed twice'),
     experiment("an axis nobody has", f"{CHAIN}[axes]\nhopps = [1]\n", 'key "axes.hopps', "unknown key"),
     experiment("an axis that is no list", f"{CHAIN}[axes]\nhops = 3\n", 'key "axes.hops": 3 is of the wrong type; give a list'),
     experiment("an axis value out of range", f"{CHAIN}[axes]\nhops = [1, -1]\n", 'key "axes.hops.1": -1 is out of range'),
@@ -227,9 +229,11 @@ EXPERIMENTS = [
     ),
     experiment("variants of one name", CHAIN + '[[variants]]\nname = "a"\n' * 2, 'two variants are named "a"'),
     experiment(
-        "a variant named table.csv", f'{CHAIN}[[variants]]\nname = "table.csv"\n', '"table.csv" would be taken for a file'
+        "a variant named table.csv",
+        f'{CHAIN}[[variants]]\nname = "table.csv"\n',
+        '"table.csv" is a file or folder',
     ),
-    experiment("a variant named void", f'{CHAIN}[[variants]]\nname = "void"\n', '"void" would be taken for a file or folder'),
+    experiment("a variant named void", f'{CHAIN}[[variants]]\nname = "void"\n', '"void" is a file or folder'),
     experiment("a variant of a path", f'{CHAIN}[[variants]]\nname = "../../x"\n', '"../../x" is not a name'),
     experiment("a variant with a line break", f'{CHAIN}[[variants]]\nname = "a\\nb"\n', "is not a name"),
     experiment("a figure nobody has", f'figure = "pie"\n{CHAIN}', 'key "figure": no such figure "pie"; there are'),

@@ -186,7 +186,7 @@ def test_a_failed_run_does_not_stop_the_others(campaign):
 def test_when_nothing_but_failures_comes_the_campaign_gives_up(campaign):
     failed = Ended("failed", None, "medium: cannot open the TAP")
     runs = FakeRuns({(cell, seed): [failed] for cell in ("hops1", "hops2") for seed in (1, 2)})
-    with pytest.raises(RunError, match="the first 3 runs failed, the last so: medium: cannot open the TAP"):
+    with pytest.raises(RunError, match="the first 3 runs failed, the last with: medium: cannot open the TAP"):
         campaign(runs).run(resume=False)
     assert len(runs.calls) == 3
 

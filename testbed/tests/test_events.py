@@ -70,7 +70,7 @@ def test_the_relay_in_use_is_the_one_that_took_most_of_late() -> None:
         deliver(9.9, "sta4", "sta1", 1500),  # directly: no relay
     ]
     assert relay_in_use(FakeMedium(rows), "sta1", "sta4") == "sta3"
-    with pytest.raises(RunError, match="no station took frames of sta2 for others"):
+    with pytest.raises(RunError, match="no station relayed frames of sta2"):
         relay_in_use(FakeMedium(rows), "sta2", "sta4")
 
 
@@ -123,7 +123,7 @@ def test_an_event_that_cannot_be_carried_out_ends_the_run_in_one_line(tmp_path: 
     scenario = chain(**{"hops": None, **DIAMOND, "flows": [CBR], "duration": 30, "events": [cut], "arp": "static"})
     result = Background(scenario, tmp_path / "run").result()
     assert result.status == "failed"
-    assert result.error is not None and result.error.startswith("events: cut: no station took frames of sta4 for others")
+    assert result.error is not None and result.error.startswith("events: cut: no station relayed frames of sta4")
 
 
 @pytest.mark.root

@@ -100,12 +100,12 @@ def test_values_that_read_alike_as_file_names_make_different_cells(experiment):
 
 def test_a_tcp_is_not_an_axis_value_twice_under_two_spellings(experiment):
     said = message(experiment, AROUND.replace("elfn(probe = 30s, reno-f)", "elfn(probe=2000ms)"))
-    assert said == 'e.toml: line 5: key "axes.tcp": elfn(newreno, probe=2s) stands there twice; remove one'
+    assert said == 'e.toml: line 5: key "axes.tcp": elfn(newreno, probe=2s) is listed twice; remove one'
 
 
 def test_what_is_wrong_with_a_tcp_is_said_with_its_place_in_the_axis(experiment):
     assert message(experiment, AROUND) == (
-        'e.toml: line 5: key "axes.tcp.2": "reno-f" comes after a parameter; write what "elfn" is around first'
+        'e.toml: line 5: key "axes.tcp.2": "reno-f" comes after a parameter; write the inner TCP of "elfn" first'
     )
 
 
@@ -124,7 +124,7 @@ def test_set_narrows_an_axis_and_overrides_variants(experiment):
         (
             "spacing = 240",
             'spacing = "240 s"',
-            'e.toml: line 14: key "variants.1.set.spacing": "240 s" has the unit "s", but a distance is wanted; '
+            'e.toml: line 14: key "variants.1.set.spacing": "240 s" has the unit "s", but a distance is expected; '
             "give a number in m, or text with one of m, km, cm",
         ),
         ("duration = 10", "durtion = 10", None),
@@ -132,7 +132,7 @@ def test_set_narrows_an_axis_and_overrides_variants(experiment):
         ('name = "far"', 'name = "near"', 'e.toml: line 13: key "variants.1.name": two variants are named "near"; '
          "give each its own name"),
         ("hops = [1, 2, 3]", "hops = []", 'e.toml: line 8: key "axes.hops": has no values; give at least one'),
-        ("hops = [1, 2, 3]", "hops = [1, 1]", 'e.toml: line 8: key "axes.hops": 1 stands there twice; remove one'),
+        ("hops = [1, 2, 3]", "hops = [1, 1]", 'e.toml: line 8: key "axes.hops": 1 is listed twice; remove one'),
         ('question = "?"', 'qestion = "?"', 'e.toml: line 2: key "qestion": unknown key; did you mean "question"?'),
         ("seeds = 5", "seeds = 0", 'e.toml: line 16: key "full.seeds": 0 is out of range; give at least 1'),
         ('variants = ["near"]', 'variants = ["nah"]',
@@ -152,7 +152,7 @@ def test_an_error_names_the_axis_variant_or_table_it_comes_from(experiment, old,
 
 def test_an_axis_by_set_is_checked_like_one_of_the_file(experiment):
     assert message(experiment, TEXT, "hops=[]") == '--set: key "hops": has no values; give at least one'
-    assert message(experiment, TEXT, "hops=[2,2]") == '--set: key "hops": 2 stands there twice; remove one'
+    assert message(experiment, TEXT, "hops=[2,2]") == '--set: key "hops": 2 is listed twice; remove one'
 
 
 @pytest.mark.parametrize(

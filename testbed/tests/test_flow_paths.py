@@ -23,7 +23,7 @@ CHAIN = {"sta1": over(2), "sta2": over(3), "sta3": over(4)}
 
 def test_a_path_is_followed_to_its_target():
     found = path_of(CHAIN)
-    assert (found.nodes, found.stop, found.told) == (("sta1", "sta2", "sta3", "sta4"), "", "3 hops, 9 kbit/s")
+    assert (found.nodes, found.stop, found.summary) == (("sta1", "sta2", "sta3", "sta4"), "", "3 hops, 9 kbit/s")
 
 
 @pytest.mark.parametrize(

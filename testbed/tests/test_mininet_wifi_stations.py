@@ -18,7 +18,7 @@ from testbed.host.mininet_wifi import require_net
 from testbed.host.radios import MODULE
 from testbed.programs import BUILT
 from testbed.runs.run import RunResult, run_scenario
-from testbed.stages.mininet_wifi import alone, builder_config
+from testbed.stages.mininet_wifi import builder_config, exclusive
 from testbed.stages.site import Site
 from testbed.tests.running import Background, Traces, chain, driven, needs_runs, nothing_left, process_of, until_stage, wait_until
 from testbed.tests.test_hwsim import measured, needs_hwsim, radios
@@ -108,9 +108,9 @@ def test_its_classes_are_asked_for_the_scenarios_stations(tmp_path):
 def test_a_second_run_does_not_take_the_firsts_radios(tmp_path, monkeypatch):
     (tmp_path / MODULE).mkdir()
     monkeypatch.setattr("testbed.host.modules.LOADED", tmp_path)
-    with alone(), pytest.raises(RunError, match=r"another run has Mininet-WiFi's stations.*--jobs 1"), alone():
+    with exclusive(), pytest.raises(RunError, match=r"another run has Mininet-WiFi's stations.*--jobs 1"), exclusive():
         pass
-    with alone():
+    with exclusive():
         pass
 
 

@@ -5,7 +5,7 @@ import io
 import pytest
 
 from testbed.campaigns.progress import Progress, duration_text
-from testbed.campaigns.remaining import GUESSED, Work
+from testbed.campaigns.remaining import DEFAULT_COSTS, Work
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_quiet_says_nothing():
 
 
 def test_before_the_first_run_the_time_left_is_that_of_the_scenarios_over_the_jobs():
-    whole_s = GUESSED[False].whole_s(Work("", 0.0, 30.0))
+    whole_s = DEFAULT_COSTS[False].whole_s(Work("", 0.0, 30.0))
     assert 30 < whole_s < 45
     for jobs, in_turn in ((1, 4), (2, 2), (3, 2), (4, 1), (9, 1)):
         assert made(4, jobs=jobs)[0].seconds_left() == pytest.approx(in_turn * whole_s)
@@ -106,7 +106,7 @@ def test_runs_that_have_ended_correct_the_guess_of_starting_and_stopping():
 
 def test_what_starts_in_turn_is_counted_in_turn():
     """Ten runs all at once, one start at a time: the tenth begins when nine have started."""
-    start_s = GUESSED[False].start_s
+    start_s = DEFAULT_COSTS[False].start_s
     one, ten = (made(count, jobs=10, starts=1)[0].seconds_left() for count in (1, 10))
     assert ten - one == pytest.approx(9 * start_s)
 
@@ -118,7 +118,7 @@ def test_a_run_s_own_progress_decides_once_its_traffic_has_begun():
     progress.stage("1", "traffic", 0.0)
     clock.now_s += 60
     progress.stage("1", "traffic", 0.6)
-    assert progress.seconds_left() == pytest.approx(40 + GUESSED[False].stop_s)
+    assert progress.seconds_left() == pytest.approx(40 + DEFAULT_COSTS[False].stop_s)
 
 
 @pytest.mark.parametrize("virtual", [False, True])
@@ -137,7 +137,7 @@ def test_in_virtual_time_the_traffic_s_own_pace_counts():
     progress.stage("1", "traffic", 0.0)
     clock.now_s += 12
     progress.stage("1", "traffic", 0.1)
-    assert progress.seconds_left() == pytest.approx(108 + GUESSED[True].stop_s)
+    assert progress.seconds_left() == pytest.approx(108 + DEFAULT_COSTS[True].stop_s)
 
 
 def test_a_repeated_run_is_one_more_and_alone():
@@ -146,5 +146,5 @@ def test_a_repeated_run_is_one_more_and_alone():
     for name in "12":
         progress.finished(name, "void")
     for name in "12":
-        progress.again(Work(name, 0.0, 30.0), "void")
+        progress.rerun(Work(name, 0.0, 30.0), "void")
     assert progress.seconds_left() == pytest.approx(2 * 37)

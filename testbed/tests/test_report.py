@@ -196,9 +196,8 @@ def test_on_a_full_disk_what_was_there_stays_and_the_way_on_is_said(results, cap
     before = {path: path.read_bytes() for path in results.rglob("*") if path.is_file()}
     monkeypatch.setattr("analysis.files.os.fsync", _no_space)
     assert manet.main(["report", str(results), "--again"]) == 1
-    said = (
-        f"{run}/metrics.json: disk full; free space elsewhere on this disk (no result has to go), then ./manet report {results}"
-    )
+    remedy = f"free space elsewhere on this disk (no result must be deleted), then ./manet report {results}"
+    said = f"{run}/metrics.json: disk full; {remedy}"
     assert capsys.readouterr().err == f"manet report: {said}\n"
     assert {path: path.read_bytes() for path in results.rglob("*") if path.is_file()} == before
 

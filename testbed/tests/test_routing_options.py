@@ -135,7 +135,7 @@ ERRORS = {
     ),
     "wrong unit": (
         'hops = 2\nrouting = { protocol = "olsr", tc_interval = "5 m" }',
-        'x.toml: line 2: key "routing.tc_interval": "5 m" has the unit "m", but a time is wanted; '
+        'x.toml: line 2: key "routing.tc_interval": "5 m" has the unit "m", but a time is expected; '
         "give a number in s, or text with one of s, ms, us, min",
     ),
     "out of range": (

@@ -110,8 +110,8 @@ def test_the_traffic_waits_no_longer_than_settle_and_says_who_cannot_reach_whom(
     result = Background(apart, tmp_path / "apart").result()
     assert result.status == "failed"
     assert result.error == (
-        "olsr: sta1 has no route to sta2 after 1 s (and 1 more pairs); sta1 knows no way on. Place the stations within range of "
-        "each other, or set routing.settle: a longer wait, or 0 to begin without routes"
+        "olsr: sta1 has no route to sta2 after 1 s (and 1 more pairs); sta1 has no route onward. Place the stations within range "
+        "of each other, or set routing.settle: a longer wait, or 0 to begin without routes"
     )
     with pytest.raises(UsageError, match=r"sta1\.status\.json: not there; the run ended before its traffic"):
         known_routes(tmp_path / "apart")

@@ -196,7 +196,7 @@ def test_sizes_have_ranges_and_a_unit(load):
         ("mtu = 575", 'key "mtu": 575 is out of range; give at least 576 bytes'),
         ("mtu = 2297", "give at most 2296 bytes"),
         ("mtu = 1000.5", "give a whole number in bytes (size)"),
-        ('mss = "1 s"', '"1 s" has the unit "s", but a size is wanted; give a number in bytes'),
+        ('mss = "1 s"', '"1 s" has the unit "s", but a size is expected; give a number in bytes'),
         ("mtu = 1000\nmss = 1000", "40 bytes of headers, more than mtu = 1000; lower it to 960, or raise mtu"),
         ("mtu = 1279\nipv6 = true", "IPv6 needs an MTU of 1280 (RFC 8200, 5)"),
         ("mtu = 1279\nrouting = 'babeld'", "IPv6 needs an MTU of 1280 (RFC 8200, 5)"),
@@ -258,12 +258,12 @@ ERRORS = {
     ),
     "wrong unit": (
         'hops = 2\nspacing = "200 s"',
-        'x.toml: line 2: key "spacing": "200 s" has the unit "s", but a distance is wanted; '
+        'x.toml: line 2: key "spacing": "200 s" has the unit "s", but a distance is expected; '
         "give a number in m, or text with one of m, km, cm",
     ),
     "no unit": (
         'hops = 2\nduration = "30"',
-        'x.toml: line 2: key "duration": "30" has no unit, but a time is wanted; '
+        'x.toml: line 2: key "duration": "30" has no unit, but a time is expected; '
         "give a number in s, or text with one of s, ms, us, min",
     ),
     "negative distance": (
@@ -275,7 +275,7 @@ ERRORS = {
         'topology = "positions"\npositions = []',
         'x.toml: line 2: key "positions": 0 stations are outside 1 to 1000; give another number of stations',
     ),
-    "one station": ("nodes = 1", "x.toml: one station has nobody to talk to; give at least two stations"),
+    "one station": ("nodes = 1", "x.toml: a single station has no peer; give at least two stations"),
     "too many stations": ("hops = 5000", 'x.toml: line 1: key "hops": 5000 is out of range; give at most 999'),
     "a station named twice": (
         'topology = "positions"\npositions = [\n  [0, 0],\n  { name = "sta1", at = [1, 2] },\n]',
@@ -388,7 +388,7 @@ ERRORS = {
     ),
     "an event that is none": (
         "hops = 2\nevents = [{at=1}]",
-        'x.toml: line 2: key "events.0": says not what happens; add one of power, link, move, cut',
+        'x.toml: line 2: key "events.0": has no kind of event; add one of power, link, move, cut',
     ),
     "an event that is two": (
         'hops = 2\n[[events]]\nat = 1\npower = "sta1"\non = true\nmove = "sta1"\nto = [1, 2]',
@@ -429,7 +429,7 @@ ERRORS = {
     ),
     "a cut of the way to a place": (
         'hops = 2\nevents = [{at=1, cut="next-hop", from="sta1", to=[1, 2]}]',
-        'x.toml: line 2: key "events.0.to": a "cut" is of the way to a station or host; give its name',
+        'x.toml: line 2: key "events.0.to": a "cut" is of the path to a station or host; give its name',
     ),
     "a random layout without an area": (
         'topology = "random"\nnodes = 5',
@@ -495,7 +495,7 @@ def test_set_into_flows_that_are_not_written_down_says_what_the_default_is(load)
     )
     assert message(load, "hops = 2", "flows.0.to=sta2") == wanted
     assert (
-        message(load, "hops = 2", "events.0.at=1") == '--set events.0.at=1: the scenario has no key "events"; give the list whole'
+        message(load, "hops = 2", "events.0.at=1") == '--set events.0.at=1: the scenario has no key "events"; give the whole list'
     )
     load("hops = 2", 'flows=[{from="sta1", to="sta2"}]')
 

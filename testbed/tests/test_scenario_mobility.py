@@ -149,7 +149,7 @@ WALK = "# manet-trace/1\n# end_s: 40\ntime_s,station,x_m,y_m,z_m,speed_mps\n0,st
         ),
         (
             FIELD + 'speed = 3\nmobility = { model = "random-walk", step = "3 s" }',
-            'x.toml: line 6: key "mobility.step": "3 s" has the unit "s", but a distance is wanted; '
+            'x.toml: line 6: key "mobility.step": "3 s" has the unit "s", but a distance is expected; '
             "give a number in m, or text with one of m, km, cm",
         ),
         (
@@ -185,9 +185,9 @@ WALK = "# manet-trace/1\n# end_s: 40\ntime_s,station,x_m,y_m,z_m,speed_mps\n0,st
         ),
         (
             'hops = 2\nduration = 20\nmobility = { file = "walk.csv", factor = 2, speed = 3 }',
-            'x.toml: line 3: key "mobility.factor": and speed both say how fast; remove one of the two',
+            'x.toml: line 3: key "mobility.factor": and speed both set the speed; remove one of the two',
         ),
-        ('hops = 2\nmobility = { file = "walk.csv", speed = 3 }', "walk.csv: does not say its mean speed; add a line"),
+        ('hops = 2\nmobility = { file = "walk.csv", speed = 3 }', "walk.csv: does not state its mean speed; add a line"),
         (
             'hops = 2\nmobility = { file = "walk.csv", factor = 4 }',
             "walk.csv: line 2: the trace ends at 10 s and the run lasts 35 s; shorten the run or make a longer trace",

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.tcp import LONGEST, TcpError, parse
+from scenarios.tcp import MAX_LENGTH, TcpError, parse
 from scenarios.tcp_names import microseconds, spelled_time, table
 from testbed.errors import UsageError
 from testbed.programs import BUILT, ROOT
@@ -74,7 +74,7 @@ def test_a_program_has_the_parameters_that_its_names_file_says(name):
         ('kind = "layer"\nsummary = "s"', 'key "inner": is missing'),
         ('kind = "layer"\nsummary = "s"\ninner = "x"', 'key "inner": "x" is no algorithm of this folder'),
         ('kind = "algorithm"\nsummary = "s"\nsak = true', 'key "sak": unknown; the keys are'),
-        ('kind = "algorithm"\nsummary = "s"\nsack = 1', 'key "sack": is of the wrong type, bool is wanted'),
+        ('kind = "algorithm"\nsummary = "s"\nsack = 1', 'key "sack": is of the wrong type, bool is expected'),
         ('kind = "algorithm"\nsummary = "s"\n[parameters.p]\ntype = "tim"', 'key "parameters.p.type": must be one of'),
         ("kind =", "cannot be read as TOML"),
         (
@@ -181,20 +181,20 @@ def test_the_kernels_own_need_no_struct_ops():
         ("tcpap(hops=1.5)", "hops of tcpap: 1.5 is not whole; give a whole number from 0 to 64 (hops)"),
         ("cubic(beta=2)", '"cubic" is not ours and takes no parameters; write the name alone'),
         ("tahooe(x=2)", '"tahooe" is not ours and takes no parameters; did you mean "tahoe"?'),
-        ("newreno(elfn)", '"newreno" is an algorithm and holds nothing, but "elfn" is inside; remove it'),
+        ("newreno(elfn)", '"newreno" is an algorithm and has no inner TCP, but "elfn" is inside; remove it'),
         ("vegas(2)",
-         '"vegas" is an algorithm and holds nothing, but "2" is inside; remove it, or name a parameter (alpha, beta, gamma)'),
-        ("elfm(newreno)", '"elfm" is not ours and holds nothing, but "newreno" is inside; did you mean "elfn"?'),
-        ("veno(newreno)", '"veno" is an algorithm and holds nothing, but "newreno" is inside; remove it'),
-        ("elfn(newreno, cubic)", '"elfn" is around one TCP, but "cubic" is a second one; a parameter is written name=value'),
-        ("elfn(probe=2s, newreno)", '"newreno" comes after a parameter; write what "elfn" is around first'),
-        ("elfn(elfn(newreno))", '"elfn" is around itself; take one out'),
+         '"vegas" is an algorithm and has no inner TCP, but "2" is inside; remove it, or name a parameter (alpha, beta, gamma)'),
+        ("elfm(newreno)", '"elfm" is not ours and has no inner TCP, but "newreno" is inside; did you mean "elfn"?'),
+        ("veno(newreno)", '"veno" is an algorithm and has no inner TCP, but "newreno" is inside; remove it'),
+        ("elfn(newreno, cubic)", '"elfn" has one inner TCP, but "cubic" is a second one; a parameter is written name=value'),
+        ("elfn(probe=2s, newreno)", '"newreno" comes after a parameter; write the inner TCP of "elfn" first'),
+        ("elfn(elfn(newreno))", '"elfn" is inside itself; remove one'),
         ("elfn(tcpf(newreno))", 'both "elfn" and "tcpf" act on route failures; take one of them'),
-        ("elfn(newreno", "the text ends where ',' or ')' is wanted, inside \"elfn(\"; close the parenthesis"),
-        ("elfn(newreno))", '")" is too much after "elfn(...)"; remove it'),
-        ("newreno)", '")" is too much after "newreno"; remove it'),
-        ("tcp=newreno", '"=" is too much after "tcp"; a TCP is written like "newreno" or "elfn(newreno, probe=2s)"'),
-        ("x" * (LONGEST + 1), f"is longer than {LONGEST} characters; shorten it"),
+        ("elfn(newreno", "the text ends where ',' or ')' is expected, inside \"elfn(\"; close the parenthesis"),
+        ("elfn(newreno))", '")" is unexpected after "elfn(...)"; remove it'),
+        ("newreno)", '")" is unexpected after "newreno"; remove it'),
+        ("tcp=newreno", '"=" is unexpected after "tcp"; a TCP is written like "newreno" or "elfn(newreno, probe=2s)"'),
+        ("x" * (MAX_LENGTH + 1), f"is longer than {MAX_LENGTH} characters; shorten it"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_and_what_is_allowed(text, said):

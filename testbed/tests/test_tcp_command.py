@@ -125,7 +125,7 @@ def test_a_whole_text_is_shown_with_what_it_means(kernel, capsys):
     [
         (["show", "tahooe"], 'this kernel has no "tahooe" (did you mean "tahoe"?); use one of atcp, elfn, '),
         (["show", "kernel-vegas"], 'this kernel has no "vegas" of its own; tcp = "vegas" is ours; use one of atcp, elfn, '),
-        (["show", "tcp=newreno"], '"=" is too much after "tcp"; a TCP is written like "newreno" or "elfn(newreno, probe=2s)"'),
+        (["show", "tcp=newreno"], '"=" is unexpected after "tcp"; a TCP is written like "newreno" or "elfn(newreno, probe=2s)"'),
         (["show", "elfn(prob=1s)"], '"elfn" has no parameter "prob"; did you mean "probe"?'),
         (
             ["load", "cubic"],
@@ -139,7 +139,10 @@ def test_a_whole_text_is_shown_with_what_it_means(kernel, capsys):
         ),
         (["load", "newreno"], '"newreno" is the kernel\'s own reno, which is there without being loaded'),
         (["load", "vegas", "alpha=9"], '"vegas": alpha=9 is above beta=3; lower alpha, or raise beta'),
-        (["load", "vegas", "2"], '"vegas" is an algorithm and holds nothing, but "2" is inside; remove it, or name a parameter'),
+        (
+            ["load", "vegas", "2"],
+            '"vegas" is an algorithm and has no inner TCP, but "2" is inside; remove it, or name a parameter',
+        ),
     ],
 )
 def test_a_wrong_question_is_one_line_with_the_remedy(arguments, wanted, kernel, capsys):

@@ -237,7 +237,7 @@ def test_a_packed_file_is_read_as_the_plain_one(tmp_path):
 
 def test_a_file_whose_name_says_no_format_is_refused(tmp_path):
     (tmp_path / "m.txt").write_text("")
-    with pytest.raises(TraceError, match=r"m\.txt: the name does not say which format; let it end in one of \.csv, \.tcl"):
+    with pytest.raises(TraceError, match=r"m\.txt: unknown format; give a name that ends in one of \.csv, \.tcl"):
         files.read(tmp_path / "m.txt")
     with pytest.raises(TraceError, match=r"nowhere\.gpx: cannot be read \(No such file or directory\)"):
         files.read(tmp_path / "nowhere.gpx")

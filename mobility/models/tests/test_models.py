@@ -12,7 +12,7 @@ from mobility.models.gauss_markov import gauss_markov
 from mobility.models.group import group
 from mobility.models.manhattan import manhattan
 from mobility.models.random_walk import random_walk
-from mobility.models.random_waypoint import mean_way_m, random_waypoint
+from mobility.models.random_waypoint import mean_distance_m, random_waypoint
 from mobility.models.schedule import schedule
 from mobility.replay import scaled
 from mobility.trace import Leg, Trace, TraceError
@@ -152,13 +152,13 @@ def test_the_steady_share_of_pausing_stations_is_that_of_pause_in_pause_and_way(
     pause = 60.0
     legs = random_waypoint(places(1000), AREA, begin_s=0, end_s=1, seed=3, speed=10, spread=0.0, pause=pause, start="steady")
     pausing = 1000 - len({leg.station for leg in legs if leg.speed_mps > 0 and leg.start_s == 0})
-    share = pause / (pause + mean_way_m(*AREA) / 10)
+    share = pause / (pause + mean_distance_m(*AREA) / 10)
     assert pausing == pytest.approx(1000 * share, abs=4 * math.sqrt(1000 * share * (1 - share)))
 
 
 def test_the_mean_way_is_the_known_one_of_a_square_and_of_a_line():
-    assert mean_way_m(1, 1) == pytest.approx(0.521405433, abs=1e-9)
-    assert mean_way_m(900, 1e-3) == pytest.approx(300, rel=1e-3)  # a third of a line
+    assert mean_distance_m(1, 1) == pytest.approx(0.521405433, abs=1e-9)
+    assert mean_distance_m(900, 1e-3) == pytest.approx(300, rel=1e-3)  # a third of a line
 
 
 @pytest.mark.parametrize("wrong", [{"spread": 1.0}, {"edges": "wrap"}])

@@ -3,7 +3,7 @@
 iperf3's UDP test talks TCP over the same radio before and after; this one puts nothing on the air but its datagrams. Train k (of
 one datagram: a constant bit rate) leaves at start + k * every, computed from the start each time, so that a late one delays no
 other. The payload begins with the sending time (CLOCK_REALTIME, ns, u64) and the counter (u32), little-endian: 12 bytes, by which
-the analysis knows a datagram again (analysis/datagrams.py). `bytes` is the IP packet: payload + 28.
+the analysis identifies a datagram (analysis/datagrams.py). `bytes` is the IP packet: payload + 28.
 """
 
 import argparse
@@ -19,7 +19,7 @@ RECEIVE_BUFFER_BYTES = 1 << 20
 
 
 def send(options: argparse.Namespace) -> dict[str, object]:
-    """All datagrams of the flow; what the kernel refuses (no route, queue full) is counted and not repeated.
+    """Send all datagrams of the flow; those that the kernel refuses (no route, queue full) are counted and not repeated.
 
     connect() needs a route too, so it is tried with each datagram until there is one (formats/results.md, `refused`).
     """
@@ -48,7 +48,7 @@ def send(options: argparse.Namespace) -> dict[str, object]:
 
 
 def receive(options: argparse.Namespace) -> dict[str, object]:
-    """Count what arrives, each datagram once, until SIGTERM."""
+    """Count received datagrams, each once, until SIGTERM."""
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
     sock.bind((options.source, options.port))
@@ -77,6 +77,7 @@ def receive(options: argparse.Namespace) -> dict[str, object]:
 
 
 def main() -> None:
+    """Send or receive as the command line says, and write the counts to `--out`."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     verbs = parser.add_subparsers(dest="verb", required=True)
     for verb in ("send", "receive"):

@@ -6,10 +6,11 @@ stations that move either may be lost, stalled, or stand by for half a minute. T
 - Before the flow has sent anything (no route at connect(), control connection lost or silent for SETUP_S): the test is restarted
   with what is left of its time, as a user would, on a new server (SIGHUP to iperf_server.py). Ends that never meet do not fail.
 - After the flow has sent to its end: the exchange of results may fail or take longer than CLOSING_S. The client's report holds
-  then what it sent, the server's own what it read (scenarios/traffic/bulk.py joins them), and `remark` is iperf3's word.
-- In between the control connection is silent: the kernel has no reason to give it up. If it goes all the same, that is an error.
-- iperf3 that was killed, or ended without a report unasked, is an error at any time: what it had sent counts for nothing, and a
-  second test would measure what is left of the flow's time as if it were all of it.
+  then what it sent, the server's own what it read (scenarios/traffic/bulk.py joins them), and `remark` is iperf3's message.
+- In between the control connection is silent: the kernel has no reason to give it up. If it is lost all the same, that is an
+  error.
+- A killed iperf3, or one that ends without a report by itself, is an error at any time: its sent bytes are lost, and a second
+  test would measure the rest of the flow's time as if it were all of it.
 
 The report is iperf3's own with `"manet": {"tries", "first_try_s", "connected", "remark"}` added; first_try_s is UNIX time.
 As iperf3 with --json, this ends with status 0 whatever the report says.
@@ -29,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 AGAIN_AFTER_S = 0.5
-CLOSING_S = 20.0  # for the exchange of results; then iperf3 is asked for what it has
+CLOSING_S = 20.0  # for the exchange of results; then iperf3 is interrupted, and reports its figures
 CONNECT_DEADLINE_S = 30.0  # several SYN retransmissions of 3, 6, 12 s
 KILLED_AFTER_S = 20.0  # an hour's report is a few thousand lines, on a busy machine
 LOWEST_PRIORITY = 19
@@ -44,39 +45,43 @@ UNREACHED = "unable to connect to server"  # iperf3's words (IECONNECT), before 
 
 @dataclass
 class Try:
-    """One test: iperf3's report, for how long it was to send, whether it had to be asked for its report, whether it sent, and
-    whether it was cut off before it could report."""
+    """One test: iperf3's report and the planned time of sending (s). `interrupted`: by this program, for its report; `sending`:
+    it was seen to send; `cut_off`: it was killed before it could report."""
 
     report: dict[str, Any]
     seconds: float
-    asked: bool = False
+    interrupted: bool = False
     sending: bool = False
     cut_off: bool = False
 
     @property
     def error(self) -> str:
+        """The error in iperf3's report; empty without one."""
         return str(self.report.get("error", ""))
 
     @property
     def killed(self) -> bool:
-        """Somebody ended it, or its server while it sent: no end of a flow, and no beginning either."""
-        return self.cut_off or (self.sent and not self.asked and TERMINATED in self.error)
+        """Whether another process ended it, or its server while it sent: the flow neither ended nor failed to begin."""
+        return self.cut_off or (self.sent and not self.interrupted and TERMINATED in self.error)
 
     @property
     def _sums(self) -> list[dict[str, Any]]:
-        """By second, and of the whole test: iperf3 leaves that out where the control connection ended it."""
+        """The sums of each second and of the whole test, which iperf3 omits if the control connection ended the test."""
         return [*(i.get("sum", {}) for i in self.report.get("intervals", [])), self.report.get("end", {}).get("sum_sent", {})]
 
     @property
     def sent(self) -> bool:
+        """Whether it sent any data."""
         return self.sending or any(part.get("bytes", 0) > 0 for part in self._sums)
 
     @property
     def sent_to_its_end(self) -> bool:
-        return self.sent and (self.asked or max(part.get("end", 0) for part in self._sums) >= self.seconds - MIN_TEST_S)
+        """Whether it sent until its time was up."""
+        return self.sent and (self.interrupted or max(part.get("end", 0) for part in self._sums) >= self.seconds - MIN_TEST_S)
 
 
 def run(options: argparse.Namespace) -> None:
+    """Repeat the test until it has sent data or was killed, or the flow's time is up; then write the report."""
     began, first_try_s, tries = time.monotonic(), time.time(), 0
     last = Try({}, 0)
     while not tries or options.seconds - (time.monotonic() - began) > MIN_TEST_S:
@@ -98,13 +103,13 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _new_server(receiver: int) -> None:
-    """The one that waits for the rest of a test that will not come ends; it has nothing to tell."""
+    """Replace the server, which waits for a test that will not begin; it has nothing to report."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(receiver, signal.SIGHUP)
 
 
 def _try(command: list[str], seconds: float) -> Try:
-    """One test of iperf3, which ends when this program is asked to."""
+    """Run one test of iperf3, which SIGTERM to this program ends."""
     patience_ms = round(1000 * max(MIN_TEST_S, min(CONNECT_DEADLINE_S, seconds)))
     argv = [*command, "--connect-timeout", str(patience_ms), "--time", str(math.ceil(seconds))]
     with subprocess.Popen(argv, stdout=subprocess.PIPE) as iperf:
@@ -114,46 +119,48 @@ def _try(command: list[str], seconds: float) -> Try:
             sys.exit(128 + signal.SIGTERM)
 
         signal.signal(signal.SIGTERM, stop)
-        output, asked, sending = _attend(iperf, seconds)
+        output, interrupted, sending = _attend(iperf, seconds)
     try:
-        return Try(json.loads(output), seconds, asked)
+        return Try(json.loads(output), seconds, interrupted)
     except ValueError:
-        if asked:  # ended by force while it sent: the server has what arrived
-            return Try({"error": NO_REPORT}, seconds, asked, sending)
-        return Try({"error": f"{NO_REPORT} ({how_it_ended(iperf.returncode)})"}, seconds, cut_off=True)
+        if interrupted:  # killed while it sent: the server has the received bytes
+            return Try({"error": NO_REPORT}, seconds, interrupted, sending)
+        return Try({"error": f"{NO_REPORT} ({exit_text(iperf.returncode)})"}, seconds, cut_off=True)
 
 
-def how_it_ended(status: int) -> str:
+def exit_text(status: int) -> str:
+    """The status of subprocess in words: `killed by SIGTERM` or `status 1`."""
     return f"killed by {signal.Signals(-status).name}" if status < 0 else f"status {status}"
 
 
 def _attend(iperf: subprocess.Popen[bytes], seconds: float) -> tuple[bytes, bool, bool]:
-    """Its output, whether it was asked for it (because it does not begin to send, or does not end), and whether it sent."""
-    began, connected, ask_at = time.monotonic(), None, seconds + CLOSING_S
-    asked = sending = False
+    """Wait for its end; returns its output, whether it was interrupted (it did not begin to send, or did not end), and whether it
+    sent."""
+    began, connected, interrupt_at = time.monotonic(), None, seconds + CLOSING_S
+    interrupted = sending = False
     while True:
         try:
-            return iperf.communicate(timeout=LOOK_EVERY_S)[0], asked, sending
+            return iperf.communicate(timeout=LOOK_EVERY_S)[0], interrupted, sending
         except subprocess.TimeoutExpired:
             passed = time.monotonic() - began
         if not sending:
             written = _written_bytes(iperf.pid)
             sending = written >= BLOCK_BYTES
             connected = passed if written and connected is None else connected
-            ask_at = seconds + CLOSING_S if sending or connected is None else min(ask_at, connected + SETUP_S)
-        if passed > seconds and not asked:
+            interrupt_at = seconds + CLOSING_S if sending or connected is None else min(interrupt_at, connected + SETUP_S)
+        if passed > seconds and not interrupted:
             # iperf3 (3.12) asks select() without a pause while what it has sent is not through at its end, a core's whole time
             with contextlib.suppress(OSError):
                 os.setpriority(os.PRIO_PROCESS, iperf.pid, LOWEST_PRIORITY)
-        if passed > ask_at:
+        if passed > interrupt_at:
             with contextlib.suppress(OSError):
-                os.setpriority(os.PRIO_PROCESS, iperf.pid, 0)  # it has something to do again
-            iperf.send_signal(signal.SIGINT if not asked else signal.SIGKILL)
-            asked, ask_at = True, passed + KILLED_AFTER_S
+                os.setpriority(os.PRIO_PROCESS, iperf.pid, 0)  # it works again
+            iperf.send_signal(signal.SIGINT if not interrupted else signal.SIGKILL)
+            interrupted, interrupt_at = True, passed + KILLED_AFTER_S
 
 
 def _written_bytes(pid: int) -> int:
-    """What the program has given to write(2): iperf3 writes nothing but to its connections before its report."""
+    """Bytes that the process has written: before its report iperf3 writes to its connections only."""
     try:
         lines = Path(f"/proc/{pid}/io").read_text().splitlines()
     except OSError:
@@ -162,6 +169,7 @@ def _written_bytes(pid: int) -> int:
 
 
 def main() -> None:
+    """Run the command line."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, required=True)
     parser.add_argument("--report", type=Path, required=True)

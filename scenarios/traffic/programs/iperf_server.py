@@ -1,8 +1,8 @@
 """iperf3's server for one flow: `iperf_server.py --report FILE -- iperf3 ...`, until SIGTERM. Standard library only.
 
 A server of one test at a time, restarted after each, and at SIGHUP (iperf_client.py: this test will not begin). FILE is the
-list of the servers' own reports of tests: what the flow's end has read, also where the control connection could not carry it to
-the client. A server that somebody else killed ends this program, with status 1: what it had read is lost.
+list of the servers' own reports: the bytes that they read, also if the control connection could not carry that to the client. A
+server that another process killed ends this program with status 1: its counts are lost.
 """
 
 import argparse
@@ -19,7 +19,7 @@ AGAIN_AFTER_S = 0.1
 
 
 class Server:
-    """The iperf3 that runs now; signals end it."""
+    """The running iperf3; signals end it."""
 
     def __init__(self, command: list[str]) -> None:
         self._command = command
@@ -35,7 +35,7 @@ class Server:
             self._process.terminate()
 
     def serve(self) -> bytes:
-        """What it prints at its end; SystemExit if a signal ended it that is not from here."""
+        """Run one test; returns its output. SystemExit if another process killed it."""
         self._end = self.stopping
         with subprocess.Popen([*self._command, *SERVER], stdout=subprocess.PIPE) as self._process:
             if self._end:  # the signal came while it was being started
@@ -49,6 +49,7 @@ class Server:
 
 
 def run(command: list[str], path: Path) -> None:
+    """Serve one test after the other until SIGTERM; write the list of reports to `path` after each."""
     server, reports = Server(command), []
     while not server.stopping:
         try:
@@ -62,6 +63,7 @@ def run(command: list[str], path: Path) -> None:
 
 
 def main() -> int:
+    """Run the command line; the exit status."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--report", type=Path, required=True)
     parser.add_argument("command", nargs="+")

@@ -36,10 +36,12 @@ class DatagramKind(Kind[Keys]):
         """The stream that a flow with these keys sends."""
 
     def receiver(self, plan: FlowPlan[Keys]) -> Program:
+        """`datagrams.py receive` on the flow's port."""
         own = ["--source", plan.target, "--port", plan.port, "--out", plan.noted("received")]
         return Program(python_program(DATAGRAMS, "receive", *own))
 
     def sender(self, plan: FlowPlan[Keys], receiver_pid: int) -> Program:
+        """`datagrams.py send` with the stream of `train`."""
         train = self.train(plan.keys)
         ends = ["--source", plan.source, "--to", plan.target, "--port", plan.port]
         stream = ["--every", train.every_s, "--packets", train.packets, "--bytes", train.packet_bytes]
@@ -47,7 +49,7 @@ class DatagramKind(Kind[Keys]):
         return Program(python_program(DATAGRAMS, "send", *ends, *stream, *own))
 
     def report(self, plan: FlowPlan[Keys]) -> str:
-        """In the shape of iperf3's, made of what both programs counted."""
+        """A report in iperf3's format, from the counts of both programs."""
         sent = json.loads(plan.noted("sent").read_text())
         received = json.loads(plan.noted("received").read_text())
         ends = {"local_host": plan.source, "local_port": sent["port"], "remote_host": plan.target, "remote_port": plan.port}
@@ -71,4 +73,5 @@ class DatagramKind(Kind[Keys]):
         return json.dumps(content, indent=1) + "\n"
 
     def from_report(self, report: Report) -> dict[str, Any]:
+        """`iperf3_bps`, bit/s."""
         return {"iperf3_bps": received_bps(report)}

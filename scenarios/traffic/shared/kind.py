@@ -1,7 +1,7 @@
-"""The interface of a traffic kind: its parts, and the plan of a flow that they are given.
+"""The interface of a traffic kind: its parts, and the plan of a flow, which they receive.
 
-A kind starts nothing and measures nothing. It gives values: models of keys, command lines, names and units of metrics. The stage
-(testbed/stages/traffic.py) and the analysis (analysis/metrics.py) act on them.
+A kind starts and measures nothing. It provides values: models of keys, command lines, names and units of metrics. The stage
+(testbed/stages/traffic.py) and the analysis (analysis/metrics.py) use them.
 """
 
 import sys
@@ -33,7 +33,7 @@ MEASURED: dict[str, dict[str, str]] = {
 
 @dataclass(frozen=True)
 class FlowPlan(Generic[Keys]):
-    """One flow of one run, as the command lines of its programs need it."""
+    """The parameters of one flow of one run for the command lines of its programs."""
 
     name: str
     keys: Keys
@@ -51,7 +51,7 @@ class FlowPlan(Generic[Keys]):
 
 @dataclass(frozen=True)
 class Program:
-    """A program for the stage to start in a station. `explain`: its own words for a failure, where its log has none."""
+    """A program that the stage starts in a station. `explain`: its message for a failure, if its log has none."""
 
     argv: list[str]
     explain: Callable[[], str | None] = field(default=lambda: None)
@@ -64,8 +64,8 @@ class Listening:
     transport: Literal["tcp", "udp"]
 
 
-# How a receiver is known to be ready; the stage waits for it before any flow starts. A line of output or a time is
-# another class here, and its case in testbed/stages/traffic.py.
+# The condition for a ready receiver, for which the stage waits before any flow starts. A line of output or a time would be
+# another class here, with a case in testbed/stages/traffic.py.
 Readiness = Listening
 
 
@@ -78,7 +78,7 @@ class Kind(ABC, Generic[Keys]):
     # How captures are read (analysis/measures.py); datagrams begin with the stamp of programs/datagrams.py. None: not at all.
     measured: Literal["tcp", "datagrams"] | None
     readiness: Readiness
-    drain_s: float = 0.0  # for what is still in the stations' queues when the last sender has ended
+    drain_s: float = 0.0  # for packets in the stations' queues after the end of the last sender
     own_metrics: Mapping[str, str] = {}  # beside MEASURED, from the report: name -> unit
 
     @property
@@ -93,14 +93,14 @@ class Kind(ABC, Generic[Keys]):
 
     @abstractmethod
     def receiver(self, plan: FlowPlan[Keys]) -> Program:
-        """At the target, before any flow starts; it stays until it is told to end (SIGTERM)."""
+        """At the target, before any flow starts; it runs until SIGTERM."""
 
     @abstractmethod
     def sender(self, plan: FlowPlan[Keys], receiver_pid: int) -> Program:
         """At the source, at the flow's start; it ends by itself, with status 0, `plan.seconds` later."""
 
     def error(self, plan: FlowPlan[Keys]) -> str | None:
-        """The error in the report of an ended flow, worded for a message; it fails the run. None without one."""
+        """The error in the report of an ended flow, as a message; it fails the run. None without one."""
         return None
 
     def report(self, plan: FlowPlan[Keys]) -> str | None:

@@ -1,11 +1,10 @@
-"""Routing protocols, one file each: `routing/<name>.py` is what `routing = "<name>"` in a scenario means; our own daemons
-start alike, by `shared/ours.py`.
+"""Routing protocols, one file each: `routing/<name>.py` implements `routing = "<name>"` of a scenario; `shared/ours.py` starts
+our own daemons.
 
-A file offers one context manager, `running(network)`: on entering it starts the protocol on every station and returns
-when it runs; on leaving it ends what it started. It yields a `Protocol`, which says when flows may begin and what the
-stations know. See `static.py` for one without daemons, `babeld.py` for a third-party daemon;
-`shared/` is what several use. The options of each are a class of scenarios/routing.py; what a machine must have for it is
-said in testbed/host/protocols.py.
+A file offers one context manager, `running(network)`: on entry it starts the protocol on every station and
+returns when it runs; on exit it ends the protocol. It yields a `Protocol`, which waits for routes and reports status. Examples:
+`static.py` has no daemons, `babeld.py` a third-party daemon; `shared/` holds common parts. The options of each protocol are a
+class of scenarios/routing.py, its requirements are in testbed/host/protocols.py.
 """
 
 import importlib
@@ -27,7 +26,7 @@ Say = Callable[..., None]
 
 @dataclass(frozen=True)
 class Network:
-    """What a protocol may use: the stations with their addresses, the medium, and where children are kept."""
+    """The parts of a run that a protocol may use: stations with addresses, the medium, and child processes."""
 
     site: Site
     net: StationNet
@@ -36,40 +35,41 @@ class Network:
 
     @property
     def stations(self) -> list[Station]:
+        """All stations; wired hosts are not among them."""
         return self.net.stations
 
     def wires_of(self, station: Station) -> list[str]:
-        """The networks that a gateway reaches by its wires: of all wires of the hosts there. Empty for other stations."""
+        """The networks that a gateway reaches by wire: those of all wires of its hosts. Empty for other stations."""
         hosts = {wire.host for wire in self.net.wires if wire.gateway is station}
         return [wire_network(wire.number) for wire in self.net.wires if wire.host in hosts]
 
 
 class Protocol:
-    """A protocol at work. What one has no use for it leaves as it is here."""
+    """A running protocol; the defaults are for one without daemons and settling."""
 
     def __init__(self, network: Network) -> None:
         self.network = network
 
     def before_traffic(self, say: Say) -> None:
-        """Return when the flows may begin, or raise RunError if they never can. (The prompt does not ask.)"""
+        """Return when the flows may begin; RunError if they never can. The prompt does not call it."""
 
     def hops(self) -> dict[str, dict[str, int]]:
-        """The lengths of paths that never change: of each station or host, by the destination's address. Daemons tell theirs."""
+        """Path lengths that never change, of each station or host, by the destination's address. Daemons report their own."""
         return {}
 
     def status(self) -> dict[str, dict]:
-        """What each station's daemon tells of itself, by station; only ours do (formats/routing.md)."""
+        """The status of each station's daemon, by station (formats/routing.md); empty for third-party daemons."""
         return {}
 
 
 def names() -> list[str]:
-    """The protocols, as scenarios name them. A folder is none."""
+    """The names of the protocols, as in scenarios."""
     own_files = (module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__) if not module.ispkg)
     return sorted([*own_files, *OUR_DAEMONS])
 
 
 def running(network: Network) -> AbstractContextManager[Protocol]:
-    """The scenario's protocol, for the length of a `with` block."""
+    """Run the scenario's protocol until the block ends; UsageError for an unknown one."""
     name = network.site.scenario.routing.protocol
     if name not in names():
         raise UsageError(f'routing "{name}" is not known; use one of {", ".join(names())}')

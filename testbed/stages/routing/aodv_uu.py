@@ -1,12 +1,12 @@
 """AODV by AODV-UU, where the user has installed daemon and kernel module (`manet doctor` says where from).
 
-Its module `kaodv` looks for interfaces once, when it is loaded, in every network namespace there is, and from then on
-drops what passes an interface of that name without a daemon: it is loaded here, after the radios are there, and such
-runs cannot be side by side with any other. Only the ports of 2020 and later know of namespaces at all. Their gateway
-mode crashes the kernel and is never asked for. The daemon's logs have fixed names: each gets a /var/log of its own.
+Its module `kaodv` searches all network namespaces for interfaces once, when it is loaded. From then on it drops packets on an
+interface of that name without a daemon. So it is loaded here, after the radios exist, and such runs cannot run in parallel with
+others. Only ports of 2020 and later support namespaces. Their gateway mode crashes the kernel and is not used. The daemon's logs
+have fixed names: each daemon gets its own /var/log.
 
-Not tried on the machines this was written on, whose kernels take no modules; its daemon without the module is a peer of
-ours in tests/interop.
+Untested with the module, because the development machines' kernels load no modules; the daemon without it is a peer of our own
+daemon in tests/interop.
 """
 
 import shlex
@@ -27,7 +27,8 @@ MODULE = "kaodv"
 
 @contextmanager
 def running(network: Network) -> Iterator[Protocol]:
-    # its hooks see only packets that have some route (its README)
+    """See `testbed.stages.routing`; loads and unloads the module kaodv."""
+    # its hooks see only packets that have a route (its README)
     lines = {station: [f"route add default dev {INTERFACE} metric 4096"] for station in network.stations}
     iproute.batches(lines, "routes", network.site.log)
     with _module_loaded(), daemons_running(network, lambda station: _argv(network, station), port=PORT):

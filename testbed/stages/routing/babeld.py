@@ -2,7 +2,7 @@
 
 babeld speaks IPv6 on the link, whatever the scenario's `ipv6` says: the radio gets its link-local address (made of the
 MAC, without duplicate address detection and router solicitations, which would take air time). It announces the station's
-own address, and at a gateway the networks of its wires; the interface is declared wireless, which a TAP does not look.
+own address, and at a gateway the networks of its wires; the interface is declared wireless, which babeld cannot detect for a TAP.
 """
 
 from collections.abc import Iterator
@@ -21,6 +21,7 @@ LINK_LOCAL = {"accept_dad": 0, "dad_transmits": 0, "router_solicitations": 0, "a
 
 @contextmanager
 def running(network: Network) -> Iterator[Protocol]:
+    """See `testbed.stages.routing`; gives each radio a link-local IPv6 address."""
     (SOCKETS / "routing").mkdir(exist_ok=True)
     for station in network.stations:
         sysctls = {f"net.ipv6.conf.{INTERFACE}.{key}": value for key, value in LINK_LOCAL.items()}

@@ -26,12 +26,14 @@ from testbed.stages.routing.shared.settle import pairs_of_flows, patience_s
 from testbed.stages.station import Station
 from topologies.addresses import INTERFACE, NETWORK, PREFIX_BITS, wire_network
 
-HEADERS_BYTES = 32  # the most that batman-adv reserves: its largest unicast header and an Ethernet header
+HEADERS_BYTES = 32  # the maximum that batman-adv reserves: its largest unicast header and an Ethernet header
 
 
 class Mesh(Protocol):
+    """batman-adv on all stations, each reached over its `bat0`."""
+
     def before_traffic(self, say: Say) -> None:
-        """Until each flow's ends answer a ping: the tables of layer 2 say nothing of IP addresses."""
+        """Wait until each flow's ends answer a ping: the tables of layer 2 have no IP addresses."""
         net, moving = self.network.net, self.network.site.scenario.mobility.moving
         at_most_s, start = patience_s(self.network, self.network.site.scenario.routing.settle), time.monotonic()
         waiting = pairs_of_flows(self.network) if at_most_s > 0 else []
@@ -48,11 +50,13 @@ class Mesh(Protocol):
             self.network.children.check()
 
     def status(self) -> dict[str, dict]:
+        """Routes, neighbours and counters of each station, by batctl."""
         return {station.name: batctl.status(station.netns, station.number) for station in self.network.stations}
 
 
 @contextmanager
 def running(network: Network) -> Iterator[Protocol]:
+    """See `testbed.stages.routing`; makes `bat0` on every station."""
     iproute.batches({station: _lines(network, station) for station in network.stations}, "routes", network.site.log)
     options = network.site.scenario.routing
     settings = [f"orig_interval {round(options.originator_interval * 1000)}", "bridge_loop_avoidance 0"]
@@ -63,7 +67,7 @@ def running(network: Network) -> Iterator[Protocol]:
 
 
 def mac_address(number: int) -> str:
-    """Of bat0: no radio and no wire has a 2 in the fourth byte."""
+    """The MAC address of a station's bat0; no radio and no wire has a 2 in the fourth byte."""
     return f"02:00:00:02:{number >> 8:02x}:{number & 0xFF:02x}"
 
 

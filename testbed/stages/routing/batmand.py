@@ -1,7 +1,7 @@
 """B.A.T.M.A.N. III by batmand, Debian's package of that name: the old daemon of layer 3, UDP 4305.
 
-Its routes stand in tables of its own (65 to 68), to which it adds rules. It wants a broadcast address on the radio, and
-one socket of a fixed name in /run, so that each station's daemon gets a /run of its own.
+Its routes are in its own tables (65 to 68), for which it adds rules. It needs a broadcast address on the radio, and a socket of a
+fixed name in /run, so each station's daemon gets its own /run.
 """
 
 import shlex
@@ -20,6 +20,7 @@ OBSERVE = 3  # the debug level that keeps it in the foreground and logs changes
 
 @contextmanager
 def running(network: Network) -> Iterator[Protocol]:
+    """See `testbed.stages.routing`; gives each radio a broadcast address."""
     lines = {}
     for station in network.stations:  # `address change` leaves the broadcast address as it is
         address = f"{station.IP()}/{PREFIX_BITS}"

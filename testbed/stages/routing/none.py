@@ -1,4 +1,4 @@
-"""No routing at all: stations reach whom they hear, and nobody relays."""
+"""No routing: stations reach their neighbours only."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,14 +11,18 @@ from topologies.addresses import INTERFACE, NETWORK, PREFIX_BITS
 
 
 class Neighbours(Protocol):
+    """No protocol: every other station is one hop away."""
+
     def hops(self) -> dict[str, dict[str, int]]:
+        """One hop from each station to each other."""
         names = [station.name for station in self.network.stations]
         return hops_of(self.network, {name: {other: other for other in names if other != name} for name in names})
 
 
 @contextmanager
 def running(network: Network) -> Iterator[Protocol]:
-    """One route over the radio to everybody; ARP finds out who is there. A wired host is reached from its gateway alone."""
+    """See `testbed.stages.routing`; one route over the radio to all stations, resolved by ARP. A wired host is reached from its
+    gateway only."""
     route = f"route add {NETWORK}/{PREFIX_BITS} dev {INTERFACE} scope link{ack_metric(network.site.scenario)}"
     lines = {station: [route] for station in network.stations}
     iproute.batches(lines, "routes", network.site.log)

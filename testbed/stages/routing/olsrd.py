@@ -1,12 +1,12 @@
 """OLSR by olsrd, where the user has built it (`manet doctor` says where from): RFC 3626 on the wire.
 
 olsrd's own defaults are not the RFC's: the link-quality extension is switched off here, validity times are the RFC's, and
-TC_REDUNDANCY is 2, without which olsrd itself refuses to do without the extension. Everything a daemon would share with
-others by name (lock file) is the station's own.
+TC_REDUNDANCY is 2, which olsrd requires without the extension. Files that daemons would share by name (lock file) are per
+station.
 
-olsrd forgets a change that comes within a second of its last route calculation, for good where nothing else changes: a
-chain of three whose daemons start together never has all its routes. So neighbours start some seconds apart, which is
-chance still (3 of 4 chains of three, with olsrd of November 2024; longer ones see more changes, and all got there).
+olsrd loses a change within a second of its last route calculation, until another change: a chain of three whose daemons start
+together never gets all its routes. So neighbours start some seconds apart, which does not always help (3 of 4 chains of three
+got all routes, with olsrd of November 2024; longer chains see more changes, and all got them).
 """
 
 import shlex
@@ -26,6 +26,7 @@ START_APART_S, START_GROUPS = 3, 3
 
 @contextmanager
 def running(network: Network) -> Iterator[Protocol]:
+    """See `testbed.stages.routing`; neighbours start START_APART_S apart."""
     (SOCKETS / "routing").mkdir(exist_ok=True)
     with daemons_running(network, lambda station: _argv(network, station), port=PORT):
         yield Settling(network)

@@ -1,8 +1,8 @@
-"""Shortest paths by number of hops, over the links the medium says are in range, written once into the kernel's tables.
+"""Shortest paths by number of hops, over the links that the medium reports in range, written once into the kernel's tables.
 
-The reference case of the literature's chain experiments: routes cost nothing on the air and never change, also where
-stations move: they are those of the positions at the start. Of several shortest paths the one over the lowest station
-numbers is taken, so that a grid has the same routes every time. The network of a wire is reached through its gateway.
+The reference case of the literature's chain experiments: routes need no air time and never change. If stations move, they remain
+the routes of the positions at the start. Of several shortest paths the one over the lowest station numbers is taken, so that a
+grid always has the same routes. The network of a wire is reached through its gateway.
 """
 
 from collections import deque
@@ -18,18 +18,22 @@ from topologies.addresses import HOST_END, INTERFACE, wire_ip, wire_network
 
 
 class StaticRoutes(Protocol):
+    """The routes of all stations, fixed for the whole run."""
+
     def before_traffic(self, _say: Say) -> None:
-        """A flow that these routes can never carry is refused."""
+        """RunError for a flow between whose ends there is no path."""
         network, scenario = self.network, self.network.site.scenario
         flows = {name: (flow.source, flow.target) for name, flow in zip(scenario.flow_names(), scenario.flows, strict=True)}
         require_paths(flows, {wire.host.name: wire.gateway.name for wire in reversed(network.net.wires)}, _hops(network))
 
     def hops(self) -> dict[str, dict[str, int]]:
+        """Lengths of the shortest paths at the start."""
         return hops_of(self.network, _hops(self.network))
 
 
 @contextmanager
 def running(network: Network) -> Iterator[Protocol]:
+    """See `testbed.stages.routing`; writes all routes, which go with the namespaces."""
     hops = _hops(network)
     address = {station.name: station.IP() for station in network.stations}
     metric = ack_metric(network.site.scenario)
@@ -43,7 +47,7 @@ def running(network: Network) -> Iterator[Protocol]:
 
 
 def require_paths(flows: dict[str, tuple[str, str]], gateways: dict[str, str], hops: dict[str, dict[str, str]]) -> None:
-    """`flows` is name: (from, to); hosts are reached through their gateways."""
+    """RunError for a flow without a path. `flows`: name: (from, to); hosts are reached through their gateways."""
     name = without_path(flows, gateways, hops.__getitem__)
     if name is not None:
         remedy = "place the stations within range of each other (the prompt's `links` shows who is) or take out the flow"
@@ -62,6 +66,7 @@ def without_path(
 
 
 def no_path(source: str, target: str) -> str:
+    """The error for a flow without a path, without the flow's name."""
     return f'there is no path from {source} to {target} at the start positions, and routing = "static" finds no other'
 
 
@@ -70,10 +75,10 @@ def _hops(network: Network) -> dict[str, dict[str, str]]:
 
 
 def next_hops(stations: list[str], links: list[tuple[str, str]]) -> dict[str, dict[str, str]]:
-    """For each station, the neighbour to take to each station it can reach. Only links that work both ways count."""
+    """For each station, the next hop to each station that it can reach. Only bidirectional links count."""
     directed = set(links)
     neighbours = {a: [b for b in stations if (a, b) in directed and (b, a) in directed] for a in stations}
-    return {source: _from(source, neighbours) for source in stations}
+    return {source: _first_hops(source, neighbours) for source in stations}
 
 
 def hops_of(network: Network, hops: dict[str, dict[str, str]]) -> dict[str, dict[str, int]]:
@@ -88,8 +93,8 @@ def hops_of(network: Network, hops: dict[str, dict[str, str]]) -> dict[str, dict
 def lengths(
     ends: dict[str, tuple[str, int]], addresses: dict[str, tuple[str, int]], hops: dict[str, dict[str, str]]
 ) -> dict[str, dict[str, int]]:
-    """How many hops there are from each of `ends` to each of `addresses`. Both are (station, wires between it and them):
-    a host has a wire to its gateway. Where there is no path there is no entry."""
+    """The number of hops from each of `ends` to each of `addresses`. Both are (station, wires between it and them): a host has a
+    wire to its gateway. Pairs without a path have no entry."""
     between = {source: _lengths_from(source, hops) for source in hops}
     return {
         end: {
@@ -102,7 +107,7 @@ def lengths(
 
 
 def _lengths_from(source: str, hops: dict[str, dict[str, str]]) -> dict[str, int]:
-    """Along the next hops, each of which is on a shortest path."""
+    """Path lengths from `source`, along the next hops."""
     found = {source: 0}
     for target in hops[source]:
         here, length = source, 0
@@ -112,7 +117,7 @@ def _lengths_from(source: str, hops: dict[str, dict[str, str]]) -> dict[str, int
     return found
 
 
-def _from(source: str, neighbours: dict[str, list[str]]) -> dict[str, str]:
+def _first_hops(source: str, neighbours: dict[str, list[str]]) -> dict[str, str]:
     """Breadth first: the first hop of the first shortest path found."""
     first: dict[str, str] = {}
     waiting = deque([source])
@@ -133,7 +138,7 @@ def _route(address: dict[str, str], target: str, hop: str, metric: str) -> str:
 
 
 def _reached(network: Network, station: Station, hops: dict[str, dict[str, str]]) -> list[WiredLink]:
-    """The wires that `station` reaches over the air, but for those of hosts at its own wires."""
+    """The wires that `station` reaches over the air, except for those of hosts at its own wires."""
     own = {wire.host for wire in network.net.wires if wire.gateway is station}
     return [wire for wire in network.net.wires if wire.gateway.name in hops[station.name] and wire.host not in own]
 

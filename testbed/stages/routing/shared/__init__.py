@@ -1,1 +1,1 @@
-"""What several protocols of this folder use."""
+"""Common parts of several protocols of this folder."""

@@ -1,6 +1,6 @@
 """Third-party daemons: one process a station, configured by files in the results' `routing/`.
 
-They know nothing of link feedback, and their routes carry no `quickack` (quickack.py sees to that).
+They do not use link feedback, and set routes without `quickack` (quickack.py adds it).
 """
 
 import time
@@ -21,19 +21,20 @@ Argv = Callable[[Station], list[str | Path]]
 
 
 class Settling(Protocol):
-    """A protocol that looks for routes before anybody asks; stations are reached over `device`."""
+    """A proactive protocol; stations are reached over `device`."""
 
     def __init__(self, network: Network, device: str = INTERFACE) -> None:
         super().__init__(network)
         self.device = device
 
     def before_traffic(self, say: Say) -> None:
+        """Wait for routes between the ends of all flows, at most `routing.settle` seconds."""
         wait_until_settled(self.network, self.network.site.scenario.routing.settle, say, devices=(self.device,))
 
 
 @contextmanager
 def daemons_running(network: Network, argv: Argv, *, port: int) -> Iterator[list[Child]]:
-    """From every daemon's socket on UDP `port` being open to their ends. What they print is in log/<name>-<station>.log."""
+    """Run a daemon on each station; the sockets on UDP `port` are open on entry. Their output is in log/<name>-<station>.log."""
     name, children = network.site.scenario.routing.protocol, network.children
     remedy = "the routes went with it; run it again"
     daemons = [
@@ -60,7 +61,7 @@ def _wait_until_listening(network: Network, daemons: list[Child], port: int) -> 
 
 
 def _listening(daemon: Child, port: int) -> bool:
-    """From the namespace's own tables of sockets."""
+    """Whether the daemon has its socket, by the namespace's tables (proc(5))."""
     for table in ("udp", "udp6"):
         try:
             lines = Path(f"/proc/{daemon.pid}/net/{table}").read_text().splitlines()[1:]

@@ -1,7 +1,7 @@
 """Our own daemons (routing/, formats/routing.md): one process a station, in its namespace.
 
-What a run keeps of each station in `routing/`: <station>.config.json, the notes <station>.jsonl, the event log
-<station>.events.jsonl (with the former the replay file), <station>.status.json at the start and the end of the traffic.
+A run keeps of each station in `routing/`: <station>.config.json, the notes <station>.jsonl, the event log <station>.events.jsonl
+(with the configuration a replay file), and <station>.status.json of the start and the end of the traffic.
 """
 
 import json
@@ -23,23 +23,25 @@ READY_DEADLINE_S = 30.0
 
 
 class Daemons(Protocol):
-    """The daemons of all stations; `settles`: a protocol that looks for routes before anybody asks."""
+    """The daemons of all stations; `settles`: the protocol is proactive."""
 
     def __init__(self, network: Network, *, settles: bool) -> None:
         super().__init__(network)
         self.settles = settles
 
     def before_traffic(self, say: Say) -> None:
+        """Wait for routes, at most `routing.settle` seconds, if the protocol is proactive."""
         if self.settles:
             wait_until_settled(self.network, self.network.site.scenario.routing.settle, say)
 
     def status(self) -> dict[str, dict]:
+        """The answer of each daemon's status socket, by station."""
         return {station.name: ask(status_socket(station.name), "status") for station in self.network.stations}
 
 
 @contextmanager
 def running(network: Network) -> Iterator[Daemons]:
-    """From every daemon's `ready` to their orderly ends."""
+    """See `testbed.stages.routing`; every daemon has printed `ready` on entry. RunError if one failed at its end."""
     site, children = network.site, network.children
     name = site.scenario.routing.protocol
     program = site.programs.daemon(name)
@@ -60,9 +62,9 @@ def running(network: Network) -> Iterator[Daemons]:
         yield Daemons(network, settles=DAEMONS[name].rules.settle_s is not None)
     finally:
         children.stop(daemons)
-    fallen = [daemon for daemon in daemons if daemon.popen.returncode != 0]
-    if fallen:
-        raise fallen[0].failure()
+    failed = [daemon for daemon in daemons if daemon.popen.returncode != 0]
+    if failed:
+        raise failed[0].failure()
 
 
 def _mtu(station: Station) -> int:
@@ -70,8 +72,8 @@ def _mtu(station: Station) -> int:
 
 
 def set_devices(network: Network, device: str) -> None:
-    """As the radio is set (testbed/stages/addresses.py): TCP goes by the device of its route, which is the TUN while there
-    is no route, and with DSR always."""
+    """Apply the radio's offload settings (testbed/stages/addresses.py) to `device`: TCP uses those of its route's device, which
+    is the TUN while there is no route, and always with DSR."""
     offload = kernel_tcp.profile(network.site.scenario.profile).get("offload", {})
     for station in network.stations:
         namespace.within(station.netns, lambda: offloads.set_offloads(device, offload))

@@ -1,7 +1,7 @@
-"""Waiting until a protocol that keeps routes to everybody has found those that the flows need.
+"""Waiting until a proactive protocol has found the routes of the flows.
 
-A flow can begin when both of its ends, and every station on the way, have a route to the other: the kernel's own tables
-are asked hop by hop (`ip route get`), so that it is the same question whoever wrote them.
+A flow can begin when both of its ends, and every station on the path, have a route to the other end. The kernel's tables are
+queried hop by hop (`ip route get`), which works for every protocol.
 """
 
 import math
@@ -17,16 +17,16 @@ from testbed.stages.station import NamespaceHost
 from topologies.addresses import GATEWAY_END, HOST_END, INTERFACE, wire_ip
 
 POLL_S = 0.5
-SPARE_S = 3.0  # what a last look at all tables may take on a loaded host
+SPARE_S = 3.0  # for a last query of all tables on a loaded host
 _VIA = re.compile(r"\bvia ([0-9.]+)")
 _DEV = re.compile(r"\bdev (\S+)")
 NextHop = Callable[[NamespaceHost, str], str | None]
 
 
 def wait_until_settled(network: Network, at_most_s: float, say: Say, *, devices: Iterable[str] = (INTERFACE,)) -> None:
-    """Until every flow's ends reach each other over `devices`, but at most `at_most_s` seconds (0: no waiting).
+    """Wait until every flow's ends reach each other over `devices`, at most `at_most_s` seconds (0: no waiting).
 
-    RunError then, unless stations move: a path may come later, and `traffic_at` does not wait for one.
+    RunError after that time, unless stations move: a path may appear later, and `traffic_at` does not wait for one.
     """
     at_most_s = patience_s(network, at_most_s)
     if at_most_s <= 0:
@@ -40,33 +40,33 @@ def wait_until_settled(network: Network, at_most_s: float, say: Say, *, devices:
         if passed_s > at_most_s and network.site.scenario.mobility.moving:
             return
         if passed_s > at_most_s:
-            raise RunError(_never(network, missing, at_most_s))
+            raise RunError(_timeout_message(network, missing, at_most_s))
         say("settle", min(1.0, passed_s / at_most_s))
         network.children.watch(until=time.monotonic() + POLL_S)
 
 
 def patience_s(network: Network, at_most_s: float) -> float:
-    """`at_most_s`, but where stations move not beyond the scenario's `traffic_at`."""
+    """`at_most_s`; if stations move, at most the time until the scenario's `traffic_at`."""
     return min(at_most_s, _until_traffic_s(network)) if network.site.scenario.mobility.moving else at_most_s
 
 
 def _until_traffic_s(network: Network) -> float:
-    """How long there is to wait before the scenario's `traffic_at`; for ever where it names none."""
-    wanted_s = network.site.scenario.traffic_at
-    if wanted_s is None:
+    """Seconds until the scenario's `traffic_at`; infinite if it is not set."""
+    traffic_at_s = network.site.scenario.traffic_at
+    if traffic_at_s is None:
         return math.inf
-    return wanted_s - network.medium.ask("status")["model_ns"] / 1e9 - SPARE_S
+    return traffic_at_s - network.medium.ask("status")["model_ns"] / 1e9 - SPARE_S
 
 
 def pairs_of_flows(network: Network) -> list[tuple[str, str]]:
-    """Who must reach whom: both ends of each flow, each pair once."""
+    """Pairs (source, target) that must reach each other: both directions of each flow, each once."""
     flows = network.site.scenario.flows
     both = [pair for flow in flows for pair in ((flow.source, flow.target), (flow.target, flow.source))]
     return list(dict.fromkeys(both))
 
 
 def unreachable(network: Network, pairs: list[tuple[str, str]], hop: NextHop) -> list[tuple[str, str, str]]:
-    """Pairs without a path, and where the path ends; walked hop by hop."""
+    """Pairs without a path, each with the node at which its path ends; followed hop by hop."""
     address = {host.name: host.IP() for host in network.net.hosts}
     owner = {ip: name for name, ip in address.items()}
     for wire in network.net.wires:
@@ -77,7 +77,7 @@ def unreachable(network: Network, pairs: list[tuple[str, str]], hop: NextHop) ->
         here, seen = source, {source}
         while here != target:
             there = owner.get(hop(network.net[here], address[target]) or "")
-            if there is None or there in seen:  # no route, or one that runs in a circle
+            if there is None or there in seen:  # no route, or a loop
                 missing.append((source, target, here))
                 break
             here = there
@@ -86,21 +86,21 @@ def unreachable(network: Network, pairs: list[tuple[str, str]], hop: NextHop) ->
 
 
 def next_hop(host: NamespaceHost, to: str, devices: set[str]) -> str | None:
-    """The address that the kernel would hand a packet for `to` to; None without a route over one of `devices`."""
+    """The address of the kernel's next hop to `to`; None without a route over one of `devices`."""
     argv = ["ip", "route", "get", to]
-    done = namespace.within(host.netns, lambda: subprocess.run(argv, capture_output=True, text=True, check=False))
-    device = _DEV.search(done.stdout)
-    if done.returncode != 0 or device is None or device.group(1) not in devices:
+    process = namespace.within(host.netns, lambda: subprocess.run(argv, capture_output=True, text=True, check=False))
+    device = _DEV.search(process.stdout)
+    if process.returncode != 0 or device is None or device.group(1) not in devices:
         return None
-    via = _VIA.search(done.stdout)
+    via = _VIA.search(process.stdout)
     return via.group(1) if via else to
 
 
-def _never(network: Network, missing: list[tuple[str, str, str]], waited_s: float) -> str:
+def _timeout_message(network: Network, missing: list[tuple[str, str, str]], waited_s: float) -> str:
     source, target, at = missing[0]
     name = network.site.scenario.routing.protocol
     more = f" (and {len(missing) - 1} more pairs)" if len(missing) > 1 else ""
     return (
-        f"{name}: {source} has no route to {target} after {waited_s:g} s{more}; {at} knows no way on. Place the stations within "
-        f"range of each other, or set routing.settle: a longer wait, or 0 to begin without routes"
+        f"{name}: {source} has no route to {target} after {waited_s:g} s{more}; {at} has no route onward. Place the stations "
+        f"within range of each other, or set routing.settle: a longer wait, or 0 to begin without routes"
     )

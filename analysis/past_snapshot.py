@@ -1,10 +1,9 @@
-"""The moment (moment.py) of a run that has ended, or of a movement file: who was where, and how packets then went.
+"""The snapshot (snapshot.py) of an ended run or of a movement file: positions, links and paths of flows.
 
-A run keeps its routes only at the start and the end of its traffic, so that a flow's path is that of the last packet
-which TCP sent before the moment, as the air log and the captures have it (journeys.py). Datagrams have no such journey,
-and no path here.
-Rows of a movement that were still to come when the run ended were never executed: later than that there is no moment.
-Links are the radio's range over the places; a radio that has no one range has none here.
+A run records its routes at the start and the end of its traffic only. So the path of a flow is that of the last packet which TCP
+sent before the snapshot, from the air log and the captures (journeys.py). Datagrams have no journey and no path here.
+There is no snapshot after the end of the run: later rows of a movement were never executed.
+Links follow from the radio's range and the positions; a radio without a single range has no links here.
 """
 
 import math
@@ -13,23 +12,23 @@ from functools import partial
 from pathlib import Path
 
 from analysis.errors import AnalysisError, RunFileError
-from analysis.journeys import SAID, TOLD
-from analysis.moment import Moment, Way
+from analysis.journeys import ICMP_RECEIVED, ICMP_SENT
 from analysis.movement import trace_path
 from analysis.reception import RECEIVED, SENSED, range_of
 from analysis.rundir import Flow, RunDirectory
+from analysis.snapshot import FlowPath, Snapshot
 from analysis.story import Story, read_story
 from mobility import connectivity, trace
 from mobility.trace import Trace, TraceError
 
 NO_FLOWS = "no flows: the scenario has none, what was sent was a script's own"
 RATE_OVER_S = 1.0
-OLD_S = 1.0  # a packet sent longer ago than this is said to be
+OLD_S = 1.0  # the age of a packet is printed from here on
 
 
-def of_run(run: RunDirectory, at_s: float | None = None) -> Moment:
-    """`at_s` seconds after the start of the traffic, as in `manet story`; after the medium's where no flow ever sent anything.
-    None: in the middle of the time in which all flows send, at the medium's start where none did."""
+def of_run(run: RunDirectory, at_s: float | None = None) -> Snapshot:
+    """At `at_s` seconds after the start of the traffic, as in `manet story`; after the medium's start if no flow ever sent.
+    None: the middle of the time in which all flows send, or the medium's start if none did."""
     middle = "" if at_s is not None or run.begun_ns is None else ", its middle"
     at_s = _middle_s(run) if at_s is None else at_s
     clock = "of the medium (no traffic)" if run.begun_ns is None else "of the traffic"
@@ -43,33 +42,33 @@ def of_run(run: RunDirectory, at_s: float | None = None) -> Moment:
     range_m, sense_m = (range_of(run.medium, threshold) for threshold in (RECEIVED, SENSED))
     paths = f"paths: of the last packet that TCP sent before {at_s:g} s"
     note = NO_FLOWS if not run.flows else "" if run.begun_ns is None else paths
-    return Moment(
+    return Snapshot(
         f"{'/'.join(run.path.parts[-3:])}: {at_s:g} s {clock}{middle}", places, _links(places, range_m, off), off,
         tuple((wire.station, wire.host) for wire in run.wires),
-        tuple(_way(run, flow, at_s) for flow in run.flows), range_m, sense_m,
+        tuple(_path_of(run, flow, at_s) for flow in run.flows), range_m, sense_m,
         tuple(run.scenario["area"]) if run.scenario.get("area") else None, note,
     )  # fmt: skip
 
 
-def of_movement(made: Trace, at_s: float, range_m: float) -> Moment:
-    """`at_s` (s, 0 or more) on the file's own clock; nothing is known of routes and flows. A RunFileError after its end."""
+def of_movement(made: Trace, at_s: float, range_m: float) -> Snapshot:
+    """At `at_s` (s, 0 or more) on the file's own clock, without routes and flows. RunFileError for a time after its end."""
     end_s = connectivity.end_of(made)
     if at_s > end_s:
         raise RunFileError(f"{made.name}: {at_s:g} s is after the movement's end; give a time of 0 to {_inwards(end_s):.1f} s")
     places = _places(made, at_s)
-    return Moment(f"{Path(made.name).name}: {at_s:g} s", places, _links(places, range_m, frozenset()), range_m=range_m)
+    return Snapshot(f"{Path(made.name).name}: {at_s:g} s", places, _links(places, range_m, frozenset()), range_m=range_m)
 
 
 def _check_within(run: RunDirectory, at_s: float, first_s: float, clock: str) -> None:
-    """Refuses a time outside of the run, which began at `first_s`. One that was cut off does not say when it ended."""
+    """RunFileError for a time outside of the run, which began at `first_s`. The end of a killed run is unknown."""
     last_s = first_s + _length_s(run)
     if first_s <= at_s <= last_s:
         return
     if at_s < first_s:
-        when, wanted = "before the medium's start", f"{0.0 - _inwards(-first_s):.1f} s or more"
+        when, allowed = "before the medium's start", f"{0.0 - _inwards(-first_s):.1f} s or more"
     else:
-        when, wanted = "after the run's end", f"{_inwards(last_s):.1f} s or less"
-    raise RunFileError(f"{run.path}: {at_s:g} s {clock} is {when}; give a time of {wanted}")
+        when, allowed = "after the run's end", f"{_inwards(last_s):.1f} s or less"
+    raise RunFileError(f"{run.path}: {at_s:g} s {clock} is {when}; give a time of {allowed}")
 
 
 def _first_s(run: RunDirectory) -> float:
@@ -86,17 +85,17 @@ def _length_s(run: RunDirectory) -> float:
 
 
 def _middle_s(run: RunDirectory) -> float:
-    """To a tenth; of a run that was ended early, the middle of what there is."""
+    """The middle of the measured time, rounded to 0.1 s; of a run that ended early, the middle of the recorded part."""
     if run.begun_ns is None:
         return 0.0
     begin_s = max((flow.start_s for flow in run.flows), default=0.0)
-    wanted_s = begin_s + run.scenario.get("warmup", 0.0) + run.scenario.get("duration", 0.0)
-    end_s = min(wanted_s, _first_s(run) + _length_s(run))
+    planned_s = begin_s + run.scenario.get("warmup", 0.0) + run.scenario.get("duration", 0.0)
+    end_s = min(planned_s, _first_s(run) + _length_s(run))
     return max(0.0, _inwards((min(begin_s, end_s) + end_s) / 2))
 
 
 def _inwards(last_s: float) -> float:
-    """To a tenth and no more, so that what an error offers is taken."""
+    """Rounded down to 0.1 s, so that the time that an error offers is valid."""
     return math.floor(last_s * 10) / 10
 
 
@@ -119,7 +118,7 @@ def _links(places: Mapping[str, tuple[float, float]], range_m: float | None, off
 
 
 def _off(run: RunDirectory, model_s: float) -> frozenset[str]:
-    """Who is switched off then, by events.csv."""
+    """Stations that are switched off at that time, by events.csv."""
     off: set[str] = set()
     for row in run.events:
         if row["event"] in ("power", "cut") and float(row["t_s"]) <= model_s:
@@ -127,8 +126,8 @@ def _off(run: RunDirectory, model_s: float) -> frozenset[str]:
     return frozenset(off)
 
 
-def _way(run: RunDirectory, flow: Flow, at_s: float) -> Way:
-    nowhere = partial(Way, flow.name, flow.source, flow.target, (flow.source,))
+def _path_of(run: RunDirectory, flow: Flow, at_s: float) -> FlowPath:
+    nowhere = partial(FlowPath, flow.name, flow.source, flow.target, (flow.source,))
     try:
         if run.connection(flow) is None:
             return nowhere("nothing sent")
@@ -148,18 +147,18 @@ def _way(run: RunDirectory, flow: Flow, at_s: float) -> Way:
     last = max(before, key=lambda journey: journey.sent_ns)
     nodes = [flow.source]
     for step in last.steps:
-        if step.kind not in (SAID, TOLD) and step.node not in nodes:
+        if step.kind not in (ICMP_SENT, ICMP_RECEIVED) and step.node not in nodes:
             nodes.append(step.node)
     ago_s = at_s - story.seconds(last.sent_ns)
     old = f" {ago_s:.1f} s before" if ago_s > OLD_S else ""
     stop = "" if last.received else f"{last.node or nodes[-1]}: {last.fate}{old}"
-    return Way(
+    return FlowPath(
         flow.name, flow.source, flow.target, tuple(nodes), stop, rate=_acknowledged(story, at_s) + (old if not stop else "")
     )
 
 
 def _acknowledged(story: Story, at_s: float) -> str:
-    """Over the second before."""
-    told = [(story.seconds(ack.journey.at_ns), ack.upto) for ack in story.acknowledgements if ack.journey.received]
-    upto = [max((upto for time_s, upto in told if time_s <= end_s), default=0) for end_s in (at_s - RATE_OVER_S, at_s)]
+    """The acknowledged rate over the last RATE_OVER_S."""
+    acked = [(story.seconds(ack.journey.at_ns), ack.upto) for ack in story.acknowledgements if ack.journey.received]
+    upto = [max((upto for time_s, upto in acked if time_s <= end_s), default=0) for end_s in (at_s - RATE_OVER_S, at_s)]
     return f"{8 * (upto[1] - upto[0]) / RATE_OVER_S / 1e3:.0f} kbit/s acknowledged"

@@ -1,6 +1,6 @@
-"""The network at one instant, as plain data: what the map draws (map_picture.py) and prints (map_text.py).
+"""The network at one instant, as plain data, which the map draws (map_picture.py) and prints (map_text.py).
 
-Of a run under way testbed/runs/live_map.py puts it together; of one that has ended, and of a movement file, past_moment.py here.
+testbed/runs/live_map.py makes it of a running run, past_snapshot.py of an ended run and of a movement file.
 """
 
 from collections.abc import Mapping
@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
-class Way:
-    """How a flow's packets go. `nodes`: the source and every node that they come to. `stop`: why they come no further, empty
-    where the last node is the target; `towards`: the next hop that they are sent to in vain, if there is one."""
+class FlowPath:
+    """The path of a flow's packets. `nodes`: the source and every node that they reach. `stop`: why they get no further, empty if
+    the last node is the target; `towards`: the next hop that does not receive them, if there is one."""
 
     flow: str
     source: str
@@ -21,46 +21,47 @@ class Way:
     rate: str = ""
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """One line: `3 hops, 512 kbit/s` or `sta3: no route`."""
         hops = len(self.nodes) - 1
-        said = self.stop or f"{hops} hop{'' if hops == 1 else 's'}"
-        return f"{said}, {self.rate}" if self.rate else said
+        reached = self.stop or f"{hops} hop{'' if hops == 1 else 's'}"
+        return f"{reached}, {self.rate}" if self.rate else reached
 
 
 @dataclass(frozen=True)
-class Moment:
-    """`places`: metres, by station. `links`: (from, to) for each direction in which frames are received. `off`: stations that
-    nobody hears, switched off or cut off. `wires`: (station, wired host). Ranges are None where the radio has no one."""
+class Snapshot:
+    """`places`: metres, by station. `links`: (from, to) for each direction in which frames are received. `off`: stations that are
+    switched off or cut off. `wires`: (station, wired host). Ranges are None if the radio has no single range."""
 
     title: str
     places: Mapping[str, tuple[float, float]]
     links: frozenset[tuple[str, str]] = frozenset()
     off: frozenset[str] = frozenset()
     wires: tuple[tuple[str, str], ...] = ()
-    ways: tuple[Way, ...] = ()
+    paths: tuple[FlowPath, ...] = ()
     range_m: float | None = None
     sense_m: float | None = None
     area: tuple[float, float] | None = None
     note: str = field(default="")
 
     @property
-    def both_ways(self) -> list[tuple[str, str]]:
-        """Links over which frames come in both directions, each once."""
+    def bidirectional(self) -> list[tuple[str, str]]:
+        """Links with reception in both directions, each once."""
         return sorted((a, b) for a, b in self.links if a < b and (b, a) in self.links)
 
     @property
-    def one_way(self) -> list[tuple[str, str]]:
+    def unidirectional(self) -> list[tuple[str, str]]:
+        """Links (from, to) with reception in one direction only."""
         return sorted((a, b) for a, b in self.links if (b, a) not in self.links)
 
     @property
     def ranges(self) -> str:
-        """`range 250 m, sensed 550 m`; empty where there is no one range."""
+        """`range 250 m, sensed 550 m`; empty without a single range."""
         known = [("range", self.range_m), ("sensed", self.sense_m)]
         return ", ".join(f"{name} {value:.0f} m" for name, value in known if value is not None)
 
     def bounds(self) -> tuple[float, float, float, float]:
-        """x0, x1, y0, y1 (m) of the area and of everybody in or outside of it; never empty."""
+        """x0, x1, y0, y1 (m) of the area and of all stations, in or outside of it."""
         xs, ys = (list(values) for values in zip(*self.places.values(), strict=True))
         if self.area:
             xs, ys = [*xs, 0.0, self.area[0]], [*ys, 0.0, self.area[1]]
