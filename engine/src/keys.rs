@@ -292,7 +292,7 @@ pub struct OutOfLimits {
     pub limits: Box<Limits>,
 }
 
-/// For instance `key "queue.packets": 0 is not between 1 and 100000`.
+/// For instance `key "queue.packets": 0 is not between 1 and 100000 packets`.
 impl fmt::Display for OutOfLimits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "key \"{}\": {} {}", self.key, self.value, self.limits.missed())

@@ -1,4 +1,4 @@
-//! JSON Schema (draft 2020-12) of declared keys ([`crate::keys`]), printed by `PROGRAM schema` and stored in `formats/schema`.
+//! JSON Schema (draft 2020-12) of declared keys ([`mod@crate::keys`]), printed by `PROGRAM schema` and stored in `formats/schema`.
 //!
 //! `unit` is an annotation of this project: the unit of a number. Keys stand in the order of their declaration.
 

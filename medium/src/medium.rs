@@ -2,7 +2,7 @@
 //!
 //! Order at one instant: first the senders of the frames that end leave the sending state (phase 0), then the other stations receive
 //! these ends (phase 1), then all timers fire (phase 2), then the other stations receive the starts of the frames that began
-//! (phase 3, [`arrivals`]). So two stations whose backoff ends at the same instant both send and collide: neither could have
+//! (phase 3, `arrivals`). So two stations whose backoff ends at the same instant both send and collide: neither could have
 //! sensed the other. When two frames end together, each sender receives the end of the other frame after the end of its own, as
 //! in reality, where that end arrives with the propagation delay.
 use crate::air::{FrameId, Heard, Receiver};

@@ -8,7 +8,7 @@
 //!
 //! The radio reports carrier sense ([`Dcf::medium_busy`], [`Dcf::medium_idle`]) and receptions
 //! ([`Dcf::receive`], [`Dcf::receive_failed`]); the machine answers with [`Action`]s. Each call carries the time. There is one
-//! deadline ([`Dcf::next_timeout`]): the end of the wait of its [`State`], or of its backoff.
+//! deadline ([`Dcf::next_timeout`]): the end of the wait of its state, or of its backoff.
 
 use super::action::{Action, DcfCounters, FailReason};
 use super::{Dest, Frame, InterfaceQueue, Packet};
