@@ -200,7 +200,7 @@ keys! {
     #[derive(Clone, Debug, Default, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct HwsimConfig {
-        /// Kind of the stations' interfaces (NL80211_IFTYPE_*).
+        /// What the stations' interfaces are.
         #[serde(default)]
         pub mode: HwsimMode;
         /// Who chooses the rate of a data frame.
@@ -213,7 +213,7 @@ keys! {
 }
 
 choices! {
-    /// What the stations' interfaces are.
+    /// Kind of the stations' interfaces (NL80211_IFTYPE_*).
     pub enum HwsimMode {
         /// Independent BSS, the 802.11 ad hoc mode.
         Ibss = "ibss",
