@@ -288,7 +288,7 @@ def test_a_client_that_never_reads_stalls_nobody(hosts, start, tmp_path):
     assert pings_answered(stations[0], "10.0.0.2") == 5
     # the newest are kept: whoever reads at last comes to them, and not by way of all that was before
     received = 0
-    while client.decode(connection.recv(client.LONGEST))["model_ns"] <= afterwards:
+    while client.decode(connection.recv(client.MAX_LEN))["model_ns"] <= afterwards:
         received += 1
     assert 1024 - 5 <= received < 1900
 
@@ -311,7 +311,7 @@ def test_malformed_feedback_messages_are_answered_and_ignored(hosts, start, tmp_
         connection.settimeout(DEADLINE_S)
         for packet in bad:
             connection.send(packet)
-            answer = client.decode(connection.recv(client.LONGEST))
+            answer = client.decode(connection.recv(client.MAX_LEN))
             assert answer["type"] == "error" and answer["text"], packet[:20]
     assert pings_answered(stations[0], "10.0.0.2") == 5
     assert daemon.stop()[0] == 0

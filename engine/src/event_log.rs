@@ -9,21 +9,25 @@ use serde::{de::DeserializeOwned, Deserialize, Serialize};
 use std::fmt;
 use std::io::{self, BufRead, Write};
 
-/// How the last line begins of a log that was closed before the run's end.
+/// Prefix of the last line of a log that was closed before the end of the run; the reason follows.
 pub const CLOSED: &str = "# closed: ";
 
+/// One line of the log.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry<I> {
+    /// Model time of the input, ns.
     pub at: Instant,
+    /// The input as the machine received it.
     pub input: I,
 }
 
-/// Why a log cannot be replayed.
+/// The reason why a log cannot be replayed.
 #[derive(Debug)]
 pub enum ReplayError {
+    /// The log cannot be read.
     Read(io::Error),
-    /// The line (from 1) and what is wrong with it.
+    /// A line (number from 1) that is not an entry, goes back in time or closes the log early, and the reason.
     Line(usize, String),
 }
 
@@ -37,25 +41,34 @@ impl fmt::Display for ReplayError {
 }
 impl std::error::Error for ReplayError {}
 
+/// Appends one line to `to`.
+///
+/// # Errors
+/// The error of the writer, or of an input that does not serialise.
 pub fn write<I: Serialize>(to: &mut impl Write, at: Instant, input: &I) -> io::Result<()> {
     serde_json::to_writer(&mut *to, &Entry { at, input })?;
     to.write_all(b"\n")
 }
 
-/// A machine that writes down what reaches it, and otherwise is the one inside.
+/// A machine that writes each of its inputs to a log and passes it on to the machine inside.
 pub struct Logged<M, W> {
+    /// The machine that does the work.
     pub machine: M,
-    /// `None`: nothing is written down.
+    /// `None`: no log.
     log: Option<W>,
     error: Option<io::Error>,
 }
 
 impl<M, W: Write> Logged<M, W> {
+    /// `log`: the destination of the lines; `None` writes no log.
     pub fn new(machine: M, log: Option<W>) -> Self {
         Self { machine, log, error: None }
     }
 
-    /// Completes the log; the first error there was. After it nothing more was written.
+    /// Flushes the log.
+    ///
+    /// # Errors
+    /// The first error of the writer; the log ends there.
     pub fn finish(&mut self) -> io::Result<()> {
         if let Some(error) = self.error.take() {
             return Err(error);
@@ -88,7 +101,10 @@ impl<M: Machine<Input: Serialize>, W: Write> Machine for Logged<M, W> {
     }
 }
 
-/// Plays a log into `timeline`; the caller then runs it on to wherever it wants.
+/// Feeds a log into `timeline`, up to the instant of the last input; the caller runs it on from there.
+///
+/// # Errors
+/// A line that cannot be read, is no entry, goes back in time, or begins with [`CLOSED`].
 pub fn replay<M>(
     log: impl BufRead,
     timeline: &mut Timeline<M>,
@@ -142,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_cannot_be_written_stops_nothing_and_is_told_of() {
+    fn a_log_that_cannot_be_written_stops_nothing_and_is_reported() {
         let mut full: [u8; 40] = [0; 40];
         let mut line = Timeline::new(Logged::new(Echo::default(), Some(&mut full[..])));
         let mut heard = 0;

@@ -10,38 +10,47 @@ use std::fmt;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
-/// A longer time in the options of a program is a mistake of its unit.
+/// Upper limit of a time in the options of a program, s: one day. A larger value is a mistake of the unit.
 pub const MAX_TIME_S: f64 = 86_400.0;
 
 /// Bits of an IPv4 address.
 pub const MAX_PREFIX: u8 = 32;
 
-/// What a number may be. `above` and `below` are not reached themselves.
+/// Range of a number. `min` and `max` are inside it, `above` and `below` are not.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Limits {
+    /// Unit of the number (`s`, `bit/s`, `packets`), empty for a plain number.
     pub unit: &'static str,
+    /// Smallest value.
     pub min: Option<f64>,
+    /// Bound below all values.
     pub above: Option<f64>,
+    /// Largest value.
     pub max: Option<f64>,
+    /// Bound above all values.
     pub below: Option<f64>,
-    /// Where it does not follow from the `Default` of a whole struct.
+    /// Default value, for a key of a struct without `Default`.
     pub default: Option<f64>,
 }
 
 const NONE: Limits = Limits { unit: "", min: None, above: None, max: None, below: None, default: None };
 
+/// `min` to `max`, both included.
 pub const fn within(min: f64, max: f64) -> Limits {
     Limits { min: Some(min), max: Some(max), ..NONE }
 }
 
+/// `min` or more.
 pub const fn from(min: f64) -> Limits {
     Limits { min: Some(min), ..NONE }
 }
 
+/// `max` or less.
 pub const fn up_to(max: f64) -> Limits {
     Limits { max: Some(max), ..NONE }
 }
 
+/// More than `above`.
 pub const fn above(above: f64) -> Limits {
     Limits { above: Some(above), ..NONE }
 }
@@ -51,25 +60,28 @@ pub const fn below(min: f64, below: f64) -> Limits {
     Limits { min: Some(min), below: Some(below), ..NONE }
 }
 
-/// Of a unit, limited by its type alone.
+/// A number in `unit` whose range is that of its type.
 pub const fn of(unit: &'static str) -> Limits {
     Limits { unit, ..NONE }
 }
 
 impl Limits {
+    /// The same limits with `max` as largest value.
     pub const fn up_to(self, max: f64) -> Self {
         Self { max: Some(max), ..self }
     }
 
+    /// The same limits with a unit.
     pub const fn of(self, unit: &'static str) -> Self {
         Self { unit, ..self }
     }
 
+    /// The same limits with a default value.
     pub const fn by_default(self, default: f64) -> Self {
         Self { default: Some(default), ..self }
     }
 
-    /// These, where `other` does not state its own.
+    /// These limits, replaced by those that `other` states.
     const fn replaced_by(self, other: Limits) -> Self {
         let lower = if other.min.is_some() || other.above.is_some() { other } else { self };
         let upper = if other.max.is_some() || other.below.is_some() { other } else { self };
@@ -78,7 +90,7 @@ impl Limits {
         Self { unit, min: lower.min, above: lower.above, max: upper.max, below: upper.below, default }
     }
 
-    /// Whether a value is within them, which no infinity is.
+    /// Whether `value` is finite and inside the limits.
     pub fn allow(&self, value: f64) -> bool {
         value.is_finite()
             && self.min.is_none_or(|min| value >= min)
@@ -87,7 +99,7 @@ impl Limits {
             && self.below.is_none_or(|below| value < below)
     }
 
-    /// What to give: `1 to 60`, `more than 0, at most 86400 s`.
+    /// The permitted values as text: `1 to 60`, `more than 0, at most 86400 s`.
     pub fn wanted(&self) -> String {
         let (lower, upper) = match (self.min, self.above, self.max, self.below) {
             (Some(min), _, Some(max), _) => return self.in_unit(format!("{min} to {max}")),
@@ -99,7 +111,7 @@ impl Limits {
         self.in_unit([lower, upper].into_iter().flatten().collect::<Vec<_>>().join(", "))
     }
 
-    /// What is wrong with a value outside: `is not between 1 and 60`, `is not above 0`.
+    /// The error text for a value outside the limits: `is not between 1 and 60`, `is not above 0`.
     pub fn missed(&self) -> String {
         let text = match (self.min, self.above, self.max) {
             (Some(min), _, Some(max)) => format!("between {min} and {max}"),
@@ -119,29 +131,37 @@ impl Limits {
     }
 }
 
-/// What a key takes.
+/// Type of the values of a key.
 #[derive(Clone, Copy, Debug)]
 pub enum Takes {
+    /// `true` or `false`.
     Flag,
+    /// An integer.
     Whole(Limits),
+    /// A real number.
     Number(Limits),
-    /// One of these names; the first is the default where a struct has none of its own.
+    /// One of these names; the first is the default of a key of a struct without `Default`.
     Choice(&'static [&'static str]),
+    /// Any string.
     Text,
+    /// An IPv4 address as `10.0.0.1`.
     Address,
-    /// An address and a prefix length.
+    /// An IPv4 address and a prefix length (0 to [`MAX_PREFIX`]).
     Network,
-    /// An address as `02:00:00:00:00:01`.
+    /// A MAC address as `02:00:00:00:00:01`.
     Mac,
-    /// The limits are those of each number in it.
+    /// A list; the limits apply to each number in it.
     List(&'static Takes, Limits),
+    /// A table with keys of its own.
     Table(Table),
     /// One table of several, found by the name in its key `tag`.
     OneOf {
+        /// The key that holds the name of the table.
         tag: &'static str,
+        /// The tables to choose from.
         tables: &'static [Named],
     },
-    /// Whatever its reader accepts.
+    /// Any value; its reader checks it.
     Anything,
 }
 
@@ -156,30 +176,39 @@ impl Takes {
     }
 }
 
+/// A table of a configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct Table {
+    /// Its keys, in the order of their declaration.
     pub keys: &'static [Key],
-    /// An object with the defaults, or null.
+    /// Returns an object with the defaults of all keys, or null if the struct has no `Default`.
     pub defaults: fn() -> Value,
 }
 
+/// A table that a name selects ([`Takes::OneOf`]).
 #[derive(Clone, Copy, Debug)]
 pub struct Named {
+    /// Value of the tag that selects it.
     pub name: &'static str,
+    /// One line of documentation.
     pub about: &'static str,
+    /// Its keys without the tag.
     pub keys: &'static [Key],
 }
 
-/// A type that says what a key of it takes.
+/// A type that a key of a configuration can have.
 pub trait Typed {
+    /// The values that a key of this type takes.
     const TAKES: Takes;
-    /// Whether it may be `null`.
+    /// Whether `null` is a value, too.
     const NULLABLE: bool = false;
 }
 
-/// A struct of declared keys.
+/// A struct whose fields are declared keys ([`keys!`](crate::keys!)).
 pub trait Declared {
+    /// The keys in the order of the fields.
     const KEYS: &'static [Key];
+    /// An object with the default of each key; null if the struct has no `Default`.
     fn defaults() -> Value {
         Value::Null
     }
@@ -220,27 +249,33 @@ impl<T: Typed> Typed for Vec<T> {
     const TAKES: Takes = Takes::List(&T::TAKES, NONE);
 }
 
+/// One key of a configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
+    /// Name in the file.
     pub name: &'static str,
     /// One line of documentation.
     pub about: &'static str,
+    /// Type and limits of its values.
     pub takes: Takes,
+    /// Whether `null` is a value, too.
     pub nullable: bool,
+    /// Whether the file must have the key.
     pub required: bool,
 }
 
 impl Key {
-    /// A key of type `T`, which may be left out.
+    /// An optional key of type `T`.
     pub const fn new<T: Typed>(name: &'static str, about: &'static str) -> Self {
         Self { name, about, takes: T::TAKES, nullable: T::NULLABLE, required: false }
     }
 
+    /// The same key, required or optional.
     pub const fn required(self, required: bool) -> Self {
         Self { required, ..self }
     }
 
-    /// With limits that replace those of its type.
+    /// The same key with limits that replace those of its type.
     pub const fn limited(self, limits: Limits) -> Self {
         Self { takes: self.takes.limited(limits), ..self }
     }
@@ -249,13 +284,15 @@ impl Key {
 /// The first number outside its limits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutOfLimits {
-    /// Dotted where it is in a table.
+    /// Path of the key, with dots and indices: `queue.packets`, `stations[3].position[0]`.
     pub key: String,
+    /// The value found; NaN for a number that JSON cannot hold.
     pub value: f64,
+    /// The limits that it violates.
     pub limits: Box<Limits>,
 }
 
-/// As a program of several tables words it: `key "queue.packets": 0 is not between 1 and 100000`.
+/// For instance `key "queue.packets": 0 is not between 1 and 100000 packets`.
 impl fmt::Display for OutOfLimits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "key \"{}\": {} {}", self.key, self.value, self.limits.missed())
@@ -264,6 +301,9 @@ impl fmt::Display for OutOfLimits {
 impl std::error::Error for OutOfLimits {}
 
 /// Checks each number of `values`, which serialises to an object of these keys.
+///
+/// # Errors
+/// The first number outside its limits, in the order of `keys`.
 pub fn check(keys: &[Key], values: &impl Serialize) -> Result<(), OutOfLimits> {
     check_table(keys, "", &serde_json::to_value(values).unwrap_or(Value::Null))
 }
@@ -280,7 +320,7 @@ fn check_table(keys: &[Key], prefix: &str, values: &Value) -> Result<(), OutOfLi
 fn check_value(takes: &Takes, path: &str, value: &Value) -> Result<(), OutOfLimits> {
     match takes {
         Takes::Whole(limits) | Takes::Number(limits) => {
-            // what is not finite is null in JSON
+            // JSON has null for a number that is not finite
             let value = value.as_f64().unwrap_or(f64::NAN);
             let wrong = || OutOfLimits { key: path.to_owned(), value, limits: Box::new(*limits) };
             limits.allow(value).then_some(()).ok_or_else(wrong)
@@ -324,8 +364,8 @@ macro_rules! choices {
 
 /// A struct whose fields are keys: `/// documentation`, `pub name: Type = default => limits;`.
 ///
-/// With a default for each key it gets `Default`; without any, those with `#[serde(default)]` may be left out, and
-/// `#[serde(default = "path")]` goes with `limits.by_default(value)`. `limits` may be left out.
+/// If each key has a default, the struct gets `Default`. If no key has one, keys with `#[serde(default)]` are optional, and
+/// `#[serde(default = "path")]` needs `limits.by_default(value)` with the same value. `limits` is optional.
 #[macro_export]
 macro_rules! keys {
     ($(#[$meta:meta])* pub struct $name:ident {

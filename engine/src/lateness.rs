@@ -1,4 +1,4 @@
-//! How late things happened: a histogram with buckets 1/8 of an octave wide, from 1 us to hours, in constant memory.
+//! Histogram of lateness, with buckets 1/8 of an octave wide from 1 us to hours, in constant memory.
 //!
 //! A quantile read from it is the upper bound of its bucket: at most 12.5 % too high, never too low.
 
@@ -9,6 +9,7 @@ const SUB: u64 = 8;
 const OCTAVES: usize = 34;
 const BUCKETS: usize = OCTAVES * SUB as usize;
 
+/// Lateness of all releases of a run: histogram, count, mean and maximum.
 #[derive(Clone, Debug)]
 pub struct Lateness {
     counts: Box<[u64; BUCKETS]>,
@@ -44,6 +45,7 @@ fn upper_bound(index: usize) -> Duration {
 }
 
 impl Lateness {
+    /// Counts one release that came `late` after its planned instant.
     pub fn record(&mut self, late: Duration) {
         self.counts[bucket(late)] += 1;
         self.count += 1;
@@ -51,19 +53,22 @@ impl Lateness {
         self.max = self.max.max(late);
     }
 
+    /// Number of releases.
     pub fn count(&self) -> u64 {
         self.count
     }
 
+    /// Largest lateness; zero if nothing was recorded.
     pub fn max(&self) -> Duration {
         self.max
     }
 
+    /// Mean lateness; zero if nothing was recorded.
     pub fn mean(&self) -> Duration {
         Duration::from_nanos(self.sum_ns.checked_div(self.count).unwrap_or(0))
     }
 
-    /// The lateness that a share `q` of all did not exceed.
+    /// The quantile `q` (0 to 1): a share `q` of all releases was at most this late. Zero if nothing was recorded.
     pub fn quantile(&self, q: f64) -> Duration {
         let wanted = (q * self.count as f64).ceil() as u64;
         let mut seen = 0;
@@ -76,7 +81,7 @@ impl Lateness {
         Duration::ZERO
     }
 
-    /// The share of all that was later than `bound` (a bucket that straddles it counts as not later).
+    /// Share (0 to 1) of the releases later than `bound`; the bucket that contains `bound` counts as not later.
     pub fn share_above(&self, bound: Duration) -> f64 {
         let above: u64 = self.counts[bucket(bound) + 1..].iter().sum();
         if self.count == 0 {

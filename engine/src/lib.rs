@@ -2,8 +2,10 @@
 //! streams, the machine interface, an event log and the two drivers.
 //!
 //! It knows no protocol. A *machine* ([`Machine`]) reads no clock, opens no socket and owns no
-//! thread; a *driver* ([`virtual_time`], [`real_time`]) brings it inputs and time. What a
-//! machine did under one driver it does, event for event, under the other.
+//! thread; a *driver* ([`virtual_time`], [`real_time`]) gives it inputs and time. The same inputs at the
+//! same instants give the same outputs under both drivers.
+
+#![warn(missing_docs)]
 
 pub mod event_log;
 pub mod keys;

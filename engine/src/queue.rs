@@ -1,12 +1,13 @@
-//! A heap of timed events in which ties are defined: by (time, phase, sequence number).
+//! A heap of timed events with a defined order: by (time, phase, sequence number).
 //!
-//! The phase is what makes the air right: events of a lower phase at an instant all happen before
-//! any of a higher phase at the same instant, whenever they were added.
+//! The medium needs the phase: all events of a lower phase at an instant come before those of a higher phase at
+//! the same instant, in whatever order they were added.
 
 use crate::Instant;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+/// Timed events of type `E`, the earliest first.
 #[derive(Clone, Debug)]
 pub struct EventQueue<E> {
     heap: BinaryHeap<Reverse<Entry<E>>>,
@@ -43,12 +44,14 @@ impl<E> Default for EventQueue<E> {
 }
 
 impl<E> EventQueue<E> {
+    /// Adds an event; events of the same instant and phase keep the order in which they were added.
     pub fn push(&mut self, at: Instant, phase: u8, event: E) {
         let key = (at, phase, self.next_sequence);
         self.next_sequence += 1;
         self.heap.push(Reverse(Entry { key, event }));
     }
 
+    /// Instant of the earliest event.
     pub fn next_at(&self) -> Option<Instant> {
         self.heap.peek().map(|Reverse(e)| e.key.0)
     }
@@ -61,10 +64,12 @@ impl<E> EventQueue<E> {
         self.heap.pop().map(|Reverse(e)| (e.key.0, e.event))
     }
 
+    /// Number of events.
     pub fn len(&self) -> usize {
         self.heap.len()
     }
 
+    /// Whether there are no events.
     pub fn is_empty(&self) -> bool {
         self.heap.is_empty()
     }

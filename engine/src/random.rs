@@ -1,24 +1,31 @@
 //! Seeded random streams, one per (node, purpose).
 //!
-//! Adding a node or a purpose never shifts another's random stream: each stream is keyed by
-//! (seed, node, purpose) and knows nothing of the rest. SplitMix64 spreads the key, xoshiro256++
-//! (Blackman & Vigna 2019) makes the numbers; both are public domain algorithms, written out here because the
+//! A new node or purpose never shifts the stream of another: each stream depends only on
+//! (seed, node, purpose). SplitMix64 spreads the key, xoshiro256++ (Blackman & Vigna 2019)
+//! generates the numbers; both are public domain algorithms, written out here because the
 //! sequence is part of the golden files and must not change with a dependency's version.
 
 use serde::{Deserialize, Serialize};
 
-/// What a stream is for. The number is part of every golden file: append, never renumber.
+/// Use of a stream. The number is part of every golden file: append, never renumber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u64)]
 pub enum Purpose {
+    /// Backoff slots of the DCF.
     Backoff = 1,
+    /// Frame errors of links.
     Error = 2,
+    /// Log-normal loss of a pair of stations; the node is the number of the pair.
     Shadowing = 3,
+    /// Gaps of synthetic traffic; the node is the number of the flow.
     Traffic = 4,
+    /// Jitter of routing protocols.
     Routing = 5,
+    /// Random waypoints.
     Mobility = 6,
 }
 
+/// A pseudorandom stream (xoshiro256++).
 #[derive(Clone, Debug)]
 pub struct Stream {
     state: [u64; 4],
@@ -43,6 +50,7 @@ impl Stream {
         Self { state: std::array::from_fn(|_| split_mix(&mut z)) }
     }
 
+    /// Uniform over all 64-bit numbers.
     pub fn next_u64(&mut self) -> u64 {
         let s = &mut self.state;
         let result = s[0].wrapping_add(s[3]).rotate_left(23).wrapping_add(s[0]);

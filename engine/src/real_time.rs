@@ -1,15 +1,15 @@
 //! The wall-clock driver: one thread, epoll, one timerfd.
 //!
 //! Model time is the *scheduled* instant; the wall clock (CLOCK_MONOTONIC, read in this file only)
-//! decides when events are released, all of them in model order even if late. What nobody outside can see need not be done on
-//! time: the loop wakes for [`Machine::next_visible`], and then does all that was due. Input from outside is
-//! stamped with the wall clock mapped to model time, never before the last event. Input that the outside gives
-//! *at once* in answer to an output ([`Outside::react`]: what the kernel sends from inside our `write`) is stamped with
-//! the instant of its cause: the host's answer takes no model time and the driver's own lateness does not enter the loop.
+//! decides when events are released, all of them in model order even if late. The loop sleeps until the next
+//! externally visible event ([`Machine::next_visible`]) and then does all that was due. Input from outside is
+//! stamped with the wall clock mapped to model time, never before the last event. An *immediate* answer to an output
+//! ([`Outside::react`]: packets that the kernel sends from inside our `write`) is stamped with the instant of its
+//! cause: the host's answer takes no model time, and the lateness of the driver does not enter the loop.
 //!
-//! Each release to the outside is recorded with its lateness. A gap of more than [`STALL`] between when the loop had
-//! to run and when it did (SIGSTOP, a suspended host, starvation) is counted as a stall, also when nothing was due: the
-//! loop turns at least every [`HEARTBEAT`], or as often as [`RealTime::set_heartbeat`] says.
+//! Each release to the outside is recorded with its lateness. A gap of more than [`STALL`] between the instant at which
+//! the loop had to run and the instant at which it did (SIGSTOP, a suspended host, starvation) is counted as a stall,
+//! also when nothing was due: the loop turns at least every [`HEARTBEAT`], or as often as [`RealTime::set_heartbeat`] sets.
 
 use crate::lateness::Lateness;
 use crate::virtual_time::{Outside, Timeline};
@@ -21,7 +21,9 @@ use std::io;
 use std::os::fd::AsFd;
 use std::rc::Rc;
 
+/// A longer gap between the planned and the actual turn of the loop is a stall.
 pub const STALL: Duration = Duration::from_millis(50);
+/// Longest time between two turns of the loop, unless [`RealTime::set_heartbeat`] sets another.
 pub const HEARTBEAT: Duration = Duration::from_millis(25);
 const TIMER_TOKEN: u64 = u64::MAX;
 const EVENTS_AT_ONCE: usize = 64;
@@ -39,15 +41,17 @@ fn read(clock: nix::time::ClockId) -> u64 {
 }
 
 impl Clock {
+    /// A clock whose model time 0 is now.
     pub fn starting_now() -> Self {
         Self { zero_ns: read(nix::time::ClockId::CLOCK_MONOTONIC) }
     }
 
+    /// The model time now; reads CLOCK_MONOTONIC.
     pub fn now(&self) -> Instant {
         Instant::from_nanos(read(nix::time::ClockId::CLOCK_MONOTONIC).saturating_sub(self.zero_ns))
     }
 
-    /// CLOCK_REALTIME at model time 0: what packet captures count from.
+    /// CLOCK_REALTIME at model time 0 in ns since 1970; timestamps of packet captures are relative to it.
     pub fn epoch_ns(&self) -> u64 {
         read(nix::time::ClockId::CLOCK_REALTIME).saturating_sub(self.now().as_nanos())
     }
@@ -57,19 +61,21 @@ impl Clock {
     }
 }
 
-/// What the driver saw of the host.
+/// Timing of a run as the driver measured it.
 #[derive(Clone, Debug, Default)]
 pub struct Health {
-    /// Of each release to the outside.
+    /// Lateness of each release to the outside.
     pub lateness: Lateness,
+    /// Number of gaps longer than [`STALL`].
     pub stalls: u64,
-    /// All stalls together.
+    /// Total length of the stalls.
     pub stalled: Duration,
+    /// Length of the longest stall.
     pub longest_stall: Duration,
 }
 
 impl Health {
-    fn saw_gap(&mut self, gap: Duration) {
+    fn record_gap(&mut self, gap: Duration) {
         if gap > STALL {
             self.stalls += 1;
             self.stalled += gap;
@@ -78,7 +84,7 @@ impl Health {
     }
 }
 
-/// The descriptors that wake the driver. A clone is the same set. A descriptor that is closed leaves it.
+/// The set of descriptors that wake the driver. Clones share it. Closing a descriptor removes it.
 #[derive(Clone, Debug)]
 pub struct Watcher(Rc<Epoll>);
 
@@ -91,25 +97,37 @@ fn interest(writable: bool) -> EpollFlags {
 }
 
 impl Watcher {
-    /// Has `token` reported while `fd` is readable (or, with `writable`, writable). The token `u64::MAX` is taken.
+    /// Reports `token` while `fd` is readable (or, with `writable`, writable). The token `u64::MAX` is reserved.
+    ///
+    /// # Errors
+    /// The errors of epoll_ctl(2), EEXIST for a descriptor that is watched already.
     pub fn watch(&self, fd: &impl AsFd, token: u64, writable: bool) -> io::Result<()> {
         Ok(self.0.add(fd, EpollEvent::new(interest(writable), token))?)
     }
+    /// Changes token and interest of a watched descriptor.
+    ///
+    /// # Errors
+    /// The errors of epoll_ctl(2), ENOENT for a descriptor that is not watched.
     pub fn change(&self, fd: &impl AsFd, token: u64, writable: bool) -> io::Result<()> {
         Ok(self.0.modify(fd, &mut EpollEvent::new(interest(writable), token))?)
     }
+    /// Removes a descriptor.
+    ///
+    /// # Errors
+    /// The errors of epoll_ctl(2), ENOENT for a descriptor that is not watched.
     pub fn unwatch(&self, fd: &impl AsFd) -> io::Result<()> {
         Ok(self.0.delete(fd)?)
     }
 }
 
+/// A machine driven by the wall clock.
 pub struct RealTime<M: Machine> {
     timeline: Timeline<M>,
     clock: Clock,
     epoll: Watcher,
     timer: TimerFd,
     armed: Option<Instant>,
-    /// When the loop must turn next.
+    /// The instant at which the loop must turn next.
     due: Instant,
     heartbeat: Duration,
     ready: Vec<u64>,
@@ -120,7 +138,10 @@ pub struct RealTime<M: Machine> {
 }
 
 impl<M: Machine> RealTime<M> {
-    /// Starts model time. `is_release`: which outputs act on the outside, so that their lateness counts.
+    /// Starts model time. `is_release`: whether an output acts on the outside, so that its lateness counts.
+    ///
+    /// # Errors
+    /// The errors of epoll_create1(2) and timerfd_create(2).
     pub fn start(machine: M, is_release: fn(&M::Output) -> bool) -> io::Result<Self> {
         let epoll = Watcher(Rc::new(Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?));
         let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK)?;
@@ -140,46 +161,53 @@ impl<M: Machine> RealTime<M> {
         })
     }
 
-    /// Debug: every wake-up by a deadline comes this much too late (to measure what lateness does to results).
+    /// Debug: delays every wake-up by this much, to measure the effect of lateness on results.
     pub fn inject_lateness(&mut self, late: Duration) {
         self.extra_sleep = late;
     }
 
-    /// How often the loop turns though nothing happens: [`HEARTBEAT`] unless told. A longer one sees fewer stalls.
+    /// Sets the longest time between two turns of the loop (default: [`HEARTBEAT`]). A longer one detects fewer stalls.
     pub fn set_heartbeat(&mut self, every: Duration) {
         self.heartbeat = every;
         self.due = self.clock.now() + every;
     }
 
+    /// The mapping between wall clock and model time.
     pub fn clock(&self) -> Clock {
         self.clock
     }
+    /// Lateness and stalls so far.
     pub fn health(&self) -> &Health {
         &self.health
     }
+    /// The machine and its model time.
     pub fn timeline(&self) -> &Timeline<M> {
         &self.timeline
     }
+    /// See [`Timeline::machine_mut`].
     pub fn machine_mut(&mut self) -> &mut M {
         self.timeline.machine_mut()
     }
 
-    /// What decides which descriptors [`Self::turn`] reports.
+    /// The set of descriptors that [`Self::turn`] reports.
     pub fn watcher(&self) -> Watcher {
         self.epoll.clone()
     }
 
-    /// Sleeps until something is due or readable, releases all that is due, and says which tokens are ready.
+    /// Sleeps until something is due or readable, releases all that is due, and returns the tokens that are ready.
+    ///
+    /// # Errors
+    /// The errors of epoll_wait(2) and timerfd_settime(2).
     pub fn turn(&mut self, outside: &mut impl Outside<M>) -> io::Result<Vec<u64>> {
         self.sleep()?;
         let now = self.clock.now();
-        self.health.saw_gap(now.since(self.due));
+        self.health.record_gap(now.since(self.due));
         self.release(now, outside);
         self.due = self.clock.now() + self.heartbeat;
         Ok(std::mem::take(&mut self.ready))
     }
 
-    /// Hands in what came from outside just now.
+    /// Hands an input to the machine, stamped with the present model time.
     pub fn input(&mut self, input: M::Input, outside: &mut impl Outside<M>) {
         let now = self.clock.now();
         let mut timed = Timed { outside, clock: self.clock, health: &mut self.health, is_release: self.is_release };
@@ -200,7 +228,7 @@ impl<M: Machine> RealTime<M> {
             Some(d) if d <= now => wait = Duration::ZERO,
             Some(d) if Some(d) != self.armed => self.arm(d)?,
             Some(_) => {}
-            // an expired timer that nobody sets again would wake the loop for ever
+            // an expired timer that stays set would wake the loop for ever
             None if self.armed.is_some_and(|a| a <= now) => {
                 self.timer.unset()?;
                 self.armed = None;
@@ -225,7 +253,7 @@ impl<M: Machine> RealTime<M> {
     }
 }
 
-/// The outside, with a stop watch at the door.
+/// The outside, with the lateness of each release measured.
 struct Timed<'a, M: Machine, S> {
     outside: &'a mut S,
     clock: Clock,

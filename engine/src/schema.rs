@@ -1,12 +1,12 @@
-//! JSON Schema (draft 2020-12) of declared keys ([`crate::keys`]): what `PROGRAM schema` prints and `formats/schema` holds.
+//! JSON Schema (draft 2020-12) of declared keys ([`mod@crate::keys`]), printed by `PROGRAM schema` and stored in `formats/schema`.
 //!
-//! `unit` is an annotation of our own: what a key's numbers are in. Keys stand in the order of their declaration.
+//! `unit` is an annotation of this project: the unit of a number. Keys stand in the order of their declaration.
 
 use crate::keys::{Declared, Key, Limits, Named, Table, Takes, MAX_PREFIX};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{json, Value};
 
-/// The JSON Schema of an object of these keys, as text. `facts`: further annotations of the whole.
+/// The JSON Schema of the keys of `T` as indented text. `id`: `$id`; `about`: `title`; `facts`: further annotations.
 pub fn schema<T: Declared>(id: &str, about: &str, facts: Vec<(&'static str, Value)>) -> String {
     let table = Table { keys: T::KEYS, defaults: T::defaults };
     let head = [
@@ -74,7 +74,7 @@ fn of_key(key: &Key, defaults: &Value) -> InOrder {
     object
 }
 
-/// Of a key that has none by its struct: what `#[serde(default)]` gives.
+/// Default of a key of a struct without `Default`: the value that `#[serde(default)]` gives.
 fn default_of(key: &Key) -> Option<Value> {
     match key.takes {
         _ if key.nullable => Some(Value::Null),
@@ -143,7 +143,7 @@ fn of_limits(limits: &Limits) -> Vec<(&'static str, Node)> {
     unit.into_iter().chain(bounds).collect()
 }
 
-/// Whole numbers without a fraction, as people write them.
+/// A number; a whole one is written without a fraction.
 fn number(value: f64) -> Value {
     const EXACT: f64 = (1u64 << f64::MANTISSA_DIGITS) as f64;
     if value.fract() == 0.0 && value.abs() <= EXACT {

@@ -1,4 +1,4 @@
-//! Integer time. Nothing here can read a clock; only [`crate::real_time`] can.
+//! Integer time. No function here reads a clock; only [`crate::real_time`] does.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -15,15 +15,20 @@ pub struct Instant(u64);
 pub struct Duration(u64);
 
 impl Instant {
+    /// Start of the run.
     pub const ZERO: Instant = Instant(0);
+    /// Last instant, about 584 years; used as "never".
     pub const MAX: Instant = Instant(u64::MAX);
 
+    /// `ns` nanoseconds after the start.
     pub const fn from_nanos(ns: u64) -> Self {
         Self(ns)
     }
+    /// Nanoseconds since the start.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
+    /// Seconds since the start, rounded to `f64`.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 * 1e-9
     }
@@ -34,17 +39,22 @@ impl Instant {
 }
 
 impl Duration {
+    /// No time at all.
     pub const ZERO: Duration = Duration(0);
 
+    /// `ns` nanoseconds.
     pub const fn from_nanos(ns: u64) -> Self {
         Self(ns)
     }
+    /// `us` microseconds.
     pub const fn from_micros(us: u64) -> Self {
         Self(us * 1_000)
     }
+    /// `ms` milliseconds.
     pub const fn from_millis(ms: u64) -> Self {
         Self(ms * 1_000_000)
     }
+    /// `s` seconds.
     pub const fn from_secs(s: u64) -> Self {
         Self(s * 1_000_000_000)
     }
@@ -59,9 +69,11 @@ impl Duration {
     pub const fn of_bits(bits: u64, rate_bps: u64) -> Self {
         Self((bits * 1_000_000_000).div_ceil(rate_bps))
     }
+    /// Length in nanoseconds.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
+    /// Length in seconds, rounded to `f64`.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 * 1e-9
     }

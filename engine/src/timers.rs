@@ -1,16 +1,18 @@
 //! All deadlines of a machine on one screen: a small table indexed by an enum.
 //!
-//! A timer is armed or it is not; arming it again moves it. Ties between timers go by the enum's order.
+//! A timer is armed or stopped; arming it again moves its deadline. Ties fire in the order of the enum.
 
 use crate::Instant;
 
-/// The timers of one machine. `index` must be below the table's `N` and its inverse is `ALL`.
+/// Names of the timers of one machine, usually an enum.
 pub trait TimerName: Copy + 'static {
     /// Every timer, in the order in which ties fire.
     const ALL: &'static [Self];
+    /// Position in [`Self::ALL`], below the table's `N`.
     fn index(self) -> usize;
 }
 
+/// Deadlines of `N` timers with the names `K`.
 #[derive(Clone, Debug)]
 pub struct Timers<K, const N: usize> {
     deadlines: [Option<Instant>; N],
@@ -25,19 +27,22 @@ impl<K: TimerName, const N: usize> Default for Timers<K, N> {
 }
 
 impl<K: TimerName, const N: usize> Timers<K, N> {
+    /// Arms `timer` for `at`.
     pub fn set(&mut self, timer: K, at: Instant) {
         self.deadlines[timer.index()] = Some(at);
     }
 
+    /// Disarms `timer`.
     pub fn stop(&mut self, timer: K) {
         self.deadlines[timer.index()] = None;
     }
 
-    /// Set to the deadline there is, stopped where there is none.
+    /// Arms `timer` for `at`, or disarms it if that is `None`.
     pub fn arm(&mut self, timer: K, at: Option<Instant>) {
         self.deadlines[timer.index()] = at;
     }
 
+    /// Deadline of `timer`; `None`: it is not armed.
     pub fn get(&self, timer: K) -> Option<Instant> {
         self.deadlines[timer.index()]
     }
@@ -47,7 +52,7 @@ impl<K: TimerName, const N: usize> Timers<K, N> {
         self.deadlines.iter().flatten().min().copied()
     }
 
-    /// The earliest timer due at or before `now`, disarmed.
+    /// Disarms and returns the earliest timer due at or before `now`, with its deadline.
     pub fn expire(&mut self, now: Instant) -> Option<(K, Instant)> {
         let due = |k: &K| self.get(*k).filter(|at| *at <= now).map(|at| (*k, at));
         let (timer, at) = K::ALL.iter().filter_map(due).min_by_key(|(_, at)| *at)?;

@@ -1,19 +1,19 @@
-//! Model time as a line: a machine, the instant it has reached, and the rule by which it goes on.
+//! Model time: a machine, the instant that it has reached, and the rule by which it advances.
 //!
 //! [`Timeline`] is the virtual driver (it jumps from deadline to deadline) and the core of the real one
-//! ([`crate::real_time`] only decides how far it may go), so a machine does the same under both.
+//! ([`crate::real_time`] only decides how far it may go), so a machine behaves the same under both.
 //!
-//! The rule of order at one instant: a deadline at t comes before an input stamped t.
+//! Order at one instant: a deadline at t comes before an input stamped t.
 
 use crate::{Instant, Machine};
 
-/// What surrounds a machine.
+/// The surroundings of a machine: they take its outputs and may answer at once.
 pub trait Outside<M: Machine> {
-    /// Takes what the machine did at `at`.
+    /// Takes an output that the machine produced at `at`.
     fn put(&mut self, at: Instant, output: M::Output);
 
-    /// What the surroundings did at once, in answer to what they were just given. Asked after the
-    /// outputs of an instant are drained, until it says `None`; handed to the machine at the same instant.
+    /// An immediate answer to the outputs just given. The driver calls it after it has drained the outputs of an
+    /// instant, until it returns `None`, and hands each input to the machine at the same instant.
     fn react(&mut self) -> Option<M::Input> {
         None
     }
@@ -38,25 +38,27 @@ impl<M: Machine> Timeline<M> {
         Self { machine, now: Instant::ZERO, calls: 0 }
     }
 
+    /// The machine, for reading.
     pub fn machine(&self) -> &M {
         &self.machine
     }
 
-    /// For settings and questions that are no events; whatever changes a deadline must be an input.
+    /// The machine, for settings that are no events; anything that changes a deadline must be an input.
     pub fn machine_mut(&mut self) -> &mut M {
         &mut self.machine
     }
 
+    /// The model time reached.
     pub fn now(&self) -> Instant {
         self.now
     }
 
-    /// How often the machine was called.
+    /// Number of calls of the machine.
     pub fn calls(&self) -> u64 {
         self.calls
     }
 
-    /// Hands `input` over at `at`, or at the present instant if `at` is past, after all that is due until then.
+    /// Hands `input` over at `at`, or at the present instant if `at` is in the past, after all that is due until then.
     pub fn input(&mut self, at: Instant, input: M::Input, outside: &mut impl Outside<M>) {
         self.run_until(at, outside);
         self.calls += 1;
@@ -67,7 +69,7 @@ impl<M: Machine> Timeline<M> {
     /// Does all that is due at or before `end`, each at its own instant, and goes to `end`.
     ///
     /// # Panics
-    /// If the machine breaks its contract: a deadline in the past, or one that does not go away when it is handled.
+    /// If the machine breaks its contract: a deadline in the past, or one that remains after it was handled.
     pub fn run_until(&mut self, end: Instant, outside: &mut impl Outside<M>) {
         while let Some(deadline) = self.machine.next_timeout().filter(|d| *d <= end) {
             self.fire(deadline, outside);
@@ -75,7 +77,7 @@ impl<M: Machine> Timeline<M> {
         self.now = self.now.max(end);
     }
 
-    /// As [`Self::run_until`], but gives up after `limit` deadlines, so that a livelock fails instead of hanging. True: all is done.
+    /// As [`Self::run_until`], but stops after `limit` deadlines, so that a livelock fails instead of hanging. Returns whether it reached `end`.
     pub fn run_until_or(&mut self, end: Instant, limit: u64, outside: &mut impl Outside<M>) -> bool {
         for _ in 0..limit {
             match self.machine.next_timeout().filter(|d| *d <= end) {

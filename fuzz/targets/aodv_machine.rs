@@ -1,6 +1,6 @@
 //! The AODV machine under any inputs and times: it never panics, keeps its deadlines, and its tables stay bounded.
 //!
-//! First byte: options. Then inputs: what, milliseconds later (2 bytes), an address byte, a length, that many bytes.
+//! First byte: options. Then inputs: kind, delay in ms (2 bytes), an address byte, a length, that many bytes.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use manet_aodv::options::{Link, Options, Style};
@@ -97,7 +97,7 @@ fuzz_target!(|data: &[u8]| {
         let (bytes, next) = tail.split_at(tail.len().min(usize::from(*len)));
         rest = next;
         let target = now + Duration::from_millis(u64::from(u16::from_be_bytes([*high, *low])));
-        // a long pause with hellos has many deadlines; each must go away when it is handled
+        // a long pause with hellos has many deadlines; each must be removed when it is handled
         while let Some(due) = machine.next_timeout().filter(|t| *t <= target) {
             assert!(due >= now, "a deadline in the past");
             now = due;

@@ -1,4 +1,4 @@
-//! AODV RREP-ACKs (RFC 3561, 5.4) and, behind them, minimal encapsulation (RFC 2004).
+//! AODV RREP-ACKs (RFC 3561, 5.4) and, after them, minimal encapsulation (RFC 2004).
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use manet_aodv::wire::{minimal, rrep_ack::Repr};
@@ -11,7 +11,7 @@ fuzz_target!(|data: &[u8]| {
     }
     if let Some(packet) = ipv4::Packet::parse(data) {
         if let Ok(inner) = minimal::decapsulate(&packet) {
-            // what comes out can go in again
+            // the decapsulated packet can be encapsulated again
             let inner = ipv4::Packet::parse(&inner).expect("a packet comes out");
             let _ = minimal::encapsulate(&inner, packet.source(), packet.destination());
         }

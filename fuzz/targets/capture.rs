@@ -1,4 +1,4 @@
-//! pcapng blocks and the radiotap headers in them.
+//! pcapng blocks and the radiotap headers in them: a parsed block is the same after emitting and parsing.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use manet_medium::wire::{pcapng::Block, radiotap};

@@ -1,4 +1,4 @@
-//! medium.json: parsed and checked without a panic, whatever it says. The radio is a real profile, so that checks are reached.
+//! medium.json: any text is parsed and checked without a panic. The radio is a real profile, so that checks are reached.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use manet_medium::config::{Config, Loaded};

@@ -1,4 +1,4 @@
-//! 802.11 frames and the LLC/SNAP header in them: what parses is emitted alike.
+//! 802.11 frames and the LLC/SNAP header in them: emitting a parsed frame gives the same bytes.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use manet_medium::wire::dot11::{parse_snap, snap, Frame, Repr, SNAP_LEN};

@@ -1,5 +1,5 @@
-//! A DSDV node: steps of what, who, milliseconds (16 bits), length, so many bytes. Nothing panics, no deadline is left
-//! behind (Timeline), what the host was told to install is what the status says, and no table passes its bound.
+//! A DSDV node: steps of kind, neighbour, milliseconds (16 bits), length, that many bytes. Nothing panics, no deadline is left
+//! behind (Timeline), the routes installed are those of the status, and no table exceeds its bound.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use manet_dsdv::neighbours::MAX_NEIGHBOURS;
@@ -41,7 +41,8 @@ fn input(what: u8, who: u8, bytes: Bytes) -> Input {
 
 fuzz_target!(|data: &[u8]| {
     let Some((first, mut rest)) = data.split_first() else { return };
-    let options = Options { bidirectional_check: first & 1 != 0, trigger_on_fresh: first & 2 != 0, ..Options::default() };
+    let options =
+        Options { bidirectional_check: first & 1 != 0, trigger_on_fresh: first & 2 != 0, ..Options::default() };
     let mut line = Timeline::new(Dsdv::new(node(), options).unwrap());
     let mut kernel = Routes::default();
     while let [what, who, high, low, len, more @ ..] = rest {

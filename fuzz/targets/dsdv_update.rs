@@ -1,4 +1,4 @@
-//! DSDV updates: nothing panics, and what parses is what would be sent.
+//! DSDV updates: nothing panics, and emitting a parsed update gives the same bytes.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use manet_dsdv::wire;

@@ -1,4 +1,4 @@
-//! Data of DSR's Acknowledgement option, and of the Acknowledgement Request: what is read is what would be sent.
+//! Data of DSR's Acknowledgement option, and of the Acknowledgement Request: emitting parsed data gives the same bytes.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use manet_dsr::wire::{Ack, AckRequest};

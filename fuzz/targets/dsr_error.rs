@@ -1,4 +1,4 @@
-//! Data of DSR's Route Error option: what is read is what would be sent.
+//! Data of DSR's Route Error option: emitting parsed data gives the same bytes.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use manet_dsr::wire::RouteError;

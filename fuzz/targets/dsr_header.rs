@@ -1,5 +1,5 @@
-//! DSR headers with all their options, and IPv4 packets with such a header: what is read is what would be sent, whatever its
-//! padding was.
+//! DSR headers with all their options, and IPv4 packets with such a header: a parsed one is the same after emitting and
+//! parsing, except for padding.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use manet_dsr::datagram::Datagram;

@@ -1,7 +1,7 @@
-//! The DSR machine: frames for us and overheard, frames that failed or were purged, packets of the stack, over time. No panic, no
-//! deadline left behind, no frame beyond the MTU, no route that visits a node twice.
+//! The DSR machine: received and overheard frames, frames that failed or were purged, packets of the stack, over time. No panic,
+//! no deadline left behind, no frame beyond the MTU, no route that visits a node twice.
 //!
-//! A step is: kind, neighbour, time in ms, length, as many bytes: a DSR header with payload, which is put into an IPv4 packet
+//! A step is: kind, neighbour, time in ms, length, that many bytes: a DSR header with payload, put into an IPv4 packet
 //! whose last address bytes are the first two.
 #![no_main]
 use libfuzzer_sys::fuzz_target;

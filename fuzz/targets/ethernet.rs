@@ -1,4 +1,4 @@
-//! Ethernet frames from a host: header both ways, classification.
+//! Ethernet frames from a host: parsing and emitting the header, classification.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use manet_medium::wire::ethernet::{Frame, Repr, HEADER_LEN};

@@ -1,4 +1,4 @@
-//! Link-feedback messages: nothing panics, and what parses is what would be sent.
+//! Link-feedback messages: nothing panics, and emitting a parsed message gives the same bytes.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use manet_medium::wire::feedback::Repr;

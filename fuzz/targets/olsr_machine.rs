@@ -1,7 +1,7 @@
 //! The OLSR machine: control packets, failed links and packets without a route, over time. No panic, no deadline left
-//! behind, no route set twice or cleared that was not set, none to ourselves.
+//! behind, no route set twice or cleared without having been set, none to the node itself.
 //!
-//! A step is: kind, neighbour, time in 50 ms, length, as many bytes.
+//! A step is: kind, neighbour, time in 50 ms, length, that many bytes.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use manet_engine::{Duration, Instant, Machine};

@@ -1,4 +1,4 @@
-//! Bodies of OLSR's MID: what is read is what would be sent.
+//! Bodies of OLSR's MID: emitting a parsed body gives the same bytes.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use manet_olsr::wire::Mid;

@@ -1,4 +1,4 @@
-//! OLSR packets and message headers: what is read is written again alike, up to what could not be read.
+//! OLSR packets and message headers: emitting parsed ones gives the same bytes, up to the first malformed message.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use manet_olsr::wire::Packet;

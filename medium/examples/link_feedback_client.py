@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 VERSION = 1
 HEADER = struct.Struct("<BBHI")  # version, type, reserved, body length
-LONGEST = 65536
+MAX_LEN = 65536
 
 SUBSCRIBE, PURGE = 1, 2
 FAILED, PURGED, PURGE_DONE, OVERHEARD, DELIVERED, ERROR = 129, 130, 131, 132, 133, 255
@@ -81,7 +81,7 @@ def decode(packet: bytes) -> dict:
 
 def receive(connection: socket.socket) -> Iterator[dict]:
     """Messages until the medium ends."""
-    while packet := connection.recv(LONGEST):
+    while packet := connection.recv(MAX_LEN):
         yield decode(packet)
 
 

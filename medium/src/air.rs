@@ -1,38 +1,42 @@
-//! What one radio makes of the frames around it: which it senses, which it locks on, which it can decode.
+//! The receiver of one radio: the frames that it senses, locks on to and decodes.
 //!
-//! Two rules, by setting. **ns-2's** (`Mac802_11::recv`, `capture`, `collision`): the first frame sensed holds the receiver, a
-//! later one at least `capture_db` weaker is ignored (and reserves the medium as a NAV), any other spoils both and
-//! the receiver stays busy until the longer has ended; interference is never summed. **Physical**: all power present is summed over
-//! time with the noise; a frame is locked on when it is above the reception threshold and `capture_db` above the rest, stays good while
-//! that holds, and a later frame `capture_db` above everything else takes the receiver over (message in message).
-//! Propagation delay is not modelled (0.7 us at 200 m, against slots of 9 or 20 us), except for what it decides: the order in
+//! Two rules, by configuration. **ns-2** (`Mac802_11::recv`, `capture`, `collision`): the first frame sensed holds the receiver; a
+//! later one that is `capture_db` or more weaker is ignored (and reserves the medium as a NAV), any other spoils both, and
+//! the receiver stays busy until the longer one has ended; interference is never summed. **Physical**: all power present is summed
+//! over time with the noise; the receiver locks on to a frame that is above the reception threshold and `capture_db` above the rest;
+//! the frame stays good while that holds, and a later frame `capture_db` above everything else takes the receiver over (message in
+//! message). Propagation delay is not modelled (0.7 us at 200 m, against slots of 9 or 20 us), except for its effect on the order in
 //! which frames that begin at one instant reach a radio ([`order`]).
 
 use crate::config::Interference;
 use crate::phy::Radio;
 use std::cmp::Ordering;
 
-/// Which frame on the air; an index that the medium gives and takes back.
+/// A frame on the air: an index that the medium assigns and reuses.
 pub type FrameId = u32;
 
 /// A frame as it begins at one radio.
 #[derive(Clone, Copy, Debug)]
 pub struct Signal {
+    /// The frame.
     pub frame: FrameId,
-    /// The station that sends it, and how far away it is.
+    /// The station that sends it.
     pub from: u16,
+    /// Distance of that station, m.
     pub distance_m: f64,
+    /// Power at this radio, W.
     pub power_w: f64,
-    /// From which it is decoded.
+    /// Power needed to decode it, W.
     pub needs_w: f64,
+    /// End of the frame, ns of model time.
     pub end_ns: u64,
 }
 
-/// The order in which a radio takes frames that begin at one instant, so that the order of events decides nothing.
+/// The order in which a radio takes frames that begin at one instant. It makes the result independent of the order of events.
 ///
-/// ns-2: that of their arrival, the nearest sender's first (`WirelessChannel::sendUp` schedules each copy after distance / c; then
-/// `Mac802_11::recv` holds the first and `capture` or `collision` settles the others). Physical: all of them are present at once and
-/// the radio synchronises with the strongest; each weaker one then counts as interference.
+/// ns-2: the order of arrival, the nearest sender first (`WirelessChannel::sendUp` schedules each copy after distance / c; then
+/// `Mac802_11::recv` holds the first and `capture` or `collision` decides about the others). Physical: all of them are present at
+/// once and the radio synchronises with the strongest; each weaker one then counts as interference.
 pub fn order(rule: Interference, a: &Signal, b: &Signal) -> Ordering {
     let nearest = a.distance_m.total_cmp(&b.distance_m);
     let strongest = b.power_w.total_cmp(&a.power_w);
@@ -43,32 +47,34 @@ pub fn order(rule: Interference, a: &Signal, b: &Signal) -> Ordering {
     first.then(second).then(a.from.cmp(&b.from))
 }
 
-/// How a reception ended for this radio.
+/// Outcome of a reception at this radio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
     /// Decoded.
     Good,
-    /// Locked on and lost to others.
+    /// Locked on to and lost to interference.
     Spoiled,
-    /// Sensed and not locked on: too weak, begun while the radio was sending, or given up for its own transmission.
+    /// Sensed, not locked on to: too weak, begun while the radio was sending, or abandoned for its own transmission.
     Sensed,
-    /// Not what the radio was holding at its end; nothing is known of it.
+    /// At its end, the radio held another frame or none.
     Ignored,
 }
 
-/// What the start of a frame did to this radio.
+/// Effects of the start of a frame on this radio.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Began {
-    /// The new frame cannot be decoded here, because of this.
+    /// The reason why the new frame cannot be decoded here.
     pub lost: Option<Cause>,
-    /// A frame held so far cannot be decoded any more; the newcomer spoiled it.
+    /// The frame held so far, if the new one spoiled it.
     pub spoils: Option<FrameId>,
-    /// ns-2 only: the newcomer is ignored and reserves the medium.
+    /// ns-2 only: the new frame is ignored and reserves the medium.
     pub captured: bool,
 }
 
+/// Reason why a frame cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
+    /// Its power is below the power needed.
     Weak,
     /// The radio was sending.
     Sending,
@@ -76,6 +82,7 @@ pub enum Cause {
     Interferer(FrameId),
 }
 
+/// State of one radio's receiver.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     rule: Interference,
@@ -91,6 +98,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
+    /// A receiver that senses nothing.
     pub fn new(rule: Interference, radio: &Radio) -> Self {
         Self {
             rule,
@@ -105,7 +113,7 @@ impl Receiver {
         }
     }
 
-    /// Does this radio sense others at the moment?
+    /// Whether this radio senses other stations now.
     pub fn senses(&self) -> bool {
         match self.rule {
             Interference::Ns2 => self.held.is_some(),
@@ -113,20 +121,22 @@ impl Receiver {
         }
     }
 
+    /// The rule that it follows.
     pub fn rule(&self) -> Interference {
         self.rule
     }
 
+    /// Whether this radio sends.
     pub fn is_sending(&self) -> bool {
         self.sending
     }
 
-    /// Does it sum interference, so that even frames too weak to be sensed matter?
+    /// Whether interference is summed, so that even frames too weak to be sensed count.
     pub fn sums(&self) -> bool {
         self.rule == Interference::Sinr
     }
 
-    /// The radio begins to send; returns the frame that is lost by that.
+    /// The radio begins to send; returns the frame that this destroys.
     pub fn send_begins(&mut self) -> Option<FrameId> {
         self.sending = true;
         let lost = self.held.filter(|_| self.good).map(|s| s.frame);
@@ -134,11 +144,12 @@ impl Receiver {
         lost
     }
 
+    /// The radio's own frame has ended.
     pub fn send_ends(&mut self) {
         self.sending = false;
     }
 
-    /// A frame begins here; of several at one instant, in their [`order`].
+    /// A frame begins at this radio; several of one instant are passed in their [`order`].
     pub fn frame_begins(&mut self, signal: Signal) -> Began {
         match self.rule {
             Interference::Ns2 => self.begins_ns2(signal),
@@ -146,6 +157,7 @@ impl Receiver {
         }
     }
 
+    /// A frame ends at this radio.
     pub fn frame_ends(&mut self, frame: FrameId) -> Heard {
         self.signals.retain(|s| s.frame != frame);
         if self.held.is_none_or(|s| s.frame != frame) {
@@ -183,8 +195,8 @@ impl Receiver {
         }
         let spoils = self.good.then_some(held.frame);
         self.good = false;
-        // a collision: EIFS afterwards (PHY-RXSTART, then an error: 802.11-2016 10.3.2.3.7), not for a radio that only sent. ns-2's
-        // NAV of EIFS asks for neither (`recv_timer`: MAC_COLL or an error, whatever was sent when the frame began)
+        // a collision: EIFS afterwards (PHY-RXSTART, then an error: 802.11-2016 10.3.2.3.7), but not for a radio that only sent. ns-2's
+        // NAV of EIFS requires neither (`recv_timer`: MAC_COLL or an error, whatever was sent when the frame began)
         self.locked |= !self.sending && new.power_w >= new.needs_w;
         if new.end_ns > held.end_ns {
             self.held = Some(new);
@@ -195,9 +207,9 @@ impl Receiver {
     fn begins_sinr(&mut self, new: Signal) -> Began {
         self.signals.push(new);
         let rest_w = self.noise_w + self.total_w() - new.power_w;
-        // below 0 dB of capture_db a weaker frame may be clear as well: it does not take over from a stronger one that is good
-        let outdone = self.good && self.held.is_some_and(|held| held.power_w >= new.power_w);
-        let clear = new.power_w >= new.needs_w && new.power_w >= rest_w * self.capture && !outdone;
+        // with capture_db below 0 dB a weaker frame can be clear as well: it does not take over from a stronger good frame
+        let weaker_than_held = self.good && self.held.is_some_and(|held| held.power_w >= new.power_w);
+        let clear = new.power_w >= new.needs_w && new.power_w >= rest_w * self.capture && !weaker_than_held;
         let mut began = Began::default();
         if let Some(held) = self.held {
             let others_w = self.noise_w + self.total_w() - held.power_w;
@@ -225,7 +237,7 @@ impl Receiver {
         self.locked = good;
     }
 
-    /// Summed anew each time: a running sum would keep rounding errors for ever.
+    /// Summed each time: a running sum would keep rounding errors for ever.
     fn total_w(&self) -> f64 {
         self.signals.iter().map(|s| s.power_w).sum()
     }
@@ -257,7 +269,7 @@ mod tests {
         [[a, b, c], [a, c, b], [b, a, c], [b, c, a], [c, a, b], [c, b, a]]
     }
 
-    /// Three frames of one instant: what each start did, by frame, and what each end was.
+    /// Three frames of one instant: the effect of each start, by frame, and the outcome at each end.
     fn together(rule: Interference, capture_db: f64, mut signals: [Signal; 3]) -> Vec<(FrameId, Began, Heard)> {
         let mut radio = profile("ns2-dsss-2m");
         radio.capture_db = capture_db;

@@ -1,6 +1,6 @@
 //! `medium.json` (formats/medium.md): parsed, checked, every default filled in. Unknown keys are errors.
 //!
-//! Every error is one line: key, what is wrong, what would be right. Whoever reads the file puts its name before it.
+//! Every error is one line: key, mistake, remedy. The reader of the file puts its name before it.
 
 use crate::phy::propagation::Model;
 use crate::phy::Radio;
@@ -11,31 +11,33 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
 
+pub mod mac_text;
+
+/// Value of the key `format`.
 pub const FORMAT: &str = "manet-medium/1";
-/// Station numbers are 16 bits on the way through the medium; far beyond what one host can run.
+/// Maximum number of stations, below the 16 bits of a station number and far above the capacity of one host.
 pub const MAX_STATIONS: usize = 2000;
-/// Packets in the interface queue of a radio of mac80211_hwsim, which throws frames away from 200 on.
+/// Maximum of `queue.packets` with mac80211_hwsim, in packets: hwsim drops frames when 200 wait for their status.
 pub const MAX_HWSIM_QUEUE: usize = 90;
-/// Of a synthetic source: faster, and the gap between two packets would round to nothing.
+/// Maximum rate of a synthetic source, bit/s: above it the gap between two packets would round to 0 ns.
 const MAX_RATE_BPS: f64 = 1e10;
 const QUEUE_PACKETS: usize = 50;
-/// Beyond this a time is a mistake, here and in a trace, and f64 seconds lose the nanosecond.
+/// Maximum of a time here and in a trace, s. Above it `f64` seconds no longer resolve nanoseconds.
 pub const MAX_TIME_S: f64 = 4e6;
 const TIME: Limits = within(0.0, MAX_TIME_S).of("s");
 const QUEUE: Limits = within(1.0, 100_000.0).of("packets");
-/// Beyond this a coordinate is a mistake (further than light goes in 33 ms), here, in a trace and in a request to move,
-/// and f64 loses the millimetre.
+/// Maximum magnitude of a coordinate here, in a trace and in a request to move, m. Light covers it in 33 ms: a larger one is a mistake.
 pub const MAX_COORDINATE_M: f64 = 1e7;
 const COORDINATE: Limits = within(-MAX_COORDINATE_M, MAX_COORDINATE_M).of("m");
-/// Of a link, here and in a request.
+/// Range of the error rate of a link, here and in a request of the control socket.
 pub const ERROR_RATE: Limits = within(0.0, 1.0);
 
 /// Why a configuration is refused: one line.
 #[derive(Debug)]
 pub enum ConfigError {
-    /// Not an object with the keys and types of `medium.json`: serde's words.
+    /// The text is not an object with the keys and types of `medium.json`; the message is serde's.
     Json(serde_json::Error),
-    /// A value out of range, or a name that does not exist: the key, what is wrong, what would be right.
+    /// A value is out of range, or a name does not exist: key, mistake, remedy.
     Value(String),
 }
 
@@ -49,50 +51,71 @@ impl fmt::Display for ConfigError {
 }
 impl std::error::Error for ConfigError {}
 
+/// The keys of `medium.json`; formats/medium.md describes each.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
+    /// Must be [`FORMAT`].
     pub format: String,
+    /// Seed of all random streams; by default 1.
     #[serde(default = "one")]
     pub seed: u64,
+    /// File of the radio profile, relative to `medium.json`.
     pub radio: PathBuf,
+    /// Keys that replace those of the profile.
     #[serde(default)]
     pub radio_overrides: toml::Table,
+    /// Path loss model; by default two-ray ground.
     #[serde(default)]
     pub propagation: Model,
+    /// Treatment of overlapping receptions.
     #[serde(default)]
     pub interference: Interference,
+    /// Interface queue of each station.
     #[serde(default)]
     pub queue: QueueConfig,
+    /// The stations, 1 to [`MAX_STATIONS`], in the order of their numbers.
     pub stations: Vec<StationConfig>,
-    /// The stations' radios are mac80211_hwsim's; absent: TAPs.
+    /// Present: the stations have radios of mac80211_hwsim; absent: TAPs.
     #[serde(default)]
     pub hwsim: Option<HwsimConfig>,
+    /// Error rates of links; a later entry overrides an earlier one.
     #[serde(default)]
     pub links: Vec<LinkConfig>,
+    /// File of the movement (formats/trace.md), relative to `medium.json`.
     #[serde(default)]
     pub trace: Option<PathBuf>,
+    /// Wired links.
     #[serde(default)]
     pub wires: Vec<WireConfig>,
+    /// Files that the run writes.
     #[serde(default)]
     pub outputs: Outputs,
+    /// Path of the control socket (formats/sockets.md).
     #[serde(default)]
     pub control_socket: Option<PathBuf>,
+    /// Folder of the stations' link-feedback sockets (formats/sockets.md).
     #[serde(default)]
     pub feedback_dir: Option<PathBuf>,
+    /// Synthetic sources of `sim`.
     #[serde(default)]
     pub traffic: Vec<TrafficConfig>,
+    /// Measured time of `sim` and length of `run`, s.
     #[serde(default)]
     pub duration_s: Option<f64>,
+    /// Time of `sim` before the measurement, s.
     #[serde(default)]
     pub warmup_s: f64,
-    /// Thresholds of the verdict; see `crate::verdict`.
+    /// Thresholds of the verdict ([`crate::verdict::Thresholds`]).
     #[serde(default)]
     pub verdict: Option<serde_json::Value>,
 }
 
 impl Config {
-    /// The text of a `medium.json`; its values are checked by [`Loaded::new`].
+    /// Parses the text of a `medium.json`; [`Loaded::new`] checks its values.
+    ///
+    /// # Errors
+    /// [`ConfigError::Json`].
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
         serde_json::from_str(text).map_err(ConfigError::Json)
     }
@@ -127,14 +150,17 @@ impl Declared for Config {
 }
 
 choices! {
-    /// How a reception fares among others.
+    /// Treatment of overlapping receptions ([`crate::air`]).
     pub enum Interference {
+        /// ns-2's capture of the first frame; interference is not summed.
         Ns2 = "ns2",
+        /// Signal to interference and noise: all power present is summed.
         Sinr = "sinr",
     }
 }
 
 keys! {
+    /// The interface queue of a station.
     #[derive(Clone, Debug, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct QueueConfig {
@@ -146,6 +172,7 @@ keys! {
 }
 
 keys! {
+    /// One station.
     #[derive(Clone, Debug, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct StationConfig {
@@ -169,6 +196,7 @@ fn wlan0() -> String {
 }
 
 keys! {
+    /// Radios of mac80211_hwsim.
     #[derive(Clone, Debug, Default, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct HwsimConfig {
@@ -185,20 +213,21 @@ keys! {
 }
 
 choices! {
-    /// What the stations' interfaces are.
+    /// Kind of the stations' interfaces (NL80211_IFTYPE_*).
     pub enum HwsimMode {
+        /// Independent BSS, the 802.11 ad hoc mode.
         Ibss = "ibss",
-        /// 802.11s.
+        /// Mesh BSS (802.11s).
         Mesh = "mesh",
-        /// Outside the context of a BSS: no beacons.
+        /// Outside the context of a BSS (802.11p): no beacons.
         Ocb = "ocb",
     }
 }
 
 choices! {
-    /// Who chooses the rate of a data frame.
+    /// Source of the rate of a data frame.
     pub enum HwsimRates {
-        /// The radio profile has one.
+        /// `data_rate_bps` of the radio profile.
         Profile = "profile",
         /// mac80211's rate control, among the rates of the profile's PHY.
         Kernel = "kernel",
@@ -206,16 +235,17 @@ choices! {
 }
 
 choices! {
-    /// Where the radios come from.
+    /// Origin of the radios.
     pub enum HwsimRadios {
-        /// We make, move and join them, and they go with us.
+        /// The daemon creates the radios, moves them into their stations' namespaces and joins the network; they end with it.
         Made = "made",
-        /// They are in their stations' namespaces, joined; who made them, in our namespace, takes them away.
+        /// Another program created the radios in the daemon's namespace, moved and joined them; it also removes them.
         Found = "found",
     }
 }
 
 keys! {
+    /// The error rate of a directed link, or of several by "*".
     #[derive(Clone, Debug, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct LinkConfig {
@@ -235,13 +265,17 @@ keys! {
 }
 
 choices! {
+    /// Unit of an error rate.
     pub enum ErrorUnit {
+        /// Probability of the loss of a frame.
         Frame = "frame",
+        /// Probability of an error in each byte: a frame of n bytes is lost with 1 - (1 - rate)^n.
         Byte = "byte",
     }
 }
 
 choices! {
+    /// The frames that an error rate applies to.
     pub enum ErrorFrames {
         /// Data frames, unicast and broadcast.
         Data = "data",
@@ -251,6 +285,7 @@ choices! {
 }
 
 keys! {
+    /// A wired link, full duplex.
     #[derive(Clone, Debug, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct WireConfig {
@@ -272,6 +307,7 @@ fn queue_packets() -> usize {
 }
 
 keys! {
+    /// One end of a wired link.
     #[derive(Clone, Debug, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct WireEnd {
@@ -292,22 +328,29 @@ fn eth0() -> String {
     "eth0".into()
 }
 
+/// Files that the run writes, relative to `medium.json`; absent: not written.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Outputs {
+    /// The air log (`air.csv`, formats/air.md).
     #[serde(default)]
     pub air_log: Option<PathBuf>,
+    /// The capture of the air (`air.pcapng`, formats/air.md).
     #[serde(default)]
     pub air_pcapng: Option<PathBuf>,
+    /// The counters (`counters.json`, formats/air.md).
     #[serde(default)]
     pub counters: Option<PathBuf>,
+    /// The verdict (`verdict.json`, formats/air.md).
     #[serde(default)]
     pub verdict: Option<PathBuf>,
+    /// The paths of the stations, if requests moved them (`moved.csv`, formats/results.md).
     #[serde(default)]
     pub moved: Option<PathBuf>,
 }
 
 keys! {
+    /// A synthetic source of `sim`.
     #[derive(Clone, Debug, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct TrafficConfig {
@@ -338,10 +381,11 @@ keys! {
 }
 
 choices! {
+    /// Timing of the packets of a source.
     pub enum TrafficKind {
         /// A packet is always waiting.
         Saturated = "saturated",
-        /// One packet each so many bits.
+        /// Constant bit rate: one packet every bytes * 8 / rate seconds.
         Cbr = "cbr",
     }
 }
@@ -349,23 +393,29 @@ choices! {
 /// A checked configuration with its radio: all names exist, all values are in range.
 #[derive(Clone, Debug)]
 pub struct Loaded {
+    /// The configuration with every default filled in.
     pub config: Config,
+    /// The radio profile with its overrides.
     pub radio: Radio,
 }
 
 impl Loaded {
-    /// Checks `config`. `radio`: of the profile that it names, with its overrides.
+    /// Checks `config`. `radio`: the profile that it names, with its overrides.
+    ///
+    /// # Errors
+    /// [`ConfigError::Value`].
     pub fn new(config: Config, radio: Radio) -> Result<Self, ConfigError> {
         let loaded = Self { config, radio };
         loaded.check().map_err(ConfigError::Value)?;
         Ok(loaded)
     }
 
-    /// In the order of the configuration.
+    /// Names of the stations in the order of the configuration.
     pub fn station_names(&self) -> Vec<&str> {
         self.config.stations.iter().map(|s| s.name.as_str()).collect()
     }
 
+    /// Number of each station by name.
     pub fn station_index(&self) -> HashMap<&str, usize> {
         self.config.stations.iter().enumerate().map(|(i, s)| (s.name.as_str(), i)).collect()
     }
@@ -377,10 +427,10 @@ impl Loaded {
         }
         self.check_stations()?;
         keys::check(Config::KEYS, c).map_err(|e| e.to_string())?;
-        let most = MAX_HWSIM_QUEUE;
-        if c.hwsim.is_some() && c.queue.packets > most {
+        let max = MAX_HWSIM_QUEUE;
+        if c.hwsim.is_some() && c.queue.packets > max {
             return Err(format!(
-                "key \"queue.packets\": {} is above {most}, and hwsim throws away what waits beyond 200",
+                "key \"queue.packets\": {} is above {max}, and hwsim throws away what waits beyond 200",
                 c.queue.packets
             ));
         }
@@ -463,7 +513,7 @@ impl Loaded {
     }
 }
 
-/// What a limit of one key cannot say.
+/// Checks conditions that involve two keys.
 fn check_model(model: &Model) -> Result<(), String> {
     match model {
         Model::Disc { range_m, sense_m } if sense_m < range_m => {
@@ -473,36 +523,8 @@ fn check_model(model: &Model) -> Result<(), String> {
     }
 }
 
-/// MAC addresses as `02:00:00:00:00:01`.
-pub mod mac_text {
-    use serde::{de::Error, Deserialize, Deserializer, Serializer};
-
-    pub fn format(mac: [u8; 6]) -> String {
-        mac.map(|b| format!("{b:02x}")).join(":")
-    }
-
-    pub fn parse(text: &str) -> Option<[u8; 6]> {
-        let mut mac = [0; 6];
-        let mut parts = text.split(':');
-        for byte in &mut mac {
-            let part = parts.next().filter(|p| p.len() == 2 && p.bytes().all(|b| b.is_ascii_hexdigit()))?;
-            *byte = u8::from_str_radix(part, 16).ok()?;
-        }
-        parts.next().is_none().then_some(mac)
-    }
-
-    pub fn serialize<S: Serializer>(mac: &[u8; 6], s: S) -> Result<S::Ok, S::Error> {
-        s.serialize_str(&format(*mac))
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<[u8; 6], D::Error> {
-        let text = String::deserialize(d)?;
-        parse(&text).ok_or_else(|| D::Error::custom(format!("\"{text}\" is no MAC address like 02:00:00:00:00:01")))
-    }
-}
-
 #[cfg(test)]
-pub mod tests {
+pub(crate) mod tests {
     use super::*;
 
     const PROFILE: &str = include_str!("../radios/ns2-dsss-2m.toml");
@@ -543,7 +565,7 @@ pub mod tests {
     }
 
     #[test]
-    fn radios_are_made_where_nobody_says_that_they_are_there() {
+    fn radios_are_made_unless_the_configuration_declares_them_found() {
         let of =
             |text: &str| loaded(|j| j["hwsim"] = serde_json::from_str(text).unwrap()).unwrap().config.hwsim.unwrap();
         assert_eq!(of("{}").radios, HwsimRadios::Made);

@@ -1,6 +1,6 @@
-//! Packet error rates of directed links: what an experiment takes off a link besides collisions.
+//! Error rates of directed links: losses that an experiment sets, in addition to collisions.
 //!
-//! A frame is struck at the receiver after it would have been decoded, so that the receiver defers for EIFS as after
+//! A frame is lost at the receiver after decoding, so that the receiver defers for EIFS as after
 //! any frame with a wrong FCS.
 
 use crate::config::{ErrorFrames, ErrorUnit, Loaded};
@@ -8,7 +8,7 @@ use crate::mac::Frame;
 use crate::phy::FrameKind;
 use manet_engine::Stream;
 
-/// One entry per ordered pair of stations; a later entry of `links` overrides an earlier one.
+/// Error rates of all ordered pairs of stations; a later entry of `links` overrides an earlier one.
 pub struct ErrorRates {
     stations: usize,
     rate: Vec<f64>,
@@ -18,6 +18,7 @@ pub struct ErrorRates {
 }
 
 impl ErrorRates {
+    /// The error rates of the configuration.
     pub fn new(loaded: &Loaded) -> Self {
         let n = loaded.config.stations.len();
         let mut rates = Self {
@@ -41,15 +42,17 @@ impl ErrorRates {
         rates
     }
 
+    /// Error rate, 0 to 1, of the link from station `from` to station `to`.
     pub fn rate(&self, from: u16, to: u16) -> f64 {
         self.rate[from as usize * self.stations + to as usize]
     }
 
+    /// Sets the error rate of a link, limited to 0 to 1.
     pub fn set(&mut self, from: u16, to: u16, rate: f64) {
         self.rate[from as usize * self.stations + to as usize] = rate.clamp(0.0, 1.0);
     }
 
-    /// Is this frame lost at station `at`? Draws from `rng` only where there is a rate.
+    /// Whether this frame is lost at station `at`. Draws from `rng` only if the link has an error rate.
     pub fn strikes(&self, frame: &Frame, at: u16, rng: &mut Stream) -> bool {
         let pair = frame.from as usize * self.stations + at as usize;
         let rate = self.rate[pair];
@@ -123,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn all_frames_if_asked_and_the_last_entry_for_a_link_holds() {
+    fn all_frames_if_configured_and_the_last_entry_for_a_link_holds() {
         let r = rates(json!([
             {"from": "*", "to": "*", "error_rate": 0.5},
             {"from": "sta1", "to": "sta2", "error_rate": 1.0, "frames": "all"},

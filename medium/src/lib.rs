@@ -1,16 +1,17 @@
 //! The medium: all radios and the air between them as one machine without I/O.
 //!
 //! - [`config`]: `medium.json` (see `formats/medium.md`), parsed and checked;
-//! - [`phy`]: radio profiles, durations, propagation, who hears whom how strongly (pure functions);
+//! - [`phy`]: radio profiles, durations, propagation, ranges (pure functions);
 //! - [`mac`]: interface queue and the 802.11 DCF of one station;
-//! - [`air`]: what is on the air, what each radio makes of it;
-//! - [`medium`]: the machine that joins them ([`Medium`]); [`message`]: what goes in and comes out ([`logged_frame`]: in the log);
-//! - [`wire`]: bytes: Ethernet, 802.11, radiotap, link-feedback messages;
-//! - [`trace`]: where stations are; [`wired`]: links beside the air; [`record`]: rows of the air log; [`verdict`]: is a run to be believed;
+//! - [`air`]: the receiver of one radio: sensing, locking on, capture, interference; [`error_rate`]: losses set on links;
+//! - [`medium`]: the machine that joins them ([`Medium`]); [`message`]: its inputs and outputs ([`logged_frame`]: a frame in the log);
+//! - [`wire`]: bytes: Ethernet, 802.11, radiotap, pcapng, mac80211_hwsim, link feedback;
+//! - [`trace`]: positions over time; [`wired`]: wired links; [`record`]: rows of the air log; [`verdict`]: validity of a run;
 //! - [`sim`]: synthetic traffic in virtual time.
 //!
-//! Texts come in and go out; the crate `manet-medium-daemon` has the files, sockets and interfaces.
+//! The library takes and returns values and texts; the crate `manet-medium-daemon` has the files, sockets and interfaces.
 
+#![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
 pub mod air;

@@ -1,17 +1,18 @@
-//! A frame in the log of inputs: its first [`KEPT`] bytes as hexadecimal digits, then `+` and how many more there were.
+//! A frame in the log of inputs: its first [`KEPT`] bytes as hexadecimal digits, then `+` and the number of further bytes.
 //!
-//! The medium looks at no more than headers, and the capture of the air keeps the first 128 bytes of a packet: the rest of a
-//! frame is zeros when the log is played again, and both come out the same.
+//! The medium reads headers only, and the capture of the air keeps the first 128 bytes of a packet. A replay fills the rest of a
+//! frame with zeros, and log and capture come out the same.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serializer};
 use std::fmt::Write;
 
-/// The longest headers before a packet (a frame of mac80211's with mesh control: 58), and what is captured of the packet.
+/// Bytes kept: more than the longest headers (a frame of mac80211 with mesh control: 58) and the captured part of a packet (128).
 pub const KEPT: usize = 192;
-/// More is no frame of any interface.
+/// No interface has longer frames.
 const MAX_LEN: usize = 1 << 16;
 
+/// For `#[serde(with)]`.
 pub fn serialize<S: Serializer>(frame: &[u8], s: S) -> Result<S::Ok, S::Error> {
     let kept = frame.len().min(KEPT);
     let mut text = String::with_capacity(2 * kept + 8);
@@ -24,6 +25,10 @@ pub fn serialize<S: Serializer>(frame: &[u8], s: S) -> Result<S::Ok, S::Error> {
     s.serialize_str(&text)
 }
 
+/// For `#[serde(with)]`.
+///
+/// # Errors
+/// Text in another form, or more than 65 536 bytes after the `+`.
 pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<u8>, D::Error> {
     let text = String::deserialize(d)?;
     parse(&text).ok_or_else(|| D::Error::custom("a frame is hexadecimal digits and perhaps `+` with a number of bytes"))

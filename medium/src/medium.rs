@@ -1,16 +1,15 @@
 //! The machine that joins the stations' MACs and radios through the air.
 //!
-//! Ties: at an instant, first the senders of the frames that end are done (phase 0), then these ends are heard (phase 1),
-//! then all timers fire (phase 2), then the frames that began are heard by others (phase 3, [`arrivals`]). So two stations whose
-//! backoff ends at the same instant both send and collide: neither could have heard the other (style: "two-phase tick
-//! for the air"). And when both frames end together, either sender hears the other's end with its own frame
-//! over, as it does in the world, where that end has some metres to travel.
-
+//! Order at one instant: first the senders of the frames that end leave the sending state (phase 0), then the other stations receive
+//! these ends (phase 1), then all timers fire (phase 2), then the other stations receive the starts of the frames that began
+//! (phase 3, `arrivals`). So two stations whose backoff ends at the same instant both send and collide: neither could have
+//! sensed the other. When two frames end together, each sender receives the end of the other frame after the end of its own, as
+//! in reality, where that end arrives with the propagation delay.
 use crate::air::{FrameId, Heard, Receiver};
 use crate::config::Loaded;
 use crate::error_rate::ErrorRates;
 use crate::mac::{Action, Dcf, Dest, FailReason, Frame, InterfaceQueue, Mpdu, Packet};
-use crate::message::{Input, LinkState, Output, Reception, StationId, Way};
+use crate::message::{Input, Leg, LinkState, Output, Reception, StationId};
 use crate::phy::{FrameKind, Propagation, Radio};
 use crate::record::{AirRecord, Counters, DropReason, Fate};
 use crate::trace::Trajectory;
@@ -29,7 +28,7 @@ mod power;
 mod visible;
 mod wakes;
 
-/// An end that is due: of phase 0 or 1.
+/// The end of a frame, phase 0 or 1.
 enum Event {
     SendEnds(FrameId),
     FrameEnds(FrameId),
@@ -38,17 +37,17 @@ enum Event {
 const SEND_END: u8 = 0;
 const HEAR_END: u8 = 1;
 
-/// Stations that sense a frame, with the power there.
+/// Stations that sense a frame, with the power in W at each.
 type Neighbourhood = Arc<[(u16, f64)]>;
 
-/// A frame on the air, with where it is heard.
+/// A frame on the air and the stations that sense it.
 struct Airborne {
     frame: Frame,
     began: Instant,
     heard: Neighbourhood,
-    /// At the station it is for, if that is one and on.
+    /// Power at the station that it is for; `None` if there is none or its radio is off.
     power_w: Option<f64>,
-    /// At the station it is for: why it is lost there, once it is.
+    /// Fate at the station that it is for, once decided.
     fate: Option<Fate>,
     receivers: u32,
     /// Its sender was switched off before its end.
@@ -65,6 +64,7 @@ struct Station {
     counters: Counters,
 }
 
+/// The machine: all stations with their MACs and radios, and the air.
 pub struct Medium {
     radio: Arc<Radio>,
     propagation: Propagation,
@@ -77,11 +77,11 @@ pub struct Medium {
     wakes: Wakes,
     airborne: Vec<Option<Airborne>>,
     free: Vec<FrameId>,
-    /// Put on the air at this instant and not heard yet: phase 3.
+    /// Frames that begin at `begun_at` and have not reached the other stations yet: phase 3.
     begun: Vec<FrameId>,
     begun_at: Instant,
     arrivals: Vec<Arrival>,
-    /// Who hears each station, while nobody moves.
+    /// The stations that sense each station, valid while no station moves.
     neighbourhoods: Vec<Option<Neighbourhood>>,
     still_from: Instant,
     moved: bool,
@@ -94,7 +94,7 @@ pub struct Medium {
 }
 
 impl Medium {
-    /// `trajectories`: where each station is over time; from the trace, or standing at its position.
+    /// `trajectories`: one for each station, from the trace or standing at its position.
     pub fn new(loaded: &Loaded, trajectories: Vec<Trajectory>) -> Self {
         let config = &loaded.config;
         let radio = Arc::new(loaded.radio.clone());
@@ -140,38 +140,42 @@ impl Medium {
         }
     }
 
-    /// Air-log rows among the outputs, or not (the default).
+    /// Selects whether the outputs include rows of the air log; by default they do not.
     pub fn set_recording(&mut self, on: bool) {
         self.recording = on;
     }
 
-    /// Does the station offer what it decodes of frames for others ([`Input::Overhear`])?
+    /// Whether the station reports decoded frames for other stations ([`Input::Overhear`]).
     pub fn overhears(&self, station: StationId) -> bool {
         self.stations[station.0 as usize].overhear
     }
 
+    /// Position x, y, z of a station at `now`, m.
     pub fn position(&self, station: StationId, now: Instant) -> [f64; 3] {
         self.stations[station.0 as usize].trajectory.at(now)
     }
 
+    /// Number of packets of a station that wait, the one in service included.
     pub fn backlog(&self, station: StationId) -> usize {
         self.stations[station.0 as usize].dcf.backlog()
     }
 
+    /// The station with this MAC address.
     pub fn station_of_mac(&self, mac: MacAddress) -> Option<StationId> {
         self.by_mac.get(&mac).copied().map(StationId)
     }
 
-    /// Frame ends handled at stations that sensed them, so far.
+    /// Number of frame ends handled so far, each counted at every station that sensed the frame.
     pub fn receptions(&self) -> u64 {
         self.receptions
     }
 
-    /// Events handled so far.
+    /// Number of events handled so far.
     pub fn events(&self) -> u64 {
         self.handled
     }
 
+    /// The counters of a station.
     pub fn counters(&self, station: StationId) -> Counters {
         let s = &self.stations[station.0 as usize];
         let dcf = s.dcf.counters;
@@ -184,7 +188,7 @@ impl Medium {
         }
     }
 
-    /// Every ordered pair of stations as the radio sees it at `now`.
+    /// The state of the link of every ordered pair of stations at `now`.
     pub fn links(&self, now: Instant) -> Vec<LinkState> {
         let n = self.stations.len() as u16;
         let places: Vec<_> = self.stations.iter().map(|s| s.trajectory.at(now)).collect();
@@ -211,7 +215,7 @@ impl Medium {
         self.propagation.power_w(from.into(), to.into(), a.trajectory.at(now), b.trajectory.at(now))
     }
 
-    /// Who senses a frame of `from` that begins now.
+    /// The stations that sense a frame of `from` that begins now.
     fn neighbourhood(&mut self, from: u16, now: Instant) -> Neighbourhood {
         let still = now >= self.still_from;
         if still {
@@ -219,7 +223,7 @@ impl Medium {
                 return known.clone();
             }
         }
-        // a summed interference needs what is below the sense threshold too, down to a tenth of the noise
+        // a sum of interference needs powers below the sense threshold too, down to a tenth of the noise
         let floor_w = self.radio.carrier_sense_threshold_w.min(self.radio.noise_w * 0.1);
         let floor_w = if self.sums_interference() { floor_w } else { self.radio.carrier_sense_threshold_w };
         let place = self.stations[from as usize].trajectory.at(now);
@@ -238,7 +242,7 @@ impl Medium {
         self.stations[0].receiver.sums()
     }
 
-    /// The earliest instant at which anything is due, of any phase; `Instant::MAX`: nothing is.
+    /// The earliest instant at which anything of any phase is due; `Instant::MAX`: nothing is.
     fn next_at(&self) -> Instant {
         let begun = if self.begun.is_empty() { Instant::MAX } else { self.begun_at };
         self.events.next_at().unwrap_or(Instant::MAX).min(self.wakes.next_at()).min(begun)
@@ -265,7 +269,7 @@ impl Medium {
         }
     }
 
-    /// Carries out what a station's MAC wants and plans its next wake-up.
+    /// Carries out the actions of a station's MAC and plans its next wake-up.
     fn after(&mut self, now: Instant, station: u16) {
         let mut actions = std::mem::take(&mut self.scratch);
         self.stations[station as usize].dcf.take_actions(&mut actions);
@@ -294,7 +298,7 @@ impl Medium {
             }
             Action::Failed { packet, reason, tries } => {
                 let why = match (packet.dest, reason) {
-                    (Dest::Nobody, _) => DropReason::NoPeer,
+                    (Dest::Unknown, _) => DropReason::NoPeer,
                     (_, FailReason::ShortRetryLimit) => DropReason::RetryShort,
                     (_, FailReason::LongRetryLimit) => DropReason::RetryLong,
                 };
@@ -305,7 +309,7 @@ impl Medium {
         }
     }
 
-    /// It never went out.
+    /// Drops a packet that was never sent.
     fn drop_packet(&mut self, at: Instant, station: u16, packet: &Arc<Packet>, reason: DropReason) {
         self.log_drop(at, station, packet, reason);
         if packet.mpdu.is_some() {
@@ -333,7 +337,7 @@ impl Medium {
         // a station that does not even sense the frame cannot decode it
         let fate = match frame.dest {
             Dest::Station(to) if !heard.iter().any(|(s, _)| *s == to) => Some(Fate::Weak),
-            Dest::Nobody => Some(Fate::Weak),
+            Dest::Unknown => Some(Fate::Weak),
             _ => None,
         };
         let end = now + frame.airtime;
@@ -358,7 +362,7 @@ impl Medium {
         self.events.push(end, HEAR_END, Event::FrameEnds(id));
     }
 
-    /// The power from which a radio decodes it.
+    /// Power that a radio needs to decode the frame, W.
     fn needed_w(&self, frame: &Frame) -> f64 {
         let chosen = frame.packet.as_ref().is_some_and(|p| p.mpdu.as_ref().is_some_and(|m| !m.rates.is_empty()));
         match frame.kind {
@@ -367,7 +371,7 @@ impl Medium {
         }
     }
 
-    /// Frame `id` cannot be decoded at `at_station`: that is its fate if it was for that station.
+    /// Decides the fate of frame `id` at `at_station`, if it is for that station and not decided yet.
     fn spoil(&mut self, id: FrameId, at_station: u16, fate: Fate) {
         if let Some(airborne) = &mut self.airborne[id as usize] {
             if airborne.frame.dest == Dest::Station(at_station) && airborne.fate.is_none() {
@@ -376,7 +380,7 @@ impl Medium {
         }
     }
 
-    /// Could the sender of `victim` have sensed the sender of `other`?
+    /// `Collision` if the sender of `victim` could have sensed that of `other`, else `Hidden`.
     fn interference_fate(&self, victim: FrameId, other: FrameId) -> Fate {
         let (Some(victim), Some(other)) = (&self.airborne[victim as usize], &self.airborne[other as usize]) else {
             return Fate::Collision;
@@ -508,7 +512,7 @@ impl Medium {
         if is_group(&mac) {
             Dest::Broadcast
         } else {
-            self.by_mac.get(&mac).map_or(Dest::Nobody, |s| Dest::Station(*s))
+            self.by_mac.get(&mac).map_or(Dest::Unknown, |s| Dest::Station(*s))
         }
     }
 
@@ -541,7 +545,7 @@ impl Medium {
     }
 
     fn stop(&mut self, now: Instant) {
-        // what is on the air has been counted; without a fate unless it is lost already
+        // frames on the air have been counted; they have no fate unless it is decided already
         for airborne in std::mem::take(&mut self.airborne).into_iter().flatten() {
             self.log_tx(airborne);
         }
@@ -586,7 +590,7 @@ impl Machine for Medium {
                 };
                 self.enqueue(now, station.0, packet);
             }
-            Input::Move { station, to, speed_mps } => self.follow(now, &[Way { at: now, station, to, speed_mps }]),
+            Input::Move { station, to, speed_mps } => self.follow(now, &[Leg { at: now, station, to, speed_mps }]),
             Input::Follow { legs } => self.follow(now, &legs),
             Input::Halt { at } => self.halt(now, at),
             Input::SetErrorRate { from, to, rate } => self.error_rates.set(from.0, to.0, rate),

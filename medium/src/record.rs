@@ -6,24 +6,27 @@ use manet_engine::{Duration, Instant};
 use serde::Serialize;
 use std::fmt;
 
-/// Why a frame did not arrive, or that it did.
+/// Outcome of a frame at the station that it is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fate {
+    /// Decoded.
     Delivered,
     /// An interferer that the sender could have sensed.
     Collision,
     /// An interferer that the sender could not sense.
     Hidden,
+    /// Below the receive threshold, or the receiver is off.
     Weak,
-    /// Packet error rate of the link.
+    /// Lost by the error rate of the link.
     Error,
-    /// The receiver was sending, or had another duty.
+    /// The receiver was sending or engaged in another exchange.
     Busy,
-    /// An RTS heard and not answered because of the NAV.
+    /// An RTS decoded and not answered because of the NAV.
     Nav,
 }
 
 impl Fate {
+    /// Name in the air log.
     pub fn name(self) -> &'static str {
         match self {
             Self::Delivered => "delivered",
@@ -37,20 +40,27 @@ impl Fate {
     }
 }
 
-/// How a packet ended without being delivered.
+/// Reason why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DropReason {
+    /// The interface queue was full.
     QueueFull,
+    /// dot11ShortRetryLimit reached.
     RetryShort,
+    /// dot11LongRetryLimit reached.
     RetryLong,
+    /// Removed on request of a client.
     Purged,
+    /// A unicast address that belongs to no station.
     NoPeer,
     /// The station was switched off.
     Off,
+    /// Queued or in flight at the end of the run.
     Stopped,
 }
 
 impl DropReason {
+    /// Name in the air log.
     pub fn name(self) -> &'static str {
         match self {
             Self::QueueFull => "queue-full",
@@ -67,49 +77,74 @@ impl DropReason {
 /// One row of `air.csv`.
 #[derive(Clone, Debug)]
 pub enum AirRecord {
-    /// A frame was on the air from `at` for `frame.airtime`. `receivers`: how many decoded a broadcast; `power_w`: with which
-    /// power it began at the station that it is for, if that is one and its radio is on.
+    /// A frame was on the air.
     Tx {
+        /// Start of the frame; it lasts `frame.airtime`.
         at: Instant,
+        /// The frame.
         frame: Frame,
+        /// Outcome at the station that it is for; `None` for a broadcast, or if the run ended before.
         fate: Option<Fate>,
+        /// Number of stations that decoded a broadcast.
         receivers: u32,
+        /// Power in W at its start at the station that it is for; `None` if there is none or its radio is off.
         power_w: Option<f64>,
     },
+    /// A packet from the host.
     Enqueue {
+        /// Instant of the arrival.
         at: Instant,
+        /// The sender.
         station: u16,
+        /// The receiver.
         peer: Dest,
+        /// Number of the packet.
         packet: u64,
+        /// Length of the IP packet, bytes.
         bytes: u32,
     },
+    /// A packet handed up to the host.
     Deliver {
+        /// End of the frame.
         at: Instant,
+        /// The receiver.
         station: u16,
+        /// The sender.
         from: u16,
+        /// `Data` or `Bcast`.
         kind: FrameKind,
+        /// Number of the packet.
         packet: u64,
+        /// Length of the IP packet, bytes.
         bytes: u32,
+        /// Power at the start of the frame, W.
         power_w: f64,
     },
+    /// A packet dropped by the sender.
     Drop {
+        /// Instant of the drop.
         at: Instant,
+        /// The sender.
         station: u16,
+        /// The receiver.
         peer: Dest,
+        /// Number of the packet.
         packet: u64,
+        /// Length of the IP packet, bytes.
         bytes: u32,
+        /// The reason.
         reason: DropReason,
     },
 }
 
 impl AirRecord {
-    /// The row, without line end; `name` gives a station's name.
+    /// Appends the row to `out` without line end; `name` returns the name of a station.
     pub fn write_csv<'a>(&self, out: &mut String, name: impl Fn(u16) -> &'a str) {
         use std::fmt::Write;
         let peer = |dest: Dest| match dest {
             Dest::Station(s) => name(s),
             Dest::Broadcast => "*",
-            Dest::Nobody => "?",
+            Dest::Unknown => "?",
         };
         let packet_kind = |dest: Dest| if dest == Dest::Broadcast { "bcast" } else { "data" };
         // writing to a String cannot fail
@@ -160,11 +195,12 @@ impl AirRecord {
         };
     }
 
+    /// First line of `air.csv`.
     pub const CSV_HEADER: &'static str =
         "t_ns,station,event,frame,peer,packet,attempt,bytes,rate_bps,airtime_ns,backoff_slots,fate,receivers,power_dbm";
 }
 
-/// To a tenth of a decibel; empty where there is none.
+/// A power with one decimal in dBm; empty for `None` and 0 W.
 struct PowerDbm(Option<f64>);
 
 impl fmt::Display for PowerDbm {
@@ -173,36 +209,61 @@ impl fmt::Display for PowerDbm {
     }
 }
 
-/// The counters of one station (`counters.json`). Fates are the sender's.
+/// The counters of one station (`counters.json`, formats/air.md). Fates are counted at the sender.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counters {
+    /// Packets from the host.
     pub enqueued: u64,
+    /// Packets handed to the host.
     pub delivered_up: u64,
+    /// Packets dropped by a full queue.
     pub queue_full: u64,
+    /// Packets dropped at dot11ShortRetryLimit.
     pub retry_short: u64,
+    /// Packets dropped at dot11LongRetryLimit.
     pub retry_long: u64,
+    /// Packets removed on request of a client.
     pub purged: u64,
+    /// Packets for an address that belongs to no station.
     pub no_peer: u64,
+    /// Packets dropped because the station was off.
     pub off: u64,
+    /// RTS sent.
     pub tx_rts: u64,
+    /// CTS sent.
     pub tx_cts: u64,
+    /// Unicast data frames sent.
     pub tx_data: u64,
+    /// ACKs sent.
     pub tx_ack: u64,
+    /// Broadcast frames sent.
     pub tx_bcast: u64,
+    /// Data and broadcast frames received, without duplicates.
     pub rx_data: u64,
+    /// Duplicate data frames received (9.3.2.10).
     pub rx_duplicate: u64,
+    /// Data frames without ACK.
     pub ack_timeout: u64,
+    /// RTS without CTS.
     pub cts_timeout: u64,
+    /// Frames with [`Fate::Collision`].
     pub fate_collision: u64,
+    /// Frames with [`Fate::Hidden`].
     pub fate_hidden: u64,
+    /// Frames with [`Fate::Weak`].
     pub fate_weak: u64,
+    /// Frames with [`Fate::Error`].
     pub fate_error: u64,
+    /// Frames with [`Fate::Busy`].
     pub fate_busy: u64,
+    /// Frames with [`Fate::Nav`].
     pub fate_nav: u64,
+    /// Total time on the air, ns.
     pub airtime_tx_ns: u64,
 }
 
 impl Counters {
+    /// Counts a frame sent.
     pub fn count_tx(&mut self, kind: FrameKind, airtime: Duration) {
         self.airtime_tx_ns += airtime.as_nanos();
         *match kind {
@@ -214,6 +275,7 @@ impl Counters {
         } += 1;
     }
 
+    /// Counts the fate of a frame sent; `Delivered` has no counter.
     pub fn count_fate(&mut self, fate: Fate) {
         *match fate {
             Fate::Delivered => return,
@@ -226,7 +288,7 @@ impl Counters {
         } += 1;
     }
 
-    /// What was counted after `earlier`.
+    /// The difference to `earlier` counters of the same station.
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             enqueued: self.enqueued - earlier.enqueued,
@@ -256,6 +318,7 @@ impl Counters {
         }
     }
 
+    /// Counts a packet dropped; `Stopped` has no counter.
     pub fn count_drop(&mut self, reason: DropReason) {
         *match reason {
             DropReason::QueueFull => &mut self.queue_full,

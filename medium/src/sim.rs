@@ -1,8 +1,8 @@
 //! Synthetic traffic in virtual time: many stations in one process, no I/O, for tests, validation and planning.
 //!
-//! Sources as ns-2's: `saturated` keeps the sender's queue filled; `cbr` sends every bytes * 8 / rate seconds, with
-//! `jitter` each gap drawn uniformly within +-50 % (Application/Traffic/CBR, `random_ 1`). A flow with a `route` is
-//! handed on hop by hop by its stations, without any routing protocol.
+//! The sources are those of ns-2: `saturated` keeps the sender's queue filled; `cbr` sends every bytes * 8 / rate seconds, with
+//! `jitter` each gap drawn uniformly within +-50 % (Application/Traffic/CBR, `random_ 1`). The stations forward a flow with a
+//! `route` hop by hop, without a routing protocol.
 
 use crate::config::{Loaded, TrafficConfig, TrafficKind};
 use crate::medium::Medium;
@@ -17,26 +17,39 @@ use std::collections::BTreeMap;
 /// A saturated source keeps this many packets at its station, so that the MAC never waits for it.
 const SATURATED_BACKLOG: usize = 3;
 
+/// Result of one source, over the measured time.
 #[derive(Clone, Debug, Serialize)]
 pub struct FlowResult {
+    /// The sender.
     pub from: String,
+    /// The receiver, or "*".
     pub to: String,
+    /// Packets sent.
     pub offered_packets: u64,
+    /// Packets received, for a broadcast at all stations together.
     pub delivered_packets: u64,
+    /// IP bytes received.
     pub delivered_bytes: u64,
+    /// Received IP bits per second.
     pub throughput_bps: f64,
+    /// Mean delay from source to destination, us; 0 without a delivery.
     pub mean_delay_us: f64,
 }
 
+/// Result of a simulation.
 #[derive(Clone, Debug, Serialize)]
 pub struct SimResult {
+    /// Warm-up and measured time, s.
     pub simulated_s: f64,
+    /// Measured time, s.
     pub measured_s: f64,
+    /// Events handled by the medium over the whole simulation.
     pub events: u64,
     /// Frame ends handled at stations that sensed the frame, over the whole simulation.
     pub receptions: u64,
+    /// One result for each source, in the order of the configuration.
     pub flows: Vec<FlowResult>,
-    /// Counted after the warm-up.
+    /// Counters of each station after the warm-up.
     pub stations: BTreeMap<String, Counters>,
 }
 
@@ -56,6 +69,7 @@ struct Flow {
     created: Vec<Instant>,
 }
 
+/// A simulation that runs; see [`run`].
 pub struct Sim<'a> {
     medium: Medium,
     flows: Vec<Flow>,
@@ -65,9 +79,8 @@ pub struct Sim<'a> {
     names: Vec<String>,
 }
 
-/// Runs the traffic of `loaded` over `duration_s` (after `warmup_s`); `on_air` gets every row of the air log.
-///
-/// `None` as `on_air` spares the recording.
+/// Runs the traffic of `loaded` over `duration_s` (by default 10 s) after `warmup_s`. `trajectories`: one for each station.
+/// `on_air` gets every row of the air log; `None` saves the cost of recording.
 pub fn run(loaded: &Loaded, trajectories: Vec<Trajectory>, on_air: Option<&mut dyn FnMut(&AirRecord)>) -> SimResult {
     let mut medium = Medium::new(loaded, trajectories);
     medium.set_recording(on_air.is_some());
@@ -88,7 +101,7 @@ pub fn run(loaded: &Loaded, trajectories: Vec<Trajectory>, on_air: Option<&mut d
     for (i, t) in loaded.config.traffic.iter().enumerate() {
         sim.sources.push(Instant::ZERO + Duration::from_secs_f64(t.start_s), 0, i);
     }
-    // what happens at the very end of the warm-up is measured, as `offered` and `delivered` are
+    // events at the very end of the warm-up are measured, like `offered` and `delivered`
     sim.run_while(|next| next < warmup);
     let before = sim.counters();
     sim.run_while(|next| next <= warmup + measured);
@@ -123,7 +136,7 @@ fn flows(loaded: &Loaded) -> Vec<Flow> {
     loaded.config.traffic.iter().enumerate().map(flow).collect()
 }
 
-/// Which flow, which packet of it, which hop: the tag of a synthetic packet.
+/// Tag of a synthetic packet: flow, hop, number of the packet.
 #[derive(Clone, Copy)]
 struct Tag {
     flow: u16,
@@ -141,7 +154,7 @@ impl Tag {
 }
 
 impl Sim<'_> {
-    /// Does what is due, as long as its instant is `within`.
+    /// Does everything that is due, as long as its instant is `within`.
     fn run_while(&mut self, within: impl Fn(Instant) -> bool) {
         loop {
             let source = self.sources.next_at().unwrap_or(Instant::MAX);

@@ -1,9 +1,9 @@
-//! Where a station is: a pure function of absolute model time (`formats/trace.md`).
+//! The position of a station as a pure function of absolute model time (`formats/trace.md`).
 //!
-//! A [`Trajectory`] is a list of legs, each a straight line at constant speed from where the
-//! station is when the leg begins. [`Trajectory::at`] is computed from the leg in force alone, never stepped,
-//! so the answer does not depend on when or how often it is asked.
-//! A live move puts a leg in; legs of the trace that begin later start from wherever the station then is.
+//! A [`Trajectory`] is a list of legs, each a straight line at constant speed from the position of the
+//! station at the start of the leg. [`Trajectory::at`] is computed from the current leg alone, never stepped,
+//! so the result does not depend on the number or times of the calls.
+//! A live move inserts a leg; later legs of the trace start from the position that the station then has.
 //!
 //! Departs from ns-2's `setdest` traces: no `next-hop` or `god` lines, times are absolute.
 
@@ -17,6 +17,7 @@ pub const FORMAT: &str = "# manet-trace/1";
 /// Second line of a trace file.
 pub const HEADER: &str = "time_s,station,x_m,y_m,z_m,speed_mps";
 
+/// x, y, z in m.
 pub type Position = [f64; 3];
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,7 +27,7 @@ struct Leg {
     to: Position,
     /// Infinite: a jump. Zero: stands still at `from`.
     speed_mps: f64,
-    /// From `from` to `to`; positions are asked for with every frame.
+    /// Distance from `from` to `to`, stored because every frame needs positions.
     length_m: f64,
 }
 
@@ -40,16 +41,16 @@ impl Leg {
             return self.from;
         }
         let distance = self.length_m;
-        let gone = self.speed_mps * now.since(self.start).as_secs_f64();
-        // a jump asked about at its very instant: inf * 0 is not a number
-        if self.speed_mps.is_infinite() || gone >= distance {
+        let travelled = self.speed_mps * now.since(self.start).as_secs_f64();
+        // at the instant of a jump: inf * 0 is not a number
+        if self.speed_mps.is_infinite() || travelled >= distance {
             return if self.speed_mps > 0.0 { self.to } else { self.from };
         }
-        let share = gone / distance;
+        let share = travelled / distance;
         std::array::from_fn(|i| self.from[i] + (self.to[i] - self.from[i]) * share)
     }
 
-    /// When the leg's end is reached, if nothing follows.
+    /// Instant at which the end of the leg is reached if no leg follows.
     fn arrival(&self) -> Instant {
         if self.speed_mps.is_infinite() || self.speed_mps <= 0.0 {
             return self.start;
@@ -64,10 +65,10 @@ pub fn distance_m(a: Position, b: Position) -> f64 {
     ((a[0] - b[0]).powi(2) + (a[1] - b[1]).powi(2) + (a[2] - b[2]).powi(2)).sqrt()
 }
 
-/// A station's way through space, over the whole run.
+/// The movement of a station over the whole run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trajectory {
-    /// In order of `start`; the first starts at 0, so there always is one in force.
+    /// In order of `start`; the first starts at 0, so that one is always current.
     legs: Vec<Leg>,
 }
 
@@ -77,8 +78,8 @@ impl Trajectory {
         Self { legs: vec![Leg::new(Instant::ZERO, position, position, 0.0)] }
     }
 
-    /// From `now` on the station moves towards `to` at `speed_mps` (infinite: it jumps; zero: it stops).
-    /// Legs that begin later stay, and begin from where the station then is.
+    /// From `now` on the station moves towards `to` (m) at `speed_mps` (infinite: it jumps; zero: it stops).
+    /// Later legs stay, and start from the position that the station then has.
     pub fn move_to(&mut self, now: Instant, to: Position, speed_mps: f64) {
         debug_assert!(speed_mps >= 0.0 && to.iter().all(|v| v.is_finite()));
         let index = self.legs.partition_point(|leg| leg.start <= now);
@@ -90,19 +91,19 @@ impl Trajectory {
         }
     }
 
-    /// At `at` the station stops where it then is, and the legs that were to begin later are forgotten.
+    /// The station stops at `at`; later legs are discarded.
     pub fn halt(&mut self, at: Instant) {
         let here = self.at(at);
         self.legs.truncate(self.legs.partition_point(|leg| leg.start <= at));
         self.legs.push(Leg::new(at, here, here, 0.0));
     }
 
-    /// Where the station is at `now`.
+    /// The position at `now`.
     pub fn at(&self, now: Instant) -> Position {
         self.legs[self.in_force(now)].at(now)
     }
 
-    /// When the station comes to rest for good: from this instant on `at` never changes. 0 if it never moves.
+    /// The instant from which on the position never changes; 0 if the station never moves.
     pub fn moving_until(&self) -> Instant {
         let last_real = self.legs.iter().rposition(|leg| leg.speed_mps > 0.0);
         last_real.map_or(Instant::ZERO, |i| {
@@ -112,7 +113,7 @@ impl Trajectory {
     }
 
     /// The first instant from `now` on at which the position may differ from `at(now)`; `None` if it never does.
-    /// While under way that is `now` itself.
+    /// During a movement that is `now` itself.
     pub fn changes_at(&self, now: Instant) -> Option<Instant> {
         let index = self.in_force(now);
         let leg = &self.legs[index];
@@ -130,21 +131,22 @@ impl Trajectory {
 /// The contents of a trace file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
-    /// In the order of the stations given to [`Trace::parse`]; `None` for a station the file does not name.
+    /// In the order of the stations given to [`Trace::parse`]; `None` for a station that the file does not name.
     pub trajectories: Vec<Option<Trajectory>>,
-    /// The length that the trace was made for (`# end_s:`), if it is given.
+    /// The end of the trace (`# end_s:`), if the file states it.
     pub end: Option<Instant>,
     file: String,
     end_line: usize,
 }
 
-/// What is wrong, where, and what to do: one line.
+/// A mistake in a trace file: one line with file, line number, mistake and remedy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceError {
-    /// As it was given to [`Trace::parse`].
+    /// Name of the file as given to [`Trace::parse`].
     pub file: String,
-    /// From 1.
+    /// Number of the line, from 1.
     pub line: usize,
+    /// The mistake.
     pub mistake: Mistake,
 }
 
@@ -155,36 +157,46 @@ impl fmt::Display for TraceError {
 }
 impl std::error::Error for TraceError {}
 
-/// What a line of a trace has wrong.
+/// A mistake in a line of a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mistake {
-    /// The first line is another.
+    /// The first line is not [`FORMAT`].
     Format,
-    /// The line before the rows is another.
+    /// The line before the rows is not [`HEADER`].
     Header,
-    /// No line is left for the header.
+    /// The file ends before the header.
     NoHeader,
-    /// So many fields.
+    /// Wrong number of fields.
     Fields(usize),
-    /// The time `name`, and what stands there.
+    /// A time out of range.
     Time {
+        /// Name of the column or key.
         name: &'static str,
+        /// The text found.
         text: String,
     },
+    /// A coordinate out of range.
     Coordinate {
+        /// Name of the column.
         name: &'static str,
+        /// The text found.
         text: String,
     },
+    /// A speed out of range; the text found.
     Speed(String),
+    /// The time is before that of the row above.
     TimeGoesBack,
+    /// `medium.json` does not name this station.
     UnknownStation(String),
-    /// The first row of a station is not at time 0.
+    /// The first row of this station is not at time 0.
     NotPlaced(String),
-    /// The first row of a station has a speed.
+    /// The first row of this station has a speed.
     PlacedMoving(String),
     /// A run lasts longer than the trace.
     EndsEarly {
+        /// End of the trace.
         end: Instant,
+        /// Length of the run.
         run: Duration,
     },
 }
@@ -229,7 +241,10 @@ struct Row<'a> {
 }
 
 impl Trace {
-    /// Reads a trace for `stations`; `file` is only for naming it in errors.
+    /// Parses the text of a trace for `stations`; `file` is its name in errors.
+    ///
+    /// # Errors
+    /// The first mistake in the text.
     pub fn parse(text: &str, file: &str, stations: &[&str]) -> Result<Self, TraceError> {
         let fail = |line, mistake| TraceError { file: file.to_owned(), line, mistake };
         let index: HashMap<&str, usize> = stations.iter().enumerate().map(|(i, s)| (*s, i)).collect();
@@ -284,7 +299,10 @@ impl Trace {
         Ok(())
     }
 
-    /// An error if a run of `length` is longer than what the trace was made for.
+    /// Checks that the trace covers a run of `length`.
+    ///
+    /// # Errors
+    /// [`Mistake::EndsEarly`].
     pub fn check_covers(&self, length: Duration) -> Result<(), TraceError> {
         match self.end {
             Some(end) if Instant::ZERO + length > end => {
@@ -296,10 +314,10 @@ impl Trace {
     }
 }
 
-/// The text of a trace file in which the stations go these ways, live moves among them. Reading it gives the same ways.
-pub fn write<'a>(ways: impl Iterator<Item = (&'a str, &'a Trajectory)>) -> String {
+/// The text of a trace file with these trajectories by station name, live moves included. Parsing it gives the same trajectories.
+pub fn write<'a>(trajectories: impl Iterator<Item = (&'a str, &'a Trajectory)>) -> String {
     let mut rows: Vec<(&str, &Leg)> =
-        ways.flat_map(|(name, way)| way.legs.iter().map(move |leg| (name, leg))).collect();
+        trajectories.flat_map(|(name, t)| t.legs.iter().map(move |leg| (name, leg))).collect();
     rows.sort_by_key(|(_, leg)| leg.start);
     let mut text = format!("{FORMAT}\n{HEADER}\n");
     for (name, Leg { start, to: [x, y, z], speed_mps, .. }) in rows {
@@ -308,8 +326,10 @@ pub fn write<'a>(ways: impl Iterator<Item = (&'a str, &'a Trajectory)>) -> Strin
     text
 }
 
-/// Where each station of a configuration is over time: as `trace` says, or standing at its position. An error if the
-/// trace is shorter than the run.
+/// The trajectory of each station of a configuration: that of `trace`, or a station standing at its position.
+///
+/// # Errors
+/// [`Mistake::EndsEarly`] if the trace is shorter than the run.
 pub fn of_stations(loaded: &Loaded, trace: Option<Trace>) -> Result<Vec<Trajectory>, TraceError> {
     let config = &loaded.config;
     let standing = config.stations.iter().map(|s| Trajectory::standing(s.position));
@@ -324,9 +344,14 @@ pub fn of_stations(loaded: &Loaded, trace: Option<Trace>) -> Result<Vec<Trajecto
 pub mod speed_json {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+    /// For `#[serde(with)]`.
     pub fn serialize<S: Serializer>(speed_mps: &f64, s: S) -> Result<S::Ok, S::Error> {
         speed_mps.is_finite().then_some(*speed_mps).serialize(s)
     }
+    /// For `#[serde(with)]`.
+    ///
+    /// # Errors
+    /// Neither a number nor null.
     pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<f64, D::Error> {
         Ok(Option::deserialize(d)?.unwrap_or(f64::INFINITY))
     }
@@ -403,78 +428,78 @@ mod tests {
     #[test]
     fn a_station_moves_in_a_straight_line_and_stops() {
         let trace = parse("0,sta1,0,0,0,0\n0,sta2,200,0,0,0\n10,sta2,400,0,0,5\n").unwrap();
-        let way = trace.trajectories[1].clone().unwrap();
-        assert_eq!(way.at(s(9.9)), [200.0, 0.0, 0.0]);
+        let path = trace.trajectories[1].clone().unwrap();
+        assert_eq!(path.at(s(9.9)), [200.0, 0.0, 0.0]);
         // 20 s after the start at 5 m/s = 100 m
-        assert_eq!(way.at(s(30.0)), [300.0, 0.0, 0.0]);
-        assert_eq!(way.at(s(50.0)), [400.0, 0.0, 0.0]);
-        assert_eq!(way.at(s(1000.0)), [400.0, 0.0, 0.0]);
-        assert_eq!(way.moving_until(), s(50.0));
+        assert_eq!(path.at(s(30.0)), [300.0, 0.0, 0.0]);
+        assert_eq!(path.at(s(50.0)), [400.0, 0.0, 0.0]);
+        assert_eq!(path.at(s(1000.0)), [400.0, 0.0, 0.0]);
+        assert_eq!(path.moving_until(), s(50.0));
     }
 
     #[test]
-    fn a_second_row_before_arrival_changes_course_on_the_way() {
+    fn a_second_row_before_arrival_changes_the_course() {
         let trace = parse("0,sta1,0,0,0,0\n0,sta1,100,0,0,10\n5,sta1,50,30,0,10\n").unwrap();
-        let way = trace.trajectories[0].clone().unwrap();
-        assert_eq!(way.at(s(5.0)), [50.0, 0.0, 0.0]);
-        assert_eq!(way.at(s(6.0)), [50.0, 10.0, 0.0]);
-        assert_eq!(way.moving_until(), s(8.0));
+        let path = trace.trajectories[0].clone().unwrap();
+        assert_eq!(path.at(s(5.0)), [50.0, 0.0, 0.0]);
+        assert_eq!(path.at(s(6.0)), [50.0, 10.0, 0.0]);
+        assert_eq!(path.moving_until(), s(8.0));
     }
 
     #[test]
     fn infinite_speed_is_a_jump_at_that_very_instant() {
         let trace = parse("0,sta1,0,0,0,0\n3,sta1,7,8,9,inf\n").unwrap();
-        let way = trace.trajectories[0].clone().unwrap();
-        assert_eq!(way.at(Instant::from_nanos(2_999_999_999)), [0.0; 3]);
-        assert_eq!(way.at(s(3.0)), [7.0, 8.0, 9.0]);
-        assert_eq!(way.moving_until(), s(3.0));
+        let path = trace.trajectories[0].clone().unwrap();
+        assert_eq!(path.at(Instant::from_nanos(2_999_999_999)), [0.0; 3]);
+        assert_eq!(path.at(s(3.0)), [7.0, 8.0, 9.0]);
+        assert_eq!(path.moving_until(), s(3.0));
     }
 
     #[test]
     fn a_live_move_is_followed_by_the_later_rows_of_the_trace() {
-        let mut way = parse("0,sta1,0,0,0,0\n10,sta1,10,0,0,1\n").unwrap().trajectories[0].clone().unwrap();
-        way.move_to(s(5.0), [20.0, 0.0, 0.0], f64::INFINITY);
-        assert_eq!(way.at(s(5.0)), [20.0, 0.0, 0.0]);
-        assert_eq!(way.at(s(15.0)), [15.0, 0.0, 0.0]);
+        let mut path = parse("0,sta1,0,0,0,0\n10,sta1,10,0,0,1\n").unwrap().trajectories[0].clone().unwrap();
+        path.move_to(s(5.0), [20.0, 0.0, 0.0], f64::INFINITY);
+        assert_eq!(path.at(s(5.0)), [20.0, 0.0, 0.0]);
+        assert_eq!(path.at(s(15.0)), [15.0, 0.0, 0.0]);
     }
 
     #[test]
-    fn a_halt_stops_the_station_where_it_is_and_forgets_what_was_to_come() {
-        let mut way =
+    fn a_halt_stops_the_station_and_discards_later_legs() {
+        let mut path =
             parse("0,sta1,0,0,0,0\n1,sta1,100,0,0,1\n10,sta1,7,7,7,inf\n").unwrap().trajectories[0].clone().unwrap();
-        way.halt(s(5.0));
-        assert_eq!([way.at(s(4.0))[0], way.at(s(5.0))[0], way.at(s(50.0))[0]], [3.0, 4.0, 4.0]);
-        way.move_to(s(5.0), [9.0, 0.0, 0.0], f64::INFINITY);
-        assert_eq!(way.at(s(5.0)), [9.0, 0.0, 0.0]);
+        path.halt(s(5.0));
+        assert_eq!([path.at(s(4.0))[0], path.at(s(5.0))[0], path.at(s(50.0))[0]], [3.0, 4.0, 4.0]);
+        path.move_to(s(5.0), [9.0, 0.0, 0.0], f64::INFINITY);
+        assert_eq!(path.at(s(5.0)), [9.0, 0.0, 0.0]);
     }
 
     #[test]
-    fn what_is_written_is_read_as_the_same_ways() {
-        let mut ways =
+    fn a_written_trace_is_read_as_the_same_trajectories() {
+        let mut trajectories =
             parse("0,sta1,0,0,0,0\n0,sta2,1.5,-2,0,0\n1.000000001,sta1,1e-7,100,0,0.3\n").unwrap().trajectories;
-        ways[1].as_mut().unwrap().move_to(Instant::from_nanos(123_456_789_012), [1.0, 2.0, 3.0], f64::INFINITY);
-        ways[0].as_mut().unwrap().halt(Instant::from_nanos(3_999_999_999_999_999));
-        let text = write(["sta1", "sta2"].into_iter().zip(ways.iter().flatten()));
-        assert_eq!(Trace::parse(&text, "t.csv", &["sta1", "sta2"]).unwrap().trajectories, ways, "{text}");
+        trajectories[1].as_mut().unwrap().move_to(Instant::from_nanos(123_456_789_012), [1.0, 2.0, 3.0], f64::INFINITY);
+        trajectories[0].as_mut().unwrap().halt(Instant::from_nanos(3_999_999_999_999_999));
+        let text = write(["sta1", "sta2"].into_iter().zip(trajectories.iter().flatten()));
+        assert_eq!(Trace::parse(&text, "t.csv", &["sta1", "sta2"]).unwrap().trajectories, trajectories, "{text}");
     }
 
     #[test]
     fn speed_zero_stops_the_station_where_it_is() {
-        let mut way = Trajectory::standing([0.0; 3]);
-        way.move_to(s(1.0), [10.0, 0.0, 0.0], 1.0);
-        way.move_to(s(3.0), [99.0, 0.0, 0.0], 0.0);
-        assert_eq!(way.at(s(100.0)), [2.0, 0.0, 0.0]);
-        assert_eq!(way.moving_until(), s(3.0));
+        let mut path = Trajectory::standing([0.0; 3]);
+        path.move_to(s(1.0), [10.0, 0.0, 0.0], 1.0);
+        path.move_to(s(3.0), [99.0, 0.0, 0.0], 0.0);
+        assert_eq!(path.at(s(100.0)), [2.0, 0.0, 0.0]);
+        assert_eq!(path.moving_until(), s(3.0));
     }
 
     #[test]
-    fn changes_are_foretold() {
-        let mut way = Trajectory::standing([0.0; 3]);
-        assert_eq!(way.changes_at(s(0.0)), None);
-        way.move_to(s(4.0), [10.0, 0.0, 0.0], 5.0);
-        assert_eq!(way.changes_at(s(1.0)), Some(s(4.0)));
-        assert_eq!(way.changes_at(s(5.0)), Some(s(5.0)));
-        assert_eq!(way.changes_at(s(6.0)), None);
+    fn changes_are_predicted() {
+        let mut path = Trajectory::standing([0.0; 3]);
+        assert_eq!(path.changes_at(s(0.0)), None);
+        path.move_to(s(4.0), [10.0, 0.0, 0.0], 5.0);
+        assert_eq!(path.changes_at(s(1.0)), Some(s(4.0)));
+        assert_eq!(path.changes_at(s(5.0)), Some(s(5.0)));
+        assert_eq!(path.changes_at(s(6.0)), None);
     }
 
     #[test]
@@ -514,20 +539,20 @@ mod tests {
         }
 
         #[test]
-        fn the_way_is_continuous_between_jumps(
+        fn the_path_is_continuous_between_jumps(
             moves in proptest::collection::vec((0u64..100, -500.0..500.0f64, -500.0..500.0f64, 0.0..50.0f64), 0..12),
             at_ms in 0u64..120_000,
         ) {
-            let mut way = Trajectory::standing([0.0; 3]);
+            let mut path = Trajectory::standing([0.0; 3]);
             for (t, x, y, speed) in moves {
-                way.move_to(Instant::from_nanos(t * 1_000_000_000), [x, y, 0.0], speed);
+                path.move_to(Instant::from_nanos(t * 1_000_000_000), [x, y, 0.0], speed);
             }
             let t = Instant::from_nanos(at_ms * 1_000_000);
             let step = Duration::from_millis(1);
             // 50 m/s for 1 ms is 0.05 m
-            prop_assert!(distance_m(way.at(t), way.at(t + step)) <= 0.05 + 1e-9);
-            let rest = way.moving_until();
-            prop_assert!(distance_m(way.at(rest), way.at(rest + Duration::from_secs(1000))) < 1e-6);
+            prop_assert!(distance_m(path.at(t), path.at(t + step)) <= 0.05 + 1e-9);
+            let rest = path.moving_until();
+            prop_assert!(distance_m(path.at(rest), path.at(rest + Duration::from_secs(1000))) < 1e-6);
         }
     }
 }

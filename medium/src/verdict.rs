@@ -1,6 +1,6 @@
-//! Is a real-time run to be believed? A pure function of what the driver saw of the host.
+//! Validity of a real-time run: a pure function of the driver's measurements of the host.
 //!
-//! A run on an overloaded host looks better than it is, because a late medium gives hosts time that the air would not.
+//! An overloaded host makes results look too good, because a late medium gives hosts time that a real one would not.
 //! The thresholds are configuration (key `verdict` of medium.json); their defaults come from injecting
 //! lateness and stalls and watching throughput: docs/verdict.md.
 
@@ -8,31 +8,39 @@ use manet_engine::{Duration, Lateness};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+/// Validity of a run, the worst last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
+    /// All measurements are below the thresholds.
     Valid,
+    /// A measurement reaches a `suspect` threshold.
     Suspect,
+    /// A measurement reaches a `void` threshold, or an output is incomplete.
     Void,
 }
 
-/// At or above which value a run is suspect or void.
+/// A run is suspect or void if a measurement is at or above one of these thresholds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Thresholds {
-    /// A release later than this is late.
+    /// A release later than this counts as late, us.
     pub late_us: u64,
-    /// Share of releases that are late.
+    /// Share (0 to 1) of late releases.
     pub suspect_late_share: f64,
+    /// Share (0 to 1) of late releases.
     pub void_late_share: f64,
-    /// Share of the run in which the loop did not turn for more than 50 ms at a time.
+    /// Share (0 to 1) of the run that falls into stalls (gaps of more than 50 ms in the driver's loop).
     pub suspect_stalled_share: f64,
+    /// Share (0 to 1) of the run that falls into stalls.
     pub void_stalled_share: f64,
-    /// The longest such time.
+    /// Longest stall, ms.
     pub suspect_stall_ms: u64,
+    /// Longest stall, ms.
     pub void_stall_ms: u64,
-    /// Frames lost between the medium and the hosts.
+    /// Number of frames lost between the medium and the hosts.
     pub suspect_tap_drops: u64,
+    /// Number of frames lost between the medium and the hosts.
     pub void_tap_drops: u64,
 }
 
@@ -52,12 +60,12 @@ impl Default for Thresholds {
     }
 }
 
-/// Why thresholds are refused: one line that names the key of medium.json.
+/// The reason why thresholds are refused: one line that names the key of medium.json.
 #[derive(Debug)]
 pub enum ThresholdsError {
-    /// Not an object with the keys and types of [`Thresholds`]: serde's words.
+    /// Not an object with the keys and types of [`Thresholds`]; the message is serde's.
     Json(serde_json::Error),
-    /// A share is not between 0 and 1, or that of `suspect` is above that of `void`.
+    /// A share is not between 0 and 1, or a `suspect` share is above the `void` share.
     Shares,
 }
 
@@ -73,7 +81,10 @@ impl fmt::Display for ThresholdsError {
 impl std::error::Error for ThresholdsError {}
 
 impl Thresholds {
-    /// From the key `verdict` of medium.json; without it, the defaults.
+    /// The value of the key `verdict` of medium.json; the defaults without it.
+    ///
+    /// # Errors
+    /// A value that is no set of thresholds.
     pub fn from_config(value: Option<&serde_json::Value>) -> Result<Self, ThresholdsError> {
         let Some(value) = value else { return Ok(Self::default()) };
         let t = Self::deserialize(value).map_err(ThresholdsError::Json)?;
@@ -85,19 +96,28 @@ impl Thresholds {
     }
 }
 
-/// What was seen of a run.
+/// Measurements of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
+    /// Lateness of the releases to the hosts.
     pub lateness: Lateness,
+    /// Number of stalls.
     pub stalls: u64,
+    /// Total length of the stalls.
     pub stalled: Duration,
+    /// Length of the longest stall.
     pub longest_stall: Duration,
+    /// Frames from the hosts that the kernel dropped before the medium read them.
     pub tap_read_drops: u64,
+    /// Frames that could not be written to the hosts.
     pub tap_write_drops: u64,
+    /// Rows missing in the air log and lines missing in the log of inputs.
     pub log_drops: u64,
-    /// What makes the results incomplete, a line each: files that could not be written, interfaces that went away.
+    /// Reasons why the results are incomplete, one line each: files not written, interfaces removed.
     pub write_errors: Vec<String>,
+    /// Length of the run in model time.
     pub model: Duration,
+    /// Processor time of the daemon, s.
     pub cpu_s: f64,
 }
 
@@ -110,14 +130,18 @@ impl Evidence {
     }
 }
 
-/// A verdict and why.
+/// A verdict with its reasons.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
+    /// The verdict.
     pub verdict: Verdict,
+    /// Share (0 to 1) of late releases.
     pub late_share: f64,
+    /// Measurements that reach a threshold, one line each.
     pub reasons: Vec<String>,
 }
 
+/// Compares the measurements of a run with the thresholds.
 pub fn judge(evidence: &Evidence, t: &Thresholds) -> Judgement {
     let late_share = evidence.lateness.share_above(Duration::from_micros(t.late_us));
     let mut judgement = Judgement { verdict: Verdict::Valid, late_share, reasons: Vec::new() };
@@ -163,7 +187,7 @@ pub fn judge(evidence: &Evidence, t: &Thresholds) -> Judgement {
     judgement
 }
 
-/// `verdict.json` (formats/air.md).
+/// The content of `verdict.json` (formats/air.md).
 pub fn report(evidence: &Evidence, thresholds: &Thresholds) -> serde_json::Value {
     let judgement = judge(evidence, thresholds);
     serde_json::json!({
@@ -184,6 +208,7 @@ pub fn report(evidence: &Evidence, thresholds: &Thresholds) -> serde_json::Value
     })
 }
 
+/// Count, mean, quantiles, maximum and histogram of a lateness, in us.
 pub fn lateness_json(lateness: &Lateness) -> serde_json::Value {
     let quantile = |q: f64| micros(lateness.quantile(q));
     serde_json::json!({

@@ -2,7 +2,7 @@
 //!
 //! A frame counts as the TAP carries it (14-byte header and payload; no preamble, FCS or gap), the queue holds the frames
 //! that wait behind the one being sent, and a frame arrives `delay` after its last bit was sent. This is ns-2's duplex link.
-//! A link with a station that is switched off carries nothing: what is queued or on the way is lost.
+//! A link with a station that is switched off carries nothing: frames queued or in flight are lost.
 //! Not modelled: errors, autonegotiation, pause frames.
 
 use manet_engine::{Duration, Instant, Machine};
@@ -14,39 +14,48 @@ use std::collections::VecDeque;
 pub struct EndId(pub u16);
 
 impl EndId {
+    /// The other end of the same link.
     pub fn other(self) -> Self {
         Self(self.0 ^ 1)
     }
 }
 
-/// How both directions of a link behave.
+/// Settings of both directions of a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkSettings {
-    /// Above 0.
+    /// Rate, bit/s, above 0.
     pub rate_bps: u64,
+    /// Propagation delay.
     pub delay: Duration,
+    /// Frames that may wait behind the one being sent.
     pub queue_packets: usize,
 }
 
-/// The host at `end` sends a frame.
+/// A frame from the host at `end`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sent {
+    /// The end that sends.
     pub end: EndId,
+    /// Ethernet frame without FCS.
     #[serde(with = "crate::logged_frame")]
     pub frame: Vec<u8>,
 }
 
-/// Hand this frame to the host at `end`.
+/// A frame for the host at `end`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arrived {
+    /// The end that receives.
     pub end: EndId,
+    /// Ethernet frame without FCS.
     pub frame: Vec<u8>,
 }
 
-/// What one direction has done.
+/// Counters of one direction, in frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
+    /// Delivered to the host at the other end.
     pub delivered: u64,
+    /// Dropped by a full queue.
     pub queue_full: u64,
     /// Lost because an end was switched off.
     pub off: u64,
@@ -58,7 +67,7 @@ struct Direction {
     to: EndId,
     queue: VecDeque<Vec<u8>>,
     sending: Option<(Instant, Vec<u8>)>,
-    on_the_way: VecDeque<(Instant, Vec<u8>)>,
+    in_flight: VecDeque<(Instant, Vec<u8>)>,
     up: bool,
     counters: Counters,
 }
@@ -66,7 +75,7 @@ struct Direction {
 impl Direction {
     fn next_timeout(&self) -> Option<Instant> {
         let sent = self.sending.as_ref().map(|(at, _)| *at);
-        let arrives = self.on_the_way.front().map(|(at, _)| *at);
+        let arrives = self.in_flight.front().map(|(at, _)| *at);
         [sent, arrives].into_iter().flatten().min()
     }
 
@@ -84,19 +93,19 @@ impl Direction {
 
     fn send(&mut self, now: Instant, frame: Vec<u8>) {
         let airtime = Duration::of_bits(frame.len() as u64 * 8, self.settings.rate_bps);
-        // even an empty frame takes a nanosecond, or a deadline would not go away
+        // even an empty frame takes a nanosecond, or the deadline would remain
         self.sending = Some((now + airtime.max(Duration::from_nanos(1)), frame));
     }
 
     fn advance(&mut self, now: Instant, out: &mut VecDeque<Arrived>) {
         while let Some((done, frame)) = self.sending.take_if(|(done, _)| *done <= now) {
-            self.on_the_way.push_back((done + self.settings.delay, frame));
+            self.in_flight.push_back((done + self.settings.delay, frame));
             if let Some(next) = self.queue.pop_front() {
                 self.send(done, next);
             }
         }
-        while self.on_the_way.front().is_some_and(|(at, _)| *at <= now) {
-            if let Some((_, frame)) = self.on_the_way.pop_front() {
+        while self.in_flight.front().is_some_and(|(at, _)| *at <= now) {
+            if let Some((_, frame)) = self.in_flight.pop_front() {
                 self.counters.delivered += 1;
                 out.push_back(Arrived { end: self.to, frame });
             }
@@ -113,13 +122,14 @@ pub struct Wires {
 }
 
 impl Wires {
+    /// Links with these settings; link `i` has the ends `2 i` and `2 i + 1`.
     pub fn new(links: &[LinkSettings]) -> Self {
         let direction = |i: usize, settings: LinkSettings| Direction {
             settings,
             to: EndId(i as u16).other(),
             queue: VecDeque::new(),
             sending: None,
-            on_the_way: VecDeque::new(),
+            in_flight: VecDeque::new(),
             up: true,
             counters: Counters::default(),
         };
@@ -127,24 +137,23 @@ impl Wires {
         Self { directions: ends.map(|(i, l)| direction(i, l)).collect(), out: VecDeque::new() }
     }
 
-    /// Both directions of the link of `end`: whether they carry anything.
+    /// Switches both directions of the link of `end` on or off; off, they drop all frames.
     pub fn set_up(&mut self, now: Instant, end: EndId, up: bool) {
         self.handle_timeout(now);
         for end in [end, end.other()] {
             let direction = &mut self.directions[usize::from(end.0)];
             direction.up = up;
             if !up {
-                let lost =
-                    direction.queue.len() + direction.on_the_way.len() + usize::from(direction.sending.is_some());
+                let lost = direction.queue.len() + direction.in_flight.len() + usize::from(direction.sending.is_some());
                 direction.counters.off += lost as u64;
                 direction.queue.clear();
-                direction.on_the_way.clear();
+                direction.in_flight.clear();
                 direction.sending = None;
             }
         }
     }
 
-    /// Of the direction that leaves `end`.
+    /// Counters of the direction that leaves `end`.
     pub fn counters(&self, end: EndId) -> Counters {
         self.directions[usize::from(end.0)].counters
     }
@@ -213,7 +222,7 @@ mod tests {
         let mut heard = Vec::new();
         let mut sink = |_: Instant, a: Arrived| heard.push(a.frame.len());
         let at = |us: u64| Instant::from_nanos(us * 1000);
-        // sent at 0 and 1000 us and waiting: at 1500 us one is on the way, one is being sent
+        // sent at 0 and 1000 us and waiting: at 1500 us one is in flight, one is being sent
         line.input(at(0), Sent { end: EndId(0), frame: vec![0; 125] }, &mut sink);
         line.input(at(0), Sent { end: EndId(0), frame: vec![0; 125] }, &mut sink);
         line.run_until(at(1500), &mut sink);

@@ -85,9 +85,9 @@ fn the_same_run_twice_is_the_same_and_another_seed_is_not() {
     assert_ne!(a, air_log(&other, true));
 }
 
-/// Adding a station out of everybody's reach, last in the list, must not shift the others' random streams.
+/// A further station out of range of all others, last in the list, must not shift the others' random streams.
 #[test]
-fn a_distant_station_changes_nobodys_draws() {
+fn a_distant_station_does_not_change_the_draws_of_others() {
     let positions = |n| chain(n, 200.0).into_iter().chain([[1e5, 1e5]]).take(n + 1).collect::<Vec<_>>();
     let traffic = json!([{"from": "sta1", "to": "sta2", "kind": "saturated", "bytes": 1500}]);
     let alone = loaded(&chain(3, 200.0), |j| j["traffic"] = traffic.clone());

@@ -1,5 +1,5 @@
 //! The golden examples of `formats/examples`, as Rust reads and writes them; `tests/test_formats.py` does the same in
-//! Python. `UPDATE=1 cargo test -p manet-medium` rewrites what the medium writes, to be reviewed as a diff.
+//! Python. `UPDATE=1 cargo test -p manet-medium` rewrites the files that the medium writes, to be reviewed as a diff.
 
 use manet_engine::Duration;
 use manet_medium::config::{mac_text, Config, Loaded};

@@ -1,4 +1,4 @@
-//! Frames of mac80211's on our air: the same DCF as for Ethernet frames, and of each the kernel hears once what became of it.
+//! Frames of mac80211 on the air: the same DCF as for Ethernet frames, and the kernel gets one status for each.
 
 mod common;
 
@@ -10,7 +10,7 @@ use manet_medium::{Input, Medium, Output, StationId};
 use proptest::prelude::*;
 use std::collections::HashMap;
 
-/// The outcome of a frame, as it is reported to the kernel.
+/// The outcome of a frame, as reported to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     Acked(u32),
@@ -163,7 +163,7 @@ fn a_station_without_power_sends_no_beacon() {
 }
 
 proptest! {
-    /// hwsim keeps each frame until it hears of it: of none twice, of each once.
+    /// hwsim keeps each frame until its status arrives: exactly one for each.
     #[test]
     fn every_frame_is_answered_exactly_once(
         frames in proptest::collection::vec((0u16..4, 0usize..6, prop_oneof![Just(0x88u8), Just(0x80), Just(0xd0), Just(0x08), any::<u8>()], 0usize..1500, 0u64..20_000), 1..80),

@@ -1,4 +1,4 @@
-//! What the air must do whatever the figures: small networks in virtual time, one property each.
+//! Properties of the air that hold for all parameters: small networks in virtual time, one property each.
 
 mod common;
 
@@ -47,7 +47,7 @@ fn backoffs_that_end_at_one_instant_collide() {
 
 #[test]
 fn both_parties_of_a_collision_wait_as_long_as_the_others() {
-    // ns-2: either hears the other's end with its own frame over, not decoded: a NAV of EIFS, then DIFS
+    // ns-2: each receives the other's end after its own frame is over, not decoded: a NAV of EIFS, then DIFS
     let two = loaded(&[[0.0, 0.0], [100.0, 0.0], [50.0, 80.0]], |j| j["traffic"] = saturated(&[(1, 3), (2, 3)]));
     let mut starts: Vec<Instant> = records(&two)
         .iter()
@@ -65,7 +65,7 @@ fn both_parties_of_a_collision_wait_as_long_as_the_others() {
 
 /// Two-ray ground: -64.4 dBm at 250 m, and 12 dB less at twice that, which is sensed and not decoded; sta4 is never sensed.
 #[test]
-fn the_log_has_the_power_at_the_receiver_of_what_arrived_and_of_what_was_lost() {
+fn the_log_has_the_power_at_the_receiver_of_received_and_lost_frames() {
     let four = loaded(&[[0.0, 0.0], [250.0, 0.0], [500.0, 0.0], [-1000.0, 0.0]], |j| {
         j["traffic"] = json!([2, 3, 4]
             .map(|n| json!({"from": "sta1", "to": format!("sta{n}"), "kind": "cbr", "bytes": 100,
@@ -91,7 +91,7 @@ fn the_log_has_the_power_at_the_receiver_of_what_arrived_and_of_what_was_lost() 
     assert_eq!(found, wanted.map(|row| row.map(str::to_owned)).into());
 }
 
-/// Frames of one instant to one receiver: the fates of the nearer sender's, and of the farther's.
+/// Frames of one instant to one receiver: the fates of the frames of the nearer and of the farther sender.
 fn fates_together(near: usize, interference: &str) -> Vec<(Option<Fate>, Option<Fate>)> {
     let mut positions = [[200.0, 0.0], [-200.0, 0.0], [0.0, 0.0]];
     positions[near] = [50.0, 0.0];
@@ -111,8 +111,8 @@ fn fates_together(near: usize, interference: &str) -> Vec<(Option<Fate>, Option<
     data.windows(2).filter(|w| w[0].0 == w[1].0).map(|w| (w[0].2, w[1].2)).collect()
 }
 
-/// ns-2: 50 m are reached 0.5 us before 200 m, and what the radio holds it keeps against 10 dB less (`Mac802_11::capture`).
-/// Physical: 50 m is 23 dB above 200 m. Whichever station is the first of the list.
+/// ns-2: the frame from 50 m arrives 0.5 us before that from 200 m and is kept against 10 dB less (`Mac802_11::capture`).
+/// Physical: 50 m is 23 dB above 200 m. The order of the stations in the list does not matter.
 #[test]
 fn of_frames_that_begin_together_the_nearer_senders_is_captured() {
     for interference in ["ns2", "sinr"] {
@@ -127,8 +127,8 @@ fn of_frames_that_begin_together_the_nearer_senders_is_captured() {
     }
 }
 
-/// 802.11-2016 10.3.2.3.7: EIFS follows a reception that began (PHY-RXSTART) and ended with an error. Who was sending has received
-/// nothing, however many frames collided with his: he waits for the ACK (SIFS + slot + start delay = 45 us) and then his backoff.
+/// 802.11-2016 10.3.2.3.7: EIFS follows a reception that began (PHY-RXSTART) and ended with an error. A sender has received
+/// nothing, however many frames collided with its own: it waits for the ACK (SIFS + slot + start delay = 45 us), then its backoff.
 #[test]
 fn the_parties_of_a_collision_of_three_do_not_wait_eifs() {
     for interference in ["ns2", "sinr"] {
@@ -216,7 +216,7 @@ fn a_frame_to_a_station_out_of_range_is_weak_and_fails_at_the_short_limit() {
 }
 
 #[test]
-fn an_error_rate_costs_what_it_says() {
+fn an_error_rate_loses_its_share_of_frames() {
     let lossy = |rate: f64| {
         loaded(&chain(2, 100.0), |j| {
             j["links"] = json!([{"from": "sta1", "to": "sta2", "error_rate": rate}]);
@@ -290,7 +290,7 @@ fn every_packet_has_one_end() {
 }
 
 #[test]
-fn a_purge_returns_what_was_queued_and_the_frame_in_service_goes_on() {
+fn a_purge_returns_the_queued_packets_and_the_frame_in_service_continues() {
     let pair = loaded(&chain(3, 100.0), |_| ());
     let mut medium = Medium::new(&pair, standing(&pair));
     let packet = |to: u8, tag: u8| {
@@ -319,7 +319,7 @@ fn a_purge_returns_what_was_queued_and_the_frame_in_service_goes_on() {
 }
 
 #[test]
-fn overheard_frames_are_offered_to_who_asked() {
+fn overheard_frames_are_reported_on_request() {
     let three = loaded(&chain(3, 100.0), |j| j["traffic"] = json!([]));
     let mut medium = Medium::new(&three, standing(&three));
     medium.handle(Instant::ZERO, Input::Overhear { station: StationId(2), on: true });
@@ -353,7 +353,7 @@ fn after_stop_nothing_is_pending_and_the_queue_is_accounted_for() {
     assert_eq!(stopped, 5);
 }
 
-/// Whenever a run is stopped: the counters equal those of the log's rows.
+/// The counters equal the sums over the rows of the log, whenever a run is stopped.
 #[test]
 fn log_and_counters_agree_at_every_end() {
     let busy = |ends_us: u64| {
@@ -411,9 +411,9 @@ fn log_and_counters_agree_at_every_end() {
     assert!(in_flight > 5, "{in_flight}: some ends fall into a frame");
 }
 
-/// A packet for an address that no station has: tried, failed, reported as such.
+/// A packet for an address that no station has is tried, fails and is reported as such.
 #[test]
-fn a_packet_for_nobody_is_dropped_as_such() {
+fn a_packet_for_an_unknown_address_is_dropped_as_such() {
     let pair = loaded(&chain(2, 100.0), |_| ());
     let mut medium = Medium::new(&pair, standing(&pair));
     medium.set_recording(true);

@@ -1,4 +1,4 @@
-//! Stations switched off and on: what the air does with them, on small networks in virtual time.
+//! Stations switched off and on, in small networks in virtual time.
 
 mod common;
 
@@ -12,7 +12,7 @@ use manet_medium::{Input, Medium, Output, StationId};
 const A: StationId = StationId(0);
 const B: StationId = StationId(1);
 
-/// A medium with what came out of it so far.
+/// A medium with its outputs so far.
 struct Bench {
     medium: Medium,
     now: Instant,
@@ -89,7 +89,7 @@ fn who_sends_to_a_station_that_is_off_finds_it_out_of_range() {
 }
 
 #[test]
-fn the_queue_of_a_station_that_is_switched_off_is_dropped_and_what_its_host_still_sends_too() {
+fn switching_a_station_off_drops_its_queue_and_later_packets_of_its_host() {
     let mut bench = Bench::chain(2);
     for tag in 0..4 {
         bench.send(A, Some(B), tag);
@@ -103,7 +103,7 @@ fn the_queue_of_a_station_that_is_switched_off_is_dropped_and_what_its_host_stil
     assert_eq!(bench.medium.backlog(A), 0);
 }
 
-/// Until the frame of this kind of `from` is under way: it is not logged yet, and the sender is sending.
+/// Runs until `from` sends a frame of this kind: the frame is not logged yet, and the sender is sending.
 fn until_in_the_midst_of(bench: &mut Bench, from: StationId, kind: FrameKind) {
     let count = |b: &Bench| match kind {
         FrameKind::Bcast => b.medium.counters(from).tx_bcast,
@@ -116,7 +116,7 @@ fn until_in_the_midst_of(bench: &mut Bench, from: StationId, kind: FrameKind) {
 }
 
 #[test]
-fn a_frame_whose_sender_goes_off_is_decoded_by_nobody() {
+fn a_frame_whose_sender_is_switched_off_is_decoded_by_no_station() {
     let mut bench = Bench::chain(3);
     bench.send(B, None, 1);
     until_in_the_midst_of(&mut bench, B, FrameKind::Bcast);
@@ -146,7 +146,7 @@ fn a_station_that_goes_off_while_it_receives_does_not_acknowledge() {
     assert_eq!((&bench.failed[..], bench.delivered.len()), (&[A][..], 0));
 }
 
-/// Off and on within one frame of 6 ms: the old frame's end must not end what the station sends next.
+/// Off and on within one frame of 6 ms: the end of the old frame must not end the station's next frame.
 #[test]
 fn a_station_switched_off_and_on_in_the_midst_of_its_frame_sends_the_next_whole() {
     let mut bench = Bench::chain(2);
@@ -162,7 +162,7 @@ fn a_station_switched_off_and_on_in_the_midst_of_its_frame_sends_the_next_whole(
     assert!(bench.tx.contains(&(0, FrameKind::Bcast, None, 0)), "{:?}", bench.tx);
 }
 
-/// Retransmissions are told from new frames by sequence numbers, which a neighbour remembers over the pause.
+/// Sequence numbers distinguish retransmissions from new frames; a neighbour remembers them over the pause.
 #[test]
 fn after_the_pause_no_new_packet_is_taken_for_an_old_one() {
     let mut bench = Bench::chain(2);

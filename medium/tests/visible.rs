@@ -1,5 +1,5 @@
-//! Nothing that the outside could see happens before the instant that the medium names (`Machine::next_visible`), whatever the
-//! radio, the places, the traffic and the errors; and naming it spares most of the wake-ups.
+//! No externally visible event happens before the instant that the medium names (`Machine::next_visible`), whatever the radio,
+//! the positions, the traffic and the errors; and a driver that sleeps until then saves most wake-ups.
 
 mod common;
 
@@ -10,14 +10,14 @@ use manet_medium::{Input, Medium, Output, StationId};
 use proptest::prelude::*;
 use serde_json::json;
 
-/// What a host hands over: when, where, for whom (`None`: all), how many bytes.
+/// A packet from a host: instant, station, destination (`None`: all), bytes.
 type Packet = (u64, u16, Option<u16>, u32);
 
 fn is_visible(output: &Output) -> bool {
     !matches!(output, Output::Air(_) | Output::Broadcast { .. })
 }
 
-/// Events handled, and how often a driver that sleeps until `next_visible` would have woken.
+/// Events handled, and wake-ups of a driver that sleeps until `next_visible`.
 fn run(loaded: &Loaded, packets: &[Packet], answers: bool) -> Result<(u64, u64), TestCaseError> {
     let mut medium = Medium::new(loaded, standing(loaded));
     let stations = loaded.config.stations.len() as u16;
@@ -28,7 +28,7 @@ fn run(loaded: &Loaded, packets: &[Packet], answers: bool) -> Result<(u64, u64),
     packets.sort();
     let mut waiting = packets.into_iter().peekable();
     let (mut events, mut wakes) = (0, 0);
-    // nothing is seen before the first; the driver sleeps until the second
+    // no visible event comes before the first; the driver sleeps until the second
     let (mut promised, mut asleep_until) = (Instant::ZERO, Instant::ZERO);
     loop {
         let arrives = waiting.peek().map(|p| Instant::from_nanos(p.0));
@@ -42,7 +42,7 @@ fn run(loaded: &Loaded, packets: &[Packet], answers: bool) -> Result<(u64, u64),
             let to = to.map(StationId);
             inputs.push(Input::Synthetic { station: StationId(from), to, ip_bytes, tag: 0 });
         }
-        // a deadline that was slept through is no wake-up
+        // a deadline during the sleep is no wake-up
         wakes += u64::from(!inputs.is_empty() || now >= asleep_until);
         let mut awake = now >= asleep_until;
         loop {
@@ -116,7 +116,7 @@ proptest! {
     }
 }
 
-/// Two hundred packets over one hop: by event a driver would wake for each of a dozen.
+/// Two hundred packets over one hop: event by event, a driver would wake for each of a dozen per packet.
 #[test]
 fn an_exchange_alone_on_the_air_takes_two_wake_ups_and_its_packet_s() {
     let chain = loaded(&chain(2, 200.0), |_| ());

@@ -1,4 +1,4 @@
-//! Attributes (struct nlattr), as every netlink family has them.
+//! Attributes (struct nlattr) of all netlink families.
 //!
 //! ```text
 //!  0        2      4
@@ -11,7 +11,7 @@
 const HEADER_LEN: usize = 4;
 /// NLA_F_NESTED: the value holds attributes.
 pub(crate) const NESTED: u16 = 0x8000;
-/// NLA_F_NESTED and NLA_F_NET_BYTEORDER are no part of the kind.
+/// The kind without NLA_F_NESTED and NLA_F_NET_BYTEORDER.
 const KIND_MASK: u16 = 0x3fff;
 
 /// Appends an attribute.
@@ -31,7 +31,7 @@ pub(crate) fn length_field(length: usize) -> [u8; 2] {
     u16::try_from(length).expect("an attribute's length has 16 bits").to_ne_bytes()
 }
 
-/// Attributes one after another, as pairs of kind and value; ends at the first malformed one.
+/// The bytes of consecutive attributes; iterates over pairs of kind and value, up to the first malformed one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attributes<'a>(pub &'a [u8]);
 
@@ -46,15 +46,17 @@ impl<'a> Attributes<'a> {
         self.get(kind)?.try_into().ok()
     }
 
+    /// The value of the first attribute of this kind, if it has 2 bytes; host byte order.
     pub fn u16(self, kind: u16) -> Option<u16> {
         self.array(kind).map(u16::from_ne_bytes)
     }
 
+    /// The value of the first attribute of this kind, if it has 4 bytes; host byte order.
     pub fn u32(self, kind: u16) -> Option<u32> {
         self.array(kind).map(u32::from_ne_bytes)
     }
 
-    /// The attributes inside an attribute.
+    /// The attributes inside the first attribute of this kind.
     pub fn nested(self, kind: u16) -> Option<Self> {
         self.get(kind).map(Self)
     }

@@ -1,4 +1,4 @@
-//! Messages (struct nlmsghdr), with the header of a generic family (struct genlmsghdr) or another fixed part behind.
+//! Messages (struct nlmsghdr), followed by the header of a generic family (struct genlmsghdr) or another fixed part.
 //!
 //! ```text
 //!  0        4      6       8       12       16
@@ -15,13 +15,13 @@ const GENERIC_HEADER_LEN: usize = 4;
 
 /// NLM_F_REQUEST, on each message to the kernel.
 const REQUEST: u16 = 0x1;
-/// NLM_F_ACK: wants an answer of kind [`ERROR`] in any case.
+/// NLM_F_ACK: requests an answer of kind [`ERROR`] also on success.
 pub const ACK: u16 = 0x4;
-/// NLM_F_ROOT | NLM_F_MATCH: asks for a whole table, ended by a message of kind [`DONE`].
+/// NLM_F_ROOT | NLM_F_MATCH: requests a whole table, ended by a message of kind [`DONE`].
 pub const DUMP: u16 = 0x300;
-/// NLM_F_REPLACE
+/// NLM_F_REPLACE: replaces an existing object.
 pub const REPLACE: u16 = 0x100;
-/// NLM_F_CREATE
+/// NLM_F_CREATE: creates the object if it does not exist.
 pub const CREATE: u16 = 0x400;
 
 /// Kind of the message with an error number, 0 for an acknowledgement.
@@ -33,7 +33,7 @@ pub const DONE: u16 = 3;
 #[derive(Clone, Debug)]
 pub struct Builder {
     bytes: Vec<u8>,
-    /// Where the attributes begin that are open.
+    /// Offsets of the open attributes.
     open: Vec<usize>,
 }
 
@@ -52,6 +52,8 @@ impl Builder {
         Self::new(family, 0, &[command, version, 0, 0])
     }
 
+    /// Appends an attribute.
+    ///
     /// # Panics
     /// If the value is longer than an attribute can hold (65 531 bytes).
     pub fn put(mut self, kind: u16, value: &[u8]) -> Self {
@@ -59,23 +61,29 @@ impl Builder {
         self
     }
 
+    /// Appends an attribute of 4 bytes in host byte order.
     pub fn put_u32(self, kind: u16, value: u32) -> Self {
         self.put(kind, &value.to_ne_bytes())
     }
 
-    /// With a zero behind it.
+    /// Appends a string with a terminating zero.
+    ///
+    /// # Panics
+    /// If the string is longer than an attribute can hold (65 530 bytes).
     pub fn put_text(self, kind: u16, text: &str) -> Self {
         self.put(kind, &[text.as_bytes(), &[0]].concat())
     }
 
-    /// Attributes put from now on until [`Self::close`] are inside this one.
+    /// Opens an attribute; those put before [`Self::close`] are inside it.
     pub fn open(mut self, kind: u16) -> Self {
         self.open.push(self.bytes.len());
         self.put(kind | NESTED, &[])
     }
 
+    /// Closes the attribute that was opened last.
+    ///
     /// # Panics
-    /// If nothing is open, or it holds more than an attribute can.
+    /// If none is open, or it holds more than an attribute can (65 531 bytes).
     pub fn close(mut self) -> Self {
         let at = self.open.pop().expect("an attribute is open");
         let length = length_field(self.bytes.len() - at);
@@ -83,14 +91,14 @@ impl Builder {
         self
     }
 
-    /// Adds to the flags of the header.
+    /// Adds flags (`NLM_F_*`) to the header.
     pub fn flags(mut self, flags: u16) -> Self {
         let old = u16::from_ne_bytes([self.bytes[6], self.bytes[7]]);
         self.bytes[6..8].copy_from_slice(&(old | flags).to_ne_bytes());
         self
     }
 
-    /// The message; the kernel's answers have its sequence number.
+    /// The bytes of the message; the kernel's answers carry the same sequence number.
     pub fn finish(mut self, sequence: u32) -> Vec<u8> {
         let length = (self.bytes.len() as u32).to_ne_bytes();
         self.bytes[..4].copy_from_slice(&length);
@@ -102,19 +110,21 @@ impl Builder {
 /// One message of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message<'a> {
+    /// Message type (nlmsg_type): a family's number, [`ERROR`] or [`DONE`].
     pub kind: u16,
+    /// Sequence number of the request that it answers; 0 for a notification.
     pub sequence: u32,
     /// Fixed part and attributes.
     pub payload: &'a [u8],
 }
 
 impl<'a> Message<'a> {
-    /// The attributes behind a fixed part of `fixed_len` bytes.
+    /// The attributes after a fixed part of `fixed_len` bytes; `None`: the message is shorter.
     pub fn attributes(&self, fixed_len: usize) -> Option<Attributes<'a>> {
         self.payload.get(fixed_len..).map(Attributes)
     }
 
-    /// Command and attributes of a generic family's message.
+    /// Command and attributes of a message of a generic family; `None`: the message is too short.
     pub fn generic(&self) -> Option<(u8, Attributes<'a>)> {
         Some((*self.payload.first()?, self.attributes(GENERIC_HEADER_LEN)?))
     }
@@ -125,7 +135,7 @@ impl<'a> Message<'a> {
     }
 }
 
-/// The messages of a datagram; ends at the first malformed one.
+/// The bytes of a datagram; iterates over its messages up to the first malformed one.
 #[derive(Clone, Copy, Debug)]
 pub struct Messages<'a>(pub &'a [u8]);
 

@@ -1,4 +1,4 @@
-//! A netlink socket: requests to the kernel, each answered before the next. Needs no privilege; what a request does may.
+//! A netlink socket: requests to the kernel, each answered before the next. The socket needs no privilege; some requests do.
 
 use crate::message::{Builder, Message, Messages, ACK, DONE, DUMP, ERROR};
 use nix::errno::Errno;
@@ -16,12 +16,12 @@ const GET_FAMILY: u8 = 3;
 const FAMILY_ID: u16 = 1;
 const FAMILY_NAME: u16 = 2;
 
-/// Of a datagram of answers: the kernel fills 32 KiB at most (NLMSG_GOODSIZE, netlink_dump).
+/// Size of a datagram of answers: the kernel fills at most 32 KiB (NLMSG_GOODSIZE, netlink_dump).
 const DATAGRAM: usize = 32 * 1024;
-/// An answer comes from inside our `send`, or a dump's next part from inside `recv`; the rest waits for the kernel's locks.
+/// An answer is made inside our `send`, the next part of a dump inside `recv`; the deadline allows for the kernel's locks.
 const ANSWER_DEADLINE_S: i64 = 10;
 
-/// A socket in the network namespace in which the thread was when it opened it.
+/// A socket in the network namespace of the thread that opened it.
 #[derive(Debug)]
 pub struct Socket {
     fd: OwnedFd,
@@ -30,7 +30,7 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// With a port of the kernel's choice, in no multicast group.
+    /// Opens a socket with a port of the kernel's choice and no multicast group.
     ///
     /// # Errors
     /// EPROTONOSUPPORT: the kernel lacks the protocol.
@@ -38,7 +38,7 @@ impl Socket {
         Self::bound(protocol, 0, 0)
     }
 
-    /// With this port (0: of the kernel's choice), in these multicast groups (a bit each).
+    /// Opens a socket with this port (0: the kernel's choice) and these multicast groups (one bit each).
     ///
     /// # Errors
     /// EADDRINUSE: another socket of the namespace has the port.
@@ -49,21 +49,16 @@ impl Socket {
         Ok(Self { fd, sequence: 0, buffer: vec![0; DATAGRAM] })
     }
 
-    /// Sends a request and waits for its acknowledgement. Returns the acknowledgement's number: 0, or more where the family
-    /// gives it a meaning.
+    /// Sends a request and waits for its acknowledgement. Returns the number in the acknowledgement: 0, or a positive number
+    /// to which the family gives a meaning.
     ///
     /// # Errors
-    /// The kernel's refusal; ETIMEDOUT without an answer in 10 s.
+    /// The kernel's error; ETIMEDOUT without an answer in 10 s.
     pub fn request(&mut self, request: Builder) -> Result<i32, Errno> {
-        self.ask(request, |_| ())
+        self.exchange(request.flags(ACK), |_| ())
     }
 
-    /// As [`Self::request`]; `answer` gets the messages that come before the acknowledgement.
-    pub fn ask(&mut self, request: Builder, answer: impl FnMut(Message)) -> Result<i32, Errno> {
-        self.exchange(request.flags(ACK), answer)
-    }
-
-    /// Asks for a whole table; `each` gets its messages.
+    /// Requests a whole table; `each` gets its messages.
     ///
     /// # Errors
     /// As [`Self::request`].
@@ -71,14 +66,14 @@ impl Socket {
         self.exchange(request.flags(DUMP), each).map(drop)
     }
 
-    /// The number of a generic family.
+    /// The number (nlmsg_type) of the generic family `name`.
     ///
     /// # Errors
     /// ENOENT: the kernel has no such family.
     pub fn family(&mut self, name: &str) -> Result<u16, Errno> {
         let request = Builder::generic(CONTROLLER, GET_FAMILY, CONTROLLER_VERSION).put_text(FAMILY_NAME, name);
         let mut id = None;
-        self.ask(request, |message| {
+        self.exchange(request.flags(ACK), |message| {
             id = id.or(message.generic().and_then(|(_, attributes)| attributes.u16(FAMILY_ID)));
         })?;
         id.ok_or(Errno::EPROTO)
@@ -103,14 +98,17 @@ impl Socket {
     }
 
     /// Sends a message without waiting for an answer.
+    ///
+    /// # Errors
+    /// The errors of send(2).
     pub fn send(&self, message: &[u8]) -> Result<(), Errno> {
         send(self.fd.as_raw_fd(), message, MsgFlags::empty()).map(drop)
     }
 
-    /// The next datagram, if there is one now.
+    /// The next datagram, cut to the length of `buffer`; `None`: none is waiting.
     ///
     /// # Errors
-    /// ENOBUFS: some were lost.
+    /// ENOBUFS: the socket's buffer was full and datagrams were lost.
     pub fn receive<'a>(&self, buffer: &'a mut [u8]) -> Result<Option<&'a [u8]>, Errno> {
         match recv(self.fd.as_raw_fd(), buffer, MsgFlags::MSG_DONTWAIT) {
             Ok(length) => Ok(Some(&buffer[..length])),
@@ -126,7 +124,7 @@ impl AsFd for Socket {
     }
 }
 
-/// What a message of kind [`ERROR`] says of the request.
+/// Result of the request according to a message of kind [`ERROR`].
 fn outcome(message: &Message) -> Result<i32, Errno> {
     match message.error().ok_or(Errno::EPROTO)? {
         number if number < 0 => Err(Errno::from_raw(number.wrapping_neg())),

@@ -17,53 +17,75 @@ use serde::Deserialize;
 use serde_json::{json, Map, Value};
 use std::fmt;
 
+/// A request: one line of the control socket.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "op", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Request {
+    /// State of the run.
     Status {},
+    /// State of every link.
     Links {},
+    /// Counters of stations and wires.
     Counters {},
+    /// Drops by reason.
     Drops {},
+    /// The last rows of the air log.
     Air {
+        /// Number of rows, by default 20.
         #[serde(default = "twenty")]
         last: usize,
     },
+    /// Moves a station from now on.
     Move {
+        /// Name of the station.
         station: String,
+        /// Destination x, y, z, m.
         position: [f64; 3],
-        /// Absent: a jump.
+        /// Speed, m/s; absent: a jump.
         #[serde(default)]
         speed_mps: Option<f64>,
     },
+    /// Movements to come.
     Follow {
+        /// In order of time for each station.
         legs: Vec<LegRequest>,
     },
+    /// Stops all stations.
     Halt {
-        /// Absent: now.
+        /// Model time, ns; absent: now.
         #[serde(default)]
         at_ns: Option<u64>,
     },
+    /// Sets the error rate of a link.
     Link {
+        /// The sender.
         from: String,
+        /// The receiver.
         to: String,
+        /// 0 to 1.
         error_rate: f64,
     },
+    /// Switches a station's radio on or off.
     Power {
+        /// Name of the station.
         station: String,
+        /// Whether it has power.
         on: bool,
     },
+    /// Positions of all stations now.
     Positions {},
+    /// Ends the run.
     Stop {},
 }
 
-/// A row of a trace, at a model time to come.
+/// A leg of a movement at a future model time, like a row of a trace.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LegRequest {
     at_ns: u64,
     station: String,
     position: [f64; 3],
-    /// Absent: a jump.
+    /// Speed, m/s; absent: a jump.
     #[serde(default)]
     speed_mps: Option<f64>,
 }
@@ -72,21 +94,28 @@ fn twenty() -> usize {
     20
 }
 
-/// Why a request is refused: one line with the remedy, the answer's `error`.
+/// The reason why a request is refused: one line with the remedy, the `error` of the answer.
 #[derive(Debug)]
 pub enum RequestError {
+    /// The line is not UTF-8.
     NotUtf8,
-    /// Not an object with the keys and types of a request: serde's words.
+    /// Not an object with the keys and types of a request; the message is serde's.
     Json(serde_json::Error),
     /// A coordinate is out of range.
     Position,
+    /// A negative speed.
     Speed(f64),
+    /// An error rate outside 0 to 1.
     ErrorRate(f64),
+    /// No station has this name.
     NoStation(String),
     /// A leg begins before the present model time.
     PastLeg {
+        /// Name of the station.
         station: String,
+        /// Start of the leg.
         at: Instant,
+        /// Present model time.
         now: Instant,
     },
 }
@@ -113,7 +142,10 @@ impl fmt::Display for RequestError {
 }
 impl std::error::Error for RequestError {}
 
-/// Reads one line.
+/// Parses one line, without line end.
+///
+/// # Errors
+/// A line that is no request, or a value out of range.
 pub fn parse(line: &[u8]) -> Result<Request, RequestError> {
     let text = std::str::from_utf8(line).map_err(|_| RequestError::NotUtf8)?;
     let request: Request = serde_json::from_str(text).map_err(RequestError::Json)?;
@@ -138,17 +170,20 @@ fn check_move(position: &[f64; 3], speed_mps: Option<f64>) -> Result<(), Request
     }
 }
 
-/// What answers need of the daemon, beside its machine and its ports.
-pub struct Desk<'a> {
+/// Answers requests. Holds the state that answers need, apart from the driver and the ports.
+pub struct Responder<'a> {
+    /// The run's configuration.
     pub setup: &'a Setup,
+    /// CLOCK_REALTIME at model time 0, ns since 1970.
     pub epoch_ns: u64,
+    /// Scheduling that the host granted.
     pub scheduling: Scheduling,
-    /// Times that a client of a socket had to wait for a descriptor.
+    /// Number of times that a client of a socket had to wait for a descriptor.
     pub accepts_failed: u64,
 }
 
-impl Desk<'_> {
-    /// Carries a request out; true: the run is to stop.
+impl Responder<'_> {
+    /// Carries out the request in `line`; returns the answer, and whether the run is to stop.
     pub fn answer(&self, line: &[u8], driver: &mut RealTime<LoggedWorld>, outlet: &mut Outlet) -> (Value, bool) {
         let result = parse(line).and_then(|request| {
             let stop = request == Request::Stop {};
@@ -214,15 +249,15 @@ impl Desk<'_> {
         })
     }
 
-    /// Refuses all legs if one is wrong: half a movement would be another one.
-    fn legs(&self, legs: Vec<LegRequest>, now: Instant) -> Result<Vec<message::Way>, RequestError> {
+    /// Refuses all legs if one is wrong: a part of a movement is another movement.
+    fn legs(&self, legs: Vec<LegRequest>, now: Instant) -> Result<Vec<message::Leg>, RequestError> {
         let checked = |leg: LegRequest| {
             let at = Instant::from_nanos(leg.at_ns);
             if at < now {
                 return Err(RequestError::PastLeg { station: leg.station, at, now });
             }
             let station = self.station(&leg.station)?;
-            Ok(message::Way { at, station, to: leg.position, speed_mps: leg.speed_mps.unwrap_or(f64::INFINITY) })
+            Ok(message::Leg { at, station, to: leg.position, speed_mps: leg.speed_mps.unwrap_or(f64::INFINITY) })
         };
         legs.into_iter().map(checked).collect()
     }
@@ -274,13 +309,13 @@ impl Desk<'_> {
         links.into_iter().map(link).collect()
     }
 
-    /// As in `counters.json`.
+    /// Counters by station name, as in `counters.json`.
     pub fn counters(&self, driver: &RealTime<LoggedWorld>) -> Map<String, Value> {
         let medium = &world(driver).medium;
         self.names().map(|(i, name)| (name, json!(medium.counters(StationId(i))))).collect()
     }
 
-    /// The paths of all stations as a trace file, if any was moved otherwise than by the run's own trace.
+    /// The trajectories of all stations as the text of a trace file, if a request moved any of them.
     pub fn moved(&self, driver: &RealTime<LoggedWorld>) -> Option<String> {
         let medium = &world(driver).medium;
         let stations = self.setup.loaded.config.stations.iter().enumerate();
@@ -288,7 +323,7 @@ impl Desk<'_> {
         medium.moved().then(|| trace::write(paths))
     }
 
-    /// Of each wired link, both directions.
+    /// Counters of both directions of each wired link.
     pub fn wires(&self, driver: &RealTime<LoggedWorld>) -> Vec<Value> {
         let wires = &world(driver).wires;
         let direction = |from: &str, to: &str, end: usize| {
@@ -301,7 +336,7 @@ impl Desk<'_> {
             .collect()
     }
 
-    /// By the fates of `drop` rows; what did not happen is left out.
+    /// Drops of each station by the reasons of the air log, without zeros.
     fn drops(&self, driver: &RealTime<LoggedWorld>) -> Map<String, Value> {
         let medium = &world(driver).medium;
         let drops = |(i, name)| {
@@ -351,7 +386,7 @@ fn happened(counts: &[(&str, u64)]) -> Value {
     Value::Object(some.map(|(what, n)| ((*what).to_owned(), json!(n))).collect())
 }
 
-/// Without what only the end of the run shows.
+/// Measurements so far, without those that need the end of the run.
 pub fn evidence_so_far(driver: &RealTime<LoggedWorld>, outlet: &Outlet) -> Evidence {
     let health = driver.health();
     Evidence {

@@ -9,9 +9,9 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-/// A longer line closes the connection.
+/// Maximum length of a line, bytes; a longer one closes the connection.
 pub const MAX_LINE_BYTES: usize = 64 * 1024;
-/// A client with more unread answers than this is cut off.
+/// Maximum of unread answers, bytes; a client with more is disconnected.
 const MAX_UNSENT_BYTES: usize = 16 * 1024 * 1024;
 const MAX_CLIENTS: usize = 64;
 
@@ -21,6 +21,7 @@ struct Client {
     to_send: Vec<u8>,
 }
 
+/// The control socket and its clients.
 pub struct Control {
     watcher: Watcher,
     listener: Option<(Listener, PathBuf)>,
@@ -29,6 +30,10 @@ pub struct Control {
 }
 
 impl Control {
+    /// Listens at `path`; `None`: no socket.
+    ///
+    /// # Errors
+    /// A path that cannot be bound, or another daemon that listens there.
     pub fn open(path: Option<&Path>, watcher: Watcher) -> Result<Self, DaemonError> {
         let mut control = Self { watcher, listener: None, clients: BTreeMap::new(), next_client: 0 };
         let Some(path) = path else { return Ok(control) };
@@ -42,6 +47,7 @@ impl Control {
         Ok(control)
     }
 
+    /// Accepts one waiting client.
     pub fn accept(&mut self) {
         let Some((listener, _)) = &mut self.listener else { return };
         let Some(stream) = listener.accept(&self.watcher).map(UnixStream::from) else { return };
@@ -53,11 +59,12 @@ impl Control {
         }
     }
 
+    /// The listening socket, if there is one.
     pub fn listeners(&mut self) -> impl Iterator<Item = &mut Listener> {
         self.listener.iter_mut().map(|(listener, _)| listener)
     }
 
-    /// Reads and writes what is possible; the whole lines that have come.
+    /// Reads and writes as far as possible without blocking; returns the complete lines received, without line ends.
     pub fn ready(&mut self, id: u32) -> Vec<Vec<u8>> {
         self.flush(id);
         let Some(client) = self.clients.get_mut(&id) else { return Vec::new() };
@@ -82,6 +89,7 @@ impl Control {
         }
     }
 
+    /// Sends an answer to a client, or queues it until the socket is writable.
     pub fn answer(&mut self, id: u32, answer: &serde_json::Value) {
         let Some(client) = self.clients.get_mut(&id) else { return };
         client.to_send.extend_from_slice(answer.to_string().as_bytes());

@@ -1,8 +1,8 @@
-//! Why the daemon cannot go on.
+//! Errors that end the daemon.
 
 use std::fmt;
 
-/// One line that names what failed and the remedy.
+/// One line with the failure and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DaemonError(pub String);
 

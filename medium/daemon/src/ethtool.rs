@@ -1,4 +1,4 @@
-//! What a driver knows of an interface in the present network namespace (linux/ethtool.h): its own statistics, and its address.
+//! Statistics and permanent address of an interface in the current network namespace, from its driver (linux/ethtool.h).
 
 use crate::DaemonError;
 use manet_medium::wire::MacAddress;
@@ -6,19 +6,27 @@ use nix::libc;
 use nix::sys::socket::{socket, AddressFamily, SockFlag, SockType};
 use std::os::fd::AsRawFd;
 
-nix::ioctl_readwrite_bad!(ethtool, libc::SIOCETHTOOL, libc::ifreq);
+nix::ioctl_readwrite_bad!(
+    /// SIOCETHTOOL: an ethtool command on an interface.
+    ethtool,
+    libc::SIOCETHTOOL,
+    libc::ifreq
+);
 
 const GET_STRINGS: u32 = 0x1b;
 const GET_STATISTICS: u32 = 0x1d;
 const GET_PERMANENT_ADDRESS: u32 = 0x20;
 const STATISTICS_SET: u32 = 1;
 const NAME_LEN: usize = 32;
-/// Far more than any driver has.
+/// Maximum number of statistics, far above that of any driver.
 const ROOM: usize = 1024;
 /// MAX_ADDR_LEN of linux/netdevice.h.
 const MAX_ADDRESS: usize = 32;
 
-/// Name and value of each.
+/// Name and value of each statistic of the driver.
+///
+/// # Errors
+/// No such interface, or a driver without statistics.
 pub fn statistics(ifname: &str) -> Result<Vec<(String, u64)>, DaemonError> {
     // header: command, set or count, length; then names of 32 bytes
     let mut names = vec![0u8; 12 + ROOM * NAME_LEN];
@@ -37,7 +45,10 @@ pub fn statistics(ifname: &str) -> Result<Vec<(String, u64)>, DaemonError> {
     Ok(names.zip(values[8..].chunks_exact(8).map(value)).take(count).collect())
 }
 
-/// The address that the interface was born with, whatever somebody has set since.
+/// The permanent address of an interface, whatever address it has now.
+///
+/// # Errors
+/// No such interface, or a driver without this command.
 pub fn permanent_address(ifname: &str) -> Result<MacAddress, DaemonError> {
     // header: command, room and then length of the address
     let mut data = [0u8; 8 + MAX_ADDRESS];

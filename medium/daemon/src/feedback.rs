@@ -20,9 +20,9 @@ use std::path::{Path, PathBuf};
 
 /// Messages kept for a client whose socket is full.
 const BACKLOG: usize = 1024;
-/// Messages taken from one client before the medium has its turn again.
+/// Messages read from one client in one turn of the loop.
 const MESSAGES_AT_ONCE: usize = 32;
-/// Of all stations together.
+/// Maximum number of clients of all stations together.
 const MAX_CLIENTS: usize = 1024;
 
 struct Client {
@@ -30,10 +30,11 @@ struct Client {
     station: StationId,
     flags: u32,
     waiting: VecDeque<Vec<u8>>,
-    /// Epoll is to report when there is room again.
-    watched_for_room: bool,
+    /// Whether epoll reports that the socket is writable.
+    awaits_writable: bool,
 }
 
+/// The link-feedback sockets of all stations and their clients.
 pub struct Feedback {
     watcher: Watcher,
     listeners: Vec<(Listener, PathBuf)>,
@@ -41,24 +42,31 @@ pub struct Feedback {
     /// The clients of each station.
     of_station: Vec<Vec<u32>>,
     next_client: u32,
-    /// Purges under way: our token, and whose it is.
+    /// Pending purges: our token to client and the client's token.
     purges: BTreeMap<u32, (u32, u32)>,
     next_purge: u32,
+    /// Messages dropped because a client did not read them.
     pub messages_lost: u64,
     /// The message being sent.
     bytes: Vec<u8>,
 }
 
-/// A client's request: the queued frames for a neighbour.
+/// A client's request to remove the queued frames for a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Purge {
+    /// The station of the socket.
     pub station: StationId,
+    /// Receiver address of the frames.
     pub neighbour: MacAddress,
+    /// To be passed to [`Feedback::purged`].
     pub token: u32,
 }
 
 impl Feedback {
-    /// Listens for each station; `folder` `None`: no sockets.
+    /// Listens for each station in `folder`; `None`: no sockets.
+    ///
+    /// # Errors
+    /// A path that cannot be bound, or another daemon that listens there.
     pub fn open(folder: Option<&Path>, stations: &[&str], watcher: Watcher) -> Result<Self, DaemonError> {
         let mut feedback = Self {
             watcher,
@@ -83,6 +91,7 @@ impl Feedback {
         Ok(feedback)
     }
 
+    /// Accepts one waiting client of the station with this number.
     pub fn accept(&mut self, listener: u32) {
         let Some((at, _)) = self.listeners.get_mut(listener as usize) else { return };
         let Some(socket) = at.accept(&self.watcher) else { return };
@@ -93,11 +102,12 @@ impl Feedback {
             self.next_client = id.wrapping_add(1);
             let station = StationId(listener as u16);
             let waiting = VecDeque::new();
-            self.clients.insert(id, Client { socket, station, flags: 0, waiting, watched_for_room: false });
+            self.clients.insert(id, Client { socket, station, flags: 0, waiting, awaits_writable: false });
             self.of_station[usize::from(station.0)].push(id);
         }
     }
 
+    /// The listening sockets.
     pub fn listeners(&mut self) -> impl Iterator<Item = &mut Listener> {
         self.listeners.iter_mut().map(|(listener, _)| listener)
     }
@@ -108,7 +118,7 @@ impl Feedback {
         }
     }
 
-    /// Reads and writes what is possible; returns the station and what is wanted of it.
+    /// Reads and writes as far as possible without blocking; returns the client's station and its requests.
     pub fn ready(&mut self, id: u32) -> (Option<StationId>, Vec<Purge>) {
         let mut purges = Vec::new();
         let Some(station) = self.clients.get(&id).map(|c| c.station) else { return (None, purges) };
@@ -118,7 +128,7 @@ impl Feedback {
             let Some(client) = self.clients.get_mut(&id) else { break };
             let length = match recv(client.socket.as_raw_fd(), &mut buffer, MsgFlags::MSG_DONTWAIT) {
                 Err(Errno::EAGAIN | Errno::EINTR) => break,
-                // a client that has gone, and an empty packet: nothing we could answer
+                // the client has closed its socket, or sent an empty packet
                 Ok(0) | Err(_) => {
                     self.remove(id);
                     break;
@@ -140,11 +150,12 @@ impl Feedback {
         (Some(station), purges)
     }
 
+    /// Whether a client of the station subscribes to overheard frames.
     pub fn wants_overheard(&self, station: StationId) -> bool {
         self.of_station[usize::from(station.0)].iter().any(|id| self.clients[id].flags & OVERHEARD != 0)
     }
 
-    /// To every client of the station that asked for this kind of message.
+    /// Sends a message to every client of the station that subscribes to its kind.
     pub fn publish(&mut self, station: StationId, message: &Repr) {
         let flag = match message {
             Repr::Failed { .. } => FAILURES,
@@ -153,7 +164,7 @@ impl Feedback {
             _ => return,
         };
         let station = usize::from(station.0);
-        // a client that turns out to have gone leaves the list: then its place is the next one's
+        // a client found closed is removed from the list: the next one takes its place
         let mut at = 0;
         while let Some(id) = self.of_station[station].get(at).copied() {
             if self.clients[&id].flags & flag != 0 {
@@ -163,7 +174,7 @@ impl Feedback {
         }
     }
 
-    /// The answer to a purge, to whoever wanted it.
+    /// Sends the answer to a purge to the client that requested it.
     pub fn purged<'a>(&mut self, token: u32, neighbour: MacAddress, frames: impl Iterator<Item = &'a [u8]>) {
         let Some((id, token)) = self.purges.remove(&token) else { return };
         let mut count = 0;
@@ -190,10 +201,10 @@ impl Feedback {
             self.messages_lost += 1;
         }
         client.waiting.push_back(self.bytes.clone());
-        self.ask_for_room(id);
+        self.watch_writable(id);
     }
 
-    /// Sends what waits; epoll reports when there is room for the rest.
+    /// Sends the waiting messages; epoll reports when the socket is writable for the rest.
     fn flush(&mut self, id: u32) {
         let Some(client) = self.clients.get_mut(&id) else { return };
         while let Some(message) = client.waiting.front() {
@@ -205,15 +216,15 @@ impl Feedback {
                 Handed::Gone => return self.remove(id),
             }
         }
-        self.ask_for_room(id);
+        self.watch_writable(id);
     }
 
-    /// Epoll reports room in the client's socket while, and only while, something waits for it.
-    fn ask_for_room(&mut self, id: u32) {
+    /// Makes epoll report a writable socket exactly while messages wait for it.
+    fn watch_writable(&mut self, id: u32) {
         let Some(client) = self.clients.get_mut(&id) else { return };
         let wanted = !client.waiting.is_empty();
-        if wanted != client.watched_for_room {
-            client.watched_for_room = wanted;
+        if wanted != client.awaits_writable {
+            client.awaits_writable = wanted;
             let _ = self.watcher.change(&client.socket, Token::FeedbackClient(id).pack(), wanted);
         }
     }

@@ -1,6 +1,6 @@
-//! What the daemon asks of the host: descriptors, priority, memory that stays, signals, and its parent's death.
+//! Requests to the host: descriptors, priority, locked memory, signals, and notice of the parent's end.
 //!
-//! All but signals may be refused: `status` reports the scheduling that was granted, and the verdict judges its consequences.
+//! The host may refuse all but signals: `status` reports the scheduling that was granted, and the verdict judges its consequences.
 
 use crate::DaemonError;
 use nix::libc;
@@ -12,15 +12,19 @@ use std::os::fd::{FromRawFd, OwnedFd};
 /// Above ordinary processes, below the kernel's own threads at 50.
 const FIFO_PRIORITY: libc::c_int = 10;
 
-/// How the host schedules us.
+/// Scheduling of the daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduling {
+    /// SCHED_FIFO.
     Fifo,
+    /// Nice level -20.
     Nice,
+    /// Unchanged.
     Ordinary,
 }
 
 impl Scheduling {
+    /// Name in the answer to `status`.
     pub fn name(self) -> &'static str {
         match self {
             Scheduling::Fifo => "fifo",
@@ -30,15 +34,15 @@ impl Scheduling {
     }
 }
 
-/// As many descriptors as the host allows (a station takes three).
+/// Raises the limit of open descriptors to the maximum (a station needs three).
 pub fn raise_descriptor_limit() {
     if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
         let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
     }
 }
 
-/// Asks for real-time priority, or else for a better one. Threads started later do not inherit the former.
-pub fn ask_for_priority() -> Scheduling {
+/// Requests real-time priority, or else nice level -20; returns what was granted. Threads started later do not inherit real time.
+pub fn request_priority() -> Scheduling {
     let parameter = libc::sched_param { sched_priority: FIFO_PRIORITY };
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
     // SAFETY: the parameter outlives the call; 0 is this thread
@@ -52,15 +56,18 @@ pub fn ask_for_priority() -> Scheduling {
     Scheduling::Ordinary
 }
 
-/// No page of ours is swapped out once it has been touched; timers are not rounded. True if memory is locked.
+/// Locks touched pages in memory and sets the timer slack to 1 ns. Returns whether memory is locked.
 pub fn settle_in_memory() -> bool {
     let _ = nix::sys::prctl::set_timerslack(1);
-    // MCL_ONFAULT: thread stacks and reserved heap are not filled in for nothing
+    // MCL_ONFAULT: unused thread stacks and reserved heap take no memory
     // SAFETY: no pointers
     unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) == 0 }
 }
 
-/// SIGTERM and SIGINT as something to read; they no longer end the process by themselves.
+/// SIGTERM and SIGINT as a readable descriptor; they no longer end the process themselves.
+///
+/// # Errors
+/// The errors of signalfd(2).
 pub fn stop_signals() -> Result<SignalFd, DaemonError> {
     let mut set = SigSet::empty();
     set.add(Signal::SIGTERM);
@@ -70,7 +77,10 @@ pub fn stop_signals() -> Result<SignalFd, DaemonError> {
         .map_err(|e| DaemonError(format!("signals cannot be taken over: {}", e.desc())))
 }
 
-/// Readable once the parent process has ended. (PR_SET_PDEATHSIG would fire when the parent's *thread* ends.)
+/// A descriptor that is readable once the parent process has ended. (PR_SET_PDEATHSIG would fire when the parent's *thread* ends.)
+///
+/// # Errors
+/// The parent has ended already.
 pub fn parent() -> Result<OwnedFd, DaemonError> {
     let parent = nix::unistd::getppid();
     // SAFETY: no pointers
@@ -78,11 +88,11 @@ pub fn parent() -> Result<OwnedFd, DaemonError> {
     if fd < 0 || nix::unistd::getppid() != parent {
         return Err(DaemonError("the parent process has ended already; nothing to run for".to_owned()));
     }
-    // SAFETY: pidfd_open gave us this descriptor and nobody else has it
+    // SAFETY: pidfd_open returned this descriptor and nothing else owns it
     Ok(unsafe { OwnedFd::from_raw_fd(fd as libc::c_int) })
 }
 
-/// Seconds of processor time this process has used.
+/// Processor time of this process, s.
 pub fn cpu_s() -> f64 {
     getrusage(UsageWho::RUSAGE_SELF).map_or(0.0, |u| {
         [u.user_time(), u.system_time()].iter().map(|t| t.tv_sec() as f64 + t.tv_usec() as f64 * 1e-6).sum()

@@ -1,11 +1,11 @@
-//! Radios of the kernel's mac80211_hwsim whose medium we are, in the place where wmediumd would be (wire/hwsim.rs).
+//! The medium of radios of the kernel's mac80211_hwsim, in the place of wmediumd (wire/hwsim.rs).
 //!
-//! We make the radios, in our own network namespace, and they go when our socket goes: when this process dies, the stations have no radio any
-//! more. Or we find radios that somebody else made in our namespace (Mininet-WiFi), and are their medium only. Those fall back to the
-//! kernel's own when this process dies, which loses nothing and takes no time: whoever made them has to see to it that nothing counts then.
+//! `radios = "made"`: the daemon creates the radios in its own network namespace, and they are removed with its socket: if the process
+//! dies, the stations have no radio. `radios = "found"`: another program (Mininet-WiFi) created them in the daemon's namespace. If the
+//! process dies, those fall back to the kernel's own medium without loss and delay; the other program must discard such results.
 //!
-//! hwsim never holds a frame back: each is handed to us at once, and stays on its list of at most 200 until we say what became of it.
-//! So the interface queue is ours, as for TAPs, and every frame is answered exactly once, within [`MAX_HWSIM_QUEUE`](manet_medium::config::MAX_HWSIM_QUEUE).
+//! hwsim holds no frame back: it passes each on at once, and keeps it in a list of at most 200 until its status is reported.
+//! So the interface queue is ours, as for TAPs, and every frame is answered exactly once; [`MAX_HWSIM_QUEUE`](manet_medium::config::MAX_HWSIM_QUEUE) limits the queue.
 
 use crate::tap::{no_netns, Namespace};
 use crate::wiphy::{no_socket, Network, Wiphys};
@@ -25,20 +25,20 @@ use std::collections::{HashMap, VecDeque};
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// The channel of all radios. A channel has no part in our propagation (the profile's frequency has), and on this one any station may
-/// begin a network whatever country the kernel thinks it is in.
+/// The channel of all radios. It does not affect the propagation, which uses the profile's frequency, and on this one any station
+/// may start a network, whatever the regulatory domain of the kernel.
 const FREQ_MHZ: u32 = 2412;
 /// Legacy rates of that band in hwsim's order, in 100 kbit/s.
 const RATES: [u64; 12] = [10, 20, 55, 110, 60, 90, 120, 180, 240, 360, 480, 540];
-/// Time units between beacons: once a second, where a kernel's default is ten times. No membership ends before a minute.
+/// Beacon interval in time units: about one second, ten times the kernel's default. No membership expires within a minute.
 const BEACON_INTERVAL: u32 = 1000;
 const NETWORK: &str = "manet";
-/// The signal that is reported of an acknowledgement: our ACK frames have no power of their own.
+/// Signal reported for an acknowledgement: ACK frames have no power of their own here.
 const ACK_SIGNAL_DBM: i32 = -50;
 const DATAGRAM: usize = 65_536;
-/// In bytes: frames of many radios wait here while we are not scheduled.
+/// Receive buffer, bytes: frames of many radios wait here while the daemon is not scheduled.
 const RECEIVE_BUFFER: usize = 16 << 20;
-/// What tells a radio's second address from its first.
+/// Bit that distinguishes a radio's second address from its first.
 const SECOND_ADDRESS: u8 = 0x40;
 
 fn rate_bps(index: i8) -> Option<u64> {
@@ -49,18 +49,19 @@ fn rate_index(bps: u64) -> i8 {
     RATES.iter().position(|r| r * 100_000 == bps).map_or(0, |i| i as i8)
 }
 
-/// A frame whose outcome the kernel waits for.
+/// A frame whose status the kernel awaits.
 struct Pending {
     flags: u32,
     steps: [Step; STAGES],
 }
 
+/// The hwsim medium: one netlink socket for the radios of all stations.
 pub struct Hwsim {
     netlink: Socket,
-    /// Of `netlink`; in the names of our radios.
+    /// Port of `netlink`; part of the names of our radios.
     port: u32,
     family: u16,
-    /// By which the kernel and we speak of each radio; frames have the address of its interface.
+    /// Address that identifies each radio in messages; frames carry the address of its interface.
     addresses: Vec<MacAddress>,
     by_address: HashMap<MacAddress, StationId>,
     rates: HwsimRates,
@@ -68,18 +69,20 @@ pub struct Hwsim {
     pending: HashMap<(u16, u64), Pending>,
     ready: VecDeque<message::Input>,
     buffer: Vec<u8>,
-    /// Datagrams of the kernel's that found no room in our socket, at least.
+    /// Lower bound on the datagrams from the kernel that the full socket lost.
     pub lost: u64,
 }
 
-/// What a station's interface is to the host.
+/// The wireless interface of a station.
 pub struct RadioInterface {
+    /// Its network namespace.
     pub namespace: Namespace,
+    /// Its name.
     pub ifname: String,
 }
 
 impl RadioInterface {
-    /// Frames that hwsim took from its list without an answer, or could not hand to us.
+    /// Number of frames that hwsim removed from its list without a status, or could not pass on; `None`: no such interface.
     pub fn dropped(&self) -> Option<u64> {
         let read = || crate::ethtool::statistics(&self.ifname);
         let statistics = self.namespace.inside(read).ok()?;
@@ -89,13 +92,16 @@ impl RadioInterface {
 }
 
 impl Hwsim {
-    /// Becomes the medium of a radio for each station: of our making, joined in its station's namespace, or found there.
+    /// Becomes the medium of one radio for each station; the radios are created and joined, or found in the stations' namespaces.
+    ///
+    /// # Errors
+    /// No hwsim, another medium in the namespace, no permission, or a station whose interface is missing.
     pub fn start(loaded: &Loaded, config: &HwsimConfig) -> Result<(Self, Vec<RadioInterface>), DaemonError> {
-        // hwsim takes *any* netlink socket that closes with our port, in whatever namespace and protocol, for ours, and removes our
-        // radios (mac80211_hwsim_netlink_notify). A process's sockets usually have its number, in each namespace anew.
+        // hwsim takes *any* netlink socket that closes with our port, in any namespace and protocol, for ours, and removes our
+        // radios (mac80211_hwsim_netlink_notify). A process's sockets usually have its process number, again in each namespace.
         let port = unassigned_port()?;
         let mut netlink = Socket::bound(SockProtocol::NetlinkGeneric, port, 0).map_err(no_socket)?;
-        // a wish: without CAP_NET_ADMIN in the first user namespace there is less room, and what is lost is counted
+        // may fail: without CAP_NET_ADMIN in the first user namespace the buffer is smaller, and losses are counted
         let _ = setsockopt(&netlink, sockopt::RcvBufForce, &RECEIVE_BUFFER);
         let family = netlink.family(hwsim::FAMILY).map_err(no_family)?;
         let stations = &loaded.config.stations;
@@ -149,8 +155,8 @@ impl Hwsim {
             let namespace = namespace_of(i, station)?;
             let known = namespace.inside(|| permanent_address_of(station));
             let permanent = known.map_err(|e| DaemonError(format!("{}: {e}", station.name)))?;
-            // Of a radio that was made without an address hwsim knows only a second one, which differs by this bit; of one that was
-            // made with an address, that. The first frame shows which (`take_frame`), and each station soon sends a beacon.
+            // hwsim identifies a radio created without an address by a second one, which differs by this bit, and a radio created
+            // with an address by that address. The first frame shows which (`take_frame`); each station soon sends a beacon.
             let mut second = permanent;
             second[0] |= SECOND_ADDRESS;
             self.addresses[i] = second;
@@ -189,7 +195,7 @@ impl Hwsim {
         stations.map(settle).collect()
     }
 
-    /// What the kernel has sent, one frame after another.
+    /// The next frame from the kernel.
     pub fn read(&mut self) -> Option<message::Input> {
         while self.ready.is_empty() {
             let mut buffer = std::mem::take(&mut self.buffer);
@@ -236,7 +242,7 @@ impl Hwsim {
         self.ready.push_back(message::Input::Mpdu { station, frame: transmit.frame.to_vec(), cookie, rates });
     }
 
-    /// Hands a frame to a radio. False: the kernel refused it.
+    /// Passes a received frame to a radio. Returns false if the kernel refused it.
     pub fn deliver(&self, station: StationId, packet: &Packet, heard: Option<Reception>) -> bool {
         let (Some(mpdu), Some(heard)) = (&packet.mpdu, heard) else { return true };
         let (to, index) = (&self.addresses[usize::from(station.0)], rate_index(heard.rate_bps) as u32);
@@ -244,7 +250,7 @@ impl Hwsim {
         self.netlink.send(&message).is_ok()
     }
 
-    /// Reports the outcome of a frame to the kernel: how often it was tried, acknowledged or not.
+    /// Reports the status of a frame to the kernel: number of tries, acknowledged or not.
     pub fn report(&mut self, station: StationId, packet: &Packet, tries: u32, acked: bool) {
         let Some(mpdu) = &packet.mpdu else { return };
         let Some(pending) = self.pending.remove(&(station.0, mpdu.cookie)) else { return };
@@ -255,7 +261,7 @@ impl Hwsim {
         };
         let mac = &self.addresses[usize::from(station.0)];
         let message = hwsim::status(self.family, mac, flags, ACK_SIGNAL_DBM, &steps, mpdu.cookie);
-        // refused while the interface is down: nobody waits for it then
+        // refused while the interface is down: the kernel no longer awaits it
         let _ = self.netlink.send(&message);
     }
 
@@ -277,7 +283,7 @@ fn namespace_of(i: usize, station: &StationConfig) -> Result<Namespace, DaemonEr
     Namespace::open(netns)
 }
 
-/// In the present namespace; the interface is the station's if it has the station's address.
+/// Permanent address of the station's interface in the current namespace; an error if its address is not the station's.
 fn permanent_address_of(station: &StationConfig) -> Result<MacAddress, DaemonError> {
     let ifname = &station.ifname;
     let mac = crate::tap::hardware_address(ifname)?;
@@ -312,14 +318,14 @@ fn stages(radio: &Radio, steps: &[Step]) -> Vec<Stage> {
     requested.filter(|stage| radio.has_rate(stage.rate_bps)).collect()
 }
 
-/// `steps` cut to `tries`; the last takes what is more.
+/// `steps` cut to a total of `tries`; the last step takes any further tries.
 fn tried(steps: &[Step], tries: u32) -> [Step; STAGES] {
     let mut out = [NO_STEP; STAGES];
     let mut left = tries;
     let requested = steps.iter().filter(|s| s.index >= 0).count();
     for (at, (to, step)) in out.iter_mut().zip(steps.iter().filter(|s| s.index >= 0)).enumerate() {
         if left == 0 {
-            // a frame that was never tried names its first rate all the same
+            // a frame without a try still names its first rate
             if at == 0 {
                 *to = Step { index: step.index, tries: 0 };
             }
@@ -332,17 +338,17 @@ fn tried(steps: &[Step], tries: u32) -> [Step; STAGES] {
     out
 }
 
-/// Of a power in W, within the range that mac80211 reports.
+/// A power in W as dBm, limited to the range that mac80211 reports.
 fn dbm(power_w: f64) -> i32 {
     (10.0 * power_w.log10() + 30.0).round().clamp(-120.0, 20.0) as i32
 }
 
-/// Names of radios are the whole kernel's, not a namespace's: with our port in them, media of several runs do not meet.
+/// Name of a radio. These names are global in the kernel, not per namespace; the port keeps several runs apart.
 fn radio_name(port: u32, station: usize) -> String {
     format!("m{port:x}-{}", station + 1)
 }
 
-/// A port that the kernel assigns to no socket (those are process numbers, or from 2^31 on), now or later.
+/// A netlink port that the kernel never assigns itself (it uses process numbers, and numbers from 2^31 on).
 fn unassigned_port() -> Result<u32, DaemonError> {
     let mut random = [0; 4];
     let drawn = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut random));
@@ -391,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_and_their_indices_are_each_others() {
+    fn rates_and_indices_are_inverse() {
         for (i, r) in RATES.iter().enumerate() {
             assert_eq!((rate_bps(i as i8), rate_index(r * 100_000)), (Some(r * 100_000), i as i8));
         }

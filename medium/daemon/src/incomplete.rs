@@ -1,21 +1,40 @@
-//! What makes the results of a run incomplete. Each is a reason for the verdict `void`, and one line to the user.
+//! Reasons why the results of a run are incomplete. Each makes the verdict `void` and is one line to the user.
 
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+/// A reason.
 #[derive(Debug)]
 pub enum Incomplete {
-    /// A log was given up at the first error; what was written until then is kept.
-    LogBroken { path: PathBuf, error: io::Error },
-    /// A log reached its limit in bytes; all logs ended at the same event.
-    LogFull { path: PathBuf, limit: u64 },
+    /// A log was abandoned at the first error; its content up to then is kept.
+    LogBroken {
+        /// Its path.
+        path: PathBuf,
+        /// The error of the write.
+        error: io::Error,
+    },
+    /// A log reached its limit; all logs ended at the same event.
+    LogFull {
+        /// Its path.
+        path: PathBuf,
+        /// The limit, bytes.
+        limit: u64,
+    },
     /// The thread that writes the logs panicked.
     WriterFailed,
-    /// A file that is written whole at the end of the run.
-    NotWritten { path: PathBuf, error: io::Error },
-    /// Somebody removed the interface of a station, or of the end of a wire.
-    InterfaceDeleted { of: String },
+    /// A file that is written at the end of the run.
+    NotWritten {
+        /// Its path.
+        path: PathBuf,
+        /// The error of the write.
+        error: io::Error,
+    },
+    /// Another program deleted the interface of a station or of the end of a wire.
+    InterfaceDeleted {
+        /// Name of the station or host.
+        of: String,
+    },
 }
 
 impl fmt::Display for Incomplete {

@@ -1,16 +1,16 @@
-//! The log of inputs on its way to the recorder's thread: what the machine writes waits here until the next hand-over, so that
-//! no disk ever stalls the medium.
+//! The log of inputs before it reaches the recorder's thread: a buffer that the machine fills until the next batch, so that
+//! no disk stalls the medium.
 
 use std::cell::RefCell;
 use std::io::{self, Write};
 use std::rc::Rc;
 
-/// A clone is the same text.
+/// The buffer. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct InputLog(Rc<RefCell<Vec<u8>>>);
 
 impl InputLog {
-    /// What was written since the last call.
+    /// Removes and returns the lines written since the last call.
     pub fn take(&self) -> Vec<u8> {
         std::mem::take(&mut self.0.borrow_mut())
     }

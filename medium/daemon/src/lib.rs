@@ -1,11 +1,14 @@
 //! The daemon around the library `manet-medium`: all files, sockets and network interfaces, and all `unsafe`.
 //!
-//! - [`setup`]: `medium.json` and the files that it names, read; [`run`]: from there to a finished run; [`replay`]: a run's inputs again;
-//! - [`world`]: air and wires as one machine; [`outlet`]: what it does to the hosts and what they answer;
+//! - [`setup`]: reads `medium.json` and the files that it names; [`run`]: executes a run; [`replay`]: replays the inputs of a run;
+//! - [`world`]: air and wires as one machine; [`outlet`]: its outputs to the hosts and their answers;
 //! - [`hwsim`], [`wiphy`], [`ethtool`]: the kernel's own radios, in place of TAPs;
-//! - [`tap`], [`feedback`], [`control`], [`commands`]: the ways in and out; [`listener`]: without a free descriptor, too;
-//! - [`recorder`]: air log, capture and log of inputs ([`input_log`]), on a thread of their own; [`incomplete`]: what they lack;
-//! - [`host`]: priority, memory, signals; [`token`]: which descriptor is ready.
+//! - [`tap`], [`feedback`], [`control`], [`commands`]: interfaces and sockets; [`listener`]: listening without a free descriptor;
+//! - [`recorder`]: air log, capture and log of inputs ([`input_log`]), in a thread of their own; [`incomplete`]: missing results;
+//! - [`host`]: priority, memory, signals; [`token`]: identifies a ready descriptor;
+//! - [`error`]: errors that end the daemon.
+
+#![warn(missing_docs)]
 
 pub mod commands;
 pub mod control;

@@ -1,7 +1,7 @@
-//! `manet-medium`: the air as a program. `run` in real time over TAPs, `sim` in virtual time,
-//! `replay` of a run's inputs, `check` of a configuration.
+//! The program `manet-medium`. `run`: real time over TAPs or radios of hwsim; `sim`: virtual time;
+//! `replay`: the inputs of a run again; `check`: a configuration; `schema`: its JSON Schema; `reach`: ranges of a radio.
 //!
-//! Exit status: 0 done, 1 failed while running, 2 the configuration is wrong. Every error is one line on standard error.
+//! Exit status: 0 success, 1 an error at run time, 2 a mistake in the configuration. Every error is one line on standard error.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use manet_engine::real_time::Clock;
@@ -28,23 +28,23 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Make the stations' TAPs and be their air, in real time, until SIGTERM or `stop`
+    /// Create the stations' interfaces and emulate their medium, in real time, until SIGTERM or `stop`
     Run(RunArguments),
-    /// Synthetic traffic in virtual time; prints one JSON object
+    /// Simulate synthetic traffic in virtual time; print one JSON object
     Sim {
         /// medium.json
         file: PathBuf,
     },
-    /// A run's inputs again in virtual time; writes the same air log
+    /// Replay the inputs of a run in virtual time; write the same air log
     Replay {
         /// medium.json of the run
         file: PathBuf,
-        /// What `run --input-log` wrote
+        /// The file that `run --input-log` wrote
         log: PathBuf,
         /// The air log to write
         air_log: PathBuf,
     },
-    /// Print nothing, or what is wrong with a configuration
+    /// Check a configuration; print nothing, or the mistake
     Check {
         /// medium.json
         file: PathBuf,
@@ -54,7 +54,7 @@ enum Verb {
         #[arg(value_enum, default_value = "medium")]
         of: Described,
     },
-    /// How far a radio is received and sensed: a question on standard input, {"radio", "propagation", "at_m"}, one answer
+    /// Print the ranges of a radio: a question on standard input, {"radio", "propagation", "at_m"}, one answer
     Reach,
 }
 
@@ -71,19 +71,19 @@ struct RunArguments {
     /// Stop when the process that started this one has ended
     #[arg(long)]
     die_with_parent: bool,
-    /// Do not ask the host for real-time priority
+    /// Do not request real-time priority from the host
     #[arg(long)]
     ordinary_priority: bool,
     /// Write every input of the run to this file, for `replay`
     #[arg(long, value_name = "FILE")]
     input_log: Option<PathBuf>,
-    /// End the air log, its capture and the log of inputs when one of them has so many bytes; the run is void then
+    /// End the air log, its capture and the log of inputs when one of them reaches this size; the run is void then
     #[arg(long, value_name = "BYTES")]
     log_limit: Option<u64>,
     /// Debug: release everything this many microseconds late
     #[arg(long, value_name = "US", default_value_t = 0)]
     inject_lateness: u64,
-    /// Debug: stand still for MS milliseconds every PERIOD_MS
+    /// Debug: stop for MS milliseconds every PERIOD_MS
     #[arg(long, value_name = "MS:PERIOD_MS", value_parser = stall)]
     inject_stall: Option<(Duration, Duration)>,
 }
@@ -205,7 +205,7 @@ fn simulate(file: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A failure if the results lack anything.
+/// A failure if any result is incomplete.
 fn complete(lacking: &[Incomplete]) -> Result<(), Failure> {
     if lacking.is_empty() {
         Ok(())

@@ -1,4 +1,4 @@
-//! What the world does to the hosts and clients, and what the hosts answer at once.
+//! Outputs of the machine to hosts and clients, and the immediate answers of the hosts.
 //!
 //! A frame written to a TAP is processed by the kernel inside our `write`: it is forwarded, acknowledged, answered with
 //! the next segments, before the call returns. Such answers are read back at once and enter the medium at the
@@ -18,26 +18,30 @@ use manet_medium::wire::feedback::Repr;
 use manet_medium::wired::{EndId, Sent};
 use std::collections::VecDeque;
 
-/// Frames read from one TAP before others have their turn: a host that floods cannot stop the world.
+/// Maximum number of frames read from one TAP in a turn, so that a host that floods cannot starve the others.
 pub const FRAMES_AT_ONCE: u32 = 64;
 /// Rows of the air log kept for the control socket.
 const ROWS_KEPT: usize = 1000;
 
+/// The station or wire that a port belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortKind {
+    /// The radio of a station.
     Station(StationId),
+    /// The end of a wire.
     Wire(EndId),
 }
 
-/// How a port's frames come and go.
+/// The interface of a port.
 pub enum Device {
+    /// A TAP device.
     Tap(Tap),
-    /// By the one socket of all radios, [`Outlet::hwsim`].
+    /// A radio of hwsim; its frames pass through [`Outlet::hwsim`].
     Radio(RadioInterface),
 }
 
 impl Device {
-    /// Frames of the host that the kernel dropped because we did not read them in time.
+    /// Number of frames from the host that the kernel dropped before they were read.
     fn dropped(&self) -> Option<u64> {
         match self {
             Device::Tap(tap) => tap.dropped(),
@@ -46,32 +50,39 @@ impl Device {
     }
 }
 
+/// One interface of a host.
 pub struct Port {
+    /// Name of the station or host.
     pub name: String,
+    /// Station or wire.
     pub kind: PortKind,
+    /// The interface.
     pub device: Device,
+    /// Frames to the host that the kernel refused.
     pub write_drops: u64,
+    /// Frames to the host while it had set the interface down.
     pub while_down: u64,
-    /// Frames of the host lost until its interface first lost its carrier.
+    /// Frames from the host lost before its interface first lost its carrier; `None`: it never did.
     pub lost_before_off: Option<u64>,
-    /// Somebody removed the interface while we ran.
+    /// Whether the interface was deleted during the run.
     pub deleted: bool,
 }
 
 impl Port {
+    /// A port without losses.
     pub fn new(name: &str, kind: PortKind, device: Device) -> Self {
         let name = name.to_owned();
         Self { name, kind, device, write_drops: 0, while_down: 0, lost_before_off: None, deleted: false }
     }
 
-    /// Frames of the host that we did not read in time. What a kernel throws away for want of a carrier stands in the same counter
-    /// and is no loss of ours, so the counter is not read again once there was none.
+    /// Number of frames from the host that the kernel dropped before they were read. The kernel's counter includes frames dropped
+    /// for lack of a carrier, which are no loss of the medium; so it is not read again after the first loss of the carrier.
     pub fn lost_from_host(&self) -> u64 {
         self.lost_before_off.or_else(|| self.device.dropped()).unwrap_or(0)
     }
 
-    /// The same, once nothing is sent any more. Of a radio in another namespace the kernel brings no news: one that has no
-    /// statistics now was removed.
+    /// [`Self::lost_from_host`] at the end of the run. The kernel reports no removal of a radio in another namespace: a radio without
+    /// statistics counts as deleted.
     pub fn lost_in_all(&mut self) -> u64 {
         let dropped = self.device.dropped();
         self.deleted |= matches!(self.device, Device::Radio(_)) && dropped.is_none();
@@ -79,13 +90,19 @@ impl Port {
     }
 }
 
+/// All ports, sockets and logs: the surroundings of the machine.
 pub struct Outlet {
     /// Stations first, in their order, then the ends of the wires.
     pub ports: Vec<Port>,
+    /// Number of stations.
     pub stations: usize,
+    /// The radios of mac80211_hwsim, if the stations have them.
     pub hwsim: Option<Hwsim>,
+    /// The link-feedback sockets.
     pub feedback: Feedback,
+    /// Writer of the logs.
     pub recorder: Recorder,
+    /// The last rows of the air log, for the control socket.
     pub last_rows: VecDeque<AirRecord>,
     /// Ports just written to, whose hosts may have answered.
     answering: VecDeque<(usize, u32)>,
@@ -93,6 +110,7 @@ pub struct Outlet {
 }
 
 impl Outlet {
+    /// `ports`: stations first, in their order, then the ends of the wires; `stations`: number of stations.
     pub fn new(
         ports: Vec<Port>,
         stations: usize,
@@ -112,7 +130,7 @@ impl Outlet {
         }
     }
 
-    /// What the host behind a port has sent.
+    /// The next frame from the host of a port, as an input.
     pub fn read(&mut self, port: usize) -> Option<Input> {
         let port = self.ports.get_mut(port)?;
         let Device::Tap(tap) = &port.device else { return None };
@@ -130,12 +148,12 @@ impl Outlet {
         })
     }
 
-    /// What the next of the kernel's radios has sent.
+    /// The next frame from the kernel's radios, as an input.
     pub fn read_radios(&mut self) -> Option<Input> {
         self.hwsim.as_mut()?.read().map(Input::Air)
     }
 
-    /// Carriers as the power of the stations has them.
+    /// Sets the carriers of all ports by the power of their stations.
     pub fn set_carriers(&mut self, world: &World) {
         for port in &mut self.ports {
             let on = match port.kind {
@@ -145,7 +163,7 @@ impl Outlet {
             if !on {
                 port.lost_before_off = Some(port.lost_from_host());
             }
-            // a radio without power is silent; its interface does not know
+            // a radio of hwsim has no carrier to set; without power it is silent
             if let Device::Tap(tap) = &port.device {
                 tap.set_carrier(on);
             }
@@ -189,7 +207,7 @@ impl Outlet {
                 let retries = u16::try_from(retries).unwrap_or(u16::MAX);
                 self.feedback.publish(station, &Repr::Delivered { at_ns, neighbour, retries });
             }
-            // routing daemons wait for no end of a broadcast
+            // routing daemons need no report of a broadcast
             message::Output::Broadcast { station, packet } => self.report(station, &packet, 1, false),
             message::Output::Dropped { station, packet } => self.report(station, &packet, 0, false),
             message::Output::Overheard { station, packet, .. } => {

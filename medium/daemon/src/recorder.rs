@@ -1,13 +1,13 @@
 //! The air log (air.csv), the capture of the air (air.pcapng) and the log of inputs (inputs.jsonl).
 //!
-//! [`Files`] writes them; [`Recorder`] does so on a thread of its own behind a bounded channel, so that no disk ever
-//! stalls the medium: rows go over in batches, and when the thread is too far behind they are dropped and counted.
+//! [`Files`] writes them; [`Recorder`] does so in a thread of its own behind a bounded channel, so that no disk
+//! stalls the medium: rows are passed in batches, and if the thread is too far behind they are dropped and counted.
 //!
-//! A captured frame is radiotap, 802.11 header, LLC/SNAP and the first [`SNAP_BODY`] bytes of the packet; no FCS. Every frame
-//! that was on the air is there, also those nobody decoded: their fate is the packet's comment.
+//! A captured frame is radiotap, 802.11 header, LLC/SNAP and the first [`SNAP_BODY`] bytes of the packet; no FCS. The capture
+//! has every frame that was on the air, also those that no station decoded; their fate is the comment of the packet.
 //!
-//! When one of the files would pass the limit ([`Files::limit`]), all end at the same event. The last line of those of text begins
-//! with [`CLOSED`], which no reader takes for a row, and [`Files::finish`] says so: the verdict is void.
+//! When one of the files would exceed the limit ([`Files::limit`]), all end at the same event. The last line of the text files begins
+//! with [`CLOSED`], which no reader takes for a row, and [`Files::finish`] reports it: the verdict is void.
 
 use crate::incomplete::Incomplete;
 use crate::input_log::InputLog;
@@ -29,24 +29,30 @@ use std::thread::JoinHandle;
 
 /// Bytes of a packet that the capture keeps: IP and TCP headers with all options, and some data.
 pub const SNAP_BODY: usize = 128;
-/// What a frame of mac80211's may have between its addresses and the packet: a fourth address, QoS and mesh control, LLC/SNAP.
+/// Maximum length of the fields of a mac80211 frame between address 3 and the packet: fourth address, QoS and mesh control, LLC/SNAP.
 const MPDU_EXTRA: usize = 6 + 2 + 18 + dot11::SNAP_LEN;
+/// BSSID of the independent BSS of all stations.
 pub const BSSID: MacAddress = [0x02, 0, 0, 0, 0, 0];
 /// Rows in a batch.
 const BATCH: usize = 512;
-/// Batches the thread may be behind: some 130,000 rows, a minute of a crowded air.
+/// Maximum number of batches that wait for the thread: about 130,000 rows, a minute of a loaded air.
 const BATCHES: usize = 256;
 
-/// Who is who, for files that name stations.
+/// Names, addresses and radiotap fields for the files.
 #[derive(Clone, Debug)]
 pub struct Names {
+    /// Name of each station.
     pub stations: Vec<String>,
+    /// MAC address of each station.
     pub macs: Vec<MacAddress>,
+    /// Radiotap channel (MHz, flags); `None` outside the Wi-Fi bands.
     pub channel: Option<(u16, u16)>,
+    /// Radiotap's short preamble flag.
     pub short_preamble: bool,
 }
 
 impl Names {
+    /// The names of a configuration.
     pub fn of(loaded: &Loaded) -> Self {
         let radio: &Radio = &loaded.radio;
         Self {
@@ -58,7 +64,7 @@ impl Names {
     }
 }
 
-/// A file that is given up at the first error, which is kept.
+/// A file that is abandoned at the first error; the error is kept.
 struct Output {
     path: PathBuf,
     to: Result<BufWriter<File>, io::Error>,
@@ -93,7 +99,7 @@ impl Output {
     }
 }
 
-/// All files, written at once.
+/// All files, written synchronously.
 pub struct Files {
     names: Names,
     epoch_ns: u64,
@@ -108,7 +114,10 @@ pub struct Files {
 }
 
 impl Files {
-    /// Creates what is asked for. `epoch_ns`: wall clock at model time 0.
+    /// Creates the air log at `csv` and the capture at `pcapng`; `None`: not written.
+    ///
+    /// # Errors
+    /// A file that cannot be created.
     pub fn create(csv: Option<&Path>, pcapng: Option<&Path>, names: Names) -> Result<Self, DaemonError> {
         let mut files = Self {
             names,
@@ -133,25 +142,31 @@ impl Files {
         Ok(files)
     }
 
-    /// The log of inputs, too.
+    /// Creates the log of inputs at `path`.
+    ///
+    /// # Errors
+    /// A file that cannot be created.
     pub fn log_inputs(&mut self, path: &Path) -> Result<(), DaemonError> {
         self.inputs = Some(Output::create(path)?);
         Ok(())
     }
 
-    /// Bytes that each file may have, not counting the line that ends it; `None`: as many as there is room.
+    /// Sets the maximum size of each file in bytes, without the line that closes it; `None`: no limit.
     pub fn limit(&mut self, bytes: Option<u64>) {
         self.limit = bytes.unwrap_or(u64::MAX);
     }
 
+    /// Whether no file is written.
     pub fn is_empty(&self) -> bool {
         self.csv.is_none() && self.pcapng.is_none() && self.inputs.is_none()
     }
 
+    /// Sets the wall clock at model time 0, ns since 1970, for timestamps of the capture.
     pub fn set_epoch(&mut self, epoch_ns: u64) {
         self.epoch_ns = epoch_ns;
     }
 
+    /// Writes a row of the air log, and the frame into the capture.
     pub fn record(&mut self, record: &AirRecord) {
         if self.closed.is_some() {
             return;
@@ -175,7 +190,7 @@ impl Files {
         }
     }
 
-    /// Whole lines of the log of inputs.
+    /// Writes complete lines of the log of inputs.
     pub fn record_inputs(&mut self, lines: &[u8]) {
         if self.closed.is_some() {
             return;
@@ -188,7 +203,7 @@ impl Files {
         }
     }
 
-    /// What would pass the limit with so many bytes more.
+    /// The first file that `more` bytes would push over the limit.
     fn full<const N: usize>(&self, more: [(&Option<Output>, u64); N]) -> Option<Incomplete> {
         let over = |(output, more): (&Option<Output>, u64)| {
             output.as_ref().filter(|o| o.written + more > self.limit).map(|o| o.path.clone())
@@ -205,13 +220,14 @@ impl Files {
         self.flush();
     }
 
+    /// Writes buffered bytes to the files.
     pub fn flush(&mut self) {
         for output in [&mut self.csv, &mut self.pcapng, &mut self.inputs].into_iter().flatten() {
             output.attempt(Write::flush);
         }
     }
 
-    /// What could not be written.
+    /// Closes the files; returns the reasons why they are incomplete.
     pub fn finish(mut self) -> Vec<Incomplete> {
         self.flush();
         let broken = [self.csv, self.pcapng, self.inputs].into_iter().flatten().filter_map(Output::broken);
@@ -247,7 +263,7 @@ fn header(frame: &Frame, names: &Names) -> dot11::Repr {
     }
 }
 
-/// Adds one enhanced packet block.
+/// Appends one enhanced packet block to `out`.
 fn capture(
     out: &mut Vec<u8>,
     names: &Names,
@@ -284,7 +300,7 @@ fn capture(
     Block::Packet { interface: 0, at_ns, original_len, data: &data, comment }.emit(out);
 }
 
-/// A frame of mac80211's as it is, but for what each attempt has of its own: Duration and the retry bit. `data` has them, behind radiotap.
+/// A frame of mac80211, except for the fields of each attempt: Duration and the Retry bit. `data` has them after the radiotap header.
 fn capture_mpdu(out: &mut Vec<u8>, at_ns: u64, mut data: Vec<u8>, mac_at: usize, mpdu: &Mpdu, fate: Option<Fate>) {
     let own = [data[mac_at + 1], data[mac_at + 2], data[mac_at + 3]];
     let kept = mpdu.bytes.len().min(dot11::DATA_HEADER_LEN + MPDU_EXTRA + SNAP_BODY);
@@ -303,14 +319,14 @@ fn comment_of(fate: Option<Fate>) -> &'static str {
     }
 }
 
-/// What goes over at once.
+/// Rows and lines that are passed to the thread together.
 #[derive(Default)]
 struct Batch {
     rows: Vec<AirRecord>,
     inputs: Vec<u8>,
 }
 
-/// [`Files`] on a thread of their own.
+/// [`Files`] in a thread of their own.
 pub struct Recorder {
     to: Option<SyncSender<Batch>>,
     thread: Option<JoinHandle<Vec<Incomplete>>>,
@@ -320,7 +336,10 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// `inputs`: what the machine writes of its inputs.
+    /// Starts the thread. `inputs`: the log that the machine writes.
+    ///
+    /// # Errors
+    /// The thread cannot be started.
     pub fn start(files: Files, inputs: Option<InputLog>) -> Result<Self, DaemonError> {
         if files.is_empty() {
             return Ok(Self { to: None, thread: None, rows: Vec::new(), inputs, drops: 0 });
@@ -330,6 +349,7 @@ impl Recorder {
         Ok(Self { to: Some(to), thread: Some(thread), rows: Vec::with_capacity(BATCH), inputs, drops: 0 })
     }
 
+    /// Adds a row of the air log to the current batch.
     pub fn push(&mut self, record: AirRecord) {
         if self.to.is_some() {
             self.rows.push(record);
@@ -339,7 +359,7 @@ impl Recorder {
         }
     }
 
-    /// Gives the thread what there is; called by the daemon a few times a second.
+    /// Passes the current batch to the thread; called by the daemon a few times a second.
     pub fn hand_over(&mut self) {
         let Some(to) = &self.to else { return };
         let rows = std::mem::replace(&mut self.rows, Vec::with_capacity(BATCH));
@@ -352,14 +372,14 @@ impl Recorder {
         }
     }
 
-    /// Rows of the air log and lines of the log of inputs that were lost.
+    /// Number of rows of the air log and lines of the log of inputs that were lost.
     pub fn drops(&self) -> u64 {
         self.drops
     }
 
-    /// Waits until all is written; rows lost, and what could not be written.
+    /// Waits until everything is written; returns the number of lost rows and lines, and the reasons why files are incomplete.
     pub fn finish(mut self) -> (u64, Vec<Incomplete>) {
-        // nothing is in a hurry any more: wait for room instead of dropping
+        // the run is over: wait for room instead of dropping
         if let Some(to) = self.to.take() {
             let rows = std::mem::take(&mut self.rows);
             let inputs = self.inputs.take().map(|log| log.take()).unwrap_or_default();
@@ -388,7 +408,7 @@ fn write_all(mut files: Files, from: &Receiver<Batch>) -> Vec<Incomplete> {
         for record in &batch.rows {
             files.record(record);
         }
-        // a run that is killed keeps what it had
+        // a killed run keeps its rows so far
         files.flush();
     }
     files.finish()

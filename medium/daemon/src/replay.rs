@@ -1,5 +1,5 @@
-//! `manet-medium replay`: a run's inputs again, in virtual time. It writes the same air log, byte for byte:
-//! what the medium did in real time did not depend on when the host let it run.
+//! `manet-medium replay`: the inputs of a run again, in virtual time. The air log is the same, byte for byte:
+//! the medium's behaviour in real time does not depend on when the host schedules it.
 
 use crate::recorder::Files;
 use crate::setup::Setup;
@@ -11,7 +11,10 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-/// Plays `log` and writes the air log into `files`.
+/// Replays `log` and writes the air log to `files`.
+///
+/// # Errors
+/// A log that cannot be read or replayed, or a file that cannot be written.
 pub fn replay(setup: Setup, log: &Path, mut files: Files) -> Result<(), DaemonError> {
     let from =
         File::open(log).map_err(|e| DaemonError(format!("{}: {e}; `run --input-log` writes one", log.display())))?;

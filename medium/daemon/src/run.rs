@@ -1,6 +1,6 @@
 //! `manet-medium run`: from a configuration to a finished run.
 
-use crate::commands::{evidence_so_far, Desk};
+use crate::commands::{evidence_so_far, Responder};
 use crate::control::Control;
 use crate::feedback::Feedback;
 use crate::hwsim::Hwsim;
@@ -23,21 +23,23 @@ use manet_medium::wired::EndId;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Rows wait at most this long for the writer.
+/// Longest time that rows wait before they are passed to the writer.
 const HAND_OVER_EVERY: Duration = Duration::from_millis(100);
 
-/// How the daemon is to behave; what the run means is in the configuration.
+/// Options of the process; the configuration holds everything that determines the results.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
+    /// Stop when the parent process has ended.
     pub die_with_parent: bool,
+    /// Do not request real-time priority.
     pub ordinary_priority: bool,
-    /// Every input of the run as JSON lines, for `replay`.
+    /// File for every input of the run as JSON lines, for `replay`.
     pub input_log: Option<PathBuf>,
-    /// Bytes that the air log, its capture and the log of inputs may each have; at the first that reaches it all three end.
+    /// Maximum size of air log, capture and log of inputs, bytes each; when one reaches it, all three end.
     pub log_limit: Option<u64>,
-    /// Debug, to calibrate the verdict: every release comes this late.
+    /// Debug, to calibrate the verdict: delays every release by this much.
     pub inject_lateness: Duration,
-    /// Debug: stand still for the first duration, once every second one.
+    /// Debug: stop for the first duration, once in each period of the second duration.
     pub inject_stall: Option<(Duration, Duration)>,
 }
 
@@ -45,11 +47,14 @@ struct Daemon<'a> {
     driver: RealTime<LoggedWorld>,
     outlet: Outlet,
     control: Control,
-    desk: Desk<'a>,
+    responder: Responder<'a>,
     stop: bool,
 }
 
-/// Runs until a signal, a client or the configuration stops it; returns what the results lack.
+/// Runs until a signal, a client or the configuration stops it; returns the reasons why results are incomplete.
+///
+/// # Errors
+/// An interface, socket or file that cannot be created, or a failure of the driver.
 pub fn run(mut setup: Setup, options: &Options) -> Result<Vec<Incomplete>, DaemonError> {
     let trajectories = std::mem::take(&mut setup.trajectories);
     let loaded = &setup.loaded;
@@ -87,14 +92,14 @@ pub fn run(mut setup: Setup, options: &Options) -> Result<Vec<Incomplete>, Daemo
     let control = Control::open(setup.in_folder(&loaded.config.control_socket).as_deref(), watcher)?;
     let epoch_ns = driver.clock().epoch_ns();
     files.set_epoch(epoch_ns);
-    // before the priority is asked for: the writer is to have an ordinary one
+    // before the request for priority: the writer keeps the ordinary one
     let recorder = Recorder::start(files, inputs)?;
-    let scheduling = if options.ordinary_priority { host::Scheduling::Ordinary } else { host::ask_for_priority() };
+    let scheduling = if options.ordinary_priority { host::Scheduling::Ordinary } else { host::request_priority() };
     host::settle_in_memory();
 
     let outlet = Outlet::new(ports, names.len(), hwsim, feedback, recorder);
-    let desk = Desk { setup: &setup, epoch_ns, scheduling, accepts_failed: 0 };
-    let mut daemon = Daemon { driver, outlet, control, desk, stop: false };
+    let responder = Responder { setup: &setup, epoch_ns, scheduling, accepts_failed: 0 };
+    let mut daemon = Daemon { driver, outlet, control, responder, stop: false };
     println!("ready");
     std::io::stdout().flush()?;
     daemon.work(options)?;
@@ -135,7 +140,7 @@ fn open_ports(loaded: &Loaded) -> Result<(Option<Hwsim>, Vec<Port>), DaemonError
 
 impl Daemon<'_> {
     fn work(&mut self, options: &Options) -> Result<(), DaemonError> {
-        let config = &self.desk.setup.loaded.config;
+        let config = &self.responder.setup.loaded.config;
         let end = config.duration_s.map(|s| Instant::ZERO + Duration::from_secs_f64(s + config.warmup_s));
         let mut hand_over = Instant::ZERO;
         let mut stall = options.inject_stall.map(|(_, period)| Instant::ZERO + period);
@@ -160,7 +165,7 @@ impl Daemon<'_> {
         Ok(())
     }
 
-    /// Lets those in who found no descriptor free; the first time that happens is reported.
+    /// Accepts clients that had to wait for a free descriptor; the first such wait is reported.
     fn wake_listeners(&mut self) {
         let watcher = self.driver.watcher();
         let mut failed = 0;
@@ -168,12 +173,12 @@ impl Daemon<'_> {
             listener.wake(&watcher);
             failed += listener.failed();
         }
-        if self.desk.accepts_failed == 0 && failed > 0 {
+        if self.responder.accepts_failed == 0 && failed > 0 {
             eprintln!(
                 "manet-medium: no open files are left for a client of a socket; it waits; raise the limit (ulimit -Hn)"
             );
         }
-        self.desk.accepts_failed = failed;
+        self.responder.accepts_failed = failed;
     }
 
     fn serve(&mut self, token: u64) {
@@ -201,7 +206,7 @@ impl Daemon<'_> {
             Some(Token::ControlListener) => self.control.accept(),
             Some(Token::ControlClient(client)) => {
                 for line in self.control.ready(client) {
-                    let (answer, stop) = self.desk.answer(&line, &mut self.driver, &mut self.outlet);
+                    let (answer, stop) = self.responder.answer(&line, &mut self.driver, &mut self.outlet);
                     self.control.answer(client, &answer);
                     self.stop |= stop;
                 }
@@ -222,7 +227,7 @@ impl Daemon<'_> {
         }
     }
 
-    /// The station offers what it overhears while a client of its socket wants that.
+    /// The station reports overheard frames while a client of its socket subscribes to them.
     fn overhear(&mut self, station: StationId) {
         let on = self.outlet.feedback.wants_overheard(station);
         if on != self.driver.timeline().machine().machine.medium.overhears(station) {
@@ -234,17 +239,17 @@ impl Daemon<'_> {
     fn finish(mut self) -> Result<Vec<Incomplete>, DaemonError> {
         self.driver.input(Input::Air(message::Input::Stop), &mut self.outlet);
         let mut evidence = evidence_so_far(&self.driver, &self.outlet);
-        let lost_on_the_way = self.outlet.hwsim.as_ref().map_or(0, |h| h.lost);
-        evidence.tap_read_drops = self.outlet.ports.iter_mut().map(Port::lost_in_all).sum::<u64>() + lost_on_the_way;
+        let lost_datagrams = self.outlet.hwsim.as_ref().map_or(0, |h| h.lost);
+        evidence.tap_read_drops = self.outlet.ports.iter_mut().map(Port::lost_in_all).sum::<u64>() + lost_datagrams;
         let deleted = |p: &Port| p.deleted.then(|| Incomplete::InterfaceDeleted { of: p.name.clone() });
         let deleted: Vec<Incomplete> = self.outlet.ports.iter().filter_map(deleted).collect();
         let counters = serde_json::json!({
             "format": "manet-counters/1",
-            "stations": self.desk.counters(&self.driver),
-            "wires": self.desk.wires(&self.driver),
+            "stations": self.responder.counters(&self.driver),
+            "wires": self.responder.wires(&self.driver),
         });
-        let moved = self.desk.moved(&self.driver);
-        let setup = self.desk.setup;
+        let moved = self.responder.moved(&self.driver);
+        let setup = self.responder.setup;
         let Outlet { ports, feedback, recorder, .. } = self.outlet;
         drop((self.control, feedback, ports));
         let mut lacking;
@@ -269,7 +274,7 @@ fn write_json(path: PathBuf, value: &serde_json::Value) -> Result<(), Incomplete
     write_whole(path, &format!("{value:#}\n"))
 }
 
-/// Whole or not at all: written beside and moved into place.
+/// Writes a file completely or not at all: under another name, then renamed.
 fn write_whole(path: PathBuf, text: &str) -> Result<(), Incomplete> {
     let beside = path.with_extension("part");
     let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, &path));

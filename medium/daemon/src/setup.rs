@@ -1,4 +1,4 @@
-//! What a run is made of, read from its files: `medium.json` (formats/medium.md), and the radio profile and the trace that it names.
+//! Reads the files of a run: `medium.json` (formats/medium.md), and the radio profile and the trace that it names.
 
 use manet_medium::config::{Config, ConfigError, Loaded};
 use manet_medium::phy::radio::{Radio, RadioError};
@@ -8,19 +8,24 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A checked configuration with all that its files hold.
+/// A checked configuration with the contents of its files.
 #[derive(Debug)]
 pub struct Setup {
+    /// Configuration and radio.
     pub loaded: Loaded,
+    /// Thresholds of the verdict.
     pub thresholds: Thresholds,
-    /// Where each station is over time.
+    /// Movement of each station.
     pub trajectories: Vec<Trajectory>,
-    /// The folder of `medium.json`, from which relative paths count.
+    /// The folder of `medium.json`; paths in it are relative to this folder.
     folder: PathBuf,
 }
 
 impl Setup {
     /// Reads `medium.json` at `path` and the files that it names.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or the first mistake in one.
     pub fn read(path: &Path) -> Result<Self, SetupError> {
         let in_file = |mistake| SetupError::Mistake { file: path.to_owned(), mistake };
         let folder = path.parent().unwrap_or(Path::new(".")).to_path_buf();
@@ -36,7 +41,7 @@ impl Setup {
         Ok(Self { loaded, thresholds, trajectories, folder })
     }
 
-    /// A path of the configuration as the process has it.
+    /// A path of the configuration, relative to the working directory of the process.
     pub fn in_folder(&self, path: &Option<PathBuf>) -> Option<PathBuf> {
         path.as_ref().map(|path| self.folder.join(path))
     }
@@ -58,33 +63,54 @@ fn read_trace(path: PathBuf, loaded: &Loaded) -> Result<Trace, SetupError> {
     }
 }
 
-/// Why there is no run: one line that names the file, and the key or the remedy.
+/// The reason why a run cannot start: one line that names the file, and the key or the remedy.
 #[derive(Debug)]
 pub enum SetupError {
-    /// `medium.json` itself.
+    /// `medium.json` cannot be read.
     Unreadable {
+        /// Its path.
         file: PathBuf,
+        /// The error of the read.
         error: io::Error,
     },
-    /// Something in `medium.json`.
+    /// `medium.json` has a mistake.
     Mistake {
+        /// Its path.
         file: PathBuf,
+        /// The mistake.
         mistake: Mistake,
     },
+    /// The trace cannot be read.
     TraceUnreadable {
+        /// Its path.
         trace: PathBuf,
+        /// The error of the read.
         error: io::Error,
     },
-    /// Something in the trace.
+    /// The trace has a mistake.
     Trace(TraceError),
 }
 
-/// What `medium.json` has wrong, the profile that it names included.
+/// A mistake in `medium.json` or in the profile that it names.
 #[derive(Debug)]
 pub enum Mistake {
+    /// In a key of `medium.json`.
     Config(ConfigError),
-    RadioUnreadable { profile: PathBuf, error: io::Error },
-    Radio { profile: PathBuf, error: RadioError },
+    /// The profile cannot be read.
+    RadioUnreadable {
+        /// Its path.
+        profile: PathBuf,
+        /// The error of the read.
+        error: io::Error,
+    },
+    /// The profile has a mistake.
+    Radio {
+        /// Its path.
+        profile: PathBuf,
+        /// The mistake.
+        error: RadioError,
+    },
+    /// In the key `verdict`.
     Thresholds(ThresholdsError),
 }
 

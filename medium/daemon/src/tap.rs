@@ -1,8 +1,8 @@
 //! TAP devices in other network namespaces (Linux Documentation/networking/tuntap.rst).
 //!
-//! A TAP is made *inside* its namespace: this thread enters it (setns(2)), opens /dev/net/tun there, and comes back.
-//! It is not persistent: when the descriptor goes, however the process ends, so does the device.
-//! No offloads and no virtio header: what we read are frames as a wire would carry them.
+//! A TAP is created *inside* its namespace: the thread enters it (setns(2)), opens /dev/net/tun there, and returns.
+//! It is not persistent: it is removed with its descriptor, however the process ends.
+//! No offloads and no virtio header: a read returns a frame as on a wire.
 
 use crate::DaemonError;
 use manet_medium::wire::ethernet::Mac;
@@ -17,23 +17,55 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+/// MTU of the interfaces, bytes.
 pub const MTU: i32 = 1500;
-/// The longest Ethernet frame a host may hand over, whatever MTU somebody sets.
+/// Maximum length of an Ethernet frame from a host, bytes, whatever MTU the interface has.
 pub const MAX_FRAME: usize = 65_536;
 
-nix::ioctl_write_ptr_bad!(tun_set_iff, nix::request_code_write!(b'T', 202, size_of::<libc::c_int>()), libc::ifreq);
-nix::ioctl_write_ptr!(tun_set_carrier, b'T', 226, libc::c_int);
-nix::ioctl_write_ptr_bad!(set_hardware_address, libc::SIOCSIFHWADDR, libc::ifreq);
-nix::ioctl_readwrite_bad!(get_hardware_address, libc::SIOCGIFHWADDR, libc::ifreq);
-nix::ioctl_write_ptr_bad!(set_mtu, libc::SIOCSIFMTU, libc::ifreq);
-nix::ioctl_write_ptr_bad!(set_flags, libc::SIOCSIFFLAGS, libc::ifreq);
+nix::ioctl_write_ptr_bad!(
+    /// TUNSETIFF: creates a TUN or TAP device.
+    tun_set_iff,
+    nix::request_code_write!(b'T', 202, size_of::<libc::c_int>()),
+    libc::ifreq
+);
+nix::ioctl_write_ptr!(
+    /// TUNSETCARRIER: sets the carrier of a device.
+    tun_set_carrier,
+    b'T',
+    226,
+    libc::c_int
+);
+nix::ioctl_write_ptr_bad!(
+    /// SIOCSIFHWADDR: sets the hardware address of an interface.
+    set_hardware_address,
+    libc::SIOCSIFHWADDR,
+    libc::ifreq
+);
+nix::ioctl_readwrite_bad!(
+    /// SIOCGIFHWADDR: reads the hardware address of an interface.
+    get_hardware_address,
+    libc::SIOCGIFHWADDR,
+    libc::ifreq
+);
+nix::ioctl_write_ptr_bad!(
+    /// SIOCSIFMTU: sets the MTU of an interface.
+    set_mtu,
+    libc::SIOCSIFMTU,
+    libc::ifreq
+);
+nix::ioctl_write_ptr_bad!(
+    /// SIOCSIFFLAGS: sets the flags of an interface.
+    set_flags,
+    libc::SIOCSIFFLAGS,
+    libc::ifreq
+);
 
-/// The answer to a configuration that does not say in which namespace `key` is to have its interface.
+/// The error of a configuration without a namespace for the interface of `key`.
 pub fn no_netns(key: &str) -> DaemonError {
     DaemonError(format!("key \"{key}.netns\" is missing; `run` makes an interface there (`sim` needs none)"))
 }
 
-/// A network namespace that stays open, so that it is still there when the run ends.
+/// An open network namespace; it exists at least as long as this value.
 #[derive(Debug)]
 pub struct Namespace {
     file: File,
@@ -41,20 +73,28 @@ pub struct Namespace {
 }
 
 impl Namespace {
+    /// Opens the namespace at `path` (`/proc/PID/ns/net`, `/run/netns/NAME`).
+    ///
+    /// # Errors
+    /// A path that cannot be opened.
     pub fn open(path: &Path) -> Result<Self, DaemonError> {
         let file = File::open(path)
             .map_err(|e| DaemonError(format!("netns {}: {e}; is the station's process running?", path.display())))?;
         Ok(Self { file, path: path.to_owned() })
     }
 
+    /// The open file of the namespace.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// Does `work` inside the namespace and comes back.
+    /// Executes `work` inside the namespace and returns to the previous one.
+    ///
+    /// # Errors
+    /// That of `work`, or a namespace that cannot be entered.
     ///
     /// # Panics
-    /// If the thread cannot come back: nothing it did from then on would be where it belongs.
+    /// If the thread cannot return: anything it did from then on would happen in the wrong namespace.
     pub fn inside<R>(&self, work: impl FnOnce() -> Result<R, DaemonError>) -> Result<R, DaemonError> {
         let home = File::open("/proc/thread-self/ns/net")
             .map_err(|e| DaemonError(format!("/proc/thread-self/ns/net: {e}; is /proc mounted?")))?;
@@ -67,25 +107,31 @@ impl Namespace {
     }
 }
 
-/// What became of a frame handed to a host.
+/// Result of writing a frame to a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handed {
+    /// The kernel accepted it.
     Taken,
-    /// The host has set the interface down: its own doing.
+    /// The host has set the interface down.
     Down,
+    /// The kernel refused it for another reason.
     Lost,
-    /// The interface is no more.
+    /// The interface was deleted.
     Deleted,
 }
 
-/// What could be read from a host.
+/// Result of reading from a host.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Taken<'a> {
+    /// An Ethernet frame without FCS.
     Frame(&'a [u8]),
+    /// No frame is waiting.
     Nothing,
+    /// The interface was deleted.
     Deleted,
 }
 
+/// A TAP device in another namespace.
 #[derive(Debug)]
 pub struct Tap {
     file: File,
@@ -94,7 +140,10 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// Makes `ifname` with address `mac` in the namespace at `netns` and sets it up.
+    /// Creates `ifname` with address `mac` in the namespace at `netns` and sets it up.
+    ///
+    /// # Errors
+    /// The step that failed, with a remedy.
     pub fn create(netns: &Path, ifname: &str, mac: MacAddress) -> Result<Self, DaemonError> {
         let namespace = Namespace::open(netns)?;
         let file = namespace
@@ -103,7 +152,7 @@ impl Tap {
         Ok(Self { file, namespace, ifname: ifname.to_owned() })
     }
 
-    /// The next frame that the host has sent, if there is one.
+    /// The next frame from the host; does not block.
     pub fn read<'a>(&self, buffer: &'a mut [u8]) -> Taken<'a> {
         match (&self.file).read(buffer) {
             Ok(length) => Taken::Frame(&buffer[..length]),
@@ -113,6 +162,7 @@ impl Tap {
         }
     }
 
+    /// Passes a frame to the host; does not block.
     pub fn write(&self, frame: &[u8]) -> Handed {
         match (&self.file).write(frame) {
             Ok(n) if n == frame.len() => Handed::Taken,
@@ -122,14 +172,14 @@ impl Tap {
         }
     }
 
-    /// Tells the host that the interface has a carrier, or none (a station without power; a wire to one).
+    /// Sets the carrier of the interface; a station without power has none, and neither has a wire to one.
     pub fn set_carrier(&self, on: bool) {
         let value = libc::c_int::from(on);
         // SAFETY: TUNSETCARRIER reads an int; the descriptor is open. It fails only for a device that is gone.
         let _ = unsafe { tun_set_carrier(self.file.as_raw_fd(), &value) };
     }
 
-    /// Frames of the host that the kernel dropped because we did not read them in time.
+    /// Number of frames from the host that the kernel dropped before they were read; `None`: the interface was deleted.
     pub fn dropped(&self) -> Option<u64> {
         let table = self
             .namespace
@@ -150,6 +200,10 @@ fn tx_dropped(table: &str, ifname: &str) -> Option<u64> {
     line.split_whitespace().nth(11)?.parse().ok()
 }
 
+/// An `ifreq` with the name of an interface.
+///
+/// # Errors
+/// A name that is not 1 to 15 characters, or has a character that interface names cannot have.
 pub fn request(ifname: &str) -> Result<libc::ifreq, DaemonError> {
     if ifname.is_empty()
         || ifname.len() >= libc::IFNAMSIZ
@@ -165,7 +219,7 @@ pub fn request(ifname: &str) -> Result<libc::ifreq, DaemonError> {
     Ok(request)
 }
 
-/// In the present namespace.
+/// Creates a TAP in the current namespace.
 fn make(ifname: &str, mac: MacAddress) -> Result<File, DaemonError> {
     let file = OpenOptions::new()
         .read(true)
@@ -195,14 +249,20 @@ fn make(ifname: &str, mac: MacAddress) -> Result<File, DaemonError> {
     Ok(file)
 }
 
-/// In the present namespace.
+/// Sets an interface of the current namespace up.
+///
+/// # Errors
+/// The kernel's refusal, with a remedy.
 pub fn set_interface_up(ifname: &str) -> Result<(), DaemonError> {
     let control = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)
         .map_err(|e| failed(ifname, "no socket to configure it with", e))?;
     set_up(&control, ifname)
 }
 
-/// In the present namespace.
+/// Hardware address of an interface of the current namespace.
+///
+/// # Errors
+/// No such interface.
 pub fn hardware_address(ifname: &str) -> Result<MacAddress, DaemonError> {
     let control = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)
         .map_err(|e| failed(ifname, "no socket to ask for it with", e))?;
@@ -250,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interface_says_its_address_and_one_that_is_not_there_so() {
+    fn the_address_of_an_interface_is_read_and_a_missing_interface_is_named() {
         assert_eq!(hardware_address("lo").unwrap(), [0; 6]);
         assert!(hardware_address("absent0").unwrap_err().0.starts_with("interface absent0: is not there: "));
     }

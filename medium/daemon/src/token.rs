@@ -1,19 +1,28 @@
-//! Which descriptor became ready, as the 64 bits that epoll keeps for each.
+//! The identity of a ready descriptor, packed into the 64 bits that epoll stores for each.
 
-/// What became ready.
+/// A descriptor of the daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token {
+    /// SIGTERM or SIGINT.
     Signal,
+    /// End of the parent process.
     Parent,
+    /// The control socket.
     ControlListener,
+    /// A client of the control socket, by its number.
     ControlClient(u32),
+    /// The link-feedback socket of a station.
     FeedbackListener(u32),
+    /// A client of a link-feedback socket, by its number.
     FeedbackClient(u32),
+    /// The TAP of a port.
     Port(u32),
+    /// The netlink socket of hwsim.
     Hwsim,
 }
 
 impl Token {
+    /// Kind in the upper, number in the lower 32 bits.
     pub fn pack(self) -> u64 {
         let (kind, index) = match self {
             Token::Signal => (0, 0),
@@ -28,6 +37,7 @@ impl Token {
         kind << 32 | u64::from(index)
     }
 
+    /// The inverse of [`Self::pack`]; `None`: not a packed token.
     pub fn unpack(packed: u64) -> Option<Self> {
         let index = packed as u32;
         Some(match packed >> 32 {

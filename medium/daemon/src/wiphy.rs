@@ -1,5 +1,5 @@
-//! Wireless interfaces over nl80211 (linux/nl80211.h): a radio goes into a network namespace, gets an interface there and joins a
-//! network without looking for one: channel and, for an IBSS, BSSID are given.
+//! Wireless interfaces over nl80211 (linux/nl80211.h): moves a radio into a network namespace, creates its interface there and
+//! joins a network without scanning: channel and, for an IBSS, BSSID are given.
 
 use crate::tap::{set_interface_up, Namespace};
 use crate::DaemonError;
@@ -54,18 +54,22 @@ const fn interface_type(mode: HwsimMode) -> u32 {
     }
 }
 
-/// What all stations join.
+/// The network that all stations join.
 #[derive(Clone, Debug)]
 pub struct Network {
+    /// Kind of the interfaces.
     pub mode: HwsimMode,
+    /// SSID or mesh ID.
     pub name: &'static str,
+    /// BSSID of an IBSS.
     pub bssid: MacAddress,
+    /// Centre frequency, MHz.
     pub freq_mhz: u32,
-    /// Time units of 1024 us.
+    /// Beacon interval in time units of 1024 us.
     pub beacon_interval: u32,
-    /// Of broadcast and management frames.
+    /// Rate of broadcast and management frames, bit/s.
     pub basic_rate_bps: u64,
-    /// What data frames may be sent at.
+    /// Rates permitted for data frames, bit/s.
     pub rates_bps: Vec<u64>,
 }
 
@@ -74,7 +78,7 @@ fn of_500_kbps(rates_bps: &[u64]) -> Vec<u8> {
     rates_bps.iter().map(|r| (r / 500_000) as u8).collect()
 }
 
-/// nl80211 in the namespace in which the radios were made.
+/// nl80211 in the namespace in which the radios were created.
 pub struct Wiphys {
     netlink: Socket,
     family: u16,
@@ -82,7 +86,10 @@ pub struct Wiphys {
 }
 
 impl Wiphys {
-    /// Knows the radios that there are now.
+    /// Lists the radios that exist now.
+    ///
+    /// # Errors
+    /// No nl80211, or no permission.
     pub fn list() -> Result<Self, DaemonError> {
         let (mut netlink, family) = open()?;
         let mut by_name = HashMap::new();
@@ -93,7 +100,10 @@ impl Wiphys {
         Ok(Self { netlink, family, by_name })
     }
 
-    /// Moves the radio `name` into the namespace, where it gets the interface `ifname`, and joins the network.
+    /// Moves the radio `name` into `namespace`, creates the interface `ifname` with address `mac` there and joins the network.
+    ///
+    /// # Errors
+    /// The step that the kernel refused.
     pub fn settle(
         &mut self,
         name: &str,
@@ -129,7 +139,7 @@ fn open() -> Result<(Socket, u16), DaemonError> {
     Ok((netlink, family))
 }
 
-/// In the thread's present network namespace.
+/// A socket in the thread's current network namespace.
 fn socket() -> Result<Socket, DaemonError> {
     Socket::open(SockProtocol::NetlinkGeneric).map_err(no_socket)
 }
@@ -193,6 +203,7 @@ fn text(value: &[u8]) -> String {
     String::from_utf8_lossy(value).trim_end_matches('\0').to_owned()
 }
 
+/// The error of a generic netlink socket that cannot be opened.
 pub fn no_socket(errno: Errno) -> DaemonError {
     let what = if errno == Errno::EADDRINUSE { "no port" } else { "no socket" };
     DaemonError(format!("generic netlink: {what}: {}", errno.desc()))

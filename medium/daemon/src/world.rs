@@ -10,17 +10,21 @@ use manet_medium::wired::{Arrived, EndId, LinkSettings, Sent, Wires};
 use manet_medium::Medium;
 use serde::{Deserialize, Serialize};
 
+/// The air and the wires.
 pub struct World {
+    /// The air.
     pub medium: Medium,
+    /// The wired links.
     pub wires: Wires,
-    /// Which stations the ends of each wire are, where they are stations.
+    /// The stations at the ends of each wire; `None`: another host.
     ends: Vec<[Option<StationId>; 2]>,
 }
 
-/// What the real-time driver drives.
+/// The machine of the real-time driver.
 pub type LoggedWorld = Logged<World, InputLog>;
 
 impl World {
+    /// The machine of a configuration; `trajectories`: one for each station.
     pub fn new(loaded: &Loaded, trajectories: Vec<Trajectory>) -> Self {
         let mut medium = Medium::new(loaded, trajectories);
         medium.set_recording(true);
@@ -36,7 +40,7 @@ impl World {
         Self { medium, wires: Wires::new(&links), ends }
     }
 
-    /// Does the wire of this end carry anything, that is, have both its ends power?
+    /// Whether the wire of this end is up: both its ends have power.
     pub fn wire_is_up(&self, end: EndId) -> bool {
         self.ends[usize::from(end.0 / 2)].iter().flatten().all(|s| self.medium.is_on(*s))
     }
@@ -49,19 +53,25 @@ impl World {
     }
 }
 
+/// An input of the air or of the wires.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Input {
+    /// To the air.
     Air(message::Input),
+    /// To the wires.
     Wire(Sent),
 }
 
+/// An output of the air or of the wires.
 pub enum Output {
+    /// From the air.
     Air(message::Output),
+    /// From the wires.
     Wire(Arrived),
 }
 
 impl Output {
-    /// Does it act on a host, so that its being late matters?
+    /// Whether it acts on a host, so that its lateness counts.
     pub fn is_release(&self) -> bool {
         matches!(self, Output::Air(message::Output::Deliver { .. }) | Output::Wire(_))
     }
@@ -110,7 +120,7 @@ mod tests {
     use manet_medium::phy::Radio;
     use serde_json::json;
 
-    /// Three stations that all hear each other.
+    /// Three stations in range of each other.
     fn world() -> World {
         let station = |n: u8| {
             let mac = format!("02:00:00:00:00:{n:02x}");
@@ -137,7 +147,7 @@ mod tests {
         let mut line = Timeline::new(Logged::new(world(), Some(log.clone())));
         let mut outside = |at: Instant, output: Output| in_run.extend(overheard(at, &output));
         let frame = [&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0][..], &[0; 100]].concat();
-        // sta3 listens from 1 s to 2 s; sta1 sends to sta2 before, meanwhile and after
+        // sta3 subscribes from 1 s to 2 s; sta1 sends to sta2 before, meanwhile and after
         for (at_ms, on) in [(500, None), (1000, Some(true)), (1500, None), (2000, Some(false)), (2500, None)] {
             let input = match on {
                 Some(on) => message::Input::Overhear { station: StationId(2), on },

@@ -1,34 +1,58 @@
-//! What the DCF wants done, and what it counts besides.
+//! Actions of the DCF, and the events that it counts.
 
 use super::{Frame, Packet};
 use std::sync::Arc;
 
-/// What the machine wants done, in order.
+/// An action that the medium carries out for the DCF.
 #[derive(Clone, Debug)]
 pub enum Action {
     /// Put the frame on the air now.
     Transmit(Frame),
     /// Hand the packet up to the host.
-    Deliver { packet: Arc<Packet>, rate_bps: u64 },
-    /// The packet was acknowledged (unicast) or sent (broadcast); `retries` beyond the first attempts,
-    /// `tries`: of the data frame, or of the RTS before it.
-    Sent { packet: Arc<Packet>, retries: u32, tries: u32 },
+    Deliver {
+        /// The packet received.
+        packet: Arc<Packet>,
+        /// Rate of its data frame, bit/s.
+        rate_bps: u64,
+    },
+    /// The packet was acknowledged (unicast) or sent (broadcast).
+    Sent {
+        /// The packet in service.
+        packet: Arc<Packet>,
+        /// Attempts beyond the first RTS and the first data frame.
+        retries: u32,
+        /// Attempts of the data frame, or of the RTS before it if those are more.
+        tries: u32,
+    },
     /// Retries exhausted.
-    Failed { packet: Arc<Packet>, reason: FailReason, tries: u32 },
+    Failed {
+        /// The packet given up.
+        packet: Arc<Packet>,
+        /// The limit reached.
+        reason: FailReason,
+        /// As in [`Self::Sent`].
+        tries: u32,
+    },
 }
 
-/// Which limit a frame reached: the values are those of link feedback (formats/sockets.md).
+/// The retry limit that a frame reached; the values are those of link feedback (formats/sockets.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailReason {
+    /// dot11ShortRetryLimit: RTS, or a data frame without RTS.
     ShortRetryLimit = 1,
+    /// dot11LongRetryLimit: a data frame after RTS/CTS.
     LongRetryLimit = 2,
 }
 
-/// Events worth counting that are not actions.
+/// Counted events that are not actions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DcfCounters {
+    /// RTS without CTS.
     pub cts_timeout: u64,
+    /// Data frames without ACK.
     pub ack_timeout: u64,
+    /// Data frames received again and not delivered (9.3.2.10).
     pub rx_duplicate: u64,
+    /// Data frames and broadcasts delivered to the host.
     pub rx_data: u64,
 }

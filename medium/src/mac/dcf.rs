@@ -1,4 +1,4 @@
-//! The DCF of one station: when it may send, what it answers, when it gives up.
+//! The DCF of one station: access to the medium, responses, retries.
 //!
 //! IEEE Std 802.11-2012 clause 9.3 (the basic access of 802.11-1997 unchanged): carrier sense, physical and virtual
 //! (9.3.2.1), inter-frame spaces (9.3.2.3), random backoff (9.3.3), access procedure (9.3.4), RTS/CTS (9.3.2.6), ACK
@@ -6,9 +6,9 @@
 //! ([`crate::phy::radio::Rules`]). Not modelled: fragmentation, PCF, power save, EDCA, the optional NAV reset after an
 //! RTS that no data follows (9.3.2.4), rate adaptation.
 //!
-//! The machine is told what its radio senses ([`Dcf::medium_busy`], [`Dcf::medium_idle`]) and decodes
-//! ([`Dcf::receive`], [`Dcf::receive_failed`]); it answers with [`Action`]s. Time comes with each call. It has one
-//! deadline ([`Dcf::next_timeout`]), always the end of what its [`State`] waits for or of its backoff.
+//! The radio reports carrier sense ([`Dcf::medium_busy`], [`Dcf::medium_idle`]) and receptions
+//! ([`Dcf::receive`], [`Dcf::receive_failed`]); the machine answers with [`Action`]s. Each call carries the time. There is one
+//! deadline ([`Dcf::next_timeout`]): the end of the wait of its state, or of its backoff.
 
 use super::action::{Action, DcfCounters, FailReason};
 use super::{Dest, Frame, InterfaceQueue, Packet};
@@ -21,7 +21,7 @@ pub mod visible;
 
 #[derive(Clone, Debug)]
 enum State {
-    /// Contending, or nothing to do.
+    /// Contending, or without a packet.
     Idle,
     Transmitting(FrameKind),
     AwaitCts {
@@ -30,11 +30,11 @@ enum State {
     AwaitAck {
         until: Instant,
     },
-    /// CTS sent; the data frame should have ended by then (ns-2 only).
+    /// CTS sent; the data frame should have ended by `until` (ns-2 only).
     AwaitData {
         until: Instant,
     },
-    /// A response goes out after SIFS.
+    /// A response is sent after SIFS.
     Sifs {
         at: Instant,
         then: Response,
@@ -48,7 +48,7 @@ enum Response {
         reserves: Duration,
         ack_airtime: Duration,
     },
-    /// To a frame of `rate_bps`.
+    /// The answer to a frame of `rate_bps`.
     Ack {
         to: Dest,
         rate_bps: u64,
@@ -66,17 +66,19 @@ struct Service {
 }
 
 impl Service {
-    /// Each data frame had an RTS before it, or none had.
+    /// Attempts: RTS before each data frame, or no RTS at all.
     fn tries(&self) -> u32 {
         self.rts_attempts.max(self.data_attempts)
     }
 }
 
+/// The distributed coordination function of one station.
 #[derive(Clone, Debug)]
 pub struct Dcf {
     station: u16,
     radio: Arc<Radio>,
     random: Stream,
+    /// Packets that wait behind the one in service.
     pub queue: InterfaceQueue,
     service: Option<Service>,
     state: State,
@@ -86,12 +88,12 @@ pub struct Dcf {
     long_retries: u32,
     next_sequence: u16,
 
-    /// Backoff slots to go; `None`: no backoff pending.
+    /// Remaining backoff slots; `None`: no backoff pending.
     slots: Option<u32>,
-    /// The backoff was not drawn: the medium was found idle (9.3.4.2), a busy medium makes it a drawn one.
+    /// Access without backoff, as the medium was idle (9.3.4.2); if it becomes busy first, a backoff is drawn.
     undrawn: bool,
     drawn: u32,
-    /// When the countdown may begin at the earliest, besides the medium's reasons.
+    /// Earliest start of the countdown, apart from the state of the medium.
     ready_at: Instant,
 
     busy: bool,
@@ -101,13 +103,15 @@ pub struct Dcf {
     /// A frame was not decoded: EIFS begins when the medium is idle again.
     eifs_due: bool,
 
-    /// Last sequence number heard from each station (9.3.2.10).
+    /// Last sequence number received from each station (9.3.2.10).
     heard: Vec<Option<u16>>,
     actions: Vec<Action>,
+    /// Counters of this station.
     pub counters: DcfCounters,
 }
 
 impl Dcf {
+    /// `station`: own number; `stations`: number of all stations; `random`: stream of the backoff.
     pub fn new(station: u16, stations: usize, radio: Arc<Radio>, queue: InterfaceQueue, random: Stream) -> Self {
         let cw = radio.cw_min;
         Self {
@@ -136,27 +140,29 @@ impl Dcf {
         }
     }
 
-    /// What came of the last call, in order; leaves nothing.
+    /// Moves the actions of the last call to `into`, in order.
     pub fn take_actions(&mut self, into: &mut Vec<Action>) {
         into.append(&mut self.actions);
     }
 
+    /// Whether a frame of this station is on the air.
     pub fn is_transmitting(&self) -> bool {
         matches!(self.state, State::Transmitting(_))
     }
 
-    /// Packets waiting, the one in service included.
+    /// Number of packets that wait, the one in service included.
     pub fn backlog(&self) -> usize {
         self.queue.len() + usize::from(self.service.is_some())
     }
 
+    /// End of the NAV (9.3.2.4).
     pub fn nav_until(&self) -> Instant {
         self.nav_until
     }
 
     // ----- from the host
 
-    /// Takes a packet; returns the one that fell out of a full queue.
+    /// Takes a packet; returns the packet that a full queue drops.
     pub fn enqueue(&mut self, now: Instant, packet: Arc<Packet>) -> Option<Arc<Packet>> {
         if self.service.is_none() && self.queue.is_empty() {
             self.serve(packet);
@@ -166,14 +172,14 @@ impl Dcf {
         self.queue.push(packet)
     }
 
-    /// Everything not yet acknowledged, at the end of a run.
+    /// Removes all packets not yet acknowledged, at the end of a run.
     pub fn remaining(&mut self) -> Vec<Arc<Packet>> {
         let service = self.service.take().map(|s| s.packet);
         service.into_iter().chain(self.queue.drain()).collect()
     }
 
-    /// The radio loses its power: everything not yet acknowledged, and the state of a station that has just begun. What it
-    /// numbered stays numbered, or others would take its next frames for duplicates.
+    /// The radio loses its power: the state of a new station, except for the sequence numbers; others would take its next
+    /// frames for duplicates. Returns all packets not yet acknowledged.
     pub fn switch_off(&mut self, now: Instant) -> Vec<Arc<Packet>> {
         let lost = self.remaining();
         self.state = State::Idle;
@@ -240,12 +246,12 @@ impl Dcf {
         }
     }
 
-    /// ns-2's capture: the frame ignored reserves the medium until it has ended and EIFS is over.
+    /// ns-2's capture: the ignored frame, of remaining length `ignored`, reserves the medium until its end plus EIFS.
     pub fn captured(&mut self, now: Instant, ignored: Duration) {
         self.nav_until = self.nav_until.max(now + self.radio.eifs() + ignored);
     }
 
-    /// When the backoff's first slot begins; only meaningful while idle.
+    /// Start of the first backoff slot; only valid while idle.
     fn countdown_start(&self) -> Instant {
         let difs = self.radio.difs();
         let after_medium = (self.idle_since.max(self.nav_until) + difs).max(self.eifs_until);
@@ -257,7 +263,7 @@ impl Dcf {
         matches!(self.state, State::Idle) && !self.busy && self.slots.is_some()
     }
 
-    /// Stops the countdown; slots that are over by `now` count, a slot begun does not.
+    /// Stops the countdown; complete slots count, a partial slot does not.
     fn freeze(&mut self, now: Instant) {
         if !self.counts_down() {
             return;
@@ -272,6 +278,7 @@ impl Dcf {
 
     // ----- time
 
+    /// The instant at which [`Self::handle_timeout`] must be called.
     pub fn next_timeout(&self) -> Option<Instant> {
         match &self.state {
             State::Idle if self.counts_down() => {
@@ -285,6 +292,7 @@ impl Dcf {
         }
     }
 
+    /// Does what is due at `now`; an early call has no effect.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.next_timeout().is_none_or(|t| t > now) {
             return;
@@ -406,7 +414,7 @@ impl Dcf {
         }
     }
 
-    /// CTS or ACK to a frame of `rate_bps`.
+    /// Sends the CTS or ACK that answers a frame of `rate_bps`.
     fn transmit_answer(&mut self, kind: FrameKind, to: Dest, rate_bps: u64, reserves: Duration, ack_airtime: Duration) {
         let frame = Frame {
             kind,
@@ -426,7 +434,7 @@ impl Dcf {
         self.transmit(frame);
     }
 
-    /// The frame put on the air has ended.
+    /// The station's own frame has ended.
     pub fn transmit_end(&mut self, now: Instant, frame: &Frame) {
         let State::Transmitting(kind) = self.state else { return };
         // nothing was sensed through the station's own transmission
@@ -498,7 +506,7 @@ impl Dcf {
         self.cw = (self.cw * 2 + 1).min(self.radio.cw_max);
     }
 
-    /// Back to contention: the next packet comes into service, a backoff is drawn if none is pending.
+    /// Returns to contention: the next packet comes into service, a backoff is drawn if none is pending.
     fn resume(&mut self, now: Instant) {
         self.state = State::Idle;
         self.ready_at = now;
@@ -514,8 +522,8 @@ impl Dcf {
 
     // ----- receptions
 
-    /// A frame was decoded. Returns false for an RTS that is not answered because of the NAV, and for an RTS or data that find the
-    /// station at another duty.
+    /// A frame was decoded. Returns false for an RTS that the NAV forbids to answer, and for RTS or data received while the
+    /// station is engaged in another exchange.
     pub fn receive(&mut self, now: Instant, frame: &Frame) -> bool {
         self.eifs_until = Instant::ZERO; // a correct frame ends EIFS (9.3.2.3.7)
         self.eifs_due = false;
@@ -548,7 +556,7 @@ impl Dcf {
         }
     }
 
-    /// A frame ended that was not decoded; `weak`: it was only sensed, never locked on.
+    /// A frame ended that was not decoded; `weak`: it was sensed, but the radio never locked on to it.
     pub fn receive_failed(&mut self, now: Instant, weak: bool) {
         if self.radio.rules.eifs_as_nav {
             self.nav_until = self.nav_until.max(now + self.radio.eifs());
@@ -575,7 +583,7 @@ impl Dcf {
             self.state,
             State::Sifs { .. } | State::Transmitting(_) | State::AwaitCts { .. } | State::AwaitAck { .. }
         ) {
-            return false; // another duty: no room for an ACK, so the sender will retry
+            return false; // another exchange: no room for an ACK, so the sender will retry
         }
         let then = Response::Ack { to: Dest::Station(frame.from), rate_bps: frame.rate_bps };
         self.state = State::Sifs { at: now + self.radio.sifs(), then };
@@ -595,7 +603,7 @@ impl Dcf {
         }
     }
 
-    /// 9.3.2.8: any other frame instead of the awaited one ends the wait; ns-2 goes on waiting.
+    /// 9.3.2.8: any frame other than the awaited one ends the wait; ns-2 continues to wait.
     fn fail_if_waiting(&mut self, now: Instant) {
         if self.radio.rules.timeouts != Timeouts::Standard {
             return;
@@ -607,7 +615,7 @@ impl Dcf {
         }
     }
 
-    /// A wait prolonged by a reception ends with it.
+    /// Ends a wait that a reception prolonged.
     fn fail_if_overdue(&mut self, now: Instant) {
         match self.state {
             State::AwaitCts { until: Instant::MAX } => self.attempt_failed(now, FrameKind::Rts),
@@ -617,7 +625,7 @@ impl Dcf {
     }
 }
 
-/// RTS/CTS goes before unicast MPDUs longer than the threshold (9.3.2.6).
+/// RTS/CTS precedes unicast MPDUs longer than the threshold (9.3.2.6).
 fn needs_rts(radio: &Radio, packet: &Packet) -> bool {
     packet.dest != Dest::Broadcast && packet.mpdu_bytes(radio) > radio.rts_threshold_bytes
 }

@@ -1,4 +1,4 @@
-//! The DCF alone against drawn timelines: no other stations, no air; the test says what is sensed and decoded when,
+//! The DCF alone against drawn timelines: no other stations, no air. A test states what is sensed and decoded when,
 //! and at which microsecond the station must send. Profile `dot11b-11m` (the standard's rules): slot 20, SIFS 10, DIFS 50,
 //! RTS 272, CTS and ACK 248, EIFS 10 + 50 + 304 = 364 us; `ns2-dsss-2m` for ns-2's departures.
 
@@ -39,7 +39,7 @@ impl Bench {
         Self { dcf, radio, sent: vec![], delivered: vec![], failed: vec![], now: 0 }
     }
 
-    /// The standard's rules, no RTS unless the test asks.
+    /// The standard's rules, RTS only if a test enables it.
     fn standard() -> Self {
         Self::new("dot11b-11m", |r| r.rts_threshold_bytes = 3000)
     }
@@ -139,7 +139,7 @@ impl Bench {
         self.sent.last().map(|(t, f)| (*t, f.kind)).expect("something was sent")
     }
 
-    /// When transmission `n` began, without the backoff drawn for it; and that backoff's slots.
+    /// Start of transmission `n` without the backoff drawn for it, and that backoff in slots.
     fn before_backoff(&self, n: usize) -> (u64, u32) {
         let (at, frame) = &self.sent[n];
         (at - u64::from(frame.backoff_slots) * u64::from(self.radio.slot_us), frame.backoff_slots)
@@ -247,7 +247,7 @@ fn eifs_follows_an_undecodable_frame() {
 }
 
 //  | undecodable |
-//           | what spoiled it | EIFS 364 |    from when the medium is idle
+//           | interferer      | EIFS 364 |    from when the medium is idle
 #[test]
 fn eifs_begins_when_the_medium_is_idle_again() {
     let mut b = Bench::standard();
@@ -448,7 +448,7 @@ fn another_frame_in_place_of_the_ack_ends_the_wait_by_the_standard_only() {
 #[test]
 fn a_success_brings_the_window_back_to_its_minimum() {
     let mut b = Bench::standard();
-    let mut most = 0;
+    let mut max = 0;
     for id in 1..=200 {
         // two attempts fail (the window is 127 then), the third is acknowledged
         let t = b.now + 50_000;
@@ -464,30 +464,30 @@ fn a_success_brings_the_window_back_to_its_minimum() {
         b.until(next);
         let after = &b.sent[first + 3].1;
         assert_eq!(after.packet_id(), 2 * id + 1);
-        most = most.max(after.backoff_slots);
+        max = max.max(after.backoff_slots);
         b.answer(FrameKind::Ack);
     }
-    assert!((26..=31).contains(&most), "{most}: the most of 200 draws from 0 to 31");
+    assert!((26..=31).contains(&max), "{max}: the maximum of 200 draws from 0 to 31");
 }
 
 #[test]
 fn the_window_doubles_to_its_maximum_and_the_packet_fails_at_the_retry_limit() {
     let mut b = Bench::standard();
-    let mut most = [0u32; 8];
+    let mut max = [0u32; 8];
     for id in 1..=400 {
         b.sent.clear();
         let t = b.now + 100_000;
         b.packet(t, packet(id, PEER, false)).until(t + 90_000);
         assert_eq!(b.sent.len(), 7, "short retry limit 7");
         for (i, (_, frame)) in b.sent.iter().enumerate() {
-            most[i + 1] = most[i + 1].max(frame.backoff_slots);
+            max[i + 1] = max[i + 1].max(frame.backoff_slots);
         }
     }
     assert_eq!(b.failed.len(), 400);
     assert!(b.failed.iter().all(|(_, r)| *r == FailReason::ShortRetryLimit));
-    assert_eq!(most[1], 0, "the first attempt finds the medium idle and the last backoff over");
+    assert_eq!(max[1], 0, "the first attempt finds the medium idle and the last backoff over");
     for (attempt, cw) in [(2, 63), (3, 127), (4, 255), (5, 511), (6, 1023), (7, 1023)] {
-        let m = most[attempt];
+        let m = max[attempt];
         assert!(m <= cw && m > cw * 8 / 10, "attempt {attempt}: {m} of {cw}");
     }
 }
@@ -533,7 +533,7 @@ fn only_in_ns2_a_packet_that_failed_at_one_limit_leaves_the_other_counter_to_the
 
 #[test]
 fn data_that_finds_the_station_waiting_for_an_ack_is_not_taken() {
-    // ns-2's rules: the wait goes on; by the standard's it would end here
+    // ns-2's rules: the wait continues; by the standard's it would end here
     let mut b = Bench::new("ns2-dsss-2m", |r| r.rts_threshold_bytes = 3000);
     b.packet(1000, packet(1, PEER, false)).until(1000);
     let start = b.dcf.next_timeout().unwrap().as_nanos() / 1000;

@@ -1,4 +1,4 @@
-//! One station's MAC: its interface queue and its DCF, each a machine without I/O.
+//! The MAC of one station: interface queue and DCF, without I/O.
 
 pub mod action;
 pub mod dcf;

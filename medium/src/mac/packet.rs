@@ -1,4 +1,4 @@
-//! What a MAC handles: packets from the host, frames on the air.
+//! Packets from the host and frames on the air.
 
 use crate::phy::{FrameKind, Radio};
 use crate::wire::dot11::FCS_LEN;
@@ -6,13 +6,15 @@ use manet_engine::Duration;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Whom a packet or frame is for.
+/// Receiver of a packet or frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dest {
+    /// The station with this number.
     Station(u16),
+    /// All stations: a broadcast or multicast address.
     Broadcast,
     /// A unicast address that belongs to no station: sent, retried, never answered.
-    Nobody,
+    Unknown,
 }
 
 /// A packet from the host on its way through the interface queue and the air.
@@ -20,41 +22,46 @@ pub enum Dest {
 pub struct Packet {
     /// Number of the packet in the air log, from 1.
     pub id: u64,
+    /// Receiver on this hop.
     pub dest: Dest,
+    /// MAC address of the receiver.
     pub dest_mac: [u8; 6],
     /// Length of the IP (or ARP) packet, i.e. of the Ethernet payload.
     pub ip_bytes: u32,
-    /// DSCP CS6, goes first.
+    /// Network control (DSCP CS6 or ARP), served first.
     pub control: bool,
-    /// The Ethernet frame as the host gave it; empty for synthetic traffic.
+    /// The Ethernet frame from the host; empty for synthetic traffic.
     pub ethernet: Arc<[u8]>,
-    /// Synthetic traffic: which flow and hop, see `crate::sim`.
+    /// Synthetic traffic: flow and hop, see [`crate::sim`].
     pub tag: u64,
-    /// What mac80211 gave, where the station's MAC is the kernel's; then this is what the air carries.
+    /// The frame of mac80211, if the station's MAC is the kernel's; then the air carries this frame.
     pub mpdu: Option<Arc<Mpdu>>,
 }
 
-/// An 802.11 frame as mac80211 made it.
+/// An 802.11 frame from mac80211.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mpdu {
+    /// The station that sends it.
     pub from: u16,
-    /// By which the kernel knows it again.
+    /// The kernel's identifier of the frame.
     pub cookie: u64,
     /// Header and body without FCS.
     pub bytes: Box<[u8]>,
-    /// What its rate control wants tried, first to last; empty: the profile's rate.
+    /// Rates requested by the kernel's rate control, in order; empty: the profile's rate.
     pub rates: Box<[Stage]>,
 }
 
-/// So many tries at this rate.
+/// A number of tries at one rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stage {
+    /// Rate, bit/s.
     pub rate_bps: u64,
+    /// Tries at this rate, 1 or more.
     pub tries: u8,
 }
 
 impl Packet {
-    /// Length of its data frame on the air, with FCS.
+    /// Length of its data frame on the air with FCS, bytes.
     pub fn mpdu_bytes(&self, radio: &Radio) -> u32 {
         match &self.mpdu {
             Some(mpdu) => (mpdu.bytes.len() + FCS_LEN) as u32,
@@ -62,7 +69,7 @@ impl Packet {
         }
     }
 
-    /// The rate of its data frame at the `attempt`th time (from 1): beyond all that was asked for, the last of it.
+    /// Rate of its data frame in the `attempt`th attempt (from 1), bit/s; after all requested tries, the last requested rate.
     pub fn rate_bps(&self, radio: &Radio, kind: FrameKind, attempt: u32) -> u64 {
         let stages = self.mpdu.as_ref().map_or(&[][..], |m| &m.rates);
         let mut tries = 0;
@@ -73,7 +80,7 @@ impl Packet {
         stage.or(stages.last()).map_or(radio.rate_of(kind), |stage| stage.rate_bps)
     }
 
-    /// Time on the air of its data frame at the fastest rate it may come to.
+    /// Time on the air of its data frame at the fastest requested rate.
     pub fn shortest_airtime(&self, radio: &Radio, kind: FrameKind) -> Duration {
         let stages = self.mpdu.as_ref().map_or(&[][..], |m| &m.rates);
         let fastest = stages.iter().map(|s| s.rate_bps).max().unwrap_or(radio.rate_of(kind));
@@ -84,24 +91,31 @@ impl Packet {
 /// A frame on the air.
 #[derive(Clone, Debug)]
 pub struct Frame {
+    /// Kind of the frame.
     pub kind: FrameKind,
+    /// The station that sends it.
     pub from: u16,
+    /// Receiver address.
     pub dest: Dest,
-    /// The Duration field: how long after the frame's end the medium is reserved.
+    /// The Duration field: time after the frame's end for which the medium is reserved.
     pub reserves: Duration,
-    /// MPDU length with FCS.
+    /// Length of the MPDU with FCS, bytes.
     pub bytes: u32,
+    /// Rate, bit/s.
     pub rate_bps: u64,
+    /// Time on the air.
     pub airtime: Duration,
-    /// RTS and CTS: time on the air of the ACK that ends the exchange, the last part of what `reserves` holds.
+    /// RTS and CTS: time on the air of the ACK that ends the exchange, the last part of `reserves`.
     pub ack_airtime: Duration,
-    /// Sequence number of the MSDU, 0..4096.
+    /// Sequence number of the MSDU, 0 to 4095.
     pub sequence: u16,
+    /// The Retry bit.
     pub retry: bool,
     /// 1 for the first transmission of this frame for this packet.
     pub attempt: u32,
-    /// The backoff drawn before this frame; 0 for responses and immediate access.
+    /// Backoff drawn before this frame, slots; 0 for responses and immediate access.
     pub backoff_slots: u32,
+    /// The packet of RTS, data and broadcast frames.
     pub packet: Option<Arc<Packet>>,
 }
 

@@ -1,13 +1,14 @@
-//! The interface queue: drop-tail, network control (DSCP CS6) first if asked.
+//! The interface queue: drop-tail, with network control (DSCP CS6) first if configured.
 //!
-//! As ns-2's `PriQueue`, a control packet that finds the queue full pushes out the data packet at the tail.
-//! Unlike it, control packets keep their own order, and as many wait as the limit says: ns-2's `DropTail::enque` drops when length + 1
-//! reaches it, so that its limit of 50 are 49 here. The packet in service is beyond the limit in both.
+//! As in ns-2's `PriQueue`, a control packet that finds the queue full replaces the data packet at the tail.
+//! Unlike there, control packets keep their own order, and the limit is the number of packets that wait: ns-2's `DropTail::enque`
+//! drops when length + 1 reaches the limit, so that its limit of 50 is 49 here. The packet in service is outside the limit in both.
 
 use super::{Dest, Packet};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+/// The packets of a station that wait for the MAC.
 #[derive(Clone, Debug)]
 pub struct InterfaceQueue {
     limit: usize,
@@ -17,19 +18,22 @@ pub struct InterfaceQueue {
 }
 
 impl InterfaceQueue {
+    /// `limit`: packets that may wait; `control_first`: whether control packets are served first.
     pub fn new(limit: usize, control_first: bool) -> Self {
         Self { limit, control_first, control: VecDeque::new(), data: VecDeque::new() }
     }
 
+    /// Number of packets that wait.
     pub fn len(&self) -> usize {
         self.control.len() + self.data.len()
     }
 
+    /// Whether no packet waits.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Puts `packet` in; returns the packet that fell out of a full queue, which may be `packet` itself.
+    /// Appends `packet`; returns the packet that a full queue drops, which may be `packet` itself.
     pub fn push(&mut self, packet: Arc<Packet>) -> Option<Arc<Packet>> {
         let full = self.len() >= self.limit;
         if packet.control && self.control_first {
@@ -47,16 +51,17 @@ impl InterfaceQueue {
         None
     }
 
+    /// Removes the packet to be served next.
     pub fn pop(&mut self) -> Option<Arc<Packet>> {
         self.control.pop_front().or_else(|| self.data.pop_front())
     }
 
-    /// What [`Self::pop`] would give.
+    /// The packet to be served next.
     pub fn front(&self) -> Option<&Arc<Packet>> {
         self.control.front().or_else(|| self.data.front())
     }
 
-    /// Takes out what is queued for the unicast address `mac`, in order.
+    /// Removes the packets for the unicast address `mac`, in order.
     pub fn purge(&mut self, mac: [u8; 6]) -> Vec<Arc<Packet>> {
         let mut out = Vec::new();
         for queue in [&mut self.control, &mut self.data] {
@@ -71,14 +76,14 @@ impl InterfaceQueue {
         out
     }
 
-    /// Everything still queued, in the order it would go.
+    /// Removes all packets, in the order of service.
     pub fn drain(&mut self) -> impl Iterator<Item = Arc<Packet>> + '_ {
         self.control.drain(..).chain(self.data.drain(..))
     }
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(crate) mod tests {
     use super::*;
 
     pub fn packet(id: u64, dest: u16, control: bool) -> Arc<Packet> {

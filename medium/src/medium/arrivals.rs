@@ -1,4 +1,4 @@
-//! Frames that begin are heard by others: all of one instant together, at each station in the order that its radio takes them.
+//! Starts of frames at the other stations: all of one instant together, at each station in the order of its radio.
 
 use super::Medium;
 use crate::air::{self, Began, Cause, FrameId, Signal};
@@ -6,7 +6,7 @@ use crate::phy::propagation::distance_m;
 use crate::record::Fate;
 use manet_engine::Instant;
 
-/// A frame that begins at a station.
+/// The start of a frame at a station.
 pub(super) struct Arrival {
     station: u16,
     signal: Signal,

@@ -1,24 +1,24 @@
-//! Stations moved while the run lasts: at once, along ways that are given ahead of their time, or halted.
+//! Movements requested during the run: now, as legs in the future, or a halt.
 //!
-//! What is given becomes legs of the stations' trajectories, so that a position stays an exact function of time, and the
-//! trajectories stay the whole truth of where everybody was: `moved.csv` is written from them (formats/results.md).
+//! Requests become legs of the stations' trajectories, so that a position stays an exact function of time and the
+//! trajectories stay the complete record of the movement: `moved.csv` is written from them (formats/results.md).
 
 use super::Medium;
-use crate::message::{StationId, Way};
+use crate::message::{Leg, StationId};
 use crate::trace::Trajectory;
 use manet_engine::Instant;
 
 impl Medium {
-    /// A leg that should have begun already begins now.
-    pub(super) fn follow(&mut self, now: Instant, legs: &[Way]) {
+    /// Adds legs; a leg in the past begins now.
+    pub(super) fn follow(&mut self, now: Instant, legs: &[Leg]) {
         for leg in legs {
-            let way = &mut self.stations[leg.station.0 as usize].trajectory;
-            way.move_to(leg.at.max(now), leg.to, leg.speed_mps);
+            let trajectory = &mut self.stations[leg.station.0 as usize].trajectory;
+            trajectory.move_to(leg.at.max(now), leg.to, leg.speed_mps);
         }
         self.places_changed(now);
     }
 
-    /// All stations, at `at` or at once if that has passed.
+    /// Stops all stations at `at`, or now if that is in the past.
     pub(super) fn halt(&mut self, now: Instant, at: Instant) {
         for station in &mut self.stations {
             station.trajectory.halt(at.max(now));
@@ -32,11 +32,12 @@ impl Medium {
         self.neighbourhoods.fill(None);
     }
 
-    /// Was any station moved otherwise than by the trace?
+    /// Whether a request moved any station.
     pub fn moved(&self) -> bool {
         self.moved
     }
 
+    /// The movement of a station: trace and requests.
     pub fn trajectory(&self, station: StationId) -> &Trajectory {
         &self.stations[station.0 as usize].trajectory
     }

@@ -1,9 +1,9 @@
-//! Frames of stations whose MAC is the kernel's mac80211: the same queue, DCF and air as Ethernet frames of TAPs, but on the air it
-//! is the kernel's frame that counts, with its header and its choice of rates.
+//! Frames of stations whose MAC is the kernel's mac80211: queue, DCF and air are those of the Ethernet frames of TAPs, but the air
+//! carries the kernel's frame, with its header and its choice of rates.
 //!
-//! **Beacons** take no airtime: every IBSS or mesh station here sends each of its own, where a real cell sends about one in an interval for
-//! all (IEEE Std 802.11-2012 clause 10.1.3.3), so that charging them would be further from the truth than not. They reach at once who is
-//! in range.
+//! **Beacons** take no airtime: every IBSS or mesh station sends all of its own, while a real cell sends about one in each
+//! interval (IEEE Std 802.11-2012 clause 10.1.3.3); airtime for all of them would be less realistic than none. They are delivered
+//! at once to all stations in range.
 
 use super::Medium;
 use crate::mac::{Dest, Mpdu, Packet};
@@ -25,7 +25,7 @@ impl Medium {
             mpdu: None,
         };
         let Ok(header) = Header::parse(&mpdu.bytes) else {
-            let packet = Packet { mpdu: Some(Arc::new(mpdu)), ..packet(Dest::Nobody, [0; 6], 0, false, [].into()) };
+            let packet = Packet { mpdu: Some(Arc::new(mpdu)), ..packet(Dest::Unknown, [0; 6], 0, false, [].into()) };
             self.outputs.push_back(Output::Dropped { station, packet: Arc::new(packet) });
             return;
         };

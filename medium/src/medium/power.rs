@@ -1,9 +1,10 @@
-//! A station's radio switched off and on again.
+//! Power of a station's radio.
 //!
-//! Off, it neither sends nor answers nor hears: who sends to it finds it out of range, retries and gives up, which is link
-//! feedback as ever. What was queued is dropped (`off`), and so is what its host still hands over. A frame it was
-//! sending is cut short: nobody decodes it, though its power stays on the air until its planned end. On again, it has forgotten NAV,
-//! backoff, retry counters and neighbours' sequence numbers, goes on counting its own, and hears what begins from then on.
+//! A radio that is off neither sends nor receives nor answers. A station that sends to it finds it out of range, retries and gives
+//! up, with the usual link feedback. Its queued packets are dropped (`off`), like the packets that its host still hands over. A frame
+//! that it was sending is cut short: no station decodes it, although its power stays on the air until the planned end. A radio that
+//! is switched on has lost NAV, backoff, retry counters and the neighbours' sequence numbers, continues its own numbers, and
+//! receives the frames that begin from then on.
 
 use super::Medium;
 use crate::air::Receiver;
@@ -13,6 +14,7 @@ use crate::record::{DropReason, Fate};
 use manet_engine::Instant;
 
 impl Medium {
+    /// Whether the radio of a station has power.
     pub fn is_on(&self, station: StationId) -> bool {
         self.stations[station.0 as usize].on
     }

@@ -1,8 +1,8 @@
-//! The earliest instant at which the air could let anything be seen outside.
+//! The earliest externally visible event of the air.
 //!
-//! A DCF exchange is a dozen events, of which the hosts see two: the end of the data (a packet is delivered, others overhear it) and
-//! the end of the ACK (or the sender's giving up). The bound is the least over the frames on the air and over what each station is
-//! about ([`crate::mac::dcf::visible`]); everything that happens without a packet from a host follows from these.
+//! A DCF exchange is a dozen events, of which the hosts see two: the end of the data frame (a packet is delivered, others overhear
+//! it) and the end of the ACK (or of the sender's attempts). The bound is the minimum over the frames on the air and over the next
+//! visible event of each station ([`crate::mac::dcf::visible`]); everything else that needs no packet from a host follows from these.
 
 use super::Medium;
 use crate::mac::dcf::visible::{after_cts, after_rts};
@@ -10,7 +10,7 @@ use crate::phy::FrameKind;
 use manet_engine::{Duration, Instant};
 
 impl Medium {
-    /// `event`: the next instant at which anything happens. Never before it.
+    /// Lower bound on the next visible event, not before `event`, the next instant at which anything happens.
     pub(super) fn visible_from(&self, event: Instant) -> Option<Instant> {
         let frames = self.airborne.iter().flatten().flat_map(|airborne| {
             let frame = &airborne.frame;

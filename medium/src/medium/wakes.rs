@@ -1,15 +1,15 @@
 //! The deadline of each station's MAC, one per station, and the earliest of them.
 //!
-//! A frame stops the backoff of every station that hears it, and the end of the frame starts it again. So a deadline is replaced
+//! A frame stops the backoff of every station that senses it, and the end of the frame starts it again. So a deadline is replaced
 //! far more often than it is reached. An event queue would keep each replaced deadline until its time. A tournament over the
 //! stations (a complete binary tree, each node the earlier of its two children) keeps only the current ones.
 //!
-//! Ties: at one instant, stations are woken in the order in which they first set this instant. A station that sets another
+//! Order at one instant: stations wake in the order in which they first set this instant. A station that sets another
 //! deadline and then the same one again keeps its place.
 
 use manet_engine::Instant;
 
-/// By instant, then by the order in which they were first set.
+/// Instant, then order in which it was first set.
 type Key = (Instant, u64);
 const NEVER: Key = (Instant::MAX, u64::MAX);
 

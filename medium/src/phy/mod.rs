@@ -1,4 +1,4 @@
-//! The physical layer as pure functions: how long a frame lasts, how strongly it arrives.
+//! The physical layer as pure functions: airtime and received power.
 
 pub mod propagation;
 pub mod radio;
@@ -7,7 +7,7 @@ pub mod reach;
 pub use propagation::Propagation;
 pub use radio::{FrameKind, Radio};
 
-/// `None` where nothing arrives.
+/// A power in W as a level in dBm; `None` for 0 W.
 pub fn dbm(power_w: f64) -> Option<f64> {
     (power_w > 0.0).then(|| 10.0 * (power_w * 1e3).log10())
 }

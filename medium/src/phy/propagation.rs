@@ -1,12 +1,11 @@
-//! Propagation: the power with which a frame arrives, as a pure function of where both ends are.
+//! Propagation: received power as a pure function of both positions.
 //!
 //! `two-ray` is ns-2's `TwoRayGround` (mobile/tworayground.cc): free space (Friis) up to the crossover distance
-//! 4 pi ht hr / lambda, beyond it Pt Gt Gr ht^2 hr^2 / (d^4 L); an antenna's height is its own and the station's z over
-//! the ground, which is z = 0 (nothing is heard from or below it). The others: free space (Friis 1946); log-distance
+//! 4 pi ht hr / lambda, beyond it Pt Gt Gr ht^2 hr^2 / (d^4 L); the height of an antenna is its own plus the station's z above
+//! the ground at z = 0 (nothing is received from or below the ground). The others: free space (Friis 1946); log-distance
 //! (Rappaport, Wireless Communications, section 4.9.1: free space up to the reference distance); shadowing
-//! (section 4.9.2: one log-normal draw a pair, symmetric, from the seed); disc (sharp: full power inside, just sensed
-//! between `range_m` and `sense_m`, nothing beyond); matrix (the losses given, nothing else).
-
+//! (section 4.9.2: one log-normal draw for each pair, symmetric, from the seed); disc (sharp: received up to `range_m`, only
+//! sensed up to `sense_m`, nothing beyond); matrix (the given losses, no other links).
 use super::Radio;
 use manet_engine::keys;
 use manet_engine::keys::{above, within, Key, Named, Takes, Typed};
@@ -15,38 +14,53 @@ use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 
 const LIGHT_MPS: f64 = 3.0e8; // ns-2's value, so that 250 m stays 250 m
-/// No 802.11 radio of a station reaches farther.
+/// Maximum range of a model, m, above that of any 802.11 radio of a station.
 const MAX_RANGE_M: f64 = 100_000.0;
 
 /// The `propagation` table of `medium.json`; its keys are declared in [`MODELS`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "model", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Model {
+    /// Two-ray ground with ns-2's constants.
     TwoRay {},
+    /// Free space (Friis).
     FreeSpace {},
+    /// Free space up to a reference distance, then a power of the distance.
     LogDistance {
+        /// Path loss exponent, above 0, at most 10.
         #[serde(default = "default_exponent")]
         exponent: f64,
+        /// Reference distance, m, above 0, at most 1000.
         #[serde(default = "default_reference")]
         reference_m: f64,
     },
+    /// Log-distance with a log-normal draw for each pair of stations.
     Shadowing {
+        /// As in [`Self::LogDistance`].
         #[serde(default = "default_exponent")]
         exponent: f64,
+        /// As in [`Self::LogDistance`].
         #[serde(default = "default_reference")]
         reference_m: f64,
+        /// Standard deviation of the loss, 0 to 30 dB.
         sigma_db: f64,
     },
+    /// Sharp ranges.
     Disc {
+        /// Reception range, m.
         range_m: f64,
+        /// Carrier sense range, m, not below `range_m`.
         sense_m: f64,
     },
+    /// The given losses, no other links.
     Matrix {
+        /// The links; an entry stands for both directions unless both are given.
         matrix: Vec<MatrixEntry>,
     },
 }
 
 keys! {
+    /// The loss of one link.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct MatrixEntry {
@@ -87,7 +101,7 @@ const MATRIX: Key =
     Key::new::<Vec<MatrixEntry>>("matrix", "The links; one entry stands for both directions unless both are given.")
         .required(true);
 
-/// The models by name, each with its keys.
+/// The models by the value of the key `model`, each with its keys.
 pub const MODELS: &[Named] = &[
     Named { name: "two-ray", about: "Two-ray ground with ns-2's constants.", keys: &[] },
     Named { name: "free-space", about: "Friis.", keys: &[] },
@@ -115,7 +129,7 @@ impl Default for Model {
     }
 }
 
-/// A model with everything per pair worked out.
+/// A model for one radio, with the gain of each pair of stations.
 #[derive(Clone, Debug)]
 pub struct Propagation {
     model: Model,
@@ -131,7 +145,7 @@ pub struct Propagation {
 }
 
 impl Propagation {
-    /// `index` finds a station of the matrix by name; names were checked before.
+    /// `seed`: of the shadowing draws; `index`: number of a station of the matrix, whose name was checked before.
     pub fn new(model: &Model, radio: &Radio, stations: usize, seed: u64, index: impl Fn(&str) -> usize) -> Self {
         let gains = 10f64.powf((2.0 * radio.antenna_gain_db - radio.system_loss_db) / 10.0);
         let mut pair_gain = Vec::new();
@@ -174,7 +188,7 @@ impl Propagation {
         }
     }
 
-    /// Power in W at station `to` (at `b`) of what station `from` (at `a`) sends.
+    /// Power in W at station `to`, at position `b` (m), of a frame from station `from`, at position `a` (m).
     pub fn power_w(&self, from: usize, to: usize, a: [f64; 3], b: [f64; 3]) -> f64 {
         let d = distance_m(a, b);
         let pair = from * self.stations + to;
@@ -193,7 +207,7 @@ impl Propagation {
             Model::Shadowing { exponent, reference_m, .. } => {
                 self.log_distance_w(d, *exponent, *reference_m) * self.pair_gain[pair]
             }
-            // 1 % above the thresholds: rounding must not decide who is in range
+            // 1 % above the thresholds: rounding must not decide about the range
             Model::Disc { range_m, .. } if d <= *range_m => self.receive_w * 1.01,
             Model::Disc { sense_m, .. } if d <= *sense_m => self.sense_w * 1.01,
             Model::Disc { .. } => 0.0,
@@ -218,6 +232,7 @@ impl Propagation {
     }
 }
 
+/// Straight-line distance in m.
 pub fn distance_m(a: [f64; 3], b: [f64; 3]) -> f64 {
     let d = [a[0] - b[0], a[1] - b[1], a[2] - b[2]];
     (d[0] * d[0] + d[1] * d[1] + d[2] * d[2]).sqrt()
@@ -268,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn shadowing_is_seeded_symmetric_and_as_wide_as_asked() {
+    fn shadowing_is_seeded_symmetric_and_as_wide_as_configured() {
         let model = Model::Shadowing { exponent: 2.0, reference_m: 1.0, sigma_db: 4.0 };
         let r = profile("ns2-dsss-2m");
         let n = 60;

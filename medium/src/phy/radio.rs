@@ -13,9 +13,9 @@ use std::fmt;
 /// Why a profile is refused: one line.
 #[derive(Debug)]
 pub enum RadioError {
-    /// Not TOML, or not the keys and types of a profile: the parser's words.
+    /// The text is not TOML, or lacks the keys and types of a profile; the message is the parser's.
     Toml(Box<toml::de::Error>),
-    /// A value out of range, or two that do not go together: the key and the range.
+    /// A value is out of range, or two values contradict each other: key and range.
     Value(String),
 }
 
@@ -30,18 +30,24 @@ impl fmt::Display for RadioError {
 }
 impl std::error::Error for RadioError {}
 
-/// What a frame is; its length follows from the kind except for data.
+/// Kind of a frame. All kinds but `Data` and `Bcast` have a fixed length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FrameKind {
+    /// Request to send.
     Rts,
+    /// Clear to send.
     Cts,
+    /// Unicast data.
     Data,
+    /// Acknowledgement.
     Ack,
+    /// Data to a group address.
     Bcast,
 }
 
 impl FrameKind {
+    /// Name in the air log.
     pub fn name(self) -> &'static str {
         match self {
             Self::Rts => "rts",
@@ -53,9 +59,11 @@ impl FrameKind {
     }
 }
 
-/// MPDU lengths of the control frames, bytes with FCS (802.11-2012 clauses 8.3.1.2 to 8.3.1.4).
+/// Length of an RTS, bytes with FCS (802.11-2012 clause 8.3.1.2).
 pub const RTS_BYTES: u32 = 20;
+/// Length of a CTS, bytes with FCS (802.11-2012 clause 8.3.1.3).
 pub const CTS_BYTES: u32 = 14;
+/// Length of an ACK, bytes with FCS (802.11-2012 clause 8.3.1.4).
 pub const ACK_BYTES: u32 = 14;
 
 /// Clause 18.1.1.
@@ -64,11 +72,11 @@ const OFDM_RATES_MBPS: [f64; 8] = [6.0, 9.0, 12.0, 18.0, 24.0, 36.0, 48.0, 54.0]
 /// Clauses 16.2.3.4 and 17.2.3.4.
 const DSSS_RATES_BPS: [u64; 4] = [1_000_000, 2_000_000, 5_500_000, 11_000_000];
 
-/// What every OFDM PHY can send at (clause 18.2.2.3).
+/// Mandatory rates of an OFDM PHY (clause 18.2.2.3).
 const MANDATORY_OFDM_RATES_BPS: [u64; 3] = [6_000_000, 12_000_000, 24_000_000];
 
 /// Receiver minimum input sensitivity: clauses 16.4.8.2 (stated for 2 Mbit/s), 17.4.8.2 (for 11 Mbit/s), table 18-14 (20 MHz).
-fn least_sensitivity_dbm(rate_bps: u64) -> f64 {
+fn min_sensitivity_dbm(rate_bps: u64) -> f64 {
     match rate_bps / 100_000 {
         10 | 20 => -80.0,
         55 | 110 => -76.0,
@@ -84,6 +92,7 @@ fn least_sensitivity_dbm(rate_bps: u64) -> f64 {
 }
 
 choices! {
+    /// PHY family of a profile.
     pub enum Modulation {
         /// Preamble and header of `plcp_bits` at `plcp_rate_bps`, then the MPDU (also HR/DSSS).
         Dsss = "dsss",
@@ -120,15 +129,21 @@ keys! {
 }
 
 choices! {
+    /// Range of a backoff draw.
     pub enum BackoffDraw {
+        /// 0 to CW (clause 9.3.3).
         Cw = "cw",
+        /// 0 to CW - 1 (ns-2).
         CwMinusOne = "cw-1",
     }
 }
 
 choices! {
+    /// Length of the wait for CTS and ACK.
     pub enum Timeouts {
+        /// SIFS + slot + PHY start delay, prolonged by a reception (clauses 9.3.2.6, 9.3.2.8).
         Standard = "standard",
+        /// SIFS + the whole answer (ns-2).
         Full = "full",
     }
 }
@@ -214,7 +229,10 @@ keys! {
 }
 
 impl Radio {
-    /// The text of a profile with `overrides` laid over it; both are checked alike.
+    /// Parses the text of a profile; `overrides` replace its keys. Both are checked.
+    ///
+    /// # Errors
+    /// [`RadioError`], which names the key.
     pub fn parse(text: &str, overrides: &toml::Table) -> Result<Self, RadioError> {
         let not_a_profile = |e| RadioError::Toml(Box::new(e));
         let mut table: toml::Table = text.parse().map_err(not_a_profile)?;
@@ -232,16 +250,19 @@ impl Radio {
         Ok(radio)
     }
 
+    /// aSlotTime.
     pub fn slot(&self) -> Duration {
         Duration::from_micros(self.slot_us.into())
     }
+    /// aSIFSTime.
     pub fn sifs(&self) -> Duration {
         Duration::from_micros(self.sifs_us.into())
     }
+    /// SIFS + 2 slots (clause 9.3.2.3.5).
     pub fn difs(&self) -> Duration {
         self.sifs() + self.slot() * 2
     }
-    /// SIFS + DIFS + an ACK at the lowest rate.
+    /// SIFS + DIFS + an ACK at the lowest basic rate (clause 9.3.2.3.7).
     pub fn eifs(&self) -> Duration {
         self.sifs() + self.difs() + self.airtime(ACK_BYTES, self.eifs_ack_rate_bps)
     }
@@ -263,14 +284,14 @@ impl Radio {
         }
     }
 
-    /// What a frame sent at `rate_bps` by the sender's own choice needs to be decoded: the profile's threshold, moved by as much as the
-    /// standard's least sensitivities of the two rates are apart.
+    /// Power in W needed to decode a frame whose rate `rate_bps` the sender chose: the profile's threshold, shifted by the
+    /// difference of the standard's minimum sensitivities at the two rates.
     pub fn receive_threshold_at_w(&self, rate_bps: u64) -> f64 {
-        let apart_db = least_sensitivity_dbm(rate_bps) - least_sensitivity_dbm(self.data_rate_bps);
+        let apart_db = min_sensitivity_dbm(rate_bps) - min_sensitivity_dbm(self.data_rate_bps);
         self.receive_threshold_w * 10f64.powf(apart_db / 10.0)
     }
 
-    /// Can this PHY send at that rate?
+    /// Whether this PHY has the rate `rate_bps`.
     pub fn has_rate(&self, rate_bps: u64) -> bool {
         match self.modulation {
             Modulation::Dsss => DSSS_RATES_BPS.contains(&rate_bps),
@@ -278,6 +299,7 @@ impl Radio {
         }
     }
 
+    /// Rate of frames of this kind, bit/s.
     pub fn rate_of(&self, kind: FrameKind) -> u64 {
         match kind {
             FrameKind::Data => self.data_rate_bps,
@@ -286,12 +308,13 @@ impl Radio {
         }
     }
 
+    /// Time on the air of an RTS.
     pub fn rts_airtime(&self) -> Duration {
         self.airtime(RTS_BYTES, self.control_rate_bps)
     }
 
-    /// The rate of the CTS or ACK that answers a frame sent at `rate_bps`: the fastest basic rate not above it, or where there is
-    /// none the fastest mandatory one (802.11-2016 10.6.6.5.2). ns-2 has one basic rate.
+    /// Rate in bit/s of the CTS or ACK that answers a frame of `rate_bps`: the fastest basic rate not above it, or without such a
+    /// rate the fastest mandatory one (802.11-2016 10.6.6.5.2). ns-2 has one basic rate.
     pub fn answer_rate_bps(&self, rate_bps: u64) -> u64 {
         let mandatory: &[u64] = match self.modulation {
             Modulation::Dsss => &DSSS_RATES_BPS,
@@ -301,16 +324,17 @@ impl Radio {
         fastest(&self.basic_rates_bps).or_else(|| fastest(mandatory)).unwrap_or(rate_bps)
     }
 
-    /// CTS and ACK are equally long.
+    /// Time on the air of the CTS or ACK that answers a frame of `rate_bps`; both have the same length.
     pub fn answer_airtime(&self, rate_bps: u64) -> Duration {
         self.airtime(ACK_BYTES, self.answer_rate_bps(rate_bps))
     }
 
+    /// Time on the air of the CTS that answers an RTS.
     pub fn cts_airtime(&self) -> Duration {
         self.answer_airtime(self.control_rate_bps)
     }
 
-    /// How long after its own frame of `rate_bps` a station gives CTS or ACK up.
+    /// CTSTimeout or ACKTimeout: wait for the answer after the end of the station's own frame of `rate_bps`.
     pub fn answer_timeout(&self, rate_bps: u64) -> Duration {
         match self.rules.timeouts {
             // 4 us: ns-2 adds twice DSSS_MaxPropagationDelay
@@ -319,7 +343,7 @@ impl Radio {
         }
     }
 
-    /// Checks what serde cannot: ranges and combinations. The message names the key and the range.
+    /// Checks ranges and combinations. The error names the key and the range.
     pub(super) fn check(&self) -> Result<(), String> {
         keys::check(Self::KEYS, self).map_err(|e| e.to_string())?;
         for (key, rate) in [
@@ -377,7 +401,7 @@ fn make_whole(value: &mut toml::Value) {
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// The profile of a name as it lies in `medium/radios`, for tests of every module.

@@ -11,11 +11,13 @@ const FARTHEST_M: f64 = 1e7;
 /// Halvings after which the two ends are neighbours as numbers.
 const HALVINGS: usize = 200;
 
+/// A radio, a propagation model and distances.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
     /// A whole profile, overrides applied.
     pub radio: Radio,
+    /// The propagation model; by default two-ray ground.
     #[serde(default)]
     pub propagation: Model,
     /// Distances whose power is asked for.
@@ -28,6 +30,7 @@ pub struct Question {
 pub struct Answer {
     /// Null where pairs differ (shadowing, matrix).
     pub received_m: Option<f64>,
+    /// Carrier sense range, m; null where pairs differ.
     pub sensed_m: Option<f64>,
     /// At the distances of the question.
     pub power_w: Vec<f64>,

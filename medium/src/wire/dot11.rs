@@ -11,21 +11,26 @@
 //! | fc | dur| addr 1 |                                          CTS, ACK (10 bytes)
 //! +----+----+--------+
 //! ```
-//! Multi-byte fields are little-endian. Not supported: management frames, QoS, HT, four addresses, fragments
-//! sent by us (the number is carried). The FCS is not written; whoever counts bytes on the air adds [`FCS_LEN`].
+//! Multi-byte fields are little-endian. Not supported: management frames, QoS, HT, four addresses, sending of fragments
+//! (the fragment number is carried). The FCS is not written; lengths on the air include [`FCS_LEN`].
 
 use super::{array, check_len, MacAddress, Malformed, Result};
 use std::fmt;
 
+/// Length of the frame check sequence, bytes.
 pub const FCS_LEN: usize = 4;
+/// Length of the header of a data frame, bytes.
 pub const DATA_HEADER_LEN: usize = 24;
+/// Length of an RTS without FCS, bytes.
 pub const RTS_LEN: usize = 16;
+/// Length of a CTS or ACK without FCS, bytes.
 pub const CTS_ACK_LEN: usize = 10;
+/// Length of the LLC/SNAP header, bytes.
 pub const SNAP_LEN: usize = 8;
 /// DSAP and SSAP 0xaa, unnumbered information, OUI 0: then the ethertype (RFC 1042).
 const SNAP_PREFIX: [u8; 6] = [0xaa, 0xaa, 0x03, 0, 0, 0];
 
-// type and subtype as they stand in the first byte, protocol version 0 (table 9-1)
+// first byte: subtype, type, protocol version 0 (table 9-1)
 const RTS: u8 = 0xb4;
 const CTS: u8 = 0xc4;
 const ACK: u8 = 0xd4;
@@ -42,15 +47,21 @@ mod field {
     pub const SEQUENCE: Range<usize> = 22..24;
 }
 
+/// Kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// Request to send.
     Rts,
+    /// Clear to send.
     Cts,
+    /// Acknowledgement.
     Ack,
+    /// Data, subtype 0.
     Data,
 }
 
 impl Kind {
+    /// Length of the header without FCS, bytes.
     pub const fn header_len(self) -> usize {
         match self {
             Kind::Rts => RTS_LEN,
@@ -76,6 +87,10 @@ pub struct Frame<T: AsRef<[u8]>> {
 }
 
 impl<T: AsRef<[u8]>> Frame<T> {
+    /// Checks kind and length.
+    ///
+    /// # Errors
+    /// Another kind of frame, or too few bytes.
     pub fn new_checked(bytes: T) -> Result<Self> {
         check_len(bytes.as_ref(), CTS_ACK_LEN)?;
         let kind = match bytes.as_ref()[0] {
@@ -88,23 +103,27 @@ impl<T: AsRef<[u8]>> Frame<T> {
         check_len(bytes.as_ref(), kind.header_len())?;
         Ok(Self { bytes, kind })
     }
+    /// Kind of the frame.
     pub fn kind(&self) -> Kind {
         self.kind
     }
+    /// The Retry bit.
     pub fn retry(&self) -> bool {
         self.bytes.as_ref()[1] & RETRY != 0
     }
+    /// The Duration field, us.
     pub fn duration_us(&self) -> u16 {
         u16::from_le_bytes(array(self.bytes.as_ref(), field::DURATION))
     }
+    /// Address 1.
     pub fn receiver(&self) -> MacAddress {
         array(self.bytes.as_ref(), field::ADDRESS_1)
     }
-    /// CTS and ACK do not say who sends them.
+    /// Address 2; CTS and ACK have none.
     pub fn transmitter(&self) -> Option<MacAddress> {
         matches!(self.kind, Kind::Rts | Kind::Data).then(|| array(self.bytes.as_ref(), field::ADDRESS_2))
     }
-    /// What follows the header; empty for control frames, whatever trails them.
+    /// The bytes after the header of a data frame; empty for control frames.
     pub fn body(&self) -> &[u8] {
         if self.kind == Kind::Data {
             &self.bytes.as_ref()[DATA_HEADER_LEN..]
@@ -117,37 +136,58 @@ impl<T: AsRef<[u8]>> Frame<T> {
     }
 }
 
+/// A frame without its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repr {
+    /// Request to send.
     Rts {
+        /// The Retry bit.
         retry: bool,
+        /// Duration field, us.
         duration_us: u16,
+        /// Address 1.
         receiver: MacAddress,
+        /// Address 2.
         transmitter: MacAddress,
     },
+    /// Clear to send.
     Cts {
+        /// Duration field, us.
         duration_us: u16,
+        /// Address 1.
         receiver: MacAddress,
     },
+    /// Acknowledgement.
     Ack {
+        /// Duration field, us.
         duration_us: u16,
+        /// Address 1.
         receiver: MacAddress,
     },
-    /// Independent BSS: neither to nor from a distribution system, address 3 is the BSSID (table 9-26).
+    /// Data in an independent BSS: neither to nor from a distribution system (table 9-26).
     Data {
+        /// The Retry bit.
         retry: bool,
+        /// Duration field, us.
         duration_us: u16,
+        /// Address 1.
         receiver: MacAddress,
+        /// Address 2.
         transmitter: MacAddress,
+        /// Address 3.
         bssid: MacAddress,
-        /// 12 bits.
+        /// Sequence number, 12 bits.
         sequence: u16,
-        /// 4 bits.
+        /// Fragment number, 4 bits.
         fragment: u8,
     },
 }
 
 impl Repr {
+    /// Parses the header of a frame without FCS.
+    ///
+    /// # Errors
+    /// Another kind of frame, flags that this air does not use, or too few bytes.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let frame = Frame::new_checked(bytes)?;
         if frame.flags_beyond_retry() != 0 {
@@ -175,6 +215,7 @@ impl Repr {
         })
     }
 
+    /// Kind of the frame.
     pub const fn kind(&self) -> Kind {
         match self {
             Repr::Rts { .. } => Kind::Rts,
@@ -184,10 +225,13 @@ impl Repr {
         }
     }
 
+    /// Length of the header without FCS, bytes.
     pub const fn buffer_len(&self) -> usize {
         self.kind().header_len()
     }
 
+    /// Writes the header to the start of `out`.
+    ///
     /// # Panics
     /// If `out` is shorter than `buffer_len()`.
     pub fn emit(&self, out: &mut [u8]) {
@@ -235,7 +279,7 @@ impl fmt::Display for Repr {
     }
 }
 
-/// The LLC/SNAP header that carries an ethertype.
+/// The LLC/SNAP header of a packet with this EtherType (RFC 1042).
 pub fn snap(ethertype: u16) -> [u8; SNAP_LEN] {
     let mut out = [0; SNAP_LEN];
     out[..6].copy_from_slice(&SNAP_PREFIX);
@@ -243,7 +287,10 @@ pub fn snap(ethertype: u16) -> [u8; SNAP_LEN] {
     out
 }
 
-/// The ethertype of a data frame's body and what it carries.
+/// EtherType and payload of the body of a data frame.
+///
+/// # Errors
+/// No LLC/SNAP header with OUI 0.
 pub fn parse_snap(body: &[u8]) -> Result<(u16, &[u8])> {
     check_len(body, SNAP_LEN)?;
     if body[..6] != SNAP_PREFIX {

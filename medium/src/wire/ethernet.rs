@@ -10,11 +10,15 @@
 use super::{array, check_len, MacAddress, Result};
 use std::fmt;
 
+/// Length of the header, bytes.
 pub const HEADER_LEN: usize = 14;
+/// EtherType of IPv4.
 pub const TYPE_IPV4: u16 = 0x0800;
+/// EtherType of ARP.
 pub const TYPE_ARP: u16 = 0x0806;
+/// EtherType of IPv6.
 pub const TYPE_IPV6: u16 = 0x86dd;
-/// RFC 2474, RFC 4594 section 3.1: network control.
+/// Network control (RFC 2474; RFC 4594, section 3.1).
 const DSCP_CS6: u8 = 48;
 
 mod field {
@@ -25,28 +29,37 @@ mod field {
     pub const PAYLOAD: RangeFrom<usize> = 14..;
 }
 
+/// A window on the bytes of a frame without FCS.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<T: AsRef<[u8]>>(T);
 
 impl<T: AsRef<[u8]>> Frame<T> {
+    /// Checks that the header is complete.
+    ///
+    /// # Errors
+    /// Fewer than [`HEADER_LEN`] bytes.
     pub fn new_checked(bytes: T) -> Result<Self> {
         check_len(bytes.as_ref(), HEADER_LEN)?;
         Ok(Self(bytes))
     }
+    /// Destination address.
     pub fn destination(&self) -> MacAddress {
         array(self.0.as_ref(), field::DESTINATION)
     }
+    /// Source address.
     pub fn source(&self) -> MacAddress {
         array(self.0.as_ref(), field::SOURCE)
     }
+    /// EtherType.
     pub fn ethertype(&self) -> u16 {
         u16::from_be_bytes(array(self.0.as_ref(), field::TYPE))
     }
+    /// Payload, padding included.
     pub fn payload(&self) -> &[u8] {
         &self.0.as_ref()[field::PAYLOAD]
     }
 
-    /// ARP, or an IP packet of DSCP CS6: what goes first in the interface queue.
+    /// Whether the frame is ARP or an IP packet with DSCP CS6, which the interface queue serves first.
     pub fn is_network_control(&self) -> bool {
         let payload = self.payload();
         match self.ethertype() {
@@ -59,21 +72,32 @@ impl<T: AsRef<[u8]>> Frame<T> {
     }
 }
 
+/// An Ethernet header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
+    /// Destination address.
     pub destination: MacAddress,
+    /// Source address.
     pub source: MacAddress,
+    /// EtherType.
     pub ethertype: u16,
 }
 
 impl Repr {
+    /// Parses the header at the start of `bytes`.
+    ///
+    /// # Errors
+    /// Fewer than [`HEADER_LEN`] bytes.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let frame = Frame::new_checked(bytes)?;
         Ok(Self { destination: frame.destination(), source: frame.source(), ethertype: frame.ethertype() })
     }
+    /// Length of the header, bytes.
     pub const fn buffer_len(&self) -> usize {
         HEADER_LEN
     }
+    /// Writes the header to the start of `out`.
+    ///
     /// # Panics
     /// If `out` is shorter than `buffer_len()`.
     pub fn emit(&self, out: &mut [u8]) {
@@ -89,7 +113,7 @@ impl fmt::Display for Repr {
     }
 }
 
-/// An address as people write it.
+/// Displays an address as `02:00:00:00:00:01`.
 pub struct Mac(pub MacAddress);
 impl fmt::Display for Mac {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -10,14 +10,18 @@
 
 use super::{array, check_len, MacAddress, Malformed, Result};
 
+/// Version of the protocol.
 pub const VERSION: u8 = 1;
+/// Length of the header, bytes.
 pub const HEADER_LEN: usize = 8;
-/// No message is longer: the largest Ethernet frame on the air is far below.
+/// Maximum length of a message, bytes, far above the largest Ethernet frame on the air.
 pub const MAX_LEN: usize = 65_536;
 
-/// What a client asks to be told (bits of SUBSCRIBE).
+/// Bit of SUBSCRIBE: FAILED messages.
 pub const FAILURES: u32 = 1;
+/// Bit of SUBSCRIBE: OVERHEARD messages.
 pub const OVERHEARD: u32 = 2;
+/// Bit of SUBSCRIBE: DELIVERED messages.
 pub const DELIVERED: u32 = 4;
 
 mod kind {
@@ -31,19 +35,76 @@ mod kind {
     pub const ERROR: u8 = 255;
 }
 
+/// A message. The first two kinds go to the medium, the others come from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repr<'a> {
-    Subscribe { flags: u32 },
-    Purge { neighbour: MacAddress, token: u32 },
-    Failed { at_ns: u64, neighbour: MacAddress, reason: u16, frame: &'a [u8] },
-    Purged { token: u32, neighbour: MacAddress, frame: &'a [u8] },
-    PurgeDone { token: u32, count: u32 },
-    Overheard { at_ns: u64, transmitter: MacAddress, receiver: MacAddress, frame: &'a [u8] },
-    Delivered { at_ns: u64, neighbour: MacAddress, retries: u16 },
-    Error { text: &'a str },
+    /// Selects the messages that the client receives.
+    Subscribe {
+        /// [`FAILURES`], [`OVERHEARD`], [`DELIVERED`].
+        flags: u32,
+    },
+    /// Removes the queued frames for a neighbour.
+    Purge {
+        /// Receiver address of the frames.
+        neighbour: MacAddress,
+        /// Returned in the answers.
+        token: u32,
+    },
+    /// A frame reached a retry limit.
+    Failed {
+        /// Model time, ns.
+        at_ns: u64,
+        /// Receiver address.
+        neighbour: MacAddress,
+        /// The limit: a value of [`crate::mac::FailReason`].
+        reason: u16,
+        /// The Ethernet frame.
+        frame: &'a [u8],
+    },
+    /// A frame removed by PURGE.
+    Purged {
+        /// Token of the request.
+        token: u32,
+        /// Receiver address.
+        neighbour: MacAddress,
+        /// The Ethernet frame.
+        frame: &'a [u8],
+    },
+    /// Follows the last PURGED of a request.
+    PurgeDone {
+        /// Token of the request.
+        token: u32,
+        /// Number of frames removed.
+        count: u32,
+    },
+    /// A data frame for another station, decoded by this one.
+    Overheard {
+        /// Model time, ns.
+        at_ns: u64,
+        /// Sender on this hop.
+        transmitter: MacAddress,
+        /// Receiver on this hop.
+        receiver: MacAddress,
+        /// The Ethernet frame.
+        frame: &'a [u8],
+    },
+    /// A unicast frame was acknowledged.
+    Delivered {
+        /// Model time, ns.
+        at_ns: u64,
+        /// Receiver address.
+        neighbour: MacAddress,
+        /// Attempts beyond the first.
+        retries: u16,
+    },
+    /// Answer to a malformed message.
+    Error {
+        /// One line.
+        text: &'a str,
+    },
 }
 
-/// A window on one message: header checked, body of the length it says.
+/// A window on one message: the header is checked, the body has the stated length.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
     kind: u8,
@@ -51,6 +112,10 @@ pub struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
+    /// Checks version, reserved bytes and length.
+    ///
+    /// # Errors
+    /// The first of these that is wrong.
     pub fn new_checked(bytes: &'a [u8]) -> Result<Self> {
         check_len(bytes, HEADER_LEN)?;
         if bytes[0] != VERSION {
@@ -85,7 +150,7 @@ impl<'a> Message<'a> {
     fn mac(&self, at: usize) -> MacAddress {
         array(self.body, at..at + 6)
     }
-    /// The frame that ends the body, its length being at `at`.
+    /// The frame at the end of the body; its length field is at `at`.
     fn frame(&self, at: usize) -> Result<&'a [u8]> {
         check_len(self.body, at + 4)?;
         let frame = &self.body[at + 4..];
@@ -98,6 +163,10 @@ impl<'a> Message<'a> {
 }
 
 impl<'a> Repr<'a> {
+    /// Parses one packet of the socket.
+    ///
+    /// # Errors
+    /// The first field that is wrong.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         let m = Message::new_checked(bytes)?;
         Ok(match m.kind {
@@ -156,6 +225,7 @@ impl<'a> Repr<'a> {
         }
     }
 
+    /// Length of the message, bytes.
     pub fn buffer_len(&self) -> usize {
         HEADER_LEN
             + match self {
@@ -170,6 +240,8 @@ impl<'a> Repr<'a> {
             }
     }
 
+    /// Writes the message to the start of `out`.
+    ///
     /// # Panics
     /// If `out` is shorter than `buffer_len()`.
     pub fn emit(&self, out: &mut [u8]) {
@@ -217,6 +289,7 @@ impl<'a> Repr<'a> {
         }
     }
 
+    /// The bytes of the message.
     pub fn to_vec(&self) -> Vec<u8> {
         let mut out = vec![0; self.buffer_len()];
         self.emit(&mut out);
@@ -304,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn each_lie_in_a_message_is_found() {
+    fn each_wrong_field_of_a_message_is_found() {
         for (bytes, repr) in golden() {
             for (at, value) in [(0, 2), (2, 1), (4, bytes[4] ^ 1), (1, 77)] {
                 let mut bad = bytes.clone();

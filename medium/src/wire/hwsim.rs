@@ -4,13 +4,19 @@
 use super::{MacAddress, Malformed, Result};
 use manet_netlink::{Attributes, Builder};
 
+/// Name of the generic netlink family.
 pub const FAMILY: &str = "MAC80211_HWSIM";
 const VERSION: u8 = 1;
 
+/// Commands of the family (HWSIM_CMD_*).
 pub mod command {
+    /// Become the medium of all radios in the network namespace.
     pub const REGISTER: u8 = 1;
+    /// A frame, in both directions.
     pub const FRAME: u8 = 2;
+    /// The outcome of a frame.
     pub const TX_INFO_FRAME: u8 = 3;
+    /// Create a radio.
     pub const NEW_RADIO: u8 = 4;
 }
 
@@ -31,28 +37,36 @@ mod attribute {
     pub const PERM_ADDR: u16 = 22;
 }
 
-/// The frame was acknowledged.
+/// Flag of a status: the frame was acknowledged (HWSIM_TX_STAT_ACK).
 pub const ACKED: u32 = 4;
-/// No frame is tried at more rates than these.
+/// Maximum number of rates for a frame (IEEE80211_TX_MAX_RATES).
 pub const STAGES: usize = 4;
 
-/// A step of the kernel's rate control: index into the band's legacy rates (-1: no step) and number of tries.
+/// A step of the kernel's rate control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
+    /// Index into the legacy rates of the band; -1: no step.
     pub index: i8,
+    /// Number of tries at this rate.
     pub tries: u8,
 }
+/// An unused step.
 pub const NO_STEP: Step = Step { index: -1, tries: 0 };
 
 /// A frame that a radio is to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit<'a> {
+    /// Address of the radio.
     pub transmitter: MacAddress,
     /// 802.11 header and body without FCS.
     pub frame: &'a [u8],
+    /// HWSIM_TX_CTL_* flags, returned in the status.
     pub flags: u32,
+    /// The kernel's identifier of the frame, returned in the status.
     pub cookie: u64,
+    /// Rates to try, in order.
     pub steps: [Step; STAGES],
+    /// Centre frequency, MHz.
     pub freq_mhz: u32,
 }
 
@@ -61,6 +75,10 @@ fn value<const N: usize>(bytes: &[u8]) -> Result<[u8; N]> {
 }
 
 impl<'a> Transmit<'a> {
+    /// Reads the attributes of a [`command::FRAME`].
+    ///
+    /// # Errors
+    /// An attribute of the wrong length, or no address, frame or cookie.
     pub fn parse(attributes: Attributes<'a>) -> Result<Self> {
         let (mut transmitter, mut frame, mut cookie) = (None, None, None);
         let (mut flags, mut freq_mhz, mut steps) = (0, 0, [NO_STEP; STAGES]);
@@ -91,11 +109,13 @@ impl<'a> Transmit<'a> {
     }
 }
 
+/// Request to become the medium. `family`: number of the family.
 pub fn register(family: u16) -> Builder {
     Builder::generic(family, command::REGISTER, VERSION)
 }
 
-/// A radio without an interface, gone when the socket that made it is closed. Its number is the answer's error number.
+/// Request for a radio without an interface, removed when the socket is closed. The number in the acknowledgement is that
+/// of the radio.
 pub fn new_radio(family: u16, name: &str, address: &MacAddress) -> Builder {
     Builder::generic(family, command::NEW_RADIO, VERSION)
         .put(attribute::PERM_ADDR, address)
@@ -105,7 +125,7 @@ pub fn new_radio(family: u16, name: &str, address: &MacAddress) -> Builder {
         .put(attribute::NO_VIF, &[])
 }
 
-/// A frame that a radio receives.
+/// A frame that the radio with address `receiver` receives; `rate_index`: into the legacy rates of the band.
 pub fn receive(
     family: u16,
     receiver: &MacAddress,
@@ -123,7 +143,7 @@ pub fn receive(
         .finish(0)
 }
 
-/// What became of a frame: `steps` as they were really tried.
+/// The outcome of a frame; `steps`: the tries actually made.
 pub fn status(
     family: u16,
     transmitter: &MacAddress,
@@ -167,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_of_the_kernels_is_read_whole() {
+    fn a_frame_from_the_kernel_is_read_completely() {
         let bytes = from_kernel(&[1, 1, 1, 2, 0xff, 0, 0xff, 0]);
         let (_, attributes) = generic(&bytes);
         let t = Transmit::parse(attributes).unwrap();
@@ -183,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_has_all_that_the_kernel_insists_on() {
+    fn a_status_has_all_attributes_that_the_kernel_requires() {
         let steps = [Step { index: 1, tries: 3 }, NO_STEP, NO_STEP, NO_STEP];
         let bytes = status(30, &[2, 0, 0, 0, 0, 1], ACKED, -60, &steps, 77);
         let (command, attributes) = generic(&bytes);

@@ -1,5 +1,5 @@
-//! What the medium reads of the frames that mac80211 makes (IEEE Std 802.11-2012 clauses 8.2.3, 8.2.4, 8.3.2, 8.3.3): whom a frame is for,
-//! what it is, and for a data frame the Ethernet frame it stands for.
+//! Headers of the frames from mac80211 (IEEE Std 802.11-2012 clauses 8.2.3, 8.2.4, 8.3.2, 8.3.3): addresses, kind, and the
+//! Ethernet frame that a data frame carries.
 //!
 //! ```text
 //!  0    2    4        10       16       22    24
@@ -13,18 +13,25 @@ use super::{array, check_len, ethernet, MacAddress, Malformed, Result};
 
 const HEADER_LEN: usize = 24;
 
+/// Kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// Management, subtype beacon.
     Beacon,
+    /// Any other management frame.
     Management,
+    /// Data of any subtype.
     Data,
 }
 
-/// Where a frame goes on this hop, and how long its header is.
+/// Addresses of a frame on this hop, and the layout of its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
+    /// Kind of the frame.
     pub kind: Kind,
+    /// Address 1.
     pub receiver: MacAddress,
+    /// Address 2.
     pub transmitter: MacAddress,
     /// Header without mesh control.
     len: usize,
@@ -34,14 +41,20 @@ pub struct Header {
     protected: bool,
 }
 
-/// The Ethernet frame of a data frame; `control`: network control, which goes first in the interface queue.
+/// The Ethernet frame that a data frame carries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ethernet {
+    /// Header of this hop and payload, without FCS.
     pub frame: Vec<u8>,
+    /// Whether it is network control, which the interface queue serves first.
     pub control: bool,
 }
 
 impl Header {
+    /// Parses the header of a management or data frame.
+    ///
+    /// # Errors
+    /// A protocol version other than 0, another type, or too few bytes.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         check_len(bytes, HEADER_LEN)?;
         let (control, flags) = (bytes[0], bytes[1]);
@@ -74,7 +87,7 @@ impl Header {
         })
     }
 
-    /// Where the body begins: for a data frame with an LLC/SNAP header, behind that; never beyond the end.
+    /// Offset of the body in `bytes`; in a data frame, after the LLC/SNAP header if there is one. Not beyond the end.
     pub fn body_at(&self, bytes: &[u8]) -> usize {
         let llc_at = self.llc_at(bytes);
         let snap = self.kind == Kind::Data && parse_snap(&bytes[llc_at..]).is_ok();
@@ -83,17 +96,17 @@ impl Header {
 
     fn llc_at(&self, bytes: &[u8]) -> usize {
         let at = self.len.min(bytes.len());
-        // Linux 6.1 forwards mesh frames without the bit that says what follows
-        let unsaid = self.four_addresses && parse_snap(&bytes[at..]).is_err();
+        // Linux 6.1 forwards mesh frames without the bit that announces the mesh control field
+        let unmarked = self.four_addresses && parse_snap(&bytes[at..]).is_err();
         // clause 8.2.4.7.3: flags, TTL, a sequence number of 4 bytes, and none, one or two addresses
         let mesh = match bytes.get(at) {
-            Some(flags) if self.mesh_control || unsaid => 6 + 6 * usize::from((flags & 0b11).min(2)),
+            Some(flags) if self.mesh_control || unmarked => 6 + 6 * usize::from((flags & 0b11).min(2)),
             _ => 0,
         };
         (at + mesh).min(bytes.len())
     }
 
-    /// From this hop's transmitter to its receiver; `None` where there is none: management, no data, encrypted.
+    /// The Ethernet frame from the transmitter to the receiver of this hop; `None`: management, no data, or encrypted.
     pub fn to_ethernet(&self, bytes: &[u8]) -> Option<Ethernet> {
         if self.kind != Kind::Data || self.no_data || self.protected {
             return None;
@@ -140,16 +153,16 @@ mod tests {
     }
 
     #[test]
-    fn a_mesh_frame_is_read_behind_its_mesh_control() {
+    fn a_mesh_frame_is_read_after_its_mesh_control() {
         let mesh = [0x01, 31, 0, 0, 0, 1, 9, 9, 9, 9, 9, 9];
         let four = [4, 4, 4, 4, 4, 4, 0, 1];
         let bytes = frame([0x88, 0x03], &[&four[..], &mesh, &SNAP_IP, &[0x45, 0]].concat());
         let header = Header::parse(&bytes).unwrap();
         assert_eq!(header.to_ethernet(&bytes).unwrap().frame[12..], [8, 0, 0x45, 0]);
         // as a relay of Linux 6.1 sends it
-        let unsaid =
+        let unmarked =
             frame([0x88, 0x03], &[&[4, 4, 4, 4, 4, 4, 0, 0][..], &[0, 31, 0, 0, 0, 1], &SNAP_IP, &[0x45, 0]].concat());
-        assert_eq!(Header::parse(&unsaid).unwrap().to_ethernet(&unsaid).unwrap().frame[12..], [8, 0, 0x45, 0]);
+        assert_eq!(Header::parse(&unmarked).unwrap().to_ethernet(&unmarked).unwrap().frame[12..], [8, 0, 0x45, 0]);
     }
 
     #[test]
@@ -162,13 +175,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_encrypted_stays_so() {
+    fn an_encrypted_frame_has_no_ethernet_frame() {
         let bytes = frame([0x88, 0x40], &[&[0, 0][..], &SNAP_IP].concat());
         assert_eq!(Header::parse(&bytes).unwrap().to_ethernet(&bytes), None);
     }
 
     #[test]
-    fn control_frames_and_stumps_are_refused() {
+    fn control_frames_and_truncated_frames_are_refused() {
         assert!(Header::parse(&frame([0xb4, 0], &[])).is_err());
         assert!(Header::parse(&frame([0x88, 0], &[])).is_err(), "no room for QoS control");
         assert!(Header::parse(&[0x88; 10]).is_err());

@@ -1,5 +1,5 @@
-//! Bytes. Per message one file with two levels: a window on bytes (`Frame<T>`, `Header<T>`) whose checked
-//! constructor makes the accessors safe, and a `Repr` of the sensible messages with `parse` and `emit`.
+//! Wire formats. One file for each message, with two levels: a window on bytes (`Frame<T>`, `Header<T>`) whose checked
+//! constructor makes the accessors safe, and a `Repr` of the valid messages with `parse` and `emit`.
 //!
 //! `parse` never panics, whatever the bytes; `emit` writes every byte of `buffer_len()`.
 
@@ -14,15 +14,17 @@ pub mod radiotap;
 use std::fmt;
 use std::ops::Range;
 
+/// A MAC address in transmission order.
 pub type MacAddress = [u8; 6];
+/// The broadcast address.
 pub const BROADCAST: MacAddress = [0xff; 6];
 
-/// Group bit of IEEE 802 addresses: broadcast and multicast.
+/// Whether the group bit of an IEEE 802 address is set: broadcast or multicast.
 pub fn is_group(address: &MacAddress) -> bool {
     address[0] & 1 == 1
 }
 
-/// Not a well-formed message; says in which respect.
+/// A message that is not well formed, with the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed(pub &'static str);
 
@@ -42,8 +44,8 @@ fn array<const N: usize>(bytes: &[u8], field: Range<usize>) -> [u8; N] {
     out
 }
 
-fn check_len(bytes: &[u8], least: usize) -> Result<()> {
-    if bytes.len() < least {
+fn check_len(bytes: &[u8], min: usize) -> Result<()> {
+    if bytes.len() < min {
         Err(Malformed("truncated"))
     } else {
         Ok(())

@@ -24,15 +24,35 @@ pub const LINK_RADIOTAP: u16 = 127;
 /// Type, two lengths.
 const FRAME_LEN: usize = 12;
 
+/// A block of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Block<'a> {
+    /// Section header: little-endian, version 1.0.
     Section,
-    Interface { link_type: u16, name: &'a str },
-    Packet { interface: u32, at_ns: u64, original_len: u32, data: &'a [u8], comment: &'a str },
+    /// Interface description.
+    Interface {
+        /// LINKTYPE_*.
+        link_type: u16,
+        /// Name (`if_name`).
+        name: &'a str,
+    },
+    /// Enhanced packet.
+    Packet {
+        /// Number of the interface, from 0.
+        interface: u32,
+        /// Timestamp, ns since 1970.
+        at_ns: u64,
+        /// Length of the packet on the air, bytes.
+        original_len: u32,
+        /// The bytes captured.
+        data: &'a [u8],
+        /// Comment (`opt_comment`); empty: none.
+        comment: &'a str,
+    },
 }
 
 impl<'a> Block<'a> {
-    /// Adds the block to `out`.
+    /// Appends the block to `out`.
     pub fn emit(&self, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&[0; 8]);
@@ -40,7 +60,7 @@ impl<'a> Block<'a> {
             Block::Section => {
                 out.extend_from_slice(&BYTE_ORDER.to_le_bytes());
                 out.extend_from_slice(&[1, 0, 0, 0]); // version 1.0
-                out.extend_from_slice(&u64::MAX.to_le_bytes()); // length of the section: not told
+                out.extend_from_slice(&u64::MAX.to_le_bytes()); // length of the section: unspecified
                 SECTION
             }
             Block::Interface { link_type, name } => {
@@ -72,7 +92,10 @@ impl<'a> Block<'a> {
         out.extend_from_slice(&length.to_le_bytes());
     }
 
-    /// The first block and what follows it.
+    /// Parses the first block; returns it with the bytes that follow.
+    ///
+    /// # Errors
+    /// A block that this file does not write, or wrong lengths.
     pub fn parse(bytes: &'a [u8]) -> Result<(Self, &'a [u8])> {
         check_len(bytes, FRAME_LEN)?;
         let kind = u32_at(bytes, 0);
@@ -104,7 +127,7 @@ fn pad(out: &mut Vec<u8>, len: usize) {
 }
 
 /// # Panics
-/// Never for what this file emits: option values are shorter than 64 KiB (longer ones are cut).
+/// Never for the options of this file: their values are shorter than 64 KiB (longer ones are cut).
 fn emit_option(out: &mut Vec<u8>, code: u16, value: &[u8]) {
     let value = &value[..value.len().min(usize::from(u16::MAX))];
     out.extend_from_slice(&code.to_le_bytes());

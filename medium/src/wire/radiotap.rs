@@ -1,4 +1,4 @@
-//! Radiotap header (radiotap.org, "Radiotap" version 0): what precedes an 802.11 frame in a capture.
+//! Radiotap header (radiotap.org, "Radiotap" version 0): precedes an 802.11 frame in a capture.
 //!
 //! ```text
 //!  0     1     2       4          8               16      17     18        20        22
@@ -6,13 +6,15 @@
 //! | v=0 | pad | length| present  | TSFT us       | flags | rate | channel | ch.flags| signal |
 //! +-----+-----+-------+----------+---------------+-------+------+---------+---------+--------+
 //! ```
-//! All little-endian. We write TSFT (bit 0), flags (1), rate (2), for a radio with a Wi-Fi channel channel (3), and for a frame with one
-//! receiver that is switched on the antenna signal in dBm (5), which then follows the rate where there is no channel.
+//! All fields are little-endian. The writer emits TSFT (bit 0), flags (1), rate (2); channel (3) for a radio in a Wi-Fi band; antenna
+//! signal in dBm (5) for a frame with one receiver that is switched on. Without a channel the signal follows the rate.
 //! Not supported: any other field, a second present word. Rates above 127.5 Mbit/s do not fit the rate field.
 
 use super::{array, check_len, Malformed, Result};
 
+/// Length of a header without channel and signal, bytes.
 pub const LEN_WITHOUT_CHANNEL: usize = 18;
+/// Length of a header with channel, without signal, bytes.
 pub const LEN_WITH_CHANNEL: usize = 22;
 
 const PRESENT_BASE: u32 = 0b0111;
@@ -20,10 +22,13 @@ const PRESENT_CHANNEL: u32 = 0b1000;
 const PRESENT_SIGNAL: u32 = 0b10_0000;
 const FLAG_SHORT_PREAMBLE: u8 = 0x02;
 
-/// Channel flags (radiotap.org, "Channel").
+/// Channel flag (radiotap.org, "Channel"): CCK (also DSSS).
 pub const CHANNEL_CCK: u16 = 0x0020;
+/// Channel flag: OFDM.
 pub const CHANNEL_OFDM: u16 = 0x0040;
+/// Channel flag: 2.4 GHz band.
 pub const CHANNEL_2_GHZ: u16 = 0x0080;
+/// Channel flag: 5 GHz band.
 pub const CHANNEL_5_GHZ: u16 = 0x0100;
 
 mod field {
@@ -37,21 +42,26 @@ mod field {
     pub const CHANNEL_FLAGS: Range<usize> = 20..22;
 }
 
+/// A radiotap header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
-    /// When the first bit of the frame arrived.
+    /// Arrival of the first bit of the frame, us.
     pub tsft_us: u64,
+    /// The short preamble flag.
     pub short_preamble: bool,
-    /// In units of 500 kbit/s.
+    /// Rate in units of 500 kbit/s.
     pub rate_500k: u8,
     /// Centre frequency in MHz, and channel flags.
     pub channel: Option<(u16, u16)>,
-    /// At the receiver.
+    /// Power at the receiver, dBm.
     pub signal_dbm: Option<i8>,
 }
 
 impl Repr {
-    /// The header and what follows it.
+    /// Parses a header; returns it with the bytes that follow.
+    ///
+    /// # Errors
+    /// Fields, version, length or flags that this file does not write, or too few bytes.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8])> {
         check_len(bytes, LEN_WITHOUT_CHANNEL)?;
         let length = usize::from(u16::from_le_bytes(array(bytes, field::LENGTH)));
@@ -81,10 +91,13 @@ impl Repr {
         Ok((repr, &bytes[expected..]))
     }
 
+    /// Length of the header, bytes.
     pub const fn buffer_len(&self) -> usize {
         header_len(self.channel.is_some(), self.signal_dbm.is_some())
     }
 
+    /// Writes the header to the start of `out`.
+    ///
     /// # Panics
     /// If `out` is shorter than `buffer_len()`.
     pub fn emit(&self, out: &mut [u8]) {
@@ -113,17 +126,17 @@ const fn header_len(channel: bool, signal: bool) -> usize {
     (if channel { LEN_WITH_CHANNEL } else { LEN_WITHOUT_CHANNEL }) + signal as usize
 }
 
-/// The signal field for a power: whole decibels, within what the field holds.
+/// The signal field for a power: whole dBm, limited to -128 to 127.
 pub fn signal_dbm(power_dbm: f64) -> i8 {
     power_dbm.round().clamp(i8::MIN.into(), i8::MAX.into()) as i8
 }
 
-/// The rate field for a bit rate; the fastest that fits if it does not.
+/// The rate field for a rate in bit/s, limited to 127.5 Mbit/s.
 pub fn rate_500k(rate_bps: u64) -> u8 {
     u8::try_from(rate_bps / 500_000).unwrap_or(u8::MAX)
 }
 
-/// The channel field for a carrier, if it is in a Wi-Fi band (ns-2's 914 MHz WaveLAN has none).
+/// The channel field (MHz, flags) for a carrier in a Wi-Fi band; `None` for others (ns-2's WaveLAN at 914 MHz).
 pub fn channel(frequency_hz: f64, ofdm: bool) -> Option<(u16, u16)> {
     let modulation = if ofdm { CHANNEL_OFDM } else { CHANNEL_CCK };
     let mhz = (frequency_hz * 1e-6).round();

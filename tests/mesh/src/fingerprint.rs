@@ -1,9 +1,10 @@
-//! All that the machines did, in order, as one number: FNV-1a, 64 bits (Fowler, Noll, Vo), as for the medium's air log.
+//! All outputs of the machines, in order, as one number: FNV-1a, 64 bits (Fowler, Noll, Vo), as for the medium's air log.
 
 use manet_engine::Instant;
 use manet_routing::{Device, Output};
 use std::net::Ipv4Addr;
 
+/// The hash so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint(u64);
 
@@ -14,11 +15,12 @@ impl Default for Fingerprint {
 }
 
 impl Fingerprint {
+    /// The 64-bit hash.
     pub fn value(self) -> u64 {
         self.0
     }
 
-    /// Lengths stand before bytes of no fixed length, so that no two series of outputs are the same bytes.
+    /// Adds an output. Lengths precede bytes of variable length, so that different series of outputs are different bytes.
     pub fn output(&mut self, at: Instant, node: usize, output: &Output) {
         self.number(at.as_nanos());
         self.number(node as u64);

@@ -7,18 +7,22 @@ use manet_routing::packet::ipv4;
 use manet_routing::{Carrier, Mac};
 use std::net::Ipv4Addr;
 
+/// Length of a UDP header, bytes.
 pub const UDP_HEADER_LEN: usize = 8;
-/// Where the sinks of the data listen; nobody else does.
+/// UDP port of the data; the only listeners are the sinks.
 pub const DATA_PORT: u16 = 9000;
 /// RFC 4728, section 6.1: nothing follows the options.
 const NO_NEXT_HEADER: u8 = 59;
 
+/// A UDP datagram.
 pub struct Datagram<'a> {
+    /// Destination port.
     pub port: u16,
+    /// Bytes after the UDP header.
     pub payload: &'a [u8],
 }
 
-/// `None`: not UDP, a later fragment, or cut short.
+/// The UDP datagram in a packet; `None`: not UDP, a later fragment, or truncated.
 pub fn datagram<'a>(packet: &ipv4::Packet<'a>) -> Option<Datagram<'a>> {
     let udp = packet.payload();
     if packet.protocol() != ipv4::protocol::UDP || packet.fragment_offset() != 0 || udp.len() < UDP_HEADER_LEN {
@@ -29,7 +33,7 @@ pub fn datagram<'a>(packet: &ipv4::Packet<'a>) -> Option<Datagram<'a>> {
     Some(Datagram { port: u16::from_be_bytes([udp[2], udp[3]]), payload })
 }
 
-/// A UDP datagram from and to `port` under the IPv4 header `header`.
+/// The bytes of an IPv4 packet with the header `header` and a UDP datagram from and to `port`.
 pub fn udp(header: ipv4::Repr, port: u16, payload: &[u8]) -> Vec<u8> {
     let mut datagram = Vec::with_capacity(UDP_HEADER_LEN + payload.len());
     datagram.extend(port.to_be_bytes());
@@ -40,6 +44,7 @@ pub fn udp(header: ipv4::Repr, port: u16, payload: &[u8]) -> Vec<u8> {
     header.packet(&datagram)
 }
 
+/// The bytes of an Ethernet frame with an IPv4 packet.
 pub fn ethernet(from: Mac, to: Mac, packet: &[u8]) -> Vec<u8> {
     let mut frame = vec![0; ethernet::HEADER_LEN];
     ethernet::Repr { destination: to, source: from, ethertype: ethernet::TYPE_IPV4 }.emit(&mut frame);
@@ -53,18 +58,21 @@ pub fn open(frame: &[u8]) -> Option<(Mac, Mac, ipv4::Packet<'_>)> {
     Some((header.source, header.destination, ipv4::Packet::parse(&frame[ethernet::HEADER_LEN..])?))
 }
 
-/// What a packet on the air is to a reader of the tables.
+/// Class of a packet on the air in the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The protocol's own, and the bytes that it put there (IP header included).
+    /// A packet of the routing protocol.
     Control,
-    /// `added`: bytes of it that are the routing protocol's (DSR's header).
+    /// A data packet.
     Data {
+        /// Bytes that the routing protocol added (DSR's header).
         added: usize,
     },
+    /// An ICMP message.
     Icmp,
 }
 
+/// Class of a packet of a protocol with this carrier.
 pub fn kind(packet: &ipv4::Packet, carrier: Carrier) -> Kind {
     match (carrier, packet.protocol()) {
         (_, ipv4::protocol::ICMP) => Kind::Icmp,

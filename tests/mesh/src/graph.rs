@@ -1,8 +1,9 @@
-//! The links that there are: which nodes decode each other's frames where they stand now.
+//! The existing links: pairs of nodes in range of each other at an instant.
 
 use manet_engine::Instant;
 use manet_medium::Medium;
 
+/// Directed links between nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Graph {
     nodes: usize,
@@ -11,6 +12,7 @@ pub struct Graph {
 }
 
 impl Graph {
+    /// The links of the medium at `now`.
     pub fn of(medium: &Medium, nodes: usize, now: Instant) -> Self {
         let mut linked = vec![false; nodes * nodes];
         for link in medium.links(now) {
@@ -19,6 +21,7 @@ impl Graph {
         Self { nodes, linked }
     }
 
+    /// Whether `b` receives frames of `a`.
     pub fn linked(&self, a: usize, b: usize) -> bool {
         self.linked[a * self.nodes + b]
     }
@@ -35,7 +38,7 @@ impl Graph {
     }
 }
 
-/// Hops from `from` to each node; `None`: cut off.
+/// Hops from `from` to each node; `None`: no path.
 fn hops_from(neighbours: &[Vec<usize>], from: usize) -> Vec<Option<u32>> {
     let mut hops = vec![None; neighbours.len()];
     hops[from] = Some(0);
@@ -54,7 +57,7 @@ fn hops_from(neighbours: &[Vec<usize>], from: usize) -> Vec<Option<u32>> {
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(crate) mod tests {
     use super::*;
 
     pub fn graph(nodes: usize, links: &[(usize, usize)]) -> Graph {

@@ -1,5 +1,5 @@
-//! A node without its radio: the machine and, for design A, what a kernel with the routes of formats/routing.md ("Kernel state")
-//! does with an IPv4 packet.
+//! A node without its radio: the machine and, for design A, a kernel with the routes of formats/routing.md ("Kernel state"),
+//! which forwards IPv4 packets.
 //!
 //! Modelled: longest-prefix routes, the TTL, the default route into the TUN. Not modelled: ARP (neighbours' MAC addresses are
 //! known), fragments, ICMP other than host unreachable, sockets other than the sinks of the data.
@@ -12,32 +12,45 @@ use manet_routing::{Bytes, Carrier, Device, Flow, Input, Protocol, Routes, BROAD
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// Use of routes is told at most so late (`Input::Used`).
+/// Longest delay of a report that routes were used (`Input::Used`).
 pub const REPORT: Duration = Duration::from_millis(50);
 
+/// A node: machine and kernel.
 pub struct Host<P> {
+    /// The routing protocol.
     pub machine: P,
+    /// The kernel's routes.
     pub routes: Routes,
+    /// The node's address.
     pub address: Ipv4Addr,
     identification: u16,
     used: BTreeMap<(Ipv4Addr, Ipv4Addr), u32>,
     report_planned: bool,
 }
 
-/// What the kernel does with a packet.
+/// The kernel's decision about a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Over the air to the neighbour with this address.
-    Radio { via: Ipv4Addr, bytes: Vec<u8> },
+    /// Over the air.
+    Radio {
+        /// Address of the neighbour.
+        via: Ipv4Addr,
+        /// The IPv4 packet.
+        bytes: Vec<u8>,
+    },
     /// To the machine.
     Machine(Input),
     /// To a socket of this node.
-    Up { bytes: Vec<u8> },
-    /// Given up, under this name.
+    Up {
+        /// The IPv4 packet.
+        bytes: Vec<u8>,
+    },
+    /// Dropped, with the name of its counter.
     Dropped(&'static str),
 }
 
 impl<P: Protocol> Host<P> {
+    /// A node without routes.
     pub fn new(machine: P, address: Ipv4Addr) -> Self {
         Self {
             machine,
@@ -49,18 +62,19 @@ impl<P: Protocol> Host<P> {
         }
     }
 
+    /// The next value of the IPv4 identification field.
     pub fn next_identification(&mut self) -> u16 {
         self.identification = self.identification.wrapping_add(1);
         self.identification
     }
 
-    /// A packet from the air (design A).
+    /// A packet from the air (design A). `port`: UDP port of the protocol.
     pub fn arrive(&mut self, packet: &ipv4::Packet, port: u16) -> Verdict {
         let to = packet.destination();
         if packet.source() == self.address {
             return Verdict::Dropped("martian");
         }
-        // a network broadcast is for us too, as the kernel's local table has it
+        // a network broadcast is for this node too, as in the kernel's local table
         let for_all = to == BROADCAST || to == broadcast_of(addresses::NETWORK);
         if to == self.address || for_all {
             if let Some(control) = frames::datagram(packet).filter(|d| d.port == port) {
@@ -83,7 +97,7 @@ impl<P: Protocol> Host<P> {
         self.route(bytes)
     }
 
-    /// A packet that is to leave, by the routes; its TTL stays.
+    /// Looks up the route of a packet to be sent; its TTL stays.
     pub fn route(&mut self, bytes: Vec<u8>) -> Verdict {
         let Some(packet) = ipv4::Packet::parse(&bytes) else { return Verdict::Dropped("not-ipv4") };
         if packet.destination() == self.address {
@@ -124,6 +138,7 @@ impl<P: Protocol> Host<P> {
         needed.then(|| now + REPORT)
     }
 
+    /// The report of the routes used since the last one.
     pub fn report(&mut self) -> Input {
         self.report_planned = false;
         let used = std::mem::take(&mut self.used);

@@ -1,14 +1,16 @@
-//! Machines of routing protocols joined by the medium library, in virtual time, without a kernel: the only place where
-//! the two meet.
+//! Machines of routing protocols joined by the medium library, in virtual time, without a kernel: the only place that
+//! uses both.
 //!
-//! - [`scenario`]: who is where, who moves where, who sends to whom: pure functions of a seed;
+//! - [`scenario`]: positions, movements and flows: pure functions of a seed;
 //! - [`mesh`]: the loop over the medium and all machines on one clock ([`Mesh`]);
-//! - [`host`]: what surrounds a machine on a node: its routes and what a kernel does with a packet;
-//! - [`next_hops`], [`graph`]: the routes of all nodes and the links that there are, and how they fit (loops, convergence);
-//! - [`seen`]: what happened, counted; [`summary`]: the rows of the tables;
-//! - [`reaction`]: how long a flow is interrupted when its path breaks;
-//! - [`snapshot`]: tables that are checked in;
-//! - [`protocols`]: the four daemons' machines by name.
+//! - [`host`]: the surroundings of a machine on a node: its routes and the kernel's treatment of packets;
+//! - [`next_hops`], [`graph`]: routes of all nodes, existing links, and how they fit (loops, convergence);
+//! - [`seen`]: observations of a run; [`summary`]: rows of the tables;
+//! - [`reaction`]: interruption of a flow when its path breaks;
+//! - [`snapshot`]: tables that are checked in; [`fingerprint`]: all outputs as one number;
+//! - [`protocols`]: the four daemons' machines by name; [`addresses`], [`frames`]: addresses and bytes.
+
+#![warn(missing_docs)]
 
 pub mod addresses;
 pub mod fingerprint;

@@ -1,14 +1,14 @@
 //! The loop: the medium, all machines, the movements and the traffic on one clock.
 //!
 //! At an instant the medium's deadlines come first, then those of the machines in the order of the nodes, then
-//! movements, packets of the flows, reports of use and the look at links and routes. What one of them sets off is
-//! followed to its end before the next: outputs are carried out in order, inputs they cause are handed over in order.
+//! movements, packets of the flows, reports of use and the sampling of links and routes. All consequences of one of
+//! them are completed before the next: outputs are carried out in order, the inputs that they cause are passed on in order.
 
 use crate::addresses;
 use crate::frames::{self, Kind, DATA_PORT};
 use crate::graph::Graph;
 use crate::host::{Host, Verdict};
-use crate::next_hops::{NextHops, Way};
+use crate::next_hops::{NextHops, Path};
 use crate::scenario::{Move, Scenario};
 use crate::seen::{Delivery, Loop, Seen};
 use manet_engine::{Duration, EventQueue, Instant, Machine};
@@ -21,11 +21,11 @@ use manet_routing::{Bytes, Carrier, Device, Input, Mac, Node, Note, Output, Prot
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
-/// How often links and routes are looked at.
-pub const LOOK: Duration = Duration::from_millis(100);
-/// More steps at one instant are a machine that feeds itself.
+/// Interval at which links and routes are sampled.
+pub const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
+/// Maximum number of steps at one instant; more are a livelock.
 const LIVELOCK: u32 = 200_000;
-/// As Linux's default.
+/// Linux's default.
 const DATA_TTL: u8 = 64;
 const MTU: u16 = 1500;
 
@@ -33,29 +33,33 @@ enum Agenda {
     Move(usize),
     Traffic(usize),
     Report(usize),
-    Look,
+    Sample,
 }
 
+/// A mesh of nodes with the protocol `P`.
 pub struct Mesh<P: Protocol> {
     scenario: Scenario,
     medium: Medium,
     hosts: Vec<Host<P>>,
     /// Each machine's next deadline.
     wakes: Vec<Instant>,
-    /// The neighbour whose frame each node heard last.
+    /// The neighbour whose frame each node received last.
     heard_from: Vec<Option<usize>>,
     agenda: EventQueue<Agenda>,
     now: Instant,
     pending: VecDeque<(usize, Input)>,
     next_hops: NextHops,
-    /// A change of routes since the last look.
+    /// Whether routes changed since the last sample.
     rerouted: bool,
+    /// Observations so far.
     pub seen: Seen,
 }
 
 // ----- running
 
 impl<P: Protocol> Mesh<P> {
+    /// A mesh at time 0.
+    ///
     /// # Panics
     /// If the protocol refuses `options`.
     pub fn new(scenario: Scenario, options: P::Options) -> Self {
@@ -76,7 +80,7 @@ impl<P: Protocol> Mesh<P> {
         let mut agenda = EventQueue::default();
         scenario.moves.iter().enumerate().for_each(|(i, m)| agenda.push(m.at, 0, Agenda::Move(i)));
         scenario.flows.iter().enumerate().for_each(|(i, f)| agenda.push(f.start, 1, Agenda::Traffic(i)));
-        agenda.push(Instant::ZERO, 3, Agenda::Look);
+        agenda.push(Instant::ZERO, 3, Agenda::Sample);
         let mut seen = Seen { flows: vec![Default::default(); scenario.flows.len()], ..Seen::default() };
         seen.links.disturbed = Some(Instant::ZERO);
         let mut mesh = Self {
@@ -97,27 +101,32 @@ impl<P: Protocol> Mesh<P> {
         mesh
     }
 
+    /// Model time.
     pub fn now(&self) -> Instant {
         self.now
     }
 
+    /// Number of nodes.
     pub fn nodes(&self) -> usize {
         self.hosts.len()
     }
 
+    /// The scenario.
     pub fn scenario(&self) -> &Scenario {
         &self.scenario
     }
 
+    /// The machine of a node.
     pub fn machine(&self, node: usize) -> &P {
         &self.hosts[node].machine
     }
 
+    /// The next hops of all nodes.
     pub fn next_hops(&self) -> &NextHops {
         &self.next_hops
     }
 
-    /// To the scenario's end.
+    /// Runs to the end of the scenario.
     pub fn run(&mut self) {
         self.run_until(Instant::ZERO + self.scenario.length);
     }
@@ -145,19 +154,19 @@ impl<P: Protocol> Mesh<P> {
         self.now = self.now.max(end);
     }
 
-    /// Puts a node somewhere else, now.
+    /// Moves a node to `to` (m) at once.
     pub fn jump(&mut self, node: usize, to: [f64; 3]) {
         self.go(Move { at: self.now, node, to, speed_mps: f64::INFINITY });
         self.settle();
     }
 
-    /// Hands a packet to a node's stack, as a program there would.
+    /// Sends an IPv4 packet from a node, as a program there would.
     pub fn send(&mut self, node: usize, bytes: Vec<u8>) {
         self.send_from(node, bytes);
         self.settle();
     }
 
-    /// Hands an input to a machine, past everything else: what only an attacker or a fault could cause.
+    /// Passes an input directly to a machine, as only an attacker or a fault could.
     pub fn inject(&mut self, node: usize, input: Input) {
         self.pending.push_back((node, input));
         self.settle();
@@ -185,7 +194,7 @@ impl<P: Protocol> Mesh<P> {
         self.drain(i);
     }
 
-    /// Until nobody has anything more to say at this instant.
+    /// Handles outputs and inputs until none is left at this instant.
     fn settle(&mut self) {
         for _ in 0..LIVELOCK {
             if let Some(output) = self.medium.poll_output() {
@@ -201,7 +210,7 @@ impl<P: Protocol> Mesh<P> {
         panic!("{} does not come to rest at {:?}; next: {next:?}", P::NAME, self.now);
     }
 
-    /// Carries out what a machine says.
+    /// Carries out the outputs of a machine.
     fn drain(&mut self, i: usize) {
         while let Some(output) = self.hosts[i].machine.poll_output() {
             self.seen.fingerprint.output(self.now, i, &output);
@@ -218,9 +227,9 @@ impl<P: Protocol> Mesh<P> {
                 let input = self.hosts[i].report();
                 self.pending.push_back((i, input));
             }
-            Agenda::Look => {
-                self.look();
-                self.agenda.push(self.now + LOOK, 3, Agenda::Look);
+            Agenda::Sample => {
+                self.sample();
+                self.agenda.push(self.now + SAMPLE_INTERVAL, 3, Agenda::Sample);
             }
         }
     }
@@ -293,7 +302,7 @@ impl<P: Protocol> Mesh<P> {
         self.medium.handle(self.now, ToMedium::Packet { station: StationId(i as u16), frame });
     }
 
-    /// A packet has come to the sockets of node `i`.
+    /// A packet for a socket of node `i`.
     fn up(&mut self, i: usize, bytes: &[u8], last_hop: Option<usize>) {
         let Some(packet) = ipv4::Packet::parse(bytes) else { return };
         let data = frames::datagram(&packet).filter(|d| d.port == DATA_PORT && d.payload.len() >= 6);
@@ -306,7 +315,7 @@ impl<P: Protocol> Mesh<P> {
         let meant =
             self.scenario.flows.get(flow).is_some_and(|f| f.to == i && packet.source() == addresses::ip(f.from));
         assert!(meant, "node {i} got packet {number} of flow {flow}, which is not for it");
-        // each forwarder has taken one off
+        // each forwarder has decremented the TTL
         let hops = DATA_TTL.saturating_sub(packet.ttl()) + 1;
         self.seen.delivered(flow, Delivery { at: self.now, number, last_hop, hops });
     }
@@ -330,7 +339,7 @@ impl<P: Protocol> Mesh<P> {
                 self.apply(i, verdict, None);
             }
             Output::Unreachable { bytes } => self.unreachable(i, &bytes),
-            // to sources that listen; those here do not
+            // for sources that support notices; those here do not
             Output::Notice { .. } => {}
             Output::Purge { neighbour } => match self.node_of(neighbour) {
                 Some(n) => self.purge(i, addresses::mac(n)),
@@ -350,7 +359,7 @@ impl<P: Protocol> Mesh<P> {
         let Carrier::Udp(port) = P::CARRIER else { return self.seen.events.count("control-without-port") };
         self.seen.control_packets += 1;
         let packet = self.datagram(i, to, ipv4::TOS_CS6, ttl, port, bytes);
-        // to a neighbour: the socket is bound to the radio, and there is nobody to route it
+        // to a neighbour: the socket is bound to the radio, no router is involved
         match self.node_of(to) {
             Some(n) => self.transmit(i, addresses::mac(n), &packet),
             None => self.transmit(i, BROADCAST_MAC, &packet),
@@ -500,7 +509,7 @@ impl<P: Protocol> Mesh<P> {
             return;
         }
         self.rerouted = true;
-        if let Way::Loops(nodes) = self.next_hops.follow(i, d) {
+        if let Path::Loops(nodes) = self.next_hops.follow(i, d) {
             self.found_loop(d, nodes);
         }
     }
@@ -519,8 +528,8 @@ impl<P: Protocol> Mesh<P> {
         }
     }
 
-    /// Links, and how the routes follow them.
-    fn look(&mut self) {
+    /// Samples the links, and whether the routes follow them.
+    fn sample(&mut self) {
         let graph = Graph::of(&self.medium, self.hosts.len(), self.now);
         let links = &mut self.seen.links;
         let changed = graph != links.graph;
@@ -537,7 +546,7 @@ impl<P: Protocol> Mesh<P> {
             self.rerouted = false;
         }
         let nodes = self.hosts.len() as u64;
-        links.looks += 1;
+        links.samples += 1;
         links.pairs += nodes * (nodes - 1);
         links.connected += links.connected_pairs.len() as u64;
         links.hops += links.connected_pairs.iter().map(|(_, _, h)| u64::from(*h)).sum::<u64>();
@@ -549,13 +558,13 @@ impl<P: Protocol> Mesh<P> {
         }
     }
 
-    /// Pairs from which packets would go round now.
+    /// Loops now: destination and the nodes of the loop, one entry for each node from which packets enter it.
     pub fn loops_now(&self) -> Vec<(usize, Vec<usize>)> {
         let nodes = self.hosts.len();
         let pairs = (0..nodes).flat_map(|i| (0..nodes).map(move |d| (i, d)));
         pairs
             .filter_map(|(i, d)| match self.next_hops.follow(i, d) {
-                Way::Loops(ring) => Some((d, ring)),
+                Path::Loops(ring) => Some((d, ring)),
                 _ => None,
             })
             .collect()

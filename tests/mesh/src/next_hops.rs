@@ -1,8 +1,9 @@
-//! The routes of all nodes at once: for each node and destination the neighbour that packets go to. Loops and convergence
-//! are properties of this table and of nothing else.
+//! The routes of all nodes at once: the next hop for each node and destination. Loops and convergence are
+//! properties of this table alone.
 
 use crate::graph::Graph;
 
+/// Next hop of each node for each destination.
 #[derive(Clone, Debug)]
 pub struct NextHops {
     nodes: usize,
@@ -10,27 +11,29 @@ pub struct NextHops {
     next: Vec<Option<u16>>,
 }
 
-/// Where the next hops from a node lead.
+/// The path along the next hops from a node to a destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// To the destination, in so many hops.
+pub enum Path {
+    /// Reaches the destination in this number of hops.
     Arrives(u32),
-    /// To a node without a route.
+    /// Ends at this node, which has no route.
     Ends(usize),
-    /// Round: these nodes, each handing on to the next, the last to the first.
+    /// Enters a loop of these nodes: each forwards to the next, the last to the first.
     Loops(Vec<usize>),
 }
 
 impl NextHops {
+    /// A table without routes.
     pub fn new(nodes: usize) -> Self {
         Self { nodes, next: vec![None; nodes * nodes] }
     }
 
+    /// The next hop of `node` for `destination`.
     pub fn get(&self, node: usize, destination: usize) -> Option<usize> {
         self.next[node * self.nodes + destination].map(usize::from)
     }
 
-    /// True: it was another one before.
+    /// Sets the next hop of `node` for `destination`; returns whether that changed it.
     pub fn set(&mut self, node: usize, destination: usize, next: Option<usize>) -> bool {
         let entry = &mut self.next[node * self.nodes + destination];
         let next = next.map(|n| n as u16);
@@ -38,26 +41,26 @@ impl NextHops {
     }
 
     /// Follows the next hops for `destination` from `node`.
-    pub fn follow(&self, node: usize, destination: usize) -> Way {
+    pub fn follow(&self, node: usize, destination: usize) -> Path {
         let mut at = node;
         for hops in 0..self.nodes as u32 {
             if at == destination {
-                return Way::Arrives(hops);
+                return Path::Arrives(hops);
             }
             match self.get(at, destination) {
                 Some(next) => at = next,
-                None => return Way::Ends(at),
+                None => return Path::Ends(at),
             }
         }
-        // after so many hops it can only be on the ring
+        // after as many hops as nodes it can only be on the loop
         let mut ring = vec![at];
         while let Some(next) = self.get(ring[ring.len() - 1], destination).filter(|n| *n != at) {
             ring.push(next);
         }
-        Way::Loops(ring)
+        Path::Loops(ring)
     }
 
-    /// Whether packets from `node` get to `destination` over links that there are.
+    /// Whether packets from `node` reach `destination` over existing links.
     pub fn leads(&self, graph: &Graph, node: usize, destination: usize) -> bool {
         let mut at = node;
         for _ in 0..self.nodes {
@@ -79,24 +82,24 @@ mod tests {
     use crate::graph::tests::graph;
 
     #[test]
-    fn a_way_arrives_ends_or_goes_round() {
+    fn a_path_arrives_ends_or_loops() {
         let mut hops = NextHops::new(6);
         for (node, next) in [(0, 1), (1, 2), (2, 5)] {
             hops.set(node, 5, Some(next));
         }
-        assert_eq!(hops.follow(0, 5), Way::Arrives(3));
+        assert_eq!(hops.follow(0, 5), Path::Arrives(3));
         hops.set(1, 5, None);
-        assert_eq!(hops.follow(0, 5), Way::Ends(1));
+        assert_eq!(hops.follow(0, 5), Path::Ends(1));
         for (node, next) in [(1, 3), (3, 4), (4, 1)] {
             hops.set(node, 5, Some(next));
         }
-        let Way::Loops(ring) = hops.follow(0, 5) else { panic!("it goes round") };
+        let Path::Loops(ring) = hops.follow(0, 5) else { panic!("it goes round") };
         assert_eq!(ring.len(), 3);
         assert!(ring.contains(&1) && ring.contains(&3) && ring.contains(&4), "0 only leads into it: {ring:?}");
     }
 
     #[test]
-    fn a_route_over_a_link_that_is_gone_leads_nowhere() {
+    fn a_route_over_a_missing_link_reaches_nothing() {
         let mut hops = NextHops::new(3);
         assert!(hops.set(0, 2, Some(1)) && hops.set(1, 2, Some(2)) && !hops.set(1, 2, Some(2)));
         assert!(hops.leads(&graph(3, &[(0, 1), (1, 2)]), 0, 2));

@@ -4,15 +4,21 @@ use crate::{Mesh, Scenario};
 use manet_routing::Protocol;
 use serde_json::{json, Value};
 
+/// Names of the protocols.
 pub const NAMES: [&str; 4] = ["aodv", "dsdv", "olsr", "dsr"];
 
-/// Something to be done with a mesh of whatever protocol.
+/// An operation on a mesh of any protocol.
 pub trait Visitor {
+    /// Its result.
     type Out;
+    /// Executes it.
     fn visit<P: Protocol>(self, mesh: Mesh<P>) -> Self::Out;
 }
 
-/// Makes a mesh of the protocol `name` (options as in CONFIG, formats/routing.md) and has `visitor` look at it.
+/// Creates a mesh of the protocol `name` (options as in CONFIG, formats/routing.md) and passes it to `visitor`.
+///
+/// # Errors
+/// An unknown name, or options that the protocol does not have.
 pub fn with<V: Visitor>(name: &str, scenario: Scenario, options: &Value, visitor: V) -> Result<V::Out, String> {
     match name {
         manet_aodv::Aodv::NAME => visit::<manet_aodv::Aodv, V>(scenario, options, visitor),
@@ -28,7 +34,7 @@ fn visit<P: Protocol, V: Visitor>(scenario: Scenario, options: &Value, visitor: 
     Ok(visitor.visit(Mesh::<P>::new(scenario, options)))
 }
 
-/// The option that says how broken links are noticed (formats/routing.md).
+/// Value of the option `link`: how the protocol detects broken links (formats/routing.md).
 pub fn link(name: &str, feedback: bool) -> &'static str {
     match (feedback, name) {
         (true, _) => "feedback",
@@ -37,7 +43,7 @@ pub fn link(name: &str, feedback: bool) -> &'static str {
     }
 }
 
-/// `scenario` with or without link feedback, and the options that go with it.
+/// `scenario` with or without link feedback, and the protocol's options for it.
 pub fn with_link(name: &str, feedback: bool, scenario: &Scenario) -> (Scenario, Value) {
     (Scenario { feedback, ..scenario.clone() }, json!({"link": link(name, feedback)}))
 }

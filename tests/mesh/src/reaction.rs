@@ -1,7 +1,7 @@
 //! Reaction to a break: from the last delivery on the old path to the first on the new one.
 //!
-//! Two rows of relays between source and destination, 200 m from node to node in a row and across, so that each row is a
-//! path and one can change over anywhere; the source and the destination see the first and last relay of both rows
+//! Two rows of relays between source and destination, with 200 m between neighbours in a row and across, so that each row is a
+//! path and a path can change rows anywhere; the source and the destination reach the first and last relay of both rows
 //! (range 250 m):
 //!
 //! ```text
@@ -11,7 +11,7 @@
 //!        \  |    |        |  /
 //!          B1 - B2 - .. - Bn          y = -100
 //! ```
-//! The relay that hands the packets to D is taken away (jumps out of everybody's hearing) and stays away.
+//! The relay that passes the packets to D jumps out of range of all nodes and stays there.
 
 use crate::protocols::{self, Visitor};
 use crate::scenario::{Flow, Scenario, AWAY};
@@ -20,17 +20,17 @@ use manet_engine::random::Purpose;
 use manet_engine::{Duration, Instant, Stream};
 use manet_routing::Protocol;
 
-/// Until then the proactive protocols know all routes, at the latest (DSDV: one period of 15 s, OLSR: some intervals of 5 s).
+/// Time after which the proactive protocols know all routes (DSDV: one period of 15 s, OLSR: some intervals of 5 s).
 const WARM_UP_S: f64 = 60.0;
-/// The break comes at a random time in this window: at any phase of DSDV's period.
+/// The break is at a random time in this window: at any phase of DSDV's period.
 const WINDOW_S: f64 = 15.0;
-/// Long enough for three of DSDV's periods of silence and the one that brings the news.
+/// Longest wait for the new path: three of DSDV's periods without an update, and the one with the new route.
 const PATIENCE_S: f64 = 90.0;
-/// 64 bytes forty times a second: far below what the longest of the paths carries.
+/// 64 bytes forty times a second: far below the capacity of the longest path.
 const GAP: Duration = Duration::from_millis(25);
 const BYTES: u16 = 64;
 
-/// `hops` from the source to the destination, 2 at least.
+/// The scenario with `hops` (2 or more) from the source to the destination.
 pub fn scenario(seed: u64, hops: usize) -> Scenario {
     let relays = hops - 1;
     let row = |y: f64| (1..=relays).map(move |i| [200.0 * i as f64, y, 0.0]);
@@ -43,13 +43,14 @@ pub fn scenario(seed: u64, hops: usize) -> Scenario {
     scenario
 }
 
-/// What came of one break.
+/// The effects of one break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reaction {
-    /// `None`: nothing came any more within [`PATIENCE_S`].
+    /// From the last delivery on the old path to the first on the new one; `None`: no delivery within [`PATIENCE_S`].
     pub interruption: Option<Duration>,
     /// Packets offered after the break (or shortly before) and never delivered.
     pub lost: u64,
+    /// Number of loops found.
     pub loops: u64,
 }
 
@@ -58,8 +59,8 @@ struct Break;
 impl Visitor for Break {
     type Out = Reaction;
     fn visit<P: Protocol>(self, mut mesh: Mesh<P>) -> Reaction {
-        let mut dice = Stream::new(mesh.scenario().seed, 1, Purpose::Traffic);
-        let at = Instant::ZERO + Duration::from_secs_f64(WARM_UP_S + WINDOW_S * dice.unit());
+        let mut rng = Stream::new(mesh.scenario().seed, 1, Purpose::Traffic);
+        let at = Instant::ZERO + Duration::from_secs_f64(WARM_UP_S + WINDOW_S * rng.unit());
         mesh.run_until(at);
         let last = *mesh.seen.flows[0].deliveries.last().expect("after the warm-up packets are delivered");
         let relay = last.last_hop.expect("its destination had it from a neighbour");
@@ -79,6 +80,10 @@ impl Visitor for Break {
     }
 }
 
+/// Runs one break with the protocol `name`.
+///
+/// # Panics
+/// If packets were not delivered by a relay before the break.
 pub fn run(name: &str, feedback: bool, seed: u64, hops: usize) -> Reaction {
     let (scenario, options) = protocols::with_link(name, feedback, &scenario(seed, hops));
     protocols::with(name, scenario, &options, Break).expect("a protocol of ours takes its own options")

@@ -1,4 +1,4 @@
-//! Who is where, who moves where, who sends to whom. Pure functions of a seed, whatever the protocol.
+//! Positions, movements and flows: pure functions of a seed, independent of the protocol.
 
 use manet_engine::random::Purpose;
 use manet_engine::{Duration, Instant, Stream};
@@ -9,66 +9,83 @@ use serde_json::json;
 
 /// ns-2's WaveLAN at 2 Mbit/s: 250 m range, 550 m sensed.
 const RADIO: &str = include_str!("../../../medium/radios/ns2-dsss-2m.toml");
+/// Reception range of the radio, m.
 pub const RANGE_M: f64 = 250.0;
-/// Out of everybody's hearing.
+/// A position out of range of all nodes.
 pub const AWAY: Position = [1e6, 1e6, 0.0];
 
-/// From `at` on `node` goes towards `to`.
+/// A movement of a node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Move {
+    /// Its start.
     pub at: Instant,
+    /// The node.
     pub node: usize,
+    /// Destination, m.
     pub to: Position,
-    /// Infinite: it jumps; 0: it stops.
+    /// Speed, m/s; infinite: a jump; 0: the node stops.
     pub speed_mps: f64,
 }
 
-/// A UDP packet every `gap`.
+/// A flow of UDP packets at constant intervals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Flow {
+    /// Source.
     pub from: usize,
+    /// Destination.
     pub to: usize,
-    /// Of the IP packet.
+    /// Length of the IP packet, bytes.
     pub bytes: u16,
+    /// Interval between packets.
     pub gap: Duration,
+    /// First packet.
     pub start: Instant,
+    /// No packet from here on.
     pub stop: Instant,
 }
 
+/// Nodes, movements and flows of a run.
 #[derive(Clone, Debug)]
 pub struct Scenario {
+    /// Seed of all random streams.
     pub seed: u64,
+    /// Length of the run.
     pub length: Duration,
+    /// Start position of each node, m.
     pub positions: Vec<Position>,
-    /// In order of time.
+    /// Movements in order of time.
     pub moves: Vec<Move>,
+    /// Data flows.
     pub flows: Vec<Flow>,
-    /// Whether the radio tells of failed links.
+    /// Whether the radio reports failed links.
     pub feedback: bool,
 }
 
 /// How the nodes of a random scenario move.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Waypoints {
-    /// From one corner at (0, 0).
+    /// Extent in x and y from (0, 0), m.
     pub area_m: [f64; 2],
+    /// Minimum and maximum speed, m/s.
     pub speed_mps: [f64; 2],
+    /// Pause at each waypoint, s.
     pub pause_s: f64,
-    /// All go on for the first and rest for the second of these, in turns; `None`: nobody ever rests.
+    /// All nodes move for the first and rest for the second time, s, in turns; `None`: no rests.
     pub go_and_rest_s: Option<[f64; 2]>,
 }
 
 impl Scenario {
-    /// Nodes that stay where they are put, without traffic.
+    /// Nodes that do not move, without traffic.
     pub fn standing(seed: u64, length: Duration, positions: Vec<Position>) -> Self {
         Self { seed, length, positions, moves: Vec::new(), flows: Vec::new(), feedback: true }
     }
 
+    /// A chain of nodes 200 m apart, without traffic.
     pub fn chain(seed: u64, length: Duration, nodes: usize) -> Self {
         Self::standing(seed, length, (0..nodes).map(|i| [200.0 * i as f64, 0.0, 0.0]).collect())
     }
 
-    /// Uniformly placed, then random waypoint (Johnson and Maltz 1996): to a uniform point at a uniform speed, pause, again.
+    /// Uniform placement, then random waypoint (Johnson and Maltz 1996): to a uniform point at a uniform speed, pause, repeat.
     pub fn waypoints(seed: u64, length: Duration, nodes: usize, how: Waypoints) -> Self {
         let mut moves = Vec::new();
         let walk = |node| {
@@ -82,26 +99,27 @@ impl Scenario {
         Self { moves, ..Self::standing(seed, length, positions) }
     }
 
-    /// `count` flows of different sources to random destinations, each starting at a random time in the given window.
+    /// Adds `count` flows from different sources to random destinations, each with a random start in the window `start_s`.
     pub fn with_flows(mut self, count: usize, bytes: u16, gap: Duration, start_s: [f64; 2]) -> Self {
-        let mut dice = Stream::new(self.seed, 0, Purpose::Traffic);
+        let mut rng = Stream::new(self.seed, 0, Purpose::Traffic);
         let nodes = self.positions.len() as u64;
         let mut sources: Vec<usize> = Vec::new();
         while sources.len() < count.min(self.positions.len()) {
-            let from = dice.below(nodes) as usize;
-            let to = dice.below(nodes) as usize;
+            let from = rng.below(nodes) as usize;
+            let to = rng.below(nodes) as usize;
             if from == to || sources.contains(&from) {
                 continue;
             }
             sources.push(from);
-            let start = Instant::ZERO + Duration::from_secs_f64(start_s[0] + (start_s[1] - start_s[0]) * dice.unit());
-            // what is sent in the last seconds could not arrive any more
+            let start = Instant::ZERO + Duration::from_secs_f64(start_s[0] + (start_s[1] - start_s[0]) * rng.unit());
+            // packets of the last seconds could not arrive any more
             let stop = Instant::ZERO + (self.length - Duration::from_secs(5));
             self.flows.push(Flow { from, to, bytes, gap, start, stop });
         }
         self
     }
 
+    /// The scenario as a configuration of the medium, with two-ray ground and ns-2's radio at 2 Mbit/s.
     pub fn loaded(&self) -> Loaded {
         let station = |(i, position): (usize, &Position)| {
             let mac = manet_routing::status::mac::format(&crate::addresses::mac(i));
@@ -116,11 +134,11 @@ impl Scenario {
     }
 }
 
-/// One node's way; all in seconds.
+/// The random waypoint movement of one node; times in s.
 struct Walk {
     node: usize,
     how: Waypoints,
-    dice: Stream,
+    rng: Stream,
     here: Position,
     now: f64,
 }
@@ -128,21 +146,21 @@ struct Walk {
 impl Walk {
     fn new(seed: u64, node: usize, how: Waypoints) -> Self {
         let mut walk =
-            Self { node, how, dice: Stream::new(seed, node as u64 + 1, Purpose::Mobility), here: [0.0; 3], now: 0.0 };
+            Self { node, how, rng: Stream::new(seed, node as u64 + 1, Purpose::Mobility), here: [0.0; 3], now: 0.0 };
         walk.here = walk.anywhere();
         walk
     }
 
     fn anywhere(&mut self) -> Position {
         let [x, y] = self.how.area_m;
-        [x * self.dice.unit(), y * self.dice.unit(), 0.0]
+        [x * self.rng.unit(), y * self.rng.unit(), 0.0]
     }
 
     fn go(&mut self, end: f64, moves: &mut Vec<Move>) {
         while self.now < end {
             let to = self.anywhere();
             let [slow, fast] = self.how.speed_mps;
-            let speed = slow + (fast - slow) * self.dice.unit();
+            let speed = slow + (fast - slow) * self.rng.unit();
             let mut left = distance_m(self.here, to) / speed;
             while left > 0.0 {
                 let walked = left.min(self.until_rest());
@@ -170,7 +188,7 @@ impl Walk {
         going - self.now % (going + resting)
     }
 
-    /// If it is time to rest: on to its end.
+    /// Advances to the end of the rest, if the node rests now.
     fn rest(&mut self) {
         let Some([going, resting]) = self.how.go_and_rest_s else { return };
         // a nanosecond of tolerance: the sum of steps may miss the boundary by rounding
@@ -205,13 +223,13 @@ mod tests {
     fn nodes_stay_in_the_area_and_within_their_speed() {
         let s = Scenario::waypoints(1, Duration::from_secs(200), 20, Waypoints { go_and_rest_s: None, ..HOW });
         for node in 0..20 {
-            let way = trajectory(&s, node);
+            let path = trajectory(&s, node);
             for second in 0..199u32 {
-                let (a, b) = (way.at(at(second.into())), way.at(at(f64::from(second) + 1.0)));
+                let (a, b) = (path.at(at(second.into())), path.at(at(f64::from(second) + 1.0)));
                 assert!((0.0..=1500.0).contains(&a[0]) && (0.0..=300.0).contains(&a[1]), "{a:?}");
                 assert!(distance_m(a, b) <= 20.0 + 1e-6);
             }
-            assert!(distance_m(way.at(at(0.0)), way.at(at(10.0))) > 0.0, "node {node} goes at once");
+            assert!(distance_m(path.at(at(0.0)), path.at(at(10.0))) > 0.0, "node {node} goes at once");
         }
     }
 
@@ -219,11 +237,15 @@ mod tests {
     fn all_rest_at_the_same_time_and_go_on_afterwards() {
         let s = Scenario::waypoints(1, Duration::from_secs(200), 20, HOW);
         for node in 0..20 {
-            let way = trajectory(&s, node);
+            let path = trajectory(&s, node);
             for round in 0..3 {
                 let begin = 50.0 * f64::from(round) + 30.0;
-                assert_eq!(way.at(at(begin + 0.001)), way.at(at(begin + 19.999)), "node {node} rests in round {round}");
-                assert_ne!(way.at(at(begin + 20.0)), way.at(at(begin + 21.0)), "and then goes on");
+                assert_eq!(
+                    path.at(at(begin + 0.001)),
+                    path.at(at(begin + 19.999)),
+                    "node {node} rests in round {round}"
+                );
+                assert_ne!(path.at(at(begin + 20.0)), path.at(at(begin + 21.0)), "and then goes on");
             }
         }
     }

@@ -32,7 +32,7 @@ pub fn check(name: &str, text: &str) {
     );
 }
 
-/// `work` on each of `items`, as many at a time as there are cores; the results in the order of the items.
+/// Applies `work` to each of `items`, one per core at a time; the results are in the order of the items.
 pub fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let results: Mutex<Vec<(usize, R)>> = Mutex::new(Vec::new());
@@ -52,7 +52,7 @@ pub fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync)
     results.into_iter().map(|(_, r)| r).collect()
 }
 
-/// Columns as wide as they need to be, the first aligned left, the others right; no blanks at the end of lines.
+/// A table with minimal columns, the first two aligned left, the others right, without blanks at the ends of lines.
 pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     let cells = |i: usize| rows.iter().map(move |r| r[i].chars().count());
     let widths: Vec<usize> = header.iter().enumerate().map(|(i, h)| cells(i).max().unwrap_or(0).max(h.len())).collect();

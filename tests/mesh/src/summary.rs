@@ -7,16 +7,20 @@ use crate::{Mesh, Scenario};
 use manet_engine::Duration;
 use manet_routing::{Counters, Protocol};
 
-/// What a run comes to.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Summary {
+    /// Name of the protocol.
     pub protocol: &'static str,
+    /// Whether it had link feedback.
     pub feedback: bool,
+    /// Observations.
     pub seen: Seen,
     /// The machines' counters, summed over the nodes.
     pub counters: Counters,
 }
 
+/// Runs a mesh to the end of its scenario.
 pub struct Run;
 
 impl Visitor for Run {
@@ -27,6 +31,7 @@ impl Visitor for Run {
     }
 }
 
+/// The result of a mesh so far.
 pub fn of<P: Protocol>(mesh: Mesh<P>) -> Summary {
     let mut counters = Counters::default();
     for i in 0..mesh.nodes() {
@@ -43,6 +48,7 @@ pub fn run(name: &str, feedback: bool, scenario: &Scenario) -> Summary {
     protocols::with(name, scenario, &options, Run).expect("a protocol of ours takes its own options")
 }
 
+/// Column names of [`table`].
 pub const HEADER: [&str; 17] = [
     "protocol",
     "link",
@@ -63,7 +69,7 @@ pub const HEADER: [&str; 17] = [
     "loops",
 ];
 
-/// What the columns mean.
+/// Explanation of the columns.
 pub const LEGEND: &str = "\
 deliv: data packets delivered (once); delay_ms: their mean delay; p95_ms: 95 % had less; hops: their mean hop count
 ctl_pkt: control packets machines gave to the radio; ctl_tx: frames on the air with control packets, retries counted; ctl_kB: their bytes
@@ -74,15 +80,17 @@ loops: next hops that went round, checked at each change of a route (DSR: source
 ";
 
 impl Summary {
+    /// Value of the option `link`.
     pub fn link(&self) -> &'static str {
         protocols::link(self.protocol, self.feedback)
     }
 
-    /// Searches for routes only when there is something to send.
+    /// Whether the protocol searches for routes on demand only.
     pub fn on_demand(&self) -> bool {
         matches!(self.protocol, "aodv" | "dsr")
     }
 
+    /// The cells of the run's row.
     pub fn row(&self) -> Vec<String> {
         let s = &self.seen;
         let (offered, delivered) = (s.packets_offered(), s.packets_delivered());
@@ -119,12 +127,12 @@ impl Summary {
     }
 }
 
-/// One row a run.
+/// The table, one row per run.
 pub fn table(runs: &[Summary]) -> String {
     snapshot::table(&HEADER, &runs.iter().map(Summary::row).collect::<Vec<_>>())
 }
 
-/// All that machines, kernels and radios counted, one line a run and kind.
+/// All counters of machines, kernels and radios, one line per run and kind.
 pub fn counts(runs: &[Summary]) -> String {
     let line =
         |names: Vec<(String, u64)>| names.iter().map(|(name, n)| format!("{name} {n}")).collect::<Vec<_>>().join(", ");
@@ -142,24 +150,28 @@ pub fn counts(runs: &[Summary]) -> String {
     runs.iter().map(run).collect()
 }
 
+/// A share in percent with one decimal.
 pub fn percent(part: u64, whole: u64) -> String {
     format!("{:.1}", 100.0 * part as f64 / whole.max(1) as f64)
 }
 
+/// A duration in ms with one decimal; `-` for `None`.
 pub fn millis(d: Option<Duration>) -> String {
     d.map_or("-".to_owned(), |d| format!("{:.1}", d.as_secs_f64() * 1e3))
 }
 
+/// A duration in s with two decimals; `-` for `None`.
 pub fn seconds(d: Option<Duration>) -> String {
     d.map_or("-".to_owned(), |d| format!("{:.2}", d.as_secs_f64()))
 }
 
+/// The mean; `None` for no durations.
 pub fn mean(durations: &[Duration]) -> Option<Duration> {
     let sum: u64 = durations.iter().map(|d| d.as_nanos()).sum();
     (!durations.is_empty()).then(|| Duration::from_nanos(sum / durations.len() as u64))
 }
 
-/// The smallest value that at least a `share` of them does not exceed; for the median of an even number the lower one.
+/// The smallest value that at least a `share` (0 to 1) of them does not exceed; of two medians the lower. `None` for no durations.
 pub fn quantile(durations: &[Duration], share: f64) -> Option<Duration> {
     let mut sorted = durations.to_vec();
     sorted.sort();

@@ -1,5 +1,5 @@
-//! The harness itself, with protocols small enough to know what must happen: a distance vector without sequence numbers,
-//! which must count to infinity, and flooding, whose every packet takes all paths.
+//! The harness itself, with protocols so small that the result is known: a distance vector without sequence numbers,
+//! which must count to infinity, and flooding, in which every packet takes all paths.
 
 use manet_engine::{Duration, Instant, Machine};
 use manet_mesh::scenario::{Flow, Scenario, Waypoints, AWAY};
@@ -11,7 +11,7 @@ use manet_routing::{
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 
-/// Bellman and Ford with nothing against loops: every second all of the table, hop counts up to 15.
+/// Bellman-Ford without loop prevention: every second the whole table, hop counts up to 15.
 struct Naive {
     node: Node,
     /// Destination: next hop, hops.
@@ -97,7 +97,7 @@ impl Protocol for Naive {
     }
 }
 
-/// Each data packet in a broadcast frame, repeated once by everybody.
+/// Each data packet in a broadcast frame, repeated once by every node.
 struct Flooding {
     node: Node,
     seen: BTreeSet<(Ipv4Addr, u16)>,
@@ -187,7 +187,7 @@ fn a_chain_routes_forwards_and_tells_of_use() {
     // four nodes, each at 37 ms * its number and every second from there to 40 s
     assert_eq!((seen.control_packets, seen.control.frames), (160, 160));
     assert_eq!((seen.loop_count, seen.links.convergences.len()), (0, 1));
-    // the farthest news goes one hop a second, or at once from node to node in the order of their turns
+    // an update travels one hop a second, or at once from node to node in the order of their turns
     assert!(seen.links.convergences[0] <= Duration::from_secs(3), "{:?}", seen.links.convergences);
 }
 
@@ -218,7 +218,7 @@ fn a_packet_without_route_is_answered_by_icmp() {
 }
 
 #[test]
-fn without_feedback_nobody_is_told() {
+fn without_feedback_no_machine_learns_of_failed_links() {
     let run = |feedback| {
         let mut mesh = Mesh::<Naive>::new(Scenario { feedback, ..chain(3) }, ());
         mesh.run_until(s(25));
@@ -226,9 +226,9 @@ fn without_feedback_nobody_is_told() {
         mesh.run();
         mesh.seen.events.get("retry-short")
     };
-    // told, it stops sending to node 3 until it believes node 2's old news; not told, never
-    let (told, not_told) = (run(true), run(false));
-    assert!(told > 0 && not_told > told, "{told} {not_told}");
+    // with feedback it stops sending to node 3 until it believes node 2's old update; without, never
+    let (with, without) = (run(true), run(false));
+    assert!(with > 0 && without > with, "{with} {without}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! Fifty mobile nodes for 900 s, every protocol with link feedback and without: no routing loop, and what the routing costs.
-//! `snapshots/mobile.txt` has the table and the fingerprints, `snapshots/counters.txt` all that was counted,
-//! `snapshots/rests.txt` how routes follow when everybody stops.
+//! Fifty mobile nodes for 900 s, every protocol with link feedback and without: no routing loop, and the cost of routing.
+//! `snapshots/mobile.txt` has the table and the fingerprints, `snapshots/counters.txt` all counters,
+//! `snapshots/rests.txt` how routes follow when all nodes stop.
 
 use manet_engine::{Duration, Instant};
 use manet_mesh::protocols::{self, Visitor};
@@ -13,15 +13,15 @@ use manet_routing::Protocol;
 const NODES: usize = 50;
 const LENGTH: Duration = Duration::from_secs(900);
 const SEED: u64 = 1;
-/// The area and the traffic of Broch et al. (MobiCom 1998, section 4), a packet size that DSR's headers do not dominate; never
-/// at rest, and not slower than 1 m/s, so that the mean speed does not fade away.
+/// The area and the traffic of Broch et al. (MobiCom 1998, section 4), a packet size that DSR's headers do not dominate; no
+/// rests, and no speed below 1 m/s, so that the mean speed does not decay.
 const HOW: Waypoints = Waypoints { area_m: [1500.0, 300.0], speed_mps: [1.0, 20.0], pause_s: 0.0, go_and_rest_s: None };
 const FLOWS: usize = 10;
 const BYTES: u16 = 512;
 const GAP: Duration = Duration::from_millis(250);
 const START_S: [f64; 2] = [10.0, 20.0];
 
-/// Seconds that all go on and that all rest, in turns.
+/// Seconds in which all nodes move and in which all rest, in turns.
 const ROUND_S: [f64; 2] = [60.0, 60.0];
 
 fn mobile(how: Waypoints) -> Scenario {
@@ -45,7 +45,7 @@ fn fifty_mobile_nodes_have_no_loops() {
         "{} % of all pairs are connected, over {:.2} hops in the mean; a link comes or goes in {} % of the looks\n",
         summary::percent(links.connected, links.pairs),
         links.hops as f64 / links.connected as f64,
-        summary::percent(links.changes, links.looks)
+        summary::percent(links.changes, links.samples)
     );
     text += "\nFingerprints of all outputs of all machines in order (FNV-1a)\n";
     for r in &runs {
@@ -54,10 +54,10 @@ fn fifty_mobile_nodes_have_no_loops() {
     for r in &runs {
         let (what, link) = (r.protocol, r.link());
         if what == "olsr" {
-            // each calculates its routes from what it knows, and that differs while news is under way
-            assert_eq!(r.seen.late_loop_count, 0, "{what}, {link}: {}", told(&r.seen.late_loops));
+            // nodes calculate routes from different knowledge while an update is under way
+            assert_eq!(r.seen.late_loop_count, 0, "{what}, {link}: {}", describe(&r.seen.late_loops));
         } else {
-            assert_eq!(r.seen.loop_count, 0, "{what}, {link}: {}", told(&r.seen.loops));
+            assert_eq!(r.seen.loop_count, 0, "{what}, {link}: {}", describe(&r.seen.loops));
             assert_eq!(r.seen.events.get("ttl-expired"), 0, "{what}, {link}: {:?}", r.seen.events);
         }
     }
@@ -65,16 +65,16 @@ fn fifty_mobile_nodes_have_no_loops() {
     snapshot::check("counters", &format!("{MOBILE}\n{}", summary::counts(&runs)));
 }
 
-fn told(loops: &[Loop]) -> String {
+fn describe(loops: &[Loop]) -> String {
     loops.iter().map(|l| format!("\n  {l:?}")).collect()
 }
 
-/// A run with rests: what was seen, and the loops that were there at the end of each rest.
+/// A run with rests: observations, and the loops at the end of each rest.
 struct Rested {
     run: Summary,
     at_rest: Vec<(usize, Vec<usize>)>,
-    /// From the start, and from the last link change before each rest's end, until all pairs had routes that lead there;
-    /// `None`: they had not when it ended.
+    /// Times from the start, and from the last link change before each rest's end, until all pairs had routes that reach the
+    /// destination; `None`: they had not when the rest ended.
     convergences: Vec<Option<Duration>>,
 }
 
@@ -138,9 +138,9 @@ fn routes_are_right_and_without_loops_soon_after_the_last_change() {
     for (start, r) in &results {
         let what = r.run.protocol;
         assert!(start.is_some(), "{what}: standing nodes never all had routes\n{text}");
-        assert_eq!(r.run.seen.late_loop_count, 0, "{what}: {}", told(&r.run.seen.late_loops));
+        assert_eq!(r.run.seen.late_loop_count, 0, "{what}: {}", describe(&r.run.seen.late_loops));
         assert!(r.at_rest.is_empty(), "{what}: {:?}", r.at_rest);
-        assert!(what == "olsr" || r.run.seen.loop_count == 0, "{what}: {}", told(&r.run.seen.loops));
+        assert!(what == "olsr" || r.run.seen.loop_count == 0, "{what}: {}", describe(&r.run.seen.loops));
         assert!(r.convergences.iter().all(Option::is_some), "{what}: {:?}\n{text}", r.convergences);
     }
     snapshot::check("rests", &text);

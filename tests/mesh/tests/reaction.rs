@@ -1,4 +1,4 @@
-//! How long a flow is interrupted when its path breaks and another is there: `snapshots/reaction.txt`.
+//! Interruption of a flow when its path breaks and another exists: `snapshots/reaction.txt`.
 
 use manet_engine::Duration;
 use manet_mesh::reaction::{self, Reaction};
@@ -19,7 +19,7 @@ struct Case {
     hops: usize,
 }
 
-/// The claim: AODV and DSR with feedback have a median under 0.3 s.
+/// Bound: AODV and DSR with feedback have a median under 0.3 s.
 const CLAIM: Duration = Duration::from_millis(300);
 
 #[test]

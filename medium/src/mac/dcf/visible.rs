@@ -1,26 +1,27 @@
-//! How long a station will certainly keep to itself: the earliest instant at which something of its doing could be seen outside
-//! the air, which is the end of a frame with data, the end of an ACK, or its giving up on a packet.
+//! Lower bounds on the next externally visible event of a station: the end of a frame with data, the end of an ACK, or the end
+//! of the attempts for a packet.
 //!
-//! Bounds from below, for a driver that need not wake for what nobody sees ([`crate::medium::Medium`]'s `next_visible`). They hold as
-//! long as no packet comes from a host. What this station does because of *another's* frame on the air is that frame's bound.
+//! A driver sleeps until then ([`crate::medium::Medium`]'s `next_visible`). The bounds hold as long as no packet comes from
+//! a host. Actions that *another* station's frame on the air will cause are covered by the bound of that frame.
 
 use super::{needs_rts, Dcf, Packet, Response, State};
 use crate::mac::Dest;
 use crate::phy::radio::{FrameKind, Radio, Timeouts};
 use manet_engine::{Duration, Instant};
 
-/// From the end of an RTS to the end of its data.
+/// Time from the end of an RTS to the end of its data frame, which lasts `data`.
 pub fn after_rts(radio: &Radio, data: Duration) -> Duration {
     radio.sifs() * 2 + radio.cts_airtime() + data
 }
 
-/// From the end of a CTS that reserves so much, `ack` the last of it, to the end of its data.
+/// Time from the end of a CTS that reserves `reserves`, of which `ack` is the ACK's airtime, to the end of its data frame.
 pub fn after_cts(radio: &Radio, reserves: Duration, ack: Duration) -> Duration {
     reserves - radio.sifs() - ack
 }
 
 impl Dcf {
-    /// `event`: the next instant at which anything happens on the air. `None`: nothing, before others or its host turn to it.
+    /// Earliest visible event of this station. `event`: the next instant at which anything happens on the air. `None`: none
+    /// before another station or the host addresses it.
     pub fn visible_from(&self, event: Instant) -> Option<Instant> {
         let radio = &self.radio;
         match &self.state {
@@ -49,7 +50,7 @@ impl Dcf {
         }
     }
 
-    /// While it sends, until `end`: the earliest after that, not counting what the frame itself brings about.
+    /// Earliest visible event of a station that sends until `end`, apart from the effects of that frame; `None`: none.
     pub fn visible_after_sending(&self, end: Instant) -> Option<Instant> {
         match self.state {
             State::Transmitting(FrameKind::Rts | FrameKind::Data) => self.visible_if_unanswered(end),
@@ -58,7 +59,7 @@ impl Dcf {
         }
     }
 
-    /// The wait for an answer ends without one at `over`, or later.
+    /// Earliest visible event if the wait for an answer ends without one at `over` or later.
     fn visible_if_unanswered(&self, over: Instant) -> Option<Instant> {
         let last = self.short_retries + 1 >= self.radio.short_retry_limit
             || self.long_retries + 1 >= self.radio.long_retry_limit;
@@ -66,14 +67,14 @@ impl Dcf {
         Some(if last { over } else { over + again })
     }
 
-    /// Of the packet in service, or else of that which comes into service next.
+    /// [`Self::exchange`] of the packet in service, or else of the next one.
     fn next_exchange(&self) -> Option<Duration> {
         let service = self.service.as_ref().map(|s| &s.packet);
         service.or_else(|| self.queue.front()).map(|packet| self.exchange(packet, 0))
     }
 
-    /// From the start of the first frame for `packet` to the end of the one that carries it, or to its being given up for want
-    /// of a CTS; `failures` are still to be counted.
+    /// Time from the start of the first frame for `packet` to the end of its data frame, or to the last failed RTS if that is
+    /// earlier; `failures` are still to be counted.
     fn exchange(&self, packet: &Packet, failures: u32) -> Duration {
         let radio = &self.radio;
         let kind = if packet.dest == Dest::Broadcast { FrameKind::Bcast } else { FrameKind::Data };

@@ -1,9 +1,9 @@
-//! One run of a protocol among mobile nodes, as a row of the table and all that was counted:
+//! Runs a protocol on mobile nodes; prints the row of the table and all counters:
 //!
 //!     cargo run --release -p manet-mesh --bin mesh -- aodv --nodes 50 --seconds 900 --seed 1
 //!
 //! `--link hello` (DSR: any word but `feedback`) runs it without link feedback, `--options '{"key":value}'` with other options,
-//! `--area 1500x300`, `--speed 20` (m/s, at most; 0: nobody moves), `--pause S`, `--rest GO,REST`, `--flows 10`, `--gap-ms 250`.
+//! `--area 1500x300`, `--speed 20` (maximum, m/s; 0: no movement), `--pause S`, `--rest GO,REST`, `--flows 10`, `--gap-ms 250`.
 
 use manet_engine::Duration;
 use manet_mesh::scenario::{Scenario, Waypoints};
