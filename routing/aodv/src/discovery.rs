@@ -1,39 +1,46 @@
-//! The discoveries under way and the ladder of TTLs that each climbs (RFC 3561, 6.3 and 6.4).
+//! Route discoveries and the TTLs of their expanding ring search (RFC 3561, 6.3 and 6.4).
 //!
-//! RFC: 1, 3, 5, 7, then NET_DIAMETER once and RREQ_RETRIES times more, there with binary exponential backoff.
-//! AODV-UU 0.9.6: 2, 4, 6, 8, 35, 35 at 0, 320, 800, 1440, 2240, 5200 ms, given up at 8160 ms, no backoff.
+//! RFC: 1, 3, 5, 7, then NET_DIAMETER once and RREQ_RETRIES times more, the latter with binary exponential backoff.
+//! AODV-UU 0.9.6: 2, 4, 6, 8, 35, 35 at 0, 320, 800, 1440, 2240, 5200 ms, abandoned at 8160 ms, no backoff.
 
 use crate::options::Options;
 use manet_engine::{Duration, Instant};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// Discoveries at once; each has at least one packet waiting.
+/// Maximum number of simultaneous discoveries; at least one packet waits for each.
 pub const MAX_DISCOVERIES: usize = 64;
 
-/// What the discovery is for.
+/// The purpose of a discovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// A packet of our own.
+    /// A packet of this node waits.
     Own,
-    /// Local repair of a route that had so many hops: one request.
-    Repair { hops: u8 },
-    /// There was no answer: until `Discovery::at` no request is sent.
+    /// Local repair with one request (6.12).
+    Repair {
+        /// Hop count of the broken route.
+        hops: u8,
+    },
+    /// The last discovery failed: no request is sent until [`Discovery::at`].
     HoldDown,
 }
 
+/// The state of one discovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Discovery {
+    /// Its purpose.
     pub purpose: Purpose,
+    /// TTL of the present request.
     pub ttl: u8,
-    /// Requests across the whole network, the present one included.
+    /// Number of requests with TTL NET_DIAMETER, including the present one.
     pub wide: u8,
-    /// Whether the request of this step is out; if not, it is to be sent at `at`.
+    /// Whether the present request was sent; if not, it is due at `at`.
     pub sent: bool,
+    /// Next deadline.
     pub at: Instant,
 }
 
-/// RFC 3561, section 10.
+/// Parameters of the expanding ring search (RFC 3561, 6.4 and section 10).
 #[derive(Clone, Copy, Debug)]
 pub struct Ladder {
     uu: bool,
@@ -48,6 +55,7 @@ pub struct Ladder {
 }
 
 impl Ladder {
+    /// Takes the parameters from the options.
     pub fn new(options: &Options) -> Self {
         Self {
             uu: options.uu(),
@@ -62,7 +70,7 @@ impl Ladder {
         }
     }
 
-    /// The first TTL; `hops`: of an entry that is no longer valid (6.4).
+    /// The first TTL. `hops`: last hop count of an invalid entry, `None` without one (6.4).
     pub fn first(&self, hops: Option<u8>) -> u8 {
         match hops {
             _ if !self.ring => self.diameter,
@@ -72,7 +80,7 @@ impl Ladder {
         }
     }
 
-    /// The TTL after `ttl` of which `wide` have gone across the network; `None`: give up.
+    /// The TTL after `ttl`, when `wide` requests with TTL NET_DIAMETER were sent; `None`: the discovery fails.
     pub fn next(&self, ttl: u8, wide: u8) -> Option<u8> {
         if ttl < self.diameter {
             let more = ttl.saturating_add(self.increment);
@@ -80,11 +88,11 @@ impl Ladder {
             let beyond = if self.uu { ttl > self.threshold } else { more > self.threshold };
             return Some(if beyond { self.diameter } else { more.min(self.diameter) });
         }
-        let most = if self.uu && self.ring { self.retries.max(1) } else { self.retries.saturating_add(1) };
-        (wide < most).then_some(self.diameter)
+        let max_wide = if self.uu && self.ring { self.retries.max(1) } else { self.retries.saturating_add(1) };
+        (wide < max_wide).then_some(self.diameter)
     }
 
-    /// How long to wait for an answer.
+    /// Time to wait for a reply to the request with this TTL.
     pub fn wait(&self, ttl: u8, wide: u8) -> Duration {
         if ttl < self.diameter || self.uu && self.ring {
             // RING_TRAVERSAL_TIME
@@ -94,7 +102,7 @@ impl Ladder {
         net_traversal * (1 << wide.saturating_sub(1).min(16))
     }
 
-    /// 1 for a request across the whole network.
+    /// 1 if a request with this TTL crosses the whole network, else 0.
     pub fn is_wide(&self, ttl: u8) -> u8 {
         u8::from(ttl >= self.diameter)
     }
@@ -108,14 +116,16 @@ impl Ladder {
     }
 }
 
+/// The present discoveries, by destination.
 #[derive(Clone, Debug, Default)]
 pub struct Discoveries(BTreeMap<Ipv4Addr, Discovery>);
 
 impl Discoveries {
+    /// The discovery for `destination`.
     pub fn get(&self, destination: Ipv4Addr) -> Option<&Discovery> {
         self.0.get(&destination)
     }
-    /// False: too many.
+    /// Adds or replaces a discovery. False: [`MAX_DISCOVERIES`] is reached.
     pub fn insert(&mut self, destination: Ipv4Addr, discovery: Discovery) -> bool {
         let room = self.0.len() < MAX_DISCOVERIES || self.0.contains_key(&destination);
         if room {
@@ -123,23 +133,28 @@ impl Discoveries {
         }
         room
     }
+    /// Ends a discovery and returns it.
     pub fn remove(&mut self, destination: Ipv4Addr) -> Option<Discovery> {
         self.0.remove(&destination)
     }
+    /// The earliest deadline.
     pub fn next_timeout(&self) -> Option<Instant> {
         self.0.values().map(|s| s.at).min()
     }
-    /// The earliest that is due.
+    /// The discovery with the earliest deadline at or before `now`.
     pub fn due(&self, now: Instant) -> Option<(Ipv4Addr, Discovery)> {
         let due = self.0.iter().filter(|(_, s)| s.at <= now).min_by_key(|(d, s)| (s.at, **d));
         due.map(|(d, s)| (*d, *s))
     }
+    /// All discoveries, sorted by destination.
     pub fn iter(&self) -> impl Iterator<Item = (&Ipv4Addr, &Discovery)> {
         self.0.iter()
     }
+    /// Number of discoveries.
     pub fn len(&self) -> usize {
         self.0.len()
     }
+    /// Whether there is no discovery.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -150,7 +165,7 @@ mod tests {
     use super::*;
     use crate::options::Style;
 
-    /// (TTL, when sent) of each request, and when it is given up, in ms.
+    /// TTL and sending time of each request, and the time at which the discovery fails, in ms.
     fn climb(options: &Options, hops: Option<u8>) -> (Vec<(u8, u64)>, u64) {
         let ladder = Ladder::new(options);
         let (mut sent, mut at, mut wide) = (Vec::new(), 0, 0);
@@ -165,14 +180,14 @@ mod tests {
     }
 
     #[test]
-    fn the_rfcs_ladder() {
+    fn ring_search_of_the_rfc() {
         // waits 2 * 40 * (TTL + 2): 240, 400, 560, 720; then 2800, 5600, 11200
         let sent = vec![(1, 0), (3, 240), (5, 640), (7, 1200), (35, 1920), (35, 4720), (35, 10_320)];
         assert_eq!(climb(&Options::default(), None), (sent, 21_520));
     }
 
     #[test]
-    fn aodv_uus_ladder_as_measured() {
+    fn ring_search_of_aodv_uu_as_measured() {
         let options = Options { style: Style::Uu, ..Options::default() };
         let sent = vec![(2, 0), (4, 320), (6, 800), (8, 1440), (35, 2240), (35, 5200)];
         assert_eq!(climb(&options, None), (sent, 8160));
@@ -187,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_destination_is_looked_for_where_it_was() {
+    fn the_search_for_a_known_destination_begins_at_its_last_hop_count() {
         assert_eq!(climb(&Options::default(), Some(3)).0[..2], [(5, 0), (7, 560)]);
         assert_eq!(Ladder::new(&Options::default()).first(Some(6)), 35);
         assert_eq!(Ladder::new(&Options::default()).first(Some(255)), 35);

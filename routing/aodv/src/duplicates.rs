@@ -1,26 +1,28 @@
-//! Requests already handled, by originator and RREQ ID, for PATH_DISCOVERY_TIME (RFC 3561, 6.5).
+//! Processed requests, by originator and RREQ ID, kept for PATH_DISCOVERY_TIME (RFC 3561, 6.5).
 
 use manet_engine::{Duration, Instant};
 use std::collections::{BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 
-/// Beyond this the oldest is forgotten; RREQ_RATELIMIT 10/s x 5.6 s x 73 originators.
+/// A further request displaces the oldest; RREQ_RATELIMIT 10/s x 5.6 s x 73 originators.
 const MAX_DUPLICATES: usize = 4096;
 
+/// The processed requests.
 #[derive(Clone, Debug)]
 pub struct Duplicates {
     keep: Duration,
     known: BTreeSet<(Ipv4Addr, u32)>,
-    /// In the order in which they end: all are kept equally long.
+    /// Sorted by expiry: all are kept equally long.
     order: VecDeque<(Instant, (Ipv4Addr, u32))>,
 }
 
 impl Duplicates {
+    /// `keep`: how long a request is remembered.
     pub fn new(keep: Duration) -> Self {
         Self { keep, known: BTreeSet::new(), order: VecDeque::new() }
     }
 
-    /// Remembers it. True: it is new.
+    /// Remembers a request. True: it is new.
     pub fn remember(&mut self, now: Instant, originator: Ipv4Addr, id: u32) -> bool {
         while self.order.front().is_some_and(|(until, _)| *until <= now) || self.order.len() >= MAX_DUPLICATES {
             if let Some((_, key)) = self.order.pop_front() {
@@ -34,10 +36,12 @@ impl Duplicates {
         new
     }
 
+    /// Number of remembered requests.
     pub fn len(&self) -> usize {
         self.known.len()
     }
 
+    /// Whether no request is remembered.
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()
     }
@@ -59,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_does_not_grow_it() {
+    fn a_flood_does_not_exceed_the_limit() {
         let mut duplicates = Duplicates::new(Duration::from_secs(10));
         for id in 0..100_000 {
             assert!(duplicates.remember(Instant::ZERO, A, id));

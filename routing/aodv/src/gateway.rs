@@ -1,26 +1,27 @@
-//! Internet destinations and the gateways that answered for them, as AODV-UU 0.9.6 has it on the wire: the gateway's
-//! reply is a route to the gateway itself and names the wanted address in extension 4; the source then encapsulates
-//! every packet towards the gateway (RFC 2004), and the way back is plain routing ("half tunnel").
+//! Internet destinations and the gateways that replied for them, on the wire as in AODV-UU 0.9.6: the gateway's reply is
+//! a route to the gateway itself and names the requested address in extension 4; the source then encapsulates every
+//! packet to the gateway (RFC 2004), and the return path is plain routing ("half tunnel").
 //!
-//! A destination keeps its gateway as long as there is a route to it: changing without need would break connections
-//! through address translation. When the gateway is lost, another that answered for the destination takes over, the
-//! nearest of them, else a new discovery starts.
+//! A destination keeps its gateway as long as a route to the gateway exists: an unnecessary change would break
+//! connections through address translation. When the gateway is lost, the nearest other gateway that replied for the
+//! destination replaces it; without one a new discovery starts.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
-/// Internet destinations at once; beyond, the oldest is forgotten.
+/// Maximum number of Internet destinations; a further one displaces the oldest.
 pub const MAX_DESTINATIONS: usize = 256;
-/// Gateways remembered for one.
+/// Maximum number of gateways per destination.
 const MAX_GATEWAYS: usize = 8;
 
 #[derive(Clone, Debug, Default)]
 struct Destination {
     chosen: Option<Ipv4Addr>,
-    /// Those who answered, the latest last.
+    /// The gateways that replied, the latest last.
     answered: VecDeque<Ipv4Addr>,
 }
 
+/// Internet destinations with their gateways.
 #[derive(Clone, Debug, Default)]
 pub struct Internet {
     destinations: BTreeMap<Ipv4Addr, Destination>,
@@ -28,7 +29,7 @@ pub struct Internet {
 }
 
 impl Internet {
-    /// `gateway` answers for `destination`. Returns a destination whose route must be cleared to make room.
+    /// Records that `gateway` replied for `destination`. Returns a displaced destination whose route must be cleared.
     pub fn answered(&mut self, destination: Ipv4Addr, gateway: Ipv4Addr) -> Option<Ipv4Addr> {
         let mut forgotten = None;
         if !self.destinations.contains_key(&destination) {
@@ -50,11 +51,13 @@ impl Internet {
         self.destinations.remove(&destination).is_some_and(|d| d.chosen.is_some())
     }
 
+    /// The gateway in use for `destination`.
     pub fn chosen(&self, destination: Ipv4Addr) -> Option<Ipv4Addr> {
         self.destinations.get(&destination)?.chosen
     }
 
-    /// Sets the gateway with the fewest `hops` (`None`: no route to it) of those who answered; the latest among equals.
+    /// Chooses, of the gateways that replied, the one with the fewest `hops` (`None`: no route to it); the latest among
+    /// equals.
     pub fn choose(&mut self, destination: Ipv4Addr, hops: impl Fn(Ipv4Addr) -> Option<u8>) -> Option<Ipv4Addr> {
         let entry = self.destinations.get_mut(&destination)?;
         let reachable = entry.answered.iter().rev().filter_map(|g| hops(*g).map(|h| (h, *g)));
@@ -62,20 +65,22 @@ impl Internet {
         entry.chosen
     }
 
-    /// The destinations that go through `gateway`.
+    /// The destinations that use `gateway`.
     pub fn through(&self, gateway: Ipv4Addr) -> Vec<Ipv4Addr> {
         self.destinations.iter().filter(|(_, d)| d.chosen == Some(gateway)).map(|(d, _)| *d).collect()
     }
 
-    /// Destination, gateway.
+    /// Pairs of destination and gateway in use, sorted by destination.
     pub fn iter(&self) -> impl Iterator<Item = (Ipv4Addr, Ipv4Addr)> + '_ {
         self.destinations.iter().filter_map(|(d, entry)| entry.chosen.map(|g| (*d, g)))
     }
 
+    /// Number of destinations.
     pub fn len(&self) -> usize {
         self.destinations.len()
     }
 
+    /// Whether there is no destination.
     pub fn is_empty(&self) -> bool {
         self.destinations.is_empty()
     }
@@ -91,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_gateway_that_answered_is_chosen_and_the_latest_among_equals() {
+    fn the_nearest_replying_gateway_is_chosen_and_the_latest_among_equals() {
         let mut internet = Internet::default();
         for g in [8, 9, 7] {
             internet.answered(HOST, ip(g));
@@ -103,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_destination_is_forgotten_for_a_new_one() {
+    fn a_new_destination_displaces_the_oldest() {
         let mut internet = Internet::default();
         let host = |n: u32| Ipv4Addr::from(0xc000_0200 + n);
         for n in 0..MAX_DESTINATIONS as u32 {

@@ -1,8 +1,9 @@
-//! So many in any second, no more (RREQ_RATELIMIT and RERR_RATELIMIT, RFC 3561, 6.3 and 6.11).
+//! Rate limits over a sliding second (RREQ_RATELIMIT and RERR_RATELIMIT, RFC 3561, 6.3 and 6.11).
 
 use manet_engine::{Duration, Instant};
 use std::collections::VecDeque;
 
+/// The times of the messages of the last second.
 #[derive(Clone, Debug)]
 pub struct Limit {
     per_second: usize,
@@ -10,11 +11,12 @@ pub struct Limit {
 }
 
 impl Limit {
+    /// `per_second`: maximum number of messages in any second, at least 1.
     pub fn new(per_second: u32) -> Self {
         Self { per_second: per_second as usize, sent: VecDeque::new() }
     }
 
-    /// Takes one, or says when there will be one.
+    /// Counts a message at `now`, or returns the time at which the next one is allowed.
     pub fn take(&mut self, now: Instant) -> Result<(), Instant> {
         let second = Duration::from_secs(1);
         while self.sent.front().is_some_and(|at| *at + second <= now) {

@@ -8,8 +8,9 @@ use manet_routing::OptionError;
 use serde::{Deserialize, Serialize};
 
 choices! {
+    /// Detection of broken links.
     pub enum Link {
-        /// The radio tells of failed links; no hellos.
+        /// The radio reports failed links; no hellos.
         Feedback = "feedback",
         /// Hello messages; silence is a failed link.
         Hello = "hello",
@@ -17,7 +18,9 @@ choices! {
 }
 
 choices! {
+    /// The behaviour to follow where RFC 3561 and AODV-UU differ.
     pub enum Style {
+        /// RFC 3561.
         Rfc = "rfc",
         /// As AODV-UU 0.9.6; the README lists the places.
         Uu = "uu",
@@ -25,6 +28,7 @@ choices! {
 }
 
 choices! {
+    /// Destination address of control packets for all neighbours.
     pub enum Broadcast {
         /// To 255.255.255.255 (RFC 3561, 6.9; AODV-UU takes a hello to another address for a reply).
         Limited = "limited",
@@ -34,6 +38,7 @@ choices! {
 }
 
 keys! {
+    /// Options of the daemon; formats/routing.md has units and ranges.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Options {
@@ -111,48 +116,64 @@ keys! {
     }
 }
 
-/// What the machine reckons with.
+/// Times and limits of the machine, computed from the options (RFC 3561, section 10).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timing {
+    /// ACTIVE_ROUTE_TIMEOUT.
     pub active_route: Duration,
+    /// MY_ROUTE_TIMEOUT.
     pub my_route: Duration,
+    /// HELLO_INTERVAL.
     pub hello_interval: Duration,
     /// Silence of a neighbour after which its link is lost.
     pub hello_loss: Duration,
-    /// A hello comes up to this much earlier or later.
+    /// A hello is sent up to this much earlier or later.
     pub hello_jitter: Duration,
+    /// NODE_TRAVERSAL_TIME.
     pub node_traversal: Duration,
+    /// NET_TRAVERSAL_TIME.
     pub net_traversal: Duration,
+    /// PATH_DISCOVERY_TIME.
     pub path_discovery: Duration,
+    /// NEXT_HOP_WAIT.
     pub next_hop_wait: Duration,
+    /// BLACKLIST_TIMEOUT.
     pub blacklist: Duration,
+    /// DELETE_PERIOD.
     pub delete_period: Duration,
+    /// MAX_REPAIR_TTL in hops.
     pub max_repair_ttl: u8,
-    /// RREQs are passed on after up to this long.
+    /// Maximum delay of a forwarded RREQ.
     pub forward_jitter: Duration,
 }
 
 impl Options {
+    /// Whether AODV-UU's behaviour was chosen.
     pub fn uu(&self) -> bool {
         self.style == Style::Uu
     }
+    /// Whether hellos detect broken links.
     pub fn hellos(&self) -> bool {
         self.link == Link::Hello
     }
+    /// TTL_START.
     pub fn ttl_start(&self) -> u8 {
         self.ttl_start.unwrap_or(if self.uu() { 2 } else { 1 })
     }
+    /// Whether requests have the G flag.
     pub fn gratuitous(&self) -> bool {
         self.gratuitous.unwrap_or(!self.uu())
     }
+    /// Whether broken routes are repaired locally.
     pub fn local_repair(&self) -> bool {
         self.local_repair.unwrap_or(!self.uu())
     }
+    /// Whether only nodes on active routes send hellos.
     pub fn hello_while_active(&self) -> bool {
         self.hello_while_active.unwrap_or(!self.uu())
     }
 
-    /// The first option that makes no sense, with the remedy.
+    /// Fails with the first option out of its limits, and the remedy.
     pub fn check(&self) -> Result<(), OptionError> {
         keys::check(Self::KEYS, self)
             .map_err(|e| OptionError(format!("options.{} is {}; give {}", e.key, e.value, e.limits.wanted())))

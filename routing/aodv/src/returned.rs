@@ -1,16 +1,17 @@
-//! How often a packet came back to us already, so that none goes round for ever.
+//! Counts how often the radio or the kernel returned a packet, so that none circulates without end.
 //!
-//! A packet is known by what does not change on its way: addresses, identification, protocol and payload, hashed
-//! (64-bit FNV-1a). Two that hash alike cost one of them a try.
+//! A packet is identified by its fields that do not change on the path: addresses, identification, protocol and payload,
+//! hashed (64-bit FNV-1a). A collision costs one packet a retry.
 
 use manet_routing::packet::ipv4;
 use std::collections::{BTreeMap, VecDeque};
 
-/// A packet is given up when it comes back once more.
+/// Maximum number of retries; a packet that returns once more is dropped.
 pub const TRIES: u8 = 2;
-/// Packets remembered: four times what is held.
+/// Maximum number of remembered packets: four times the default of held packets.
 const MAX_PACKETS: usize = 256;
 
+/// The returned packets.
 #[derive(Clone, Debug, Default)]
 pub struct Returned {
     tries: BTreeMap<u64, u8>,
@@ -18,8 +19,8 @@ pub struct Returned {
 }
 
 impl Returned {
-    /// Counts that `packet` came back; false if it has done so too often.
-    pub fn again(&mut self, packet: &ipv4::Packet) -> bool {
+    /// Counts a return of `packet`. False: it has returned more than [`TRIES`] times.
+    pub fn may_retry(&mut self, packet: &ipv4::Packet) -> bool {
         let key = key(packet);
         if let Some(tries) = self.tries.get_mut(&key) {
             *tries = tries.saturating_add(1);
@@ -54,17 +55,17 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_is_given_up_the_third_time_whatever_its_ttl() {
+    fn a_packet_is_dropped_at_the_third_return_for_any_ttl() {
         let mut returned = Returned::default();
-        let mut again = |id, ttl| returned.again(&ipv4::Packet::parse(&packet(id, ttl)).unwrap());
+        let mut again = |id, ttl| returned.may_retry(&ipv4::Packet::parse(&packet(id, ttl)).unwrap());
         assert_eq!([again(1, 64), again(1, 63), again(1, 62), again(2, 64)], [true, true, false, true]);
     }
 
     #[test]
-    fn it_remembers_no_more_than_its_limit() {
+    fn the_number_of_remembered_packets_is_limited() {
         let mut returned = Returned::default();
         for id in 0..2000 {
-            returned.again(&ipv4::Packet::parse(&packet(id, 64)).unwrap());
+            returned.may_retry(&ipv4::Packet::parse(&packet(id, 64)).unwrap());
         }
         assert_eq!((returned.tries.len(), returned.order.len()), (MAX_PACKETS, MAX_PACKETS));
     }

@@ -1,6 +1,6 @@
 //! Sequence numbers (RFC 3561, 6.1): 32 bits that wrap around.
 //!
-//! Departure: 0 is never used. AODV-UU says "unknown" with it, so a node that came round to 0 could not be answered for.
+//! Departure: 0 is never used. In AODV-UU it means "unknown", so no node could reply for a node whose number wrapped to 0.
 
 /// Whether `a` is fresher than `b`: their difference as a signed number is positive.
 pub fn newer(a: u32, b: u32) -> bool {
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn freshness_goes_round_the_wrap() {
+    fn freshness_holds_across_the_wrap() {
         // RFC 3561, 6.1: signed 32-bit arithmetic, so 1 is fresher than 4294967295
         assert!(newer(1, u32::MAX) && !newer(u32::MAX, 1));
         assert!(newer(0x8000_0000, 1) && !newer(1, 0x8000_0000));

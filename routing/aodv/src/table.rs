@@ -1,115 +1,140 @@
 //! The route table (RFC 3561, section 2 and 6.2).
 //!
-//! An entry is valid until `expires`; then, or when its link breaks, it is invalid for DELETE_PERIOD, keeping its
-//! sequence number, and then gone. Not every valid entry is in the kernel: most reverse routes are never used, so a
-//! route goes there when a reply passes or a packet asks for it (`installed`). The RFC knows no such difference.
+//! An entry is valid until `expires`; then, or when its link breaks, it is invalid for DELETE_PERIOD with its sequence
+//! number, and then removed. Not every valid entry is in the kernel: most reverse routes are never used, so a route is
+//! installed when a reply passes or a packet needs it (`installed`). The RFC makes no such distinction.
 //!
-//! Order that keeps routes free of loops: an entry never becomes less fresh. Older sequence numbers are not taken, and
-//! a route that goes invalid gets a higher one.
+//! Loop freedom: an entry never becomes less fresh. Older sequence numbers are refused, and a route that becomes invalid
+//! gets a higher one.
 
 use crate::sequence;
 use manet_engine::{Duration, Instant};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
-/// Entries. Forged originators may fill it; routes that carry data are not given up for them.
+/// Maximum number of entries. Forged originators may fill the table; they do not displace routes that carry data.
 pub const MAX_ROUTES: usize = 1024;
-/// Precursors of an entry. With two a route error is broadcast already, so those left out change nothing.
+/// Maximum number of precursors of an entry. Errors to two or more are broadcast, so that further ones change nothing.
 const MAX_PRECURSORS: usize = 16;
 
+/// The state of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
+    /// Packets may use the route.
     Valid,
+    /// Expired or broken; kept for its sequence number.
     Invalid,
     /// Local repair is under way (6.12).
     Repair,
 }
 
+/// An entry of the table (RFC 3561, section 2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
+    /// Destination address.
     pub destination: Ipv4Addr,
-    /// With the RFC's valid flag: `None` is an unknown one.
+    /// Destination sequence number; `None`: unknown (the RFC's valid flag is not set).
     pub sequence: Option<u32>,
+    /// Present state.
     pub state: State,
+    /// Hop count to the destination.
     pub hops: u8,
+    /// The neighbour to send to.
     pub next_hop: Ipv4Addr,
+    /// Neighbours that use this route over this node.
     pub precursors: BTreeSet<Ipv4Addr>,
-    /// When a valid entry becomes invalid, or an invalid one goes.
+    /// Time at which a valid entry becomes invalid or an invalid one is removed.
     pub expires: Instant,
-    /// Last data packet.
+    /// Time of the last data packet.
     pub used: Option<Instant>,
+    /// Whether the kernel has this route.
     pub installed: bool,
 }
 
 impl Entry {
+    /// Whether the state is [`State::Valid`].
     pub fn valid(&self) -> bool {
         self.state == State::Valid
     }
 
+    /// Adds a precursor unless the maximum is reached.
     pub fn add_precursor(&mut self, neighbour: Ipv4Addr) {
         if self.precursors.len() < MAX_PRECURSORS {
             self.precursors.insert(neighbour);
         }
     }
 
-    /// The sequence number in a route error: fresher than any that our precursors have. 0 is unknown.
+    /// The sequence number for a route error: fresher than that of any precursor. 0: unknown.
     pub fn error_sequence(&self) -> u32 {
         self.sequence.unwrap_or(0)
     }
 }
 
-/// A route that a message offers.
+/// A route learnt from a message.
 #[derive(Clone, Copy, Debug)]
 pub struct Offer {
+    /// Destination address.
     pub destination: Ipv4Addr,
-    /// `None`: the neighbour itself was heard, without its sequence number.
+    /// Destination sequence number; `None`: the neighbour itself was heard, without its number.
     pub sequence: Option<u32>,
+    /// Hop count to the destination.
     pub hops: u8,
+    /// The neighbour that sent the message.
     pub next_hop: Ipv4Addr,
+    /// End of the route's lifetime.
     pub expires: Instant,
 }
 
+/// The effect of an offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Not better than what is there, or no room.
+    /// No effect: the offer is not better than the entry, or the table is full.
     Refused,
-    /// The same route, now known to live on.
+    /// The same route; its lifetime may be longer now.
     Refreshed,
+    /// The entry is new or has changed.
     Updated,
 }
 
+/// The routing table.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     entries: BTreeMap<Ipv4Addr, Entry>,
-    /// The same by the instant at which something is to be done.
+    /// The destinations sorted by `expires`.
     deadlines: BTreeSet<(Instant, Ipv4Addr)>,
-    /// Entries given up for others while in the kernel: to be cleared there.
+    /// Displaced entries that the kernel still has: the machine clears and empties this list.
     pub evicted: Vec<Ipv4Addr>,
-    /// Offers that found no room.
+    /// Number of offers refused for lack of room.
     pub full: u64,
 }
 
 impl Table {
+    /// The entry of `destination`.
     pub fn get(&self, destination: Ipv4Addr) -> Option<&Entry> {
         self.entries.get(&destination)
     }
+    /// The entry of `destination` if it is valid.
     pub fn valid(&self, destination: Ipv4Addr) -> Option<&Entry> {
         self.get(destination).filter(|e| e.valid())
     }
+    /// All entries, sorted by destination.
     pub fn iter(&self) -> impl Iterator<Item = &Entry> {
         self.entries.values()
     }
+    /// Number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
+    /// Whether the table is empty.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
+    /// The earliest expiry.
     pub fn next_timeout(&self) -> Option<Instant> {
         self.deadlines.first().map(|(at, _)| *at)
     }
 
-    /// Changes an entry, keeping the deadlines in step.
+    /// Changes an entry with `f` and updates its deadline. `None`: no such entry.
     pub fn change<T>(&mut self, destination: Ipv4Addr, f: impl FnOnce(&mut Entry) -> T) -> Option<T> {
         let entry = self.entries.get_mut(&destination)?;
         let before = entry.expires;
@@ -121,12 +146,12 @@ impl Table {
         Some(result)
     }
 
-    /// Takes the offer if it is fresher, as fresh and shorter, or if there is nothing usable (6.2, 6.5, 6.7).
+    /// Accepts the offer if it is fresher, equally fresh and shorter, or if no usable entry exists (6.2, 6.5, 6.7).
     pub fn offer(&mut self, offer: Offer) -> Change {
         let Some(entry) = self.get(offer.destination) else { return self.insert(offer) };
         let same = entry.valid() && entry.next_hop == offer.next_hop && entry.hops == offer.hops;
         let take = match (offer.sequence, entry.sequence) {
-            // a neighbour heard directly: its route is the air (6.2 iii)
+            // a neighbour heard directly is one hop away (6.2 iii)
             (None, _) => !same,
             (Some(_), None) => true,
             (Some(new), Some(old)) if new == old => !entry.valid() || offer.hops < entry.hops,
@@ -169,7 +194,7 @@ impl Table {
         Change::Updated
     }
 
-    /// Gives up, of the entries without data, the one that would end first.
+    /// Removes the entry without data that would expire first. False: all entries carry data.
     fn make_room(&mut self) -> bool {
         let idle = |e: &Entry| e.state == State::Invalid || e.used.is_none() && e.state == State::Valid;
         let Some((_, victim)) = self.deadlines.iter().find(|(_, d)| self.entries.get(d).is_some_and(idle)) else {
@@ -182,13 +207,14 @@ impl Table {
         true
     }
 
+    /// Removes an entry and returns it.
     pub fn remove(&mut self, destination: Ipv4Addr) -> Option<Entry> {
         let entry = self.entries.remove(&destination)?;
         self.deadlines.remove(&(entry.expires, destination));
         Some(entry)
     }
 
-    /// A data packet went by this valid route (6.2).
+    /// Records a data packet on a valid route and prolongs the route to `now + lifetime` (6.2).
     pub fn touch(&mut self, now: Instant, destination: Ipv4Addr, lifetime: Duration) {
         self.change(destination, |e| {
             if e.valid() {
@@ -198,7 +224,7 @@ impl Table {
         });
     }
 
-    /// Prolongs a valid route.
+    /// Prolongs a valid route to `until`; it never becomes shorter.
     pub fn prolong(&mut self, destination: Ipv4Addr, until: Instant) {
         self.change(destination, |e| {
             if e.valid() {
@@ -207,7 +233,8 @@ impl Table {
         });
     }
 
-    /// The route is no more: its number goes up by one, or to `reported` if that is fresher (6.11). True: clear it in the kernel.
+    /// Invalidates a route and increments its number, or takes `reported` if that is fresher (6.11).
+    /// True: the kernel has the route, which must be cleared there.
     pub fn invalidate(&mut self, destination: Ipv4Addr, reported: Option<u32>, gone_at: Instant) -> bool {
         let changed = self.change(destination, |e| {
             if e.valid() {
@@ -224,12 +251,12 @@ impl Table {
         changed.unwrap_or(false)
     }
 
-    /// Valid routes over this neighbour, itself included.
+    /// Destinations of the valid routes over this neighbour, itself included.
     pub fn over(&self, neighbour: Ipv4Addr) -> Vec<Ipv4Addr> {
         self.iter().filter(|e| e.valid() && e.next_hop == neighbour).map(|e| e.destination).collect()
     }
 
-    /// The next entry whose time has come. The caller must change or remove it.
+    /// The entry with the earliest expiry at or before `now`. The caller must change or remove it.
     pub fn due(&self, now: Instant) -> Option<&Entry> {
         self.deadlines.first().filter(|(at, _)| *at <= now).and_then(|(_, d)| self.get(*d))
     }
@@ -250,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn fresher_or_as_fresh_and_shorter_is_taken_and_nothing_else() {
+    fn only_a_fresher_or_an_equally_fresh_and_shorter_route_is_accepted() {
         let mut table = Table::default();
         assert_eq!(table.offer(offer(Some(5), 3, ip(2))), Change::Updated);
         assert_eq!(table.offer(offer(Some(4), 1, ip(3))), Change::Refused);
@@ -269,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_route_again_is_prolonged_and_never_shortened() {
+    fn a_repeated_route_is_prolonged_and_never_shortened() {
         let mut table = Table::default();
         table.offer(offer(Some(5), 3, ip(2)));
         assert_eq!(table.offer(Offer { expires: at(8), ..offer(Some(5), 3, ip(2)) }), Change::Refreshed);
@@ -278,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_route_is_fresher_than_what_others_have_from_us() {
+    fn an_invalid_route_is_fresher_than_the_copies_of_others() {
         let mut table = Table::default();
         table.offer(offer(Some(5), 3, ip(2)));
         table.invalidate(ip(9), None, at(20));
@@ -298,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_table_gives_up_what_carries_no_data() {
+    fn a_full_table_displaces_routes_without_data() {
         let mut table = Table::default();
         table.offer(offer(Some(5), 3, ip(2)));
         table.touch(at(0), ip(9), Duration::from_secs(1));

@@ -1,4 +1,4 @@
-//! Several machines on an ideal air: discovering, forwarding, breaking, repairing, leaving by gateways.
+//! Several machines on an ideal channel: discovery, forwarding, link breaks, repair, gateways.
 
 mod air;
 
@@ -13,7 +13,7 @@ fn options(json: &str) -> Options {
     serde_json::from_str(json).unwrap()
 }
 
-/// The events of this name at a station: about whom, value.
+/// The notes of this event at a station: station concerned, value.
 fn notes(air: &Air, n: usize, event: &str) -> Vec<(usize, u64)> {
     let of = air.stations[n].notes.iter().filter(|(_, e, ..)| e == event);
     of.map(|(_, _, about, value)| (usize::from(about.octets()[3]), *value)).collect()
@@ -43,7 +43,7 @@ fn packets_that_waited_arrive_in_order() {
 }
 
 #[test]
-fn a_destination_nobody_has_is_given_up_after_the_ladder() {
+fn the_discovery_of_an_absent_destination_fails_after_the_last_request() {
     let mut air = Air::chain(2, &Options::default());
     air.data(1, ip(9), 1);
     air.run_until(at(21_519));
@@ -55,7 +55,7 @@ fn a_destination_nobody_has_is_given_up_after_the_ladder() {
 }
 
 #[test]
-fn aodv_uus_style_gives_up_at_8160_ms() {
+fn discovery_in_aodv_uus_style_fails_at_8160_ms() {
     let mut air = Air::chain(2, &options(r#"{"style":"uu"}"#));
     air.data(1, ip(9), 1);
     air.run_until(at(8159));
@@ -65,7 +65,7 @@ fn aodv_uus_style_gives_up_at_8160_ms() {
 }
 
 #[test]
-fn a_known_neighbours_route_is_answered_by_the_last_but_one_and_the_destination_told_of_the_asker() {
+fn an_intermediate_node_replies_and_sends_the_destination_a_gratuitous_reply() {
     let mut air = Air::chain(4, &Options::default());
     air.data(3, ip(4), 1);
     air.run_until(at(500));
@@ -73,14 +73,14 @@ fn a_known_neighbours_route_is_answered_by_the_last_but_one_and_the_destination_
     air.run_until(at(2000));
     assert_eq!(air.tags(4), [1, 2]);
     assert_eq!((air.counter(3, "rrep-from-table"), air.counter(3, "rrep-gratuitous")), (1, 1));
-    // the gratuitous reply: node 4 answers node 1 without a search
+    // the gratuitous reply: node 4 sends to node 1 without a discovery
     air.data(4, ip(1), 3);
     air.run_until(at(2010));
     assert_eq!((air.tags(1), air.counter(4, "rreq-sent")), (vec![3], 0));
 }
 
 #[test]
-fn the_d_flag_asks_the_destination_itself() {
+fn with_the_d_flag_only_the_destination_replies() {
     let mut air = Air::chain(4, &options(r#"{"destination_only":true}"#));
     air.data(3, ip(4), 1);
     air.run_until(at(500));
@@ -100,7 +100,7 @@ fn diamond(options: &Options) -> Air {
 }
 
 #[test]
-fn a_broken_first_link_is_gone_round_and_the_packet_that_failed_is_not_lost() {
+fn a_broken_first_link_is_bypassed_and_the_failed_packet_is_not_lost() {
     let mut air = diamond(&Options::default());
     air.data(1, ip(3), 1);
     air.run_until(at(1000));
@@ -112,7 +112,7 @@ fn a_broken_first_link_is_gone_round_and_the_packet_that_failed_is_not_lost() {
 }
 
 #[test]
-fn without_requeue_the_packet_that_failed_is_lost_as_in_ns_2() {
+fn without_requeue_the_failed_packet_is_lost_as_in_ns_2() {
     let mut air = diamond(&options(r#"{"requeue":false}"#));
     air.data(1, ip(3), 1);
     air.run_until(at(1000));
@@ -127,7 +127,7 @@ fn without_requeue_the_packet_that_failed_is_lost_as_in_ns_2() {
 }
 
 #[test]
-fn a_break_farther_on_is_told_to_the_source_by_a_unicast_error() {
+fn a_distant_break_is_reported_to_the_source_by_a_unicast_error() {
     let mut air = diamond(&options(r#"{"local_repair":false}"#));
     air.data(1, ip(3), 1);
     air.run_until(at(1000));
@@ -146,8 +146,8 @@ fn a_break_farther_on_is_told_to_the_source_by_a_unicast_error() {
 }
 
 #[test]
-fn local_repair_finds_a_way_round_keeps_the_packet_and_tells_of_the_longer_route() {
-    // 1 - 2 - 3 - 6 with a way round 2 - 4 - 5 - 6 of one hop more
+fn local_repair_finds_a_detour_keeps_the_packet_and_reports_the_longer_route() {
+    // 1 - 2 - 3 - 6 with a detour 2 - 4 - 5 - 6 of one hop more
     let mut air = Air::new(6, &Options::default(), &[]);
     for (a, b) in [(1, 2), (2, 3), (3, 6), (2, 4), (4, 5), (5, 6)] {
         air.link(a, b);
@@ -165,7 +165,7 @@ fn local_repair_finds_a_way_round_keeps_the_packet_and_tells_of_the_longer_route
 }
 
 #[test]
-fn a_repair_that_finds_nothing_ends_in_an_error() {
+fn a_failed_repair_sends_an_error() {
     let mut air = Air::chain(3, &Options::default());
     air.data(1, ip(3), 1);
     air.run_until(at(1000));
@@ -182,7 +182,7 @@ fn a_repair_that_finds_nothing_ends_in_an_error() {
 #[test]
 fn a_moving_node_is_followed() {
     let mut air = Air::chain(6, &Options::default());
-    // node 7 walks along the chain from 6 to 2, heard by one node at a time, while node 1 sends to it
+    // node 7 moves along the chain from 6 to 2, in range of one node at a time, while node 1 sends to it
     let mut air7 = Air::new(7, &Options::default(), &[]);
     (1..6).for_each(|k| air7.link(k, k + 1));
     std::mem::swap(&mut air, &mut air7);
@@ -202,7 +202,7 @@ fn a_moving_node_is_followed() {
 }
 
 #[test]
-fn hellos_notice_a_neighbours_silence() {
+fn missing_hellos_break_the_link() {
     let mut air = Air::chain(3, &options(r#"{"link":"hello"}"#));
     for i in 0..100 {
         air.data(1, ip(3), 1);
@@ -220,7 +220,7 @@ fn hellos_notice_a_neighbours_silence() {
 }
 
 #[test]
-fn nobody_on_an_active_route_says_hello_but_in_aodv_uus_style_everybody_does() {
+fn without_active_routes_only_nodes_in_aodv_uus_style_send_hellos() {
     for (json, hellos) in [(r#"{"link":"hello"}"#, 0), (r#"{"link":"hello","style":"uu"}"#, 9)] {
         let mut air = Air::chain(2, &options(json));
         air.run_until(at(10_000));
@@ -229,12 +229,12 @@ fn nobody_on_an_active_route_says_hello_but_in_aodv_uus_style_everybody_does() {
 }
 
 #[test]
-fn who_answers_over_a_one_way_link_puts_it_on_the_blacklist_and_another_way_is_found() {
+fn a_one_way_link_is_blacklisted_after_a_failed_reply_and_another_path_is_found() {
     let mut air = Air::new(4, &Options::default(), &[]);
     for (a, b) in [(1, 3), (1, 2), (2, 4), (4, 3)] {
         air.link(a, b);
     }
-    // node 3 hears node 1, but not the other way round
+    // node 3 hears node 1, but node 1 does not hear node 3
     air.cut_one_way(3, 1);
     air.data(1, ip(3), 1);
     air.run_until(at(10_000));
@@ -254,7 +254,7 @@ fn with_the_option_every_reply_is_acknowledged() {
 }
 
 #[test]
-fn routes_that_are_used_live_and_the_others_end() {
+fn used_routes_live_and_the_others_expire() {
     let mut air = Air::chain(3, &options(r#"{"active_route_timeout":3,"my_route_timeout":3}"#));
     for i in 0..100 {
         air.data(1, ip(3), 1);
@@ -263,7 +263,7 @@ fn routes_that_are_used_live_and_the_others_end() {
     assert_eq!(air.counter(1, "rreq-sent"), 2);
     air.run_until(at(13_500));
     assert!((1..=3).all(|n| (1..=3).all(|d| !air.has_route(n, ip(d)))));
-    // 15 s later even the numbers are forgotten
+    // 15 s later the sequence numbers are removed as well
     air.run_until(at(29_000));
     assert_eq!(air.stations[2].machine_routes(at(29_000)), 0);
 }
@@ -278,13 +278,13 @@ fn two_gateways() -> Air {
 }
 
 #[test]
-fn an_internet_packet_leaves_by_the_nearest_gateway_as_it_was_and_the_answer_comes_back_plainly() {
+fn an_internet_packet_leaves_unchanged_by_the_nearest_gateway_and_the_answer_is_not_tunnelled() {
     let mut air = two_gateways();
     let mut sent = air.packet(ip(1), INTERNET, 5, 100);
     air.input(1, manet_routing::Input::Packet { bytes: sent.clone().into() });
     air.run_until(at(1000));
     let (_, got) = air.stations[3].wired[0].clone();
-    // a hop from 2 to 3 and the gateway itself each take one off the TTL
+    // the hop from 2 to 3 and the gateway itself each decrement the TTL
     sent[8] -= 2;
     ipv4::repair(&mut sent);
     assert_eq!(got, sent);
@@ -305,7 +305,7 @@ fn a_gateway_finds_a_node_on_its_own() {
 }
 
 #[test]
-fn when_the_gateway_dies_in_mid_flow_the_other_takes_over() {
+fn when_the_gateway_fails_during_a_flow_the_other_replaces_it() {
     let mut air = two_gateways();
     for i in 0..200u64 {
         if i == 100 {
@@ -320,13 +320,13 @@ fn when_the_gateway_dies_in_mid_flow_the_other_takes_over() {
     };
     assert_eq!(tags(3), (0..100).collect::<Vec<u8>>());
     let (first, count) = (tags(6)[0], tags(6).len());
-    // what was under way or in repair when it died may be lost: under 2 s of packets
+    // packets in transit or in repair at the failure may be lost: less than 2 s of packets
     assert!(first < 140 && count >= 60, "from {first}, {count} packets");
     assert_eq!(notes(&air, 1, "gateway"), [(3, 1), (3, 0), (6, 1)]);
 }
 
 #[test]
-fn a_node_without_gateways_around_is_told_that_the_internet_is_unreachable() {
+fn without_gateways_the_internet_is_unreachable() {
     let mut air = Air::chain(3, &Options::default());
     air.data(1, INTERNET, 1);
     air.run_until(at(22_000));
@@ -334,7 +334,7 @@ fn a_node_without_gateways_around_is_told_that_the_internet_is_unreachable() {
 }
 
 #[test]
-fn a_daemon_that_ends_says_so() {
+fn a_daemon_that_ends_sends_a_route_error() {
     let mut air = diamond(&Options::default());
     air.data(1, ip(3), 1);
     air.run_until(at(1000));
@@ -345,10 +345,10 @@ fn a_daemon_that_ends_says_so() {
 }
 
 #[test]
-fn a_restarted_daemon_is_told_the_number_it_lost_and_finds_its_way() {
+fn a_restarted_daemon_learns_its_lost_number_and_finds_routes() {
     let mut air = Air::chain(4, &Options::default());
     for k in 0..20 {
-        // searches that fail make the number grow
+        // failed discoveries increment the number
         air.data(1, ip(50 + k), 0);
     }
     air.data(1, ip(4), 1);
@@ -367,7 +367,7 @@ fn a_restarted_daemon_is_told_the_number_it_lost_and_finds_its_way() {
 }
 
 #[test]
-fn with_hellos_a_neighbour_that_dies_before_its_first_is_noticed_too() {
+fn with_hellos_a_neighbour_that_fails_before_its_first_hello_is_detected() {
     let mut air = Air::chain(2, &options(r#"{"link":"hello","my_route_timeout":4}"#));
     air.data(1, ip(2), 1);
     air.run_until(at(20));
@@ -377,11 +377,12 @@ fn with_hellos_a_neighbour_that_dies_before_its_first_is_noticed_too() {
         air.data(1, ip(2), 2);
         air.run_until(at(20 + 50 * (i + 1)));
     }
-    // its route lives 4 s from its reply, whatever we send
+    // its route lives 4 s from its reply, independently of our packets
     assert!(!air.has_route(1, ip(2)));
 }
 
-/// Links of 12 nodes come and go, data flows to four of them; the air asserts that there is never a loop. Packets delivered.
+/// Links of 12 nodes come and go, data flows to four of them; the channel asserts that no loop ever forms. Returns the
+/// delivered packets.
 fn random_links(seed: u64, seconds: u64, options: &Options, lossy: bool) -> usize {
     let mut rng = Stream::new(seed, 0, random::Purpose::Mobility);
     let mut air = Air::new(12, options, &[]);
@@ -406,7 +407,7 @@ fn random_links(seed: u64, seconds: u64, options: &Options, lossy: bool) -> usiz
 }
 
 #[test]
-fn random_links_never_make_a_loop() {
+fn random_links_never_form_a_loop() {
     let hello = r#"{"link":"hello","hello_while_active":false}"#;
     for (seed, json) in (1..).zip(["{}", r#"{"style":"uu"}"#, hello, r#"{"destination_only":true}"#]) {
         let delivered = random_links(seed, 150, &options(json), false);
@@ -415,7 +416,7 @@ fn random_links_never_make_a_loop() {
 }
 
 #[test]
-fn frames_lost_and_overtaken_never_make_a_loop() {
+fn lost_and_reordered_frames_never_form_a_loop() {
     for (seed, json) in (11..).zip(["{}", r#"{"style":"uu"}"#]) {
         let delivered = random_links(seed, 150, &options(json), true);
         assert!(delivered > 100, "{json}: {delivered} delivered");

@@ -1,4 +1,4 @@
-//! What others send does not make the machine grow, whoever they say they are.
+//! Floods and forged messages do not exceed the machine's bounds.
 
 use manet_aodv::table;
 use manet_aodv::wire::{rerr, rrep, rreq, Message};
@@ -75,7 +75,7 @@ fn drain(machine: &mut Aodv) -> Vec<Output> {
     std::iter::from_fn(|| machine.poll_output()).collect()
 }
 
-/// Hands the input over after all that is due until then; the outputs.
+/// Handles the input after all earlier deadlines; returns the outputs.
 fn handle(machine: &mut Aodv, now: Instant, input: Input) -> Vec<Output> {
     let mut out = Vec::new();
     while let Some(due) = machine.next_timeout().filter(|t| *t <= now) {
@@ -94,7 +94,7 @@ fn data(source: Ipv4Addr, destination: Ipv4Addr, identification: u16) -> Input {
 }
 
 #[test]
-fn ten_thousand_forged_requests_a_second_leave_the_tables_bounded_and_a_used_route_alone() {
+fn ten_thousand_forged_requests_per_second_leave_tables_bounded_and_a_used_route_intact() {
     let mut m = machine(Options::default());
     let mut rng = Stream::new(1, 1, random::Purpose::Traffic);
     handle(&mut m, at(0), control(ip(3), ip(2), reply(ip(4), ip(2), 7)));
@@ -114,7 +114,7 @@ fn ten_thousand_forged_requests_a_second_leave_the_tables_bounded_and_a_used_rou
     let remembered = status.details["requests_remembered"].as_u64().unwrap();
     assert!(status.routes.len() <= table::MAX_ROUTES && remembered <= 4096, "{} {remembered}", status.routes.len());
     assert!(status.routes.iter().any(|r| r.destination == ip(4) && r.state == "valid"));
-    // none of the forged routes reached the kernel; each request was passed on or its loss counted
+    // none of the forged routes reached the kernel; each request was forwarded or its loss counted
     let count = |name| status.counters.get(name) as usize;
     assert_eq!((routes_set, count("rreq-received")), (0, 30_000));
     let waiting = 30_000 - broadcasts - count("rreq-queue-full");
@@ -135,7 +135,7 @@ fn forged_replies_do_not_fill_the_table_either() {
 }
 
 #[test]
-fn packets_to_everywhere_hold_no_more_than_the_options_say() {
+fn packets_to_many_destinations_do_not_exceed_the_buffer() {
     let mut m = machine(Options::default());
     let mut unreachable = 0;
     for n in 0..5000u32 {
@@ -172,7 +172,7 @@ fn no_route_error_is_longer_than_100_destinations() {
 #[test]
 fn our_own_number_wraps_without_ever_being_zero() {
     let mut m = machine(Options::default());
-    // who asks for us with a fresher number makes it ours (6.1); fresher is less than 2^31 ahead, so it takes three
+    // a request for us with a fresher number makes it ours (6.1); fresher is less than 2^31 ahead, so it takes three
     for (id, wanted) in [(1, 0x7fff_fff0), (2, 0xffff_ffe0), (3, u32::MAX)] {
         let mut ask = request(id, ip(2), ip(1), 5);
         if let Message::Rreq(r) = &mut ask {
@@ -186,7 +186,7 @@ fn our_own_number_wraps_without_ever_being_zero() {
 }
 
 #[test]
-fn a_forged_zero_about_ourselves_at_the_wrap_is_not_taken_for_our_number() {
+fn a_forged_zero_at_the_wrap_does_not_become_our_number() {
     let mut m = machine(Options::default());
     for (number, ours) in [(0x7fff_fff0, 0x7fff_fff0), (0xffff_ffe0, 0xffff_ffe0), (u32::MAX, u32::MAX), (0, u32::MAX)]
     {
@@ -196,7 +196,7 @@ fn a_forged_zero_about_ourselves_at_the_wrap_is_not_taken_for_our_number() {
 }
 
 #[test]
-fn nobody_has_the_networks_broadcast_address_and_no_route_leads_to_it() {
+fn no_node_has_the_networks_broadcast_address_and_no_route_leads_to_it() {
     let all = Ipv4Addr::new(10, 255, 255, 255);
     let mut m = machine(Options::default());
     handle(&mut m, at(0), control(ip(1), BROADCAST, request(1, ip(77), all, 5)));

@@ -1,6 +1,6 @@
-//! A second reader of our messages: Wireshark's dissector of AODV. One of each as tshark says it, and nothing in any
-//! message of a run with a break that it calls malformed. Skipped, and said so, where tshark is not installed.
-//! It has no dissector of minimal encapsulation, and knows extension 4 (AODV-UU's) as unknown.
+//! Cross-check of our messages with Wireshark's dissector of AODV: the fields of each message, and no malformed message in
+//! a run with a break. Skipped with a message if tshark is not installed. It has no dissector of minimal encapsulation, and
+//! shows extension 4 (AODV-UU's) as unknown.
 
 mod air;
 
@@ -8,7 +8,7 @@ use air::{at, ip, Air};
 use manet_aodv::wire::{rerr, rrep, rrep_ack, rreq, Extension, Message};
 use manet_aodv::Options;
 use manet_routing::packet::ipv4;
-use manet_routing::tshark::in_one_form;
+use manet_routing::tshark::normalised;
 use std::process::Command;
 
 /// A capture in the libpcap format (version 2.4, microseconds), link type 228: IPv4 without a link layer.
@@ -39,7 +39,7 @@ fn pcap(messages: &[Vec<u8>]) -> Vec<u8> {
     file
 }
 
-/// For each message the values of `fields`, separated by `|`; `None`: there is no tshark.
+/// The values of `fields` in each message, separated by `|`; `None`: tshark is not installed.
 fn tshark(name: &str, messages: &[Vec<u8>], fields: &[&str]) -> Option<Vec<String>> {
     let file = std::env::temp_dir().join(format!("manet-aodv-{name}-{}.pcap", std::process::id()));
     std::fs::write(&file, pcap(messages)).unwrap();
@@ -55,7 +55,7 @@ fn tshark(name: &str, messages: &[Vec<u8>], fields: &[&str]) -> Option<Vec<Strin
         return None;
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Some(String::from_utf8(output.stdout).unwrap().lines().map(in_one_form).collect())
+    Some(String::from_utf8(output.stdout).unwrap().lines().map(normalised).collect())
 }
 
 fn request() -> Message {
@@ -90,7 +90,7 @@ fn reply(acknowledge: bool, extensions: Vec<Extension>) -> Message {
 }
 
 #[test]
-fn tshark_reads_every_message_as_we_mean_it() {
+fn tshark_agrees_on_every_message() {
     let error = rerr::Repr { no_delete: true, unreachable: vec![(ip(4), 9), (ip(5), 10)] };
     let cases: Vec<(Message, &[&str], &str)> = vec![
         (
@@ -138,7 +138,7 @@ fn tshark_reads_every_message_as_we_mean_it() {
 }
 
 #[test]
-fn tshark_complains_about_no_message_of_a_chain_that_breaks() {
+fn tshark_finds_no_malformed_message_in_a_chain_with_a_break() {
     let options: Options = serde_json::from_str(r#"{"link":"hello","unidirectional":true}"#).unwrap();
     let mut air = Air::chain(5, &options);
     for i in 0..120 {

@@ -1,4 +1,4 @@
-//! One destination: how far, over which neighbour, and when it may be advertised (ns-2.35, `dsdv/rtable.h`).
+//! A table entry: distance and next hop of a destination, and the time of its advertisement (ns-2.35, `dsdv/rtable.h`).
 
 use crate::sequence::Sequence;
 use manet_engine::{Duration, Instant};
@@ -7,23 +7,26 @@ use std::net::Ipv4Addr;
 /// The metric of a lost route, ns-2's 250 (its count has 8 bits).
 pub const INFINITE: u8 = 250;
 
+/// The entry of one destination.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// Next hop; of a broken entry the neighbour that broke it.
+    /// Next hop; of a broken entry the neighbour that reported or caused the loss.
     pub via: Ipv4Addr,
+    /// Hop count, 1 to 249, or [`INFINITE`].
     pub hops: u8,
+    /// Sequence number of the route.
     pub sequence: Sequence,
-    /// When the last better route came.
+    /// Time of the last better route.
     pub changed_at: Instant,
-    /// When the present sequence number was first heard.
+    /// Time at which the present sequence number was first heard.
     pub sequence_at: Instant,
-    /// Weighted settling time: how long after a number's first route its best one comes.
+    /// Weighted settling time: delay from the first to the best route with a sequence number.
     pub settling: Duration,
     /// Not advertised before this instant.
     pub advertise_at: Instant,
-    /// The sequence number is to be advertised once.
+    /// Whether the sequence number is advertised in the next update.
     pub advertise_sequence: bool,
-    /// The hop count is to be advertised in each update up to the next full one.
+    /// Whether the hop count is advertised in each update up to the next full one.
     pub advertise_hops: bool,
     /// Whether this entry triggers an update as soon as it may be advertised.
     pub trigger: bool,
@@ -32,19 +35,23 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Whether packets may use the route.
     pub fn is_usable(&self) -> bool {
         self.hops != INFINITE
     }
 
+    /// Whether the settling is over.
     pub fn may_be_advertised(&self, now: Instant) -> bool {
         self.advertise_at <= now
     }
 
+    /// Whether an incremental update includes the entry.
     pub fn is_news(&self, now: Instant) -> bool {
         (self.advertise_sequence || self.advertise_hops) && self.may_be_advertised(now)
     }
 
-    /// The route is lost, and advertised so at once. `changed_at` stays, so that this does not count as the sequence number's best route.
+    /// Marks the route as lost, to be advertised at once. `changed_at` stays, so that the loss does not count as the
+    /// sequence number's best route.
     pub fn lose(&mut self, now: Instant) {
         self.hops = INFINITE;
         self.sequence = self.sequence.broken();
@@ -54,7 +61,7 @@ impl Entry {
         self.trigger = true;
     }
 
-    /// A full update ends what an incremental one repeats.
+    /// Records an advertisement. Only a full one ends the repetition of the hop count.
     pub fn advertised(&mut self, full: bool) {
         self.advertised_hops = self.hops;
         self.advertise_sequence = false;
@@ -62,6 +69,7 @@ impl Entry {
         self.trigger = false;
     }
 
+    /// The state for the status socket: `broken`, `settling` or `advertised`.
     pub fn state(&self, now: Instant) -> &'static str {
         match (self.is_usable(), self.may_be_advertised(now)) {
             (false, _) => "broken",

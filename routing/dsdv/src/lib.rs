@@ -1,6 +1,8 @@
-//! Destination-sequenced distance vector routing (Perkins and Bhagwat, SIGCOMM 1994), as in ns-2.35, in ns-3's messages.
+//! Destination-sequenced distance vector routing (Perkins and Bhagwat, SIGCOMM 1994) as in ns-2.35, with ns-3's messages.
 //!
-//! [`Dsdv`] is the machine; it knows no socket and no kernel. README.md says what is modelled and what is not.
+//! [`Dsdv`] is the machine, without socket and kernel. README.md lists what is modelled and what is not.
+
+#![warn(missing_docs)]
 
 pub mod entry;
 pub mod machine;

@@ -1,8 +1,8 @@
-//! A DSDV node: deadlines, and which input goes where. The rules are in [`crate::table`], what is done with an update in
-//! `receive.rs`, with a data packet in `packets.rs`; our own updates are in `updates.rs`.
+//! A DSDV node: deadlines and the dispatch of inputs. The rules are in [`crate::table`], the handling of updates in
+//! `receive.rs`, that of data packets in `packets.rs`, our own updates in `updates.rs`.
 //!
-//! It follows ns-2.35's DSDV agent with `use_mac_`, and SIGCOMM 1994 where the agent leaves something out; the
-//! README lists the differences.
+//! It follows ns-2.35's DSDV agent with `use_mac_`, and SIGCOMM 1994 for features that the agent omits; the README lists
+//! the differences.
 
 use crate::neighbours::Neighbours;
 use crate::options::{Link, Options};
@@ -17,7 +17,7 @@ use manet_routing::{Carrier, Counters, Held, Input, Node, Notices, OptionError, 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
-/// The first full update comes within this time, so that nodes started together do not stay together (ns-2.35).
+/// The first full update is sent within this time, so that nodes started together do not stay synchronised (ns-2.35).
 const STARTUP_JITTER: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(crate) enum Timer {
     Full,
     /// An incremental update may be due.
     Trigger,
-    /// The update decided on goes out.
+    /// The planned update is sent.
     Send,
     /// A held packet has waited too long.
     Held,
@@ -41,6 +41,7 @@ impl TimerName for Timer {
     }
 }
 
+/// A DSDV node as a machine.
 pub struct Dsdv {
     pub(crate) node: Node,
     pub(crate) options: Options,
@@ -50,14 +51,14 @@ pub struct Dsdv {
     pub(crate) neighbours: Neighbours,
     pub(crate) held: Held,
     pub(crate) notices: Notices,
-    /// Next hops in the kernel's table, as far as we set them.
+    /// Next hops that we set in the kernel's table.
     pub(crate) kernel: BTreeMap<Ipv4Addr, Ipv4Addr>,
     /// Our own sequence number.
     pub(crate) sequence: Sequence,
     pub(crate) last_update_at: Option<Instant>,
-    /// The update that waits to be sent is a full one.
+    /// Whether the planned update is a full one.
     pub(crate) full_wanted: bool,
-    /// Somebody unconfirmed was heard and should know it (`bidirectional_check`).
+    /// Whether an unconfirmed neighbour was heard and is to be informed (`bidirectional_check`).
     pub(crate) greeting_wanted: bool,
     pub(crate) stopped: bool,
     pub(crate) counters: Counters,
@@ -97,7 +98,7 @@ impl Protocol for Dsdv {
             node,
             options,
         };
-        // who forgot its table must say so before it hears its old routes from those who still use them
+        // a restarted node sends its update before it receives its old routes from neighbours that still use them
         let within = if dsdv.node.restarted { Duration::ZERO } else { STARTUP_JITTER };
         let start = Instant::ZERO + dsdv.up_to(within);
         dsdv.timers.set(Timer::Full, start);
@@ -178,9 +179,9 @@ impl Dsdv {
         self.timers.arm(Timer::Trigger, trigger.filter(|_| !sending).map(|at| at.max(self.next_update_at(now))));
     }
 
-    /// Evenly from nothing to `longest`.
-    pub(crate) fn up_to(&mut self, longest: Duration) -> Duration {
-        Duration::from_secs_f64(longest.as_secs_f64() * self.rng.unit())
+    /// A random duration, uniform from 0 to `max`.
+    pub(crate) fn up_to(&mut self, max: Duration) -> Duration {
+        Duration::from_secs_f64(max.as_secs_f64() * self.rng.unit())
     }
 
     fn silence(&mut self, now: Instant) {
@@ -205,7 +206,7 @@ impl Dsdv {
         }
     }
 
-    /// Whether any route went over it.
+    /// Loses the routes over `neighbour`. True: there was at least one.
     fn lose_link(&mut self, now: Instant, neighbour: Ipv4Addr, cause: u64) -> bool {
         let lost = self.lose_routes(now, neighbour);
         if lost {
@@ -222,7 +223,7 @@ impl Dsdv {
         !lost.is_empty()
     }
 
-    /// Makes the kernel's route what the table says; held packets go as soon as there is one.
+    /// Updates the kernel's route from the table; sends the held packets if there is one.
     pub(crate) fn follow(&mut self, destination: Ipv4Addr) {
         let usable = self.table.get(destination).filter(|e| e.is_usable());
         match usable.map(|e| (e.via, e.hops)) {

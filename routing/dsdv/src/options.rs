@@ -1,4 +1,4 @@
-//! What can be chosen, with ns-2.35's values as defaults (formats/routing.md, "dsdv").
+//! Options with ns-2.35's values as defaults (formats/routing.md, "dsdv").
 
 use manet_engine::keys::{above, below, from, up_to, within, Declared};
 use manet_engine::{choices, keys, Duration};
@@ -6,15 +6,17 @@ use manet_routing::OptionError;
 use serde::{Deserialize, Serialize};
 
 choices! {
+    /// Detection of broken links.
     pub enum Link {
-        /// The radio tells of failed links.
+        /// The radio reports failed links.
         Feedback = "feedback",
-        /// Silence tells.
+        /// A silent neighbour is a failed link.
         Hello = "hello",
     }
 }
 
 keys! {
+    /// Options of the daemon; formats/routing.md has units and ranges.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields, default)]
     pub struct Options {
@@ -56,14 +58,14 @@ keys! {
 }
 
 impl Options {
-    /// The defaults, but the radio tells of failed links (ns-2's `use_mac_`, which is off there as here).
+    /// The defaults except that the radio reports failed links (ns-2's `use_mac_`, which is off there as here).
     pub fn with_feedback() -> Self {
         Self { link: Link::Feedback, ..Self::default() }
     }
 }
 
 impl Options {
-    /// One line that names what is wrong.
+    /// Fails with the first option out of its limits, and the remedy.
     pub fn check(&self) -> Result<(), OptionError> {
         keys::check(Self::KEYS, self)
             .map_err(|e| OptionError(format!("{}: {}; choose {}", e.key, e.value, e.limits.wanted())))
@@ -88,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn senseless_options_are_refused_by_name() {
+    fn options_out_of_range_are_refused_by_name() {
         let wrong = |json: &str| serde_json::from_str::<Options>(json).unwrap().check().unwrap_err().0;
         assert!(wrong(r#"{"settling_weight":1.5}"#).starts_with("settling_weight"));
         assert!(wrong(r#"{"period":0}"#).starts_with("period"));

@@ -1,4 +1,4 @@
-//! Data packets that the kernel has no route for, or that the radio gave back.
+//! Data packets for which the kernel has no route, or which the radio returned.
 
 use crate::machine::Dsdv;
 use manet_engine::Instant;
@@ -7,7 +7,8 @@ use manet_routing::{Bytes, Notices, Output};
 use std::net::Ipv4Addr;
 
 impl Dsdv {
-    /// From the TUN device: our own packet waits for a route, one of another station is given up (TCP waits too where sources get notices).
+    /// Handles a packet of the TUN device: this node's packet waits for a route, one of another station is dropped (unless
+    /// its source gets notices).
     pub(crate) fn route(&mut self, now: Instant, bytes: Bytes) {
         let Some(packet) = ipv4::Packet::parse(&bytes) else { return self.counters.count("malformed-packet") };
         let (source, destination) = (packet.source(), packet.destination());
@@ -20,7 +21,7 @@ impl Dsdv {
         } else if !self.is_station(destination) {
             self.counters.count("outside");
             self.out.push_back(Output::Unreachable { bytes });
-        } else if source == self.node.address || self.notices.concern(&bytes) {
+        } else if source == self.node.address || self.notices.concerns(&bytes) {
             self.hold(now, destination, bytes);
         } else {
             self.give_up("no-route", bytes);
@@ -37,7 +38,7 @@ impl Dsdv {
         self.out.extend(notice);
     }
 
-    /// From the radio's queue: over another route if there is one.
+    /// Handles a packet of the radio's queue: it is sent over another route if there is one.
     pub(crate) fn returned(&mut self, now: Instant, bytes: Bytes) {
         self.counters.count("returned");
         self.route(now, bytes);

@@ -1,4 +1,4 @@
-//! Updates of neighbours: what is done with one that arrives.
+//! Handling of neighbours' updates.
 
 use crate::entry::INFINITE;
 use crate::machine::{Dsdv, Timer};
@@ -27,7 +27,7 @@ impl Dsdv {
         let about_us = |a: &&Advert| a.destination == self.node.address;
         let check = self.options.bidirectional_check;
         if check && adverts.iter().filter(about_us).any(confirms) {
-            // it may wait for the same sign from us
+            // it may wait for the same confirmation from us
             self.greeting_wanted |= neighbour.hears_us_at.is_none();
             neighbour.hears_us_at = Some(now);
         }
@@ -50,10 +50,10 @@ impl Dsdv {
         }
     }
 
-    /// The sender's entry about itself, beyond the route to it.
+    /// Handles the sender's entry about itself, apart from the route to it.
     fn receive_sender_entry(&mut self, now: Instant, from: Ipv4Addr, before: Option<Sequence>, own: Sequence) {
         if own.is_broken() {
-            // only the sender itself can mean this: it ends
+            // only the sender itself sends this: it ends
             self.counters.count("farewells");
             self.lose_routes(now, from);
         } else if before.is_some_and(|n| n.newer_than(own)) {
@@ -62,12 +62,12 @@ impl Dsdv {
             self.lose_routes(now, from);
         }
         if self.table.get(from).is_some_and(|e| e.sequence.newer_than(own)) {
-            // it must learn its number (after a restart), or that it was declared lost
+            // it must learn its number (after a restart) or that it was declared lost
             self.table.advertise_at_once(now, from);
         }
     }
 
-    /// Another node's entry about us: we answer with a newer sequence number at once.
+    /// Handles another node's entry about us: a newer sequence number is advertised at once.
     fn receive_own_entry(&mut self, now: Instant, sequence: Sequence) {
         let newer = sequence.newer_than(self.sequence);
         if newer {

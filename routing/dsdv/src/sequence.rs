@@ -1,25 +1,27 @@
 //! A destination's sequence number (Perkins and Bhagwat, SIGCOMM 1994, section 3): even numbers are the destination's own,
-//! an odd one shows that another node lost the route.
+//! an odd one means that another node lost the route.
 //!
-//! Compared as serial numbers (RFC 1982), which ns-2 and ns-3 do not do: after 2^32 theirs end the network.
+//! Numbers are compared as serial numbers (RFC 1982); in ns-2 and ns-3 routing ends when they wrap at 2^32.
 
 use serde::Serialize;
 
+/// A sequence number; compare with [`Sequence::newer_than`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize)]
 #[serde(transparent)]
 pub struct Sequence(pub u32);
 
 impl Sequence {
-    /// Two numbers half the circle apart: neither is newer.
+    /// Whether this number is newer. Of two numbers that are 2^31 apart neither is.
     pub fn newer_than(self, other: Self) -> bool {
         (1..1 << 31).contains(&self.0.wrapping_sub(other.0))
     }
 
+    /// Whether the number is odd: the route is lost.
     pub fn is_broken(self) -> bool {
         self.0 % 2 == 1
     }
 
-    /// The number with which a node that loses the route advertises it.
+    /// The number with which a node advertises the loss of the route.
     pub fn broken(self) -> Self {
         Self(self.0 | 1)
     }
@@ -35,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_circle_has_no_end() {
+    fn comparison_holds_across_the_wrap() {
         assert!(Sequence(2).newer_than(Sequence(0)) && !Sequence(0).newer_than(Sequence(2)));
         assert!(Sequence(0).newer_than(Sequence(u32::MAX)) && !Sequence(u32::MAX).newer_than(Sequence(0)));
         assert!(Sequence(3).newer_than(Sequence(u32::MAX - 1)));
@@ -43,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn half_the_circle_apart_neither_is_newer() {
+    fn of_numbers_two_to_the_31_apart_neither_is_newer() {
         let (a, b) = (Sequence(4), Sequence(4 + (1 << 31)));
         assert!(!a.newer_than(b) && !b.newer_than(a));
         assert!(Sequence(3 + (1 << 31)).newer_than(a));

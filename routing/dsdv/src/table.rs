@@ -1,9 +1,9 @@
 //! The routing table and its rules (Perkins and Bhagwat, SIGCOMM 1994, sections 3 and 4, with ns-2.35's figures):
-//! a newer number is believed, the same number only if it is nearer, an older one never.
+//! a newer number is accepted, the same number only with fewer hops, an older one never.
 //!
-//! Why no loop arises: towards the destination each node has a newer number than the one before it, or the same and fewer
-//! hops. That holds as long as no node forgets what it advertised. So broken entries stay: only a full table gives
-//! them up, the longest unchanged first.
+//! Loop freedom: each next hop on a path has a newer number than the node before it, or the same number and fewer hops.
+//! This holds as long as no node forgets what it advertised. So broken entries are kept; only a full table removes them,
+//! the longest unchanged first.
 
 use crate::entry::{Entry, INFINITE};
 use crate::sequence::Sequence;
@@ -12,27 +12,32 @@ use manet_engine::{Duration, Instant};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// Destinations known at most: a full update of them is 9 datagrams.
+/// Maximum number of destinations: a full update of them takes 9 datagrams.
 pub const MAX_DESTINATIONS: usize = 1024;
 
-/// How long a route settles before it is advertised.
+/// Parameters of the settling of routes before their advertisement.
 #[derive(Clone, Copy, Debug)]
 pub struct Settling {
+    /// Settling time of a new destination.
     pub first: Duration,
+    /// Weight of the old settling time in the average, 0 to 1.
     pub weight: f64,
+    /// Whether a fresh number with another hop count triggers an update.
     pub trigger_on_fresh: bool,
 }
 
+/// The effect of an advertised entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// Taken over; the kernel's route may be another now.
+    /// Accepted; the kernel's route may have to change.
     Believed,
-    /// Not taken over, and why.
+    /// Refused; the name of the counter of the reason.
     Refused(&'static str),
-    /// The neighbour has lost a destination of which we have a newer sequence number: ours is advertised at once.
+    /// The neighbour has lost a destination of which we have a newer sequence number, which is advertised at once.
     Educate,
 }
 
+/// The routing table.
 #[derive(Clone, Debug)]
 pub struct Table {
     entries: BTreeMap<Ipv4Addr, Entry>,
@@ -40,32 +45,37 @@ pub struct Table {
 }
 
 impl Table {
+    /// An empty table.
     pub fn new(settling: Settling) -> Self {
         Self { entries: BTreeMap::new(), settling }
     }
 
+    /// The entry of `destination`.
     pub fn get(&self, destination: Ipv4Addr) -> Option<&Entry> {
         self.entries.get(&destination)
     }
 
-    /// The next hop of a route that can be used.
+    /// The next hop of a usable route.
     pub fn next_hop(&self, destination: Ipv4Addr) -> Option<Ipv4Addr> {
         self.get(destination).filter(|e| e.is_usable()).map(|e| e.via)
     }
 
+    /// All entries, sorted by destination.
     pub fn iter(&self) -> impl Iterator<Item = (Ipv4Addr, &Entry)> {
         self.entries.iter().map(|(d, e)| (*d, e))
     }
 
+    /// Number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
+    /// Whether the table is empty.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// `via` says that it reaches `destination`, over itself in `hops` ([`INFINITE`]: not any more).
+    /// Handles an entry of `via`: it reaches `destination`, `hops` away over `via` ([`INFINITE`]: no longer).
     pub fn hear(&mut self, now: Instant, via: Ipv4Addr, destination: Ipv4Addr, hops: u8, sequence: Sequence) -> Heard {
         let Some(old) = self.entries.get_mut(&destination) else {
             return self.add(now, via, destination, hops, sequence);
@@ -97,7 +107,7 @@ impl Table {
 
     fn add(&mut self, now: Instant, via: Ipv4Addr, destination: Ipv4Addr, hops: u8, sequence: Sequence) -> Heard {
         let finite = hops != INFINITE;
-        // what is lost already is worth no other entry's room
+        // a lost route displaces no other entry
         if self.entries.len() >= MAX_DESTINATIONS && !(finite && self.make_room()) {
             return Heard::Refused("table-full");
         }
@@ -135,7 +145,7 @@ impl Table {
         .collect()
     }
 
-    /// Somebody knows less about this destination than we do.
+    /// Advertises this destination at once: a neighbour has older information.
     pub fn advertise_at_once(&mut self, now: Instant, destination: Ipv4Addr) {
         if let Some(entry) = self.entries.get_mut(&destination) {
             entry.advertise_at = now;
@@ -144,32 +154,32 @@ impl Table {
         }
     }
 
-    /// How many entries an incremental update would have.
+    /// Number of entries in an incremental update.
     pub fn news(&self, now: Instant) -> usize {
         self.entries.values().filter(|e| e.is_news(now)).count()
     }
 
-    /// The entries of an update, marked as advertised: all that may be, or only the news.
+    /// The entries of a full or an incremental update, which are then marked as advertised.
     pub fn advertise(&mut self, now: Instant, full: bool) -> Vec<Advert> {
         let advertised =
             self.entries.iter_mut().filter(|(_, e)| if full { e.may_be_advertised(now) } else { e.is_news(now) });
         advertised
             .map(|(destination, entry)| {
                 entry.advertised(full);
-                // the receiver's hop count (wire.rs); a lost route's means nothing and stays ns-2's 250
+                // the receiver's hop count (wire.rs); that of a lost route has no meaning and stays ns-2's 250
                 let hops = u32::from(entry.hops) + u32::from(entry.is_usable());
                 Advert { destination: *destination, hops, sequence: entry.sequence }
             })
             .collect()
     }
 
-    /// When an update is wanted for the sake of some entry.
+    /// The earliest time at which an entry triggers an update.
     pub fn next_trigger(&self) -> Option<Instant> {
         self.entries.values().filter(|e| e.trigger).map(|e| e.advertise_at).min()
     }
 }
 
-/// The new route is used from now on. It is advertised after twice the settling time, or at once if it is lost or was.
+/// Replaces the route. It is advertised after twice the settling time, or at once if the old or the new route is lost.
 fn replace(entry: &mut Entry, now: Instant, via: Ipv4Addr, hops: u8) {
     let settles = hops != INFINITE && entry.is_usable();
     entry.advertise_at = if settles { now + entry.settling * 2 } else { now };
@@ -215,7 +225,7 @@ mod tests {
     fn the_settling_time_is_an_average_with_seven_eighths_of_the_old() {
         let mut table = table();
         table.hear(at(0.0), P, D, 3, Sequence(100));
-        table.hear(at(4.0), Q, D, 2, Sequence(100)); // the best one came 4 s after the first
+        table.hear(at(4.0), Q, D, 2, Sequence(100)); // the best route came 4 s after the first
         assert_eq!(table.get(D).unwrap().advertise_at, at(16.0)); // 4 + 2 x 6
         table.hear(at(15.0), P, D, 3, Sequence(102));
         assert_eq!(table.get(D).unwrap().settling, Duration::from_secs_f64(5.75)); // 7/8 x 6 + 1/8 x 4
@@ -226,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_number_must_be_nearer_and_an_older_one_never_counts() {
+    fn the_same_number_needs_fewer_hops_and_an_older_one_never_counts() {
         let mut table = advertised();
         assert_eq!(table.hear(at(13.0), Q, D, 3, Sequence(100)), Heard::Refused("not-nearer"));
         assert_eq!(table.hear(at(13.0), Q, D, 1, Sequence(98)), Heard::Refused("older-number"));
@@ -236,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_number_is_believed_though_it_is_farther_across_the_wrap_too() {
+    fn a_newer_number_is_accepted_with_more_hops_also_across_the_wrap() {
         let mut table = table();
         table.hear(at(0.0), P, D, 3, Sequence(u32::MAX - 1));
         assert_eq!(table.hear(at(1.0), Q, D, 7, Sequence(0)), Heard::Believed);
@@ -248,10 +258,10 @@ mod tests {
         let mut table = advertised();
         table.hear(at(20.0), P, D, 3, Sequence(102));
         assert_eq!(table.next_trigger(), None);
-        assert_eq!(table.news(at(40.0)), 1, "it is in the next update all the same");
+        assert_eq!(table.news(at(40.0)), 1, "it is in the next update in any case");
         table.hear(at(33.0), P, D, 4, Sequence(104));
         assert!(table.next_trigger().is_some());
-        // going back to what was advertised last needs no update (ns-2.35)
+        // a return to the last advertised hop count needs no update (ns-2.35)
         table.hear(at(46.0), P, D, 3, Sequence(106));
         assert_eq!(table.next_trigger(), None);
     }
@@ -285,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_neighbour_that_lost_a_destination_with_an_older_number_hears_ours() {
+    fn a_neighbour_that_lost_a_destination_with_an_older_number_gets_ours() {
         let mut table = advertised();
         assert_eq!(table.hear(at(20.0), Q, D, INFINITE, Sequence(99)), Heard::Educate);
         assert_eq!((table.next_hop(D), table.next_trigger()), (Some(P), Some(at(20.0))));
@@ -305,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_table_gives_up_the_longest_broken_and_no_route() {
+    fn a_full_table_displaces_the_longest_broken_entry_and_no_route() {
         let mut table = table();
         let d = |i: usize| Ipv4Addr::from(0x0a01_0000 + i as u32);
         for i in 0..MAX_DESTINATIONS {

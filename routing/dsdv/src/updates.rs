@@ -1,4 +1,4 @@
-//! Our own updates: when one is sent and what is in it.
+//! Our own updates: their times and contents.
 
 use crate::entry::INFINITE;
 use crate::machine::{Dsdv, Timer};
@@ -12,7 +12,7 @@ const FEW: usize = 3;
 const NEIGHBOURS_ONLY: u8 = 1;
 
 impl Dsdv {
-    /// An address that one station of the ad hoc network can have.
+    /// Whether one station of the ad hoc network can have this address.
     pub(crate) fn is_station(&self, address: Ipv4Addr) -> bool {
         let bits = u32::from(self.node.network.1);
         let host_bits = u32::MAX.checked_shr(bits).unwrap_or(0);
@@ -22,7 +22,7 @@ impl Dsdv {
         self.node.in_network(address) && single && !names_the_network
     }
 
-    /// Not before `trigger_interval` has passed since the last update.
+    /// The earliest time of the next update: `trigger_interval` after the last one.
     pub(crate) fn next_update_at(&self, now: Instant) -> Instant {
         self.last_update_at.map_or(now, |at| at + self.options.trigger_interval)
     }
@@ -35,9 +35,9 @@ impl Dsdv {
 
     fn plan_full(&mut self, now: Instant) {
         let period = self.options.period.as_secs_f64();
-        let least = Duration::from_secs_f64(period * (1.0 - self.options.jitter));
+        let min = Duration::from_secs_f64(period * (1.0 - self.options.jitter));
         let more = self.up_to(Duration::from_secs_f64(period * self.options.jitter));
-        self.timers.set(Timer::Full, now + least + more);
+        self.timers.set(Timer::Full, now + min + more);
     }
 
     pub(crate) fn send_soon(&mut self, now: Instant) {
@@ -75,7 +75,7 @@ impl Dsdv {
     fn broadcast(&mut self, adverts: &[Advert]) {
         let us = Advert { destination: self.node.address, hops: 1, sequence: self.sequence };
         let room = wire::entries_per_datagram(self.node.mtu) - 1;
-        // an empty table is advertised as well: it shows that we are there
+        // an empty table is advertised as well: it announces this node
         let parts = adverts.chunks(room).chain(adverts.is_empty().then_some(adverts));
         for part in parts {
             let bytes = wire::emit(&[&[us], part].concat()).into();
@@ -85,7 +85,7 @@ impl Dsdv {
         }
     }
 
-    /// Neighbours without a route yet learn that they are heard: by a hop count too large to be believed.
+    /// Informs neighbours without a route that they are heard, by entries with an infinite hop count.
     fn add_heard(&self, adverts: &mut Vec<Advert>) {
         let known = |address| adverts.iter().any(|a| a.destination == address && confirms(a));
         let heard = self.neighbours.iter().filter(|(address, _)| !known(*address));
@@ -98,7 +98,7 @@ impl Dsdv {
         adverts.extend(lines);
     }
 
-    /// A last entry about ourselves, as lost.
+    /// Sends a last entry about this node, as lost.
     pub(crate) fn stop(&mut self) {
         self.sequence = self.sequence.broken();
         let farewell = Advert { destination: self.node.address, hops: u32::from(INFINITE), sequence: self.sequence };
@@ -111,7 +111,7 @@ impl Dsdv {
     }
 }
 
-/// An entry about a station whose sender hears it directly: its neighbour, or one it has only heard so far.
+/// Whether the sender of this entry hears the station directly: as a neighbour, or without a route so far.
 pub(crate) fn confirms(advert: &Advert) -> bool {
     !advert.sequence.is_broken() && (advert.hops == 2 || advert.hops == u32::from(INFINITE))
 }

@@ -1,5 +1,5 @@
-//! The update message, in the format of ns-3's DSDV module (there is no specification of one; ns-2's has a hop count of
-//! 8 bits and its own header): UDP port 269 to 269, IP TTL 1, nothing but entries of 12 bytes.
+//! The update message in the format of ns-3's DSDV module (no specification exists; ns-2's has a hop count of 8 bits and
+//! its own header): UDP port 269 to 269, IP TTL 1, only entries of 12 bytes.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -11,29 +11,34 @@
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //! ```
 //!
-//! The hop count is the one that the receiver will have: a sender's entry about itself says 1.
+//! The hop count is the receiver's: it is 1 in a sender's entry about itself.
 
 use crate::sequence::Sequence;
 use std::net::Ipv4Addr;
 
-/// ns-3's choice (RFC 5498's "manet" port).
+/// UDP port, as in ns-3 (the "manet" port of RFC 5498).
 pub const PORT: u16 = 269;
+/// Length of an entry in bytes.
 pub const ENTRY_LEN: usize = 12;
-/// IPv4 without options and UDP.
+/// Length of the headers of IPv4 (without options) and UDP, in bytes.
 pub const HEADERS_LEN: usize = 20 + 8;
 
+/// An entry of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Advert {
+    /// Address of the station.
     pub destination: Ipv4Addr,
-    /// Means nothing if the number is odd.
+    /// Hop count of the receiver; without meaning if the number is odd.
     pub hops: u32,
+    /// Sequence number of the destination.
     pub sequence: Sequence,
 }
 
-/// The length is not that of one or more entries.
+/// The length is not a positive multiple of [`ENTRY_LEN`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
+/// The entries of a datagram.
 pub fn parse(bytes: &[u8]) -> Result<Vec<Advert>, Malformed> {
     if bytes.is_empty() || bytes.len() % ENTRY_LEN != 0 {
         return Err(Malformed);
@@ -41,11 +46,12 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<Advert>, Malformed> {
     Ok(bytes.chunks_exact(ENTRY_LEN).map(Advert::read).collect())
 }
 
+/// The payload of a datagram with these entries.
 pub fn emit(adverts: &[Advert]) -> Vec<u8> {
     adverts.iter().flat_map(Advert::write).collect()
 }
 
-/// How many entries go into one datagram: an update is split, never fragmented.
+/// Maximum number of entries in a datagram that is not fragmented. `mtu` in bytes.
 pub fn entries_per_datagram(mtu: u16) -> usize {
     usize::from(mtu).saturating_sub(HEADERS_LEN) / ENTRY_LEN
 }
@@ -70,9 +76,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Laid out by hand after the drawing above.
+    /// Written by hand from the drawing above.
     const GOLDEN: [u8; 24] = [
-        10, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 2, // itself: one hop for who hears it, number 2
+        10, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 2, // itself: one hop for the receiver, number 2
         10, 0, 0, 4, 0, 0, 0, 3, 0x01, 0x02, 0x03, 0x05, // 10.0.0.4, lost: an odd number
     ];
 
@@ -90,9 +96,9 @@ mod tests {
     }
 
     #[test]
-    fn an_update_of_ns_3_reads_and_is_written_the_same() {
+    fn an_update_of_ns_3_parses_and_emit_restores_it() {
         // ns-3.37's node 10.0.0.2 in a chain of five, as captured from the air (tests/interop): itself with number 8, and
-        // what it has heard since, each with the hop count that we shall have
+        // the stations that it has heard since, each with the receiver's hop count
         let bytes = manet_routing::Bytes::from_hex(
             "0a00000200000001000000080a00000500000004000000060a00000400000003000000020a00000300000002000000080a00000100000002\
              00000008",
@@ -121,14 +127,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back(raw in proptest::collection::vec(any::<(u32, u32, u32)>(), 1..200)) {
+        fn parse_inverts_emit(raw in proptest::collection::vec(any::<(u32, u32, u32)>(), 1..200)) {
             let adverts: Vec<Advert> =
                 raw.iter().map(|(d, h, n)| Advert { destination: (*d).into(), hops: *h, sequence: Sequence(*n) }).collect();
             prop_assert_eq!(parse(&emit(&adverts)).unwrap(), adverts);
         }
 
         #[test]
-        fn any_bytes_are_read_without_panic_and_written_back_the_same(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        fn any_bytes_parse_without_panic_and_emit_restores_them(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             if let Ok(adverts) = parse(&bytes) {
                 prop_assert_eq!(emit(&adverts), bytes);
             }

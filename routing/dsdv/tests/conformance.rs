@@ -1,4 +1,4 @@
-//! The cases of tests/conformance (manet_routing_host::conformance); UPDATE=1 writes their outputs anew.
+//! The cases of tests/conformance (manet_routing_host::conformance); UPDATE=1 rewrites their outputs.
 
 use manet_dsdv::{wire, Dsdv};
 use manet_routing::Output;

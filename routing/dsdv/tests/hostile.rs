@@ -1,4 +1,4 @@
-//! What nobody honest would send: no crash, bounded memory and answers, all counted by reason.
+//! Hostile input: no crash, bounded memory and answers, every drop counted by reason.
 
 mod air;
 
@@ -26,7 +26,7 @@ fn status(line: &Timeline<Dsdv>) -> Status {
 }
 
 #[test]
-fn ten_thousand_updates_a_second_are_counted_and_answered_by_at_most_one_a_second() {
+fn ten_thousand_updates_per_second_are_counted_and_cause_at_most_one_per_second() {
     let mut line = dsdv();
     let mut sent = 0;
     let mut put = |_: Instant, o: Output| sent += usize::from(matches!(o, Output::Control { .. }));
@@ -49,12 +49,12 @@ fn ten_thousand_updates_a_second_are_counted_and_answered_by_at_most_one_a_secon
     assert_eq!((s.neighbours.len(), s.routes.len()), (MAX_NEIGHBOURS, MAX_DESTINATIONS));
     assert!(s.counters.get("table-full") > 0 && s.counters.get("bad-hops") > 0);
     assert!(s.counters.get("declared-lost") > 0);
-    // the start's, and two in this second of 9 parts each ((1024 + 8) entries at 121 a datagram)
+    // the start's, and two in this second of 9 parts each ((1024 + 8) entries at 121 per datagram)
     assert!(sent <= 1 + 2 * 9, "{sent}");
 }
 
 #[test]
-fn a_table_full_of_lies_is_free_again_when_the_liar_is_silent() {
+fn a_table_full_of_forged_routes_is_usable_again_when_the_attacker_is_silent() {
     let mut line = dsdv();
     let lies = |i: u32| Advert { destination: Ipv4Addr::from(0x0a03_0001 + i), hops: 2, sequence: Sequence(2) };
     let all: Vec<Advert> = (0..2000).map(lies).collect();
@@ -87,7 +87,7 @@ fn forged_senders_and_destinations_are_refused_by_reason() {
 }
 
 #[test]
-fn numbers_at_the_end_of_the_circle_break_nothing() {
+fn numbers_at_the_wrap_do_no_harm() {
     let mut line = dsdv();
     line.run_until(at(5.0), &mut |_, _| {});
     let lost = |n| [Advert { destination: ip(0), hops: 1, sequence: Sequence(n) }];
@@ -115,7 +115,7 @@ fn a_datagram_of_the_largest_size_and_one_of_no_whole_entry() {
 }
 
 #[test]
-fn packets_to_many_destinations_fill_the_buffer_and_no_more() {
+fn packets_to_many_destinations_do_not_exceed_the_buffer() {
     let mut line = dsdv();
     let mut given_up = 0;
     for i in 0..1000 {
@@ -149,7 +149,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// The host's table is what the machine's status says, whatever is heard; and no deadline is left behind (Timeline).
+    /// The host's table equals the machine's status for any input; and no deadline is left behind (Timeline).
     #[test]
     fn the_kernel_has_the_usable_routes_of_the_table(steps in proptest::collection::vec((step(), 0u64..4000), 1..60), check: bool) {
         let options = Options { bidirectional_check: check, ..Options::with_feedback() };

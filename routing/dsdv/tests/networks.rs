@@ -1,4 +1,4 @@
-//! Several nodes on an ideal air.
+//! Several nodes on an ideal channel.
 
 mod air;
 
@@ -15,10 +15,10 @@ fn a_chain_is_known_after_settling_at_each_hop_and_not_before() {
     for seed in 1..=20 {
         let mut air = Air::chain(hops + 1, &Options::with_feedback(), seed);
         // The first hop: the first full update within 2 s and the jitter of 10 ms. Each further one: 2 x 6 s of settling; a
-        // fresh number (every 11.25 s at most) that comes before they are over starts 2 x 7/8 x 6 = 10.5 s anew; then up to
-        // 1 s between updates, 10 ms of jitter, 1 ms in the air. (Measured over these seeds: 11.9 to 15.8 s a hop.)
+        // fresh number (every 11.25 s at most) that comes before they are over restarts 2 x 7/8 x 6 = 10.5 s; then up to
+        // 1 s between updates, 10 ms of jitter, 1 ms in the air. (Measured over these seeds: 11.9 to 15.8 s per hop.)
         let latest = 2.011 + (hops - 1) as f64 * (12.0 + 10.5 + 1.011);
-        // two fresh numbers at once after the first: 2 x 49/64 x 6 s
+        // two fresh numbers right after the first: 2 x 49/64 x 6 s
         let earliest = (hops - 1) as f64 * 9.18;
         assert!(!air.run(at(earliest), Air::all_reach_all), "seed {seed}");
         assert!(air.run(at(latest), Air::all_reach_all), "seed {seed}");
@@ -27,7 +27,7 @@ fn a_chain_is_known_after_settling_at_each_hop_and_not_before() {
 }
 
 #[test]
-fn a_route_breaks_and_its_destination_calls_itself_back_over_the_other_way() {
+fn a_route_breaks_and_its_destination_restores_it_over_the_other_path() {
     // 0 - 1 - 3 and 0 - 2 - 3
     let mut air = Air::new(4, &Options::with_feedback(), 2);
     [(0, 1), (1, 3), (0, 2), (2, 3)].iter().for_each(|(a, b)| air.link(*a, *b));
@@ -42,7 +42,7 @@ fn a_route_breaks_and_its_destination_calls_itself_back_over_the_other_way() {
 }
 
 #[test]
-fn without_feedback_a_break_is_noticed_after_three_periods_of_silence() {
+fn without_feedback_a_break_is_detected_after_three_periods_of_silence() {
     let mut air = Air::chain(3, &Options::with_feedback(), 3);
     air.run(at(60.0), |_| false);
     assert!(air.reaches(0, 2));
@@ -57,7 +57,7 @@ fn without_feedback_a_break_is_noticed_after_three_periods_of_silence() {
 }
 
 #[test]
-fn a_restarted_node_takes_up_its_number_where_it_was_and_is_reached_again() {
+fn a_restarted_node_continues_its_number_and_is_reachable_again() {
     for crashed in [true, false] {
         let mut air = Air::chain(4, &Options::with_feedback(), 4);
         air.run(at(200.0), |_| false);
@@ -72,15 +72,15 @@ fn a_restarted_node_takes_up_its_number_where_it_was_and_is_reached_again() {
             air.assert_no_loop();
             air.all_reach_all()
         };
-        // its neighbours declare it lost, it calls itself back; those whose routes went over it hear that they are lost
-        // and do the same: each step within 1.011 s, after a start within 2 s
+        // its neighbours declare it lost, it advertises a newer number; destinations behind it hear that they are lost
+        // and do the same: each step takes up to 1.011 s, after a start within 2 s
         assert!(air.run(air.now + Duration::from_secs(15), whole), "crashed: {crashed}");
         assert!(air.machines[1].status(air.now).sequence.unwrap() > before);
     }
 }
 
 #[test]
-fn who_ends_says_so_and_its_routes_go_at_once() {
+fn a_daemon_that_ends_announces_it_and_its_routes_are_removed_at_once() {
     let mut air = Air::chain(3, &Options::with_feedback(), 5);
     air.run(at(60.0), |_| false);
     air.input(1, Input::Stop);
@@ -90,7 +90,7 @@ fn who_ends_says_so_and_its_routes_go_at_once() {
 
 #[test]
 fn a_one_way_neighbour_is_no_next_hop_with_the_check() {
-    // 0 and 1 hear each other, 2 is heard by 0 but hears nobody
+    // 0 and 1 hear each other; 0 hears 2, but 2 hears no node
     for check in [false, true] {
         let options = Options { bidirectional_check: check, ..Options::with_feedback() };
         let mut air = Air::new(3, &options, 6);
@@ -107,9 +107,9 @@ fn a_one_way_neighbour_is_no_next_hop_with_the_check() {
 fn the_check_costs_a_new_neighbour_seconds_not_periods() {
     let options = Options { bidirectional_check: true, ..Options::with_feedback() };
     let mut air = Air::chain(2, &options, 7);
-    // both started within 2.01 s; two triggered updates later each knows that it is heard
+    // both started within 2.01 s; after two triggered updates each knows that it is heard
     assert!(air.run(at(2.011 + 2.0 * 1.011), Air::all_reach_all));
-    // and a way around is taken where the direct link is one-way
+    // and a detour is used where the direct link is one-way
     let mut air = Air::chain(3, &options, 7);
     air.links.insert((2, 0));
     assert!(air.run(at(40.0), Air::all_reach_all));
@@ -160,12 +160,12 @@ fn shaken(seed: u64, nodes: usize, options: &Options) -> Air {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
-    /// Sequence numbers promise it (SIGCOMM 1994, section 5), at each instant and not only in the end.
+    /// Sequence numbers guarantee it (SIGCOMM 1994, section 5), at each instant and not only at the end.
     #[test]
-    fn next_hops_never_lead_in_a_circle(seed in any::<u64>(), nodes in 4usize..9, quick in any::<bool>(), fresh in any::<bool>()) {
+    fn next_hops_never_form_a_loop(seed in any::<u64>(), nodes in 4usize..9, quick in any::<bool>(), fresh in any::<bool>()) {
         let settling = Duration::from_secs(if quick { 0 } else { 6 });
         let mut air = shaken(seed, nodes, &Options { settling, trigger_on_fresh: fresh, ..Options::with_feedback() });
-        // and when all is quiet, everybody finds everybody
+        // and without further changes every node finds every other one
         air.loss = 0.0;
         (1..nodes).for_each(|i| air.link(i - 1, i));
         let settled = air.now + Duration::from_secs(60 + 28 * nodes as u64);

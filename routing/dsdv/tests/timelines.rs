@@ -1,4 +1,4 @@
-//! One node, what it hears and when, and what it does then.
+//! One node: inputs at given times, and its outputs.
 
 mod air;
 
@@ -42,7 +42,7 @@ impl One {
         std::mem::take(out).into_iter().map(|(_, o)| o).collect()
     }
 
-    /// `from` says (destination, hops for us, number).
+    /// An update of `from`: entries of destination, hops for us, number.
     fn hear(&mut self, s: f64, from: usize, entries: &[(usize, u32, u32)]) -> Vec<Output> {
         let adverts: Vec<Advert> = entries.iter().map(|(d, hops, n)| advert(*d, *hops, *n)).collect();
         let bytes = wire::emit(&adverts).into();
@@ -87,7 +87,7 @@ fn full_updates_come_within_2_s_of_the_start_and_then_every_11_25_to_15_s() {
     let out = One::usual().until(600.0);
     let times: Vec<f64> = updates(&out).iter().map(|(t, _)| t.as_secs_f64()).collect();
     assert!(times[0] <= 2.01, "{times:?}");
-    // decided every 15 x (0.75 to 1) s, sent up to 10 ms later
+    // planned every 15 x (0.75 to 1) s, sent up to 10 ms later
     assert!(times.windows(2).all(|w| (11.24..=15.01).contains(&(w[1] - w[0]))), "{times:?}");
     let numbers: Vec<u32> = updates(&out).iter().map(|(_, u)| u[0].sequence.0).collect();
     assert_eq!(numbers, (1..=times.len() as u32).map(|i| 2 * i).collect::<Vec<_>>());
@@ -95,18 +95,18 @@ fn full_updates_come_within_2_s_of_the_start_and_then_every_11_25_to_15_s() {
 }
 
 #[test]
-fn a_route_is_used_at_once_and_told_when_it_has_settled() {
+fn a_route_is_used_at_once_and_advertised_when_it_has_settled() {
     let mut one = One::usual();
     assert_eq!(one.hear(3.0, P, &[(P, 1, 10), (D, 3, 100)]), [set(P, P, 1), set(D, P, 3)]);
-    let told = |u: &Vec<Advert>| u.contains(&advert(D, 4, 100));
+    let sent = |u: &Vec<Advert>| u.contains(&advert(D, 4, 100));
     let out = one.until(40.0);
-    let first = updates(&out).into_iter().find(|(_, u)| told(u)).unwrap().0;
+    let first = updates(&out).into_iter().find(|(_, u)| sent(u)).unwrap().0;
     // 3 + 2 x 6, then the jitter of 10 ms if no other update was sent in the second before
     assert!(first >= at(15.0) && first <= at(16.02), "{first:?}");
 }
 
 #[test]
-fn the_kernel_is_told_only_when_its_route_changes() {
+fn the_kernel_is_updated_only_when_its_route_changes() {
     let mut one = One::usual();
     one.hear(3.0, P, &[(P, 1, 10), (D, 3, 100)]);
     assert_eq!(one.hear(4.0, P, &[(P, 1, 12), (D, 3, 102)]), []);
@@ -121,7 +121,7 @@ fn triggered_updates_keep_a_second_apart() {
     let mut one = One::usual();
     let mut out = Vec::new();
     for i in 0..200u32 {
-        // D is lost and found every 50 ms: each is to be told at once
+        // D is lost and found every 50 ms: each change is to be advertised at once
         let t = 3.0 + f64::from(i) * 0.05;
         out.extend(one.until(t));
         one.hear(t, P, &[(D, 3, 100 + i)]);
@@ -129,13 +129,13 @@ fn triggered_updates_keep_a_second_apart() {
     out.extend(one.until(20.0));
     let times: Vec<f64> = updates(&out).iter().map(|(t, _)| t.as_secs_f64()).collect();
     assert!((10..=16).contains(&times.len()), "{times:?}");
-    // a full update keeps no distance, and the last one's jitter may have been the longer one
+    // a full update keeps no interval, and the last one may have had more jitter
     let close = times.windows(2).filter(|w| w[1] - w[0] < 1.0).count();
     assert!(close <= 2, "{times:?}");
 }
 
 #[test]
-fn much_news_makes_a_full_update_and_little_does_not() {
+fn many_changes_cause_a_full_update_and_few_do_not() {
     // 12 destinations and us: a third of 13 is 4.33
     for (lost, full) in [(3, false), (4, false), (5, true)] {
         let mut one = One::usual();
@@ -144,7 +144,7 @@ fn much_news_makes_a_full_update_and_little_does_not() {
         one.until(43.0);
         let before = one.sequence();
         let some: Vec<_> = (0..lost).map(|d| (20 + d, 3, 101)).collect();
-        // at an instant when no full update is due: the next is known
+        // at a time when no full update is due: the time of the next is known
         let next = one.line.machine().status(at(43.0)).details["next_full_s"].as_f64().unwrap();
         let t = if next < 3.0 { 43.0 + next + 2.0 } else { 43.0 };
         one.until(t);
@@ -158,7 +158,7 @@ fn much_news_makes_a_full_update_and_little_does_not() {
 }
 
 #[test]
-fn a_failed_link_takes_its_routes_the_queue_and_the_news_at_once() {
+fn a_failed_link_removes_its_routes_purges_the_queue_and_is_advertised_at_once() {
     let mut one = One::usual();
     one.hear(3.0, P, &[(P, 1, 10), (D, 3, 100)]);
     one.hear(3.0, Q, &[(Q, 1, 4)]);
@@ -166,13 +166,13 @@ fn a_failed_link_takes_its_routes_the_queue_and_the_news_at_once() {
     let out = one.input(30.0, Input::LinkFailed { neighbour: ip(P), bytes: Bytes::default() });
     let broken = Output::note("link-broken", ip(P), 1);
     assert_eq!(out, [clear(P), clear(D), broken, Output::Purge { neighbour: ip(P) }]);
-    let told = updates(&one.until(31.02));
-    assert!(told[0].1.contains(&advert(P, 250, 11)) && told[0].1.contains(&advert(D, 250, 101)), "{told:?}");
+    let sent = updates(&one.until(31.02));
+    assert!(sent[0].1.contains(&advert(P, 250, 11)) && sent[0].1.contains(&advert(D, 250, 101)), "{sent:?}");
     assert_eq!(one.input(32.0, Input::LinkFailed { neighbour: ip(P), bytes: Bytes::default() }), []);
 }
 
 #[test]
-fn feedback_is_ignored_where_it_was_not_asked_for() {
+fn feedback_is_ignored_unless_the_options_select_it() {
     let hello = Options { link: manet_dsdv::options::Link::Hello, ..Options::with_feedback() };
     for (node, options) in [(node(US, 1), hello), (Node { feedback: false, ..node(US, 1) }, Options::with_feedback())] {
         let mut one = One::new(node, options);
@@ -194,14 +194,14 @@ fn a_neighbour_is_lost_45_s_after_its_last_update() {
 }
 
 #[test]
-fn hearing_ourselves_declared_lost_we_answer_with_a_newer_number_at_once() {
+fn a_node_declared_lost_answers_with_a_newer_number_at_once() {
     let mut one = One::usual();
     one.until(5.0);
     assert_eq!(one.sequence(), 2);
     one.hear(5.0, P, &[(P, 1, 10), (US, 3, 3)]);
-    let told = updates(&one.until(5.02));
-    assert_eq!(told[0].1[0], advert(US, 1, 4));
-    // said again and again: one answer a second
+    let sent = updates(&one.until(5.02));
+    assert_eq!(sent[0].1[0], advert(US, 1, 4));
+    // repeatedly declared lost: one answer per second
     for i in 0..1000 {
         one.hear(5.02 + f64::from(i) * 0.001, P, &[(US, 3, 3)]);
     }
@@ -214,36 +214,36 @@ fn a_restarted_node_starts_at_once_and_learns_its_number() {
     let mut one = One::new(Node { restarted: true, ..node(US, 1) }, Options::with_feedback());
     assert_eq!(updates(&one.until(0.01))[0].1, [advert(US, 1, 2)]);
     one.hear(0.5, P, &[(P, 1, 10), (US, 2, 500)]);
-    let told = updates(&one.until(1.03));
-    assert_eq!(told[0].1[0], advert(US, 1, 502));
+    let sent = updates(&one.until(1.03));
+    assert_eq!(sent[0].1[0], advert(US, 1, 502));
     assert_eq!(one.count("own-number-learnt"), 1);
     one.hear(2.0, P, &[(US, 2, 498)]);
     assert_eq!(one.sequence(), 502, "an older number teaches nothing");
 }
 
 #[test]
-fn a_neighbour_whose_number_went_back_has_forgotten_its_routes() {
+fn a_neighbour_with_an_older_number_has_lost_its_routes() {
     let mut one = One::usual();
     one.hear(3.0, P, &[(P, 1, 500), (D, 3, 100)]);
     one.until(20.0);
     assert_eq!(one.hear(20.0, P, &[(P, 1, 2)]), [clear(P), clear(D)]);
-    // it is told what it must exceed
-    let told = updates(&one.until(21.02));
-    assert!(told[0].1.contains(&advert(P, 250, 501)), "{told:?}");
+    // it gets the number that it must exceed
+    let sent = updates(&one.until(21.02));
+    assert!(sent[0].1.contains(&advert(P, 250, 501)), "{sent:?}");
     assert_eq!(one.hear(22.0, P, &[(P, 1, 502), (D, 3, 102)]), [set(P, P, 1), set(D, P, 3)]);
 }
 
 #[test]
-fn who_lost_what_we_reach_is_told_at_once() {
+fn a_neighbour_that_lost_a_destination_we_reach_is_informed_at_once() {
     let mut one = One::usual();
     one.hear(3.0, P, &[(P, 1, 10), (D, 3, 100)]);
     one.hear(4.0, Q, &[(Q, 1, 4), (D, 9, 99)]);
-    let told = updates(&one.until(5.1));
-    assert!(told[0].1.contains(&advert(D, 4, 100)), "{told:?}");
+    let sent = updates(&one.until(5.1));
+    assert!(sent[0].1.contains(&advert(D, 4, 100)), "{sent:?}");
 }
 
 #[test]
-fn a_neighbour_that_says_farewell_takes_its_routes_along() {
+fn the_routes_over_a_neighbour_that_ends_are_removed() {
     let mut one = One::usual();
     one.hear(3.0, P, &[(P, 1, 10), (D, 3, 100)]);
     assert_eq!(one.hear(4.0, P, &[(P, 250, 11)]), [clear(P), clear(D)]);
@@ -251,7 +251,7 @@ fn a_neighbour_that_says_farewell_takes_its_routes_along() {
 }
 
 #[test]
-fn stopping_says_farewell_and_nothing_after_it() {
+fn stop_sends_a_farewell_and_nothing_afterwards() {
     let mut one = One::usual();
     one.until(5.0);
     let bytes = wire::emit(&[advert(US, 250, 3)]).into();
@@ -261,7 +261,7 @@ fn stopping_says_farewell_and_nothing_after_it() {
 }
 
 #[test]
-fn own_packets_wait_for_a_route_five_a_destination() {
+fn own_packets_wait_for_a_route_five_per_destination() {
     let mut one = One::usual();
     let p = |n: usize| packet(ip(US), ip(n));
     for _ in 0..5 {
@@ -275,7 +275,7 @@ fn own_packets_wait_for_a_route_five_a_destination() {
 }
 
 #[test]
-fn a_held_packet_is_given_up_after_30_s() {
+fn a_held_packet_is_dropped_after_30_s() {
     let mut one = One::usual();
     let bytes = packet(ip(US), ip(D));
     one.input(3.0, Input::Packet { bytes: bytes.clone() });
@@ -293,7 +293,7 @@ fn a_forwarded_packet_without_a_route_is_unreachable() {
 }
 
 #[test]
-fn what_is_outside_the_network_or_no_packet_waits_for_nothing() {
+fn packets_to_other_networks_and_malformed_ones_do_not_wait() {
     let mut one = One::usual();
     let outside = packet(ip(US), "192.0.2.1".parse().unwrap());
     assert_eq!(one.input(3.0, Input::Packet { bytes: outside.clone() }), [Output::Unreachable { bytes: outside }]);
@@ -303,7 +303,7 @@ fn what_is_outside_the_network_or_no_packet_waits_for_nothing() {
 }
 
 #[test]
-fn returned_packets_go_another_way_wait_or_are_given_up() {
+fn returned_packets_use_another_route_wait_or_are_dropped() {
     let mut one = One::usual();
     one.hear(3.0, P, &[(P, 1, 10)]);
     one.hear(3.0, Q, &[(Q, 1, 4), (D, 3, 100)]);
@@ -319,15 +319,15 @@ fn returned_packets_go_another_way_wait_or_are_given_up() {
 }
 
 #[test]
-fn an_update_longer_than_the_mtu_is_split_and_each_part_names_its_sender() {
-    // (500 - 28) / 12 = 39 entries a datagram, 38 beside our own; 101 destinations: 38 + 38 + 25
+fn an_update_longer_than_the_mtu_is_split_and_each_part_has_its_senders_entry() {
+    // (500 - 28) / 12 = 39 entries per datagram, 38 besides our own; 101 destinations: 38 + 38 + 25
     let mut one = One::new(Node { mtu: 500, ..node(US, 1) }, Options::with_feedback());
     let all: Vec<_> = (0..100).map(|d| (20 + d, 3, 100)).chain([(P, 1, 10)]).collect();
     one.hear(3.0, P, &all);
     let out = one.until(16.1);
-    let told: Vec<_> = updates(&out).into_iter().filter(|(t, _)| *t >= at(15.0)).map(|(_, u)| u).collect();
-    assert_eq!(told.iter().map(Vec::len).collect::<Vec<_>>(), [39, 39, 26]);
-    assert!(told.iter().all(|u| u[0].destination == ip(US)));
+    let sent: Vec<_> = updates(&out).into_iter().filter(|(t, _)| *t >= at(15.0)).map(|(_, u)| u).collect();
+    assert_eq!(sent.iter().map(Vec::len).collect::<Vec<_>>(), [39, 39, 26]);
+    assert!(sent.iter().all(|u| u[0].destination == ip(US)));
 }
 
 #[test]
@@ -338,22 +338,22 @@ fn a_radio_too_small_for_an_update_is_refused() {
 }
 
 #[test]
-fn a_neighbour_not_known_to_hear_us_is_told_that_we_hear_it_and_not_believed() {
+fn an_unconfirmed_neighbour_is_informed_that_we_hear_it_and_its_updates_are_ignored() {
     let options = Options { bidirectional_check: true, ..Options::with_feedback() };
     let mut one = One::new(node(US, 1), options);
     one.until(3.0);
     assert_eq!(one.hear(3.0, P, &[(P, 1, 10), (D, 3, 100)]), []);
-    assert_eq!(updates(&one.until(4.1))[0].1[1], advert(P, 250, 10), "a count that nobody believes");
+    assert_eq!(updates(&one.until(4.1))[0].1[1], advert(P, 250, 10), "a count that no node accepts");
     // P lists us: as its neighbour, or as heard
     assert_eq!(one.hear(5.0, P, &[(P, 1, 10), (US, 250, 2), (D, 3, 100)]), [set(P, P, 1), set(D, P, 3)]);
-    // and after 45 s without that word the routes go, though P is heard
+    // and after 45 s without that confirmation the routes are lost, although P is heard
     one.hear(40.0, P, &[(P, 1, 12)]);
     let out = one.until(50.0);
     assert!(out.contains(&(at(50.0), clear(D))), "5 + 3 x 15 s");
 }
 
 #[test]
-fn a_hop_count_of_250_is_believed_by_nobody() {
+fn a_hop_count_of_250_is_refused() {
     let mut one = One::usual();
     assert_eq!(one.hear(3.0, P, &[(D, 250, 100), (Q, 0, 100), (9, 249, 100)]), [set(9, P, 249)]);
     assert_eq!(one.hear(3.0, P, &[(P, 2, 100)]), [], "a neighbour is one hop from us");

@@ -1,48 +1,49 @@
 //! The route cache (RFC 4728, section 4.1), as a path cache.
 //!
-//! Whole paths from here, as they were learnt, not a graph of links: the RFC allows both, ns-2's DSR (whose figures
-//! ours are compared with) keeps paths, and a path cannot combine old links with new ones into a route that nobody has
-//! seen. A link that breaks cuts every path that crosses it. No path visits a node twice or comes back here. When the
-//! cache is full the path that was not used for longest goes (ns-2: the oldest).
+//! It holds whole paths from this node, as they were learnt, not a graph of links: the RFC allows both, ns-2's DSR (with
+//! whose results we compare) keeps paths, and a path cannot combine old and new links into a route that never existed. A
+//! broken link cuts every path that contains it. No path visits a node twice or returns here. A full cache removes the
+//! least recently used path (ns-2: the oldest).
 
 use manet_engine::{Duration, Instant};
 use manet_routing::Node;
 use std::net::Ipv4Addr;
 
-/// The hops from here; the destination last.
+/// A path from this node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
+    /// The nodes after this one; the destination is the last.
     pub hops: Vec<Ipv4Addr>,
-    /// The last hop is outside the DSR network.
+    /// Whether the last hop is outside the DSR network.
     pub external: bool,
 }
 
 #[derive(Clone, Debug)]
 struct Path {
     route: Route,
-    /// When it was learnt or used.
+    /// Time at which it was learnt or last used.
     used: Instant,
 }
 
+/// The route cache.
 #[derive(Clone, Debug)]
 pub struct Cache {
     node: Node,
-    most: usize,
-    longest: usize,
+    max_paths: usize,
+    max_hops: usize,
     timeout: Duration,
     paths: Vec<Path>,
-    /// Since [`Self::take_changed`].
+    /// Whether the cache has changed since [`Self::take_changed`].
     changed: bool,
 }
 
 impl Cache {
-    /// `most` paths of `longest` hops, each kept for `timeout` after its last use (RouteCacheTimeout).
-    pub fn new(node: Node, most: usize, longest: usize, timeout: Duration) -> Self {
-        Self { node, most, longest, timeout, paths: Vec::new(), changed: false }
+    /// At most `max_paths` paths of `max_hops` hops, each kept for `timeout` after its last use (RouteCacheTimeout).
+    pub fn new(node: Node, max_paths: usize, max_hops: usize, timeout: Duration) -> Self {
+        Self { node, max_paths, max_hops, timeout, paths: Vec::new(), changed: false }
     }
 
-    /// Learns the path, as far as it goes without returning to a node, and not longer than allowed. False: nothing to
-    /// learn.
+    /// Learns a path, cut before a repeated node and to the maximum length. False: nothing is left of it.
     pub fn add(&mut self, now: Instant, hops: &[Ipv4Addr], external: bool) -> bool {
         let whole = hops.len();
         let inside = if external { whole.saturating_sub(1) } else { whole };
@@ -51,7 +52,7 @@ impl Cache {
             let new = hop != self.node.address && !hops[..i].contains(&hop);
             new && if i < inside { self.can_be_a_node(hop) } else { !self.node.in_network(hop) && is_host(hop) }
         };
-        let len = (0..whole.min(self.longest)).take_while(|i| sound(*i)).count();
+        let len = (0..whole.min(self.max_hops)).take_while(|i| sound(*i)).count();
         if len == 0 {
             return false;
         }
@@ -67,7 +68,7 @@ impl Cache {
             return;
         }
         self.paths.retain(|p| !route.continues(&p.route));
-        if self.paths.len() >= self.most {
+        if self.paths.len() >= self.max_paths {
             let oldest = (0..self.paths.len()).min_by_key(|i| self.paths[*i].used);
             oldest.map(|i| self.paths.remove(i));
         }
@@ -75,7 +76,7 @@ impl Cache {
         self.changed = true;
     }
 
-    /// The shortest route; of several the one learnt or used last. Its use keeps it.
+    /// The shortest route to `destination`, the most recently used one among equals. Renews its lifetime.
     pub fn find(&mut self, now: Instant, destination: Ipv4Addr) -> Option<Route> {
         let (index, len) = self.best(now, destination)?;
         let path = &mut self.paths[index];
@@ -83,12 +84,12 @@ impl Cache {
         Some(path.route.up_to(len))
     }
 
-    /// As [`Self::find`], without using it.
+    /// As [`Self::find`], without renewing the lifetime.
     pub fn look(&self, now: Instant, destination: Ipv4Addr) -> Option<Route> {
         self.best(now, destination).map(|(index, len)| self.paths[index].route.up_to(len))
     }
 
-    /// Which path, and how many of its hops.
+    /// Index of the path, and the number of its hops to the destination.
     fn best(&self, now: Instant, destination: Ipv4Addr) -> Option<(usize, usize)> {
         let hops_to = |path: &Path| path.route.hops.iter().position(|h| *h == destination);
         let fresh = self.paths.iter().enumerate().filter(|(_, p)| now.since(p.used) < self.timeout);
@@ -96,7 +97,7 @@ impl Cache {
         reaching.min_by_key(|(_, len, used)| (*len, std::cmp::Reverse(*used))).map(|(i, len, _)| (i, len))
     }
 
-    /// Cuts every path before `to` where it comes right after `from` (RFC 4728, 8.3.5). True: some path was cut.
+    /// Removes the link `from` - `to` (RFC 4728, 8.3.5): cuts every path before `to`. True: a path was cut.
     pub fn remove_link(&mut self, from: Ipv4Addr, to: Ipv4Addr) -> bool {
         let own = self.node.address;
         let crosses = |hops: &[Ipv4Addr]| {
@@ -116,7 +117,7 @@ impl Cache {
         cut
     }
 
-    /// Drops paths that became empty, or the beginning of another.
+    /// Removes paths that became empty or a prefix of another.
     fn merge(&mut self) {
         let paths = std::mem::take(&mut self.paths);
         for path in paths {
@@ -128,7 +129,7 @@ impl Cache {
         }
     }
 
-    /// Whether paths were learnt or cut since this was last asked.
+    /// Whether paths were learnt or cut since the last call.
     pub fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
     }
@@ -142,22 +143,24 @@ impl Cache {
         self.node.in_network(address) && is_host(address) && !is_subnet_broadcast(&self.node, address)
     }
 
-    /// The paths with the time that each has left.
+    /// The paths with their remaining lifetimes.
     pub fn paths(&self, now: Instant) -> impl Iterator<Item = (&Route, Duration)> {
         self.paths.iter().map(move |p| (&p.route, (p.used + self.timeout) - now))
     }
 
+    /// Number of paths.
     pub fn len(&self) -> usize {
         self.paths.len()
     }
 
+    /// Whether there is no path.
     pub fn is_empty(&self) -> bool {
         self.paths.is_empty()
     }
 }
 
 impl Route {
-    /// Whether `beginning` is a proper beginning of this route.
+    /// Whether `beginning` is a proper prefix of this route.
     fn continues(&self, beginning: &Route) -> bool {
         !beginning.external && self.hops.len() > beginning.hops.len() && self.hops.starts_with(&beginning.hops)
     }
@@ -171,7 +174,7 @@ fn is_host(address: Ipv4Addr) -> bool {
     !(address.is_unspecified() || address.is_broadcast() || address.is_multicast() || address.is_loopback())
 }
 
-/// The address of all hosts of the network (none in networks of two or fewer).
+/// Whether this is the broadcast address of the network (networks of two or fewer addresses have none).
 pub(crate) fn is_subnet_broadcast(node: &Node, address: Ipv4Addr) -> bool {
     let prefix = u32::from(node.network.1);
     let host = u32::MAX.checked_shr(prefix).unwrap_or(0);
@@ -197,7 +200,7 @@ mod tests {
         Instant::ZERO + Duration::from_secs(s)
     }
 
-    fn cache(most: usize) -> Cache {
+    fn cache(max_paths: usize) -> Cache {
         let node = Node {
             number: 1,
             address: ip(OWN),
@@ -210,7 +213,7 @@ mod tests {
             restarted: false,
             notices: false,
         };
-        Cache::new(node, most, 15, Duration::from_secs(300))
+        Cache::new(node, max_paths, 15, Duration::from_secs(300))
     }
 
     fn found(cache: &mut Cache, to: u8) -> Option<Vec<Ipv4Addr>> {
@@ -249,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_comes_back_is_learnt_up_to_there() {
+    fn a_path_is_learnt_up_to_its_first_repeated_node() {
         let mut cache = cache(64);
         assert!(cache.add(at(0), &hops(&[2, 3, 2, 4]), false));
         assert_eq!((found(&mut cache, 3), found(&mut cache, 4)), (Some(hops(&[2, 3])), None));
@@ -257,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_unused_for_its_time_is_forgotten() {
+    fn a_path_expires_after_its_last_use() {
         let mut cache = cache(64);
         cache.add(at(0), &hops(&[2]), false);
         assert!(cache.find(at(299), ip(2)).is_some());
@@ -266,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_cache_forgets_the_path_unused_for_longest() {
+    fn a_full_cache_removes_the_least_recently_used_path() {
         let mut cache = cache(2);
         cache.add(at(0), &hops(&[2]), false);
         cache.add(at(0), &hops(&[3]), false);
@@ -276,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_hop_may_be_outside_and_only_if_the_path_says_so() {
+    fn only_the_last_hop_may_be_outside_and_only_in_an_external_path() {
         let outside = Ipv4Addr::new(192, 168, 1, 1);
         let mut cache = cache(64);
         assert!(cache.add(at(0), &[ip(2), outside], false));
@@ -288,7 +291,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_route_visits_a_node_twice_or_comes_home(
+        fn no_route_visits_a_node_twice_or_returns_here(
             adds in proptest::collection::vec((proptest::collection::vec(0..9u8, 0..20), any::<bool>()), 0..40),
             cuts in proptest::collection::vec((0..9u8, 0..9u8), 0..9)
         ) {

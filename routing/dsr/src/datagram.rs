@@ -1,4 +1,4 @@
-//! An IPv4 packet taken apart: IP header, DSR options, payload; and where its source route stands.
+//! An IPv4 packet in parts: IP header, DSR options, payload; and its progress on its source route.
 
 use crate::wire::{header::NO_NEXT, Header, Malformed, Opt, Reply, Request, SourceRoute};
 use manet_routing::packet::ipv4::{self, protocol};
@@ -6,32 +6,36 @@ use manet_routing::Bytes;
 use std::fmt;
 use std::net::Ipv4Addr;
 
-/// Hops of our own packets without payload; those of others keep theirs.
+/// TTL of our own packets without payload.
 const CONTROL_TTL: u8 = 64;
 
+/// An IPv4 packet with or without a DSR header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Datagram {
     /// The IP header with its own options. Protocol, length and checksum are recomputed by [`Self::to_bytes`].
     ip: Vec<u8>,
+    /// DSR options in their order; empty: no DSR header.
     pub options: Vec<Opt>,
     /// IP protocol of the payload.
     next: u8,
     payload: Vec<u8>,
 }
 
-/// The nodes that a packet visits, in order, as far as they are neighbours of each other.
+/// The nodes of a packet's path, in order; consecutive nodes are neighbours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Walk {
+    /// Addresses from the source, or the salvaging node, to the destination.
     pub nodes: Vec<Ipv4Addr>,
-    /// The first (last) node is outside the DSR network.
+    /// Whether the first node is outside the DSR network.
     pub first_external: bool,
+    /// Whether the last node is outside the DSR network.
     pub last_external: bool,
-    /// Index of the node that sent the present frame, if the route shows it.
+    /// Index of the node that sent the present frame.
     pub transmitter: usize,
 }
 
 impl Datagram {
-    /// The error is the reason under which the packet is counted.
+    /// Parses a packet, from its IPv4 header on. The error is the name of its counter.
     pub fn parse(bytes: &[u8]) -> Result<Self, &'static str> {
         let packet = ipv4::Packet::parse(bytes).ok_or("not-ip")?;
         let ip = packet.bytes()[..packet.header_len()].to_vec();
@@ -39,12 +43,12 @@ impl Datagram {
             return Ok(Self { ip, options: Vec::new(), next: packet.protocol(), payload: packet.payload().to_vec() });
         }
         if packet.fragment_offset() != 0 || packet.more_fragments() {
-            // RFC 4728, 8.5: a packet with a DSR header is not fragmented; its pieces would be in IP-in-IP
+            // RFC 4728, 8.5: a packet with a DSR header is not fragmented; its fragments travel in IP-in-IP
             return Err("fragment");
         }
         let (header, payload) = Header::parse(packet.payload()).map_err(Malformed::reason)?;
         if header.next == protocol::DSR {
-            return Err("nested"); // one header a packet: without its options it would be read as another packet
+            return Err("nested"); // one header per packet: without its options the packet would parse differently
         }
         let payload = payload.to_vec();
         let options = header.options;
@@ -57,7 +61,7 @@ impl Datagram {
         Ok(Self { ip, options, next: header.next, payload })
     }
 
-    /// A packet of DSR options only.
+    /// A packet with DSR options and without payload.
     pub fn control(source: Ipv4Addr, destination: Ipv4Addr, identification: u16, options: Vec<Opt>) -> Self {
         let protocol = protocol::DSR;
         let header = ipv4::Repr {
@@ -72,7 +76,7 @@ impl Datagram {
         Self { ip: header.packet(&[]), options, next: NO_NEXT, payload: Vec::new() }
     }
 
-    /// The packet as it travels: without options it needs no DSR header (RFC 4728, 8.1.1).
+    /// The bytes on the air: without options there is no DSR header (RFC 4728, 8.1.1).
     pub fn to_bytes(&self) -> Bytes {
         let mut bytes = self.ip.clone();
         bytes[9] = self.next;
@@ -85,25 +89,29 @@ impl Datagram {
         Bytes(bytes)
     }
 
-    /// The packet as its source's stack made it.
+    /// The bytes without DSR header, as the source's stack sent them.
     pub fn plain(&self) -> Bytes {
         Self { options: Vec::new(), ..self.clone() }.to_bytes()
     }
 
-    /// Carries nothing but DSR options.
+    /// Whether the packet has only DSR options.
     pub fn is_control(&self) -> bool {
         self.next == NO_NEXT && !self.options.is_empty()
     }
 
+    /// IP source.
     pub fn source(&self) -> Ipv4Addr {
         Ipv4Addr::new(self.ip[12], self.ip[13], self.ip[14], self.ip[15])
     }
+    /// IP destination.
     pub fn destination(&self) -> Ipv4Addr {
         Ipv4Addr::new(self.ip[16], self.ip[17], self.ip[18], self.ip[19])
     }
+    /// IP TTL.
     pub fn ttl(&self) -> u8 {
         self.ip[8]
     }
+    /// Sets the IP TTL.
     pub fn set_ttl(&mut self, ttl: u8) {
         self.ip[8] = ttl;
     }
@@ -111,40 +119,46 @@ impl Datagram {
     pub fn next(&self) -> u8 {
         self.next
     }
+    /// Bytes after IP header and DSR header.
     pub fn payload(&self) -> &[u8] {
         &self.payload
     }
 
-    /// What tells a packet from another while it is forwarded (RFC 4728, 8.3.2): source, destination, identification,
-    /// fragment offset and protocol.
+    /// The fields that identify a packet while it is forwarded (RFC 4728, 8.3.2): source, destination, identification,
+    /// fragment offset in units of 8 bytes, and protocol.
     pub fn fingerprint(&self) -> (Ipv4Addr, Ipv4Addr, u16, u16, u8) {
         let be16 = |at: usize| u16::from_be_bytes([self.ip[at], self.ip[at + 1]]);
         (self.source(), self.destination(), be16(4), be16(6) & 0x1fff, self.next)
     }
 
+    /// The source route option.
     pub fn source_route(&self) -> Option<&SourceRoute> {
         self.options.iter().find_map(|o| if let Opt::SourceRoute(route) = o { Some(route) } else { None })
     }
+    /// The source route option, for changes.
     pub fn source_route_mut(&mut self) -> Option<&mut SourceRoute> {
         self.options.iter_mut().find_map(|o| if let Opt::SourceRoute(route) = o { Some(route) } else { None })
     }
+    /// The route request option.
     pub fn request(&self) -> Option<&Request> {
         self.options.iter().find_map(|o| if let Opt::Request(request) = o { Some(request) } else { None })
     }
+    /// All route reply options.
     pub fn replies(&self) -> impl Iterator<Item = &Reply> {
         self.options.iter().filter_map(|o| if let Opt::Reply(reply) = o { Some(reply) } else { None })
     }
 
-    /// Takes out what belongs to one way through the network: source route and acknowledgement request.
+    /// Removes the options that belong to one path: source route and acknowledgement request.
     pub fn unroute(&mut self) {
         self.options.retain(|o| !matches!(o, Opt::SourceRoute(_) | Opt::AckRequest(_)));
     }
 
+    /// Salvage count of the source route; 0 without one.
     pub fn salvage(&self) -> u8 {
         self.source_route().map_or(0, |route| route.salvage)
     }
 
-    /// Who gave the packet its route (RFC 4728, 8.3.4): a Route Error goes there.
+    /// The node that gave the packet its route, to which Route Errors are sent (RFC 4728, 8.3.4).
     pub fn origin(&self) -> Ipv4Addr {
         match self.source_route() {
             Some(route) if route.salvage > 0 || route.first_external => {
@@ -154,26 +168,26 @@ impl Datagram {
         }
     }
 
-    /// Who is to receive the frame with the packet as it stands; `None`: the source route contradicts itself.
+    /// Receiver of the next frame with the packet; `None`: the source route is inconsistent.
     pub fn next_hop(&self) -> Option<Ipv4Addr> {
         let Some(route) = self.source_route() else { return Some(self.destination()) };
         Some(route.addresses.get(route.visited()?).copied().unwrap_or(self.destination()))
     }
 
-    /// The hops between the packet's origin and `own`, who sends it on, backwards: from our predecessor to the origin.
-    pub fn way_back(&self, own: Ipv4Addr) -> Vec<Ipv4Addr> {
+    /// The hops from `own`, a node on the route, back to the packet's origin: the predecessor first, the origin last.
+    pub fn return_path(&self, own: Ipv4Addr) -> Vec<Ipv4Addr> {
         let Some(walk) = self.walk() else { return Vec::new() };
         let Some(at) = walk.nodes.iter().position(|n| *n == own) else { return Vec::new() };
         walk.nodes[..at].iter().rev().copied().collect()
     }
 
-    /// Whether the source route, if there is one, can be: it does not contradict itself and visits nobody twice (3.1).
+    /// Whether the source route, if there is one, is consistent and visits no node twice (RFC 4728, 3.1).
     pub fn is_sound(&self) -> bool {
         let repeats = |nodes: &[Ipv4Addr]| (1..nodes.len()).any(|i| nodes[..i].contains(&nodes[i]));
         self.request().is_some() || self.walk().is_some_and(|walk| !repeats(&walk.nodes))
     }
 
-    /// `None` if the route contradicts itself, for a request, and for a route that starts nowhere.
+    /// The packet's path. `None` for a request and for an inconsistent route.
     pub fn walk(&self) -> Option<Walk> {
         if self.request().is_some() {
             return None;
@@ -184,7 +198,7 @@ impl Datagram {
         };
         let visited = route.visited()?;
         let mut nodes = Vec::with_capacity(route.addresses.len() + 2);
-        // after a salvage address 1 is the salvaging node, and no neighbour of the source
+        // after a salvage address 1 is the salvaging node, which need not be a neighbour of the source
         if route.salvage == 0 {
             nodes.push(self.source());
         }
@@ -199,7 +213,7 @@ impl Datagram {
     }
 }
 
-/// As tcpdump would say it.
+/// In the style of tcpdump.
 impl fmt::Display for Datagram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} > {} ttl {}", self.source(), self.destination(), self.ttl())?;
@@ -242,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_route_comes_between_header_and_payload_and_goes_again() {
+    fn a_source_route_is_inserted_after_the_ip_header_and_removed() {
         let plain = udp(1, 4);
         let mut packet = Datagram::parse(&plain).unwrap();
         packet.options.push(route(0, 2, &[2, 3]));
@@ -254,16 +268,16 @@ mod tests {
     }
 
     #[test]
-    fn the_walk_names_who_sends_and_who_receives() {
+    fn the_walk_has_transmitter_and_receiver() {
         let mut packet = Datagram::parse(&udp(1, 4)).unwrap();
         packet.options.push(route(0, 1, &[2, 3]));
         let walk = packet.walk().unwrap();
         assert_eq!((walk.nodes, walk.transmitter), (vec![ip(1), ip(2), ip(3), ip(4)], 1));
-        assert_eq!((packet.next_hop(), packet.way_back(ip(3))), (Some(ip(3)), vec![ip(2), ip(1)]));
+        assert_eq!((packet.next_hop(), packet.return_path(ip(3))), (Some(ip(3)), vec![ip(2), ip(1)]));
     }
 
     #[test]
-    fn a_salvaged_packet_walks_from_who_salvaged_it() {
+    fn the_walk_of_a_salvaged_packet_begins_at_the_salvaging_node() {
         // RFC 4728, 8.3.6: address 1 is the salvaging node 7; it sends to 8, two of three hops listed, one left
         let mut packet = Datagram::parse(&udp(1, 4)).unwrap();
         packet.options.push(route(1, 1, &[7, 8]));
@@ -273,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_route_with_more_segments_left_than_hops_leads_nowhere() {
+    fn a_route_with_more_segments_left_than_hops_has_no_next_hop() {
         let mut packet = Datagram::parse(&udp(1, 4)).unwrap();
         packet.options.push(route(0, 3, &[2, 3]));
         assert_eq!((packet.walk(), packet.next_hop()), (None, None));

@@ -1,22 +1,24 @@
-//! What waits a random moment before it is sent: requests that are passed on, replies from the cache. Bounded;
-//! cancellable.
+//! Packets that wait for a random time before they are sent: forwarded requests and replies from the cache. The queue is
+//! bounded, and replies can be cancelled.
 
 use crate::datagram::Datagram;
 use manet_engine::Instant;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// More than the neighbours that can ask within one jitter; what exceeds it is a flood.
+/// Maximum of waiting packets; the requests of all neighbours within one jitter are fewer.
 const MAX_DELAYED: usize = 256;
 
+/// A waiting packet.
 #[derive(Clone, Debug)]
 pub enum Delayed {
-    /// To all neighbours.
+    /// A broadcast to all neighbours.
     Broadcast(Datagram),
-    /// An answer from the route cache to `initiator` about `target`, a route of `hops`.
+    /// A reply from the route cache to `initiator` about `target`, with a route of `hops` hops.
     Reply { initiator: Ipv4Addr, target: Ipv4Addr, hops: usize, packet: Datagram },
 }
 
+/// The waiting packets, sorted by time.
 #[derive(Clone, Debug, Default)]
 pub struct Queue {
     waiting: BTreeMap<(Instant, u64), Delayed>,
@@ -24,7 +26,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// False: there is no room.
+    /// Adds a packet for the time `at`. False: the queue is full.
     pub fn push(&mut self, at: Instant, what: Delayed) -> bool {
         if self.waiting.len() >= MAX_DELAYED {
             return false;
@@ -34,12 +36,13 @@ impl Queue {
         true
     }
 
+    /// Removes the first packet whose time has come.
     pub fn due(&mut self, now: Instant) -> Option<Delayed> {
         let key = *self.waiting.first_key_value().filter(|((at, _), _)| *at <= now)?.0;
         self.waiting.remove(&key)
     }
 
-    /// Takes back the replies to `initiator` about `target` that are no shorter than `hops` (RFC 4728, 8.2.5).
+    /// Cancels the replies to `initiator` about `target` with at least `hops` hops (RFC 4728, 8.2.5). Returns their number.
     pub fn cancel(&mut self, initiator: Ipv4Addr, target: Ipv4Addr, hops: usize) -> usize {
         let before = self.waiting.len();
         self.waiting.retain(|_, what| match what {
@@ -49,15 +52,17 @@ impl Queue {
         before - self.waiting.len()
     }
 
+    /// Time of the first packet.
     pub fn next_timeout(&self) -> Option<Instant> {
         self.waiting.first_key_value().map(|((at, _), _)| *at)
     }
 
-    /// Whether a reply waits that [`Self::cancel`] could take back.
+    /// Whether a reply waits that [`Self::cancel`] could cancel.
     pub fn has_replies(&self) -> bool {
         self.waiting.values().any(|what| matches!(what, Delayed::Reply { .. }))
     }
 
+    /// Number of waiting packets.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }

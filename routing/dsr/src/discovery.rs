@@ -1,31 +1,35 @@
-//! The Route Request Table (RFC 4728, section 4.3), our own requests: the discoveries under way.
+//! The Route Request Table (RFC 4728, section 4.3) for this node's own discoveries.
 
 use manet_engine::{Duration, Instant};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// Own discoveries at a time; a stack that asks for more destinations than that waits.
-const DISCOVERIES: usize = 64;
+/// Maximum number of simultaneous discoveries; packets to further destinations wait.
+const MAX_DISCOVERIES: usize = 64;
 
-/// How a discovery goes on.
+/// The timing of a discovery.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
+    /// Whether the first request has TTL 1.
     pub nonpropagating: bool,
     /// Wait after the non-propagating request (NonpropRequestTimeout).
     pub nonprop_timeout: Duration,
-    /// Wait after the first propagating request; doubles up to `longest` (RequestPeriod, MaxRequestPeriod).
+    /// Wait after the first propagating request (RequestPeriod); each further one doubles it.
     pub period: Duration,
-    pub longest: Duration,
+    /// Upper bound of the wait (MaxRequestPeriod).
+    pub max_period: Duration,
     /// Propagating requests after the first (MaxRequestRexmt).
     pub retries: u32,
 }
 
+/// The next action of a discovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Send a request that only neighbours hear.
+    /// Send a request to the neighbours only (TTL 1).
     Neighbours,
-    /// Send one that is passed on.
+    /// Send a propagating request.
     Network,
+    /// The discovery failed: drop the waiting packets.
     GiveUp,
 }
 
@@ -33,17 +37,16 @@ pub enum Step {
 struct Discovery {
     /// Propagating requests sent since packets began to wait.
     sent: u32,
-    /// After the next propagating request.
+    /// Wait after the next propagating request.
     wait: Duration,
     at: Instant,
     given_up: bool,
-    /// Its wait is over, and no packet waits: nothing is sent until one does.
+    /// Its wait is over and no packet waits: no request is sent until one does.
     idle: bool,
 }
 
-/// Own discoveries by target. A target stays, found or not, until a Route Reply for it comes (4.3, 8.2): what was learnt
-/// from other packets ends the search, and leaves the time before which the target is not asked for again, and the wait
-/// after that, as they are.
+/// Own discoveries by target. An entry stays until a Route Reply for its target arrives (4.3, 8.2): a route learnt from
+/// another packet ends the discovery, but leaves the earliest time of the next request and the wait after it unchanged.
 #[derive(Clone, Debug)]
 pub struct Discoveries {
     pace: Pace,
@@ -51,11 +54,12 @@ pub struct Discoveries {
 }
 
 impl Discoveries {
+    /// No discoveries.
     pub fn new(pace: Pace) -> Self {
         Self { pace, targets: BTreeMap::new() }
     }
 
-    /// The first step for `target`; `None`: its wait is not over, or too many are under way.
+    /// Starts a discovery and returns its first step; `None`: the target's wait is not over, or the maximum is reached.
     pub fn start(&mut self, now: Instant, target: Ipv4Addr) -> Option<Step> {
         let before = self.targets.get(&target).copied();
         if before.is_some_and(|d| !d.idle) || before.is_none() && !self.make_room() {
@@ -63,27 +67,27 @@ impl Discoveries {
         }
         let pace = &self.pace;
         let wait = before.map_or(pace.period, |d| d.wait);
-        // who stopped after the neighbours' request goes on with the network's
+        // a discovery that ended after the request to neighbours continues with the propagating one
         let ask_neighbours = pace.nonpropagating && before.is_none_or(|d| d.sent > 0);
         let (step, sent, first, wait) = if ask_neighbours {
             (Step::Neighbours, 0, pace.nonprop_timeout, wait)
         } else {
-            (Step::Network, 1, wait, (wait + wait).min(pace.longest))
+            (Step::Network, 1, wait, (wait + wait).min(pace.max_period))
         };
         self.targets.insert(target, Discovery { sent, wait, at: now + first, given_up: false, idle: false });
         Some(step)
     }
 
-    /// As 4.3 advises, what was used least lately goes; nothing that is under way does.
+    /// Removes the least recently used idle entry, as 4.3 advises. False: all discoveries are active.
     fn make_room(&mut self) -> bool {
-        if self.targets.len() >= DISCOVERIES {
+        if self.targets.len() >= MAX_DISCOVERIES {
             let oldest = self.targets.iter().filter(|(_, d)| d.idle).min_by_key(|(_, d)| d.at).map(|(t, _)| *t);
             oldest.map(|target| self.targets.remove(&target));
         }
-        self.targets.len() < DISCOVERIES
+        self.targets.len() < MAX_DISCOVERIES
     }
 
-    /// A target whose wait is over and what to do. `wanted`: whether packets still wait for it.
+    /// A target whose wait is over and the next step. `wanted`: whether packets wait for a target.
     pub fn due(&mut self, now: Instant, wanted: impl Fn(Ipv4Addr) -> bool) -> Option<(Ipv4Addr, Step)> {
         loop {
             let due = |(_, d): &(&Ipv4Addr, &Discovery)| !d.idle && d.at <= now;
@@ -95,32 +99,34 @@ impl Discoveries {
                 continue;
             }
             if discovery.sent > self.pace.retries {
-                // its last wait starts again: a new packet must not restart the search at once
+                // the last wait starts again: a new packet must not restart the discovery at once
                 discovery.given_up = true;
-                discovery.at = now + self.pace.longest;
+                discovery.at = now + self.pace.max_period;
                 return Some((target, Step::GiveUp));
             }
             discovery.sent += 1;
             discovery.at = now + discovery.wait;
-            discovery.wait = (discovery.wait + discovery.wait).min(self.pace.longest);
+            discovery.wait = (discovery.wait + discovery.wait).min(self.pace.max_period);
             return Some((target, Step::Network));
         }
     }
 
-    /// A Route Reply for the target came: the next request is the first again.
+    /// A Route Reply for the target arrived: the next discovery begins with the first request.
     pub fn answered(&mut self, target: Ipv4Addr) {
         self.targets.remove(&target);
     }
 
+    /// The earliest end of a wait.
     pub fn next_timeout(&self) -> Option<Instant> {
         self.targets.values().filter(|d| !d.idle).map(|d| d.at).min()
     }
 
-    /// Those whose wait is not over.
+    /// Number of discoveries whose wait is not over.
     pub fn len(&self) -> usize {
         self.targets.values().filter(|d| !d.idle).count()
     }
 
+    /// Whether there is no such discovery.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -135,7 +141,7 @@ mod tests {
         nonpropagating: true,
         nonprop_timeout: Duration::from_millis(30),
         period: Duration::from_millis(500),
-        longest: Duration::from_secs(10),
+        max_period: Duration::from_secs(10),
         retries: 16,
     };
 
@@ -171,21 +177,21 @@ mod tests {
     }
 
     #[test]
-    fn a_target_is_not_asked_for_again_within_its_wait() {
+    fn a_target_gets_no_further_request_within_its_wait() {
         let mut discoveries = Discoveries::new(PACE);
         discoveries.start(at(0), T);
         assert_eq!(discoveries.start(at(1), T), None);
-        // no packet waits any more: nothing is sent, but the target was blocked until then. The neighbours had no answer
+        // no packet waits any more: no request is sent, but the target was blocked until then. No neighbour replied
         assert_eq!(discoveries.due(at(30), |_| false), None);
         assert_eq!((discoveries.next_timeout(), discoveries.start(at(30), T)), (None, Some(Step::Network)));
     }
 
     #[test]
-    fn waits_go_on_doubling_until_a_reply_comes_whatever_else_ended_the_search() {
+    fn waits_double_until_a_reply_arrives_even_if_a_route_was_learnt_otherwise() {
         let mut discoveries = Discoveries::new(PACE);
         let mut now = at(0);
         for wait in [500, 1000, 2000, 4000, 8000, 10_000, 10_000] {
-            // packets wait, the neighbours know nothing and the network is asked; then a route is overheard
+            // packets wait, no neighbour replies, a propagating request is sent; then a route is overheard
             assert_eq!(discoveries.start(now, T), Some(Step::Neighbours));
             now += Duration::from_millis(30);
             assert_eq!(discoveries.due(now, |_| true), Some((T, Step::Network)));
@@ -201,10 +207,10 @@ mod tests {
     }
 
     #[test]
-    fn a_target_that_rests_makes_room_and_one_that_is_asked_for_does_not() {
+    fn an_idle_target_is_displaced_and_an_active_one_is_not() {
         let mut discoveries = Discoveries::new(PACE);
         let target = |n: u64| Ipv4Addr::from(n as u32);
-        for n in 0..DISCOVERIES as u64 {
+        for n in 0..MAX_DISCOVERIES as u64 {
             assert!(discoveries.start(at(n), target(n)).is_some());
         }
         assert_eq!(discoveries.start(at(64), T), None);

@@ -1,9 +1,9 @@
-//! The Route Request Table (RFC 4728, section 4.3), requests of others: each is handled once.
+//! The Route Request Table (RFC 4728, section 4.3) for requests of other nodes: each is processed once.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
-/// RequestTableSize and RequestTableIds (section 9).
+/// RequestTableSize and RequestTableIds (RFC 4728, section 9).
 const INITIATORS: usize = 64;
 const IDS: usize = 16;
 
@@ -21,12 +21,12 @@ struct Ids {
 }
 
 impl Duplicates {
-    /// Remembers it. True: it is new.
+    /// Remembers a request. True: it is new.
     pub fn remember(&mut self, initiator: Ipv4Addr, identification: u16, target: Ipv4Addr) -> bool {
         self.count += 1;
         if !self.initiators.contains_key(&initiator) && self.initiators.len() >= INITIATORS {
-            let oldest = self.initiators.iter().min_by_key(|(_, ids)| ids.last).map(|(who, _)| *who);
-            oldest.map(|who| self.initiators.remove(&who));
+            let oldest = self.initiators.iter().min_by_key(|(_, ids)| ids.last).map(|(address, _)| *address);
+            oldest.map(|address| self.initiators.remove(&address));
         }
         let entry = self.initiators.entry(initiator).or_default();
         entry.last = self.count;
@@ -40,6 +40,7 @@ impl Duplicates {
         true
     }
 
+    /// Number of initiators.
     pub fn len(&self) -> usize {
         self.initiators.len()
     }
@@ -52,7 +53,7 @@ mod tests {
     const T: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 9);
 
     #[test]
-    fn a_request_remember_once_and_again_after_sixteen_others() {
+    fn a_request_is_new_once_and_again_after_sixteen_others() {
         let mut duplicates = Duplicates::default();
         assert!(duplicates.remember(T, 1, T) && !duplicates.remember(T, 1, T));
         for id in 2..18 {
@@ -62,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn initiators_beyond_64_push_out_the_one_not_heard_for_longest() {
+    fn an_initiator_beyond_64_displaces_the_least_recent_one() {
         let mut duplicates = Duplicates::default();
         for n in 0..10_000u32 {
             duplicates.remember(Ipv4Addr::from(n), 1, T);

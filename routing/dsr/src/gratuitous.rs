@@ -4,10 +4,10 @@ use manet_engine::{Duration, Instant};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// The RFC names no size for the table.
+/// Maximum number of entries; the RFC states none.
 const ENTRIES: usize = 64;
 
-/// For whom (origin, and the transmitter overheard) a reply was sent, and until when none is.
+/// Pairs of origin and overheard transmitter for which a reply was sent, each with the end of the holdoff.
 #[derive(Clone, Debug)]
 pub struct Gratuitous {
     holdoff: Duration,
@@ -15,11 +15,12 @@ pub struct Gratuitous {
 }
 
 impl Gratuitous {
+    /// `holdoff`: GratReplyHoldoff.
     pub fn new(holdoff: Duration) -> Self {
         Self { holdoff, until: BTreeMap::new() }
     }
 
-    /// Whether a reply may be sent now; then none may for a while.
+    /// Whether a reply may be sent now. If so, the holdoff begins.
     pub fn may(&mut self, now: Instant, origin: Ipv4Addr, transmitter: Ipv4Addr) -> bool {
         self.until.retain(|_, until| *until > now);
         if self.until.contains_key(&(origin, transmitter)) || self.until.len() >= ENTRIES {
@@ -35,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_reply_a_second_for_an_origin_and_a_transmitter() {
+    fn one_reply_per_second_and_pair_of_origin_and_transmitter() {
         let (a, b) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
         let mut table = Gratuitous::new(Duration::from_secs(1));
         let at = |ms| Instant::ZERO + Duration::from_millis(ms);

@@ -1,5 +1,7 @@
 //! DSR: dynamic source routing (RFC 4728, without the flow-state extension of section 7). See README.md.
 
+#![warn(missing_docs)]
+
 pub mod cache;
 pub mod datagram;
 mod delayed;

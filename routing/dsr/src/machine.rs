@@ -1,8 +1,8 @@
-//! The machine: its state, and which part handles which input.
+//! The machine: its state, and the dispatch of inputs to its parts.
 //!
-//! `send` originates packets and looks for routes, `receive` takes frames apart and passes packets on, `request`
-//! handles requests and replies of others, `salvage` broken links, `waiting` packets of others that wait here for a new route,
-//! `shortening` the shorter way that was overheard.
+//! `send` originates packets and discovers routes, `receive` parses frames and forwards packets, `request` handles
+//! requests and replies of other nodes, `salvage` broken links, `waiting` packets of other nodes that wait here for a new
+//! route, `shortening` overheard shorter routes.
 
 use crate::cache::Cache;
 use crate::datagram::Datagram;
@@ -25,6 +25,7 @@ use manet_routing::{Carrier, Counters, Held, Input, Node, Notices, OptionError, 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
+/// A DSR node as a machine.
 pub struct Dsr {
     pub(crate) node: Node,
     pub(crate) options: Options,
@@ -32,7 +33,7 @@ pub struct Dsr {
     pub(crate) counters: Counters,
     pub(crate) cache: Cache,
     pub(crate) neighbours: Neighbours,
-    /// The send buffer (RFC 4728, 4.2); with notices also packets of others whose route broke here, as they came.
+    /// The send buffer (RFC 4728, 4.2); with notices also unchanged packets of other nodes whose route broke here.
     pub(crate) held: Held,
     pub(crate) notices: Notices,
     pub(crate) duplicates: Duplicates,
@@ -41,16 +42,16 @@ pub struct Dsr {
     pub(crate) gratuitous: Gratuitous,
     /// `None`: the radio reports failed frames.
     pub(crate) maintenance: Option<Maintenance>,
-    /// Of our next request.
+    /// Identification of our last request.
     pub(crate) request_id: u16,
-    /// IP identification of our next control packet.
+    /// IP identification of our last control packet.
     pub(crate) ip_id: u16,
-    /// A Route Error that came for us, to be sent with our next request (3.4.4).
+    /// A received Route Error for this node, to be sent with its next request (3.4.4).
     pub(crate) pending_error: Option<(RouteError, Instant)>,
-    /// Who knows of the link that broke last, so that the packets purged for it cause no second report.
+    /// The nodes that were informed of the last broken link, so that packets purged for it cause no second report.
     pub(crate) reported: Reported,
     pub(crate) salvaged: Salvaged,
-    /// Packets for next hops whose link address is not known: handled as failed ones before the machine rests.
+    /// Packets for next hops without known link address: handled as failed ones before the input is complete.
     pub(crate) unsendable: VecDeque<(Ipv4Addr, Datagram)>,
     /// The path in the last note about each destination of our own packets; empty: lost.
     pub(crate) noted: BTreeMap<Ipv4Addr, Vec<Ipv4Addr>>,
@@ -83,7 +84,7 @@ impl Dsr {
         self.ip_id
     }
 
-    /// Each link that turns out broken is taken from the cache, so this ends.
+    /// Handles queued failures. Each one removes a link from the cache, so the loop ends.
     fn settle(&mut self, now: Instant) {
         while let Some((next, packet)) = self.unsendable.pop_front() {
             match self.maintenance {
@@ -124,7 +125,7 @@ impl Machine for Dsr {
             Input::FrameFailed { to, bytes } => self.frame_failed(now, to, &bytes),
             Input::FrameDelivered { to } => self.frame_delivered(now, to),
             Input::FramesPurged { to, packets } => self.frames_purged(now, to, &packets),
-            // of design A; and DSR has no word for goodbye
+            // inputs of design A; and DSR has no farewell message
             Input::Control { .. }
             | Input::Tunnelled { .. }
             | Input::Used { .. }
@@ -166,7 +167,7 @@ impl Protocol for Dsr {
     fn new(node: Node, options: Options) -> Result<Self, OptionError> {
         options::check(&node, &options)?;
         let mut rng = Stream::new(node.seed, node.number, Purpose::Routing);
-        // RFC 4728, 4.3 remembers ids: a daemon that starts anew must not begin with those it used before it died
+        // other nodes remember ids (RFC 4728, 4.3): a restarted daemon must not begin with those used before
         let request_id = (rng.next_u64() as u16).wrapping_add(if node.restarted { 0x8000 } else { 0 });
         let by_acks = options.link == Link::Ack || !node.feedback;
         Ok(Self {
@@ -199,8 +200,8 @@ impl Protocol for Dsr {
     }
 
     fn overheard_version(&self) -> u64 {
-        // 0 is what a host begins with, which has no filter yet
-        if self.is_curious() {
+        // a host begins with version 0, without filter
+        if self.needs_all_overheard() {
             0
         } else {
             1 + self.neighbours.version()
@@ -208,7 +209,7 @@ impl Protocol for Dsr {
     }
 
     fn overheard_filter(&self) -> Vec<Step> {
-        if self.is_curious() {
+        if self.needs_all_overheard() {
             return Vec::new();
         }
         overheard_filter::program(
@@ -248,8 +249,8 @@ impl Protocol for Dsr {
 }
 
 impl Dsr {
-    /// Whether any overheard packet may mean something now: it confirms a next hop, teaches a route, or takes back a reply.
-    fn is_curious(&self) -> bool {
+    /// Whether any overheard packet may matter now: it may confirm a next hop, teach a route, or cancel a reply.
+    fn needs_all_overheard(&self) -> bool {
         let learns = self.options.snoop && self.options.learn_from_data;
         self.maintenance.is_some() || learns || self.delayed.has_replies()
     }
@@ -275,7 +276,7 @@ fn discovery_pace(options: &Options) -> discovery::Pace {
         nonpropagating: options.nonpropagating,
         nonprop_timeout: options.nonprop_timeout,
         period: options.request_period,
-        longest: options.max_request_period,
+        max_period: options.max_request_period,
         retries: options.max_request_rexmt,
     }
 }

@@ -9,21 +9,22 @@ use manet_routing::{seconds, Node, OptionError};
 use serde::{Deserialize, Serialize};
 
 choices! {
-    /// How a node learns that a link is broken (RFC 4728, section 8.3).
+    /// Detection of broken links (RFC 4728, section 8.3).
     pub enum Link {
-        /// The radio tells (8.3.1).
+        /// The radio reports them (8.3.1).
         Feedback = "feedback",
         /// Passive acknowledgements (8.3.2), then network-layer ones (8.3.3).
         Ack = "ack",
     }
 }
 
-/// What six bits of segments left count, and what fits a request behind its target.
+/// Maximum route length in hops: limit of the six bits of segments left, and of the addresses in a request.
 const MAX_ROUTE: f64 = 60.0;
-/// Bounds the memory of what a user may ask for.
+/// Maximum of paths and packets, which bounds the memory.
 const MAX_PATHS: f64 = 4096.0;
 
 keys! {
+    /// Options of the daemon; formats/routing.md has units and ranges.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields, default)]
     pub struct Options {
@@ -86,8 +87,8 @@ keys! {
     }
 }
 
-/// The most bytes that DSR adds to a packet: 4 fixed, 4 + 4n of the source route, 4 of an acknowledgement request. A
-/// route of `max_hops` hops lists one hop less, and a salvaged one (or one from outside) also who salvaged it: n =
+/// Maximum of bytes that DSR adds to a packet: 4 fixed, 4 + 4n of the source route, 4 of an acknowledgement request. A
+/// route of `max_hops` hops lists one hop less, and a salvaged one (or one from outside) also the salvaging node: n =
 /// `max_hops`.
 pub fn overhead(options: &Options) -> u16 {
     (8 + 4 * options.max_hops + 4) as u16

@@ -1,9 +1,9 @@
-//! A filter for overheard data that means nothing to this node: most of the frames that a radio hears near a busy route.
+//! A filter that drops overheard data without effect on this node: most of the frames near a route in use.
 //!
-//! Where data teaches no routes (`learn_from_data` or `snoop` false), the radio reports failed links, and no reply of ours waits to be
-//! taken back (RFC 4728, 8.2.5), an overheard packet matters only if it carries more than a source route, names this node (3.4.3:
-//! route shortening), or comes from a neighbour whose frames were not heard yet. What is dropped is not counted either, be it
-//! malformed behind the list of addresses or on a route that cannot be.
+//! If data teaches no routes (`learn_from_data` or `snoop` false), the radio reports failed links, and no reply waits that
+//! could be cancelled (RFC 4728, 8.2.5), an overheard packet matters only if it has more options than a source route, has
+//! this node on its route (3.4.3: route shortening), or comes from an unknown neighbour. Dropped packets are not counted,
+//! even if they are malformed after the list of addresses or have an inconsistent route.
 
 use crate::wire::header::NO_NEXT;
 use crate::wire::source_route;
@@ -15,9 +15,9 @@ use manet_routing::packet::ipv4::protocol;
 use manet_routing::Mac;
 use std::net::Ipv4Addr;
 
-/// Routes that name more nodes are taken for interesting.
+/// Packets with longer routes are accepted.
 const ADDRESSES: u32 = 20;
-/// Frames of further neighbours are taken for interesting: a program's jumps lead 255 instructions at most.
+/// Frames of further neighbours are accepted: a jump spans at most 255 instructions.
 const NEIGHBOURS: usize = 128;
 
 // offsets in the Ethernet frame, with an IPv4 header without options and a first DSR option that is a source route
@@ -28,8 +28,8 @@ const DSR: u32 = IP + 20;
 const ROUTE: u32 = DSR + 4;
 const FIRST_ADDRESS: u32 = ROUTE + 4;
 
-/// Drops frames that mean nothing; offsets are those of the Ethernet frame. `neighbours` are recognised by the last four bytes of
-/// their link addresses.
+/// The filter program; offsets count from the start of the Ethernet frame. `neighbours` are recognised by the last four
+/// bytes of their link addresses.
 pub fn program(own: Ipv4Addr, neighbours: impl Iterator<Item = Mac>) -> Vec<Step> {
     let own = u32::from(own);
     let is_own = |at: u32| [LoadWord(at), Equal(own, To::Accept, To::Next)];
@@ -51,7 +51,7 @@ pub fn program(own: Ipv4Addr, neighbours: impl Iterator<Item = Mac>) -> Vec<Step
         Equal(u32::from(protocol::DSR), To::Accept, To::Next),
         LoadByte(DSR + 1),
         AnyBit(0x80, To::Accept, To::Next), // flow state
-        // the source route is all there is: two bytes and its data
+        // the source route is the only option: two bytes and its data
         LoadByte(ROUTE),
         Equal(u32::from(source_route::KIND), To::Next, To::Accept),
         LoadByte(ROUTE + 1),
@@ -61,13 +61,13 @@ pub fn program(own: Ipv4Addr, neighbours: impl Iterator<Item = Mac>) -> Vec<Step
         MinusIndex,
         Equal(2, To::Next, To::Accept),
     ]);
-    // behind the route's last address comes the payload: where that ends, the program does, with "drop"
+    // the payload follows the route's last address: a load beyond its end drops the packet
     steps.extend((0..ADDRESSES).flat_map(|i| is_own(FIRST_ADDRESS + 4 * i)));
     steps.push(Equal(own, To::Accept, To::Drop));
     steps
 }
 
-/// Accepts frames of who is none of these.
+/// Accepts frames of all stations except these.
 fn heard_before(neighbours: impl Iterator<Item = Mac>) -> Vec<Step> {
     let last_four: Vec<u32> =
         neighbours.take(NEIGHBOURS).map(|[_, _, c, d, e, f]| u32::from_be_bytes([c, d, e, f])).collect();

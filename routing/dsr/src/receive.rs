@@ -1,4 +1,4 @@
-//! Frames from the air: ours to receive or to pass on (RFC 4728, sections 8.1.4 and 8.1.5), or overheard (3.3.1).
+//! Frames from the air: received, forwarded (RFC 4728, sections 8.1.4 and 8.1.5), or overheard (3.3.1).
 
 use crate::datagram::{Datagram, Walk};
 use crate::machine::Dsr;
@@ -10,7 +10,7 @@ use manet_routing::{Bytes, Mac, Output};
 use std::net::Ipv4Addr;
 
 impl Dsr {
-    /// A frame for us or for all.
+    /// Handles a frame for this node or a broadcast.
     pub(crate) fn receive(&mut self, now: Instant, from: Mac, bytes: &[u8]) {
         let Some((mut packet, walk)) = self.accept(bytes) else { return };
         self.note_transmitter(now, from, &packet, walk.as_ref());
@@ -40,7 +40,7 @@ impl Dsr {
         self.forward(now, packet);
     }
 
-    /// A frame for another node.
+    /// Handles a frame for another node.
     pub(crate) fn overhear(&mut self, now: Instant, from: Mac, bytes: &[u8]) {
         let Some((packet, walk)) = self.accept(bytes) else { return };
         self.note_transmitter(now, from, &packet, walk.as_ref());
@@ -61,7 +61,7 @@ impl Dsr {
         self.shorten(now, &packet, &walk);
     }
 
-    /// The packet, and where it is on its way; `None`: counted and dropped.
+    /// The packet and its progress on its route; `None`: it was counted and dropped.
     fn accept(&mut self, bytes: &[u8]) -> Option<(Datagram, Option<Walk>)> {
         let packet = match Datagram::parse(bytes) {
             Ok(packet) => packet,
@@ -74,7 +74,7 @@ impl Dsr {
         let sent_by_us = walk.as_ref().is_some_and(|w| w.nodes.get(w.transmitter) == Some(&self.node.address));
         let to_ourselves = packet.source() == self.own() && packet.destination() == self.own();
         let reason = if sent_by_us || to_ourselves {
-            // our own packet may come by, salvaged by another node; but no other node sends under our address
+            // our own packet may be overheard, salvaged by another node; but no other node uses our address
             "own-source"
         } else if packet.request().is_none() && walk.is_none() {
             "bad-route"
@@ -88,7 +88,7 @@ impl Dsr {
         None
     }
 
-    /// Whose link address `from` is.
+    /// Learns to which node the link address `from` belongs.
     fn note_transmitter(&mut self, now: Instant, from: Mac, packet: &Datagram, walk: Option<&Walk>) {
         let transmitter = match (packet.request(), walk) {
             (Some(request), _) => request.addresses.last().copied().or(Some(packet.source())),
@@ -101,7 +101,7 @@ impl Dsr {
         }
     }
 
-    /// RFC 4728, 8.1.6. False: the packet is to be dropped.
+    /// Treats unknown options (RFC 4728, 8.1.6). False: the packet must be dropped.
     fn treat_unknown(&mut self, now: Instant, packet: &mut Datagram) -> bool {
         let unknown = |o: &Opt| matches!(o, Opt::Unknown(_));
         if !packet.options.iter().any(unknown) {
@@ -130,13 +130,13 @@ impl Dsr {
         true
     }
 
-    /// RFC 4728, 8.3.5: everybody on the way takes the link out.
+    /// Removes the links of Route Errors, at every node on the path (RFC 4728, 8.3.5).
     fn receive_errors(&mut self, now: Instant, packet: &Datagram) {
         for error in errors(packet) {
             if let What::NodeUnreachable(node) = error.what {
                 self.cache.remove_link(error.source, node);
             }
-            // one that rides on a request is for all; that for us had come before
+            // an error in a request is for all nodes; one for this node came separately before
             if error.destination == self.own() && packet.request().is_none() {
                 self.count("errors-received");
                 if matches!(error.what, What::NodeUnreachable(_)) {
@@ -158,8 +158,8 @@ impl Dsr {
         }
     }
 
-    /// RFC 4728, 8.3.3: to the hop before us, which asked. Beside an acknowledgement for somebody else the request is
-    /// ignored.
+    /// Acknowledges to the previous hop on request (RFC 4728, 8.3.3). A request next to an acknowledgement for another node
+    /// is ignored.
     fn answer_ack_request(&mut self, now: Instant, packet: &mut Datagram, walk: &Walk) {
         let asked = packet.options.iter().find_map(|o| if let Opt::AckRequest(a) = o { Some(*a) } else { None });
         packet.options.retain(|o| !matches!(o, Opt::AckRequest(_)));
@@ -180,8 +180,8 @@ impl Dsr {
         packet.is_control() || self.options.learn_from_data
     }
 
-    /// Both ways along the route, from where we are on it or from who sent it (3.3.1; links carry both ways, since the
-    /// radio acknowledges).
+    /// Learns the route in both directions, from this node's place on it or from the transmitter (3.3.1; links are
+    /// bidirectional, since the radio acknowledges).
     fn learn_walk(&mut self, now: Instant, walk: &Walk) {
         let own = walk.nodes.iter().position(|n| *n == self.own());
         if let Some(at) = own {
@@ -192,7 +192,7 @@ impl Dsr {
         if own == Some(walk.transmitter + 1) {
             return;
         }
-        // overheard: by way of the transmitter
+        // overheard: the route over the transmitter
         let back: Vec<Ipv4Addr> = walk.nodes[..=walk.transmitter].iter().rev().copied().collect();
         self.learn(now, &back, walk.first_external);
         if own.is_none() {
@@ -200,8 +200,8 @@ impl Dsr {
         }
     }
 
-    /// The routes that replies carry (8.2.6), as far as they begin with who sent this frame: replies travel the route
-    /// backwards. `overheard`: the frame was for somebody else.
+    /// Learns the routes in replies (8.2.6) that contain the transmitter: replies travel the route backwards. `overheard`:
+    /// the frame was for another node.
     fn learn_replies(&mut self, now: Instant, packet: &Datagram, transmitter: Ipv4Addr, overheard: bool) {
         for reply in packet.replies() {
             let mut nodes = vec![packet.destination()];
@@ -220,28 +220,28 @@ impl Dsr {
             }
             let back: Vec<Ipv4Addr> = nodes[..at].iter().rev().copied().collect();
             match back.first() {
-                // we are on the route, before the transmitter
+                // this node is on the route, before the transmitter
                 Some(before) if *before == self.own() => self.learn(now, &back[1..], false),
-                Some(_) if overheard => self.learn_by_way_of(now, transmitter, &back),
+                Some(_) if overheard => self.learn_via(now, transmitter, &back),
                 _ => {}
             }
         }
     }
 
-    /// 4.3: a Route Reply that gives a route to its target, and nothing else, ends the back-off of our requests.
+    /// Ends the back-off of requests for `target`, which only a Route Reply with a usable route does (4.3).
     fn answered(&mut self, now: Instant, target: Ipv4Addr) {
         if self.cache.look(now, target).is_some() {
             self.discoveries.answered(target);
         }
     }
 
-    fn learn_by_way_of(&mut self, now: Instant, neighbour: Ipv4Addr, rest: &[Ipv4Addr]) {
+    fn learn_via(&mut self, now: Instant, neighbour: Ipv4Addr, rest: &[Ipv4Addr]) {
         let mut hops = vec![neighbour];
         hops.extend(rest);
         self.learn(now, &hops, false);
     }
 
-    /// A neighbour that was heard is within reach.
+    /// Presumes that a heard neighbour is in range.
     pub(crate) fn presume(&mut self, now: Instant, from: Mac) {
         let Some(maintenance) = &mut self.maintenance else { return };
         if self.neighbours.address(from).is_some_and(|next| maintenance.heard(now, next)) {
@@ -249,14 +249,14 @@ impl Dsr {
         }
     }
 
-    /// A passive acknowledgement (8.3.2).
+    /// Handles a passive acknowledgement (8.3.2).
     fn watch_passed_on(&mut self, now: Instant, packet: &Datagram) {
         if self.maintenance.as_mut().and_then(|m| m.overheard(now, packet)).is_some() {
             self.count("passive-acks");
         }
     }
 
-    /// The packet is for us: its payload goes to the stack.
+    /// Hands the payload of a packet for this node to the stack.
     fn arrived(&mut self, now: Instant, packet: Datagram) {
         self.relay_errors(now, &packet);
         if packet.is_control() {
@@ -266,19 +266,19 @@ impl Dsr {
     }
 
     pub(crate) fn deliver(&mut self, packet: &Datagram) {
-        // RFC 4728, 8.5: a piece of a packet that was too big for its route travels in IP-in-IP to the packet's
-        // destination; the kernel puts the pieces together. Other IP-in-IP is somebody's tunnel.
-        let is_piece = |p: &ipv4::Packet| {
+        // RFC 4728, 8.5: a fragment of a packet that was too big for its route travels in IP-in-IP to the packet's
+        // destination; the kernel reassembles the fragments. Other IP-in-IP is an application's tunnel.
+        let is_fragment = |p: &ipv4::Packet| {
             p.destination() == packet.destination() && (p.more_fragments() || p.fragment_offset() > 0)
         };
         let wrapped = packet.next() == protocol::IP_IN_IP && !packet.options.is_empty();
-        let piece = ipv4::Packet::parse(packet.payload()).filter(|p| wrapped && is_piece(p));
-        self.count(if piece.is_some() { "delivered-fragments" } else { "delivered" });
-        let bytes = piece.map_or_else(|| packet.plain(), |p| Bytes(p.bytes().to_vec()));
+        let fragment = ipv4::Packet::parse(packet.payload()).filter(|p| wrapped && is_fragment(p));
+        self.count(if fragment.is_some() { "delivered-fragments" } else { "delivered" });
+        let bytes = fragment.map_or_else(|| packet.plain(), |p| Bytes(p.bytes().to_vec()));
         self.put(Output::Deliver { bytes });
     }
 
-    /// RFC 4728, 8.1.5.
+    /// Forwards a packet along its source route (RFC 4728, 8.1.5).
     fn forward(&mut self, now: Instant, mut packet: Datagram) {
         let Some(route) = packet.source_route_mut() else { return self.count("no-source-route") };
         let left = route.segments_left;
@@ -289,7 +289,7 @@ impl Dsr {
         route.segments_left = left - 1;
         let leaves = left == 1 && route.last_external;
         if leaves && self.is_gateway() && !self.node.in_network(packet.destination()) {
-            // the kernel routes it on, and decrements the TTL
+            // the kernel forwards it and decrements the TTL
             self.count("to-wire");
             return self.deliver(&packet);
         }

@@ -1,4 +1,4 @@
-//! Broken links: Route Errors (RFC 4728, 8.3.4, 8.3.5), salvaging (8.3.6, 3.4.1), and what happens to packets that die.
+//! Broken links: Route Errors (RFC 4728, 8.3.4, 8.3.5), salvaging (8.3.6, 3.4.1), and dropped packets.
 
 use crate::cache::Route;
 use crate::datagram::Datagram;
@@ -16,7 +16,7 @@ const BY_FEEDBACK: u64 = 1;
 const BY_SILENCE: u64 = 2;
 
 impl Dsr {
-    /// The radio gave a frame up (8.3.1).
+    /// Handles a frame that the radio dropped (8.3.1).
     pub(crate) fn frame_failed(&mut self, now: Instant, to: Mac, bytes: &[u8]) {
         self.count("frames-failed");
         let packet = Datagram::parse(bytes).ok();
@@ -27,8 +27,8 @@ impl Dsr {
         self.broken(now, next, packet.into_iter().collect());
     }
 
-    /// What waited in the radio's queue for a neighbour that is gone (3.4.2): as the packet that failed, but who has
-    /// learnt of the link gets no second report.
+    /// Handles packets purged from the radio's queue (3.4.2): like the failed packet, but informed nodes get no second
+    /// report.
     pub(crate) fn frames_purged(&mut self, now: Instant, to: Mac, packets: &[Bytes]) {
         let Some(next) = self.neighbours.address(to) else { return self.count("failed-unknown") };
         let reported = std::mem::take(&mut self.reported);
@@ -55,12 +55,12 @@ impl Dsr {
     }
 
     pub(crate) fn broken_silently(&mut self, now: Instant, next: Ipv4Addr, packets: Vec<Datagram>) {
-        // others still name the link in their routes: without a link address it is not tried, and timed out, again
+        // routes of other nodes still contain the link: without a link address it is not tried again
         self.neighbours.forget(next);
         self.link_gone(now, next, packets, BY_SILENCE);
     }
 
-    /// The link to `next` is gone, and these packets (as they were sent) did not get over it.
+    /// Handles a broken link to `next` and its unconfirmed packets, in the form in which they were sent.
     fn link_gone(&mut self, now: Instant, next: Ipv4Addr, mut packets: Vec<Datagram>, how: u64) {
         self.count("links-broken");
         self.note("link-broken", next, how);
@@ -81,28 +81,28 @@ impl Dsr {
             return;
         }
         if !packet.is_sound() {
-            return self.count("failed-unknown"); // nothing that we sent
+            return self.count("failed-unknown"); // not a packet that we sent
         }
         packet.options.retain(|o| !matches!(o, Opt::AckRequest(_)));
         if packet.salvage() == 0 && packet.origin() == self.own() || packet.source() == self.own() {
-            return self.failed_at_home(now, packet);
+            return self.resend_own(now, packet);
         }
         let origin = packet.origin();
         if origin != self.own() && reported.origins.insert(origin) {
             self.send_error(now, &packet, What::NodeUnreachable(next));
         }
         if self.maintenance.is_some() && !self.salvaged.remember(now, &packet) {
-            // no news about its end: another copy may have arrived
+            // its source is not informed: another copy may have arrived
             return self.count("salvaged-before");
         }
         if !self.salvage(now, &mut packet) && !self.wait_here(now, &packet) {
-            self.die(now, &packet, reported);
+            self.drop_packet(now, &packet, reported);
         }
     }
 
-    /// Our own packet: another route, or the send buffer. What has no payload is not worth a discovery (and a reply
-    /// must not start one, or two nodes could ask for each other for ever: 8.2.4).
-    fn failed_at_home(&mut self, now: Instant, mut packet: Datagram) {
+    /// Sends a packet of this node over another route or puts it into the send buffer. A packet without payload starts no
+    /// discovery (for a reply it could make two nodes search for each other without end: 8.2.4).
+    fn resend_own(&mut self, now: Instant, mut packet: Datagram) {
         packet.unroute();
         if !packet.is_control() {
             self.count("resent");
@@ -115,7 +115,7 @@ impl Dsr {
         }
     }
 
-    /// 8.3.6. False: it cannot be.
+    /// Salvages a packet (8.3.6). False: this is not allowed, or no route is known.
     fn salvage(&mut self, now: Instant, packet: &mut Datagram) -> bool {
         let count = packet.salvage();
         let only_reply = packet.is_control() && packet.replies().next().is_some();
@@ -130,7 +130,7 @@ impl Dsr {
         true
     }
 
-    /// Address 1 is who salvages.
+    /// Replaces the source route; address 1 is the salvaging node.
     pub(crate) fn put_salvage_route(&self, packet: &mut Datagram, hops: &[Ipv4Addr], last_external: bool, salvage: u8) {
         let mut addresses = vec![self.own()];
         addresses.extend(&hops[..hops.len() - 1]);
@@ -140,10 +140,9 @@ impl Dsr {
         packet.options.insert(0, Opt::SourceRoute(route));
     }
 
-    /// A packet of another node ends here: its source gets ICMP, over the packet's own path back or a cached
-    /// route; once for all packets of a flow that end with the same link, and about the oldest, which a TCP misses
-    /// first.
-    pub(crate) fn die(&mut self, now: Instant, packet: &Datagram, reported: &mut Reported) {
+    /// Drops a packet of another node: its source gets an ICMP error over the reverse path or a cached route, one for all
+    /// packets of a flow lost with the same link, about the oldest, which TCP misses first.
+    pub(crate) fn drop_packet(&mut self, now: Instant, packet: &Datagram, reported: &mut Reported) {
         self.count("lost");
         let flow = (packet.source(), packet.destination(), packet.next());
         if packet.is_control() || !reported.flows.insert(flow) {
@@ -172,7 +171,7 @@ impl Dsr {
     }
 
     fn route_to_source(&mut self, now: Instant, packet: &Datagram) -> Option<Route> {
-        let hops = packet.way_back(self.own());
+        let hops = packet.return_path(self.own());
         if hops.last() == Some(&packet.source()) {
             let external = packet.source_route().is_some_and(|r| r.first_external);
             return Some(Route { hops, external });
@@ -180,10 +179,11 @@ impl Dsr {
         self.cache.find(now, packet.source())
     }
 
-    /// 8.3.4: over the way the packet came; errors and acknowledgements that it carried go on behind ours.
+    /// Sends a Route Error over the packet's reverse path (8.3.4), followed by the errors and acknowledgements in the
+    /// packet.
     pub(crate) fn send_error(&mut self, now: Instant, packet: &Datagram, what: What) {
         let (origin, salvage) = (packet.origin(), packet.salvage());
-        let mut hops = packet.way_back(self.own());
+        let mut hops = packet.return_path(self.own());
         if let Some(at) = hops.iter().position(|h| *h == origin) {
             hops.truncate(at + 1);
         } else {
@@ -210,7 +210,7 @@ impl Dsr {
         self.send_control(now, options, hops);
     }
 
-    /// 8.3.5: an error for us, and behind it one that we had sent and that did not arrive: it goes on from here.
+    /// Relays an error of this node that did not arrive and came back behind an error for this node (8.3.5).
     pub(crate) fn relay_errors(&mut self, now: Instant, packet: &Datagram) {
         let own = self.own();
         let mut rest = packet.options.iter().skip_while(|o| !matches!(o, Opt::Error(e) if e.destination == own));
@@ -231,7 +231,7 @@ impl Dsr {
         if count > self.options.max_salvage {
             return self.count("salvaged-enough");
         }
-        // as salvaged, so that errors about errors come to an end
+        // counted as salvaged, so that errors about errors end
         let mut packet = Datagram::control(own, to, own_id, rest);
         self.count("errors-relayed");
         self.put_salvage_route(&mut packet, &hops, false, count);

@@ -1,4 +1,4 @@
-//! Packets of our own stack (RFC 4728, section 8.1.1) and everything sent: source routes added, frames made.
+//! Packets of the local stack (RFC 4728, section 8.1.1), and the sending of all packets: source routes and frames.
 
 use crate::cache::{is_subnet_broadcast, Route};
 use crate::datagram::Datagram;
@@ -11,11 +11,11 @@ use manet_engine::Instant;
 use manet_routing::{Bytes, Note, Output, BROADCAST, BROADCAST_MAC};
 use std::net::Ipv4Addr;
 
-/// Destinations whose path is remembered for the notes.
+/// Maximum number of destinations whose path is remembered for the notes.
 const NOTED: usize = 256;
 
 impl Dsr {
-    /// A packet of our own stack, or of a wire if we are a gateway.
+    /// Handles a packet of the local stack or, at a gateway, of a wire.
     pub(crate) fn originate(&mut self, now: Instant, bytes: &[u8]) {
         let packet = match Datagram::parse(bytes) {
             Ok(packet) => packet,
@@ -42,7 +42,7 @@ impl Dsr {
         self.send_data(now, packet);
     }
 
-    /// Sends the packet over a cached route, or keeps it and looks for one.
+    /// Sends the packet over a cached route, or holds it and starts a discovery.
     pub(crate) fn send_data(&mut self, now: Instant, packet: Datagram) {
         let destination = packet.destination();
         match self.cache.find(now, destination) {
@@ -66,7 +66,7 @@ impl Dsr {
         }
     }
 
-    /// Notes that there is no route to where our own packets go.
+    /// Notes that the route to a destination of our own packets is lost.
     fn note_lost(&mut self, destination: Ipv4Addr) {
         let was = self.noted.get(&destination).is_some_and(|hops| !hops.is_empty());
         if self.noted.len() < NOTED || self.noted.contains_key(&destination) {
@@ -77,8 +77,8 @@ impl Dsr {
         }
     }
 
-    /// Paths were learnt or cut: whoever follows the notes hears at once, not with the next packet, where our own
-    /// packets can no longer go, and where they can again.
+    /// Notes lost and new routes to destinations of our own packets at once after a change of the cache, not with the next
+    /// packet.
     pub(crate) fn follow_cache(&mut self, now: Instant) {
         let noted: Vec<(Ipv4Addr, bool)> = self.noted.iter().map(|(d, hops)| (*d, hops.is_empty())).collect();
         for (destination, lost) in noted {
@@ -101,7 +101,7 @@ impl Dsr {
         self.put(Output::Note(Note { event, about: destination, value, via, packet: None }));
     }
 
-    /// Puts the source route in (8.1.3) and sends. One hop inside the network needs none.
+    /// Adds the source route (8.1.3) and sends. One hop inside the network needs none.
     pub(crate) fn send_over(&mut self, now: Instant, mut packet: Datagram, route: &Route) {
         let Some((_, between)) = route.hops.split_last() else { return };
         let first_external = packet.source() != self.own();
@@ -123,21 +123,21 @@ impl Dsr {
         self.transmit(now, packet, route.hops[0]);
     }
 
-    /// A packet of DSR options only, over `hops` (the last is its destination).
+    /// Sends a packet of DSR options over `hops` (the last is its destination).
     pub(crate) fn send_control(&mut self, now: Instant, options: Vec<Opt>, hops: Vec<Ipv4Addr>) {
         let Some(destination) = hops.last().copied() else { return self.count("no-way-back") };
         let packet = Datagram::control(self.own(), destination, self.next_ip_id(), options);
         self.send_over(now, packet, &Route { hops, external: false });
     }
 
-    /// One frame to a neighbour.
+    /// Sends one frame to a neighbour.
     pub(crate) fn transmit(&mut self, now: Instant, packet: Datagram, next: Ipv4Addr) {
         if self.neighbours.mac(next).is_none() {
             self.count("no-mac");
             return self.unsendable.push_back((next, packet));
         }
-        // replies and errors are not worth an acknowledgement: who needs them asks again or fails again, and errors
-        // about errors fill a busy air
+        // replies and errors need no acknowledgement: a lost one is repeated after the next request or failure, and errors
+        // about errors would load the channel
         let watched = !packet.is_control();
         let packet = match &mut self.maintenance {
             Some(maintenance) if watched => maintenance.send(now, next, packet),
@@ -159,7 +159,7 @@ impl Dsr {
         self.put(Output::Frame { to, bytes, control: packet.is_control() });
     }
 
-    /// One frame to all neighbours.
+    /// Sends one frame to all neighbours.
     pub(crate) fn broadcast(&mut self, packet: &Datagram) {
         let bytes = packet.to_bytes();
         if bytes.len() > usize::from(self.node.mtu) {
@@ -168,7 +168,7 @@ impl Dsr {
         self.put(Output::Frame { to: BROADCAST_MAC, bytes, control: packet.is_control() });
     }
 
-    /// RFC 4728, 8.2.1.
+    /// Performs a step of a discovery (RFC 4728, 8.2.1).
     pub(crate) fn discover(&mut self, now: Instant, target: Ipv4Addr, step: Step) {
         let ttl = match step {
             Step::Neighbours => 1,
@@ -180,7 +180,7 @@ impl Dsr {
         let mut options = vec![Opt::Request(request)];
         let recent = |(_, heard): &(_, Instant)| now.since(*heard) < self.options.max_request_period;
         if let Some((error, _)) = self.pending_error.clone().filter(recent) {
-            // RFC 4728, 3.4.4: so that no answer contains the link that broke
+            // RFC 4728, 3.4.4: so that no reply contains the broken link
             options.push(Opt::Error(error));
             if step == Step::Network {
                 self.pending_error = None;
@@ -210,7 +210,7 @@ impl Dsr {
             let Some((target, step)) = self.discoveries.due(now, |t| held.count(t) > 0) else { break };
             self.discover(now, target, step);
         }
-        // those that had to wait because too many discoveries were under way
+        // destinations that waited because the maximum of discoveries was reached
         for target in self.held.destinations() {
             if let Some(step) = self.discoveries.start(now, target) {
                 self.discover(now, target, step);
@@ -233,10 +233,9 @@ impl Dsr {
         }
     }
 
-    /// Learns a path and sends what waited for one of its hops (8.2.6: the send buffer is checked whenever a route
-    /// comes).
+    /// Learns a path and sends the packets that waited for one of its hops (8.2.6: each new route checks the send buffer).
     pub(crate) fn learn(&mut self, now: Instant, hops: &[Ipv4Addr], external: bool) {
-        // who was never heard is no neighbour, whatever a packet says
+        // a node that was never heard is no neighbour, even if a packet lists it as one
         let near = hops.first().is_some_and(|first| self.neighbours.mac(*first).is_some());
         if !near || !self.cache.add(now, hops, external) || self.held.is_empty() {
             return;
@@ -253,7 +252,7 @@ impl Dsr {
 
     fn send_held(&mut self, now: Instant, bytes: &Bytes) {
         match Datagram::parse(bytes) {
-            Ok(packet) if self.is_waiting_for_another(&packet) => self.go_on(now, packet),
+            Ok(packet) if self.is_waiting_for_another(&packet) => self.release_waiting(now, packet),
             Ok(packet) => self.send_data(now, packet),
             Err(reason) => self.count(reason),
         }
@@ -262,7 +261,7 @@ impl Dsr {
     pub(crate) fn continue_maintenance(&mut self, now: Instant) {
         while let Some(due) = self.maintenance.as_mut().and_then(|m| m.due(now)) {
             match due {
-                Due::Again(next, packet) => {
+                Due::Retransmit(next, packet) => {
                     self.count("asked-for-ack");
                     self.frame(packet, next);
                 }

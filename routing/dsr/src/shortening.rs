@@ -10,7 +10,7 @@ use std::net::Ipv4Addr;
 impl Dsr {
     pub(crate) fn shorten(&mut self, now: Instant, packet: &Datagram, walk: &Walk) {
         let Some(own) = walk.nodes.iter().position(|n| *n == self.own()) else { return };
-        // the intended next hop would not overhear; who is behind the transmitter has nothing to shorten
+        // the intended next hop does not overhear; a node before the transmitter has nothing to shorten
         if !self.options.shortening || own <= walk.transmitter + 1 {
             return;
         }
@@ -20,7 +20,7 @@ impl Dsr {
         if origin == self.own() || first > walk.transmitter || !self.gratuitous.may(now, origin, transmitter) {
             return;
         }
-        // origin (not listed) .. transmitter, we, the rest
+        // origin (not listed) .. transmitter, this node, the rest
         let mut addresses = walk.nodes[first + 1..=walk.transmitter].to_vec();
         addresses.extend(&walk.nodes[own..]);
         let hops: Vec<Ipv4Addr> = walk.nodes[first..=walk.transmitter].iter().rev().copied().collect();

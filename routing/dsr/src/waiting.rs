@@ -1,9 +1,9 @@
-//! TCP packets of other stations that wait here, where their route broke, for another one, where sources get notices of it
+//! TCP packets of other stations that wait here, where their route broke, for another route. Their sources get notices
 //! ([`manet_routing::notices`]).
 //!
-//! RFC 4728 lets a node that cannot salvage a packet drop it (8.3.6). The pivoting node of TCP-BuS looks for a way from
-//! where it is; here the packet is kept with its source route, a discovery is begun, and what was found becomes the
-//! packet's salvage route, so that a packet waits no more often than it may be salvaged.
+//! In RFC 4728 a node drops a packet that it cannot salvage (8.3.6). The pivoting node of TCP-BuS searches for a partial
+//! path to the destination; here the packet is held with its source route, a discovery starts, and the route found becomes
+//! the packet's salvage route, so that a packet waits no more often than it may be salvaged.
 
 use crate::cache::Route;
 use crate::datagram::Datagram;
@@ -14,11 +14,11 @@ use manet_routing::packet::icmp::{self, Notice};
 use manet_routing::{Bytes, Output};
 
 impl Dsr {
-    /// A packet whose next hop is gone, and for which there is no other route. False: it cannot wait.
+    /// Holds a packet whose next hop is lost and for which no other route is known. False: it may not wait.
     pub(crate) fn wait_here(&mut self, now: Instant, packet: &Datagram) -> bool {
         let plain = packet.plain();
         let often = packet.salvage() >= self.options.max_salvage;
-        if packet.is_control() || often || !self.options.salvage || !self.notices.concern(&plain) {
+        if packet.is_control() || often || !self.options.salvage || !self.notices.concerns(&plain) {
             return false;
         }
         self.count("held");
@@ -35,18 +35,18 @@ impl Dsr {
         true
     }
 
-    /// Whether a held packet is one of those.
+    /// Whether a held packet is from another node.
     pub(crate) fn is_waiting_for_another(&self, packet: &Datagram) -> bool {
         packet.source() != self.own() && self.node.in_network(packet.source())
     }
 
-    /// There is a route for a packet that waited.
-    pub(crate) fn go_on(&mut self, now: Instant, mut packet: Datagram) {
+    /// Sends a packet of another node over the new route.
+    pub(crate) fn release_waiting(&mut self, now: Instant, mut packet: Datagram) {
         let notice = self.notices.released(&packet.plain());
         let before = packet.clone();
         let count = packet.salvage() + 1;
         let Some(Route { hops, external }) = self.cache.find(now, packet.destination()) else {
-            return self.die(now, &packet, &mut Reported::default());
+            return self.drop_packet(now, &packet, &mut Reported::default());
         };
         self.put_salvage_route(&mut packet, &hops, external, count);
         self.count("held-released");
@@ -55,18 +55,18 @@ impl Dsr {
         self.give_notice(now, &before, notice);
     }
 
-    /// A held packet, our own or another's, goes no further; `reported`: who knows already.
+    /// Drops a held packet of this or another node. `reported`: the informed nodes.
     pub(crate) fn give_up_held(&mut self, now: Instant, bytes: Bytes, reported: &mut Reported) {
         match Datagram::parse(&bytes) {
             Ok(packet) if self.is_waiting_for_another(&packet) => {
                 self.notices.dropped(&packet.plain());
-                self.die(now, &packet, reported);
+                self.drop_packet(now, &packet, reported);
             }
             _ => self.put(Output::Unreachable { bytes }),
         }
     }
 
-    /// Over the packet's own way back, or a cached route.
+    /// Sends a notice over the packet's reverse path or a cached route.
     fn give_notice(&mut self, now: Instant, packet: &Datagram, notice: Option<Notice>) {
         let Some(kind) = notice else { return };
         let (event, counter) = match kind {

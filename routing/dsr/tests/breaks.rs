@@ -1,4 +1,4 @@
-//! Broken links: salvage, Route Errors, what dies and who hears of it, acknowledgements, shortening (RFC 4728, 8.3,
+//! Broken links: salvage, Route Errors, dropped packets and their reports, acknowledgements, shortening (RFC 4728, 8.3,
 //! 3.4).
 
 mod net;
@@ -16,7 +16,7 @@ fn with_detour(options: &Options) -> Net {
     for (a, b) in [(2, 5), (6, 4)] {
         net.link(a, b);
     }
-    // both ways are in node 2's cache: it asked for 4 itself, and 4 answered each copy
+    // both paths are in node 2's cache: it sent a request for 4 itself, and 4 replied to each copy
     net.send(2, 4, 1);
     net.run(at(1000));
     net.send(1, 4, 2);
@@ -27,7 +27,7 @@ fn with_detour(options: &Options) -> Net {
 }
 
 #[test]
-fn a_packet_is_salvaged_where_its_link_breaks_and_the_source_is_told_first() {
+fn a_packet_is_salvaged_where_its_link_breaks_after_an_error_to_the_source() {
     let mut net = with_detour(&Options::default());
     net.cut(2, 3);
     net.send(1, 4, 3);
@@ -46,12 +46,12 @@ fn a_packet_is_salvaged_where_its_link_breaks_and_the_source_is_told_first() {
         .options
         .iter()
         .any(|o| matches!(o, Opt::Error(e) if e.destination == ip(1) && e.what == What::NodeUnreachable(ip(3)))));
-    // and the source has the link out of its cache
+    // and the source has removed the link from its cache
     assert_ne!(net.path(1, 4), Some(vec![ip(2), ip(3), ip(4)]));
 }
 
 #[test]
-fn without_salvage_the_packet_dies_and_its_source_gets_icmp() {
+fn without_salvage_the_packet_is_dropped_and_its_source_gets_icmp() {
     let mut net = with_detour(&Options { salvage: false, ..Options::default() });
     net.cut(2, 3);
     net.send(1, 4, 3);
@@ -61,7 +61,7 @@ fn without_salvage_the_packet_dies_and_its_source_gets_icmp() {
     let icmp = icmp.expect("an ICMP error");
     let error = ipv4::Packet::parse(&icmp).unwrap();
     assert_eq!((error.protocol(), error.source(), &error.payload()[..2]), (protocol::ICMP, ip(2), [3, 1].as_slice()));
-    // the quoted packet has no DSR header: what the stack sent, one TTL less
+    // the quoted packet has no DSR header: it is the stack's packet with the TTL one less
     let quoted = ipv4::Packet::parse(&error.payload()[8..]).unwrap();
     assert_eq!((quoted.protocol(), quoted.identification(), quoted.ttl()), (protocol::UDP, 3, 63));
     assert_eq!(net.notes(2, "unreachable"), [(ip(4), 17)]);
@@ -90,7 +90,7 @@ fn our_own_packet_takes_another_route_or_waits_for_one() {
 }
 
 #[test]
-fn packets_purged_for_a_broken_link_go_the_way_of_the_first_but_tell_nobody_twice() {
+fn packets_purged_for_a_broken_link_are_treated_like_the_first_without_second_reports() {
     let mut net = with_detour(&Options { salvage: false, ..Options::default() });
     let waiting: Vec<Bytes> = (10..30)
         .map(|id| {
@@ -105,14 +105,14 @@ fn packets_purged_for_a_broken_link_go_the_way_of_the_first_but_tell_nobody_twic
             packet.to_bytes()
         })
         .collect();
-    net.say(2, Input::FrameFailed { to: mac(3), bytes: waiting[0].clone() });
+    net.handle(2, Input::FrameFailed { to: mac(3), bytes: waiting[0].clone() });
     assert!(net.outputs(2).any(|o| *o == Output::PurgeFrames { to: mac(3) }));
-    net.say(2, Input::FramesPurged { to: mac(3), packets: waiting[1..].to_vec() });
+    net.handle(2, Input::FramesPurged { to: mac(3), packets: waiting[1..].to_vec() });
     assert_eq!((net.counter(2, "lost"), net.counter(2, "errors-sent"), net.counter(2, "icmp-sent")), (20, 1, 1));
 }
 
 #[test]
-fn a_packet_is_salvaged_fifteen_times_at_most_and_a_lone_reply_never() {
+fn a_packet_is_salvaged_at_most_fifteen_times_and_a_lone_reply_never() {
     for (salvage, only_reply, saved) in [(14, false, 1), (15, false, 0), (0, true, 0)] {
         let mut net = with_detour(&Options::default());
         let mut packet = if only_reply {
@@ -130,14 +130,14 @@ fn a_packet_is_salvaged_fifteen_times_at_most_and_a_lone_reply_never() {
             segments_left,
             addresses,
         }));
-        net.say(2, Input::FrameFailed { to: mac(3), bytes: packet.to_bytes() });
+        net.handle(2, Input::FrameFailed { to: mac(3), bytes: packet.to_bytes() });
         assert_eq!(net.counter(2, "salvaged"), saved, "salvage {salvage}, only a reply: {only_reply}");
     }
 }
 
 #[test]
-fn an_error_is_told_with_the_next_request() {
-    // section 3.4.4; 2-3 breaks, 1 is told, and asks anew
+fn an_error_is_included_in_the_next_request() {
+    // section 3.4.4; 2-3 breaks, 1 gets an error and sends a new request
     let mut net = Net::chain(3, &Options::default());
     net.send(1, 3, 1);
     net.run(at(1000));
@@ -147,24 +147,24 @@ fn an_error_is_told_with_the_next_request() {
     net.send(1, 3, 3);
     net.run(at(1100));
     let requests: Vec<_> = net.frames(1).into_iter().filter(|(_, p)| p.request().is_some()).collect();
-    let told = |p: &manet_dsr::datagram::Datagram| {
+    let reported = |p: &manet_dsr::datagram::Datagram| {
         p.options.iter().any(|o| matches!(o, Opt::Error(e) if e.what == What::NodeUnreachable(ip(3))))
     };
-    let told: Vec<bool> = requests.iter().map(|(_, p)| told(p)).collect();
-    assert_eq!(told[told.len() - 2..], [true, true], "the request to neighbours and the one to all");
-    assert!(!told[0]);
-    // its echo from node 2 does not make it news again
+    let reported: Vec<bool> = requests.iter().map(|(_, p)| reported(p)).collect();
+    assert_eq!(reported[reported.len() - 2..], [true, true], "the request to neighbours and the one to all");
+    assert!(!reported[0]);
+    // its copy from node 2 does not make it pending again
     net.run(at(3000));
     let later: Vec<_> = net.frames(1).into_iter().filter(|(_, p)| p.request().is_some()).skip(requests.len()).collect();
     assert!(later.len() >= 2 && later.iter().all(|(_, p)| p.options.len() == 1));
 }
 
 #[test]
-fn who_overhears_a_packet_before_his_turn_shortens_the_route_once_a_second() {
+fn a_node_that_overhears_a_packet_early_shortens_the_route_once_per_second() {
     let mut net = Net::chain(4, &Options::default());
     net.send(1, 4, 1);
     net.run(at(1000));
-    net.link(1, 3); // 3 has come into reach of 1
+    net.link(1, 3); // 3 has come into range of 1
     for id in 2..6 {
         net.send(1, 4, id);
         net.run(at(1000 + u64::from(id)));
@@ -198,7 +198,7 @@ fn deaf(count: u64, options: &Options) -> Net {
 }
 
 #[test]
-fn the_next_hop_is_confirmed_by_hearing_it_pass_the_packet_on_and_the_last_one_is_asked() {
+fn a_next_hop_is_confirmed_by_its_forwarding_and_the_last_one_by_a_request() {
     let mut net = deaf(3, &by_acks());
     net.send(1, 3, 1);
     net.run(at(2000));
@@ -209,7 +209,7 @@ fn the_next_hop_is_confirmed_by_hearing_it_pass_the_packet_on_and_the_last_one_i
 }
 
 #[test]
-fn a_silent_next_hop_is_asked_and_asked_twice_again_and_then_the_link_is_broken() {
+fn a_silent_next_hop_gets_three_requests_before_the_link_is_broken() {
     // 8.3.2, 8.3.3: 100 ms for the passive acknowledgement, then a request and two retransmissions (MaxMaintRexmt)
     let mut net = deaf(3, &by_acks());
     net.send(1, 3, 1);
@@ -234,7 +234,7 @@ fn a_silent_neighbour_is_not_tried_again_before_it_is_heard() {
     net.send(1, 3, 2);
     net.run(at(3500));
     assert_eq!(net.notes(1, "link-broken"), [(ip(2), 2)]);
-    // somebody else's old route through 2 teaches nothing: there is no link address to send to
+    // another node's old route over 2 is not learnt: 2 has no known link address
     let mut old = manet_dsr::datagram::Datagram::parse(&udp(ip(8), ip(3), 9, b"x")).unwrap();
     old.options.push(Opt::SourceRoute(manet_dsr::wire::SourceRoute {
         first_external: false,
@@ -244,16 +244,16 @@ fn a_silent_neighbour_is_not_tried_again_before_it_is_heard() {
         addresses: vec![ip(1), ip(2)],
     }));
     let sent = net.frames(1).iter().filter(|(to, _)| *to == mac(2)).count();
-    net.say(1, Input::Frame { from: mac(8), to: mac(1), bytes: old.to_bytes() });
+    net.handle(1, Input::Frame { from: mac(8), to: mac(1), bytes: old.to_bytes() });
     assert_eq!((net.path(1, 3), net.counter(1, "no-mac")), (None, 1));
     let frames = net.frames(1);
     assert_eq!(frames.iter().filter(|(to, _)| *to == mac(2)).count(), sent);
-    let told = |p: &manet_dsr::datagram::Datagram| {
+    let reported = |p: &manet_dsr::datagram::Datagram| {
         p.options
             .iter()
             .any(|o| matches!(o, Opt::Error(e) if e.destination == ip(8) && e.what == What::NodeUnreachable(ip(2))))
     };
-    assert!(frames.iter().any(|(to, p)| *to == mac(8) && told(p)));
+    assert!(frames.iter().any(|(to, p)| *to == mac(8) && reported(p)));
 }
 
 #[test]
@@ -269,7 +269,7 @@ fn without_feedback_a_packet_is_salvaged_once_by_a_node() {
                 segments_left: 1,
                 addresses: vec![ip(2), ip(3)],
             }));
-            net.say(2, Input::FrameFailed { to: mac(3), bytes: packet.to_bytes() });
+            net.handle(2, Input::FrameFailed { to: mac(3), bytes: packet.to_bytes() });
         }
         assert_eq!((net.counter(2, "salvaged"), net.counter(2, "salvaged-before")), (times, 2 - times));
         assert_eq!(net.counter(2, "icmp-sent"), 0);
@@ -277,7 +277,7 @@ fn without_feedback_a_packet_is_salvaged_once_by_a_node() {
 }
 
 #[test]
-fn a_request_beside_an_acknowledgement_for_somebody_else_is_ignored() {
+fn a_request_next_to_an_acknowledgement_for_another_node_is_ignored() {
     // RFC 4728, 8.3.3
     for (destination, answers) in [(ip(1), 1), (ip(7), 0)] {
         let mut net = deaf(2, &by_acks());
@@ -285,13 +285,13 @@ fn a_request_beside_an_acknowledgement_for_somebody_else_is_ignored() {
         let request = manet_dsr::wire::AckRequest { identification: 6 };
         let both = vec![Opt::Ack(ack), Opt::AckRequest(request)];
         let packet = manet_dsr::datagram::Datagram::control(ip(2), ip(1), 9, both);
-        net.say(1, Input::Frame { from: mac(2), to: mac(1), bytes: packet.to_bytes() });
+        net.handle(1, Input::Frame { from: mac(2), to: mac(1), bytes: packet.to_bytes() });
         assert_eq!(net.counter(1, "acks-sent"), answers);
     }
 }
 
 #[test]
-fn a_radio_that_tells_nothing_makes_acknowledgements_be_used() {
+fn acknowledgements_are_used_with_a_radio_without_feedback() {
     let mut net = deaf(2, &Options::default());
     net.send(1, 2, 1);
     net.run(at(1000));
@@ -299,9 +299,9 @@ fn a_radio_that_tells_nothing_makes_acknowledgements_be_used() {
 }
 
 #[test]
-fn an_error_that_did_not_arrive_goes_on_behind_the_one_about_it() {
-    // section 8.3.4 and 8.3.5: 3 told 1 of its broken link by way of 2; 2 cannot reach 1 and tells 3, with the lost
-    // error
+fn an_undelivered_error_is_relayed_behind_the_error_about_it() {
+    // section 8.3.4 and 8.3.5: 3 reported its broken link to 1 over 2; 2 cannot reach 1 and reports that to 3, with the
+    // lost error
     let mut net = Net::chain(4, &Options::default());
     net.send(1, 4, 1);
     net.run(at(1000));

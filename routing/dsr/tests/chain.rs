@@ -1,4 +1,4 @@
-//! Chains in memory: discovery, forwarding, what the packets look like on the way (RFC 4728, sections 8.1 and 8.2).
+//! Chains in memory: discovery, forwarding, contents of the packets on the path (RFC 4728, sections 8.1 and 8.2).
 
 mod net;
 use manet_dsr::wire::Opt;
@@ -17,21 +17,21 @@ fn a_chain_of_three_delivers() {
 }
 
 #[test]
-fn what_arrives_is_what_was_sent_but_for_the_ttl() {
+fn packets_arrive_unchanged_except_for_the_ttl() {
     let mut net = Net::chain(5, &Options::default());
     let sent = udp(ip(1), ip(5), 9, b"payload");
-    net.say(1, Input::Packet { bytes: sent.clone() });
+    net.handle(1, Input::Packet { bytes: sent.clone() });
     net.run(at(1000));
     let arrived =
         net.outputs(5).find_map(|o| if let Output::Deliver { bytes } = o { Some(bytes.clone()) } else { None });
     let mut expected = sent.0;
-    expected[8] = 64 - 3; // three nodes passed it on
+    expected[8] = 64 - 3; // three nodes forwarded it
     manet_routing::packet::ipv4::repair(&mut expected);
     assert_eq!(arrived.unwrap().0, expected);
 }
 
 #[test]
-fn the_first_request_is_heard_by_neighbours_only_and_the_second_30_ms_later_by_all() {
+fn the_first_request_reaches_neighbours_only_and_the_second_30_ms_later_all_nodes() {
     let mut net = Net::chain(4, &Options::default());
     net.send(1, 4, 1);
     net.run(at(29));
@@ -45,7 +45,7 @@ fn the_first_request_is_heard_by_neighbours_only_and_the_second_30_ms_later_by_a
 
 #[test]
 fn a_neighbour_gets_plain_packets_and_needs_no_dsr_header() {
-    // section 8.1.1: a route of one hop and no acknowledgement asked for
+    // section 8.1.1: a route of one hop without acknowledgement request
     let mut net = Net::chain(2, &Options::default());
     net.send(1, 2, 1);
     net.run(at(100));
@@ -57,7 +57,7 @@ fn a_neighbour_gets_plain_packets_and_needs_no_dsr_header() {
 }
 
 #[test]
-fn the_source_route_lists_the_hops_between_and_counts_them_down() {
+fn the_source_route_lists_the_intermediate_hops_and_counts_them_down() {
     let mut net = Net::chain(4, &Options::default());
     net.send(1, 4, 1);
     net.run(at(500));
@@ -72,7 +72,7 @@ fn the_source_route_lists_the_hops_between_and_counts_them_down() {
 }
 
 #[test]
-fn replies_come_back_over_the_reversed_route_and_everybody_on_it_learns() {
+fn replies_return_over_the_reversed_route_and_all_nodes_on_it_learn() {
     let options = Options { snoop: false, ..Options::default() };
     let mut net = Net::chain(4, &options);
     net.send(1, 4, 1);
@@ -92,7 +92,7 @@ fn packets_wait_in_order_for_the_route_and_only_64_of_them() {
 }
 
 #[test]
-fn a_packet_nobody_has_a_route_for_is_given_up_after_30_s() {
+fn a_packet_without_a_route_is_dropped_after_30_s() {
     let mut net = Net::new(2, &Options::default());
     net.send(1, 2, 1);
     net.run(at(29_999));
@@ -118,7 +118,7 @@ fn a_full_size_packet_fits_the_frame_over_the_longest_route() {
     let mut net = Net::chain(16, &Options::default());
     let bytes = udp(ip(1), ip(16), 3, &[7; 1400]);
     assert_eq!(bytes.len(), 1428);
-    net.say(1, Input::Packet { bytes });
+    net.handle(1, Input::Packet { bytes });
     net.run(at(5000));
     assert_eq!(net.delivered(16), [3]);
 }
@@ -126,7 +126,7 @@ fn a_full_size_packet_fits_the_frame_over_the_longest_route() {
 #[test]
 fn a_packet_that_does_not_fit_with_its_route_is_counted_and_not_sent() {
     let mut net = Net::chain(5, &Options::default());
-    net.say(1, Input::Packet { bytes: udp(ip(1), ip(5), 3, &[7; 1472]) });
+    net.handle(1, Input::Packet { bytes: udp(ip(1), ip(5), 3, &[7; 1472]) });
     net.run(at(1000));
     assert_eq!((net.delivered(5).len(), net.counter(1, "too-big")), (0, 1));
 }
@@ -149,18 +149,18 @@ fn frames_with_options_only_are_control_and_frames_with_payload_are_not() {
 fn data_for_all_is_not_flooded() {
     let mut net = Net::chain(2, &Options::default());
     for to in [[10, 255, 255, 255], [255, 255, 255, 255], [224, 0, 0, 251]] {
-        net.say(1, Input::Packet { bytes: udp(ip(1), to.into(), 1, b"x") });
+        net.handle(1, Input::Packet { bytes: udp(ip(1), to.into(), 1, b"x") });
     }
     net.run(at(1000));
     assert_eq!((net.counter(1, "multicast"), net.frames(1).len()), (3, 0));
 }
 
 #[test]
-fn intermediate_nodes_answer_from_their_caches_unless_told_not_to() {
+fn intermediate_nodes_reply_from_their_caches_unless_that_is_off() {
     for cache_replies in [true, false] {
         let options = Options { cache_replies, ..Options::default() };
         let mut net = Net::chain(5, &options);
-        // 5 is an island until later
+        // 5 is isolated at first
         net.cut(4, 5);
         net.send(1, 4, 1);
         net.run(at(1000));
@@ -175,8 +175,8 @@ fn intermediate_nodes_answer_from_their_caches_unless_told_not_to() {
 }
 
 #[test]
-fn of_several_caches_the_one_with_the_shorter_route_is_heard_first_and_silences_the_longer() {
-    // 1 asks; 2 knows 2-9, 3 knows 3-4-9; when 1 asks all three hear each other
+fn of_several_cached_replies_the_shorter_is_sent_first_and_cancels_the_longer() {
+    // 1 sends a request; 2 knows 2-9, 3 knows 3-4-9; all three hear each other then
     let mut net = Net::new(9, &Options::default());
     for (a, b) in [(2, 9), (3, 4), (4, 9)] {
         net.link(a, b);
@@ -195,8 +195,8 @@ fn of_several_caches_the_one_with_the_shorter_route_is_heard_first_and_silences_
 }
 
 #[test]
-fn requests_are_passed_on_once_by_each_node_and_within_the_jitter() {
-    // a full mesh of 6 and the target out of reach
+fn requests_are_forwarded_once_by_each_node_and_within_the_jitter() {
+    // a full mesh of 6 and the target out of range
     let mut net = Net::new(7, &Options { nonpropagating: false, ..Options::default() });
     for a in 1..=6 {
         (1..a).for_each(|b| net.link(a, b));
@@ -215,8 +215,8 @@ fn requests_are_passed_on_once_by_each_node_and_within_the_jitter() {
 }
 
 #[test]
-fn a_request_with_a_target_that_everybody_hears_is_answered_over_each_way_it_came() {
-    // two disjoint ways 1-2-4 and 1-3-4: section 8.2.2, the target answers every copy
+fn the_target_replies_over_each_path_of_a_request() {
+    // two disjoint paths 1-2-4 and 1-3-4: section 8.2.2, the target replies to every copy
     let mut net = Net::new(4, &Options { nonpropagating: false, ..Options::default() });
     for (a, b) in [(1, 2), (1, 3), (2, 4), (3, 4)] {
         net.link(a, b);
@@ -227,7 +227,7 @@ fn a_request_with_a_target_that_everybody_hears_is_answered_over_each_way_it_cam
 }
 
 #[test]
-fn overheard_routes_are_learnt_if_wanted() {
+fn overheard_routes_are_learnt_if_the_option_is_on() {
     for snoop in [true, false] {
         let options = Options { snoop, ..Options::default() };
         let mut net = Net::chain(5, &options);
@@ -240,7 +240,7 @@ fn overheard_routes_are_learnt_if_wanted() {
 }
 
 #[test]
-fn data_that_passes_brings_a_cut_route_back_if_wanted() {
+fn forwarded_data_restores_a_cut_route_if_the_option_is_on() {
     use manet_dsr::datagram::Datagram;
     use manet_dsr::wire::SourceRoute;
     for learn_from_data in [true, false] {
@@ -257,7 +257,7 @@ fn data_that_passes_brings_a_cut_route_back_if_wanted() {
             segments_left: 1,
             addresses: vec![ip(3), ip(2)],
         }));
-        net.say(3, Input::FrameFailed { to: mac(2), bytes: packet.to_bytes() });
+        net.handle(3, Input::FrameFailed { to: mac(2), bytes: packet.to_bytes() });
         net.run(at(600));
         assert_eq!((net.path(3, 1), net.path(4, 1)), (None, None));
         net.send(1, 4, 2);
@@ -270,9 +270,9 @@ fn data_that_passes_brings_a_cut_route_back_if_wanted() {
 }
 
 #[test]
-fn a_packet_under_way_since_before_the_request_does_not_cancel_the_reply() {
+fn a_packet_sent_before_the_request_does_not_cancel_the_reply() {
     use manet_dsr::wire::Request;
-    // 2 passes a packet of 1 on to 3, hears 1 ask for 4, and then 3 pass the packet on
+    // 2 forwards a packet of 1 to 3, hears a request of 1 for 4, and then hears 3 forward the packet
     let mut net = Net::chain(4, &Options::default());
     net.send(1, 4, 1);
     net.run(at(500));
@@ -282,7 +282,7 @@ fn a_packet_under_way_since_before_the_request_does_not_cancel_the_reply() {
     let request = Request { identification: 999, target: ip(4), addresses: Vec::new() };
     let request =
         manet_dsr::datagram::Datagram::control(ip(1), std::net::Ipv4Addr::BROADCAST, 9, vec![Opt::Request(request)]);
-    net.say(2, Input::Frame { from: mac(1), to: BROADCAST_MAC, bytes: request.to_bytes() });
+    net.handle(2, Input::Frame { from: mac(1), to: BROADCAST_MAC, bytes: request.to_bytes() });
     net.run(at(600));
     assert_eq!((net.frames(1).len() - cut, net.delivered(4)), (1, vec![1, 2]));
     assert_eq!((net.counter(2, "cached-replies"), net.counter(2, "replies-cancelled")), (1, 0));
@@ -290,7 +290,7 @@ fn a_packet_under_way_since_before_the_request_does_not_cancel_the_reply() {
 }
 
 #[test]
-fn an_ip_in_ip_piece_is_unwrapped_and_a_tunnel_s_packet_is_not() {
+fn a_fragment_in_ip_in_ip_is_unwrapped_and_a_tunnelled_packet_is_not() {
     use manet_dsr::datagram::Datagram;
     use manet_dsr::wire::SourceRoute;
     use manet_routing::packet::ipv4;
@@ -313,7 +313,7 @@ fn an_ip_in_ip_piece_is_unwrapped_and_a_tunnel_s_packet_is_not() {
             ipv4::Repr { tos: 0, identification: 77, dont_fragment: false, ttl: 60, protocol, source, destination };
         let mut packet = Datagram::parse(&outer.packet(inner)).unwrap();
         packet.options.push(Opt::SourceRoute(route.clone()));
-        net.say(3, Input::Frame { from: mac(2), to: mac(3), bytes: packet.to_bytes() });
+        net.handle(3, Input::Frame { from: mac(2), to: mac(3), bytes: packet.to_bytes() });
     }
     assert_eq!(net.delivered(3), [5, 77]);
 }

@@ -1,4 +1,4 @@
-//! The cases of tests/conformance (`manet_routing_host::conformance`): one machine, what it hears, what it does.
+//! The cases of tests/conformance (`manet_routing_host::conformance`): inputs and outputs of one machine.
 
 use manet_dsr::datagram::Datagram;
 use manet_routing::Output;

@@ -1,4 +1,4 @@
-//! The way to the Internet: a node with wires answers for every address outside the network, with the L bit; packets
+//! Internet access: a node with wires replies for every address outside the network, with the L bit; packets
 //! from outside carry the F bit (RFC 4728, sections 6.3 and 6.7).
 
 mod net;
@@ -9,7 +9,7 @@ use std::net::Ipv4Addr;
 
 const OUTSIDE: Ipv4Addr = Ipv4Addr::new(192, 168, 1, 2);
 
-/// 1-2-3, node 3 being the gateway; 4 is out of reach.
+/// 1-2-3, node 3 being the gateway; 4 is out of range.
 fn net() -> Net {
     let mut nodes: Vec<_> = (1..=4).map(node).collect();
     nodes[2].wires = vec![(Ipv4Addr::new(192, 168, 1, 0), 30)];
@@ -23,7 +23,7 @@ fn net() -> Net {
 fn a_packet_for_the_internet_leaves_at_the_gateway_and_the_answer_comes_back() {
     let mut net = net();
     let there = udp(ip(1), OUTSIDE, 5, b"there");
-    net.say(1, Input::Packet { bytes: there });
+    net.handle(1, Input::Packet { bytes: there });
     net.run(at(1000));
     assert_eq!(net.delivered(3), [5]);
     let sent = net.frames(1).pop().unwrap().1;
@@ -31,7 +31,7 @@ fn a_packet_for_the_internet_leaves_at_the_gateway_and_the_answer_comes_back() {
     assert_eq!((route.addresses.as_slice(), route.last_external), ([ip(2), ip(3)].as_slice(), true));
 
     // from the wire: the kernel of the gateway routes it into the TUN
-    net.say(3, Input::Packet { bytes: udp(OUTSIDE, ip(1), 6, b"back") });
+    net.handle(3, Input::Packet { bytes: udp(OUTSIDE, ip(1), 6, b"back") });
     net.run(at(2000));
     assert_eq!(net.delivered(1), [6]);
     let back = net.frames(3).pop().unwrap().1;
@@ -43,51 +43,51 @@ fn a_packet_for_the_internet_leaves_at_the_gateway_and_the_answer_comes_back() {
 #[test]
 fn the_gateway_s_ttl_is_the_kernel_s() {
     let mut net = net();
-    net.say(1, Input::Packet { bytes: udp(ip(1), OUTSIDE, 5, b"there") });
+    net.handle(1, Input::Packet { bytes: udp(ip(1), OUTSIDE, 5, b"there") });
     net.run(at(1000));
     let out = net.outputs(3).find_map(|o| if let Output::Deliver { bytes } = o { Some(bytes[8]) } else { None });
-    // node 2 took one; the gateway's kernel, which routes it on, will take the other
+    // node 2 decremented it once; the gateway's kernel, which forwards it, will do it again
     assert_eq!(out, Some(63));
 }
 
 #[test]
-fn a_packet_from_outside_that_dies_is_reported_to_the_gateway_and_by_icmp_to_its_source() {
+fn a_dropped_packet_from_outside_is_reported_to_the_gateway_and_by_icmp_to_its_source() {
     let mut net = net();
-    net.say(1, Input::Packet { bytes: udp(ip(1), OUTSIDE, 5, b"there") });
+    net.handle(1, Input::Packet { bytes: udp(ip(1), OUTSIDE, 5, b"there") });
     net.run(at(1000));
     net.cut(1, 2);
-    net.say(3, Input::Packet { bytes: udp(OUTSIDE, ip(1), 6, b"back") });
+    net.handle(3, Input::Packet { bytes: udp(OUTSIDE, ip(1), 6, b"back") });
     net.run(at(1100));
     assert_eq!((net.counter(3, "errors-received"), net.counter(2, "icmp-sent")), (1, 1));
-    // the ICMP error goes out by the gateway, whose kernel routes it to the wire
+    // the ICMP error leaves by the gateway, whose kernel routes it to the wire
     let to_wire = net.outputs(3).filter(|o| matches!(o, Output::Deliver { .. })).count();
     assert_eq!((to_wire, net.counter(3, "to-wire")), (2, 2));
 }
 
 #[test]
-fn nobody_without_wires_answers_for_the_internet() {
+fn a_node_without_wires_does_not_reply_for_the_internet() {
     let mut net = Net::chain(3, &Options::default());
-    net.say(1, Input::Packet { bytes: udp(ip(1), OUTSIDE, 5, b"there") });
+    net.handle(1, Input::Packet { bytes: udp(ip(1), OUTSIDE, 5, b"there") });
     net.run(at(5000));
     assert_eq!((net.total("replies-sent"), net.counter(1, "requests-sent")), (0, 4));
 }
 
 #[test]
-fn the_gateway_s_own_kernel_has_to_know_its_wires() {
+fn the_gateway_s_own_kernel_must_have_routes_to_its_wires() {
     let mut net = net();
-    net.say(3, Input::Packet { bytes: udp(ip(3), OUTSIDE, 5, b"x") });
+    net.handle(3, Input::Packet { bytes: udp(ip(3), OUTSIDE, 5, b"x") });
     assert_eq!((net.counter(3, "no-wire"), net.frames(3).len()), (1, 0));
 }
 
 #[test]
-fn only_the_gateway_answers_for_the_internet_not_who_has_the_route_from_it() {
+fn only_the_gateway_replies_for_the_internet_and_no_node_with_a_cached_route() {
     // RFC 4728, 6.3: external hops are not returned in a reply from the cache
     let mut net = net();
-    net.say(1, Input::Packet { bytes: udp(ip(1), OUTSIDE, 5, b"there") });
+    net.handle(1, Input::Packet { bytes: udp(ip(1), OUTSIDE, 5, b"there") });
     net.run(at(1000));
     assert!(net.path(2, 3).is_some());
     net.link(2, 4);
-    net.say(4, Input::Packet { bytes: udp(ip(4), OUTSIDE, 6, b"there") });
+    net.handle(4, Input::Packet { bytes: udp(ip(4), OUTSIDE, 6, b"there") });
     net.run(at(5000));
     assert_eq!((net.delivered(3), net.counter(2, "cached-replies")), (vec![5, 6], 0));
 }

@@ -1,4 +1,4 @@
-//! What forged, replayed, cut and flooding frames do: they are counted, and nothing grows.
+//! Forged, replayed, cut and flooding frames: they are counted, and all tables stay bounded.
 
 mod net;
 use manet_dsr::datagram::Datagram;
@@ -22,20 +22,20 @@ fn data(from: u64, to: u64, option: Opt) -> Bytes {
     packet.to_bytes()
 }
 
-/// What node 3, whose neighbour is 2, counts when 2 sends it this; and whether it sends or delivers anything.
+/// Asserts that node 3 counts this packet of its neighbour 2 as `reason`, and neither sends nor delivers anything.
 fn counted(bytes: Bytes, reason: &str) {
     let mut net = Net::chain(4, &Options::default());
-    net.say(2, Input::Packet { bytes: udp(ip(2), ip(4), 9, b"x") });
+    net.handle(2, Input::Packet { bytes: udp(ip(2), ip(4), 9, b"x") });
     net.run(at(1000));
     let before = net.seen.len();
-    net.say(3, Input::Frame { from: mac(2), to: mac(3), bytes });
+    net.handle(3, Input::Frame { from: mac(2), to: mac(3), bytes });
     assert_eq!(net.counter(3, reason), 1, "{reason}: {:?}", net.nodes[2].status(net.now).counters);
     let after: Vec<_> = net.seen[before..].iter().map(|s| &s.output).collect();
     assert!(after.iter().all(|o| matches!(o, Output::Note(_))), "{reason}: {after:?}");
 }
 
 #[test]
-fn routes_that_cannot_be_are_dropped_by_their_reason() {
+fn inconsistent_routes_are_dropped_by_their_reason() {
     counted(data(1, 4, route(0, 3, &[2, 3])), "bad-route"); // more segments left than hops
     counted(data(1, 4, route(0, 2, &[2, 3, 3])), "route-loop"); // we twice
     counted(data(1, 4, route(0, 1, &[2, 1])), "route-loop"); // back to the source
@@ -50,14 +50,14 @@ fn routes_that_cannot_be_are_dropped_by_their_reason() {
 }
 
 #[test]
-fn lengths_that_lie_are_dropped_by_their_reason() {
+fn wrong_lengths_are_dropped_by_their_reason() {
     let good = data(1, 4, route(0, 1, &[2, 3]));
     let with = |at: usize, value: u8| {
         let mut bytes = good.clone();
         bytes.0[at] = value;
         bytes
     };
-    counted(with(23, 200), "truncated"); // payload length of the DSR header, 200 > what follows
+    counted(with(23, 200), "truncated"); // payload length of the DSR header, 200 > the bytes after it
     counted(with(25, 200), "truncated"); // length of the option
     counted(with(25, 9), "bad-length"); // not whole addresses: 2 + 7
     counted(with(25, 1), "bad-length"); // not even the fixed part
@@ -78,22 +78,22 @@ fn every_truncation_of_a_forwarded_packet_is_survived() {
 }
 
 #[test]
-fn a_packet_dies_when_its_ttl_does() {
+fn a_packet_is_dropped_when_its_ttl_expires() {
     let mut packet = Datagram::parse(&data(1, 4, route(0, 1, &[2, 3]))).unwrap();
     packet.set_ttl(1);
     counted(packet.to_bytes(), "ttl-expired");
 }
 
 #[test]
-fn requests_that_cannot_be_are_dropped() {
+fn inconsistent_requests_are_dropped() {
     let request = |source: u64, target: u64, by: &[u64]| {
         let addresses = by.iter().map(|n| ip(*n)).collect();
         let request = Request { identification: 77, target: ip(target), addresses };
         Datagram::control(ip(source), BROADCAST, 1, vec![Opt::Request(request)]).to_bytes()
     };
     counted(request(1, 9, &[2, 5, 2]), "request-loop");
-    counted(request(1, 9, &[5, 3, 2]), "request-returned"); // we have passed it on already
-    counted(request(1, 9, &[9, 2]), "request-loop"); // the target has passed on what is for it
+    counted(request(1, 9, &[5, 3, 2]), "request-returned"); // we have already forwarded it
+    counted(request(1, 9, &[9, 2]), "request-loop"); // the target has forwarded a request for itself
     counted(request(9, 9, &[2]), "request-loop");
     counted(request(3, 9, &[2]), "request-own");
 }
@@ -105,13 +105,13 @@ fn a_forged_reply_cannot_name_a_neighbour_that_was_never_heard() {
     net.run(at(100));
     let reply = Reply { last_external: false, addresses: vec![ip(99), ip(50)] };
     let bytes = Datagram::control(ip(3), ip(2), 1, vec![Opt::Reply(reply)]).to_bytes();
-    net.say(2, Input::Frame { from: mac(3), to: mac(2), bytes });
+    net.handle(2, Input::Frame { from: mac(3), to: mac(2), bytes });
     assert_eq!((net.path(2, 50), net.counter(2, "reply-elsewhere")), (None, 1));
 }
 
 #[test]
-fn unknown_options_are_treated_as_their_types_say() {
-    // section 8.1.6, at node 3 on the way from 1 to 4: ignore, remove, mark, drop; with bit 0x80 the source hears of it
+fn unknown_options_are_treated_by_their_types() {
+    // section 8.1.6, at node 3 on the path from 1 to 4: ignore, remove, mark, drop; with bit 0x80 the source gets an error
     let unknown = |kind: u8| Opt::Unknown(Unknown { kind, data: vec![1, 2] });
     let passed_on = |kind: u8| {
         let mut net = Net::chain(4, &Options::default());
@@ -119,27 +119,27 @@ fn unknown_options_are_treated_as_their_types_say() {
         net.run(at(1000));
         let mut packet = Datagram::parse(&data(1, 4, route(0, 1, &[2, 3]))).unwrap();
         packet.options.push(unknown(kind));
-        net.say(3, Input::Frame { from: mac(2), to: mac(3), bytes: packet.to_bytes() });
+        net.handle(3, Input::Frame { from: mac(2), to: mac(3), bytes: packet.to_bytes() });
         let sent = net.frames(3).into_iter().rev().find(|(_, p)| p.destination() == ip(4) && p.salvage() == 0);
         let kinds = sent.filter(|_| net.counter(3, "unknown-option") == 0).map(|(_, p)| {
             let unknown = |o: &Opt| if let Opt::Unknown(u) = o { Some((u.kind, u.data.clone())) } else { None };
             p.options.iter().filter_map(unknown).collect::<Vec<_>>()
         });
-        let told = net.frames(3).iter().any(|(_, p)| {
+        let reported = net.frames(3).iter().any(|(_, p)| {
             p.options.iter().any(|o| matches!(o, Opt::Error(e) if e.what == What::OptionNotSupported(kind)))
         });
-        (kinds, told)
+        (kinds, reported)
     };
     assert_eq!(passed_on(0b0000_0100), (Some(vec![(0b0000_0100, vec![1, 2])]), false));
     assert_eq!(passed_on(0b0010_0100), (Some(vec![]), false));
-    // the mark: the first bit behind the length
+    // the mark: the first bit after the length
     assert_eq!(passed_on(0b0100_0100), (Some(vec![(0b0100_0100, vec![0x81, 2])]), false));
     assert_eq!(passed_on(0b0110_0100), (None, false));
     assert_eq!(passed_on(0b1000_0000), (Some(vec![(0b1000_0000, vec![1, 2])]), true)); // flow state: timeout option
     assert_eq!(passed_on(0b1110_0100), (None, true));
 }
 
-/// Sizes of everything that could grow.
+/// Sizes of all tables and queues.
 fn sizes(machine: &Dsr, now: Instant) -> [usize; 6] {
     let status = machine.status(now);
     let of = |name: &str| status.details[name].as_u64().unwrap() as usize;
@@ -148,13 +148,13 @@ fn sizes(machine: &Dsr, now: Instant) -> [usize; 6] {
 }
 
 #[test]
-fn ten_thousand_requests_a_second_do_not_make_anything_grow() {
+fn ten_thousand_requests_per_second_leave_all_tables_bounded() {
     let mut machine = Dsr::new(node(1), Options::default()).unwrap();
     let mut passed_on = 0;
     for n in 0..20_000u32 {
         let now = Instant::from_nanos(u64::from(n) * 100_000);
         machine.handle_timeout(now);
-        // each from another initiator, by another neighbour, for another target
+        // each from another initiator, over another neighbour, for another target
         let address = |k: u32| Ipv4Addr::from(0x0a10_0000 + n * 4 + k);
         let request = Request { identification: n as u16, target: address(1), addresses: vec![address(2)] };
         let bytes = Datagram::control(address(0), BROADCAST, 1, vec![Opt::Request(request)]).to_bytes();
@@ -174,7 +174,7 @@ fn sizes_if(wanted: bool, machine: &Dsr, now: Instant) -> Option<[usize; 6]> {
 }
 
 #[test]
-fn a_stack_that_asks_for_everybody_does_not_make_anything_grow() {
+fn a_stack_that_sends_to_all_addresses_leaves_all_tables_bounded() {
     let mut machine = Dsr::new(node(1), Options::default()).unwrap();
     for n in 0..5000u32 {
         let bytes = udp(ip(1), Ipv4Addr::from(0x0a10_0000 + n), 1, b"x");
@@ -237,10 +237,10 @@ fn packet() -> impl Strategy<Value = Bytes> {
 }
 
 proptest! {
-    /// Forged packets of every make, as frames, overheard, failed and purged: no panic, no route that comes back on
-    /// itself, no frame that does not parse, no deadline left behind.
+    /// Forged packets of every kind, as frames, overheard, failed and purged: no panic, no route with a repeated node, no
+    /// frame that does not parse, no deadline left behind.
     #[test]
-    fn nothing_a_neighbour_says_breaks_a_node(
+    fn no_input_of_a_neighbour_breaks_a_node(
         packets in proptest::collection::vec((packet(), 2..9u64, 0..5u8), 1..60), by_acks in any::<bool>()
     ) {
         let link = if by_acks { manet_dsr::options::Link::Ack } else { manet_dsr::options::Link::Feedback };
@@ -284,7 +284,7 @@ proptest! {
         let mut machine = Dsr::new(node(1), Options::default()).unwrap();
         for bytes in frames {
             let mut bytes = Bytes(bytes);
-            // past the IP header, or nothing but it would be tried
+            // after the IP header, or only that would be tested
             if bytes.len() > 24 {
                 bytes.0[0] = 0x45;
                 bytes.0[9] = 48;

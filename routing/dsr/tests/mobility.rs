@@ -1,4 +1,4 @@
-//! Many nodes, links that come and go: no source route ever visits a node twice, and what can be delivered is.
+//! Many nodes with changing links: no source route visits a node twice, and packets with a possible path are delivered.
 
 mod net;
 use manet_dsr::options::Link;
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 const NODES: u64 = 12;
 
-/// 60 s; each second some links change and somebody sends to somebody.
+/// 60 s; each second some links change and a random node sends to another.
 fn shaken(seed: u64, options: &Options) -> Net {
     let mut rng = Stream::new(seed, 0, Purpose::Mobility);
     let mut net = Net::new(NODES, options);
@@ -33,7 +33,7 @@ fn shaken(seed: u64, options: &Options) -> Net {
 }
 
 #[test]
-fn no_source_route_visits_a_node_twice_and_all_packets_arrive_or_are_given_up() {
+fn no_source_route_visits_a_node_twice_and_all_packets_arrive_or_are_dropped() {
     for seed in 1..=5 {
         for link in [Link::Feedback, Link::Ack] {
             let net = shaken(seed, &Options { link, ..Options::default() });

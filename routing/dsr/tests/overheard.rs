@@ -1,4 +1,4 @@
-//! The filter of overheard frames (`Protocol::overheard_filter`): what it drops would have changed nothing.
+//! The filter of overheard frames (`Protocol::overheard_filter`): it drops only frames without effect.
 
 mod net;
 
@@ -43,7 +43,7 @@ fn acquainted(options: Options) -> Dsr {
 }
 
 #[test]
-fn data_on_a_route_that_does_not_name_us_is_dull() {
+fn data_on_a_route_without_us_is_dropped() {
     let machine = acquainted(quiet());
     let dull = |options| is_dull(&machine, mac(3), mac(5), &data(options));
     assert!(dull(vec![route(1, &[3, 5])]));
@@ -58,7 +58,7 @@ fn data_on_a_route_that_does_not_name_us_is_dull() {
 }
 
 #[test]
-fn a_neighbour_not_heard_before_is_heard() {
+fn a_frame_of_an_unknown_neighbour_passes() {
     let mut machine = acquainted(quiet());
     let bytes = data(vec![route(2, &[5, 7])]);
     let version = machine.overheard_version();
@@ -69,7 +69,7 @@ fn a_neighbour_not_heard_before_is_heard() {
 }
 
 #[test]
-fn who_learns_from_data_or_lives_by_overhearing_drops_nothing() {
+fn a_node_that_learns_from_data_or_needs_passive_acks_drops_nothing() {
     for options in [Options::default(), Options { link: Link::Ack, ..quiet() }] {
         let machine = acquainted(options);
         assert_eq!((machine.overheard_version(), machine.overheard_filter().len()), (0, 0));
@@ -77,7 +77,7 @@ fn who_learns_from_data_or_lives_by_overhearing_drops_nothing() {
     assert!(acquainted(Options { snoop: false, ..Options::default() }).overheard_version() > 0);
 }
 
-/// All that a node tells of itself; counters that stand at 0 or are not there are the same.
+/// The status of a node; counters that are 0 or missing are equal.
 fn known(node: &Dsr, now: manet_engine::Instant) -> String {
     let status = node.status(now);
     let mut counters = serde_json::to_value(&status.counters).unwrap();
@@ -89,9 +89,9 @@ fn known(node: &Dsr, now: manet_engine::Instant) -> String {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Two networks alike but for the filter, on an air where links come and go, say and deliver the same at the same instants.
+    /// Two networks that differ only in the filter send and deliver the same at the same instants, while links change.
     #[test]
-    fn nothing_changes_by_what_is_dropped(
+    fn dropped_frames_have_no_effect(
         links in proptest::collection::vec((1..9u64, 1..9u64), 8..24),
         steps in proptest::collection::vec((1..9u64, 1..9u64, 0..4u8), 10..80),
     ) {
@@ -119,7 +119,7 @@ proptest! {
 }
 
 #[test]
-fn beside_a_busy_route_most_frames_are_dropped() {
+fn near_a_loaded_route_most_frames_are_dropped() {
     // 7 and 8 hear the middle of a chain of six
     let mut net = Net::chain(8, &quiet());
     net.filters = true;

@@ -1,12 +1,11 @@
-//! A second reader of our packets: Wireshark's dissector of DSR. One packet of each message, written by us, as tshark
-//! says them; and nothing in any of them that it calls malformed or odd. Skipped, and said so, where tshark is not
-//! installed.
+//! Cross-check of our packets with Wireshark's dissector of DSR: the fields of each message, and no malformed or suspicious
+//! packet. Skipped with a message if tshark is not installed.
 
 mod net;
 use manet_dsr::datagram::Datagram;
 use manet_dsr::wire::{Ack, AckRequest, Opt, Reply, Request, RouteError, SourceRoute, What};
 use manet_dsr::Options;
-use manet_routing::tshark::in_one_form;
+use manet_routing::tshark::normalised;
 use manet_routing::{Bytes, Output, BROADCAST};
 use net::{at, ip, udp, Net};
 use std::process::Command;
@@ -26,7 +25,7 @@ fn pcap(packets: &[Bytes]) -> Vec<u8> {
     file
 }
 
-/// For each packet the values of `fields`, separated by `|`; `None`: there is no tshark.
+/// The values of `fields` in each packet, separated by `|`; `None`: tshark is not installed.
 fn tshark(name: &str, packets: &[Bytes], fields: &[&str]) -> Option<Vec<String>> {
     let file = std::env::temp_dir().join(format!("manet-dsr-{name}-{}.pcap", std::process::id()));
     std::fs::write(&file, pcap(packets)).unwrap();
@@ -42,7 +41,7 @@ fn tshark(name: &str, packets: &[Bytes], fields: &[&str]) -> Option<Vec<String>>
         return None;
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Some(String::from_utf8(output.stdout).unwrap().lines().map(in_one_form).collect())
+    Some(String::from_utf8(output.stdout).unwrap().lines().map(normalised).collect())
 }
 
 fn route(salvage: u8, left: u8, first_external: bool, last_external: bool) -> Opt {
@@ -59,7 +58,7 @@ fn error(what: What) -> Opt {
 }
 
 #[test]
-fn tshark_reads_every_message_as_we_mean_it() {
+fn tshark_agrees_on_every_message() {
     let request = Request { identification: 0x1234, target: ip(9), addresses: vec![ip(2), ip(3)] };
     let reply = Reply { last_external: true, addresses: vec![ip(2), ip(3), ip(4)] };
     let mut data = Datagram::parse(&udp(ip(1), ip(4), 8, b"payload")).unwrap();
@@ -108,13 +107,13 @@ fn tshark_reads_every_message_as_we_mean_it() {
     for (n, (packet, fields, expected)) in cases.into_iter().enumerate() {
         let all: Vec<&str> = fields.iter().copied().chain(["_ws.expert.message", "ip.checksum.status"]).collect();
         let Some(lines) = tshark(&format!("message{n}"), &[packet], &all) else { return };
-        // no expert message; checksum status 1 is "good", of the inner headers there are none
+        // no expert message; checksum status 1 is "good"; inner headers have none
         assert_eq!(lines, [format!("{expected}||1")]);
     }
 }
 
 #[test]
-fn tshark_finds_nothing_odd_in_all_frames_of_a_chain_that_breaks() {
+fn tshark_finds_no_suspicious_frame_in_a_chain_with_a_break() {
     let mut net = Net::chain(5, &Options::default());
     net.send(1, 5, 1);
     net.run(at(1000));
@@ -130,7 +129,7 @@ fn tshark_finds_nothing_odd_in_all_frames_of_a_chain_that_breaks() {
     let Some(lines) = tshark("chain", &frames, &fields) else { return };
     assert_eq!(lines.len(), frames.len());
     for line in lines {
-        // a request for neighbours has TTL 1 (RFC 4728, 3.3.3), which tshark remarks on in any packet
+        // a request for neighbours has TTL 1 (RFC 4728, 3.3.3), for which tshark has a remark in any packet
         let line = line.replace("\"Time To Live\" only 1", "");
         let (protocols, rest) = line.split_once('|').unwrap();
         let read = ["ip:dsr", "ip:dsr:udp:data", "ip:udp:data", "ip:dsr:icmp:ip:udp", "ip:icmp:ip:udp"];

@@ -1,11 +1,11 @@
-//! Programs of [`manet_routing::packet::filter`] put to work on a socket.
+//! Attaches programs of [`manet_routing::packet::filter`] to sockets.
 
 use manet_routing::packet::filter::{compile, Instruction, Step};
 use nix::errno::Errno;
 use nix::libc;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// From now on `socket` gets only what the program accepts, the first `accept` bytes of it.
+/// From now on `socket` receives only packets that the program accepts, cut to `accept` bytes.
 pub fn attach(socket: &impl AsFd, steps: &[Step], accept: u32) -> Result<(), Errno> {
     let kernels = |Instruction { code, jt, jf, k }| libc::sock_filter { code, jt, jf, k };
     let mut program: Vec<libc::sock_filter> = compile(steps, accept).into_iter().map(kernels).collect();

@@ -1,6 +1,6 @@
-//! The capture of held packets (formats/routing.md): packets that wait for a route in the machine, which no capture of the
-//! radio has. pcapng (draft-ietf-opsawg-pcapng, sections 4.1 to 4.3), little-endian: a section header and an interface of
-//! bare IPv4 packets for each start of the daemon, then a packet with a comment for each that comes, and one as it goes.
+//! The capture of held packets (formats/routing.md): packets that wait in the machine for a route, which no capture of the
+//! radio contains. pcapng (draft-ietf-opsawg-pcapng, sections 4.1 to 4.3), little-endian: a section header and an interface
+//! of bare IPv4 packets for each start of the daemon, then one commented packet per arrival and one per departure.
 
 use crate::error::Result;
 use crate::notes::append_to;
@@ -25,15 +25,18 @@ const NANOSECONDS: u8 = 9;
 /// The headers of IPv4 (60), DSR with its longest source route (4 + 4 + 4 x 15) and TCP (60).
 const SNAP_BYTES: usize = 60 + 68 + 60;
 
+/// The open capture file, or none.
 pub struct HeldCapture {
     file: Option<File>,
     /// CLOCK_REALTIME of the daemon's instant 0.
     epoch_ns: u64,
-    /// Packets that the file did not take.
+    /// Records that could not be written.
     pub lost: u64,
 }
 
 impl HeldCapture {
+    /// Appends to `path`; without a path nothing is recorded. `interface`: name in the capture. `epoch_ns`: CLOCK_REALTIME
+    /// of instant 0. Fails if the file cannot be opened.
     pub fn open(path: Option<&Path>, interface: &str, epoch_ns: u64) -> Result<Self> {
         let file = path.map(|p| append_to("held", p)).transpose()?;
         let mut capture = Self { file, epoch_ns, lost: 0 };
@@ -41,11 +44,12 @@ impl HeldCapture {
         Ok(capture)
     }
 
+    /// Whether changes are recorded.
     pub fn is_open(&self) -> bool {
         self.file.is_some()
     }
 
-    /// Written at once, so that a killed daemon's are there.
+    /// Writes at once, so that no record is missing after a kill.
     pub fn record(&mut self, now: Instant, change: &Change) {
         let block = packet(self.epoch_ns + now.as_nanos(), &change.bytes, &comment(now, change));
         self.write(&block);
@@ -128,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_became_of_it_and_how_long_it_waited_is_the_comment() {
+    fn the_comment_is_the_step_and_the_waiting_time() {
         let now = Instant::from_nanos(1_420_000_000);
         let text = |passage| comment(now, &change(passage, 20));
         assert_eq!(text(Passage::Held), "held");
@@ -137,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_daemon_that_starts_again_begins_a_section_and_a_full_disk_is_counted() {
+    fn a_restarted_daemon_begins_a_section_and_a_full_disk_is_counted() {
         let path = std::env::temp_dir().join(format!("manet-held-{}.pcapng", std::process::id()));
         for _ in 0..2 {
             let mut capture = HeldCapture::open(Some(&path), "manet0", 5).unwrap();

@@ -1,6 +1,6 @@
-//! The words on the command line (formats/routing.md).
+//! The command line (formats/routing.md).
 //!
-//! Exit: 0 ended in order, 1 failed while running, 2 CONFIG is wrong.
+//! Exit status: 0 regular end, 1 failure at run time, 2 wrong CONFIG.
 
 use crate::config::{ConfigError, Loaded};
 use crate::error::HostError;
@@ -45,8 +45,9 @@ enum Failure {
     Run(HostError),
 }
 
+/// Parses the command line of `manet-P`, performs its verb and returns the exit status. Errors go to stderr as one line.
 pub fn main<P: Protocol>() -> ExitCode {
-    // clap keeps names for ever; the program has one
+    // clap keeps names for the life of the process; the program has one
     let name: &'static str = Box::leak(format!("manet-{}", P::NAME).into_boxed_str());
     let command = Arguments::command().name(name);
     let arguments = command.try_get_matches().and_then(|m| Arguments::from_arg_matches(&m));

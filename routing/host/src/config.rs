@@ -1,4 +1,4 @@
-//! CONFIG of formats/routing.md: who the node is, where its sockets and files are, and the protocol's options.
+//! CONFIG of formats/routing.md: identity of the node, paths of its sockets and files, options of the protocol.
 
 use manet_routing::{Node, OptionError, Protocol};
 use serde::Deserialize;
@@ -10,50 +10,62 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 const FORMAT: &str = "manet-routing/1";
-/// Nobody's configuration is longer; a wrong path (a capture, /dev/zero) is found out before it fills the memory.
+/// No configuration is longer; the limit detects a wrong path (a capture, /dev/zero) before it fills the memory.
 const MAX_BYTES: u64 = 1 << 20;
 /// RFC 791: every host accepts packets of 576 bytes.
 const MIN_MTU: u16 = 576;
 /// IFNAMSIZ less its final zero.
 const MAX_NAME_LEN: usize = 15;
 
+/// Key "feedback": the source of link reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum FeedbackSource {
     /// The medium's socket of this station (formats/sockets.md).
     Medium(PathBuf),
+    /// Failure counts of mac80211, polled.
     Nl80211,
+    /// No link reports.
     #[default]
     None,
 }
 
+/// CONFIG except for the protocol's options.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     format: String,
+    /// Identity of the node.
     pub node: Node,
+    /// Name of the radio's interface.
     pub interface: String,
+    /// Name of the TUN device, which the daemon creates.
     #[serde(default = "manet0")]
     pub tun: String,
+    /// Source of link reports.
     #[serde(default)]
     pub feedback: FeedbackSource,
+    /// Path of the status socket; `None`: no socket.
     #[serde(default)]
     pub status: Option<PathBuf>,
-    /// CLOCK_REALTIME that notes count from.
+    /// CLOCK_REALTIME in nanoseconds from which notes count.
     #[serde(default)]
     pub epoch_ns: u64,
+    /// File of notes, appended to.
     #[serde(default)]
     pub notes: Option<PathBuf>,
+    /// File of the event log, appended to.
     #[serde(default)]
     pub events: Option<PathBuf>,
-    /// Capture of the packets that wait for a route.
+    /// Capture file of the packets that wait for a route, appended to.
     #[serde(default)]
     pub held: Option<PathBuf>,
+    /// Whether the routes set RTAX_QUICKACK: TCP acknowledges every segment at once.
     #[serde(default)]
     pub quickack: bool,
     #[serde(default)]
     notices: bool,
-    /// False: TCP hears of no unreachable host, as in the years before RFC 6069, whose answer Linux has built in.
+    /// False: TCP gets no ICMP unreachable, as if Linux lacked its built-in reaction (RFC 6069).
     #[serde(default = "yes")]
     pub tcp_unreachable: bool,
     #[serde(default = "no_options")]
@@ -72,35 +84,41 @@ fn no_options() -> Value {
     Value::Object(serde_json::Map::new())
 }
 
-/// A configuration that `P` accepts, and the options read from it.
+/// A configuration that `P` accepts, and its options.
 #[derive(Clone, Debug)]
 pub struct Loaded<P: Protocol> {
+    /// All keys but the options.
     pub config: Config,
+    /// Key "options".
     pub options: P::Options,
 }
 
-/// A configuration that is refused, and its file.
+/// The error of a refused configuration, with its file.
 #[derive(Debug)]
 pub struct ConfigError {
     file: PathBuf,
     mistake: Mistake,
 }
 
-/// What is wrong with a configuration: one line that names the key and, where there is one, the remedy.
+/// A mistake in a configuration. Its text is one line that names the key and, if there is one, the remedy.
 #[derive(Debug)]
 pub enum Mistake {
     /// The file cannot be opened.
     Unopened(io::Error),
-    /// It cannot be read, or is no text.
+    /// The file cannot be read or is not UTF-8.
     Unreadable(io::Error),
+    /// The file has more than 2^20 bytes.
     TooLong,
-    /// It is not JSON, lacks a key or has an unknown one.
+    /// The text is not JSON, lacks a key or has an unknown one.
     Malformed(serde_json::Error),
+    /// A value of the host's keys is out of range.
     Key {
+        /// Name of the key, `node.mtu` for example.
         name: &'static str,
+        /// The reason and the remedy.
         problem: String,
     },
-    /// A protocol's option is unknown, or its value of the wrong type.
+    /// An option of the protocol is unknown, or its value has the wrong type.
     MalformedOption(serde_json::Error),
     /// The protocol refuses an option, or the node.
     Option(OptionError),
@@ -129,11 +147,14 @@ impl fmt::Display for Mistake {
 impl std::error::Error for Mistake {}
 
 impl<P: Protocol> Loaded<P> {
+    /// Reads and checks a file of CONFIG. Fails with the path and the first mistake.
     pub fn from_file(path: &Path) -> Result<Self, ConfigError> {
         let text = read(path);
         text.and_then(|text| Self::from_text(&text)).map_err(|mistake| ConfigError { file: path.to_owned(), mistake })
     }
 
+    /// Reads and checks the text of CONFIG. Fails with the first mistake. The node's feedback is switched off where the
+    /// source or the options exclude it.
     pub fn from_text(text: &str) -> Result<Self, Mistake> {
         let mut config: Config = serde_json::from_str(text).map_err(Mistake::Malformed)?;
         config.check()?;
@@ -203,6 +224,7 @@ impl Config {
     }
 }
 
+/// Whether one host can have this address: not 0.0.0.0, loopback, multicast or 240.0.0.0/4.
 pub fn is_host(a: Ipv4Addr) -> bool {
     !(a.is_unspecified() || a.is_loopback() || a.is_multicast() || a.octets()[0] >= 240)
 }
@@ -236,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_has_its_default() {
+    fn absent_keys_have_their_defaults() {
         let config = load(&good()).unwrap().config;
         assert_eq!((config.tun.as_str(), config.node.mtu, config.epoch_ns), ("manet0", 1500, 0));
         assert!(!config.node.notices);
@@ -250,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_is_told_of_feedback_only_where_there_is_some_and_it_wants_it() {
+    fn the_node_has_feedback_only_if_source_and_options_provide_it() {
         assert!(load(&good()).unwrap().config.node.feedback);
         for (key, value) in [("options", json!({"link": "hello"})), ("feedback", json!("none"))] {
             let mut config = good();
@@ -260,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn the_machine_is_told_whether_to_give_notices() {
+    fn the_key_notices_reaches_the_node() {
         let mut config = good();
         config["notices"] = json!(true);
         assert!(load(&config).unwrap().config.node.notices);

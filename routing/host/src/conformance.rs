@@ -1,14 +1,14 @@
-//! Conformance cases: inputs played to a machine in virtual time, and what it must do, as files side by side.
+//! Conformance cases: inputs played to a machine in virtual time, and the expected outputs, as files of one folder.
 //!
 //! A case is a folder:
 //! - `node.json`: `{"node":{..},"options":{..}}`, as in CONFIG (formats/routing.md);
-//! - `input.jsonl`: lines `{"at":ns,"input":{..}}` (the event log's), `{"until":ns}` (time goes on to there) and
-//!   `{"status":ns}` (the same, and the status is part of the output); lines that begin with `#` are for the reader;
-//! - `output.jsonl`: lines `{"at":ns,"output":{..}}` and `{"at":ns,"status":{..}}`, each perhaps with `"means"`;
-//! - `README`, if there is one: the behaviour and its clause in a line or two.
+//! - `input.jsonl`: lines `{"at":ns,"input":{..}}` (as in the event log), `{"until":ns}` (advances the time) and
+//!   `{"status":ns}` (the same, and writes the status to the output); lines that begin with `#` are comments;
+//! - `output.jsonl`: lines `{"at":ns,"output":{..}}` and `{"at":ns,"status":{..}}`, outputs optionally with `"means"`;
+//! - `README`, optional: the behaviour and its clause in one or two lines.
 //!
 //! A runner is one test: `conformance::check::<Aodv>(Path::new("tests/conformance"), means)`. With UPDATE=1 in the
-//! environment it rewrites `output.jsonl` instead of comparing; the diff is then to be reviewed, not just committed.
+//! environment it rewrites `output.jsonl` instead of comparing; review the diff before the commit.
 
 use manet_engine::{Instant, Timeline};
 use manet_routing::{Input, Node, Output, Protocol};
@@ -17,12 +17,12 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A description of an output for readers, above all which message its bytes are.
+/// A readable description of an output, in particular of the message in its bytes; `None`: no description.
 pub type Means = fn(&Output) -> Option<String>;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Who<O> {
+struct Setup<O> {
     node: Node,
     options: O,
 }
@@ -35,7 +35,7 @@ enum Line {
     Status { status: Instant },
 }
 
-/// Plays every case under `folder`, in the order of their names.
+/// Plays every case under `folder` in the order of the names and compares the outputs.
 ///
 /// # Panics
 /// With the first differing line of each case that differs, or if there is no case at all.
@@ -48,7 +48,7 @@ pub fn check<P: Protocol>(folder: &Path, means: Means) {
     assert!(wrong.is_empty(), "{} of {} cases\n{}", wrong.len(), cases.len(), wrong.join("\n"));
 }
 
-/// A case that fails or cannot be played: its file (and line), and how.
+/// A failed or unplayable case: its file (and line) and the reason.
 #[derive(Debug)]
 struct CaseError {
     at: String,
@@ -68,11 +68,12 @@ impl fmt::Display for CaseError {
 }
 impl std::error::Error for CaseError {}
 
-/// What the machine of the case in `case` does, as the lines of `output.jsonl`.
+/// Plays the case in the folder `case` and returns the lines of its `output.jsonl`.
 fn play<P: Protocol>(case: &Path, means: Means) -> Result<String, CaseError> {
     let (file, input) = (case.join("node.json"), case.join("input.jsonl"));
-    let who: Who<P::Options> = serde_json::from_str(&read(&file)?).map_err(|e| CaseError::new(file.display(), e))?;
-    let mut timeline = Timeline::new(P::new(who.node, who.options).map_err(|e| CaseError::new(file.display(), e))?);
+    let setup: Setup<P::Options> =
+        serde_json::from_str(&read(&file)?).map_err(|e| CaseError::new(file.display(), e))?;
+    let mut timeline = Timeline::new(P::new(setup.node, setup.options).map_err(|e| CaseError::new(file.display(), e))?);
     let mut lines = Vec::new();
     for (i, line) in read(&input)?.lines().enumerate() {
         if line.starts_with('#') || line.trim().is_empty() {
@@ -140,7 +141,7 @@ mod tests {
     use manet_engine::{Duration, Machine};
     use manet_routing::{Carrier, OptionError, Status};
 
-    /// Gives each packet up a second after it came.
+    /// Drops each packet one second after its arrival.
     #[derive(Default)]
     struct GivesUp(Vec<(Instant, manet_routing::Bytes)>, Vec<Output>);
 
@@ -192,7 +193,7 @@ mod tests {
     const RIGHT: &str = "{\"at\":1000000005,\"output\":{\"unreachable\":{\"bytes\":\"00ff\"}}}\n";
 
     #[test]
-    fn a_case_whose_output_is_as_written_passes() {
+    fn a_case_with_the_expected_output_passes() {
         let folder = case("right", RIGHT);
         check::<GivesUp>(&folder, |_| None);
         fs::remove_dir_all(folder).unwrap();

@@ -1,4 +1,4 @@
-//! `manet-P run`: one thread that waits for packets, deadlines and requests until it is stopped.
+//! `manet-P run`: one thread that serves packets, deadlines and requests until it is stopped.
 
 use crate::capture::HeldCapture;
 use crate::config::{is_host, Config, FeedbackSource, Loaded};
@@ -13,7 +13,7 @@ use crate::replay::Started;
 use crate::rtnetlink::LinkEvents;
 use crate::status::{self, Request, StatusSocket};
 use crate::sys;
-use crate::tun::Taken;
+use crate::tun::Received;
 use crate::udp::Udp;
 use crate::usage::Usage;
 use manet_engine::event_log::Logged;
@@ -29,15 +29,15 @@ use std::io::{BufWriter, Write};
 use std::net::Ipv4Addr;
 use std::path::Path;
 
-/// Nothing needs a daemon that has nothing to do: it wakes for this only, once a minute.
+/// An idle daemon wakes once a minute.
 const HEARTBEAT: Duration = Duration::from_secs(60);
-/// How often nl80211 is asked.
+/// Interval at which nl80211 is polled.
 const POLL: Duration = Duration::from_millis(100);
-/// Packets read from one socket before others have their turn.
+/// Packets read from one socket before the other sockets are served.
 const PACKETS_AT_ONCE: usize = 64;
-/// The longest packet or feedback message.
+/// Upper bound of a packet or feedback message, in bytes.
 const BUFFER: usize = 65_536 + 64;
-/// No protocol's control message is longer; RFC 3626's are the longest with an MTU.
+/// Upper bound of a control message, in bytes; those of OLSR (RFC 3626) are the longest, at most one MTU.
 const MAX_CONTROL: usize = 16 * 1024;
 
 const SIGNAL: u64 = 0;
@@ -57,18 +57,19 @@ struct Daemon<P: Protocol> {
     tunnels: Vec<Listener>,
     link: LinkEvents,
     held: HeldCapture,
-    /// Of the filter of overheard frames that is in force.
+    /// Version of the present filter of overheard frames.
     overheard_version: u64,
     buffer: Vec<u8>,
     stop: bool,
     error: Option<HostError>,
 }
 
-/// Runs until it is stopped.
+/// Runs the daemon until a signal or a status client stops it. Fails if the host refuses what the daemon needs, or if notes
+/// or events were lost.
 pub fn run<P: Protocol>(loaded: Loaded<P>) -> Result<()> {
     let Loaded { mut config, options } = loaded;
     let signals = stop_signals()?;
-    // fails if another daemon is there, before anything of its own is touched
+    // fails if another daemon is running, before any of its state is touched
     let status = StatusSocket::open(config.status.as_deref())?;
     let kernel = Kernel::take_over(&config, P::CARRIER, P::tun_mtu(&config.node, &options))?;
     config.node.restarted |= kernel.restarted;
@@ -167,7 +168,7 @@ impl<P: Protocol> Daemon<P> {
         while !self.stop {
             let ready = self.driver.turn(&mut self.outlet)?;
             self.record_held();
-            self.outlet.status.try_again();
+            self.outlet.status.resume();
             for token in ready {
                 self.serve(token, signals);
             }
@@ -176,19 +177,19 @@ impl<P: Protocol> Daemon<P> {
                 let inputs = feedback.poll(kernel, counters);
                 self.input_all(inputs);
             }
-            self.choose_overheard();
+            self.update_overheard_filter();
         }
         Ok(())
     }
 
-    /// Sets in the kernel which overheard frames matter, when that has changed.
-    fn choose_overheard(&mut self) {
+    /// Updates the kernel's filter of overheard frames if the machine changed it.
+    fn update_overheard_filter(&mut self) {
         let machine = &self.driver.timeline().machine().machine;
         let version = machine.overheard_version();
         if version != self.overheard_version {
             self.overheard_version = version;
             let Outlet { feedback, counters, .. } = &mut self.outlet;
-            feedback.hear_only(&machine.overheard_filter(), counters);
+            feedback.set_overheard_filter(&machine.overheard_filter(), counters);
         }
     }
 
@@ -207,7 +208,7 @@ impl<P: Protocol> Daemon<P> {
             FRAMES => self.read_frames(),
             LINK => {
                 if self.link.came_up() {
-                    let refused = self.outlet.kernel.set_all_again();
+                    let refused = self.outlet.kernel.restore_routes();
                     self.outlet.counters.add("routes-refused", refused);
                 }
             }
@@ -251,7 +252,7 @@ impl<P: Protocol> Daemon<P> {
                     continue;
                 }
             };
-            // broadcasts come back to who sent them
+            // broadcasts return to their sender
             if datagram.from == self.outlet.address {
                 continue;
             }
@@ -271,9 +272,9 @@ impl<P: Protocol> Daemon<P> {
         for _ in 0..PACKETS_AT_ONCE {
             let Some(tun) = self.outlet.kernel.tun() else { return };
             match tun.read(&mut self.buffer) {
-                Taken::Packet(length) => self.miss(length),
-                Taken::Nothing => return,
-                Taken::Deleted => {
+                Received::Packet(length) => self.miss(length),
+                Received::Nothing => return,
+                Received::Deleted => {
                     let what = "the TUN device was deleted while the daemon ran; leave it to the daemon";
                     self.error = Some(HostError(what.to_owned()));
                     self.stop = true;
@@ -283,11 +284,11 @@ impl<P: Protocol> Daemon<P> {
         }
     }
 
-    /// A packet out of the TUN, at the start of the buffer.
+    /// Passes on a packet of the TUN device, which is at the start of the buffer.
     fn miss(&mut self, length: usize) {
         let Some(packet) = ipv4::Packet::parse(&self.buffer[..length]) else { return self.count("not-ipv4") };
         let (destination, bytes) = (packet.destination(), Bytes(packet.bytes().to_vec()));
-        // design A routes to single hosts; in design B the machine sees all there is
+        // design A routes to single hosts; in design B the machine gets all packets
         if P::CARRIER != Carrier::Frames && !is_unicast(destination) {
             return self.count("not-unicast");
         }
@@ -298,7 +299,7 @@ impl<P: Protocol> Daemon<P> {
         let Some(usage) = &mut self.usage else { return };
         let flows = usage.flows();
         if flows.is_empty() {
-            // woken for an error of the interface, which asking clears
+            // woken by an error of the interface, which this query clears
             let lost = usage.lost();
             return self.outlet.counters.add("usage-lost", lost);
         }
@@ -338,7 +339,7 @@ impl<P: Protocol> Daemon<P> {
             let answer = match request {
                 Request::Status => self.status(),
                 Request::Follow | Request::Stop => json!({"ok": true}),
-                Request::Nonsense => json!({"ok": false, "error": status::REMEDY}),
+                Request::Unknown => json!({"ok": false, "error": status::REMEDY}),
             };
             self.outlet.status.answer(token, &answer);
             match request {
@@ -366,7 +367,7 @@ impl<P: Protocol> Daemon<P> {
         status::answer(P::NAME, self.outlet.address, self.outlet.notes.time(now), &status, &host)
     }
 
-    /// The machine says goodbye; dropping the rest puts the kernel back.
+    /// Lets the machine send its farewell; dropping the rest restores the kernel's state.
     fn finish(mut self) -> Result<()> {
         self.input(Input::Stop);
         let logged = self.driver.machine_mut().finish().map_err(|e| HostError(format!("key \"events\": {e}")));
@@ -385,14 +386,14 @@ fn is_unicast(a: Ipv4Addr) -> bool {
 fn event_log(path: &Path, restarted: bool) -> Result<BufWriter<File>> {
     let mut file = append_to("events", path)?;
     let fail = |e: std::io::Error| HostError(format!("key \"events\": {}: {e}", path.display()));
-    // a killed daemon's last line may lack its end; an empty line is one that is cut
+    // the last line of a killed daemon may lack its end; readers skip the empty line
     let start = json!({"at": 0, "started": Started { restarted }});
     let before = if file.metadata().map_err(fail)?.len() > 0 { "\n" } else { "" };
     file.write_all(format!("{before}{start}\n").as_bytes()).map_err(fail)?;
     Ok(BufWriter::new(file))
 }
 
-/// SIGTERM and SIGINT as something to read; they no longer end the process by themselves.
+/// A descriptor that reads SIGTERM and SIGINT, which no longer end the process by themselves.
 fn stop_signals() -> Result<SignalFd> {
     let mut set = SigSet::empty();
     set.add(Signal::SIGTERM);

@@ -1,9 +1,9 @@
-//! Why a daemon cannot go on.
+//! The error of a daemon that cannot continue.
 
 use manet_routing::OptionError;
 use std::fmt;
 
-/// One line that names what failed and, where there is one, the remedy.
+/// One line that names the failed step and, if there is one, the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostError(pub String);
 

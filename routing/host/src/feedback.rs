@@ -1,8 +1,8 @@
 //! The radio's reports of its links: from the medium's socket of this station (formats/sockets.md), from nl80211, or
-//! from nobody.
+//! none.
 //!
-//! Machines of design A know neighbours by their IPv4 addresses; the kernel's neighbour table says whose a MAC address
-//! is. Only IPv4 packets count as failures: an ARP answer that is lost breaks no link.
+//! Machines of design A know neighbours by their IPv4 addresses; the kernel's neighbour table maps MAC addresses to them.
+//! Only IPv4 packets count as failures: a lost ARP reply breaks no link.
 
 use crate::attach::attach;
 use crate::config::{Config, FeedbackSource};
@@ -21,46 +21,80 @@ use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 
-/// Messages taken before others have their turn.
+/// Messages read before the other sockets are served.
 const MESSAGES_AT_ONCE: usize = 64;
-/// Purges under way; more than a machine has neighbours in reach.
+/// Maximum of pending purges; a machine has fewer neighbours in range.
 const PURGES: usize = 256;
-/// Packets of one purge; the medium's queues are shorter.
+/// Maximum of packets in one purge; the medium's queues are shorter.
 const PACKETS: usize = 4096;
-/// Stations whose addresses are remembered after the kernel has forgotten them.
+/// Maximum of stations whose addresses are remembered after the kernel dropped them.
 const STATIONS: usize = 1024;
 
 const FAILURES: u32 = 1;
 const OVERHEARD: u32 = 2;
 const DELIVERED: u32 = 4;
-/// The type of an overheard message, and where its frame begins.
+/// Type of an `overheard` message, and offset of its frame in bytes.
 const OVERHEARD_KIND: u32 = 132;
 const OVERHEARD_FRAME: u32 = 32;
 
-/// What the medium says. Frames are Ethernet frames.
+/// A message of the medium (formats/sockets.md). Frames are Ethernet frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message<'a> {
-    Failed { neighbour: Mac, frame: &'a [u8] },
-    Purged { token: u32, frame: &'a [u8] },
-    PurgeDone { token: u32 },
-    Overheard { from: Mac, to: Mac, frame: &'a [u8] },
-    Delivered { neighbour: Mac },
+    /// A frame was dropped after its retries.
+    Failed {
+        /// Receiver of the frame.
+        neighbour: Mac,
+        /// The dropped frame.
+        frame: &'a [u8],
+    },
+    /// A frame was removed from the queue by a purge.
+    Purged {
+        /// Token of the request.
+        token: u32,
+        /// The removed frame.
+        frame: &'a [u8],
+    },
+    /// A purge is complete.
+    PurgeDone {
+        /// Token of the request.
+        token: u32,
+    },
+    /// A frame for another station was decoded.
+    Overheard {
+        /// Transmitter.
+        from: Mac,
+        /// Receiver.
+        to: Mac,
+        /// The frame.
+        frame: &'a [u8],
+    },
+    /// A frame was acknowledged.
+    Delivered {
+        /// Receiver of the frame.
+        neighbour: Mac,
+    },
+    /// The medium refused a request.
     Error,
 }
 
+/// The open source of link reports.
 pub enum Source {
+    /// The medium's socket.
     Medium(OwnedFd),
+    /// Polled failure counts.
     Nl80211(Nl80211),
+    /// No reports.
     None,
 }
 
 struct Purge {
     to: Mac,
-    /// Design A: whom the machine asked about.
+    /// Design A: the neighbour of the machine's request.
     neighbour: Option<Ipv4Addr>,
     packets: Vec<Bytes>,
 }
 
+/// Reads link reports and turns them into inputs of the machine.
 pub struct Feedback {
     source: Source,
     node: Node,
@@ -71,7 +105,8 @@ pub struct Feedback {
 }
 
 impl Feedback {
-    /// `deliveries`: whether the machine has a use for frames that arrived.
+    /// `interface`: index of the radio. `deliveries`: whether the machine uses reports of acknowledged frames. Fails if the
+    /// source cannot be opened.
     pub fn open(config: &Config, carrier: Carrier, interface: u32, deliveries: bool) -> Result<Self> {
         let frames = carrier == Carrier::Frames;
         let source = match &config.feedback {
@@ -86,6 +121,7 @@ impl Feedback {
         Ok(Self { source, node, frames, purges: BTreeMap::new(), next_token: 0, known: BTreeMap::new() })
     }
 
+    /// Registers the medium's socket; a polled source has none.
     pub fn watch(&self, watcher: &Watcher, token: u64) -> std::io::Result<()> {
         match &self.source {
             Source::Medium(socket) => watcher.watch(socket, token, false),
@@ -93,41 +129,42 @@ impl Feedback {
         }
     }
 
-    /// From now on the kernel drops those overheard frames that `filter` drops ([`manet_routing::Protocol::overheard_filter`]), before
-    /// anybody is woken for them.
-    pub fn hear_only(&self, filter: &[Step], counters: &mut Counters) {
+    /// From now on the kernel drops the overheard frames that `filter` drops
+    /// ([`manet_routing::Protocol::overheard_filter`])
+    /// without waking the daemon.
+    pub fn set_overheard_filter(&self, filter: &[Step], counters: &mut Counters) {
         let Source::Medium(socket) = &self.source else { return };
         if attach(socket, &of_messages(filter), u32::MAX).is_err() {
             counters.count("filter-refused");
         }
     }
 
-    /// Whether links are asked about instead of telling by themselves.
+    /// Whether the source must be polled ([`Self::poll`]).
     pub fn is_polled(&self) -> bool {
         matches!(self.source, Source::Nl80211(_))
     }
 
-    /// Design A.
+    /// Design A: requests a purge of the packets for `neighbour`.
     pub fn purge_neighbour(&mut self, neighbour: Ipv4Addr, kernel: &mut Kernel, counters: &mut Counters) {
         let table = kernel.netlink.neighbours(kernel.radio).unwrap_or_default();
         match table.iter().find(|(address, _)| *address == neighbour) {
-            Some((_, mac)) => self.ask_for_purge(*mac, Some(neighbour), counters),
+            Some((_, mac)) => self.request_purge(*mac, Some(neighbour), counters),
             None => counters.count("purge-unknown-neighbour"),
         }
     }
 
-    /// Design B.
+    /// Design B: requests a purge of the frames for `to`.
     pub fn purge(&mut self, to: Mac, counters: &mut Counters) {
-        self.ask_for_purge(to, None, counters);
+        self.request_purge(to, None, counters);
     }
 
-    fn ask_for_purge(&mut self, to: Mac, neighbour: Option<Ipv4Addr>, counters: &mut Counters) {
+    fn request_purge(&mut self, to: Mac, neighbour: Option<Ipv4Addr>, counters: &mut Counters) {
         let Source::Medium(socket) = &self.source else { return };
         let token = self.next_token;
         let [a, b, c, d, e, f] = to;
         let [t0, t1, t2, t3] = token.to_le_bytes();
         let message = [1, 2, 0, 0, 12, 0, 0, 0, a, b, c, d, e, f, 0, 0, t0, t1, t2, t3];
-        // what is not remembered must not be asked: the packets would come back and belong to nobody
+        // a purge is requested only if it can be remembered: otherwise its packets could not be assigned
         let room = self.purges.len() < PURGES;
         let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
         if !room || send(socket.as_raw_fd(), &message, flags).is_err() {
@@ -137,7 +174,7 @@ impl Feedback {
         self.purges.insert(token, Purge { to, neighbour, packets: Vec::new() });
     }
 
-    /// What has come since; for each machine in its own terms.
+    /// Reads the pending messages as inputs of the machine's design. `buffer` holds one message.
     pub fn ready(&mut self, kernel: &mut Kernel, counters: &mut Counters, buffer: &mut [u8]) -> Vec<Input> {
         let mut inputs = Vec::new();
         for _ in 0..MESSAGES_AT_ONCE {
@@ -160,7 +197,7 @@ impl Feedback {
         inputs
     }
 
-    /// Asks for failures, where they do not come by themselves.
+    /// Polls failures; none from a source that reports by itself.
     pub fn poll(&mut self, kernel: &mut Kernel, counters: &mut Counters) -> Vec<Input> {
         let Source::Nl80211(stations) = &mut self.source else { return Vec::new() };
         let Ok(failed) = stations.poll() else {
@@ -206,7 +243,7 @@ impl Feedback {
         Some(Input::LinkFailed { neighbour, bytes })
     }
 
-    /// Whose a MAC address is: by the kernel's table, or else by what it said earlier.
+    /// The IPv4 address of a station, from the kernel's table or from an earlier state of it.
     fn address_of(&mut self, mac: Mac, kernel: &mut Kernel) -> Option<Ipv4Addr> {
         let table = kernel.netlink.neighbours(kernel.radio).unwrap_or_default();
         for (address, mac) in table.into_iter().rev().filter(|(address, _)| self.node.in_network(*address)) {
@@ -228,7 +265,7 @@ fn flags(frames: bool, feedback: bool, deliveries: bool) -> u32 {
     }
 }
 
-/// `filter` of frames, put to the frame of an overheard message; all other messages pass.
+/// Applies `filter` to the frame of an `overheard` message; all other messages pass.
 fn of_messages(filter: &[Step]) -> Vec<Step> {
     if filter.is_empty() {
         return Vec::new();
@@ -261,7 +298,7 @@ fn ip_packet(frame: &[u8]) -> Option<Bytes> {
     Some(Bytes(ipv4::Packet::parse(frame.get(frames::HEADER_LEN..)?)?.bytes().to_vec()))
 }
 
-/// A message of the medium; integers are little-endian.
+/// Parses a message of the medium; integers are little-endian. `None`: malformed or of an unknown type.
 pub fn parse(bytes: &[u8]) -> Option<Message<'_>> {
     let [1, kind, 0, 0, l0, l1, l2, l3, body @ ..] = bytes else { return None };
     if u32::from_le_bytes([*l0, *l1, *l2, *l3]) as usize != body.len() {
@@ -309,7 +346,7 @@ mod tests {
         }
     }
 
-    /// The lines of formats/examples/feedback.txt: bytes, and what they say.
+    /// The lines of formats/examples/feedback.txt: bytes and their meaning.
     fn golden() -> Vec<(Vec<u8>, Value)> {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../formats/examples/feedback.txt");
         let text = std::fs::read_to_string(path).unwrap();
@@ -325,7 +362,7 @@ mod tests {
     fn the_golden_messages_of_the_medium_are_understood() {
         let mut understood = 0;
         for (bytes, says) in golden() {
-            // the first two types go the other way
+            // the first two types are sent to the medium
             let Some(message) = parse(&bytes) else {
                 assert!(says["type"] == "subscribe" || says["type"] == "purge", "{says}");
                 continue;
@@ -339,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_cut_at_any_length_or_lying_about_it_is_refused() {
+    fn a_message_cut_or_with_a_wrong_length_is_refused() {
         for (bytes, says) in golden() {
             assert!((0..bytes.len()).all(|n| parse(&bytes[..n]).is_none()), "{says}");
             let mut longer = bytes.clone();
@@ -369,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_of_frames_is_put_to_the_frames_of_overheard_messages_only() {
+    fn a_filter_applies_to_the_frames_of_overheard_messages_only() {
         use manet_routing::packet::filter::run;
         use nix::sys::socket::socketpair;
         // accepts frames of IPv4
@@ -387,7 +424,7 @@ mod tests {
         for (message, passes) in messages {
             assert_eq!(run(&of_messages(&filter), &message, 0, 0) > 0, passes, "{message:?}");
             assert!(run(&of_messages(&[]), &message, 0, 0) > 0, "{message:?}");
-            // the kernel is of the same mind, and who sends does not notice
+            // the kernel decides alike, and the sender gets no error
             assert_eq!(send(medium.as_raw_fd(), &message, MsgFlags::empty()), Ok(message.len()));
             let got = recv(ours.as_raw_fd(), &mut [0; 4096], MsgFlags::empty());
             assert_eq!(got, if passes { Ok(message.len()) } else { Err(Errno::EAGAIN) }, "{message:?}");
@@ -395,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn a_purge_that_cannot_be_remembered_is_not_asked_for() {
+    fn a_purge_that_cannot_be_remembered_is_not_requested() {
         use nix::sys::socket::socketpair;
         let (ours, medium) =
             socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_NONBLOCK).unwrap();

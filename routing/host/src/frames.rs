@@ -1,4 +1,4 @@
-//! Design B: IPv4 packets in Ethernet frames of our own making, on a packet socket of the radio (packet(7)).
+//! Design B: IPv4 packets in Ethernet frames that the daemon writes, on a packet socket of the radio (packet(7)).
 
 use crate::error::{failed, Result};
 use crate::sys;
@@ -9,26 +9,31 @@ use nix::libc;
 use nix::sys::socket::{recv, send, socket, AddressFamily, MsgFlags, SockFlag, SockType};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
+/// Length of an Ethernet header: destination, source, EtherType.
 pub const HEADER_LEN: usize = 14;
 const ETH_P_IP: u16 = 0x800;
 const PACKET_ADD_MEMBERSHIP: i32 = 1;
 /// In packet_mreq.
 const PACKET_MR_PROMISC: u32 = 1;
 
+/// The packet socket of the radio.
 pub struct Frames {
     socket: OwnedFd,
     own: Mac,
 }
 
-/// A frame that came: the IPv4 packet is what follows [`HEADER_LEN`].
+/// Addresses of a received frame; its IPv4 packet begins at [`HEADER_LEN`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
+    /// Transmitter.
     pub from: Mac,
+    /// Receiver.
     pub to: Mac,
 }
 
 impl Frames {
-    /// `overhear`: frames for others as well, if the radio hands them over.
+    /// `interface`: index of the radio. `own`: its address. `overhear`: receive frames for other stations as well, if the
+    /// radio delivers them.
     pub fn open(interface: u32, own: Mac, overhear: bool) -> Result<Self> {
         let fail = |e| failed("the radio's packet socket", e);
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
@@ -44,10 +49,12 @@ impl Frames {
         Ok(Self { socket: fd, own })
     }
 
+    /// The radio's address.
     pub fn own(&self) -> Mac {
         self.own
     }
 
+    /// Sends an IPv4 packet in one frame. `control`: marks it CS6.
     pub fn send(&mut self, to: Mac, mut packet: Vec<u8>, control: bool) -> Result<(), Errno> {
         if control && packet.len() >= ipv4::HEADER_LEN {
             packet[1] = TOS_CS6;
@@ -61,7 +68,7 @@ impl Frames {
         send(self.socket.as_raw_fd(), &frame, MsgFlags::MSG_DONTWAIT).map(drop)
     }
 
-    /// The next frame's length and header. `None`: nothing waits.
+    /// Reads the next frame into `buffer` and returns its length and header. `None`: no frame is pending.
     pub fn receive(&self, buffer: &mut [u8]) -> Option<(usize, Header)> {
         loop {
             match recv(self.socket.as_raw_fd(), buffer, MsgFlags::MSG_DONTWAIT) {
@@ -78,7 +85,7 @@ impl Frames {
     }
 }
 
-/// `None` for anything but IPv4.
+/// The addresses of a frame. `None`: it carries no IPv4 packet.
 pub fn parse(frame: &[u8]) -> Option<Header> {
     let header = frame.get(..HEADER_LEN)?;
     let to = header[..6].try_into().ok()?;

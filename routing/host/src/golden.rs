@@ -1,5 +1,5 @@
-//! The golden examples formats/examples/routing.*, as the host reads and writes them; Python reads the same.
-//! `UPDATE=1 cargo test -p manet-routing-host golden` rewrites what the host writes, to be reviewed as a diff.
+//! The golden examples formats/examples/routing.*, as the host reads and writes them; Python reads the same files.
+//! `UPDATE=1 cargo test -p manet-routing-host golden` rewrites the files that the host writes; review the diff.
 
 use crate::capture::HeldCapture;
 use crate::config::{FeedbackSource, Loaded};
@@ -34,7 +34,7 @@ fn check(name: &str, ours: &str) {
 }
 
 #[test]
-fn the_example_configuration_is_taken() {
+fn the_example_configuration_is_accepted() {
     let loaded = Loaded::<Toy>::from_file(&example("routing.config.json")).unwrap();
     let config = loaded.config;
     assert_eq!((config.interface.as_str(), config.tun.as_str(), config.quickack), ("wlan0", "manet0", true));
@@ -142,7 +142,7 @@ fn a_capture_of_held_packets_is_the_golden_one() {
 }
 
 #[test]
-fn the_example_event_log_is_played_run_by_run() {
+fn the_example_event_log_is_replayed_run_by_run() {
     let loaded = Loaded::<Toy>::from_file(&example("routing.config.json")).unwrap();
     let mut outputs = Vec::new();
     let mut put = |at: Instant, output: Output| outputs.push((at.as_nanos() / 1_000_000, output));
@@ -155,7 +155,7 @@ fn the_example_event_log_is_played_run_by_run() {
             other => panic!("{other:?}"),
         })
         .collect();
-    // the first run was killed in mid-line after its packet at 1500 ms; the second knows that
+    // the first run was killed within a line after its packet at 1500 ms; the second starts as restarted
     let expected = [(1000, "hello"), (1500, "unreachable"), (1000, "again"), (1200, "goodbye")];
     assert_eq!(sent, expected.map(|(ms, what)| (ms, what.to_owned())));
 }

@@ -1,4 +1,4 @@
-//! The kernel state of formats/routing.md: put in at the start, routes kept in step, everything put back at the end.
+//! The kernel state of formats/routing.md: set at the start, kept equal to the machine's routes, restored at the end.
 
 use crate::config::Config;
 use crate::error::{failed, HostError, Result};
@@ -13,19 +13,22 @@ use std::net::Ipv4Addr;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
+/// The kernel state of one daemon. Dropping it restores the previous state.
 pub struct Kernel {
+    /// Socket for routes, addresses and links.
     pub netlink: Rtnetlink,
+    /// Interface index of the radio.
     pub radio: u32,
-    /// `None` once it has been taken away.
+    /// `None` once the device is removed.
     tun: Option<Tun>,
     tun_index: u32,
     source: Ipv4Addr,
-    /// The radio's, in bytes.
+    /// The radio's MTU in bytes.
     mtu: u16,
     quickack: bool,
-    /// Held as long as the daemon lives.
+    /// Held for the life of the daemon.
     _lock: UnixDatagram,
-    /// What the kernel's table holds of ours.
+    /// Our routes in the kernel's table.
     pub routes: Routes,
     before: Before,
     leftovers: Leftovers,
@@ -34,20 +37,21 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Puts right what a killed predecessor left, then takes the interface over.
+    /// Restores the state that a killed predecessor changed, then takes the interface over. `tun_mtu` in bytes. Fails if
+    /// another daemon runs on the interface, or the kernel refuses a step.
     pub fn take_over(config: &Config, carrier: Carrier, tun_mtu: u16) -> Result<Self> {
         let radio = rtnetlink::index(&config.interface)?;
         let mut netlink = Rtnetlink::open()?;
         let leftovers = Leftovers::beside(config.status.as_deref());
         let mut before = Before::here()?;
-        // fails if another daemon lives here, before anything of its own is touched
+        // fails if another daemon is running, before any of its state is touched
         let lock = lock(&config.interface)?;
         let tun = Tun::create(&config.tun)?;
         let tun_index = rtnetlink::index(&config.tun)?;
         let old_routes = netlink.flush(&[radio, tun_index])?;
         let old = leftovers.recall(&before);
         if let Some(old) = &old {
-            put_back(&mut netlink, old);
+            restore(&mut netlink, old);
         }
         let mut kernel = Self {
             netlink,
@@ -65,23 +69,24 @@ impl Kernel {
         };
         let wanted = settings(config, carrier);
         before.sysctls = sysctl::Before::of(&wanted);
-        let (routes, addresses) = kernel.in_the_way(config, carrier)?;
+        let (routes, addresses) = kernel.conflicting(config, carrier)?;
         before.will_remove(&routes, &addresses);
         kernel.leftovers.keep(&before)?;
-        // from here on dropping `kernel` puts things back
+        // from here on dropping `kernel` restores the state
         kernel.before = before;
         sysctl::apply(&wanted)?;
         kernel.remove(&routes, &addresses)?;
-        kernel.lead_misses_into_tun(&config.node, carrier, tun_mtu)?;
+        kernel.route_misses_into_tun(&config.node, carrier, tun_mtu)?;
         Ok(kernel)
     }
 
+    /// The TUN device, unless it was removed.
     pub fn tun(&self) -> Option<&Tun> {
         self.tun.as_ref()
     }
 
-    /// Routes and addresses of the radio that the design does without.
-    fn in_the_way(&mut self, config: &Config, carrier: Carrier) -> Result<(Vec<Described>, Vec<Described>)> {
+    /// Routes and addresses of the radio that conflict with the design.
+    fn conflicting(&mut self, config: &Config, carrier: Carrier) -> Result<(Vec<Described>, Vec<Described>)> {
         let mut routes = self.netlink.routes_over(self.radio)?;
         let addresses = self.netlink.addresses(self.radio)?;
         let Node { address, network: (_, prefix), .. } = &config.node;
@@ -94,7 +99,7 @@ impl Kernel {
         }
         match carrier {
             Carrier::Udp(_) => {
-                // with a route to the whole network the kernel would ask by ARP for stations that are far away
+                // a route to the whole network would make the kernel send ARP requests for stations out of range
                 routes.retain(Described::is_connected);
                 Ok((routes, Vec::new()))
             }
@@ -108,7 +113,7 @@ impl Kernel {
         }
         for address in addresses {
             match self.netlink.remove_address(address) {
-                // a secondary address goes with its primary one
+                // the kernel removes a secondary address with its primary one
                 Ok(()) | Err(Errno::EADDRNOTAVAIL) => {}
                 Err(e) => return Err(failed("the radio's address cannot be removed", e)),
             }
@@ -116,7 +121,7 @@ impl Kernel {
         Ok(())
     }
 
-    fn lead_misses_into_tun(&mut self, node: &Node, carrier: Carrier, mtu: u16) -> Result<()> {
+    fn route_misses_into_tun(&mut self, node: &Node, carrier: Carrier, mtu: u16) -> Result<()> {
         let fail = |e| failed("the TUN device", e);
         self.netlink.set_up(self.tun_index, mtu).map_err(fail)?;
         if carrier == Carrier::Frames {
@@ -139,7 +144,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// True: the table is not as it was. The kernel gets it in any case.
+    /// Sets a route in the kernel and in `routes`. True: `routes` changed. Fails if the kernel refuses it.
     pub fn set_route(&mut self, route: Route) -> Result<bool, Errno> {
         self.netlink.set_route(&self.as_kernel_has_it(&route))?;
         let same = self.routes.iter().any(|r| *r == route);
@@ -147,7 +152,7 @@ impl Kernel {
         Ok(!same)
     }
 
-    /// True: there was such a route.
+    /// Removes a route from the kernel and from `routes`. True: it existed. Fails if the kernel refuses that.
     pub fn clear_route(&mut self, destination: Ipv4Addr, prefix: u8) -> Result<bool, Errno> {
         let was = self.routes.clear(destination, prefix).is_some();
         match self.netlink.clear_route(network(destination, prefix), prefix, METRIC) {
@@ -157,8 +162,9 @@ impl Kernel {
         }
     }
 
-    /// After the radio was down: the kernel has forgotten the routes. How many it refuses.
-    pub fn set_all_again(&mut self) -> u64 {
+    /// Sets all routes again after the radio was down, when the kernel has dropped them. Returns the number of refused
+    /// ones.
+    pub fn restore_routes(&mut self) -> u64 {
         let routes: Vec<Route> = self.routes.iter().copied().collect();
         routes.iter().filter(|r| self.netlink.set_route(&self.as_kernel_has_it(r)).is_err()).count() as u64
     }
@@ -176,8 +182,8 @@ impl Kernel {
             interface,
             source: self.source,
             metric: METRIC,
-            // always given: a TCP may still hold a route that was cleared, whose device the kernel has changed for its
-            // blackhole with an MTU of 68 (net/core/dst.c, dst_dev_put), and would cut its next segments to 48 bytes
+            // always set: a TCP may still hold a cleared route, whose device the kernel has replaced by its
+            // blackhole device with MTU 68 (net/core/dst.c, dst_dev_put), and would cut its next segments to 48 bytes
             mtu: Some(route.mtu.unwrap_or(self.mtu)),
             quickack: self.quickack,
         }
@@ -187,34 +193,34 @@ impl Kernel {
 impl Drop for Kernel {
     fn drop(&mut self) {
         let _ = self.netlink.flush(&[self.radio, self.tun_index]);
-        // its address goes with it, before the radio gets it back
+        // this removes the device's address, before the radio gets it back
         self.tun = None;
-        put_back(&mut self.netlink, &self.before);
+        restore(&mut self.netlink, &self.before);
         self.leftovers.forget();
     }
 }
 
-/// One daemon a radio: an abstract socket's name is taken once in a network namespace, and free when its process ends.
+/// One daemon per radio: an abstract socket's name is unique in a network namespace and free when its process ends.
 fn lock(interface: &str) -> Result<UnixDatagram> {
     SocketAddr::from_abstract_name(format!("manet-routing {interface}"))
         .and_then(|name| UnixDatagram::bind_addr(&name))
         .map_err(|_| HostError(format!("key \"interface\": another routing daemon runs on {interface}; stop it")))
 }
 
-/// What cannot be put back is there already, or its interface has gone.
-fn put_back(netlink: &mut Rtnetlink, before: &Before) {
-    before.sysctls.put_back();
+/// Restores the previous state. Failures are ignored: the entry exists already, or its interface is gone.
+fn restore(netlink: &mut Rtnetlink, before: &Before) {
+    before.sysctls.restore();
     for address in before.removed_addresses() {
-        let _ = netlink.put_address_back(&address);
+        let _ = netlink.restore_address(&address);
     }
     for route in before.removed_routes() {
-        let _ = netlink.put_route_back(&route);
+        let _ = netlink.restore_route(&route);
     }
 }
 
-/// Sysctls under net/: forwarding by our routes alone, no redirects that would go round them, no reverse-path filter
-/// that takes a route into the TUN for the wrong way (RFC 3704, 2.2). In design B that filter is what
-/// keeps the kernel from taking frames of the radio itself: no route leads there, so no source is plausible.
+/// Sysctls under net/: forwarding by our routes alone, no redirects that bypass them, no reverse-path filter, which would
+/// reject packets whose return route leads into the TUN device (RFC 3704, section 2.2). In design B that filter keeps the
+/// kernel from accepting frames of the radio itself: no route leads there, so no source passes.
 fn settings(config: &Config, carrier: Carrier) -> Vec<(String, &'static str)> {
     let (radio, tun) = (config.interface.as_str(), config.tun.as_str());
     let (radio_filter, radio_forwards) = match carrier {

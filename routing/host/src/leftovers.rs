@@ -1,7 +1,7 @@
-//! What the kernel was like before the daemon changed it, kept in a file beside the status socket while it runs.
+//! The kernel's state before the daemon changed it, in a file beside the status socket while the daemon runs.
 //!
-//! A daemon that ends in order removes it; one that finds it knows that its predecessor did not, and puts things back
-//! first. It counts only in the network namespace and the boot it was written in.
+//! A regular end removes the file. A daemon that finds one restores the state first: its predecessor was killed. The file
+//! is valid only in the network namespace and the boot in which it was written.
 
 use crate::error::{HostError, Result};
 use crate::rtnetlink::Described;
@@ -12,13 +12,15 @@ use nix::sys::socket::{socket, AddressFamily, SockFlag, SockType};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// asm-generic/socket.h; a number that no other namespace of this boot ever has.
+/// asm-generic/socket.h; the value is unique among all namespaces of this boot.
 const SO_NETNS_COOKIE: i32 = 71;
 
+/// The state to restore.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Before {
     boot: String,
     namespace: u64,
+    /// Changed sysctls with their previous values.
     pub sysctls: sysctl::Before,
     /// Routes and addresses that were removed, as netlink described them.
     routes: Vec<Bytes>,
@@ -26,6 +28,7 @@ pub struct Before {
 }
 
 impl Before {
+    /// An empty state of this boot and namespace. Fails without a socket.
     pub fn here() -> Result<Self> {
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned();
         let probe = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)
@@ -34,22 +37,26 @@ impl Before {
         Ok(Self { boot, namespace, ..Self::default() })
     }
 
+    /// The routes that the daemon removed.
     pub fn removed_routes(&self) -> Vec<Described> {
         self.routes.iter().map(|b| Described(b.0.clone())).collect()
     }
+    /// The addresses that the daemon removed.
     pub fn removed_addresses(&self) -> Vec<Described> {
         self.addresses.iter().map(|b| Described(b.0.clone())).collect()
     }
+    /// Records routes and addresses before the daemon removes them.
     pub fn will_remove(&mut self, routes: &[Described], addresses: &[Described]) {
         self.routes = routes.iter().map(|d| Bytes(d.0.clone())).collect();
         self.addresses = addresses.iter().map(|d| Bytes(d.0.clone())).collect();
     }
 }
 
-/// Where `Before` is kept; nowhere for a daemon without a status socket.
+/// The file of `Before`; none for a daemon without a status socket.
 pub struct Leftovers(Option<PathBuf>);
 
 impl Leftovers {
+    /// The file named like the status socket with `.before` appended.
     pub fn beside(status: Option<&Path>) -> Self {
         Self(status.map(|path| {
             let mut name = path.as_os_str().to_owned();
@@ -58,14 +65,14 @@ impl Leftovers {
         }))
     }
 
-    /// What a predecessor left that did not end in order.
+    /// The state that a killed predecessor left behind; `None` if there is none, or of another boot or namespace.
     pub fn recall(&self, here: &Before) -> Option<Before> {
         let text = std::fs::read_to_string(self.0.as_ref()?).ok()?;
         let before: Before = serde_json::from_str(&text).ok()?;
         (before.boot == here.boot && before.namespace == here.namespace).then_some(before)
     }
 
-    /// Whole or not at all: written beside and moved into place.
+    /// Writes the file atomically (a temporary file is renamed). Fails if the folder does not exist or is not writable.
     pub fn keep(&self, before: &Before) -> Result<()> {
         let Some(path) = &self.0 else { return Ok(()) };
         let beside = path.with_extension("part");
@@ -75,6 +82,7 @@ impl Leftovers {
             .map_err(|e| HostError(format!("key \"status\": {}: {e}; does the folder exist?", path.display())))
     }
 
+    /// Removes the file.
     pub fn forget(&self) {
         if let Some(path) = &self.0 {
             let _ = std::fs::remove_file(path);
@@ -87,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_kept_counts_in_its_own_namespace_and_boot_only() {
+    fn a_state_is_valid_in_its_own_namespace_and_boot_only() {
         let status = std::env::temp_dir().join(format!("manet-leftovers-{}.sock", std::process::id()));
         let leftovers = Leftovers::beside(Some(&status));
         let here = Before::here().unwrap();

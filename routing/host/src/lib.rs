@@ -4,12 +4,14 @@
 //! `manet_routing_host::main::<P>()`.
 //! - [`cli`], [`config`]: command line and configuration (formats/routing.md);
 //! - [`daemon`]: from a configuration to the end of the run; [`outlet`]: the machine's outputs;
-//! - [`kernel`]: the state the kernel is put into and taken out of again, by [`rtnetlink`], [`tun`], [`sysctl`];
-//!   [`leftovers`] remembers it over a `kill -9`;
+//! - [`kernel`]: sets and restores the kernel's state with [`rtnetlink`], [`tun`], [`sysctl`]; [`leftovers`] keeps the
+//!   previous state over a `kill -9`;
 //! - [`udp`], [`raw`], [`usage`] (design A) and [`frames`] (design B): packets; [`feedback`], [`nl80211`]: failed
-//!   links; [`attach`]: which of them the kernel need not wake us for;
-//! - [`status`], [`notes`], [`capture`], [`replay`]: what others read;
-//! - [`conformance`]: runs the cases of a protocol's tests, which are files.
+//!   links; [`attach`]: socket filters;
+//! - [`status`], [`notes`], [`capture`], [`replay`]: output for other programs;
+//! - [`conformance`]: runs the test cases of a protocol, which are files.
+
+#![warn(missing_docs)]
 
 pub mod attach;
 pub mod capture;
@@ -45,7 +47,7 @@ use std::process::ExitCode;
 
 pub use error::HostError;
 
-/// The whole program of a daemon.
+/// The program of a daemon: parses the command line, runs and returns the exit status.
 pub fn main<P: Protocol>() -> ExitCode {
     cli::main::<P>()
 }

@@ -1,8 +1,8 @@
-//! Failed links as mac80211 counts them: a station's `tx_failed` is a frame given up after its retries
+//! Failed links from mac80211's counts: `tx_failed` of a station counts the frames dropped after their retries
 //! (linux/nl80211.h).
 //!
-//! nl80211 reports no single frame, so the stations are polled: a count that has grown is a failure. Which
-//! packet it was is not known.
+//! nl80211 reports no single frames, so the stations are polled: a count that has grown is a failure. The lost packet
+//! is not known.
 
 use crate::error::{failed, HostError, Result};
 use manet_netlink::{Builder, Message, Socket};
@@ -18,15 +18,17 @@ const MAC: u16 = 6;
 const STA_INFO: u16 = 21;
 const TX_FAILED: u16 = 12;
 
+/// Poller of one interface's stations.
 pub struct Nl80211 {
     netlink: Socket,
     family: u16,
     interface: u32,
-    /// Frames given up, by station, when last asked.
+    /// Dropped frames by station, at the last poll.
     failed: BTreeMap<Mac, u32>,
 }
 
 impl Nl80211 {
+    /// `interface`: index of the radio. Fails if the kernel has no nl80211 or the interface is not an 802.11 device.
     pub fn open(interface: u32) -> Result<Self> {
         let remedy = "use {\"medium\":PATH}, or \"none\" with hello messages";
         let mut netlink = Socket::open(SockProtocol::NetlinkGeneric).map_err(|e| failed("no netlink socket", e))?;
@@ -34,35 +36,35 @@ impl Nl80211 {
             Errno::ENOENT => {
                 HostError(format!("key \"feedback\": this kernel has no nl80211 (no 802.11 stack); {remedy}"))
             }
-            e => failed("the kernel does not tell its tables", e),
+            e => failed("the kernel does not report its tables", e),
         })?;
         let mut stations = Self { netlink, family, interface, failed: BTreeMap::new() };
         stations.poll().map_err(|e| {
-            HostError(format!("key \"feedback\": the interface tells nothing by nl80211 ({e}); {remedy}"))
+            HostError(format!("key \"feedback\": the interface gives no statistics by nl80211 ({e}); {remedy}"))
         })?;
         Ok(stations)
     }
 
-    /// The stations to which frames have failed since the last question.
+    /// The stations to which frames have failed since the last poll. Fails if the kernel does not answer.
     pub fn poll(&mut self) -> Result<Vec<Mac>> {
         let request = Builder::generic(self.family, GET_STATION, 0).put_u32(IFINDEX, self.interface);
         let mut now = BTreeMap::new();
         self.netlink
             .dump(request, |message| now.extend(failures(&message)))
-            .map_err(|e| failed("the kernel does not tell its tables", e))?;
+            .map_err(|e| failed("the kernel does not report its tables", e))?;
         let grown = grown(&self.failed, &now);
         self.failed = now;
         Ok(grown)
     }
 }
 
-/// Who has more than before. Fewer, or nothing before: the station is a new acquaintance.
+/// The stations whose count has grown. A station with a smaller count, or without an earlier one, is new.
 fn grown(before: &BTreeMap<Mac, u32>, now: &BTreeMap<Mac, u32>) -> Vec<Mac> {
     let has_grown = |(mac, count): &(&Mac, &u32)| before.get(*mac).is_some_and(|b| *count > b);
     now.iter().filter(has_grown).map(|(mac, _)| *mac).collect()
 }
 
-/// A station and the frames to it that were given up.
+/// A station and the number of dropped frames to it.
 fn failures(message: &Message) -> Option<(Mac, u32)> {
     let (_, station) = message.generic()?;
     Some((station.array(MAC)?, station.nested(STA_INFO)?.u32(TX_FAILED)?))

@@ -1,4 +1,4 @@
-//! Notes: JSON lines of what happened to routes and packets (formats/routing.md), into a file and to who follows.
+//! Notes: JSON lines about events of routes and packets (formats/routing.md), for a file and for followers.
 
 use crate::error::{HostError, Result};
 use manet_engine::Instant;
@@ -10,26 +10,29 @@ use std::io::Write;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
+/// The writer of notes.
 pub struct Notes {
     file: Option<File>,
     /// CLOCK_REALTIME of the daemon's instant 0, since `epoch_ns` of CONFIG.
     offset_ns: i64,
-    /// Lines that the file did not take.
+    /// Lines that could not be written.
     pub lost: u64,
 }
 
 impl Notes {
+    /// Appends to `path`; without a path notes only go to followers. `offset_ns`: see [`Self::time`]. Fails if the file
+    /// cannot be opened.
     pub fn open(path: Option<&Path>, offset_ns: i64) -> Result<Self> {
         let file = path.map(|p| append_to("notes", p)).transpose()?;
         Ok(Self { file, offset_ns, lost: 0 })
     }
 
-    /// Nanoseconds since `epoch_ns`.
+    /// `at` in nanoseconds since `epoch_ns` of CONFIG: `at` plus `offset_ns`.
     pub fn time(&self, at: Instant) -> i64 {
         self.offset_ns.saturating_add_unsigned(at.as_nanos())
     }
 
-    /// Writes the note down at once, so that a killed daemon's are there; returns its line.
+    /// Writes a note at once, so that none is missing after a kill, and returns its line. `and`: further keys.
     pub fn write(&mut self, at: Instant, event: &str, about: Ipv4Addr, value: u64, and: &[(&str, Value)]) -> String {
         let mut note = json!({"t_ns": self.time(at), "event": event, "about": about, "value": value});
         for (key, value) in and {
@@ -43,7 +46,7 @@ impl Notes {
     }
 }
 
-/// Opens a file of CONFIG to append to it.
+/// Opens a file of CONFIG for appending. `key`: its name in CONFIG. Fails with the key and the path.
 pub fn append_to(key: &str, path: &Path) -> Result<File> {
     OpenOptions::new()
         .create(true)
@@ -52,11 +55,12 @@ pub fn append_to(key: &str, path: &Path) -> Result<File> {
         .map_err(|e| HostError(format!("key \"{key}\": {}: {e}; does the folder exist?", path.display())))
 }
 
+/// The further keys of a `route` note.
 pub fn about_route(route: &Route) -> [(&'static str, Value); 2] {
     [("via", json!(route.via)), ("prefix", json!(route.prefix))]
 }
 
-/// What an `unreachable` note says of the dead packet: destination, protocol, and source, ports, sequence number.
+/// The values of an `unreachable` note: destination, protocol, and the keys source, ports and sequence number.
 pub fn about_packet(packet: &ipv4::Packet) -> (Ipv4Addr, u64, Vec<(&'static str, Value)>) {
     let mut and = vec![("source", json!(packet.source()))];
     let (kind, payload) = (packet.protocol(), packet.payload());
@@ -69,11 +73,11 @@ pub fn about_packet(packet: &ipv4::Packet) -> (Ipv4Addr, u64, Vec<(&'static str,
     (packet.destination(), u64::from(kind), and)
 }
 
-/// What a machine's own note says beyond event, address and value (design B keeps its routes to itself).
+/// The further keys of a machine's own note (in design B the machine notes its routes itself).
 pub fn about_note(note: &Note) -> Vec<(&'static str, Value)> {
     let dead = note.packet.as_ref().and_then(|p| ipv4::Packet::parse(p)).map(|p| about_packet(&p).2);
     let via = note.via.map(|via| ("via", json!(via)));
-    // routes of design B are of hosts
+    // design B has host routes only
     let prefix = matches!(note.event.as_str(), "route" | "lost").then(|| ("prefix", json!(32)));
     dead.into_iter().flatten().chain(via).chain(prefix).collect()
 }
@@ -92,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_of_design_b_tells_as_much_of_a_dead_packet_and_a_route_as_the_host_itself() {
+    fn notes_of_design_b_have_the_same_keys_as_the_hosts_own() {
         let (source, destination) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 6));
         let header = ipv4::Repr {
             tos: 0,
@@ -119,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dead_packet_cut_in_its_tcp_header_tells_what_it_has() {
+    fn a_packet_cut_in_its_tcp_header_yields_the_keys_that_it_has() {
         let header = ipv4::Repr {
             tos: 0,
             identification: 1,
@@ -140,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn every_note_is_in_the_file_at_once_and_a_full_disk_is_counted() {
+    fn notes_are_written_at_once_and_a_full_disk_is_counted() {
         let path = std::env::temp_dir().join(format!("manet-notes-{}.jsonl", std::process::id()));
         let mut notes = Notes::open(Some(&path), -5).unwrap();
         let line = notes.write(Instant::from_nanos(7), "started", Ipv4Addr::LOCALHOST, 0, &[]);

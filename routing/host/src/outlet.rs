@@ -1,4 +1,4 @@
-//! Carries out what the machine wants, one output after the other, each finished before the next.
+//! Executes the machine's outputs in order; each completes before the next.
 
 use crate::feedback::Feedback;
 use crate::frames::Frames;
@@ -16,29 +16,38 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::net::Ipv4Addr;
 
-/// A machine whose inputs go into the event log.
+/// A machine whose inputs are written to the event log.
 pub type LoggedProtocol<P> = Logged<P, BufWriter<File>>;
 
+/// The sockets and files that outputs need.
 pub struct Outlet {
+    /// The node's address.
     pub address: Ipv4Addr,
+    /// Routes and TUN device.
     pub kernel: Kernel,
-    /// Design A.
+    /// Design A: the socket of control datagrams.
     pub udp: Option<Udp>,
-    /// Design B.
+    /// Design B: the packet socket.
     pub frames: Option<Frames>,
+    /// Raw socket for complete IPv4 packets.
     pub sender: Sender,
-    /// Whether ICMP unreachable about TCP packets goes out, or in design B, up.
+    /// Whether ICMP unreachables about TCP packets are sent or, in design B, delivered.
     pub tcp_unreachable: bool,
+    /// Link reports and purges.
     pub feedback: Feedback,
+    /// Writer of notes.
     pub notes: Notes,
+    /// The status socket.
     pub status: StatusSocket,
+    /// Counters of the host, by name.
     pub counters: Counters,
 }
 
 impl Outlet {
+    /// Writes a note to file and followers. `and`: further keys.
     pub fn note(&mut self, at: Instant, event: &str, about: Ipv4Addr, value: u64, and: &[(&str, Value)]) {
         let line = self.notes.write(at, event, about, value, and);
-        self.status.tell_followers(&line);
+        self.status.send_to_followers(&line);
     }
 
     fn count_result<E>(&mut self, result: Result<(), E>, good: &'static str, bad: &'static str) -> bool {

@@ -1,7 +1,7 @@
-//! `manet-P replay`: a run's inputs again, in virtual time; the same outputs at the same instants, as JSON lines.
+//! `manet-P replay`: plays a run's inputs in virtual time and prints the same outputs at the same instants, as JSON lines.
 //!
-//! A log holds the runs that were appended to it, each begun by a line `{"at":0,"started":{"restarted":false}}`. The
-//! last line of a run that was killed may be cut; it is left out.
+//! A log holds one or more runs; each begins with a line `{"at":0,"started":{"restarted":false}}`. The last line of a
+//! killed run may be cut and is ignored.
 
 use crate::config::Loaded;
 use crate::error::{HostError, Result};
@@ -12,8 +12,10 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 
+/// The first line of a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Started {
+    /// Whether the predecessor was killed.
     pub restarted: bool,
 }
 
@@ -24,10 +26,11 @@ enum Line {
     Input { at: Instant, input: Input },
 }
 
+/// Replays the file `log` to stdout. Fails with path and line of a malformed log.
 pub fn run<P: Protocol>(loaded: &Loaded<P>, log: &Path) -> Result<()> {
     let fail = |e: std::io::Error| HostError(format!("{}: {e}", log.display()));
     let mut out = std::io::stdout().lock();
-    // who stops reading has seen enough
+    // a closed pipe is no error
     let mut print = |at: Instant, output: Output| {
         let _ = writeln!(out, "{}", serde_json::json!({"at": at, "output": output}));
     };
@@ -35,7 +38,7 @@ pub fn run<P: Protocol>(loaded: &Loaded<P>, log: &Path) -> Result<()> {
     play(loaded, file, &mut print).map_err(|e| HostError(format!("{}: {}", log.display(), e.0)))
 }
 
-/// Plays all runs in `log`.
+/// Plays all runs in `log` and passes each output to `put`. Fails with the line of a malformed log.
 pub fn play<P: Protocol>(loaded: &Loaded<P>, log: impl BufRead, put: &mut impl FnMut(Instant, Output)) -> Result<()> {
     let mut timeline = fresh(loaded, loaded.config.node.restarted)?;
     let mut cut: Option<HostError> = None;

@@ -1,7 +1,7 @@
 //! rtnetlink (rtnetlink(7), RFC 3549): routes, addresses, neighbours and links of our network namespace.
 //!
 //! Every change asks for the kernel's acknowledgement and waits for it: the kernel gives it from inside our `send`.
-//! Routes and addresses removed for the time of the run are kept as the kernel described them, and restored as they were.
+//! Routes and addresses removed for the time of the run are kept as the kernel described them and restored unchanged.
 
 use crate::error::{failed, HostError, Result};
 use manet_netlink::message::{CREATE, REPLACE};
@@ -12,10 +12,11 @@ use nix::sys::socket::{setsockopt, sockopt, SockProtocol};
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Marks our routes (rtm_protocol), so that those of a killed daemon are known; not in /etc/iproute2/rt_protos.
+/// Marks our routes (rtm_protocol), so that those of a killed daemon are recognised; not in /etc/iproute2/rt_protos.
 pub const PROTOCOL: u8 = 98;
+/// Metric of the machine's routes.
 pub const METRIC: u32 = 100;
-/// Of the routes into the TUN: any other route of the same prefix comes first.
+/// Metric of the routes into the TUN device: any other route of the same prefix has precedence.
 pub const MISS_METRIC: u32 = 4096;
 
 // linux/rtnetlink.h
@@ -60,14 +61,21 @@ const INET: u8 = 2;
 /// A unicast route of the main table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelRoute {
+    /// Address of the host or network, without host bits.
     pub destination: Ipv4Addr,
+    /// Prefix length in bits, 32 for a host.
     pub prefix: u8,
-    /// `None`: on the link itself.
+    /// Next hop; `None`: the destination is on the link.
     pub via: Option<Ipv4Addr>,
+    /// Index of the outgoing interface.
     pub interface: u32,
+    /// Preferred source address of local packets.
     pub source: Ipv4Addr,
+    /// Priority among routes of the same prefix; the lowest wins.
     pub metric: u32,
+    /// MTU of the path in bytes; `None`: the interface's.
     pub mtu: Option<u16>,
+    /// Whether TCP acknowledges every segment at once (RTAX_QUICKACK).
     pub quickack: bool,
 }
 
@@ -75,26 +83,29 @@ pub struct KernelRoute {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Described(pub Vec<u8>);
 
+/// A socket to rtnetlink.
 pub struct Rtnetlink(Socket);
 
 impl Rtnetlink {
+    /// Opens the socket. Fails if the kernel refuses it.
     pub fn open() -> Result<Self> {
         Socket::open(SockProtocol::NetlinkRoute).map(Self).map_err(no_socket)
     }
 
-    /// Puts the route in, or in the place of the one with the same destination and metric.
+    /// Adds the route, or replaces the route with the same destination and metric. Fails if the kernel refuses it.
     pub fn set_route(&mut self, route: &KernelRoute) -> Result<(), Errno> {
         self.request(route_message(route))
     }
 
+    /// Removes our route to `destination`. Fails with ESRCH if it does not exist.
     pub fn clear_route(&mut self, destination: Ipv4Addr, prefix: u8, metric: u32) -> Result<(), Errno> {
         let fixed = [INET, prefix, 0, 0, TABLE_MAIN, PROTOCOL, SCOPE_NOWHERE, 0, 0, 0, 0, 0];
         let route = Builder::new(DELROUTE, 0, &fixed).put(RTA_DST, &destination.octets()).put_u32(RTA_PRIORITY, metric);
         self.request(route)
     }
 
-    /// Removes the routes of [`PROTOCOL`] over these interfaces (another radio of the station may have a daemon of its
-    /// own); how many there were.
+    /// Removes the routes of [`PROTOCOL`] over these interfaces (another radio of the station may have its own daemon) and
+    /// returns their number.
     pub fn flush(&mut self, interfaces: &[u32]) -> Result<usize> {
         let mut ours = self.routes()?;
         ours.retain(|r| {
@@ -102,7 +113,7 @@ impl Rtnetlink {
         });
         for route in &ours {
             match self.remove_route(route) {
-                // it went with its interface meanwhile
+                // it was removed with its interface meanwhile
                 Ok(()) | Err(Errno::ESRCH) => {}
                 Err(e) => return Err(failed("an old route cannot be removed", e)),
             }
@@ -110,8 +121,8 @@ impl Rtnetlink {
         Ok(ours.len())
     }
 
-    /// The main table's routes over `interface` that others made; those without a gateway first, as they must be put
-    /// back.
+    /// The main table's routes over `interface` that are not ours; those without a gateway first, which is the order for
+    /// restoring them.
     pub fn routes_over(&mut self, interface: u32) -> Result<Vec<Described>> {
         let mut routes = self.routes()?;
         routes.retain(|r| r.attributes(RTMSG_LEN).u32(RTA_OIF) == Some(interface) && r.0[5] != PROTOCOL);
@@ -125,10 +136,12 @@ impl Rtnetlink {
         Ok(routes)
     }
 
-    pub fn put_route_back(&mut self, route: &Described) -> Result<(), Errno> {
+    /// Adds a removed route. Fails if the kernel refuses it.
+    pub fn restore_route(&mut self, route: &Described) -> Result<(), Errno> {
         self.request(Builder::new(NEWROUTE, CREATE, &route.0))
     }
 
+    /// Removes a route of a dump. Fails with ESRCH if it does not exist.
     pub fn remove_route(&mut self, route: &Described) -> Result<(), Errno> {
         self.request(Builder::new(DELROUTE, 0, &route.0))
     }
@@ -140,10 +153,12 @@ impl Rtnetlink {
         Ok(all)
     }
 
-    pub fn put_address_back(&mut self, address: &Described) -> Result<(), Errno> {
+    /// Adds a removed address. Fails if the kernel refuses it.
+    pub fn restore_address(&mut self, address: &Described) -> Result<(), Errno> {
         self.request(Builder::new(NEWADDR, CREATE | REPLACE, &address.0))
     }
 
+    /// Removes an address of a dump. Fails with EADDRNOTAVAIL if it does not exist.
     pub fn remove_address(&mut self, address: &Described) -> Result<(), Errno> {
         self.request(Builder::new(DELADDR, 0, &address.0))
     }
@@ -155,7 +170,7 @@ impl Rtnetlink {
         self.request(message.put(IFA_LOCAL, &address.octets()).put_u32(IFA_FLAGS, NOPREFIXROUTE))
     }
 
-    /// The neighbour table of `interface`: whose IEEE address is known, in the order of the addresses.
+    /// The neighbours of `interface` with a known IEEE 802 address, sorted by IPv4 address.
     pub fn neighbours(&mut self, interface: u32) -> Result<Vec<(Ipv4Addr, Mac)>> {
         let all = self.dump(GETNEIGH, NEWNEIGH, NDMSG_LEN)?;
         let mut known: Vec<(Ipv4Addr, Mac)> = all.iter().filter_map(|n| neighbour(n, interface)).collect();
@@ -163,7 +178,7 @@ impl Rtnetlink {
         Ok(known)
     }
 
-    /// Sets the interface up, with this MTU.
+    /// Sets the interface up with this MTU in bytes.
     pub fn set_up(&mut self, interface: u32, mtu: u16) -> Result<(), Errno> {
         // family and type, index, flags, which of the flags change
         let fixed = [[0; 4], interface.to_ne_bytes(), UP.to_ne_bytes(), UP.to_ne_bytes()].concat();
@@ -192,10 +207,10 @@ fn no_socket(e: Errno) -> HostError {
 }
 
 fn no_table(e: Errno) -> HostError {
-    failed("the kernel does not tell its tables", e)
+    failed("the kernel does not report its tables", e)
 }
 
-/// Tells when an interface is set up: the kernel has then forgotten the routes over it.
+/// Events of a link. The kernel drops the routes over an interface that goes down.
 pub struct LinkEvents {
     socket: Socket,
     interface: u32,
@@ -203,20 +218,21 @@ pub struct LinkEvents {
 }
 
 impl LinkEvents {
+    /// Subscribes to the events of `interface` (index). Fails if the kernel refuses the socket.
     pub fn of(interface: u32) -> Result<Self> {
         let socket = Socket::bound(SockProtocol::NetlinkRoute, 0, GROUP_LINK).map_err(no_socket)?;
         let _ = setsockopt(&socket, sockopt::RcvBuf, &16_384);
         Ok(Self { socket, interface, was_up: true })
     }
 
-    /// Reads what has happened. True: the interface was down and is up again.
+    /// Reads the pending events. True: the interface was down and is up again.
     pub fn came_up(&mut self) -> bool {
         let mut buffer = [0; 8192];
         let mut came_up = false;
         loop {
             let bytes = match self.socket.receive(&mut buffer) {
                 Ok(Some(bytes)) => bytes,
-                // some were lost: the routes are put in once too often
+                // events were lost: the routes are set once more, which does no harm
                 Err(Errno::ENOBUFS) => {
                     came_up = true;
                     continue;
@@ -245,7 +261,7 @@ fn is_up(link: &[u8], interface: u32) -> Option<bool> {
 }
 
 fn route_message(route: &KernelRoute) -> Builder {
-    // a gateway needs no route to it of its own: it is on the link, whatever the tables say
+    // a gateway needs no separate route: ONLINK declares it to be on the link
     let (scope, flags) = if route.via.is_some() { (SCOPE_UNIVERSE, ONLINK) } else { (SCOPE_LINK, 0) };
     let fixed = [INET, route.prefix, 0, 0, TABLE_MAIN, PROTOCOL, scope, TYPE_UNICAST];
     let mut m = Builder::new(NEWROUTE, CREATE | REPLACE, &[&fixed[..], &flags.to_ne_bytes()].concat())
@@ -271,28 +287,28 @@ fn neighbour(n: &Described, interface: u32) -> Option<(Ipv4Addr, Mac)> {
 }
 
 impl Described {
-    /// The attributes behind a fixed part of `fixed_len` bytes.
+    /// The attributes after a fixed part of `fixed_len` bytes.
     fn attributes(&self, fixed_len: usize) -> Attributes<'_> {
         Attributes(self.0.get(fixed_len..).unwrap_or(&[]))
     }
 
-    /// Of an address: itself.
+    /// The IPv4 address, if this describes an address.
     pub fn address(&self) -> Option<Ipv4Addr> {
         self.attributes(IFADDRMSG_LEN).array::<4>(IFA_LOCAL).map(Ipv4Addr::from)
     }
 
-    /// Of an address: the bits of its network.
+    /// The prefix length in bits, if this describes an address.
     pub fn address_prefix(&self) -> u8 {
         self.0[1]
     }
 
-    /// Of a route: whether the kernel made it, from an address, for more than one host.
+    /// Whether this describes a route to more than one host that the kernel derived from an address.
     pub fn is_connected(&self) -> bool {
         self.0[5] == PROTOCOL_KERNEL && self.0[1] < 32
     }
 }
 
-/// The index of an interface.
+/// The index of an interface. Fails if no interface has this name.
 pub fn index(name: &str) -> Result<u32> {
     nix::net::if_::if_nametoindex(name)
         .map_err(|_| HostError(format!("key \"interface\": there is no interface {name} in this network namespace")))

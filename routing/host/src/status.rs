@@ -1,4 +1,4 @@
-//! The status socket: JSON lines over a Unix stream (formats/routing.md), and its client for people.
+//! The status socket: JSON lines over a Unix stream (formats/routing.md), and its command-line client.
 
 use crate::error::{HostError, Result};
 use manet_engine::real_time::Watcher;
@@ -16,7 +16,7 @@ const MAX_LINE: usize = 4096;
 /// A client with more unread bytes than this is dropped.
 const MAX_BACKLOG: usize = 4 * 1024 * 1024;
 const CLIENTS: usize = 16;
-/// The first token of clients; what is below belongs to the daemon.
+/// The first token of clients; smaller ones are the daemon's.
 pub const FIRST_TOKEN: u64 = 1 << 32;
 
 struct Client {
@@ -26,31 +26,36 @@ struct Client {
     follows: bool,
 }
 
+/// The listener with its clients; inert without a path.
 pub struct StatusSocket {
     listener: Option<(UnixListener, PathBuf)>,
     watcher: Option<Watcher>,
-    /// Of the listener.
+    /// Token of the listener.
     token: u64,
     clients: BTreeMap<u64, Client>,
     next: u64,
-    /// No client can be taken in just now (the process has no descriptor left): the listener is not watched.
-    resting: bool,
+    /// No client can be accepted now (the process has no descriptor left): the listener is not watched.
+    paused: bool,
 }
 
-/// The answer to anything else.
+/// The error in answer to an unknown request.
 pub const REMEDY: &str = "ask {\"op\":\"status\"}, {\"op\":\"follow\"} or {\"op\":\"stop\"}";
 
-/// What a client wants.
+/// A request of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
+    /// One status answer.
     Status,
+    /// All notes from now on.
     Follow,
+    /// End of the daemon.
     Stop,
-    Nonsense,
+    /// Anything else.
+    Unknown,
 }
 
 impl StatusSocket {
-    /// Fails if another daemon answers at `path`.
+    /// Listens on `path` and removes a stale socket. Fails if another daemon answers there or the path is unusable.
     pub fn open(path: Option<&Path>) -> Result<Self> {
         let mut socket = Self {
             listener: None,
@@ -58,7 +63,7 @@ impl StatusSocket {
             token: 0,
             clients: BTreeMap::new(),
             next: FIRST_TOKEN,
-            resting: false,
+            paused: false,
         };
         let Some(path) = path else { return Ok(socket) };
         let fail = |e| {
@@ -71,6 +76,7 @@ impl StatusSocket {
         Ok(socket)
     }
 
+    /// Registers the listener under `token`, and keeps `watcher` for clients.
     pub fn watch(&mut self, watcher: Watcher, token: u64) -> std::io::Result<()> {
         if let Some((listener, _)) = &self.listener {
             watcher.watch(listener, token, false)?;
@@ -80,22 +86,24 @@ impl StatusSocket {
         Ok(())
     }
 
-    /// Listens again after a client could not be taken in. For every turn of the loop: so it is tried once each time
-    /// that anything else happens, where a client that stays would otherwise wake the loop for ever.
-    pub fn try_again(&mut self) {
+    /// Watches the listener again after a client could not be accepted. Called once per turn of the loop: a watched
+    /// listener
+    /// with a client that cannot be accepted would wake the loop without end.
+    pub fn resume(&mut self) {
         let (Some((listener, _)), Some(watcher)) = (&self.listener, &self.watcher) else { return };
-        if self.resting {
-            self.resting = watcher.watch(listener, self.token, false).is_err();
+        if self.paused {
+            self.paused = watcher.watch(listener, self.token, false).is_err();
         }
     }
 
+    /// Accepts a pending client; one beyond the limit is closed.
     pub fn accept(&mut self) {
         let (Some((listener, _)), Some(watcher)) = (&self.listener, &self.watcher) else { return };
         let stream = match listener.accept() {
             Ok((stream, _)) => stream,
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return,
             Err(_) => {
-                self.resting = watcher.unwatch(listener).is_ok();
+                self.paused = watcher.unwatch(listener).is_ok();
                 return;
             }
         };
@@ -107,7 +115,7 @@ impl StatusSocket {
         }
     }
 
-    /// Reads and writes what is possible; what is asked.
+    /// Sends pending bytes to a client, reads from it and returns its requests.
     pub fn ready(&mut self, token: u64) -> Vec<Request> {
         self.flush(token);
         let Some(client) = self.clients.get_mut(&token) else { return Vec::new() };
@@ -131,17 +139,20 @@ impl StatusSocket {
         requests
     }
 
+    /// Sends an answer to a client as one line.
     pub fn answer(&mut self, token: u64, answer: &Value) {
         self.put(token, &format!("{answer}\n"));
     }
 
+    /// Makes a client a follower.
     pub fn follow(&mut self, token: u64) {
         if let Some(client) = self.clients.get_mut(&token) {
             client.follows = true;
         }
     }
 
-    pub fn tell_followers(&mut self, line: &str) {
+    /// Sends a line, which ends in a newline, to all followers.
+    pub fn send_to_followers(&mut self, line: &str) {
         let following: Vec<u64> = self.clients.iter().filter(|(_, c)| c.follows).map(|(t, _)| *t).collect();
         for token in following {
             self.put(token, line);
@@ -193,7 +204,7 @@ impl Request {
             Some("status") => Self::Status,
             Some("follow") => Self::Follow,
             Some("stop") => Self::Stop,
-            _ => Self::Nonsense,
+            _ => Self::Unknown,
         }
     }
 }
@@ -230,7 +241,8 @@ fn clear_stale(path: &Path) -> Result<()> {
     std::fs::remove_file(path).map_err(|e| HostError(format!("key \"status\": {name}: {e}")))
 }
 
-/// `manet-P status SOCKET OP`: prints the answer, and for `follow` every line until the daemon or the reader has gone.
+/// `manet-P status SOCKET OP`: prints the answer, for `follow` also every line until the daemon or the reader ends. Fails
+/// if no daemon answers or it refuses `op`.
 pub fn ask(path: &Path, op: &str) -> Result<()> {
     let fail = |e| HostError(format!("{}: {e}; is the daemon running?", path.display()));
     let mut stream = UnixStream::connect(path).map_err(fail)?;
@@ -282,12 +294,12 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_answered_in_order_and_nonsense_is_told_apart() {
+    fn requests_are_answered_in_order_and_unknown_ones_are_recognised() {
         let (mut socket, path, _driver) = socket("order");
         let mut client = UnixStream::connect(&path).unwrap();
         socket.accept();
         client.write_all(b"{\"op\":\"status\"}\nnonsense\n{\"op\":\"stop\"}\n{\"op\":").unwrap();
-        assert_eq!(socket.ready(FIRST_TOKEN), [Request::Status, Request::Nonsense, Request::Stop]);
+        assert_eq!(socket.ready(FIRST_TOKEN), [Request::Status, Request::Unknown, Request::Stop]);
         socket.answer(FIRST_TOKEN, &json!({"ok": true}));
         let mut line = String::new();
         BufReader::new(&client).read_line(&mut line).unwrap();
@@ -295,13 +307,13 @@ mod tests {
     }
 
     #[test]
-    fn followers_get_every_line_and_one_who_does_not_read_is_dropped() {
+    fn followers_get_every_line_and_one_that_does_not_read_is_dropped() {
         let (mut socket, path, _driver) = socket("follow");
         let (reader, _lazy) = (UnixStream::connect(&path).unwrap(), UnixStream::connect(&path).unwrap());
         socket.accept();
         socket.accept();
         socket.follow(FIRST_TOKEN);
-        socket.tell_followers("one\n");
+        socket.send_to_followers("one\n");
         let mut line = String::new();
         BufReader::new(&reader).read_line(&mut line).unwrap();
         assert_eq!(line, "one\n");
@@ -309,7 +321,7 @@ mod tests {
         drop(reader);
         let long = "x".repeat(1 << 20) + "\n";
         for _ in 0..6 {
-            socket.tell_followers(&long);
+            socket.send_to_followers(&long);
         }
         assert!(socket.clients.is_empty());
     }
@@ -325,11 +337,11 @@ mod tests {
     }
 
     #[test]
-    fn a_killed_daemons_socket_is_taken_over_and_a_living_ones_is_not() {
+    fn the_socket_of_a_killed_daemon_is_replaced_and_that_of_a_running_one_is_not() {
         let (socket, path, _driver) = socket("stale");
         let error = StatusSocket::open(Some(&path)).err().unwrap();
         assert!(error.0.contains("another daemon listens"), "{error}");
-        // what a killed process leaves: the file without a listener
+        // a killed process leaves the file without a listener
         drop(socket);
         drop(UnixListener::bind(&path).unwrap());
         drop(StatusSocket::open(Some(&path)).unwrap());

@@ -1,11 +1,11 @@
-//! The few socket calls that nix does not have in safe form.
+//! Socket calls that nix lacks in safe form.
 
 use nix::errno::Errno;
 use nix::libc;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// Kernel types that are plain data: any bytes are a value.
+/// Kernel types that are plain data: any bytes are a valid value.
 ///
 /// # Safety
 /// Implement it for types without padding and without invalid values only.
@@ -17,12 +17,14 @@ unsafe impl Plain for u64 {}
 // SAFETY: as above
 unsafe impl<const N: usize> Plain for [u32; N] {}
 
+/// setsockopt(2). Fails with the error of the kernel.
 pub fn set<T: Plain>(socket: &impl AsFd, level: i32, name: i32, value: &T) -> Result<(), Errno> {
     let (at, length) = (std::ptr::from_ref(value).cast(), size_of::<T>() as libc::socklen_t);
     // SAFETY: the kernel reads `length` bytes of the value that `at` points to
     Errno::result(unsafe { libc::setsockopt(socket.as_fd().as_raw_fd(), level, name, at, length) }).map(drop)
 }
 
+/// getsockopt(2); `value` is the initial content of the buffer. Fails with the error of the kernel.
 pub fn get<T: Plain>(socket: &impl AsFd, level: i32, name: i32, mut value: T) -> Result<T, Errno> {
     let mut length = size_of::<T>() as libc::socklen_t;
     let at = std::ptr::from_mut(&mut value).cast();
@@ -31,22 +33,27 @@ pub fn get<T: Plain>(socket: &impl AsFd, level: i32, name: i32, mut value: T) ->
     Ok(value)
 }
 
-/// Packets that found the socket's buffer full, since it was opened.
+/// Packets dropped because the socket's buffer was full, since it was opened.
 pub fn overrun(socket: &impl AsFd) -> u64 {
     // asm-generic/socket.h; linux/sock_diag.h: SK_MEMINFO_DROPS is the last of nine
     const SO_MEMINFO: i32 = 55;
     get(socket, libc::SOL_SOCKET, SO_MEMINFO, [0u32; 9]).map_or(0, |info| u64::from(info[8]))
 }
 
-/// A datagram as it came; `length` is more than the buffer holds if it was cut.
+/// Metadata of a received datagram.
 pub struct Datagram {
+    /// IP source.
     pub from: Ipv4Addr,
+    /// IP destination.
     pub to: Ipv4Addr,
+    /// TTL on arrival.
     pub ttl: u8,
+    /// Length of the payload in bytes; more than the buffer holds if the datagram was cut.
     pub length: usize,
 }
 
-/// Next datagram of a UDP socket with IP_PKTINFO and IP_RECVTTL set, into `buffer`. `None`: nothing waits.
+/// Reads the next datagram of a UDP socket with IP_PKTINFO and IP_RECVTTL into `buffer`. `None`: none is pending. Fails
+/// with the error of the kernel.
 pub fn receive(socket: &impl AsFd, buffer: &mut [u8]) -> Result<Option<Datagram>, Errno> {
     // room for the two control messages, aligned as cmsghdr wants it
     let mut control = [0u64; 16];
@@ -92,7 +99,7 @@ fn ip(network_order: u32) -> Ipv4Addr {
     Ipv4Addr::from(network_order.to_ne_bytes())
 }
 
-/// A packet socket's address: interface and EtherType (packet(7)).
+/// The address of a packet socket: interface index and EtherType (packet(7)).
 pub fn link_address(interface: u32, ethertype: u16) -> libc::sockaddr_ll {
     // SAFETY: sockaddr_ll is plain data for which all zeroes is a value
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
@@ -102,7 +109,7 @@ pub fn link_address(interface: u32, ethertype: u16) -> libc::sockaddr_ll {
     address
 }
 
-/// Binds a packet socket; from now on it gets frames.
+/// Binds a packet socket, which receives frames from now on. Fails with the error of the kernel.
 pub fn bind_to_link(socket: &impl AsFd, interface: u32, ethertype: u16) -> Result<(), Errno> {
     let address = link_address(interface, ethertype);
     let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;

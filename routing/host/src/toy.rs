@@ -1,4 +1,4 @@
-//! A protocol for the tests of the host: it knows its routes from its options and says hello.
+//! A protocol for the tests of the host: it takes its routes from its options and sends hellos.
 
 use manet_engine::keys::{Declared, Key};
 use manet_engine::{Duration, Instant, Machine};
@@ -7,13 +7,16 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
+/// Options of the toy.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Options {
+    /// As in the real protocols.
     pub link: String,
+    /// Time between hellos.
     #[serde(with = "manet_routing::seconds")]
     pub hello_interval: Duration,
-    /// Destination and neighbour.
+    /// Destinations and next hops.
     pub routes: Vec<(Ipv4Addr, Ipv4Addr)>,
 }
 
@@ -27,6 +30,7 @@ impl Declared for Options {
     const KEYS: &'static [Key] = &[Key::new::<Duration>("hello_interval", "Time between hellos.")];
 }
 
+/// The machine.
 pub struct Toy {
     options: Options,
     restarted: bool,

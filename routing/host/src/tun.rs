@@ -1,7 +1,7 @@
-//! The TUN device (Linux Documentation/networking/tuntap.rst): what the kernel has no route for comes out of it.
+//! The TUN device (Linux Documentation/networking/tuntap.rst), which gets the packets for which the kernel has no route.
 //!
-//! Without IFF_VNET_HDR and without offloads, so that packets come segmented and with complete checksums. It is not
-//! persistent: when the descriptor goes, however the process ends, so do the device and the routes into it.
+//! Without IFF_VNET_HDR and without offloads, so that packets arrive segmented and with complete checksums. It is not
+//! persistent: the kernel removes the device and the routes into it when the process ends in any way.
 
 use crate::error::{HostError, Result};
 use nix::errno::Errno;
@@ -11,23 +11,36 @@ use std::io::{Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-nix::ioctl_write_ptr_bad!(tun_set_iff, nix::request_code_write!(b'T', 202, size_of::<libc::c_int>()), libc::ifreq);
-nix::ioctl_write_int_bad!(tun_set_persist, nix::request_code_write!(b'T', 203, size_of::<libc::c_int>()));
+nix::ioctl_write_ptr_bad!(
+    /// TUNSETIFF of linux/if_tun.h.
+    tun_set_iff,
+    nix::request_code_write!(b'T', 202, size_of::<libc::c_int>()),
+    libc::ifreq
+);
+nix::ioctl_write_int_bad!(
+    /// TUNSETPERSIST of linux/if_tun.h.
+    tun_set_persist,
+    nix::request_code_write!(b'T', 203, size_of::<libc::c_int>())
+);
 
+/// A TUN device that exists as long as this value.
 pub struct Tun {
     file: File,
 }
 
-/// What could be read.
+/// The result of a read.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Taken {
+pub enum Received {
+    /// A packet of this length, in bytes.
     Packet(usize),
+    /// No packet is pending.
     Nothing,
-    /// Somebody removed the device.
+    /// Another process removed the device.
     Deleted,
 }
 
 impl Tun {
+    /// Creates the device. Fails if the name is in use, the kernel has no TUN, or without root.
     pub fn create(name: &str) -> Result<Self> {
         let flags = libc::O_NONBLOCK | libc::O_CLOEXEC;
         let file = OpenOptions::new()
@@ -53,21 +66,22 @@ impl Tun {
             };
             HostError(format!("key \"tun\": {name} cannot be made: {}{remedy}", e.desc()))
         })?;
-        // one that somebody made beforehand is to go with us as well
+        // a device that existed before is to be removed with the daemon as well
         // SAFETY: TUNSETPERSIST takes an int by value; the descriptor is open
         let _ = unsafe { tun_set_persist(file.as_raw_fd(), 0) };
         Ok(Self { file })
     }
 
-    pub fn read(&self, buffer: &mut [u8]) -> Taken {
+    /// Reads the next packet to the start of `buffer`.
+    pub fn read(&self, buffer: &mut [u8]) -> Received {
         match (&self.file).read(buffer) {
-            Ok(length) => Taken::Packet(length),
-            Err(e) if e.raw_os_error() == Some(libc::EBADFD) => Taken::Deleted,
-            Err(_) => Taken::Nothing,
+            Ok(length) => Received::Packet(length),
+            Err(e) if e.raw_os_error() == Some(libc::EBADFD) => Received::Deleted,
+            Err(_) => Received::Nothing,
         }
     }
 
-    /// Hands a packet to the kernel as one that has arrived. False: it was not taken.
+    /// Hands a packet to the kernel as a received one. False: the kernel refused it.
     pub fn write(&self, packet: &[u8]) -> bool {
         (&self.file).write(packet).is_ok_and(|n| n == packet.len())
     }

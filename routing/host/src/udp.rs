@@ -1,7 +1,7 @@
 //! Control datagrams over the radio: UDP from and to one port (source port = destination port), with DSCP CS6.
 //!
-//! The socket is bound to the interface (SO_BINDTODEVICE), so that 255.255.255.255 leaves by it whatever the routes
-//! are; a datagram for a neighbour goes straight to it, though the table may lead elsewhere.
+//! The socket is bound to the interface (SO_BINDTODEVICE), so that 255.255.255.255 leaves by it independently of the
+//! routes; a datagram for a neighbour is sent directly to it, even if the table has another next hop.
 
 use crate::error::{failed, Result};
 use crate::sys;
@@ -19,15 +19,17 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 /// The first band of pfifo_fast, before data (tc-prio(8)).
 const PRIORITY: libc::c_int = 6;
 
+/// The socket of control datagrams.
 pub struct Udp {
     socket: OwnedFd,
     port: u16,
     source: Ipv4Addr,
-    /// What IP_TTL is set to.
+    /// Present value of IP_TTL.
     ttl: u8,
 }
 
 impl Udp {
+    /// `source`: address of the datagrams sent. Fails if the port is in use or the interface does not exist.
     pub fn open(interface: &str, port: u16, source: Ipv4Addr) -> Result<Self> {
         let fail = |e| failed(&format!("UDP port {port} on {interface}"), e);
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
@@ -38,12 +40,14 @@ impl Udp {
         setsockopt(&fd, sockopt::IpTos, &libc::c_int::from(TOS_CS6)).map_err(fail)?;
         setsockopt(&fd, sockopt::Priority, &PRIORITY).map_err(fail)?;
         sys::set(&fd, libc::IPPROTO_IP, libc::IP_RECVTTL, &1).map_err(fail)?;
-        // without DF: a message longer than the MTU goes in fragments
+        // without DF: a message longer than the MTU is fragmented
         sys::set(&fd, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, &libc::IP_PMTUDISC_DONT).map_err(fail)?;
         bind(fd.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port))).map_err(fail)?;
         Ok(Self { socket: fd, port, source, ttl: 0 })
     }
 
+    /// Sends a datagram to a neighbour or a broadcast address. A `ttl` of 0 is sent as 1. Fails with the error of the
+    /// kernel.
     pub fn send(&mut self, to: Ipv4Addr, ttl: u8, bytes: &[u8]) -> Result<(), Errno> {
         let ttl = ttl.max(1);
         if ttl != self.ttl {
@@ -64,7 +68,7 @@ impl Udp {
         sendmsg(self.socket.as_raw_fd(), &[IoSlice::new(bytes)], &control, flags, Some(&to)).map(drop)
     }
 
-    /// The next datagram, into `buffer`.
+    /// Reads the next datagram into `buffer`. `None`: none is pending. Fails with the error of the kernel.
     pub fn receive(&self, buffer: &mut [u8]) -> Result<Option<sys::Datagram>, Errno> {
         sys::receive(&self.socket, buffer)
     }
@@ -82,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_ttl_of_zero_leaves_as_one_and_not_as_the_kernels_default() {
-        // loopback takes any of 127/8; the port is picked by the process so that tests side by side do not meet
+        // loopback accepts any of 127/8; the port depends on the process so that parallel tests do not interfere
         let port = 20_000 + (std::process::id() % 20_000) as u16;
         let mut udp = Udp::open("lo", port, Ipv4Addr::LOCALHOST).unwrap();
         let mut buffer = [0; 16];

@@ -1,7 +1,7 @@
-//! Which flows used the routes: a packet socket that the kernel fills block by block (packet(7), TPACKET_V3).
+//! Flows that used the routes: a packet socket that the kernel fills block by block (packet(7), TPACKET_V3).
 //!
-//! Design A keeps data packets in the kernel; of each the ring gets its IPv4 header, chosen by a filter that runs
-//! there. One wake-up a block, whatever the rate: a block is handed over when it is full or [`BLOCK_MS`] after its
+//! Design A keeps data packets in the kernel. A filter in the kernel selects them, and the ring gets their IPv4 headers.
+//! The daemon wakes once per block at any packet rate: a block is handed over when it is full or [`BLOCK_MS`] after its
 //! first packet.
 
 use crate::attach::attach;
@@ -23,7 +23,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 const BLOCK_MS: u32 = 40;
-/// A header takes 128 bytes in a block: 1000 packets in all, which a radio of 54 Mbit/s does not send in 40 ms.
+/// Bytes per block. A header takes 128 bytes: 1000 packets in all, more than a radio of 54 Mbit/s sends in 40 ms.
 const BLOCK: usize = 32 * 1024;
 const BLOCKS: usize = 4;
 
@@ -34,11 +34,11 @@ const PACKET_VERSION: i32 = 10;
 const TPACKET_V3: i32 = 2;
 const STATUS_KERNEL: u32 = 0;
 const STATUS_USER: u32 = 1;
-/// In tpacket_block_desc.
+/// Offsets in tpacket_block_desc.
 const BLOCK_STATUS: usize = 8;
 const BLOCK_PACKETS: usize = 12;
 const BLOCK_FIRST: usize = 16;
-/// In tpacket3_hdr.
+/// Offsets in tpacket3_hdr.
 const PACKET_NEXT: usize = 0;
 const PACKET_LEN: usize = 12;
 const PACKET_NET: usize = 26;
@@ -47,6 +47,7 @@ const PACKET_OUTGOING: u32 = 4;
 const ETH_P_ALL: u16 = 3;
 const ETH_P_IP: u32 = 0x800;
 
+/// The packet socket and its ring.
 pub struct Usage {
     socket: OwnedFd,
     ring: NonNull<c_void>,
@@ -54,11 +55,11 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Watches the radio; the protocol's own datagrams on `port` do not count.
+    /// `interface`: index of the radio. The protocol's own datagrams on `port` do not count. Fails without root.
     pub fn open(interface: u32, node: &Node, port: u16) -> Result<Self> {
         let fail = |e| failed("the route-use socket", e);
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-        // bound to no protocol yet: nothing may come before filter and ring are there
+        // not yet bound to a protocol: no packet may arrive before filter and ring exist
         let fd = socket(AddressFamily::Packet, SockType::Datagram, flags, None).map_err(fail)?;
         attach(&fd, &data_packets(node, port), HEADER_LEN as u32).map_err(fail)?;
         sys::set(&fd, libc::SOL_PACKET, PACKET_VERSION, &TPACKET_V3).map_err(fail)?;
@@ -74,7 +75,7 @@ impl Usage {
         Ok(usage)
     }
 
-    /// The flows of all blocks that are complete.
+    /// The flows of all complete blocks, each pair of source and destination once.
     pub fn flows(&mut self) -> Vec<Flow> {
         let mut packets: BTreeMap<(Ipv4Addr, Ipv4Addr), u32> = BTreeMap::new();
         for _ in 0..BLOCKS {
@@ -96,7 +97,7 @@ impl Usage {
         let mut at = word(BLOCK_FIRST) as usize;
         for _ in 0..word(BLOCK_PACKETS) {
             let net = usize::from(u16::from_ne_bytes(self.bytes(start + at + PACKET_NET)));
-            // a header cut short cannot come: the filter looked into its last word
+            // no header is cut: the filter has read its last word
             if word(at + PACKET_LEN) as usize >= HEADER_LEN {
                 let source: [u8; 4] = self.bytes(start + at + net + 12);
                 let destination: [u8; 4] = self.bytes(start + at + net + 16);
@@ -114,7 +115,7 @@ impl Usage {
         if at.checked_add(N).is_none_or(|end| end > BLOCK * BLOCKS) {
             return [0; N];
         }
-        // SAFETY: within the mapping; the block is ours until its status is given back, so that nobody writes to it
+        // SAFETY: within the mapping; the kernel does not write to a block until its status is returned
         unsafe { self.ring.as_ptr().cast::<u8>().add(at).cast::<[u8; N]>().read_unaligned() }
     }
 
@@ -124,7 +125,7 @@ impl Usage {
         unsafe { AtomicU32::from_ptr(self.ring.as_ptr().cast::<u8>().add(block + BLOCK_STATUS).cast()) }
     }
 
-    /// Packets since the last question that found no room. Asking also clears the error of an interface that went down.
+    /// Packets lost for lack of room since the last call. The call also clears the error of an interface that went down.
     pub fn lost(&self) -> u64 {
         let _: Result<i32, Errno> = sys::get(&self.socket, libc::SOL_SOCKET, libc::SO_ERROR, 0);
         // tpacket_stats_v3: packets, drops, freezes
@@ -145,13 +146,13 @@ impl AsFd for Usage {
     }
 }
 
-/// IPv4 unicast packets that we send or forward, and those that arrive for us (at a gateway: for the wires as well),
-/// without the protocol's own datagrams. A SOCK_DGRAM packet socket begins at the IPv4 header.
+/// A filter for IPv4 unicast packets that this node sends or forwards, and those that arrive for it (at a gateway: for the
+/// wires as well), without the protocol's own datagrams. A packet of a SOCK_DGRAM socket begins at the IPv4 header.
 fn data_packets(node: &Node, port: u16) -> Vec<Step> {
     use Step::{And, AnyBit, AtLeast, Equal, IndexHeader, LoadByte, LoadHalf, LoadHalfIndexed, LoadWord};
     let bits = u32::MAX.checked_shl(32 - u32::from(node.network.1)).unwrap_or(0);
     let network = u32::from(node.network.0) & bits;
-    // who is no gateway forwards nothing to wires: then all other arrivals are dropped
+    // a node without wires is no gateway: the filter drops all other arrivals
     let to_wires = if node.wires.is_empty() { To::Drop } else { To::Next };
     vec![
         LoadWord(filter::ETHERTYPE),
@@ -205,11 +206,11 @@ mod tests {
     }
 
     #[test]
-    fn what_we_send_or_forward_and_what_is_for_us_counts() {
+    fn sent_forwarded_and_received_packets_count() {
         let tcp = |to| packet(protocol::TCP, to, &[0; 20]);
         assert!(counted(&node(vec![]), &tcp(FAR), PACKET_OUTGOING));
         assert!(counted(&node(vec![]), &tcp(US), PACKET_HOST));
-        // it comes by again when it is forwarded
+        // a forwarded packet is seen a second time on departure
         assert!(!counted(&node(vec![]), &tcp(FAR), PACKET_HOST));
         assert!(!counted(&node(vec![]), &tcp(US), BROADCAST_FRAME));
         assert!(!counted(&node(vec![]), &tcp(Ipv4Addr::BROADCAST), PACKET_OUTGOING));
@@ -218,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gateway_counts_what_it_takes_to_its_wires() {
+    fn a_gateway_counts_packets_for_its_wires() {
         let gateway = node(vec![(Ipv4Addr::new(192, 168, 1, 0), 30)]);
         let tcp = packet(protocol::TCP, INTERNET, &[0; 20]);
         assert!(counted(&gateway, &tcp, PACKET_HOST) && !counted(&node(vec![]), &tcp, PACKET_HOST));

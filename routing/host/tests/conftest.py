@@ -1,6 +1,6 @@
-"""Stations in network namespaces of their own, joined by the medium, each with a routing daemon: what the tests here run.
+"""Fixtures: stations in separate network namespaces, joined by the medium, each with a routing daemon.
 
-The daemons are those of target/release, or of the folder in MANET_DAEMONS. Everything is ended by its pid.
+The daemons are those of target/release, or of the folder in MANET_DAEMONS. All processes are ended by their handles.
 """
 
 import json
@@ -20,7 +20,7 @@ MEDIUM = ROOT / "target" / "release" / "manet-medium"
 RADIO = ROOT / "medium" / "radios" / "ns2-dsss-2m.toml"
 DAEMONS = Path(os.environ.get("MANET_DAEMONS", ROOT / "target" / "release"))
 DEADLINE_S = 60.0
-# a search that nobody answers ends after 2 * 0.04 s * (1 + 2) and one retry (RFC 3561, 6.4)
+# a discovery without reply ends after 2 * 0.04 s * (1 + 2) and one retry (RFC 3561, 6.4)
 QUICK = {"expanding_ring": False, "net_diameter": 3, "rreq_retries": 0, "reboot_wait": False}
 
 needs_daemons = [
@@ -33,6 +33,7 @@ needs_daemons = [
 
 
 def wait_for(what: str, condition: Callable[[], object], within_s: float = DEADLINE_S):
+    """Polls `condition` until it is true and returns its value. `what` names it in the failure."""
     end = time.monotonic() + within_s
     while True:
         if value := condition():
@@ -42,7 +43,7 @@ def wait_for(what: str, condition: Callable[[], object], within_s: float = DEADL
 
 
 class Daemon:
-    """A running routing daemon, from its `ready` on."""
+    """A running routing daemon. `ready`: whether it printed that; else it has ended with an error."""
 
     def __init__(self, station: "Station", protocol: str, config: Path, status: Path) -> None:
         self.program, self.status_socket = DAEMONS / f"manet-{protocol}", status
@@ -51,6 +52,7 @@ class Daemon:
         self.ready = self.process.stdout.readline() == "ready\n"
 
     def ask(self, op: str = "status") -> dict:
+        """The answer of the status socket to a request (formats/routing.md)."""
         with socket.socket(socket.AF_UNIX) as s:
             s.settimeout(DEADLINE_S)
             s.connect(str(self.status_socket))
@@ -58,6 +60,7 @@ class Daemon:
             return json.loads(s.makefile().readline())
 
     def stop(self, how: int = signal.SIGTERM) -> tuple[int, str]:
+        """Sends the signal and waits. Returns exit status and stderr."""
         if self.process.poll() is None:
             self.process.send_signal(how)
         _out, errors = self.process.communicate(timeout=DEADLINE_S)
@@ -65,7 +68,7 @@ class Daemon:
 
 
 class Station:
-    """A network namespace, kept by a process that sleeps in it."""
+    """A network namespace, kept alive by a sleeping process in it, with the station's daemons and files."""
 
     def __init__(self, number: int, folder: Path) -> None:
         self.number, self.folder, self.daemons = number, folder, []
@@ -94,7 +97,7 @@ class Station:
         return subprocess.Popen(inside, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def kernel_state(self) -> str:
-        """All that a daemon changes."""
+        """The kernel state that a daemon changes, as text."""
         keys = ("rp_filter", "forwarding", "send_redirects", "accept_redirects")
         settings = [f"net.ipv4.conf.{device}.{key}" for device in ("all", "wlan0") for key in keys]
         return "\n".join(
@@ -110,6 +113,7 @@ class Station:
         return self.folder / f"sta{self.number}.{name}"
 
     def write_config(self, options: dict, **more) -> Path:
+        """Writes CONFIG with these options; `more` replaces keys, those of `node` one by one."""
         config = {
             "format": "manet-routing/1",
             "node": {
@@ -135,16 +139,19 @@ class Station:
         return self.path("json")
 
     def start(self, protocol: str, options: dict | None = None, *, ready: bool = True, **more) -> Daemon:
+        """Starts a daemon with CONFIG of `write_config` and asserts that it becomes ready, or does not."""
         daemon = Daemon(self, protocol, self.write_config(options or {}, **more), self.path("sock"))
         self.daemons.append(daemon)
         assert daemon.ready == ready, daemon.stop()
         return daemon
 
     def notes(self, event: str | None = None) -> list[dict]:
+        """The notes so far, all or those of one event."""
         notes = [json.loads(line) for line in self.path("notes.jsonl").read_text().splitlines()]
         return [note for note in notes if event in (None, note["event"])]
 
     def pings_answered(self, to: str, count: int = 5, *options: str) -> int:
+        """Sends `count` pings, 0.2 s apart, and returns the number of answers."""
         out = self.sh("ping", "-n", "-c", str(count), "-i", "0.2", "-W", "5", *options, to, check=False)
         return int(out.split(" received")[0].split()[-1])
 

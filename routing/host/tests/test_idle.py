@@ -1,4 +1,4 @@
-"""What a hundred daemons cost that have nothing to do: processor time and memory, printed (`pytest -s`) and bounded."""
+"""The cost of a hundred idle daemons: processor time and memory, printed (`pytest -s`) and bounded."""
 
 import json
 import os
@@ -12,8 +12,8 @@ from routing.host.tests.conftest import DAEMONS, Station
 DAEMON_COUNT = 100
 SECONDS = 10.0
 TICKS_S = os.sysconf("SC_CLK_TCK")
-# of all daemons together, of one core; of each
-MOST_CPU, MOST_MEMORY_KB = 0.05, 8 * 1024
+# share of one core for all daemons together; kB per daemon
+MAX_CPU, MAX_MEMORY_KB = 0.05, 8 * 1024
 
 pytestmark = [
     pytest.mark.root,
@@ -27,7 +27,7 @@ pytestmark = [
 
 @pytest.fixture
 def stations(tmp_path):
-    """Alone each: the radio is a pair of devices whose other end listens to nobody."""
+    """Isolated stations: the radio is a pair of devices whose other end is not used."""
     stations = []
     try:
         for number in range(1, DAEMON_COUNT + 1):
@@ -44,21 +44,24 @@ def stations(tmp_path):
 
 
 def used_s(pid: int) -> float:
+    """Processor time of the process so far, in seconds."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS_S
 
 
 def memory_kb(pid: int) -> int:
+    """Peak resident memory of the process, in kB."""
     status = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in status if line.startswith("VmHWM:"))
 
 
 def woken(pid: int) -> int:
+    """Number of times the process has slept and woken."""
     status = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in status if line.startswith("voluntary_ctxt_switches:"))
 
 
-def test_a_hundred_idle_daemons_cost_next_to_nothing(stations):
+def test_a_hundred_idle_daemons_use_little_processor_time_and_memory(stations):
     daemons = [station.start("aodv", feedback="none") for station in stations]
     pids = [daemon.process.pid for daemon in daemons]
     time.sleep(1)
@@ -68,4 +71,4 @@ def test_a_hundred_idle_daemons_cost_next_to_nothing(stations):
     wakes_s = (sum(map(woken, pids)) - wakes) / SECONDS
     memory = max(map(memory_kb, pids))
     print(json.dumps({"daemons": len(pids), "cpu_share": share, "wake_ups_per_s": wakes_s, "memory_kb": memory}))
-    assert share < MOST_CPU and memory < MOST_MEMORY_KB
+    assert share < MAX_CPU and memory < MAX_MEMORY_KB

@@ -1,5 +1,5 @@
-"""What a TCP learns of its route from the daemons on this kernel (formats/routing.md): ICMP of type 253 from the node that
-holds its packets, and the notes that the daemon of its own station gives to whoever follows it."""
+"""Reports of routes to a TCP source on this kernel (formats/routing.md): ICMP of type 253 from the node that holds its
+packets, and the notes of its own station's daemon for followers."""
 
 import json
 import socket
@@ -10,9 +10,9 @@ from routing.host.tests.conftest import DEADLINE_S, QUICK, needs_daemons, wait_f
 
 pytestmark = needs_daemons
 
-# sends 100 bytes every 50 ms and prints what ICMP of type 253 arrives: code, from whom, whether it is about this connection,
-# its port there, and what is listed as going on, counted from the quoted segment's first number
-HEAR_NOTICES = """
+# sends 100 bytes every 50 ms and prints each ICMP of type 253 that arrives: code, sender, whether it is about this connection,
+# its port there, and the listed ranges, counted from the quoted segment's first number
+PRINT_NOTICES = """
 import json, select, socket, struct, sys, time
 icmp = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
 tcp = socket.create_connection((sys.argv[1], 9000), 30)
@@ -25,7 +25,7 @@ while time.monotonic() < end:
     try:
         tcp.send(bytes(100))
         sent += 1
-        if sent == 10:  # what waits from now on is data, not the handshake's last acknowledgement
+        if sent == 10:  # from now on waiting packets are data, not the handshake's last acknowledgement
             print(json.dumps("connected"), flush=True)
     except BlockingIOError:
         pass
@@ -41,7 +41,7 @@ while time.monotonic() < end:
 SERVE = "import socket; s = socket.create_server(('', 9000)); c = s.accept()[0]\nwhile c.recv(65536): pass"
 
 
-# a repair waits 2 * 1 s * (TTL 3 + 2) for its answer: longer than the break lasts
+# a repair waits 2 * 1 s * (TTL 3 + 2) for a reply: longer than the break lasts
 SLOW_REPAIR = {"node_traversal_time": 1.0, "expanding_ring": False}
 
 
@@ -54,29 +54,29 @@ SLOW_REPAIR = {"node_traversal_time": 1.0, "expanding_ring": False}
         ("dsr", {}),
     ],
 )
-def test_a_source_hears_that_its_packets_are_held_elsewhere_and_that_they_go_on(chain, ask_medium, protocol, options):
+def test_a_source_gets_notices_of_held_and_of_restored_packets(chain, ask_medium, protocol, options):
     first, middle, last = chain(3)
     for station in (first, middle, last):
         station.start(protocol, options, notices=True)
-    wait_for("way", lambda: first.pings_answered(last.address, 1, "-W", "1"))
+    wait_for("path", lambda: first.pings_answered(last.address, 1, "-W", "1"))
     server = last.popen("python3", "-c", SERVE)
     wait_for("server", lambda: ":9000" in last.sh("ss", "-ltn"))
-    client = first.popen("python3", "-c", HEAR_NOTICES, last.address)
+    client = first.popen("python3", "-c", PRINT_NOTICES, last.address)
     try:
         assert json.loads(client.stdout.readline()) == "connected"
         ask_medium("power", station="sta3", on=False)
         assert json.loads(client.stdout.readline()) == [0, middle.address, True, 9000, []]
         ask_medium("power", station="sta3", on=True)
-        # AODV repairs with one request, which nobody heard; the way back to who asks for anything is a route too
+        # AODV repairs with one request, which no node received; the reverse route of any request of sta3 restores the route
         last.pings_answered("10.0.0.77", 1, "-W", "1")
-        *notice, goes_on = json.loads(client.stdout.readline())
+        *notice, restored_ranges = json.loads(client.stdout.readline())
         assert notice == [1, middle.address, True, 9000]
-        assert any(first <= 0 < end for first, end in goes_on), goes_on
+        assert any(first <= 0 < end for first, end in restored_ranges), restored_ranges
     finally:
         for process in (client, server):
             process.kill()
             process.communicate()
-    restored = wait_for("note of what goes on", lambda: middle.notes("restored"))
+    restored = wait_for("note of restored packets", lambda: middle.notes("restored"))
     held = middle.notes("held")
     assert held[0]["about"] == restored[0]["about"] == last.address and held[0]["source"] == first.address
     assert held[0]["ports"][1] == 9000 and "seq" in held[0]
@@ -94,7 +94,7 @@ def test_a_source_hears_that_its_packets_are_held_elsewhere_and_that_they_go_on(
         ("dsr", {"send_buffer_timeout": 1}),
     ],
 )
-def test_who_follows_the_sources_daemon_hears_where_it_cannot_send_and_where_it_can_again(chain, ask_medium, protocol, options):
+def test_a_follower_of_the_sources_daemon_gets_lost_and_restored_routes(chain, ask_medium, protocol, options):
     first, _, last = chain(3, protocol=protocol, options=options)
     with socket.socket(socket.AF_UNIX) as follower:
         follower.settimeout(DEADLINE_S)
@@ -102,7 +102,7 @@ def test_who_follows_the_sources_daemon_hears_where_it_cannot_send_and_where_it_
         follower.sendall(b'{"op":"follow"}\n')
         lines = follower.makefile()
 
-        def hear(event: str) -> dict:
+        def next_note(event: str) -> dict:
             for line in lines:
                 note = json.loads(line)
                 if (note.get("event"), note.get("about")) == (event, last.address):
@@ -111,24 +111,24 @@ def test_who_follows_the_sources_daemon_hears_where_it_cannot_send_and_where_it_
 
         pings = first.popen("ping", "-n", "-q", "-i", "0.2", last.address)
         try:
-            assert hear("route")["value"] == 2
+            assert next_note("route")["value"] == 2
             wait_for("pings", lambda: first.pings_answered(last.address, 1) == 1)
             ask_medium("power", station="sta3", on=False)
-            hear("lost")
-            assert hear("no-route")["value"] >= 1
+            next_note("lost")
+            assert next_note("no-route")["value"] >= 1
             ask_medium("power", station="sta3", on=True)
-            assert hear("route")["value"] == 2
+            assert next_note("route")["value"] == 2
         finally:
             pings.kill()
             pings.communicate()
 
 
-def test_nobody_hears_of_held_packets_unless_it_is_asked_for(chain, ask_medium):
+def test_without_the_option_there_are_no_notices(chain, ask_medium):
     first, middle, last = chain(3, protocol="aodv", options=SLOW_REPAIR)
     assert first.pings_answered(last.address, 5) == 5
     server = last.popen("python3", "-c", SERVE)
     wait_for("server", lambda: ":9000" in last.sh("ss", "-ltn"))
-    client = first.popen("python3", "-c", HEAR_NOTICES, last.address)
+    client = first.popen("python3", "-c", PRINT_NOTICES, last.address)
     try:
         assert json.loads(client.stdout.readline()) == "connected"
         ask_medium("power", station="sta3", on=False)

@@ -3,15 +3,17 @@
 use serde::{de::Error, Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
+/// The octets in the order in which they are sent. JSON: a string of hexadecimal digits, two per octet.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Bytes(pub Vec<u8>);
 
 impl Bytes {
+    /// Two lower-case digits per octet, without prefix.
     pub fn to_hex(&self) -> String {
         self.0.iter().map(|b| format!("{b:02x}")).collect()
     }
 
-    /// `None`: not an even number of hexadecimal digits.
+    /// Reads digits of either case. `None`: the text is not an even number of hexadecimal digits.
     pub fn from_hex(text: &str) -> Option<Self> {
         let digits: Option<Vec<u32>> = text.chars().map(|c| c.to_digit(16)).collect();
         let digits = digits.filter(|d| d.len() % 2 == 0)?;
@@ -52,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_hexadecimal_in_json_and_come_back() {
+    fn bytes_survive_a_round_trip_through_hexadecimal_json() {
         let bytes = Bytes(vec![0, 0x1f, 0xff]);
         assert_eq!(serde_json::to_string(&bytes).unwrap(), "\"001fff\"");
         assert_eq!(serde_json::from_str::<Bytes>("\"001fff\"").unwrap(), bytes);

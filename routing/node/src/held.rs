@@ -1,5 +1,5 @@
-//! Packets that wait for a route: in order per destination, limited in number and in age. What comes and goes is in a journal
-//! for whoever asked for one: these packets are in no capture of the radio.
+//! Packets that wait for a route: in order per destination, limited in number and in age. On request the buffer keeps a
+//! journal of arrivals and departures: no capture of the radio contains these packets.
 
 use crate::Bytes;
 use manet_engine::{Duration, Instant};
@@ -14,45 +14,50 @@ struct Waiting {
     bytes: Bytes,
 }
 
-/// What became of a packet here.
+/// The step of a packet through the buffer that a journal entry records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passage {
+    /// The packet entered the buffer.
     Held,
-    /// A route took it.
+    /// The packet left by a route.
     SentOn,
+    /// The packet was dropped: the buffer was full, its time had passed, or no route was found.
     GivenUp,
 }
 
-/// An entry of the journal. `since`: when the packet came, which is now for [`Passage::Held`].
+/// An entry of the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
+    /// The recorded step.
     pub passage: Passage,
+    /// Arrival of the packet; for [`Passage::Held`] the present instant.
     pub since: Instant,
+    /// The packet, from its IPv4 header on.
     pub bytes: Bytes,
 }
 
-/// One buffer a node, drop-head: a full one gives up its oldest packet, as ns-2's do.
+/// One buffer per node, drop-head: a full buffer drops its oldest packet, as in ns-2.
 #[derive(Clone, Debug)]
 pub struct Held {
     packets: usize,
     packets_per_destination: usize,
-    longest: Duration,
+    max_age: Duration,
     waiting: VecDeque<Waiting>,
     journal: Option<Vec<Change>>,
 }
 
 impl Held {
-    /// `packets` in all, of these `packets_per_destination` at most for one destination, none longer than `longest`.
-    pub fn new(packets: usize, packets_per_destination: usize, longest: Duration) -> Self {
-        Self { packets, packets_per_destination, longest, waiting: VecDeque::new(), journal: None }
+    /// At most `packets` packets in total and `packets_per_destination` for one destination, each for at most `max_age`.
+    pub fn new(packets: usize, packets_per_destination: usize, max_age: Duration) -> Self {
+        Self { packets, packets_per_destination, max_age, waiting: VecDeque::new(), journal: None }
     }
 
-    /// Keeps a journal from now on, which is to be taken again and again.
+    /// Starts the journal. It grows until [`Self::take_journal`] empties it.
     pub fn keep_journal(&mut self) {
         self.journal = Some(Vec::new());
     }
 
-    /// What has changed since the last time.
+    /// Empties the journal and returns its entries, oldest first. Empty if no journal is kept.
     pub fn take_journal(&mut self) -> Vec<Change> {
         self.journal.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -68,9 +73,9 @@ impl Held {
         waiting.bytes
     }
 
-    /// Keeps the packet; returns the one that had to go for it (the packet itself if the buffer holds none).
+    /// Adds a packet. Returns the packet dropped to make room (the new packet itself if the buffer has size 0).
     pub fn hold(&mut self, now: Instant, destination: Ipv4Addr, bytes: Bytes) -> Option<Bytes> {
-        let waiting = Waiting { since: now, until: now + self.longest, destination, bytes };
+        let waiting = Waiting { since: now, until: now + self.max_age, destination, bytes };
         self.enter(Passage::Held, &waiting);
         self.waiting.push_back(waiting);
         let oldest = if self.count(destination) > self.packets_per_destination {
@@ -83,25 +88,25 @@ impl Held {
         self.waiting.remove(oldest).map(|w| self.leave(Passage::GivenUp, w))
     }
 
-    /// All packets for `destination`, oldest first: there is a route.
+    /// Removes all packets for `destination`, oldest first: a route exists.
     pub fn take(&mut self, destination: Ipv4Addr) -> Vec<Bytes> {
         self.remove(Passage::SentOn, |w| w.destination == destination)
     }
 
-    /// Those of the packets for `destination`, oldest first: there will be no route.
+    /// Removes the packets for `destination` that satisfy `those`, oldest first: no route was found.
     pub fn give_up(&mut self, destination: Ipv4Addr, those: impl Fn(&Bytes) -> bool) -> Vec<Bytes> {
         self.remove(Passage::GivenUp, |w| w.destination == destination && those(&w.bytes))
     }
 
-    /// The packets for `destination` wait as if they had come now.
+    /// Restarts the age of the packets for `destination`.
     pub fn renew(&mut self, now: Instant, destination: Ipv4Addr) {
         let (mut renewed, left) = self.split(|w| w.destination == destination);
         self.waiting = left;
-        renewed.iter_mut().for_each(|w| w.until = now + self.longest);
+        renewed.iter_mut().for_each(|w| w.until = now + self.max_age);
         self.waiting.append(&mut renewed);
     }
 
-    /// Those that have waited too long.
+    /// Removes the packets that have reached the maximum age, oldest first.
     pub fn expire(&mut self, now: Instant) -> Vec<Bytes> {
         self.remove(Passage::GivenUp, |w| w.until <= now)
     }
@@ -116,15 +121,17 @@ impl Held {
         std::mem::take(&mut self.waiting).into_iter().partition(which)
     }
 
+    /// Expiry of the oldest packet; call [`Self::expire`] then.
     pub fn next_timeout(&self) -> Option<Instant> {
         self.waiting.front().map(|w| w.until)
     }
 
+    /// Packets that wait for `destination`.
     pub fn count(&self, destination: Ipv4Addr) -> usize {
         self.waiting.iter().filter(|w| w.destination == destination).count()
     }
 
-    /// The destinations that are waited for, each once, the longest waiting first.
+    /// Destinations of the waiting packets, each once, in the order of their oldest packets.
     pub fn destinations(&self) -> Vec<Ipv4Addr> {
         let mut seen = Vec::new();
         for w in &self.waiting {
@@ -135,10 +142,12 @@ impl Held {
         seen
     }
 
+    /// Packets in the buffer.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
+    /// Whether no packet waits.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
@@ -160,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_buffer_gives_up_its_oldest_packet() {
+    fn a_full_buffer_drops_its_oldest_packet() {
         let mut held = Held::new(2, 2, Duration::from_secs(30));
         assert_eq!(held.hold(at(0), A, packet(1)), None);
         assert_eq!(held.hold(at(0), B, packet(2)), None);
@@ -169,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn one_destination_cannot_take_the_room_of_the_others() {
+    fn one_destination_cannot_fill_the_whole_buffer() {
         let mut held = Held::new(10, 1, Duration::from_secs(30));
         held.hold(at(0), A, packet(1));
         held.hold(at(0), B, packet(2));
@@ -189,18 +198,18 @@ mod tests {
     }
 
     #[test]
-    fn the_journal_tells_of_every_packet_once_that_it_came_and_once_how_it_went() {
+    fn the_journal_records_arrival_and_departure_of_each_packet_once() {
         let mut held = Held::new(3, 3, Duration::from_secs(30));
         held.hold(at(0), A, packet(0));
         assert_eq!(held.take_journal(), []);
         held.keep_journal();
-        // the third pushes out the one from before; then a route, a failed search and old age
+        // the third packet displaces an earlier one; then come a route, a failed discovery and expiry
         (1..=3).for_each(|n| drop(held.hold(at(n.into()), if n == 1 { A } else { B }, packet(n))));
         held.take(A);
         held.give_up(B, |bytes| bytes.0[0] == 2);
         held.renew(at(9), B);
         assert_eq!((held.expire(at(38)), held.expire(at(39))), (vec![], vec![packet(3)]));
-        let told = held.take_journal().into_iter().map(|c| (c.passage, c.bytes.0[0], c.since));
+        let recorded = held.take_journal().into_iter().map(|c| (c.passage, c.bytes.0[0], c.since));
         let expected = [
             (Passage::Held, 1, at(1)),
             (Passage::Held, 2, at(2)),
@@ -210,7 +219,7 @@ mod tests {
             (Passage::GivenUp, 2, at(2)),
             (Passage::GivenUp, 3, at(3)),
         ];
-        assert_eq!(told.collect::<Vec<_>>(), expected);
+        assert_eq!(recorded.collect::<Vec<_>>(), expected);
         assert!(held.is_empty() && held.take_journal().is_empty());
     }
 }

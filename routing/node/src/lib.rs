@@ -1,4 +1,5 @@
-//! What the routing machines share. No I/O: a protocol's library depends on this crate, its program on `manet-routing-host`.
+//! Types that the routing machines share. No I/O: a protocol's library depends on this crate, its program on
+//! `manet-routing-host`.
 //!
 //! A protocol is a [`Protocol`]: a machine without clock, socket or thread that gets events ([`Input`]) and requests
 //! actions ([`Output`]). The same machine runs in three surroundings:
@@ -10,7 +11,9 @@
 //! device and reaches the machine as [`Input::Packet`]. Design B (DSR): every packet passes the machine, as
 //! [`Input::Packet`] from the own stack and as [`Input::Frame`] from the air.
 //!
-//! Contracts with the outside: `formats/routing.md` (configuration, status, notes, event log).
+//! Contracts with other programs: `formats/routing.md` (configuration, status, notes, event log).
+
+#![warn(missing_docs)]
 
 pub mod bytes;
 pub mod counters;
@@ -37,6 +40,7 @@ use std::net::Ipv4Addr;
 
 /// IEEE 802 address.
 pub type Mac = [u8; 6];
+/// The IEEE 802 broadcast address.
 pub const BROADCAST_MAC: Mac = [0xff; 6];
-/// Limited broadcast: never forwarded by anybody's kernel.
+/// Limited broadcast (RFC 919, section 7): no router forwards it.
 pub const BROADCAST: Ipv4Addr = Ipv4Addr::BROADCAST;

@@ -1,14 +1,15 @@
-//! Which sources have notice that their TCP packets wait here: each gets one per breakage, not one per packet.
+//! The sources that were notified that their TCP packets wait here: one notice per breakage, not one per packet.
 //!
-//! Off unless CONFIG has `"notices": true`, or the protocol calls [`Notices::or_unreachable`]. The layers that listen (kernel-tcp/layers/): TCP-F's route failure and
-//! re-establishment notifications (Chandran et al., 1998, section 3) and the pivoting node of TCP-BuS (Kim, Toh, Choi,
-//! 2001, section III), which buffers. Departure: both papers use control packets of the routing protocol; here it
-//! is ICMP ([`Notice`]), which any protocol can send. In TCP-BuS the two ends of the repaired path exchange which packets wait and
-//! which have arrived, so that the source sends the missing ones again; here `restored` lists the packets that waited, and the
-//! source knows from the acknowledgements which have arrived.
+//! Off unless CONFIG has `"notices": true`, or the protocol calls [`Notices::or_unreachable`]. Two layers of
+//! kernel-tcp/layers/ use notices: TCP-F for its route failure and re-establishment notifications (Chandran et al., 1998,
+//! section 3), TCP-BuS for its pivoting node, which buffers (Kim, Toh, Choi, 2001, section III). Departure: both papers
+//! use control packets of the routing protocol; here the notice is an ICMP message ([`Notice`]), which any protocol can
+//! send. In TCP-BuS the two ends of the repaired path exchange lists of waiting and of received packets, so that the
+//! source retransmits the missing ones; here `restored` lists the packets that waited, and the source learns from the
+//! acknowledgements which packets arrived.
 //!
-//! A machine calls [`Notices::held`] for what it puts into [`crate::Held`], and [`Notices::released`] or
-//! [`Notices::dropped`] for what it takes out.
+//! A machine calls [`Notices::held`] for each packet that it puts into [`crate::Held`], and [`Notices::released`] or
+//! [`Notices::dropped`] for each packet that it removes.
 
 use crate::packet::icmp::{Notice, Range, MAX_RANGES};
 use crate::packet::ipv4::{self, protocol};
@@ -17,9 +18,9 @@ use manet_engine::{Duration, Instant};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
-/// Connections with notice at a time: as many as packets are held by default.
+/// Connections that are remembered at a time: as many as packets are held by default.
 const MAX_CONNECTIONS: usize = 64;
-/// Connections that get notice in any second. A restored notice comes after a held one, so that it needs no limit of its own.
+/// Notices of waiting packets in any second. A `restored` follows a `held`, so that it needs no limit of its own.
 const PER_SECOND: usize = 10;
 /// RFC 2004, section 3.1: bit 7 of the second byte shows that the original source follows, four bytes.
 const SOURCE_FOLLOWS: u8 = 0x80;
@@ -31,38 +32,39 @@ type Connection = (Ipv4Addr, Ipv4Addr, [u8; 4]);
 
 #[derive(Clone, Debug, Default)]
 struct Waiting {
-    /// The data of each packet; empty where it has none (or hides it).
+    /// The sequence numbers of each packet's data; empty if it has none or they are not readable.
     packets: Vec<Range>,
     notified: bool,
 }
 
-/// Which notices sources get of packets that wait here.
+/// The notices that sources of waiting packets get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Nothing,
-    /// [`Notice::Unreachable`] when they begin to wait, for TCPs that understand no other notice.
+    /// [`Notice::Unreachable`] for the first waiting packet, for TCPs that understand no other notice.
     Unreachable,
     /// [`Notice::Held`], [`Notice::Restored`].
     Holding,
 }
 
+/// Bookkeeping of waiting TCP packets: decides for each whether its source gets a notice.
 #[derive(Clone, Debug)]
 pub struct Notices {
     kind: Kind,
     node: Node,
     waiting: BTreeMap<Connection, Waiting>,
-    /// When the last notices were given, oldest first.
+    /// Times of the notices of the last second, oldest first.
     notified: VecDeque<Instant>,
 }
 
 impl Notices {
-    /// `room`: packets that can be held; without any there are no notices.
+    /// `room`: packets that the node can hold; 0 switches notices off.
     pub fn new(node: &Node, room: usize) -> Self {
         let kind = if node.notices && room > 0 { Kind::Holding } else { Kind::Nothing };
         Self { kind, node: node.clone(), waiting: BTreeMap::new(), notified: VecDeque::new() }
     }
 
-    /// Without other notices the node sends host unreachable for packets that it holds, once a connection and breakage.
+    /// If `wanted` and notices are off, the node sends host unreachable for held packets, once per connection and breakage.
     pub fn or_unreachable(mut self, wanted: bool) -> Self {
         if wanted && self.kind == Kind::Nothing {
             self.kind = Kind::Unreachable;
@@ -70,17 +72,17 @@ impl Notices {
         self
     }
 
-    /// Whether the node holds packets and gives notice of them.
+    /// Whether the node holds packets and sends notices of them.
     pub fn is_on(&self) -> bool {
         self.kind == Kind::Holding
     }
 
-    /// Whether the packet is to wait here if its route breaks: TCP of another station, its ports in sight.
-    pub fn concern(&self, packet: &[u8]) -> bool {
+    /// Whether the packet waits here if its route breaks: TCP of another station, with readable ports.
+    pub fn concerns(&self, packet: &[u8]) -> bool {
         self.is_on() && self.segment(packet).is_some()
     }
 
-    /// The packet waits here from now on. The notice to be sent, if one is due now.
+    /// Records that the packet waits here. Returns the notice to send, if one is due.
     pub fn held(&mut self, now: Instant, packet: &Bytes) -> Option<Notice> {
         let (connection, data) = self.segment(packet)?;
         if self.waiting.len() >= MAX_CONNECTIONS && !self.waiting.contains_key(&connection) {
@@ -94,15 +96,15 @@ impl Notices {
         notify.then_some(if self.is_on() { Notice::Held } else { Notice::Unreachable })
     }
 
-    /// The packet goes on by a new route. The notice to be sent: with the oldest packet of a connection that had notice, about
-    /// all of its packets that waited.
+    /// Records that the packet leaves by a new route. The oldest packet of a notified connection returns the notice to
+    /// send, which lists all packets of the connection that waited.
     pub fn released(&mut self, packet: &Bytes) -> Option<Notice> {
         let (connection, data) = self.segment(packet)?;
         let waiting = self.waiting.remove(&connection)?;
         (waiting.notified && self.is_on()).then(|| Notice::Restored(joined(data, waiting.packets)))
     }
 
-    /// The packet waits no longer and does not go on.
+    /// Records that the waiting packet was dropped.
     pub fn dropped(&mut self, packet: &Bytes) {
         let Some((connection, data)) = self.segment(packet) else { return };
         let Some(waiting) = self.waiting.get_mut(&connection) else { return };
@@ -114,7 +116,7 @@ impl Notices {
         }
     }
 
-    /// As an output of design A.
+    /// The notice `kind` about `packet` as an output of design A.
     pub fn output(kind: Notice, packet: &Bytes) -> Output {
         Output::Notice { kind, bytes: packet.clone() }
     }
@@ -143,7 +145,7 @@ impl Notices {
     }
 }
 
-/// What is in a TCP packet, half-tunnelled ones (minimal encapsulation) among them.
+/// The TCP segment of a packet, also of a half-tunnelled one (minimal encapsulation).
 fn tcp<'a>(packet: &ipv4::Packet<'a>) -> Option<&'a [u8]> {
     let payload = packet.payload();
     match packet.protocol() {
@@ -156,7 +158,7 @@ fn tcp<'a>(packet: &ipv4::Packet<'a>) -> Option<&'a [u8]> {
     }
 }
 
-/// The sequence numbers of a segment's data and FIN (RFC 9293, section 3.1). A SYN's is none: nobody has it to send again.
+/// The sequence numbers of a segment's data and FIN (RFC 9293, section 3.1). A SYN has none: it is not data to retransmit.
 fn data(tcp: &[u8]) -> Option<Range> {
     let first = u32::from_be_bytes(tcp.get(4..8)?.try_into().ok()?);
     let header = usize::from(tcp.get(12)? >> 4) * 4;
@@ -165,10 +167,10 @@ fn data(tcp: &[u8]) -> Option<Range> {
     Some((first, first.wrapping_add(u32::try_from(bytes).ok()?).wrapping_add(fin)))
 }
 
-/// The ranges in the order of their numbers, which wrap around, each apart from the next; the empty ones left out. As many
-/// as a notice has room for. `near`: one of them.
+/// Sorts the ranges by sequence number (modulo 2^32), merges those that touch, drops empty ones and keeps as many as fit
+/// into a notice. `near`: one of the ranges.
 fn joined(near: Range, ranges: Vec<Range>) -> Vec<Range> {
-    // within half the number space of `near`, as all of a window is (RFC 9293, section 3.4)
+    // all of a window is within half the number space of `near` (RFC 9293, section 3.4)
     let place = |number: u32| number.wrapping_sub(near.0) as i32;
     let mut ranges: Vec<Range> = ranges.into_iter().filter(|(first, end)| first != end).collect();
     ranges.sort_by_key(|(first, _)| place(*first));
@@ -204,7 +206,7 @@ mod tests {
         Bytes(header.packet(payload))
     }
 
-    /// About packets that are cut before their data.
+    /// The notice about packets that are cut before their data.
     const RESTORED: Notice = Notice::Restored(Vec::new());
 
     /// From station 1, `bytes` of data from number `first` on.
@@ -226,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_gets_notice_once_that_packets_wait_and_once_that_they_go_on() {
+    fn a_source_gets_one_held_and_one_restored_notice_per_breakage() {
         let mut notices = notices(true);
         assert_eq!((0..3).map(|i| notices.held(at(i), &tcp(1))).collect::<Vec<_>>(), [Some(Notice::Held), None, None]);
         assert_eq!(notices.held(at(3), &tcp(2)), Some(Notice::Held));
@@ -236,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn who_lost_one_of_two_waiting_packets_still_hears_of_the_route() {
+    fn a_source_with_one_of_two_packets_dropped_still_gets_the_restored_notice() {
         let mut notices = notices(true);
         assert_eq!([0, 1].map(|i| notices.held(at(i), &tcp(1))), [Some(Notice::Held), None]);
         notices.dropped(&tcp(1));
@@ -247,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn the_source_hears_what_goes_on_and_not_of_what_was_given_up() {
+    fn restored_lists_the_forwarded_data_without_the_dropped() {
         let mut notices = notices(true);
         let wrapped: u32 = 0xffff_ff00;
         // in the order of arrival: the second before the first, an acknowledgement, one twice, a FIN; one expires
@@ -263,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn no_notice_of_our_own_packets_those_of_the_internet_other_protocols_or_when_it_is_off() {
+    fn no_notice_for_own_packets_internet_sources_other_protocols_or_when_off() {
         let (mut on, station, host) = (notices(true), Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(192, 168, 1, 1));
         let others = [
             packet(protocol::TCP, US, &[0; 20]),
@@ -273,15 +275,15 @@ mod tests {
             Bytes(vec![0x45; 30]),
         ];
         for other in others {
-            assert_eq!((on.concern(&other), on.held(at(0), &other)), (false, None), "{other:?}");
+            assert_eq!((on.concerns(&other), on.held(at(0), &other)), (false, None), "{other:?}");
         }
         assert_eq!(notices(false).held(at(0), &tcp(1)), None);
     }
 
     #[test]
-    fn host_unreachable_is_sent_once_for_a_connection_that_waits_and_nothing_when_it_goes_on() {
+    fn host_unreachable_is_sent_once_per_waiting_connection_and_nothing_on_release() {
         let mut notices = notices(false).or_unreachable(true);
-        assert!(!notices.is_on() && !notices.concern(&tcp(1)));
+        assert!(!notices.is_on() && !notices.concerns(&tcp(1)));
         assert_eq!([0, 1].map(|i| notices.held(at(i), &tcp(1))), [Some(Notice::Unreachable), None]);
         assert_eq!(notices.released(&tcp(1)), None);
         assert_eq!(notices.held(at(2), &tcp(1)), Some(Notice::Unreachable));
@@ -290,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_half_tunnelled_packet_is_known_by_the_ports_inside() {
+    fn a_half_tunnelled_packet_is_identified_by_its_inner_ports() {
         let tunnelled = |s: u8, payload: &[u8]| {
             let header = [protocol::TCP, s, 0, 0, 192, 168, 1, 1];
             packet(protocol::MINIMAL, Ipv4Addr::new(10, 0, 0, 1), &[header.as_slice(), payload].concat())
@@ -302,18 +304,18 @@ mod tests {
     }
 
     #[test]
-    fn ten_connections_a_second_get_notice_and_sixty_four_are_remembered() {
+    fn ten_connections_per_second_are_notified_and_sixty_four_remembered() {
         let mut notices = notices(true);
         let notified = (0..200).filter(|port| notices.held(at(0), &tcp(*port)).is_some()).count();
         assert_eq!((notified, notices.waiting.len()), (PER_SECOND, MAX_CONNECTIONS));
-        // those that waited without notice get it with their next packet
+        // connections that wait without notice get one with their next packet
         assert_eq!(notices.held(at(1000), &tcp(20)), Some(Notice::Held));
         assert_eq!(notices.released(&tcp(30)), None);
     }
 
     proptest! {
         #[test]
-        fn what_is_listed_is_what_waits(near: u32, held in proptest::collection::vec((0u32..5000, 1u32..300), 1..40)) {
+        fn the_listed_ranges_are_the_waiting_data(near: u32, held in proptest::collection::vec((0u32..5000, 1u32..300), 1..40)) {
             let ranges = held.iter().map(|(at, bytes)| (near.wrapping_add(*at), near.wrapping_add(at + bytes))).collect();
             let listed = joined((near, near), ranges);
             let in_one = |ranges: &[Range], number: u32| {

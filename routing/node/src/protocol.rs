@@ -1,4 +1,4 @@
-//! What a routing protocol must be, to be driven by the host or by a simulation.
+//! The interface of a routing protocol to its driver: the host or a simulation.
 
 use crate::packet::filter::Step;
 use crate::{Held, Input, Mac, Output, Status};
@@ -8,39 +8,42 @@ use serde::{de::DeserializeOwned, Deserialize, Serialize};
 use std::fmt;
 use std::net::Ipv4Addr;
 
-/// How a protocol's control packets travel.
+/// The transport of a protocol's control packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
     /// Design A: UDP datagrams from and to this port; the kernel forwards data.
     Udp(u16),
-    /// Design B: IPv4 packets in frames of our own making; the kernel forwards nothing.
+    /// Design B: IPv4 packets in Ethernet frames that the daemon writes; the kernel forwards nothing.
     Frames,
 }
 
-/// Who a machine is; the same for every protocol.
+/// Identity and surroundings of a machine; the same for every protocol. Key `node` of CONFIG (formats/routing.md).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Node {
     /// Counted from 1; with `seed` it chooses the node's random stream.
     pub number: u64,
+    /// The node's address in the ad hoc network.
     pub address: Ipv4Addr,
-    /// The ad hoc network: addresses outside it are the Internet.
+    /// The ad hoc network, as address and prefix length in bits. Addresses outside it are the Internet.
     pub network: (Ipv4Addr, u8),
+    /// The radio's address.
     #[serde(with = "crate::status::mac")]
     pub mac: Mac,
-    /// Wired networks that this node reaches by other interfaces: it is a gateway if there are any.
+    /// Wired networks that this node reaches by other interfaces, as `network`. A node with any is a gateway.
     #[serde(default)]
     pub wires: Vec<(Ipv4Addr, u8)>,
     /// The radio's MTU in bytes.
     #[serde(default = "ethernet_mtu")]
     pub mtu: u16,
+    /// Seed of all random streams of the run.
     pub seed: u64,
-    /// Whether the radio tells of failed links ([`Input::LinkFailed`], [`Input::FrameFailed`]).
+    /// Whether the radio reports failed links ([`Input::LinkFailed`], [`Input::FrameFailed`]).
     pub feedback: bool,
     /// Whether an earlier daemon of this node ended without cleaning up (its sequence numbers are lost).
     #[serde(default)]
     pub restarted: bool,
-    /// Whether TCP packets of others whose route breaks here wait for a new one, and their sources are told
+    /// Whether TCP packets of other stations wait here when their route breaks, and their sources get notices
     /// ([`crate::notices`]). Key "notices" of CONFIG.
     #[serde(default)]
     pub notices: bool,
@@ -51,12 +54,13 @@ fn ethernet_mtu() -> u16 {
 }
 
 impl Node {
+    /// Whether `address` belongs to the ad hoc network.
     pub fn in_network(&self, address: Ipv4Addr) -> bool {
         crate::routes::network(address, self.network.1) == crate::routes::network(self.network.0, self.network.1)
     }
 }
 
-/// With these options, or as this node, a protocol cannot run: one line that names the option or key and the remedy.
+/// A protocol refuses its options or its node: one line that names the option or key and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionError(pub String);
 
@@ -73,24 +77,26 @@ impl From<String> for OptionError {
     }
 }
 
-/// A routing protocol as a machine. Its `Machine` part never panics, whatever arrives.
+/// A routing protocol as a machine. Its `Machine` part does not panic for any input.
 pub trait Protocol: Machine<Input = Input, Output = Output> + Sized {
+    /// Lower-case name: `aodv` for the program `manet-aodv`.
     const NAME: &'static str;
+    /// Transport of the control packets.
     const CARRIER: Carrier;
-    /// IP protocols whose packets for us are the machine's ([`Input::Tunnelled`]).
+    /// IP protocols whose packets for this node go to the machine ([`Input::Tunnelled`]).
     const TUNNELS: &'static [u8] = &[];
-    /// Documented with units in `formats/routing.md`; unknown keys are refused.
+    /// Key `options` of CONFIG, documented with units in `formats/routing.md`. Unknown keys are an error.
     type Options: Declared + Default + Serialize + DeserializeOwned + Clone + std::fmt::Debug;
 
-    /// Deadlines count from instant 0: the first may be armed here.
+    /// Fails if the protocol refuses an option or the node. Deadlines count from instant 0: the first may be armed here.
     fn new(node: Node, options: Self::Options) -> Result<Self, OptionError>;
 
-    /// The MTU of the TUN device: less than the radio's where the protocol adds to each packet (DSR's source route).
+    /// The MTU of the TUN device in bytes: the radio's, less what the protocol adds to each packet (DSR's source route).
     fn tun_mtu(node: &Node, _options: &Self::Options) -> u16 {
         node.mtu
     }
 
-    /// Design B: whether the machine has a use for [`Input::FrameDelivered`].
+    /// Design B: whether the machine uses [`Input::FrameDelivered`].
     fn wants_deliveries(_options: &Self::Options) -> bool {
         true
     }
@@ -100,16 +106,18 @@ pub trait Protocol: Machine<Input = Input, Output = Output> + Sized {
         0
     }
 
-    /// Design B: drops [`Input::Overheard`] that would change nothing in the machine and let it say nothing, as it is now, so
-    /// that the kernel need not wake the daemon for them. Offsets are those of the Ethernet frame. Empty: all of them matter.
+    /// Design B: a filter that drops overheard frames without effect on the machine's present state and outputs, so that
+    /// the
+    /// kernel does not wake the daemon for them. Offsets count from the start of the Ethernet frame. Empty: accepts all.
     fn overheard_filter(&self) -> Vec<Step> {
         Vec::new()
     }
 
-    /// The packets that wait for a route, where the machine holds any.
+    /// The buffer of packets that wait for a route; `None` if the protocol has none.
     fn held(&mut self) -> Option<&mut Held> {
         None
     }
 
+    /// The answer to a status request at `now`.
     fn status(&self, now: Instant) -> Status;
 }

@@ -1,10 +1,10 @@
-//! A node's routes: the entry, and the table in memory (what the kernel holds on a real node).
+//! A node's routes: the entry, and the table in memory (on a real node the kernel holds the table).
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// Where packets of a route go.
+/// The device that packets of a route leave by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Device {
@@ -14,17 +14,20 @@ pub enum Device {
     Machine,
 }
 
+/// A route to a host or network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Route {
+    /// Address of the host or network.
     pub destination: Ipv4Addr,
-    /// Bits of the network, 32 for a host.
+    /// Prefix length in bits, 32 for a host.
     pub prefix: u8,
-    /// The neighbour to send to; the destination itself if it is one.
+    /// The next hop; the destination itself if it is a neighbour.
     pub via: Ipv4Addr,
-    /// Hop count, for people (the kernel's priority is the same for all).
+    /// Hop count, for status and notes only (the kernel's priority is the same for all routes).
     pub hops: u8,
+    /// Outgoing device.
     pub device: Device,
-    /// The path's MTU in bytes where it is not the device's.
+    /// MTU of the path in bytes, if it differs from the device's.
     pub mtu: Option<u16>,
 }
 
@@ -35,39 +38,44 @@ impl Route {
     }
 }
 
-/// Longest-prefix match in memory.
+/// A routing table in memory with longest-prefix match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Routes(BTreeMap<(u8, Ipv4Addr), Route>);
 
 impl Routes {
-    /// Host bits of the destination are cleared, as the kernel's table has it.
+    /// Adds or replaces a route. Host bits of the destination are cleared, as in the kernel's table.
     pub fn set(&mut self, mut route: Route) {
         route.destination = network(route.destination, route.prefix);
         self.0.insert((route.prefix, route.destination), route);
     }
 
+    /// Removes a route and returns it; `None` if it did not exist. Host bits are ignored.
     pub fn clear(&mut self, destination: Ipv4Addr, prefix: u8) -> Option<Route> {
         self.0.remove(&(prefix, network(destination, prefix)))
     }
 
+    /// The route with the longest matching prefix.
     pub fn lookup(&self, destination: Ipv4Addr) -> Option<&Route> {
         (0..=32u8).rev().find_map(|prefix| self.0.get(&(prefix, network(destination, prefix))))
     }
 
+    /// All routes, by prefix length and destination.
     pub fn iter(&self) -> impl Iterator<Item = &Route> {
         self.0.values()
     }
 
+    /// Number of routes.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
+    /// Whether the table has no route.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// The address with its host bits cleared.
+/// The address with its host bits cleared. `prefix`: bits, more than 32 count as 32.
 pub fn network(address: Ipv4Addr, prefix: u8) -> Ipv4Addr {
     let mask = u32::MAX.checked_shl(32 - u32::from(prefix.min(32))).unwrap_or(0);
     Ipv4Addr::from(u32::from(address) & mask)

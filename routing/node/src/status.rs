@@ -1,33 +1,42 @@
-//! What a daemon tells of itself on its status socket (formats/routing.md).
+//! The state that a daemon reports on its status socket (formats/routing.md).
 
 use crate::Counters;
 use serde::Serialize;
 use std::net::Ipv4Addr;
 
+/// A machine's state at one instant.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Status {
     /// The node's own sequence number (AODV, DSDV), ANSN (OLSR) or request id (DSR).
     pub sequence: Option<u32>,
+    /// Routes, in order of destination.
     pub routes: Vec<RouteStatus>,
+    /// Neighbours, in order of address.
     pub neighbours: Vec<NeighbourStatus>,
     /// Data packets that wait for a route.
     pub held: usize,
+    /// Counters of the machine, by name.
     pub counters: Counters,
-    /// What only this protocol has.
+    /// Fields that only this protocol has.
     pub details: serde_json::Value,
 }
 
+/// An entry of the routing table.
 #[derive(Clone, Debug, Serialize)]
 pub struct RouteStatus {
+    /// Address of the host or network.
     pub destination: Ipv4Addr,
+    /// Prefix length in bits, 32 for a host.
     pub prefix: u8,
     /// The next hop; DSR: the first of `path`.
     pub via: Ipv4Addr,
+    /// Hop count.
     pub hops: u32,
     /// `valid`, `invalid`, `repair`, `advertised`, `settling`, `broken`, `internet`, ... (the protocol's README)
     pub state: &'static str,
+    /// The destination's sequence number, in protocols that have them.
     pub sequence: Option<u32>,
-    /// Seconds from now.
+    /// Time to expiry in seconds; `None`: the entry does not expire.
     pub expires_s: Option<f64>,
     /// AODV's precursors.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -37,23 +46,28 @@ pub struct RouteStatus {
     pub path: Vec<Ipv4Addr>,
 }
 
+/// An entry of the neighbour table.
 #[derive(Clone, Debug, Serialize)]
 pub struct NeighbourStatus {
+    /// The neighbour's address.
     pub address: Ipv4Addr,
     /// `heard`, `symmetric`, `mpr`, `blacklisted`, ...
     pub state: &'static str,
+    /// Time to expiry in seconds; `None`: the entry does not expire.
     pub expires_s: Option<f64>,
 }
 
-/// IEEE 802 addresses as people write them.
+/// IEEE 802 addresses as text.
 pub mod mac {
     use crate::Mac;
     use serde::{de::Error, Deserialize, Deserializer, Serializer};
 
+    /// Six pairs of lower-case hexadecimal digits, separated by colons.
     pub fn format(mac: &Mac) -> String {
         mac.iter().map(|b| format!("{b:02x}")).collect::<Vec<_>>().join(":")
     }
 
+    /// Reads the form of [`format`](fn@format), digits of either case. `None`: the text has another form.
     pub fn parse(text: &str) -> Option<Mac> {
         let parts: Vec<&str> = text.split(':').collect();
         let bytes: Option<Vec<u8>> =
@@ -61,10 +75,12 @@ pub mod mac {
         bytes?.try_into().ok()
     }
 
+    /// Writes the address as text, for `#[serde(with = "manet_routing::status::mac")]`.
     pub fn serialize<S: Serializer>(mac: &Mac, s: S) -> Result<S::Ok, S::Error> {
         s.serialize_str(&format(mac))
     }
 
+    /// Reads the address as text. Fails if it has another form than six pairs of digits.
     pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Mac, D::Error> {
         let text = String::deserialize(d)?;
         parse(&text).ok_or_else(|| D::Error::custom(format!("\"{text}\" is no MAC address")))

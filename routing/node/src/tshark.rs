@@ -1,9 +1,9 @@
-//! The values that tshark prints (`-T fields -E separator='|'`), in one form for all its versions and dissectors: tests
-//! of our messages compare with that.
+//! Output of tshark (`-T fields -E separator='|'`), normalised over its versions and dissectors. Tests of our messages
+//! compare with it.
 
-/// A line of values: booleans as 1 and 0 (tshark 4.0 prints those, 4.4 `True` and `False`), numbers in decimal (which are
-/// printed in hexadecimal depends on the dissector). Several values of one field have commas between them.
-pub fn in_one_form(line: &str) -> String {
+/// A line of values: booleans as 1 and 0 (tshark 4.0 prints these, 4.4 `True` and `False`), numbers in decimal (some
+/// dissectors print hexadecimal). Commas separate several values of one field.
+pub fn normalised(line: &str) -> String {
     line.split('|').map(|field| field.split(',').map(value).collect::<Vec<_>>().join(",")).collect::<Vec<_>>().join("|")
 }
 
@@ -22,17 +22,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_versions_say_the_same() {
+    fn both_versions_give_the_same_line() {
         // an AODV request with G and U, a DSR source route of two external hops: tshark 4.0.17 (Debian 12), then 4.4 (13)
         let request = ["1|1|0|1|2|77|10.0.0.4|10.0.0.1|258|", "1|True|False|True|2|77|10.0.0.4|10.0.0.1|258|"];
         let route = ["1|1|9|1|0x004d|2000||1", "True|True|9|1|0x004d|2000||1"];
-        assert_eq!(request.map(in_one_form), [request[0], request[0]]);
-        assert_eq!(route.map(in_one_form), ["1|1|9|1|77|2000||1"; 2]);
+        assert_eq!(request.map(normalised), [request[0], request[0]]);
+        assert_eq!(route.map(normalised), ["1|1|9|1|77|2000||1"; 2]);
     }
 
     #[test]
-    fn what_is_no_number_or_boolean_stays() {
+    fn other_values_stay() {
         let line = "10.0.0.2,10.0.0.3|0x0a,True,0|0xyz|Trueish|";
-        assert_eq!(in_one_form(line), "10.0.0.2,10.0.0.3|10,1,0|0xyz|Trueish|");
+        assert_eq!(normalised(line), "10.0.0.2,10.0.0.3|10,1,0|0xyz|Trueish|");
     }
 }

@@ -1,4 +1,4 @@
-//! What the node says: HELLO (RFC 3626, section 6.2), TC (9.3, with the redundancy of section 15), MID (5.3), HNA
+//! The node's messages: HELLO (RFC 3626, section 6.2), TC (9.3, with the redundancy of section 15), MID (5.3), HNA
 //! (12.4).
 
 use crate::machine::{Olsr, Timer};
@@ -8,7 +8,7 @@ use manet_engine::{Duration, Instant};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
-/// Hops that a flooded message may make.
+/// TTL of flooded messages.
 const NETWORK_WIDE: u8 = 255;
 
 impl Olsr {
@@ -34,7 +34,7 @@ impl Olsr {
         }
     }
 
-    /// As many HELLOs as it takes, at least one: it says that we are here.
+    /// Sends the links in as few HELLOs as possible, at least one, which announces this node.
     fn hellos(&mut self, links: &[(LinkType, NeighbourType, Ipv4Addr)]) {
         let room = self.outgoing.room() - message::HEADER_LEN - hello::HEADER_LEN;
         let mut bodies = Vec::new();
@@ -61,7 +61,7 @@ impl Olsr {
         Hello { interval, willingness: self.options.willingness, blocks }.emit()
     }
 
-    /// Whom our TCs name (15.1): those who chose us, with redundancy 1 those we chose too, with 2 all neighbours.
+    /// The neighbours in our TCs (15.1): our selectors, with redundancy 1 also our MPRs, with 2 all neighbours.
     fn neighbours_to_advertise(&self) -> BTreeSet<Ipv4Addr> {
         match self.options.tc_redundancy {
             0 => self.selectors.iter().collect(),
@@ -70,8 +70,8 @@ impl Olsr {
         }
     }
 
-    /// Follows the sets: a change has a new number (9.3), and the end of it all is told for as long as it may be
-    /// remembered.
+    /// Updates the advertised set: a change gets a new number (9.3), and an empty set is advertised as long as others may
+    /// keep the previous one.
     pub(crate) fn follow_advertised(&mut self, now: Instant) {
         let now_advertised = self.neighbours_to_advertise();
         if now_advertised != self.advertised {
@@ -87,10 +87,10 @@ impl Olsr {
         if self.advertised.is_empty() && self.silent_from <= now {
             return;
         }
-        let most = (self.outgoing.room() - message::HEADER_LEN - 4) / 4;
+        let max = (self.outgoing.room() - message::HEADER_LEN - 4) / 4;
         let all: Vec<Ipv4Addr> = self.advertised.iter().copied().collect();
         let ansn = self.ansn;
-        let mut lists: Vec<Vec<Ipv4Addr>> = all.chunks(most).map(<[Ipv4Addr]>::to_vec).collect();
+        let mut lists: Vec<Vec<Ipv4Addr>> = all.chunks(max).map(<[Ipv4Addr]>::to_vec).collect();
         if lists.is_empty() {
             lists.push(Vec::new());
         }
@@ -101,10 +101,10 @@ impl Olsr {
         self.counters.count("tc-sent");
     }
 
-    /// 5.3: only a node with more than one address has something to say.
+    /// Sends MIDs; a node with one address has none (5.3).
     pub(crate) fn send_mid(&mut self) {
-        let most = (self.outgoing.room() - message::HEADER_LEN) / 4;
-        let lists: Vec<Vec<Ipv4Addr>> = self.options.mid.chunks(most).map(<[Ipv4Addr]>::to_vec).collect();
+        let max = (self.outgoing.room() - message::HEADER_LEN) / 4;
+        let lists: Vec<Vec<Ipv4Addr>> = self.options.mid.chunks(max).map(<[Ipv4Addr]>::to_vec).collect();
         for interfaces in lists {
             self.own_message(message::MID, self.options.mid_hold, NETWORK_WIDE, Mid { interfaces }.emit());
             self.counters.count("mid-sent");
@@ -112,17 +112,17 @@ impl Olsr {
     }
 
     pub(crate) fn send_hna(&mut self) {
-        let most = (self.outgoing.room() - message::HEADER_LEN) / 8;
+        let max = (self.outgoing.room() - message::HEADER_LEN) / 8;
         let networks: Vec<(Ipv4Addr, Ipv4Addr)> = self.attached.iter().map(|(n, p)| (*n, hna::mask(*p))).collect();
-        for list in networks.chunks(most) {
+        for list in networks.chunks(max) {
             let body = Hna { networks: list.to_vec() }.emit();
             self.own_message(message::HNA, self.options.hna_hold, NETWORK_WIDE, body);
             self.counters.count("hna-sent");
         }
     }
 
-    /// Before the end: all our links are lost, and we lead nowhere. (RFC 3626 has no such word; olsrd says it too.)
-    pub(crate) fn say_goodbye(&mut self) {
+    /// At the end: announces that all links are lost and nothing is reachable (not in RFC 3626; olsrd does it too).
+    pub(crate) fn send_farewell(&mut self) {
         let links: Vec<_> =
             self.links.iter().map(|(address, _)| (LinkType::Lost, NeighbourType::Not, address)).collect();
         self.hellos(&links);
@@ -143,8 +143,8 @@ impl Olsr {
         }
     }
 
-    /// A link of ours failed: the neighbours must know before they send us packets for it, or the packets go to and
-    /// fro.
+    /// Sends a HELLO at once after a failed link: the neighbours must know of it before they send us packets for the link,
+    /// or the packets bounce between nodes.
     pub(crate) fn hello_now(&mut self, now: Instant) {
         let interval = self.options.hello_interval.as_nanos();
         let earliest = self.last_hello + Duration::from_nanos(interval / FAILURES_PER_INTERVAL);
@@ -155,8 +155,7 @@ impl Olsr {
         }
     }
 
-    /// A change that others should know soon: the next message goes out early, but not more often than four times as
-    /// usual.
+    /// Advances the next message after a change, to at most four times the usual rate.
     pub(crate) fn hurry(&mut self, now: Instant, timer: Timer) {
         let (interval, last) = match timer {
             Timer::Hello => (self.options.hello_interval, self.last_hello),
@@ -170,8 +169,8 @@ impl Olsr {
     }
 }
 
-/// More than one HELLO about links that fail one after the other, but not one for each.
+/// Limit of HELLOs about failed links, per HELLO interval.
 const FAILURES_PER_INTERVAL: u64 = 20;
 
-/// Neighbours that notice the same change must not all speak at once.
+/// Jitter between neighbours that detect the same change.
 const HURRY_JITTER: Duration = Duration::from_millis(50);

@@ -1,4 +1,4 @@
-//! What nodes say of themselves beyond their links: further interface addresses (MID: RFC 3626, section 5) and
+//! Associations that nodes announce besides their links: further interface addresses (MID: RFC 3626, section 5) and
 //! networks behind them (HNA: section 12).
 
 use crate::neighbours::Full;
@@ -6,7 +6,9 @@ use manet_engine::Instant;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
+/// Maximum number of further interface addresses in the network.
 pub const MAX_ALIASES: usize = 4096;
+/// Maximum number of pairs of network and gateway.
 pub const MAX_NETWORKS: usize = 4096;
 
 /// Interface association set (4.1): interface address, main address, I_time.
@@ -14,7 +16,7 @@ pub const MAX_NETWORKS: usize = 4096;
 pub struct Aliases(BTreeMap<Ipv4Addr, (Ipv4Addr, Instant)>);
 
 impl Aliases {
-    /// 5.4. `Ok(true)`: new, or moved to another node.
+    /// Adds or refreshes an address (5.4). `Ok(true)`: it is new or belonged to another node.
     pub fn add(&mut self, interface: Ipv4Addr, main: Ipv4Addr, until: Instant) -> Result<bool, Full> {
         if self.0.len() >= MAX_ALIASES && !self.0.contains_key(&interface) {
             return Err(Full);
@@ -23,23 +25,24 @@ impl Aliases {
         Ok(before.is_none_or(|(was, _)| was != main))
     }
 
-    /// 5.5: the main address of the node that has this interface; the address itself if none is known.
+    /// The main address of the node with this interface (5.5); the address itself if none is known.
     pub fn main(&self, interface: Ipv4Addr) -> Ipv4Addr {
         self.0.get(&interface).map_or(interface, |(main, _)| *main)
     }
 
-    /// (interface, main)
+    /// Pairs of interface and main address, sorted by interface.
     pub fn iter(&self) -> impl Iterator<Item = (Ipv4Addr, Ipv4Addr)> + '_ {
         self.0.iter().map(|(interface, (main, _))| (*interface, *main))
     }
 
-    /// True: one went.
+    /// Removes expired entries. True: there was at least one.
     pub fn expire(&mut self, now: Instant) -> bool {
         let before = self.0.len();
         self.0.retain(|_, (_, until)| *until > now);
         self.0.len() != before
     }
 
+    /// The earliest expiry.
     pub fn next_timeout(&self) -> Option<Instant> {
         self.0.values().map(|(_, until)| *until).min()
     }
@@ -50,7 +53,7 @@ impl Aliases {
 pub struct Networks(BTreeMap<(u8, Ipv4Addr, Ipv4Addr), Instant>);
 
 impl Networks {
-    /// 12.5. `Ok(true)`: new.
+    /// Adds or refreshes a network (12.5). `Ok(true)`: it is new.
     pub fn add(&mut self, network: Ipv4Addr, prefix: u8, gateway: Ipv4Addr, until: Instant) -> Result<bool, Full> {
         let key = (prefix, manet_routing::routes::network(network, prefix), gateway);
         if self.0.len() >= MAX_NETWORKS && !self.0.contains_key(&key) {
@@ -59,18 +62,19 @@ impl Networks {
         Ok(self.0.insert(key, until).is_none())
     }
 
-    /// (network, prefix, gateway)
+    /// Network, prefix length in bits, gateway.
     pub fn iter(&self) -> impl Iterator<Item = (Ipv4Addr, u8, Ipv4Addr)> + '_ {
         self.0.keys().map(|(prefix, network, gateway)| (*network, *prefix, *gateway))
     }
 
-    /// True: one went.
+    /// Removes expired entries. True: there was at least one.
     pub fn expire(&mut self, now: Instant) -> bool {
         let before = self.0.len();
         self.0.retain(|_, until| *until > now);
         self.0.len() != before
     }
 
+    /// The earliest expiry.
     pub fn next_timeout(&self) -> Option<Instant> {
         self.0.values().min().copied()
     }

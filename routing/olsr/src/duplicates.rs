@@ -1,31 +1,32 @@
-//! Duplicate set (RFC 3626, section 3.4): which messages were seen, so that none is processed or forwarded twice.
+//! Duplicate set (RFC 3626, section 3.4): the received messages, so that none is processed or forwarded twice.
 //!
-//! There is one interface, so D_iface_list is "here" for every entry, and a message once considered for forwarding is
-//! never considered again, whether it was forwarded then or not.
+//! With one interface D_iface_list is the same for every entry, and a message is considered for forwarding only once.
 
 use manet_engine::{Duration, Instant};
 use std::collections::{BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 
-/// In a flood of forged messages the oldest go; a real network of 200 nodes makes 1200 in the 30 s they are kept.
+/// A further message displaces the oldest; a real network of 200 nodes sends 1200 in the 30 s that they are kept.
 pub const MAX_DUPLICATES: usize = 16_384;
 
 type Key = (Ipv4Addr, u16);
 
+/// The received messages.
 #[derive(Clone, Debug)]
 pub struct Duplicates {
     hold: Duration,
     known: BTreeSet<Key>,
-    /// All are kept equally long, so they expire in the order in which they came.
+    /// Sorted by expiry: all are kept equally long.
     order: VecDeque<(Instant, Key)>,
 }
 
 impl Duplicates {
+    /// `hold`: DUP_HOLD_TIME.
     pub fn new(hold: Duration) -> Self {
         Self { hold, known: BTreeSet::new(), order: VecDeque::new() }
     }
 
-    /// Remembers it. True: it is new.
+    /// Remembers a message. True: it is new.
     pub fn remember(&mut self, now: Instant, originator: Ipv4Addr, sequence: u16) -> bool {
         self.expire(now);
         if !self.known.insert((originator, sequence)) {
@@ -50,6 +51,7 @@ impl Duplicates {
         }
     }
 
+    /// Number of remembered messages.
     pub fn len(&self) -> usize {
         self.order.len()
     }
@@ -66,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_new_once_and_again_when_the_hold_time_is_over() {
+    fn a_message_is_new_once_per_hold_time() {
         let mut duplicates = Duplicates::new(Duration::from_secs(30));
         assert!(duplicates.remember(at(0), A, 7));
         assert!(!duplicates.remember(at(29), A, 7));
@@ -75,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_flood_the_oldest_are_forgotten() {
+    fn a_flood_displaces_the_oldest() {
         let mut duplicates = Duplicates::new(Duration::from_secs(30));
         for n in 0..100_000u32 {
             duplicates.remember(at(0), Ipv4Addr::from(n), 1);

@@ -1,28 +1,30 @@
-//! Link hysteresis (RFC 3626, section 14): a link must prove itself before it is used, and is given up when too much is
-//! lost on it. Packets are counted lost by gaps in the packet sequence number, and by HELLOs that do not come.
+//! Link hysteresis (RFC 3626, section 14): a link is used when its quality is high, and no longer when it is low. Losses
+//! are counted by gaps in the packet sequence number and by missing HELLOs.
 
 use crate::wire::Span;
 use manet_engine::{Duration, Instant};
 
-/// 18.7.
+/// HYST_THRESHOLD_HIGH; this and the next two are from 18.7.
 const THRESHOLD_HIGH: f64 = 0.8;
 const THRESHOLD_LOW: f64 = 0.3;
 const SCALING: f64 = 0.5;
 /// A larger gap in the sequence numbers is a restart of the neighbour, not loss.
 const MAX_GAP: u16 = 32;
 
+/// The quality of a link.
 #[derive(Clone, Debug)]
 pub struct Quality {
     value: f64,
+    /// L_link_pending: the link is not established.
     pub pending: bool,
     expected: Option<u16>,
     interval: Duration,
-    /// When silence counts as a lost packet.
+    /// Time at which a missing HELLO counts as a lost packet.
     pub due: Instant,
 }
 
 impl Quality {
-    /// Of a link just heard for the first time (14.1).
+    /// The quality of a new link (14.1). `sequence`: of its first packet; `htime`: HELLO interval.
     pub fn new(now: Instant, sequence: u16, htime: Span) -> Self {
         let mut quality = Self {
             value: SCALING,
@@ -35,7 +37,7 @@ impl Quality {
         quality
     }
 
-    /// A packet came. True: the link was established and is pending now.
+    /// Counts a received packet. True: the link was established and is pending now.
     pub fn packet(&mut self, sequence: u16) -> bool {
         let gap = self.expected.map_or(0, |expected| sequence.wrapping_sub(expected));
         let was = self.pending;
@@ -50,17 +52,17 @@ impl Quality {
         self.pending && !was
     }
 
-    /// A HELLO came, which says when the next one will; half an interval more is patience with queues.
+    /// Handles a HELLO, which states the time to the next one; half an interval more allows for queueing.
     pub fn hello(&mut self, now: Instant, htime: Span) {
         self.interval = Duration::from_nanos(htime.duration().as_nanos() / 2 * 3);
         self.due = now + self.interval;
     }
 
-    /// The HELLO did not come in time. True: the link was established and is pending now.
+    /// Counts a missing HELLO. True: the link was established and is pending now.
     pub fn silence(&mut self, now: Instant) -> bool {
         let was = self.pending;
         self.lower();
-        // the sequence number will show the same loss: count it once
+        // the sequence number shows the same loss again: count it once
         self.expected = None;
         self.due = now + self.interval;
         self.pending && !was
@@ -94,7 +96,7 @@ mod tests {
 
     #[test]
     fn two_lost_packets_in_a_row_make_it_pending() {
-        // 0.875 / 2 / 2 = 0.21875 < 0.3, and the packet that shows the gap lifts it to 0.609375 only
+        // 0.875 / 2 / 2 = 0.21875 < 0.3, and the packet that shows the gap raises it only to 0.609375
         let mut q = quality();
         q.packet(11);
         q.packet(12);

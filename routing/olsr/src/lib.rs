@@ -1,4 +1,7 @@
-//! OLSR (RFC 3626) as a machine without clock or socket, and its wire format. What it models and what not: README.md.
+//! OLSR (RFC 3626) as a machine without clock or socket, and its wire format. README.md lists what is modelled and what is
+//! not.
+
+#![warn(missing_docs)]
 
 mod announce;
 mod associations;

@@ -1,4 +1,4 @@
-//! Link set (RFC 3626, sections 4.2.1 and 7): the neighbours' interfaces that are heard, and whether they hear us.
+//! Link set (RFC 3626, sections 4.2.1 and 7): the neighbours' heard interfaces, and whether they hear us.
 
 use crate::hysteresis::Quality;
 use crate::wire::hello::LinkType;
@@ -7,10 +7,10 @@ use manet_engine::{Duration, Instant};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
-/// More neighbours than a radio channel carries HELLOs for.
+/// Maximum number of links; a radio channel does not carry the HELLOs of so many neighbours.
 pub const MAX_LINKS: usize = 512;
 
-/// A link tuple; a time that has come has expired.
+/// A link tuple. A time at or before now has expired.
 #[derive(Clone, Debug)]
 pub struct Link {
     /// Main address of the neighbour.
@@ -21,23 +21,28 @@ pub struct Link {
     pub heard_until: Instant,
     /// L_LOST_LINK_time (14.1).
     pub lost_until: Instant,
-    /// L_time: until when the tuple is kept, at least to announce it as lost.
+    /// L_time: end of the tuple, which is kept at least to announce the link as lost.
     pub until: Instant,
+    /// Hysteresis; `None` if it is off.
     pub quality: Option<Quality>,
 }
 
-/// What a HELLO says of the link it came over.
+/// Contents of a HELLO about the link over which it arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Heard {
+    /// Main address of the sender.
     pub main: Ipv4Addr,
-    /// The sender's word on its link to us, if we are listed.
+    /// Type of the sender's link to us, if it lists us.
     pub us: Option<LinkType>,
+    /// Vtime of the message.
     pub validity: Duration,
+    /// Time to the next HELLO.
     pub htime: Span,
     /// Sequence number of the packet.
     pub packet: u16,
 }
 
+/// The link set.
 #[derive(Clone, Debug, Default)]
 pub struct Links {
     links: BTreeMap<Ipv4Addr, Link>,
@@ -47,7 +52,7 @@ pub struct Links {
 }
 
 impl Link {
-    /// The type under which a HELLO announces it; `None`: pending, not announced at all (14.3).
+    /// The type in our HELLOs; `None`: pending, not announced (14.3).
     pub fn kind(&self, now: Instant) -> Option<LinkType> {
         if self.lost_until > now {
             return Some(LinkType::Lost);
@@ -63,6 +68,7 @@ impl Link {
         })
     }
 
+    /// Whether packets may use the link.
     pub fn is_symmetric(&self, now: Instant) -> bool {
         self.kind(now) == Some(LinkType::Symmetric)
     }
@@ -74,11 +80,12 @@ impl Link {
 }
 
 impl Links {
+    /// `hold`: NEIGHB_HOLD_TIME.
     pub fn new(hold: Duration, hysteresis: bool) -> Self {
         Self { links: BTreeMap::new(), hold, hysteresis }
     }
 
-    /// A packet of any kind from `from`: hysteresis counts it. True: it may have changed the link.
+    /// Counts a packet of any kind for hysteresis. True: the link may have changed.
     pub fn packet(&mut self, now: Instant, from: Ipv4Addr, sequence: u16) -> bool {
         let hold = self.hold;
         let Some(link) = self.links.get_mut(&from) else { return false };
@@ -89,7 +96,7 @@ impl Links {
         true
     }
 
-    /// 7.1.1. False: there is no room for another link.
+    /// Handles a HELLO (7.1.1). False: [`MAX_LINKS`] is reached.
     pub fn hello(&mut self, now: Instant, from: Ipv4Addr, heard: Heard) -> bool {
         if self.links.len() >= MAX_LINKS && !self.links.contains_key(&from) {
             return false;
@@ -120,7 +127,8 @@ impl Links {
         true
     }
 
-    /// The radio gave up on `neighbour` (section 13): lost until it is heard again. False: it was not symmetric anyway.
+    /// The radio reports a failure to `neighbour` (section 13): the link is lost until it is heard. False: it was not
+    /// symmetric.
     pub fn fail(&mut self, now: Instant, neighbour: Ipv4Addr) -> bool {
         let hold = self.hold;
         let Some(link) = self.links.get_mut(&neighbour).filter(|l| l.is_symmetric(now)) else { return false };
@@ -130,7 +138,7 @@ impl Links {
         true
     }
 
-    /// Drops what is out of date, and counts HELLOs that did not come.
+    /// Removes expired tuples and counts missing HELLOs.
     pub fn expire(&mut self, now: Instant) {
         let hold = self.hold;
         for link in self.links.values_mut() {
@@ -143,18 +151,22 @@ impl Links {
         self.links.retain(|_, link| link.until > now);
     }
 
+    /// The earliest change by time after `now`.
     pub fn next_timeout(&self, now: Instant) -> Option<Instant> {
         self.links.values().flat_map(Link::deadlines).filter(|at| *at > now).min()
     }
 
+    /// The link to the interface `address`.
     pub fn get(&self, address: Ipv4Addr) -> Option<&Link> {
         self.links.get(&address)
     }
 
+    /// All links, sorted by the neighbour's interface address.
     pub fn iter(&self) -> impl Iterator<Item = (Ipv4Addr, &Link)> {
         self.links.iter().map(|(address, link)| (*address, link))
     }
 
+    /// Whether the link to the interface `address` is symmetric.
     pub fn is_symmetric(&self, now: Instant, address: Ipv4Addr) -> bool {
         self.get(address).is_some_and(|link| link.is_symmetric(now))
     }
@@ -164,7 +176,7 @@ impl Links {
         self.links.values().filter(|link| link.is_symmetric(now)).map(|link| link.main).collect()
     }
 
-    /// Main addresses of all that are heard or were.
+    /// Main addresses of all neighbours in the set.
     pub fn mains(&self) -> BTreeSet<Ipv4Addr> {
         self.links.values().map(|link| link.main).collect()
     }
@@ -194,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_goes_from_asymmetric_to_symmetric_to_lost_to_nothing() {
+    fn a_link_becomes_asymmetric_symmetric_lost_and_expires() {
         let mut links = links();
         links.hello(at(0), B, heard(None));
         assert_eq!(kind(&links, 0), Some(LinkType::Asymmetric));
@@ -217,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hello_that_no_longer_lists_us_does_not_end_the_symmetry_before_its_time() {
+    fn a_hello_without_us_does_not_end_the_symmetry_early() {
         let mut links = links();
         links.hello(at(0), B, heard(Some(LinkType::Symmetric)));
         links.hello(at(5), B, heard(None));
@@ -226,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_link_is_lost_at_once_and_comes_back_with_the_next_hello() {
+    fn a_failed_link_is_lost_at_once_and_returns_with_the_next_hello() {
         let mut links = links();
         links.hello(at(0), B, heard(Some(LinkType::Symmetric)));
         assert!(links.fail(at(1), B));
@@ -237,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pending_link_is_not_announced_until_it_has_proved_itself() {
+    fn a_pending_link_is_not_announced_until_it_is_established() {
         let mut links = Links::new(Duration::from_secs(6), true);
         links.hello(at(0), B, heard(Some(LinkType::Symmetric)));
         assert_eq!(kind(&links, 0), None);
@@ -249,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn forged_neighbours_fill_the_table_and_no_more() {
+    fn forged_neighbours_do_not_exceed_the_limit() {
         let mut links = links();
         for n in 0..2000u32 {
             let taken = links.hello(at(0), Ipv4Addr::from(n), heard(None));

@@ -1,8 +1,8 @@
-//! The machine: RFC 3626 with one interface. It holds the sets, lets time pass over them, and keeps what follows from
-//! them (MPRs, advertised neighbours, routes) up to date.
+//! The machine: RFC 3626 with one interface. It holds the sets, expires their entries, and updates MPRs, advertised
+//! neighbours and routes from them.
 //!
-//! Departures: section 13's link-layer notification takes back what HELLOs said only until the next HELLO; a broken
-//! link makes the next HELLO and TC come early (9.3 and 8.5 allow it), a failed one a HELLO at once.
+//! Departures: a link-layer notification (section 13) overrides HELLOs only until the next HELLO; a broken link advances
+//! the next HELLO and TC (9.3 and 8.5 allow it), a failed one sends a HELLO at once.
 
 use crate::associations::{Aliases, Networks};
 use crate::duplicates::Duplicates;
@@ -27,34 +27,34 @@ use std::net::Ipv4Addr;
 
 /// RFC 3626, 3.1.
 const PORT: u16 = 698;
-/// Control packets are for neighbours only.
+/// TTL of control packets, which are for neighbours only.
 const CONTROL_TTL: u8 = 1;
-/// IPv4 and UDP headers around a packet.
+/// Length of the headers of IPv4 and UDP, in bytes.
 const IP_UDP_LEN: usize = 28;
-/// Below this a message header and a few addresses would not fit.
+/// Smallest MTU in bytes: room for a message header and a few addresses.
 const MIN_MTU: u16 = 128;
-/// MPRs and routes are worked out at most so often while messages pour in; what a failed link changes is, at once.
+/// Minimum time between calculations of MPRs and routes; a failed link is followed at once.
 const PACE: Duration = Duration::from_millis(50);
-/// For each so many routes there are, once more as long: a table full of lies shall not keep the processor busy.
-const ROUTES_A_PACE: usize = 512;
-/// A packet waits no longer for a route: by then three HELLOs could have brought one.
+/// The minimum time grows by [`PACE`] per this number of routes: a table full of forged routes must not load the processor.
+const ROUTES_PER_PACE: usize = 512;
+/// Maximum time that a packet waits for a route: three HELLO intervals by default.
 const HELD_FOR: Duration = Duration::from_secs(6);
-/// Packets held at least by a node that gives notices: as many as AODV's and DSDV's hold.
+/// Minimum buffer of a node that sends notices, in packets; the defaults of AODV and DSDV.
 const HELD_WITH_NOTICE: usize = 64;
-/// How far a restarted node's sequence numbers are ahead of those that its neighbours may remember.
+/// Step of a restarted node's sequence numbers beyond those that its neighbours may remember.
 const RESTART_STEP: u16 = 0x4000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timer {
-    /// Something in the sets may have expired.
+    /// An entry of the sets may have expired.
     Expire,
     Hello,
     Tc,
     Mid,
     Hna,
-    /// Messages that are forwarded have waited long enough.
+    /// The jitter of forwarded messages is over.
     Flush,
-    /// MPRs or routes may be worked out again.
+    /// MPRs or routes may be calculated again.
     Pace,
     Held,
 }
@@ -67,22 +67,25 @@ impl TimerName for Timer {
     }
 }
 
-/// What has to be worked out anew.
+/// The state that must be recalculated.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Dirty {
-    /// Links, or whom our TCs name.
+    /// Links or the advertised neighbours.
     pub links: bool,
+    /// The MPRs.
     pub mprs: bool,
+    /// The routing table.
     pub routes: bool,
 }
 
+/// An OLSR node as a machine.
 #[derive(Debug)]
 pub struct Olsr {
     pub(crate) node: Node,
     pub(crate) options: Options,
-    /// Our addresses.
+    /// This node's addresses.
     pub(crate) own: BTreeSet<Ipv4Addr>,
-    /// Networks that we announce and never route to by OLSR.
+    /// Networks that we announce and do not route to by OLSR.
     pub(crate) attached: Vec<(Ipv4Addr, u8)>,
     pub(crate) subnet_broadcast: Ipv4Addr,
     pub(crate) rng: Stream,
@@ -99,18 +102,18 @@ pub struct Olsr {
     pub(crate) message_sequence: u16,
     pub(crate) ansn: u16,
     pub(crate) advertised: BTreeSet<Ipv4Addr>,
-    /// When the empty TCs after the last selector end (9.3).
+    /// End of the empty TCs after the last selector (9.3).
     pub(crate) silent_from: Instant,
     pub(crate) last_hello: Instant,
     pub(crate) last_tc: Instant,
     pub(crate) outgoing: Outgoing,
     table: Table,
-    /// The same as the kernel looks routes up.
+    /// The same routes for lookups like the kernel's.
     kernel: Routes,
-    concluded_at: Option<Instant>,
+    calculated_at: Option<Instant>,
     held: Held,
     notices: Notices,
-    /// The link that the radio reports broken just now.
+    /// The link whose failure the radio is reporting.
     failed: Option<Ipv4Addr>,
     stopped: bool,
     pub(crate) counters: Counters,
@@ -189,12 +192,12 @@ impl Machine for Olsr {
 }
 
 impl Olsr {
-    /// With empty sets and no message planned.
+    /// A machine with empty sets and no planned message.
     fn silent(node: Node, options: Options) -> Self {
         let mut rng = Stream::new(node.seed, node.number, Purpose::Routing);
         let mut sequence = || (rng.below(1 << 16) as u16).wrapping_add(if node.restarted { RESTART_STEP } else { 0 });
         let (message_sequence, ansn, packet_sequence) = (sequence(), sequence(), sequence());
-        // who gives notices holds packets even if by default nobody does
+        // a node that sends notices holds packets even if the option is 0
         let held = if node.notices { options.held_packets.max(HELD_WITH_NOTICE) } else { options.held_packets };
         Self {
             own: options.mid.iter().copied().chain([node.address]).collect(),
@@ -220,7 +223,7 @@ impl Olsr {
             outgoing: Outgoing::new(usize::from(node.mtu) - IP_UDP_LEN, packet_sequence),
             table: Table::new(),
             kernel: Routes::default(),
-            concluded_at: None,
+            calculated_at: None,
             held: Held::new(held, held, HELD_FOR),
             notices: Notices::new(&node, held),
             failed: None,
@@ -232,8 +235,7 @@ impl Olsr {
         }
     }
 
-    /// The first messages, each after a random part of its jitter, so that nodes started together do not speak
-    /// together.
+    /// Plans the first messages, each after a random jitter, so that nodes started together do not send together.
     fn begin(&mut self) {
         let mut timers = vec![Timer::Hello, Timer::Tc];
         timers.extend(Some(Timer::Mid).filter(|_| !self.options.mid.is_empty()));
@@ -244,7 +246,7 @@ impl Olsr {
         }
     }
 
-    /// Uniform from 0 to MAXJITTER (3.4.1), which is one for all messages (18.9).
+    /// Uniform from 0 to MAXJITTER (3.4.1), the same for all messages (18.9).
     pub(crate) fn jitter(&mut self) -> Duration {
         Duration::from_nanos(self.rng.below(self.options.max_jitter().as_nanos() + 1))
     }
@@ -253,7 +255,7 @@ impl Olsr {
         let interval = match timer {
             Timer::Expire => return self.expire(now),
             Timer::Flush => return self.flush(),
-            // what waits is done when all that is due has fired
+            // the calculation follows when all due timers have fired
             Timer::Pace => return,
             Timer::Held => return self.expire_held(now),
             Timer::Hello => {
@@ -280,7 +282,7 @@ impl Olsr {
         self.flush();
     }
 
-    /// Sends all that waits.
+    /// Sends all waiting messages.
     fn flush(&mut self) {
         self.timers.stop(Timer::Flush);
         while let Some(packet) = self.outgoing.next_packet() {
@@ -289,7 +291,7 @@ impl Olsr {
         }
     }
 
-    /// Something expires at `at`.
+    /// Arms the expiry timer for an entry that expires at `at`.
     pub(crate) fn watch(&mut self, at: Instant) {
         let at = self.timers.get(Timer::Expire).map_or(at, |earlier| earlier.min(at));
         self.timers.set(Timer::Expire, at);
@@ -317,7 +319,7 @@ impl Olsr {
         }
     }
 
-    /// Draws the conclusions of whatever happened at `now`.
+    /// Updates everything that depends on the sets after an event at `now`.
     fn settle(&mut self, now: Instant) {
         if self.dirty.links {
             self.follow_links(now);
@@ -350,18 +352,18 @@ impl Olsr {
         }
     }
 
-    /// Chooses MPRs and calculates routes if they may have changed: at once, unless that was done a moment ago and no
-    /// link failed; then when the moment is over. No change is forgotten.
+    /// Chooses MPRs and calculates routes if they may have changed: at once after a failed link, otherwise not before the
+    /// minimum time since the last calculation. No change is lost.
     fn follow_sets(&mut self, now: Instant) {
         if !self.dirty.mprs && !self.dirty.routes {
             return;
         }
-        let pace = PACE * (1 + (self.table.len() / ROUTES_A_PACE) as u64);
-        let earliest = self.concluded_at.map_or(now, |last| last + pace);
+        let pace = PACE * (1 + (self.table.len() / ROUTES_PER_PACE) as u64);
+        let earliest = self.calculated_at.map_or(now, |last| last + pace);
         if earliest > now && self.failed.is_none() {
             return self.timers.set(Timer::Pace, earliest);
         }
-        self.concluded_at = Some(now);
+        self.calculated_at = Some(now);
         self.timers.stop(Timer::Pace);
         self.choose_mprs();
         if std::mem::take(&mut self.dirty.routes) {
@@ -422,7 +424,8 @@ impl Olsr {
         }
     }
 
-    /// A packet without a route, or one that `failed` did not take: sent if there is a way now, else held or given up.
+    /// Handles a packet without a route, or one lost on the link to `failed`: it is sent over a route, else held or
+    /// dropped.
     fn route(&mut self, now: Instant, failed: Option<Ipv4Addr>, bytes: Bytes) {
         let Some(destination) = ipv4::Packet::parse(&bytes).map(|packet| packet.destination()) else {
             return self.counters.count("malformed-data");
@@ -431,7 +434,7 @@ impl Olsr {
             self.counters.count("data-resent");
             return self.out.push_back(Output::Send { bytes });
         }
-        if self.options.held_packets == 0 && !self.notices.concern(&bytes) {
+        if self.options.held_packets == 0 && !self.notices.concerns(&bytes) {
             return self.give_up(bytes);
         }
         let notice = self.notices.held(now, &bytes).map(|kind| Notices::output(kind, &bytes));
@@ -472,7 +475,7 @@ impl Olsr {
     fn stop(&mut self, now: Instant) {
         self.stopped = true;
         self.outgoing.clear();
-        self.say_goodbye();
+        self.send_farewell();
         self.flush();
         self.timers = Timers::default();
         for bytes in self.held.expire(now + HELD_FOR) {
@@ -531,7 +534,7 @@ fn announced_networks(node: &Node, options: &Options) -> Vec<(Ipv4Addr, u8)> {
     networks
 }
 
-/// The broadcast address of the ad hoc network: nobody's own.
+/// The broadcast address of the ad hoc network, which no node has.
 fn subnet_broadcast(node: &Node) -> Ipv4Addr {
     let (address, prefix) = node.network;
     let host_bits = u32::MAX.checked_shr(u32::from(prefix)).unwrap_or(0);

@@ -1,5 +1,5 @@
-//! Multipoint relays: the choice among the neighbours (RFC 3626, section 8.3.1, with the coverage of section 16), and
-//! those who chose us (section 8.4).
+//! Multipoint relays: the selection among the neighbours (RFC 3626, section 8.3.1, with the coverage of section 16), and
+//! our selectors (section 8.4).
 
 use crate::options::{WILL_ALWAYS, WILL_NEVER};
 use manet_engine::Instant;
@@ -7,18 +7,18 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
-/// The problem: who can reach whom. Neighbours and 2-hop neighbours are numbered in the order of their addresses.
+/// The covering problem. Neighbours and 2-hop neighbours are numbered in the order of their addresses.
 struct Cover {
     coverage: usize,
-    /// Each symmetric neighbour that may be chosen, with its willingness.
+    /// The symmetric neighbours that may be chosen, with their willingness.
     neighbours: Vec<(Ipv4Addr, u8)>,
-    /// The strict 2-hop neighbours that each reaches; D(y) is how many.
+    /// The strict 2-hop neighbours of each neighbour; D(y) is their number.
     reaches: Vec<Vec<usize>>,
     /// The neighbours that reach each strict 2-hop neighbour.
     reached_by: Vec<Vec<usize>>,
 }
 
-/// By neighbour: whether it is one of the MPRs.
+/// For each neighbour whether it is an MPR.
 type Chosen = Vec<bool>;
 
 /// Chooses MPRs so that each strict 2-hop neighbour is reached by `coverage` of them, or by all that reach it.
@@ -31,10 +31,10 @@ pub fn select(
 ) -> BTreeSet<Ipv4Addr> {
     let symmetric: BTreeMap<Ipv4Addr, u8> = symmetric.collect();
     let neighbours: Vec<_> = symmetric.iter().filter(|(_, w)| **w != WILL_NEVER).map(|(n, w)| (*n, *w)).collect();
-    // 8.3.1: N2 leaves out the node itself, its symmetric neighbours, and what only unwilling neighbours reach
+    // 8.3.1: N2 excludes the node itself, its symmetric neighbours, and nodes reached only by unwilling neighbours
     let mut closer: Vec<Ipv4Addr> = symmetric.keys().copied().chain([own]).collect();
     closer.sort_unstable();
-    // numbers, because sorting them is most of the work
+    // numbers instead of addresses, because sorting dominates the cost
     let mut pairs: Vec<(u32, u32)> = Vec::new();
     let (mut last, mut number) = (None, None);
     for (n, far) in two_hop {
@@ -61,12 +61,12 @@ pub fn select(
 }
 
 impl Cover {
-    /// How many MPRs it takes at most for a 2-hop neighbour that these reach: the coverage asked for, or all there are.
+    /// Whether enough of the neighbours `by` of a 2-hop neighbour are chosen: the required coverage, or all of them.
     fn is_covered(&self, by: &[usize], chosen: &Chosen) -> bool {
         by.iter().filter(|n| chosen[**n]).count() >= self.coverage.min(by.len())
     }
 
-    /// Steps 1 and 3: those always willing, and those that a poorly covered 2-hop neighbour (16.2) cannot do without.
+    /// Steps 1 and 3: the always willing neighbours, and all neighbours of a poorly covered 2-hop neighbour (16.2).
     fn unavoidable(&self) -> Chosen {
         let mut chosen: Chosen = self.neighbours.iter().map(|(_, w)| *w == WILL_ALWAYS).collect();
         for by in self.reached_by.iter().filter(|by| by.len() <= self.coverage) {
@@ -75,7 +75,7 @@ impl Cover {
         chosen
     }
 
-    /// Step 4: the most willing first, then the one that covers most, then the one of highest degree.
+    /// Step 4: adds the neighbour with the highest willingness, then the most uncovered nodes, then the highest degree.
     fn fill(&self, chosen: &mut Chosen) {
         let mut reach = vec![0; self.neighbours.len()];
         for by in self.reached_by.iter().filter(|by| !self.is_covered(by, chosen)) {
@@ -92,7 +92,7 @@ impl Cover {
         }
     }
 
-    /// Step 5: in increasing order of willingness, those without whom all is still covered go.
+    /// Step 5: removes superfluous MPRs in increasing order of willingness.
     fn thin(&self, chosen: &mut Chosen) {
         let mut order: Vec<usize> =
             (0..chosen.len()).filter(|n| chosen[*n] && self.neighbours[*n].1 < WILL_ALWAYS).collect();
@@ -105,39 +105,43 @@ impl Cover {
         }
     }
 
-    /// Of each 2-hop neighbour that `neighbour` reaches, all that reach it.
+    /// For each 2-hop neighbour of `neighbour`, all neighbours that reach it.
     fn reached_by(&self, neighbour: usize) -> impl Iterator<Item = &Vec<usize>> {
         self.reaches[neighbour].iter().map(|far| &self.reached_by[*far])
     }
 }
 
-/// MPR selector set (4.3.4): neighbours that chose us, by main address. It is bounded by the link set.
+/// MPR selector set (4.3.4): neighbours that chose us, by main address. The link set limits its size.
 #[derive(Clone, Debug, Default)]
 pub struct Selectors(BTreeMap<Ipv4Addr, Instant>);
 
 impl Selectors {
-    /// 8.4.1.
+    /// Adds or refreshes a selector (8.4.1).
     pub fn chose_us(&mut self, main: Ipv4Addr, until: Instant) {
         self.0.insert(main, until);
     }
 
-    /// 8.5: a lost neighbour selects nobody.
+    /// Removes a lost neighbour (8.5).
     pub fn lost(&mut self, main: Ipv4Addr) {
         self.0.remove(&main);
     }
 
+    /// Whether the neighbour chose us.
     pub fn contains(&self, main: Ipv4Addr) -> bool {
         self.0.contains_key(&main)
     }
 
+    /// All selectors, sorted by address.
     pub fn iter(&self) -> impl Iterator<Item = Ipv4Addr> + '_ {
         self.0.keys().copied()
     }
 
+    /// Removes expired selectors.
     pub fn expire(&mut self, now: Instant) {
         self.0.retain(|_, until| *until > now);
     }
 
+    /// The earliest expiry.
     pub fn next_timeout(&self) -> Option<Instant> {
         self.0.values().min().copied()
     }
@@ -161,13 +165,13 @@ mod tests {
     }
 
     #[test]
-    fn without_two_hop_neighbours_nobody_is_chosen() {
+    fn without_two_hop_neighbours_there_is_no_mpr() {
         assert_eq!(choose(&[(2, 3), (3, 3)], &[(2, 1), (2, 3), (3, 2)], 1), [] as [u8; 0]);
     }
 
     #[test]
-    fn the_only_way_is_always_chosen_and_makes_others_superfluous() {
-        // 20 only by 3, who reaches 21 as well
+    fn an_only_relay_is_always_chosen_and_makes_others_superfluous() {
+        // 20 is reached only by 3, which reaches 21 as well
         assert_eq!(choose(&[(2, 3), (3, 3)], &[(2, 21), (3, 20), (3, 21)], 1), [3]);
     }
 
@@ -185,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn coverage_two_takes_a_second_relay_where_there_is_one() {
+    fn coverage_two_adds_a_second_relay_if_there_is_one() {
         let two_hop = [(2, 20), (3, 20), (4, 20), (2, 21)];
         assert_eq!(choose(&[(2, 3), (3, 3), (4, 3)], &two_hop, 1), [2]);
         assert_eq!(choose(&[(2, 3), (3, 3), (4, 3)], &two_hop, 2), [2, 3]);

@@ -6,39 +6,45 @@ use manet_engine::Instant;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
-/// Pairs of neighbour and 2-hop neighbour.
+/// Maximum number of pairs of neighbour and 2-hop neighbour.
 pub const MAX_TWO_HOP: usize = 16_384;
 
+/// A neighbour tuple (4.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Neighbour {
+    /// Willingness to be an MPR, 0 to 7.
     pub willingness: u8,
+    /// Whether a link to it is symmetric.
     pub symmetric: bool,
 }
 
+/// The neighbour set and the 2-hop neighbour set.
 #[derive(Clone, Debug, Default)]
 pub struct Neighbours {
     neighbours: BTreeMap<Ipv4Addr, Neighbour>,
-    /// By neighbour: its 2-hop neighbours, each until N_time.
+    /// For each neighbour its 2-hop neighbours, each until N_time.
     two_hop: BTreeMap<Ipv4Addr, Until>,
     pairs: usize,
 }
 
-/// How the symmetric neighbourhood changed.
+/// Changes of the symmetric neighbourhood.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
+    /// New symmetric neighbours.
     pub gained: Vec<Ipv4Addr>,
+    /// Former symmetric neighbours.
     pub lost: Vec<Ipv4Addr>,
 }
 
 impl Neighbours {
-    /// The willingness a HELLO states (8.1.1). True: it is another than before.
+    /// Records the willingness in a HELLO (8.1.1). True: it has changed.
     pub fn willing(&mut self, main: Ipv4Addr, willingness: u8) -> bool {
         let neighbour = self.neighbours.entry(main).or_insert(Neighbour { willingness, symmetric: false });
         std::mem::replace(&mut neighbour.willingness, willingness) != willingness
     }
 
-    /// Follows the link set (8.1): there is a neighbour where there is a link, symmetric where one of its links is. The
-    /// 2-hop neighbours behind one that is lost go with it (8.5).
+    /// Updates the set from the link set (8.1): a neighbour has at least one link and is symmetric if one of its links is.
+    /// The 2-hop neighbours behind a lost neighbour are removed (8.5).
     pub fn follow(&mut self, now: Instant, links: &Links) -> Changes {
         let (mains, symmetric) = (links.mains(), links.symmetric(now));
         let mut changes = Changes::default();
@@ -59,7 +65,7 @@ impl Neighbours {
         changes
     }
 
-    /// 8.2.1, step 1: `neighbour` says that `two_hop` is its symmetric neighbour. `Ok(true)`: that is new.
+    /// Adds or refreshes `two_hop` as a symmetric neighbour of `neighbour` (8.2.1, step 1). `Ok(true)`: it is new.
     pub fn behind(&mut self, neighbour: Ipv4Addr, two_hop: Ipv4Addr, until: Instant) -> Result<bool, Full> {
         let known = self.two_hop.get(&neighbour).is_some_and(|behind| behind.contains(two_hop));
         if !known && self.pairs >= MAX_TWO_HOP {
@@ -70,14 +76,14 @@ impl Neighbours {
         Ok(new)
     }
 
-    /// 8.2.1, step 2: `neighbour` says that `two_hop` is none of its neighbours. True: it was.
+    /// Removes `two_hop` from the neighbours of `neighbour` (8.2.1, step 2). True: it was there.
     pub fn not_behind(&mut self, neighbour: Ipv4Addr, two_hop: Ipv4Addr) -> bool {
         let was = self.two_hop.get_mut(&neighbour).is_some_and(|known| known.remove(two_hop));
         self.pairs -= usize::from(was);
         was
     }
 
-    /// True: a 2-hop neighbour went.
+    /// Removes expired 2-hop neighbours. True: there was at least one.
     pub fn expire(&mut self, now: Instant) -> bool {
         let before = self.pairs;
         for known in self.two_hop.values_mut() {
@@ -92,34 +98,38 @@ impl Neighbours {
         self.pairs = self.two_hop.values().map(Until::len).sum();
     }
 
+    /// The earliest expiry of a 2-hop neighbour.
     pub fn next_timeout(&self) -> Option<Instant> {
         self.two_hop.values().filter_map(Until::next_timeout).min()
     }
 
+    /// The neighbour with this main address.
     pub fn get(&self, main: Ipv4Addr) -> Option<Neighbour> {
         self.neighbours.get(&main).copied()
     }
 
+    /// Whether this is a symmetric neighbour.
     pub fn is_symmetric(&self, main: Ipv4Addr) -> bool {
         self.get(main).is_some_and(|n| n.symmetric)
     }
 
-    /// The symmetric ones with their willingness.
+    /// The symmetric neighbours with their willingness.
     pub fn symmetric(&self) -> impl Iterator<Item = (Ipv4Addr, u8)> + '_ {
         self.neighbours.iter().filter(|(_, n)| n.symmetric).map(|(main, n)| (*main, n.willingness))
     }
 
+    /// Main addresses of the symmetric neighbours.
     pub fn symmetric_set(&self) -> BTreeSet<Ipv4Addr> {
         self.symmetric().map(|(main, _)| main).collect()
     }
 
-    /// (neighbour, 2-hop neighbour), in ascending order.
+    /// Pairs of neighbour and 2-hop neighbour, in ascending order.
     pub fn two_hop(&self) -> impl Iterator<Item = (Ipv4Addr, Ipv4Addr)> + '_ {
         self.two_hop.iter().flat_map(|(neighbour, known)| known.addresses().map(|far| (*neighbour, far)))
     }
 }
 
-/// A table has no room.
+/// A table is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
@@ -154,7 +164,7 @@ mod tests {
         assert_eq!(neighbours.follow(at(3), &links), Changes { gained: vec![B], lost: vec![] });
         assert_eq!(neighbours.follow(at(8), &links), Changes::default());
         assert_eq!(neighbours.follow(at(9), &links), Changes { gained: vec![], lost: vec![B] });
-        // it stays a neighbour, not a symmetric one, until its links are forgotten
+        // it stays a neighbour, but not a symmetric one, until its links expire
         assert_eq!(neighbours.get(B), Some(Neighbour { willingness: 3, symmetric: false }));
         links.expire(at(15));
         neighbours.follow(at(15), &links);
@@ -162,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_behind_a_lost_neighbour_goes_with_it() {
+    fn the_two_hop_neighbours_of_a_lost_neighbour_are_removed() {
         let (mut links, mut neighbours) = (Links::new(Duration::from_secs(6), false), Neighbours::default());
         hear(&mut links, 0, B);
         neighbours.willing(B, 3);
@@ -174,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_two_hop_neighbour_goes_when_its_time_is_over_or_its_neighbour_says_so() {
+    fn a_two_hop_neighbour_expires_or_is_removed_by_its_neighbour() {
         let mut neighbours = Neighbours::default();
         neighbours.behind(B, C, at(6)).unwrap();
         assert!(!neighbours.expire(at(5)) && neighbours.expire(at(6)));
@@ -183,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn forged_two_hop_neighbours_fill_the_table_and_no_more() {
+    fn forged_two_hop_neighbours_do_not_exceed_the_limit() {
         let mut neighbours = Neighbours::default();
         for n in 0..2 * MAX_TWO_HOP as u32 {
             assert_eq!(neighbours.behind(B, Ipv4Addr::from(n), at(6)).is_ok(), n < MAX_TWO_HOP as u32);
@@ -191,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn another_willingness_is_noticed() {
+    fn a_changed_willingness_is_reported() {
         let mut neighbours = Neighbours::default();
         assert!(!neighbours.willing(B, 3) && !neighbours.willing(B, 3) && neighbours.willing(B, 6));
     }

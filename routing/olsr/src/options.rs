@@ -1,4 +1,4 @@
-//! What can be set (formats/routing.md, "olsr"); defaults are those of RFC 3626, section 18.
+//! Options (formats/routing.md, "olsr"); the defaults are those of RFC 3626, section 18.
 
 use manet_engine::keys::{above, from, up_to, within, Declared, MAX_PREFIX};
 use manet_engine::{choices, keys, Duration};
@@ -6,25 +6,26 @@ use manet_routing::OptionError;
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
 
-/// Willingness never to be an MPR (18.8).
+/// WILL_NEVER: willingness of a node that is never an MPR (18.8).
 pub const WILL_NEVER: u8 = 0;
-/// Willingness always to be one.
+/// WILL_ALWAYS: willingness of a node that is always an MPR (18.8).
 pub const WILL_ALWAYS: u8 = 7;
 
-/// In seconds: shorter intervals would flood the radio with nothing but control packets.
+/// In seconds: shorter intervals would fill the channel with control packets.
 const MIN_INTERVAL_S: f64 = 0.01;
 
 choices! {
-    /// How the breaking of a link is noticed.
+    /// Detection of broken links.
     pub enum Link {
-        /// The radio tells (section 13), besides silence.
+        /// Reports of the radio (section 13), besides silence.
         Feedback = "feedback",
-        /// Silence alone tells.
+        /// Silence only.
         Hello = "hello",
     }
 }
 
 keys! {
+    /// Options of the daemon; formats/routing.md has units and ranges.
     #[derive(Clone, Debug, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Options {
@@ -77,19 +78,19 @@ keys! {
 }
 
 impl Options {
-    /// The defaults, but the radio tells of failed links (RFC 3626, section 13).
+    /// The defaults except that the radio reports failed links (RFC 3626, section 13).
     pub fn with_feedback() -> Self {
         Self { link: Link::Feedback, ..Self::default() }
     }
 }
 
 impl Options {
-    /// MAXJITTER: HELLO_INTERVAL / 4 by default (18.9), for messages of every kind.
+    /// MAXJITTER: HELLO_INTERVAL / 4 by default (18.9), the same for all messages.
     pub fn max_jitter(&self) -> Duration {
         Duration::from_nanos((self.hello_interval.as_nanos() as f64 * self.jitter) as u64)
     }
 
-    /// The first thing wrong with them, in one line.
+    /// Fails with the first option that is out of range or contradicts another, in one line.
     pub fn check(&self) -> Result<(), OptionError> {
         keys::check(Self::KEYS, self)
             .map_err(|e| format!("options.{} is {}; give {}", e.key, e.value, e.limits.wanted()))?;
@@ -104,10 +105,10 @@ impl Options {
                 return Err(format!("options.{hold}: must be longer than {interval} (RFC 3626 has three times)").into());
             }
         }
-        // messages that come at half their interval and earlier are more than the RFC's jitter ever makes them
+        // with more jitter messages would come at less than half their interval, earlier than the RFC's jitter allows
         if let Some((name, ..)) = pairs.iter().find(|(_, every, ..)| self.max_jitter() * 2 > *every) {
-            let most = self.max_jitter().as_secs_f64();
-            return Err(format!("options.{name}: at least twice the jitter, jitter x hello_interval = {most} s").into());
+            let max = self.max_jitter().as_secs_f64();
+            return Err(format!("options.{name}: at least twice the jitter, jitter x hello_interval = {max} s").into());
         }
         if let Some((network, prefix)) = self.hna.iter().find(|(_, prefix)| *prefix > MAX_PREFIX) {
             return Err(format!("options.hna: {network}/{prefix}: a prefix has 0 to {MAX_PREFIX} bits").into());
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_the_wrong_option() {
         assert!(error("{\"helo\":1}").contains("unknown field `helo`"));
         assert!(error("{\"hello_interval\":0}").starts_with("options.hello_interval"));
         assert!(error("{\"tc_interval\":20}").starts_with("options.topology_hold"));

@@ -1,34 +1,35 @@
-//! Messages that wait to be sent: those to be forwarded are held back a random time (RFC 3626, section 3.4.1), and
-//! what is there when one of our own is due travels with it, in as few packets as it takes.
+//! Messages that wait to be sent: forwarded ones wait for a random time (RFC 3626, section 3.4.1), and leave together with
+//! a message of our own that is due, in as few packets as possible.
 
 use crate::wire::{packet, Message, Packet};
 use std::collections::VecDeque;
 
-/// Bytes that wait at most: a second of a 2 Mbit/s radio is 250,000.
+/// Maximum of waiting bytes: a second of a 2 Mbit/s radio is 250,000.
 const MAX_BYTES: usize = 131_072;
 
+/// The waiting messages.
 #[derive(Clone, Debug)]
 pub struct Outgoing {
-    /// Bytes of messages that fit a packet.
+    /// Maximum of message bytes per packet.
     room: usize,
-    /// Packet sequence number of the next (3.3.1).
+    /// Sequence number of the next packet (3.3.1).
     sequence: u16,
     waiting: VecDeque<Message>,
     bytes: usize,
 }
 
 impl Outgoing {
-    /// `payload`: bytes of a UDP datagram that is not fragmented.
+    /// `payload`: maximum bytes of a UDP datagram that is not fragmented. `sequence`: of the first packet.
     pub fn new(payload: usize, sequence: u16) -> Self {
         Self { room: payload.saturating_sub(packet::HEADER_LEN), sequence, waiting: VecDeque::new(), bytes: 0 }
     }
 
-    /// Bytes of the largest message that is not fragmented.
+    /// Maximum bytes of a message that is not fragmented.
     pub fn room(&self) -> usize {
         self.room
     }
 
-    /// False: there is no room.
+    /// Adds a message. False: the queue is full or the message too long.
     pub fn push(&mut self, message: Message) -> bool {
         let len = message.buffer_len();
         let fits = self.bytes + len <= MAX_BYTES && len <= usize::from(u16::MAX) - packet::HEADER_LEN;
@@ -39,7 +40,7 @@ impl Outgoing {
         fits
     }
 
-    /// The next packet; a message that is larger than the room goes alone.
+    /// Removes messages as the next packet; a message that is larger than the room is sent alone.
     pub fn next_packet(&mut self) -> Option<Packet> {
         let mut messages = vec![self.waiting.pop_front()?];
         let mut len = messages[0].buffer_len();
@@ -53,6 +54,7 @@ impl Outgoing {
         Some(Packet { sequence, messages })
     }
 
+    /// Removes all messages.
     pub fn clear(&mut self) {
         self.waiting.clear();
         self.bytes = 0;
@@ -85,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_larger_than_a_packet_goes_alone() {
+    fn a_message_larger_than_a_packet_is_sent_alone() {
         let mut out = Outgoing::new(100, 0);
         out.push(message(500));
         out.push(message(20));

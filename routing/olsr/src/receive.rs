@@ -1,5 +1,5 @@
-//! What the node hears: packet processing and the default forwarding algorithm (RFC 3626, section 3.4), and what each
-//! message does to the sets (7.1.1, 8.2.1, 8.4.1, 9.5, 5.4, 12.5).
+//! Received packets: packet processing and the default forwarding algorithm (RFC 3626, section 3.4), and the effect of
+//! each message on the sets (7.1.1, 8.2.1, 8.4.1, 9.5, 5.4, 12.5).
 
 use crate::links::Heard;
 use crate::machine::{Olsr, Timer};
@@ -9,7 +9,7 @@ use crate::wire::{hna, message, Hello, Hna, Malformed, Message, Mid, Packet, Tc}
 use manet_engine::{Duration, Instant};
 use std::net::Ipv4Addr;
 
-/// Why a message was not processed; its counter's name.
+/// The reason for which a message was not processed, as the name of its counter.
 type Reason = &'static str;
 
 impl From<Malformed> for DropReason {
@@ -58,7 +58,7 @@ impl Olsr {
         if message.kind == message::HELLO {
             return self.receive_hello(now, from, packet, &message);
         }
-        // 3.4, steps 3 and 4; both 3.4.1 and the messages' own rules ask for a symmetric sender first
+        // 3.4, steps 3 and 4; both 3.4.1 and the rules of each message require a symmetric sender
         if !self.links.is_symmetric(now, from) {
             return Err(DropReason("asymmetric-sender"));
         }
@@ -74,14 +74,14 @@ impl Olsr {
                 Ok(())
             }
         };
-        // a message that we cannot read is not spread further
+        // a malformed message is not forwarded
         if !matches!(processed, Err(DropReason("malformed-message"))) {
             self.forward(now, from, message);
         }
         processed
     }
 
-    /// 3.4.1, steps 4 to 8: on for those who chose us, after a random time.
+    /// Forwards a message of a selector after a jitter (3.4.1, steps 4 to 8).
     fn forward(&mut self, now: Instant, from: Ipv4Addr, mut message: Message) {
         let selected = self.links.get(from).is_some_and(|link| self.selectors.contains(link.main));
         if !selected || message.ttl <= 1 {
@@ -135,7 +135,7 @@ impl Olsr {
         self.receive_neighbours(now, main, &hello, validity)
     }
 
-    /// 8.2.1, for a HELLO from a symmetric neighbour.
+    /// Updates the 2-hop neighbours from a HELLO of a symmetric neighbour (8.2.1).
     fn receive_neighbours(
         &mut self,
         now: Instant,
@@ -169,7 +169,7 @@ impl Olsr {
         refused
     }
 
-    /// 9.5.
+    /// Updates the topology set (9.5).
     fn receive_tc(&mut self, now: Instant, message: &Message) -> Result<(), DropReason> {
         let tc = Tc::parse(&message.body)?;
         self.counters.count("tc-received");
@@ -186,7 +186,7 @@ impl Olsr {
         Ok(())
     }
 
-    /// 5.4.
+    /// Updates the interface associations (5.4).
     fn receive_mid(&mut self, now: Instant, message: &Message) -> Result<(), DropReason> {
         let mid = Mid::parse(&message.body)?;
         self.counters.count("mid-received");
@@ -203,7 +203,7 @@ impl Olsr {
         Ok(())
     }
 
-    /// 12.5.
+    /// Updates the network associations (12.5).
     fn receive_hna(&mut self, now: Instant, message: &Message) -> Result<(), DropReason> {
         let networks = Hna::parse(&message.body)?.networks;
         self.counters.count("hna-received");
@@ -222,7 +222,7 @@ impl Olsr {
         Ok(())
     }
 
-    /// An address that a neighbour may have, and that is not ours.
+    /// Whether another node can have this address.
     pub(crate) fn is_usable(&self, address: Ipv4Addr) -> bool {
         let reserved = address.octets()[0] == 0 || address.octets()[0] >= 224 || address.is_loopback();
         !reserved && !self.own.contains(&address) && address != self.subnet_broadcast

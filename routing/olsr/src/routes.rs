@@ -1,8 +1,7 @@
-//! The routing table (RFC 3626, section 10), calculated anew from the sets; networks as in section 12.6.
+//! The routing table (RFC 3626, section 10), recalculated from the sets; networks as in section 12.6.
 //!
-//! All routes have the fewest hops that the sets know of. Where several next hops do equally well the standard prefers
-//! the more willing one, then an MPR selector of ours; what it leaves open goes to the next hop in use, so that nothing
-//! moves without need, then to the lower address.
+//! All routes are shortest paths in the sets. Among next hops of equal distance the standard prefers the more willing one,
+//! then an MPR selector of ours; then we prefer the next hop in use, which avoids needless changes, then the lower address.
 
 use crate::associations::{Aliases, Networks};
 use crate::links::Links;
@@ -15,43 +14,52 @@ use manet_routing::Route;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
-/// Longer paths are not followed: an IP packet would not survive them.
+/// Longer paths are ignored: the TTL of an IP packet would expire on them.
 const MAX_HOPS: u8 = 254;
 
-/// What the calculation reads.
+/// The input of the calculation.
 pub struct View<'a> {
+    /// Time at which links are judged.
     pub now: Instant,
     /// The node's addresses.
     pub own: &'a BTreeSet<Ipv4Addr>,
     /// Networks that the node reaches without OLSR.
     pub attached: &'a [(Ipv4Addr, u8)],
+    /// Link set.
     pub links: &'a Links,
+    /// Neighbour and 2-hop neighbour sets.
     pub neighbours: &'a Neighbours,
+    /// MPR selector set.
     pub selectors: &'a Selectors,
+    /// Topology set.
     pub topology: &'a Topology,
+    /// Interface association set.
     pub aliases: &'a Aliases,
+    /// Network association set.
     pub networks: &'a Networks,
 }
 
+/// A calculated route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {
+    /// The route.
     pub route: Route,
-    /// Where it is from: `neighbour`, `two-hop`, `topology`, `alias`, `network`.
+    /// The set that it is from: `neighbour`, `two-hop`, `topology`, `alias`, `network`.
     pub source: &'static str,
 }
 
-/// By (prefix, destination).
+/// Routes by prefix length and destination.
 pub type Table = BTreeMap<(u8, Ipv4Addr), Known>;
 
 struct Calculation<'a> {
     view: &'a View<'a>,
     before: &'a Table,
     table: Table,
-    /// The node itself and all hosts of `table`, in ascending order: most of what others reach is reached already, and is not
-    /// worth sorting.
+    /// The node itself and all hosts of `table`, in ascending order. Most candidates are in it and need not be sorted.
     closed: Vec<Ipv4Addr>,
 }
 
+/// Calculates the table. `before`: the previous table, for the next hops in use.
 pub fn calculate(view: &View<'_>, before: &Table) -> Table {
     let closed = view.own.iter().copied().collect();
     let mut calculation = Calculation { view, before, table: Table::new(), closed };
@@ -67,8 +75,8 @@ pub fn calculate(view: &View<'_>, before: &Table) -> Table {
     calculation.table
 }
 
-/// One way to a destination. The smallest wins: first by rank, then the next hop in use, then by the next hop's address.
-/// One number, because sorting these is most of the calculation: from the left prefix, destination, rank, next hop.
+/// A candidate route. The smallest wins: first by rank, then the next hop in use, then by the next hop's address. It is one
+/// number, because sorting dominates the cost: from the left prefix, destination, rank, next hop.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate(u128);
 
@@ -113,7 +121,7 @@ impl Calculation<'_> {
         self.table.get(&(32, destination)).map(|known| &known.route)
     }
 
-    /// Whether a route to this host is still to be found.
+    /// Whether no route to this host was found so far.
     fn is_open(&self, destination: Ipv4Addr) -> bool {
         self.closed.binary_search(&destination).is_err()
     }
@@ -122,7 +130,7 @@ impl Calculation<'_> {
         self.before.get(&(prefix, destination)).map(|known| known.route.via)
     }
 
-    /// Step 2: each interface of each symmetric neighbour that is heard, and its main address.
+    /// Step 2: adds each heard interface of each symmetric neighbour, and its main address.
     fn neighbours(&mut self) {
         let view = self.view;
         let symmetric: Vec<_> = view.links.iter().filter(|(_, link)| link.is_symmetric(view.now)).collect();
@@ -136,25 +144,25 @@ impl Calculation<'_> {
         }
     }
 
-    /// Step 3, not over neighbours that are unwilling. Gives the routes found.
+    /// Step 3, without unwilling neighbours. Returns the routes found.
     fn two_hop_neighbours(&mut self) -> Vec<Route> {
         let view = self.view;
         let mut candidates = Vec::new();
-        let (mut last, mut way) = (None, None);
+        let (mut last, mut first_hop) = (None, None);
         for (neighbour, far) in view.neighbours.two_hop() {
             if last.replace(neighbour) != Some(neighbour) {
                 let willing = view.neighbours.get(neighbour).filter(|n| n.symmetric && n.willingness != WILL_NEVER);
                 let selects_us = view.selectors.contains(neighbour);
                 let rank = willing.map(|n| 2 * (WILL_ALWAYS - n.willingness.min(WILL_ALWAYS)) + u8::from(!selects_us));
-                way = rank.zip(self.host(neighbour).map(|first| first.via));
+                first_hop = rank.zip(self.host(neighbour).map(|first| first.via));
             }
-            let open = way.filter(|_| self.is_open(far));
+            let open = first_hop.filter(|_| self.is_open(far));
             candidates.extend(open.map(|(rank, via)| Candidate::new(32, far, rank, via)));
         }
         self.reach(candidates, 2, "two-hop")
     }
 
-    /// Step 3.1 for one h: what the nodes at `hops` - 1 reach. Gives the routes found.
+    /// Step 3.1 for one h: adds the hosts that nodes at distance `hops` - 1 reach. Returns the routes found.
     fn beyond(&mut self, nodes: &[Route], hops: u8) -> Vec<Route> {
         let mut candidates = Vec::new();
         for node in nodes {
@@ -164,24 +172,25 @@ impl Calculation<'_> {
         self.reach(candidates, hops, "topology")
     }
 
-    /// Adds the best way to each of these hosts, which are still open.
+    /// Adds the best route to each of these hosts, which have none so far.
     fn reach(&mut self, mut candidates: Vec<Candidate>, hops: u8, source: &'static str) -> Vec<Route> {
         candidates.sort_unstable();
-        let ways = candidates.chunk_by(Candidate::same_destination);
-        let found: Vec<Route> = ways.map(|ways| Route::host(ways[0].destination(), self.best_of(ways), hops)).collect();
+        let groups = candidates.chunk_by(Candidate::same_destination);
+        let found: Vec<Route> =
+            groups.map(|group| Route::host(group[0].destination(), self.best_next_hop(group), hops)).collect();
         found.iter().for_each(|route| self.add(*route, source));
         found
     }
 
-    /// The next hop of the best of these, which are sorted and of one destination.
-    fn best_of(&self, ways: &[Candidate]) -> Ipv4Addr {
-        let first = ways[0];
+    /// The best next hop of these candidates, which are sorted and have one destination.
+    fn best_next_hop(&self, candidates: &[Candidate]) -> Ipv4Addr {
+        let first = candidates[0];
         let in_use = self.in_use(first.prefix(), first.destination());
-        let equals = ways.iter().take_while(|way| way.rank() == first.rank());
-        equals.map(|way| way.via()).find(|via| Some(*via) == in_use).unwrap_or(first.via())
+        let equals = candidates.iter().take_while(|c| c.rank() == first.rank());
+        equals.map(|c| c.via()).find(|via| Some(*via) == in_use).unwrap_or(first.via())
     }
 
-    /// Step 4: the other interfaces of the nodes that are reached.
+    /// Step 4: adds the other interfaces of the reachable nodes.
     fn aliases(&mut self) {
         for (interface, main) in self.view.aliases.iter() {
             // not over another alias: only main addresses have interfaces
@@ -192,7 +201,7 @@ impl Calculation<'_> {
         }
     }
 
-    /// 12.6: each network over its nearest gateway.
+    /// Adds each network over its nearest gateway (12.6).
     fn networks(&mut self) {
         let mut candidates = Vec::new();
         for (network, prefix, gateway) in self.view.networks.iter() {
@@ -202,9 +211,9 @@ impl Calculation<'_> {
             }
         }
         candidates.sort_unstable();
-        for ways in candidates.chunk_by(Candidate::same_destination) {
-            let (prefix, destination, hops) = (ways[0].prefix(), ways[0].destination(), ways[0].rank());
-            let via = self.best_of(ways);
+        for group in candidates.chunk_by(Candidate::same_destination) {
+            let (prefix, destination, hops) = (group[0].prefix(), group[0].destination(), group[0].rank());
+            let via = self.best_next_hop(group);
             self.add(Route { prefix, ..Route::host(destination, via, hops) }, "network");
         }
     }
@@ -280,13 +289,13 @@ mod tests {
     }
 
     #[test]
-    fn an_edge_counts_in_the_direction_in_which_it_was_stated() {
-        // 5 says it reaches 4; nobody says that 5 is reached
+    fn an_edge_counts_only_in_the_advertised_direction() {
+        // 5 advertises 4; no node advertises 5
         assert_eq!(Sets::new(&[(2, 3, &[4])]).tc(5, &[4]).routes(), [(2, 2, 1), (4, 2, 2)]);
     }
 
     #[test]
-    fn among_equals_the_more_willing_then_a_selector_then_the_one_in_use_then_the_lower() {
+    fn ties_prefer_willingness_then_a_selector_then_the_route_in_use_then_the_lower_address() {
         let via = |sets: &Sets, before: &Table| sets.calculate(before)[&(32, ip(9))].route.via;
         let (equal, none) = (Sets::new(&[(2, 3, &[9]), (3, 3, &[9])]), Table::new());
         assert_eq!(via(&equal, &none), ip(2));
@@ -302,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn further_out_a_route_stays_where_it_is_if_that_is_as_short() {
+    fn a_distant_route_keeps_its_next_hop_if_that_is_as_short() {
         let sets = Sets::new(&[(2, 3, &[4]), (3, 3, &[5])]).tc(4, &[9]).tc(5, &[9]);
         let before = Table::from([((32, ip(9)), Known { route: Route::host(ip(9), ip(3), 3), source: "topology" })]);
         assert_eq!(sets.calculate(&Table::new())[&(32, ip(9))].route.via, ip(2));
@@ -319,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn networks_lead_to_the_nearest_gateway_that_is_reached_and_never_to_our_own() {
+    fn networks_use_the_nearest_reachable_gateway_and_never_our_own() {
         let mut sets = Sets::new(&[(2, 3, &[4]), (3, 3, &[])]);
         let net = |n| Ipv4Addr::new(192, 168, n, 0);
         sets.attached = vec![(net(1), 24)];

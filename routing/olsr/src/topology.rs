@@ -1,4 +1,4 @@
-//! Topology set (RFC 3626, sections 4.4 and 9.5): who says that whom can be reached over it.
+//! Topology set (RFC 3626, sections 4.4 and 9.5): the advertised edges of all nodes.
 
 use crate::neighbours::Full;
 use crate::until::Until;
@@ -6,34 +6,36 @@ use manet_engine::Instant;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// Edges. A thousand nodes with 16 neighbours each.
+/// Maximum number of edges: a thousand nodes with 16 neighbours each.
 pub const MAX_EDGES: usize = 16_384;
 
-/// What the TCs of one node said. All its tuples have the same sequence number: older ones go when a newer one comes.
+/// The edges of one node's TCs. All have the same sequence number: a newer TC removes the older ones.
 #[derive(Clone, Debug)]
 struct Origin {
     ansn: u16,
     reaches: Until,
 }
 
+/// The topology set.
 #[derive(Clone, Debug, Default)]
 pub struct Topology {
     origins: BTreeMap<Ipv4Addr, Origin>,
     edges: usize,
 }
 
-/// Sequence numbers wrap (section 19).
+/// Whether sequence number `a` is newer than `b`, across the wrap (section 19).
 pub fn is_newer(a: u16, b: u16) -> bool {
     a != b && a.wrapping_sub(b) <= u16::MAX / 2
 }
 
-/// The TC tells of a state that is over (9.5, step 2).
+/// The TC is older than one that was processed (9.5, step 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stale;
 
 impl Topology {
-    /// Steps 2 and 3: whether a TC of `last` with this number counts; if it is newer, all before it goes. `Ok(true)`:
-    /// something went.
+    /// Begins a TC of `last` with this number (steps 2 and 3): a newer one removes the edges of older ones. `Ok(true)`:
+    /// edges
+    /// were removed.
     pub fn begin(&mut self, last: Ipv4Addr, ansn: u16) -> Result<bool, Stale> {
         match self.origins.get(&last) {
             Some(origin) if is_newer(origin.ansn, ansn) => Err(Stale),
@@ -45,7 +47,7 @@ impl Topology {
         }
     }
 
-    /// Step 4: `last` reaches `destination`. `Ok(true)`: that is new.
+    /// Adds or refreshes the edge from `last` to `destination` (step 4). `Ok(true)`: it is new.
     pub fn reach(&mut self, last: Ipv4Addr, ansn: u16, destination: Ipv4Addr, until: Instant) -> Result<bool, Full> {
         let known = self.origins.get(&last).is_some_and(|o| o.reaches.contains(destination));
         if !known && self.edges >= MAX_EDGES {
@@ -57,7 +59,7 @@ impl Topology {
         Ok(new)
     }
 
-    /// True: an edge went.
+    /// Removes expired edges. True: there was at least one.
     pub fn expire(&mut self, now: Instant) -> bool {
         let before = self.edges;
         for origin in self.origins.values_mut() {
@@ -68,16 +70,17 @@ impl Topology {
         self.edges != before
     }
 
+    /// The earliest expiry of an edge.
     pub fn next_timeout(&self) -> Option<Instant> {
         self.origins.values().filter_map(|o| o.reaches.next_timeout()).min()
     }
 
-    /// What `last` reaches.
+    /// The destinations of the edges from `last`.
     pub fn from(&self, last: Ipv4Addr) -> impl Iterator<Item = Ipv4Addr> + '_ {
         self.origins.get(&last).into_iter().flat_map(|o| o.reaches.addresses())
     }
 
-    /// (last, destination, ANSN)
+    /// All edges: last, destination, ANSN.
     pub fn iter(&self) -> impl Iterator<Item = (Ipv4Addr, Ipv4Addr, u16)> + '_ {
         self.origins.iter().flat_map(|(last, o)| o.reaches.addresses().map(|destination| (*last, destination, o.ansn)))
     }
@@ -116,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_tc_takes_all_back() {
+    fn an_empty_tc_removes_all_edges() {
         let mut topology = Topology::default();
         tc(&mut topology, 5, &[B, C]).unwrap();
         assert_eq!(topology.begin(A, 6), Ok(true));
@@ -135,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edge_lives_as_long_as_its_tc_said() {
+    fn an_edge_lives_for_the_vtime_of_its_tc() {
         let mut topology = Topology::default();
         tc(&mut topology, 5, &[B]).unwrap();
         assert_eq!(topology.next_timeout(), Some(at(15)));

@@ -1,13 +1,14 @@
-//! Addresses, each until a time. Sorted in one piece, because they are walked through far more often than they change.
+//! Addresses with expiry times, in a sorted vector, because iteration is far more frequent than change.
 
 use manet_engine::Instant;
 use std::net::Ipv4Addr;
 
+/// The addresses, sorted.
 #[derive(Clone, Debug, Default)]
 pub struct Until(Vec<(Ipv4Addr, Instant)>);
 
 impl Until {
-    /// Later or earlier than before. True: the address is new.
+    /// Adds an address or changes its expiry, also to an earlier time. True: the address is new.
     pub fn set(&mut self, address: Ipv4Addr, until: Instant) -> bool {
         let found = self.find(address);
         match found {
@@ -17,7 +18,7 @@ impl Until {
         found.is_err()
     }
 
-    /// True: it was there.
+    /// Removes an address. True: it was there.
     pub fn remove(&mut self, address: Ipv4Addr) -> bool {
         let found = self.find(address);
         if let Ok(i) = found {
@@ -26,29 +27,32 @@ impl Until {
         found.is_ok()
     }
 
-    /// Drops what is over.
+    /// Removes expired addresses.
     pub fn expire(&mut self, now: Instant) {
         self.0.retain(|(_, until)| *until > now);
     }
 
+    /// Whether the address is in the set.
     pub fn contains(&self, address: Ipv4Addr) -> bool {
         self.find(address).is_ok()
     }
 
+    /// Number of addresses.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// In ascending order.
+    /// All addresses, in ascending order.
     pub fn addresses(&self) -> impl Iterator<Item = Ipv4Addr> + '_ {
         self.0.iter().map(|(address, _)| *address)
     }
 
-    /// When the first of them is over.
+    /// The earliest expiry.
     pub fn next_timeout(&self) -> Option<Instant> {
         self.0.iter().map(|(_, until)| *until).min()
     }
@@ -80,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_over_or_removed_is_gone() {
+    fn expired_and_removed_addresses_are_gone() {
         let mut until = Until::default();
         until.set(ip(1), at(5));
         until.set(ip(2), at(6));

@@ -11,7 +11,7 @@ fn means(output: &Output) -> Option<String> {
 }
 
 #[test]
-fn the_machine_does_what_the_cases_say() {
+fn every_case_has_the_expected_output() {
     manet_routing_host::conformance::check::<Olsr>(
         &Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance"),
         means,

@@ -1,4 +1,4 @@
-//! Networks that converge, break and come together again (RFC 3626, sections 7 to 10), over an ideal radio.
+//! Networks that converge, break and merge (RFC 3626, sections 7 to 10), over an ideal radio.
 
 mod net;
 
@@ -22,14 +22,14 @@ fn a_chain_of_three_finds_its_routes() {
 
 #[test]
 fn a_chain_of_ten_converges_within_the_time_that_messages_need() {
-    // symmetric after two HELLOs, MPR after the third (3 x 2 s), then a TC (5 s), held up to 0.5 s a hop for 8 hops
+    // symmetric after two HELLOs, MPR after the third (3 x 2 s), then a TC (5 s), delayed up to 0.5 s per hop for 8 hops
     let mut net = Net::chain(10, &options());
     net.run(6.0 + 5.0 + 8.0 * 0.5 + 1.0);
     net.check_shortest();
 }
 
 #[test]
-fn grids_converge_to_the_fewest_hops_with_every_redundancy_and_coverage() {
+fn grids_converge_to_shortest_paths_with_every_redundancy_and_coverage() {
     for tc_redundancy in 0..=2 {
         for mpr_coverage in [1, 3] {
             let mut net = Net::grid(5, 5, &Options { tc_redundancy, mpr_coverage, ..options() });
@@ -40,7 +40,7 @@ fn grids_converge_to_the_fewest_hops_with_every_redundancy_and_coverage() {
 }
 
 #[test]
-fn nothing_is_set_or_cleared_once_all_is_known() {
+fn no_route_changes_after_convergence() {
     let mut net = Net::grid(4, 4, &options());
     net.run(40.0);
     let before: Vec<(u64, u64)> = net.stations.values().map(|s| (s.set, s.cleared)).collect();
@@ -49,7 +49,7 @@ fn nothing_is_set_or_cleared_once_all_is_known() {
 }
 
 #[test]
-fn two_halves_that_meet_become_one_network_and_part_again() {
+fn two_networks_merge_and_separate() {
     let mut net = Net::chain(6, &options());
     net.cut(3, 4);
     net.run(30.0);
@@ -58,13 +58,13 @@ fn two_halves_that_meet_become_one_network_and_part_again() {
     net.run(60.0);
     net.check_shortest();
     net.cut(3, 4);
-    // NEIGHB_HOLD_TIME 6 s, then the ends learn of it by TCs of the middle (5 s and the way), or TOP_HOLD_TIME runs out
+    // NEIGHB_HOLD_TIME 6 s, then the ends learn of it by TCs of the middle (5 s and delays), or TOP_HOLD_TIME expires
     net.run(60.0 + 6.0 + 15.0 + 1.0);
     net.check_shortest();
 }
 
 #[test]
-fn by_silence_a_cut_is_noticed_when_the_hold_time_is_over() {
+fn without_feedback_a_break_is_detected_after_the_hold_time() {
     let mut net = Net::chain(3, &Options { link: Link::Hello, ..options() });
     net.run(30.0);
     net.cut(2, 3);
@@ -101,12 +101,12 @@ fn a_failed_link_moves_the_route_at_once_and_the_packet_is_not_lost() {
 }
 
 #[test]
-fn with_all_links_in_the_tcs_even_the_lost_neighbour_is_reached_the_other_way_round() {
+fn with_all_links_in_the_tcs_even_the_lost_neighbour_is_reached_over_a_detour() {
     let mut net = diamond(&Options { tc_redundancy: 2, ..options() });
     net.run(30.0);
     net.cut(1, 2);
     net.send(1, packet(ip(1), ip(2)));
-    // that packet may meet 3 while it still leads to 2 over 1; the HELLO about it is on its way
+    // that packet may reach 3 while its route to 2 still leads over 1; the HELLO about it is in transit
     net.run(30.15);
     let before = net.stations[&2].received.len();
     net.send(1, packet(ip(1), ip(2)));
@@ -129,7 +129,7 @@ fn a_failed_link_is_announced_as_lost_at_once_or_as_soon_as_the_pace_allows() {
 }
 
 #[test]
-fn a_failed_link_without_another_way_gives_the_packets_up() {
+fn without_another_path_packets_on_a_failed_link_are_dropped() {
     let mut net = Net::chain(3, &options());
     net.run(30.0);
     net.cut(2, 3);
@@ -141,7 +141,7 @@ fn a_failed_link_without_another_way_gives_the_packets_up() {
 }
 
 #[test]
-fn with_link_hello_the_radio_is_not_believed() {
+fn with_link_hello_reports_of_the_radio_are_ignored() {
     let mut net = Net::chain(2, &Options { link: Link::Hello, ..options() });
     net.run(10.0);
     net.input(1, Input::LinkFailed { neighbour: ip(2), bytes: packet(ip(1), ip(2)) });
@@ -150,7 +150,7 @@ fn with_link_hello_the_radio_is_not_believed() {
 }
 
 #[test]
-fn a_packet_without_a_route_is_given_up_or_held_until_there_is_one() {
+fn a_packet_without_a_route_is_dropped_or_held_until_there_is_one() {
     let mut net = Net::chain(2, &options());
     net.input(1, Input::Packet { bytes: packet(ip(1), ip(2)) });
     assert_eq!(net.stations[&1].unreachable.len(), 1);
@@ -168,7 +168,7 @@ fn a_packet_without_a_route_is_given_up_or_held_until_there_is_one() {
 }
 
 #[test]
-fn a_daemon_that_ends_is_gone_at_once() {
+fn the_routes_to_a_daemon_that_ends_are_removed_at_once() {
     let mut net = Net::chain(3, &options());
     net.run(30.0);
     net.input(3, Input::Stop);
@@ -181,7 +181,7 @@ fn a_daemon_that_ends_is_gone_at_once() {
 }
 
 #[test]
-fn a_restarted_node_is_believed_although_its_numbers_began_anew() {
+fn messages_of_a_restarted_node_are_accepted_despite_new_numbers() {
     let mut net = Net::chain(4, &options());
     net.run(30.0);
     let again = manet_routing::Node { restarted: true, ..node(2) };
@@ -207,9 +207,9 @@ fn gateways_announce_their_wires_and_the_nearer_one_is_used() {
     assert_eq!(towards(&net, 2, host), Some((ip(1), 30, 1)));
     assert_eq!(towards(&net, 4, host), Some((ip(5), 30, 1)));
     assert_eq!(towards(&net, 2, Ipv4Addr::new(8, 8, 8, 8)), Some((ip(3), 0, 3)));
-    // a gateway does not route to what it is attached to
+    // a gateway does not route to its attached networks
     assert_eq!(towards(&net, 1, host), Some((ip(2), 0, 4)));
-    // the near gateway dies: the other takes over
+    // the near gateway fails: the other replaces it
     net.stations.get_mut(&1).unwrap().on = false;
     net.cut(1, 2);
     net.run(60.0);
@@ -226,12 +226,12 @@ fn further_addresses_are_announced_and_routed_to() {
     let route = *net.stations[&1].routes.lookup(alias).unwrap();
     assert_eq!((route.via, route.hops, route.prefix), (ip(2), 3, 32));
     assert!(net.air.iter().any(|(_, n, m)| *n == 2 && m.kind == 3 && m.originator == ip(4)));
-    // a node with one address says nothing of the kind
+    // a node with one address sends no MID
     assert!(net.air.iter().all(|(_, _, m)| m.kind != 3 || m.originator == ip(4)));
 }
 
 #[test]
-fn an_unwilling_node_is_no_relay_and_no_route_leads_over_it() {
+fn an_unwilling_node_is_no_relay_and_no_next_hop() {
     let mut net = Net::new(0, &options());
     for n in 1..=4 {
         net.add(node(n), Options { willingness: if n == 2 { 0 } else { 3 }, ..options() });
@@ -247,8 +247,8 @@ fn an_unwilling_node_is_no_relay_and_no_route_leads_over_it() {
 }
 
 #[test]
-fn hysteresis_takes_a_link_up_later_but_takes_it_up() {
-    // without: symmetric with the second HELLO, 2.5 s at the latest; with: its third packet, 3 s at the earliest
+fn hysteresis_delays_a_link_but_establishes_it() {
+    // without hysteresis: symmetric with the second HELLO, 2.5 s at most; with it: the third packet, 3 s at least
     let mut plain = Net::chain(3, &options());
     plain.run(2.6);
     assert_eq!(plain.path(1, ip(2)), Some(vec![1, 2]));

@@ -1,4 +1,4 @@
-//! The default forwarding algorithm and who speaks at all (RFC 3626, sections 3.4, 9.3 and 15), counted on an ideal
+//! The default forwarding algorithm and the senders of TCs (RFC 3626, sections 3.4, 9.3 and 15), counted on an ideal
 //! radio.
 
 mod net;
@@ -13,7 +13,7 @@ fn options() -> Options {
     Options::with_feedback()
 }
 
-/// How often each node sent each message of others.
+/// For each node and each message of other nodes, the number of transmissions.
 fn relayed(net: &Net, from: f64) -> BTreeMap<(u8, std::net::Ipv4Addr, u16), u32> {
     let mut count = BTreeMap::new();
     for (_, n, m) in net.air.iter().filter(|(t, n, m)| *t >= at(from) && m.originator != ip(*n)) {
@@ -27,7 +27,7 @@ fn unknown(sequence: u16, ttl: u8) -> Message {
     Message { kind: 200, validity: Span(0xe7), originator, ttl, hops: 3, sequence, body: vec![1, 2, 3] }
 }
 
-/// `n` hears this from `from`.
+/// `n` receives these messages from `from`.
 fn hears(net: &mut Net, n: u8, from: u8, messages: Vec<Message>) {
     let bytes = Packet { sequence: 77, messages }.emit().into();
     net.input(n, Input::Control { from: ip(from), to: manet_routing::BROADCAST, ttl: 1, bytes });
@@ -44,7 +44,7 @@ fn every_message_is_relayed_at_most_once_by_each_node() {
 
 #[test]
 fn only_relays_relay() {
-    // a star: the middle is the only MPR of all; nobody else has anything to relay
+    // a star: the centre is the only MPR; no other node has anything to relay
     let mut net = Net::new(6, &options());
     (2..=6).for_each(|n| net.join(1, n));
     net.run(60.0);
@@ -55,12 +55,12 @@ fn only_relays_relay() {
 }
 
 #[test]
-fn where_all_hear_all_nobody_relays_or_sends_tcs() {
+fn in_a_full_mesh_no_node_relays_or_sends_tcs() {
     let mut net = Net::new(8, &options());
     for a in 1..8 {
         (a + 1..=8).for_each(|b| net.join(a, b));
     }
-    // at first some hear each other through others only, and choose relays for that long
+    // at first some nodes reach each other only over others, and choose relays for that time
     net.run(60.0);
     net.check_shortest();
     assert!(net.air.iter().filter(|(t, ..)| *t > at(30.0)).all(|(_, _, m)| m.kind == message::HELLO));
@@ -96,7 +96,7 @@ fn an_unknown_message_type_crosses_the_network() {
     net.run(33.0);
     let seen: Vec<(u8, u8, u8)> =
         net.air.iter().filter(|(_, _, m)| m.kind == 200).map(|(_, n, m)| (*n, m.ttl, m.hops)).collect();
-    // TTL down, hops up; 5 is nobody's relay
+    // TTL down, hops up; no node chose 5 as a relay
     assert_eq!(seen, [(2, 254, 4), (3, 253, 5), (4, 252, 6)]);
     let body = &net.air.iter().find(|(_, n, m)| m.kind == 200 && *n == 4).unwrap().2.body;
     assert_eq!((body.as_slice(), net.counter(5, "unknown-received")), ([1, 2, 3].as_slice(), 1));
@@ -116,28 +116,28 @@ fn a_message_is_relayed_once_for_selectors_over_symmetric_links_with_ttl_left() 
     hears(&mut net, 2, 1, vec![unknown(2, 1)]);
     net.run(33.0);
     assert_eq!(relays(&net, 2), 1);
-    // 1 is nobody's relay
+    // no node chose 1 as a relay
     hears(&mut net, 1, 2, vec![unknown(3, 255)]);
-    // 9 is no neighbour at all
+    // 9 is no neighbour
     hears(&mut net, 2, 9, vec![unknown(4, 255)]);
     net.run(34.0);
     assert_eq!((relays(&net, 1), relays(&net, 2)), (0, 1));
     assert_eq!(net.counter(2, "asymmetric-sender"), 1);
-    // what came over no symmetric link is not remembered: it is relayed when it comes over one
+    // a message over an asymmetric link is not remembered: it is relayed when it arrives over a symmetric one
     hears(&mut net, 2, 1, vec![unknown(4, 255)]);
     net.run(35.0);
     assert_eq!(relays(&net, 2), 2);
 }
 
 #[test]
-fn forwarded_messages_wait_and_travel_together() {
+fn forwarded_messages_wait_and_share_packets() {
     let mut net = Net::chain(3, &options());
     net.run(30.0);
     let before = net.counter(2, "packets-sent");
     for sequence in 0..5 {
         hears(&mut net, 2, 1, vec![unknown(sequence, 255)]);
     }
-    // MAXJITTER is 0.5 s, and an own message may take them along
+    // MAXJITTER is 0.5 s, and they may share the packet of an own message
     net.run(30.51);
     let packets = net.counter(2, "packets-sent") - before;
     assert_eq!(net.air.iter().filter(|(_, n, m)| *n == 2 && m.kind == 200).count(), 5);
@@ -152,7 +152,7 @@ fn tc_senders(tc_redundancy: u8) -> BTreeMap<u8, BTreeSet<std::net::Ipv4Addr>> {
 }
 
 #[test]
-fn tc_redundancy_says_who_is_named() {
+fn tc_redundancy_selects_the_advertised_neighbours() {
     let set = |list: &[u8]| list.iter().map(|n| ip(*n)).collect::<BTreeSet<_>>();
     // 1 - 2 - 3 - 4: 2 is chosen by 1 and 3, 3 by 2 and 4
     assert_eq!(tc_senders(0), BTreeMap::from([(2, set(&[1, 3])), (3, set(&[2, 4]))]));
@@ -163,7 +163,7 @@ fn tc_redundancy_says_who_is_named() {
 }
 
 #[test]
-fn a_node_that_is_nobodys_relay_sends_tcs_with_redundancy_2_only() {
+fn a_node_without_selectors_sends_tcs_with_redundancy_2_only() {
     // two nodes: no MPRs at all; olsrd needs both TCs (reference: it ignores an edge without its reverse)
     for (tc_redundancy, senders) in [(0, vec![]), (1, vec![]), (2, vec![1, 2])] {
         let mut net = Net::chain(2, &Options { tc_redundancy, ..options() });
@@ -174,7 +174,7 @@ fn a_node_that_is_nobodys_relay_sends_tcs_with_redundancy_2_only() {
 }
 
 #[test]
-fn after_the_last_selector_empty_tcs_go_out_for_the_hold_time_and_then_none() {
+fn after_the_last_selector_empty_tcs_are_sent_for_the_hold_time() {
     let mut net = Net::chain(3, &options());
     net.run(30.0);
     net.cut(2, 3);
@@ -187,13 +187,13 @@ fn after_the_last_selector_empty_tcs_go_out_for_the_hold_time_and_then_none() {
     // 15 s in steps of 3.75 to 5 s: three to five of them
     assert!((3..=5).contains(&(tcs.len() - first)), "{}", tcs.len() - first);
     assert_ne!(read(&tcs[first - 1].2).ansn, read(&tcs[first].2).ansn);
-    // selectors go with the link 6 s after its last HELLO
+    // selectors are lost with the link 6 s after its last HELLO
     assert!(tcs.last().unwrap().0 < at(30.0 + 6.0 + 15.0 + 0.1));
 }
 
 #[test]
-fn what_does_not_fit_one_message_is_said_in_several() {
-    // 96 bytes of messages a packet; 60 neighbours are 240 bytes
+fn a_list_too_long_for_one_message_is_split() {
+    // 96 bytes of messages per packet; 60 neighbours are 240 bytes
     let mut net = Net::new(0, &options());
     for n in 1..=61 {
         let node = manet_routing::Node { mtu: 128, ..node(n) };
@@ -208,13 +208,13 @@ fn what_does_not_fit_one_message_is_said_in_several() {
     let same =
         net.air.iter().filter(|(t, n, m)| *t == last.0 && *n == 1 && m.originator == ip(1) && m.kind == message::TC);
     let tcs: Vec<wire::Tc> = same.map(|(.., m)| wire::Tc::parse(&m.body).unwrap()).collect();
-    // 80 bytes of addresses a message
+    // 80 bytes of addresses per message
     assert_eq!((tcs.len(), tcs.iter().map(|t| t.neighbours.len()).sum::<usize>()), (3, 60));
     assert!(tcs.iter().all(|t| t.ansn == tcs[0].ansn));
 }
 
 #[test]
-fn the_same_seed_says_the_same_and_another_does_not() {
+fn the_same_seed_gives_the_same_messages_and_another_does_not() {
     let air = |seed| {
         let mut net = Net::new(0, &options());
         (1..=4).for_each(|n| net.add(manet_routing::Node { seed, ..node(n) }, options()));
@@ -225,7 +225,7 @@ fn the_same_seed_says_the_same_and_another_does_not() {
     assert!(air(1) == air(1) && air(1) != air(2));
 }
 
-/// What node 1 sends from 40 s on: from then no change of a link makes a message early.
+/// Intervals of node 1's messages from 40 s on, when no change of a link advances a message.
 fn gaps(net: &Net, kind: u8) -> Vec<f64> {
     let of_kind = |(t, n, m): &&(_, u8, Message)| *n == 1 && m.kind == kind && m.originator == ip(1) && *t > at(40.0);
     let times: Vec<_> = net.air.iter().filter(of_kind).map(|(t, ..)| *t).collect();
@@ -234,7 +234,7 @@ fn gaps(net: &Net, kind: u8) -> Vec<f64> {
 
 #[test]
 fn all_intervals_are_shortened_by_at_most_a_quarter_of_the_hello_interval() {
-    // everything that is ever announced: all neighbours, a further address, a network
+    // all kinds of messages: all neighbours, a further address, a network
     let own = Options {
         mid: vec![std::net::Ipv4Addr::new(10, 0, 1, 1)],
         hna: vec![(ip(0), 24)],

@@ -32,7 +32,7 @@ fn hello(blocks: Vec<Block>) -> Vec<u8> {
     Hello { interval: Span(5), willingness: 3, blocks }.emit()
 }
 
-/// Says that it hears us and has chosen us.
+/// A block that lists us as a symmetric MPR.
 fn chosen() -> Block {
     Block::new(LinkType::Symmetric, NeighbourType::Mpr, vec![ip(OWN)])
 }
@@ -93,7 +93,7 @@ fn each_reason_is_counted() {
 }
 
 #[test]
-fn nobody_can_make_a_route_to_ourselves_or_to_no_host() {
+fn no_message_creates_a_route_to_ourselves_or_to_a_non_host() {
     let mut m = with_neighbour();
     let bad =
         [ip(OWN), Ipv4Addr::UNSPECIFIED, Ipv4Addr::BROADCAST, Ipv4Addr::new(10, 255, 255, 255), Ipv4Addr::LOCALHOST];
@@ -117,11 +117,11 @@ fn nobody_can_make_a_route_to_ourselves_or_to_no_host() {
 }
 
 #[test]
-fn a_flood_of_forged_messages_fills_the_tables_and_no_more() {
+fn a_flood_of_forged_messages_does_not_exceed_the_tables() {
     let mut m = with_neighbour();
     let far = |n: u32| Ipv4Addr::from(0x0b00_0000 + n);
     let mut now = at(1.0);
-    // 10,000 messages in a second, each with 20 addresses nobody has
+    // 10,000 messages in a second, each with 20 addresses of no node
     for n in 0..10_000u32 {
         now += Duration::from_micros(100);
         let list: Vec<Ipv4Addr> = (0..20).map(|k| far(n * 20 + k)).collect();
@@ -146,7 +146,7 @@ fn a_flood_of_forged_messages_fills_the_tables_and_no_more() {
         assert!(status.counters.get(reason) > 100, "{reason}: {:?}", status.counters);
     }
     assert!(status.neighbours.len() <= 512 && status.routes.len() <= 512 + 3 * 16_384);
-    // 50 ms between calculations, and one a second more for good measure
+    // 50 ms between calculations, and one per second more as a margin
     assert!(status.counters.get("routes-calculated") <= 22, "{:?}", status.counters);
 }
 
@@ -194,7 +194,7 @@ proptest! {
             }
             now = end;
             sequence += 1;
-            // small addresses, so that what is said here and there meets
+            // few addresses, so that different messages concern the same ones
             body.chunks_exact_mut(4).skip(1).for_each(|a| a.copy_from_slice(&[10, 0, 0, a[3] % 8]));
             let input = match shape {
                 0 => Input::Control { from: ip(from), to: ip(OWN), ttl: 1, bytes: Bytes(body) },

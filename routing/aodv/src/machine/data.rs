@@ -14,9 +14,9 @@ impl Aodv {
             return self.counters.count("packet-not-unicast");
         }
         if let Some(entry) = self.table.valid(destination) {
-            // the packet came before the route did, or only the table knew the route. If it comes again and again the
-            // kernel does not have what we set
-            if entry.installed && !self.returned.again(&packet) {
+            // the packet came before the route, or the route was only in the table. A packet that returns repeatedly shows
+            // that the kernel lacks the route that we set
+            if entry.installed && !self.returned.may_retry(&packet) {
                 return self.give_up("packet-returned", bytes);
             }
             return self.transmit(now, bytes);
@@ -32,12 +32,12 @@ impl Aodv {
         }
     }
 
-    /// A packet of a connection whose earlier packets wait here, and whose source knows that.
+    /// Whether earlier packets of this packet's connection wait here and its source was notified.
     fn held_with_notice(&self, bytes: &Bytes, destination: Ipv4Addr) -> bool {
-        self.notices.concern(bytes) && self.held.count(destination) > 0
+        self.notices.concerns(bytes) && self.held.count(destination) > 0
     }
 
-    /// Sends a packet by the valid route of its destination.
+    /// Sends a packet over the valid route to its destination.
     pub(super) fn transmit(&mut self, now: Instant, bytes: Bytes) {
         let Some(packet) = ipv4::Packet::parse(&bytes) else { return self.counters.count("packet-malformed") };
         let destination = packet.destination();
@@ -46,7 +46,7 @@ impl Aodv {
         self.out.push_back(Output::Send { bytes });
     }
 
-    /// A packet of another station without a route: the nodes on its path get a route error (6.11 ii).
+    /// Reports a missing route for a packet of another station to the nodes on its path (6.11 ii).
     fn no_route(&mut self, now: Instant, source: Ipv4Addr, destination: Ipv4Addr) {
         let entry = self.table.get(destination);
         let error = vec![(destination, entry.map_or(0, |e| e.error_sequence()))];
@@ -55,10 +55,10 @@ impl Aodv {
             self.silent_until = now + self.timing.delete_period;
             return self.send_error(now, None, false, &error);
         }
-        // the packet does not name its last hop: the precursors, and the next hop towards its source
+        // the packet does not name its previous hop: the error goes to the precursors and the next hop to its source
         let mut informed = entry.map(|e| e.precursors.clone()).filter(|_| !self.options.uu()).unwrap_or_default();
         informed.extend(self.table.valid(source).map(|e| e.next_hop));
-        // if it was none of them, more packets come: then the route error is broadcast
+        // if the previous hop is none of them, more packets follow: then the route error is broadcast
         let again = self.reported.contains(destination) && !self.options.uu();
         let only = informed.first().copied().filter(|_| informed.len() == 1 && !again);
         self.reported.set(destination, now + Duration::from_secs(1));

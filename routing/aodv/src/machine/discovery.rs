@@ -1,4 +1,4 @@
-//! Discovery of routes: requests up the ladder of TTLs, and what happens at its ends (RFC 3561, 6.3, 6.4).
+//! Route discovery: the requests of the expanding ring search, its success and its failure (RFC 3561, 6.3, 6.4).
 
 use super::Aodv;
 use crate::discovery::{Discovery, Purpose};
@@ -11,7 +11,7 @@ use manet_routing::{Bytes, Notices, Output};
 use std::net::Ipv4Addr;
 
 impl Aodv {
-    /// Keeps a packet until there is a route, and starts a discovery for it.
+    /// Holds a packet until a route exists, and starts a discovery for it.
     pub(super) fn hold(&mut self, now: Instant, destination: Ipv4Addr, bytes: Bytes) {
         let notice = self.notices.held(now, &bytes).map(|kind| Notices::output(kind, &bytes));
         if let Some(oldest) = self.held.hold(now, destination, bytes) {
@@ -29,17 +29,17 @@ impl Aodv {
         let ttl = self.ladder.first(last_hops);
         let discovery = Discovery { purpose: Purpose::Own, ttl, wide: self.ladder.is_wide(ttl), sent: false, at: now };
         if self.discoveries.insert(destination, discovery) {
-            self.ask(now, destination, discovery);
+            self.request_route(now, destination, discovery);
         } else {
             self.counters.count("searches-full");
-            self.no_answer(destination);
+            self.discovery_failed(destination);
         }
     }
 
-    /// A discovery's next step is due.
+    /// Performs the due step of a discovery.
     pub(super) fn step(&mut self, now: Instant, destination: Ipv4Addr, discovery: Discovery) {
         if !discovery.sent {
-            return self.ask(now, destination, discovery);
+            return self.request_route(now, destination, discovery);
         }
         match discovery.purpose {
             Purpose::Own => {}
@@ -52,17 +52,17 @@ impl Aodv {
         match self.ladder.next(discovery.ttl, discovery.wide) {
             Some(ttl) => {
                 let wide = discovery.wide + self.ladder.is_wide(ttl);
-                self.ask(now, destination, Discovery { ttl, wide, sent: false, ..discovery });
+                self.request_route(now, destination, Discovery { ttl, wide, sent: false, ..discovery });
             }
             None => {
                 self.discoveries.remove(destination);
-                self.no_answer(destination);
+                self.discovery_failed(destination);
                 self.hold_down(now, destination);
             }
         }
     }
 
-    /// As ns-2 (`MAX_RREQ_TIMEOUT`): for a while packets wait without a request; the first one after it asks.
+    /// As in ns-2 (`MAX_RREQ_TIMEOUT`): for a time packets wait without a request; the first packet afterwards starts one.
     fn hold_down(&mut self, now: Instant, destination: Ipv4Addr) {
         if self.options.hold_down > Duration::ZERO {
             let at = now + self.options.hold_down;
@@ -71,8 +71,8 @@ impl Aodv {
         }
     }
 
-    /// Sends the request of this step, or postpones it while we must be silent or have sent too many.
-    pub(super) fn ask(&mut self, now: Instant, destination: Ipv4Addr, discovery: Discovery) {
+    /// Sends the request of this step; postpones it during the silence after a restart or above the rate limit.
+    pub(super) fn request_route(&mut self, now: Instant, destination: Ipv4Addr, discovery: Discovery) {
         let later = if self.is_silent(now) { Some(self.silent_until) } else { self.rreq_limit.take(now).err() };
         if let Some(at) = later {
             self.counters.count("rreq-put-off");
@@ -90,7 +90,7 @@ impl Aodv {
             repair: false,
             gratuitous: self.options.gratuitous() && discovery.purpose == Purpose::Own,
             destination_only: self.options.destination_only,
-            // U and 0: AODV-UU knows only the latter, and never sets the flag
+            // an unknown number is flag U and 0: AODV-UU uses only the latter and never sets the flag
             unknown: known.is_none() && !self.options.uu(),
             hops: 0,
             id: self.request_id,
@@ -105,8 +105,8 @@ impl Aodv {
         self.broadcast(now, discovery.ttl, request.emit());
     }
 
-    /// The discovery ended without an answer: the packets that waited for it are given up (6.3).
-    fn no_answer(&mut self, destination: Ipv4Addr) {
+    /// The discovery failed: drops the packets that waited for it (6.3).
+    fn discovery_failed(&mut self, destination: Ipv4Addr) {
         let packets = self.held.give_up(destination, |_| true);
         self.note("no-route", destination, packets.len() as u64);
         packets.iter().for_each(|bytes| self.notices.dropped(bytes));
@@ -122,8 +122,8 @@ impl Aodv {
         }
     }
 
-    /// There is a route to `destination`: the packets that waited for it are sent.
-    pub(super) fn arrived(&mut self, now: Instant, destination: Ipv4Addr) {
+    /// A route to `destination` was found: sends the packets that waited for it.
+    pub(super) fn route_found(&mut self, now: Instant, destination: Ipv4Addr) {
         if let Some(Discovery { purpose: Purpose::Repair { hops }, .. }) = self.discoveries.remove(destination) {
             self.repaired(now, destination, hops);
         }
@@ -134,8 +134,8 @@ impl Aodv {
         }
     }
 
-    /// After a failed repair: our own packets are worth a discovery, those of other nodes are not.
-    pub(super) fn discover_or_give_up(&mut self, now: Instant, destination: Ipv4Addr) {
+    /// After a failed repair: starts a discovery for this node's packets and drops those of other nodes.
+    pub(super) fn discover_or_drop(&mut self, now: Instant, destination: Ipv4Addr) {
         let (node, gateway) = (&self.node, self.is_gateway());
         let own = |bytes: &Bytes| ipv4::Packet::parse(bytes).is_some_and(|p| super::is_own(node, gateway, p.source()));
         let others = self.held.give_up(destination, |bytes| !own(bytes));

@@ -7,22 +7,24 @@ use manet_engine::Instant;
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
-/// A destination that we no longer reach.
+/// A destination that this node no longer reaches.
 pub(super) struct Broken {
+    /// Address of the destination.
     pub destination: Ipv4Addr,
+    /// Its sequence number for the error; 0: unknown.
     pub sequence: u32,
-    /// The neighbours that route to it over us.
+    /// The neighbours that route to it over this node.
     pub precursors: BTreeSet<Ipv4Addr>,
 }
 
 impl Aodv {
-    /// 6.11 iii: `from` no longer reaches these destinations.
+    /// Handles an error: `from` no longer reaches these destinations (6.11 iii).
     pub(super) fn receive_error(&mut self, now: Instant, from: Ipv4Addr, rerr: &rerr::Repr) {
         self.counters.count("rerr-received");
         let mut broken = Vec::new();
         for (destination, reported) in &rerr.unreachable {
             let Some(entry) = self.table.valid(*destination).filter(|e| e.next_hop == from) else { continue };
-            // 0: AODV-UU does not know a number. A number older than the route's: the error was overtaken by the route
+            // AODV-UU sends 0 for an unknown number. With an older number than the route's, the error is stale
             let reported = Some(*reported).filter(|s| *s != 0);
             if reported.zip(entry.sequence).is_some_and(|(reported, own)| sequence::newer(own, reported)) {
                 self.counters.count("rerr-stale");
@@ -46,7 +48,7 @@ impl Aodv {
         Some(Broken { destination, sequence: e.error_sequence(), precursors: e.precursors.clone() })
     }
 
-    /// A route error to the precursors: unicast if there is one, broadcast if there are more, none without any.
+    /// Sends a route error to the precursors: unicast to a single one, broadcast to more, none without any.
     pub(super) fn report_broken(&mut self, now: Instant, no_delete: bool, mut broken: Vec<Broken>) {
         broken.retain(|b| !b.precursors.is_empty());
         let all: BTreeSet<Ipv4Addr> = broken.iter().flat_map(|b| &b.precursors).copied().collect();
@@ -62,7 +64,7 @@ impl Aodv {
         errors.chunks(rerr::MAX_DESTINATIONS).for_each(|errors| self.send_error(now, only, no_delete, errors));
     }
 
-    /// `to`: one neighbour or all. At most `rerr::MAX_DESTINATIONS` errors.
+    /// Sends a route error. `to`: a neighbour; `None` for all. At most `rerr::MAX_DESTINATIONS` errors.
     pub(super) fn send_error(
         &mut self,
         now: Instant,
@@ -81,8 +83,8 @@ impl Aodv {
         }
     }
 
-    /// The daemon ends. The RFC has no goodbye; a route error about ourselves and what we forwarded stands for it, so that
-    /// the others need not wait for a failure.
+    /// The daemon ends. The RFC has no farewell message; a route error about this node and its forwarded destinations takes
+    /// its place, so that other nodes need not wait for a failure.
     pub(super) fn stop(&mut self, now: Instant) {
         let forwarded = self.table.iter().filter(|e| e.valid() && !e.precursors.is_empty());
         let mut errors = vec![(self.node.address, sequence::next(self.sequence))];

@@ -1,4 +1,4 @@
-//! Hello messages and what their absence means (RFC 3561, 6.9 and 6.10).
+//! Hello messages and their absence (RFC 3561, 6.9 and 6.10).
 
 use super::Aodv;
 use crate::table::Offer;
@@ -7,7 +7,7 @@ use manet_engine::{Duration, Instant};
 use std::net::Ipv4Addr;
 
 impl Aodv {
-    /// An RREP with TTL 1 to all neighbours. One to the network's own broadcast address counts too (ns-3 sends those).
+    /// Handles an RREP with TTL 1 to all neighbours. The network's own broadcast address counts too (ns-3 uses it).
     pub(super) fn receive_hello(&mut self, now: Instant, from: Ipv4Addr, hello: &rrep::Repr) {
         if hello.destination != from {
             return self.counters.count("hello-forged");
@@ -36,7 +36,7 @@ impl Aodv {
             0 => Duration::ZERO,
             ns => Duration::from_nanos(self.rng.below(2 * ns)),
         };
-        // at least a nanosecond, however short the interval is
+        // at least one nanosecond for any interval
         let pause = (self.timing.hello_interval + extra - jitter).max(Duration::from_nanos(1));
         self.hello_at = Some(now + pause);
         let broadcast_lately = self.last_broadcast.is_some_and(|at| now - at < self.timing.hello_interval);
@@ -58,18 +58,18 @@ impl Aodv {
             extensions: extension.into_iter().collect(),
         };
         self.counters.count("hello-sent");
-        // a hello does not stand for the next one, which jitter may bring sooner than an interval
+        // a hello does not replace the next one, which with jitter may be due within an interval
         let other = self.last_broadcast;
         self.broadcast(now, 1, hello.emit());
         self.last_broadcast = other;
     }
 
-    /// On an active route: data went by one of ours within ACTIVE_ROUTE_TIMEOUT (6.9).
+    /// Whether this node is on an active route: one of its routes carried data within ACTIVE_ROUTE_TIMEOUT (6.9).
     fn is_active(&self, now: Instant) -> bool {
         self.table.iter().any(|e| e.valid() && e.used.is_some_and(|at| now - at < self.timing.active_route))
     }
 
-    /// Nothing heard for ALLOWED_HELLO_LOSS hellos: the link is lost (6.10).
+    /// The neighbour was silent for ALLOWED_HELLO_LOSS hello intervals: the link is lost (6.10).
     pub(super) fn silence(&mut self, now: Instant, neighbour: Ipv4Addr) {
         self.counters.count("link-silent");
         self.break_link(now, neighbour, 2, None);

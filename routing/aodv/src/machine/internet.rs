@@ -1,4 +1,4 @@
-//! Both ends of the half tunnel: the source that encapsulates towards its gateway, and the gateway.
+//! Both ends of the half tunnel: the source, which encapsulates packets to its gateway, and the gateway.
 
 use super::Aodv;
 use crate::wire::minimal;
@@ -8,10 +8,10 @@ use manet_routing::{Bytes, Device, Output, Route};
 use std::net::Ipv4Addr;
 
 impl Aodv {
-    /// An own packet for an address outside the network.
+    /// Sends a packet of this node to an address outside the network.
     pub(super) fn send_to_internet(&mut self, now: Instant, destination: Ipv4Addr, bytes: Bytes) {
         if self.is_gateway() {
-            // our wires should have had a route for it
+            // the kernel should have a route over our wires
             return self.give_up("packet-outside", bytes);
         }
         match self.gateway_for(destination) {
@@ -20,7 +20,7 @@ impl Aodv {
         }
     }
 
-    /// The destination's gateway, a new one if need be.
+    /// The destination's gateway; chooses another if it is lost.
     fn gateway_for(&mut self, destination: Ipv4Addr) -> Option<Ipv4Addr> {
         let chosen = self.internet.chosen(destination);
         if chosen.is_some_and(|g| self.table.valid(g).is_some()) {
@@ -33,7 +33,7 @@ impl Aodv {
         Some(gateway)
     }
 
-    /// Every packet for the destination is to come to us; those of TCP leave room for the tunnel's header.
+    /// Routes every packet for the destination to the machine; the MTU leaves room for the tunnel header.
     fn set_internet_route(&mut self, destination: Ipv4Addr, gateway: Ipv4Addr) {
         let hops = self.table.get(gateway).map_or(0, |e| e.hops);
         let mtu = Some(self.node.mtu.saturating_sub(minimal::LEN as u16));
@@ -41,12 +41,12 @@ impl Aodv {
         self.out.push_back(Output::SetRoute(route));
     }
 
-    /// A reply to our request for `destination`: `gateway` will do.
+    /// Handles the reply of `gateway` to our request for `destination`.
     pub(super) fn gateway_answered(&mut self, now: Instant, destination: Ipv4Addr, gateway: Ipv4Addr) {
         if !crate::is_host(destination) || self.node.in_network(destination) || self.is_gateway() {
             return self.counters.count("malformed-internet");
         }
-        // an unasked reply chooses nothing
+        // an unsolicited reply has no effect
         if self.discoveries.get(destination).is_none() && self.internet.chosen(destination).is_none() {
             return self.counters.count("gateway-unasked");
         }
@@ -60,7 +60,7 @@ impl Aodv {
         }
     }
 
-    /// Gateways without a route are given up; another that answered takes over, else the next packet searches.
+    /// Replaces gateways without a route by others that replied; without one the next packet starts a discovery.
     pub(super) fn check_gateways(&mut self, _now: Instant) {
         let lost: Vec<_> = self.internet.iter().filter(|(_, g)| self.table.valid(*g).is_none()).collect();
         for (destination, gateway) in lost {
@@ -95,7 +95,7 @@ impl Aodv {
         }
     }
 
-    /// At the gateway: out of the tunnel, and on as the kernel routes it.
+    /// At the gateway: decapsulates a packet and hands it to the kernel, which routes it.
     pub(super) fn receive_tunnelled(&mut self, now: Instant, bytes: &Bytes) {
         if !self.is_gateway() {
             return self.counters.count("tunnel-not-gateway");
@@ -106,7 +106,7 @@ impl Aodv {
             Err(malformed) => return self.counters.count(malformed.0),
         };
         self.used(now, outer.source(), self.node.address);
-        // we are a router on the packet's way (RFC 1812, 5.3.1)
+        // this node forwards the packet as a router (RFC 1812, section 5.3.1)
         if inner[8] <= 1 {
             return self.counters.count("ttl-exceeded");
         }
@@ -117,7 +117,7 @@ impl Aodv {
     }
 }
 
-/// The packet in pieces of at most `mtu` bytes (RFC 791, section 3.2). Its options go into each, more than the RFC asks.
+/// The packet in fragments of at most `mtu` bytes (RFC 791, section 3.2). All options are copied into each fragment.
 fn fragments(bytes: &[u8], mtu: usize) -> Vec<Vec<u8>> {
     let Some(packet) = ipv4::Packet::parse(bytes) else { return Vec::new() };
     let header = &packet.bytes()[..packet.header_len()];
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn fragments_join_to_the_packet() {
+    fn fragments_reassemble_to_the_packet() {
         let payload: Vec<u8> = (0..200).collect();
         // room (100 - 20) / 8 * 8 = 80: 80 + 80 + 40
         let pieces = fragments(&packet(&payload, false), 100);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn too_big_quotes_the_packet_and_names_the_room() {
+    fn too_big_quotes_the_packet_and_states_the_mtu() {
         let (about, us) = (packet(&[0; 50], true), Ipv4Addr::new(10, 0, 0, 1));
         let bytes = icmp::fragmentation_needed(&ipv4::Packet::parse(&about).unwrap(), us, 1492);
         let error = ipv4::Packet::parse(&bytes).unwrap();

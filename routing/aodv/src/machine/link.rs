@@ -1,4 +1,4 @@
-//! Broken links, and the packets that come back from them (RFC 3561, 6.11 i).
+//! Broken links and the packets that the radio returns from them (RFC 3561, 6.11 i).
 
 use super::error::Broken;
 use super::Aodv;
@@ -16,7 +16,7 @@ impl Aodv {
         self.counters.count("link-failed");
         let packet = ipv4::Packet::parse(&bytes);
         if packet.and_then(|p| self.control(&p)) == Some(rrep::TYPE) {
-            // 6.8: we hear it, it does not hear us
+            // 6.8: the link is one-way, only towards this node
             self.counters.count("rrep-failed");
             self.neighbours.blacklist.set(neighbour, now + self.timing.blacklist);
         }
@@ -27,7 +27,7 @@ impl Aodv {
         }
     }
 
-    /// The type of a control message of ours.
+    /// The type of a control message of this node; `None` for another packet.
     fn control(&self, packet: &ipv4::Packet) -> Option<u8> {
         let payload = packet.payload();
         let ours = packet.source() == self.node.address && packet.protocol() == ipv4::protocol::UDP;
@@ -35,7 +35,7 @@ impl Aodv {
         payload.get(8).copied().filter(|_| ours && to_port)
     }
 
-    /// All routes over the neighbour are invalid but one, perhaps, that is repaired. `cause`: of the note.
+    /// Invalidates all routes over the neighbour except one that may be repaired. `cause`: value of the note.
     pub(super) fn break_link(&mut self, now: Instant, neighbour: Ipv4Addr, cause: u64, failed: Option<Pair>) {
         let affected = self.table.over(neighbour);
         let repair = failed.filter(|pair| self.repairable(now, neighbour, *pair));
@@ -58,7 +58,7 @@ impl Aodv {
         self.report_broken(now, false, broken);
     }
 
-    /// The source of the packet that failed must learn of it, even if no reply made its neighbour a precursor.
+    /// Adds the next hop to the failed packet's source as a precursor, so that the source gets the error in any case.
     fn add_source_side(&self, neighbour: Ipv4Addr, failed: Option<Pair>, broken: &mut [Broken]) {
         let Some((source, destination)) = failed.filter(|(source, _)| !self.is_own(*source)) else { return };
         let back = self.table.valid(source).map(|e| e.next_hop).filter(|n| *n != neighbour);
@@ -67,7 +67,7 @@ impl Aodv {
         }
     }
 
-    /// A packet that the radio gave back.
+    /// Handles a packet that the radio returned.
     pub(super) fn returned(&mut self, now: Instant, bytes: Bytes) {
         let Some(packet) = ipv4::Packet::parse(&bytes) else { return self.counters.count("packet-malformed") };
         if self.control(&packet).is_some() {
@@ -75,21 +75,21 @@ impl Aodv {
         }
         let (own, destination) = (self.is_own(packet.source()), packet.destination());
         let tunnelled = packet.protocol() == ipv4::protocol::MINIMAL && packet.source() == self.node.address;
-        let noticed = self.notices.concern(&bytes);
+        let noticed = self.notices.concerns(&bytes);
         let waits = own || noticed || self.in_repair(destination) || self.table.valid(destination).is_some();
-        let again = waits && (noticed || self.options.requeue) && self.returned.again(&packet);
-        // the gateway may be another now, so the inner packet is routed again
+        let retry = waits && (noticed || self.options.requeue) && self.returned.may_retry(&packet);
+        // the gateway may have changed, so the inner packet is routed again
         if let Some(inner) = tunnelled.then(|| minimal::decapsulate(&packet).ok()).flatten() {
-            return self.again(now, again, own, Bytes(inner));
+            return self.resend(now, retry, own, Bytes(inner));
         }
-        self.again(now, again, own, bytes);
+        self.resend(now, retry, own, bytes);
     }
 
-    fn again(&mut self, now: Instant, again: bool, own: bool, bytes: Bytes) {
+    fn resend(&mut self, now: Instant, retry: bool, own: bool, bytes: Bytes) {
         let Some(destination) = ipv4::Packet::parse(&bytes).map(|p| p.destination()) else {
             return self.counters.count("packet-malformed");
         };
-        if !again {
+        if !retry {
             self.give_up("link-lost", bytes);
         } else if self.table.valid(destination).is_some() {
             self.counters.count("requeued");

@@ -1,4 +1,4 @@
-//! The machine: what all its parts share, and how inputs and deadlines reach them.
+//! The machine: its state, and the dispatch of inputs and deadlines to its parts.
 
 mod data;
 mod discovery;
@@ -29,20 +29,21 @@ use manet_routing::{
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
-/// TTL of messages that travel hop by hop, as AODV-UU sends them.
+/// TTL of messages that are forwarded hop by hop, as in AODV-UU.
 const FULL_TTL: u8 = 255;
-/// Requests that wait out their jitter.
+/// Maximum number of requests that wait for their jitter.
 const MAX_JITTERED: usize = 256;
 
+/// An AODV node as a machine.
 pub struct Aodv {
     node: Node,
     options: Options,
     timing: Timing,
     ladder: Ladder,
     rng: Stream,
-    /// Our own sequence number (6.1).
+    /// This node's sequence number (6.1).
     sequence: u32,
-    /// RREQ ID of our last request.
+    /// RREQ ID of this node's last request.
     request_id: u32,
     table: Table,
     duplicates: Duplicates,
@@ -52,15 +53,15 @@ pub struct Aodv {
     neighbours: Neighbours,
     internet: Internet,
     returned: Returned,
-    /// Destinations about which a route error went out because of data without a route, until a second later.
+    /// Destinations of route errors about data without a route, for one second each.
     reported: Until,
     rreq_limit: Limit,
     rerr_limit: Limit,
-    /// Requests to be passed on: TTL and bytes.
+    /// Requests to be forwarded: TTL and bytes.
     jittered: EventQueue<(u8, Vec<u8>)>,
     hello_at: Option<Instant>,
     last_broadcast: Option<Instant>,
-    /// After a crash: nothing is asked, answered or passed on until then (6.13).
+    /// After a crash the node sends no request, reply or forwarded message before this time (6.13).
     silent_until: Instant,
     counters: Counters,
     out: VecDeque<Output>,
@@ -188,7 +189,7 @@ impl Aodv {
             Ok(message) => message,
             Err(malformed) => return self.counters.count(malformed.0),
         };
-        // any packet shows that the neighbour is there (6.10)
+        // any packet shows that the neighbour is in range (6.10)
         self.neighbours.hello.renew(from, now + self.timing.hello_loss);
         match message {
             Message::Rreq(rreq) => self.receive_request(now, from, ttl, rreq),
@@ -207,12 +208,12 @@ impl Aodv {
         self.options.gateway && !self.node.wires.is_empty()
     }
 
-    /// Whether we are to find a route for packets of this source: the node itself, or a host behind its wires.
+    /// Whether this node finds routes for packets of `source`: the node itself, or a host behind its wires.
     fn is_own(&self, source: Ipv4Addr) -> bool {
         is_own(&self.node, self.is_gateway(), source)
     }
 
-    /// The network's last address; with 31 bits or more that is a host's (RFC 3021).
+    /// The network's last address; the limited broadcast for prefixes of 31 bits or more (RFC 3021).
     fn subnet_broadcast(&self) -> Ipv4Addr {
         let (network, prefix) = self.node.network;
         if prefix >= 31 {
@@ -226,7 +227,7 @@ impl Aodv {
         address == BROADCAST || address == self.subnet_broadcast()
     }
 
-    /// An address that one node, or one host of the Internet, can have: there may be a route to it.
+    /// Whether one node, or one host of the Internet, can have this address.
     fn is_station(&self, address: Ipv4Addr) -> bool {
         crate::is_host(address) && !self.is_broadcast(address)
     }
@@ -253,13 +254,13 @@ impl Aodv {
         self.out.push_back(Output::Unreachable { bytes });
     }
 
-    /// A neighbour was heard: it is one hop away, its sequence number not known (6.5, 6.7).
+    /// Learns that a neighbour is one hop away, without its sequence number (6.5, 6.7).
     fn heard(&mut self, now: Instant, neighbour: Ipv4Addr) {
         let expires = now + self.timing.active_route;
         self.learn(now, Offer { destination: neighbour, sequence: None, hops: 1, next_hop: neighbour, expires });
     }
 
-    /// Offers a route to the table, keeps the kernel in step and lets go what waited for it.
+    /// Offers a route to the table, updates the kernel's route and sends the packets that waited for it.
     fn learn(&mut self, now: Instant, offer: Offer) -> Change {
         let destination = offer.destination;
         let before = self.table.get(destination).map(|e| (e.next_hop, e.hops));
@@ -278,12 +279,12 @@ impl Aodv {
                     self.install(destination);
                 }
             }
-            self.arrived(now, destination);
+            self.route_found(now, destination);
         }
         change
     }
 
-    /// Puts a valid route into the kernel, if it is not there.
+    /// Sets a valid route in the kernel unless it is there.
     fn install(&mut self, destination: Ipv4Addr) {
         let route = self.table.change(destination, |e| {
             let new = e.valid() && !e.installed;
@@ -299,7 +300,7 @@ impl Aodv {
         }
     }
 
-    /// Routes whose lifetime is over become invalid, invalid ones go after DELETE_PERIOD (6.11).
+    /// Invalidates expired routes and removes invalid ones after DELETE_PERIOD (6.11).
     fn expire_routes(&mut self, now: Instant) {
         let mut expired = false;
         while let Some(entry) = self.table.due(now) {
@@ -316,8 +317,8 @@ impl Aodv {
         }
     }
 
-    /// Data used this pair's routes, either way (6.2). With hellos only a neighbour whose silence will be noticed keeps its
-    /// routes so: our own packets would keep a dead one for ever (AODV-UU has the like).
+    /// Prolongs the routes in both directions that data used (6.2). With hellos only routes over a monitored neighbour are
+    /// prolonged: our own packets would keep a dead route without end (AODV-UU is similar).
     fn used(&mut self, now: Instant, source: Ipv4Addr, destination: Ipv4Addr) {
         for end in [source, destination] {
             let Some(next_hop) = self.table.valid(end).map(|e| e.next_hop) else { continue };

@@ -19,8 +19,8 @@ impl Aodv {
         }
         self.heard(now, from);
         if rrep.destination == self.node.address {
-            // a route to ourselves is none; but who lost his number learns here which one the others have
-            // (0 is none: a forged one at the wrap would make it ours)
+            // a route to this node is not needed; but after a restart the reply shows which number others have
+            // (0 is no number: a forged 0 at the wrap would become ours)
             if rrep.destination_sequence != 0 {
                 self.sequence = sequence::freshest(self.sequence, rrep.destination_sequence);
             }
@@ -44,8 +44,8 @@ impl Aodv {
         } else if self.is_silent(now) {
             self.counters.count("rrep-silent");
         } else if change == Change::Refused && !(self.options.uu() && self.table.valid(rrep.destination).is_some()) {
-            // 6.7 passes on what made or changed a route; we also what confirms one, else a reply to a repeated request
-            // with the D flag would end here. AODV-UU passes on all
+            // 6.7 forwards a reply that created or changed a route; we also forward one that confirms a route, else a reply
+            // to a repeated request with the D flag would end here. AODV-UU forwards all
             self.counters.count("rrep-stale");
         } else {
             self.forward_reply(now, from, ttl, rrep);
@@ -60,7 +60,7 @@ impl Aodv {
             return self.counters.count("rrep-no-route");
         };
         self.counters.count("rrep-forwarded");
-        // 6.7 names the first two; the third serves the data that flows back (AODV-UU has it too)
+        // 6.7 names the first two; the third serves the data of the reverse direction (as in AODV-UU)
         for (destination, precursor) in [(rrep.destination, back), (from, back), (rrep.originator, from)] {
             self.table.change(destination, |e| e.add_precursor(precursor));
         }
@@ -70,12 +70,12 @@ impl Aodv {
         self.send_back(now, originator, ttl - 1, rrep);
     }
 
-    /// Sends a reply one hop on its way to `towards`.
+    /// Sends a reply to the next hop on the route to `towards`.
     pub(super) fn send_back(&mut self, now: Instant, towards: Ipv4Addr, ttl: u8, mut rrep: rrep::Repr) {
         let Some(next_hop) = self.table.valid(towards).map(|e| e.next_hop) else {
             return self.counters.count("rrep-no-route");
         };
-        // what the reply brings about is data both ways
+        // after the reply data flows in both directions
         self.install(towards);
         rrep.acknowledge = self.options.unidirectional;
         if rrep.acknowledge {
@@ -87,7 +87,7 @@ impl Aodv {
     pub(super) fn receive_reply_ack(&mut self, from: Ipv4Addr) {
         self.counters.count("rrep-ack-received");
         self.neighbours.acks.remove(from);
-        // it heard us: the link works both ways
+        // the neighbour received our reply: the link works in both directions
         self.neighbours.blacklist.remove(from);
     }
 }

@@ -41,8 +41,9 @@ impl Aodv {
         }
     }
 
-    /// The route back to the originator. 6.5 would take next hop and hop count of an older request too; by 6.2 we do not,
-    /// since a route of an older number may lead back to us.
+    /// Learns the reverse route to the originator. 6.5 would also take next hop and hop count of an older request;
+    /// following
+    /// 6.2 we do not, since a route with an older number may lead back to this node.
     fn learn_reverse(&mut self, now: Instant, from: Ipv4Addr, rreq: &rreq::Repr) {
         // MinimalLifetime = now + 2 * NET_TRAVERSAL_TIME - 2 * HopCount * NODE_TRAVERSAL_TIME
         let expires = now + (self.timing.path_discovery - self.timing.node_traversal * 2 * u64::from(rreq.hops));
@@ -59,8 +60,9 @@ impl Aodv {
         self.table.prolong(rreq.originator, expires);
     }
 
-    /// A neighbour that sends a request with an older sequence number than we know has lost it, by a restart for example; all
-    /// nodes would ignore it as stale for DELETE_PERIOD. It gets a reply about itself (not in the RFC; AODV-UU ignores it).
+    /// A neighbour whose request has an older sequence number than the known one has lost it, for example by a restart; all
+    /// nodes would ignore it as stale for DELETE_PERIOD. We send it a reply about itself (not in the RFC; AODV-UU ignores
+    /// it).
     fn send_newer_sequence(&mut self, now: Instant, from: Ipv4Addr, rreq: &rreq::Repr) {
         let known = self.table.get(from).and_then(|e| e.sequence).filter(|_| rreq.originator == from);
         let Some(known) = known.filter(|known| sequence::newer(*known, rreq.originator_sequence)) else { return };
@@ -74,7 +76,7 @@ impl Aodv {
     }
 
     fn answer_as_destination(&mut self, now: Instant, rreq: &rreq::Repr) {
-        // 6.1 takes the maximum; 6.6.1 says the same for a number that is ours plus one
+        // 6.1 takes the maximum; 6.6.1 agrees for a number that is ours plus one
         if let Some(wanted) = rreq.wanted_sequence() {
             self.sequence = sequence::freshest(self.sequence, wanted);
         }
@@ -83,7 +85,7 @@ impl Aodv {
         self.send_back(now, rreq.originator, FULL_TTL, rrep);
     }
 
-    /// As AODV-UU: about the gateway itself, with a fresh number; the wanted address is in extension 4.
+    /// As in AODV-UU: the reply is about the gateway itself, with a fresh number; extension 4 has the requested address.
     fn answer_as_gateway(&mut self, now: Instant, rreq: &rreq::Repr) {
         self.sequence = sequence::next(self.sequence);
         self.counters.count("rrep-gateway");
@@ -92,7 +94,7 @@ impl Aodv {
         self.send_back(now, rreq.originator, FULL_TTL, rrep);
     }
 
-    /// The route we may answer with (6.6 ii). Not one that leads back to who asks, on which the RFC is silent.
+    /// The route for an intermediate node's reply (6.6 ii), unless it leads back to the requesting node (not in the RFC).
     fn answer_for(&self, from: Ipv4Addr, rreq: &rreq::Repr) -> Option<&Entry> {
         let entry = self.table.valid(rreq.destination)?;
         let fresh = match (entry.sequence, rreq.wanted_sequence()) {
@@ -105,7 +107,7 @@ impl Aodv {
         Some(entry).filter(|_| fresh && outward && may)
     }
 
-    /// 6.6.2, and for the destination a route to the originator if it asks for that (6.6.3).
+    /// Replies from the table (6.6.2), and sends the destination a gratuitous reply on request (6.6.3).
     fn answer_from_table(&mut self, now: Instant, rreq: &rreq::Repr, entry: &Entry) {
         let Some(back) = self.table.valid(rreq.originator).cloned() else {
             return self.counters.count("rrep-no-route");
@@ -147,7 +149,7 @@ impl Aodv {
         }
     }
 
-    /// Passes a request on, a little later, so that neighbours who all got it at once do not all send at once.
+    /// Forwards a request after a jitter, so that neighbours that received it together do not send together.
     fn forward_request(&mut self, now: Instant, ttl: u8, mut rreq: rreq::Repr) {
         if ttl <= 1 {
             return self.counters.count("rreq-ttl");

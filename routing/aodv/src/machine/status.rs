@@ -49,7 +49,7 @@ impl Aodv {
         entries.chain(internet).collect()
     }
 
-    /// Those one hop away, and those on the blacklist.
+    /// The neighbours one hop away and those on the blacklist.
     fn neighbour_states(&self, now: Instant) -> Vec<NeighbourStatus> {
         let left = |at: Instant| Some(seconds(at - now));
         let blacklisted = self.neighbours.blacklist.iter();
@@ -80,7 +80,7 @@ impl Aodv {
     }
 }
 
-/// To the millisecond: more is noise to a reader.
+/// Seconds, rounded down to milliseconds.
 fn seconds(d: Duration) -> f64 {
     (d.as_nanos() / 1_000_000) as f64 / 1000.0
 }

@@ -1,40 +1,48 @@
 //! Extensions of RREQ and RREP (RFC 3561, section 9): type, length of the data, data.
 //!
-//! | type | data | who |
+//! | type | data | source |
 //! |---|---|---|
 //! | 1 | hello interval, ms | RFC 3561, 9.1 |
 //! | 2 | hello interval, ms | AODV-UU 0.9.6, received only |
-//! | 3 | neighbour set of a hello, addresses | AODV-UU; it fills all but the first with 0.0.0.0, which means nobody |
+//! | 3 | neighbour set of a hello, addresses | AODV-UU; it fills all but the first with 0.0.0.0, which stands for no neighbour |
 //! | 4 | Internet destination of a gateway's reply | AODV-UU |
 //!
-//! Unknown types are carried along as they are. Those from 128 on may not be skipped: the message is refused.
+//! Unknown types below 128 are forwarded unchanged. Those from 128 on may not be skipped: the message is refused.
 
 use super::{address, be32, Malformed, Result};
 use std::fmt;
 use std::net::Ipv4Addr;
 
+/// Type of the hello interval (RFC 3561, 9.1).
 pub const HELLO_INTERVAL: u8 = 1;
+/// Type of AODV-UU's hello interval.
 pub const HELLO_INTERVAL_UU: u8 = 2;
+/// Type of AODV-UU's neighbour set.
 pub const NEIGHBOURS: u8 = 3;
+/// Type of AODV-UU's Internet destination.
 pub const INTERNET_DESTINATION: u8 = 4;
 /// "Extensions with types between 128 and 255 may NOT be skipped" (section 9).
 const NOT_SKIPPED: u8 = 128;
 
+/// One extension.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extension {
+    /// Type.
     pub kind: u8,
     /// At most 255 bytes.
     pub data: Vec<u8>,
 }
 
 impl Extension {
+    /// A hello interval in milliseconds.
     pub fn hello_interval(ms: u32) -> Self {
         Self { kind: HELLO_INTERVAL, data: ms.to_be_bytes().to_vec() }
     }
+    /// The Internet destination of a gateway's reply.
     pub fn internet_destination(destination: Ipv4Addr) -> Self {
         Self { kind: INTERNET_DESTINATION, data: destination.octets().to_vec() }
     }
-    /// The first 63 of them: more do not fit.
+    /// A neighbour set of the first 63 addresses; more do not fit.
     pub fn neighbours(neighbours: &[Ipv4Addr]) -> Self {
         Self { kind: NEIGHBOURS, data: neighbours.iter().take(63).flat_map(|a| a.octets()).collect() }
     }
@@ -44,15 +52,18 @@ impl Extension {
         let ours = matches!(self.kind, HELLO_INTERVAL | HELLO_INTERVAL_UU) && self.data.len() == 4;
         ours.then(|| be32(&self.data, 0))
     }
+    /// The address, if this is an Internet destination.
     pub fn as_internet_destination(&self) -> Option<Ipv4Addr> {
         (self.kind == INTERNET_DESTINATION && self.data.len() >= 4).then(|| address(&self.data, 0))
     }
+    /// The addresses other than 0.0.0.0, if this is a neighbour set.
     pub fn as_neighbours(&self) -> Option<Vec<Ipv4Addr>> {
         let addresses = self.data.chunks_exact(4).map(|c| address(c, 0)).filter(|a| !a.is_unspecified());
         (self.kind == NEIGHBOURS).then(|| addresses.collect())
     }
 
-    /// All that follow a message's fixed part. The first that does not fit, or type 0 (reserved; padding), ends them.
+    /// Parses the extensions after a message's fixed part. The first that does not fit, or type 0 (reserved; padding), ends
+    /// the list. Fails at a type from 128 on.
     pub fn parse_all(mut bytes: &[u8]) -> Result<Vec<Self>> {
         let mut all = Vec::new();
         while let [kind, len, rest @ ..] = bytes {
@@ -66,7 +77,7 @@ impl Extension {
         Ok(all)
     }
 
-    /// Data beyond 255 bytes is cut.
+    /// Appends the extension to `out`. Data beyond 255 bytes is cut.
     pub fn emit(&self, out: &mut Vec<u8>) {
         let len = self.data.len().min(255);
         out.extend([self.kind, len as u8]);
@@ -115,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_neighbour_0_0_0_0_is_nobody() {
+    fn a_neighbour_0_0_0_0_is_ignored() {
         // as AODV-UU 0.9.6 sends two neighbours: length 8, the second address zero
         let all = Extension::parse_all(&[3, 8, 10, 0, 0, 3, 0, 0, 0, 0]).unwrap();
         assert_eq!(all[0].as_neighbours(), Some(vec![Ipv4Addr::new(10, 0, 0, 3)]));
@@ -133,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_cut_off_and_padding_end_the_list() {
+    fn a_cut_extension_and_padding_end_the_list() {
         assert_eq!(Extension::parse_all(&[1, 4, 0, 0]).unwrap(), []);
         assert_eq!(Extension::parse_all(&[0; 48]).unwrap(), []);
         assert_eq!(Extension::parse_all(&[1]).unwrap(), []);

@@ -1,5 +1,5 @@
-//! Minimal encapsulation within IP (RFC 2004, section 3.1): the packet's own header goes on with another destination
-//! (and source), and what was replaced stands behind it.
+//! Minimal encapsulation within IP (RFC 2004, section 3.1): the packet keeps its header with another destination (and
+//! source), and a forwarding header after it has the replaced fields.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -11,18 +11,19 @@
 //! |             original source address, only if S                |
 //! +---------------------------------------------------------------+
 //! ```
-//! Fragments may not be encapsulated so (section 3.3.1). The TTL goes on in the outer header and is taken from there.
+//! Fragments may not be encapsulated (section 3.3.1). The outer header carries the TTL, which decapsulation keeps.
 
 use super::{address, Malformed, Result, TRUNCATED};
 use manet_routing::packet::{checksum, ipv4};
 use std::net::Ipv4Addr;
 
-/// Without a source.
+/// Length of the forwarding header without source address, in bytes.
 pub const LEN: usize = 8;
+/// Length of the forwarding header with source address, in bytes.
 pub const LEN_WITH_SOURCE: usize = 12;
 const SOURCE: u8 = 0x80;
 
-/// `packet` on its way through a tunnel from `entry` to `exit`. `None` for a fragment or if it would be too long for IPv4.
+/// Encapsulates `packet` for a tunnel from `entry` to `exit`. `None` for a fragment or a result too long for IPv4.
 pub fn encapsulate(packet: &ipv4::Packet, entry: Ipv4Addr, exit: Ipv4Addr) -> Option<Vec<u8>> {
     if packet.fragment_offset() != 0 || packet.more_fragments() {
         return None;
@@ -48,7 +49,7 @@ pub fn encapsulate(packet: &ipv4::Packet, entry: Ipv4Addr, exit: Ipv4Addr) -> Op
     Some(out)
 }
 
-/// The packet inside `packet`, which has protocol 55.
+/// The packet inside `packet`, which has protocol 55. Fails if it is truncated, a fragment, or has a wrong checksum.
 pub fn decapsulate(packet: &ipv4::Packet) -> Result<Vec<u8>> {
     let payload = packet.payload();
     let with_source = payload.get(1).ok_or(TRUNCATED)? & SOURCE != 0;
@@ -130,7 +131,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_goes_in_comes_out(source: u32, payload in proptest::collection::vec(any::<u8>(), 0..100)) {
+        fn decapsulation_inverts_encapsulation(source: u32, payload in proptest::collection::vec(any::<u8>(), 0..100)) {
             let inner = packet(source.into(), &payload);
             let out = encapsulate(&ipv4::Packet::parse(&inner).unwrap(), NODE, GATEWAY).unwrap();
             prop_assert_eq!(decapsulate(&ipv4::Packet::parse(&out).unwrap()).unwrap(), inner);

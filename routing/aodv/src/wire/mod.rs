@@ -1,7 +1,7 @@
 //! AODV's messages as bytes (RFC 3561, section 5; UDP port 654): one file per message with a `Repr` that has `parse`
-//! and `emit`, and minimal encapsulation (RFC 2004) for the way to Internet gateways.
+//! and `emit`, and minimal encapsulation (RFC 2004) for packets to Internet gateways.
 //!
-//! `parse` never panics and is lenient: reserved bits are not looked at and bytes that trail a message are ignored
+//! `parse` never panics and is lenient: reserved bits and trailing bytes are ignored
 //! (AODV-UU's RREP-ACKs are 50 bytes long). `emit` is strict: reserved bits are zero.
 
 pub mod extension;
@@ -16,7 +16,7 @@ pub use extension::Extension;
 use std::fmt;
 use std::net::Ipv4Addr;
 
-/// Not a well-formed message; the word under which it is counted.
+/// A malformed message, with the name of its counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed(pub &'static str);
 
@@ -32,16 +32,21 @@ type Result<T> = std::result::Result<T, Malformed>;
 const TRUNCATED: Malformed = Malformed("malformed-truncated");
 const WRONG_TYPE: Malformed = Malformed("malformed-type");
 
-/// Any message.
+/// A control message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
+    /// Route request.
     Rreq(rreq::Repr),
+    /// Route reply or hello.
     Rrep(rrep::Repr),
+    /// Route error.
     Rerr(rerr::Repr),
+    /// Acknowledgement of a route reply.
     RrepAck(rrep_ack::Repr),
 }
 
 impl Message {
+    /// Parses the payload of a datagram. Fails if it is truncated or of an unknown type.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         match bytes.first() {
             Some(&rreq::TYPE) => rreq::Repr::parse(bytes).map(Self::Rreq),
@@ -53,6 +58,7 @@ impl Message {
         }
     }
 
+    /// The payload of a datagram.
     pub fn emit(&self) -> Vec<u8> {
         match self {
             Self::Rreq(m) => m.emit(),
@@ -74,7 +80,7 @@ impl fmt::Display for Message {
     }
 }
 
-/// Checks type and length of a message's fixed part.
+/// The fixed part of a message. Fails if it is truncated or of another type.
 fn fixed<const N: usize>(bytes: &[u8], kind: u8) -> Result<&[u8; N]> {
     let fixed: &[u8; N] = bytes.get(..N).and_then(|b| b.try_into().ok()).ok_or(TRUNCATED)?;
     if fixed[0] == kind {
@@ -84,7 +90,7 @@ fn fixed<const N: usize>(bytes: &[u8], kind: u8) -> Result<&[u8; N]> {
     }
 }
 
-/// Callers have checked that four bytes are there.
+/// Callers have checked that four bytes exist at `at`.
 fn be32(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
@@ -94,7 +100,7 @@ fn address(bytes: &[u8], at: usize) -> Ipv4Addr {
     Ipv4Addr::from(be32(bytes, at))
 }
 
-/// The set flags' letters, for people.
+/// The letters of the set flags, for `Display`.
 fn letters(flags: &[(bool, char)]) -> String {
     let set: String = flags.iter().filter(|(on, _)| *on).map(|(_, letter)| *letter).collect();
     if set.is_empty() {
@@ -111,7 +117,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_read_without_panic_and_what_was_read_can_be_sent(
+        fn any_bytes_parse_without_panic_and_a_parsed_message_can_be_sent(
             kind in 0u8..6,
             mut bytes in proptest::collection::vec(any::<u8>(), 0..200),
         ) {
@@ -126,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn types_that_are_not_ours_are_refused() {
+    fn unknown_types_are_refused() {
         assert_eq!(Message::parse(&[]), Err(TRUNCATED));
         assert_eq!(Message::parse(&[0; 60]), Err(WRONG_TYPE));
         assert_eq!(Message::parse(&[5; 60]), Err(WRONG_TYPE));

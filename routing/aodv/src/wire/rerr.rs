@@ -15,12 +15,16 @@ use super::{address, be32, fixed, letters, Malformed, Result, TRUNCATED};
 use std::fmt;
 use std::net::Ipv4Addr;
 
+/// Message type.
 pub const TYPE: u8 = 3;
+/// Length of the fixed part in bytes.
 pub const HEADER_LEN: usize = 4;
-/// Of one message: AODV-UU's buffers hold 812 bytes, 4 + 8 x 101, and longer ones it cuts and then refuses.
+/// Maximum of destinations in one sent message: AODV-UU's buffer has 812 bytes, 4 + 8 x 101; it cuts and refuses longer
+/// ones.
 pub const MAX_DESTINATIONS: usize = 100;
 const NO_DELETE: u8 = 0x80;
 
+/// A route error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repr {
     /// The link was repaired: routes are kept.
@@ -30,6 +34,7 @@ pub struct Repr {
 }
 
 impl Repr {
+    /// Fails if the message is truncated, of another type, or has no destination.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let head: &[u8; HEADER_LEN] = fixed(bytes, TYPE)?;
         let count = usize::from(head[3]);
@@ -41,7 +46,7 @@ impl Repr {
         Ok(Self { no_delete: head[1] & NO_DELETE != 0, unreachable })
     }
 
-    /// Destinations beyond the 255th are left out: the count has one byte.
+    /// The message. Destinations beyond the 255th are left out: the count has one byte.
     pub fn emit(&self) -> Vec<u8> {
         let count = self.unreachable.len().min(255);
         let mut out = vec![TYPE, if self.no_delete { NO_DELETE } else { 0 }, 0, count as u8];
@@ -81,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn truncation_at_every_length_is_an_error_and_so_is_a_count_of_none() {
+    fn truncation_at_every_length_and_a_count_of_zero_are_errors() {
         for len in 0..BYTES.len() {
             assert!(Repr::parse(&BYTES[..len]).is_err(), "{len}");
         }
@@ -94,14 +99,14 @@ mod tests {
     }
 
     #[test]
-    fn our_longest_fits_aodv_uus_buffer() {
+    fn the_longest_sent_message_fits_aodv_uus_buffer() {
         let unreachable = vec![(Ipv4Addr::new(10, 0, 0, 4), 9); MAX_DESTINATIONS];
         assert!(Repr { no_delete: false, unreachable }.emit().len() <= 812);
     }
 
     proptest! {
         #[test]
-        fn what_is_emitted_is_parsed(no_delete: bool, pairs in proptest::collection::vec(any::<(u32, u32)>(), 1..256)) {
+        fn parse_inverts_emit(no_delete: bool, pairs in proptest::collection::vec(any::<(u32, u32)>(), 1..256)) {
             let unreachable = pairs.into_iter().map(|(a, s)| (a.into(), s)).collect();
             let message = Repr { no_delete, unreachable };
             prop_assert_eq!(Repr::parse(&message.emit()), Ok(message));

@@ -12,34 +12,45 @@
 //! |                         lifetime, ms                          |
 //! +---------------------------------------------------------------+
 //! ```
-//! Prefix (subnet routes, section 7) and R are carried, not acted on.
+//! Prefix (subnet routes, section 7) and R are forwarded and otherwise ignored.
 
 use super::{address, be32, fixed, letters, Extension, Result};
 use std::fmt;
 use std::net::Ipv4Addr;
 
+/// Message type.
 pub const TYPE: u8 = 2;
+/// Length without extensions, in bytes.
 pub const LEN: usize = 20;
 const REPAIR: u8 = 0x80;
 const ACKNOWLEDGE: u8 = 0x40;
 const PREFIX: u8 = 0x1f;
 
+/// A route reply or hello.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repr {
+    /// Flag R.
     pub repair: bool,
-    /// An RREP-ACK is asked for.
+    /// Flag A: the receiver must send an RREP-ACK.
     pub acknowledge: bool,
-    /// 5 bits.
+    /// Prefix size, 5 bits.
     pub prefix: u8,
+    /// Hop count from the sender to the destination.
     pub hops: u8,
+    /// Destination of the route.
     pub destination: Ipv4Addr,
+    /// Sequence number of the destination.
     pub destination_sequence: u32,
+    /// Originator of the request.
     pub originator: Ipv4Addr,
+    /// Lifetime of the route in milliseconds.
     pub lifetime_ms: u32,
+    /// Extensions in their order.
     pub extensions: Vec<Extension>,
 }
 
 impl Repr {
+    /// Fails if the message is truncated, of another type, or has an extension that may not be skipped.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let head: &[u8; LEN] = fixed(bytes, TYPE)?;
         Ok(Self {
@@ -55,6 +66,7 @@ impl Repr {
         })
     }
 
+    /// The message; of `prefix` the low 5 bits.
     pub fn emit(&self) -> Vec<u8> {
         let flags = if self.repair { REPAIR } else { 0 } | if self.acknowledge { ACKNOWLEDGE } else { 0 };
         let mut out = vec![TYPE, flags, self.prefix & PREFIX, self.hops];
@@ -66,9 +78,11 @@ impl Repr {
         out
     }
 
+    /// The Internet destination of a gateway's reply.
     pub fn internet_destination(&self) -> Option<Ipv4Addr> {
         self.extensions.iter().find_map(Extension::as_internet_destination)
     }
+    /// The hello interval in milliseconds, if the message has one.
     pub fn hello_interval(&self) -> Option<u32> {
         self.extensions.iter().find_map(Extension::as_hello_interval)
     }
@@ -118,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn truncation_at_every_length_is_an_error_and_a_cut_extension_is_none() {
+    fn truncation_at_every_length_is_an_error_and_a_cut_extension_is_ignored() {
         for len in 0..LEN {
             assert!(Repr::parse(&BYTES[..len]).is_err(), "{len}");
         }
@@ -129,7 +143,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_emitted_is_parsed(
+        fn parse_inverts_emit(
             flags in any::<[bool; 2]>(), prefix in 0u8..32, hops: u8, addresses in any::<[u32; 2]>(), sequence: u32, lifetime_ms: u32,
             extensions in proptest::collection::vec((1u8..128, proptest::collection::vec(any::<u8>(), 0..20)), 0..4),
         ) {

@@ -3,17 +3,21 @@
 use super::{fixed, Result};
 use std::fmt;
 
+/// Message type.
 pub const TYPE: u8 = 4;
+/// Length in bytes.
 pub const LEN: usize = 2;
 
+/// An acknowledgement, which has no fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr;
 
 impl Repr {
-    /// Lenient: AODV-UU 0.9.6 sends 50 bytes.
+    /// Accepts trailing bytes: AODV-UU 0.9.6 sends 50 bytes. Fails if the message is truncated or of another type.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         fixed::<LEN>(bytes, TYPE).map(|_| Self)
     }
+    /// The message.
     pub fn emit(&self) -> Vec<u8> {
         vec![TYPE, 0]
     }
@@ -38,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn fifty_bytes_are_taken_and_one_is_not() {
+    fn fifty_bytes_are_accepted_and_one_is_not() {
         let mut bytes = [0; 50];
         bytes[0] = 4;
         assert_eq!(Repr::parse(&bytes), Ok(Repr));

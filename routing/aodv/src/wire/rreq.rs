@@ -13,13 +13,15 @@
 //! |                  originator sequence number                   |
 //! +---------------------------------------------------------------+
 //! ```
-//! J and R are for multicast: carried, not acted on.
+//! J and R are for multicast: they are forwarded and otherwise ignored.
 
 use super::{address, be32, fixed, letters, Extension, Result};
 use std::fmt;
 use std::net::Ipv4Addr;
 
+/// Message type.
 pub const TYPE: u8 = 1;
+/// Length without extensions, in bytes.
 pub const LEN: usize = 24;
 
 mod flag {
@@ -30,24 +32,37 @@ mod flag {
     pub const UNKNOWN: u8 = 0x08;
 }
 
+/// A route request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repr {
+    /// Flag J.
     pub join: bool,
+    /// Flag R.
     pub repair: bool,
+    /// Flag G: the destination gets a gratuitous reply.
     pub gratuitous: bool,
+    /// Flag D: only the destination may reply.
     pub destination_only: bool,
-    /// The destination's sequence number is not known.
+    /// Flag U: the destination's sequence number is unknown.
     pub unknown: bool,
+    /// Hop count from the originator to the sender.
     pub hops: u8,
+    /// RREQ ID; with the originator it identifies the request.
     pub id: u32,
+    /// The requested address.
     pub destination: Ipv4Addr,
+    /// Last known sequence number of the destination.
     pub destination_sequence: u32,
+    /// The node that began the discovery.
     pub originator: Ipv4Addr,
+    /// Sequence number of the originator.
     pub originator_sequence: u32,
+    /// Extensions in their order.
     pub extensions: Vec<Extension>,
 }
 
 impl Repr {
+    /// Fails if the message is truncated, of another type, or has an extension that may not be skipped.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let head: &[u8; LEN] = fixed(bytes, TYPE)?;
         let has = |flag: u8| head[1] & flag != 0;
@@ -67,6 +82,7 @@ impl Repr {
         })
     }
 
+    /// The message.
     pub fn emit(&self) -> Vec<u8> {
         let bit = |on: bool, flag: u8| if on { flag } else { 0 };
         let flags = bit(self.join, flag::JOIN)
@@ -84,7 +100,7 @@ impl Repr {
         out
     }
 
-    /// The destination's sequence number, if one is given. AODV-UU says "unknown" by the number 0 without the flag.
+    /// The destination's sequence number, if one is given. In AODV-UU the number 0 without the flag means unknown.
     pub fn wanted_sequence(&self) -> Option<u32> {
         Some(self.destination_sequence).filter(|s| !self.unknown && *s != 0)
     }
@@ -141,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn reserved_bits_are_not_looked_at_and_sent_as_zero() {
+    fn reserved_bits_are_ignored_and_sent_as_zero() {
         let mut bytes = BYTES;
         bytes[1] |= 0x07;
         bytes[2] = 0xff;
@@ -164,7 +180,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_emitted_is_parsed(
+        fn parse_inverts_emit(
             flags in any::<[bool; 5]>(), hops: u8, id: u32, addresses in any::<[u32; 2]>(), sequences in any::<[u32; 2]>(),
             extensions in proptest::collection::vec((1u8..128, proptest::collection::vec(any::<u8>(), 0..20)), 0..4),
         ) {

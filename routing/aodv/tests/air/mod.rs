@@ -1,6 +1,6 @@
-//! An ideal air for tests: machines with the route tables a kernel would have, joined by links that are there or not.
-//! Every frame takes a millisecond and is never lost, unless a test gives the air a random stream; a unicast to who is not there comes back as a failed link after
-//! five. After each change of a route no destination's routes may form a loop.
+//! An ideal channel for tests: machines with the route tables that a kernel would have, joined by perfect links. Every
+//! frame takes a millisecond and is never lost, unless a test gives the channel a random stream; a unicast to a station out
+//! of range is reported as a failed link after five. After each change of a route it asserts that no routes form a loop.
 
 // each test file uses its part
 #![allow(dead_code)]
@@ -31,12 +31,12 @@ enum Event {
 pub struct Station {
     pub machine: Aodv,
     pub routes: Routes,
-    /// Packets for the node itself: when, and the payload's first byte.
+    /// Packets for the node itself: time, first byte of the payload.
     pub delivered: Vec<(Instant, u8)>,
-    /// Packets that left by its wire.
+    /// Packets that left by the node's wire.
     pub wired: Vec<(Instant, Vec<u8>)>,
     pub unreachable: Vec<Vec<u8>>,
-    /// Control messages sent: when, TTL, to whom, bytes.
+    /// Control messages sent: time, TTL, destination, bytes.
     pub sent: Vec<(Instant, u8, Ipv4Addr, Vec<u8>)>,
     pub notes: Vec<(Instant, String, Ipv4Addr, u64)>,
     gateway: bool,
@@ -51,7 +51,7 @@ pub struct Air {
     identification: u16,
     feedback: bool,
     routes_changed: bool,
-    /// Frames are lost and late as this random stream says, if there is one.
+    /// The random stream of losses and delays; `None`: no losses.
     pub rng: Option<Stream>,
 }
 
@@ -125,7 +125,7 @@ impl Air {
         self.links.retain(|(a, b)| *a != n && *b != n);
     }
 
-    /// A UDP-like packet; the payload's first byte tells it from others.
+    /// A UDP-like packet, identified by the payload's first byte.
     pub fn packet(&mut self, source: Ipv4Addr, destination: Ipv4Addr, tag: u8, len: usize) -> Vec<u8> {
         self.identification += 1;
         let mut payload = vec![0; len];
@@ -135,13 +135,13 @@ impl Air {
             .packet(&payload)
     }
 
-    /// The own stack of `from` sends.
+    /// The local stack of `from` sends a packet.
     pub fn data(&mut self, from: usize, destination: Ipv4Addr, tag: u8) {
         let bytes = self.packet(ip(from), destination, tag, 30);
         self.route(from, bytes);
     }
 
-    /// As it comes in by the wire of gateway `n`.
+    /// A packet arrives over the wire of gateway `n`.
     pub fn data_from_wire(&mut self, n: usize, destination: Ipv4Addr, tag: u8) {
         let bytes = self.packet(INTERNET, destination, tag, 30);
         self.route(n, bytes);
@@ -212,7 +212,7 @@ impl Air {
         }
     }
 
-    /// What the kernel of `n` does with a packet it is to send.
+    /// Routes a packet like the kernel of `n`.
     fn route(&mut self, n: usize, bytes: Vec<u8>) {
         let packet = ipv4::Packet::parse(&bytes).unwrap();
         let (source, destination) = (packet.source(), packet.destination());
@@ -225,7 +225,7 @@ impl Air {
             return self.stations[n].wired.push((now, bytes));
         }
         match self.stations[n].routes.lookup(destination).copied().filter(|r| r.device == Device::Radio) {
-            // what the machine is told comes after all that it is just saying
+            // the input follows after all pending outputs of the machine
             None => self.events.push(self.now, 0, Event::Input(n, Input::Packet { bytes: Bytes(bytes) })),
             Some(route) => {
                 let used = Input::Used { flows: vec![Flow { source, destination, packets: 1 }] };
@@ -253,7 +253,7 @@ impl Air {
         }
     }
 
-    /// How long a frame takes; `None`: it is lost.
+    /// Duration of a frame; `None`: it is lost.
     fn delay(&mut self) -> Option<Duration> {
         let Some(rng) = &mut self.rng else { return Some(Duration::from_millis(1)) };
         (!rng.chance(0.15)).then(|| Duration::from_micros(1000 + rng.below(60_000)))

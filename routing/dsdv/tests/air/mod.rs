@@ -1,4 +1,4 @@
-//! Nodes on an ideal air: who is in range hears a broadcast a millisecond later, unless it is lost at random.
+//! Nodes on an ideal channel: a broadcast reaches the nodes in range a millisecond later, unless it is lost at random.
 
 #![allow(dead_code)] // each test file uses its part
 
@@ -32,7 +32,7 @@ pub fn node(i: usize, seed: u64) -> Node {
     }
 }
 
-/// An IPv4 packet with nothing in it.
+/// An IPv4 packet without payload.
 pub fn packet(source: Ipv4Addr, destination: Ipv4Addr) -> Bytes {
     let header = manet_routing::packet::ipv4::Repr {
         tos: 0,
@@ -52,7 +52,7 @@ pub struct Air {
     pub links: BTreeSet<(usize, usize)>,
     pub loss: f64,
     pub now: Instant,
-    /// All that was put out, except control packets.
+    /// All outputs except control packets.
     pub log: Vec<(Instant, usize, Output)>,
     pub updates_sent: usize,
     seed: u64,
@@ -94,7 +94,7 @@ impl Air {
         self.links.remove(&(b, a));
     }
 
-    /// A new daemon in place of `i`'s, started now; `crashed`: the old one left its routes behind.
+    /// Replaces the daemon of `i` by a new one, started now; `crashed`: the old one left its routes behind.
     pub fn restart(&mut self, i: usize, crashed: bool) {
         self.machines[i] = Dsdv::new(Node { restarted: crashed, ..node(i, self.seed) }, self.options.clone()).unwrap();
         self.routes[i] = Routes::default();
@@ -105,12 +105,12 @@ impl Air {
         self.settle(i);
     }
 
-    /// The radio of `a` tells that `b` is out of reach.
+    /// The radio of `a` reports that `b` is out of range.
     pub fn fail(&mut self, a: usize, b: usize) {
         self.input(a, Input::LinkFailed { neighbour: ip(b), bytes: Bytes::default() });
     }
 
-    /// Runs to `end`, or until `done` says so after some event; returns whether it did.
+    /// Runs to `end`, or until `done` is true after an event; returns whether it was.
     pub fn run(&mut self, end: Instant, mut done: impl FnMut(&Self) -> bool) -> bool {
         loop {
             let due = self.machines.iter().enumerate().filter_map(|(i, m)| m.next_timeout().map(|t| (t, i))).min();
@@ -161,7 +161,7 @@ impl Air {
         }
     }
 
-    /// The nodes on the way from `from` to `to`, as far as routes and links go. `None`: a circle.
+    /// The nodes on the path from `from` to `to`, as far as routes and links lead. `None`: a loop.
     pub fn path(&self, from: usize, to: usize) -> Option<Vec<usize>> {
         let mut path = vec![from];
         let mut here = from;
@@ -187,7 +187,7 @@ impl Air {
     }
 
     /// # Panics
-    /// If any node's routes lead in a circle.
+    /// If the routes form a loop.
     pub fn assert_no_loop(&self) {
         let n = self.machines.len();
         for from in 0..n {

@@ -9,24 +9,28 @@
 use super::{address, be16, put_addresses, Malformed};
 use std::net::Ipv4Addr;
 
+/// Option type.
 pub const KIND: u8 = 32;
 
+/// An acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack {
-    /// Of the request that is answered.
+    /// Identification of the request.
     pub identification: u16,
-    /// Who acknowledges.
+    /// The acknowledging node.
     pub source: Ipv4Addr,
-    /// Who asked.
+    /// The requesting node.
     pub destination: Ipv4Addr,
 }
 
 impl Ack {
+    /// Parses the option data. Fails if it is shorter than 10 bytes.
     pub fn parse(data: &[u8]) -> Result<Self, Malformed> {
         let d = data.get(..10).ok_or(Malformed::Length)?;
         Ok(Self { identification: be16(d), source: address(&d[2..]), destination: address(&d[6..]) })
     }
 
+    /// The option data, 10 bytes.
     pub fn data(&self) -> Vec<u8> {
         let mut data = self.identification.to_be_bytes().to_vec();
         put_addresses(&mut data, &[self.source, self.destination]);

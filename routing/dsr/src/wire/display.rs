@@ -1,4 +1,4 @@
-//! Options in words, for tests, logs and whoever reads a replay.
+//! Options as text, for tests, logs and replays.
 
 use super::{Opt, What};
 use std::fmt;

@@ -13,34 +13,40 @@
 use super::{address, put_addresses, Malformed};
 use std::net::Ipv4Addr;
 
+/// Option type.
 pub const KIND: u8 = 3;
 const NODE_UNREACHABLE: u8 = 1;
 const FLOW_STATE_NOT_SUPPORTED: u8 = 2;
 const OPTION_NOT_SUPPORTED: u8 = 3;
 
+/// The reported error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// The error's source cannot reach this neighbour (6.4.1).
     NodeUnreachable(Ipv4Addr),
-    /// 6.4.2. Nothing follows.
+    /// The flow-state extension is not supported (6.4.2).
     FlowState,
-    /// The option type that was not understood (6.4.3).
+    /// An option of this type is not supported (6.4.3).
     OptionNotSupported(u8),
-    /// An error type of the future, with what follows it.
+    /// An unknown error type, with the type-specific information.
     Other(u8, Vec<u8>),
 }
 
+/// A route error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouteError {
-    /// Salvage count of the packet that failed; 4 bits.
+    /// Salvage count of the lost packet; 4 bits.
     pub salvage: u8,
+    /// The node that detected the error.
     pub source: Ipv4Addr,
-    /// Whom it is to reach: who gave the packet its route.
+    /// The node that gave the lost packet its route.
     pub destination: Ipv4Addr,
+    /// The error.
     pub what: What,
 }
 
 impl RouteError {
+    /// Parses the option data. Fails if it is too short for its error type.
     pub fn parse(data: &[u8]) -> Result<Self, Malformed> {
         let fixed = data.get(..10).ok_or(Malformed::Length)?;
         let info = &data[10..];
@@ -54,6 +60,7 @@ impl RouteError {
         Ok(Self { salvage: fixed[1] & 0xf, source: address(&fixed[2..]), destination: address(&fixed[6..]), what })
     }
 
+    /// The option data; of `salvage` the low 4 bits.
     pub fn data(&self) -> Vec<u8> {
         let (kind, info) = match &self.what {
             What::NodeUnreachable(node) => (NODE_UNREACHABLE, node.octets().to_vec()),
@@ -95,8 +102,8 @@ mod tests {
     }
 
     #[test]
-    fn extensions_behind_the_unreachable_node_are_ignored() {
-        // section 6.4: whatever exceeds the type-specific information is an extension, none is defined
+    fn extensions_after_the_unreachable_node_are_ignored() {
+        // section 6.4: bytes after the type-specific information are an extension; none is defined
         let data = [1, 0, 10, 0, 0, 2, 10, 0, 0, 1, 10, 0, 0, 3, 7, 7];
         assert_eq!(RouteError::parse(&data).unwrap().what, What::NodeUnreachable(Ipv4Addr::new(10, 0, 0, 3)));
     }

@@ -11,20 +11,23 @@
 
 use super::{padding, reply, Malformed, Opt};
 
+/// Length of the fixed part in bytes.
 pub const FIXED_LEN: usize = 4;
-/// Next header: nothing follows (IPv6's number, as section 6.1 has it).
+/// Next header: no payload (IPv6's number, as in section 6.1).
 pub const NO_NEXT: u8 = 59;
 
+/// A DSR Options header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// IP protocol of what follows.
+    /// IP protocol of the payload.
     pub next: u8,
-    /// In the order of the packet, without padding.
+    /// Options in the order of the packet, without padding.
     pub options: Vec<Opt>,
 }
 
 impl Header {
-    /// The header at the start of `bytes` and the payload behind it.
+    /// The header at the start of `bytes`, and the payload after it. Fails if it is malformed or of the flow-state
+    /// extension.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), Malformed> {
         let fixed = bytes.get(..FIXED_LEN).ok_or(Malformed::Truncated)?;
         if fixed[1] & 0x80 != 0 {
@@ -48,8 +51,10 @@ impl Header {
         Ok((Self { next: fixed[0], options }, &bytes[end..]))
     }
 
+    /// The bytes of the header with padding.
+    ///
     /// # Panics
-    /// If an option has more data than its length can say; what is parsed or built here has not.
+    /// If an option has more than 255 bytes of data; parsed options and those built in this crate have not.
     pub fn to_vec(&self) -> Vec<u8> {
         let mut bytes = vec![self.next, 0, 0, 0];
         for option in &self.options {
@@ -81,8 +86,8 @@ pub(crate) mod tests {
         any::<u32>().prop_map(Ipv4Addr::from)
     }
 
-    fn ips(least: usize, most: usize) -> impl Strategy<Value = Vec<Ipv4Addr>> {
-        proptest::collection::vec(ip(), least..=most)
+    fn ips(min: usize, max: usize) -> impl Strategy<Value = Vec<Ipv4Addr>> {
+        proptest::collection::vec(ip(), min..=max)
     }
 
     fn what() -> impl Strategy<Value = What> {
@@ -151,7 +156,7 @@ pub(crate) mod tests {
         // RFC 4728, section 6.1: next header 1, F and reserved 0, length 20
         let mut bytes = vec![1, 0, 0, 20];
         bytes.extend([96, 6, 0, 1, 10, 0, 0, 2]); // 6.7
-        bytes.push(224); // 6.8: the reply's addresses come to stand at a multiple of 4
+        bytes.push(224); // 6.8: aligns the reply's addresses to a multiple of 4
         bytes.extend([2, 9, 0, 10, 0, 0, 2, 10, 0, 0, 3]); // 6.3
         (header, bytes)
     }
@@ -181,7 +186,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn padding_may_stand_anywhere() {
+    fn padding_may_be_anywhere() {
         // Pad1, PadN of two bytes, an acknowledgement request, PadN of five bytes
         let bytes = [59, 0, 0, 12, 224, 0, 0, 160, 2, 0, 7, 0, 3, 0, 0, 0];
         let options = vec![Opt::AckRequest(AckRequest { identification: 7 })];
@@ -189,13 +194,13 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_flow_state_header_is_told_from_the_options_header() {
+    fn the_flow_state_header_is_distinguished_from_the_options_header() {
         assert_eq!(Header::parse(&[6, 0x80, 0, 1]), Err(Malformed::FlowState));
     }
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back(header in header(), payload in proptest::collection::vec(any::<u8>(), 0..9)) {
+        fn parse_inverts_to_vec(header in header(), payload in proptest::collection::vec(any::<u8>(), 0..9)) {
             let mut bytes = header.to_vec();
             prop_assert_eq!(bytes.len() % 4, 0);
             bytes.extend(&payload);
@@ -203,7 +208,7 @@ pub(crate) mod tests {
         }
 
         #[test]
-        fn any_bytes_are_read_without_panic_and_what_is_understood_is_stable(
+        fn any_bytes_parse_without_panic_and_a_parsed_header_is_stable(
             bytes in proptest::collection::vec(any::<u8>(), 0..120)
         ) {
             if let Ok((header, _)) = Header::parse(&bytes) {
@@ -213,7 +218,7 @@ pub(crate) mod tests {
         }
 
         #[test]
-        fn noise_in_a_header_is_read_without_panic(header in header(), at in any::<usize>(), noise in any::<u8>()) {
+        fn noise_in_a_header_parses_without_panic(header in header(), at in any::<usize>(), noise in any::<u8>()) {
             let mut bytes = header.to_vec();
             let at = at % bytes.len();
             bytes[at] ^= noise;

@@ -1,9 +1,8 @@
 //! The DSR Options header of RFC 4728, section 6: bytes to structures and back. No state, no clock.
 //!
 //! Strict when writing (total length a multiple of 4, each option at its natural alignment), lenient when reading:
-//! padding is dropped wherever it stands, trailing bytes of an option that has room for extensions are ignored, options
-//! without a meaning here are kept as they are ([`Opt::Unknown`]) and judged by the first three bits of their type
-//! (section 8.1.6).
+//! padding is dropped at any position, trailing bytes of an option that allows extensions are ignored, options of unknown
+//! types are kept unchanged ([`Opt::Unknown`]) and treated by the first three bits of their type (section 8.1.6).
 
 pub mod ack;
 pub mod ack_request;
@@ -27,18 +26,19 @@ pub use unknown::{Treatment, Unknown};
 
 use std::net::Ipv4Addr;
 
-/// Why bytes are no DSR header. Also the name under which it is counted.
+/// The reason for which bytes are no DSR header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
-    /// Fewer bytes than a length field says.
+    /// Fewer bytes than a length field states.
     Truncated,
-    /// An option whose length does not fit its type.
+    /// The length of an option does not fit its type.
     Length,
-    /// The header of the flow-state extension (section 7), which is not spoken here.
+    /// The header of the flow-state extension (section 7), which is not supported.
     FlowState,
 }
 
 impl Malformed {
+    /// The name of the counter.
     pub fn reason(self) -> &'static str {
         match self {
             Malformed::Truncated => "truncated",
@@ -48,20 +48,27 @@ impl Malformed {
     }
 }
 
-/// One option of a DSR header, padding aside.
+/// An option of a DSR header other than padding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Opt {
+    /// Route Request.
     Request(Request),
+    /// Route Reply.
     Reply(Reply),
+    /// Route Error.
     Error(RouteError),
+    /// Acknowledgement Request.
     AckRequest(AckRequest),
+    /// Acknowledgement.
     Ack(Ack),
+    /// Source Route.
     SourceRoute(SourceRoute),
+    /// An option of an unknown type.
     Unknown(Unknown),
 }
 
 impl Opt {
-    /// `data` is what follows type and length.
+    /// Parses an option. `data`: the bytes after type and length. Fails if they do not fit the type.
     pub fn parse(kind: u8, data: &[u8]) -> Result<Self, Malformed> {
         Ok(match kind {
             request::KIND => Opt::Request(Request::parse(data)?),
@@ -74,6 +81,7 @@ impl Opt {
         })
     }
 
+    /// Option type.
     pub fn kind(&self) -> u8 {
         match self {
             Opt::Request(_) => request::KIND,
@@ -86,7 +94,7 @@ impl Opt {
         }
     }
 
-    /// What follows type and length.
+    /// The bytes after type and length.
     pub fn data(&self) -> Vec<u8> {
         match self {
             Opt::Request(o) => o.data(),
@@ -100,7 +108,7 @@ impl Opt {
     }
 }
 
-/// The addresses that fill `bytes`; their number must be whole.
+/// The addresses that fill `bytes` exactly.
 fn addresses(bytes: &[u8]) -> Result<Vec<Ipv4Addr>, Malformed> {
     if bytes.len() % 4 != 0 {
         return Err(Malformed::Length);
@@ -108,7 +116,7 @@ fn addresses(bytes: &[u8]) -> Result<Vec<Ipv4Addr>, Malformed> {
     Ok(bytes.chunks_exact(4).map(address).collect())
 }
 
-/// `bytes` has at least 4.
+/// `bytes` has at least 4 bytes.
 fn address(bytes: &[u8]) -> Ipv4Addr {
     Ipv4Addr::new(bytes[0], bytes[1], bytes[2], bytes[3])
 }
@@ -121,14 +129,14 @@ fn be16(bytes: &[u8]) -> u16 {
     u16::from_be_bytes([bytes[0], bytes[1]])
 }
 
-/// What every option's tests ask: these bytes mean this, this is written as these bytes, and no shorter data of fewer
-/// than `least` bytes means anything.
+/// Asserts for a test of an option that `bytes` parse to it, that it is written as `bytes`, and that data of fewer than
+/// `min_len` bytes is refused.
 #[cfg(test)]
-pub(crate) fn check_golden(bytes: &[u8], option: &Opt, least: usize) {
+pub(crate) fn check_golden(bytes: &[u8], option: &Opt, min_len: usize) {
     assert_eq!((bytes[0], usize::from(bytes[1])), (option.kind(), bytes.len() - 2));
     assert_eq!(Opt::parse(bytes[0], &bytes[2..]).as_ref(), Ok(option));
     assert_eq!(option.data(), &bytes[2..]);
-    for len in 0..least {
+    for len in 0..min_len {
         assert_eq!(Opt::parse(bytes[0], &bytes[2..2 + len]), Err(Malformed::Length), "{len} bytes of data");
     }
 }

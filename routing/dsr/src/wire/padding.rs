@@ -1,6 +1,8 @@
 //! Pad1 and PadN options (RFC 4728, sections 6.8 and 6.9).
 
+/// Type of Pad1, which has neither length nor data.
 pub const PAD_1: u8 = 224;
+/// Type of PadN.
 pub const PAD_N: u8 = 0;
 
 /// Appends `count` bytes of padding.
@@ -9,7 +11,7 @@ pub fn put(to: &mut Vec<u8>, count: usize) {
         0 => {}
         1 => to.push(PAD_1),
         _ => {
-            // type and length are two of them; the callers need three at most
+            // type and length are two of them; callers need at most three
             let zeros = (count - 2).min(255);
             to.extend([PAD_N, zeros as u8]);
             to.extend(std::iter::repeat_n(0, zeros));

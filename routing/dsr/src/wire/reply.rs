@@ -6,25 +6,28 @@
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //! |                    address 1 ... address n                    |
 //! ```
-//! Three bytes before the addresses: [`super::header`] puts a Pad1 in front, so that they are aligned. The route leads from
-//! the IP destination (the initiator, not listed) over the addresses to the last of them, the target.
+//! Three bytes precede the addresses: [`super::header`] inserts a Pad1 before the option to align them. The route leads
+//! from the IP destination (the initiator, not listed) over the addresses to the last of them, the target.
 
 use super::{addresses, put_addresses, Malformed};
 use std::net::Ipv4Addr;
 
+/// Option type.
 pub const KIND: u8 = 2;
-/// (255 - 1) / 4.
+/// Maximum number of addresses: (255 - 1) / 4.
 pub const MAX_ADDRESSES: usize = 63;
 
+/// A route reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// L: the last hop leaves the DSR network.
+    /// Flag L: the last hop leaves the DSR network.
     pub last_external: bool,
-    /// At least one; the last is the target.
+    /// At least one address; the last is the target.
     pub addresses: Vec<Ipv4Addr>,
 }
 
 impl Reply {
+    /// Parses the option data. Fails if the addresses are none or incomplete.
     pub fn parse(data: &[u8]) -> Result<Self, Malformed> {
         let (flags, list) = data.split_first().ok_or(Malformed::Length)?;
         let addresses = addresses(list)?;
@@ -34,6 +37,7 @@ impl Reply {
         Ok(Self { last_external: flags & 0x80 != 0, addresses })
     }
 
+    /// The option data.
     pub fn data(&self) -> Vec<u8> {
         let mut data = vec![if self.last_external { 0x80 } else { 0 }];
         put_addresses(&mut data, &self.addresses);

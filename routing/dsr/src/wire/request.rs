@@ -13,24 +13,30 @@
 use super::{address, addresses, be16, put_addresses, Malformed};
 use std::net::Ipv4Addr;
 
+/// Option type.
 pub const KIND: u8 = 1;
-/// The length is one byte: (255 - 6) / 4.
+/// Maximum number of addresses: the length is one byte, (255 - 6) / 4.
 pub const MAX_ADDRESSES: usize = 62;
 
+/// A route request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
+    /// Number of the request among those of its initiator.
     pub identification: u16,
+    /// The requested address.
     pub target: Ipv4Addr,
-    /// Those who have passed the request on so far, the initiator not among them.
+    /// The nodes that have forwarded the request so far, without the initiator.
     pub addresses: Vec<Ipv4Addr>,
 }
 
 impl Request {
+    /// Parses the option data. Fails if it is truncated.
     pub fn parse(data: &[u8]) -> Result<Self, Malformed> {
         let fixed = data.get(..6).ok_or(Malformed::Length)?;
         Ok(Self { identification: be16(fixed), target: address(&fixed[2..]), addresses: addresses(&data[6..])? })
     }
 
+    /// The option data.
     pub fn data(&self) -> Vec<u8> {
         let mut data = self.identification.to_be_bytes().to_vec();
         put_addresses(&mut data, &[self.target]);

@@ -7,30 +7,35 @@
 //! |   type = 96   |    2 + 4 n    |F|L|reservd|salvage| segs left |
 //! |                    address 1 ... address n                    |
 //! ```
-//! The addresses are the hops between the IP source and the IP destination. If the packet was salvaged, or came from outside
-//! (F), address 1 is who gave the packet this route. Segments left counts the listed hops that are still to be visited.
+//! The addresses are the hops between the IP source and the IP destination. If the packet was salvaged, or came from
+//! outside (F), address 1 is the node that gave the packet this route. Segments left counts the listed hops that are still
+//! to be visited.
 
 use super::{addresses, be16, put_addresses, Malformed};
 use std::net::Ipv4Addr;
 
+/// Option type.
 pub const KIND: u8 = 96;
-/// (255 - 2) / 4, and what six bits of segments left can count.
+/// Maximum number of addresses: (255 - 2) / 4, and the limit of the six bits of segments left.
 pub const MAX_ADDRESSES: usize = 63;
 
+/// A source route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceRoute {
-    /// F: the first hop came from outside the DSR network.
+    /// Flag F: the first hop came from outside the DSR network.
     pub first_external: bool,
-    /// L: the last hop leaves it.
+    /// Flag L: the last hop leaves the DSR network.
     pub last_external: bool,
-    /// How often the packet was salvaged; 4 bits.
+    /// Salvage count; 4 bits.
     pub salvage: u8,
-    /// 6 bits.
+    /// Listed hops that are still to be visited; 6 bits.
     pub segments_left: u8,
+    /// Listed hops in their order.
     pub addresses: Vec<Ipv4Addr>,
 }
 
 impl SourceRoute {
+    /// Parses the option data. Fails if it is truncated.
     pub fn parse(data: &[u8]) -> Result<Self, Malformed> {
         let word = be16(data.get(..2).ok_or(Malformed::Length)?);
         Ok(Self {
@@ -42,6 +47,7 @@ impl SourceRoute {
         })
     }
 
+    /// The option data; counts are cut to their bits.
     pub fn data(&self) -> Vec<u8> {
         let flags = u16::from(self.first_external) << 15 | u16::from(self.last_external) << 14;
         let word = flags | u16::from(self.salvage & 0xf) << 6 | u16::from(self.segments_left & 0x3f);
@@ -50,7 +56,7 @@ impl SourceRoute {
         data
     }
 
-    /// How many of the listed hops are behind the packet; `None` if the option contradicts itself (section 8.1.5).
+    /// Number of listed hops that the packet has visited; `None` if the option is inconsistent (section 8.1.5).
     pub fn visited(&self) -> Option<usize> {
         self.addresses.len().checked_sub(usize::from(self.segments_left))
     }
@@ -74,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn more_segments_left_than_hops_is_noticed() {
+    fn more_segments_left_than_hops_is_an_error() {
         let data = [0, 3, 10, 0, 0, 2, 10, 0, 0, 3];
         assert_eq!(SourceRoute::parse(&data).unwrap().visited(), None);
     }

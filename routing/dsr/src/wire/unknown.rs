@@ -1,19 +1,24 @@
-//! An option of a type that has no meaning here, and what its type says is to be done with it (RFC 4728, section
-//! 8.1.6).
+//! An option of an unknown type, and its treatment, which depends on the type (RFC 4728, section 8.1.6).
 
+/// An option of an unknown type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unknown {
+    /// Option type.
     pub kind: u8,
+    /// Bytes after type and length.
     pub data: Vec<u8>,
 }
 
-/// Bits 0x60 of the type.
+/// The treatment of an unknown option: bits 0x60 of the type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Treatment {
+    /// Forward the packet with the option.
     Ignore,
+    /// Remove the option.
     Remove,
-    /// Set the first bit behind the length and go on.
+    /// Set the first bit after the length and forward the packet.
     Mark,
+    /// Drop the packet.
     Drop,
 }
 
@@ -21,11 +26,12 @@ pub enum Treatment {
 const MARK: u8 = 0x80;
 
 impl Unknown {
-    /// Whether the sender wants to hear (bit 0x80) that we do not know it.
+    /// Whether the sender requests an error about the option (bit 0x80).
     pub fn wants_error(&self) -> bool {
         self.kind & 0x80 != 0
     }
 
+    /// The treatment that the type requires.
     pub fn treatment(&self) -> Treatment {
         match self.kind >> 5 & 3 {
             0 => Treatment::Ignore,
@@ -35,7 +41,7 @@ impl Unknown {
         }
     }
 
-    /// An option without data has no such bit.
+    /// Sets the mark. An option without data has no such bit.
     pub fn mark(&mut self) {
         if let Some(first) = self.data.first_mut() {
             *first |= MARK;
@@ -48,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mark_is_the_first_bit_behind_the_length() {
+    fn the_mark_is_the_first_bit_after_the_length() {
         // RFC 4728, 8.1.6
         let marked = |data: &[u8]| {
             let mut unknown = Unknown { kind: 0b0100_0001, data: data.to_vec() };

@@ -1,5 +1,5 @@
-//! DSR nodes on an ideal air: a frame takes a millisecond, everybody in reach gets it, nothing collides. A unicast frame to
-//! somebody out of reach fails after another two (a radio's retries).
+//! DSR nodes on an ideal channel: a frame takes a millisecond and reaches all nodes in range without collisions. A unicast
+//! frame to a node out of range fails after another two (the radio's retries).
 #![allow(dead_code)]
 
 use manet_dsr::datagram::Datagram;
@@ -71,7 +71,7 @@ pub fn is_dull(node: &Dsr, from: Mac, to: Mac, bytes: &Bytes) -> bool {
     !filter.is_empty() && manet_routing::packet::filter::run(&filter, &frame, 0, 0) == 0
 }
 
-/// What came out of a node, and when.
+/// The outputs of a node with their times.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub at: Instant,
@@ -86,7 +86,7 @@ pub struct Net {
     pub now: Instant,
     pub seen: Vec<Seen>,
     feedback: bool,
-    /// As the host does, overheard frames are put to the machine's own filter first.
+    /// Whether overheard frames pass the machine's filter first, as in the host.
     pub filters: bool,
     pub filtered: u64,
 }
@@ -128,7 +128,7 @@ impl Net {
         self.links.remove(&(b as usize - 1, a as usize - 1));
     }
 
-    pub fn say(&mut self, n: u64, input: Input) {
+    pub fn handle(&mut self, n: u64, input: Input) {
         let index = n as usize - 1;
         self.nodes[index].handle(self.now, input);
         self.drain(index);
@@ -136,7 +136,7 @@ impl Net {
 
     pub fn send(&mut self, from: u64, to: u64, id: u16) {
         let bytes = udp(ip(from), ip(to), id, b"hello");
-        self.say(from, Input::Packet { bytes });
+        self.handle(from, Input::Packet { bytes });
     }
 
     fn drain(&mut self, index: usize) {
@@ -193,16 +193,16 @@ impl Net {
                     }
                     let input =
                         if ours { Input::Frame { from, to, bytes } } else { Input::Overheard { from, to, bytes } };
-                    self.say(index as u64 + 1, input);
+                    self.handle(index as u64 + 1, input);
                 }
                 if !reached {
                     self.events.push(self.now + RETRIES, 0, Event::Failed { at: from, to, bytes });
                 } else if to != BROADCAST_MAC && self.feedback {
-                    self.say(from as u64 + 1, Input::FrameDelivered { to });
+                    self.handle(from as u64 + 1, Input::FrameDelivered { to });
                 }
             }
             Event::Failed { at, to, bytes } if self.feedback => {
-                self.say(at as u64 + 1, Input::FrameFailed { to, bytes });
+                self.handle(at as u64 + 1, Input::FrameFailed { to, bytes });
             }
             Event::Failed { .. } => {}
         }
@@ -216,7 +216,7 @@ impl Net {
         (1..=self.nodes.len() as u64).map(|n| self.counter(n, name)).sum()
     }
 
-    /// IP identifications of what was handed to a node's stack.
+    /// IP identifications of the packets handed to a node's stack.
     pub fn delivered(&self, n: u64) -> Vec<u16> {
         let of = |s: &Seen| match &s.output {
             Output::Deliver { bytes } if s.node == n => ipv4::Packet::parse(bytes).map(|p| p.identification()),
@@ -229,7 +229,7 @@ impl Net {
         self.seen.iter().filter(move |s| s.node == n).map(|s| &s.output)
     }
 
-    /// The frames a node sent, taken apart.
+    /// The packets of the frames that a node sent.
     pub fn frames(&self, n: u64) -> Vec<(Mac, Datagram)> {
         let frame = |o: &Output| match o {
             Output::Frame { to, bytes, .. } => Some((*to, Datagram::parse(bytes).unwrap())),

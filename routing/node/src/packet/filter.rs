@@ -1,38 +1,48 @@
-//! Classic BPF programs that the kernel runs for a socket (Linux Documentation/networking/filter.rst): what they say. The
-//! host gives them to the kernel (`host::attach`); [`run`] is for tests.
+//! Classic BPF programs that the kernel runs for a socket (Linux Documentation/networking/filter.rst), as data. The host
+//! attaches them to a socket (`host::attach`); [`run`] is for tests.
 
-/// Where an instruction goes on.
+/// The target of a jump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum To {
+    /// The next instruction.
     Next,
-    /// This many instructions further than the next.
+    /// Skips this number of instructions.
     Skip(u8),
+    /// Ends the program; the packet is accepted.
     Accept,
+    /// Ends the program; the packet is dropped.
     Drop,
 }
 
+/// An instruction. Offsets are in bytes from the start of the packet; loaded values are big-endian and unsigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Into the accumulator.
+    /// Loads 4 bytes at an offset into the accumulator; an ancillary value for [`ETHERTYPE`] and [`PACKET_TYPE`].
     LoadWord(u32),
+    /// Loads 2 bytes at an offset into the accumulator.
     LoadHalf(u32),
+    /// Loads 1 byte at an offset into the accumulator.
     LoadByte(u32),
+    /// Bitwise and of the accumulator with a constant.
     And(u32),
-    /// The IPv4 header's length into the index.
+    /// Sets the index to the length of the IPv4 header at the start of the packet, in bytes.
     IndexHeader,
-    /// From the index on.
+    /// Loads 2 bytes at index plus offset into the accumulator.
     LoadHalfIndexed(u32),
-    /// The accumulator into the index.
+    /// Copies the accumulator to the index.
     IntoIndex,
-    /// The index is taken from the accumulator.
+    /// Subtracts the index from the accumulator, modulo 2^32.
     MinusIndex,
+    /// Jumps by whether the accumulator equals the constant: target if true, target if false.
     Equal(u32, To, To),
+    /// Jumps by whether the accumulator is at least the constant: target if true, target if false.
     AtLeast(u32, To, To),
+    /// Jumps by whether accumulator and constant share a bit: target if true, target if false.
     AnyBit(u32, To, To),
 }
 
 impl Step {
-    /// The same of a packet that begins `by` bytes later.
+    /// The same step for a packet that begins `by` bytes later.
     pub fn moved(self, by: u32) -> Self {
         match self {
             Step::LoadWord(at) => Step::LoadWord(at + by),
@@ -44,16 +54,21 @@ impl Step {
     }
 }
 
-/// SKF_AD_OFF of linux/filter.h and what lies there.
+/// Offset of the EtherType (SKF_AD_OFF + SKF_AD_PROTOCOL of linux/filter.h).
 pub const ETHERTYPE: u32 = 0xffff_f000;
+/// Offset of the packet type of linux/if_packet.h: 0 for this host, 4 outgoing (SKF_AD_OFF + SKF_AD_PKTTYPE).
 pub const PACKET_TYPE: u32 = 0xffff_f000 + 4;
 
 /// struct sock_filter of linux/filter.h.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction {
+    /// Operation, see linux/bpf_common.h.
     pub code: u16,
+    /// Instructions to skip if the comparison is true.
     pub jt: u8,
+    /// Instructions to skip if the comparison is false.
     pub jf: u8,
+    /// Operand.
     pub k: u32,
 }
 
@@ -73,8 +88,8 @@ mod code {
     pub const RETURN: u16 = 0x06;
 }
 
-/// What the kernel takes: a program that accepts the first `accept` bytes of a packet, or drops it. No jump leads further than
-/// 255 instructions.
+/// The program in the kernel's form: it accepts the first `accept` bytes of a packet or drops the packet. `steps` are fewer
+/// than 256, so that every jump fits into a byte.
 pub fn compile(steps: &[Step], accept: u32) -> Vec<Instruction> {
     debug_assert!(steps.len() < 256);
     let plain = |code: u16, k: u32| Instruction { code, jt: 0, jf: 0, k };
@@ -107,7 +122,7 @@ pub fn compile(steps: &[Step], accept: u32) -> Vec<Instruction> {
     program
 }
 
-/// What the kernel's interpreter says to a packet: how many bytes are accepted, 20 of a program's "accept". For tests.
+/// The result of the kernel's interpreter for a packet: 20 for accepted, 0 for dropped. For tests.
 ///
 /// # Panics
 /// On an instruction that [`compile`] does not write.
@@ -165,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn jumps_lead_where_they_say() {
+    fn jumps_reach_their_targets() {
         use Step::{Equal, LoadByte};
         let steps = [
             LoadByte(0),

@@ -1,6 +1,7 @@
-//! ICMP destination unreachable (RFC 792): host, for packets that die for lack of a route, and fragmentation needed. And a
-//! message of our own (formats/routing.md), in a type that RFC 4727, section 3.2 leaves to experiments: [`Notice`]. What goes
-//! on is listed behind the quoted packet as RFC 4884 has it: length of the quote in the header's sixth byte, the quote
+//! ICMP destination unreachable (RFC 792): host, for packets dropped for lack of a route, and fragmentation needed. Also a
+//! message of our own (formats/routing.md), in a type reserved for experiments (RFC 4727, section 3.2): [`Notice`]. It
+//! lists
+//! the forwarded data after the quoted packet as in RFC 4884: length of the quote in the header's sixth byte, the quote
 //! padded to 128 bytes, then an extension structure with one object.
 
 use super::{checksum, ipv4};
@@ -12,7 +13,7 @@ const EXPERIMENT: u8 = 253;
 const NETWORK: u8 = 0;
 const HOST: u8 = 1;
 const FRAGMENTATION_NEEDED: u8 = 4;
-/// As the kernel quotes: as much as fits without the error exceeding 576 bytes (RFC 1812, 4.3.2.3).
+/// The error quotes as much as fits into 576 bytes in total, as the kernel's (RFC 1812, section 4.3.2.3).
 const MAX_LEN: usize = 576;
 
 /// RFC 4884, section 3: the quote before extensions is at least this long, padded with zeros.
@@ -20,24 +21,24 @@ const QUOTE: usize = 128;
 /// RFC 4884, section 7: version 2, then the structure's checksum.
 const EXTENSION_VERSION: u8 = 2 << 4;
 /// RFC 4884, section 8: classes from 247 on are for private use.
-const GOES_ON_CLASS: u8 = 247;
-/// Ranges that one notice lists at most; kernel-tcp/layers/notices.h takes as many.
+const RESTORED_CLASS: u8 = 247;
+/// Maximum number of ranges in a notice; kernel-tcp/layers/notices.h has the same limit.
 pub const MAX_RANGES: usize = 32;
 
-/// TCP sequence numbers: the first, and the one after the last.
+/// TCP sequence numbers: the first, and the successor of the last.
 pub type Range = (u32, u32);
 
-/// What a node tells the source of a packet whose route broke there.
+/// A message of a node to the source of a packet whose route broke there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Notice {
-    /// The packet waits here while another route is looked for.
+    /// The packet waits here during route discovery or repair.
     Held,
-    /// There is a route again, and the packet is on its way; so is the data of its connection in these ranges, in order and
-    /// apart, that waited with it. Without any nothing is said of other data.
+    /// A route exists again and the packet was sent. The ranges are the data of its connection that waited with it, sorted
+    /// and disjoint. An empty list says nothing about other data.
     Restored(Vec<Range>),
-    /// As `Held`, in the words that every TCP knows: host unreachable, which RFC 1122, 3.2.2.1 calls a hint of what may be a
-    /// routing transient, not a proof.
+    /// As `Held`, in a form that every TCP understands: host unreachable, which is a hint of a possible routing transient,
+    /// not proof (RFC 1122, section 3.2.2.1).
     Unreachable,
 }
 
@@ -51,7 +52,7 @@ impl Notice {
         }
     }
 
-    fn goes_on(&self) -> &[Range] {
+    fn restored(&self) -> &[Range] {
         match self {
             Self::Held | Self::Unreachable => &[],
             Self::Restored(ranges) => &ranges[..ranges.len().min(MAX_RANGES)],
@@ -59,19 +60,19 @@ impl Notice {
     }
 }
 
-/// The error about `packet` from `from` to the packet's source. `None` where RFC 1122, 3.2.2 forbids one: about an ICMP
-/// error, a fragment other than the first, a broadcast or multicast, or a source that names no single host.
+/// The error about `packet`, from `from` to the packet's source. `None` if RFC 1122, section 3.2.2 forbids one: about an
+/// ICMP error, a fragment other than the first, a broadcast or multicast, or with a source that is no single host.
 pub fn host_unreachable(packet: &[u8], from: Ipv4Addr) -> Option<Vec<u8>> {
     error([UNREACHABLE, HOST], packet, from, &[])
 }
 
-/// The notice about `packet` from `from` to the packet's source; `None` as for [`host_unreachable`], which it resembles in
-/// all but type and code, and the list of what goes on (the first [`MAX_RANGES`] ranges).
+/// The notice about `packet`, from `from` to the packet's source; `None` as for [`host_unreachable`]. It differs from that
+/// error in type, code and the list of restored data (the first [`MAX_RANGES`] ranges).
 pub fn notice(kind: &Notice, packet: &[u8], from: Ipv4Addr) -> Option<Vec<u8>> {
-    error(kind.kind(), packet, from, kind.goes_on())
+    error(kind.kind(), packet, from, kind.restored())
 }
 
-fn error(what: [u8; 2], packet: &[u8], from: Ipv4Addr, goes_on: &[Range]) -> Option<Vec<u8>> {
+fn error(what: [u8; 2], packet: &[u8], from: Ipv4Addr, restored: &[Range]) -> Option<Vec<u8>> {
     let about = ipv4::Packet::parse(packet)?;
     let (source, destination) = (about.source(), about.destination());
     let single = |a: Ipv4Addr| !(a.is_broadcast() || a.is_multicast() || a.is_unspecified());
@@ -83,18 +84,18 @@ fn error(what: [u8; 2], packet: &[u8], from: Ipv4Addr, goes_on: &[Range]) -> Opt
     {
         return None;
     }
-    let longest = if goes_on.is_empty() { MAX_LEN - ipv4::HEADER_LEN - 8 } else { QUOTE };
-    let mut quoted = about.bytes()[..about.bytes().len().min(longest)].to_vec();
+    let max_quote = if restored.is_empty() { MAX_LEN - ipv4::HEADER_LEN - 8 } else { QUOTE };
+    let mut quoted = about.bytes()[..about.bytes().len().min(max_quote)].to_vec();
     let mut rest = [0; 4];
-    if !goes_on.is_empty() {
+    if !restored.is_empty() {
         quoted.resize(QUOTE, 0);
         rest[1] = (QUOTE / 4) as u8;
-        quoted.extend(extension(goes_on));
+        quoted.extend(extension(restored));
     }
     Some(message(what, rest, &quoted, from, source))
 }
 
-/// ICMP fragmentation needed (RFC 1191, section 4) about `packet`: what fits is `mtu` bytes.
+/// ICMP fragmentation needed (RFC 1191, section 4) about `packet`, from `from`. `mtu`: MTU of the next hop in bytes.
 pub fn fragmentation_needed(packet: &ipv4::Packet, from: Ipv4Addr, mtu: u16) -> Vec<u8> {
     let quoted = &packet.bytes()[..packet.bytes().len().min(packet.header_len() + 8)];
     let [high, low] = mtu.to_be_bytes();
@@ -102,12 +103,12 @@ pub fn fragmentation_needed(packet: &ipv4::Packet, from: Ipv4Addr, mtu: u16) -> 
 }
 
 /// RFC 4884, sections 7 and 8: a structure of one object.
-fn extension(goes_on: &[Range]) -> Vec<u8> {
+fn extension(restored: &[Range]) -> Vec<u8> {
     let mut bytes = vec![EXTENSION_VERSION, 0, 0, 0];
-    let object_bytes = 4 + 8 * goes_on.len() as u16;
+    let object_bytes = 4 + 8 * restored.len() as u16;
     bytes.extend(object_bytes.to_be_bytes());
-    bytes.extend([GOES_ON_CLASS, 0]);
-    bytes.extend(goes_on.iter().flat_map(|(first, end)| [first.to_be_bytes(), end.to_be_bytes()]).flatten());
+    bytes.extend([RESTORED_CLASS, 0]);
+    bytes.extend(restored.iter().flat_map(|(first, end)| [first.to_be_bytes(), end.to_be_bytes()]).flatten());
     let sum = checksum(&bytes);
     bytes[2..4].copy_from_slice(&sum.to_be_bytes());
     bytes
@@ -132,18 +133,18 @@ fn message(what: [u8; 2], rest: [u8; 4], quoted: &[u8], from: Ipv4Addr, to: Ipv4
     header.packet(&message)
 }
 
-/// Whether this is ICMP network or host unreachable about a TCP packet: what RFC 6069 has TCP act on.
+/// Whether this is ICMP network or host unreachable about a TCP packet, the messages on which TCP acts by RFC 6069.
 pub fn is_unreachable_tcp(packet: &[u8]) -> bool {
     let Some(error) = ipv4::Packet::parse(packet) else { return false };
     let payload = error.payload();
     let about = error.protocol() == ipv4::protocol::ICMP
         && matches!(payload, [UNREACHABLE, NETWORK | HOST, ..])
         && payload.len() >= 8 + ipv4::HEADER_LEN;
-    // The quoted packet may be cut, so that only its header is looked at: its protocol is octet 9.
+    // the quoted packet may be cut, so only its header is read: the protocol is octet 9
     about && payload[8 + 9] == ipv4::protocol::TCP
 }
 
-/// Everything but the queries and answers of ping and its like.
+/// Whether this is an ICMP message other than a query or reply (RFC 1122, section 3.2.2).
 fn is_error(packet: &ipv4::Packet) -> bool {
     const QUERIES: [u8; 8] = [0, 8, 13, 14, 15, 16, 17, 18];
     packet.protocol() == ipv4::protocol::ICMP && packet.payload().first().is_none_or(|kind| !QUERIES.contains(kind))
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rfc_6069_acts_on_is_known_from_other_errors_and_at_every_length() {
+    fn unreachables_of_rfc_6069_are_recognised_at_every_length() {
         let about = |protocol, code| {
             let mut error = host_unreachable(&packet(protocol, &[1; 100]), US).unwrap();
             error[21] = code;
@@ -215,7 +216,7 @@ mod tests {
         assert_eq!(notice(&Notice::Held, &packet(ipv4::protocol::TCP, &[0; 1400]), US).unwrap().len(), 576);
     }
 
-    /// What RFC 4884 finds behind the quote: the ranges of the one object.
+    /// The ranges of the one object behind the quote (RFC 4884).
     fn listed(message: &[u8]) -> Vec<Range> {
         let icmp = &message[ipv4::HEADER_LEN..];
         let structure = &icmp[8 + 4 * usize::from(icmp[5])..];
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_on_is_listed_behind_a_quote_of_128_bytes() {
+    fn restored_data_is_listed_behind_a_quote_of_128_bytes() {
         for payload in [20, 1400] {
             let about = packet(ipv4::protocol::TCP, &vec![1; payload]);
             let bytes = notice(&Notice::Restored(vec![(1, 1461), (0xffff_fff0, 9)]), &about, US).unwrap();
@@ -247,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_later_fragments_and_to_sources_that_are_no_single_host() {
+    fn no_error_about_later_fragments_or_to_sources_that_are_no_single_host() {
         let tcp = packet(ipv4::protocol::TCP, &[1; 20]);
         let changed = |at: usize, to: &[u8]| {
             let mut bytes = tcp.clone();
@@ -278,7 +279,7 @@ mod tests {
         }
 
         #[test]
-        fn any_list_comes_out_as_it_went_in(
+        fn any_list_survives_a_round_trip(
             ranges in proptest::collection::vec(any::<Range>(), 1..40),
             payload in proptest::collection::vec(any::<u8>(), 0..700),
         ) {

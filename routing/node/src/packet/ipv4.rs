@@ -3,28 +3,36 @@
 use super::checksum;
 use std::net::Ipv4Addr;
 
+/// Length of a header without options, in bytes.
 pub const HEADER_LEN: usize = 20;
 /// DSCP CS6 (RFC 2474, section 4.2.2.2: network control), in the TOS byte.
 pub const TOS_CS6: u8 = 0xc0;
 
+/// IP protocol numbers (IANA).
 pub mod protocol {
+    /// RFC 792.
     pub const ICMP: u8 = 1;
+    /// IP in IP, RFC 2003.
     pub const IP_IN_IP: u8 = 4;
+    /// RFC 9293.
     pub const TCP: u8 = 6;
+    /// RFC 768.
     pub const UDP: u8 = 17;
+    /// RFC 4728, section 6.1.
     pub const DSR: u8 = 48;
     /// Minimal encapsulation, RFC 2004.
     pub const MINIMAL: u8 = 55;
 }
 
-/// A window on a well-formed packet: version, header length and total length fit the bytes. The checksum is not verified:
-/// what comes from a packet socket may have none yet. Bytes beyond the total length (Ethernet padding) are not part of it.
+/// A window on a well-formed packet: version, header length and total length fit the bytes. The checksum is not verified: a
+/// packet of a packet socket may not have one yet. Bytes beyond the total length (Ethernet padding) are not part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
     bytes: &'a [u8],
 }
 
 impl<'a> Packet<'a> {
+    /// `None`: no well-formed IPv4 packet begins here.
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         let header = bytes.get(..HEADER_LEN)?;
         let (header_len, total) = (usize::from(header[0] & 0xf) * 4, usize::from(be16(&header[2..])));
@@ -36,51 +44,68 @@ impl<'a> Packet<'a> {
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
+    /// Length of the header with its options, 20 to 60 bytes.
     pub fn header_len(&self) -> usize {
         usize::from(self.bytes[0] & 0xf) * 4
     }
+    /// TOS byte: DSCP and ECN (RFC 2474, RFC 3168).
     pub fn tos(&self) -> u8 {
         self.bytes[1]
     }
+    /// Number that the fragments of a packet share (RFC 6864).
     pub fn identification(&self) -> u16 {
         be16(&self.bytes[4..])
     }
-    /// In units of 8 bytes.
+    /// Position of this fragment, in units of 8 bytes.
     pub fn fragment_offset(&self) -> u16 {
         be16(&self.bytes[6..]) & 0x1fff
     }
+    /// Flag MF.
     pub fn more_fragments(&self) -> bool {
         self.bytes[6] & 0x20 != 0
     }
+    /// Flag DF.
     pub fn dont_fragment(&self) -> bool {
         self.bytes[6] & 0x40 != 0
     }
+    /// Remaining hops.
     pub fn ttl(&self) -> u8 {
         self.bytes[8]
     }
+    /// Number of the payload's protocol, see [`protocol`].
     pub fn protocol(&self) -> u8 {
         self.bytes[9]
     }
+    /// Source address.
     pub fn source(&self) -> Ipv4Addr {
         address(&self.bytes[12..])
     }
+    /// Destination address.
     pub fn destination(&self) -> Ipv4Addr {
         address(&self.bytes[16..])
     }
+    /// The bytes after the header, without padding.
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[self.header_len()..]
     }
 }
 
-/// The fields one chooses when writing a header without options.
+/// The free fields of a header without options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
+    /// As of [`Packet::tos`].
     pub tos: u8,
+    /// As of [`Packet::identification`].
     pub identification: u16,
+    /// Flag DF.
     pub dont_fragment: bool,
+    /// Remaining hops.
     pub ttl: u8,
+    /// Number of the payload's protocol, see [`protocol`].
     pub protocol: u8,
+    /// Source address.
     pub source: Ipv4Addr,
+    /// Destination address.
     pub destination: Ipv4Addr,
 }
 
@@ -104,7 +129,8 @@ impl Repr {
     }
 }
 
-/// Sets total length and header checksum of a packet whose header or payload was changed. Malformed ones are left alone.
+/// Sets total length and header checksum of a packet whose header or payload was changed. A malformed packet stays as it
+/// is.
 pub fn repair(bytes: &mut [u8]) {
     let Ok(total) = u16::try_from(bytes.len()) else { return };
     let header_len = bytes.first().map_or(0, |b| usize::from(b & 0xf) * 4);

@@ -1,6 +1,6 @@
-//! IPv4 as the daemons need it (RFC 791), and what they put into it.
+//! IPv4 (RFC 791) and ICMP (RFC 792) as far as the daemons need them, and socket filters.
 //!
-//! `parse` never panics, whatever the bytes; writers fill in lengths and checksums.
+//! `parse` does not panic for any bytes; writers fill in lengths and checksums.
 
 pub mod filter;
 pub mod icmp;

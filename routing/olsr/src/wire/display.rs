@@ -1,4 +1,4 @@
-//! Packets as people read them, one message after the other:
+//! Packets as text, one message after the other:
 //! `#9; HELLO of 10.0.0.1 #7 ttl 1 hops 0 for 6 s: next 2 s, willingness 3, symmetric mpr 10.0.0.2`
 
 use super::hello::NeighbourType;

@@ -11,20 +11,26 @@
 use super::{addresses, be16, Malformed, Span};
 use std::net::Ipv4Addr;
 
+/// Length of the fixed part in bytes.
 pub const HEADER_LEN: usize = 4;
+/// Length of the fixed part of a block in bytes.
 pub const BLOCK_HEADER_LEN: usize = 4;
 
-/// Lower two bits of the link code (6.1.1).
+/// Link type: the lower two bits of the link code (6.1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LinkType {
+    /// UNSPEC_LINK: no information.
     Unspecified = 0,
+    /// ASYM_LINK: the neighbour is heard.
     Asymmetric = 1,
+    /// SYM_LINK: both nodes hear each other.
     Symmetric = 2,
+    /// LOST_LINK.
     Lost = 3,
 }
 
 impl LinkType {
-    /// For people.
+    /// The name in text and status.
     pub fn name(self) -> &'static str {
         match self {
             Self::Unspecified => "unspecified",
@@ -35,34 +41,45 @@ impl LinkType {
     }
 }
 
-/// The two bits above.
+/// Neighbour type: bits 2 and 3 of the link code (6.1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NeighbourType {
+    /// NOT_NEIGH: not a symmetric neighbour.
     Not = 0,
+    /// SYM_NEIGH: a symmetric neighbour.
     Symmetric = 1,
+    /// MPR_NEIGH: a symmetric neighbour that the sender chose as MPR.
     Mpr = 2,
 }
 
+/// A HELLO message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hello {
-    /// Htime: until the next HELLO.
+    /// Htime: time to the next HELLO.
     pub interval: Span,
+    /// Willingness to be an MPR, 0 to 7 (18.8).
     pub willingness: u8,
+    /// Links of the sender, grouped by link code.
     pub blocks: Vec<Block>,
 }
 
+/// Links with the same link code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
+    /// Link code.
     pub code: u8,
+    /// Interface addresses of the neighbours.
     pub addresses: Vec<Ipv4Addr>,
 }
 
 impl Block {
+    /// A block with the link code of these types.
     pub fn new(link: LinkType, neighbour: NeighbourType, addresses: Vec<Ipv4Addr>) -> Self {
         Self { code: link as u8 | (neighbour as u8) << 2, addresses }
     }
 
-    /// `None`: a code above 15, or a symmetric link to no neighbour; 6.1.1 has such a block ignored.
+    /// The types of the link code. `None`: an unknown neighbour type, or a symmetric link to no neighbour; such a block is
+    /// ignored (6.1.1).
     pub fn types(&self) -> Option<(LinkType, NeighbourType)> {
         let link = match self.code & 3 {
             0 => LinkType::Unspecified,
@@ -85,6 +102,7 @@ impl Block {
 }
 
 impl Hello {
+    /// Parses a message body. Fails if a length does not fit.
     pub fn parse(body: &[u8]) -> Result<Self, Malformed> {
         let header = body.get(..HEADER_LEN).ok_or(Malformed)?;
         let (mut blocks, mut rest) = (Vec::new(), &body[HEADER_LEN..]);
@@ -154,7 +172,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back(hello in any_hello()) {
+        fn parse_inverts_emit(hello in any_hello()) {
             prop_assert_eq!(Hello::parse(&hello.emit()), Ok(hello));
         }
 

@@ -9,32 +9,44 @@
 //! |                            MESSAGE                            |
 //! ```
 //!
-//! The size counts the header. The body stays bytes: a message of unknown type is forwarded as it came.
+//! The size includes the header. The body is kept as bytes: a message of unknown type is forwarded unchanged.
 
 use super::{address, be16, Malformed, Span};
 use std::net::Ipv4Addr;
 
+/// Length of the header in bytes.
 pub const HEADER_LEN: usize = 12;
 
-/// Message types (18.4).
+/// Message type HELLO (18.4).
 pub const HELLO: u8 = 1;
+/// Message type TC.
 pub const TC: u8 = 2;
+/// Message type MID.
 pub const MID: u8 = 3;
+/// Message type HNA.
 pub const HNA: u8 = 4;
 
+/// A message with any body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
+    /// Message type.
     pub kind: u8,
+    /// Vtime: how long the information is valid.
     pub validity: Span,
+    /// Main address of the node that created the message.
     pub originator: Ipv4Addr,
+    /// Remaining hops.
     pub ttl: u8,
+    /// Hops so far.
     pub hops: u8,
+    /// Message sequence number of the originator.
     pub sequence: u16,
+    /// Bytes after the header.
     pub body: Vec<u8>,
 }
 
 impl Message {
-    /// The first message of `bytes`, and what follows it.
+    /// The first message of `bytes`, and the bytes after it. Fails if its size does not fit.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), Malformed> {
         let header = bytes.get(..HEADER_LEN).ok_or(Malformed)?;
         let size = usize::from(be16(&header[2..]));
@@ -53,6 +65,7 @@ impl Message {
         Ok((message, &bytes[size..]))
     }
 
+    /// Length with header, in bytes.
     pub fn buffer_len(&self) -> usize {
         HEADER_LEN + self.body.len()
     }
@@ -83,7 +96,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_header_is_laid_out_as_in_rfc_3626_3_3_2() {
+    fn a_header_has_the_layout_of_rfc_3626_3_3_2() {
         let message = Message {
             kind: TC,
             validity: Span(0xe7),
@@ -111,7 +124,7 @@ pub(crate) mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back(message in any_message(), rest in proptest::collection::vec(any::<u8>(), 0..20)) {
+        fn parse_inverts_emit(message in any_message(), rest in proptest::collection::vec(any::<u8>(), 0..20)) {
             let mut bytes = Vec::new();
             message.emit(&mut bytes);
             prop_assert_eq!(bytes.len(), message.buffer_len());

@@ -1,7 +1,7 @@
-//! OLSR on the wire (RFC 3626, sections 3.3, 5.1, 6.1, 9.1, 12.1), one file a message. IPv4 only.
+//! OLSR on the wire (RFC 3626, sections 3.3, 5.1, 6.1, 9.1, 12.1), one file per message. IPv4 only.
 //!
-//! Strict when sending, lenient when receiving: reserved bits are ignored and what lies behind the packet's length too;
-//! everything whose length does not fit is [`Malformed`]. Nothing panics, whatever the bytes.
+//! Strict when sending, lenient when receiving: reserved bits and bytes beyond the packet's length are ignored; a length
+//! that does not fit is [`Malformed`]. `parse` does not panic for any bytes.
 
 mod display;
 pub mod hello;
@@ -22,6 +22,7 @@ pub use tc::Tc;
 
 use std::net::Ipv4Addr;
 
+/// A length does not fit the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
@@ -33,7 +34,7 @@ fn address(bytes: &[u8]) -> Ipv4Addr {
     Ipv4Addr::new(bytes[0], bytes[1], bytes[2], bytes[3])
 }
 
-/// A list of addresses that fills the bytes.
+/// A list of addresses that fills the bytes exactly.
 fn addresses(bytes: &[u8]) -> Result<Vec<Ipv4Addr>, Malformed> {
     if bytes.len() % 4 != 0 {
         return Err(Malformed);

@@ -1,20 +1,23 @@
-//! The packet (RFC 3626, section 3.3): length, sequence number (one series an interface), messages.
+//! The packet (RFC 3626, section 3.3): length, sequence number (one series per interface), messages.
 
 use super::message::HEADER_LEN as MESSAGE_HEADER_LEN;
 use super::{be16, Malformed, Message};
 
+/// Length of the packet header in bytes.
 pub const HEADER_LEN: usize = 4;
 
+/// A packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
+    /// Packet sequence number of the sender's interface.
     pub sequence: u16,
+    /// Messages in their order.
     pub messages: Vec<Message>,
 }
 
 impl Packet {
-    /// The packet, and whether something behind its last message could not be read. A packet without room for a
-    /// message (3.4, step 1: below 16 bytes) or longer than its bytes is malformed as a whole. Bytes behind its length
-    /// are ignored.
+    /// The packet, and whether malformed bytes follow its last message. A packet without room for a message (3.4, step 1:
+    /// below 16 bytes) or longer than its bytes is malformed as a whole. Bytes beyond its length are ignored.
     pub fn parse(bytes: &[u8]) -> Result<(Self, bool), Malformed> {
         let header = bytes.get(..HEADER_LEN).ok_or(Malformed)?;
         let length = usize::from(be16(header));
@@ -30,6 +33,7 @@ impl Packet {
         Ok((Self { sequence: be16(&header[2..]), messages }, !rest.is_empty()))
     }
 
+    /// Length in bytes.
     pub fn buffer_len(&self) -> usize {
         HEADER_LEN + self.messages.iter().map(Message::buffer_len).sum::<usize>()
     }
@@ -56,7 +60,7 @@ mod tests {
     use proptest::prelude::*;
     use std::net::Ipv4Addr;
 
-    /// RFC 3626, 3.3 and 6.1, written out by hand: a packet with one HELLO that lists 10.0.0.2 as a symmetric MPR.
+    /// Written by hand from RFC 3626, 3.3 and 6.1: a packet with one HELLO that lists 10.0.0.2 as a symmetric MPR.
     const GOLDEN: [u8; 28] = [
         0, 28, 0, 9, // length, packet sequence number
         1, 0x86, 0, 24, 10, 0, 0, 1, 1, 0, 0, 7, // HELLO, 6 s, size, originator, TTL 1, no hops, number 7
@@ -89,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_behind_the_length_are_ignored_and_missing_ones_make_it_malformed() {
+    fn bytes_beyond_the_length_are_ignored_and_missing_ones_are_malformed() {
         let mut longer = GOLDEN.to_vec();
         longer.extend([0xff; 5]);
         assert_eq!(Packet::parse(&longer), Ok((golden(), false)));
@@ -108,13 +112,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back(sequence: u16, messages in proptest::collection::vec(any_message(), 1..6)) {
+        fn parse_inverts_emit(sequence: u16, messages in proptest::collection::vec(any_message(), 1..6)) {
             let packet = Packet { sequence, messages };
             prop_assert_eq!(Packet::parse(&packet.emit()), Ok((packet, false)));
         }
 
         #[test]
-        fn what_is_read_from_noise_can_be_written(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn a_packet_parsed_from_noise_can_be_emitted(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             if let Ok((packet, cut)) = Packet::parse(&bytes) {
                 let again = packet.emit();
                 prop_assert!(again.len() <= bytes.len());

@@ -1,10 +1,11 @@
-//! Vtime and Htime: a length of time in one byte (RFC 3626, sections 3.3.2 and 18.3).
+//! Vtime and Htime: a duration in one byte (RFC 3626, sections 3.3.2 and 18.3).
 //!
 //! Mantissa a in the upper four bits, exponent b in the lower four: C (1 + a/16) 2^b with C = 1/16 s.
-//! That is (16 + a) 2^b / 256 s, so every value is a whole number of nanoseconds; the longest is 3968 s.
+//! That is (16 + a) 2^b / 256 s, so every value is a whole number of nanoseconds, at most 3968 s.
 
 use manet_engine::Duration;
 
+/// An encoded duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span(pub u8);
 
@@ -12,7 +13,7 @@ pub struct Span(pub u8);
 const UNIT_NS: u64 = 3_906_250;
 
 impl Span {
-    /// The shortest that is not below `duration` (18.3 rounds a up), or the longest there is.
+    /// The smallest value that is not below `duration` (18.3 rounds a up), or the largest of all.
     pub fn of(duration: Duration) -> Self {
         let units = duration.as_nanos().div_ceil(UNIT_NS);
         for b in 0..16u8 {
@@ -24,11 +25,12 @@ impl Span {
         Self(0xff)
     }
 
+    /// The duration, 62.5 ms to 3968 s.
     pub fn duration(self) -> Duration {
         Duration::from_nanos(self.units() * UNIT_NS)
     }
 
-    /// For people.
+    /// The duration in seconds.
     pub fn seconds(self) -> f64 {
         self.units() as f64 / 256.0
     }
@@ -53,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_the_scale() {
+    fn smallest_and_largest_values() {
         // C = 1/16 s = 62.5 ms; C (1 + 15/16) 2^15 = 31/16 x 2048 s = 3968 s
         assert_eq!(Span(0).duration(), Duration::from_micros(62_500));
         assert_eq!(Span(0xff).duration(), Duration::from_secs(3968));
@@ -69,7 +71,7 @@ mod tests {
         }
 
         #[test]
-        fn every_byte_stands_for_itself(byte: u8) {
+        fn every_byte_survives_a_round_trip(byte: u8) {
             prop_assert_eq!(Span::of(Span(byte).duration()), Span(byte));
         }
     }

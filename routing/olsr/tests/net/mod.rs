@@ -1,6 +1,6 @@
-//! Machines joined by an ideal radio, in virtual time: whoever is in range hears a control packet a millisecond later,
-//! and a data packet to one out of range comes back as a failed link (if the nodes are to be told). No collisions:
-//! those are the mesh harness's (tests/mesh), which has the real medium.
+//! Machines joined by an ideal radio, in virtual time: a control packet reaches the nodes in range a millisecond later, and
+//! a data packet to a node out of range is reported as a failed link (if feedback is on). Without collisions: for those see
+//! tests/mesh, which has the real medium.
 
 #![allow(dead_code)] // each test file uses its part
 
@@ -29,10 +29,10 @@ pub struct Net {
     pub stations: BTreeMap<u8, Station>,
     pub links: BTreeSet<(u8, u8)>,
     events: EventQueue<(u8, Input)>,
-    /// Every message on the air: when, by whom, as it was sent.
+    /// Every message on the air: time, sender, contents.
     pub air: Vec<(Instant, u8, wire::Message)>,
     pub feedback: bool,
-    /// Data packets whose TTL was used up.
+    /// Data packets whose TTL expired.
     pub expired: u64,
 }
 
@@ -97,7 +97,7 @@ impl Net {
         net
     }
 
-    /// A node; one that is added later has run until now with nobody in range.
+    /// Adds a node; one that is added later has run until now without neighbours.
     pub fn add(&mut self, node: Node, options: Options) {
         let n = node.address.octets()[3];
         let mut machine = Olsr::new(node, options).unwrap();
@@ -157,11 +157,11 @@ impl Net {
 
     fn drain(&mut self, n: u8) {
         while let Some(output) = self.stations.get_mut(&n).unwrap().machine.poll_output() {
-            self.carry_out(n, output);
+            self.execute(n, output);
         }
     }
 
-    fn carry_out(&mut self, n: u8, output: Output) {
+    fn execute(&mut self, n: u8, output: Output) {
         let now = self.now;
         let station = self.stations.get_mut(&n).unwrap();
         match output {
@@ -234,7 +234,7 @@ impl Net {
         }
     }
 
-    /// Fewest hops from each node to each other.
+    /// Shortest distance in hops from each node to each other.
     pub fn distances(&self) -> BTreeMap<(u8, u8), usize> {
         let mut distance = BTreeMap::new();
         for from in self.stations.keys() {
@@ -250,7 +250,7 @@ impl Net {
         distance
     }
 
-    /// Every node has a route of the fewest hops to exactly the nodes it can reach, and following it arrives.
+    /// Asserts that every node has a shortest route to exactly the nodes it can reach, and that following it arrives.
     pub fn check_shortest(&self) {
         let distances = self.distances();
         for from in self.stations.keys() {
