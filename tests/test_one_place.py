@@ -53,6 +53,17 @@ def states_a_value(node):
     return any(states_a_value(child) for child in ast.iter_child_nodes(node))
 
 
+def completed_in_code(source, names):
+    """Functions of a module of scenarios/ that treat an option by its name, to which the daemon's schema has a formula."""
+    found = []
+    for function in ast.walk(ast.parse(source)):
+        if isinstance(function, ast.FunctionDef):
+            named = {node.attr for node in ast.walk(function) if isinstance(node, ast.Attribute)}
+            named |= {node.value for node in ast.walk(function) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+            found += sorted(f"{function.name}: {name}" for name in named & names)
+    return found
+
+
 def checks_of(source):
     """The bodies of the functions `check...` of a Rust file, its tests left out."""
     code = source.split("#[cfg(test)]")[0]
@@ -62,6 +73,30 @@ def checks_of(source):
 @pytest.mark.parametrize("path", sorted((ROOT / "scenarios").glob("*.py")), ids=lambda path: path.stem)
 def test_no_scenario_class_states_what_a_program_owns(path):
     assert second_places(path.read_text(), owned_names()) == []
+
+
+def derived_names():
+    schemas = [owned.schema(name)["properties"] for name in OUR_DAEMONS]
+    return {name for keys in schemas for name, key in keys.items() if "derived" in key}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "scenarios").glob("*.py")), ids=lambda path: path.stem)
+def test_no_function_of_a_scenario_derives_what_a_daemon_derives(path):
+    assert completed_in_code(path.read_text(), derived_names()) == []
+
+
+def test_a_second_derivation_is_found():
+    assert {"my_route_timeout", "ttl_start", "gratuitous"} <= derived_names()
+    wrong = 'def f(self):\n    if self.ttl_start is None:\n        set(self, "gratuitous", True)\n'
+    assert completed_in_code(wrong, derived_names()) == ["f: gratuitous", "f: ttl_start"]
+
+
+def test_the_smallest_mtu_has_one_owner():
+    """RFC 791's 576 bytes. (What an ICMP error quotes is RFC 1812's.)"""
+    assert {owned.schema(name)["min_mtu_bytes"] for name in OUR_DAEMONS} == {576}
+    sources = [*(ROOT / "scenarios").rglob("*.py"), *(ROOT / "routing").glob("*/src/**/*.rs"), *(ROOT / "medium").glob("src/**/*.rs")]
+    stating = {path.relative_to(ROOT) for path in sources if re.search(r"= *576\b", path.read_text())}
+    assert stating == {Path("routing/node/src/protocol.rs"), Path("routing/node/src/packet/icmp.rs")}
 
 
 def test_a_second_place_is_found():

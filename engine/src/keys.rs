@@ -4,6 +4,7 @@
 //! ([`check`]) and the JSON Schema that it prints ([`crate::schema`]) are made from the same declaration, so that no limit
 //! stands twice.
 
+use crate::formula::Formula;
 use serde::Serialize;
 use serde_json::Value;
 use std::fmt;
@@ -26,9 +27,11 @@ pub struct Limits {
     pub below: Option<f64>,
     /// Where it does not follow from the `Default` of a whole struct.
     pub default: Option<f64>,
+    /// Of a key that may be null: what its value is then.
+    pub derived: Option<&'static Formula>,
 }
 
-const NONE: Limits = Limits { unit: "", min: None, above: None, max: None, below: None, default: None };
+const NONE: Limits = Limits { unit: "", min: None, above: None, max: None, below: None, default: None, derived: None };
 
 pub const fn within(min: f64, max: f64) -> Limits {
     Limits { min: Some(min), max: Some(max), ..NONE }
@@ -56,6 +59,11 @@ pub const fn of(unit: &'static str) -> Limits {
     Limits { unit, ..NONE }
 }
 
+/// Limited by its type alone; null means what the formula gives.
+pub const fn derived(formula: &'static Formula) -> Limits {
+    Limits { derived: Some(formula), ..NONE }
+}
+
 impl Limits {
     pub const fn up_to(self, max: f64) -> Self {
         Self { max: Some(max), ..self }
@@ -69,13 +77,16 @@ impl Limits {
         Self { default: Some(default), ..self }
     }
 
+    pub const fn derived(self, formula: &'static Formula) -> Self {
+        Self { derived: Some(formula), ..self }
+    }
+
     /// These, where `other` does not state its own.
     const fn replaced_by(self, other: Limits) -> Self {
         let lower = if other.min.is_some() || other.above.is_some() { other } else { self };
         let upper = if other.max.is_some() || other.below.is_some() { other } else { self };
         let unit = if other.unit.is_empty() { self.unit } else { other.unit };
-        let default = other.default;
-        Self { unit, min: lower.min, above: lower.above, max: upper.max, below: upper.below, default }
+        Self { unit, min: lower.min, above: lower.above, max: upper.max, below: upper.below, ..other }
     }
 
     /// Whether a value is within them, which no infinity is.
@@ -228,12 +239,14 @@ pub struct Key {
     pub takes: Takes,
     pub nullable: bool,
     pub required: bool,
+    /// What its value is where it is null.
+    pub derived: Option<&'static Formula>,
 }
 
 impl Key {
     /// A key of type `T`, which may be left out.
     pub const fn new<T: Typed>(name: &'static str, about: &'static str) -> Self {
-        Self { name, about, takes: T::TAKES, nullable: T::NULLABLE, required: false }
+        Self { name, about, takes: T::TAKES, nullable: T::NULLABLE, required: false, derived: None }
     }
 
     pub const fn required(self, required: bool) -> Self {
@@ -242,7 +255,7 @@ impl Key {
 
     /// With limits that replace those of its type.
     pub const fn limited(self, limits: Limits) -> Self {
-        Self { takes: self.takes.limited(limits), ..self }
+        Self { takes: self.takes.limited(limits), derived: limits.derived, ..self }
     }
 }
 
@@ -266,6 +279,17 @@ impl std::error::Error for OutOfLimits {}
 /// Checks each number of `values`, which serialises to an object of these keys.
 pub fn check(keys: &[Key], values: &impl Serialize) -> Result<(), OutOfLimits> {
     check_table(keys, "", &serde_json::to_value(values).unwrap_or(Value::Null))
+}
+
+/// `values`, which serialises to an object of these keys, as JSON, with what a null key derives from others.
+pub fn completed(keys: &[Key], values: &impl Serialize) -> Value {
+    let mut values = serde_json::to_value(values).unwrap_or(Value::Null);
+    for key in keys {
+        if let Some(formula) = key.derived.filter(|_| values[key.name].is_null()) {
+            values[key.name] = formula.value(&values);
+        }
+    }
+    values
 }
 
 fn check_table(keys: &[Key], prefix: &str, values: &Value) -> Result<(), OutOfLimits> {

@@ -6,6 +6,7 @@
 //! machine did under one driver it does, event for event, under the other.
 
 pub mod event_log;
+pub mod formula;
 pub mod keys;
 pub mod lateness;
 pub mod machine;

@@ -48,11 +48,11 @@ pub struct Ladder {
 }
 
 impl Ladder {
-    pub fn new(options: &Options) -> Self {
+    pub fn new(options: &Options, ttl_start: u8) -> Self {
         Self {
             uu: options.uu(),
             ring: options.expanding_ring,
-            start: options.ttl_start().min(options.net_diameter),
+            start: ttl_start.min(options.net_diameter),
             increment: options.ttl_increment,
             threshold: options.ttl_threshold,
             diameter: options.net_diameter,
@@ -152,7 +152,7 @@ mod tests {
 
     /// (TTL, when sent) of each request, and when it is given up, in ms.
     fn climb(options: &Options, hops: Option<u8>) -> (Vec<(u8, u64)>, u64) {
-        let ladder = Ladder::new(options);
+        let ladder = Ladder::new(options, options.derived().unwrap().ttl_start);
         let (mut sent, mut at, mut wide) = (Vec::new(), 0, 0);
         let mut step = Some(ladder.first(hops));
         while let Some(ttl) = step {
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn a_known_destination_is_looked_for_where_it_was() {
         assert_eq!(climb(&Options::default(), Some(3)).0[..2], [(5, 0), (7, 560)]);
-        assert_eq!(Ladder::new(&Options::default()).first(Some(6)), 35);
-        assert_eq!(Ladder::new(&Options::default()).first(Some(255)), 35);
+        assert_eq!(Ladder::new(&Options::default(), 1).first(Some(6)), 35);
+        assert_eq!(Ladder::new(&Options::default(), 1).first(Some(255)), 35);
     }
 }

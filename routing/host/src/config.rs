@@ -1,6 +1,6 @@
 //! CONFIG of formats/routing.md: who the node is, where its sockets and files are, and the protocol's options.
 
-use manet_routing::{Node, OptionError, Protocol};
+use manet_routing::{Node, OptionError, Protocol, MIN_MTU};
 use serde::Deserialize;
 use serde_json::Value;
 use std::fmt;
@@ -12,8 +12,6 @@ use std::path::{Path, PathBuf};
 const FORMAT: &str = "manet-routing/1";
 /// Nobody's configuration is longer; a wrong path (a capture, /dev/zero) is found out before it fills the memory.
 const MAX_BYTES: u64 = 1 << 20;
-/// RFC 791: every host accepts packets of 576 bytes.
-const MIN_MTU: u16 = 576;
 /// IFNAMSIZ less its final zero.
 const MAX_NAME_LEN: usize = 15;
 

@@ -17,6 +17,9 @@ pub enum Carrier {
     Frames,
 }
 
+/// The smallest MTU of a radio: every host must be able to receive datagrams of 576 bytes (RFC 791, section 3.1).
+pub const MIN_MTU: u16 = 576;
+
 /// Who a machine is; the same for every protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -31,7 +34,7 @@ pub struct Node {
     /// Wired networks that this node reaches by other interfaces: it is a gateway if there are any.
     #[serde(default)]
     pub wires: Vec<(Ipv4Addr, u8)>,
-    /// The radio's MTU in bytes.
+    /// The radio's MTU in bytes, [`MIN_MTU`] at least.
     #[serde(default = "ethernet_mtu")]
     pub mtu: u16,
     pub seed: u64,
