@@ -182,7 +182,10 @@ def test_the_files_of_a_crate_do_not_use_each_other_in_circles(crate):
 TEXT_FOR_ERROR = re.compile(r"\bpub fn [^{;]*-> Result<[^{;]*, String>")
 
 
-@pytest.mark.parametrize("path", [*RUST, *sorted(p.relative_to(ROOT) for p in (ROOT / "tests" / "mesh" / "src").rglob("*.rs"))], ids=str)
+MESH = sorted(path.relative_to(ROOT) for path in (ROOT / "tests" / "mesh" / "src").rglob("*.rs"))
+
+
+@pytest.mark.parametrize("path", [*RUST, *MESH], ids=str)
 def test_the_errors_of_public_functions_have_types(path):
     assert TEXT_FOR_ERROR.findall(without_tests(without_comments(path))) == []
 
