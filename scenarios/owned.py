@@ -6,8 +6,9 @@ scenario's key with another name or unit refers to its owner's key here.
 """
 
 import json
+import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -27,6 +28,7 @@ WORDS = {
     "maximum": ("at most", operator.le),
     "exclusiveMaximum": ("less than", operator.lt),
 }
+FORMULAS: dict[str, Callable[[Iterable[float]], float]] = {"sum": sum, "product": math.prod, "max": max}
 # units that a scenario takes as text, too
 NUMBERS = {"s": Seconds, "m": Metres, "bit/s": BitsPerSecond}
 Node = Mapping[str, Any]
@@ -93,6 +95,19 @@ def fields(properties: Mapping[str, Node], own: Mapping[str, Any], required: boo
         annotation = own.get(key) or annotation_of(owner)
         made[key] = (annotation, _default(owner)) if required else (Optional[annotation], None)  # noqa: UP045
     return made
+
+
+def derived(formula: Any, values: Mapping[str, Any]) -> Any:
+    """What a key is that was not given: its owner's `derived`, with the values of other keys (engine/src/formula.rs).
+    Times are in seconds, to the nanosecond."""
+    if isinstance(formula, str):
+        return values[formula]
+    if not isinstance(formula, dict):
+        return formula
+    if "by" in formula:
+        return derived(formula["cases"][values[formula["by"]]], values)
+    ((word, parts),) = formula.items()
+    return round(FORMULAS[word](derived(part, values) for part in parts), 9)
 
 
 def problem(owner: Node, value: object) -> str | None:

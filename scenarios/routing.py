@@ -95,7 +95,20 @@ class NoRouting(Plain):
 # --- our own daemons (routing/) ---------------------------------------------------------------------------------------
 
 
-class AodvRules(Protocol):
+class OwnDaemon(Protocol):
+    """Options that are not given follow from others where the daemon says so."""
+
+    @model_validator(mode="after")
+    def _derived(self) -> Self:
+        for key, owner in owned.schema(self.protocol)["properties"].items():
+            if "derived" in owner and getattr(self, key) is None:
+                value = owned.derived(owner["derived"], vars(self))
+                # while it is validated, a frozen model is completed
+                object.__setattr__(self, key, float(value) if "number" in owner["type"] else value)
+        return self
+
+
+class AodvRules(OwnDaemon):
     """AODV (RFC 3561) by manet-aodv: routes on demand. The constants are those of section 10. Options that are not given are
     AODV-UU's with `style = "uu"`, where they differ."""
 
@@ -104,24 +117,8 @@ class AodvRules(Protocol):
         """The header of a half tunnel to a gateway, bytes."""
         return MINIMAL_HEADER_BYTES
 
-    @model_validator(mode="after")
-    def _derived(self) -> Self:
-        """What follows from the style and from other constants where it is not given, as routing/aodv/src/options.rs has it."""
-        given: Any = self
-        uu = given.style == "uu"
-        active = 3.0 if given.link == "hello" else 10.0
-        _default(self, "active_route_timeout", active)
-        path_discovery = 2 * 2 * given.node_traversal_time * given.net_diameter
-        longest = 2 * (given.active_route_timeout or active)
-        _default(self, "my_route_timeout", longest if uu else max(longest, round(2 * path_discovery, 9)))
-        _default(self, "next_hop_wait", round(given.node_traversal_time + 0.01, 9))
-        _default(self, "ttl_start", 2 if uu else 1)
-        for key in ("gratuitous", "local_repair", "hello_while_active"):
-            _default(self, key, not uu)
-        return self
 
-
-class DsdvRules(Protocol):
+class DsdvRules(OwnDaemon):
     """DSDV (Perkins and Bhagwat 1994) by manet-dsdv: distance vectors, with ns-2's timers. A route travels one hop with each
     triggered update, or one hop a period if that is lost."""
 
@@ -129,7 +126,7 @@ class DsdvRules(Protocol):
     settle_s = (30.0, 16.0)
 
 
-class OlsrRules(Protocol):
+class OlsrRules(OwnDaemon):
     """OLSR (RFC 3626) by manet-olsr: link states. The constants are those of section 18."""
 
     settle_s = (30.0, 5.0)
@@ -156,7 +153,7 @@ class OlsrRules(Protocol):
         return self
 
 
-class DsrRules(Protocol):
+class DsrRules(OwnDaemon):
     """DSR (RFC 4728) by manet-dsr: source routes on demand. The constants are those of section 9."""
 
     @property
@@ -169,10 +166,10 @@ class DsrRules(Protocol):
 class Daemon(NamedTuple):
     """One of our own daemons: its rules beside its options, and whether its event logs are kept by default."""
 
-    rules: type[Protocol]
+    rules: type[OwnDaemon]
     events: bool = True
 
-    def model(self, protocol: str) -> type[Protocol]:
+    def model(self, protocol: str) -> type[OwnDaemon]:
         """The class of its table: the options of formats/schema/PROTOCOL.json, then the testbed's own."""
         written = {"mid": Addresses, "hna": Networks}  # with another form in a scenario than in the daemon's options
         fields: owned.Fields = {"protocol": (Literal[protocol], ...)}
@@ -181,7 +178,7 @@ class Daemon(NamedTuple):
         if self.rules.settle_s is not None:
             fields["settle"] = (Time | None, None)
         made: Any = create_model
-        model: type[Protocol] = made(protocol, __base__=self.rules, __module__=__name__, __doc__=self.rules.__doc__, **fields)
+        model: type[OwnDaemon] = made(protocol, __base__=self.rules, __module__=__name__, __doc__=self.rules.__doc__, **fields)
         return model
 
 
@@ -193,6 +190,8 @@ DAEMONS: dict[str, Daemon] = {
     "dsr": Daemon(DsrRules, events=False),  # every packet passes the daemon: its log is as large as a capture
 }
 OUR_DAEMONS = tuple(DAEMONS)
+MIN_MTU: int = owned.schema(OUR_DAEMONS[0])["min_mtu_bytes"]  # of a radio; the host around each protocol checks it
+TO_WIRES = tuple(protocol for protocol, daemon in DAEMONS.items() if daemon.rules.TO_WIRES)
 
 
 def udp_ports() -> dict[str, int]:
@@ -302,9 +301,3 @@ if TYPE_CHECKING:
 else:
     _Any = Annotated[Union[tuple(PROTOCOLS.values())], Field(discriminator="protocol")]  # noqa: UP007
     Routing = Annotated[_Any, BeforeValidator(_as_table)]
-
-
-def _default(model: BaseModel, key: str, value: object) -> None:
-    """While it is validated, a frozen model is completed."""
-    if getattr(model, key) is None:
-        object.__setattr__(model, key, value)

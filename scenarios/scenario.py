@@ -22,7 +22,7 @@ from scenarios.models import STRICT, KeyProblem, as_tuple
 from scenarios.movement import Mobility, Still, completed, refuse_misfit
 from scenarios.propagation import MatrixEntry, Propagation, as_propagation
 from scenarios.quantities import BitsPerSecond, Bytes, Metres, MetresPerSecond, Seconds, Whole
-from scenarios.routing import OUR_DAEMONS, Routing, Static
+from scenarios.routing import MIN_MTU, OUR_DAEMONS, TO_WIRES, Routing, Static
 from scenarios.tcp import Tcp, TcpText
 from scenarios.traffic import DEFAULT_KIND
 from topologies.addresses import MAX_WIRES
@@ -39,7 +39,6 @@ LAYOUT_KEYS = {
 MAX_INTERFACE_NAME = 15  # IFNAMSIZ of linux/if.h, without its end
 # Payload of an 802.11 frame: an MSDU of 2304 octets (IEEE 802.11-2020, 9.2.4.7.1), of which LLC and SNAP take 8.
 MAX_MTU = 2304 - 8
-MIN_MTU = 576  # what every host must be able to receive (RFC 791, 3.1); the minimum of our daemons
 IPV6_MTU = 1280  # the minimum MTU for IPv6
 TCP_HEADERS = 40  # IPv4 and TCP without options, which the segment size does not count (RFC 9293, 3.7.1)
 MIN_MSS = 88  # TCP_MIN_MSS, include/net/tcp.h
@@ -418,7 +417,8 @@ class Scenario(BaseModel):
             wired = {flow.source, flow.target} & set(gateways)
             if wired and len(ends) > 1 and not self.routing.TO_WIRES:
                 text = f'"{self.routing.protocol}" routes over the air to stations only, not to {", ".join(sorted(wired))}; '
-                text += 'take "static", "aodv", "olsr" or "dsr", or end the flow at the gateway'
+                *others, last = (f'"{name}"' for name in ("static", *TO_WIRES))
+                text += f"take {', '.join(others)} or {last}, or end the flow at the gateway"
                 raise KeyProblem(("flows", index), text)
 
     def _check_hops(self) -> None:

@@ -25,7 +25,7 @@ LEVELS = {
     "examples": 5, "tests": 5,
 }  # fmt: skip
 # A protocol is a machine; `node` is what it shares with the others, `host` the daemon around it.
-PROTOCOL_CRATES = ("aodv", "dsdv", "olsr", "dsr")
+PROTOCOL_CRATES = sorted(path.parents[1].name for path in (ROOT / "routing").glob("*/src/main.rs"))
 
 
 def upward(folder, used):
@@ -82,6 +82,7 @@ def test_the_project_has_what_is_checked_here():
     assert len(PYTHON) > 20
     assert Path("medium/Cargo.toml") in CRATES and Path("medium/daemon/Cargo.toml") in CRATES
     assert CRATE_FOLDERS["manet-medium"] == "medium" and CRATE_FOLDERS["manet-mesh"] == "tests"
+    assert {"aodv", "dsdv", "olsr", "dsr"} <= set(PROTOCOL_CRATES)
     assert {CRATE_FOLDERS[f"manet-{name}"] for name in ("routing", "routing-host", *PROTOCOL_CRATES)} == {"routing"}
 
 
@@ -106,10 +107,15 @@ def test_the_library_of_a_protocol_has_no_host(protocol):
     """Cargo gives library and program of a package the same dependencies; fuzz/ compiles the libraries without the host."""
     manifest = tomllib.loads((ROOT / "routing" / protocol / "Cargo.toml").read_text())
     assert manifest["dependencies"]["manet-routing-host"]["optional"]
-    fuzz = tomllib.loads((ROOT / "fuzz" / "Cargo.toml").read_text())["dependencies"]
-    assert not fuzz[f"manet-{protocol}"]["default-features"] and "manet-routing-host" not in fuzz
     sources = list((ROOT / "routing" / protocol / "src").rglob("*.rs"))
     assert [path.name for path in sources if "manet_routing_host" in path.read_text()] == ["main.rs"]
+
+
+def test_fuzz_targets_take_the_libraries_alone():
+    fuzz = tomllib.loads((ROOT / "fuzz" / "Cargo.toml").read_text())["dependencies"]
+    protocols = [fuzz[f"manet-{name}"] for name in PROTOCOL_CRATES if f"manet-{name}" in fuzz]
+    assert len(protocols) >= 4 and "manet-routing-host" not in fuzz
+    assert not any(uses["default-features"] for uses in protocols)
 
 
 def test_what_the_machines_share_knows_neither_host_nor_kernel():
@@ -170,6 +176,23 @@ def test_no_machine_opens_a_socket_a_file_or_a_thread():
 def test_the_files_of_a_crate_do_not_use_each_other_in_circles(crate):
     """Apart from a module and its own submodules (tests/rust_modules.py)."""
     assert cycles(ROOT / crate / "src") == []
+
+
+# A text for an error tells a caller nothing that it could act upon.
+TEXT_FOR_ERROR = re.compile(r"\bpub fn [^{;]*-> Result<[^{;]*, String>")
+
+
+MESH = sorted(path.relative_to(ROOT) for path in (ROOT / "tests" / "mesh" / "src").rglob("*.rs"))
+
+
+@pytest.mark.parametrize("path", [*RUST, *MESH], ids=str)
+def test_the_errors_of_public_functions_have_types(path):
+    assert TEXT_FOR_ERROR.findall(without_tests(without_comments(path))) == []
+
+
+def test_a_text_for_an_error_is_found():
+    assert TEXT_FOR_ERROR.search("    pub fn answer(question: &Question) -> Result<Answer, String> {")
+    assert not TEXT_FOR_ERROR.search("pub fn a() -> Result<(), E> {}\nfn b() -> Result<(), String> {")
 
 
 # Within testbed: who may use whom, beside columns, errors and programs (testbed/README.md); commands and tests may all.

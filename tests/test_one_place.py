@@ -15,7 +15,12 @@ MEDIUMS = {"interference", "queue", "control_first", "error_rate", "unit", "fram
 # Classes of what has another owner and keys of the same names: third-party daemons, parameters of a TCP.
 THIRD_PARTY = {"Babeld", "Batmand", "Olsrd", "AodvUu", "BatmanAdv", "Parameter"}
 DECLARING = [
-    *(f"routing/{name}/src/options.rs" for name in OUR_DAEMONS),
+    *(
+        str(path.relative_to(ROOT))
+        for name in OUR_DAEMONS
+        for path in sorted((ROOT / "routing" / name / "src").rglob("*.rs"))
+        if "keys! {" in path.read_text()
+    ),
     "medium/src/config.rs",
     "medium/src/phy/radio.rs",
     "medium/src/phy/propagation.rs",
@@ -53,6 +58,17 @@ def states_a_value(node):
     return any(states_a_value(child) for child in ast.iter_child_nodes(node))
 
 
+def completed_in_code(source, names):
+    """Functions of a module of scenarios/ that treat an option by its name, to which the daemon's schema has a formula."""
+    found = []
+    for function in ast.walk(ast.parse(source)):
+        if isinstance(function, ast.FunctionDef):
+            named = {node.attr for node in ast.walk(function) if isinstance(node, ast.Attribute)}
+            named |= {node.value for node in ast.walk(function) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+            found += sorted(f"{function.name}: {name}" for name in named & names)
+    return found
+
+
 def checks_of(source):
     """The bodies of the functions `check...` of a Rust file, its tests left out."""
     code = source.split("#[cfg(test)]")[0]
@@ -62,6 +78,31 @@ def checks_of(source):
 @pytest.mark.parametrize("path", sorted((ROOT / "scenarios").glob("*.py")), ids=lambda path: path.stem)
 def test_no_scenario_class_states_what_a_program_owns(path):
     assert second_places(path.read_text(), owned_names()) == []
+
+
+def derived_names():
+    schemas = [owned.schema(name)["properties"] for name in OUR_DAEMONS]
+    return {name for keys in schemas for name, key in keys.items() if "derived" in key}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "scenarios").glob("*.py")), ids=lambda path: path.stem)
+def test_no_function_of_a_scenario_derives_what_a_daemon_derives(path):
+    assert completed_in_code(path.read_text(), derived_names()) == []
+
+
+def test_a_second_derivation_is_found():
+    assert {"my_route_timeout", "ttl_start", "gratuitous"} <= derived_names()
+    wrong = 'def f(self):\n    if self.ttl_start is None:\n        set(self, "gratuitous", True)\n'
+    assert completed_in_code(wrong, derived_names()) == ["f: gratuitous", "f: ttl_start"]
+
+
+def test_the_smallest_mtu_has_one_owner():
+    """RFC 791's 576 bytes. (What an ICMP error quotes is RFC 1812's.)"""
+    assert {owned.schema(name)["min_mtu_bytes"] for name in OUR_DAEMONS} == {576}
+    rust = [path for folder in ("routing", "medium") for path in (ROOT / folder).rglob("*.rs")]
+    sources = [*(ROOT / "scenarios").rglob("*.py"), *rust]
+    stating = {path.relative_to(ROOT) for path in sources if re.search(r"= *576\b", path.read_text())}
+    assert stating == {Path("routing/node/src/protocol.rs"), Path("routing/node/src/packet/icmp.rs")}
 
 
 def test_a_second_place_is_found():
@@ -80,11 +121,15 @@ def test_a_second_place_is_found():
 @pytest.mark.parametrize("path", DECLARING)
 def test_no_check_of_a_program_states_a_limit_beside_the_declarations(path):
     """Checks across keys compare keys with each other; limits of one key are its declaration's."""
-    source = (ROOT / path).read_text()
-    checks = checks_of(source)
-    assert checks or path.endswith("propagation.rs")
+    checks = checks_of((ROOT / path).read_text())
     lines = [line.strip() for body in checks for line in body.splitlines() if COMPARED.search(line)]
     assert [line for line in lines if "OFDM_RATES_MBPS" not in line and "basic.contains" not in line] == []
+
+
+def test_the_checks_of_the_programs_are_found():
+    with_checks = {path for path in DECLARING if checks_of((ROOT / path).read_text())}
+    assert {f"routing/{name}/src/options.rs" for name in ("aodv", "dsdv", "olsr", "dsr")} <= with_checks
+    assert {"medium/src/config.rs", "medium/src/phy/radio.rs"} <= with_checks
 
 
 @pytest.mark.parametrize("path", DECLARING)

@@ -4,6 +4,7 @@
 //! ([`check`]) and the JSON Schema that it prints ([`crate::schema`]) are made from the same declaration, so that no limit
 //! stands twice.
 
+use crate::formula::Formula;
 use serde::Serialize;
 use serde_json::Value;
 use std::fmt;
@@ -31,9 +32,11 @@ pub struct Limits {
     pub below: Option<f64>,
     /// Default value, for a key of a struct without `Default`.
     pub default: Option<f64>,
+    /// Of a key that may be null: what its value is then.
+    pub derived: Option<&'static Formula>,
 }
 
-const NONE: Limits = Limits { unit: "", min: None, above: None, max: None, below: None, default: None };
+const NONE: Limits = Limits { unit: "", min: None, above: None, max: None, below: None, default: None, derived: None };
 
 /// `min` to `max`, both included.
 pub const fn within(min: f64, max: f64) -> Limits {
@@ -65,6 +68,11 @@ pub const fn of(unit: &'static str) -> Limits {
     Limits { unit, ..NONE }
 }
 
+/// Limited by its type alone; null means what the formula gives.
+pub const fn derived(formula: &'static Formula) -> Limits {
+    Limits { derived: Some(formula), ..NONE }
+}
+
 impl Limits {
     /// The same limits with `max` as largest value.
     pub const fn up_to(self, max: f64) -> Self {
@@ -81,13 +89,17 @@ impl Limits {
         Self { default: Some(default), ..self }
     }
 
+    /// These limits, for a key whose null stands for the value of `formula`.
+    pub const fn derived(self, formula: &'static Formula) -> Self {
+        Self { derived: Some(formula), ..self }
+    }
+
     /// These limits, replaced by those that `other` states.
     const fn replaced_by(self, other: Limits) -> Self {
         let lower = if other.min.is_some() || other.above.is_some() { other } else { self };
         let upper = if other.max.is_some() || other.below.is_some() { other } else { self };
         let unit = if other.unit.is_empty() { self.unit } else { other.unit };
-        let default = other.default;
-        Self { unit, min: lower.min, above: lower.above, max: upper.max, below: upper.below, default }
+        Self { unit, min: lower.min, above: lower.above, max: upper.max, below: upper.below, ..other }
     }
 
     /// Whether `value` is finite and inside the limits.
@@ -262,12 +274,14 @@ pub struct Key {
     pub nullable: bool,
     /// Whether the file must have the key.
     pub required: bool,
+    /// What its value is where it is null.
+    pub derived: Option<&'static Formula>,
 }
 
 impl Key {
     /// An optional key of type `T`.
     pub const fn new<T: Typed>(name: &'static str, about: &'static str) -> Self {
-        Self { name, about, takes: T::TAKES, nullable: T::NULLABLE, required: false }
+        Self { name, about, takes: T::TAKES, nullable: T::NULLABLE, required: false, derived: None }
     }
 
     /// The same key, required or optional.
@@ -277,7 +291,7 @@ impl Key {
 
     /// The same key with limits that replace those of its type.
     pub const fn limited(self, limits: Limits) -> Self {
-        Self { takes: self.takes.limited(limits), ..self }
+        Self { takes: self.takes.limited(limits), derived: limits.derived, ..self }
     }
 }
 
@@ -306,6 +320,17 @@ impl std::error::Error for OutOfLimits {}
 /// The first number outside its limits, in the order of `keys`.
 pub fn check(keys: &[Key], values: &impl Serialize) -> Result<(), OutOfLimits> {
     check_table(keys, "", &serde_json::to_value(values).unwrap_or(Value::Null))
+}
+
+/// `values`, which serialises to an object of these keys, as JSON, with what a null key derives from others.
+pub fn completed(keys: &[Key], values: &impl Serialize) -> Value {
+    let mut values = serde_json::to_value(values).unwrap_or(Value::Null);
+    for key in keys {
+        if let Some(formula) = key.derived.filter(|_| values[key.name].is_null()) {
+            values[key.name] = formula.value(&values);
+        }
+    }
+    values
 }
 
 fn check_table(keys: &[Key], prefix: &str, values: &Value) -> Result<(), OutOfLimits> {

@@ -8,6 +8,7 @@
 #![warn(missing_docs)]
 
 pub mod event_log;
+pub mod formula;
 pub mod keys;
 pub mod lateness;
 pub mod machine;

@@ -1,7 +1,9 @@
 //! JSON Schema (draft 2020-12) of declared keys ([`mod@crate::keys`]), printed by `PROGRAM schema` and stored in `formats/schema`.
 //!
-//! `unit` is an annotation of this project: the unit of a number. Keys stand in the order of their declaration.
+//! Annotations of this project: `unit`, the unit of a number; `derived`, the value of a key that is null ([`crate::formula`]).
+//! Keys stand in the order of their declaration.
 
+use crate::formula::number;
 use crate::keys::{Declared, Key, Limits, Named, Table, Takes, MAX_PREFIX};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{json, Value};
@@ -71,6 +73,7 @@ fn of_key(key: &Key, defaults: &Value) -> InOrder {
         let default = defaults.get(key.name).cloned().or_else(|| default_of(key));
         object.0.extend(default.map(|default| ("default", Node::Value(default))));
     }
+    object.0.extend(key.derived.map(|formula| ("derived", Node::Value(formula.json()))));
     object
 }
 
@@ -141,16 +144,6 @@ fn of_limits(limits: &Limits) -> Vec<(&'static str, Node)> {
     let unit = (!limits.unit.is_empty()).then(|| ("unit", Node::Value(limits.unit.into())));
     let bounds = bounds.into_iter().filter_map(|(name, bound)| bound.map(|b| (name, Node::Value(number(b)))));
     unit.into_iter().chain(bounds).collect()
-}
-
-/// A number; a whole one is written without a fraction.
-fn number(value: f64) -> Value {
-    const EXACT: f64 = (1u64 << f64::MANTISSA_DIGITS) as f64;
-    if value.fract() == 0.0 && value.abs() <= EXACT {
-        json!(value as i64)
-    } else {
-        json!(value)
-    }
 }
 
 #[cfg(test)]

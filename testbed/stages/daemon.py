@@ -21,7 +21,7 @@ def daemon_config(site: Site, name: str, number: int, *, wires: list[str], mtu: 
             "wires": [[address, int(bits)] for address, _, bits in (wire.partition("/") for wire in wires)],
             "mtu": mtu,
             "seed": site.seed,
-            "feedback": routing.link == "feedback",
+            "feedback": routing.options().get("link") == "feedback",
         },
         "interface": INTERFACE,
         "tun": TUN,

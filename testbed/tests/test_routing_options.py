@@ -12,6 +12,7 @@ from testbed.programs import BUILT, ROOT
 from testbed.runs.preflight import check_routing
 from testbed.tests.refusals import message
 
+QUOTED = ", ".join(f'"{name}"' for name in OUR_DAEMONS)
 MOVING = {"nodes": 50, "topology": "random", "area": [1500, 300], "mobility": "random-waypoint", "speed": 5}
 
 
@@ -104,12 +105,12 @@ def test_a_networks_text_is_the_daemons_pair():
 ERRORS = {
     "unknown protocol": (
         'hops = 2\nrouting = "aodw"',
-        'x.toml: line 2: key "routing": "aodw" is not known; use one of "static", "none", "aodv", "dsdv", "olsr", "dsr", '
+        f'x.toml: line 2: key "routing": "aodw" is not known; use one of "static", "none", {QUOTED}, '
         '"babeld", "batmand", "olsrd", "aodv-uu", "batman-adv", "aodv-ns2", "dsr-ns2" (did you mean "aodv"?)',
     ),
     "unknown name of a table": (
         'hops = 2\nrouting = "aodv-ns3"',
-        'x.toml: line 2: key "routing": "aodv-ns3" is not known; use one of "static", "none", "aodv", "dsdv", "olsr", "dsr", '
+        f'x.toml: line 2: key "routing": "aodv-ns3" is not known; use one of "static", "none", {QUOTED}, '
         '"babeld", "batmand", "olsrd", "aodv-uu", "batman-adv", "aodv-ns2", "dsr-ns2" (did you mean "aodv-ns2"?)',
     ),
     "a table's name for a protocol": (
@@ -118,7 +119,7 @@ ERRORS = {
     ),
     "no protocol": (
         'hops = 2\nrouting = { link = "hello" }',
-        'x.toml: line 2: key "routing": names no protocol; add protocol = one of static, none, aodv, dsdv, olsr, dsr, '
+        f'x.toml: line 2: key "routing": names no protocol; add protocol = one of static, none, {", ".join(OUR_DAEMONS)}, '
         "babeld, batmand, olsrd, aodv-uu, batman-adv",
     ),
     "misspelt option": (

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from scenarios.definition import load_scenario
 from scenarios.overrides import parse_value
+from scenarios.routing import OUR_DAEMONS
 from scenarios.scenario import SACK_OF_PROFILE, Scenario
 from scenarios.tcp import parse
 from testbed.errors import UsageError
@@ -16,6 +17,7 @@ from testbed.stages import kernel_tcp
 from testbed.stages.kernel_tcp import period_notes, profile, sysctls
 from testbed.tests.refusals import message
 
+QUOTED = ", ".join(f'"{name}"' for name in OUR_DAEMONS)
 EXAMPLES = Path(__file__).parents[2] / "formats" / "examples"
 
 
@@ -162,7 +164,7 @@ def test_tcpap_without_the_length_of_the_path_is_refused(load, keys, who):
     load(f'hops = 2\ntcp = "tcpap(hops=2)"\n{keys}')
 
 
-@pytest.mark.parametrize("routing", ["static", "none", "aodv", "dsdv", "olsr", "dsr"])
+@pytest.mark.parametrize("routing", ["static", "none", *OUR_DAEMONS])
 def test_tcpap_is_taken_where_the_length_of_the_path_is_known(load, routing):
     load(f'hops = 2\ntcp = "elfn(tcpap)"\nrouting = "{routing}"')
 
@@ -310,7 +312,7 @@ ERRORS = {
     ),
     "not among the choices": (
         'hops = 2\nrouting = "olsrr"',
-        'x.toml: line 2: key "routing": "olsrr" is not known; use one of "static", "none", "aodv", "dsdv", "olsr", "dsr", '
+        f'x.toml: line 2: key "routing": "olsrr" is not known; use one of "static", "none", {QUOTED}, '
         '"babeld", "batmand", "olsrd", "aodv-uu", "batman-adv", "aodv-ns2", "dsr-ns2" (did you mean "olsr"?)',
     ),
     "what TAP radios have not": (

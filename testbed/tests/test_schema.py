@@ -10,6 +10,7 @@ import pytest
 from scenarios import owned
 from scenarios.definition import load_scenario
 from scenarios.json_schema import of_scenario
+from scenarios.propagation import TABLES
 from scenarios.routing import OUR_DAEMONS
 from testbed.__main__ import main
 from testbed.campaigns.experiment import load as load_experiment
@@ -181,3 +182,11 @@ def test_the_generated_files_are_what_the_programs_print(name):
 
 def test_every_program_has_its_generated_file():
     assert sorted(PRINTED_BY) == sorted(path.stem for path in owned.FOLDER.glob("*.json"))
+
+
+def test_the_contract_names_every_propagation_model_and_its_keys():
+    contract = (ROOT / "formats" / "medium.md").read_text()
+    row = next(line for line in contract.splitlines() if line.startswith("| `propagation.model` |"))
+    names = {name for model, table in TABLES.items() for name in (model, *table["properties"])} - {"model"}
+    assert len(names) > 10
+    assert [name for name in sorted(names) if f"`{name}`" not in row] == []

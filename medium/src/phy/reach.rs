@@ -3,6 +3,7 @@
 //! One question as a JSON object, one answer. The distance is found by halving: power never rises with it.
 
 use super::propagation::Model;
+use super::radio::RadioError;
 use super::{Propagation, Radio};
 use serde::{Deserialize, Serialize};
 
@@ -36,10 +37,10 @@ pub struct Answer {
     pub power_w: Vec<f64>,
 }
 
-/// The error is one line that names the key.
-pub fn answer(question: &Question) -> Result<Answer, String> {
+/// Refuses a profile whose values do not fit.
+pub fn answer(question: &Question) -> Result<Answer, RadioError> {
     let Question { radio, propagation: model, at_m } = question;
-    radio.check()?;
+    radio.check().map_err(RadioError::Value)?;
     // one station, which is its own pair: no draw, and no entry of a matrix
     let propagation = Propagation::new(&as_median(model), radio, 1, 0, |_| 0);
     let power_w = |distance_m: f64| propagation.power_w(0, 0, [0.0; 3], [distance_m, 0.0, 0.0]);

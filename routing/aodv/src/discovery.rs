@@ -55,12 +55,12 @@ pub struct Ladder {
 }
 
 impl Ladder {
-    /// Takes the parameters from the options.
-    pub fn new(options: &Options) -> Self {
+    /// Takes the parameters from the options; `ttl_start` is TTL_START, given or derived.
+    pub fn new(options: &Options, ttl_start: u8) -> Self {
         Self {
             uu: options.uu(),
             ring: options.expanding_ring,
-            start: options.ttl_start().min(options.net_diameter),
+            start: ttl_start.min(options.net_diameter),
             increment: options.ttl_increment,
             threshold: options.ttl_threshold,
             diameter: options.net_diameter,
@@ -167,7 +167,7 @@ mod tests {
 
     /// TTL and sending time of each request, and the time at which the discovery fails, in ms.
     fn climb(options: &Options, hops: Option<u8>) -> (Vec<(u8, u64)>, u64) {
-        let ladder = Ladder::new(options);
+        let ladder = Ladder::new(options, options.derived().unwrap().ttl_start);
         let (mut sent, mut at, mut wide) = (Vec::new(), 0, 0);
         let mut step = Some(ladder.first(hops));
         while let Some(ttl) = step {
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn the_search_for_a_known_destination_begins_at_its_last_hop_count() {
         assert_eq!(climb(&Options::default(), Some(3)).0[..2], [(5, 0), (7, 560)]);
-        assert_eq!(Ladder::new(&Options::default()).first(Some(6)), 35);
-        assert_eq!(Ladder::new(&Options::default()).first(Some(255)), 35);
+        assert_eq!(Ladder::new(&Options::default(), 1).first(Some(6)), 35);
+        assert_eq!(Ladder::new(&Options::default(), 1).first(Some(255)), 35);
     }
 }

@@ -1,8 +1,9 @@
 //! AODV's options (formats/routing.md) and the times that follow from them (RFC 3561, section 10).
 //!
-//! An option that is not given (`null`) has the value of its style: the RFC's, or AODV-UU 0.9.6's where that differs.
+//! An option that is not given (`null`) follows from others ([`Derived`]): it is the RFC's, or AODV-UU 0.9.6's where that differs.
 
-use manet_engine::keys::{above, from, up_to, within, Declared};
+use manet_engine::formula::Formula::{self, By, Flag, Key, Max, Number, Product, Sum};
+use manet_engine::keys::{above, derived, from, up_to, within, Declared};
 use manet_engine::{choices, keys, Duration};
 use manet_routing::OptionError;
 use serde::{Deserialize, Serialize};
@@ -48,10 +49,10 @@ keys! {
         pub style: Style = Style::Rfc;
         /// ACTIVE_ROUTE_TIMEOUT; by default 10 s with feedback, 3 s with hellos.
         #[serde(with = "optional_seconds")]
-        pub active_route_timeout: Option<Duration> = None => above(0.0);
+        pub active_route_timeout: Option<Duration> = None => above(0.0).derived(&ACTIVE_ROUTE_TIMEOUT);
         /// MY_ROUTE_TIMEOUT; by default it follows from the other times.
         #[serde(with = "optional_seconds")]
-        pub my_route_timeout: Option<Duration> = None => above(0.0);
+        pub my_route_timeout: Option<Duration> = None => above(0.0).derived(&MY_ROUTE_TIMEOUT);
         /// HELLO_INTERVAL.
         #[serde(with = "manet_routing::seconds")]
         pub hello_interval: Duration = Duration::from_millis(1000) => above(0.0);
@@ -72,7 +73,7 @@ keys! {
         /// RERR_RATELIMIT: errors a second.
         pub rerr_ratelimit: u32 = 10 => within(1.0, 1000.0);
         /// TTL_START; by default 1, AODV-UU's 2.
-        pub ttl_start: Option<u8> = None => from(1.0);
+        pub ttl_start: Option<u8> = None => from(1.0).derived(&TTL_START);
         /// TTL_INCREMENT.
         pub ttl_increment: u8 = 2 => from(1.0);
         /// TTL_THRESHOLD.
@@ -83,21 +84,21 @@ keys! {
         pub local_add_ttl: u8 = 2;
         /// NEXT_HOP_WAIT; by default node_traversal_time and 10 ms.
         #[serde(with = "optional_seconds")]
-        pub next_hop_wait: Option<Duration> = None => above(0.0);
+        pub next_hop_wait: Option<Duration> = None => above(0.0).derived(&NEXT_HOP_WAIT);
         /// Whether a search begins with a small TTL (RFC 3561, 6.4).
         pub expanding_ring: bool = true;
         /// The G flag of requests; by default true, AODV-UU's false.
-        pub gratuitous: Option<bool> = None;
+        pub gratuitous: Option<bool> = None => derived(&UNLESS_UU);
         /// The D flag of requests.
         pub destination_only: bool = false;
         /// Repair of a broken route where it broke (6.12); by default true, AODV-UU's false.
-        pub local_repair: Option<bool> = None;
+        pub local_repair: Option<bool> = None => derived(&UNLESS_UU);
         /// The source of a TCP packet that waits for a repair hears host unreachable at once, not when the repair has failed.
         pub unreachable_during_repair: bool = true;
         /// Asks for RREP-ACK always.
         pub unidirectional: bool = false;
         /// Hellos from nodes on an active route only; by default true, AODV-UU's false.
-        pub hello_while_active: Option<bool> = None;
+        pub hello_while_active: Option<bool> = None => derived(&UNLESS_UU);
         /// Hellos state their interval (6.9).
         pub hello_interval_extension: bool = false;
         /// A packet that a broken link returns waits for the new route.
@@ -114,6 +115,36 @@ keys! {
         /// Where control packets for all neighbours are sent.
         pub broadcast: Broadcast = Broadcast::Limited;
     }
+}
+
+const ACTIVE_ROUTE_TIMEOUT: Formula = By("link", &[("feedback", Number(10.0)), ("hello", Number(3.0))]);
+const TWICE_ACTIVE: Formula = Product(&[Number(2.0), Key("active_route_timeout")]);
+/// 2 * PATH_DISCOVERY_TIME, which is 2 * NET_TRAVERSAL_TIME, which is 2 * NODE_TRAVERSAL_TIME * NET_DIAMETER.
+const TWICE_PATH_DISCOVERY: Formula = Product(&[Number(8.0), Key("node_traversal_time"), Key("net_diameter")]);
+/// "should be set to at least 2 * PATH_DISCOVERY_TIME" in the RFC's text; AODV-UU has the formula only.
+const MY_ROUTE_TIMEOUT: Formula =
+    By("style", &[("rfc", Max(&[TWICE_ACTIVE, TWICE_PATH_DISCOVERY])), ("uu", TWICE_ACTIVE)]);
+const NEXT_HOP_WAIT: Formula = Sum(&[Key("node_traversal_time"), Number(0.01)]);
+const TTL_START: Formula = By("style", &[("rfc", Number(1.0)), ("uu", Number(2.0))]);
+const UNLESS_UU: Formula = By("style", &[("rfc", Flag(true)), ("uu", Flag(false))]);
+
+/// The options that may be null, as given or as they follow from others. Times in seconds.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Derived {
+    /// ACTIVE_ROUTE_TIMEOUT, in seconds.
+    pub active_route_timeout: f64,
+    /// MY_ROUTE_TIMEOUT, in seconds.
+    pub my_route_timeout: f64,
+    /// NEXT_HOP_WAIT, in seconds.
+    pub next_hop_wait: f64,
+    /// TTL_START, in hops.
+    pub ttl_start: u8,
+    /// Whether requests have the G flag.
+    pub gratuitous: bool,
+    /// Whether broken routes are repaired locally.
+    pub local_repair: bool,
+    /// Whether only nodes on active routes send hellos.
+    pub hello_while_active: bool,
 }
 
 /// Times and limits of the machine, computed from the options (RFC 3561, section 10).
@@ -156,22 +187,6 @@ impl Options {
     pub fn hellos(&self) -> bool {
         self.link == Link::Hello
     }
-    /// TTL_START.
-    pub fn ttl_start(&self) -> u8 {
-        self.ttl_start.unwrap_or(if self.uu() { 2 } else { 1 })
-    }
-    /// Whether requests have the G flag.
-    pub fn gratuitous(&self) -> bool {
-        self.gratuitous.unwrap_or(!self.uu())
-    }
-    /// Whether broken routes are repaired locally.
-    pub fn local_repair(&self) -> bool {
-        self.local_repair.unwrap_or(!self.uu())
-    }
-    /// Whether only nodes on active routes send hellos.
-    pub fn hello_while_active(&self) -> bool {
-        self.hello_while_active.unwrap_or(!self.uu())
-    }
 
     /// Fails with the first option out of its limits, and the remedy.
     pub fn check(&self) -> Result<(), OptionError> {
@@ -179,26 +194,28 @@ impl Options {
             .map_err(|e| OptionError(format!("options.{} is {}; give {}", e.key, e.value, e.limits.wanted())))
     }
 
+    /// Of options that [`Self::check`] accepts.
+    pub fn derived(&self) -> Result<Derived, OptionError> {
+        serde_json::from_value(keys::completed(Self::KEYS, self)).map_err(|e| OptionError(e.to_string()))
+    }
+
     /// Section 10's formulas.
-    pub fn timing(&self) -> Timing {
-        let default_active = Duration::from_secs(if self.hellos() { 3 } else { 10 });
-        let active_route = self.active_route_timeout.unwrap_or(default_active);
+    pub fn timing(&self, derived: &Derived) -> Timing {
+        let active_route = Duration::from_secs_f64(derived.active_route_timeout);
         let net_traversal = self.node_traversal_time * 2 * u64::from(self.net_diameter);
         let path_discovery = net_traversal * 2;
-        // "should be set to at least 2 * PATH_DISCOVERY_TIME" in the RFC's text; AODV-UU has the formula only
-        let my_route = if self.uu() { active_route * 2 } else { (active_route * 2).max(path_discovery * 2) };
         let hello_loss = self.hello_interval * u64::from(self.allowed_hello_loss);
         let uu_jitter = Duration::from_millis(if self.uu() { 50 } else { 0 });
         Timing {
             active_route,
-            my_route: self.my_route_timeout.unwrap_or(my_route),
+            my_route: Duration::from_secs_f64(derived.my_route_timeout),
             hello_interval: self.hello_interval,
             hello_loss: hello_loss + uu_jitter,
             hello_jitter: uu_jitter,
             node_traversal: self.node_traversal_time,
             net_traversal,
             path_discovery,
-            next_hop_wait: self.next_hop_wait.unwrap_or(self.node_traversal_time + Duration::from_millis(10)),
+            next_hop_wait: Duration::from_secs_f64(derived.next_hop_wait),
             blacklist: net_traversal * u64::from(self.rreq_retries.max(1)),
             // K = 5; AODV-UU keeps 15 s with link-layer feedback too
             delete_period: match self.uu() {
@@ -236,9 +253,14 @@ mod tests {
         serde_json::from_str(json).unwrap()
     }
 
+    fn timing(json: &str) -> Timing {
+        let options = options(json);
+        options.timing(&options.derived().unwrap())
+    }
+
     #[test]
     fn defaults_are_section_10s() {
-        let t = options(r#"{"link":"hello"}"#).timing();
+        let t = timing(r#"{"link":"hello"}"#);
         let ms = Duration::from_millis;
         assert_eq!((t.active_route, t.net_traversal, t.path_discovery), (ms(3000), ms(2800), ms(5600)));
         // 2 * PATH_DISCOVERY_TIME; K * ACTIVE_ROUTE_TIMEOUT; RREQ_RETRIES * NET_TRAVERSAL_TIME
@@ -248,29 +270,24 @@ mod tests {
 
     #[test]
     fn max_repair_ttl_is_three_tenths_of_the_diameter_and_no_less() {
-        let of = |diameter: u8| options(&format!(r#"{{"net_diameter":{diameter}}}"#)).timing().max_repair_ttl;
+        let of = |diameter: u8| timing(&format!(r#"{{"net_diameter":{diameter}}}"#)).max_repair_ttl;
         // 0.3 x 1, 3, 4, 10, 20, 255 = 0.3, 0.9, 1.2, 3, 6, 76.5
         assert_eq!([1, 3, 4, 10, 20, 255].map(of), [0, 0, 1, 3, 6, 76]);
     }
 
     #[test]
     fn with_feedback_routes_live_ten_seconds() {
-        assert_eq!(Options::default().timing().active_route, Duration::from_secs(10));
-        assert_eq!(options(r#"{"active_route_timeout":4.5}"#).timing().active_route, Duration::from_millis(4500));
+        assert_eq!(timing("{}").active_route, Duration::from_secs(10));
+        assert_eq!(timing(r#"{"active_route_timeout":4.5}"#).active_route, Duration::from_millis(4500));
     }
 
     #[test]
     fn aodv_uus_values_where_they_differ() {
-        let uu = options(r#"{"style":"uu","link":"hello"}"#);
-        assert_eq!(
-            (uu.ttl_start(), uu.gratuitous(), uu.local_repair(), uu.hello_while_active()),
-            (2, false, false, false)
-        );
-        assert_eq!(
-            (uu.timing().my_route, uu.timing().hello_loss),
-            (Duration::from_secs(6), Duration::from_millis(2050))
-        );
-        assert!(options(r#"{"style":"uu","gratuitous":true}"#).gratuitous());
+        const UU: &str = r#"{"style":"uu","link":"hello"}"#;
+        let uu = options(UU).derived().unwrap();
+        assert_eq!((uu.ttl_start, uu.gratuitous, uu.local_repair, uu.hello_while_active), (2, false, false, false));
+        assert_eq!((timing(UU).my_route, timing(UU).hello_loss), (Duration::from_secs(6), Duration::from_millis(2050)));
+        assert!(options(r#"{"style":"uu","gratuitous":true}"#).derived().unwrap().gratuitous);
     }
 
     #[test]

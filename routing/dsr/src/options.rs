@@ -5,7 +5,7 @@
 
 use manet_engine::keys::{above, from, up_to, within, Declared};
 use manet_engine::{choices, keys, Duration};
-use manet_routing::{seconds, Node, OptionError};
+use manet_routing::{seconds, Node, OptionError, MIN_MTU};
 use serde::{Deserialize, Serialize};
 
 choices! {
@@ -94,8 +94,6 @@ pub fn overhead(options: &Options) -> u16 {
     (8 + 4 * options.max_hops + 4) as u16
 }
 
-/// IPv4 hosts must be able to receive this much (RFC 791): less is no useful MTU.
-const MIN_MTU: u16 = 576;
 /// Errors name the option and the remedy.
 pub fn check(node: &Node, options: &Options) -> Result<(), OptionError> {
     keys::check(Options::KEYS, options)

@@ -7,7 +7,7 @@ use crate::error::HostError;
 use crate::{daemon, replay, status};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use manet_engine::schema::schema;
-use manet_routing::{Carrier, Protocol};
+use manet_routing::{Carrier, Protocol, MIN_MTU};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -76,12 +76,13 @@ fn perform<P: Protocol>(verb: Verb) -> Result<(), Failure> {
             Ok(())
         }
         Verb::Schema => {
-            let port = match P::CARRIER {
+            let mut facts = match P::CARRIER {
                 Carrier::Udp(port) => vec![("udp_port", port.into())],
                 Carrier::Frames => Vec::new(),
             };
+            facts.push(("min_mtu_bytes", MIN_MTU.into()));
             let id = format!("manet-{}/options", P::NAME);
-            println!("{}", schema::<P::Options>(&id, &format!("Options of manet-{}", P::NAME), port));
+            println!("{}", schema::<P::Options>(&id, &format!("Options of manet-{}", P::NAME), facts));
             Ok(())
         }
         Verb::Replay { config, log } => replay::run(&load(&config)?, &log).map_err(Failure::Run),

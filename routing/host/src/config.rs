@@ -1,6 +1,6 @@
 //! CONFIG of formats/routing.md: identity of the node, paths of its sockets and files, options of the protocol.
 
-use manet_routing::{Node, OptionError, Protocol};
+use manet_routing::{Node, OptionError, Protocol, MIN_MTU};
 use serde::Deserialize;
 use serde_json::Value;
 use std::fmt;
@@ -12,8 +12,6 @@ use std::path::{Path, PathBuf};
 const FORMAT: &str = "manet-routing/1";
 /// No configuration is longer; the limit detects a wrong path (a capture, /dev/zero) before it fills the memory.
 const MAX_BYTES: u64 = 1 << 20;
-/// RFC 791: every host accepts packets of 576 bytes.
-const MIN_MTU: u16 = 576;
 /// IFNAMSIZ less its final zero.
 const MAX_NAME_LEN: usize = 15;
 

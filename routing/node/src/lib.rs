@@ -32,7 +32,7 @@ pub use counters::Counters;
 pub use held::Held;
 pub use message::{Flow, Input, Note, Output};
 pub use notices::Notices;
-pub use protocol::{Carrier, Node, OptionError, Protocol};
+pub use protocol::{Carrier, Node, OptionError, Protocol, MIN_MTU};
 pub use routes::{Device, Route, Routes};
 pub use status::Status;
 

@@ -17,6 +17,9 @@ pub enum Carrier {
     Frames,
 }
 
+/// The smallest MTU of a radio: every host must be able to receive datagrams of 576 bytes (RFC 791, section 3.1).
+pub const MIN_MTU: u16 = 576;
+
 /// Identity and surroundings of a machine; the same for every protocol. Key `node` of CONFIG (formats/routing.md).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -33,7 +36,7 @@ pub struct Node {
     /// Wired networks that this node reaches by other interfaces, as `network`. A node with any is a gateway.
     #[serde(default)]
     pub wires: Vec<(Ipv4Addr, u8)>,
-    /// The radio's MTU in bytes.
+    /// The radio's MTU in bytes, [`MIN_MTU`] at least.
     #[serde(default = "ethernet_mtu")]
     pub mtu: u16,
     /// Seed of all random streams of the run.

@@ -88,7 +88,7 @@ impl Aodv {
         let request = rreq::Repr {
             join: false,
             repair: false,
-            gratuitous: self.options.gratuitous() && discovery.purpose == Purpose::Own,
+            gratuitous: self.derived.gratuitous && discovery.purpose == Purpose::Own,
             destination_only: self.options.destination_only,
             // an unknown number is flag U and 0: AODV-UU uses only the latter and never sets the flag
             unknown: known.is_none() && !self.options.uu(),

@@ -40,7 +40,7 @@ impl Aodv {
         let pause = (self.timing.hello_interval + extra - jitter).max(Duration::from_nanos(1));
         self.hello_at = Some(now + pause);
         let broadcast_lately = self.last_broadcast.is_some_and(|at| now - at < self.timing.hello_interval);
-        if broadcast_lately || self.is_silent(now) || self.options.hello_while_active() && !self.is_active(now) {
+        if broadcast_lately || self.is_silent(now) || self.derived.hello_while_active && !self.is_active(now) {
             return;
         }
         let lifetime = self.timing.hello_interval * u64::from(self.options.allowed_hello_loss);

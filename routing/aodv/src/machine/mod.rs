@@ -16,7 +16,7 @@ use crate::duplicates::Duplicates;
 use crate::gateway::Internet;
 use crate::limit::Limit;
 use crate::neighbours::{Neighbours, Until};
-use crate::options::{Broadcast, Options, Timing};
+use crate::options::{Broadcast, Derived, Options, Timing};
 use crate::returned::Returned;
 use crate::table::{Change, Offer, State, Table};
 use crate::wire::Message;
@@ -38,6 +38,8 @@ const MAX_JITTERED: usize = 256;
 pub struct Aodv {
     node: Node,
     options: Options,
+    /// The options that follow from others where they are not given.
+    derived: Derived,
     timing: Timing,
     ladder: Ladder,
     rng: Stream,
@@ -75,7 +77,8 @@ impl Protocol for Aodv {
 
     fn new(node: Node, options: Options) -> Result<Self, OptionError> {
         options.check()?;
-        let timing = options.timing();
+        let derived = options.derived()?;
+        let timing = options.timing(&derived);
         let mut rng = Stream::new(node.seed, node.number, Purpose::Routing);
         let mut silent_until = Instant::ZERO;
         if node.restarted && options.reboot_wait {
@@ -84,7 +87,7 @@ impl Protocol for Aodv {
         let first_hello = || Instant::from_nanos(rng.below(timing.hello_interval.as_nanos()));
         Ok(Self {
             hello_at: options.hellos().then(first_hello),
-            ladder: Ladder::new(&options),
+            ladder: Ladder::new(&options, derived.ttl_start),
             sequence: 1,
             request_id: 0,
             table: Table::default(),
@@ -106,6 +109,7 @@ impl Protocol for Aodv {
             rng,
             node,
             options,
+            derived,
             timing,
         })
     }

@@ -17,11 +17,7 @@ impl Aodv {
         let near = |hops: u8| holds || hops <= self.timing.max_repair_ttl;
         let entry = self.table.valid(destination).filter(|e| e.next_hop == neighbour && near(e.hops));
         let room = self.discoveries.len() < discovery::MAX_DISCOVERIES && self.discoveries.get(destination).is_none();
-        (holds || self.options.local_repair())
-            && !self.is_own(source)
-            && entry.is_some()
-            && room
-            && !self.is_silent(now)
+        (holds || self.derived.local_repair) && !self.is_own(source) && entry.is_some() && room && !self.is_silent(now)
     }
 
     pub(super) fn start_repair(&mut self, now: Instant, source: Ipv4Addr, destination: Ipv4Addr) {

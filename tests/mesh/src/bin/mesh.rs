@@ -76,7 +76,7 @@ fn run(arguments: &[String]) -> Result<(), String> {
         options[key] = value.clone();
     }
     let begun = std::time::Instant::now();
-    let run = protocols::with(name, scenario, &options, Run)?;
+    let run = protocols::with(name, scenario, &options, Run).map_err(|e| e.to_string())?;
     println!("{}\n{}", summary::LEGEND, summary::table(std::slice::from_ref(&run)));
     print!("{}", summary::counts(std::slice::from_ref(&run)));
     let s = &run.seen;
