@@ -59,6 +59,6 @@ def _draw_others(axes: Axes) -> dict[str, Any]:
     (points,) = axes.plot(hops, rates, color=peer.colour, marker=peer.marker, markersize=7, linestyle="", zorder=2)
     steps = [1 + step / 20 for step in range(181)]
     axes.plot(steps, [rates[0] / step for step in steps], color=peer.colour, linewidth=0.9, linestyle=":", zorder=1)
-    axes.annotate("1/n, no contention", (5.5, rates[0] / 5.5), xytext=(5, 4), textcoords="offset points",
+    axes.annotate("1/n, one sender at a time", (5.5, rates[0] / 5.5), xytext=(5, 4), textcoords="offset points",
                   color=peer.colour, fontsize=7.5)  # fmt: skip
     return {"Holland and Vaidya 1999, figure 1": paper, peer.name: points}

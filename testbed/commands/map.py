@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
   ./manet map                       the run under way: map.png and text
-  ./manet map results/hv-fig3/speed=20/seed-1 --at 12.5
+  ./manet map results/hv-fig3/reno-speed20/seed-1 --at 12.5
                                     an ended run, 12.5 s into its traffic
   ./manet map mobility/patterns/p06.tcl --at 100
                                     a movement file at 100 s

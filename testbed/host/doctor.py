@@ -184,6 +184,6 @@ def _load(late_us: list[float]) -> Check:
     cores, busy = os.cpu_count() or 1, os.getloadavg()[0]
     spare = max(0.0, cores * BUSY_SHARE - busy)
     runs = 0 if _p95(late_us) >= LATE_TIMER_US else int(spare / CORE_SHARE_PER_RUN)
-    bears = f"this machine (its name: {socket.gethostname()}) bears about {runs} more runs of ten stations side by side"
+    bears = f"{socket.gethostname()} has room for about {runs} more runs of ten stations side by side"
     detail = f"{cores} cores, load {busy:.2f} now: {bears}"
     return Check("safe load", runs > 0, detail, "" if runs else "wait until the host is quieter", needed=False)

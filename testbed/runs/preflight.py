@@ -102,8 +102,10 @@ def _check_paths(name: str, scenario: Scenario, links: Sequence[tuple[str, str]]
     cut_off = static.without_path(flows, gateways, cache(lambda source: hop_counts(neighbours, source)))
     if cut_off is not None:
         key = "propagation.matrix" if scenario.propagation.matrix else PLACED_BY[scenario.topology]
-        text = f'key "flows.{list(flows).index(cut_off)}": {static.no_path(*flows[cut_off])}; '
-        raise UsageError(f'{name}: {text}place the stations within range of each other (key "{key}"), or take out the flow')
+        given = "flows" in scenario.model_fields_set
+        blamed, remedy = (f"flows.{list(flows).index(cut_off)}", ", or remove the flow") if given else (key, "")
+        text = f'key "{blamed}": {static.no_path(*flows[cut_off])}; place the stations within range of each other'
+        raise UsageError(f'{name}: {text} (key "{key}"){remedy}')
 
 
 def _of_medium(scenario: Scenario, seed: int) -> object:

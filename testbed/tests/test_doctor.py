@@ -89,7 +89,7 @@ def test_timers_as_late_as_would_make_a_run_suspect_are_a_no_with_no_safe_load()
 
 def test_safe_load_says_whose_name_it_prints(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("socket.gethostname", lambda: "vm")
-    assert "this machine (its name: vm) bears about " in _load([0.0] * 100).detail
+    assert "vm has room for about " in _load([0.0] * 100).detail
 
 
 def test_a_tool_that_is_there_is_found(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def require_paths(flows: dict[str, tuple[str, str]], gateways: dict[str, str], h
     """RunError for a flow without a path. `flows`: name: (from, to); hosts are reached through their gateways."""
     name = without_path(flows, gateways, hops.__getitem__)
     if name is not None:
-        remedy = "place the stations within range of each other (the prompt's `links` shows who is) or take out the flow"
+        remedy = "place the stations within range of each other (the prompt's `links` shows who is) or remove the flow"
         raise RunError(f"{name}: {no_path(*flows[name])}; {remedy}")
 
 
@@ -67,7 +67,7 @@ def without_path(
 
 def no_path(source: str, target: str) -> str:
     """The error for a flow without a path, without the flow's name."""
-    return f'there is no path from {source} to {target} at the start positions, and routing = "static" finds no other'
+    return f'there is no path from {source} to {target} at the start positions'
 
 
 def _hops(network: Network) -> dict[str, dict[str, str]]:
