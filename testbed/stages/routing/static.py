@@ -67,7 +67,7 @@ def without_path(
 
 def no_path(source: str, target: str) -> str:
     """The error for a flow without a path, without the flow's name."""
-    return f'there is no path from {source} to {target} at the start positions'
+    return f"there is no path from {source} to {target} at the start positions"
 
 
 def _hops(network: Network) -> dict[str, dict[str, str]]:
