@@ -144,7 +144,7 @@ def without_comments(path):
 
 def without_tests(code):
     """What stands before the tests of a file, which are its last item."""
-    return re.split(r"#\[cfg\(test\)\]\n(?:pub )?mod tests \{", code)[0]
+    return re.split(r"#\[cfg\(test\)\]\n(?:pub(?:\(crate\))? )?mod tests \{", code)[0]
 
 
 def test_only_the_real_drivers_read_a_clock():
