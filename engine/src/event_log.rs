@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replay_does_what_the_run_did() {
+    fn a_replay_repeats_the_run() {
         let (mut log, mut heard) = (Vec::new(), Vec::new());
         let mut line = Timeline::new(Logged::new(Echo::default(), Some(&mut log)));
         let mut at = Instant::ZERO;

@@ -11,7 +11,7 @@ pub enum Formula {
     Number(f64),
     /// The value of this key.
     Key(&'static str),
-    /// By the name that this key has.
+    /// Selected by the name in this key.
     By(&'static str, &'static [(&'static str, Formula)]),
     /// The sum of numbers.
     Sum(&'static [Formula]),
@@ -22,7 +22,7 @@ pub enum Formula {
 }
 
 impl Formula {
-    /// Null where a key that it needs is missing.
+    /// Null if a key that it needs is missing.
     pub fn value(&self, values: &Value) -> Value {
         let each = |parts: &[Formula]| parts.iter().map(|part| part.value(values).as_f64()).collect::<Option<Vec<_>>>();
         let found =
@@ -41,7 +41,7 @@ impl Formula {
         }
     }
 
-    /// As it stands in a schema: a key is a string, `{"by": key, "cases": {name: formula}}`, `{"sum": [formula]}`.
+    /// Its form in a schema: a key is a string, `{"by": key, "cases": {name: formula}}`, `{"sum": [formula]}`.
     pub fn json(&self) -> Value {
         let all = |parts: &[Formula]| parts.iter().map(Self::json).collect::<Value>();
         match self {

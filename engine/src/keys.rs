@@ -32,7 +32,7 @@ pub struct Limits {
     pub below: Option<f64>,
     /// Default value, for a key of a struct without `Default`.
     pub default: Option<f64>,
-    /// Of a key that may be null: what its value is then.
+    /// Formula of the value of a key that is null.
     pub derived: Option<&'static Formula>,
 }
 
@@ -68,7 +68,7 @@ pub const fn of(unit: &'static str) -> Limits {
     Limits { unit, ..NONE }
 }
 
-/// Limited by its type alone; null means what the formula gives.
+/// No limits but those of the type; a null key has the value of `formula`.
 pub const fn derived(formula: &'static Formula) -> Limits {
     Limits { derived: Some(formula), ..NONE }
 }
@@ -89,12 +89,12 @@ impl Limits {
         Self { default: Some(default), ..self }
     }
 
-    /// These limits, for a key whose null stands for the value of `formula`.
+    /// The same limits for a key that has the value of `formula` when it is null.
     pub const fn derived(self, formula: &'static Formula) -> Self {
         Self { derived: Some(formula), ..self }
     }
 
-    /// These limits, replaced by those that `other` states.
+    /// The same limits, replaced by those that `other` states.
     const fn replaced_by(self, other: Limits) -> Self {
         let lower = if other.min.is_some() || other.above.is_some() { other } else { self };
         let upper = if other.max.is_some() || other.below.is_some() { other } else { self };
@@ -274,7 +274,7 @@ pub struct Key {
     pub nullable: bool,
     /// Whether the file must have the key.
     pub required: bool,
-    /// What its value is where it is null.
+    /// Formula of its value when it is null.
     pub derived: Option<&'static Formula>,
 }
 
@@ -322,7 +322,7 @@ pub fn check(keys: &[Key], values: &impl Serialize) -> Result<(), OutOfLimits> {
     check_table(keys, "", &serde_json::to_value(values).unwrap_or(Value::Null))
 }
 
-/// `values`, which serialises to an object of these keys, as JSON, with what a null key derives from others.
+/// `values`, which serialises to an object of these keys, as JSON, with the derived values of null keys.
 pub fn completed(keys: &[Key], values: &impl Serialize) -> Value {
     let mut values = serde_json::to_value(values).unwrap_or(Value::Null);
     for key in keys {
@@ -433,7 +433,7 @@ macro_rules! keys {
     };
 }
 
-/// The text of a line of documentation; nothing of another attribute.
+/// The text of a line of documentation; empty for another attribute.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! doc_line {
@@ -471,7 +471,7 @@ macro_rules! typed_table {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::Duration;
     use serde::Deserialize;

@@ -11,6 +11,7 @@ pub mod event_log;
 pub mod formula;
 pub mod keys;
 pub mod lateness;
+pub mod line_client;
 pub mod machine;
 pub mod queue;
 pub mod random;

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ties_go_by_phase_then_by_order_of_arrival() {
+    fn ties_are_ordered_by_phase_then_by_order_of_arrival() {
         let mut q = EventQueue::default();
         let t = Instant::from_nanos(5);
         q.push(t, 1, "late phase, first pushed");

@@ -331,7 +331,7 @@ mod tests {
             driver.turn(&mut |_, _| {}).unwrap();
             turns += 1;
         }
-        // one wake-up by the timer and perhaps one more by its rest; 25 ms apart it would be eight
+        // one wake-up by the timer, perhaps a second one for the remaining time; turns 25 ms apart would be eight
         assert!(turns <= 2, "{turns}");
     }
 

@@ -149,38 +149,7 @@ fn of_limits(limits: &Limits) -> Vec<(&'static str, Node)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::{above, below, from};
-    use serde::{Deserialize, Serialize};
-
-    crate::choices! {
-        pub enum Colour {
-            Red = "red",
-            Green = "dark-green",
-        }
-    }
-
-    crate::keys! {
-        #[derive(Serialize, Deserialize)]
-        #[serde(default, deny_unknown_fields)]
-        pub struct Inner {
-            /// How many,
-            /// at most.
-            pub count: u8 = 3 => from(1.0);
-            pub colour: Colour = Colour::Green;
-        }
-    }
-
-    crate::keys! {
-        #[derive(Serialize, Deserialize)]
-        pub struct Outer {
-            pub inner: Inner;
-            #[serde(default)]
-            pub wait: Option<f64> => above(0.0).of("s");
-            pub share: f64 => below(0.0, 1.0);
-            #[serde(default)]
-            pub rows: Vec<Inner>;
-        }
-    }
+    use crate::keys::tests::Outer;
 
     #[test]
     fn the_schema_has_limits_units_and_defaults_in_the_order_of_the_keys() {

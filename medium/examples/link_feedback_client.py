@@ -39,7 +39,7 @@ def mac_bytes(text: str) -> bytes:
 
 
 def connect(path: str, flags: int) -> socket.socket:
-    """A connection that is told what `flags` say."""
+    """A connection that receives the messages selected by `flags`."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     connection.connect(path)
     connection.send(message(SUBSCRIBE, struct.pack("<I", flags)))
@@ -47,12 +47,12 @@ def connect(path: str, flags: int) -> socket.socket:
 
 
 def purge(connection: socket.socket, neighbour: str, token: int) -> None:
-    """Asks for the queued frames for `neighbour`; PURGED and PURGE_DONE with this token follow."""
+    """Request the queued frames for `neighbour`; PURGED and PURGE_DONE with this token follow."""
     connection.send(message(PURGE, mac_bytes(neighbour) + struct.pack("<HI", 0, token)))
 
 
 def decode(packet: bytes) -> dict:
-    """A message of the medium as a dictionary; the frame, if there is one, as bytes."""
+    """A message of the medium as a dictionary; its frame, if any, as bytes."""
     version, kind, _reserved, length = HEADER.unpack_from(packet)
     body = packet[HEADER.size :]
     if version != VERSION or length != len(body):

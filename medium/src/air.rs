@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn a_radio_that_sends_decodes_nothing_and_loses_what_it_had() {
+    fn a_radio_that_sends_decodes_nothing_and_loses_the_frame_it_held() {
         for rule in [Interference::Ns2, Interference::Sinr] {
             let mut r = receiver(rule);
             r.frame_begins(signal(1, 1e-9, 100));

@@ -3,15 +3,18 @@
 //! Every error is one line: key, mistake, remedy. The reader of the file puts its name before it.
 
 use crate::phy::propagation::Model;
-use crate::phy::Radio;
-use manet_engine::keys::{above, from, within, Declared, Key, Limits};
+use crate::verdict::Thresholds;
+use crate::wire::dot11::MAX_MSDU_BYTES;
+use manet_engine::keys::{above, from, within, Declared, Key, Limits, OutOfLimits};
 use manet_engine::{choices, keys};
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
 
+mod loaded;
 pub mod mac_text;
+
+pub use loaded::Loaded;
 
 /// Value of the key `format`.
 pub const FORMAT: &str = "manet-medium/1";
@@ -32,12 +35,14 @@ const COORDINATE: Limits = within(-MAX_COORDINATE_M, MAX_COORDINATE_M).of("m");
 /// Range of the error rate of a link, here and in a request of the control socket.
 pub const ERROR_RATE: Limits = within(0.0, 1.0);
 
-/// Why a configuration is refused: one line.
+/// Reason for refusing a configuration: one line.
 #[derive(Debug)]
 pub enum ConfigError {
     /// The text is not an object with the keys and types of `medium.json`; the message is serde's.
     Json(serde_json::Error),
-    /// A value is out of range, or a name does not exist: key, mistake, remedy.
+    /// A number is outside its limits.
+    Limits(OutOfLimits),
+    /// A name does not exist, or values contradict each other: key, mistake, remedy.
     Value(String),
 }
 
@@ -45,11 +50,24 @@ impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Json(e) => e.fmt(f),
-            Self::Value(what) => f.write_str(what),
+            Self::Limits(e) => e.fmt(f),
+            Self::Value(mistake) => f.write_str(mistake),
         }
     }
 }
 impl std::error::Error for ConfigError {}
+
+impl From<String> for ConfigError {
+    fn from(mistake: String) -> Self {
+        Self::Value(mistake)
+    }
+}
+
+impl From<OutOfLimits> for ConfigError {
+    fn from(error: OutOfLimits) -> Self {
+        Self::Limits(error)
+    }
+}
 
 /// The keys of `medium.json`; formats/medium.md describes each.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -106,9 +124,9 @@ pub struct Config {
     /// Time of `sim` before the measurement, s.
     #[serde(default)]
     pub warmup_s: f64,
-    /// Thresholds of the verdict ([`crate::verdict::Thresholds`]).
-    #[serde(default)]
-    pub verdict: Option<serde_json::Value>,
+    /// Thresholds of the verdict.
+    #[serde(default, deserialize_with = "Thresholds::of_key")]
+    pub verdict: Option<Thresholds>,
 }
 
 impl Config {
@@ -127,25 +145,25 @@ fn one() -> u64 {
 
 impl Declared for Config {
     const KEYS: &'static [Key] = &[
-        Key::new::<String>("format", "\"manet-medium/1\".").required(true),
-        Key::new::<u64>("seed", "Of all random draws.").limited(from(0.0).by_default(1.0)),
-        Key::new::<PathBuf>("radio", "The radio profile's file, relative to this one.").required(true),
-        Key::new::<serde_json::Value>("radio_overrides", "Keys that replace the profile's."),
-        Key::new::<Model>("propagation", "How power falls with distance; by default two-ray."),
-        Key::new::<Interference>("interference", "How a reception fares among others."),
-        Key::new::<QueueConfig>("queue", "The interface queue of each station."),
-        Key::new::<Vec<StationConfig>>("stations", "In the order of their numbers.").required(true),
-        Key::new::<Option<HwsimConfig>>("hwsim", "The stations' radios are mac80211_hwsim's; absent: TAPs."),
-        Key::new::<Vec<LinkConfig>>("links", "Error rates of links."),
-        Key::new::<Option<PathBuf>>("trace", "The movement's file."),
+        Key::new::<String>("format", "Format of this file: \"manet-medium/1\".").required(true),
+        Key::new::<u64>("seed", "Seed of all random streams.").limited(from(0.0).by_default(1.0)),
+        Key::new::<PathBuf>("radio", "File of the radio profile, relative to this file.").required(true),
+        Key::new::<serde_json::Value>("radio_overrides", "Keys that replace those of the profile."),
+        Key::new::<Model>("propagation", "Path loss model; by default two-ray ground."),
+        Key::new::<Interference>("interference", "Treatment of overlapping receptions."),
+        Key::new::<QueueConfig>("queue", "Interface queue of each station."),
+        Key::new::<Vec<StationConfig>>("stations", "The stations, in the order of their numbers.").required(true),
+        Key::new::<Option<HwsimConfig>>("hwsim", "Present: the stations have radios of mac80211_hwsim; absent: TAPs."),
+        Key::new::<Vec<LinkConfig>>("links", "Error rates of links; a later entry overrides an earlier one."),
+        Key::new::<Option<PathBuf>>("trace", "File of the movement, relative to this file."),
         Key::new::<Vec<WireConfig>>("wires", "Wired links."),
-        Key::new::<serde_json::Value>("outputs", "Files to write."),
-        Key::new::<Option<PathBuf>>("control_socket", "Where requests are taken."),
-        Key::new::<Option<PathBuf>>("feedback_dir", "The folder of the stations' link feedback sockets."),
-        Key::new::<Vec<TrafficConfig>>("traffic", "Synthetic sources, for `sim`."),
-        Key::new::<Option<f64>>("duration_s", "Of `sim`.").limited(TIME),
-        Key::new::<f64>("warmup_s", "Of `sim`: not counted.").limited(TIME),
-        Key::new::<Option<serde_json::Value>>("verdict", "Thresholds of the verdict."),
+        Key::new::<Outputs>("outputs", "Files that the run writes, relative to this file."),
+        Key::new::<Option<PathBuf>>("control_socket", "Path of the control socket."),
+        Key::new::<Option<PathBuf>>("feedback_dir", "Folder of the stations' link feedback sockets."),
+        Key::new::<Vec<TrafficConfig>>("traffic", "Synthetic sources of `sim`."),
+        Key::new::<Option<f64>>("duration_s", "Measured time of `sim`, length of `run`.").limited(TIME),
+        Key::new::<f64>("warmup_s", "Time of `sim` before the measurement.").limited(TIME),
+        Key::new::<Option<Thresholds>>("verdict", "Thresholds of the verdict."),
     ];
 }
 
@@ -164,9 +182,9 @@ keys! {
     #[derive(Clone, Debug, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct QueueConfig {
-        /// Packets that it holds.
+        /// Maximum number of packets in the queue.
         pub packets: usize = QUEUE_PACKETS => QUEUE;
-        /// Whether network-control packets (CS6) and ARP go first.
+        /// Whether network-control packets (CS6) and ARP are sent first.
         pub control_first: bool = true;
     }
 }
@@ -176,17 +194,17 @@ keys! {
     #[derive(Clone, Debug, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct StationConfig {
-        /// Unlike any other, without commas, slashes and blanks.
+        /// Name of the station: unique, without commas, slashes and blanks.
         pub name: String;
-        /// Unlike any other; no group address.
+        /// MAC address: unique, not a group address.
         #[serde(with = "mac_text")]
         pub mac: [u8; 6];
-        /// At the start: x, y, z.
+        /// Position at the start: x, y, z.
         pub position: [f64; 3] => COORDINATE;
-        /// The network namespace of its interface.
+        /// Network namespace of the interface.
         #[serde(default)]
         pub netns: Option<PathBuf>;
-        /// By default wlan0.
+        /// Name of the interface; by default wlan0.
         #[serde(default = "wlan0")]
         pub ifname: String;
     }
@@ -200,13 +218,13 @@ keys! {
     #[derive(Clone, Debug, Default, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct HwsimConfig {
-        /// What the stations' interfaces are.
+        /// Mode of the stations' interfaces.
         #[serde(default)]
         pub mode: HwsimMode;
-        /// Who chooses the rate of a data frame.
+        /// Source of the rate of a data frame.
         #[serde(default)]
         pub rates: HwsimRates;
-        /// Where the radios come from.
+        /// Origin of the radios.
         #[serde(default)]
         pub radios: HwsimRadios;
     }
@@ -249,16 +267,16 @@ keys! {
     #[derive(Clone, Debug, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct LinkConfig {
-        /// The station that sends, or "*".
+        /// Sending station, or "*" for any.
         pub from: String;
-        /// The station that hears it, or "*".
+        /// Receiving station, or "*" for any.
         pub to: String;
-        /// The share of frames or bytes that is lost.
+        /// Probability of an error in a frame or byte.
         pub error_rate: f64 => ERROR_RATE;
-        /// What the rate is a share of.
+        /// Unit of the error rate.
         #[serde(default)]
         pub unit: ErrorUnit;
-        /// The frames that it applies to.
+        /// Frames that the error rate applies to.
         #[serde(default)]
         pub frames: ErrorFrames;
     }
@@ -289,15 +307,15 @@ keys! {
     #[derive(Clone, Debug, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct WireConfig {
-        /// One end.
+        /// First end.
         pub a: WireEnd;
-        /// The other.
+        /// Second end.
         pub b: WireEnd;
-        /// Of each direction.
+        /// Rate of each direction.
         pub rate_bps: u64 => within(1000.0, 1e11).of("bit/s");
-        /// Of each direction.
+        /// Delay of each direction.
         pub delay_us: u64 => within(0.0, 1e7).of("us");
-        /// That wait, in each direction.
+        /// Maximum number of packets in the queue of each direction.
         #[serde(default = "queue_packets")]
         pub queue_packets: usize => QUEUE.by_default(QUEUE_PACKETS as f64);
     }
@@ -311,15 +329,15 @@ keys! {
     #[derive(Clone, Debug, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct WireEnd {
-        /// Of the station or host.
+        /// Name of the station or host.
         pub name: String;
-        /// The network namespace of its interface.
+        /// Network namespace of the interface.
         #[serde(default)]
         pub netns: Option<PathBuf>;
-        /// By default eth0.
+        /// Name of the interface; by default eth0.
         #[serde(default = "eth0")]
         pub ifname: String;
-        /// Of the interface.
+        /// MAC address of the interface.
         #[serde(with = "mac_text")]
         pub mac: [u8; 6];
     }
@@ -328,25 +346,27 @@ fn eth0() -> String {
     "eth0".into()
 }
 
-/// Files that the run writes, relative to `medium.json`; absent: not written.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Outputs {
-    /// The air log (`air.csv`, formats/air.md).
-    #[serde(default)]
-    pub air_log: Option<PathBuf>,
-    /// The capture of the air (`air.pcapng`, formats/air.md).
-    #[serde(default)]
-    pub air_pcapng: Option<PathBuf>,
-    /// The counters (`counters.json`, formats/air.md).
-    #[serde(default)]
-    pub counters: Option<PathBuf>,
-    /// The verdict (`verdict.json`, formats/air.md).
-    #[serde(default)]
-    pub verdict: Option<PathBuf>,
-    /// The paths of the stations, if requests moved them (`moved.csv`, formats/results.md).
-    #[serde(default)]
-    pub moved: Option<PathBuf>,
+keys! {
+    /// Files that the run writes, relative to `medium.json`; absent: not written.
+    #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct Outputs {
+        /// The air log (`air.csv`, formats/air.md).
+        #[serde(default)]
+        pub air_log: Option<PathBuf>;
+        /// The capture of the air (`air.pcapng`, formats/air.md).
+        #[serde(default)]
+        pub air_pcapng: Option<PathBuf>;
+        /// The counters (`counters.json`, formats/air.md).
+        #[serde(default)]
+        pub counters: Option<PathBuf>;
+        /// The verdict (`verdict.json`, formats/air.md).
+        #[serde(default)]
+        pub verdict: Option<PathBuf>;
+        /// The paths of the stations, if requests moved them (`moved.csv`, formats/results.md).
+        #[serde(default)]
+        pub moved: Option<PathBuf>;
+    }
 }
 
 keys! {
@@ -354,27 +374,27 @@ keys! {
     #[derive(Clone, Debug, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct TrafficConfig {
-        /// The station that sends.
+        /// Sending station.
         pub from: String;
-        /// The station that it is for, or "*".
+        /// Receiving station, or "*" for a broadcast.
         pub to: String;
-        /// When packets are made.
+        /// Timing of the packets.
         pub kind: TrafficKind;
-        /// Of each packet, with the headers of IP and UDP.
-        pub bytes: u32 => within(28.0, 2304.0).of("bytes");
-        /// Of a "cbr" source.
+        /// Length of each packet, with the headers of IP and UDP.
+        pub bytes: u32 => within(28.0, MAX_MSDU_BYTES as f64).of("bytes");
+        /// Rate of a "cbr" source.
         #[serde(default)]
         pub rate_bps: Option<f64> => above(0.0).up_to(MAX_RATE_BPS).of("bit/s");
-        /// When it begins.
+        /// Start of the source.
         #[serde(default)]
         pub start_s: f64 => TIME;
-        /// When it ends; by default with the run.
+        /// End of the source; by default the end of the run.
         #[serde(default)]
         pub stop_s: Option<f64> => TIME;
-        /// The stations on the way, both ends included; by default there is one hop.
+        /// Stations of the path, both ends included; by default there is one hop.
         #[serde(default)]
         pub route: Vec<String>;
-        /// Whether the packets are not quite periodic.
+        /// Whether the gaps of a "cbr" source are random, uniform within +-50 %.
         #[serde(default)]
         pub jitter: bool;
     }
@@ -390,142 +410,10 @@ choices! {
     }
 }
 
-/// A checked configuration with its radio: all names exist, all values are in range.
-#[derive(Clone, Debug)]
-pub struct Loaded {
-    /// The configuration with every default filled in.
-    pub config: Config,
-    /// The radio profile with its overrides.
-    pub radio: Radio,
-}
-
-impl Loaded {
-    /// Checks `config`. `radio`: the profile that it names, with its overrides.
-    ///
-    /// # Errors
-    /// [`ConfigError::Value`].
-    pub fn new(config: Config, radio: Radio) -> Result<Self, ConfigError> {
-        let loaded = Self { config, radio };
-        loaded.check().map_err(ConfigError::Value)?;
-        Ok(loaded)
-    }
-
-    /// Names of the stations in the order of the configuration.
-    pub fn station_names(&self) -> Vec<&str> {
-        self.config.stations.iter().map(|s| s.name.as_str()).collect()
-    }
-
-    /// Number of each station by name.
-    pub fn station_index(&self) -> HashMap<&str, usize> {
-        self.config.stations.iter().enumerate().map(|(i, s)| (s.name.as_str(), i)).collect()
-    }
-
-    fn check(&self) -> Result<(), String> {
-        let c = &self.config;
-        if c.format != FORMAT {
-            return Err(format!("key \"format\": \"{}\" is not \"{FORMAT}\"", c.format));
-        }
-        self.check_stations()?;
-        keys::check(Config::KEYS, c).map_err(|e| e.to_string())?;
-        let max = MAX_HWSIM_QUEUE;
-        if c.hwsim.is_some() && c.queue.packets > max {
-            return Err(format!(
-                "key \"queue.packets\": {} is above {max}, and hwsim throws away what waits beyond 200",
-                c.queue.packets
-            ));
-        }
-        check_model(&c.propagation)?;
-        self.check_links()?;
-        self.check_traffic()
-    }
-
-    fn check_name(&self, key: &str, name: &str) -> Result<(), String> {
-        if self.config.stations.iter().any(|s| s.name == name) {
-            return Ok(());
-        }
-        Err(format!("key \"{key}\": there is no station \"{name}\""))
-    }
-
-    fn check_name_or_star(&self, key: &str, name: &str) -> Result<(), String> {
-        if name == "*" {
-            Ok(())
-        } else {
-            self.check_name(key, name)
-        }
-    }
-
-    fn check_links(&self) -> Result<(), String> {
-        if let Model::Matrix { matrix } = &self.config.propagation {
-            for e in matrix {
-                self.check_name("propagation.matrix.from", &e.from)?;
-                self.check_name("propagation.matrix.to", &e.to)?;
-            }
-        }
-        for l in &self.config.links {
-            self.check_name_or_star("links.from", &l.from)?;
-            self.check_name_or_star("links.to", &l.to)?;
-        }
-        Ok(())
-    }
-
-    fn check_traffic(&self) -> Result<(), String> {
-        for t in &self.config.traffic {
-            self.check_name("traffic.from", &t.from)?;
-            self.check_name_or_star("traffic.to", &t.to)?;
-            t.route.iter().try_for_each(|s| self.check_name("traffic.route", s))?;
-            if t.kind == TrafficKind::Cbr && t.rate_bps.is_none() {
-                return Err("key \"traffic.rate_bps\": a cbr source needs a rate".to_owned());
-            }
-            if !t.route.is_empty() && (t.route.first() != Some(&t.from) || t.route.last() != Some(&t.to)) {
-                return Err(format!("key \"traffic.route\": must begin with \"{}\" and end with \"{}\"", t.from, t.to));
-            }
-        }
-        Ok(())
-    }
-
-    fn check_stations(&self) -> Result<(), String> {
-        let stations = &self.config.stations;
-        if stations.is_empty() || stations.len() > MAX_STATIONS {
-            return Err(format!("key \"stations\": {} stations; 1 to {MAX_STATIONS} are possible", stations.len()));
-        }
-        let (mut names, mut macs) = (HashMap::new(), HashMap::new());
-        for (i, s) in stations.iter().enumerate() {
-            if s.name.is_empty()
-                || s.name == "*"
-                || s.name.contains(|c: char| c == ',' || c.is_whitespace() || c == '/')
-            {
-                return Err(format!(
-                    "key \"stations[{i}].name\": \"{}\" is no name (no commas, slashes or blanks)",
-                    s.name
-                ));
-            }
-            if let Some(first) = names.insert(&s.name, i) {
-                return Err(format!("key \"stations[{i}].name\": \"{}\" is already station {first}", s.name));
-            }
-            if let Some(first) = macs.insert(s.mac, i) {
-                return Err(format!("key \"stations[{i}].mac\": already the address of station {first}"));
-            }
-            if s.mac[0] & 1 == 1 {
-                return Err(format!("key \"stations[{i}].mac\": a group address cannot be a station's"));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Checks conditions that involve two keys.
-fn check_model(model: &Model) -> Result<(), String> {
-    match model {
-        Model::Disc { range_m, sense_m } if sense_m < range_m => {
-            Err(format!("key \"propagation.sense_m\": {sense_m} is below range_m {range_m}"))
-        }
-        _ => Ok(()),
-    }
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::phy::Radio;
 
     const PROFILE: &str = include_str!("../radios/ns2-dsss-2m.toml");
 
@@ -554,6 +442,25 @@ pub(crate) mod tests {
         let refused = refusal(|j| j["?"] = 1.into());
         let named: Vec<&str> = refused.split('`').skip(3).step_by(2).collect();
         assert_eq!(named, Config::KEYS.iter().map(|key| key.name).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn thresholds_are_configuration_and_checked() {
+        let read = |value| loaded(|j| j["verdict"] = value).map(|loaded| loaded.config.verdict);
+        let refusal = |value| read(value).unwrap_err();
+        assert_eq!(read(serde_json::json!({"late_us": 7})).unwrap().unwrap().late_us, 7);
+        assert_eq!(read(serde_json::json!({})).unwrap(), Some(Thresholds::default()));
+        assert_eq!(read(serde_json::json!(null)).unwrap(), None);
+        assert!(refusal(serde_json::json!({"late_ms": 7})).starts_with("key \"verdict\": unknown field `late_ms`"));
+        assert!(refusal(serde_json::json!({"late_us": "7"})).starts_with("key \"verdict\": invalid type: string \"7\""));
+        assert_eq!(
+            refusal(serde_json::json!({"void_late_share": 1.5})),
+            "key \"verdict.void_late_share\": 1.5 is not between 0 and 1"
+        );
+        assert_eq!(
+            refusal(serde_json::json!({"suspect_late_share": 0.5})),
+            "key \"verdict.suspect_late_share\": 0.5 is above void_late_share 0.2; lower it"
+        );
     }
 
     #[test]

@@ -113,7 +113,7 @@ mod tests {
         // 20,000 draws: 3.5 standard deviations are 0.01
         assert!((share_lost(&r, &frame(FrameKind::Data, 1534), 1) - 0.2).abs() < 0.01);
         assert!((share_lost(&r, &frame(FrameKind::Bcast, 134), 1) - 0.2).abs() < 0.01);
-        assert_eq!(share_lost(&r, &frame(FrameKind::Rts, 20), 1), 0.0, "only data unless asked");
+        assert_eq!(share_lost(&r, &frame(FrameKind::Rts, 20), 1), 0.0, "only data by default");
         let back = Frame { from: 1, ..frame(FrameKind::Data, 1534) };
         assert_eq!(share_lost(&r, &back, 0), 0.0, "a directed link");
     }

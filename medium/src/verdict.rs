@@ -4,9 +4,10 @@
 //! The thresholds are configuration (key `verdict` of medium.json); their defaults come from injecting
 //! lateness and stalls and watching throughput: docs/verdict.md.
 
-use manet_engine::{Duration, Lateness};
-use serde::{Deserialize, Serialize};
-use std::fmt;
+use manet_engine::keys::{of, within, Limits};
+use manet_engine::{keys, Duration, Lateness};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Validity of a run, the worst last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -20,79 +21,40 @@ pub enum Verdict {
     Void,
 }
 
-/// A run is suspect or void if a measurement is at or above one of these thresholds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Thresholds {
-    /// A release later than this counts as late, us.
-    pub late_us: u64,
-    /// Share (0 to 1) of late releases.
-    pub suspect_late_share: f64,
-    /// Share (0 to 1) of late releases.
-    pub void_late_share: f64,
-    /// Share (0 to 1) of the run that falls into stalls (gaps of more than 50 ms in the driver's loop).
-    pub suspect_stalled_share: f64,
-    /// Share (0 to 1) of the run that falls into stalls.
-    pub void_stalled_share: f64,
-    /// Longest stall, ms.
-    pub suspect_stall_ms: u64,
-    /// Longest stall, ms.
-    pub void_stall_ms: u64,
-    /// Number of frames lost between the medium and the hosts.
-    pub suspect_tap_drops: u64,
-    /// Number of frames lost between the medium and the hosts.
-    pub void_tap_drops: u64,
-}
+/// Range of a share of the releases or of the run.
+const SHARE: Limits = within(0.0, 1.0);
 
-impl Default for Thresholds {
-    fn default() -> Self {
-        Self {
-            late_us: 5_000,
-            suspect_late_share: 0.05,
-            void_late_share: 0.20,
-            suspect_stalled_share: 0.01,
-            void_stalled_share: 0.05,
-            suspect_stall_ms: 150,
-            void_stall_ms: 500,
-            suspect_tap_drops: 1,
-            void_tap_drops: 20,
-        }
+keys! {
+    /// A run is suspect or void if a measurement is at or above one of these thresholds.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct Thresholds {
+        /// A release to a host later than this counts as late.
+        pub late_us: u64 = 5_000 => of("us");
+        /// Share of late releases, from which a run is suspect.
+        pub suspect_late_share: f64 = 0.05 => SHARE;
+        /// Share of late releases, from which a run is void.
+        pub void_late_share: f64 = 0.20 => SHARE;
+        /// Share of the run that falls into stalls (gaps of more than 50 ms in the driver's loop), from which it is suspect.
+        pub suspect_stalled_share: f64 = 0.01 => SHARE;
+        /// Share of the run that falls into stalls, from which it is void.
+        pub void_stalled_share: f64 = 0.05 => SHARE;
+        /// Length of the longest stall, from which a run is suspect.
+        pub suspect_stall_ms: u64 = 150 => of("ms");
+        /// Length of the longest stall, from which a run is void.
+        pub void_stall_ms: u64 = 500 => of("ms");
+        /// Number of frames lost between the medium and the hosts, from which a run is suspect.
+        pub suspect_tap_drops: u64 = 1 => of("frames");
+        /// Number of frames lost between the medium and the hosts, from which a run is void.
+        pub void_tap_drops: u64 = 20 => of("frames");
     }
 }
-
-/// The reason why thresholds are refused: one line that names the key of medium.json.
-#[derive(Debug)]
-pub enum ThresholdsError {
-    /// Not an object with the keys and types of [`Thresholds`]; the message is serde's.
-    Json(serde_json::Error),
-    /// A share is not between 0 and 1, or a `suspect` share is above the `void` share.
-    Shares,
-}
-
-impl fmt::Display for ThresholdsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("key \"verdict\": ")?;
-        match self {
-            Self::Json(e) => e.fmt(f),
-            Self::Shares => f.write_str("shares must lie between 0 and 1, suspect not above void"),
-        }
-    }
-}
-impl std::error::Error for ThresholdsError {}
 
 impl Thresholds {
-    /// The value of the key `verdict` of medium.json; the defaults without it.
-    ///
-    /// # Errors
-    /// A value that is no set of thresholds.
-    pub fn from_config(value: Option<&serde_json::Value>) -> Result<Self, ThresholdsError> {
-        let Some(value) = value else { return Ok(Self::default()) };
-        let t = Self::deserialize(value).map_err(ThresholdsError::Json)?;
-        let pairs = [(t.suspect_late_share, t.void_late_share), (t.suspect_stalled_share, t.void_stalled_share)];
-        if pairs.iter().any(|(suspect, void)| !(0.0..=1.0).contains(suspect) || !(*suspect..=1.0).contains(void)) {
-            return Err(ThresholdsError::Shares);
-        }
-        Ok(t)
+    /// The value of the key `verdict` of medium.json, whose name begins the message of an error.
+    pub(crate) fn of_key<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Self>, D::Error> {
+        let value = serde_json::Value::deserialize(value)?;
+        Option::deserialize(value).map_err(|e| D::Error::custom(format!("key \"verdict\": {e}")))
     }
 }
 
@@ -290,15 +252,5 @@ mod tests {
         let full = Evidence { write_errors: vec!["air.csv: disk full".into()], ..Evidence::default() };
         assert_eq!(judge(&full, &Thresholds::default()).reasons, ["air.csv: disk full"]);
         assert_eq!(verdict(&full), Verdict::Void);
-    }
-
-    #[test]
-    fn thresholds_are_configuration_and_checked() {
-        let read = |text: &str| Thresholds::from_config(Some(&serde_json::from_str(text).unwrap()));
-        let refusal = |text: &str| read(text).unwrap_err().to_string();
-        assert_eq!(read(r#"{"late_us": 7}"#).unwrap().late_us, 7);
-        assert!(refusal(r#"{"late_ms": 7}"#).starts_with("key \"verdict\": unknown field"));
-        assert!(refusal(r#"{"suspect_late_share": 0.5}"#).contains("suspect not above void"));
-        assert_eq!(Thresholds::from_config(None).unwrap(), Thresholds::default());
     }
 }

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_is_down_carries_nothing_and_loses_what_it_had() {
+    fn a_link_that_is_down_carries_nothing_and_loses_its_frames() {
         let mut line = line();
         let mut heard = Vec::new();
         let mut sink = |_: Instant, a: Arrived| heard.push(a.frame.len());

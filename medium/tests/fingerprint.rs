@@ -32,7 +32,7 @@ fn air_log(loaded: &Loaded, moving: bool) -> String {
     log
 }
 
-/// Five stations in a chain, a relayed flow against a broadcast and a saturated neighbour, errors on a link, one station walking off.
+/// Five stations in a chain, a relayed flow against a broadcast and a saturated neighbour, errors on a link, one station that moves away.
 fn busy_chain(interference: &str) -> Loaded {
     loaded(&chain(5, 200.0), |j| {
         j["interference"] = interference.into();

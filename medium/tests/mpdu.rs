@@ -144,7 +144,7 @@ fn a_fast_frame_reaches_less_far_than_a_slow_one() {
 }
 
 #[test]
-fn beacons_reach_who_is_in_range_at_once_and_take_no_air() {
+fn beacons_reach_stations_in_range_at_once_and_take_no_airtime() {
     let mut bench = Bench::chain(3, 200.0);
     bench.send(1, frame(0x80, 1, [0xff; 6], 40), 3, &[]);
     assert_eq!(bench.outcomes[&(1, 3)], [Outcome::Sent]);

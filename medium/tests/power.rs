@@ -135,7 +135,7 @@ fn a_frame_whose_sender_is_switched_off_is_decoded_by_no_station() {
 }
 
 #[test]
-fn a_station_that_goes_off_while_it_receives_does_not_acknowledge() {
+fn a_station_switched_off_while_it_receives_does_not_acknowledge() {
     let mut bench = Bench::chain(2);
     bench.send(A, Some(B), 1);
     until_in_the_midst_of(&mut bench, A, FrameKind::Data);

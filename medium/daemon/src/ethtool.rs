@@ -66,6 +66,6 @@ fn call(ifname: &str, data: &mut [u8]) -> Result<(), DaemonError> {
     // SAFETY: the kernel writes at most the names and values of one driver, or one address, into `data`, which has room for
     // 1024 of them, or for the longest
     unsafe { ethtool(control.as_raw_fd(), &mut request) }
-        .map_err(|e| DaemonError(format!("interface {ifname}: its driver is not to be asked: {}", e.desc())))?;
+        .map_err(|e| DaemonError(format!("interface {ifname}: its driver cannot be queried: {}", e.desc())))?;
     Ok(())
 }

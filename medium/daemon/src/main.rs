@@ -9,6 +9,7 @@ use manet_engine::schema::schema;
 use manet_engine::Duration;
 use manet_medium::config::{Config, MAX_HWSIM_QUEUE};
 use manet_medium::phy::{reach, Radio};
+use manet_medium::wire::dot11::{MAX_MSDU_BYTES, SNAP_LEN};
 use manet_medium::{sim, AirRecord};
 use manet_medium_daemon::incomplete::Incomplete;
 use manet_medium_daemon::recorder::{Files, Names};
@@ -54,7 +55,7 @@ enum Verb {
         #[arg(value_enum, default_value = "medium")]
         of: Described,
     },
-    /// Print the ranges of a radio: a question on standard input, {"radio", "propagation", "at_m"}, one answer
+    /// Print the ranges of a radio: a request on standard input, {"radio", "propagation", "at_m"}, one answer
     Reach,
 }
 
@@ -88,13 +89,24 @@ struct RunArguments {
     inject_stall: Option<(Duration, Duration)>,
 }
 
-fn stall(text: &str) -> Result<(Duration, Duration), String> {
+fn stall(text: &str) -> Result<(Duration, Duration), NotAStall> {
     let parts = text.split_once(':').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
     match parts {
         Some((length, period)) if period > 0 => Ok((Duration::from_millis(length), Duration::from_millis(period))),
-        _ => Err("give two whole numbers of milliseconds, e.g. 100:1000".to_owned()),
+        _ => Err(NotAStall),
     }
 }
+
+/// The value of `--inject-stall` is not `MS:PERIOD_MS`.
+#[derive(Debug)]
+struct NotAStall;
+
+impl fmt::Display for NotAStall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("give two whole numbers of milliseconds, e.g. 100:1000")
+    }
+}
+impl std::error::Error for NotAStall {}
 
 /// Exit status 2 or 1.
 enum Failure {
@@ -152,7 +164,8 @@ fn reach() -> Result<(), Failure> {
 fn schema_of(of: Described) -> String {
     match of {
         Described::Medium => {
-            let facts = vec![("hwsim_queue_packets", MAX_HWSIM_QUEUE.into())];
+            let max_mtu_bytes = MAX_MSDU_BYTES - SNAP_LEN;
+            let facts = vec![("hwsim_queue_packets", MAX_HWSIM_QUEUE.into()), ("max_mtu_bytes", max_mtu_bytes.into())];
             schema::<Config>("manet-medium/medium", "medium.json (formats/medium.md)", facts)
         }
         Described::Radio => schema::<Radio>("manet-medium/radio", "A radio profile (formats/radio.md)", Vec::new()),

@@ -276,10 +276,10 @@ fn write_json(path: PathBuf, value: &serde_json::Value) -> Result<(), Incomplete
 
 /// Writes a file completely or not at all: under another name, then renamed.
 fn write_whole(path: PathBuf, text: &str) -> Result<(), Incomplete> {
-    let beside = path.with_extension("part");
-    let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, &path));
+    let partial = path.with_extension("part");
+    let written = std::fs::write(&partial, text).and_then(|()| std::fs::rename(&partial, &path));
     written.map_err(|error| {
-        let _ = std::fs::remove_file(&beside);
+        let _ = std::fs::remove_file(&partial);
         Incomplete::NotWritten { path, error }
     })
 }

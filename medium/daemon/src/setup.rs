@@ -3,7 +3,7 @@
 use manet_medium::config::{Config, ConfigError, Loaded};
 use manet_medium::phy::radio::{Radio, RadioError};
 use manet_medium::trace::{self, Trace, TraceError, Trajectory};
-use manet_medium::verdict::{Thresholds, ThresholdsError};
+use manet_medium::verdict::Thresholds;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -34,8 +34,7 @@ impl Setup {
         let config = Config::parse(&text).map_err(|e| in_file(Mistake::Config(e)))?;
         let radio = read_radio(folder.join(&config.radio), &config).map_err(in_file)?;
         let loaded = Loaded::new(config, radio).map_err(|e| in_file(Mistake::Config(e)))?;
-        let verdict = loaded.config.verdict.as_ref();
-        let thresholds = Thresholds::from_config(verdict).map_err(|e| in_file(Mistake::Thresholds(e)))?;
+        let thresholds = loaded.config.verdict.unwrap_or_default();
         let trace = loaded.config.trace.as_ref().map(|path| read_trace(folder.join(path), &loaded)).transpose()?;
         let trajectories = trace::of_stations(&loaded, trace).map_err(SetupError::Trace)?;
         Ok(Self { loaded, thresholds, trajectories, folder })
@@ -110,8 +109,6 @@ pub enum Mistake {
         /// The mistake.
         error: RadioError,
     },
-    /// In the key `verdict`.
-    Thresholds(ThresholdsError),
 }
 
 impl fmt::Display for SetupError {
@@ -138,7 +135,6 @@ impl fmt::Display for Mistake {
                 write!(f, "{}: cannot be read: {error}; the profiles are in medium/radios", profile.display())
             }
             Self::Radio { profile, error } => write!(f, "{}: {error}", profile.display()),
-            Self::Thresholds(error) => error.fmt(f),
         }
     }
 }

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replay_overhears_what_the_run_overheard() {
+    fn a_replay_overhears_the_same_frames_as_the_run() {
         let (log, mut in_run) = (InputLog::default(), Vec::new());
         let mut line = Timeline::new(Logged::new(world(), Some(log.clone())));
         let mut outside = |at: Instant, output: Output| in_run.extend(overheard(at, &output));

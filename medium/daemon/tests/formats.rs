@@ -11,7 +11,7 @@ fn example(name: &str) -> PathBuf {
 }
 
 #[test]
-fn the_configuration_that_the_testbed_writes_is_taken() {
+fn the_configuration_that_the_testbed_writes_is_accepted() {
     let setup = Setup::read(&example("medium.json")).unwrap();
     let radio = &setup.loaded.radio;
     assert_eq!(setup.loaded.station_names(), ["sta1", "sta2", "gw1"]);

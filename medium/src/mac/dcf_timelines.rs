@@ -270,7 +270,7 @@ fn a_decoded_frame_ends_eifs() {
 }
 
 #[test]
-fn a_frame_only_sensed_asks_for_difs_in_the_standard_and_for_a_nav_of_eifs_in_ns2() {
+fn a_frame_only_sensed_causes_difs_in_the_standard_and_a_nav_of_eifs_in_ns2() {
     let mut b = Bench::standard();
     b.noise(100, 300, true);
     b.packet(400, packet(1, PEER, false)).until(400);
@@ -532,7 +532,7 @@ fn only_in_ns2_a_packet_that_failed_at_one_limit_leaves_the_other_counter_to_the
 }
 
 #[test]
-fn data_that_finds_the_station_waiting_for_an_ack_is_not_taken() {
+fn data_received_while_the_station_waits_for_an_ack_is_not_accepted() {
     // ns-2's rules: the wait continues; by the standard's it would end here
     let mut b = Bench::new("ns2-dsss-2m", |r| r.rts_threshold_bytes = 3000);
     b.packet(1000, packet(1, PEER, false)).until(1000);

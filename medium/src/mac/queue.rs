@@ -113,7 +113,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn control_goes_first_and_pushes_data_out_of_a_full_queue() {
+    fn control_is_sent_first_and_displaces_data_from_a_full_queue() {
         let mut q = InterfaceQueue::new(2, true);
         q.push(packet(1, 1, false));
         q.push(packet(2, 1, false));

@@ -64,12 +64,12 @@ keys! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct MatrixEntry {
-        /// The station that sends.
+        /// Sending station.
         pub from: String;
-        /// The station that hears it.
+        /// Receiving station.
         pub to: String;
-        /// Path loss. The largest that a formula gives within 10,000 km is 273 dB (two-ray, antennas at 1.5 m); a pair
-        /// without an entry hears nothing.
+        /// Path loss; a pair without an entry has no link. Within 10,000 km the formulas give at most 273 dB (two-ray,
+        /// antennas at 1.5 m).
         pub loss_db: f64 => within(0.0, 300.0).of("dB");
     }
 }
@@ -84,27 +84,28 @@ fn default_reference() -> f64 {
     DEFAULT_REFERENCE_M
 }
 
-const EXPONENT: Key = Key::new::<f64>("exponent", "Power falls with the distance to this power.")
-    .limited(above(0.0).up_to(10.0).by_default(DEFAULT_EXPONENT));
-const REFERENCE_M: Key = Key::new::<f64>("reference_m", "Free space up to here.")
-    .limited(above(0.0).up_to(1000.0).of("m").by_default(DEFAULT_REFERENCE_M));
+const EXPONENT: Key =
+    Key::new::<f64>("exponent", "Path loss exponent.").limited(above(0.0).up_to(10.0).by_default(DEFAULT_EXPONENT));
+const REFERENCE_M: Key =
+    Key::new::<f64>("reference_m", "Reference distance, up to which the loss is that of free space.")
+        .limited(above(0.0).up_to(1000.0).of("m").by_default(DEFAULT_REFERENCE_M));
 const SIGMA_DB: Key =
     Key::new::<f64>("sigma_db", "Standard deviation of the loss, drawn once for each pair of stations.")
         .limited(within(0.0, 30.0).of("dB"))
         .required(true);
 const RANGE_M: Key =
-    Key::new::<f64>("range_m", "Received up to here.").limited(above(0.0).up_to(MAX_RANGE_M).of("m")).required(true);
-const SENSE_M: Key = Key::new::<f64>("sense_m", "Sensed up to here; not below range_m.")
+    Key::new::<f64>("range_m", "Reception range.").limited(above(0.0).up_to(MAX_RANGE_M).of("m")).required(true);
+const SENSE_M: Key = Key::new::<f64>("sense_m", "Carrier sense range, not below range_m.")
     .limited(above(0.0).up_to(MAX_RANGE_M).of("m"))
     .required(true);
 const MATRIX: Key =
-    Key::new::<Vec<MatrixEntry>>("matrix", "The links; one entry stands for both directions unless both are given.")
+    Key::new::<Vec<MatrixEntry>>("matrix", "The links; an entry stands for both directions unless both are given.")
         .required(true);
 
 /// The models by the value of the key `model`, each with its keys.
 pub const MODELS: &[Named] = &[
     Named { name: "two-ray", about: "Two-ray ground with ns-2's constants.", keys: &[] },
-    Named { name: "free-space", about: "Friis.", keys: &[] },
+    Named { name: "free-space", about: "Free space (Friis).", keys: &[] },
     Named {
         name: "log-distance",
         about: "Free space up to a reference distance, then a power of the distance.",
@@ -112,11 +113,15 @@ pub const MODELS: &[Named] = &[
     },
     Named {
         name: "shadowing",
-        about: "As log-distance, with a log-normal draw for each pair.",
+        about: "Log-distance with a log-normal draw for each pair of stations.",
         keys: &[EXPONENT, REFERENCE_M, SIGMA_DB],
     },
-    Named { name: "disc", about: "Sharp: received, sensed, nothing.", keys: &[RANGE_M, SENSE_M] },
-    Named { name: "matrix", about: "The losses given, and no other links.", keys: &[MATRIX] },
+    Named {
+        name: "disc",
+        about: "Sharp ranges: frames are received, only sensed, or neither.",
+        keys: &[RANGE_M, SENSE_M],
+    },
+    Named { name: "matrix", about: "The given losses, no other links.", keys: &[MATRIX] },
 ];
 
 impl Typed for Model {

@@ -5,30 +5,45 @@
 //! rate), clause 18.3 (OFDM: 16 us preamble, 4 us SIGNAL, symbols of 4 us holding 16 service bits, the MPDU
 //! and 6 tail bits), clause 19.3 (ERP-OFDM: 6 us signal extension). Inter-frame spaces: clause 9.3.2.3.
 
-use manet_engine::keys::{above, of, up_to, within, Declared, Limits};
+use manet_engine::keys::{above, of, up_to, within, Declared, Limits, OutOfLimits};
 use manet_engine::{choices, keys, Duration};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Why a profile is refused: one line.
+/// Reason for refusing a profile: one line.
 #[derive(Debug)]
 pub enum RadioError {
     /// The text is not TOML, or lacks the keys and types of a profile; the message is the parser's.
     Toml(Box<toml::de::Error>),
-    /// A value is out of range, or two values contradict each other: key and range.
+    /// A number is outside its limits.
+    Limits(OutOfLimits),
+    /// Two values contradict each other: key and range.
     Value(String),
 }
 
 impl fmt::Display for RadioError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            // the parser draws the place in several lines
+            // the parser shows the position on several lines
             Self::Toml(e) => f.write_str(&e.to_string().split_whitespace().collect::<Vec<_>>().join(" ")),
-            Self::Value(what) => f.write_str(what),
+            Self::Limits(e) => e.fmt(f),
+            Self::Value(mistake) => f.write_str(mistake),
         }
     }
 }
 impl std::error::Error for RadioError {}
+
+impl From<String> for RadioError {
+    fn from(mistake: String) -> Self {
+        Self::Value(mistake)
+    }
+}
+
+impl From<OutOfLimits> for RadioError {
+    fn from(error: OutOfLimits) -> Self {
+        Self::Limits(error)
+    }
+}
 
 /// Kind of a frame. All kinds but `Data` and `Bcast` have a fixed length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -106,24 +121,24 @@ keys! {
     #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Rules {
-        /// `cw` draws 0..=CW as in clause 9.3.3; `cw-1` draws 0..=CW-1 (ns-2: `Random::random() % cw`).
+        /// Range of a backoff draw: `cw` is 0..=CW (clause 9.3.3), `cw-1` is 0..=CW-1 (ns-2: `Random::random() % cw`).
         pub backoff_draw: BackoffDraw;
-        /// A frame that finds the medium idle longer than DIFS goes out at once (clause 9.3.4.2), or (ns-2,
-        /// `bugFix_timer_`) waits DIFS and a drawn backoff like any other.
+        /// Frame that finds the medium idle longer than DIFS. False: it is sent at once (clause 9.3.4.2). True: it waits DIFS and
+        /// a backoff like any other (ns-2, `bugFix_timer_`).
         pub backoff_when_idle: bool;
-        /// After a frame that was not decoded: EIFS instead of DIFS (clause 9.3.2.3.7), or (ns-2) a NAV of EIFS, after
-        /// which DIFS is waited, during which no RTS is answered, and which weak frames set as well.
+        /// Wait after a frame that was not decoded. False: EIFS instead of DIFS (clause 9.3.2.3.7). True: a NAV of EIFS, then DIFS
+        /// (ns-2). No RTS is answered during this NAV, and weak frames set it, too.
         pub eifs_as_nav: bool;
-        /// CTS, and data after CTS, are sent only if the medium is idle after SIFS (ns-2); the standard asks for an idle NAV when the
-        /// RTS has been received (clause 9.3.2.6) and for nothing afterwards.
+        /// Condition for CTS and for data after CTS. False: CTS needs an idle NAV at the end of the RTS (clause 9.3.2.6), data after
+        /// CTS needs nothing. True: both need an idle medium after SIFS (ns-2).
         pub response_needs_idle: bool;
-        /// A station that sent CTS defers until the data frame should have ended (ns-2).
+        /// Whether a station that sent CTS defers until the expected end of the data frame (ns-2).
         pub cts_holds: bool;
-        /// A packet that fails at one retry limit leaves the other counter as it is for the next packet (ns-2: one `ssrc_` and one
-        /// `slrc_` a station); in the standard each packet has its own counters (clause 9.3.4.4).
+        /// Retry counters. False: each packet has its own (clause 9.3.4.4). True: a packet that fails at one retry limit leaves the
+        /// other counter unchanged for the next packet (ns-2: one `ssrc_` and one `slrc_` per station).
         pub retries_carry_over: bool;
-        /// How long CTS and ACK are waited for: `standard` = SIFS + slot + PHY start delay, prolonged by a reception
-        /// under way (clauses 9.3.2.6, 9.3.2.8); `full` = SIFS + the whole answer (ns-2).
+        /// Timeout of CTS and ACK: `standard` is SIFS + slot + PHY start delay, extended by a reception in progress
+        /// (clauses 9.3.2.6, 9.3.2.8); `full` is SIFS + the whole answer (ns-2).
         pub timeouts: Timeouts;
     }
 }
@@ -139,9 +154,9 @@ choices! {
 }
 
 choices! {
-    /// Length of the wait for CTS and ACK.
+    /// Timeout of CTS and ACK.
     pub enum Timeouts {
-        /// SIFS + slot + PHY start delay, prolonged by a reception (clauses 9.3.2.6, 9.3.2.8).
+        /// SIFS + slot + PHY start delay, extended by a reception in progress (clauses 9.3.2.6, 9.3.2.8).
         Standard = "standard",
         /// SIFS + the whole answer (ns-2).
         Full = "full",
@@ -158,42 +173,43 @@ keys! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct Radio {
-        /// As the file.
+        /// Name of the profile: that of its file.
         pub name: String;
-        /// Where the numbers are from.
+        /// Source of the numbers.
         pub source: String;
 
-        /// Of all frames.
+        /// PHY family.
         pub modulation: Modulation;
-        /// Of the carrier.
+        /// Carrier frequency.
         pub frequency_hz: f64 => above(0.0).of("Hz");
-        /// Unicast data.
+        /// Rate of unicast data.
         pub data_rate_bps: u64 => RATE;
-        /// RTS; a basic rate.
+        /// Rate of RTS; a basic rate.
         pub control_rate_bps: u64 => RATE;
-        /// A basic rate.
+        /// Rate of broadcast data; a basic rate.
         pub broadcast_rate_bps: u64 => RATE;
-        /// BSSBasicRateSet, ascending: CTS and ACK answer at the fastest of these that is not above the rate of the frame they answer.
+        /// BSSBasicRateSet, ascending. CTS and ACK are sent at the fastest of these rates that is not above the rate of the frame
+        /// they answer.
         pub basic_rates_bps: Vec<u64> => RATE;
-        /// Rate of the ACK that EIFS makes room for: the lowest basic rate.
+        /// Rate of the ACK in the formula of EIFS: the lowest basic rate.
         pub eifs_ack_rate_bps: u64 => RATE;
-        /// Preamble and header; DSSS only.
+        /// Length of PLCP preamble and header; DSSS only.
         #[serde(default)]
         pub plcp_bits: u32 => of("bits");
-        /// Of preamble and header; DSSS only.
+        /// Rate of PLCP preamble and header; DSSS only.
         #[serde(default)]
         pub plcp_rate_bps: u64 => of("bit/s");
-        /// OFDM in the 2.4 GHz band: 6 us of silence after each frame (clause 19.3.2.1).
+        /// Signal extension: silence after each frame, 6 us for OFDM in the 2.4 GHz band (clause 19.3.2.1).
         #[serde(default)]
         pub signal_extension_us: u32 => of("us");
-        /// MAC header, LLC/SNAP where counted, and FCS around the IP packet.
+        /// Bytes around the IP packet: MAC header, LLC/SNAP if counted, FCS.
         pub overhead_bytes: u32 => up_to(200.0).of("bytes");
 
         /// aSlotTime.
         pub slot_us: u32 => above(0.0).of("us");
         /// aSIFSTime.
         pub sifs_us: u32 => above(0.0).of("us");
-        /// aRxPHYStartDelay
+        /// aRxPHYStartDelay.
         pub rx_start_delay_us: u32 => of("us");
         /// aCWmin: 2^k - 1.
         pub cw_min: u32 => WINDOW;
@@ -203,22 +219,22 @@ keys! {
         pub short_retry_limit: u32 => RETRIES;
         /// dot11LongRetryLimit.
         pub long_retry_limit: u32 => RETRIES;
-        /// An MPDU longer than this is preceded by RTS/CTS; 0: always, 3000: never.
+        /// dot11RTSThreshold: an MPDU longer than this is preceded by RTS/CTS; 0: always, 3000: never.
         pub rts_threshold_bytes: u32 => of("bytes");
 
-        /// At the antenna.
+        /// Transmit power at the antenna.
         pub tx_power_w: f64 => above(0.0).of("W");
-        /// Over the station's own height.
+        /// Height of the antenna above the station.
         pub antenna_height_m: f64 => above(0.0).of("m");
-        /// At both ends.
+        /// Antenna gain at each end.
         pub antenna_gain_db: f64 => GAIN;
-        /// Of each link.
+        /// System loss of each link.
         pub system_loss_db: f64 => GAIN;
-        /// A weaker frame is not received.
+        /// Reception threshold: a weaker frame is not received.
         pub receive_threshold_w: f64 => above(0.0).of("W");
-        /// A weaker frame is not sensed.
+        /// Carrier sense threshold: a weaker frame is not sensed.
         pub carrier_sense_threshold_w: f64 => above(0.0).of("W");
-        /// A frame so much stronger than the others is received.
+        /// Capture threshold: a frame that exceeds the others by this ratio is received.
         pub capture_db: f64 => GAIN;
         /// Thermal noise and noise figure over the channel; used by `interference = "sinr"`.
         pub noise_w: f64 => above(0.0).of("W");
@@ -246,7 +262,7 @@ impl Radio {
         }
         table.iter_mut().for_each(|(_, value)| make_whole(value));
         let radio: Self = table.try_into().map_err(not_a_profile)?;
-        radio.check().map_err(RadioError::Value)?;
+        radio.check()?;
         Ok(radio)
     }
 
@@ -344,8 +360,8 @@ impl Radio {
     }
 
     /// Checks ranges and combinations. The error names the key and the range.
-    pub(super) fn check(&self) -> Result<(), String> {
-        keys::check(Self::KEYS, self).map_err(|e| e.to_string())?;
+    pub(super) fn check(&self) -> Result<(), RadioError> {
+        keys::check(Self::KEYS, self)?;
         for (key, rate) in [
             ("data_rate_bps", self.data_rate_bps),
             ("control_rate_bps", self.control_rate_bps),
@@ -356,36 +372,39 @@ impl Radio {
         .chain(self.basic_rates_bps.iter().map(|rate| ("basic_rates_bps", *rate)))
         {
             if self.modulation == Modulation::Ofdm && !OFDM_RATES_MBPS.contains(&(rate as f64 / 1e6)) {
-                return Err(format!("key \"{key}\": {rate} is no OFDM rate (6, 9, 12, 18, 24, 36, 48, 54 Mbit/s)"));
+                return Err(
+                    format!("key \"{key}\": {rate} is no OFDM rate (6, 9, 12, 18, 24, 36, 48, 54 Mbit/s)").into()
+                );
             }
         }
         self.check_basic_rates()?;
         if self.modulation == Modulation::Dsss && (self.plcp_bits == 0 || self.plcp_rate_bps == 0) {
-            return Err("keys \"plcp_bits\" and \"plcp_rate_bps\" are needed for DSSS".into());
+            return Err(RadioError::Value("keys \"plcp_bits\" and \"plcp_rate_bps\" are needed for DSSS".into()));
         }
         for (key, cw) in [("cw_min", self.cw_min), ("cw_max", self.cw_max)] {
             if !(cw + 1).is_power_of_two() {
-                return Err(format!("key \"{key}\": {cw} is not 2^k - 1"));
+                return Err(format!("key \"{key}\": {cw} is not 2^k - 1").into());
             }
         }
         if self.cw_min > self.cw_max {
-            return Err(format!("key \"cw_min\": {} is above cw_max {}", self.cw_min, self.cw_max));
+            return Err(format!("key \"cw_min\": {} is above cw_max {}", self.cw_min, self.cw_max).into());
         }
         Ok(())
     }
 
-    fn check_basic_rates(&self) -> Result<(), String> {
+    fn check_basic_rates(&self) -> Result<(), RadioError> {
         let basic = &self.basic_rates_bps;
         if basic.is_empty() || !basic.is_sorted_by(|a, b| a < b) {
             return Err(format!(
                 "key \"basic_rates_bps\": {basic:?} is not a list of one or more rates, the slowest first"
-            ));
+            )
+            .into());
         }
         // 802.11-2016 10.6.6.2 and 10.6.5: RTS and group addressed frames go out at a basic rate
         let own = [("control_rate_bps", self.control_rate_bps), ("broadcast_rate_bps", self.broadcast_rate_bps)];
         match own.into_iter().find(|(_, rate)| !basic.contains(rate)) {
             Some((key, rate)) => {
-                Err(format!("key \"{key}\": {rate} is none of basic_rates_bps {basic:?}; add it there"))
+                Err(format!("key \"{key}\": {rate} is none of basic_rates_bps {basic:?}; add it there").into())
             }
             None => Ok(()),
         }
@@ -453,14 +472,14 @@ pub(crate) mod tests {
     fn a_gain_that_is_no_number_and_a_rate_between_two_are_refused() {
         let mut r = profile("dot11a-54m");
         r.capture_db = f64::NAN;
-        assert_eq!(r.check().unwrap_err(), "key \"capture_db\": NaN is not between -100 and 100 dB");
+        assert_eq!(r.check().unwrap_err().to_string(), "key \"capture_db\": NaN is not between -100 and 100 dB");
         let mut r = profile("dot11a-54m");
         r.control_rate_bps = 6_500_000;
-        assert!(r.check().unwrap_err().starts_with("key \"control_rate_bps\": 6500000 is no OFDM rate"));
+        assert!(r.check().unwrap_err().to_string().starts_with("key \"control_rate_bps\": 6500000 is no OFDM rate"));
     }
 
     #[test]
-    fn an_answer_is_never_faster_than_what_it_answers() {
+    fn an_answer_is_never_faster_than_the_frame_it_answers() {
         let mbps = |name: &str, rates: &[u64]| -> Vec<u64> {
             rates.iter().map(|rate| profile(name).answer_rate_bps(rate * 500_000) / 500_000).collect()
         };
@@ -476,7 +495,7 @@ pub(crate) mod tests {
     fn without_a_basic_rate_slow_enough_the_answer_is_at_a_mandatory_one() {
         let mut r = profile("dot11a-54m");
         (r.basic_rates_bps, r.broadcast_rate_bps) = (vec![24_000_000], 24_000_000);
-        assert_eq!(r.check(), Ok(()));
+        assert!(r.check().is_ok());
         assert_eq!(r.answer_rate_bps(18_000_000), 12_000_000);
         assert_eq!(r.answer_rate_bps(9_000_000), 6_000_000);
     }
@@ -486,7 +505,7 @@ pub(crate) mod tests {
         let refusal = |change: fn(&mut Radio)| {
             let mut r = profile("dot11a-54m");
             change(&mut r);
-            r.check().unwrap_err()
+            r.check().unwrap_err().to_string()
         };
         let wanted = "is not a list of one or more rates, the slowest first";
         assert_eq!(refusal(|r| r.basic_rates_bps = vec![]), format!("key \"basic_rates_bps\": [] {wanted}"));
@@ -503,6 +522,6 @@ pub(crate) mod tests {
     fn a_contention_window_that_is_no_power_of_two_minus_one_is_refused() {
         let mut r = profile("ns2-dsss-2m");
         r.cw_min = 30;
-        assert_eq!(r.check().unwrap_err(), "key \"cw_min\": 30 is not 2^k - 1");
+        assert_eq!(r.check().unwrap_err().to_string(), "key \"cw_min\": 30 is not 2^k - 1");
     }
 }

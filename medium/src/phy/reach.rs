@@ -1,6 +1,6 @@
-//! How far a radio is received and sensed, and what arrives at a distance, for who draws or plans: `manet-medium reach`.
+//! Ranges of a radio and its power at given distances, for maps and plans: `manet-medium reach`.
 //!
-//! One question as a JSON object, one answer. The distance is found by halving: power never rises with it.
+//! Request and answer are one JSON object each. A range is found by bisection: power never rises with distance.
 
 use super::propagation::Model;
 use super::radio::RadioError;
@@ -9,38 +9,41 @@ use serde::{Deserialize, Serialize};
 
 /// Beyond any coordinate of a station.
 const FARTHEST_M: f64 = 1e7;
-/// Halvings after which the two ends are neighbours as numbers.
-const HALVINGS: usize = 200;
+/// Steps of the bisection after which its two bounds are adjacent floating-point numbers.
+const STEPS: usize = 200;
 
 /// A radio, a propagation model and distances.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Question {
+pub struct Request {
     /// A whole profile, overrides applied.
     pub radio: Radio,
     /// The propagation model; by default two-ray ground.
     #[serde(default)]
     pub propagation: Model,
-    /// Distances whose power is asked for.
+    /// Distances at which the power is requested, m.
     #[serde(default)]
     pub at_m: Vec<f64>,
 }
 
-/// Of shadowing the median. A matrix has no distances: nothing arrives.
+/// For shadowing the median. A matrix has no distances: all powers are 0.
 #[derive(Debug, PartialEq, Serialize)]
 pub struct Answer {
-    /// Null where pairs differ (shadowing, matrix).
+    /// Reception range, m; null if pairs differ (shadowing, matrix).
     pub received_m: Option<f64>,
-    /// Carrier sense range, m; null where pairs differ.
+    /// Carrier sense range, m; null if pairs differ.
     pub sensed_m: Option<f64>,
-    /// At the distances of the question.
+    /// Power at each of the requested distances, W.
     pub power_w: Vec<f64>,
 }
 
-/// Refuses a profile whose values do not fit.
-pub fn answer(question: &Question) -> Result<Answer, RadioError> {
-    let Question { radio, propagation: model, at_m } = question;
-    radio.check().map_err(RadioError::Value)?;
+/// Computes ranges and powers.
+///
+/// # Errors
+/// [`RadioError`] of a profile that is out of limits or contradicts itself.
+pub fn answer(request: &Request) -> Result<Answer, RadioError> {
+    let Request { radio, propagation: model, at_m } = request;
+    radio.check()?;
     // one station, which is its own pair: no draw, and no entry of a matrix
     let propagation = Propagation::new(&as_median(model), radio, 1, 0, |_| 0);
     let power_w = |distance_m: f64| propagation.power_w(0, 0, [0.0; 3], [distance_m, 0.0, 0.0]);
@@ -62,7 +65,7 @@ fn as_median(model: &Model) -> Model {
 
 fn farthest(arrives: impl Fn(f64) -> bool) -> f64 {
     let (mut near_m, mut far_m) = (0.0, FARTHEST_M);
-    for _ in 0..HALVINGS {
+    for _ in 0..STEPS {
         let middle_m = (near_m + far_m) / 2.0;
         if arrives(middle_m) {
             near_m = middle_m;
@@ -78,35 +81,35 @@ mod tests {
     use super::*;
     use crate::phy::radio::tests::profile;
 
-    fn asked(model: &str) -> Answer {
+    fn answer_for(model: &str) -> Answer {
         let propagation = serde_json::from_str(model).unwrap();
-        answer(&Question { radio: profile("ns2-dsss-2m"), propagation, at_m: vec![100.0] }).unwrap()
+        answer(&Request { radio: profile("ns2-dsss-2m"), propagation, at_m: vec![100.0] }).unwrap()
     }
 
     #[test]
     fn the_papers_radio_is_received_at_250_m_and_sensed_at_550() {
-        let two_ray = asked(r#"{"model": "two-ray"}"#);
+        let two_ray = answer_for(r#"{"model": "two-ray"}"#);
         assert!((two_ray.received_m.unwrap() - 250.0).abs() < 0.1, "{two_ray:?}");
         assert!((two_ray.sensed_m.unwrap() - 550.0).abs() < 0.5, "{two_ray:?}");
     }
 
     #[test]
-    fn the_power_is_what_propagation_says() {
+    fn the_power_is_that_of_the_propagation_model() {
         // free space at 100 m: 0.28183815 W x (0.32823 m / (4 pi 100 m))^2
-        let power_w = asked(r#"{"model": "free-space"}"#).power_w[0];
+        let power_w = answer_for(r#"{"model": "free-space"}"#).power_w[0];
         assert!(
             (power_w / (0.281_838_15 * (0.328_228_f64 / (400.0 * std::f64::consts::PI)).powi(2)) - 1.0).abs() < 1e-4
         );
-        let shadowed = asked(r#"{"model": "shadowing", "sigma_db": 8.0}"#);
-        assert_eq!(shadowed.power_w, asked(r#"{"model": "log-distance"}"#).power_w, "the median");
+        let shadowed = answer_for(r#"{"model": "shadowing", "sigma_db": 8.0}"#);
+        assert_eq!(shadowed.power_w, answer_for(r#"{"model": "log-distance"}"#).power_w, "the median");
         assert_eq!((shadowed.received_m, shadowed.sensed_m), (None, None));
     }
 
     #[test]
     fn a_disc_is_as_large_as_it_says_and_a_matrix_has_no_size() {
-        let disc = asked(r#"{"model": "disc", "range_m": 120.0, "sense_m": 240.0}"#);
+        let disc = answer_for(r#"{"model": "disc", "range_m": 120.0, "sense_m": 240.0}"#);
         assert_eq!((disc.received_m, disc.sensed_m), (Some(120.0), Some(240.0)));
-        let matrix = asked(r#"{"model": "matrix", "matrix": [{"from": "a", "to": "b", "loss_db": 60}]}"#);
+        let matrix = answer_for(r#"{"model": "matrix", "matrix": [{"from": "a", "to": "b", "loss_db": 60}]}"#);
         assert_eq!(matrix, Answer { received_m: None, sensed_m: None, power_w: vec![0.0] });
     }
 }

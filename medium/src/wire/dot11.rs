@@ -25,6 +25,8 @@ pub const DATA_HEADER_LEN: usize = 24;
 pub const RTS_LEN: usize = 16;
 /// Length of a CTS or ACK without FCS, bytes.
 pub const CTS_ACK_LEN: usize = 10;
+/// Maximum length of an MSDU, bytes (IEEE 802.11-2020, 9.2.4.7.1).
+pub const MAX_MSDU_BYTES: usize = 2304;
 /// Length of the LLC/SNAP header, bytes.
 pub const SNAP_LEN: usize = 8;
 /// DSAP and SSAP 0xaa, unnumbered information, OUI 0: then the ethertype (RFC 1042).
@@ -307,7 +309,7 @@ mod tests {
     const A: MacAddress = [2, 0, 0, 0, 0, 1];
     const B: MacAddress = [2, 0, 0, 0, 0, 2];
 
-    /// Bytes written out by hand after the clauses above; tests/test_medium_daemon.py has tshark read the like.
+    /// Bytes written out by hand after the clauses above; tests/medium/test_outputs.py has tshark read a capture.
     fn golden() -> Vec<(Vec<u8>, Repr)> {
         vec![
             (

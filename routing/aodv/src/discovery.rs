@@ -42,7 +42,7 @@ pub struct Discovery {
 
 /// Parameters of the expanding ring search (RFC 3561, 6.4 and section 10).
 #[derive(Clone, Copy, Debug)]
-pub struct Ladder {
+pub struct ExpandingRing {
     uu: bool,
     ring: bool,
     start: u8,
@@ -54,7 +54,7 @@ pub struct Ladder {
     node_traversal: Duration,
 }
 
-impl Ladder {
+impl ExpandingRing {
     /// Takes the parameters from the options; `ttl_start` is TTL_START, given or derived.
     pub fn new(options: &Options, ttl_start: u8) -> Self {
         Self {
@@ -167,14 +167,14 @@ mod tests {
 
     /// TTL and sending time of each request, and the time at which the discovery fails, in ms.
     fn climb(options: &Options, hops: Option<u8>) -> (Vec<(u8, u64)>, u64) {
-        let ladder = Ladder::new(options, options.derived().unwrap().ttl_start);
+        let ring = ExpandingRing::new(options, options.derived().unwrap().ttl_start);
         let (mut sent, mut at, mut wide) = (Vec::new(), 0, 0);
-        let mut step = Some(ladder.first(hops));
+        let mut step = Some(ring.first(hops));
         while let Some(ttl) = step {
-            wide += ladder.is_wide(ttl);
+            wide += ring.is_wide(ttl);
             sent.push((ttl, at));
-            at += ladder.wait(ttl, wide).as_nanos() / 1_000_000;
-            step = ladder.next(ttl, wide);
+            at += ring.wait(ttl, wide).as_nanos() / 1_000_000;
+            step = ring.next(ttl, wide);
         }
         (sent, at)
     }
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn the_search_for_a_known_destination_begins_at_its_last_hop_count() {
         assert_eq!(climb(&Options::default(), Some(3)).0[..2], [(5, 0), (7, 560)]);
-        assert_eq!(Ladder::new(&Options::default(), 1).first(Some(6)), 35);
-        assert_eq!(Ladder::new(&Options::default(), 1).first(Some(255)), 35);
+        assert_eq!(ExpandingRing::new(&Options::default(), 1).first(Some(6)), 35);
+        assert_eq!(ExpandingRing::new(&Options::default(), 1).first(Some(255)), 35);
     }
 }

@@ -1,6 +1,6 @@
 //! AODV's options (formats/routing.md) and the times that follow from them (RFC 3561, section 10).
 //!
-//! An option that is not given (`null`) follows from others ([`Derived`]): it is the RFC's, or AODV-UU 0.9.6's where that differs.
+//! An option that is not given (`null`) is derived from others ([`Derived`]): as in the RFC, or as in AODV-UU 0.9.6 where that differs.
 
 use manet_engine::formula::Formula::{self, By, Flag, Key, Max, Number, Product, Sum};
 use manet_engine::keys::{above, derived, from, up_to, within, Declared};
@@ -43,14 +43,14 @@ keys! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct Options {
-        /// How a broken link is noticed: reports of the radio, or hello messages.
+        /// Detection of broken links: reports of the radio, or hello messages.
         pub link: Link = Link::Feedback;
-        /// Whose habits: RFC 3561's, or AODV-UU's where they differ.
+        /// Behaviour to follow where RFC 3561 and AODV-UU differ.
         pub style: Style = Style::Rfc;
         /// ACTIVE_ROUTE_TIMEOUT; by default 10 s with feedback, 3 s with hellos.
         #[serde(with = "optional_seconds")]
         pub active_route_timeout: Option<Duration> = None => above(0.0).derived(&ACTIVE_ROUTE_TIMEOUT);
-        /// MY_ROUTE_TIMEOUT; by default it follows from the other times.
+        /// MY_ROUTE_TIMEOUT; by default derived from other times.
         #[serde(with = "optional_seconds")]
         pub my_route_timeout: Option<Duration> = None => above(0.0).derived(&MY_ROUTE_TIMEOUT);
         /// HELLO_INTERVAL.
@@ -65,14 +65,14 @@ keys! {
         pub net_diameter: u8 = 35 => from(1.0);
         /// RREQ_RETRIES.
         pub rreq_retries: u8 = 2 => up_to(10.0);
-        /// After a search without an answer: how long the destination is not searched again (RFC none; ns-2 10 s).
+        /// Time after an unanswered discovery during which no new one starts (RFC: none; ns-2: 10 s).
         #[serde(with = "manet_routing::seconds")]
         pub hold_down: Duration = Duration::ZERO;
-        /// RREQ_RATELIMIT: requests a second.
+        /// RREQ_RATELIMIT: requests per second.
         pub rreq_ratelimit: u32 = 10 => within(1.0, 1000.0);
-        /// RERR_RATELIMIT: errors a second.
+        /// RERR_RATELIMIT: errors per second.
         pub rerr_ratelimit: u32 = 10 => within(1.0, 1000.0);
-        /// TTL_START; by default 1, AODV-UU's 2.
+        /// TTL_START; by default 1, with style `uu` 2.
         pub ttl_start: Option<u8> = None => from(1.0).derived(&TTL_START);
         /// TTL_INCREMENT.
         pub ttl_increment: u8 = 2 => from(1.0);
@@ -82,37 +82,38 @@ keys! {
         pub timeout_buffer: u8 = 2;
         /// LOCAL_ADD_TTL.
         pub local_add_ttl: u8 = 2;
-        /// NEXT_HOP_WAIT; by default node_traversal_time and 10 ms.
+        /// NEXT_HOP_WAIT; by default node_traversal_time + 10 ms.
         #[serde(with = "optional_seconds")]
         pub next_hop_wait: Option<Duration> = None => above(0.0).derived(&NEXT_HOP_WAIT);
-        /// Whether a search begins with a small TTL (RFC 3561, 6.4).
+        /// Whether a discovery begins with a small TTL (RFC 3561, 6.4).
         pub expanding_ring: bool = true;
-        /// The G flag of requests; by default true, AODV-UU's false.
+        /// Whether requests have the G flag; by default true, with style `uu` false.
         pub gratuitous: Option<bool> = None => derived(&UNLESS_UU);
-        /// The D flag of requests.
+        /// Whether requests have the D flag.
         pub destination_only: bool = false;
-        /// Repair of a broken route where it broke (6.12); by default true, AODV-UU's false.
+        /// Whether broken routes are repaired locally (6.12); by default true, with style `uu` false.
         pub local_repair: Option<bool> = None => derived(&UNLESS_UU);
-        /// The source of a TCP packet that waits for a repair hears host unreachable at once, not when the repair has failed.
+        /// Whether the source of a TCP packet that waits for a repair gets host unreachable at once, not only after the repair has
+        /// failed.
         pub unreachable_during_repair: bool = true;
-        /// Asks for RREP-ACK always.
+        /// Whether RREP-ACK is always requested.
         pub unidirectional: bool = false;
-        /// Hellos from nodes on an active route only; by default true, AODV-UU's false.
+        /// Whether only nodes on active routes send hellos; by default true, with style `uu` false.
         pub hello_while_active: Option<bool> = None => derived(&UNLESS_UU);
-        /// Hellos state their interval (6.9).
+        /// Whether hellos state their interval (6.9).
         pub hello_interval_extension: bool = false;
-        /// A packet that a broken link returns waits for the new route.
+        /// Whether a packet that a broken link returns waits for the new route.
         pub requeue: bool = true;
-        /// DELETE_PERIOD of silence after a crash.
+        /// Whether the node is silent for DELETE_PERIOD after a crash.
         pub reboot_wait: bool = true;
-        /// Packets that may wait for routes.
+        /// Maximum number of packets that wait for routes.
         pub held_packets: usize = 64 => within(1.0, 4096.0);
-        /// How long a packet waits for a route.
+        /// Maximum time that a packet waits for a route.
         #[serde(with = "manet_routing::seconds")]
         pub held_seconds: Duration = Duration::from_secs(30) => above(0.0);
-        /// Whether a node with wires answers for the Internet.
+        /// Whether a node with wires answers requests for Internet addresses.
         pub gateway: bool = true;
-        /// Where control packets for all neighbours are sent.
+        /// Destination address of control packets for all neighbours.
         pub broadcast: Broadcast = Broadcast::Limited;
     }
 }
@@ -128,7 +129,7 @@ const NEXT_HOP_WAIT: Formula = Sum(&[Key("node_traversal_time"), Number(0.01)]);
 const TTL_START: Formula = By("style", &[("rfc", Number(1.0)), ("uu", Number(2.0))]);
 const UNLESS_UU: Formula = By("style", &[("rfc", Flag(true)), ("uu", Flag(false))]);
 
-/// The options that may be null, as given or as they follow from others. Times in seconds.
+/// The options that may be null, as given or as derived from others. Times in seconds.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Derived {
     /// ACTIVE_ROUTE_TIMEOUT, in seconds.
@@ -194,7 +195,7 @@ impl Options {
             .map_err(|e| OptionError(format!("options.{} is {}; give {}", e.key, e.value, e.limits.wanted())))
     }
 
-    /// Of options that [`Self::check`] accepts.
+    /// The options that may be null, of options that [`Self::check`] accepts.
     pub fn derived(&self) -> Result<Derived, OptionError> {
         serde_json::from_value(keys::completed(Self::KEYS, self)).map_err(|e| OptionError(e.to_string()))
     }

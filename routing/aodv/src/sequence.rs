@@ -2,7 +2,7 @@
 //!
 //! Departure: 0 is never used. In AODV-UU it means "unknown", so no node could reply for a node whose number wrapped to 0.
 
-/// Whether `a` is fresher than `b`: their difference as a signed number is positive.
+/// Whether `a` is newer (RFC 3561: fresher) than `b`: their difference as a signed number is positive.
 pub fn newer(a: u32, b: u32) -> bool {
     a.wrapping_sub(b) as i32 > 0
 }
@@ -12,8 +12,8 @@ pub fn next(a: u32) -> u32 {
     a.wrapping_add(1).max(1)
 }
 
-/// The fresher of both.
-pub fn freshest(a: u32, b: u32) -> u32 {
+/// The newer of both.
+pub fn newest(a: u32, b: u32) -> u32 {
     if newer(b, a) {
         b
     } else {
@@ -31,7 +31,7 @@ mod tests {
         assert!(newer(1, u32::MAX) && !newer(u32::MAX, 1));
         assert!(newer(0x8000_0000, 1) && !newer(1, 0x8000_0000));
         assert!(newer(5, 4) && !newer(4, 4));
-        assert_eq!((freshest(u32::MAX, 2), freshest(2, u32::MAX)), (2, 2));
+        assert_eq!((newest(u32::MAX, 2), newest(2, u32::MAX)), (2, 2));
     }
 
     #[test]

@@ -241,7 +241,7 @@ impl Table {
                 e.sequence = e.sequence.map(sequence::next);
             }
             e.sequence = match (e.sequence, reported) {
-                (Some(own), Some(reported)) => Some(sequence::freshest(own, reported)),
+                (Some(own), Some(reported)) => Some(sequence::newest(own, reported)),
                 (own, reported) => own.or(reported),
             };
             e.state = State::Invalid;

@@ -4,11 +4,11 @@
 
 #![warn(missing_docs)]
 
+mod data;
 pub mod entry;
 pub mod machine;
 pub mod neighbours;
 pub mod options;
-mod packets;
 mod receive;
 pub mod sequence;
 pub mod table;

@@ -1,5 +1,5 @@
 //! A DSDV node: deadlines and the dispatch of inputs. The rules are in [`crate::table`], the handling of updates in
-//! `receive.rs`, that of data packets in `packets.rs`, our own updates in `updates.rs`.
+//! `receive.rs`, that of data packets in `data.rs`, our own updates in `updates.rs`.
 //!
 //! It follows ns-2.35's DSDV agent with `use_mac_`, and SIGCOMM 1994 for features that the agent omits; the README lists
 //! the differences.

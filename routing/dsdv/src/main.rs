@@ -1,3 +1,5 @@
+//! The DSDV daemon: README.md and formats/routing.md.
+
 fn main() -> std::process::ExitCode {
     manet_routing_host::main::<manet_dsdv::Dsdv>()
 }

@@ -20,39 +20,40 @@ keys! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields, default)]
     pub struct Options {
-        /// Longest time between full updates.
+        /// Maximum time between full updates.
         #[serde(with = "manet_routing::seconds")]
         pub period: Duration = Duration::from_secs(15) => from(0.01);
-        /// Share of the period by which a full update comes earlier, drawn anew each time; with 1, updates would follow without pause.
+        /// Maximum share of the period by which a full update comes earlier; uniform, drawn for each update. With 1, updates would
+        /// follow without pause.
         pub jitter: f64 = 0.25 => below(0.0, 1.0);
-        /// Least time between two updates.
+        /// Minimum time between two updates.
         #[serde(with = "manet_routing::seconds")]
         pub trigger_interval: Duration = Duration::from_secs(1) => from(0.01);
-        /// An update is sent up to this much later than decided, so that neighbours do not all answer at once.
+        /// Maximum random delay of an update, so that neighbours do not all answer at once.
         #[serde(with = "manet_routing::seconds")]
         pub broadcast_jitter: Duration = Duration::from_millis(10);
-        /// Settling time of a new destination; twice this passes before a changed route is advertised.
+        /// Settling time of a new destination; a changed route is advertised after twice its settling time.
         #[serde(with = "manet_routing::seconds")]
         pub settling: Duration = Duration::from_secs(6);
-        /// Weight of the old settling time in the average.
+        /// Weight of the old settling time in its moving average.
         pub settling_weight: f64 = 0.875 => within(0.0, 1.0);
-        /// Whether a fresh number that brings another hop count is advertised when it has settled (SIGCOMM 1994) or waits
-        /// for the next update (what ns-2.35 does).
+        /// Fresh sequence number with another hop count. True: it is advertised when it has settled (SIGCOMM 1994). False: it waits
+        /// for the next update (ns-2.35).
         pub trigger_on_fresh: bool = true;
-        /// A neighbour is lost after so many periods of silence.
+        /// Periods of silence after which a neighbour is lost.
         pub missed_periods: u32 = 3 => within(1.0, 65_535.0);
-        /// A full update replaces an incremental one that would carry more than this share of the table.
+        /// Maximum share of the table in an incremental update; a larger one is replaced by a full update.
         pub full_dump_share: f64 = 1.0 / 3.0 => within(0.0, 1.0);
-        /// How a broken link is noticed: reports of the radio, or missing updates.
+        /// Detection of broken links: reports of the radio, or missing updates.
         pub link: Link = Link::Hello;
-        /// Packets that may wait for a route to one destination.
+        /// Maximum number of packets that wait for a route to one destination.
         pub held_per_destination: usize = 5 => up_to(10_000.0);
-        /// Packets that may wait for routes.
+        /// Maximum number of packets that wait for routes.
         pub held_packets: usize = 64 => up_to(10_000.0);
-        /// How long a packet waits for a route.
+        /// Maximum time that a packet waits for a route.
         #[serde(with = "manet_routing::seconds")]
         pub held_seconds: Duration = Duration::from_secs(30) => above(0.0);
-        /// Whether a neighbour must be heard to hear us before anything it says is believed.
+        /// Whether updates of a neighbour are used only when it is known to receive this node's.
         pub bidirectional_check: bool = false;
     }
 }

@@ -3,7 +3,7 @@
 use crate::entry::INFINITE;
 use crate::machine::{Dsdv, Timer};
 use crate::sequence::Sequence;
-use crate::table::Heard;
+use crate::table::Received;
 use crate::updates::confirms;
 use crate::wire::{self, Advert};
 use manet_engine::Instant;
@@ -27,22 +27,22 @@ impl Dsdv {
         let about_us = |a: &&Advert| a.destination == self.node.address;
         let check = self.options.bidirectional_check;
         if check && adverts.iter().filter(about_us).any(confirms) {
-            // it may wait for the same confirmation from us
+            // the neighbour may wait for the same confirmation from this node
             self.greeting_wanted |= neighbour.hears_us_at.is_none();
             neighbour.hears_us_at = Some(now);
         }
-        let believed = !check || neighbour.hears_us_at.is_some();
+        let confirmed = !check || neighbour.hears_us_at.is_some();
         if let Some(own) = own {
             self.receive_sender_entry(now, from, before, own);
         }
         for advert in &adverts {
             if advert.destination == self.node.address {
                 self.receive_own_entry(now, advert.sequence);
-            } else if believed {
+            } else if confirmed {
                 self.receive_entry(now, from, advert);
             }
         }
-        if !believed {
+        if !confirmed {
             self.counters.count("unconfirmed");
             self.greeting_wanted = true;
         } else if own.is_some_and(Sequence::is_broken) {
@@ -53,7 +53,7 @@ impl Dsdv {
     /// Handles the sender's entry about itself, apart from the route to it.
     fn receive_sender_entry(&mut self, now: Instant, from: Ipv4Addr, before: Option<Sequence>, own: Sequence) {
         if own.is_broken() {
-            // only the sender itself sends this: it ends
+            // a farewell: only the sender itself advertises its own address with an odd number
             self.counters.count("farewells");
             self.lose_routes(now, from);
         } else if before.is_some_and(|n| n.newer_than(own)) {
@@ -62,7 +62,7 @@ impl Dsdv {
             self.lose_routes(now, from);
         }
         if self.table.get(from).is_some_and(|e| e.sequence.newer_than(own)) {
-            // it must learn its number (after a restart) or that it was declared lost
+            // the neighbour must learn its own number (after a restart), or that it was declared lost
             self.table.advertise_at_once(now, from);
         }
     }
@@ -91,10 +91,10 @@ impl Dsdv {
             Ok(hops @ 1..INFINITE) if hops == 1 || destination != from => hops,
             _ => return self.counters.count("bad-hops"),
         };
-        match self.table.hear(now, from, destination, hops, sequence) {
-            Heard::Believed => self.follow(destination),
-            Heard::Refused(why) => self.counters.count(why),
-            Heard::Educate => self.counters.count("educated"),
+        match self.table.receive(now, from, destination, hops, sequence) {
+            Received::Accepted => self.follow(destination),
+            Received::Refused(why) => self.counters.count(why),
+            Received::Outdated => self.counters.count("educated"),
         }
     }
 }

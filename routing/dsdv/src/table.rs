@@ -28,13 +28,13 @@ pub struct Settling {
 
 /// The effect of an advertised entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum Received {
     /// Accepted; the kernel's route may have to change.
-    Believed,
+    Accepted,
     /// Refused; the name of the counter of the reason.
     Refused(&'static str),
-    /// The neighbour has lost a destination of which we have a newer sequence number, which is advertised at once.
-    Educate,
+    /// The neighbour has lost a destination of which this node has a newer sequence number, which is advertised at once.
+    Outdated,
 }
 
 /// The routing table.
@@ -76,13 +76,20 @@ impl Table {
     }
 
     /// Handles an entry of `via`: it reaches `destination`, `hops` away over `via` ([`INFINITE`]: no longer).
-    pub fn hear(&mut self, now: Instant, via: Ipv4Addr, destination: Ipv4Addr, hops: u8, sequence: Sequence) -> Heard {
+    pub fn receive(
+        &mut self,
+        now: Instant,
+        via: Ipv4Addr,
+        destination: Ipv4Addr,
+        hops: u8,
+        sequence: Sequence,
+    ) -> Received {
         let Some(old) = self.entries.get_mut(&destination) else {
             return self.add(now, via, destination, hops, sequence);
         };
         if sequence == old.sequence {
             if hops >= old.hops {
-                return Heard::Refused("not-nearer");
+                return Received::Refused("not-nearer");
             }
             let differs = hops != old.advertised_hops;
             replace(old, now, via, hops);
@@ -98,18 +105,18 @@ impl Table {
             old.trigger = if self.settling.trigger_on_fresh { differs } else { old.trigger };
         } else if hops == INFINITE && old.is_usable() {
             self.advertise_at_once(now, destination);
-            return Heard::Educate;
+            return Received::Outdated;
         } else {
-            return Heard::Refused("older-number");
+            return Received::Refused("older-number");
         }
-        Heard::Believed
+        Received::Accepted
     }
 
-    fn add(&mut self, now: Instant, via: Ipv4Addr, destination: Ipv4Addr, hops: u8, sequence: Sequence) -> Heard {
+    fn add(&mut self, now: Instant, via: Ipv4Addr, destination: Ipv4Addr, hops: u8, sequence: Sequence) -> Received {
         let finite = hops != INFINITE;
         // a lost route displaces no other entry
         if self.entries.len() >= MAX_DESTINATIONS && !(finite && self.make_room()) {
-            return Heard::Refused("table-full");
+            return Received::Refused("table-full");
         }
         let settling = self.settling.first;
         let entry = Entry {
@@ -126,7 +133,7 @@ impl Table {
             advertised_hops: 0,
         };
         self.entries.insert(destination, entry);
-        Heard::Believed
+        Received::Accepted
     }
 
     fn make_room(&mut self) -> bool {
@@ -205,7 +212,7 @@ mod tests {
     /// A table that knows D over P, 3 hops, number 100, and has advertised it.
     fn advertised() -> Table {
         let mut table = table();
-        table.hear(at(0.0), P, D, 3, Sequence(100));
+        table.receive(at(0.0), P, D, 3, Sequence(100));
         assert_eq!(table.advertise(at(12.0), true).len(), 1);
         table
     }
@@ -213,7 +220,7 @@ mod tests {
     #[test]
     fn a_new_destination_is_advertised_after_twice_the_settling_time() {
         let mut table = table();
-        assert_eq!(table.hear(at(1.0), P, D, 3, Sequence(100)), Heard::Believed);
+        assert_eq!(table.receive(at(1.0), P, D, 3, Sequence(100)), Received::Accepted);
         assert_eq!((table.next_hop(D), table.next_trigger()), (Some(P), Some(at(13.0)))); // 1 + 2 x 6
         assert!(table.advertise(at(12.9), true).is_empty());
         let advert = Advert { destination: D, hops: 4, sequence: Sequence(100) };
@@ -224,13 +231,13 @@ mod tests {
     #[test]
     fn the_settling_time_is_an_average_with_seven_eighths_of_the_old() {
         let mut table = table();
-        table.hear(at(0.0), P, D, 3, Sequence(100));
-        table.hear(at(4.0), Q, D, 2, Sequence(100)); // the best route came 4 s after the first
+        table.receive(at(0.0), P, D, 3, Sequence(100));
+        table.receive(at(4.0), Q, D, 2, Sequence(100)); // the best route came 4 s after the first
         assert_eq!(table.get(D).unwrap().advertise_at, at(16.0)); // 4 + 2 x 6
-        table.hear(at(15.0), P, D, 3, Sequence(102));
+        table.receive(at(15.0), P, D, 3, Sequence(102));
         assert_eq!(table.get(D).unwrap().settling, Duration::from_secs_f64(5.75)); // 7/8 x 6 + 1/8 x 4
         assert_eq!(table.get(D).unwrap().advertise_at, at(26.5)); // 15 + 2 x 5.75
-        table.hear(at(28.0), P, D, 3, Sequence(104));
+        table.receive(at(28.0), P, D, 3, Sequence(104));
         assert_eq!(table.get(D).unwrap().settling, Duration::from_secs_f64(5.03125));
         // 7/8 x 5.75 + 1/8 x 0
     }
@@ -238,31 +245,31 @@ mod tests {
     #[test]
     fn the_same_number_needs_fewer_hops_and_an_older_one_never_counts() {
         let mut table = advertised();
-        assert_eq!(table.hear(at(13.0), Q, D, 3, Sequence(100)), Heard::Refused("not-nearer"));
-        assert_eq!(table.hear(at(13.0), Q, D, 1, Sequence(98)), Heard::Refused("older-number"));
+        assert_eq!(table.receive(at(13.0), Q, D, 3, Sequence(100)), Received::Refused("not-nearer"));
+        assert_eq!(table.receive(at(13.0), Q, D, 1, Sequence(98)), Received::Refused("older-number"));
         assert_eq!(table.next_hop(D), Some(P));
-        assert_eq!(table.hear(at(13.0), Q, D, 2, Sequence(100)), Heard::Believed);
+        assert_eq!(table.receive(at(13.0), Q, D, 2, Sequence(100)), Received::Accepted);
         assert_eq!(table.next_hop(D), Some(Q));
     }
 
     #[test]
     fn a_newer_number_is_accepted_with_more_hops_also_across_the_wrap() {
         let mut table = table();
-        table.hear(at(0.0), P, D, 3, Sequence(u32::MAX - 1));
-        assert_eq!(table.hear(at(1.0), Q, D, 7, Sequence(0)), Heard::Believed);
+        table.receive(at(0.0), P, D, 3, Sequence(u32::MAX - 1));
+        assert_eq!(table.receive(at(1.0), Q, D, 7, Sequence(0)), Received::Accepted);
         assert_eq!((table.next_hop(D), table.get(D).unwrap().hops), (Some(Q), 7));
     }
 
     #[test]
     fn a_fresh_number_alone_triggers_nothing_but_another_hop_count_does() {
         let mut table = advertised();
-        table.hear(at(20.0), P, D, 3, Sequence(102));
+        table.receive(at(20.0), P, D, 3, Sequence(102));
         assert_eq!(table.next_trigger(), None);
         assert_eq!(table.news(at(40.0)), 1, "it is in the next update in any case");
-        table.hear(at(33.0), P, D, 4, Sequence(104));
+        table.receive(at(33.0), P, D, 4, Sequence(104));
         assert!(table.next_trigger().is_some());
         // a return to the last advertised hop count needs no update (ns-2.35)
-        table.hear(at(46.0), P, D, 3, Sequence(106));
+        table.receive(at(46.0), P, D, 3, Sequence(106));
         assert_eq!(table.next_trigger(), None);
     }
 
@@ -270,7 +277,7 @@ mod tests {
     fn ns_2_waits_with_a_fresh_hop_count_for_the_next_update() {
         let mut table = advertised();
         table.settling.trigger_on_fresh = false;
-        table.hear(at(33.0), P, D, 4, Sequence(104));
+        table.receive(at(33.0), P, D, 4, Sequence(104));
         assert_eq!((table.next_trigger(), table.news(at(60.0))), (None, 1));
     }
 
@@ -280,8 +287,8 @@ mod tests {
         assert_eq!(table.lose_via(at(20.0), P), [D]);
         assert_eq!((table.next_hop(D), table.next_trigger()), (None, Some(at(20.0))));
         assert_eq!(table.advertise(at(20.0), false), [Advert { destination: D, hops: 250, sequence: Sequence(101) }]);
-        assert_eq!(table.hear(at(21.0), Q, D, 2, Sequence(100)), Heard::Refused("older-number"));
-        assert_eq!(table.hear(at(22.0), Q, D, 5, Sequence(102)), Heard::Believed);
+        assert_eq!(table.receive(at(21.0), Q, D, 2, Sequence(100)), Received::Refused("older-number"));
+        assert_eq!(table.receive(at(22.0), Q, D, 5, Sequence(102)), Received::Accepted);
         assert_eq!((table.next_hop(D), table.next_trigger()), (Some(Q), Some(at(22.0))));
     }
 
@@ -289,7 +296,7 @@ mod tests {
     fn our_own_loss_does_not_lengthen_the_settling_time() {
         let mut table = advertised();
         table.lose_via(at(20.0), P);
-        table.hear(at(21.0), Q, D, 5, Sequence(102));
+        table.receive(at(21.0), Q, D, 5, Sequence(102));
         assert_eq!(table.get(D).unwrap().settling, Duration::from_secs_f64(5.25));
         // 7/8 x 6 + 1/8 x 0
     }
@@ -297,19 +304,19 @@ mod tests {
     #[test]
     fn a_neighbour_that_lost_a_destination_with_an_older_number_gets_ours() {
         let mut table = advertised();
-        assert_eq!(table.hear(at(20.0), Q, D, INFINITE, Sequence(99)), Heard::Educate);
+        assert_eq!(table.receive(at(20.0), Q, D, INFINITE, Sequence(99)), Received::Outdated);
         assert_eq!((table.next_hop(D), table.next_trigger()), (Some(P), Some(at(20.0))));
     }
 
     #[test]
     fn an_incremental_update_repeats_a_hop_count_until_a_full_one_but_a_number_only_once() {
         let mut table = advertised();
-        table.hear(at(20.0), Q, D, 2, Sequence(100));
+        table.receive(at(20.0), Q, D, 2, Sequence(100));
         assert_eq!(table.advertise(at(32.0), false).len(), 1);
         assert_eq!(table.advertise(at(33.0), false).len(), 1);
         assert_eq!(table.advertise(at(34.0), true).len(), 1);
         assert_eq!(table.advertise(at(35.0), false).len(), 0);
-        table.hear(at(40.0), Q, D, 2, Sequence(102));
+        table.receive(at(40.0), Q, D, 2, Sequence(102));
         assert_eq!(table.advertise(at(60.0), false).len(), 1);
         assert_eq!(table.advertise(at(61.0), false).len(), 0);
     }
@@ -319,12 +326,12 @@ mod tests {
         let mut table = table();
         let d = |i: usize| Ipv4Addr::from(0x0a01_0000 + i as u32);
         for i in 0..MAX_DESTINATIONS {
-            table.hear(at(i as f64), if i < 2 { P } else { Q }, d(i), 2, Sequence(2));
+            table.receive(at(i as f64), if i < 2 { P } else { Q }, d(i), 2, Sequence(2));
         }
-        assert_eq!(table.hear(at(2000.0), Q, D, 2, Sequence(2)), Heard::Refused("table-full"));
+        assert_eq!(table.receive(at(2000.0), Q, D, 2, Sequence(2)), Received::Refused("table-full"));
         table.lose_via(at(2000.0), P);
-        assert_eq!(table.hear(at(2001.0), Q, D, INFINITE, Sequence(3)), Heard::Refused("table-full"));
-        assert_eq!(table.hear(at(2001.0), Q, D, 2, Sequence(2)), Heard::Believed);
+        assert_eq!(table.receive(at(2001.0), Q, D, INFINITE, Sequence(3)), Received::Refused("table-full"));
+        assert_eq!(table.receive(at(2001.0), Q, D, 2, Sequence(2)), Received::Accepted);
         assert_eq!((table.len(), table.get(d(0)), table.get(d(1)).is_some()), (MAX_DESTINATIONS, None, true));
     }
 }

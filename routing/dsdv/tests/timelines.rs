@@ -43,7 +43,7 @@ impl One {
     }
 
     /// An update of `from`: entries of destination, hops for us, number.
-    fn hear(&mut self, s: f64, from: usize, entries: &[(usize, u32, u32)]) -> Vec<Output> {
+    fn receive(&mut self, s: f64, from: usize, entries: &[(usize, u32, u32)]) -> Vec<Output> {
         let adverts: Vec<Advert> = entries.iter().map(|(d, hops, n)| advert(*d, *hops, *n)).collect();
         let bytes = wire::emit(&adverts).into();
         self.input(s, Input::Control { from: ip(from), to: BROADCAST, ttl: 1, bytes })
@@ -97,7 +97,7 @@ fn full_updates_come_within_2_s_of_the_start_and_then_every_11_25_to_15_s() {
 #[test]
 fn a_route_is_used_at_once_and_advertised_when_it_has_settled() {
     let mut one = One::usual();
-    assert_eq!(one.hear(3.0, P, &[(P, 1, 10), (D, 3, 100)]), [set(P, P, 1), set(D, P, 3)]);
+    assert_eq!(one.receive(3.0, P, &[(P, 1, 10), (D, 3, 100)]), [set(P, P, 1), set(D, P, 3)]);
     let sent = |u: &Vec<Advert>| u.contains(&advert(D, 4, 100));
     let out = one.until(40.0);
     let first = updates(&out).into_iter().find(|(_, u)| sent(u)).unwrap().0;
@@ -108,12 +108,12 @@ fn a_route_is_used_at_once_and_advertised_when_it_has_settled() {
 #[test]
 fn the_kernel_is_updated_only_when_its_route_changes() {
     let mut one = One::usual();
-    one.hear(3.0, P, &[(P, 1, 10), (D, 3, 100)]);
-    assert_eq!(one.hear(4.0, P, &[(P, 1, 12), (D, 3, 102)]), []);
-    assert_eq!(one.hear(5.0, P, &[(P, 1, 12), (D, 5, 104)]), [], "more hops over the same neighbour");
-    assert_eq!(one.hear(6.0, Q, &[(Q, 1, 2), (D, 4, 104)]), [set(Q, Q, 1), set(D, Q, 4)]);
-    assert_eq!(one.hear(7.0, Q, &[(D, 9, 105)]), [clear(D)]);
-    assert_eq!(one.hear(8.0, P, &[(D, 9, 105)]), []);
+    one.receive(3.0, P, &[(P, 1, 10), (D, 3, 100)]);
+    assert_eq!(one.receive(4.0, P, &[(P, 1, 12), (D, 3, 102)]), []);
+    assert_eq!(one.receive(5.0, P, &[(P, 1, 12), (D, 5, 104)]), [], "more hops over the same neighbour");
+    assert_eq!(one.receive(6.0, Q, &[(Q, 1, 2), (D, 4, 104)]), [set(Q, Q, 1), set(D, Q, 4)]);
+    assert_eq!(one.receive(7.0, Q, &[(D, 9, 105)]), [clear(D)]);
+    assert_eq!(one.receive(8.0, P, &[(D, 9, 105)]), []);
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn triggered_updates_keep_a_second_apart() {
         // D is lost and found every 50 ms: each change is to be advertised at once
         let t = 3.0 + f64::from(i) * 0.05;
         out.extend(one.until(t));
-        one.hear(t, P, &[(D, 3, 100 + i)]);
+        one.receive(t, P, &[(D, 3, 100 + i)]);
     }
     out.extend(one.until(20.0));
     let times: Vec<f64> = updates(&out).iter().map(|(t, _)| t.as_secs_f64()).collect();
@@ -140,7 +140,7 @@ fn many_changes_cause_a_full_update_and_few_do_not() {
     for (lost, full) in [(3, false), (4, false), (5, true)] {
         let mut one = One::usual();
         let all: Vec<_> = (0..12).map(|d| (20 + d, 3, 100)).collect();
-        one.hear(3.0, P, &all);
+        one.receive(3.0, P, &all);
         one.until(43.0);
         let before = one.sequence();
         let some: Vec<_> = (0..lost).map(|d| (20 + d, 3, 101)).collect();
@@ -149,7 +149,7 @@ fn many_changes_cause_a_full_update_and_few_do_not() {
         let t = if next < 3.0 { 43.0 + next + 2.0 } else { 43.0 };
         one.until(t);
         let before = before.max(one.sequence());
-        one.hear(t, P, &some);
+        one.receive(t, P, &some);
         let sent = updates(&one.until(t + 1.02));
         assert_eq!(sent.len(), 1);
         assert_eq!(sent[0].1.len(), if full { 13 } else { lost + 1 });
@@ -160,8 +160,8 @@ fn many_changes_cause_a_full_update_and_few_do_not() {
 #[test]
 fn a_failed_link_removes_its_routes_purges_the_queue_and_is_advertised_at_once() {
     let mut one = One::usual();
-    one.hear(3.0, P, &[(P, 1, 10), (D, 3, 100)]);
-    one.hear(3.0, Q, &[(Q, 1, 4)]);
+    one.receive(3.0, P, &[(P, 1, 10), (D, 3, 100)]);
+    one.receive(3.0, Q, &[(Q, 1, 4)]);
     one.until(30.0);
     let out = one.input(30.0, Input::LinkFailed { neighbour: ip(P), bytes: Bytes::default() });
     let broken = Output::note("link-broken", ip(P), 1);
@@ -176,7 +176,7 @@ fn feedback_is_ignored_unless_the_options_select_it() {
     let hello = Options { link: manet_dsdv::options::Link::Hello, ..Options::with_feedback() };
     for (node, options) in [(node(US, 1), hello), (Node { feedback: false, ..node(US, 1) }, Options::with_feedback())] {
         let mut one = One::new(node, options);
-        one.hear(3.0, P, &[(P, 1, 10)]);
+        one.receive(3.0, P, &[(P, 1, 10)]);
         assert_eq!(one.input(4.0, Input::LinkFailed { neighbour: ip(P), bytes: Bytes::default() }), []);
         assert_eq!(one.count("feedback-ignored"), 1);
     }
@@ -185,8 +185,8 @@ fn feedback_is_ignored_unless_the_options_select_it() {
 #[test]
 fn a_neighbour_is_lost_45_s_after_its_last_update() {
     let mut one = One::usual();
-    one.hear(3.0, P, &[(P, 1, 10), (D, 3, 100)]);
-    one.hear(10.0, P, &[(P, 1, 10)]);
+    one.receive(3.0, P, &[(P, 1, 10), (D, 3, 100)]);
+    one.receive(10.0, P, &[(P, 1, 10)]);
     let gone = |out: &[(Instant, Output)]| out.iter().any(|(_, o)| *o == clear(D));
     assert!(!gone(&one.until(54.999)));
     let out = one.until(55.0);
@@ -198,12 +198,12 @@ fn a_node_declared_lost_answers_with_a_newer_number_at_once() {
     let mut one = One::usual();
     one.until(5.0);
     assert_eq!(one.sequence(), 2);
-    one.hear(5.0, P, &[(P, 1, 10), (US, 3, 3)]);
+    one.receive(5.0, P, &[(P, 1, 10), (US, 3, 3)]);
     let sent = updates(&one.until(5.02));
     assert_eq!(sent[0].1[0], advert(US, 1, 4));
     // repeatedly declared lost: one answer per second
     for i in 0..1000 {
-        one.hear(5.02 + f64::from(i) * 0.001, P, &[(US, 3, 3)]);
+        one.receive(5.02 + f64::from(i) * 0.001, P, &[(US, 3, 3)]);
     }
     one.until(6.1);
     assert_eq!(one.sequence(), 6);
@@ -213,31 +213,31 @@ fn a_node_declared_lost_answers_with_a_newer_number_at_once() {
 fn a_restarted_node_starts_at_once_and_learns_its_number() {
     let mut one = One::new(Node { restarted: true, ..node(US, 1) }, Options::with_feedback());
     assert_eq!(updates(&one.until(0.01))[0].1, [advert(US, 1, 2)]);
-    one.hear(0.5, P, &[(P, 1, 10), (US, 2, 500)]);
+    one.receive(0.5, P, &[(P, 1, 10), (US, 2, 500)]);
     let sent = updates(&one.until(1.03));
     assert_eq!(sent[0].1[0], advert(US, 1, 502));
     assert_eq!(one.count("own-number-learnt"), 1);
-    one.hear(2.0, P, &[(US, 2, 498)]);
+    one.receive(2.0, P, &[(US, 2, 498)]);
     assert_eq!(one.sequence(), 502, "an older number teaches nothing");
 }
 
 #[test]
 fn a_neighbour_with_an_older_number_has_lost_its_routes() {
     let mut one = One::usual();
-    one.hear(3.0, P, &[(P, 1, 500), (D, 3, 100)]);
+    one.receive(3.0, P, &[(P, 1, 500), (D, 3, 100)]);
     one.until(20.0);
-    assert_eq!(one.hear(20.0, P, &[(P, 1, 2)]), [clear(P), clear(D)]);
+    assert_eq!(one.receive(20.0, P, &[(P, 1, 2)]), [clear(P), clear(D)]);
     // it gets the number that it must exceed
     let sent = updates(&one.until(21.02));
     assert!(sent[0].1.contains(&advert(P, 250, 501)), "{sent:?}");
-    assert_eq!(one.hear(22.0, P, &[(P, 1, 502), (D, 3, 102)]), [set(P, P, 1), set(D, P, 3)]);
+    assert_eq!(one.receive(22.0, P, &[(P, 1, 502), (D, 3, 102)]), [set(P, P, 1), set(D, P, 3)]);
 }
 
 #[test]
 fn a_neighbour_that_lost_a_destination_we_reach_is_informed_at_once() {
     let mut one = One::usual();
-    one.hear(3.0, P, &[(P, 1, 10), (D, 3, 100)]);
-    one.hear(4.0, Q, &[(Q, 1, 4), (D, 9, 99)]);
+    one.receive(3.0, P, &[(P, 1, 10), (D, 3, 100)]);
+    one.receive(4.0, Q, &[(Q, 1, 4), (D, 9, 99)]);
     let sent = updates(&one.until(5.1));
     assert!(sent[0].1.contains(&advert(D, 4, 100)), "{sent:?}");
 }
@@ -245,8 +245,8 @@ fn a_neighbour_that_lost_a_destination_we_reach_is_informed_at_once() {
 #[test]
 fn the_routes_over_a_neighbour_that_ends_are_removed() {
     let mut one = One::usual();
-    one.hear(3.0, P, &[(P, 1, 10), (D, 3, 100)]);
-    assert_eq!(one.hear(4.0, P, &[(P, 250, 11)]), [clear(P), clear(D)]);
+    one.receive(3.0, P, &[(P, 1, 10), (D, 3, 100)]);
+    assert_eq!(one.receive(4.0, P, &[(P, 250, 11)]), [clear(P), clear(D)]);
     assert!(one.line.machine().status(at(4.0)).neighbours.is_empty());
 }
 
@@ -256,7 +256,7 @@ fn stop_sends_a_farewell_and_nothing_afterwards() {
     one.until(5.0);
     let bytes = wire::emit(&[advert(US, 250, 3)]).into();
     assert_eq!(one.input(5.0, Input::Stop), [Output::Control { to: BROADCAST, ttl: 1, bytes }]);
-    one.hear(6.0, P, &[(P, 1, 10)]);
+    one.receive(6.0, P, &[(P, 1, 10)]);
     assert_eq!(one.until(100.0), []);
 }
 
@@ -268,7 +268,7 @@ fn own_packets_wait_for_a_route_five_per_destination() {
         assert_eq!(one.input(3.0, Input::Packet { bytes: p(D) }), []);
     }
     assert_eq!(one.input(3.0, Input::Packet { bytes: p(D) }), no_route(D, &p(D)));
-    let out = one.hear(4.0, P, &[(P, 1, 10), (D, 3, 100)]);
+    let out = one.receive(4.0, P, &[(P, 1, 10), (D, 3, 100)]);
     assert_eq!(out[..2], [set(P, P, 1), set(D, P, 3)]);
     assert_eq!(out[2..], vec![Output::Send { bytes: p(D) }; 5]);
     assert_eq!(one.input(5.0, Input::Packet { bytes: p(D) }), [Output::Send { bytes: p(D) }]);
@@ -305,8 +305,8 @@ fn packets_to_other_networks_and_malformed_ones_do_not_wait() {
 #[test]
 fn returned_packets_use_another_route_wait_or_are_dropped() {
     let mut one = One::usual();
-    one.hear(3.0, P, &[(P, 1, 10)]);
-    one.hear(3.0, Q, &[(Q, 1, 4), (D, 3, 100)]);
+    one.receive(3.0, P, &[(P, 1, 10)]);
+    one.receive(3.0, Q, &[(Q, 1, 4), (D, 3, 100)]);
     let (over_q, own, others) = (packet(ip(5), ip(D)), packet(ip(US), ip(P)), packet(ip(5), ip(P)));
     let out = one.input(4.0, Input::LinkFailed { neighbour: ip(P), bytes: own.clone() });
     assert_eq!(out.last(), Some(&Output::Purge { neighbour: ip(P) }), "our own packet waits");
@@ -314,7 +314,7 @@ fn returned_packets_use_another_route_wait_or_are_dropped() {
     let out = one.input(4.0, Input::Purged { neighbour: ip(P), packets });
     assert_eq!(out[0], Output::Send { bytes: over_q });
     assert_eq!(out[1..], no_route(P, &others));
-    let back = one.hear(5.0, P, &[(P, 1, 12)]);
+    let back = one.receive(5.0, P, &[(P, 1, 12)]);
     assert_eq!(back, [set(P, P, 1), Output::Send { bytes: own }]);
 }
 
@@ -323,7 +323,7 @@ fn an_update_longer_than_the_mtu_is_split_and_each_part_has_its_senders_entry() 
     // (500 - 28) / 12 = 39 entries per datagram, 38 besides our own; 101 destinations: 38 + 38 + 25
     let mut one = One::new(Node { mtu: 500, ..node(US, 1) }, Options::with_feedback());
     let all: Vec<_> = (0..100).map(|d| (20 + d, 3, 100)).chain([(P, 1, 10)]).collect();
-    one.hear(3.0, P, &all);
+    one.receive(3.0, P, &all);
     let out = one.until(16.1);
     let sent: Vec<_> = updates(&out).into_iter().filter(|(t, _)| *t >= at(15.0)).map(|(_, u)| u).collect();
     assert_eq!(sent.iter().map(Vec::len).collect::<Vec<_>>(), [39, 39, 26]);
@@ -342,12 +342,12 @@ fn an_unconfirmed_neighbour_is_informed_that_we_hear_it_and_its_updates_are_igno
     let options = Options { bidirectional_check: true, ..Options::with_feedback() };
     let mut one = One::new(node(US, 1), options);
     one.until(3.0);
-    assert_eq!(one.hear(3.0, P, &[(P, 1, 10), (D, 3, 100)]), []);
+    assert_eq!(one.receive(3.0, P, &[(P, 1, 10), (D, 3, 100)]), []);
     assert_eq!(updates(&one.until(4.1))[0].1[1], advert(P, 250, 10), "a count that no node accepts");
     // P lists us: as its neighbour, or as heard
-    assert_eq!(one.hear(5.0, P, &[(P, 1, 10), (US, 250, 2), (D, 3, 100)]), [set(P, P, 1), set(D, P, 3)]);
+    assert_eq!(one.receive(5.0, P, &[(P, 1, 10), (US, 250, 2), (D, 3, 100)]), [set(P, P, 1), set(D, P, 3)]);
     // and after 45 s without that confirmation the routes are lost, although P is heard
-    one.hear(40.0, P, &[(P, 1, 12)]);
+    one.receive(40.0, P, &[(P, 1, 12)]);
     let out = one.until(50.0);
     assert!(out.contains(&(at(50.0), clear(D))), "5 + 3 x 15 s");
 }
@@ -355,8 +355,8 @@ fn an_unconfirmed_neighbour_is_informed_that_we_hear_it_and_its_updates_are_igno
 #[test]
 fn a_hop_count_of_250_is_refused() {
     let mut one = One::usual();
-    assert_eq!(one.hear(3.0, P, &[(D, 250, 100), (Q, 0, 100), (9, 249, 100)]), [set(9, P, 249)]);
-    assert_eq!(one.hear(3.0, P, &[(P, 2, 100)]), [], "a neighbour is one hop from us");
+    assert_eq!(one.receive(3.0, P, &[(D, 250, 100), (Q, 0, 100), (9, 249, 100)]), [set(9, P, 249)]);
+    assert_eq!(one.receive(3.0, P, &[(P, 2, 100)]), [], "a neighbour is one hop from us");
     assert_eq!(one.count("bad-hops"), 3);
 }
 

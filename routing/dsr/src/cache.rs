@@ -1,7 +1,7 @@
 //! The route cache (RFC 4728, section 4.1), as a path cache.
 //!
-//! It holds whole paths from this node, as they were learnt, not a graph of links: the RFC allows both, ns-2's DSR (with
-//! whose results we compare) keeps paths, and a path cannot combine old and new links into a route that never existed. A
+//! It holds whole paths from this node, as they were learnt, not a graph of links: the RFC allows both, ns-2's DSR (the
+//! reference for our results) keeps paths, and a path cannot combine old and new links into a route that never existed. A
 //! broken link cuts every path that contains it. No path visits a node twice or returns here. A full cache removes the
 //! least recently used path (ns-2: the oldest).
 
@@ -85,7 +85,7 @@ impl Cache {
     }
 
     /// As [`Self::find`], without renewing the lifetime.
-    pub fn look(&self, now: Instant, destination: Ipv4Addr) -> Option<Route> {
+    pub fn peek(&self, now: Instant, destination: Ipv4Addr) -> Option<Route> {
         self.best(now, destination).map(|(index, len)| self.paths[index].route.up_to(len))
     }
 
@@ -264,8 +264,8 @@ mod tests {
         let mut cache = cache(64);
         cache.add(at(0), &hops(&[2]), false);
         assert!(cache.find(at(299), ip(2)).is_some());
-        assert!(cache.look(at(598), ip(2)).is_some());
-        assert!(cache.look(at(599), ip(2)).is_none());
+        assert!(cache.peek(at(598), ip(2)).is_some());
+        assert!(cache.peek(at(599), ip(2)).is_none());
     }
 
     #[test]
@@ -283,10 +283,10 @@ mod tests {
         let outside = Ipv4Addr::new(192, 168, 1, 1);
         let mut cache = cache(64);
         assert!(cache.add(at(0), &[ip(2), outside], false));
-        assert_eq!(cache.look(at(0), outside), None);
+        assert_eq!(cache.peek(at(0), outside), None);
         assert!(cache.add(at(0), &[ip(2), outside], true));
-        assert_eq!(cache.look(at(0), outside), Some(Route { hops: vec![ip(2), outside], external: true }));
-        assert!(!cache.look(at(0), ip(2)).unwrap().external);
+        assert_eq!(cache.peek(at(0), outside), Some(Route { hops: vec![ip(2), outside], external: true }));
+        assert!(!cache.peek(at(0), ip(2)).unwrap().external);
     }
 
     proptest! {

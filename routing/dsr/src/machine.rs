@@ -256,7 +256,7 @@ impl Dsr {
     }
 
     fn route_status(&self, now: Instant, destination: Ipv4Addr) -> Option<RouteStatus> {
-        let route = self.cache.look(now, destination)?;
+        let route = self.cache.peek(now, destination)?;
         Some(RouteStatus {
             destination,
             prefix: 32,

@@ -1,4 +1,4 @@
-//! The DSR daemon: see README.md and formats/routing.md.
+//! The DSR daemon: README.md and formats/routing.md.
 
 fn main() -> std::process::ExitCode {
     manet_routing_host::main::<manet_dsr::Dsr>()

@@ -28,20 +28,20 @@ keys! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[serde(deny_unknown_fields, default)]
     pub struct Options {
-        /// How a broken link is noticed: reports of the radio, or missing acknowledgements.
+        /// Detection of broken links: reports of the radio, or missing acknowledgements.
         pub link: Link = Link::Feedback;
-        /// Answers requests from the route cache (8.2.3).
+        /// Whether requests are answered from the route cache (8.2.3).
         pub cache_replies: bool = true;
-        /// A first request that only neighbours hear (3.3.3).
+        /// Whether the first request of a discovery reaches neighbours only (3.3.3).
         pub nonpropagating: bool = true;
-        /// Sends a packet whose link broke by another cached route (3.4.1).
+        /// Whether a packet whose link broke is sent along another cached route (3.4.1).
         pub salvage: bool = true;
-        /// Learns routes from overheard frames (3.3.1).
+        /// Whether routes are learned from overheard frames (3.3.1).
         pub snoop: bool = true;
-        /// Learns routes from the source routes of data (3.3.1); false: from requests, replies and errors only, which is
-        /// what ns-2's flow state leaves, where most data carries no route.
+        /// Whether routes are learned from the source routes of data (3.3.1). False: from requests, replies and errors only, as in
+        /// ns-2, where flow state omits the source route of most data.
         pub learn_from_data: bool = true;
-        /// Automatic route shortening (3.4.3).
+        /// Whether routes are shortened automatically (3.4.3).
         pub shortening: bool = true;
         /// BroadcastJitter.
         #[serde(with = "seconds")]
@@ -49,9 +49,9 @@ keys! {
         /// RouteCacheTimeout.
         #[serde(with = "seconds")]
         pub cache_timeout: Duration = Duration::from_secs(300) => above(0.0);
-        /// Paths that the route cache keeps.
+        /// Maximum number of paths in the route cache.
         pub cache_paths: usize = 64 => within(1.0, MAX_PATHS);
-        /// Packets that may wait for routes.
+        /// Maximum number of packets that wait for routes.
         pub send_buffer: usize = 64 => up_to(MAX_PATHS);
         /// SendBufferTimeout.
         #[serde(with = "seconds")]
@@ -69,12 +69,12 @@ keys! {
         pub max_request_rexmt: u32 = 16 => up_to(65_535.0);
         /// DiscoveryHopLimit.
         pub discovery_hop_limit: u8 = 15 => from(1.0);
-        /// Hops of a source route at most; bounds the MTU.
+        /// Maximum length of a source route in hops; bounds the MTU.
         pub max_hops: usize = 15 => within(1.0, MAX_ROUTE);
         /// GratReplyHoldoff.
         #[serde(with = "seconds")]
         pub grat_reply_holdoff: Duration = Duration::from_secs(1);
-        /// MAX_SALVAGE_COUNT; four bits count to 15.
+        /// MAX_SALVAGE_COUNT; its field has four bits.
         pub max_salvage: u8 = 15 => up_to(15.0);
         /// MaintHoldoffTime.
         #[serde(with = "seconds")]

@@ -230,7 +230,7 @@ impl Dsr {
 
     /// Ends the back-off of requests for `target`, which only a Route Reply with a usable route does (4.3).
     fn answered(&mut self, now: Instant, target: Ipv4Addr) {
-        if self.cache.look(now, target).is_some() {
+        if self.cache.peek(now, target).is_some() {
             self.discoveries.answered(target);
         }
     }

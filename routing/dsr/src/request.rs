@@ -60,7 +60,7 @@ impl Dsr {
     /// Replies with the request's addresses, this node and its cached route (8.2.3) if no node is repeated and the route
     /// stays inside (6.3: only the node that found an external hop may report it). True: a reply is planned.
     fn answer_from_cache(&mut self, now: Instant, initiator: Ipv4Addr, request: &Request, back: &[Ipv4Addr]) -> bool {
-        let Some(Route { hops, external: false }) = self.cache.look(now, request.target) else { return false };
+        let Some(Route { hops, external: false }) = self.cache.peek(now, request.target) else { return false };
         let twice = hops.iter().any(|h| *h == initiator || request.addresses.contains(h));
         let mut addresses = request.addresses.clone();
         addresses.push(self.own());

@@ -23,7 +23,7 @@ impl Dsr {
         };
         let (source, destination) = (packet.source(), packet.destination());
         if destination.is_multicast() || destination.is_broadcast() || is_subnet_broadcast(&self.node, destination) {
-            // RFC 4728 floods requests only; data for all has no defined way
+            // RFC 4728 floods requests only; it defines no broadcast of data
             return self.count("multicast");
         }
         if !packet.options.is_empty() || destination == self.own() {
@@ -82,7 +82,7 @@ impl Dsr {
     pub(crate) fn follow_cache(&mut self, now: Instant) {
         let noted: Vec<(Ipv4Addr, bool)> = self.noted.iter().map(|(d, hops)| (*d, hops.is_empty())).collect();
         for (destination, lost) in noted {
-            match self.cache.look(now, destination) {
+            match self.cache.peek(now, destination) {
                 Some(route) if lost => self.note_route(destination, &route),
                 None if !lost => self.note_lost(destination),
                 _ => {}
@@ -241,7 +241,7 @@ impl Dsr {
             return;
         }
         for destination in self.held.destinations() {
-            if self.cache.look(now, destination).is_none() {
+            if self.cache.peek(now, destination).is_none() {
                 continue;
             }
             for bytes in self.held.take(destination) {

@@ -21,17 +21,17 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Route until SIGTERM or SIGINT; prints `ready` when it may be relied on
+    /// Route until SIGTERM or SIGINT; print `ready` once the daemon is set up
     Run { config: PathBuf },
-    /// Print nothing, or what is wrong with a configuration
+    /// Check a configuration; print nothing, or the mistake
     Check { config: PathBuf },
     /// Print the protocol's options with their defaults
     Options,
     /// Print the JSON Schema of the protocol's options: limits, units, defaults (formats/schema)
     Schema,
-    /// Play an event log in virtual time; prints each output as a JSON line
+    /// Play an event log in virtual time; print each output as a JSON line
     Replay { config: PathBuf, log: PathBuf },
-    /// Ask a running daemon; prints its answer
+    /// Send a request to a running daemon; print its answer
     Status {
         socket: PathBuf,
         /// status, follow or stop

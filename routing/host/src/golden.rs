@@ -5,7 +5,7 @@ use crate::capture::HeldCapture;
 use crate::config::{FeedbackSource, Loaded};
 use crate::notes::{self, Notes};
 use crate::toy::Toy;
-use crate::{replay, status};
+use crate::{replay, status, tcp_packet};
 use manet_engine::{Duration, Instant};
 use manet_routing::packet::ipv4::{self, protocol};
 use manet_routing::status::{NeighbourStatus, RouteStatus};
@@ -14,9 +14,9 @@ use serde_json::json;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
-const US: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const US: Ipv4Addr = tcp_packet::SOURCE;
 const NEXT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
-const FAR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 6);
+const FAR: Ipv4Addr = tcp_packet::DESTINATION;
 
 fn example(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../formats/examples").join(name)
@@ -26,11 +26,11 @@ fn read(name: &str) -> String {
     std::fs::read_to_string(example(name)).unwrap()
 }
 
-fn check(name: &str, ours: &str) {
+fn check(name: &str, written: &str) {
     if std::env::var_os("UPDATE").is_some() {
-        std::fs::write(example(name), ours).unwrap();
+        std::fs::write(example(name), written).unwrap();
     }
-    assert_eq!(ours, read(name), "{name}; if that is meant: UPDATE=1 cargo test -p manet-routing-host golden");
+    assert_eq!(written, read(name), "{name}; if that is meant: UPDATE=1 cargo test -p manet-routing-host golden");
 }
 
 #[test]
@@ -78,18 +78,7 @@ fn notes_are_the_golden_ones() {
     let mut notes = Notes::open(None, 1_000_000_000).unwrap();
     let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
     let route = Route::host(FAR, NEXT, 2);
-    // the start of a TCP header: ports 5001 and 80, sequence number 258
-    let tcp = [0x13, 0x89, 0, 80, 0, 0, 1, 2];
-    let header = ipv4::Repr {
-        tos: 0,
-        identification: 1,
-        dont_fragment: true,
-        ttl: 64,
-        protocol: protocol::TCP,
-        source: US,
-        destination: FAR,
-    };
-    let dead = header.packet(&tcp);
+    let dead = tcp_packet::packet(&tcp_packet::TCP);
     let (about, value, and) = notes::about_packet(&ipv4::Packet::parse(&dead).unwrap());
     let lines = [
         notes.write(at(0), "started", US, 0, &[]),

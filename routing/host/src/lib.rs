@@ -40,6 +40,8 @@ pub mod usage;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
+mod tcp_packet;
+#[cfg(test)]
 mod toy;
 
 use manet_routing::Protocol;

@@ -36,11 +36,11 @@ impl Nl80211 {
             Errno::ENOENT => {
                 HostError(format!("key \"feedback\": this kernel has no nl80211 (no 802.11 stack); {remedy}"))
             }
-            e => failed("the kernel does not report its tables", e),
+            e => failed("the kernel does not list its netlink families", e),
         })?;
         let mut stations = Self { netlink, family, interface, failed: BTreeMap::new() };
         stations.poll().map_err(|e| {
-            HostError(format!("key \"feedback\": the interface gives no statistics by nl80211 ({e}); {remedy}"))
+            HostError(format!("key \"feedback\": the interface has no nl80211 statistics ({e}); {remedy}"))
         })?;
         Ok(stations)
     }
@@ -51,7 +51,7 @@ impl Nl80211 {
         let mut now = BTreeMap::new();
         self.netlink
             .dump(request, |message| now.extend(failures(&message)))
-            .map_err(|e| failed("the kernel does not report its tables", e))?;
+            .map_err(|e| failed("the kernel does not list its netlink families", e))?;
         let grown = grown(&self.failed, &now);
         self.failed = now;
         Ok(grown)
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_has_grown_has_failed() {
+    fn only_a_grown_count_is_a_failure() {
         let before = BTreeMap::from([(A, 5), (B, 5)]);
         assert_eq!(grown(&before, &BTreeMap::from([(A, 6), (B, 5)])), [A]);
         // a station that came back counts from 0

@@ -85,6 +85,7 @@ pub fn about_note(note: &Note) -> Vec<(&'static str, Value)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp_packet::{self, DESTINATION, SOURCE, TCP};
     use manet_routing::{Bytes, Output};
 
     fn about(note: Note) -> Value {
@@ -97,24 +98,13 @@ mod tests {
 
     #[test]
     fn notes_of_design_b_have_the_same_keys_as_the_hosts_own() {
-        let (source, destination) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 6));
-        let header = ipv4::Repr {
-            tos: 0,
-            identification: 1,
-            dont_fragment: true,
-            ttl: 64,
-            protocol: protocol::TCP,
-            source,
-            destination,
-        };
-        // ports 0x1389 = 5001 and 0x0050 = 80, sequence number 0x0102
-        let tcp = header.packet(&[0x13, 0x89, 0, 0x50, 0, 0, 1, 2]);
-        let of = |event: &str| match Output::note(event, destination, 6) {
+        let tcp = tcp_packet::packet(&TCP);
+        let of = |event: &str| match Output::note(event, DESTINATION, 6) {
             Output::Note(note) => note,
             _ => unreachable!("a note is a note"),
         };
         let dead = Note { packet: Some(Bytes(tcp)), ..of("unreachable") };
-        assert_eq!(about(dead), json!({"source": source, "ports": [5001, 80], "seq": 258}));
+        assert_eq!(about(dead), json!({"source": SOURCE, "ports": [5001, 80], "seq": 258}));
         let route = Note { via: Some(Ipv4Addr::new(10, 0, 0, 2)), ..of("route") };
         assert_eq!(about(route), json!({"via": "10.0.0.2", "prefix": 32}));
         assert_eq!(about(of("lost")), json!({"prefix": 32}));
@@ -124,17 +114,8 @@ mod tests {
 
     #[test]
     fn a_packet_cut_in_its_tcp_header_yields_the_keys_that_it_has() {
-        let header = ipv4::Repr {
-            tos: 0,
-            identification: 1,
-            dont_fragment: false,
-            ttl: 64,
-            protocol: protocol::TCP,
-            source: Ipv4Addr::new(10, 0, 0, 1),
-            destination: Ipv4Addr::new(10, 0, 0, 6),
-        };
         let keys = |payload: &[u8]| -> Vec<&str> {
-            let packet = header.packet(payload);
+            let packet = tcp_packet::packet(payload);
             let (_, _, and) = about_packet(&ipv4::Packet::parse(&packet).unwrap());
             and.into_iter().map(|(key, _)| key).collect()
         };

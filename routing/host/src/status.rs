@@ -1,11 +1,12 @@
 //! The status socket: JSON lines over a Unix stream (formats/routing.md), and its command-line client.
 
 use crate::error::{HostError, Result};
+use manet_engine::line_client::LineClient;
 use manet_engine::real_time::Watcher;
 use manet_routing::{Counters, Status};
 use serde_json::{json, Value};
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::net::Ipv4Addr;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -20,9 +21,7 @@ const CLIENTS: usize = 16;
 pub const FIRST_TOKEN: u64 = 1 << 32;
 
 struct Client {
-    stream: UnixStream,
-    received: Vec<u8>,
-    to_send: Vec<u8>,
+    lines: LineClient<UnixStream>,
     follows: bool,
 }
 
@@ -109,7 +108,7 @@ impl StatusSocket {
         };
         let watched = stream.set_nonblocking(true).is_ok() && watcher.watch(&stream, self.next, false).is_ok();
         if watched && self.clients.len() < CLIENTS {
-            let client = Client { stream, received: Vec::new(), to_send: Vec::new(), follows: false };
+            let client = Client { lines: LineClient::new(stream), follows: false };
             self.clients.insert(self.next, client);
             self.next += 1;
         }
@@ -119,21 +118,9 @@ impl StatusSocket {
     pub fn ready(&mut self, token: u64) -> Vec<Request> {
         self.flush(token);
         let Some(client) = self.clients.get_mut(&token) else { return Vec::new() };
-        let mut chunk = [0; MAX_LINE];
-        let keep = match client.stream.read(&mut chunk) {
-            Ok(0) => false,
-            Ok(n) => {
-                client.received.extend_from_slice(&chunk[..n]);
-                true
-            }
-            Err(e) => matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted),
-        };
-        let mut requests = Vec::new();
-        while let Some(end) = client.received.iter().position(|b| *b == b'\n') {
-            let line: Vec<u8> = client.received.drain(..=end).collect();
-            requests.push(Request::parse(&line));
-        }
-        if !keep || client.received.len() > MAX_LINE {
+        let open = client.lines.read(&mut [0; MAX_LINE]);
+        let requests = client.lines.take_lines().iter().map(|line| Request::parse(line)).collect();
+        if !open || client.lines.unfinished() > MAX_LINE {
             self.clients.remove(&token);
         }
         requests
@@ -161,8 +148,8 @@ impl StatusSocket {
 
     fn put(&mut self, token: u64, line: &str) {
         let Some(client) = self.clients.get_mut(&token) else { return };
-        client.to_send.extend_from_slice(line.as_bytes());
-        if client.to_send.len() > MAX_BACKLOG {
+        client.lines.queue(line.as_bytes());
+        if client.lines.unsent() > MAX_BACKLOG {
             self.clients.remove(&token);
         } else {
             self.flush(token);
@@ -171,20 +158,14 @@ impl StatusSocket {
 
     fn flush(&mut self, token: u64) {
         let (Some(client), Some(watcher)) = (self.clients.get_mut(&token), &self.watcher) else { return };
-        if client.to_send.is_empty() {
+        if client.lines.unsent() == 0 {
             return;
         }
-        match client.stream.write(&client.to_send) {
-            Ok(n) => {
-                client.to_send.drain(..n);
-            }
-            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-            Err(_) => {
-                self.clients.remove(&token);
-                return;
-            }
+        if !client.lines.flush() {
+            self.clients.remove(&token);
+            return;
         }
-        let _ = watcher.change(&client.stream, token, !client.to_send.is_empty());
+        let _ = watcher.change(&client.lines.stream, token, client.lines.unsent() > 0);
     }
 }
 

@@ -5,21 +5,20 @@ The daemons are those of target/release, or of the folder in MANET_DAEMONS. All 
 
 import json
 import os
-import signal
-import socket
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
+
+from routing.host.tests.harness import Daemon, Namespace, request
 
 ROOT = Path(__file__).resolve().parents[3]
 MEDIUM = ROOT / "target" / "release" / "manet-medium"
 RADIO = ROOT / "medium" / "radios" / "ns2-dsss-2m.toml"
 DAEMONS = Path(os.environ.get("MANET_DAEMONS", ROOT / "target" / "release"))
-DEADLINE_S = 60.0
 # a discovery without reply ends after 2 * 0.04 s * (1 + 2) and one retry (RFC 3561, 6.4)
 QUICK = {"expanding_ring": False, "net_diameter": 3, "rreq_retries": 0, "reboot_wait": False}
 
@@ -32,69 +31,29 @@ needs_daemons = [
 ]
 
 
-def wait_for(what: str, condition: Callable[[], object], within_s: float = DEADLINE_S):
-    """Polls `condition` until it is true and returns its value. `what` names it in the failure."""
-    end = time.monotonic() + within_s
-    while True:
-        if value := condition():
-            return value
-        assert time.monotonic() < end, f"{what}: not within {within_s} s"
-        time.sleep(0.02)
-
-
-class Daemon:
-    """A running routing daemon. `ready`: whether it printed that; else it has ended with an error."""
+class RoutingDaemon(Daemon):
+    """A running routing daemon."""
 
     def __init__(self, station: "Station", protocol: str, config: Path, status: Path) -> None:
         self.program, self.status_socket = DAEMONS / f"manet-{protocol}", status
-        command = ["nsenter", f"--net={station.netns}", str(self.program), "run", str(config)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.ready = self.process.stdout.readline() == "ready\n"
+        super().__init__(station.inside(self.program, "run", config))
 
     def ask(self, op: str = "status") -> dict:
         """The answer of the status socket to a request (formats/routing.md)."""
-        with socket.socket(socket.AF_UNIX) as s:
-            s.settimeout(DEADLINE_S)
-            s.connect(str(self.status_socket))
-            s.sendall(json.dumps({"op": op}).encode() + b"\n")
-            return json.loads(s.makefile().readline())
-
-    def stop(self, how: int = signal.SIGTERM) -> tuple[int, str]:
-        """Sends the signal and waits. Returns exit status and stderr."""
-        if self.process.poll() is None:
-            self.process.send_signal(how)
-        _out, errors = self.process.communicate(timeout=DEADLINE_S)
-        return self.process.returncode, errors
+        return request(self.status_socket, op)
 
 
-class Station:
-    """A network namespace, kept alive by a sleeping process in it, with the station's daemons and files."""
+class Station(Namespace):
+    """The namespace of a station, with its daemons and files."""
 
     def __init__(self, number: int, folder: Path) -> None:
         self.number, self.folder, self.daemons = number, folder, []
         self.address, self.mac = f"10.0.0.{number}", f"02:00:00:00:00:{number:02x}"
-        self.process = subprocess.Popen(
-            ["unshare", "--net", "sleep", "infinity"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        ours = Path("/proc/self/ns/net").readlink()
-        comm = Path(f"/proc/{self.process.pid}/comm")
-        wait_for("namespace", lambda: self.netns.readlink() != ours and comm.read_text() == "sleep\n")
-        self.sh("sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1")
+        super().__init__()
         self.sh("ip", "link", "set", "lo", "up")
 
-    @property
-    def netns(self) -> Path:
-        return Path(f"/proc/{self.process.pid}/ns/net")
-
-    def sh(self, *command: str, check: bool = True) -> str:
-        inside = ["nsenter", f"--net={self.netns}", *command]
-        done = subprocess.run(inside, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
-        assert not check or done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
-        return done.stdout + ("" if check else done.stderr)
-
     def popen(self, *command: str) -> subprocess.Popen:
-        inside = ["nsenter", f"--net={self.netns}", *command]
-        return subprocess.Popen(inside, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return subprocess.Popen(self.inside(*command), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def kernel_state(self) -> str:
         """The kernel state that a daemon changes, as text."""
@@ -138,9 +97,9 @@ class Station:
         self.path("json").write_text(json.dumps(config))
         return self.path("json")
 
-    def start(self, protocol: str, options: dict | None = None, *, ready: bool = True, **more) -> Daemon:
+    def start(self, protocol: str, options: dict | None = None, *, ready: bool = True, **more) -> RoutingDaemon:
         """Starts a daemon with CONFIG of `write_config` and asserts that it becomes ready, or does not."""
-        daemon = Daemon(self, protocol, self.write_config(options or {}, **more), self.path("sock"))
+        daemon = RoutingDaemon(self, protocol, self.write_config(options or {}, **more), self.path("sock"))
         self.daemons.append(daemon)
         assert daemon.ready == ready, daemon.stop()
         return daemon
@@ -152,16 +111,14 @@ class Station:
 
     def pings_answered(self, to: str, count: int = 5, *options: str) -> int:
         """Sends `count` pings, 0.2 s apart, and returns the number of answers."""
-        out = self.sh("ping", "-n", "-c", str(count), "-i", "0.2", "-W", "5", *options, to, check=False)
-        return int(out.split(" received")[0].split()[-1])
+        return super().pings_answered(to, count, "-i", "0.2", "-W", "5", *options)
 
     def stop(self) -> None:
         for daemon in self.daemons:
             with suppress(ProcessLookupError):
                 daemon.process.kill()
             daemon.process.communicate()
-        self.process.kill()
-        self.process.wait()
+        super().stop()
 
 
 @pytest.fixture
@@ -203,11 +160,4 @@ def chain(tmp_path) -> Iterator[Callable[..., list[Station]]]:
 
 @pytest.fixture
 def ask_medium(tmp_path) -> Callable[..., dict]:
-    def ask(op: str, **arguments) -> dict:
-        with socket.socket(socket.AF_UNIX) as s:
-            s.settimeout(DEADLINE_S)
-            s.connect(str(tmp_path / "medium.sock"))
-            s.sendall(json.dumps({"op": op, **arguments}).encode() + b"\n")
-            return json.loads(s.makefile().readline())
-
-    return ask
+    return partial(request, tmp_path / "medium.sock")

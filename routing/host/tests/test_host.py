@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from routing.host.tests.conftest import DAEMONS, QUICK, Station, needs_daemons, wait_for
+from routing.host.tests.conftest import DAEMONS, QUICK, Station, needs_daemons
+from routing.host.tests.harness import wait_for
 
 pytestmark = needs_daemons
 
@@ -136,8 +137,8 @@ def test_a_daemon_keeps_the_routes_of_another_radios_daemon(chain):
     assert [note["value"] for note in first.notes("started")] == [0]
     assert other in first.sh("ip", "route") and first.pings_answered(last.address) == 5
     assert daemon.stop() == (0, "")
-    ours = [route for route in first.sh("ip", "route").splitlines() if "proto 98" in route]
-    assert [route.strip() for route in ours] == [other]
+    own_routes = [route for route in first.sh("ip", "route").splitlines() if "proto 98" in route]
+    assert [route.strip() for route in own_routes] == [other]
 
 
 def test_a_local_sender_gets_host_unreachable(chain):

@@ -3,10 +3,14 @@ packets, and the notes of its own station's daemon for followers."""
 
 import json
 import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
-from routing.host.tests.conftest import DEADLINE_S, QUICK, needs_daemons, wait_for
+from routing.host.tests.conftest import QUICK, Station, needs_daemons
+from routing.host.tests.harness import DEADLINE_S, wait_for
 
 pytestmark = needs_daemons
 
@@ -41,6 +45,21 @@ while time.monotonic() < end:
 SERVE = "import socket; s = socket.create_server(('', 9000)); c = s.accept()[0]\nwhile c.recv(65536): pass"
 
 
+@contextmanager
+def connection(source: Station, destination: Station) -> Iterator[subprocess.Popen]:
+    """A TCP connection; yields the program at its source, which prints the notices."""
+    server = destination.popen("python3", "-c", SERVE)
+    wait_for("server", lambda: ":9000" in destination.sh("ss", "-ltn"))
+    client = source.popen("python3", "-c", PRINT_NOTICES, destination.address)
+    try:
+        assert json.loads(client.stdout.readline()) == "connected"
+        yield client
+    finally:
+        for process in (client, server):
+            process.kill()
+            process.communicate()
+
+
 # a repair waits 2 * 1 s * (TTL 3 + 2) for a reply: longer than the break lasts
 SLOW_REPAIR = {"node_traversal_time": 1.0, "expanding_ring": False}
 
@@ -59,11 +78,7 @@ def test_a_source_gets_notices_of_held_and_of_restored_packets(chain, ask_medium
     for station in (first, middle, last):
         station.start(protocol, options, notices=True)
     wait_for("path", lambda: first.pings_answered(last.address, 1, "-W", "1"))
-    server = last.popen("python3", "-c", SERVE)
-    wait_for("server", lambda: ":9000" in last.sh("ss", "-ltn"))
-    client = first.popen("python3", "-c", PRINT_NOTICES, last.address)
-    try:
-        assert json.loads(client.stdout.readline()) == "connected"
+    with connection(first, last) as client:
         ask_medium("power", station="sta3", on=False)
         assert json.loads(client.stdout.readline()) == [0, middle.address, True, 9000, []]
         ask_medium("power", station="sta3", on=True)
@@ -72,10 +87,6 @@ def test_a_source_gets_notices_of_held_and_of_restored_packets(chain, ask_medium
         *notice, restored_ranges = json.loads(client.stdout.readline())
         assert notice == [1, middle.address, True, 9000]
         assert any(first <= 0 < end for first, end in restored_ranges), restored_ranges
-    finally:
-        for process in (client, server):
-            process.kill()
-            process.communicate()
     restored = wait_for("note of restored packets", lambda: middle.notes("restored"))
     held = middle.notes("held")
     assert held[0]["about"] == restored[0]["about"] == last.address and held[0]["source"] == first.address
@@ -126,15 +137,7 @@ def test_a_follower_of_the_sources_daemon_gets_lost_and_restored_routes(chain, a
 def test_without_the_option_there_are_no_notices(chain, ask_medium):
     first, middle, last = chain(3, protocol="aodv", options=SLOW_REPAIR)
     assert first.pings_answered(last.address, 5) == 5
-    server = last.popen("python3", "-c", SERVE)
-    wait_for("server", lambda: ":9000" in last.sh("ss", "-ltn"))
-    client = first.popen("python3", "-c", PRINT_NOTICES, last.address)
-    try:
-        assert json.loads(client.stdout.readline()) == "connected"
+    with connection(first, last):
         ask_medium("power", station="sta3", on=False)
         wait_for("repair", lambda: middle.daemons[0].ask()["held"] > 0)
-    finally:
-        for process in (client, server):
-            process.kill()
-            process.communicate()
     assert middle.notes("held") == [] and "held-sent" not in middle.daemons[0].ask()["host"]

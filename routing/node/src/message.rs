@@ -83,7 +83,7 @@ pub enum Input {
     },
     /// Design B: as `Purged`.
     FramesPurged {
-        /// The receiver of the request.
+        /// The receiver whose frames were purged.
         to: Mac,
         /// IPv4 packets, oldest first.
         packets: Vec<Bytes>,

@@ -156,13 +156,13 @@ impl Olsr {
     }
 
     /// Advances the next message after a change, to at most four times the usual rate.
-    pub(crate) fn hurry(&mut self, now: Instant, timer: Timer) {
+    pub(crate) fn advance_message(&mut self, now: Instant, timer: Timer) {
         let (interval, last) = match timer {
             Timer::Hello => (self.options.hello_interval, self.last_hello),
             _ => (self.options.tc_interval, self.last_tc),
         };
         let earliest = last + Duration::from_nanos(interval.as_nanos() / 4);
-        let at = now.max(earliest) + Duration::from_nanos(1 + self.rng.below(HURRY_JITTER.as_nanos()));
+        let at = now.max(earliest) + Duration::from_nanos(1 + self.rng.below(ADVANCE_JITTER.as_nanos()));
         if self.timers.get(timer).is_some_and(|planned| planned > at) {
             self.timers.set(timer, at);
         }
@@ -173,4 +173,4 @@ impl Olsr {
 const FAILURES_PER_INTERVAL: u64 = 20;
 
 /// Jitter between neighbours that detect the same change.
-const HURRY_JITTER: Duration = Duration::from_millis(50);
+const ADVANCE_JITTER: Duration = Duration::from_millis(50);

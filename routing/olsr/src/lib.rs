@@ -15,6 +15,7 @@ mod options;
 mod outgoing;
 mod receive;
 mod routes;
+mod sequence;
 mod topology;
 mod until;
 pub mod wire;

@@ -347,8 +347,8 @@ impl Olsr {
             self.counters.count(if by_radio { "links-failed" } else { "links-lost" });
         }
         if !changes.lost.is_empty() {
-            self.hurry(now, Timer::Hello);
-            self.hurry(now, Timer::Tc);
+            self.advance_message(now, Timer::Hello);
+            self.advance_message(now, Timer::Tc);
         }
     }
 

@@ -1,4 +1,5 @@
-//! `manet-olsr`: formats/routing.md.
+//! The OLSR daemon: README.md and formats/routing.md.
+
 fn main() -> std::process::ExitCode {
     manet_routing_host::main::<manet_olsr::Olsr>()
 }

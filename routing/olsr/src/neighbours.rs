@@ -66,7 +66,7 @@ impl Neighbours {
     }
 
     /// Adds or refreshes `two_hop` as a symmetric neighbour of `neighbour` (8.2.1, step 1). `Ok(true)`: it is new.
-    pub fn behind(&mut self, neighbour: Ipv4Addr, two_hop: Ipv4Addr, until: Instant) -> Result<bool, Full> {
+    pub fn add_two_hop(&mut self, neighbour: Ipv4Addr, two_hop: Ipv4Addr, until: Instant) -> Result<bool, Full> {
         let known = self.two_hop.get(&neighbour).is_some_and(|behind| behind.contains(two_hop));
         if !known && self.pairs >= MAX_TWO_HOP {
             return Err(Full);
@@ -77,7 +77,7 @@ impl Neighbours {
     }
 
     /// Removes `two_hop` from the neighbours of `neighbour` (8.2.1, step 2). True: it was there.
-    pub fn not_behind(&mut self, neighbour: Ipv4Addr, two_hop: Ipv4Addr) -> bool {
+    pub fn remove_two_hop(&mut self, neighbour: Ipv4Addr, two_hop: Ipv4Addr) -> bool {
         let was = self.two_hop.get_mut(&neighbour).is_some_and(|known| known.remove(two_hop));
         self.pairs -= usize::from(was);
         was
@@ -177,8 +177,8 @@ mod tests {
         hear(&mut links, 0, B);
         neighbours.willing(B, 3);
         neighbours.follow(at(0), &links);
-        assert_eq!(neighbours.behind(B, C, at(60)), Ok(true));
-        assert_eq!(neighbours.behind(B, C, at(70)), Ok(false));
+        assert_eq!(neighbours.add_two_hop(B, C, at(60)), Ok(true));
+        assert_eq!(neighbours.add_two_hop(B, C, at(70)), Ok(false));
         neighbours.follow(at(6), &links);
         assert_eq!(neighbours.two_hop().count(), 0);
     }
@@ -186,17 +186,17 @@ mod tests {
     #[test]
     fn a_two_hop_neighbour_expires_or_is_removed_by_its_neighbour() {
         let mut neighbours = Neighbours::default();
-        neighbours.behind(B, C, at(6)).unwrap();
+        neighbours.add_two_hop(B, C, at(6)).unwrap();
         assert!(!neighbours.expire(at(5)) && neighbours.expire(at(6)));
-        neighbours.behind(B, C, at(6)).unwrap();
-        assert!(neighbours.not_behind(B, C) && !neighbours.not_behind(B, C));
+        neighbours.add_two_hop(B, C, at(6)).unwrap();
+        assert!(neighbours.remove_two_hop(B, C) && !neighbours.remove_two_hop(B, C));
     }
 
     #[test]
     fn forged_two_hop_neighbours_do_not_exceed_the_limit() {
         let mut neighbours = Neighbours::default();
         for n in 0..2 * MAX_TWO_HOP as u32 {
-            assert_eq!(neighbours.behind(B, Ipv4Addr::from(n), at(6)).is_ok(), n < MAX_TWO_HOP as u32);
+            assert_eq!(neighbours.add_two_hop(B, Ipv4Addr::from(n), at(6)).is_ok(), n < MAX_TWO_HOP as u32);
         }
     }
 

@@ -64,15 +64,15 @@ keys! {
         pub tc_redundancy: u8 = 0 => up_to(2.0);
         /// MPR_COVERAGE.
         pub mpr_coverage: u8 = 1 => from(1.0);
-        /// Link hysteresis (section 14).
+        /// Whether links have hysteresis (section 14).
         pub hysteresis: bool = false;
-        /// How a broken link is noticed: reports of the radio besides silence, or silence alone.
+        /// Detection of broken links: reports of the radio and silence, or silence alone.
         pub link: Link = Link::Hello;
         /// Further addresses of the node, announced as its interfaces (MID).
         pub mid: Vec<Ipv4Addr> = Vec::new();
-        /// Networks behind the node, announced besides its wires (HNA).
+        /// Networks behind the node, announced in addition to its wires (HNA).
         pub hna: Vec<(Ipv4Addr, u8)> = Vec::new();
-        /// Packets that may wait for routes.
+        /// Maximum number of packets that wait for routes.
         pub held_packets: usize = 0 => up_to(65_535.0);
     }
 }

@@ -22,7 +22,7 @@ pub(crate) struct DropReason(Reason);
 
 impl Olsr {
     pub(crate) fn receive(&mut self, now: Instant, from: Ipv4Addr, bytes: &[u8]) {
-        if !self.is_usable(from) {
+        if !self.is_station(from) {
             return self.counters.count("bad-sender");
         }
         let Ok((packet, cut)) = Packet::parse(bytes) else { return self.counters.count("malformed-packet") };
@@ -52,7 +52,7 @@ impl Olsr {
         if self.own.contains(&message.originator) {
             return Err(DropReason("own-message"));
         }
-        if !self.is_usable(message.originator) {
+        if !self.is_station(message.originator) {
             return Err(DropReason("bad-originator"));
         }
         if message.kind == message::HELLO {
@@ -107,7 +107,7 @@ impl Olsr {
         message: &Message,
     ) -> Result<(), DropReason> {
         let hello = Hello::parse(&message.body)?;
-        // HELLOs are never forwarded (6.2), and willingness has three bits' worth of meaning (18.8)
+        // HELLOs are never forwarded (6.2), and willingness has the values 0 to 7 (18.8)
         if message.hops != 0 || hello.willingness > 7 {
             return Err(DropReason("malformed-message"));
         }
@@ -151,13 +151,13 @@ impl Olsr {
             };
             for address in &block.addresses {
                 let far = self.aliases.main(*address);
-                if self.own.contains(address) || far == main || !self.is_usable(far) {
+                if self.own.contains(address) || far == main || !self.is_station(far) {
                     continue;
                 }
                 let changed = if neighbour == NeighbourType::Not {
-                    self.neighbours.not_behind(main, far)
+                    self.neighbours.remove_two_hop(main, far)
                 } else {
-                    self.neighbours.behind(main, far, now + validity).unwrap_or_else(|_| {
+                    self.neighbours.add_two_hop(main, far, now + validity).unwrap_or_else(|_| {
                         refused = Err(DropReason("two-hop-full"));
                         false
                     })
@@ -177,7 +177,7 @@ impl Olsr {
         self.dirty.routes |= self.topology.begin(last, tc.ansn).map_err(|Stale| DropReason("stale-tc"))?;
         self.watch(until);
         for destination in tc.neighbours {
-            if destination == last || !(self.is_usable(destination) || self.own.contains(&destination)) {
+            if destination == last || !(self.is_station(destination) || self.own.contains(&destination)) {
                 continue;
             }
             let added = self.topology.reach(last, tc.ansn, destination, until);
@@ -193,7 +193,7 @@ impl Olsr {
         let (main, until) = (message.originator, now + message.validity.duration());
         self.watch(until);
         for interface in mid.interfaces {
-            if interface == main || !self.is_usable(interface) {
+            if interface == main || !self.is_station(interface) {
                 continue;
             }
             let added = self.aliases.add(interface, main, until).map_err(|_| DropReason("aliases-full"))?;
@@ -211,7 +211,7 @@ impl Olsr {
         self.watch(until);
         for (network, mask) in networks {
             let Some(prefix) =
-                hna::prefix(mask).filter(|p| self.is_usable(network) || network.is_unspecified() && *p < 8)
+                hna::prefix(mask).filter(|p| self.is_station(network) || network.is_unspecified() && *p < 8)
             else {
                 self.counters.count("bad-network");
                 continue;
@@ -223,7 +223,7 @@ impl Olsr {
     }
 
     /// Whether another node can have this address.
-    pub(crate) fn is_usable(&self, address: Ipv4Addr) -> bool {
+    pub(crate) fn is_station(&self, address: Ipv4Addr) -> bool {
         let reserved = address.octets()[0] == 0 || address.octets()[0] >= 224 || address.is_loopback();
         !reserved && !self.own.contains(&address) && address != self.subnet_broadcast
     }

@@ -1,7 +1,8 @@
 //! The routing table (RFC 3626, section 10), recalculated from the sets; networks as in section 12.6.
 //!
 //! All routes are shortest paths in the sets. Among next hops of equal distance the standard prefers the more willing one,
-//! then an MPR selector of ours; then we prefer the next hop in use, which avoids needless changes, then the lower address.
+//! then a neighbour that has selected this node as MPR. This daemon then prefers the next hop in use, which avoids needless
+//! changes, then the lower address.
 
 use crate::associations::{Aliases, Networks};
 use crate::links::Links;
@@ -254,7 +255,7 @@ mod tests {
                 sets.links.hello(Instant::ZERO, ip(*n), heard);
                 sets.neighbours.willing(ip(*n), *willingness);
                 for far in *behind {
-                    sets.neighbours.behind(ip(*n), ip(*far), LATER).unwrap();
+                    sets.neighbours.add_two_hop(ip(*n), ip(*far), LATER).unwrap();
                 }
             }
             sets.neighbours.follow(Instant::ZERO, &sets.links);

@@ -26,8 +26,8 @@ impl Aodv {
 
     fn start_discovery(&mut self, now: Instant, destination: Ipv4Addr) {
         let last_hops = self.table.get(destination).map(|e| e.hops);
-        let ttl = self.ladder.first(last_hops);
-        let discovery = Discovery { purpose: Purpose::Own, ttl, wide: self.ladder.is_wide(ttl), sent: false, at: now };
+        let ttl = self.ring.first(last_hops);
+        let discovery = Discovery { purpose: Purpose::Own, ttl, wide: self.ring.is_wide(ttl), sent: false, at: now };
         if self.discoveries.insert(destination, discovery) {
             self.request_route(now, destination, discovery);
         } else {
@@ -49,9 +49,9 @@ impl Aodv {
                 return;
             }
         }
-        match self.ladder.next(discovery.ttl, discovery.wide) {
+        match self.ring.next(discovery.ttl, discovery.wide) {
             Some(ttl) => {
-                let wide = discovery.wide + self.ladder.is_wide(ttl);
+                let wide = discovery.wide + self.ring.is_wide(ttl);
                 self.request_route(now, destination, Discovery { ttl, wide, sent: false, ..discovery });
             }
             None => {
@@ -79,7 +79,7 @@ impl Aodv {
             self.discoveries.insert(destination, Discovery { sent: false, at, ..discovery });
             return;
         }
-        let at = now + self.ladder.wait(discovery.ttl, discovery.wide);
+        let at = now + self.ring.wait(discovery.ttl, discovery.wide);
         self.discoveries.insert(destination, Discovery { sent: true, at, ..discovery });
         // 6.1: incremented immediately before a discovery
         self.sequence = sequence::next(self.sequence);

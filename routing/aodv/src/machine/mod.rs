@@ -11,7 +11,7 @@ mod reply;
 mod request;
 mod status;
 
-use crate::discovery::{Discoveries, Ladder};
+use crate::discovery::{Discoveries, ExpandingRing};
 use crate::duplicates::Duplicates;
 use crate::gateway::Internet;
 use crate::limit::Limit;
@@ -38,10 +38,10 @@ const MAX_JITTERED: usize = 256;
 pub struct Aodv {
     node: Node,
     options: Options,
-    /// The options that follow from others where they are not given.
+    /// The options that are derived from others if not given.
     derived: Derived,
     timing: Timing,
-    ladder: Ladder,
+    ring: ExpandingRing,
     rng: Stream,
     /// This node's sequence number (6.1).
     sequence: u32,
@@ -87,7 +87,7 @@ impl Protocol for Aodv {
         let first_hello = || Instant::from_nanos(rng.below(timing.hello_interval.as_nanos()));
         Ok(Self {
             hello_at: options.hellos().then(first_hello),
-            ladder: Ladder::new(&options, derived.ttl_start),
+            ring: ExpandingRing::new(&options, derived.ttl_start),
             sequence: 1,
             request_id: 0,
             table: Table::default(),

@@ -22,7 +22,7 @@ impl Aodv {
             // a route to this node is not needed; but after a restart the reply shows which number others have
             // (0 is no number: a forged 0 at the wrap would become ours)
             if rrep.destination_sequence != 0 {
-                self.sequence = sequence::freshest(self.sequence, rrep.destination_sequence);
+                self.sequence = sequence::newest(self.sequence, rrep.destination_sequence);
             }
             return self.counters.count("rrep-own");
         }

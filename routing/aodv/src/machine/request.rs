@@ -78,7 +78,7 @@ impl Aodv {
     fn answer_as_destination(&mut self, now: Instant, rreq: &rreq::Repr) {
         // 6.1 takes the maximum; 6.6.1 agrees for a number that is ours plus one
         if let Some(wanted) = rreq.wanted_sequence() {
-            self.sequence = sequence::freshest(self.sequence, wanted);
+            self.sequence = sequence::newest(self.sequence, wanted);
         }
         self.counters.count("rrep-sent");
         let rrep = self.reply(rreq, self.node.address, self.sequence, 0, self.timing.my_route);
@@ -156,7 +156,7 @@ impl Aodv {
         }
         let known = self.table.get(rreq.destination).and_then(|e| e.sequence).filter(|s| *s != 0);
         let wanted = match (known, rreq.wanted_sequence()) {
-            (Some(a), Some(b)) => Some(sequence::freshest(a, b)),
+            (Some(a), Some(b)) => Some(sequence::newest(a, b)),
             (a, b) => a.or(b),
         };
         if let Some(wanted) = wanted {

@@ -1,0 +1,165 @@
+//! A configuration with its radio, and the checks that the declarations of the keys cannot state: names, pairs of keys.
+
+use super::{Config, ConfigError, TrafficKind, FORMAT, MAX_HWSIM_QUEUE, MAX_STATIONS};
+use crate::phy::propagation::Model;
+use crate::phy::Radio;
+use crate::verdict::Thresholds;
+use manet_engine::keys::{self, Declared};
+use std::collections::HashMap;
+
+/// A checked configuration with its radio: all names exist, all values are in range.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The configuration with every default filled in.
+    pub config: Config,
+    /// The radio profile with its overrides.
+    pub radio: Radio,
+}
+
+impl Loaded {
+    /// Checks `config`. `radio`: the profile that it names, with its overrides.
+    ///
+    /// # Errors
+    /// [`ConfigError::Limits`] or [`ConfigError::Value`].
+    pub fn new(config: Config, radio: Radio) -> Result<Self, ConfigError> {
+        let loaded = Self { config, radio };
+        loaded.check()?;
+        Ok(loaded)
+    }
+
+    /// Names of the stations in the order of the configuration.
+    pub fn station_names(&self) -> Vec<&str> {
+        self.config.stations.iter().map(|s| s.name.as_str()).collect()
+    }
+
+    /// Number of each station by name.
+    pub fn station_index(&self) -> HashMap<&str, usize> {
+        self.config.stations.iter().enumerate().map(|(i, s)| (s.name.as_str(), i)).collect()
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        let c = &self.config;
+        if c.format != FORMAT {
+            return Err(format!("key \"format\": \"{}\" is not \"{FORMAT}\"", c.format).into());
+        }
+        self.check_stations()?;
+        keys::check(Config::KEYS, c)?;
+        let max = MAX_HWSIM_QUEUE;
+        if c.hwsim.is_some() && c.queue.packets > max {
+            return Err(format!(
+                "key \"queue.packets\": {} is above {max}, and hwsim throws away what waits beyond 200",
+                c.queue.packets
+            )
+            .into());
+        }
+        check_model(&c.propagation)?;
+        c.verdict.iter().try_for_each(check_thresholds)?;
+        self.check_links()?;
+        self.check_traffic()
+    }
+
+    fn check_name(&self, key: &str, name: &str) -> Result<(), ConfigError> {
+        if self.config.stations.iter().any(|s| s.name == name) {
+            return Ok(());
+        }
+        Err(format!("key \"{key}\": there is no station \"{name}\"").into())
+    }
+
+    fn check_name_or_star(&self, key: &str, name: &str) -> Result<(), ConfigError> {
+        if name == "*" {
+            Ok(())
+        } else {
+            self.check_name(key, name)
+        }
+    }
+
+    fn check_links(&self) -> Result<(), ConfigError> {
+        if let Model::Matrix { matrix } = &self.config.propagation {
+            for e in matrix {
+                self.check_name("propagation.matrix.from", &e.from)?;
+                self.check_name("propagation.matrix.to", &e.to)?;
+            }
+        }
+        for l in &self.config.links {
+            self.check_name_or_star("links.from", &l.from)?;
+            self.check_name_or_star("links.to", &l.to)?;
+        }
+        Ok(())
+    }
+
+    fn check_traffic(&self) -> Result<(), ConfigError> {
+        for t in &self.config.traffic {
+            self.check_name("traffic.from", &t.from)?;
+            self.check_name_or_star("traffic.to", &t.to)?;
+            t.route.iter().try_for_each(|s| self.check_name("traffic.route", s))?;
+            if t.kind == TrafficKind::Cbr && t.rate_bps.is_none() {
+                return Err(ConfigError::Value("key \"traffic.rate_bps\": a cbr source needs a rate".to_owned()));
+            }
+            if !t.route.is_empty() && (t.route.first() != Some(&t.from) || t.route.last() != Some(&t.to)) {
+                return Err(
+                    format!("key \"traffic.route\": must begin with \"{}\" and end with \"{}\"", t.from, t.to).into()
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn check_stations(&self) -> Result<(), ConfigError> {
+        let stations = &self.config.stations;
+        if stations.is_empty() || stations.len() > MAX_STATIONS {
+            return Err(
+                format!("key \"stations\": {} stations; 1 to {MAX_STATIONS} are possible", stations.len()).into()
+            );
+        }
+        let (mut names, mut macs) = (HashMap::new(), HashMap::new());
+        for (i, s) in stations.iter().enumerate() {
+            if s.name.is_empty()
+                || s.name == "*"
+                || s.name.contains(|c: char| c == ',' || c.is_whitespace() || c == '/')
+            {
+                return Err(format!(
+                    "key \"stations[{i}].name\": \"{}\" is no name (no commas, slashes or blanks)",
+                    s.name
+                )
+                .into());
+            }
+            if let Some(first) = names.insert(&s.name, i) {
+                return Err(format!("key \"stations[{i}].name\": \"{}\" is already station {first}", s.name).into());
+            }
+            if let Some(first) = macs.insert(s.mac, i) {
+                return Err(format!("key \"stations[{i}].mac\": already the address of station {first}").into());
+            }
+            if s.mac[0] & 1 == 1 {
+                return Err(format!("key \"stations[{i}].mac\": a group address cannot be a station's").into());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Checks conditions that involve two keys.
+fn check_model(model: &Model) -> Result<(), ConfigError> {
+    match model {
+        Model::Disc { range_m, sense_m } if sense_m < range_m => {
+            Err(format!("key \"propagation.sense_m\": {sense_m} is below range_m {range_m}").into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a `suspect` share above the `void` share.
+fn check_thresholds(thresholds: &Thresholds) -> Result<(), ConfigError> {
+    let shares = [
+        ("late", thresholds.suspect_late_share, thresholds.void_late_share),
+        ("stalled", thresholds.suspect_stalled_share, thresholds.void_stalled_share),
+    ];
+    for (kind, suspect, void) in shares {
+        if suspect > void {
+            return Err(format!(
+                "key \"verdict.suspect_{kind}_share\": {suspect} is above void_{kind}_share {void}; lower it"
+            )
+            .into());
+        }
+    }
+    Ok(())
+}
