@@ -85,7 +85,7 @@ def _parameter(name: str, parameter: dict[str, Any]) -> str:
         texts = ", ".join(f'"{choice}"' for choice in choices)
         bounds, listed = f"0, 0, {choices.index(parameter['default'])}", f"(const char *const[]){{ {texts}, NULL }}"
     else:
-        bounds = ", ".join(_number(parameter[key], parameter["type"]) for key in ("least", "most", "default"))
+        bounds = ", ".join(_number(parameter[key], parameter["type"]) for key in ("min", "max", "default"))
         listed = "NULL"
     return f'{{ "{_key(name, parameter)}", {bounds}, {SCALES[parameter["type"]]}, {listed} }}'
 

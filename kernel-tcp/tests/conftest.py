@@ -1,4 +1,4 @@
-"""Fixtures: a cgroup v2 hierarchy, two stations, and skips with a reason where the machine lacks something."""
+"""Fixtures: a cgroup v2 hierarchy, two stations, and skips with the reason if the machine lacks something."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The relay's commands: what a broken path does with frames, and the ICMP of the node at the break.
+"""The relay's commands: frames on a broken path, and the ICMP of the node at the break.
 
 `dark` drops everything. `broken` does too, and answers every data segment with ICMP host unreachable (RFC 792), except for
 the ports named after it (`broken 5206 -5201`): it keeps their data segments and answers the first with ICMP type 253, code 0

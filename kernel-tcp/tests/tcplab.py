@@ -135,7 +135,8 @@ class Station:
         return rows
 
     def sent_again(self, what: str) -> int:
-        """How often the one socket of this kind has sent the same again: the third word of `timer:(on,1.2sec,3)`."""
+        """Number of retransmissions of the current timer of the only socket of this kind: the third word of
+        `timer:(on,1.2sec,3)`."""
         timers = [row["timer"].strip("()").split(",") for row in self.sockets(what) if "timer" in row]
         return int(timers[0][2]) if timers else 0
 
@@ -159,7 +160,10 @@ class Lab:
             process.kill()
             raise AssertionError(f"expected {line!r}, got {got!r}; {process.stderr.read()}")
 
-    def write_settings(self, samples: str | None = None, a: dict | None = None, b: dict | None = None) -> Path:
+    def write_settings(
+        self, samples: str | None = None, a: dict | None = None, b: dict | None = None, stations: str = "ab"
+    ) -> Path:
+        """Writes the settings of `stations`, those of the two that manet-tcp is to register."""
         document = {
             "format": "manet-tcp-settings/1",
             "cgroup": str(self.cgroup),
@@ -175,16 +179,29 @@ class Lab:
             document["stations"][0]["status"] = self.status
         if self.hops:
             document["stations"][0]["hops"] = self.hops
+        document["stations"] = [station for station in document["stations"] if station["name"] in stations]
         path = self.folder / "tcp-settings.json"
         path.write_text(json.dumps(document))
         return path
 
+    def start_tcp(self, path: Path, **environment: str) -> subprocess.Popen:
+        """`manet-tcp run`, ready; it ends with the lab at the latest."""
+        process = subprocess.Popen(
+            [MANET_TCP, "run", path],
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=os.environ | environment,
+        )
+        self.processes.append(process)
+        self.ready_line(process, "ready")
+        return process
+
     @contextmanager
     def manet_tcp(self, samples: str | None = None, both: dict | None = None, **per_station) -> Iterator[subprocess.Popen]:
         path = self.write_settings(samples, per_station.get("a", both), per_station.get("b", both))
-        process = subprocess.Popen([MANET_TCP, "run", path], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = self.start_tcp(path)
         try:
-            self.ready_line(process, "ready")
             yield process
         finally:
             end(process)
@@ -225,6 +242,19 @@ class Lab:
         out, err = server.communicate(timeout=seconds)
         client.wait(seconds)
         assert out.split()[-1] == str(count), err
+
+    @contextmanager
+    def paused_transfer(self) -> Iterator[None]:
+        """A transfer that sends 1000 bytes, pauses during the `with`, and then sends the other 99000."""
+        server = self.serve()
+        client = self.send(1000, then="sys.stdin.readline(); c.sendall(bytes(99000)); c.close()", stdin=subprocess.PIPE)
+        self.ready_line(client, "connected")
+        self.ready_line(client, "sent")
+        yield
+        client.stdin.write("\n")
+        client.stdin.flush()
+        out, _ = server.communicate(timeout=DEADLINE_S)
+        assert out.split()[-1] == "100000"
 
     @contextmanager
     def capture(self, station: Station) -> Iterator[list[Packet]]:

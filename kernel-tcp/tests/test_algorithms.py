@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -54,13 +53,6 @@ def copies(process: subprocess.Popen) -> set[str]:
     return found
 
 
-def start(path: Path, environment: dict | None = None) -> subprocess.Popen:
-    return subprocess.Popen(
-        [MANET_TCP, "run", path], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        env=dict(os.environ) | (environment or {}),
-    )  # fmt: skip
-
-
 def used(station) -> set[str]:
     """The algorithms of the station's established connections: the word that has a name of the kernel's list."""
     return {word for row in station.sockets() for word in row["words"].split()} & registered()
@@ -78,10 +70,10 @@ def hold_connection(lab, port: int = 5201) -> None:
 def test_moves_megabytes(lab, name, parameters):
     with lab.manet_tcp(both={"algorithm": name, "parameters": parameters}) as process:
         lab.transfer(MEGABYTES)
-        ours = copies(process)
-        assert [copy.split(".")[0] for copy in ours] == [name]
-        assert ours <= registered()
-    wait_for(lambda: not ours & registered(), "the copy to be unregistered")
+        loaded = copies(process)
+        assert [copy.split(".")[0] for copy in loaded] == [name]
+        assert loaded <= registered()
+    wait_for(lambda: not loaded & registered(), "the copy to be unregistered")
 
 
 @pytest.mark.parametrize("drop", ["20", "20,22", "20,22,24,26", "20,29", "2", "1,2"])
@@ -114,9 +106,7 @@ def test_a_port_has_its_own(lab):
     document = json.loads(path.read_text())
     document["stations"][0]["ports"] = {"5202": {"algorithm": "vegas"}, "5203": {}}
     path.write_text(json.dumps(document))
-    process = start(path)
-    lab.processes.append(process)
-    lab.ready_line(process, "ready")
+    lab.start_tcp(path)
     for port in (5201, 5202, 5203):
         hold_connection(lab, port)
     rows = {row["peer"].rpartition(":")[2]: row for row in lab.a.sockets()}
@@ -134,9 +124,7 @@ def test_a_port_counts_at_the_end_that_listens(lab):
     document = json.loads(path.read_text())
     document["stations"][1]["ports"] = {"5202": {"algorithm": "vegas"}}
     path.write_text(json.dumps(document))
-    process = start(path)
-    lab.processes.append(process)
-    lab.ready_line(process, "ready")
+    lab.start_tcp(path)
     hold_connection(lab, 5202)
     assert {name.split(".")[0] for name in used(lab.b)} == {"vegas"}
 
@@ -166,29 +154,18 @@ def test_runs_side_by_side_have_their_own(lab, tmp_path, cgroup_root):
 @pytest.mark.parametrize("environment", [{}, {"MANET_TCP_WITHOUT_LINKS": "1"}], ids=["by-link", "as-before-6.4"])
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_nothing_stays_registered(lab, how, environment):
-    process = start(lab.write_settings(a={"algorithm": "tahoe"}, b={"algorithm": "vegas"}), environment)
-    lab.processes.append(process)
-    lab.ready_line(process, "ready")
-    ours = copies(process)
-    assert len(ours) == 2
+    process = lab.start_tcp(lab.write_settings(a={"algorithm": "tahoe"}, b={"algorithm": "vegas"}), **environment)
+    loaded = copies(process)
+    assert len(loaded) == 2
     process.send_signal(how)
     process.wait(DEADLINE_S)
-    wait_for(lambda: not ours & registered(), "the copies to be unregistered")
+    wait_for(lambda: not loaded & registered(), "the copies to be unregistered")
 
 
 def test_a_connection_keeps_it_until_it_ends(lab):
-    process = start(lab.write_settings(a={"algorithm": "tahoe"}))
-    lab.processes.append(process)
-    lab.ready_line(process, "ready")
-    server = lab.serve()
-    client = lab.send(1000, then="sys.stdin.readline(); c.sendall(bytes(99000)); c.close()", stdin=subprocess.PIPE)
-    lab.ready_line(client, "connected")
-    lab.ready_line(client, "sent")
-    end(process)
-    client.stdin.write("\n")
-    client.stdin.flush()
-    out, _ = server.communicate(timeout=DEADLINE_S)
-    assert out.split()[-1] == "100000"
+    process = lab.start_tcp(lab.write_settings(a={"algorithm": "tahoe"}))
+    with lab.paused_transfer():
+        end(process)
 
 
 def refused(lab, settings: dict) -> str:
@@ -219,7 +196,7 @@ def test_parameters_are_refused_with_the_reason(lab, settings, words):
 
 
 @pytest.mark.parametrize("port", ["0", "65536", "-1", "05202", "http", ""])
-def test_a_port_that_is_none(lab, port):
+def test_an_invalid_port(lab, port):
     path = lab.write_settings()
     document = json.loads(path.read_text())
     document["stations"][0]["ports"] = {port: {}}

@@ -43,7 +43,7 @@ def copy(tmp_path: Path) -> Copy:
     return Copy(tmp_path)
 
 
-def test_deleted_algorithm_is_gone_after_a_failed_make(copy: Copy) -> None:
+def test_deleted_algorithm_is_removed_after_a_failed_make(copy: Copy) -> None:
     copy.own.write_text("/* first */")
     assert copy.make().returncode == 0
     copy.own.write_text("error here")
@@ -56,7 +56,7 @@ def test_deleted_algorithm_is_gone_after_a_failed_make(copy: Copy) -> None:
     assert not copy.holds("mytahoe")
 
 
-def test_deleted_algorithm_is_gone_after_a_make_that_worked(copy: Copy) -> None:
+def test_deleted_algorithm_is_removed_after_a_successful_make(copy: Copy) -> None:
     copy.own.write_text("/* bytes of mytahoe */")
     assert copy.make().returncode == 0 and copy.holds("bytes of mytahoe")
     copy.own.unlink()

@@ -1,4 +1,4 @@
-"""The kernel's own congestion controls that are modules: loaded on demand, beside ours of the same name.
+"""The kernel's own congestion controls that are modules: loaded on demand, beside our own of the same name.
 
 `manet test --guests` brings kernels that have them (Debian's); elsewhere they are skipped.
 """
@@ -44,14 +44,14 @@ def sender_flags(lab, name: str, parameters: dict[str, int] | None = None) -> st
 def test_a_module_of_the_kernels_carries_data_under_its_own_name(lab, name):
     algorithm = name.removeprefix("kernel-")
     if not has_module(algorithm):
-        pytest.skip(f"this kernel ({os.uname().release}) has no {algorithm}; ./manet test --guests brings kernels that have it")
+        pytest.skip(f"this kernel ({os.uname().release}) has no {algorithm}; ./manet test --guests boots kernels that have it")
     assert algorithm in sender_flags(lab, name).split()
     assert (LOADED / f"tcp_{algorithm}").is_dir(), "it was not the module"
 
 
-def test_our_vegas_runs_beside_the_loaded_module_under_a_name_of_its_own(tmp_path, cgroup_root, features):
+def test_our_vegas_runs_with_the_module_loaded_under_another_name(tmp_path, cgroup_root, features):
     if not features["struct_ops"] or not has_module("vegas"):
-        pytest.skip(f"this kernel ({os.uname().release}) has not both Vegas; ./manet test --guests brings kernels that have")
+        pytest.skip(f"this kernel ({os.uname().release}) has not both Vegas; ./manet test --guests boots kernels that have")
     flags = {}
     for name in ("kernel-vegas", "vegas"):
         (tmp_path / name).mkdir()

@@ -16,13 +16,13 @@ notices = "held"
 [parameters.wait]
 type = "time"
 default = "1.5s"
-least = "100ms"
-most = "1min"
+min = "100ms"
+max = "1min"
 [parameters.factor]
 type = "number"
 default = 1.25
-least = 1
-most = 4
+min = 1
+max = 4
 [parameters.when]
 type = "choice"
 default = "at-last"

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from outage_run import PERIOD, data_segments, events, layer, layered, order
 from tcplab import DEADLINE_S, HERE, IN_GUEST, MSS, end, wait_for
-from test_life import alive, held, refused, start
+from test_life import alive, held, refused
 
 pytestmark = pytest.mark.root
 
@@ -56,21 +56,21 @@ def test_atcp_goes_around_newreno_only(lab):
 
 
 def test_without_a_layer_nothing_of_them_is_loaded(lab):
-    process = start(lab, lab.write_settings("tcp.csv", a=PERIOD | {"layers": [layer("lcd")]}))
+    process = lab.start_tcp(lab.write_settings("tcp.csv", a=PERIOD | {"layers": [layer("lcd")]}))
     assert len(held(process.pid)["prog"]) == 2
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_nothing_of_the_layers_stays(lab, how):
-    process = start(lab, lab.write_settings("tcp.csv", a=ELFN))
-    ours = held(process.pid)
+    process = lab.start_tcp(lab.write_settings("tcp.csv", a=ELFN))
+    objects = held(process.pid)
     available = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
     name = f"hold.{process.pid & 0xFFFF:x}"
-    assert len(ours["prog"]) >= 5
+    assert len(objects["prog"]) >= 5
     assert name in available.read_text().split()
     process.send_signal(how)
     process.wait(DEADLINE_S)
-    wait_for(lambda: not any(alive(ours).values()), "programs, links and maps to be gone")
+    wait_for(lambda: not any(alive(objects).values()), "programs, links and maps to be gone")
     wait_for(lambda: name not in available.read_text().split(), f"{name} to be gone")
 
 

@@ -36,7 +36,7 @@ def acknowledged(one: Trial) -> bool:
 
 
 @pytest.mark.parametrize("name", ["tcpf", "tcpbus"])
-def test_what_got_through_before_the_break_ends_no_freeze(slow_lab, name):
+def test_data_delivered_before_the_break_ends_no_freeze(slow_lab, name):
     """Chandran et al.: the sender is in the snooze state until the re-establishment notice."""
     with trial(slow_lab, layered(layer(name))) as one:
         interrupted(slow_lab, one, "behind 5201")
@@ -48,7 +48,7 @@ def test_what_got_through_before_the_break_ends_no_freeze(slow_lab, name):
 
 
 @pytest.mark.parametrize("tcp", [layer("atcp", probe_us=400000), layer("elfn", probe_us=400000, leave="probe-ack")], ids=str)
-def test_what_got_through_before_the_break_is_no_answer_to_a_probe(slow_lab, tcp):
+def test_data_delivered_before_the_break_is_no_answer_to_a_probe(slow_lab, tcp):
     """Liu and Singh: the receiver's answer to a probe ends the persist mode."""
     with trial(slow_lab, layered(tcp)) as one:
         interrupted(slow_lab, one, "behind")
@@ -91,7 +91,7 @@ def test_nothing_is_outstanding_and_the_route_comes_back(slow_lab, name):
 
 
 @pytest.mark.parametrize("tcp", [layer("atcp", probe_us=300000), layer("elfn", probe_us=300000, leave="probe-ack")], ids=str)
-def test_a_probe_where_nothing_is_outstanding_is_the_last_segment(slow_lab, tcp):
+def test_a_probe_without_outstanding_data_is_the_last_segment(slow_lab, tcp):
     """It is old, so that the receiver acknowledges it at once (RFC 9293, 3.10.7.4)."""
     with trial(slow_lab, layered(tcp)) as one:
         noticed(one, 1)
@@ -102,7 +102,7 @@ def test_a_probe_where_nothing_is_outstanding_is_the_last_segment(slow_lab, tcp)
     assert repair["time"] - probe["time"] < 0.2
 
 
-def test_a_late_notice_about_what_arrives_ends_with_its_acknowledgement(slow_lab):
+def test_a_late_notice_about_delivered_data_ends_with_its_acknowledgement(slow_lab):
     """There is a route, so no notice of a new one follows: otherwise only the failure timer would end the freeze."""
     with trial(slow_lab, layered(layer("tcpf"))) as one:
         noticed(one, 1)

@@ -39,31 +39,24 @@ def on_cgroup(lab) -> str:
     return subprocess.run(["bpftool", "cgroup", "show", lab.cgroup], capture_output=True, text=True).stdout
 
 
-def start(lab, path) -> subprocess.Popen:
-    process = subprocess.Popen([MANET_TCP, "run", path], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    lab.processes.append(process)
-    lab.ready_line(process, "ready")
-    return process
-
-
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_nothing_stays_attached(lab, how):
-    process = start(lab, lab.write_settings("tcp.csv", a={"window_segments": 8}))
-    ours = held(process.pid)
-    assert alive(ours) == ours
-    assert len(ours["prog"]) == len(ours["link"]) == 2
+    process = lab.start_tcp(lab.write_settings("tcp.csv", a={"window_segments": 8}))
+    objects = held(process.pid)
+    assert alive(objects) == objects
+    assert len(objects["prog"]) == len(objects["link"]) == 2
     assert "settings" in on_cgroup(lab)
     process.send_signal(how)
     process.wait(DEADLINE_S)
     assert process.returncode == (-how if how == signal.SIGKILL else 0)
     # The kernel frees them a moment after the process has ended.
-    wait_for(lambda: not any(alive(ours).values()), "programs, links and maps to be gone")
+    wait_for(lambda: not any(alive(objects).values()), "programs, links and maps to be gone")
     assert "settings" not in on_cgroup(lab)
 
 
 def test_verifier_cost_has_not_grown(lab):
     """Measured on 6.18: 297 and 686 instructions walked. Far more would mean a loop crept in."""
-    process = start(lab, lab.write_settings("tcp.csv"))
+    process = lab.start_tcp(lab.write_settings("tcp.csv"))
     walked = [
         int(line.split()[1])
         for entry in Path(f"/proc/{process.pid}/fdinfo").iterdir()
@@ -76,16 +69,9 @@ def test_verifier_cost_has_not_grown(lab):
 
 
 def test_sockets_open_when_it_ends_live_on(lab):
-    process = start(lab, lab.write_settings(a={"algorithm": "newreno", "window_segments": 4}))
-    server = lab.serve()
-    client = lab.send(1000, then="sys.stdin.readline(); c.sendall(bytes(99000)); c.close()", stdin=subprocess.PIPE)
-    lab.ready_line(client, "connected")
-    lab.ready_line(client, "sent")
-    end(process)
-    client.stdin.write("\n")
-    client.stdin.flush()
-    out, _ = server.communicate(timeout=DEADLINE_S)
-    assert out.split()[-1] == "100000"
+    process = lab.start_tcp(lab.write_settings(a={"algorithm": "newreno", "window_segments": 4}))
+    with lab.paused_transfer():
+        end(process)
 
 
 def refused(path, *arguments) -> str:
@@ -171,7 +157,7 @@ def test_samples_that_cannot_be_written_are_refused_before_ready(lab):
 
 def test_null_is_as_absent(lab):
     path = lab.write_settings(a=dict.fromkeys(("algorithm", "window_segments", "rto_max_ms", "delayed_ack")))
-    end(start(lab, path))
+    end(lab.start_tcp(path))
 
 
 @pytest.mark.parametrize("arguments", [[], ["run"], ["walk"], ["features", "--xml"], ["run", "a", "b"]])
@@ -195,7 +181,7 @@ def test_without_root_features_names_the_remedy(program, tmp_path):
     assert "not root: run with sudo" in answer["missing"]
 
 
-def test_features_name_what_the_kernel_has(features, cgroup_root):
+def test_features_are_those_of_the_kernel(features, cgroup_root):
     assert features["format"] == "manet-tcp-features/1"
     assert features["btf"] and features["tcp_probe"] and features["sockops"]
     assert "reno" in features["algorithms"]

@@ -85,7 +85,7 @@ def registered() -> set[str]:
 
 
 def built(folder: Path, cong_avoid: str, variables: str = "") -> Path:
-    """A user's algorithm, compiled as ours are."""
+    """A user's algorithm, compiled like our own."""
     if not shutil.which("clang"):
         pytest.skip("needs clang")
     source, target, here = folder / "own.bpf.c", folder / "own.bpf.o", Path(__file__).resolve().parents[1]
@@ -123,22 +123,22 @@ def test_list_shows_the_cost_of_verification(machine, own_name):
 
 def test_names_files_agree_with_the_objects(machine):
     """Parameters, defaults and ranges stand in names/*.toml for users and in the object for the loader."""
-    ours = {row["name"]: row["parameters"] for row in json.loads(machine.does("list", "--json"))["ours"]}
+    own = {row["name"]: row["parameters"] for row in json.loads(machine.does("list", "--json"))["ours"]}
     table = {
         path.stem: tomllib.loads(path.read_text()) for path in (MANET_TCP.parents[2] / "kernel-tcp" / "names").glob("*.toml")
     }
     algorithms = {name: entry for name, entry in table.items() if entry["kind"] == "algorithm" and "kernel" not in entry}
-    assert algorithms.keys() <= ours.keys()
+    assert algorithms.keys() <= own.keys()
     for name, entry in algorithms.items():
         parameters = entry.get("parameters", {})
-        assert {key: value["default"] for key, value in parameters.items()} == ours[name]
+        assert {key: value["default"] for key, value in parameters.items()} == own[name]
         for key, value in parameters.items():
-            for beyond in (value["least"] - 1, value["most"] + 1):
+            for beyond in (value["min"] - 1, value["max"] + 1):
                 words = machine.refuses("load", name, f"{key}={beyond}", status=2)
-                assert f"number from {value['least']:g} to {value['most']:g}" in words
+                assert f"number from {value['min']:g} to {value['max']:g}" in words
 
 
-def test_what_the_kernel_has_by_that_name_is_left_alone(machine):
+def test_the_kernels_algorithm_of_that_name_is_unchanged(machine):
     message = machine.does("load", "reno")
     assert 'as "manet_reno"' in message and "the kernel has another" in message
     machine.does("unload", "reno")
@@ -157,12 +157,12 @@ def test_a_name_that_the_kernel_has(machine):
     assert "the kernel has an algorithm of that name; choose another" in machine.refuses("load", "tahoe", "--name", "reno")
 
 
-def test_unloading_what_is_not_loaded(machine):
+def test_unloading_an_algorithm_that_is_not_loaded(machine):
     assert "nothing: is not loaded" in machine.refuses("unload", "nothing")
     assert "cubic: is not loaded" in machine.refuses("unload", "cubic")
 
 
-def test_unloading_what_is_used_is_refused(machine, own_name, lab):
+def test_unloading_an_algorithm_in_use_is_refused(machine, own_name, lab):
     machine.does("load", "tahoe", "--name", own_name)
     with lab.manet_tcp(a={"algorithm": own_name}):
         server = lab.serve(read=False)
@@ -211,7 +211,7 @@ def test_refusal_ends_with_the_last_line_of_the_verifier(machine, own_name, tmp_
     assert own_name not in registered()
 
 
-def test_a_parameter_without_a_scale_is_none(machine, own_name, tmp_path):
+def test_a_parameter_without_a_scale_is_invalid(machine, own_name, tmp_path):
     """`list` divides values by the scale, also in other users' loaded objects."""
     target = built(tmp_path, "tcp_reno_cong_avoid(sk, ack, acked);", "const volatile struct tunable P = { 1, 0, 5, 0 };\n")
     assert 'no parameter "P"; it has none' in machine.refuses("load", str(target), "P=1", "--name", own_name, status=2)

@@ -52,7 +52,7 @@ def test_before_timeout_gives_back_the_window_of_before(slow_lab, standing_s):
     assert len(one.segments(repair, repair + 0.025)) > 4  # together: the round trip is over 40 ms
 
 
-def test_at_notice_gives_back_what_the_timeouts_left(slow_lab):
+def test_at_notice_restores_the_state_that_the_timeouts_left(slow_lab):
     """Holland and Vaidya, 6: as it was "when the ELFN was first received"."""
     slow_lab.status = str(slow_lab.folder / "daemon.sock")
     with trial(slow_lab, layered(layer("elfn", probe_us=200000))) as one:

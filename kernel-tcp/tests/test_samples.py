@@ -9,7 +9,7 @@ import subprocess
 import time
 
 import pytest
-from tcplab import DEADLINE_S, MANET_TCP, MSS, end, wait_for
+from tcplab import DEADLINE_S, MSS, end, wait_for
 
 pytestmark = pytest.mark.root
 
@@ -114,13 +114,7 @@ def test_samples_agree_with_ss(slow_lab):
 
 def test_only_registered_stations_are_sampled(slow_lab):
     lab = slow_lab
-    path = lab.write_settings("tcp.csv", a=RENO)
-    document = json.loads(path.read_text())
-    del document["stations"][1]
-    path.write_text(json.dumps(document))
-    process = subprocess.Popen([MANET_TCP, "run", path], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    lab.processes.append(process)
-    lab.ready_line(process, "ready")
+    process = lab.start_tcp(lab.write_settings("tcp.csv", a=RENO, stations="a"))
     lab.transfer(100 * MSS)
     end(process)
     assert len(rows(lab, "a")) > 50

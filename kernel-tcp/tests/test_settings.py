@@ -7,7 +7,7 @@ import json
 import subprocess
 
 import pytest
-from tcplab import DEADLINE_S, MANET_TCP, MSS, Packet, highest_outstanding, stations, wait_for
+from tcplab import DEADLINE_S, MSS, Packet, highest_outstanding, stations, wait_for
 
 pytestmark = pytest.mark.root
 
@@ -298,13 +298,7 @@ def test_programs_outside_the_cgroup_are_untouched(lab):
 
 
 def test_name_spaces_that_are_no_station_are_untouched(lab):
-    path = lab.write_settings(a={"algorithm": "newreno", "window_segments": 3})
-    document = json.loads(path.read_text())
-    del document["stations"][1]
-    path.write_text(json.dumps(document))
-    process = subprocess.Popen([MANET_TCP, "run", path], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    lab.processes.append(process)
-    lab.ready_line(process, "ready")
+    lab.start_tcp(lab.write_settings(a={"algorithm": "newreno", "window_segments": 3}, stations="a"))
     hold_connection(lab)
     assert lab.a.sockets()[0]["ssthresh"] == "3"
     assert "ssthresh" not in lab.b.sockets()[0]

@@ -81,13 +81,13 @@ def before_the_first_loss_shows(rows: list[Row]) -> list[tuple]:
 @pytest.mark.parametrize("script", SCRIPTS)
 @pytest.mark.parametrize("table", TABLES)
 def test_retransmissions_equal_ns2_or_the_table_gives_the_reason(table, script):
-    entry, theirs = expected(table)[script], ns2()[table.removesuffix("-rfc6675"), script]
-    assert before_the_first_loss_shows(entry["rows"]) == before_the_first_loss_shows(theirs)
+    entry, simulated = expected(table)[script], ns2()[table.removesuffix("-rfc6675"), script]
+    assert before_the_first_loss_shows(entry["rows"]) == before_the_first_loss_shows(simulated)
     if entry["ns2"] == "same":
-        assert retransmissions(entry["rows"]) == retransmissions(theirs)
+        assert retransmissions(entry["rows"]) == retransmissions(simulated)
     else:
         assert entry["ns2"].startswith("differs: ")
-        assert retransmissions(entry["rows"]) != retransmissions(theirs)
+        assert retransmissions(entry["rows"]) != retransmissions(simulated)
 
 
 def steps(rows: list[Row]) -> str:
@@ -98,9 +98,9 @@ def steps(rows: list[Row]) -> str:
 
 def page_line(table: str, script: str) -> str:
     entry, algorithm = expected(table)[script], table.removesuffix("-rfc6675")
-    ours, theirs = (" ".join(retransmissions(rows)) for rows in (entry["rows"], ns2()[algorithm, script]))
+    sent, simulated = (" ".join(retransmissions(rows)) for rows in (entry["rows"], ns2()[algorithm, script]))
     lost = " ".join(SCRIPTS[script].losses)
-    return f"{table:<13}{lost:<22}{ours:<27}{steps(entry['rows']):<9}{'same' if entry['ns2'] == 'same' else theirs}"
+    return f"{table:<13}{lost:<22}{sent:<27}{steps(entry['rows']):<9}{'same' if entry['ns2'] == 'same' else simulated}"
 
 
 @pytest.mark.parametrize("script", SCRIPTS)

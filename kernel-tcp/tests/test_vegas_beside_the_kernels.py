@@ -1,7 +1,7 @@
 """Our Vegas beside the kernel's tcp_vegas, each at a bottleneck of its own of the same rate, delay and queue, at the same time.
 
 Kernels that have tcp_vegas (Debian's) as a module or built in; `manet test --guests` brings two of them. The two cut and
-divide differently (algorithms/vegas.bpf.c): with a queue of q segments and P on the path ours weighs q, the kernel's the whole
+divide differently (algorithms/vegas.bpf.c): with a queue of q segments and P on the path our own weighs q, the kernel's the whole
 part of q (P + q) / P. Windows are whole segments, so that the two may come to rest one segment apart: with P = 10 that was 14
 beside 13 in six trials of six. P is 25 here, where a segment is 3.5 %, and beta 4, which both come to from above, a window of 32
 holding down what slow start overshoots. The bottleneck is slow so that an emulated machine, or a busy one, keeps up with it.
@@ -36,7 +36,7 @@ def parameters(features) -> dict[str, int]:
     if shutil.which("modprobe", path="/usr/sbin:/sbin"):
         subprocess.run(["/usr/sbin/modprobe", "-q", "tcp_vegas"], check=False)
     if not MODULE.is_dir():
-        pytest.skip("this kernel has no tcp_vegas (CONFIG_TCP_CONG_VEGAS); ./manet test --guests brings kernels that have it")
+        pytest.skip("this kernel has no tcp_vegas (CONFIG_TCP_CONG_VEGAS); ./manet test --guests boots kernels that have it")
     return {name: int((MODULE / name).read_text()) for name in ("alpha", "beta", "gamma")}
 
 

@@ -1,4 +1,4 @@
-"""A timeline: what a TCP sender did on which event, in segment numbers, as a table that can be read and compared.
+"""A timeline: the actions of a TCP sender on each event, in segment numbers, as a table that can be read and compared.
 
     dup 13              29              17/32   2nd duplicate: limited transmit
     dup 13              14!             7/7     3rd: fast retransmit

@@ -1,4 +1,4 @@
-"""Remakes ns2.csv: what ns-2.35 (Debian: ns2) does on the scripts of test_timelines.py, in the form of its timelines.
+"""Regenerates ns2.csv: the behaviour of ns-2.35 (Debian: ns2) on the scripts of test_timelines.py, as timelines.
 
     .venv/bin/python kernel-tcp/tests/timelines/remake_ns2.py
 
