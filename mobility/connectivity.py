@@ -141,7 +141,7 @@ class Links:
         return found
 
     def _follow(self, source: int, hops: np.ndarray, from_target: list[list[int]]) -> list[tuple[int, list[str]]]:
-        """(first span, path) for each path in use; an empty list of stations without a path."""
+        """(first span, path) for each path in use; an empty list of stations if there is no path."""
         same_hops = {int(count): _pack(hops == count) for count in np.unique(hops)}
         paths: list[tuple[int, list[str]]] = []
         span = 0
@@ -251,18 +251,18 @@ def disagreeing(found: Links, gods: Sequence[God], within_s: float = 1e-3) -> li
 
 
 def end_of(trace: Trace) -> float:
-    """The end of a movement (s): as it states, else a second after all stations rest."""
+    """The end of a movement (s): the stated one, or a second after all stations rest."""
     return trace.end_s if trace.end_s else _rests_at_s(trace)
 
 
 def _rests_at_s(trace: Trace) -> float:
-    """A second after the last arrival, s: a trace without movement has a length, too."""
+    """A second after the last arrival, s, so that a trace without movement has a length, too."""
     ends = [course.arrival_s for station in trace.stations() for course in trace.courses(station) if course.speed_mps > 0]
     return min(max([0.0, *ends]) + 1.0, MAX_TIME_S)
 
 
 def _pieces(trace: Trace, station: str, end_s: float) -> np.ndarray:
-    """Rows t, x, y, z, vx, vy, vz: from t on, until the next row, the station is at (x, y, z) + v (time - t)."""
+    """Rows t, x, y, z, vx, vy, vz: from t until the next row, the station is at (x, y, z) + v (time - t)."""
     rows: list[tuple] = []
     courses = trace.courses(station)
     for course, after in pairwise([*courses, None]):
@@ -287,7 +287,7 @@ def _in_range(
     if not len(others):
         return []
     numbers = np.unique(owner)
-    # a row for every instant at which one of a pair begins a piece; the other's first, so that simultaneous ones both count
+    # a row for every instant at which one station of a pair begins a piece; the other's first, so simultaneous ones both count
     times = np.concatenate((others[:, 0], np.tile(one[:, 0], len(numbers))))
     row_station = np.concatenate((owner, np.repeat(numbers, len(one))))
     piece = np.concatenate((np.arange(len(others)), np.zeros(len(numbers) * len(one), dtype=np.int64)))

@@ -1,7 +1,7 @@
 """Movement at the edge of the area: a station bounces off, or leaves and re-enters at the opposite edge.
 
-Both are exact: a straight move is cut where it meets the edge. Wrapping keeps stations evenly distributed, while random waypoint
-concentrates them in the middle; the medium does not wrap, so two stations at opposite edges are far apart.
+Both are exact: a straight move is cut at the edge. Wrapping keeps stations evenly distributed, while random waypoint concentrates
+them in the middle. The medium does not wrap, so two stations at opposite edges are far apart.
 """
 
 import math
@@ -70,7 +70,7 @@ def _first_edge(point: list[float], left: list[float], area: Point) -> tuple[int
 
 
 def _within(value: float, most: float) -> float:
-    """The value within the area in spite of rounding."""
+    """The value within the area, regardless of rounding."""
     return min(max(value, 0.0), most)
 
 

@@ -194,7 +194,7 @@ def as_text(data: bytes, name: str) -> str:
 
 
 def parse(text: str, name: str, stations: Sequence[str] | None = None) -> Trace:
-    """A checked trace; `name` is what errors call it. Without `stations` any that has a station's name may be in it."""
+    """A checked trace; errors call it `name`. Without `stations`, any valid station name is accepted."""
     return _Parser(name, stations).run(text)
 
 

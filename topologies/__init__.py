@@ -1,4 +1,4 @@
-"""Where stations stand when a run begins: pure functions from a few numbers to named points."""
+"""Initial positions of stations: pure functions from a few numbers to named points."""
 
 from topologies.addresses import ip_address, mac_address, station_name
 from topologies.layouts import LayoutError, Placed, chain, cross, explicit, grid, random_uniform

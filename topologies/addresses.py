@@ -1,6 +1,6 @@
-"""The names and addresses of station number i and of wire number k, both counted from 1 (formats/scenario.md, at its end).
+"""Names and addresses of station number i and of wire number k, both counted from 1 (formats/scenario.md, at its end).
 
-They depend on the number alone, so that a capture can be read without looking anything up.
+They depend on the number alone, so a capture can be read without a table.
 """
 
 from collections.abc import Sequence
@@ -35,8 +35,8 @@ def ip_address(number: int) -> str:
 
 
 def wire_interfaces(ends: Sequence[str]) -> list[str]:
-    """The interface of each wire's station, or of each wire's host, given by name in the order of the wires: its first is
-    `eth0`, its second `eth1`."""
+    """The interface of each wire's station, or of each wire's host, by name in the order of the wires: the first is `eth0`,
+    the second `eth1`."""
     return [f"eth{ends[:index].count(name)}" for index, name in enumerate(ends)]
 
 
@@ -63,5 +63,5 @@ def _wire(wire: int) -> str:
 
 
 def _check(number: int) -> None:
-    if not 1 <= number < LAST_NUMBER:  # 10.0.255.255 is left alone
+    if not 1 <= number < LAST_NUMBER:  # 10.0.255.255 is not used
         raise ValueError(f"station number {number} is outside 1 to {LAST_NUMBER - 1}; number stations from 1")

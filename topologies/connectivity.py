@@ -1,7 +1,7 @@
-"""Who can reach whom, and over how many hops: what static routing and expected throughput are computed from.
+"""Reachability of stations and numbers of hops, from which static routing and expected throughput are computed.
 
-Ranges are sharp here (a disc). Shortest paths count hops; of several equally short ones the path whose next station comes
-first in the list is taken, so that routes are the same in every run.
+Ranges are sharp (a disc). Shortest paths count hops. Of several equally short paths, the one whose next station comes first in
+the list is taken, so routes are the same in every run.
 """
 
 import math
@@ -12,7 +12,7 @@ Neighbours = dict[str, list[str]]
 
 
 def neighbours_by_range(points: Sequence[tuple[str, float, float, float]], range_m: float) -> Neighbours:
-    """For every station those at most `range_m` away, in the order of the list."""
+    """For every station, the stations at most `range_m` away, in the order of the list."""
     return {
         name: [other for other, *there in points if other != name and math.dist(here, there) <= range_m] for name, *here in points
     }

@@ -1,7 +1,7 @@
 """Layouts: chain, grid, cross, random and explicit positions, as lists of named points.
 
 Coordinates are metres from the lower left corner, never negative. Stations are numbered from 1 in the order of the
-list, and that number makes their address (topologies/addresses.py), also where an explicit position brings its own name.
+list, and that number makes their address (topologies/addresses.py), also if an explicit position has its own name.
 """
 
 import math
@@ -18,11 +18,11 @@ _NAME = re.compile(r"[a-z][a-z0-9-]{0,9}")
 
 
 class LayoutError(ValueError):
-    """A layout that cannot be made; one line with the remedy."""
+    """An impossible layout; one line with the remedy."""
 
 
 class Placed(NamedTuple):
-    """A station and where it stands, in metres."""
+    """A station and its position, in metres."""
 
     name: str
     x_m: float
@@ -59,7 +59,7 @@ def cross_ends(hops: int) -> list[tuple[str, str]]:
 
 
 def random_uniform(nodes: int, area: tuple[float, float], seed: int) -> list[Placed]:
-    """`nodes` stations anywhere in the area, each drawn for itself: a further station moves no other."""
+    """`nodes` stations anywhere in the area, each drawn independently: a further station changes no other position."""
     _check_count(nodes)
     if not (0 < area[0] <= MAX_COORDINATE_M and 0 < area[1] <= MAX_COORDINATE_M):
         raise LayoutError(f"an area of {area[0]:g} x {area[1]:g} m is outside 0 to {MAX_COORDINATE_M:g} m; give another")
@@ -68,7 +68,7 @@ def random_uniform(nodes: int, area: tuple[float, float], seed: int) -> list[Pla
 
 
 def explicit(points: Sequence[tuple[float, ...]], names: Sequence[str | None] | None = None) -> list[Placed]:
-    """Stations at given points (x, y) or (x, y, z); one without a name is called after its number."""
+    """Stations at given points (x, y) or (x, y, z); a station without a name is named by its number."""
     _check_count(len(points))
     placed: list[Placed] = []
     for index, point in enumerate(points):

@@ -1,8 +1,8 @@
-"""Third-party movement files, read into a trace and written from one.
+"""Movement files of this project and of other programs, read into a trace and written from one.
 
 | ending | format | read | written |
 |---|---|---|---|
-| `.csv` | ours (formats/trace.md) | yes | yes |
+| `.csv` | trace (formats/trace.md) | yes | yes |
 | `.tcl`, `.ns_movements` | ns-2's setdest scripts | yes | yes |
 | `.movements`, `.movements.gz` | BonnMotion's | yes | yes (not packed) |
 | `.gpx` | GPS tracks | yes | no |
@@ -44,8 +44,8 @@ def read(path: Path) -> Trace:
     parser = PARSERS.get(_ending(path, PARSERS))
     data = trace.content_of(path)
     if parser is bonnmotion.parse or parser is bonnmotion.parse_packed:
-        beside = path.with_name(path.name.partition(".movements")[0] + ".params")
-        return parser(data, str(path), bonnmotion.read_params(beside) if beside.is_file() else None)
+        params = path.with_name(path.name.partition(".movements")[0] + ".params")
+        return parser(data, str(path), bonnmotion.read_params(params) if params.is_file() else None)
     return parser(data, str(path))
 
 

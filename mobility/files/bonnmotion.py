@@ -1,7 +1,7 @@
 """BonnMotion's `.movements` files (BonnMotion 3.0's manual, "native format"): one line a node, its waypoints one after the other.
 
 A waypoint is `t x y`, or `t x y z` where the scenario is three-dimensional; in between a node goes straight at constant
-speed, before the first it stands there, after the last it stays. Line i is station `sta<i>`. `NAME.params` beside the file,
+speed, before the first it stands there, after the last it stays. Line i is station `sta<i>`. `NAME.params` in the same folder,
 if there, says the duration, the number of nodes (`nn`) and whether there is a third dimension (`outputDim`).
 
 Traps: (1) The file does not say its dimension, and some lines can be read both ways: without `outputDim` the waypoints' times
@@ -49,7 +49,7 @@ def parse_packed(data: bytes, name: str, params: dict[str, str] | None = None) -
 
 
 def write(trace: Trace) -> str:
-    """The file's text; with a third coordinate if some height is not 0. `params` gives the file beside it."""
+    """The file's text; with a third coordinate if some height is not 0. `params` gives its .params file."""
     stations = trace.stations()
     deep = any(leg.to[2] for leg in trace.legs)
     lines = []
@@ -60,7 +60,7 @@ def write(trace: Trace) -> str:
 
 
 def params(trace: Trace) -> str:
-    """The text of `NAME.params` beside a written file."""
+    """The text of `NAME.params` for a written file."""
     duration = [] if trace.end_s is None else [f"duration={number_text(trace.end_s)}"]
     deep = any(leg.to[2] for leg in trace.legs)
     return "\n".join([*duration, f"nn={len(trace.stations())}", f"outputDim={'3D' if deep else '2D'}"]) + "\n"
@@ -127,7 +127,7 @@ class _Parser:
             self.line = next((line for line, values in rows if not _fits(values, 3)), 0)
             text = "the line is no list of waypoints t x y (nor t x y z on every line) with rising times from 0 on"
             self._expect(False, text + "; correct it")
-        text = "can be read as waypoints t x y and as t x y z; put outputDim=2D or outputDim=3D into the .params beside it"
+        text = "can be read as waypoints t x y and as t x y z; put outputDim=2D or outputDim=3D into its .params file"
         self._expect(len(fits) == 1, text)
         return fits[0]
 

@@ -159,5 +159,5 @@ class _Reader:
         return seconds + float(found.group(2) or 0)
 
     def _fail(self, text: str) -> NoReturn:
-        plain = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)  # what the file says may have line breaks
+        plain = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)  # texts of the file may have line breaks
         raise TraceError(f"{self.name}: line {self.expat.CurrentLineNumber}: {plain}")

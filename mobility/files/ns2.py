@@ -1,14 +1,16 @@
 """ns-2 movement scripts, as CMU's `setdest` writes them and ns-2.35's `Node/MobileNode` obeys them.
 
-Read: `$node_(i) set X_ v` (Y_, Z_) places node i; `$ns_ at t "$node_(i) setdest x y v"` sends it off from where it then is, in a
-straight line (0: it stops); `$ns_ at t "$node_(i) set X_ v"` is a jump. Node i is station `sta<i + 1>`; every node from 0 on
+Read: `$node_(i) set X_ v` (Y_, Z_) places node i; `$ns_ at t "$node_(i) setdest x y v"` moves it from its position in a straight
+line (0: it stops); `$ns_ at t "$node_(i) set X_ v"` is a jump. Node i is station `sta<i + 1>`; every node from 0 on
 must be there. Passed on: comments and `$god_ set-dist a b hops` (at the start or in an `at`), which are `setdest`'s own idea
 of the shortest paths at 250 m; `god_lines` gives them as numbers. `initial_node_pos` is passed over. Anything else is an
 error: a script is not a program to us. A comment `# end_s: 900` says how long the movement is made for, `# mean_speed_mps: 1`
 with which mean speed it was drawn.
 
 Departs from ns-2: a node without X_ and Y_ is an error (there it is at 0, 0), and so is a height that changes by `setdest`,
-which knows none. A destination outside of the area, which ns-2 ignores, cannot be seen: the script does not say the area.
+which knows none. A jump during the run is exact here, not in ns-2.35: `set X_` does not first bring the node's position up
+to date, nor does it move the node in the channel's list, which is in order of x. A destination on the edge (a wrapped movement
+has one before each jump) or outside of the area, which ns-2 ignores, cannot be seen: the script does not say the area.
 """
 
 import math
@@ -18,7 +20,7 @@ from dataclasses import dataclass
 from mobility.trace import MAX_COORDINATE_M, MAX_TIME_S, Leg, Trace, TraceError, as_text, number_text
 
 MAX_NODES = 1000  # as topologies/layouts.py
-UNREACHABLE = 16_777_215  # god's number for no path
+UNREACHABLE = 16_777_215  # hops in a `god` line for no path
 _NODE = r"\$(?:node_?|n)\((\d{1,9})\)"
 _SET = re.compile(rf"{_NODE}\s+set\s+([XYZ])_\s+(\S+)")
 _SETDEST = re.compile(rf"{_NODE}\s+setdest\s+(\S+)\s+(\S+)\s+(\S+)")

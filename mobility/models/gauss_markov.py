@@ -1,6 +1,6 @@
 """The Gauss-Markov model (Liang and Haas, INFOCOM 1999) in the form of Camp, Boleng and Davies, WCMC 2(5), 2002, section 2.5.
 
-Every `interval` a station draws speed and direction anew about a mixture of the last ones and the mean ones:
+Every `interval` a station draws a new speed and direction around a mixture of the last and the mean values:
 v' = m v + (1 - m) mean + sqrt(1 - m^2) deviation N(0, 1), and the direction alike; `memory` m = 0 forgets, 1 never turns. Each
 station has a mean direction of its own. Departs from the survey, which turns the mean direction before the edge is reached: here
 a station bounces off, its direction and its mean direction mirrored, or re-enters opposite. Speeds are cut to 0 to twice the
@@ -58,7 +58,7 @@ def gauss_markov(
 
 
 def _mirrored(angle: float, signs: tuple[float, float]) -> float:
-    """The angle after its x or y part has changed sign, without a detour through atan2: whole turns matter to the mixture."""
+    """The angle after its x or y part has changed sign. It does not use atan2, since whole turns matter to the mixture."""
     if signs[0] < 0:
         angle = math.pi - angle
     return -angle if signs[1] < 0 else angle

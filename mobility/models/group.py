@@ -60,7 +60,7 @@ def group(
 def _centres(groups: int, inner: tuple[float, float], seed: int, **movement: float) -> Trace:
     rngs = [Random(f"group centre {seed} {number}") for number in range(1, groups + 1)]
     places = [(f"group{i}", rng.random() * inner[0], rng.random() * inner[1], 0.0) for i, rng in enumerate(rngs, start=1)]
-    # a seed of text: the centres must not move like stations of a random waypoint with this seed
+    # a text as seed: the centres must not move like stations of a random waypoint with this seed
     return Trace("group centres", random_waypoint(places, inner, seed=f"centres {seed}", **movement))
 
 

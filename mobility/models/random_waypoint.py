@@ -1,16 +1,23 @@
 """The random waypoint model (Johnson and Maltz, 1996), with the speeds of Holland and Vaidya, MobiCom 1999, section 2.
 
-From where it stands a station goes in a straight line to a point drawn uniformly from the area, at a speed drawn uniformly
+A station moves from its position in a straight line to a point drawn uniformly from the area, at a speed drawn uniformly
 from `1 - spread` to `1 + spread` times the mean (0.1: the paper's; 0: fixed; (b - a)/(b + a) with the mean (a + b)/2: a to b),
 pauses, and goes on to the next point. What is drawn depends on the seed and the number of
 the station alone, so that the same seed visits the same points in the same order whatever the mean speed: without a pause
 the movement at twice the speed is the same movement in half the time, which is how the paper compares speeds.
 
-Not corrected by itself: that the stations gather towards the middle as they move, and that slow legs last longer than fast ones,
-so that the mean over time falls (a tenth about the mean: by 0.3 %; 0 to twice the mean: for ever). `start="steady"` starts every
-station in the state to which the movement tends (Navidi and Camp, IEEE Trans. Mobile Computing 3(1), 2004, sections 2 to 4), so
-that nothing changes over time; it then stands elsewhere than at its place. With `edges="wrap"` a station takes the shortest way
-to its point across the edges, re-entering opposite, and stations stay evenly spread.
+By default two biases remain: stations gather towards the middle, and slow legs last longer than fast ones, so the mean speed
+falls over time (a tenth about the mean: by 0.3 %; 0 to twice the mean: without limit). `start="steady"` starts every station in
+the steady state of the movement (Navidi and Camp, IEEE Trans. Mobile Computing 3(1), 2004, sections 2 to 4): nothing changes over
+time, and the first position is drawn, not the placed one. With `edges="wrap"` a station takes the shortest path to its point
+across the edges, re-enters at the opposite edge, and stations stay evenly spread.
+
+The area of Dyer and Boppana (On routing web and multimedia traffic in mobile ad hoc networks) wraps: a pattern based on random
+waypoint, 1000 x 1000 m, speeds uniform from 0 to 20 m/s with a mean of 10 m/s, no pause; at an edge a node continues at once
+from the opposite edge in the same direction. Their text leaves open what ends a leg. `legs="to-point"`, the default, ends it at
+the point, because the text names random waypoint; the mean speed over time then falls below 10 m/s, since slow legs last longer.
+`legs="timed"` heads for the point for the time that the way there takes at the mean speed, so the distance is in proportion to
+the speed drawn, and speeds are uniform over time with the mean of the text. Both keep positions uniform.
 """
 
 import math
@@ -21,7 +28,7 @@ from mobility.edges import Piece, legs_along, wrapped
 from mobility.trace import Leg, TraceError
 
 SPREAD = 0.1
-MIN_SPEED_SHARE = 1e-3  # of the mean: with a spread of 1 a station would now and then stand for ever
+MIN_SPEED_SHARE = 1e-3  # of the mean: with a spread of 1 some stations would stop for ever
 
 
 def random_waypoint(
@@ -36,30 +43,36 @@ def random_waypoint(
     pause: float = 0.0,
     pauses: str = "fixed",
     edges: str = "inside",
+    legs: str = "to-point",
     start: str = "placed",
 ) -> list[Leg]:
     """The legs of all stations from `begin_s`, before which they stand at `places` (name, x, y, z), to `end_s`. They keep their
     height. `speed`: mean, m/s; `spread` 0 to 1; `pause`: s, or with `pauses="uniform"` the mean of 0 to twice as much;
-    `edges`: inside, wrap; `start`: placed, steady."""
+    `edges`: inside, wrap; `legs`: to-point, timed; `start`: placed, steady."""
+    if legs == "timed" and edges != "wrap":
+        raise TraceError(
+            'random-waypoint: a timed leg may lead beyond its point and out of the area; give edges = "wrap", '
+            'or legs = "to-point"'
+        )
     if start == "steady" and (spread >= 1 or edges == "wrap"):
         raise TraceError(
             'random-waypoint: there is no steady state with a spread of 1 or more or with edges = "wrap"; '
             'give a spread below 1 and edges = "inside", or start = "placed"'
         )
-    legs = []
+    made = []
     for number, (name, x, y, z) in enumerate(places, start=1):
         walk = _Walk(Random(f"random-waypoint {seed} {number}"), Random(f"random-waypoint pauses {seed} {number}"), area)
         walk.speeds = (speed, spread)
         walk.pauses = (pause, pauses)
-        walk.wrap = edges == "wrap"
+        walk.wrap, walk.timed = edges == "wrap", legs == "timed"
         here, time_s = (x, y), begin_s
         first: list[Leg] = []
         if start == "steady":
             here, first, time_s = walk.steady(Random(f"random-waypoint steady {seed} {number}"), name, z, begin_s)
-        legs.append(Leg(0.0, name, (*here, z), 0.0))
-        legs += first
-        legs += walk.legs(name, first[-1].to[:2] if first else here, z, time_s, end_s)
-    return sorted(legs, key=lambda leg: leg.start_s)
+        made.append(Leg(0.0, name, (*here, z), 0.0))
+        made += first
+        made += walk.legs(name, first[-1].to[:2] if first else here, z, time_s, end_s)
+    return sorted(made, key=lambda leg: leg.start_s)
 
 
 class _Walk:
@@ -68,6 +81,7 @@ class _Walk:
     speeds: tuple[float, float]
     pauses: tuple[float, str]
     wrap: bool
+    timed: bool
 
     def __init__(self, rng: Random, pause_rng: Random, area: tuple[float, float]) -> None:
         self.rng, self.pause_rng, self.area = rng, pause_rng, area
@@ -76,9 +90,12 @@ class _Walk:
         legs: list[Leg] = []
         while time_s < end_s:
             there = (self.rng.random() * self.area[0], self.rng.random() * self.area[1])
-            speed = self._speed()
+            pace = self._pace()
+            speed = self.speeds[0] * pace
             if self.wrap:
-                more, time_s = legs_along(wrapped(here, self._shortest(here, there), self.area), name, z, time_s, speed)
+                share = pace if self.timed else 1.0
+                x, y = self._shortest(here, there)
+                more, time_s = legs_along(wrapped(here, (x * share, y * share), self.area), name, z, time_s, speed)
                 legs += more
             else:
                 legs.append(Leg(time_s, name, (*there, z), speed))
@@ -87,10 +104,10 @@ class _Walk:
             here = there if not self.wrap else legs[-1].to[:2]
         return legs
 
-    def _speed(self) -> float:
-        mean, spread = self.speeds
-        slowest, fastest = 1 - spread, 1 + spread
-        return mean * max(MIN_SPEED_SHARE, slowest + (fastest - slowest) * self.rng.random())
+    def _pace(self) -> float:
+        """A speed as a share of the mean."""
+        slowest, fastest = 1 - self.speeds[1], 1 + self.speeds[1]
+        return max(MIN_SPEED_SHARE, slowest + (fastest - slowest) * self.rng.random())
 
     def _pause(self) -> float:
         pause_s, kind = self.pauses

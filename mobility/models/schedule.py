@@ -1,7 +1,7 @@
 """A scripted schedule: listed moves of stations, as in the papers' tables.
 
-A move says: from `at` on (s after the beginning) `station` goes straight to `to` at `speed`, or jumps there without one. One
-that begins before the last has arrived changes course during the move. Nothing is random; the seed has no effect.
+In a move, `station` goes straight to `to` at `speed` from `at` on (s after the beginning); without a speed it jumps. A move
+that begins before the end of the last one changes course during it. Nothing is random; the seed has no effect.
 """
 
 import math

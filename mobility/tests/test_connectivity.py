@@ -1,4 +1,4 @@
-"""The oracle: by hand where the geometry is simple, and against independent computations that step through time."""
+"""The oracle: against simple geometry by hand, and against independent computations that step through time."""
 
 import csv
 import math
@@ -54,7 +54,7 @@ def test_stations_that_move_together_stay_together():
     assert [(c.begin_s, c.end_s) for c in connectivity.links(moving).contacts] == [(0, 100)]
 
 
-def test_hops_of_a_chain_whose_end_walks_along_it():
+def test_hops_of_a_chain_with_a_moving_end():
     """d walks from beside a to the end of the chain a b c at 200 m: 1 hop to x = 250 m, 2 to 450 m, then 3."""
     moving = walk(Leg(0, "d", (600, 0, 0), 10), a=(0, 0), b=(200, 0), c=(400, 0), d=(0, 0), end_s=80)
     profile = connectivity.links(moving).hops("a", "d")
@@ -74,7 +74,7 @@ def test_a_path_changes_when_it_breaks_even_if_another_is_as_short():
     assert [path for _, path in profile.paths] == [["a", "r", "b"], ["a", "s", "b"]]
 
 
-def test_a_longer_way_round_is_no_change_while_the_shortest_holds():
+def test_a_longer_detour_is_no_change_while_the_shortest_path_exists():
     moving = walk(Leg(20, "s", (0, 900, 0), math.inf), a=(-100, 0), s=(0, 0), b=(100, 0), end_s=50)
     assert connectivity.links(moving).hops("a", "b").path_changes_s() == []
 
@@ -93,7 +93,7 @@ def test_one_station_alone_has_no_links_and_no_mean():
     assert found.contacts == [] and found.partitioned_share() == 0 and math.isnan(found.mean_hops())
 
 
-def test_a_window_of_the_trace_can_be_asked_for():
+def test_a_window_of_the_trace_can_be_selected():
     moving = walk(Leg(0, "b", (500, 150, 0), 10), a=(0, 0), b=(-500, 150))
     steps = connectivity.links(moving, begin_s=40, end_s=80).hops("a", "b").steps()
     assert steps == [(40, pytest.approx(70), 1), (pytest.approx(70), 80, 0)]
@@ -170,8 +170,8 @@ def test_a_pattern_s_hops_equal_those_of_a_search_every_tenth_of_a_second(patter
     profile = connectivity.links(files.read(path)).hops("sta1", "sta2")
     times = np.arange(0.05, 3600, 0.1)
     stepped = stepped_hops(positions_by_hand(path.read_text(), times), 250.0, 0, 1)
-    ours = profile.hops[np.searchsorted(profile.times_s, times, side="right") - 1]
-    assert times[ours != stepped].tolist() == []
+    found = profile.hops[np.searchsorted(profile.times_s, times, side="right") - 1]
+    assert times[found != stepped].tolist() == []
 
 
 @pytest.mark.parametrize("pattern", NAMES)
@@ -233,8 +233,8 @@ def test_any_movement_s_hops_equal_those_of_a_search_at_every_instant(legs, rang
     stepped = stepped_hops(xy, range_m, 0, 3)
     apart = np.sqrt(((xy[:, :, None] - xy[:, None]) ** 2).sum(axis=3))
     clear = (np.abs(apart - range_m) > 1e-4).all(axis=(1, 2))  # no pair at the very edge, where rounding decides
-    ours = np.array([profile.at(float(time)) for time in times])
-    assert (ours == stepped)[clear].all()
+    found = np.array([profile.at(float(time)) for time in times])
+    assert (found == stepped)[clear].all()
 
 
 @pytest.mark.parametrize("model", ["random-waypoint", "gauss-markov", "manhattan", "group"])
@@ -246,5 +246,5 @@ def test_every_model_s_hops_equal_those_of_a_search(model):
     profile = connectivity.links(moving).hops("sta1", "sta9")
     times = np.arange(0.0123, 120, 0.31)
     xy = np.array([[moving.position(name, float(time))[:2] for name in moving.stations()] for time in times])
-    ours = np.array([profile.at(float(time)) for time in times])
-    assert (ours == stepped_hops(xy, 250.0, 0, 8)).all()
+    found = np.array([profile.at(float(time)) for time in times])
+    assert (found == stepped_hops(xy, 250.0, 0, 8)).all()

@@ -1,4 +1,4 @@
-"""What a movement's numbers are, by hand."""
+"""The numbers of a movement, against those calculated by hand."""
 
 import math
 
@@ -27,6 +27,6 @@ def test_a_window_counts_what_happens_in_it():
     assert found.area[:2] == pytest.approx((50, 70))
 
 
-def test_where_nobody_moves_there_is_no_speed():
+def test_without_movement_there_is_no_speed():
     found = summary(Trace("t", trace.place({"a": (0.0, 0.0, 0.0)})), 0, 9)
     assert (found.slowest_mps, found.fastest_mps, found.mean_mps, found.moving_share, found.jumps) == (None, None, 0, 0, 0)

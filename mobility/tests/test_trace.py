@@ -41,7 +41,7 @@ def test_a_station_stands_still_after_it_has_arrived():
     assert moved.position("sta1", 1e6) == (10, 0, 0)
 
 
-def test_speed_zero_stops_a_station_on_its_way():
+def test_speed_zero_stops_a_moving_station():
     stopped = trace.parse(HEAD + "0,sta1,0,0,0,0\n1,sta1,10,0,0,1\n3,sta1,9,9,9,0\n", "t.csv", STATIONS)
     assert stopped.position("sta1", 100.0) == (2, 0, 0)
 
@@ -114,7 +114,7 @@ placed = trace.place({name: (10.0 * i, 0.0, 0.0) for i, name in enumerate(STATIO
 
 
 @given(legs)
-def test_what_is_written_reads_back_the_same(more):
+def test_a_written_trace_reads_back_unchanged(more):
     text = trace.write([*placed, *more])
     assert trace.write(trace.parse(text, "t", STATIONS).legs) == text
 
@@ -129,7 +129,7 @@ def test_no_station_is_faster_than_its_legs_say(more, time_s):
 
 
 @given(legs, st.lists(st.floats(0, 1100), min_size=2, max_size=6))
-def test_the_answer_does_not_depend_on_what_was_asked_before(more, times):
+def test_a_position_does_not_depend_on_earlier_calls(more, times):
     text = trace.write([*placed, *more])
     asked_often = trace.parse(text, "t", STATIONS)
     for time_s in times:

@@ -83,7 +83,7 @@ def test_explicit_positions_may_bring_names():
         ),
     ],
 )
-def test_a_layout_that_cannot_be_made_says_what_to_do(make, message):
+def test_an_impossible_layout_is_an_error_with_the_remedy(make, message):
     with pytest.raises(LayoutError) as caught:
         make()
     assert str(caught.value) == message

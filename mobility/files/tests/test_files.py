@@ -1,4 +1,4 @@
-"""Third-party movement files: what they say, round trips, every error with its line, and no byte string that does harm."""
+"""Third-party movement files: their content, round trips, every error with its line, and arbitrary bytes."""
 
 import gzip
 import math
@@ -63,7 +63,7 @@ def test_comments_and_god_lines_are_passed_on():
     same_movement(first, again, 200)
 
 
-def test_what_a_script_says_of_itself_is_kept():
+def test_remarks_of_a_script_are_kept():
     made = ns2.parse(b"# end_s: 3600\n# mean_speed_mps: 1\n$node_(0) set X_ 1\n$node_(0) set Y_ 2\n", "p.tcl")
     assert (made.end_s, made.end_line, made.mean_mps) == (3600, 1, 1)
     again = ns2.parse(ns2.write(made).encode(), "p.tcl")
@@ -91,7 +91,7 @@ def test_an_error_in_a_script_names_its_line(text, message):
     assert str(caught.value).startswith("p.tcl: ") and message in str(caught.value)
 
 
-def test_a_height_that_changes_on_the_way_is_not_written_for_ns2():
+def test_a_height_that_changes_during_a_move_is_not_written_for_ns2():
     climbing = Trace("t", [Leg(0, "sta1", (0, 0, 0), 0), Leg(1, "sta1", (10, 0, 5), 1)])
     with pytest.raises(TraceError, match="sta1 changes its height on the way at 1 s"):
         ns2.write(climbing)
@@ -235,7 +235,7 @@ def test_a_packed_file_is_read_as_the_plain_one(tmp_path):
         bonnmotion.parse_packed(gzip.compress(b"0 1 2\n" * 99)[:20], "m.movements.gz")
 
 
-def test_a_file_whose_name_says_no_format_is_refused(tmp_path):
+def test_a_file_without_a_known_suffix_is_refused(tmp_path):
     (tmp_path / "m.txt").write_text("")
     with pytest.raises(TraceError, match=r"m\.txt: unknown format; give a name that ends in one of \.csv, \.tcl"):
         files.read(tmp_path / "m.txt")

@@ -1,4 +1,4 @@
-"""All models: what a run relies on, whatever the model, the seed and the area."""
+"""All models: the properties that a run relies on, for any model, seed and area."""
 
 import math
 from itertools import pairwise
@@ -24,6 +24,7 @@ FORMS = [
     ("random-waypoint", {}, (9, 11)),
     ("random-waypoint", {"spread": 0.0}, (10, 10)),
     ("random-waypoint", {"spread": 1.0, "edges": "wrap"}, (0, 20)),
+    ("random-waypoint", {"spread": 1.0, "edges": "wrap", "legs": "timed"}, (0, 20)),
     ("random-waypoint", {"spread": 0.5, "pause": 5.0, "pauses": "uniform"}, (5, 15)),
     ("random-waypoint", {"spread": 0.5, "pause": 5.0, "start": "steady"}, (5, 15)),
     ("random-walk", {}, (9, 11)),
@@ -92,7 +93,7 @@ def test_only_wrapping_jumps_and_only_from_edge_to_edge(model, parameters, bound
 
 
 @pytest.mark.parametrize(("model", "parameters", "bounds"), [form for form in FORMS if form[0] != "group"], ids=str)
-def test_a_further_station_changes_nobody_s_way(model, parameters, bounds):
+def test_a_further_station_changes_no_other_movement(model, parameters, bounds):
     many, few = made(model, parameters, count=8), made(model, parameters, count=3)
     for name in few.stations():
         assert [leg for leg in many.legs if leg.station == name] == [leg for leg in few.legs if leg.station == name]
@@ -100,7 +101,13 @@ def test_a_further_station_changes_nobody_s_way(model, parameters, bounds):
 
 @pytest.mark.parametrize(
     ("model", "parameters"),
-    [("random-waypoint", {}), ("random-waypoint", {"edges": "wrap"}), ("random-walk", {}), ("manhattan", {})],
+    [
+        ("random-waypoint", {}),
+        ("random-waypoint", {"edges": "wrap"}),
+        ("random-waypoint", {"edges": "wrap", "legs": "timed"}),
+        ("random-walk", {}),
+        ("manhattan", {}),
+    ],
 )
 def test_the_same_seed_visits_the_same_points_at_any_speed(model, parameters):
     slow, fast = (made(model, parameters, speed=speed, end_s=10 + 3000 / speed) for speed in (5.0, 30.0))
@@ -148,7 +155,7 @@ def test_from_the_steady_state_the_mean_speed_does_not_fall_and_otherwise_it_doe
     assert mean_speed(placed, 0, 10, 300) > mean_speed(placed, 800, 820, 300) + 1.5
 
 
-def test_the_steady_share_of_pausing_stations_is_that_of_pause_in_pause_and_way():
+def test_the_steady_share_of_pausing_stations_is_pause_over_pause_and_leg():
     pause = 60.0
     legs = random_waypoint(places(1000), AREA, begin_s=0, end_s=1, seed=3, speed=10, spread=0.0, pause=pause, start="steady")
     pausing = 1000 - len({leg.station for leg in legs if leg.speed_mps > 0 and leg.start_s == 0})
@@ -156,18 +163,18 @@ def test_the_steady_share_of_pausing_stations_is_that_of_pause_in_pause_and_way(
     assert pausing == pytest.approx(1000 * share, abs=4 * math.sqrt(1000 * share * (1 - share)))
 
 
-def test_the_mean_way_is_the_known_one_of_a_square_and_of_a_line():
+def test_the_mean_distance_is_the_known_one_of_a_square_and_of_a_line():
     assert mean_distance_m(1, 1) == pytest.approx(0.521405433, abs=1e-9)
     assert mean_distance_m(900, 1e-3) == pytest.approx(300, rel=1e-3)  # a third of a line
 
 
 @pytest.mark.parametrize("wrong", [{"spread": 1.0}, {"edges": "wrap"}])
-def test_there_is_no_steady_state_where_there_is_none(wrong):
+def test_parameters_without_a_steady_state_are_refused(wrong):
     with pytest.raises(TraceError, match="there is no steady state"):
         random_waypoint(places(), AREA, begin_s=0, end_s=9, seed=1, speed=10, start="steady", **wrong)
 
 
-def test_pauses_change_no_point_of_the_way():
+def test_pauses_change_no_waypoint():
     kinds = ({}, {"pause": 3.0}, {"pause": 3.0, "pauses": "uniform"})
     without, fixed, uniform = (made("random-waypoint", parameters, end_s=3000.0) for parameters in kinds)
     for name in without.stations():
@@ -197,7 +204,7 @@ def test_a_random_walk_bounces_off_like_a_ball():
     assert all(x in (0.0, 100.0) or y in (0.0, 100.0) for x, y, _ in (leg.to for leg in legs[1:4]))
 
 
-def test_gauss_markov_remembers_its_speed_as_much_as_it_is_told():
+def test_gauss_markov_correlates_speeds_by_its_memory():
     def correlation(memory):
         start, times = [("sta1", 5e4, 5e4, 0.0)], {"begin_s": 0, "end_s": 4000, "seed": 2}
         legs = gauss_markov(start, (1e5, 1e5), **times, speed=10, deviation=0.2, memory=memory)
@@ -235,7 +242,7 @@ def test_manhattan_keeps_to_the_streets_and_never_turns_back():
             assert course.to[:2] != pytest.approx(before.origin[:2])
 
 
-def test_a_schedule_says_who_goes_where():
+def test_a_schedule_moves_the_listed_stations():
     moves = [
         {"at": 20.0, "station": "sta2", "to": (500.0, 0.0)},
         {"at": 5.0, "station": "sta1", "to": (300.0, 37.0), "speed": 10.0},

@@ -1,4 +1,4 @@
-"""Random waypoint: what the paper says of it, whatever the seed."""
+"""Random waypoint: its properties in the paper, for any seed."""
 
 import math
 from itertools import pairwise
@@ -57,7 +57,7 @@ def test_the_same_seed_visits_the_same_points_at_any_speed_in_proportion():
             assert other.speed_mps == pytest.approx(10 * one.speed_mps)
 
 
-def test_seeds_differ_and_a_further_station_changes_nobody_s_way():
+def test_seeds_differ_and_a_further_station_changes_no_other_movement():
     assert legs_of(1) == legs_of(1)
     assert legs_of(1)["sta1"] != legs_of(2)["sta1"]
     fewer = legs_of(1, places=PLACES[:5])
@@ -70,7 +70,7 @@ def test_the_first_leg_of_seed_1_is_the_one_it_always_was():
     assert [*leg.to, leg.speed_mps] == pytest.approx(GOLDEN, rel=1e-12)
 
 
-def test_the_trace_reads_back_and_every_station_is_where_its_leg_says():
+def test_the_trace_reads_back_and_every_station_follows_its_legs():
     legs = [leg for station in legs_of().values() for leg in station]
     read = trace.parse(trace.write(legs, 400.0), "t.csv", [name for name, *_ in PLACES])
     for name, station in legs_of().items():
