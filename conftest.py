@@ -1,4 +1,4 @@
-"""For all tests: their distribution over pytest-xdist's workers, and a probe of the host.
+"""For all tests: distribution over pytest-xdist's workers, and a probe of the host.
 
 The marks `root` and `alone` (pyproject.toml) decide when a test runs: testbed/commands/test.py.
 """

@@ -1,1 +1,1 @@
-"""From run directories (formats/results.md) to metrics, tables and figures. Needs neither root nor Mininet."""
+"""Metrics, tables and figures from run directories (formats/results.md). Needs neither root nor Mininet."""

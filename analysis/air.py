@@ -30,16 +30,16 @@ SCHEMA: dict[str, type[pl.DataType]] = {
 # Received power of a frame that arrived; logs made before it was written have none.
 OPTIONAL: dict[str, type[pl.DataType]] = {"power_dbm": pl.Float64}
 
-# A frame reaches the capture as soon as the host schedules the medium and tcpdump's socket: milliseconds on an
-# idle host. A second is far above what a run that is not void shows and far below what could confuse a packet
-# with one of the next window.
+# A frame reaches the capture as soon as the host schedules the medium and tcpdump's socket: milliseconds on an idle
+# host. A second is far above the delay in any run that is not void, and too short to confuse a packet with one of
+# the next window.
 MATCH_TOLERANCE_NS = 1_000_000_000
 
 
 def read_air(path: Path) -> pl.DataFrame:
-    """The whole log as SCHEMA says; a torn last line (a killed medium) is an error that names it."""
+    """The whole log as SCHEMA says; a torn last line (from a killed medium) is an error that names the line."""
     if not path.exists():
-        raise RunFileError(f"{path}: no air log; did the medium start? see log/ beside it")
+        raise RunFileError(f"{path}: no air log; did the medium start? see log/ of the run")
     if (why := closing_reason(path)) is not None:
         raise RunFileError(f"{path}: is incomplete, it was closed before the run ended: {why}")
     try:
@@ -55,7 +55,7 @@ def read_air(path: Path) -> pl.DataFrame:
 
 
 def air_summary(air: pl.DataFrame, begin_ns: int, end_ns: int) -> dict[str, Any]:
-    """metrics.json's `air`: for each station attempts by frame, fates, drops by reason, share of the air time."""
+    """metrics.json's `air`: for each station the attempts by frame type, fates, drops by reason, and share of the air time."""
     window = air.filter(pl.col("t_ns").is_between(begin_ns, end_ns, closed="left"))
     sent = window.filter(pl.col("event") == "tx")
     drops = window.filter(pl.col("event") == "drop")
@@ -75,18 +75,18 @@ def air_summary(air: pl.DataFrame, begin_ns: int, end_ns: int) -> dict[str, Any]
 
 @dataclass(frozen=True)
 class Matching:
-    """Deliveries of the air log beside the frames that arrived in a station's capture."""
+    """Deliveries of the air log matched with the frames that a station captured."""
 
     matched: pl.DataFrame  # the captured rows, with `air_bytes` and `lag_ns` (capture minus delivery)
-    only_air: int  # the medium says delivered, the capture has nothing
-    only_capture: int  # captured, and the medium knows nothing of it
+    only_air: int  # delivered by the medium, missing in the capture
+    only_capture: int  # captured, missing in the medium's log
 
 
 def match_deliveries(air: pl.DataFrame, arrivals: pl.DataFrame, station: str, epoch_ns: int) -> Matching:
-    """Pair a station's `deliver` rows with the frames its capture saw arrive, both in order of time.
+    """Pair a station's `deliver` rows with the frames that its capture received, both in order of time.
 
-    A TAP keeps the order of frames, so that walking both lists in step is exact; where sizes or times disagree,
-    the earlier one has no partner. `arrivals` are rows of analysis.captures addressed to the station.
+    A TAP keeps the order of frames, so both lists are walked in step. If sizes or times differ, the earlier entry has no partner.
+    `arrivals` are rows of analysis.captures addressed to the station.
     """
     handed = air.filter((pl.col("event") == "deliver") & (pl.col("station") == station) & (pl.col("frame") == "data"))
     deliveries = list(zip((handed["t_ns"] + epoch_ns).to_list(), handed["bytes"].to_list(), strict=True))

@@ -3,7 +3,7 @@
 A station's TAP keeps the order of frames. So sent frames of one size to one neighbour match the log's `enqueue` rows in order,
 and received frames from one neighbour match its `deliver` rows. An `enqueue` row is later than its frame, a `deliver` row
 earlier; a row in the wrong order, or a second away, has no match. A host's immediate answer enters the medium at the instant of
-its cause (docs/verdict.md), which is before the capture by the medium's lateness.
+the frame that caused it (docs/verdict.md). This is earlier than the capture by the medium's lateness.
 """
 
 from collections import defaultdict, deque
@@ -41,7 +41,7 @@ class AirPacket:
     attempts: list[Attempt] = field(default_factory=list)
     delivered: list[tuple[int, str]] = field(default_factory=list)  # when and to whom
     dropped: tuple[int, str] | None = None  # when and why
-    power_dbm: float | None = None  # at which it was received last; None where the log does not say
+    power_dbm: float | None = None  # time of its last reception; None if the log does not say
 
 
 def paired_capture(run: RunDirectory, captured: Captured) -> pl.DataFrame:

@@ -1,16 +1,16 @@
-"""A station's capture as a table of packets, one row a frame.
+"""A station's capture as a table of packets, one row per frame.
 
-Reads classic pcap (libpcap's savefile format 2.4, micro- or nanoseconds, either byte order) with Ethernet
-frames, as tcpdump writes them; headers are taken apart by dpkt. Snapped frames are fine: lengths come from the
-IP header, so that nothing is lost that is used here as long as the transport header was kept (128 bytes do, and what a
-routing protocol puts before it: testbed/stages/capture.py).
+Reads classic pcap (libpcap's savefile format 2.4, micro- or nanoseconds, either byte order) with Ethernet frames, as tcpdump
+writes them. dpkt decodes the headers. Frames cut at the snap length are fine if the transport header is kept, because lengths
+come from the IP header: 128 bytes are enough, plus the bytes that a routing protocol puts before it (testbed/stages/capture.py).
 
-What a routing protocol wrapped (analysis/encapsulation.py) is the packet inside, with the addresses of its own ends;
-`ip_bytes` is still what went on the air.
+If a routing protocol encapsulated a packet (analysis/encapsulation.py), the row has the packet inside with its own end addresses;
+`ip_bytes` is the size on the air.
 
-Why not tshark: it needs 0.24 s to start and 22 us a packet, dpkt 8 us a packet in this process (20 000 TCP
-segments, one core); with two captures a run that is most of the analysis. A test holds the two against each other.
-Not supported: pcapng, IP fragments after the first (a 1500-byte MTU makes none here).
+tshark is not used: it needs 0.24 s to start and 22 us per packet, dpkt 8 us per packet in this process (20 000 TCP segments, one
+core). With two captures per run this is most of the analysis. A test compares the two.
+
+Not supported: pcapng, IP fragments after the first (an MTU of 1500 bytes makes none here).
 """
 
 import struct
@@ -32,7 +32,7 @@ SCHEMA = {
     "destination": pl.String,
     "source_port": pl.Int32,
     "destination_port": pl.Int32,
-    "ip_bytes": pl.Int32,  # what the frame carries; 0 where it is not IP
+    "ip_bytes": pl.Int32,  # what the frame carries; 0 if it is not IP
     "payload_bytes": pl.Int32,  # of TCP or UDP
     "sequence": pl.Int64,  # TCP, raw 32 bits
     "acknowledgement": pl.Int64,  # TCP, raw 32 bits; null without the ACK flag
@@ -83,7 +83,7 @@ def _records(path: Path) -> Iterator[tuple[int, bytes]]:
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        raise CaptureError(f"{path}: no such capture; did tcpdump start? see log/ beside it") from None
+        raise CaptureError(f"{path}: no such capture; did tcpdump start? see log/ of the run") from None
     order, unit_ns = _read_file_header(path, data)
     record_header = struct.Struct(order + "IIII")
     offset = _FILE_HEADER_BYTES
@@ -118,7 +118,7 @@ def _cut_short(path: Path, offset: int) -> CaptureError:
 
 
 def _dissect(t_ns: int, frame: bytes) -> tuple:
-    """One row of SCHEMA. What cannot be decoded is kept as `other`, so that frames can still be counted."""
+    """One row of SCHEMA. A frame that cannot be decoded is kept as `other`, so that frames can still be counted."""
     try:
         ethernet = dpkt.ethernet.Ethernet(frame)
     except dpkt.UnpackError:

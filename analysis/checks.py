@@ -1,7 +1,7 @@
-"""Cross-checks: captures, iperf3's report, the air log and the medium's counters must tell one story.
+"""Cross-checks between captures, iperf3's report, the air log and the medium's counters.
 
-Each check is named and carries its figures. Tolerances follow from what the two witnesses can differ by, and each
-function says why; none is a guess at noise.
+Each check has a name and carries its figures. A tolerance follows from the largest possible difference between the two sources,
+and each function explains it; none is a guess at noise.
 """
 
 from dataclasses import asdict, dataclass
@@ -13,9 +13,6 @@ from analysis.captures import STAMP_BYTES
 from analysis.connections import Connection
 from analysis.iperf import IperfReport
 from analysis.throughput import ReceiverView, SenderView
-
-# iperf3 opens each data connection with this many bytes (its cookie), which it does not count.
-COOKIE_BYTES = 37
 
 # Frames on their way between the medium and tcpdump when a window begins or ends.
 EDGE_FRAMES = 2
@@ -61,9 +58,9 @@ def capture_complete(flow: str, sender: SenderView, receiver: ReceiverView) -> C
 
 
 def acked_delivered(flow: str, sender: SenderView, receiver: ReceiverView, begin_ns: int, end_ns: int) -> Check:
-    """At both edges of the window the receiver is ahead of the sender's knowledge, by a flight at most.
+    """At both edges of the window the receiver is ahead of the sender's knowledge, by one flight at most.
 
-    An ACK cannot arrive before the data it acknowledges, and what arrived unacknowledged was in flight.
+    An ACK cannot arrive before the data that it acknowledges, and data that arrived unacknowledged were in flight.
     """
     leads = [receiver.delivered.before(edge) - sender.acked.before(edge) for edge in (begin_ns, end_ns)]
     ok = all(0 <= lead <= sender.largest_flight_bytes for lead in leads)
@@ -74,54 +71,57 @@ def acked_delivered(flow: str, sender: SenderView, receiver: ReceiverView, begin
     return Check(f"{flow} acked-delivered", ok, detail)
 
 
-def application_bytes(receiver: ReceiverView, begin_ns: int, end_ns: int) -> int:
-    """What the receiver's TCP had in order for its application in a window, iperf3's cookie not counted."""
-    ready = [max(0, receiver.delivered.before(edge) - COOKIE_BYTES) for edge in (begin_ns, end_ns)]
+def application_bytes(receiver: ReceiverView, begin_ns: int, end_ns: int, preamble_bytes: int) -> int:
+    """Bytes that the receiver's TCP delivered in order to its application in a window, without those that open the
+    connection."""
+    ready = [max(0, receiver.delivered.before(edge) - preamble_bytes) for edge in (begin_ns, end_ns)]
     return ready[1] - ready[0]
 
 
-def iperf_delivered(flow: str, report: IperfReport, sender: SenderView, receiver: ReceiverView) -> Check:
-    """iperf3's receiver has read at least what had arrived when the test ended, at most what ever arrived.
+def iperf_delivered(flow: str, report: IperfReport, sender: SenderView, receiver: ReceiverView, preamble_bytes: int) -> Check:
+    """iperf3's receiver has read at least the bytes that had arrived when the test ended, and at most all bytes that ever
+    arrived.
 
-    It counts whole reads only (from 3.16 on whole blocks of 131072 bytes), so that up to one block may be missing; the cookie
-    is not counted. At 300 kbit/s a block is three and a half seconds: this witness is no measure of a window.
+    It counts whole reads only (from 3.16 on whole blocks of 131072 bytes), so that up to one block may be missing; its cookie
+    (`preamble_bytes`) is not counted. At 300 kbit/s a block takes three and a half seconds, so this figure cannot measure a
+    window.
     """
     if not sender.segments.t_ns.size:
         detail = f"iperf3's receiver read {report.received_bytes} bytes; no segment captured"
         return Check(f"{flow} iperf3-capture", report.received_bytes == 0, detail)
     test_end_ns = int(sender.segments.t_ns[0]) + round(report.test_s * 1e9)
-    least = receiver.delivered.before(test_end_ns) - COOKIE_BYTES - report.block_bytes
-    most = receiver.delivered.total - COOKIE_BYTES
+    least = receiver.delivered.before(test_end_ns) - preamble_bytes - report.block_bytes
+    most = receiver.delivered.total - preamble_bytes
     detail = f"iperf3's receiver read {report.received_bytes} bytes; the capture allows {max(least, 0)} to {most}"
     return Check(f"{flow} iperf3-capture", least <= report.received_bytes <= most, detail)
 
 
-# A timer retransmission that a layer's gate keeps back is tried again after TCP_RESOURCE_PROBE_INTERVAL (include/net/tcp.h).
+# If a layer's gate keeps back a timer retransmission, the kernel retries after TCP_RESOURCE_PROBE_INTERVAL (include/net/tcp.h).
 RETRY_S = 0.5
 
 
 @dataclass(frozen=True)
 class LayersPart:
-    """What layers did to a connection (events of tcp.csv): probes they sent themselves, and how long they kept it quiet."""
+    """Actions of layers on a connection (events of tcp.csv): the probes they sent, and how long they kept it silent."""
 
     probes: int = 0
     stand_bys_s: tuple[float, ...] = ()
 
     @property
     def kept_back(self) -> int:
-        """The most retransmissions that the kernel counted and a gate kept back."""
+        """Upper bound of the retransmissions that the kernel counted and a gate kept back."""
         return sum(int(seconds / RETRY_S) + 2 for seconds in self.stand_bys_s)
 
 
 def iperf_retransmissions(
     flow: str, report: IperfReport, sender: SenderView, unsent: int = 0, layers: LayersPart | None = None
 ) -> Check:
-    """The kernel's count lies between the retransmissions captured until the test ended and all of them.
+    """The kernel's count lies between the retransmissions captured until the end of the test and all captured retransmissions.
 
-    `unsent`: segments that the sender's routing daemon gave up for lack of a route; the radio may never have had them.
-    One more is allowed for a retransmitted SYN, which the kernel counts and the segments do not, and one less for
-    a segment repeated while the report was being made. `layers`: the kernel does not count their probes, and does count what
-    they kept back.
+    `unsent`: segments that the sender's routing daemon gave up because it had no route; the radio may never have had them. One
+    more is allowed for a retransmitted SYN, which the kernel counts and the segments do not include, and one less for a segment
+    retransmitted while iperf3 made the report. `layers`: the kernel does not count probes of layers, but counts the
+    retransmissions that they kept back.
     """
     layers = layers or LayersPart()
     if report.retransmissions is None and report.remark:
@@ -140,7 +140,8 @@ def iperf_retransmissions(
 
 
 def iperf_datagrams(flow: str, report: IperfReport, receiver: pl.DataFrame, connection: Connection) -> Check:
-    """No tolerance: the receiver reads until the run ends, each datagram once. Less means that its socket dropped some."""
+    """No tolerance: the receiver reads each datagram once until the run ends. A lower count means that its socket dropped
+    some."""
     arrived = connection.forward(receiver).filter(pl.col("payload_bytes") >= STAMP_BYTES).unique(subset="stamp")
     total = int(arrived["payload_bytes"].sum())
     detail = f"the receiver read {report.received_bytes} bytes; {total} arrived"
@@ -153,16 +154,16 @@ def report_without_error(flow: str, report: IperfReport) -> Check:
 
 
 def window_covered(flow: str, report: IperfReport, needed_s: float) -> Check:
-    """The test must last to the window's end, or the last part would count as silence."""
+    """The test must last to the end of the window; otherwise the last part would count as silence."""
     detail = f"iperf3 ran {report.test_s:g} s, the window ends at {needed_s:g} s"
     return Check(f"{flow} window-covered", report.test_s >= needed_s, detail)
 
 
 def air_capture(flow: str, station: str, matching: Matching) -> Check:
-    """Every frame that the medium handed up at the destination was captured there, and nothing else.
+    """The capture at the destination has every frame that the medium delivered there, and no other.
 
-    A few frames at the window's edges fall on the other side of one of the two clocks. Where nothing arrived, as in a network
-    that is apart, there is nothing to differ; a few on one side alone are more than an edge.
+    A few frames at the window's edges fall on the other side of one of the two clocks. If no frame is in both, as in a
+    partitioned network, the tolerance is zero: a few frames on one side alone are not an edge effect.
     """
     lag_ms = matching.matched["lag_ns"].max() / 1e6 if len(matching.matched) else 0.0
     detail = (
@@ -175,7 +176,7 @@ def air_capture(flow: str, station: str, matching: Matching) -> Check:
 
 
 def air_counters(air: pl.DataFrame, counters: dict[str, dict[str, int]]) -> list[Check]:
-    """Whole run, exactly: both are written by the same event in the medium. One check for all stations."""
+    """Whole run, exact: the same event in the medium writes both. One check for all stations."""
     wrong = []
     for counter, (event, frame, fate) in _LOGGED.items():
         rows = air.filter(pl.col("event") == event)

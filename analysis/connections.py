@@ -1,4 +1,4 @@
-"""Which packets of a capture are a flow's: the connection (four-tuple) and its two directions."""
+"""The packets of a flow in a capture: its connection (four-tuple) and its two directions."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ class Connection:
         return _between(packets, self.protocol, self.source, self.source_port, self.destination, self.destination_port)
 
     def backward(self, packets: pl.DataFrame) -> pl.DataFrame:
-        """The packets back, which carry the acknowledgements."""
+        """The packets in the other direction, which carry the acknowledgements."""
         return _between(packets, self.protocol, self.destination, self.destination_port, self.source, self.source_port)
 
     def reversed(self) -> "Connection":
@@ -30,7 +30,7 @@ class Connection:
         return Connection(self.protocol, self.destination, self.destination_port, self.source, self.source_port)
 
     def start_ns(self, packets: pl.DataFrame) -> int | None:
-        """When the flow's first packet (TCP: the first SYN, or what the capture has of it) left; None if never."""
+        """Time at which the flow's first packet left (TCP: the first SYN, or the first captured packet); None without packets."""
         return self.forward(packets)["t_ns"].min()
 
 
@@ -45,10 +45,10 @@ def _between(packets: pl.DataFrame, protocol: str, source: str, source_port: int
 
 
 def find_connections(packets: pl.DataFrame, protocol: str, source: str, destination: str) -> list[Connection]:
-    """All flows of one protocol from one address to the other, the one with most payload first.
+    """All flows of one protocol from one address to the other, in descending order of payload.
 
-    For runs whose iperf3 report does not say which ports it used: iperf3's control connection carries some
-    hundred bytes, so that the data connection comes first.
+    For runs whose iperf3 report does not name the ports: iperf3's control connection carries some hundred bytes, so the data
+    connection comes first.
     """
     between = packets.filter(
         (pl.col("protocol") == protocol) & (pl.col("source") == source) & (pl.col("destination") == destination)
@@ -65,5 +65,5 @@ def find_connections(packets: pl.DataFrame, protocol: str, source: str, destinat
 
 
 def is_syn(packets: pl.DataFrame) -> pl.Series:
-    """Which rows of TCP packets carry SYN."""
+    """A mask of the TCP packets that carry SYN."""
     return (packets["flags"].fill_null(0) & SYN) != 0

@@ -1,61 +1,110 @@
-"""What a UDP flow (CBR) achieved: delivered rate, loss, latency and jitter.
+"""Metrics of a UDP flow: delivered rate, loss, distribution of the latency, jitter; and the record of each datagram.
 
-A datagram is recognised at the receiver by the first bytes of its payload, in which the generator writes its
-sending time and a counter. Both captures count from the same clock (one host), so that the one-way delay needs
-no synchronisation. Jitter is the standard deviation of the delay, as in the studies of multimedia traffic.
+The receiver's capture recognises a datagram by the first bytes of its payload, in which the generator writes the sending time and
+a counter. Both captures use the same clock (one host), so the one-way delay needs no synchronisation. There are two jitters: the
+standard deviation of the delay, as in the studies of multimedia traffic, and the interarrival jitter of RFC 3550, 6.4.1.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 
 import polars as pl
 
 from analysis.captures import STAMP_BYTES
 from analysis.connections import Connection
+from analysis.files import atomic_file
+from scenarios.traffic.programs.datagrams import STAMP
+from scenarios.traffic.shared.keys import IP_UDP_BYTES
 
-SILENT_S = 0.5  # several datagrams of any flow whose silence means something; contention takes one or two
+SILENT_S = 0.5  # several datagrams of any flow whose silence matters; contention loses one or two
+QUANTILES = {"p5": 0.05, "p50": 0.5, "p95": 0.95, "p99": 0.99}
+JITTER_GAIN = 1 / 16  # RFC 3550, 6.4.1
+FOLDER = "datagrams"  # of a run, with the records of each flow
 
 
 @dataclass(frozen=True)
 class DatagramMetrics:
-    """Over one window; the delays are those of datagrams sent in it, None where none arrived."""
+    """Metrics of one window. The delays are of datagrams sent in the window; None if none arrived."""
 
     sent: int
-    received: int  # of those sent in the window, whenever they arrived
+    received: int  # of those sent in the window, at any time of arrival
     delivered_bytes: int  # payload that arrived in the window
-    latency_ms_mean: float | None
-    latency_ms_p95: float | None
+    latency_ms: dict[str, float | None]  # mean, QUANTILES and max
     jitter_ms: float | None
-    silence_s: float  # in which none arrived, of the times longer than SILENT_S
+    jitter_rfc3550_ms: float | None  # after the last arrival
+    jitter_rfc3550_ms_mean: float | None  # over the arrivals from the second on
+    silence_s: float  # sum of the gaps without arrivals that are longer than SILENT_S
 
     @property
     def loss(self) -> float | None:
         """Lost share of the sent datagrams, 0 to 1; None when none was sent."""
         return (self.sent - self.received) / self.sent if self.sent else None
 
+    @property
+    def delivery(self) -> float | None:
+        """Delivered share of the sent datagrams, 0 to 1; None when none was sent."""
+        return self.received / self.sent if self.sent else None
+
+
+def datagrams_of(sender: pl.DataFrame, receiver: pl.DataFrame, connection: Connection) -> pl.DataFrame:
+    """The datagrams of a flow that left its source, in this order: `stamp`, `bytes` of the IP packet, `sent_ns`, `received_ns`
+    (null: lost). Datagrams shorter than a stamp (iperf3's greeting) are not data."""
+    left, arrived = _datagrams(sender, connection), _datagrams(receiver, connection)
+    return left.select("stamp", pl.col("payload_bytes") + IP_UDP_BYTES, pl.col("t_ns").alias("sent_ns")).join(
+        arrived.select("stamp", pl.col("t_ns").alias("received_ns")), on="stamp", how="left", maintain_order="left"
+    ).rename({"payload_bytes": "bytes"})  # fmt: skip
+
 
 def datagram_metrics(
     sender: pl.DataFrame, receiver: pl.DataFrame, connection: Connection, begin_ns: int, end_ns: int
 ) -> DatagramMetrics:
-    """Match the datagrams of both captures. Shorter ones than a stamp (iperf3's greeting) are no data."""
-    left = _datagrams(sender, connection)
-    arrived = _datagrams(receiver, connection)
-    in_window = pl.col("t_ns").is_between(begin_ns, end_ns, closed="left")
-    sent = left.filter(in_window)
-    delays_ms = (
-        sent.join(arrived, on="stamp", how="inner", suffix="_arrived")
-        .select((pl.col("t_ns_arrived") - pl.col("t_ns")) / 1e6)
-        .to_series()
-    )
+    """The metrics of the window from the datagrams of both captures."""
+    arrivals = _datagrams(receiver, connection).filter(pl.col("t_ns").is_between(begin_ns, end_ns, closed="left"))
+    sent = datagrams_of(sender, receiver, connection).filter(pl.col("sent_ns").is_between(begin_ns, end_ns, closed="left"))
+    received = sent.drop_nulls("received_ns").with_columns(((pl.col("received_ns") - pl.col("sent_ns")) / 1e6).alias("delay_ms"))
+    delays_ms = received["delay_ms"]
+    jitters_ms = interarrival_jitters_ms(received.sort("received_ns", maintain_order=True)["delay_ms"].to_list())
+    quantiles = {name: delays_ms.quantile(share, interpolation="linear") for name, share in QUANTILES.items()}
     return DatagramMetrics(
         sent=len(sent),
-        received=len(delays_ms),
-        delivered_bytes=int(arrived.filter(in_window)["payload_bytes"].sum()),
-        latency_ms_mean=delays_ms.mean(),
-        latency_ms_p95=delays_ms.quantile(0.95, interpolation="linear"),
+        received=len(received),
+        delivered_bytes=int(arrivals["payload_bytes"].sum()),
+        latency_ms={"mean": delays_ms.mean(), **quantiles, "max": delays_ms.max()},
         jitter_ms=delays_ms.std(),
-        silence_s=silence_s([begin_ns, *arrived.filter(in_window)["t_ns"], end_ns]),
+        jitter_rfc3550_ms=jitters_ms[-1] if jitters_ms else None,
+        jitter_rfc3550_ms_mean=sum(jitters_ms) / len(jitters_ms) if jitters_ms else None,
+        silence_s=silence_s([begin_ns, *arrivals["t_ns"], end_ns]),
     )
+
+
+def interarrival_jitters_ms(delays_ms: Sequence[float]) -> list[float]:
+    """RFC 3550's jitter after each arrival from the second on, from the delays in the order of arrival:
+    J(i) = J(i-1) + (|D(i-1,i)| - J(i-1)) / 16. D(i-1,i) = (R(i) - R(i-1)) - (S(i) - S(i-1)) is the difference of two delays."""
+    jitter_ms, jitters_ms = 0.0, []
+    for earlier, later in pairwise(delays_ms):
+        jitter_ms += (abs(later - earlier) - jitter_ms) * JITTER_GAIN
+        jitters_ms.append(jitter_ms)
+    return jitters_ms
+
+
+def write_records(path: Path, datagrams: pl.DataFrame, begin_ns: int, end_ns: int) -> None:
+    """The file of a flow's datagrams, one in each row (formats/results.md)."""
+    stamps = [STAMP.unpack(stamp) for stamp in datagrams["stamp"]]
+    rows = datagrams.select(
+        pl.Series("number", [number for _, number in stamps], dtype=pl.Int64),
+        "bytes",
+        pl.Series("written_ns", [t_ns for t_ns, _ in stamps], dtype=pl.Int64),
+        "sent_ns",
+        "received_ns",
+        ((pl.col("received_ns") - pl.col("sent_ns")) / 1e6).alias("latency_ms"),
+        pl.col("received_ns").is_null().cast(pl.Int8).alias("lost"),
+        pl.col("sent_ns").is_between(begin_ns, end_ns, closed="left").cast(pl.Int8).alias("in_window"),
+    )
+    path.parent.mkdir(exist_ok=True)
+    with atomic_file(path) as file:
+        file.write(rows.write_csv(float_precision=6))
 
 
 def silence_s(marks_ns: list[int]) -> float:

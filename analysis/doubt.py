@@ -1,6 +1,6 @@
-"""Why not to trust a run, in one line: its verdict and status with their reasons.
+"""Reasons not to trust a run, in one line: its verdict and its status, with their reasons.
 
-What the captures are behind the air shows in a story as packets that arrive before they were sent.
+If captures are later than the air log, a story shows packets that arrive before they were sent.
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ MAX_LENGTH = 600  # characters
 
 
 def doubt(directory: Path) -> str | None:
-    """`suspect: <reasons>; captures up to 109 ms behind the air`, `failed: <error>`; None of a run that is valid."""
+    """`suspect: <reasons>; captures up to 109 ms behind the air`, `failed: <error>`; None for a valid run."""
     run, verdict = read_object(directory / "run.json"), read_object(directory / "verdict.json")
     parts = []
     if run.get("status") in ("failed", "interrupted"):
@@ -24,7 +24,7 @@ def doubt(directory: Path) -> str | None:
 
 
 def _behind(verdict: dict[str, Any]) -> list[str]:
-    """A host, whose capture has it then, is handed a frame later than it arrived on the air."""
+    """Delay between the arrival of a frame on the air and its delivery to the host, whose capture has it from then on."""
     max_us = (verdict.get("lateness") or {}).get("max_us") or 0
     late_us = (verdict.get("thresholds") or {}).get("late_us", LATE_US)
     return [f"captures up to {max_us / 1000:.0f} ms behind the air"] if max_us > late_us else []

@@ -1,4 +1,4 @@
-"""What several figures draw alike: series of a summary, intervals, rings round suspect runs, and which runs a figure is of."""
+"""Parts that several figures share: series of a summary, intervals, rings round suspect runs, the origin line."""
 
 import json
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ def description(out_dir: Path) -> dict[str, Any]:
 
 
 def in_order(out_dir: Path, variants: Iterable[str]) -> list[str]:
-    """Each of `variants` once: those of the experiment in its order, then others by name."""
+    """Each of `variants` once: first those of the experiment in its order, then others by name."""
     named = description(out_dir).get("variants", [])
     there = set(variants)
     return [*(name for name in named if name in there), *sorted(there - set(named))]
@@ -55,7 +55,7 @@ def origin(out_dir: Path, summary: list[dict[str, Any]], metric: str) -> str:
 
 
 def runs_a_point(rows: list[dict[str, Any]]) -> str:
-    """`1 run`, `5 runs`, `3 to 5 runs`: those that a mean is over."""
+    """`1 run`, `5 runs`, `3 to 5 runs`: the number of runs in each mean."""
     counted = sorted({round(row["n"]) for row in rows if row["mean"] is not None}) or [0]
     return f"{span(counted)} run{'' if counted == [1] else 's'}"
 
@@ -65,23 +65,23 @@ def span(values: list[float]) -> str:
     return f"{values[0]:g}" if len(values) == 1 else f"{values[0]:g} to {values[-1]:g}"
 
 
-def meaning(ours: dict[str, list[dict[str, Any]]]) -> str:
-    """What a filled marker is; intervals are promised only where there are any."""
-    rows = [row for found in ours.values() for row in found]
+def meaning(measured: dict[str, list[dict[str, Any]]]) -> str:
+    """The meaning of a filled marker. It names intervals only if there are any."""
+    rows = [row for found in measured.values() for row in found]
     if any(row["n"] > 1 for row in rows):
         return f", mean of {runs_a_point(rows)}, 95 % intervals"
     return ", one run each" if rows else ""
 
 
 def half_widths(rows: list[dict[str, Any]], per: str | None = None) -> list[float] | None:
-    """Half widths of the intervals (over the column `per`); nothing to draw for a single run."""
+    """Half widths of the intervals (divided by the column `per`); None for single runs."""
     if all(row["ci95"] is None for row in rows):
         return None
     return [float("nan") if row["ci95"] is None else row["ci95"] / (row[per] if per else 1) for row in rows]
 
 
 def ring_suspects(axes: Axes, places: list[tuple[float, float]]):
-    """A black ring round each of these points; returns what the legend shows, or None without any."""
+    """Draw a black ring round each of these points; returns the legend entry, or None if there are no points."""
     if not places:
         return None
     (rings,) = axes.plot(*zip(*places, strict=True), color=style.BLACK, marker="o", markerfacecolor="none", markersize=9.5,
@@ -89,45 +89,45 @@ def ring_suspects(axes: Axes, places: list[tuple[float, float]]):
     return rings
 
 
-def draw_beside_ns2(axes: Axes, ours: dict[str, list[dict[str, Any]]], axis: str) -> dict[str, Any]:
-    """Each variant filled, with intervals, and ns-2's numbers for it open; returns the legend's entries."""
+def draw_with_ns2(axes: Axes, measured: dict[str, list[dict[str, Any]]], axis: str) -> dict[str, Any]:
+    """Draw each variant with filled markers and intervals, and its ns-2 numbers with open markers; returns the legend entries."""
     entries: dict[str, Any] = {}
-    for position, (variant, rows) in enumerate(ours.items()):
-        look = style.look(variant, position)
+    for position, (variant, rows) in enumerate(measured.items()):
+        mark = style.of_variant(variant, position)
         reference = [(row[axis], row["ns2"]) for row in rows if row["ns2"] is not None]
-        (simulated,) = axes.plot([place for place, _ in reference], [rate for _, rate in reference], color=look.colour,
-                                 marker=look.marker, markerfacecolor="white", markersize=7, linewidth=0.8, linestyle="--",
-                                 zorder=3)  # fmt: skip
-        measured = axes.errorbar([row[axis] for row in rows], [row["mean"] for row in rows],
-                                 yerr=half_widths(rows), color=look.colour, marker=look.marker,
-                                 markersize=3.2, linestyle="-", capsize=2.5, elinewidth=0.9, zorder=4)  # fmt: skip
-        entries[look.name] = (measured, simulated)
-    rings = ring_suspects(axes, [(row[axis], row["mean"]) for rows in ours.values() for row in rows if row["suspect"]])
+        (unfilled,) = axes.plot([place for place, _ in reference], [rate for _, rate in reference], color=mark.colour,
+                                marker=mark.marker, markerfacecolor="white", markersize=7, linewidth=0.8, linestyle="--",
+                                zorder=3)  # fmt: skip
+        filled = axes.errorbar([row[axis] for row in rows], [row["mean"] for row in rows],
+                               yerr=half_widths(rows), color=mark.colour, marker=mark.marker,
+                               markersize=3.2, linestyle="-", capsize=2.5, elinewidth=0.9, zorder=4)  # fmt: skip
+        entries[mark.name] = (filled, unfilled)
+    rings = ring_suspects(axes, [(row[axis], row["mean"]) for rows in measured.values() for row in rows if row["suspect"]])
     if rings is not None:
         entries["with a suspect run"] = rings
     return entries
 
 
-def draw_ratios_to_ns2(axes: Axes, ours: dict[str, list[dict[str, Any]]], axis: str, band: float) -> None:
-    """Ours over ns-2's, with the band that the testbed is held to at full size."""
+def draw_ratios_to_ns2(axes: Axes, measured: dict[str, list[dict[str, Any]]], axis: str, band: float) -> None:
+    """This testbed over ns-2.35, with the band that the testbed is held to at full size."""
     axes.axhspan(1 - band, 1 + band, color="#eeeeee", linewidth=0)
     axes.annotate(f"grey: within {band:.0%} of ns-2.35, the bound at full size".replace("%", " %"), (0.01, 0.03),
                   xycoords="axes fraction", fontsize=6.5, color=style.GREY)  # fmt: skip
     axes.axhline(1, color=style.BLACK, linewidth=0.6)
-    for position, (variant, rows) in enumerate(ours.items()):
+    for position, (variant, rows) in enumerate(measured.items()):
         compared = [row for row in rows if row["ns2"]]
-        look = style.look(variant, position)
+        mark = style.of_variant(variant, position)
         axes.errorbar([row[axis] for row in compared], [row["mean"] / row["ns2"] for row in compared],
-                      yerr=half_widths(compared, "ns2"), color=look.colour, marker=look.marker,
+                      yerr=half_widths(compared, "ns2"), color=mark.colour, marker=mark.marker,
                       markersize=3.5, capsize=2.5, elinewidth=0.9, linewidth=0.9)  # fmt: skip
         ring_suspects(axes, [(row[axis], row["mean"] / row["ns2"]) for row in compared if row["suspect"]])
     low, high = axes.get_ylim()
     axes.set_ylim(min(low, 0.85), max(high, 1.15))
-    axes.set_ylabel("ours / ns-2.35")
+    axes.set_ylabel("this testbed / ns-2.35")
 
 
 def label_ticks(axis, values) -> None:
-    """Plain numbers at these places, no powers of ten."""
+    """Put ticks with plain numbers at these values, without powers of ten."""
     axis.set_major_locator(FixedLocator(list(values)))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(ScalarFormatter())

@@ -1,4 +1,4 @@
-"""Headers that routing protocols put between a packet and its transport header, and what is inside.
+"""Headers that routing protocols put between a packet and its transport header, and the packet inside.
 
 - DSR (RFC 4728, section 6): IP protocol 48, a fixed header of 4 bytes, options of the length it states. With the flow
   state bit set the header is those 4 bytes alone (section 7).
@@ -6,7 +6,7 @@
   destination, 12 with the original source too.
 - batman-adv (Linux, batman_packet.h): Ethertype 0x4305, a unicast header of 10 bytes, then the station's Ethernet frame.
 
-Not looked into: fragments of any kind, IP in IP.
+Not decoded: fragments of any kind, IP in IP.
 """
 
 from typing import NamedTuple
@@ -19,7 +19,8 @@ _BATMAN_UNICAST, _BATMAN_UNICAST_BYTES = 0x40, 10
 
 
 class Inside(NamedTuple):
-    """The transport protocol and its bytes, as far as they were captured; the header's own length; the original ends."""
+    """The encapsulated packet: transport protocol, its captured bytes, length of the encapsulating header, and the original end
+    addresses."""
 
     protocol: int
     body: bytes
@@ -29,7 +30,7 @@ class Inside(NamedTuple):
 
 
 def inside_ip(protocol: int, body: bytes, source: bytes, destination: bytes) -> Inside | None:
-    """What the body of an IPv4 packet of this protocol carries; None if it is not encapsulated, or cut off before that."""
+    """The packet inside an IPv4 packet of this protocol; None if it is not encapsulated, or if the capture ends before it."""
     if protocol == DSR and len(body) >= 4:
         options = 0 if body[1] & _FLOW_STATE else int.from_bytes(body[2:4], "big")
         return Inside(body[0], body[4 + options :], 4 + options, source, destination)
@@ -42,7 +43,7 @@ def inside_ip(protocol: int, body: bytes, source: bytes, destination: bytes) -> 
 
 
 def inside_batman(payload: bytes) -> bytes:
-    """The station's own Ethernet frame in a batman-adv unicast; empty if it is another of its packets."""
+    """The station's own Ethernet frame in a batman-adv unicast packet; empty for other batman-adv packets."""
     if payload[:1] != bytes([_BATMAN_UNICAST]):
         return b""
     return payload[_BATMAN_UNICAST_BYTES:]

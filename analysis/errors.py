@@ -1,4 +1,4 @@
-"""What a reader of run directories raises: one line that names the file and the remedy."""
+"""Errors of the readers of run directories: one line that names the file and the remedy."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ class AnalysisError(Exception):
 
 
 class CaptureError(AnalysisError):
-    """A capture file is missing, foreign or cut short."""
+    """A capture file is missing, has another format, or is cut short."""
 
 
 class RunFileError(AnalysisError):
@@ -16,9 +16,9 @@ class RunFileError(AnalysisError):
 
 
 class DiskFullError(AnalysisError):
-    """No room for a results file; what was there before is unchanged. Who knows the command adds how to go on."""
+    """There is no room for a results file; its former content is unchanged. The caller adds the command that continues."""
 
     def __init__(self, path: Path, again: str = "") -> None:
-        text = f"{path}: disk full; free space elsewhere on this disk (no result must be deleted)"
+        text = f"{path}: disk full; free space on this disk (results need not be deleted)"
         super().__init__(f"{text}, then {again}" if again else text)
         self.path = path

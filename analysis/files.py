@@ -1,4 +1,5 @@
-"""Atomic writes of results files: written to a temporary file beside, flushed (fsync(2)), renamed (rename(2)).
+"""Atomic writes of results files: data go to a temporary file in the same folder, are flushed (fsync(2)), and the file is renamed
+(rename(2)).
 
 If the writer is stopped, by a full disk or a crash of the machine, a reader finds the old file or the new one.
 """
@@ -19,19 +20,19 @@ UNFINISHED = ".new"  # suffix of a temporary file, which may be removed
 @contextmanager
 def atomic_file(path: Path, mode: str = "w") -> Iterator[IO]:
     """A file to write, which becomes `path` when the block ends without an error. DiskFullError if the disk is full."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}{UNFINISHED}")
+    part = path.with_name(f".{path.name}.{os.getpid()}{UNFINISHED}")
     try:
-        with beside.open(mode, newline=None if "b" in mode else "") as file:
+        with part.open(mode, newline=None if "b" in mode else "") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(path)
+        part.replace(path)
     except OSError as problem:
         if problem.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DiskFullError(path) from None
         raise
     finally:
-        beside.unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
 
 
 def write_atomic(path: Path, content: str) -> None:

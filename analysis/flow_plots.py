@@ -40,14 +40,14 @@ _REASONS = {  # the most frequent have fixed markers; others take a spare one
     "off": (style.GREY, "X"),
     NO_RECORD: (style.GREY, "*"),
 }
-_THIN = {"X": "x", "P": "+", "*": "1"}  # an ACK's marker beside a segment's
+_THIN = {"X": "x", "P": "+", "*": "1"}  # an ACK's marker instead of a segment's
 _SPARE = [(style.ORANGE, "X"), (style.BLACK, "P"), (style.ORANGE, "P"), (style.BLACK, "X")]
 
 
 def draw(story: Story, content: str, file: Path, begin_s: float | None = None, end_s: float | None = None) -> list[Path]:
-    """Draw `content` (of CONTENTS) into `file` (.png) and a PDF beside it; returns both. Both times (s) bound the axis."""
+    """Draw `content` (of CONTENTS) into `file` (.png) and a PDF of the same name; returns both. Both times (s) bound the axis."""
     if file.suffix != ".png":
-        raise RunFileError(f"{file}: figures are written as .png (and a .pdf beside it); give a name that ends so")
+        raise RunFileError(f"{file}: figures are written as .png (and as .pdf); give a name that ends in .png")
     span = window_of(story, begin_s, end_s)
     rows = 2 if content == BOTH else 1
     ratios = [1, 1.8] if content == BOTH else [1]
@@ -70,14 +70,14 @@ def draw(story: Story, content: str, file: Path, begin_s: float | None = None, e
 
 
 def _legend(axes: Axes, place: str, listed: set[str]) -> None:
-    """Beside the panels, where it covers nothing; without the entries that another legend has `listed`."""
+    """Place the legend outside the panels, without the entries that another legend has `listed`."""
     entries = {name: handle for handle, name in zip(*axes.get_legend_handles_labels(), strict=True) if name not in listed}
     axes.figure.legend(entries.values(), entries.keys(), loc=place, ncols=5 if len(entries) > 8 else 8, columnspacing=1.2,
                        handletextpad=0.5)  # fmt: skip
 
 
 def stand_bys(story: Story) -> list[tuple[float, float]]:
-    """In seconds; one that never ended goes on to the last packet."""
+    """Begin and end of each stand-by, s. One that never ended lasts to the last packet."""
     last_s = story.last_s
     spans = [
         (story.seconds(begin_ns), last_s if end_ns is None else story.seconds(end_ns)) for begin_ns, end_ns in story.stand_bys
@@ -86,7 +86,7 @@ def stand_bys(story: Story) -> list[tuple[float, float]]:
 
 
 def _draw_frame(axes: Axes, story: Story) -> None:
-    """Stand-by and scenario events, which both panels show."""
+    """Draw stand-by and scenario events, which both panels show."""
     for place, (begin_s, end_s) in enumerate(stand_bys(story)):
         axes.axvspan(begin_s, end_s, color="#e4e4e4", linewidth=0, zorder=0, label="stand-by" if place == 0 else None)
     for event in story.scenario_events:
@@ -94,7 +94,7 @@ def _draw_frame(axes: Axes, story: Story) -> None:
 
 
 def _name_scenario_events(axes: Axes, story: Story, span: tuple[float, float]) -> None:
-    """Above the panel; simultaneous events share one text."""
+    """Name the events above the panel; simultaneous events share one text."""
     texts: dict[float, list[str]] = {}
     for event in story.scenario_events:
         at_s = story.seconds(event.t_ns)
@@ -130,7 +130,7 @@ def _draw_window(axes: Axes, story: Story) -> None:
 
 
 def _draw_packets(axes: Axes, story: Story, span: tuple[float, float]) -> None:
-    """Data as points, ACKs as the line below which everything is acknowledged."""
+    """Draw data as points, and ACKs as the line below which everything is acknowledged."""
     data = [sent for sent in story.data if _within(story, sent.journey, span)]
     acks = [ack for ack in story.acknowledgements if _within(story, ack.journey, span)]
     for kind, (colour, marker, name) in _SENT.items():
@@ -160,7 +160,7 @@ def _within(story: Story, journey: Journey, span: tuple[float, float]) -> bool:
 def _draw_drops(
     axes: Axes, story: Story, data: list[Transmission], acks: list[Acknowledgement], span: tuple[float, float]
 ) -> None:
-    """By reason; data thick, ACKs thin; the stations' names beside each cluster."""
+    """Draw drops by reason: data thick, ACKs thin, with the stations' names at each cluster."""
     lost = [(one, True) for one in data if not one.journey.received] + [(one, False) for one in acks if not one.journey.received]
     reasons = sorted({one.journey.fate for one, _ in lost}, key=lambda reason: (reason not in _REASONS, reason))
     spare = iter(_SPARE * 3)
@@ -180,7 +180,7 @@ def _draw_drops(
 
 
 def _name_stations(axes: Axes, story: Story, lost: list, span: tuple[float, float]) -> None:
-    """Drops that lie close together get one text, at their right."""
+    """Drops that are close together share one text, to their right."""
     wide, tall = NAME_APART * (span[1] - span[0]), 2 * NAME_APART * (axes.get_ylim()[1] - axes.get_ylim()[0])
     clusters: list[list[tuple[float, float, str]]] = []
     for one in sorted(lost, key=lambda one: one.journey.at_ns):

@@ -1,7 +1,7 @@
-"""The runs in a folder of results: `<cell>/seed-<n>`, each what it says it is, each as it was left, each once.
+"""The runs in a folder of results: `<cell>/seed-<n>`.
 
-A run that is not is left out of every table and figure, and named with the reason. What was put aside (`<cell>/void/`) is no
-result and is not named here.
+A run counts if it agrees with its place and its manifest, and each run counts once. Other runs are left out of every table and
+figure, and are listed with the reason. Runs that were put aside (`<cell>/void/`) are not results and are not listed here.
 """
 
 import json
@@ -21,7 +21,7 @@ class FoundRuns:
 
     runs: list[Path] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
-    not_checked: list[str] = field(default_factory=list)  # without a manifest: they count, whatever became of them
+    not_checked: list[str] = field(default_factory=list)  # without a manifest: they count, but changes to them are not detected
 
 
 def find_runs(out_dir: Path) -> FoundRuns:
@@ -41,7 +41,7 @@ def find_runs(out_dir: Path) -> FoundRuns:
 
 
 def exclusion_reason(run_dir: Path) -> str | None:
-    """What of a run contradicts its place, its run.json or its manifest; None for one that counts."""
+    """The contradiction between a run and its place, its run.json or its manifest; None for a run that counts."""
     match = SEED.fullmatch(run_dir.name)
     if match is None:
         return "is no seed-<n>; a run has one place, and a copy does not count: move it out of the results"
@@ -57,7 +57,7 @@ def exclusion_reason(run_dir: Path) -> str | None:
 
 
 def _copied(run_dir: Path, name: str, ids: dict[str, str]) -> str | None:
-    """Which run has the same id; the first of them counts."""
+    """Runs with the id of another run; the first of them counts."""
     identity = (_record(run_dir) or {}).get("id")
     first = ids.setdefault(identity, name) if identity else name
     return None if first == name else f"is a copy of {first}, by the id in its run.json; move it out of the results"

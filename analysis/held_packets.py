@@ -1,8 +1,9 @@
-"""The capture of what a station's routing daemon held (captures/<station>.held.pcapng; formats/routing.md, "Held packets").
+"""The capture of the packets that a station's routing daemon held (captures/<station>.held.pcapng; formats/routing.md, "Held
+packets").
 
-Packets that wait for a route are in the daemon's memory, and in no capture of an interface. Each is there twice: as it came, and
-as it went, with a comment. pcapng as routing/host/src/capture.rs writes it: little-endian, nanoseconds, bare IPv4; other
-blocks and options are passed over, as is a last block that a killed daemon left unfinished.
+Packets that wait for a route are in the daemon's memory, and in no capture of an interface. Each packet is there twice: when it
+came, and, with a comment, when it left. The format is pcapng as routing/host/src/capture.rs writes it: little-endian,
+nanoseconds, bare IPv4. Other blocks and options are skipped, as is a last block that a killed daemon left unfinished.
 """
 
 import struct
@@ -26,7 +27,7 @@ class HeldPacket(NamedTuple):
 
 
 def read_held(path: Path) -> Iterator[HeldPacket]:
-    """In the order in which it happened; nothing where there is no such file (none of our own daemons)."""
+    """Packets in the order of their events; empty without such a file (third-party daemons and none)."""
     for kind, body in _blocks(path):
         if kind == _PACKET:
             _, high, low, kept, _ = struct.unpack_from("<5I", body)

@@ -1,6 +1,6 @@
-"""ICMP errors in a capture, and which TCP segment each is about (RFC 792; of IPv4).
+"""ICMP errors in a capture, and the TCP segment that each quotes (RFC 792; IPv4).
 
-What an error quotes is the packet as it died: a DSR header or the header of a half tunnel in it is looked into
+An error quotes the packet as it was dropped: a DSR header or the header of a half tunnel in it is decoded
 (analysis/encapsulation.py). Type 253 is this project's own (RFC 4727, experimental): a routing daemon holds a packet whose route
 broke, or has a route again (formats/routing.md).
 """
@@ -31,7 +31,7 @@ class IcmpError(NamedTuple):
     t_ns: int
     eth_src: str
     eth_dst: str
-    sender: str  # address of who says it
+    sender: str  # address of its sender
     receiver: str
     kind: int
     code: int

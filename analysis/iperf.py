@@ -1,7 +1,7 @@
-"""iperf3's own report of a flow (traffic/<flow>.json), as its documentation of `--json` shows it.
+"""iperf3's own report of a flow (traffic/<flow>.json), as its documentation of `--json` describes it.
 
-Read: the data connection's addresses and ports, bytes and seconds of both sides, and the sender's retransmissions. Not the
-interval reports: from 3.16 on the receiver counts whole blocks of 131072 bytes, which say little of a slow flow's seconds.
+Read are the data connection's addresses and ports, bytes and seconds of both ends, and the sender's retransmissions. Interval
+reports are not read: from 3.16 on the receiver counts whole blocks of 131072 bytes, too coarse for the seconds of a slow flow.
 """
 
 import json
@@ -16,7 +16,7 @@ from analysis.errors import RunFileError
 
 @dataclass(frozen=True)
 class IperfReport:
-    """The figures of one report; `connection` is the data connection, None where the report names none."""
+    """The figures of one report; `connection` is the data connection, None if the report names none."""
 
     connection: Connection | None
     block_bytes: int
@@ -28,13 +28,13 @@ class IperfReport:
     retransmissions: int | None
     error: str | None
     first_try_s: float | None = None  # UNIX time of the first attempt to connect
-    connected: bool = True  # False: the ends never met, nothing was carried
-    remark: str | None = None  # what kept iperf3's ends from exchanging results, after a complete test
-    content: Mapping[str, Any] = field(default_factory=dict)  # the whole of it, for what a traffic kind reads itself
+    connected: bool = True  # False: the ends never connected, and no data were carried
+    remark: str | None = None  # the error that prevented the exchange of results after a complete test
+    content: Mapping[str, Any] = field(default_factory=dict)  # the whole report, for metrics that a traffic kind reads itself
 
 
 def read_report(path: Path) -> IperfReport:
-    """Parse a report; a test that failed has `error` and what it had measured until then."""
+    """Parse a report; a failed test has `error` and its figures up to the failure."""
     try:
         report = json.loads(path.read_text())
     except FileNotFoundError:

@@ -31,7 +31,7 @@ SENT, RESENT, FORWARDED, ARRIVED, RECEIVED, DROPPED, GAVE_UP, ICMP_SENT, ICMP_RE
 NO_RECORD, NO_ROUTE, NO_NEIGHBOUR, HELD_AT_END, PUSHED_OUT = "no record", "no-route", "no-neighbour", "held-at-end", "held-full"
 # A packet that routing kept for less than this was forwarded, not held: DSR handles every packet.
 PASSED_ON_NS = 5_000_000
-# Between a probe's event and its captured frame, of two programs: below 1 ms on an idle host, tens of ms on a loaded one.
+# Between a probe's event and its captured frame, from two programs: below 1 ms on an idle host, tens of ms on a loaded one.
 PROBE_NS = 50_000_000
 BROADCAST = "ff:ff:ff:ff:ff:ff"
 # Linux drops packets for an unresolved neighbour after mcast_solicit 3 times retrans_time_ms 1 s (net/core/neighbour.c), and a
@@ -81,17 +81,17 @@ class Journey:
 
     @property
     def captured(self) -> bool:
-        """False: it never reached the radio; only its station's routing knows of it."""
+        """False: the packet never reached the radio; only its station's routing daemon has a record of it."""
         return any(step.kind == SENT for step in self.steps)
 
     @property
     def left_ns(self) -> int | None:
-        """When it first left its source, ns since the Unix epoch; None: never."""
+        """Time at which it first left its source, ns since the Unix epoch; None if it never left."""
         return next((step.t_ns for step in self.steps if step.kind == SENT), None)
 
     @property
     def time_known(self) -> bool:
-        """False: the time of sending is unknown; `sent_ns` is when it was given up."""
+        """False: the time of sending is unknown, and `sent_ns` is the time at which it was given up."""
         return self.steps[0].kind != GAVE_UP
 
     @property
@@ -155,8 +155,9 @@ def _as_held(packets: pl.DataFrame) -> pl.DataFrame:
 
 
 def _held(run: RunDirectory, captured: Captured, connection: Connection) -> list[_Row]:
-    """Packets that the station's daemon received from its kernel (event log), and packets that it began to hold otherwise: all of
-    them without an event log, and those that a broken link returned. A packet of both kinds is listed once."""
+    """Packets that the station's daemon received from its kernel (event log), and packets that it began to hold for another
+    reason: without an event log all of them, with one those that a broken link returned. A packet of both kinds is listed
+    once."""
     logged = received_from_kernel(run.path, captured.node, connection).with_columns(pl.col("t_ns") + run.epoch_ns)
     rows = list(_rows({captured: _as_held(logged)}, connection))
     known_ns = defaultdict(list)
@@ -228,12 +229,12 @@ class _Walk:
             self._give_up(journey, t_ns, node, PUSHED_OUT)
 
     def _with_key(self, key: tuple, node: str) -> Journey | None:
-        """The oldest such packet at the node, else the newest: resets have no identification, so several may match."""
+        """The oldest such packet at the node, otherwise the newest: resets have no identification, so several may match."""
         alike = self._by_key[key]
         return next((journey for journey in alike if node in journey.places), alike[-1] if alike else None)
 
     def _is_new(self, row: _Row, alike: Journey) -> bool:
-        """Whether TCP sends a new packet, not one that a broken link returned. Copies and resets have no identification."""
+        """Whether TCP sends a new packet, and not one that a broken link returned. Copies and resets have no identification."""
         if self._source in alike.places and alike.places[self._source].kind == HELD:
             return False
         if any(abs(row.t_ns - probe_ns) < PROBE_NS for probe_ns in self._probes_ns):

@@ -1,11 +1,13 @@
-"""manifest.json of a run directory: the size and SHA-256 of every file as the run left it (formats/results.md).
+"""manifest.json of a run directory: the size and SHA-256 of every file at the end of the run (formats/results.md).
 
-Written last, when the run has ended. A later reader detects missing, truncated and changed files by it. Pictures are not listed:
-they are drawn from the rest and may be redrawn. metrics.json is entered when it is made.
+It is written last, when the run has ended. A later reader detects missing, truncated and changed files by it. Pictures are not
+listed: they are drawn from the other files and may be redrawn. metrics.json and the records of datagrams are entered when they
+are made.
 """
 
 import hashlib
 import json
+import re
 from pathlib import Path
 
 from analysis.errors import RunFileError
@@ -13,7 +15,7 @@ from analysis.files import UNFINISHED, write_atomic
 
 NAME = "manifest.json"
 FORMAT = "manet-manifest/1"
-DERIVED = ("metrics.json",)  # calculated from the rest; recalculated if missing
+DERIVED = re.compile(r"metrics\.json|datagrams/[^/]+\.csv")  # calculated from the rest; recalculated if missing
 PICTURES = (".png", ".pdf")
 NAMED_FILES = 3  # at most so many different files in one line
 
@@ -43,7 +45,7 @@ def lists(run_dir: Path, name: str) -> bool:
 def only_derived_differ(run_dir: Path) -> bool:
     """Whether recalculated metrics would make the run complete."""
     try:
-        files = {name: entry for name, entry in _files(run_dir).items() if name not in DERIVED}
+        files = {name: entry for name, entry in _files(run_dir).items() if not DERIVED.fullmatch(name)}
     except RunFileError:
         return False
     return _difference(run_dir, files) is None
@@ -71,15 +73,15 @@ def _difference(run_dir: Path, files: dict[str, dict]) -> str | None:
 def _compared(run_dir: Path, name: str, entry: dict) -> str | None:
     path = run_dir / name
     if not path.is_file():
-        return None if name in DERIVED else f"{name} is missing"
+        return None if DERIVED.fullmatch(name) else f"{name} is missing"
     size = path.stat().st_size
     if size != entry["bytes"]:
-        return f"{name} has {size} bytes instead of {entry['bytes']}" if name not in DERIVED else _changed(name)
+        return f"{name} has {size} bytes instead of {entry['bytes']}" if not DERIVED.fullmatch(name) else _changed(name)
     return None if _sha256(path) == entry["sha256"] else _changed(name)
 
 
 def _changed(name: str) -> str:
-    return f"{name} was changed" + ("; `manet report --again` measures it again" if name in DERIVED else "")
+    return f"{name} was changed" + ("; `manet report --again` recalculates it" if DERIVED.fullmatch(name) else "")
 
 
 def _belongs(path: Path) -> bool:

@@ -1,8 +1,9 @@
 """The map: a picture of the network at one instant, after Mininet-WiFi's `plotGraph`, which shows stations and ranges alone.
 
-Points: stations, hollow if switched off. Grey lines: links (dotted: one direction only). Thin circles: the range of reception,
-dotted: of carrier sense; with more than CIRCLES stations only of those on a path. Arrows: the path of each flow, hop by hop; a
-cross marks its end before the target, a dashed arrow the next hop that does not receive. Squares: wired hosts at their gateways.
+Points: stations, hollow if switched off. Grey lines: links (dotted: one direction only). Thin circles: the range of reception;
+dotted circles: the range of carrier sense. With more than CIRCLES stations, only stations on a path have circles. Arrows: the
+path of each flow, hop by hop. A cross marks a path that ends before the target, a dashed arrow the next hop that does not
+receive. Squares: wired hosts at their gateways.
 
 The file is written atomically, so that a viewer that reloads it never reads half of it.
 """
@@ -23,7 +24,7 @@ from analysis import style
 from analysis.errors import RunFileError
 from analysis.snapshot import FlowPath, Snapshot
 
-CIRCLES = 12  # with more stations than this circles of all would hide everything else
+CIRCLES = 12  # with more stations, the circles of all stations would hide everything else
 WIDTH_IN = 8.0
 MAX_HEIGHT_IN, MIN_HEIGHT_IN = 8.0, 2.4  # of the axes
 COLOURS = (style.VERMILION, style.BLUE, style.GREEN, style.PURPLE, style.ORANGE, style.SKY, style.BLACK)
@@ -38,17 +39,17 @@ Point = tuple[float, float]
 def draw(snapshot: Snapshot, file: Path) -> Path:
     """Draw into `file`, a PNG; returns it. RunFileError for another suffix or a file that cannot be written."""
     if file.suffix != ".png":
-        raise RunFileError(f"{file}: a map is written as .png; give a name that ends so")
-    beside = file.with_name(f".{file.name}.part")
+        raise RunFileError(f"{file}: a map is a .png file; give a name that ends in .png")
+    part = file.with_name(f".{file.name}.part")
     with _settings_lock, mpl.rc_context(style.SETTINGS):
         figure = _figure(snapshot)
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(beside, format="png", dpi=150)
-            beside.replace(file)
+            figure.savefig(part, format="png", dpi=150)
+            part.replace(file)
         except OSError as problem:
             with suppress(OSError):
-                beside.unlink(missing_ok=True)
+                part.unlink(missing_ok=True)
             raise RunFileError(f"{file}: {problem.strerror}; give another file") from None
     return file
 
@@ -75,14 +76,14 @@ def _figure(snapshot: Snapshot) -> Figure:
 
 
 def _limits(snapshot: Snapshot) -> tuple[float, float, float, float]:
-    """Of the axes: the area with a margin, which shows the circles of reception if the stations are few."""
+    """Limits of the axes: the area and a margin. With few stations, the margin is wide enough for their circles of reception."""
     x0, x1, y0, y1 = snapshot.bounds()
     wide, high = x1 - x0, y1 - y0
     across = up = max(0.07 * wide, 0.07 * high, 10.0)
     if snapshot.range_m and len(snapshot.places) <= CIRCLES:
         along, aside = max(across, 0.45 * snapshot.range_m), max(up, 1.05 * snapshot.range_m)
         across, up = (along, aside) if wide >= high else (aside, along)
-    up = max(up, (0.3 * (wide + 2 * across) - high) / 2)  # no strip: the legend is beneath
+    up = max(up, (0.3 * (wide + 2 * across) - high) / 2)  # not a narrow strip, because the legend is below
     across = max(across, (0.6 * (high + 2 * up) - wide) / 2)
     return x0 - across, x1 + across, y0 - up, y1 + up
 
@@ -124,7 +125,7 @@ def _draw_links(axes: Axes, snapshot: Snapshot) -> None:
 
 
 def _draw_wires(axes: Axes, snapshot: Snapshot) -> dict[str, Point]:
-    """Draw wired hosts outwards of their gateways; returns their positions."""
+    """Draw each wired host on the outer side of its gateways; returns their positions."""
     x0, x1 = axes.get_xlim()
     away_m = 0.06 * (x1 - x0)
     places: dict[str, Point] = {}
@@ -144,7 +145,9 @@ def _draw_wires(axes: Axes, snapshot: Snapshot) -> dict[str, Point]:
 
 def _draw_path(axes: Axes, places: dict[str, Point], flow_path: FlowPath, number: int) -> None:
     colour = COLOURS[number % len(COLOURS)]
-    bend = 0.06 + 0.07 * (number % 5)  # paths over the same hop lie beside each other, those back on its other side
+    bend = 0.06 + 0.07 * (
+        number % 5
+    )  # paths over the same hop are drawn side by side, paths in the other direction on the other side
     for a, b in zip(flow_path.nodes, flow_path.nodes[1:], strict=False):
         if a in places and b in places:
             axes.add_patch(_arrow(places[a], places[b], bend, color=colour, linewidth=1.8))
@@ -182,9 +185,9 @@ def _draw_stations(axes: Axes, snapshot: Snapshot) -> None:
         label.set_bbox({"facecolor": "white", "alpha": 0.65, "edgecolor": "none", "pad": 0.3})
 
 
-def _name_offsets(places: Mapping[str, Point], size: float, metres_a_point: float) -> dict[str, Point]:
-    """The offset of each name from its station, points: of eight places around it the one that covers least of others."""
-    points = {name: (x / metres_a_point, y / metres_a_point) for name, (x, y) in places.items()}
+def _name_offsets(places: Mapping[str, Point], size: float, metres_per_point: float) -> dict[str, Point]:
+    """Offset of each name from its station, in points: the place with the least overlap of eight around the station."""
+    points = {name: (x / metres_per_point, y / metres_per_point) for name, (x, y) in places.items()}
     taken = [(x, y, 3.0, 3.0) for x, y in points.values()]  # middle, half width, half height
     chosen: dict[str, Point] = {}
     for name, (x, y) in points.items():
@@ -236,14 +239,18 @@ def _legend(snapshot: Snapshot) -> list[Line2D]:
     )
     handles.append(Line2D([], [], color=LINK, linewidth=0.8, label=links))
     if snapshot.ranges:
-        note = "" if len(_circled(snapshot)) == len(snapshot.places) - len(snapshot.off) else " (circles: of stations on a way)"
+        note = (
+            ""
+            if len(_circled(snapshot)) == len(snapshot.places) - len(snapshot.off)
+            else " (circles: only of stations on a path)"
+        )
         handles.append(
             Line2D([], [], color=CIRCLE, linewidth=0.9, label=snapshot.ranges + (", dotted" if snapshot.sense_m else "") + note)
         )
     if snapshot.off:
         handles.append(
             Line2D(
-                [], [], color="white", marker="o", markeredgecolor=style.BLACK, linestyle="", markersize=5, label="nobody hears"
+                [], [], color="white", marker="o", markeredgecolor=style.BLACK, linestyle="", markersize=5, label="switched off"
             )
         )
     if snapshot.note:

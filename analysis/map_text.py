@@ -7,11 +7,11 @@ CELL = 2.0  # a character is twice as high as wide
 
 
 def lines(snapshot: Snapshot) -> list[str]:
-    """The title, the map, a line a flow."""
+    """The title, the map, and a line for each flow."""
     both, single = len(snapshot.bidirectional), len(snapshot.unidirectional)
     links = f"{both} link{'' if both == 1 else 's'}" + (f", {single} one way" if single else "")
     counts = ", ".join(part for part in (f"{len(snapshot.places)} stations", links, snapshot.ranges) if part)
-    off = [f"nobody hears {', '.join(sorted(snapshot.off))}"] if snapshot.off else []
+    off = [f"switched off: {', '.join(sorted(snapshot.off))}"] if snapshot.off else []
     wires = [f"{station} -- {host} (wire)" for station, host in snapshot.wires]
     paths = [f"{flow_path.flow:<6} {path_text(flow_path)}   {flow_path.summary}" for flow_path in snapshot.paths]
     note = [snapshot.note] if snapshot.note else []
@@ -34,7 +34,7 @@ def _grid(snapshot: Snapshot) -> list[str]:
     rows = min(max(round(COLUMNS / CELL * high / wide) + 1, 1), MAX_ROWS)
     cells = [[" "] * COLUMNS for _ in range(rows)]
     names = {name: name.removeprefix("sta") for name in snapshot.places}
-    # from the left: of two names that overlap the right one moves
+    # from the left: if two names overlap, the right one moves
     for name, (x, y) in sorted(snapshot.places.items(), key=lambda item: item[1]):
         row = rows - 1 - (round((y - y0) / high * (rows - 1)) if high else 0)
         column = round((x - x0) / wide * (COLUMNS - 1)) if x1 > x0 else 0

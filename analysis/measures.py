@@ -1,7 +1,7 @@
-"""Metrics that the captures give of a flow in the window that counts: of a TCP connection, and of datagrams.
+"""Metrics of a flow from captures, in the measured window: for TCP connections and for datagrams.
 
-A traffic kind says which of the two applies (`measured`, scenarios/traffic/shared/kind.py, where the metrics have their names and
-units; the definitions are those of formats/results.md).
+A traffic kind selects one of the two (`measured`, scenarios/traffic/shared/kind.py, which also has the names and units of the
+metrics); formats/results.md defines them.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ import numpy as np
 from analysis import checks, tcp_samples
 from analysis.checks import Check
 from analysis.connections import Connection
-from analysis.datagrams import datagram_metrics
+from analysis.datagrams import FOLDER, datagram_metrics, datagrams_of, write_records
 from analysis.iperf import IperfReport
 from analysis.reaction import reaction_s
 from analysis.routing_notes import segments_given_up
@@ -25,8 +25,8 @@ NS_PER_S = 1_000_000_000
 
 @dataclass(frozen=True)
 class Measure:
-    """`of_flow`: the metrics of a flow with packets. `of_nothing`: those that are no rate and yet known of a flow without any,
-    by the seconds of its warm-up and of its window."""
+    """`of_flow`: the metrics of a flow with packets. `of_nothing`: the metrics other than rates that are known without packets,
+    from the seconds of the flow's warm-up and window."""
 
     of_flow: Callable[..., dict[str, Any]]
     of_nothing: Callable[[float, float], dict[str, Any]]
@@ -43,7 +43,7 @@ def measure_tcp(
     found.append(checks.capture_complete(flow.name, sender, receiver))
     found.append(checks.acked_delivered(flow.name, sender, receiver, begin_ns, end_ns))
     if report:
-        found.append(checks.iperf_delivered(flow.name, report, sender, receiver))
+        found.append(checks.iperf_delivered(flow.name, report, sender, receiver, flow.kind.preamble_bytes))
         unsent = segments_given_up(run.path, flow.source, connection)
         found.append(checks.iperf_retransmissions(flow.name, report, sender, unsent, _layers_part(run, flow, connection, end_ns)))
     window_s = (end_ns - begin_ns) / 1e9
@@ -52,7 +52,7 @@ def measure_tcp(
     return {
         "acked_bps": sender.acked.rise(begin_ns, end_ns) * 8 / window_s,
         "delivered_bps": receiver.delivered.rise(begin_ns, end_ns) * 8 / window_s,
-        "goodput_bps": checks.application_bytes(receiver, begin_ns, end_ns) * 8 / window_s,
+        "goodput_bps": checks.application_bytes(receiver, begin_ns, end_ns, flow.kind.preamble_bytes) * 8 / window_s,
         "segments": int(inside.sum()),
         "retransmissions": int((inside & sender.segments.repeated).sum()),
         "routing_resends": sender.routing_resends,
@@ -66,9 +66,12 @@ def measure_datagrams(
     run: RunDirectory, flow: Flow, connection: Connection, report: IperfReport | None,
     begin_ns: int, end_ns: int, found: list[Check],
 ) -> dict[str, Any]:  # fmt: skip
-    """Rate, loss, delays and silences between two instants (CLOCK_REALTIME, ns); adds to the checks `found`."""
+    """Rate, loss, delays and silences between two instants (CLOCK_REALTIME, ns); adds to the checks `found`, and writes the
+    record of each datagram."""
     at_sender, at_receiver = run.capture_of(flow, flow.source), run.capture_of(flow, flow.target)
     measured = datagram_metrics(at_sender, at_receiver, connection, begin_ns, end_ns)
+    datagrams = datagrams_of(at_sender, at_receiver, connection)
+    write_records(run.path / FOLDER / f"{flow.name}.csv", datagrams, begin_ns, end_ns)
     if report:
         found.append(checks.iperf_datagrams(flow.name, report, at_receiver, connection))
     cut = reaction_s(run, flow)
@@ -78,18 +81,20 @@ def measure_datagrams(
     return {
         "reaction_s": cut.seconds if cut else None,
         "delivered_bps": delivered_bps,
-        "goodput_bps": delivered_bps,  # the receiver reads each datagram as it comes
+        "goodput_bps": delivered_bps,  # the receiver reads each datagram when it arrives
         "sent": measured.sent,
         "loss": measured.loss,
-        "latency_ms_mean": measured.latency_ms_mean,
-        "latency_ms_p95": measured.latency_ms_p95,
+        "delivery": measured.delivery,
+        **{f"latency_ms_{name}": value for name, value in measured.latency_ms.items()},
         "jitter_ms": measured.jitter_ms,
+        "jitter_rfc3550_ms": measured.jitter_rfc3550_ms,
+        "jitter_rfc3550_ms_mean": measured.jitter_rfc3550_ms_mean,
         "silence_s": measured.silence_s,
     }
 
 
 def _layers_part(run: RunDirectory, flow: Flow, connection: Connection, end_ns: int) -> checks.LayersPart:
-    """What the connection's layers did, as far as tcp.csv tells; a stand-by that never ended lasts to the window's end."""
+    """Actions of the connection's layers recorded in tcp.csv; a stand-by that never ended lasts to the window's end."""
     if not (run.path / "tcp.csv").exists():
         return checks.LayersPart()
     rows = tcp_samples.of_connection(tcp_samples.read_samples(run.path / "tcp.csv"), flow.source, connection)

@@ -1,18 +1,19 @@
-"""metrics.json of one run: what each flow achieved, what the air says, and whether the witnesses agree.
+"""metrics.json of one run: the metrics of each flow and of the air, and the cross-checks between their sources.
 
-The definitions are those of formats/results.md. What cannot be measured is null, with a failed check that says
-why; an analysis never stops at the first bad file, so that a campaign shows every run.
+formats/results.md defines them. A metric that cannot be measured is null, with a failed check that gives the reason. An analysis
+never stops at the first bad file, so a campaign shows every run.
 """
 
 import json
 from pathlib import Path
 from typing import Any
 
-from analysis import checks, manifest
+from analysis import checks, datagrams, manifest
 from analysis.air import Matching, air_summary, match_deliveries
 from analysis.checks import Check
 from analysis.connections import Connection
 from analysis.errors import AnalysisError
+from analysis.fairness import fairness
 from analysis.files import write_atomic
 from analysis.iperf import IperfReport
 from analysis.measures import MEASURES, NS_PER_S
@@ -24,14 +25,20 @@ LATE_S = 2.0
 
 
 def analyse_run(run_dir: Path) -> dict[str, Any]:
-    """Measure a run and write its metrics.json; returns what it wrote."""
+    """Measure a run and write its metrics.json; returns the content."""
     run = RunDirectory(Path(run_dir))
     found: list[Check] = []
-    flows = {flow.name: _analyse_flow(run, flow, found) for flow in _flows(run, found)}
+    remarks: list[str] = []
+    flows = {flow.name: _analyse_flow(run, flow, found, remarks) for flow in _flows(run, found)}
     metrics: dict[str, Any] = {"format": FORMAT, "flows": flows, "air": _air(run, flows, found)}
+    if shares := fairness(flows):
+        metrics["fairness"] = shares
     metrics["checks"] = [check.as_dict() for check in found]
+    if remarks:
+        metrics["remarks"] = remarks
     write_atomic(run.path / "metrics.json", json.dumps(metrics, indent=1) + "\n")
-    manifest.enter(run.path, "metrics.json")
+    records = sorted(str(path.relative_to(run.path)) for path in (run.path / datagrams.FOLDER).glob("*.csv"))
+    manifest.enter(run.path, "metrics.json", *records)
     return metrics
 
 
@@ -44,20 +51,25 @@ def _flows(run: RunDirectory, found: list[Check]) -> list[Flow]:
         return []
 
 
-def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check]) -> dict[str, Any]:
+def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check], remarks: list[str]) -> dict[str, Any]:
     """The flow's entry of `flows`."""
     entry: dict[str, Any] = {"traffic": flow.traffic, "from": flow.source, "to": flow.target}
     entry |= dict.fromkeys(("source_port", "destination_port", "start_ns", "window_s", *flow.kind.metrics))
     try:
         found += [check for check in [expectation(run, flow)] if check]
         report = _report(run, flow, found)
+        remark = flow.kind.remark(report.content) if report is not None else None
+        if remark is not None:
+            remarks.append(f"{flow.name} from {flow.source} to {flow.target} {remark}")
         if report is not None and not report.connected:
+            remarks.append(_remark(flow, report))
             return entry | _nothing_carried(run, flow, report)
         if flow.protocol is None:
             return entry | _reported(run, flow, report)
         connection = run.connection(flow)
         connected_ns = connection.start_ns(run.capture_of(flow, flow.source)) if connection else None
         if connected_ns is None and report is not None and _never_on_the_air(flow, report):
+            remarks.append(_remark(flow, report))
             return entry | _nothing_carried(run, flow, report)
         start_ns = _start_ns(report, connected_ns)
         if start_ns is None or connected_ns is None:
@@ -81,7 +93,8 @@ def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check]) -> dict[str
 
 
 def _start_ns(report: IperfReport | None, connected_ns: int | None) -> int | None:
-    """The flow's first packet; of one whose ends were apart at first (LATE_S: no handshake takes so long) its first try."""
+    """Time of the flow's first packet. If the ends were apart at first (for more than LATE_S, longer than any handshake), time of
+    its first try."""
     if connected_ns is None or report is None or report.first_try_s is None:
         return connected_ns
     first_ns = round(report.first_try_s * NS_PER_S)
@@ -89,15 +102,24 @@ def _start_ns(report: IperfReport | None, connected_ns: int | None) -> int | Non
 
 
 def _never_on_the_air(flow: Flow, report: IperfReport) -> bool:
-    """Of datagrams, of which no capture has one: the kernel took them, and looked in vain for the next hop's address."""
+    """For datagrams that no capture has: the kernel accepted them and could not resolve the next hop's address."""
     return flow.protocol == "udp" and report.first_try_s is not None and report.received_bytes == 0
 
 
+def _remark(flow: Flow, report: IperfReport) -> str:
+    """Of a flow that carried nothing: one line, since a verdict does not say so (docs/verdict.md)."""
+    happened = "sent no datagram" if flow.protocol == "udp" else "never connected"
+    reason = f" ({report.remark})" if report.remark else ""
+    return f"{flow.name} from {flow.source} to {flow.target} {happened}{reason}; its rates are 0"
+
+
 def _nothing_carried(run: RunDirectory, flow: Flow, report: IperfReport) -> dict[str, Any]:
-    """Of a flow whose ends were apart all its time: no connection or datagram, hence zeros, and nothing to check."""
+    """For a flow without a path for its whole duration: no connection or datagram, hence zeros, and nothing to check."""
     warmup_s, duration_s = run.scenario["warmup"], run.scenario["duration"]
     entry: dict[str, Any] = {"window_s": [warmup_s, warmup_s + duration_s]}
     entry["start_ns"] = start_ns = _first_try_ns(report)
+    from_report = flow.kind.from_report(report.content)
+    entry |= {name: from_report[name] for name in flow.kind.own_metrics}
     rates = {rate: 0.0 for rate in flow.kind.metrics if rate.endswith("_bps")}
     entry |= rates
     if flow.kind.measured is not None:
@@ -109,7 +131,7 @@ def _nothing_carried(run: RunDirectory, flow: Flow, report: IperfReport) -> dict
 
 
 def _reported(run: RunDirectory, flow: Flow, report: IperfReport | None) -> dict[str, Any]:
-    """Of a flow whose kind knows no connection: what its report says, which is all there is."""
+    """For a flow whose kind has no connection: only its report has figures."""
     if report is None:
         return {}
     warmup_s, duration_s = run.scenario["warmup"], run.scenario["duration"]
@@ -122,7 +144,7 @@ def _first_try_ns(report: IperfReport) -> int | None:
 
 
 def _report(run: RunDirectory, flow: Flow, found: list[Check]) -> IperfReport | None:
-    """iperf3's report; without it the captures still give everything but iperf3's own figures."""
+    """iperf3's report. Without it the captures still give all metrics except iperf3's own figures."""
     try:
         report = run.report(flow)
     except AnalysisError as problem:
@@ -135,9 +157,9 @@ def _report(run: RunDirectory, flow: Flow, found: list[Check]) -> IperfReport | 
 def _air_rate(
     run: RunDirectory, flow: Flow, connection: Connection, begin_ns: int, end_ns: int, found: list[Check]
 ) -> float | None:
-    """Payload that the medium handed to the flow's destination, or to the gateway on its way there.
+    """Payload that the medium delivered to the flow's destination, or to the gateway before it.
 
-    Null where the log does not fit the capture, and for a flow between a gateway and its wired hosts.
+    Null if the log does not match the capture, and for a flow between a gateway and its wired hosts.
     """
     try:
         station = run.last_station(flow)

@@ -1,7 +1,7 @@
-"""What a run's movement alone says of a flow: hops of the shortest path over time, and the throughput expected from them.
+"""Metrics of a flow that follow from the run's movement alone: hops of the shortest path over time, and the expected throughput.
 
-The oracle is mobility/connectivity.py, the yardstick Holland and Vaidya's expected throughput (analysis/expected.py) with the
-chain curve that the campaign laid beside the run (`curve.json` in the cell's folder, formats/results.md).
+mobility/connectivity.py computes the paths. The yardstick is Holland and Vaidya's expected throughput (analysis/expected.py) with
+the chain curve that the campaign stored for the cell (`curve.json` in its folder, formats/results.md).
 """
 
 import json
@@ -20,13 +20,16 @@ from mobility.trace import Trace, TraceError, read
 METRICS = ("expected_bps", "percent_of_expected", "partitioned", "mean_hops", "path_changes")
 CURVE = "curve.json"
 TRACE = "trace.csv"
-MOVED = "moved.csv"  # where stations really were, until the end, of a run in which some were moved by hand (formats/trace.md)
-NOT_IN_MOVEMENT = ("power", "cut", "link")  # events that no movement knows of: a place does not say who hears whom any more
+MOVED = "moved.csv"  # the actual positions until the end, of a run in which stations were moved by hand (formats/trace.md)
+NOT_IN_MOVEMENT = ("power", "cut", "link")  # events after which positions no longer determine the links
 
 
 def movement_metrics(run: RunDirectory, flow: Flow, begin_ns: int, end_ns: int, acked_bps: float | None) -> dict[str, Any]:
-    """METRICS of the flow between two instants (CLOCK_REALTIME, ns). Empty where nothing moves, where the places do not decide
-    who hears whom (`undecided`), and where the radio has no one range; without a curve the first two are left out."""
+    """METRICS of the flow between two instants (CLOCK_REALTIME, ns).
+
+    Empty if nothing moves, if positions do not determine the links (`undecided`), or if the radio has no single range; without a
+    curve the first two are left out.
+    """
     profile = profile_of(run, flow, begin_ns, end_ns)
     if profile is None:
         return {}
@@ -44,7 +47,7 @@ def movement_metrics(run: RunDirectory, flow: Flow, begin_ns: int, end_ns: int, 
 
 
 def profile_of(run: RunDirectory, flow: Flow, begin_ns: int, end_ns: int) -> Profile | None:
-    """Hops of the flow's shortest path between two instants; None where the movement does not decide them."""
+    """Hops of the flow's shortest path between two instants; None if the movement does not determine them."""
     path = trace_path(run)
     if _still(run) or not path.exists() or undecided(run):
         return None
@@ -66,15 +69,17 @@ def _still(run: RunDirectory) -> bool:
 
 
 def trace_path(run: RunDirectory) -> Path:
-    """The file that says where stations were: the run's trace, or what became of it."""
+    """The file with the positions of the stations: the recorded movement of the run, otherwise its trace."""
     moved = run.path / MOVED
     return moved if moved.exists() else run.path / TRACE
 
 
 def recorded(path: Path) -> tuple[Trace, str] | None:
-    """The movement of a run that has ended, up to its end, by the run's folder or one of the two files; and a remark. None where
-    the file is not a run's, or the run is under way.
-    (A trace goes on beyond the run, and what is left of a replay was never gone.)"""
+    """The movement of a finished run up to its end, and a remark (empty: none). `path`: the run's folder, its trace.csv or its
+    moved.csv. None if the file does not belong to a run, or if the run is under way.
+
+    (A trace continues beyond the run, and the rest of an interrupted replay was never executed.)
+    """
     folder = path if path.is_dir() else path.parent
     if not (path.is_dir() or path.name in (TRACE, MOVED)) or not (folder / "run.json").is_file():
         return None
@@ -86,11 +91,11 @@ def recorded(path: Path) -> tuple[Trace, str] | None:
     trace = read(file)
     gone = Trace(str(file), [leg for leg in trace.legs if leg.start_s <= end_s], end_s, mean_mps=trace.mean_mps)
     planned = file.name == TRACE and (folder / MOVED).exists()
-    return gone, f"stations were moved otherwise in this run; where they really were: {folder / MOVED}" if planned else ""
+    return gone, f"stations were moved by hand in this run; their actual positions are in {folder / MOVED}" if planned else ""
 
 
 def undecided(run: RunDirectory) -> str:
-    """Why the run's movement does not decide what its flows could get, so that nothing is expected; empty if it does."""
+    """Reason why the run's movement does not determine the throughput that its flows could get; empty if it does."""
     for row in run.events:
         if row["event"] in NOT_IN_MOVEMENT:
             return f"{row['event']} of {row['station']} at {row['t_s']} s (events.csv) is not in the movement"
@@ -100,7 +105,7 @@ def undecided(run: RunDirectory) -> str:
 
 
 def expectation(run: RunDirectory, flow: Flow) -> Check | None:
-    """A check that fails where a curve is there to expect something from and the movement cannot say what."""
+    """A check that fails if there is a curve but the movement does not determine the expected throughput."""
     if _still(run) or not (run.path.parent / CURVE).exists() or not undecided(run):
         return None
     return Check(f"{flow.name} expected", False, f"no expected throughput: {undecided(run)}")

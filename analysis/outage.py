@@ -1,8 +1,8 @@
-"""A TCP during and after an outage of a station on its path: figures from a flow's story.
+"""TCP during and after an outage of a station on its path: figures from a flow's story.
 
 The outage lasts from the scenario's first event `power off` to the `power on` of the same station. A retransmission counts at the
-time at which TCP sent it: captured at the station, received by its routing without a route, or reported by the TCP itself
-(events `timeout` and `probe` of tcp.csv); reports within MERGED_S count once. Time-outs in a stand-by do not count.
+time at which TCP sent it: captured at the station, received by its routing without a route, or reported by the TCP itself (events
+`timeout` and `probe` of tcp.csv); reports within MERGED_S count once. Time-outs in a stand-by do not count.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Outage:
     station: str
     sent_s: list[float]  # retransmissions and probes during the outage
     notices_s: list[float]
-    first_data_s: float | None  # when data first reached the target after it; None: never
+    first_data_s: float | None  # time at which data first reached the target after it; None: never
     cwnd_before: int | None  # segments, at the last ACK before the outage
     cwnd_after: int | None  # once the first ACK after it was processed
     rto_before_ms: float | None
@@ -42,7 +42,7 @@ class Outage:
 
 
 def outage_of(story: Story) -> Outage:
-    """The story's first outage; a RunFileError where the scenario has none."""
+    """The story's first outage; a RunFileError if the scenario has none."""
     begin_s, end_s, station = _span(story)
     arrived = [story.seconds(sent.journey.at_ns) for sent in story.data if sent.journey.received]
     before, after = _states(story, begin_s, end_s)

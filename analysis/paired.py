@@ -1,8 +1,8 @@
-"""Variants compared seed by seed: the same movement and the same random streams for each, so that what they share drops out.
+"""Variants compared seed by seed: all variants have the same movement and random streams, so common effects cancel.
 
 Runs over moving stations scatter by tens of percent from pattern to pattern; the difference on one pattern scatters less. Its
-mean over the patterns has a 95 % interval by Student's t (analysis.tables.mean_and_interval); where that leaves out zero, the
-variant matters.
+mean over the patterns has a 95 % interval by Student's t (analysis.tables.mean_and_interval); if the interval does not include
+zero, the variant matters.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ AXIS = "speed"
 
 
 def differences(out_dir: Path, base: str, variants: Sequence[str], axis: str = AXIS) -> dict[str, dict[float, list[float]]]:
-    """For each variant and place on the axis: variant minus `base` (kbit/s), one number for each seed that both have."""
+    """For each variant and value on the axis: variant minus `base` (kbit/s), one number for each seed that both have."""
     found: dict[tuple[str, float, int], float] = {}
     for run in collect_runs(out_dir, (axis,)):
         if counts(run) and run[METRIC] is not None:
@@ -31,17 +31,20 @@ def differences(out_dir: Path, base: str, variants: Sequence[str], axis: str = A
 
 
 def draw(out_dir: Path, name: str, base: str, against: str, height_in: float = 4.6) -> list[Path]:
-    """Above: each variant's mean with its interval over the axis. Below: what it gains on `base`, pattern by pattern (dots) and
-    in the mean. `against` is the lower axis' label. Draws from `out_dir`/summary.csv and the runs below it; returns the files."""
+    """Above: the mean of each variant with its interval over the axis. Below: its gain on `base`, per pattern (dots) and in the
+    mean.
+
+    `against` is the label of the lower axis. Draws from `out_dir`/summary.csv and the runs below it; returns the files.
+    """
     summary = read_summary(out_dir)
-    ours = drawing.series(summary, METRIC, AXIS)
+    measured = drawing.series(summary, METRIC, AXIS)
     with style.page(out_dir, name, height_in, nrows=2, sharex=True, height_ratios=[1.4, 1]) as (axes, written):
-        _draw_means(axes[0], ours)
-        others = [variant for variant in ours if variant != base]
-        _draw_differences(axes[1], differences(out_dir, base, others), list(ours))
+        _draw_means(axes[0], measured)
+        others = [variant for variant in measured if variant != base]
+        _draw_differences(axes[1], differences(out_dir, base, others), list(measured))
         axes[1].set_ylabel(against)
         axes[1].set_xlabel("mean speed (m/s)")
-        speeds = sorted({row[AXIS] for rows in ours.values() for row in rows})
+        speeds = sorted({row[AXIS] for rows in measured.values() for row in rows})
         drawing.label_ticks(axes[1].xaxis, speeds)
         if speeds:
             axes[1].set_xlim(speeds[0] - 2, speeds[-1] + 2)
@@ -50,25 +53,25 @@ def draw(out_dir: Path, name: str, base: str, against: str, height_in: float = 4
 
 
 def _aside(position: int, count: int) -> float:
-    """So that equal means stay apart (m/s)."""
+    """Horizontal offset (m/s) that keeps equal means apart."""
     return 0.3 * (position - (count - 1) / 2)
 
 
-def _draw_means(axes: Axes, ours: dict[str, list[dict]]) -> None:
+def _draw_means(axes: Axes, measured: dict[str, list[dict]]) -> None:
     suspects: list[tuple[float, float]] = []
-    for position, (variant, rows) in enumerate(ours.items()):
-        look = style.look(variant, position)
-        places = [row[AXIS] + _aside(position, len(ours)) for row in rows]
+    for position, (variant, rows) in enumerate(measured.items()):
+        mark = style.of_variant(variant, position)
+        places = [row[AXIS] + _aside(position, len(measured)) for row in rows]
         means = [row["mean"] for row in rows]
         suspects += [(place, row["mean"]) for place, row in zip(places, rows, strict=True) if row["suspect"]]
-        axes.errorbar(places, means, yerr=drawing.half_widths(rows), color=look.colour, marker=look.marker,
-                      capsize=2.5, elinewidth=0.9, label=look.name)  # fmt: skip
+        axes.errorbar(places, means, yerr=drawing.half_widths(rows), color=mark.colour, marker=mark.marker,
+                      capsize=2.5, elinewidth=0.9, label=mark.name)  # fmt: skip
     rings = drawing.ring_suspects(axes, suspects)
     if rings is not None:
         rings.set_label("with a suspect run")
     axes.set_ylabel("acknowledged (kbit/s)")
     axes.set_ylim(bottom=0)
-    # Outside the panel: with four curves there is no corner that is free.
+    # Outside the panel: with four curves no corner is free.
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
 
 
@@ -77,10 +80,10 @@ def _draw_differences(axes: Axes, found: dict[str, dict[float, list[float]]], or
     listed = list(order)
     for variant, by_place in found.items():
         position = listed.index(variant)
-        look = style.look(variant, position)
+        mark = style.of_variant(variant, position)
         for place, values in by_place.items():
             at = place + _aside(position, len(listed))
-            axes.plot([at] * len(values), values, color=look.colour, marker="o", markersize=2.5, linestyle="", alpha=0.45)
+            axes.plot([at] * len(values), values, color=mark.colour, marker="o", markersize=2.5, linestyle="", alpha=0.45)
             mean = mean_and_interval(list(values))
             axes.errorbar([at + 0.1], [mean["mean"]], yerr=None if mean["ci95"] is None else [mean["ci95"]],
-                          color=look.colour, marker=look.marker, markeredgecolor=style.BLACK, capsize=3)  # fmt: skip
+                          color=mark.colour, marker=mark.marker, markeredgecolor=style.BLACK, capsize=3)  # fmt: skip

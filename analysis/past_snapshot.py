@@ -95,7 +95,7 @@ def _middle_s(run: RunDirectory) -> float:
 
 
 def _inwards(last_s: float) -> float:
-    """Rounded down to 0.1 s, so that the time that an error offers is valid."""
+    """The time rounded down to 0.1 s, so that the time suggested by an error is valid."""
     return math.floor(last_s * 10) / 10
 
 
@@ -159,6 +159,6 @@ def _path_of(run: RunDirectory, flow: Flow, at_s: float) -> FlowPath:
 
 def _acknowledged(story: Story, at_s: float) -> str:
     """The acknowledged rate over the last RATE_OVER_S."""
-    acked = [(story.seconds(ack.journey.at_ns), ack.upto) for ack in story.acknowledgements if ack.journey.received]
-    upto = [max((upto for time_s, upto in acked if time_s <= end_s), default=0) for end_s in (at_s - RATE_OVER_S, at_s)]
-    return f"{8 * (upto[1] - upto[0]) / RATE_OVER_S / 1e3:.0f} kbit/s acknowledged"
+    acks = [(story.seconds(ack.journey.at_ns), ack.next_byte) for ack in story.acknowledgements if ack.journey.received]
+    before, now = (max((byte for time_s, byte in acks if time_s <= end_s), default=0) for end_s in (at_s - RATE_OVER_S, at_s))
+    return f"{8 * (now - before) / RATE_OVER_S / 1e3:.0f} kbit/s acknowledged"

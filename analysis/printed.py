@@ -1,4 +1,4 @@
-"""The tables that a campaign prints: ours, the published paper's, ns-2's, and the ratios; each flow's rate if there are several.
+"""The tables that a campaign prints: measured, published and ns-2's values with ratios, and the rate of each of several flows.
 
 They fit a terminal of 80 columns: a column that is empty in every row is left out.
 """
@@ -15,11 +15,11 @@ from analysis.style import variant_name
 from analysis.tables import ENDINGS, METRICS, Results, cell_of, counts, ending, shown_metric
 
 HEADINGS = ("ours", "±95 %", "paper", "ours/\npaper", "ns-2.35", "ours/\nns-2")
-FLOW_ROWS = 24  # more are for a program to read, from metrics.json
+FLOW_ROWS = 24  # metrics.json has the others
 
 
 def result_table(results: Results) -> Group:
-    """Title, a row per cell, and what the cross-checks say (of their own width, as the table may be narrow)."""
+    """Title, a row per cell, and the results of the cross-checks (with their own width, as the table may be narrow)."""
     description, runs = results.experiment, results.rows
     metric = shown_metric(results.summary)
     cells = _row_of_each_cell(results.summary, description.axes, metric)
@@ -47,7 +47,7 @@ def result_table(results: Results) -> Group:
 
 
 def flows_table(results: Results) -> Table | None:
-    """A row for each flow of each cell: its rate, mean over the runs that count. None where no run has several flows."""
+    """A row for each flow of each cell with its mean rate over the runs that count. None if no run has several flows."""
     axes, runs = results.experiment.axes, results.rows
     if all(len(run["flows"]) < 2 for run in runs):
         return None
@@ -73,7 +73,7 @@ def flows_table(results: Results) -> Table | None:
 
 
 def _add_names(table: Table, axes: tuple[str, ...], with_variants: bool) -> None:
-    """The columns that name a cell; a long value is folded, a heading never."""
+    """The columns that name a cell; long values wrap, headings never do."""
     for heading in [*axes, *(["variant"] if with_variants else [])]:
         justify = "left" if heading == "variant" else "right"
         table.add_column(heading, justify=justify, overflow="fold", min_width=len(heading))
@@ -92,7 +92,8 @@ def _figures(row: dict[str, Any]) -> list[str]:
 
 
 def _row_of_each_cell(summary: list[dict[str, Any]], axes: tuple[str, ...], metric: str) -> list[dict[str, Any]]:
-    """The rows of `metric`; of a cell without it, as one without a run that counts, its first row, without values."""
+    """The row of `metric` of each cell. A cell without it, such as one without a run that counts, has its first row without
+    values."""
     cells: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in summary:
         if row["metric"] == metric or cell_of(row, axes) not in cells:
@@ -102,13 +103,13 @@ def _row_of_each_cell(summary: list[dict[str, Any]], axes: tuple[str, ...], metr
 
 
 def _endings(endings: Counter[str]) -> str:
-    """`3 valid`, or all kinds that occur, each on a line of its own."""
+    """`3 valid`, or all kinds that occur, one per line."""
     return "\n".join(f"{endings[kind]} {kind}" for kind in ENDINGS if endings[kind]) or "none"
 
 
 def _caption(runs: list[dict[str, Any]]) -> str:
-    """Which cross-checks failed, and where to read why."""
-    # what a run that broke off has left may agree as far as it goes: that says nothing
+    """The failed cross-checks, and the file with the reasons."""
+    # the files of an interrupted run may agree up to its end, which proves nothing
     compared = [run for run in runs if run["status"] == "complete" or run["checks"] not in ("ok", "no metrics")]
     failed = [run for run in compared if run["checks"] != "ok"]
     counted = f"{len(runs)} run{'' if len(runs) == 1 else 's'}"

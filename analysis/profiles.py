@@ -1,7 +1,7 @@
 """The profile of a movement pattern, after Holland and Vaidya (1999), figures 5(a) and 10(a).
 
 The length of the shortest path between a flow's two ends over time, from the movement alone; shaded where there is no path.
-Ticks at the top: the path itself changes (another one of the same length, too). Exact instants, nothing is sampled.
+Ticks at the top: the path itself changes (another one of the same length, too). The instants are exact, not sampled.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ HEIGHT_IN = 2.1
 
 
 def draw_profile(profile: Profile, path: Path, title: str, note: str = "") -> list[Path]:
-    """Draws into `path` (its ending is ignored: PNG and PDF); returns the files written."""
+    """Draw into `path` (its suffix is ignored: PNG and PDF); returns the files written."""
     with style.page(path.parent, path.stem, HEIGHT_IN) as ((axes,), written):
         add_profile(axes, profile)
         axes.set_title(title, loc="left", pad=9)
@@ -26,7 +26,7 @@ def draw_profile(profile: Profile, path: Path, title: str, note: str = "") -> li
 
 
 def add_profile(axes: Axes, profile: Profile) -> None:
-    """The same on axes of a larger figure."""
+    """Draw the profile on the axes of a larger figure."""
     steps = profile.steps()
     longest = max([hops for _, _, hops in steps], default=0)
     for begin_s, end_s, hops in steps:

@@ -1,8 +1,8 @@
-"""How long a cut of the path kept a flow from its target (`cut` events, formats/scenario.md).
+"""Time for which a cut of the path stopped a flow (`cut` events, formats/scenario.md).
 
-From the last datagram that reached the target over the relay in use, before the relay was switched off, to the first that
-reaches it over another. Read from the air log, where a delivery names the last relay, whatever the routing. A frame
-counts if it is at least as long as the flow's datagrams: what protocols say to single neighbours is shorter.
+It lasts from the last datagram that reached the target over the relay in use, before the relay was switched off, to the first
+that reaches it over another. It is read from the air log, in which a delivery names the last relay for all routing protocols. A
+frame counts if it is at least as long as the flow's datagrams: unicast messages of protocols are shorter.
 """
 
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from analysis.rundir import Flow, RunDirectory
 
 @dataclass(frozen=True)
 class Reaction:
-    """`seconds` is None where no other relay ever delivered."""
+    """`seconds` is None if no other relay ever delivered."""
 
     seconds: float | None
     check: Check
 
 
 def reaction_s(run: RunDirectory, flow: Flow) -> Reaction | None:
-    """Of the first cut in the run; None without one."""
+    """The reaction to the first cut of the run; None if there is none."""
     cut = next((row for row in run.events if row["event"] == "cut"), None)
     if cut is None:
         return None
@@ -40,6 +40,6 @@ def reaction_s(run: RunDirectory, flow: Flow) -> Reaction | None:
     if before is None:
         return Reaction(None, Check(name, False, f"{relay} delivered nothing before it was cut off"))
     if after is None:
-        return Reaction(None, Check(name, False, f"nobody delivered after {relay} was cut off"))
+        return Reaction(None, Check(name, False, f"no delivery after {relay} was cut off"))
     seconds = (after - before) / 1e9
     return Reaction(seconds, Check(name, True, f"{relay} cut off at {cut['t_s']} s; {seconds:.3f} s between deliveries"))

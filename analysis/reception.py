@@ -1,6 +1,7 @@
-"""How far a radio is received, and sensed (m), and what arrives at a distance: asked of the medium (`manet-medium reach`).
+"""Range of reception and of carrier sense of a radio (m), and the received power at a distance, from the medium (`manet-medium
+reach`).
 
-Shadowing and a loss matrix have no one range: None.
+Shadowing and a loss matrix have no single range: None.
 """
 
 import json
@@ -23,7 +24,7 @@ def range_m(radio: dict[str, Any], propagation: dict[str, Any], which: str = REC
 
 
 def reach(radio: dict[str, Any], propagation: dict[str, Any], *at_m: float) -> dict[str, Any]:
-    """Both ranges, and in `power_w` the power (W) at these distances; of shadowing the median."""
+    """Both ranges, and in `power_w` the power (W) at these distances; with shadowing the median."""
     model = {"propagation": propagation} if propagation else {}
     return json.loads(_answer(json.dumps({"radio": radio, "at_m": at_m, **model})))
 
@@ -40,7 +41,7 @@ def _answer(question: str) -> str:
 
 
 def range_of(medium: dict[str, Any], which: str = RECEIVED) -> float | None:
-    """The same of a medium.json; None too where its radio's file is gone."""
+    """The same for a medium.json; None also if its radio's file is missing."""
     try:
         radio = tomllib.loads(Path(medium["radio"]).read_text())
     except OSError:

@@ -1,8 +1,8 @@
-"""Numbers that others printed or measured, beside which ours stand.
+"""Reference values: numbers that others published or measured, to compare this testbed with.
 
-`published/` the papers', `ns2/` ns-2.35's on the same scenario, `peers/` other testbeds'. A table is a CSV whose
-first lines are `# source: ...` (and `# note: ...`, ...); its columns are keys (axes of the experiment, `variant`)
-and metrics under our own names; `<metric>_sd` and `seeds` say how sure the number is.
+`published/` holds the papers' numbers, `ns2/` those of ns-2.35 on the same scenario, `peers/` those of other testbeds.
+A table is a CSV. Its first lines are `# source: ...` (and `# note: ...`, ...). Its columns are keys (axes of the experiment,
+`variant`) and metrics under the names of this testbed; `<metric>_sd` and `seeds` give the spread.
 """
 
 import csv
@@ -28,8 +28,8 @@ class Reference:
     def value(self, metric: str, cell: Mapping[str, object]) -> float | None:
         """The number for a cell (its axes and `variant`); None where the table has none.
 
-        Every key of the table must agree with the cell: a table without `variant` holds for all variants. A protocol set as
-        ns-2's (`aodv-ns2`) is beside its protocol's numbers.
+        Every key of the table must agree with the cell: a table without `variant` holds for all variants. A protocol with
+        ns-2's settings (`aodv-ns2`) has the numbers of its protocol.
         """
         if not self.rows or metric not in self.rows[0]:
             return None
@@ -46,7 +46,7 @@ class Reference:
 
 
 def known_references(kind: str) -> list[str]:
-    """The tables that there are of `published`, `ns2` or `peers`."""
+    """Names of the tables in `published`, `ns2` or `peers`."""
     return sorted(entry.stem for entry in (FOLDER / kind).glob("*.csv"))
 
 
@@ -57,7 +57,7 @@ def load_reference(kind: str, name: str | None) -> Reference | None:
     path = FOLDER / kind / f"{name}.csv"
     if not path.exists():
         known = ", ".join(known_references(kind))
-        raise RunFileError(f"{path}: no such table of reference; there are: {known}")
+        raise RunFileError(f"{path}: no such reference table; there are: {known}")
     lines = path.read_text().splitlines()
     source = next((line.removeprefix("# source:").strip() for line in lines if line.startswith("# source:")), "")
     rows = tuple(csv.DictReader(line for line in lines if not line.startswith("#")))

@@ -1,6 +1,6 @@
-"""What the notes and the event log of a station's routing daemon say of a flow (formats/routing.md).
+"""Records of a flow in the notes and the event log of a station's routing daemon (formats/routing.md).
 
-A last line that a killed daemon left unfinished is passed over. Times are model time.
+A last line that a killed daemon left unfinished is skipped. Times are model time.
 """
 
 import json
@@ -13,16 +13,16 @@ from analysis.captures import table_of
 from analysis.connections import Connection
 from analysis.held_packets import HELD, read_held
 
-_ETHERNET = bytes(12) + b"\x08\x00"  # what a frame has before an IPv4 packet
+_ETHERNET = bytes(12) + b"\x08\x00"  # Ethernet header before an IPv4 packet
 
 
 def segments_given_up(run_dir: Path, station: str, connection: Connection) -> int:
-    """How many of the connection's segments the station's own daemon gave up for lack of a route; 0 without notes."""
+    """Number of the connection's segments that the station's own daemon gave up because it had no route; 0 without notes."""
     return len(given_up(run_dir, station, connection))
 
 
 def given_up(run_dir: Path, station: str, connection: Connection) -> list[dict]:
-    """The notes of the connection's packets that this station's daemon gave up, in order; `t_ns` is model time."""
+    """Notes of the connection's packets that this station's daemon gave up, in order; `t_ns` is model time."""
     ports = [connection.source_port, connection.destination_port]
     return [
         note
@@ -32,13 +32,13 @@ def given_up(run_dir: Path, station: str, connection: Connection) -> list[dict]:
 
 
 def read_notes(run_dir: Path, station: str) -> list[dict]:
-    """All notes of a station's daemon; none without one of our own daemons."""
+    """All notes of a station's daemon; none for third-party daemons."""
     return [json.loads(line) for line in _lines(run_dir / "routing" / f"{station}.jsonl")]
 
 
 def received_from_kernel(run_dir: Path, station: str, connection: Connection) -> pl.DataFrame:
-    """The connection's packets that the kernel gave the daemon because it had no route for them, as analysis.captures has
-    packets; none without an event log. A daemon that was started again counts from its own start."""
+    """The connection's packets that the kernel gave the daemon because it had no route for them, in the form of
+    analysis.captures; none without an event log. A restarted daemon counts from its own start."""
     starts = iter([note["t_ns"] for note in read_notes(run_dir, station) if note.get("event") == "started"])
     return connection.forward(table_of(_handed(run_dir / "routing" / f"{station}.events.jsonl", starts)))
 

@@ -1,4 +1,4 @@
-"""A run directory as formats/results.md describes it, read file by file when asked."""
+"""A run directory as formats/results.md describes it. Each file is read on first use."""
 
 import csv
 import json
@@ -22,7 +22,7 @@ from topologies.addresses import HOST_END, HOST_INTERFACE, ip_address, wire_inte
 
 @dataclass(frozen=True)
 class Flow:
-    """A flow as the scenario asked for it."""
+    """A flow of the scenario."""
 
     name: str
     source: str
@@ -37,7 +37,7 @@ class Flow:
 
     @property
     def protocol(self) -> str | None:
-        """tcp or udp; None where its kind knows no connection."""
+        """tcp or udp; None if its kind has no connection."""
         return self.kind.transport
 
 
@@ -66,7 +66,7 @@ class Captured(NamedTuple):
 
 
 def find_run(path: Path) -> Path:
-    """The run directory that `path` is, or the only one below it; a RunFileError that names what there is."""
+    """The run directory `path`, or the only one below it; a RunFileError that lists the candidates."""
     if (path / "run.json").exists():
         return path
     if not path.is_dir():
@@ -93,10 +93,10 @@ class RunDirectory:
 
     @cached_property
     def epoch_ns(self) -> int:
-        """CLOCK_REALTIME at model time 0; a run whose medium never started has none."""
+        """CLOCK_REALTIME at model time 0; None if the medium never started."""
         epoch_ns = self.run.get("epoch_ns")
         if not isinstance(epoch_ns, int):
-            raise RunFileError(f"{self.path / 'run.json'}: no epoch_ns; the medium never started, see log/ beside it")
+            raise RunFileError(f"{self.path / 'run.json'}: no epoch_ns; the medium never started, see log/ in the same folder")
         return epoch_ns
 
     @cached_property
@@ -111,10 +111,10 @@ class RunDirectory:
 
     @cached_property
     def begun_ns(self) -> int | None:
-        """The same; None where no flow ever sent a packet, as in a session of the prompt.
+        """The same; None if no flow ever sent a packet, as in a session of the prompt.
 
-        From run.json; of a run that was made before it stood there from events.csv (late by what an event took, ms), else
-        from the first packet of the first flow (late by what iperf3 took to set up, a round trip and more).
+        From run.json. Older runs have no entry there: then from events.csv (late by the duration of an event, ms), or from the
+        first packet of the first flow (late by the setup of iperf3, a round trip and more).
         """
         traffic_ns = self.run.get("traffic_ns")
         if isinstance(traffic_ns, int):
@@ -131,7 +131,7 @@ class RunDirectory:
 
     @cached_property
     def events(self) -> list[dict[str, str]]:
-        """The rows of events.csv: the scenario's events as they were carried out; none without the file."""
+        """The rows of events.csv: the scenario's events as they were executed; none without the file."""
         path = self.path / "events.csv"
         if not path.exists():
             return []
@@ -160,7 +160,7 @@ class RunDirectory:
 
     @cached_property
     def max_lateness_ns(self) -> int:
-        """How late the medium was at worst with what it handed to a host; 0 of a run that was cut off before it said so."""
+        """Maximum lateness of the medium's deliveries to a host; 0 for a run that was interrupted before this was written."""
         try:
             return round(self.verdict.get("lateness", {}).get("max_us", 0) * 1000)
         except RunFileError:
@@ -191,7 +191,7 @@ class RunDirectory:
 
     @cached_property
     def wires(self) -> list[Wire]:
-        """In the order of their numbers."""
+        """The wires in the order of their numbers."""
         wires = self.scenario.get("wires", [])
         ends = (wire_interfaces([wire[end] for wire in wires]) for end in ("station", "host"))
         return [Wire(wire["station"], here, wire["host"], there) for wire, here, there in zip(wires, *ends, strict=True)]
@@ -207,8 +207,8 @@ class RunDirectory:
         return self._captures[station]
 
     def capture_of(self, flow: Flow, node: str) -> pl.DataFrame:
-        """The capture at `node`, an end of the flow: of its radio, or of the wire to the host at the other end; of a host
-        all its wires, for any of them may be the way."""
+        """The capture at `node`, an end of the flow: of its radio, or of the wire to the host at the other end. A host has the
+        captures of all its wires, because the flow may use any of them."""
         other = flow.target if node == flow.source else flow.source
         for wire in self.wires:
             if (wire.station, wire.host) == (node, other):
@@ -219,8 +219,8 @@ class RunDirectory:
         return pl.concat([self.capture(name) for name in names]).sort("t_ns", maintain_order=True)
 
     def connection(self, flow: Flow) -> Connection | None:
-        """The flow's four-tuple: from iperf3's report, else the largest connection between its ends; None without packets, and
-        of a kind that knows none."""
+        """The flow's four-tuple: from iperf3's report, otherwise the largest connection between its ends; None without packets,
+        and for a kind without connections."""
         if flow.protocol is None:
             return None
         try:
@@ -267,13 +267,13 @@ class RunDirectory:
         return ip_address(high * 256 + low)
 
     def held_at_end(self, station: str) -> bool:
-        """Whether the station's routing daemon still held packets when the traffic ended; False without one of ours."""
+        """Whether the station's routing daemon held packets at the end of the traffic; False for third-party daemons and none."""
         path = self.path / "routing" / f"{station}.status.json"
         return path.exists() and json.loads(path.read_text()).get("end", {}).get("held", 0) > 0
 
     def last_station(self, flow: Flow) -> str | None:
-        """Where the flow's packets leave the air: its target, or the gateway of a wired one. None if it never is on the air,
-        or if it may leave it at several gateways."""
+        """The station at which the flow's packets leave the air: its target, or the gateway of a wired one. None if the flow is
+        never on the air, or may leave it at several gateways."""
         gateways = {wire.host: wire.station for wire in self.wires}
         if sum(wire.host == flow.target for wire in self.wires) > 1:
             return None
@@ -285,7 +285,7 @@ class RunDirectory:
         try:
             content = json.loads(path.read_text())
         except FileNotFoundError:
-            raise RunFileError(f"{path}: missing; the run did not get that far, see log/ beside it") from None
+            raise RunFileError(f"{path}: missing; the run did not get that far, see log/ in the same folder") from None
         except ValueError as problem:
             raise RunFileError(f"{path}: not JSON ({problem}); was its writer killed?") from None
         if expected_format and content.get("format") != expected_format:

@@ -1,4 +1,4 @@
-"""TCP sequence space: 32-bit numbers unwrapped, and which bytes have been covered (RFC 9293, 3.4)."""
+"""TCP sequence space: 32-bit numbers unwrapped, and the bytes covered so far (RFC 9293, 3.4)."""
 
 from collections.abc import Sequence
 
@@ -11,8 +11,8 @@ _HALF = 1 << 31
 def unwrap(raw: Sequence[int] | np.ndarray, origin: int) -> np.ndarray:
     """Raw numbers in the order seen -> distances from `origin` that do not wrap.
 
-    Each number is taken to be less than 2^31 from the one before it (the first: from the origin), which
-    RFC 9293 guarantees for numbers of one window. Distances may be negative (a byte before the origin).
+    Each number is assumed to be less than 2^31 from the one before it (the first: from the origin), as RFC 9293 guarantees for
+    numbers of one window. Distances may be negative (a byte before the origin).
     """
     numbers = np.asarray(raw, dtype=np.int64)
     if numbers.size == 0:
@@ -32,7 +32,7 @@ class Coverage:
         self._beyond: list[tuple[int, int]] = []
 
     def add(self, start: int, end: int) -> None:
-        """Bytes start..end-1 have been seen."""
+        """Mark the bytes start..end-1 as seen."""
         if end <= self.prefix:
             return
         if start > self.prefix:
@@ -42,7 +42,7 @@ class Coverage:
         self._absorb()
 
     def skip_to(self, end: int) -> int:
-        """All bytes before `end` are known to have been there, seen or not; returns how many were not seen."""
+        """Mark all bytes before `end` as present, seen or not; returns how many were not seen."""
         if end <= self.prefix:
             return 0
         seen = sum(min(stop, end) - start for start, stop in self._beyond if start < end)
@@ -52,7 +52,7 @@ class Coverage:
         return unseen
 
     def _absorb(self) -> None:
-        """Ranges that now touch the prefix become part of it."""
+        """Merge the ranges that now touch the prefix into it."""
         while self._beyond and self._beyond[0][0] <= self.prefix:
             self.prefix = max(self.prefix, self._beyond.pop(0)[1])
 

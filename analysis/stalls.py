@@ -21,7 +21,7 @@ class Stall(NamedTuple):
 
 
 def longest_stall(story: Story) -> Stall:
-    """The longest stall after the flow's first packet; of equal ones the first."""
+    """The longest stall after the flow's first packet; the first of several equal ones."""
     marks = [begin_s(story), *_new_acks_s(story), traffic_end_s(story.run)]
     return max((Stall(*pair) for pair in pairwise(marks)), key=lambda stall: stall.lasts_s)
 
@@ -44,8 +44,8 @@ def _new_acks_s(story: Story) -> list[float]:
     end_s = traffic_end_s(story.run)
     for ack in sorted(story.acknowledgements, key=lambda ack: ack.journey.at_ns):
         at_s = story.seconds(ack.journey.at_ns)
-        if ack.journey.received and ack.upto > highest and at_s < end_s:
-            highest = ack.upto
+        if ack.journey.received and ack.next_byte > highest and at_s < end_s:
+            highest = ack.next_byte
             found.append(at_s)
     return found
 

@@ -1,10 +1,11 @@
-"""The story of a TCP flow: each transmission of each segment from queue to queue until it was received or dropped, what its ACKs
-went through, and the events of its TCP in between; after the packet traces of Holland and Vaidya (1999), table 1 and figure 6.
+"""The story of a TCP flow: each transmission of each segment from queue to queue until it was received or dropped, the journeys
+of its ACKs, and the events of its TCP between them; after the packet traces of Holland and Vaidya (1999), table 1 and figure
+6.
 
 Times are seconds from the start of the traffic, from which the scenario's events count too (RunDirectory.traffic_ns). Segments
-are numbered from 1 in the order in which their first byte was first sent; a retransmission that is cut elsewhere belongs to the
-segment that its first byte lies in. The SYN is segment 0. A transmission counts as sent when it was captured leaving its
-source, or when the source's routing daemon says that it gave it up.
+are numbered from 1 in the order in which their first byte was first sent; a retransmission with other boundaries belongs to the
+segment that contains its first byte. The SYN is segment 0. A transmission counts as sent when it was captured leaving its source,
+or when the source's routing daemon reports that it gave it up.
 """
 
 import math
@@ -38,7 +39,7 @@ class Transmission:
     end: int
     kind: str  # FIRST, AGAIN or PROBE
     journey: Journey
-    acked_ns: int | None = None  # when an ACK of all of it first reached the source
+    acked_ns: int | None = None  # time at which an ACK of all its bytes first reached the source
     label: str = ""  # SYN or FIN; empty for data
 
     @property
@@ -49,10 +50,10 @@ class Transmission:
 
 @dataclass
 class Acknowledgement:
-    """An ACK as the target sent it; `upto` is the byte that it asks for, `segment` the last one that it covers."""
+    """An ACK as the target sent it; `next_byte` is the byte that it asks for, `segment` the last one that it covers."""
 
     segment: int
-    upto: int
+    next_byte: int
     journey: Journey
 
 
@@ -112,7 +113,7 @@ class Story:
 
 
 def flow_named(run: RunDirectory, number: int) -> Flow:
-    """Flow `number` of the scenario, from 1; a RunFileError that says which there are."""
+    """Flow `number` of the scenario, from 1; a RunFileError that names the existing flows."""
     if not run.flows:
         raise RunFileError(f"{run.path / 'scenario.json'}: the run has no flows; what its script or prompt sent is in captures/")
     if not 1 <= number <= len(run.flows):
@@ -172,7 +173,7 @@ def _transmissions(sent: list[Journey], isn: int, probes_ns: list[int]) -> list[
 
 
 def _first_starts(sent: list[tuple[int, Journey]]) -> list[int]:
-    """First bytes of the segments: where each transmission begins that brings bytes beyond those before it."""
+    """First bytes of the segments: the begin of each transmission that contains bytes beyond all earlier ones."""
     starts, highest = [], 0
     for start, journey in sent:
         if start >= highest:
@@ -184,18 +185,18 @@ def _first_starts(sent: list[tuple[int, Journey]]) -> list[int]:
 def _acknowledgements(sent: list[Journey], isn: int, transmissions: list[Transmission]) -> list[Acknowledgement]:
     sent = [journey for journey in sent if journey.flags & ACK and not journey.flags & SYN]
     ends = sorted({one.end: one.segment for one in reversed(transmissions) if not one.label}.items())
-    upto = unwrap([journey.acknowledgement for journey in sent], isn + 1).tolist()
+    next_bytes = unwrap([journey.acknowledgement for journey in sent], isn + 1).tolist()
     found = []
-    for value, journey in zip(upto, sent, strict=True):
-        place = bisect_right(ends, (value, 1 << 62)) - 1
-        found.append(Acknowledgement(ends[place][1] if place >= 0 else 0, value, journey))
+    for next_byte, journey in zip(next_bytes, sent, strict=True):
+        place = bisect_right(ends, (next_byte, 1 << 62)) - 1
+        found.append(Acknowledgement(ends[place][1] if place >= 0 else 0, next_byte, journey))
     return found
 
 
 def _mark_acknowledged(transmissions: list[Transmission], acknowledgements: list[Acknowledgement]) -> None:
     """Each transmission gets the first ACK of all its bytes that reached the source after it was sent."""
-    arrived = sorted((ack.journey.at_ns, ack.upto) for ack in acknowledgements if ack.journey.received)
-    times_ns, highest = [at_ns for at_ns, _ in arrived], list(accumulate((upto for _, upto in arrived), max))
+    arrived = sorted((ack.journey.at_ns, ack.next_byte) for ack in acknowledgements if ack.journey.received)
+    times_ns, highest = [at_ns for at_ns, _ in arrived], list(accumulate((next_byte for _, next_byte in arrived), max))
     for sent in transmissions:
         place = max(bisect_left(times_ns, sent.journey.sent_ns), bisect_left(highest, sent.end))
         sent.acked_ns = times_ns[place] if place < len(arrived) else None
@@ -234,7 +235,8 @@ def sent_between(story: Story, begin_s: float | None, end_s: float | None) -> li
 
 
 def acknowledging(story: Story, chosen: list[Transmission]) -> list[Acknowledgement]:
-    """For each of these segments the ACKs of all its bytes that the target sent after it arrived, until one came through."""
+    """For each of these segments, the ACKs of all its bytes that the target sent after it arrived, up to the first that was
+    received."""
     found: dict[int, Acknowledgement] = {}
     by_time = sorted(story.acknowledgements, key=lambda ack: ack.journey.sent_ns)
     times_ns = [ack.journey.sent_ns for ack in by_time]
@@ -243,7 +245,7 @@ def acknowledging(story: Story, chosen: list[Transmission]) -> list[Acknowledgem
             continue
         for place in range(bisect_left(times_ns, sent.journey.at_ns), len(by_time)):
             ack = by_time[place]
-            if ack.upto >= sent.end:
+            if ack.next_byte >= sent.end:
                 found[place] = ack
                 if ack.journey.received:
                     break
@@ -251,7 +253,7 @@ def acknowledging(story: Story, chosen: list[Transmission]) -> list[Acknowledgem
 
 
 def of_segment(story: Story, number: int) -> list[Transmission]:
-    """All transmissions of a segment; a RunFileError that says which there are."""
+    """All transmissions of a segment; a RunFileError that names the existing ones."""
     found = [sent for sent in story.transmissions if sent.segment == number]
     if not found:
         last = max((sent.segment for sent in story.transmissions), default=0)

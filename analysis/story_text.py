@@ -11,8 +11,8 @@ from analysis.journeys import DROPPED, FORWARDED, GAVE_UP, HELD, ICMP_RECEIVED, 
 from analysis.story import Story, TcpEvent, Transmission, acknowledging, totals
 
 FORMAT = "manet-story/1"
-HEADER = f"{'event':<10} {'time s':>11}  {'node':<8} {'packet':<11} what"
-SUMMARY_HEADER = f"{'time s':>11}  {'packet':<11} {'sent':<6} what came of it"
+HEADER = f"{'event':<10} {'time s':>11}  {'node':<8} {'packet':<11} details"
+SUMMARY_HEADER = f"{'time s':>11}  {'packet':<11} {'sent':<6} outcome"
 
 
 def title(story: Story) -> str:
@@ -50,7 +50,7 @@ def _summary_line(story: Story, sent: Transmission) -> str:
     else:
         words = f"dropped by {journey.node} {at_s}: {journey.fate}"
     if not journey.captured:
-        words += "; never on the radio" if journey.time_known else "; never on the radio, nobody knows since when"
+        words += "; never on the radio" if journey.time_known else "; never on the radio, start unknown"
     for held, until in _holdings(journey):
         words += f"; {_held_words(story, held, until)}"
     failed = f"; {sum(fates.values())} frames for it: {lost}" if lost else ""
@@ -80,7 +80,7 @@ def table_lines(story: Story, chosen: list[Transmission]) -> list[str]:
     """Every step of these transmissions and of their ACKs, and the events in between, in the order of time."""
     rows = [row for sent in chosen for row in _journey_rows(story, sent.journey, sent.name, _sent_words(sent))]
     for ack in acknowledging(story, chosen):
-        rows += _journey_rows(story, ack.journey, f"ack {ack.segment}", f"asks for byte {ack.upto}")
+        rows += _journey_rows(story, ack.journey, f"ack {ack.segment}", f"asks for byte {ack.next_byte}")
     if not rows:
         return [HEADER, "nothing was sent then"]
     begin_ns, end_ns = min(row[0] for row in rows), max(row[0] for row in rows)
@@ -124,8 +124,8 @@ def _step_words(step: Step) -> str:
     if step.kind in (SENT, FORWARDED, RESENT):
         return f"queued for {step.air.peer}" if step.air else "" if step.kind == SENT else "over the wire"
     if step.kind == ICMP_SENT:
-        return f"says: {step.reason}"
-    return f"is told: {step.reason}" if step.kind == ICMP_RECEIVED else step.reason
+        return f"sends: {step.reason}"
+    return f"receives: {step.reason}" if step.kind == ICMP_RECEIVED else step.reason
 
 
 def _holdings(journey: Journey) -> list[tuple[Step, Step | None]]:
@@ -172,7 +172,7 @@ def as_json(story: Story, chosen: list[Transmission]) -> dict[str, Any]:
             for sent in chosen
         ],
         "acks": [
-            {"segment": ack.segment, "upto": ack.upto, **_journey_json(story, ack.journey)}
+            {"segment": ack.segment, "upto": ack.next_byte, **_journey_json(story, ack.journey)}
             for ack in acknowledging(story, chosen)
         ],
         "tcp_events": [_event_json(story, event) for event in story.tcp_events],

@@ -1,7 +1,7 @@
-"""Colours, markers and display names of every figure, in one place.
+"""Colours, markers and display names of every figure.
 
-The colours are Okabe and Ito's (Color Universal Design, 2008), which stay apart under every kind of colour
-blindness; marker and line differ as well, so that a grey print can be read.
+The colours are those of Okabe and Ito (Color Universal Design, 2008), which can be distinguished with every kind of colour
+blindness. Markers and lines differ as well, so that a grey print is legible.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ BLACK, GREY, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
 
 
 @dataclass(frozen=True)
-class Look:
+class VariantStyle:
     """Display name, colour (`#rrggbb`) and marker (matplotlib) of a variant."""
 
     name: str
@@ -32,58 +32,58 @@ class Look:
 
 
 VARIANTS = {
-    "ns2": Look("ns2: data at 2, control at 1 Mbit/s, 200 m", BLUE, "o"),
-    "hv": Look("hv: all at 2 Mbit/s, 180 m", VERMILION, "s"),
-    "hv-alt": Look("hv-alt: control at 1 Mbit/s, delayed ACK, 180 m", GREEN, "^"),
-    "aodv": Look("AODV", VERMILION, "o"),
-    "aodv-silence": Look("AODV, by hellos alone", ORANGE, "P"),
-    "aodv-ns2": Look("AODV, ns-2's waits", ORANGE, "P"),
-    "dsdv": Look("DSDV", BLUE, "s"),
-    "dsdv-feedback": Look("DSDV, link feedback", SKY, "X"),
-    "dsr": Look("DSR", GREEN, "^"),
-    "dsr-ns2": Look("DSR as ns-2's", GREY, "p"),
-    "olsr": Look("OLSR", PURPLE, "D"),
-    "olsr-feedback": Look("OLSR, link feedback", PURPLE, "P"),
-    "olsr-silence": Look("OLSR, by hellos alone", BLUE, "P"),
-    "batman-adv": Look("batman-adv", GREEN, "^"),
-    "batman-adv-fast": Look("batman-adv, 5 messages a second", SKY, "X"),
-    "babeld": Look("Babel", GREY, "p"),
-    "static": Look("static routes", BLACK, "v"),
-    "as-printed": Look("positions as printed", BLUE, "o"),
-    "rearranged": Look("rearranged", VERMILION, "s"),
-    "rearranged-diameter-6": Look("rearranged, NET_DIAMETER 6", GREEN, "^"),
-    "n2-leaves": Look("n2 leaves", PURPLE, "D"),
-    "n2-leaves-rearranged": Look("n2 leaves, rearranged", ORANGE, "v"),
-    "cache-replies": Look("DSR, replies from caches", VERMILION, "o"),
-    "no-cache-replies": Look("DSR, replies by the target alone", BLUE, "s"),
-    "reno": Look("Reno", BLACK, "v"),
-    "elfn-2s": Look("ELFN, probes every 2 s", BLUE, "o"),
-    "elfn-4s": Look("ELFN, 4 s", SKY, "P"),
-    "elfn-6s": Look("ELFN, 6 s", GREEN, "^"),
-    "elfn-15s": Look("ELFN, 15 s", ORANGE, "D"),
-    "elfn-30s": Look("ELFN, 30 s", VERMILION, "s"),
-    "elfn": Look("ELFN, state unchanged", BLUE, "o"),
-    "elfn-any-ack": Look("ELFN, any ACK ends stand-by", BLUE, "o"),
-    "elfn-probe-ack": Look("ELFN, an ACK after a probe does", GREEN, "^"),
-    "elfn-window": Look("ELFN, window of one", GREEN, "^"),
-    "elfn-initial": Look("ELFN, window of one, initial RTO", VERMILION, "s"),
-    "elfn-first": Look("ELFN, probes with the first of the window", BLUE, "o"),
-    "elfn-lost": Look("ELFN, with the lowest reported lost", VERMILION, "s"),
-    "tahoe": Look("Tahoe", ORANGE, "P"),
-    "newreno": Look("NewReno", VERMILION, "s"),
-    "sack": Look("SACK", GREEN, "^"),
-    "vegas": Look("Vegas", BLUE, "o"),
-    "tcpap": Look("TCP-AP", BLUE, "o"),
-    "reno-f": Look("Reno-F", ORANGE, "P"),
-    "tcpf": Look("TCP-F", SKY, "X"),
-    "atcp": Look("ATCP", PURPLE, "D"),
-    "tcpbus": Look("TCP-BuS", GREY, "p"),
-    "lcd": Look("LCD (RFC 6069)", BLACK, "v"),
-    "": Look("this testbed", BLUE, "o"),
+    "ns2": VariantStyle("ns2: data at 2, control at 1 Mbit/s, 200 m", BLUE, "o"),
+    "hv": VariantStyle("hv: all at 2 Mbit/s, 180 m", VERMILION, "s"),
+    "hv-alt": VariantStyle("hv-alt: control at 1 Mbit/s, delayed ACK, 180 m", GREEN, "^"),
+    "aodv": VariantStyle("AODV", VERMILION, "o"),
+    "aodv-silence": VariantStyle("AODV, by hellos alone", ORANGE, "P"),
+    "aodv-ns2": VariantStyle("AODV, ns-2's waits", ORANGE, "P"),
+    "dsdv": VariantStyle("DSDV", BLUE, "s"),
+    "dsdv-feedback": VariantStyle("DSDV, link feedback", SKY, "X"),
+    "dsr": VariantStyle("DSR", GREEN, "^"),
+    "dsr-ns2": VariantStyle("DSR as ns-2's", GREY, "p"),
+    "olsr": VariantStyle("OLSR", PURPLE, "D"),
+    "olsr-feedback": VariantStyle("OLSR, link feedback", PURPLE, "P"),
+    "olsr-silence": VariantStyle("OLSR, by hellos alone", BLUE, "P"),
+    "batman-adv": VariantStyle("batman-adv", GREEN, "^"),
+    "batman-adv-fast": VariantStyle("batman-adv, 5 messages a second", SKY, "X"),
+    "babeld": VariantStyle("Babel", GREY, "p"),
+    "static": VariantStyle("static routes", BLACK, "v"),
+    "as-printed": VariantStyle("positions as printed", BLUE, "o"),
+    "rearranged": VariantStyle("rearranged", VERMILION, "s"),
+    "rearranged-diameter-6": VariantStyle("rearranged, NET_DIAMETER 6", GREEN, "^"),
+    "n2-leaves": VariantStyle("n2 leaves", PURPLE, "D"),
+    "n2-leaves-rearranged": VariantStyle("n2 leaves, rearranged", ORANGE, "v"),
+    "cache-replies": VariantStyle("DSR, replies from caches", VERMILION, "o"),
+    "no-cache-replies": VariantStyle("DSR, replies by the target alone", BLUE, "s"),
+    "reno": VariantStyle("Reno", BLACK, "v"),
+    "elfn-2s": VariantStyle("ELFN, probes every 2 s", BLUE, "o"),
+    "elfn-4s": VariantStyle("ELFN, 4 s", SKY, "P"),
+    "elfn-6s": VariantStyle("ELFN, 6 s", GREEN, "^"),
+    "elfn-15s": VariantStyle("ELFN, 15 s", ORANGE, "D"),
+    "elfn-30s": VariantStyle("ELFN, 30 s", VERMILION, "s"),
+    "elfn": VariantStyle("ELFN, state unchanged", BLUE, "o"),
+    "elfn-any-ack": VariantStyle("ELFN, any ACK ends stand-by", BLUE, "o"),
+    "elfn-probe-ack": VariantStyle("ELFN, an ACK after a probe does", GREEN, "^"),
+    "elfn-window": VariantStyle("ELFN, window of one", GREEN, "^"),
+    "elfn-initial": VariantStyle("ELFN, window of one, initial RTO", VERMILION, "s"),
+    "elfn-first": VariantStyle("ELFN, probes with the first of the window", BLUE, "o"),
+    "elfn-lost": VariantStyle("ELFN, with the lowest reported lost", VERMILION, "s"),
+    "tahoe": VariantStyle("Tahoe", ORANGE, "P"),
+    "newreno": VariantStyle("NewReno", VERMILION, "s"),
+    "sack": VariantStyle("SACK", GREEN, "^"),
+    "vegas": VariantStyle("Vegas", BLUE, "o"),
+    "tcpap": VariantStyle("TCP-AP", BLUE, "o"),
+    "reno-f": VariantStyle("Reno-F", ORANGE, "P"),
+    "tcpf": VariantStyle("TCP-F", SKY, "X"),
+    "atcp": VariantStyle("ATCP", PURPLE, "D"),
+    "tcpbus": VariantStyle("TCP-BuS", GREY, "p"),
+    "lcd": VariantStyle("LCD (RFC 6069)", BLACK, "v"),
+    "": VariantStyle("this testbed", BLUE, "o"),
 }
 _SPARE = [(PURPLE, "D"), (ORANGE, "v"), (SKY, "P")]
-PUBLISHED = Look("published", BLACK, "x")
-PEER = Look("Mininet-WiFi + wmediumd", GREY, "+")
+PUBLISHED = VariantStyle("published", BLACK, "x")
+PEER = VariantStyle("Mininet-WiFi + wmediumd", GREY, "+")
 
 SETTINGS = {
     "font.family": "DejaVu Sans",
@@ -107,13 +107,13 @@ SETTINGS = {
 WIDTH_IN = 5.6
 
 
-def look(variant: str | None, position: int = 0) -> Look:
-    """A variant's look; one that is not listed keeps its own name and gets a spare colour by its position."""
+def of_variant(variant: str | None, position: int = 0) -> VariantStyle:
+    """The style of a variant. An unlisted variant keeps its own name and gets a spare colour by its position."""
     key = variant or ""
     if key in VARIANTS:
         return VARIANTS[key]
     colour, marker = _SPARE[position % len(_SPARE)]
-    return Look(key, colour, marker)
+    return VariantStyle(key, colour, marker)
 
 
 def variant_name(variant: str | None) -> str:
@@ -125,7 +125,7 @@ def variant_name(variant: str | None) -> str:
 def page(
     out_dir: Path, name: str, height_in: float, width_in: float = WIDTH_IN, **options
 ) -> Iterator[tuple[list[Axes], list[Path]]]:
-    """Axes one above the other to draw on (`options` as plt.subplots takes them), saved when the block ends.
+    """Axes in one column to draw on (`options` as plt.subplots takes them), saved when the block ends.
 
     Yields the axes and the list that holds the written files after the block: PNG for the screen, PDF for print.
     """

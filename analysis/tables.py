@@ -1,7 +1,7 @@
 """table.csv (a row per run), summary.csv (a row per cell and metric) and the table printed after a campaign.
 
-Columns as formats/results.md says. A mean is over the runs that are complete and not void; its interval is
-Student's t at 95 %. A run that is void, failed or without metrics is counted as void and never enters a mean.
+formats/results.md defines the columns. A mean is over the runs that are complete and not void; its interval is Student's t at 95
+%. A run that is void, failed or without metrics is counted as void and never enters a mean.
 """
 
 import csv
@@ -19,7 +19,7 @@ from analysis.files import atomic_file
 from analysis.found_runs import find_runs
 from analysis.references import Reference, load_reference
 from analysis.rundir import RunDirectory
-from scenarios.traffic import kinds
+from scenarios.traffic import kind_names, kinds
 from scenarios.traffic.shared.kind import Kind
 
 CONFIDENCE = 0.95
@@ -39,6 +39,13 @@ FLOW_METRICS = {
     "latency_ms_mean": ("ms", "latency_ms_mean", 1),
     "latency_ms_p95": ("ms", "latency_ms_p95", 1),
     "jitter_ms": ("ms", "jitter_ms", 1),
+    "delivery": ("1", "delivery", 1),
+    "latency_ms_p5": ("ms", "latency_ms_p5", 1),
+    "latency_ms_p50": ("ms", "latency_ms_p50", 1),
+    "latency_ms_p99": ("ms", "latency_ms_p99", 1),
+    "latency_ms_max": ("ms", "latency_ms_max", 1),
+    "jitter_rfc3550_ms": ("ms", "jitter_rfc3550_ms", 1),
+    "jitter_rfc3550_ms_mean": ("ms", "jitter_rfc3550_ms_mean", 1),
     "reaction_s": ("s", "reaction_s", 1),
     "expected_kbps": ("kbit/s", "expected_bps", 1e3),
     "percent": ("%", "percent_of_expected", 1),
@@ -53,21 +60,24 @@ SUM_METRICS = {
 
 
 def own_metrics(kinds: Iterable[Kind[Any]]) -> dict[str, tuple[str, str, float]]:
-    """What kinds of traffic take from their own reports, under the names and in the units that they give."""
+    """Metrics that traffic kinds take from their own reports, with the names and units that the kinds declare."""
     return {name: (unit, name, 1) for kind in kinds for name, unit in kind.own_metrics.items()}
 
 
-# of the first flow that has it: of the thin one of datagrams beside flow 1
+# of the first flow that has it, such as the low-rate datagram flow that accompanies flow 1
 SOME_METRICS = {"silence_s": ("s", "silence_s", 1)} | own_metrics(kinds().values())
-METRICS = FLOW_METRICS | SUM_METRICS | SOME_METRICS
-ENDINGS = ("valid", "suspect", "void", "failed", "interrupted")  # of a run, as `ending` names them
-# What the printed table and the general figure are of: the first that any run has. Flows of datagrams acknowledge nothing.
-SHOWN = ("acked_kbps", "reaction_s", "delivered_kbps")
+# Jain's index of the flows of each kind (analysis/fairness.py) -> (unit, kind, divisor)
+FAIRNESS = {f"jain_{name}": ("1", name, 1) for name in kind_names()}
+METRICS = FLOW_METRICS | SUM_METRICS | SOME_METRICS | FAIRNESS
+ENDINGS = ("valid", "suspect", "void", "failed", "interrupted")  # of runs, in the words of `ending`
+# The metric of the printed table and the general figure: the first that any run has. Flows of datagrams have no ACKs,
+# flows without a known connection only the metrics of their reports.
+SHOWN = ("acked_kbps", "reaction_s", "delivered_kbps", *own_metrics(kinds().values()))
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """What the tables need to know of an experiment."""
+    """The properties of an experiment that the tables need."""
 
     name: str
     axes: tuple[str, ...]
@@ -123,7 +133,7 @@ def write_tables(results: Results) -> list[Path]:
 
 
 def collect_runs(out_dir: Path, axes: Iterable[str]) -> list[dict[str, Any]]:
-    """A row of table.csv for every run below `out_dir` that is what it says it is, in the order of cells and seeds."""
+    """A row of table.csv for every run below `out_dir` that matches its place and manifest, in the order of cells and seeds."""
     return _rows(out_dir, tuple(axes), find_runs(out_dir).runs)
 
 
@@ -138,14 +148,15 @@ def counted_runs(out_dir: Path) -> list[RunDirectory]:
 
 
 def standing(run: Mapping[str, Any]) -> str:
-    """Of a row of table.csv: valid, suspect or void; as the verdict, and void for a run that has none or did not complete."""
+    """The class of a row of table.csv: valid, suspect or void; from the verdict, and void for a run that has none or did not
+    complete."""
     if run["status"] != "complete" or run["verdict"] not in ("valid", "suspect"):
         return "void"
     return run["verdict"]
 
 
 def ending(run: Mapping[str, Any]) -> str:
-    """The same, but with a run that failed or was interrupted called so, unless its host was too busy for it."""
+    """The same, but a run that failed or was interrupted is called so, unless its host was too loaded for it."""
     return run["status"] if run["status"] in ("failed", "interrupted") and not run["host_late"] else standing(run)
 
 
@@ -155,7 +166,7 @@ def counts(run: Mapping[str, Any]) -> bool:
 
 
 def summarise(rows: list[dict[str, Any]], experiment: Experiment) -> list[dict[str, Any]]:
-    """A row of summary.csv for every cell and every metric that any of its runs has; one of a cell without runs."""
+    """A row of summary.csv for every cell and every metric that any of its runs has; one row for a cell without runs."""
     cells: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in rows:
         cells.setdefault(cell_of(row, experiment.axes), []).append(row)
@@ -182,7 +193,7 @@ def summarise(rows: list[dict[str, Any]], experiment: Experiment) -> list[dict[s
 
 
 def cell_of(row: Mapping[str, Any], axes: Iterable[str]) -> tuple[Any, ...]:
-    """What tells the cell of a row of either table from the others."""
+    """The values that distinguish the cell of a row of either table from other cells."""
     return tuple(row[key] for key in (*axes, "variant"))
 
 
@@ -202,7 +213,7 @@ def shown_metric(summary: list[dict[str, Any]]) -> str:
 
 
 def mean_and_interval(values: list[float | None]) -> dict[str, float | int | None]:
-    """Mean, half width of the 95 % interval by Student's t (None for fewer than two) and how many."""
+    """Mean, half width of the 95 % interval by Student's t (None for fewer than two values), and number of values."""
     present = [value for value in values if value is not None]
     if not present:
         return {"mean": None, "ci95": None, "n": 0}
@@ -239,9 +250,11 @@ def _run_row(run_dir: Path, out_dir: Path, axes: tuple[str, ...]) -> dict[str, A
         row[name] = sum(present) / divisor if present else None
     for name, (_, entry, divisor) in SOME_METRICS.items():
         row[name] = next((flow[entry] / divisor for flow in flows.values() if flow.get(entry) is not None), None)
+    row |= {name: metrics.get("fairness", {}).get(kind) for name, (_, kind, _) in FAIRNESS.items()}
     row["checks"] = (";".join(failed) or "ok") if metrics else "no metrics"
     row["run_dir"] = str(run_dir.relative_to(out_dir))
     row["flows"] = flows
+    row["remarks"] = metrics.get("remarks", [])
     return row
 
 
@@ -257,7 +270,7 @@ def _as_mapping(definition: Any, out_dir: Path) -> Mapping[str, Any]:
 
 
 def _json(path: Path) -> dict[str, Any]:
-    """A JSON object; empty where the file is missing, as it is for a run that failed early."""
+    """A JSON object; empty if the file is missing, as in a run that failed early."""
     if not path.exists():
         return {}
     try:
@@ -289,7 +302,7 @@ def _number(text: str) -> float | str | None:
 
 
 def _plain(value: Any) -> Any:
-    """A table or list as an axis's value is shown as JSON, so that it fits a cell."""
+    """A table or list as value of an axis is shown as JSON, so that it fits a cell."""
     return json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else value
 
 

@@ -1,7 +1,7 @@
 """tcp.csv (formats/tcp.md): the kernel's per-ACK samples of each connection, and the events of its TCP in the same stream.
 
-An event is what a layer did or was told (notice, stand-by, probe, repair, timeout, window). Runs that were made before there were
-events have samples only.
+An event is an action of a layer or an input to it (notice, stand-by, probe, repair, timeout, window). Runs recorded before events
+existed have samples only.
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ from analysis.connections import Connection
 from analysis.errors import RunFileError
 
 # The kernel's "no threshold yet" (TCP_INFINITE_SSTHRESH in include/net/tcp.h).
-INFINITE_THRESHOLD = 1 << 20  # none (0x7FFFFFFF), or a value that no window has: docs/timelines.md, its end
+INFINITE_THRESHOLD = 1 << 20  # none (0x7FFFFFFF), or a value that no window has (end of docs/timelines.md)
 
 SCHEMA = {
     "t_ns": pl.Int64,  # CLOCK_REALTIME
@@ -33,7 +33,7 @@ SCHEMA = {
     "detail": pl.String,
 }
 _EVENTS = ("event", "detail")
-SET_BY_LAYER = "window"  # the event whose row has the state after it
+SET_BY_LAYER = "window"  # the only event whose row has the state after it
 
 
 def read_samples(path: Path) -> pl.DataFrame:
@@ -71,7 +71,7 @@ def stand_bys(rows: pl.DataFrame) -> list[tuple[int, int | None]]:
 
 
 def fixed_rtos(rows: pl.DataFrame) -> list[tuple[int, int | None]]:
-    """Where reno-f sends in the kernel's place: from each second timeout in a row to the next segment received."""
+    """Times in which reno-f retransmits instead of the kernel: from each second timeout in a row to the next segment received."""
     if rows.filter((pl.col("event") == "algorithm") & pl.col("detail").str.contains("reno-f(", literal=True)).is_empty():
         return []
     found: list[tuple[int, int | None]] = []
@@ -86,10 +86,10 @@ def fixed_rtos(rows: pl.DataFrame) -> list[tuple[int, int | None]]:
 
 
 def held_from(rows: pl.DataFrame, column: str) -> list[tuple[int, int]]:
-    """From when on (ns) the socket had which value of `column`, up to the last row that has one.
+    """The times (ns) from which the socket had each value of `column`, up to the last row that has one.
 
     A row has the state before its segment or timeout is processed, so its value was held since the row before; a `window` row has
-    the one that a layer has just set. Samples alone would not do: while every segment is lost there are none.
+    the value that a layer has just set. Samples alone are not enough: while every segment is lost there are none.
     """
     found: list[tuple[int, int]] = []
     before_ns = None
@@ -100,7 +100,7 @@ def held_from(rows: pl.DataFrame, column: str) -> list[tuple[int, int]]:
 
 
 def with_gaps(held: list[tuple[int, int]]) -> list[tuple[int, float]]:
-    """Thresholds for a line: none where the kernel has none yet."""
+    """Thresholds for a line, with gaps while the kernel has none."""
     return [(t_ns, float("nan") if value >= INFINITE_THRESHOLD else value) for t_ns, value in held]
 
 

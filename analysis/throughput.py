@@ -1,10 +1,9 @@
-"""What a TCP flow achieved, from the captures of its two ends.
+"""Throughput, retransmissions and round-trip times of a TCP flow, from the captures of its two ends.
 
-Acknowledged: the rise of the highest cumulative ACK seen at the sender, which is ns-2's and the papers' measure.
-Delivered: the rise of the in-order bytes at the receiver. RTT: from sending to the first ACK that covers the
-segment, without samples from an ACK that covers a retransmitted segment: after a hole is filled the ACK comes
-late for reasons that are not the path's (Karn's rule, RFC 6298 section 3, in the form Linux uses it without
-timestamps: one retransmitted segment spoils the whole ACK).
+Acknowledged: the increase of the highest cumulative ACK seen at the sender, the measure of ns-2 and of the papers. Delivered: the
+increase of the in-order bytes at the receiver. RTT: from sending to the first ACK that covers the segment, without samples from
+an ACK that covers a retransmitted segment: when a hole is filled, the ACK is late for reasons other than the path (Karn's rule,
+RFC 6298 section 3, in the form that Linux uses without timestamps: one retransmitted segment makes the whole ACK unusable).
 
 Byte 0 is the first byte after the SYN. Windows are half-open: [begin_ns, end_ns).
 """
@@ -48,7 +47,7 @@ class Segments:
     t_ns: np.ndarray
     start: np.ndarray
     end: np.ndarray
-    repeated: np.ndarray  # it begins below what was sent before: a retransmission
+    repeated: np.ndarray  # it begins below the highest byte sent before: a retransmission
 
     def within(self, begin_ns: int, end_ns: int) -> np.ndarray:
         """A mask (bool, one per segment) of those captured in [begin_ns, end_ns)."""
@@ -57,22 +56,22 @@ class Segments:
 
 @dataclass
 class SenderView:
-    """The flow as its sender's capture shows it."""
+    """The flow as seen in the sender's capture."""
 
     segments: Segments
     acked: Staircase
-    unseen_bytes: int  # acknowledged, yet never seen leaving: the capture lost them
+    unseen_bytes: int  # acknowledged, but missing in the capture at the sender
     largest_flight_bytes: int
-    routing_resends: int  # segments that the routing layer sent a second time after a broken link
+    routing_resends: int  # segments that the routing daemon sent again after a broken link
 
 
 @dataclass
 class ReceiverView:
-    """The flow as its receiver's capture shows it."""
+    """The flow as seen in the receiver's capture."""
 
     segments: Segments
     delivered: Staircase
-    unseen_bytes: int  # acknowledged by this host, yet never seen arriving: the capture lost them
+    unseen_bytes: int  # acknowledged by this host, but missing in its capture
 
 
 def initial_sequence(connection: Connection, *captures: pl.DataFrame) -> int | None:
@@ -103,7 +102,7 @@ def sender_view(packets: pl.DataFrame, connection: Connection, isn: int) -> Send
 def receiver_view(packets: pl.DataFrame, connection: Connection, isn: int) -> ReceiverView:
     """In-order bytes and losses of the capture at the receiver.
 
-    The receiver's own ACKs say what it has got even where the capture lost the segment.
+    The receiver's own ACKs give its in-order bytes even if the capture lost a segment.
     """
     forward = connection.forward(packets)
     segments = _segments(forward, isn)
@@ -124,8 +123,8 @@ def receiver_view(packets: pl.DataFrame, connection: Connection, isn: int) -> Re
 def round_trip_times_ns(view: SenderView, begin_ns: int, end_ns: int) -> np.ndarray:
     """Samples of the ACKs that arrived in the window, one for each segment that an ACK newly covers."""
     samples: list[int] = []
-    waiting: dict[int, int] = {}  # end of a segment not yet acknowledged -> when it left for the first time
-    spoiled: set[int] = set()  # those of which a part was sent again
+    waiting: dict[int, int] = {}  # end of a segment not yet acknowledged -> time of its first transmission
+    spoiled: set[int] = set()  # segments of which a part was retransmitted
     for t_ns, start, end in _in_time_order(view.segments, view.acked):
         if start is not None:
             spoiled.update(edge for edge in waiting if start < edge <= end)
@@ -141,9 +140,9 @@ def round_trip_times_ns(view: SenderView, begin_ns: int, end_ns: int) -> np.ndar
 
 
 def _sent_by_tcp(forward: pl.DataFrame) -> pl.DataFrame:
-    """Without the packets that a routing daemon got back from a broken link and sent again: TCP knows nothing of these.
+    """Without the packets that a broken link returned to the routing daemon, which sent them again without TCP.
 
-    They are the same packet, IP identification included, while the kernel numbers each retransmission anew.
+    They are the same packets, with the same IP identification, while the kernel gives each retransmission a new one.
     """
     numbered = pl.col("identification").fill_null(0) != 0
     again = ~pl.struct("identification", "sequence", "payload_bytes", "acknowledgement", "flags").is_first_distinct()
@@ -166,7 +165,7 @@ def _acknowledgements(backward: pl.DataFrame, isn: int, last_byte: int | None) -
 
 
 def _last_byte(forward: pl.DataFrame, isn: int) -> int | None:
-    """How many bytes the flow has, known once its FIN was seen."""
+    """The number of bytes of the flow, known once its FIN was seen."""
     positions = unwrap(forward["sequence"].to_numpy(), isn + 1) + forward["payload_bytes"].to_numpy()
     closing = positions[((forward["flags"].fill_null(0) & FIN) != 0).to_numpy()]
     return int(closing.max()) if closing.size else None
@@ -190,7 +189,7 @@ def _largest_flight(segments: Segments, acked: Staircase) -> int:
 
 
 def _in_time_order(segments: Segments, acked: Staircase) -> list[tuple[int, int | None, int]]:
-    """Segments as (time, start, end) and ACKs as (time, None, value); a segment before an ACK of its instant."""
+    """Segments as (time, start, end) and ACKs as (time, None, value); at the same instant, the segment comes first."""
     sent = zip(segments.t_ns.tolist(), segments.start.tolist(), segments.end.tolist(), strict=True)
     acks = zip(acked.times_ns.tolist(), acked.values.tolist(), strict=True)
     events = [(t, 0, start, end) for t, start, end in sent] + [(t, 1, None, value) for t, value in acks]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python
 
-"""Hidden terminals: sta1 and sta3 do not hear each other, and both send to sta2, which stands between them.
+"""Hidden terminals: sta1 and sta3 do not hear each other, and both send to sta2, which is between them.
 
             200 m          200 m
     sta1 ---------- sta2 ---------- sta3        reception 250 m, carrier sense 300 m
@@ -45,7 +45,7 @@ def measure(rts, seconds):
 
 
 def lost(net):
-    """The number of frames (data, RTS) lost to a hidden sender, or to one that began in the same slot."""
+    """The number of frames (data, RTS) lost to a hidden sender, or to a sender that began in the same slot."""
     return sum(counted["fate_hidden"] + counted["fate_collision"] for counted in net.counters().values())
 
 

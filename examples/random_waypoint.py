@@ -2,7 +2,7 @@
 
 """Six stations wander by random waypoint, 1 to 5 m/s, over 200 m x 200 m, with AODV.
 
-The argument is another model: RandomDirection, RandomWalk, GaussMarkov. The same seed moves them the same way every time.
+The argument is another model: RandomDirection, RandomWalk, GaussMarkov. The same seed gives the same movement every time.
 """
 
 import sys

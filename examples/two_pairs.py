@@ -2,8 +2,8 @@
 
 """Two pairs of stations: side by side they share the air; far apart each has all of it.
 
-    sta1 -> sta2 (100 m), alone; with sta3 -> sta4 100 m aside; with that pair 2000 m away. The argument is how long each case
-is measured, in seconds.
+    sta1 -> sta2 (100 m), alone; with sta3 -> sta4 100 m aside; with that pair 2000 m away. The argument is the duration of each
+measurement, in seconds.
 """
 
 import sys

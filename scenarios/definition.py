@@ -7,6 +7,7 @@ from pathlib import Path
 import mobility.trace
 from scenarios import toml_file
 from scenarios.errors import UsageError, did_you_mean
+from scenarios.flows import Flow
 from scenarios.keys import Keys
 from scenarios.movement import MODEL_NAMES, Replay
 from scenarios.movement_files import matching, replayed
@@ -26,8 +27,9 @@ def load_scenario(path: Path, overrides: Sequence[str] = ()) -> Scenario:
 
 def scenario_of(keys: Keys) -> Scenario:
     """The checked scenario of these keys, with all defaults."""
-    scenario = validated(Scenario, keys.values, keys.refusal)
+    scenario = validated(Scenario, keys.values, keys.refusal, keys.refusal_of_name)
     _check_radio(scenario, keys)
+    scenario = _with_files_of_flows(scenario, keys)
     return _with_movement(scenario, scenario.mobility, keys) if isinstance(scenario.mobility, Replay) else scenario
 
 
@@ -41,6 +43,33 @@ def _check_radio(scenario: Scenario, keys: Keys) -> None:
         if key not in profile:
             text = did_you_mean(key, profile) or f"the keys are those of medium/radios/{scenario.radio}.toml"
             raise keys.refusal(("radio_overrides", key), f"unknown key; {text}")
+
+
+def _with_files_of_flows(scenario: Scenario, keys: Keys) -> Scenario:
+    """The scenario with the full paths of the files that its flows name, each of which is checked."""
+    flows = tuple(_with_files(flow, index, scenario.mtu, keys) for index, flow in enumerate(scenario.flows))
+    return scenario if flows == scenario.flows else scenario.model_copy(update={"flows": flows})
+
+
+def _with_files(flow: Flow, index: int, mtu: int, keys: Keys) -> Flow:
+    """A path of `--set` is relative to the current folder, then to the file, as that of a movement file."""
+    by_set = any(key.split(".")[0] == "flows" for key in keys.after_set)
+    for key in flow.kind.path_keys:
+        given = getattr(flow, key)
+        if given is None:
+            continue
+        base = keys.folder_of("flows", index, key)
+        paths = [(folder / given).resolve() for folder in ([Path(), base] if by_set else [base])]
+        found = next((path for path in paths if path.is_file()), None)
+        if found is None:
+            from_here = "where you are, or to the scenario's file" if by_set else "this file"
+            raise keys.refusal(("flows", index, key), f"there is no file {paths[-1]}; give its path, relative to {from_here}")
+        try:
+            flow.kind.check_file(key, found, mtu)
+        except UsageError as problem:
+            raise keys.refusal(("flows", index, key), str(problem)) from None
+        flow = flow.model_copy(update={key: str(found)})
+    return flow
 
 
 def _with_movement(scenario: Scenario, movement: Replay, keys: Keys) -> Scenario:

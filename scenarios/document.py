@@ -22,7 +22,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Document:
-    """The tables of a file (and of those that it is based on), or of a script, which has no lines."""
+    """The tables of a file (and of its bases), or of a script, which has no lines."""
 
     path: Path
     name: str
@@ -35,8 +35,8 @@ class Document:
         return bool(EXPERIMENT_KEYS & self.tables.keys())
 
     def place(self, path: KeyPath) -> Place | None:
-        """The place of `path`, or of the nearest enclosing key that has one; None without any."""
-        paths = (path[:length] for length in range(len(path), 0, -1))
+        """The place of `path`, or of the nearest enclosing key that has one, at last of the file; None without any."""
+        paths = (path[:length] for length in range(len(path), -1, -1))
         return next((self.places[each] for each in paths if each in self.places), None)
 
     def refusal(self, path: KeyPath, text: str) -> UsageError:

@@ -40,7 +40,8 @@ class _Ends(BaseModel):
 
 def _optional(field: FieldInfo) -> Any:
     """A key of one kind, for a model that has those of all."""
-    return (Annotated[(field.annotation, *field.metadata)] | None, None)
+    annotation: Any = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
+    return (annotation | None, None)
 
 
 if TYPE_CHECKING:
@@ -52,8 +53,8 @@ else:
 
 
 class Flow(_WithKeys):
-    """One flow of traffic from a station or host to another. `start` counts from the start of the traffic. Beside the keys here
-    it has those of every kind (`rate`, `bytes`, ...), None where its own kind has no such key."""
+    """One flow of traffic from a station or host to another. `start` counts from the start of the traffic. It also has the
+    keys of every kind (`rate`, `bytes`, ...), None for keys that its own kind does not have."""
 
     tcp: TcpText | None = None  # None: the scenario's
 
@@ -100,10 +101,9 @@ class Flow(_WithKeys):
         return self.kind.has_tcp
 
     @property
-    def packet_bytes(self) -> int | None:
-        """Size of the IP packets if the flow sets it, bytes; None if TCP does, or the kind has no such key."""
-        size: int | None = getattr(self, "bytes", None)
-        return size
+    def largest_packet(self) -> tuple[str, int] | None:
+        """The key that sets the size of the largest IP packet, and this size in bytes; None if TCP sets it, or a file."""
+        return self.kind.largest_packet(self.own_keys())
 
     def own_keys(self) -> Any:
         """The kind's keys, as its own model."""
@@ -116,4 +116,6 @@ def _names(names: list[str]) -> str:
 
 
 def _as_toml(example: object) -> str:
+    if isinstance(example, list):
+        return f"[{', '.join(_as_toml(item) for item in example)}]"
     return f"{example:_}" if isinstance(example, int | float) else f'"{example}"'

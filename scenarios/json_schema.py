@@ -1,7 +1,7 @@
-"""The JSON Schema (draft 2020-12) of a scenario file, from which editors complete it: `manet schema`.
+"""The JSON Schema (draft 2020-12) of a scenario file, with which editors complete keys: `manet schema`.
 
-It is made from the classes that check a scenario, so that limits, units and defaults are theirs. Checks across keys (a name
-that no station has, keys that do not fit the topology) are not in it, nor the limits of a quantity that is written as text.
+It is generated from the classes that check a scenario, with their limits, units and defaults. It has no checks across keys (such
+as the name of a missing station, or keys that do not fit the topology), and no limits of quantities that are written as text.
 """
 
 import copy

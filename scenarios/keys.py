@@ -5,9 +5,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-from scenarios.document import Document, dotted
-from scenarios.errors import UsageError, shortened
+from scenarios.document import EXPERIMENT_KEYS, Document, dotted
+from scenarios.errors import UsageError, did_you_mean, shortened
 from scenarios.overrides import Change
+from scenarios.toml_file import BASE
 from scenarios.toml_lines import Path as KeyPath
 
 
@@ -29,7 +30,8 @@ class Keys:
             return cls(document.tables, document)
         stray = next((key for key in document.tables if key != "scenario"), None)
         if stray is not None:
-            raise document.refusal((stray,), "unknown key beside [scenario]; put it into the table, or remove it")
+            remedy = did_you_mean(stray, {BASE, *EXPERIMENT_KEYS}) or "put it into the table, or remove it"
+            raise document.refusal((stray,), f"unknown key outside [scenario]; {remedy}")
         return cls(document.tables["scenario"], document, ("scenario",))
 
     @classmethod
@@ -60,9 +62,16 @@ class Keys:
             return UsageError(f'--set: key "{shortened(dotted(path))}": {text}')
         return self.document.refusal(self._in_document(path), text)
 
-    def folder_of(self, key: str) -> Path:
-        """The folder to which a relative path in the value of `key` refers."""
-        place = self.document.place(self._in_document((key,)))
+    def refusal_of_name(self, path: KeyPath, text: str) -> UsageError:
+        """The error for the name of a key, which an axis has once for all its values."""
+        origin = self.origins.get(path, ())
+        of_value = origin and isinstance(origin[-1], int)
+        named = replace(self, origins={**self.origins, path: origin[:-1]}) if of_value else self
+        return named.refusal(path, text)
+
+    def folder_of(self, *path: str | int) -> Path:
+        """The folder to which a relative path in the value of the key at `path` refers."""
+        place = self.document.place(self._in_document(path))
         return (place.path if place else self.document.path).parent
 
     def _in_document(self, path: KeyPath) -> KeyPath:

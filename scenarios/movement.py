@@ -27,7 +27,7 @@ Blocks = Annotated[Whole, Field(ge=1, le=1000)]
 
 
 class Movement(BaseModel):
-    """What all have. `WITH_TRAFFIC`: it begins with the traffic; `MADE`: drawn or put together by mobility/models."""
+    """Common part of all movements. `WITH_TRAFFIC`: it begins with the traffic; `MADE`: mobility/models generates it."""
 
     model_config = STRICT
     WITH_TRAFFIC: ClassVar[bool] = True
@@ -51,7 +51,7 @@ class Movement(BaseModel):
 
 
 class Still(Movement):
-    """Everybody stays where the layout puts them. Written as the bare name."""
+    """Stations stay at the positions of the layout. Written as the bare name."""
 
     WITH_TRAFFIC = MADE = NEEDS_AREA = False
     model: Literal["static"] = "static"
@@ -75,6 +75,7 @@ class RandomWaypoint(Movement):
     pause: Annotated[Seconds, Field(ge=0, le=86_400)] | None = None
     pauses: Literal["fixed", "uniform"] = "fixed"
     edges: Literal["inside", "wrap"] = "inside"
+    legs: Literal["to-point", "timed"] = "to-point"
     start: Literal["placed", "steady"] = "placed"
 
 
@@ -187,9 +188,9 @@ def _as_table(value: object) -> object:
     return value
 
 
-def completed(movement: Movement, beside: dict[str, float | None]) -> Movement:
-    """The movement with the scenario's keys `speed` and `pause` (`beside` it), a short form of its options."""
-    for key, value in beside.items():
+def completed(movement: Movement, short_forms: dict[str, float | None]) -> Movement:
+    """The movement with the scenario's keys `speed` and `pause`, which are short forms of its options."""
+    for key, value in short_forms.items():
         own = getattr(movement, key, None)
         if value is not None and key not in type(movement).model_fields:
             raise KeyProblem((key,), f'mobility "{movement.model}" has no {key} of its own; remove it')

@@ -68,7 +68,7 @@ class Change:
 
 
 def parse_value(written: str) -> Any:
-    """A TOML value; any other text is a string, so that words need no quotes in a shell."""
+    """A TOML value; any other text is a string, so words need no quotes in a shell."""
     try:
         keys = tomllib.loads(f"value = {written}")
         return keys["value"] if len(keys) == 1 else written  # a line break begins another key

@@ -98,8 +98,10 @@ def fields(properties: Mapping[str, Node], own: Mapping[str, Any], required: boo
 
 
 def derived(formula: Any, values: Mapping[str, Any]) -> Any:
-    """What a key is that was not given: its owner's `derived`, with the values of other keys (engine/src/formula.rs).
-    Times are in seconds, to the nanosecond."""
+    """Value of a key that was not given: its owner's `derived`, with the values of other keys (engine/src/formula.rs).
+
+    Times are in seconds, to the nanosecond.
+    """
     if isinstance(formula, str):
         return values[formula]
     if not isinstance(formula, dict):

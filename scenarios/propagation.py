@@ -25,7 +25,7 @@ class MatrixEntry(BaseModel):
 
 
 class Model(BaseModel):
-    """How power falls with distance."""
+    """Received power as a function of distance."""
 
     model_config = STRICT
     FIRST: ClassVar[str] = next(iter(TABLES))  # the medium's default

@@ -1,4 +1,4 @@
-"""Numbers with a unit: what a scenario key accepts beside a bare number.
+"""Numbers with a unit, which scenario keys accept as well as bare numbers.
 
 A bare number is in the key's own unit (metres, seconds, bit/s, m/s, bytes). A string carries its unit ("0.2 km",
 "500 kbit/s"); one of another dimension is refused, so that a time can never be read as a distance. "m" alone is

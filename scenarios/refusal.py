@@ -1,7 +1,9 @@
 """Errors of pydantic as one line: the key as the user wrote it, the problem, the remedy."""
 
+import json
 import re
 from collections.abc import Callable
+from datetime import date, time
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -10,11 +12,14 @@ from pydantic_core import ErrorDetails
 from scenarios.errors import UsageError, did_you_mean, shortened
 from scenarios.key_models import TAGGED, classes_by_name, keys_at, unit_at
 from scenarios.models import KeyProblem
+from scenarios.overrides import SHORT_FOR
 from scenarios.quantities import NAMES
 from scenarios.routing import AS_NS2
+from scenarios.toml_file import BASE
 from scenarios.toml_lines import Path as KeyPath
 
 Model = TypeVar("Model", bound=BaseModel)
+Refusal = Callable[[KeyPath, str], UsageError]
 
 _TYPE_WORDS = {
     "int": "a whole number", "float": "a number", "bool": "true or false", "string": "text in quotes",
@@ -22,23 +27,35 @@ _TYPE_WORDS = {
 }  # fmt: skip
 
 
-def validated(model: type[Model], raw: object, refusal: Callable[[KeyPath, str], UsageError]) -> Model:
-    """Validate `raw` as `model`; the first error is raised as `refusal(key path, text)`."""
+_LIST = "tuple["  # pydantic's name of a list begins so, in the path of a key that takes something else, too
+
+
+def validated(model: type[Model], raw: object, refusal: Refusal, unknown: Refusal | None = None) -> Model:
+    """Validate `raw` as `model`; the first error is raised as `refusal(key path, text)`, that of an unknown key as `unknown`,
+    if given."""
     try:
         return model.model_validate(raw)
     except ValidationError as problem:
-        raise refusal(*_explain(_first(problem), model)) from None
+        first = _first(problem)
+        refused = unknown if unknown and first["type"] == "extra_forbidden" else refusal
+        raise refused(*_explain(first, model)) from None
 
 
 def _first(problem: ValidationError) -> ErrorDetails:
-    """Unknown keys first: a misspelt key is the cause of the missing one beside it."""
+    """Unknown keys come first, because a misspelt key causes the error about the missing one. If a key takes text or a list, the
+    error of the given form is chosen."""
     errors = problem.errors(include_url=False)
-    return next((e for e in errors if e["type"] == "extra_forbidden"), errors[0])
+    first = next((e for e in errors if e["type"] == "extra_forbidden"), errors[0])
+    if isinstance(first["input"], str) or first["loc"][-1:] != ("str",):
+        return first
+    *key, _ = first["loc"]
+    of_key = (e for e in errors if list(e["loc"][: len(key)]) == key)
+    return next((e for e in of_key if any(str(part).startswith(_LIST) for part in e["loc"][len(key) :])), first)
 
 
 def _explain(error: ErrorDetails, model: type[BaseModel]) -> tuple[KeyPath, str]:
     """The key as the user wrote it, and the text. (pydantic's path has the chosen name after `routing` and `mobility`.)"""
-    path: KeyPath = tuple(error["loc"])
+    path: KeyPath = tuple(part for part in error["loc"] if not str(part).startswith(_LIST))
     within, text = _worded(error, model, path)
     return (within[:1] + within[2:] if within[1:2] and within[1] in classes_by_name(within) else within), text
 
@@ -62,22 +79,30 @@ def _worded(error: ErrorDetails, model: type[BaseModel], path: KeyPath) -> tuple
     if kind in ("greater_than", "greater_than_equal", "less_than", "less_than_equal"):
         return path, _out_of_range(given, ctx, unit_at(model, path))
     if path[:-1] and path[-1] in ("bool", "int", "float", "str"):
-        return path[:-1], f"{_shown(given)} is of the wrong type; give a number, true, false or text in quotes"
+        return path[:-1], _mistyped(given, "a number, true, false or text in quotes")
     expected = _TYPE_WORDS.get(kind.removesuffix("_type").removesuffix("_parsing"))
     if kind == "int_from_float":
         expected = "a whole number"
+    if expected == "a table" and path in ((), ("scenario",)):
+        return path, f"scenario = {_shown(given)} is of the wrong type; write a table [scenario]"
+    if expected == "a list" and str(error["loc"][-1]).startswith(_LIST):
+        expected = "text in quotes or a list"
+    if expected == "a table" and len(path) == 1 and path[0] in SHORT_FOR:
+        expected = "a name in quotes or a table"
     if expected:
         unit = unit_at(model, path)
-        in_unit = f" in {unit} ({NAMES[unit]})" if unit else ""
-        return path, f"{_shown(given)} is of the wrong type; give {expected}{in_unit}"
+        each = " of numbers" if unit and expected.endswith("a list") else ""
+        return path, _mistyped(given, expected + each + (f" in {unit} ({NAMES[unit]})" if unit else ""))
     return path, f"{error['msg'][0].lower()}{error['msg'][1:]}; correct it"
 
 
 def _unknown(key: str, model: type[BaseModel], path: KeyPath) -> str:
+    if key == BASE:
+        return "unknown key here; it stands at the top of a file, before all tables"
     known = keys_at(model, path)
     if path[:1] == ("routing",) and known == ["protocol"]:
         return f'routing "{path[1]}" has no options'
-    if close := did_you_mean(key, known):
+    if close := did_you_mean(key, known if path else [*known, BASE]):
         return f"unknown key; {close}"
     return f"unknown key; the keys here are {', '.join(known)}" if known else "unknown key; remove it"
 
@@ -85,13 +110,15 @@ def _unknown(key: str, model: type[BaseModel], path: KeyPath) -> str:
 def _not_a_choice(given: object, ctx: dict[str, Any]) -> str:
     if "expected" in ctx:
         choices = ctx["expected"].replace("'", '"').replace(" or ", ", ")
-        close = did_you_mean(str(given), re.findall(r'"([^"]*)"', choices))
+        if not isinstance(given, str):
+            return _mistyped(given, f"one of {choices}")
+        close = did_you_mean(given, re.findall(r'"([^"]*)"', choices))
         return f"{_shown(given)} is not known; use one of {choices}" + (f" ({close})" if close else "")
     return f"{_shown(given)} is not a name; use letters, digits, '-' and '_' only"
 
 
 def _not_a_tag(key: str, ctx: dict[str, Any]) -> str:
-    """Beside the protocols, `routing` has names that stand for a table; such a name is none for the table's own `protocol`."""
+    """`routing` accepts protocols and names of option tables; such a name is not valid as the table's own `protocol`."""
     tables = list(AS_NS2) if key == "routing" else []
     if ctx["tag"] in tables:
         return f'"{ctx["tag"]}" stands for a whole table; write routing = "{ctx["tag"]}"'
@@ -104,9 +131,20 @@ def _out_of_range(given: object, ctx: dict[str, Any], unit: str | None) -> str:
     return f"{_shown(given)} is out of range; give {bound}" + (f" {unit}" if unit else "")
 
 
+def _mistyped(given: object, expected: str) -> str:
+    return f"{_shown(given)} is of the wrong type; give {expected}"
+
+
 def _shown(value: object) -> str:
+    """The value as the user wrote it, in one line; of TOML's dates and times and of lists with their kind."""
     if isinstance(value, str):
         return f'"{shortened(value)}"'
     if isinstance(value, bool):
         return str(value).lower()
-    return shortened(str(value)) if isinstance(value, int | float) else "this"
+    if isinstance(value, int | float):
+        return shortened(str(value))
+    if isinstance(value, list | tuple):
+        return f"the list {shortened(json.dumps(value, default=str, ensure_ascii=False), 40)}"
+    if isinstance(value, date | time):
+        return f"the {'time' if isinstance(value, time) else 'date'} {value}"
+    return "a table" if isinstance(value, dict) else "this"

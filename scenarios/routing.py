@@ -43,7 +43,8 @@ Networks = Annotated[tuple[Network, ...], BeforeValidator(as_tuple)]
 
 
 class Protocol(BaseModel):
-    """What all have. `settle_s`: the default of `settle`, as seconds and seconds for each hop that the stations allow."""
+    """Common part of all protocols. `settle_s`: the default of `settle`, as seconds and seconds for each hop that the stations
+    allow."""
 
     model_config = STRICT
     OURS: ClassVar[frozenset[str]] = frozenset({"protocol", "events", "settle"})
@@ -164,7 +165,7 @@ class DsrRules(OwnDaemon):
 
 
 class Daemon(NamedTuple):
-    """One of our own daemons: its rules beside its options, and whether its event logs are kept by default."""
+    """One of our own daemons: its rules in addition to its options, and whether its event logs are kept by default."""
 
     rules: type[OwnDaemon]
     events: bool = True
@@ -189,14 +190,14 @@ DAEMONS: dict[str, Daemon] = {
     "olsr": Daemon(OlsrRules),
     "dsr": Daemon(DsrRules, events=False),  # every packet passes the daemon: its log is as large as a capture
 }
-OUR_DAEMONS = tuple(DAEMONS)
-MIN_MTU: int = owned.schema(OUR_DAEMONS[0])["min_mtu_bytes"]  # of a radio; the host around each protocol checks it
+OWN_DAEMONS = tuple(DAEMONS)
+MIN_MTU: int = owned.schema(OWN_DAEMONS[0])["min_mtu_bytes"]  # of a radio; the host around each protocol checks it
 TO_WIRES = tuple(protocol for protocol, daemon in DAEMONS.items() if daemon.rules.TO_WIRES)
 
 
 def udp_ports() -> dict[str, int]:
     """The UDP ports of our own daemons that send control packets by UDP, by protocol."""
-    schemas = {protocol: owned.schema(protocol) for protocol in OUR_DAEMONS}
+    schemas = {protocol: owned.schema(protocol) for protocol in OWN_DAEMONS}
     return {protocol: schema["udp_port"] for protocol, schema in schemas.items() if "udp_port" in schema}
 
 
@@ -238,7 +239,7 @@ class Olsrd(Protocol):
 
 
 class AodvUu(Protocol):
-    """RFC 3561 by AODV-UU, whose link feedback needs drivers of before mac80211."""
+    """RFC 3561 by AODV-UU, whose link feedback needs drivers older than mac80211."""
 
     protocol: Literal["aodv-uu"]
     expanding_ring: bool = True

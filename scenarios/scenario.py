@@ -22,7 +22,7 @@ from scenarios.models import STRICT, KeyProblem, as_tuple
 from scenarios.movement import Mobility, Still, completed, refuse_misfit
 from scenarios.propagation import MatrixEntry, Propagation, as_propagation
 from scenarios.quantities import BitsPerSecond, Bytes, Metres, MetresPerSecond, Seconds, Whole
-from scenarios.routing import MIN_MTU, OUR_DAEMONS, TO_WIRES, Routing, Static
+from scenarios.routing import MIN_MTU, OWN_DAEMONS, TO_WIRES, Routing, Static
 from scenarios.tcp import Tcp, TcpText
 from scenarios.traffic import DEFAULT_KIND
 from topologies.addresses import MAX_WIRES
@@ -37,8 +37,7 @@ LAYOUT_KEYS = {
     "positions": {"positions"},
 }
 MAX_INTERFACE_NAME = 15  # IFNAMSIZ of linux/if.h, without its end
-# Payload of an 802.11 frame: an MSDU of 2304 octets (IEEE 802.11-2020, 9.2.4.7.1), of which LLC and SNAP take 8.
-MAX_MTU = 2304 - 8
+MAX_MTU: int = owned.schema("medium")["max_mtu_bytes"]  # of a radio
 IPV6_MTU = 1280  # the minimum MTU for IPv6
 TCP_HEADERS = 40  # IPv4 and TCP without options, which the segment size does not count (RFC 9293, 3.7.1)
 MIN_MSS = 88  # TCP_MIN_MSS, include/net/tcp.h
@@ -52,7 +51,7 @@ HOST_NAME = re.compile(r"[a-z][a-z0-9-]{0,9}")  # as a station's
 
 
 class Place(BaseModel):
-    """One explicit position, with a name where `sta<i>` is not wanted."""
+    """One explicit position, with a name if it is not `sta<i>`."""
 
     model_config = STRICT
     name: str | None = None
@@ -60,7 +59,7 @@ class Place(BaseModel):
 
 
 class Hwsim(BaseModel):
-    """What `stations = "hwsim"` radios do: the kind of network they join, and who chooses the rate of a data frame."""
+    """Properties of `stations = "hwsim"` radios: the kind of network that they join, and who selects the rate of a data frame."""
 
     model_config = STRICT
     mode: Annotated[str, owned.choice("medium", "hwsim.mode")] = owned.default("medium", "hwsim.mode")
@@ -251,9 +250,9 @@ class Scenario(BaseModel):
 
     @property
     def tcp_hears_unreachable(self) -> bool:
-        """Whether our daemons answer a TCP packet without a route by ICMP unreachable. Linux takes a backoff back for each
-        (RFC 6069, 2009), which cannot be disabled; TCPs of the papers' years did not do that. So under the profile `period`
-        they are sent only if some flow's TCP has a layer that uses them."""
+        """Whether our daemons answer a TCP packet without a route by ICMP unreachable. Linux then reverts one RTO backoff (RFC
+        6069, 2009), which cannot be disabled; TCPs of the papers' years did not. So under the profile `period` they are
+        sent only if some flow's TCP has a layer that uses them."""
         return self.profile != "period" or any(tcp.hears_unreachable for tcp in self.tcps())
 
     def sack_of(self, station: str) -> bool | None:
@@ -430,13 +429,13 @@ class Scenario(BaseModel):
                 continue
             if self.routing.KNOWS_HOPS and not by_the_kernel:
                 continue
-            if protocol in OUR_DAEMONS and flow.source not in hosts:
+            if protocol in OWN_DAEMONS and flow.source not in hosts:
                 continue
-            who = f'the wired host "{flow.source}"' if protocol in OUR_DAEMONS else f'routing = "{protocol}"'
+            who = f'the wired host "{flow.source}"' if protocol in OWN_DAEMONS else f'routing = "{protocol}"'
             who = "the kernel's mesh" if by_the_kernel else who
             text = f'"{self.tcp_of(flow).name}" paces by the length of the path, which {who} does not tell; write it, as '
             text += (
-                "tcpap(hops=4), or take static, " + ", ".join(OUR_DAEMONS[:-1]) + f" or {OUR_DAEMONS[-1]} and a station as source"
+                "tcpap(hops=4), or take static, " + ", ".join(OWN_DAEMONS[:-1]) + f" or {OWN_DAEMONS[-1]} and a station as source"
             )
             raise KeyProblem(("flows", index, "tcp") if flow.tcp else ("tcp",), text)
 
@@ -459,9 +458,9 @@ class Scenario(BaseModel):
             text = f"{self.mss} bytes go with {more}{TCP_HEADERS} bytes of headers, more than mtu = {self.mtu}; "
             raise KeyProblem(("mss",), text + f"lower it to {self.mtu - options - TCP_HEADERS}, or raise mtu")
         for index, flow in enumerate(self.flows):
-            if flow.packet_bytes is not None and flow.packet_bytes > self.mtu:
-                text = f"{flow.packet_bytes} bytes are above mtu = {self.mtu}; lower them, or raise mtu"
-                raise KeyProblem(("flows", index, "bytes"), text)
+            key, size = flow.largest_packet or ("", 0)
+            if size > self.mtu:
+                raise KeyProblem(("flows", index, key), f"{size} bytes are above mtu = {self.mtu}; lower them, or raise mtu")
         if self.mtu < IPV6_MTU and (self.ipv6 or self.routing.protocol == "babeld"):
             who = "ipv6 = true" if self.ipv6 else 'routing "babeld"'
             text = f"{who} does not work with {self.mtu} bytes: IPv6 needs an MTU of {IPV6_MTU} (RFC 8200, 5); raise it"

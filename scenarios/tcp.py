@@ -23,7 +23,7 @@ from scenarios.quantities import UNITS
 from scenarios.tcp_names import Name, Parameter, Value, microseconds, plain, table
 
 EXAMPLES = '"newreno" or "elfn(newreno, probe=2s)"'
-MAX_LENGTH = 300  # characters; no sensible TCP comes near
+MAX_LENGTH = 300  # characters, far above any sensible TCP
 KERNEL = "kernel-"  # prefix of the kernel's algorithm if the table has another of its name: kernel-vegas
 KERNEL_NAME = re.compile(r"[a-z][a-z0-9_-]{0,14}")  # TCP_CA_NAME_MAX is 16 with the end of the string
 _TOKEN = re.compile(r"\s*([(),=]|[^\s(),=](?:[^(),=]*[^\s(),=])?)\s*", re.ASCII)
@@ -92,13 +92,13 @@ class Tcp:
 
     @property
     def kernel_algorithm(self) -> str | None:
-        """The kernel's name of its own algorithm; None for one of ours, which a run loads."""
+        """The kernel's name of its own algorithm; None for an algorithm of this testbed, which a run loads."""
         known = self.of_table
         return self.name.removeprefix(KERNEL) if known is None else known.kernel or None
 
     @property
     def algorithm(self) -> str:
-        """Its name in tcp-settings.json: `newreno` for the kernel's reno, since `reno` is ours there as well."""
+        """Its name in tcp-settings.json: `newreno` for the kernel's reno, since `reno` there is this testbed's too."""
         kernels = self.kernel_algorithm
         if kernels is None:
             return self.name
@@ -122,7 +122,7 @@ class Tcp:
 
     @property
     def wants_notices(self) -> bool:
-        """Whether the routing daemons must report `held` and `restored` (TCP-F, TCP-BuS), beside ICMP unreachable."""
+        """Whether the routing daemons must report `held` and `restored` (TCP-F, TCP-BuS), in addition to ICMP unreachable."""
         return any(table()[layer.name].notices == "held" for layer in self.layers)
 
     @property
@@ -199,6 +199,9 @@ class _Reader:
     def whole(self) -> list[Part]:
         if not self.tokens:
             raise TcpError("the text is empty; write for example " + EXAMPLES)
+        if (unclosed := self.tokens.count("(") - self.tokens.count(")")) > 0:
+            which = "a parenthesis is" if unclosed == 1 else f"{unclosed} parentheses are"
+            raise TcpError(f'{which} not closed in {quoted(self.text)}; add "{")" * unclosed}"')
         parts = self._tcp()
         if self._peek():
             before = quoted(parts[0].name + ("(...)" if self.tokens[1] == "(" else ""))
@@ -245,8 +248,7 @@ class _Reader:
                 _check_holds(name, known, self._peek(), inner, given)
                 inner = self._tcp()
             if self._peek() not in (",", ")"):
-                found = f"{quoted(self._peek())} follows" if self._peek() else "the text ends"
-                raise TcpError(f"{found} where ',' or ')' is expected, inside \"{name}(\"; close the parenthesis")
+                raise TcpError(f"{quoted(self._peek())} follows where ',' or ')' is expected, inside \"{name}(\"; correct it")
             self.at += self._peek() == ","
         self.at += 1
         return inner, given
@@ -269,12 +271,14 @@ def did_you_mean(name: str) -> str:
 
 
 def _check_holds(name: str, known: Name | None, item: str, inner: list[Part], given: Mapping[str, Value]) -> None:
-    """TcpError unless a TCP may stand here, between the parentheses of `name`."""
+    """TcpError unless a TCP is allowed here, between the parentheses of `name`."""
     if known is None or not known.is_layer:
         layers = [layer.name for layer in table().values() if layer.is_layer]
         close = difflib.get_close_matches(name.lower(), layers, n=1, cutoff=0.7) if known is None else []
         if close:
-            raise TcpError(f'"{name}" is not ours and has no inner TCP, but {quoted(item)} is inside; did you mean "{close[0]}"?')
+            raise TcpError(
+                f'"{name}" is not a layer and has no inner TCP, but {quoted(item)} is inside; did you mean "{close[0]}"?'
+            )
         some = f", or name a parameter ({', '.join(known.parameters)})" if known and known.parameters else ""
         raise TcpError(f'"{name}" is an algorithm and has no inner TCP, but {quoted(item)} is inside; remove it{some}')
     if inner:
@@ -286,7 +290,7 @@ def _check_holds(name: str, known: Name | None, item: str, inner: list[Part], gi
 def _parameter_of(name: str, known: Name | None, key: str) -> Parameter:
     if known is None:
         text = did_you_mean(name) if difflib.get_close_matches(name, table(), n=1) else "write the name alone"
-        raise TcpError(f'"{name}" is not ours and takes no parameters; {text}')
+        raise TcpError(f'"{name}" is not an algorithm of this testbed and takes no parameters; {text}')
     found = known.parameters.get(key)
     if found is not None:
         return found
@@ -312,7 +316,7 @@ def _value(name: str, parameter: Parameter, text: str) -> Value:
         raise TcpError(f"{place}: {quoted(text)} is not {what}; give {parameter.allowed()}")
     number, unit = Decimal(match[1]), match[2]
     value = _time(place, parameter, number, unit) if parameter.type == "time" else _number(place, parameter, number, unit)
-    if not parameter.least <= value <= parameter.most:
+    if not parameter.min <= value <= parameter.max:
         raise TcpError(f"{place}: {quoted(text)} is out of range; give {parameter.allowed()}")
     return value
 

@@ -27,14 +27,14 @@ Value = int | Decimal | str
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter. `least`, `most` and `default` are microseconds where the type is "time"."""
+    """One parameter. `min`, `max` and `default` are microseconds if the type is "time"."""
 
     name: str
     type: str
     text: str
     default: Value
-    least: int | Decimal = 0
-    most: int | Decimal = 0
+    min: int | Decimal = 0
+    max: int | Decimal = 0
     unit: str = ""
     choices: tuple[str, ...] = ()
     not_above: str = ""  # another parameter of the same TCP, which this one must not exceed
@@ -55,10 +55,10 @@ class Parameter:
         if self.type == "choice":
             return f"one of {', '.join(self.choices)}"
         if self.type == "time":
-            return f"{spelled_time(int(self.least))} to {spelled_time(int(self.most))}"
+            return f"{spelled_time(int(self.min))} to {spelled_time(int(self.max))}"
         whole = "a whole number from " if self.type == "integer" else ""
         unit = f" ({self.unit})" if self.unit else ""
-        return f"{whole}{self.spelled(self.least)} to {self.spelled(self.most)}{unit}"
+        return f"{whole}{self.spelled(self.min)} to {self.spelled(self.max)}{unit}"
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Name:
 
 @cache
 def table(folder: Path = FOLDER) -> Mapping[str, Name]:
-    """All names, in order of the alphabet. UsageError names the file and the key of what is wrong."""
+    """All names in alphabetical order. A UsageError names the file and the invalid key."""
     names = {path.stem: _read(path) for path in sorted(folder.glob("*.toml"))}
     for name in names.values():
         inner = names.get(name.inner)
@@ -102,7 +102,7 @@ def spelled_time(us: int) -> str:
 
 
 def plain(number: Decimal) -> str:
-    """Without exponent and trailing zeros."""
+    """The number without exponent and trailing zeros."""
     text = f"{number:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -154,16 +154,16 @@ def _parameter(path: Path, name: str, keys: Any) -> Parameter:
             raise _wrong(path, f"{place}.{key}", f"unknown; the keys are {', '.join(sorted(known))}")
     if keys.get("type") not in TYPES:
         raise _wrong(path, f"{place}.type", f"must be one of {', '.join(TYPES)}")
-    needed = {"text", "default", *(["choices"] if keys["type"] == "choice" else ["least", "most"])}
+    needed = {"text", "default", *(["choices"] if keys["type"] == "choice" else ["min", "max"])}
     for key in sorted(needed - set(keys)):
         raise _wrong(path, f"{place}.{key}", "is missing")
     if keys["type"] == "choice":
         if keys["default"] not in keys["choices"]:
             raise _wrong(path, f"{place}.default", "is none of the choices")
         return Parameter(**{**keys, "name": name, "choices": tuple(keys["choices"])})
-    numbers = {key: _number(path, f"{place}.{key}", keys["type"], keys[key]) for key in ("least", "most", "default")}
-    if not numbers["least"] <= numbers["default"] <= numbers["most"]:
-        raise _wrong(path, f"{place}.default", "is not between least and most")
+    numbers = {key: _number(path, f"{place}.{key}", keys["type"], keys[key]) for key in ("min", "max", "default")}
+    if not numbers["min"] <= numbers["default"] <= numbers["max"]:
+        raise _wrong(path, f"{place}.default", "is not between min and max")
     return Parameter(**{**keys, **numbers, "name": name, "unit": "s" if keys["type"] == "time" else keys.get("unit", "")})
 
 

@@ -4,6 +4,7 @@ Every error is one line: file, line, key, what is wrong, remedy.
 """
 
 import os
+import re
 import stat
 import tomllib
 from contextlib import suppress
@@ -11,13 +12,15 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from scenarios.document import Document, Place
-from scenarios.errors import UsageError, shortened
-from scenarios.toml_lines import locate
+from scenarios.document import Document, Place, dotted
+from scenarios.errors import UsageError, did_you_mean, shortened
+from scenarios.toml_lines import Duplicate, duplicate, locate
 
 MAX_FILE_BYTES = 16 << 20  # of a definition; the largest of the project has 6 kB
 BASE = "base"
 MAX_BASES = 8  # nested; more would be hard to understand
+_PLACE = re.compile(r"line (\d+), column (\d+)\)")
+_TWICE = ("Cannot ", "Duplicate ")  # tomllib's messages for a key or table that is there already begin so
 
 
 def read(path: Path, name: str = "") -> Document:
@@ -41,12 +44,22 @@ def _base_of(chain: list[Document]) -> Document:
         raise last.refusal((BASE,), "is of the wrong type; give the path of a file, in quotes")
     path = last.path.parent / given
     if not _is_file(path):
-        raise last.refusal((BASE,), f'there is no file "{shortened(given)}"; give its path, relative to this file')
+        remedy = _similar(path, given, but=last.path) or "give its path, relative to this file"
+        raise last.refusal((BASE,), f'there is no file "{shortened(given)}"; {remedy}')
     if path.resolve() in [document.path.resolve() for document in chain]:
         raise last.refusal((BASE,), f'"{shortened(given)}" is itself based on this file; remove one of the two keys')
     if len(chain) > MAX_BASES:
         raise last.refusal((BASE,), f"is one base more than the {MAX_BASES} that a file may have in a row; join some of them")
     return _read(path, short_name(path))
+
+
+def _similar(path: Path, given: str, but: Path) -> str | None:
+    """`did you mean "FILE"?`, in the folder of `given`, for a TOML file other than `but` beside the missing `path`."""
+    with suppress(OSError, ValueError):  # as below; a path that ends in no name
+        files = [file for file in path.parent.glob("*.toml") if file.name != but.name and file.is_file()]
+        beside = sorted(str(Path(given).with_name(file.name)) for file in files)
+        return did_you_mean(given, beside) or did_you_mean(f"{given}.toml", beside)
+    return None
 
 
 def _is_file(path: Path) -> bool:
@@ -80,11 +93,30 @@ def _read(path: Path, name: str) -> Document:
     except UnicodeDecodeError:
         raise UsageError(f"{path}: is not UTF-8 text; save it as UTF-8") from None
     except tomllib.TOMLDecodeError as problem:
-        what, _, where = str(problem).partition(" (at ")
-        line = where.split(",")[0].removesuffix(")")
-        place = f"{line}: " if line.startswith("line") else f"line {max(1, len(text.splitlines()))}: "
-        raise UsageError(f"{path}: {place}not TOML: {what}; see https://toml.io for the syntax") from None
+        raise _not_toml(path, text, str(problem)) from None
+    lines[()] = 1  # of a key that is missing at the top
     return Document(path, name, tables, {key: Place(path, name, line) for key, line in lines.items()})
+
+
+def _not_toml(path: Path, text: str, problem: str) -> UsageError:
+    """The error of text that tomllib refuses. `problem` ends with `(at line 4, column 9)` or `(at end of document)`."""
+    what, _, where = problem.partition(" (at ")
+    place = _PLACE.match(where)
+    line = int(place[1]) if place else max(1, len(text.splitlines()))
+    if what.startswith(_TWICE):
+        *above, last = text.split("\n")[:line] if place else [text]
+        before = "\n".join([*above, last[: int(place[2]) - 1] if place else last])
+        if double := duplicate(before):
+            return _stands_twice(path, double)
+    return UsageError(f"{path}: line {line}: not TOML: {what}; see https://toml.io for the syntax")
+
+
+def _stands_twice(path: Path, double: Duplicate) -> UsageError:
+    if double.is_table:
+        text = f"the table [{shortened(dotted(double.path))}] stands twice, first in line {double.first}; make one table of both"
+        return UsageError(f"{path}: line {double.line}: {text}")
+    document = Document(path, str(path), {}, {double.path: Place(path, str(path), double.line)})
+    return document.refusal(double.path, f"stands twice, first in line {double.first}; remove one of the two")
 
 
 def _text_of(path: Path) -> str:

@@ -1,14 +1,27 @@
 """The lines of the keys of a TOML file, for error messages.
 
 Reads text that `tomllib` has already accepted (TOML 1.0), hence checks nothing; it only tracks tables, keys and the
-nesting of values. Keys are paths such as ("scenario", "flows", 0, "from"); elements of arrays are numbered.
+nesting of values. Keys are paths such as ("scenario", "flows", 0, "from"); elements of arrays are numbered. The exception is
+`duplicate`, for text that `tomllib` refused since a key stands twice in it.
 """
 
 import re
+from contextlib import suppress
+from dataclasses import dataclass
 
 Path = tuple[str | int, ...]
 _KEY_PART = re.compile(r'"((?:[^"\\]|\\.)*)"|\'([^\']*)\'|([A-Za-z0-9_-]+)')
-_ORDINARY = {'"': re.compile(r'[^"\\]+'), "'": re.compile(r"[^']+")}  # what neither ends a string nor escapes
+_ORDINARY = {'"': re.compile(r'[^"\\]+'), "'": re.compile(r"[^']+")}  # characters that neither end a string nor escape
+
+
+@dataclass(frozen=True)
+class Duplicate:
+    """A key that stands a second time, or a table that is begun a second time, with both lines."""
+
+    path: Path
+    first: int
+    line: int
+    is_table: bool
 
 
 def line_of(lines: dict[Path, int], path: Path) -> int | None:
@@ -24,6 +37,14 @@ def locate(text: str) -> dict[Path, int]:
     return _Locator(text).run()
 
 
+def duplicate(text: str) -> Duplicate | None:
+    """The first key or table that stands twice in `text`, which must be valid otherwise and may end anywhere."""
+    locator = _Locator(text)
+    with suppress(IndexError, ValueError, RecursionError):  # the text ends within a value, or nests too deep
+        locator.run()
+    return locator.duplicate
+
+
 class _Locator:
     def __init__(self, text: str) -> None:
         self.text = text
@@ -31,6 +52,8 @@ class _Locator:
         self.lines: dict[Path, int] = {}
         self.table: Path = ()
         self.array_counts: dict[Path, int] = {}
+        self.values: set[Path] = set()
+        self.duplicate: Duplicate | None = None
 
     def run(self) -> dict[Path, int]:
         self._skip_blank()
@@ -78,6 +101,9 @@ class _Locator:
         for index, part in enumerate(key):
             table += (part,)
             last = index == len(key) - 1
+            again = last and table in self.lines and not (is_array and table in self.array_counts)
+            if again or table in self.values:
+                self._twice(table, line, is_table=table not in self.values)
             if table in self.array_counts and not (last and is_array):
                 table += (self.array_counts[table] - 1,)
         if is_array:
@@ -94,10 +120,16 @@ class _Locator:
         line = self._line()
         path = table + self._key()
         for length in range(len(table) + 1, len(path) + 1):
+            if path[:length] in (self.lines if length == len(path) else self.values):
+                self._twice(path[:length], line)
             self.lines.setdefault(path[:length], line)
+        self.values.add(path)
         self.at = self.text.index("=", self.at) + 1
         self._skip_blank()
         self._value(path)
+
+    def _twice(self, path: Path, line: int, is_table: bool = False) -> None:
+        self.duplicate = self.duplicate or Duplicate(path, self.lines[path], line, is_table)
 
     def _value(self, path: Path) -> None:
         opening = self.text[self.at]
@@ -123,7 +155,7 @@ class _Locator:
                 self.at += 2 if quote == '"' and self.text[self.at] == "\\" else 1
         self.at += len(quotes)
         while len(quotes) == 3 and self.text.startswith(quote, self.at):
-            self.at += 1  # up to two quotes may stand just before the closing three
+            self.at += 1  # up to two quotes may precede the closing three
 
     def _array(self, path: Path) -> None:
         self.at += 1

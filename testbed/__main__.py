@@ -89,7 +89,7 @@ def _meant(verb: str, rest: list[str]) -> str:
 
 
 def _status_of(problem: Exception) -> int | None:
-    """The exit status for an expected error; None for a bug of ours, which is shown with its traceback."""
+    """The exit status for an expected error; None for a defect of this program, which is shown with its traceback."""
     if isinstance(problem, ManetError):
         return problem.exit_status
     expected = type(problem).__module__ == "analysis.errors" or (isinstance(problem, OSError) and problem.filename is not None)

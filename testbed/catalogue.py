@@ -1,7 +1,7 @@
-"""The names that scenarios and `manet run` know, each with one line: what `manet list` prints.
+"""The names that scenarios and `manet run` accept, each with one line, as `manet list` prints them.
 
-The names and the lines come from where each thing is defined: the question of an experiment, the first comment of a TOML file,
-the first sentence of a docstring. Nothing is listed a second time here, and nothing is started: files are read, not run.
+The names and lines are read from their definitions: the question of an experiment, the first comment of a TOML file, the first
+sentence of a docstring. No list is kept here, and no file is run.
 """
 
 import ast
@@ -32,7 +32,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Section:
-    """One kind of names; `usage` says where a name of it is written."""
+    """One kind of names; `usage` shows where such a name is written."""
 
     name: str
     usage: str
@@ -76,15 +76,15 @@ def radios() -> list[Entry]:
     return _commented(RADIOS)
 
 
-def layouts() -> list[Entry]:
-    """The layouts of topologies, by the value of `topology`."""
+def topologies() -> list[Entry]:
+    """The topologies, by the value of the scenario key `topology`."""
     from topologies.layouts import LAYOUTS
 
     return [Entry(name, _summary(function)) for name, function in LAYOUTS.items()]
 
 
 def mobility() -> list[Entry]:
-    """The mobility models. A drawn one is described in its own file, the others in their class."""
+    """The mobility models. A random one is described in its own file, the others in their class."""
     from mobility.models import MODELS
     from scenarios.movement import MOVEMENTS
 
@@ -107,7 +107,7 @@ def traffic() -> list[Entry]:
 
 
 def routing() -> list[Entry]:
-    """The routing protocols, from the files that start them or else their classes; `manet doctor` says which are usable here."""
+    """The routing protocols, from the files that start them or else their classes; `manet doctor` lists the usable ones."""
     from scenarios.routing import PROTOCOLS
 
     def text(name: str) -> str:
@@ -128,7 +128,7 @@ SECTIONS = (
     Section("experiments", "./manet run NAME", experiments),
     Section("scenarios", "./manet run NAME, ./manet cli NAME", scenarios),
     Section("radios", 'radio = "NAME"', radios),
-    Section("layouts", 'topology = "NAME"', layouts),
+    Section("topologies", 'topology = "NAME"', topologies),
     Section("mobility", 'mobility = "NAME"', mobility),
     Section("propagation", 'propagation = "NAME"', propagation),
     Section("traffic", 'traffic = "NAME" of a flow', traffic),

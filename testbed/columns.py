@@ -1,4 +1,4 @@
-"""Printed rows that fit the terminal: a name, and text beside it that continues below its own first word."""
+"""Printed rows that fit the terminal: a name, and text to its right, which continues in the column of its first word."""
 
 import os
 import shutil
@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterable
 
 NO_BREAK = "\u00a0"  # in a text: a space at which it is not wrapped; printed as a space
-MIN_TEXT = 20  # columns that the text beside a name gets on a terminal however narrow
+MIN_TEXT = 20  # minimum number of columns of the text to the right of a name, on any terminal
 UNLIMITED = 1 << 20  # columns
 
 

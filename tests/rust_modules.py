@@ -119,7 +119,7 @@ def _expanded_group(text: str, at: int) -> tuple[list[Module], int]:
 
 
 def _closing(text: str, at: int) -> int:
-    """Where the brace that opens at `at` closes."""
+    """The index of the brace that closes the one at `at`."""
     depth = 0
     for match in re.compile(r"[{}]").finditer(text, at):
         depth += 1 if match[0] == "{" else -1

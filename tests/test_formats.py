@@ -3,7 +3,6 @@
 `UPDATE=1` rewrites what Python writes (medium.json, trace-static.csv), to be reviewed as a diff.
 """
 
-import importlib.util
 import json
 import os
 import shutil
@@ -16,6 +15,7 @@ import pytest
 
 from analysis.air import read_air
 from analysis.checks import air_counters
+from medium.examples import link_feedback_client as client
 from scenarios.definition import load_scenario
 from testbed.errors import RunError
 from testbed.host.run_queue import WaitTime
@@ -27,14 +27,13 @@ from testbed.stages.site import Site
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "formats" / "examples"
-CLIENT = ROOT / "medium" / "examples" / "link_feedback_client.py"
 DEADLINE_S = 10
 
 
-def check(name, ours):
+def check(name, written):
     if "UPDATE" in os.environ:
-        (EXAMPLES / name).write_text(ours)
-    assert ours == (EXAMPLES / name).read_text(), f"{name} changed; if that is meant: UPDATE=1, and review the diff"
+        (EXAMPLES / name).write_text(written)
+    assert written == (EXAMPLES / name).read_text(), f"{name} changed; if that is meant: UPDATE=1, and review the diff"
 
 
 def test_the_golden_scenario_gives_the_golden_configuration_and_trace(tmp_path):
@@ -89,16 +88,13 @@ def feedback_messages():
 
 @pytest.mark.parametrize(("packet", "says"), feedback_messages())
 def test_the_example_client_speaks_the_golden_messages(packet, says):
-    spec = importlib.util.spec_from_file_location("link_feedback_client", CLIENT)
-    client = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(client)
     if says["type"] == "subscribe":
         assert client.message(client.SUBSCRIBE, struct.pack("<I", says["flags"])) == packet
     elif says["type"] == "purge":
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with ours, theirs:
-            client.purge(ours, says["neighbour"], says["token"])
-            assert theirs.recv(client.MAX_LEN) == packet
+        near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with near, far:
+            client.purge(near, says["neighbour"], says["token"])
+            assert far.recv(client.MAX_LEN) == packet
     else:
         decoded = client.decode(packet)
         assert {key: value.hex() if isinstance(value, bytes) else value for key, value in decoded.items()} == says

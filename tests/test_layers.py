@@ -78,7 +78,7 @@ PYTHON = sorted(
 CRATES = sorted(path.relative_to(ROOT) for folder in LEVELS for path in (ROOT / folder).rglob("Cargo.toml"))
 
 
-def test_the_project_has_what_is_checked_here():
+def test_the_lists_of_this_file_are_complete():
     assert len(PYTHON) > 20
     assert Path("medium/Cargo.toml") in CRATES and Path("medium/daemon/Cargo.toml") in CRATES
     assert CRATE_FOLDERS["manet-medium"] == "medium" and CRATE_FOLDERS["manet-mesh"] == "tests"
@@ -118,7 +118,7 @@ def test_fuzz_targets_take_the_libraries_alone():
     assert not any(uses["default-features"] for uses in protocols)
 
 
-def test_what_the_machines_share_knows_neither_host_nor_kernel():
+def test_the_crate_shared_by_the_machines_depends_on_neither_host_nor_kernel():
     used = dependencies(tomllib.loads((ROOT / "routing" / "node" / "Cargo.toml").read_text()))
     assert used & {"manet-routing-host", "manet-netlink", "nix", "clap"} == set()
 
@@ -143,7 +143,7 @@ def without_comments(path):
 
 
 def without_tests(code):
-    """What stands before the tests of a file, which are its last item."""
+    """The code before the tests of a file, which are its last item."""
     return re.split(r"#\[cfg\(test\)\]\n(?:pub(?:\(crate\))? )?mod tests \{", code)[0]
 
 

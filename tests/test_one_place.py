@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scenarios import owned
-from scenarios.routing import OUR_DAEMONS
+from scenarios.routing import OWN_DAEMONS
 
 ROOT = Path(__file__).resolve().parents[1]
 # Keys of a scenario that the medium owns under the same name; those of radio, propagation and daemons are added to them.
@@ -17,21 +17,23 @@ THIRD_PARTY = {"Babeld", "Batmand", "Olsrd", "AodvUu", "BatmanAdv", "Parameter"}
 DECLARING = [
     *(
         str(path.relative_to(ROOT))
-        for name in OUR_DAEMONS
+        for name in OWN_DAEMONS
         for path in sorted((ROOT / "routing" / name / "src").rglob("*.rs"))
         if "keys! {" in path.read_text()
     ),
     "medium/src/config.rs",
+    "medium/src/config/loaded.rs",
     "medium/src/phy/radio.rs",
     "medium/src/phy/propagation.rs",
+    "medium/src/verdict.rs",
 ]
 # a comparison with a number, or a range of numbers
 COMPARED = re.compile(r"(?<![-=])[<>]=?\s*-?\d|\d\.\.=?-?\d|\.contains\(&")
 
 
 def owned_names():
-    """Of all keys that a scenario hands to a program of ours."""
-    tables = [owned.schema(name)["properties"] for name in ("radio", *OUR_DAEMONS)]
+    """The names of all keys that a scenario passes to our own programs."""
+    tables = [owned.schema(name)["properties"] for name in ("radio", *OWN_DAEMONS)]
     tables += [table["properties"] for table in owned.node("medium", "propagation")["oneOf"]]
     return MEDIUMS | {name for table in tables for name in table} - {"model", "name", "source"}
 
@@ -76,17 +78,17 @@ def checks_of(source):
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "scenarios").glob("*.py")), ids=lambda path: path.stem)
-def test_no_scenario_class_states_what_a_program_owns(path):
+def test_no_scenario_class_states_a_value_owned_by_a_program(path):
     assert second_places(path.read_text(), owned_names()) == []
 
 
 def derived_names():
-    schemas = [owned.schema(name)["properties"] for name in OUR_DAEMONS]
+    schemas = [owned.schema(name)["properties"] for name in OWN_DAEMONS]
     return {name for keys in schemas for name, key in keys.items() if "derived" in key}
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "scenarios").glob("*.py")), ids=lambda path: path.stem)
-def test_no_function_of_a_scenario_derives_what_a_daemon_derives(path):
+def test_no_function_of_a_scenario_derives_an_option_of_a_daemon(path):
     assert completed_in_code(path.read_text(), derived_names()) == []
 
 
@@ -98,11 +100,21 @@ def test_a_second_derivation_is_found():
 
 def test_the_smallest_mtu_has_one_owner():
     """RFC 791's 576 bytes. (What an ICMP error quotes is RFC 1812's.)"""
-    assert {owned.schema(name)["min_mtu_bytes"] for name in OUR_DAEMONS} == {576}
+    assert {owned.schema(name)["min_mtu_bytes"] for name in OWN_DAEMONS} == {576}
     rust = [path for folder in ("routing", "medium") for path in (ROOT / folder).rglob("*.rs")]
     sources = [*(ROOT / "scenarios").rglob("*.py"), *rust]
     stating = {path.relative_to(ROOT) for path in sources if re.search(r"= *576\b", path.read_text())}
     assert stating == {Path("routing/node/src/protocol.rs"), Path("routing/node/src/packet/icmp.rs")}
+
+
+def test_the_largest_msdu_has_one_owner():
+    """IEEE 802.11-2020, 9.2.4.7.1: 2304 octets, of which LLC and SNAP take 8."""
+    assert owned.schema("medium")["max_mtu_bytes"] == 2304 - 8
+    assert owned.bounds("medium", "traffic.bytes")[1] == 2304
+    rust = [path for folder in ("routing", "medium") for path in (ROOT / folder).rglob("*.rs")]
+    sources = [*(ROOT / "scenarios").rglob("*.py"), *rust]
+    stating = {path.relative_to(ROOT) for path in sources if re.search(r"\b(2304|2296)\b", path.read_text())}
+    assert stating == {Path("medium/src/wire/dot11.rs")}
 
 
 def test_a_second_place_is_found():
@@ -129,7 +141,7 @@ def test_no_check_of_a_program_states_a_limit_beside_the_declarations(path):
 def test_the_checks_of_the_programs_are_found():
     with_checks = {path for path in DECLARING if checks_of((ROOT / path).read_text())}
     assert {f"routing/{name}/src/options.rs" for name in ("aodv", "dsdv", "olsr", "dsr")} <= with_checks
-    assert {"medium/src/config.rs", "medium/src/phy/radio.rs"} <= with_checks
+    assert {"medium/src/config/loaded.rs", "medium/src/phy/radio.rs"} <= with_checks
 
 
 @pytest.mark.parametrize("path", DECLARING)

@@ -111,7 +111,7 @@ def test_each_file_and_experiment_that_a_command_names_is_there_by_then(page):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_commands_that_need_little_do_what_they_are_for(page, tmp_path, monkeypatch, capsys):
+def test_commands_without_requirements_work(page, tmp_path, monkeypatch, capsys):
     for entry in ROOT.iterdir():
         if entry.name not in ("results", ".git"):
             (tmp_path / entry.name).symlink_to(entry)

@@ -1,4 +1,4 @@
-"""The cycles that tests/rust_modules.py finds in small crates, and what it does not take for one."""
+"""The cycles that tests/rust_modules.py finds in small crates, and structures that are no cycle."""
 
 from pathlib import Path
 

@@ -234,7 +234,7 @@ def open_to_all(checkout: Checkout) -> None:
 @pytest.mark.root
 @without_root
 @pytest.mark.parametrize("words", [["demo"], ["run", "hv-fig1"], ["cli"], ["script", "x.py"], ["run", "mine.toml"]])
-def test_without_root_a_verb_that_needs_it_says_so_before_the_set_up(checkout: Checkout, words: list[str]) -> None:
+def test_without_root_a_verb_that_needs_it_is_refused_before_the_set_up(checkout: Checkout, words: list[str]) -> None:
     checkout.write("mine.toml", 'clock = "real"\n')
     open_to_all(checkout)
     before = checkout.files()
@@ -261,7 +261,7 @@ def test_without_root_missing_packages_are_named_and_nothing_is_written(checkout
 
 @pytest.mark.root
 @without_root
-def test_another_distribution_is_named_with_what_to_install(checkout: Checkout, tmp_path: Path) -> None:
+def test_another_distribution_is_named_with_the_packages_to_install(checkout: Checkout, tmp_path: Path) -> None:
     release = tmp_path / "os-release"
     release.write_text('ID=ubuntu\nVERSION_ID="24.04"\nPRETTY_NAME="Ubuntu 24.04"\n')
     checkout.need("command no-such-tool no-such-package")
@@ -315,7 +315,7 @@ def test_error_behind_cargos_progress_is_found(checkout: Checkout) -> None:
 
 @pytest.mark.slow
 def test_long_build_shows_how_much_of_it_is_done(checkout: Checkout) -> None:
-    """cargo counts on a terminal only, unless it is told `always`."""
+    """cargo counts on a terminal only, unless its option is `always`."""
     progress = "printf '   Compiling nix\\n    Building [=> ] 45/78: nix\\r'"
     checkout.cargo_build(f'[ "$CARGO_TERM_PROGRESS_WHEN" = always ] && {progress}; sleep 17; exit 101')
     done = checkout.run("setup.sh")
@@ -323,7 +323,7 @@ def test_long_build_shows_how_much_of_it_is_done(checkout: Checkout) -> None:
 
 
 def test_debians_packages_are_not_uninstalled(checkout: Checkout, tmp_path: Path) -> None:
-    """pip said `Can't uninstall 'typing_extensions'`; Mininet is a Debian package that every machine here has."""
+    """pip printed `Can't uninstall 'typing_extensions'`; Mininet is a Debian package that every machine here has."""
     wheel, info = tmp_path / "mininet-99-py3-none-any.whl", "mininet-99.dist-info"
     with zipfile.ZipFile(wheel, "w") as file:
         file.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: mininet\nVersion: 99\n")

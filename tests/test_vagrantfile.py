@@ -1,4 +1,4 @@
-"""The Vagrantfile: Vagrant takes every line of it, and it says what its head promises.
+"""The Vagrantfile: Vagrant takes every line of it, and it keeps the promises of its head.
 
 No box is fetched and no machine is made: what the provisioners do is tested nightly (tests/fresh/provision.sh). VirtualBox is
 in no Debian release; for the options of its provider a stand-in VBoxManage says its version.
@@ -87,7 +87,7 @@ def test_it_is_provisioned_by_setup_alone_and_ends_with_the_doctor() -> None:
     assert shared is not None and {folder for folder, _command in provisioners} == {shared.group(1)}
 
 
-def test_what_was_built_on_the_host_is_not_copied_in() -> None:
+def test_build_outputs_of_the_host_are_not_copied_in() -> None:
     excluded = re.search(r"rsync__exclude: \[(.*)\]", TEXT)
     assert excluded is not None
     for folder in ("/target/", "/fuzz/target/", "/.venv/", "/.build/", "/results/"):
@@ -100,6 +100,6 @@ def test_the_nightly_finds_both_provisioners() -> None:
     script = (ROOT / "tests" / "fresh" / "provision.sh").read_text()
     function = re.search(r"^provisioner\(\) .*?^}", script, re.MULTILINE | re.DOTALL)
     assert function is not None
-    asked = f"here={ROOT}\n{function.group(0)}\nprovisioner setup\nprovisioner doctor\n"
-    found = subprocess.run(["bash", "-c", asked], capture_output=True, text=True, check=True)
+    calls = f"here={ROOT}\n{function.group(0)}\nprovisioner setup\nprovisioner doctor\n"
+    found = subprocess.run(["bash", "-c", calls], capture_output=True, text=True, check=True)
     assert found.stdout.splitlines() == ["./setup.sh --guests", "./manet doctor"]

@@ -1,4 +1,4 @@
-"""TCP over AODV against the error rate of each frame (filled) beside ns-2.35's (open) and the published figures (crosses).
+"""TCP over AODV against the error rate of each frame (filled), with ns-2.35's (open) and the published values (crosses).
 
 Chains of 4, 7 and 10 nodes. A MAC that tries seven times hides an error rate of 0.015; TCP breaks down between 0.1 and 0.2.
 """
@@ -16,7 +16,7 @@ AXES = ("nodes",)  # of the experiment
 METRIC = "acked_kbps"
 COLOURS = {4: style.BLUE, 7: style.GREEN, 10: style.VERMILION}
 MARKERS = {4: "o", 7: "^", 10: "s"}
-NONE_AT = 5e-4  # where an error rate of zero is drawn on the logarithmic axis
+NONE_AT = 5e-4  # position of the error rate 0 on the logarithmic axis
 LABELLED = (0.001, 0.005, 0.015, 0.05, 0.1, 0.2)
 _FRAME = re.compile(r"frame-([0-9.e-]+)")
 
@@ -33,15 +33,16 @@ def draw(out_dir: Path) -> list[Path]:
         for nodes in sorted({row["nodes"] for row in cells}):
             rows = sorted((row for row in cells if row["nodes"] == nodes), key=_rate)
             colour, marker = COLOURS.get(nodes, style.GREY), MARKERS.get(nodes, "D")
-            ours = [row for row in rows if row["mean"] is not None]
-            if ours:
-                panel.errorbar([_rate(row) for row in ours], [row["mean"] for row in ours], yerr=drawing.half_widths(ours),
-                               color=colour, marker=marker, capsize=2.5, label=f"{nodes:g} nodes")  # fmt: skip
-            for key, look in (("ns2", {"marker": marker, "markerfacecolor": "white", "linestyle": ":"}),
-                              ("published", {"marker": "x", "linestyle": ""})):  # fmt: skip
+            measured = [row for row in rows if row["mean"] is not None]
+            if measured:
+                panel.errorbar([_rate(row) for row in measured], [row["mean"] for row in measured],
+                               yerr=drawing.half_widths(measured), color=colour, marker=marker, capsize=2.5,
+                               label=f"{nodes:g} nodes")  # fmt: skip
+            for key, options in (("ns2", {"marker": marker, "markerfacecolor": "white", "linestyle": ":"}),
+                                 ("published", {"marker": "x", "linestyle": ""})):  # fmt: skip
                 there = [row for row in rows if row[key] is not None]
                 label = {"ns2": "ns-2.35", "published": "published"}[key] if nodes == min(COLOURS) else None
-                panel.plot([_rate(row) for row in there], [row[key] for row in there], color=colour, label=label, **look)
+                panel.plot([_rate(row) for row in there], [row[key] for row in there], color=colour, label=label, **options)
         label_rates(panel, {_rate(row) for row in cells})
         panel.set(xlabel="error rate per frame", ylabel="acknowledged (kbit/s)", ylim=(0, None))
         panel.legend()
@@ -50,7 +51,7 @@ def draw(out_dir: Path) -> list[Path]:
 
 
 def label_rates(axes: Axes, rates: set[float]) -> None:
-    """A logarithmic axis on which 0 has a place, too."""
+    """Make the axis logarithmic, with a tick for 0."""
     axes.set_xscale("log")
     labelled = sorted(place(rate) for rate in rates if rate <= NONE_AT or rate in LABELLED)
     axes.set_xticks(labelled, ["0" if rate == NONE_AT else f"{rate:g}" for rate in labelled])
@@ -58,7 +59,7 @@ def label_rates(axes: Axes, rates: set[float]) -> None:
 
 
 def place(rate: float) -> float:
-    """Where an error rate is drawn."""
+    """Position of an error rate on the axis."""
     return max(float(rate), NONE_AT)
 
 

@@ -1,7 +1,7 @@
-"""TCP over AODV corner to corner of grids of 16, 25 and 49 nodes against the error rate of each frame (the bit-errors paper's
-figure for grids, of which no numbers are printed).
+"""TCP over AODV from corner to corner of grids of 16, 25 and 49 nodes against the error rate of each frame (the bit-errors
+paper's figure for grids; the paper prints no numbers for it).
 
-The shortest path has two hops in each grid: what differs is how many stations hear each other's requests.
+The shortest path has two hops in each grid. The grids differ in the number of stations that hear each other's requests.
 """
 
 from pathlib import Path
@@ -19,14 +19,14 @@ def draw(out_dir: Path) -> list[Path]:
     """Draw from `out_dir`/summary.csv; returns the files written."""
     out_dir = Path(out_dir)
     summary = read_summary(out_dir)
-    ours = drawing.series(summary, METRIC, AXIS)
+    measured = drawing.series(summary, METRIC, AXIS)
     with style.page(out_dir, "be_per_grid", 3.4) as (axes, written):
-        for position, (variant, rows) in enumerate(ours.items()):
-            look = style.look(variant, position)
+        for position, (variant, rows) in enumerate(measured.items()):
+            mark = style.of_variant(variant, position)
             axes[0].errorbar([place(row[AXIS]) for row in rows], [row["mean"] for row in rows], yerr=drawing.half_widths(rows),
-                             color=look.colour, marker=look.marker, capsize=2.5,
-                             label=look.name.replace("-", " "))  # fmt: skip
-        label_rates(axes[0], {row[AXIS] for rows in ours.values() for row in rows})
+                             color=mark.colour, marker=mark.marker, capsize=2.5,
+                             label=mark.name.replace("-", " "))  # fmt: skip
+        label_rates(axes[0], {row[AXIS] for rows in measured.values() for row in rows})
         axes[0].set(xlabel="error rate per frame", ylabel="acknowledged (kbit/s)", ylim=(0, None))
         axes[0].legend()
         axes[0].figure.supxlabel(drawing.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)

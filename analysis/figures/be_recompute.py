@@ -1,9 +1,9 @@
-"""TCP throughput in each second while a relay leaves and another comes, after the bit-errors paper, figures 7 and 10.
+"""TCP throughput in each second while a relay leaves and another arrives, after the bit-errors paper, figures 7 and 10.
 
-One panel a variant; a line a run (full where it is the first seed), and dashed ns-2.35's three runs. Dotted verticals: when
-the stations set off. With the positions as printed other routes exist from the start, and nothing stops. Rearranged, the way
-over the leaving station is the only one until the other is in range: between the shaded edges, computed from the
-movement and a range of 250 m, no path exists; what the silence lasts beyond is the protocol's and TCP's.
+One panel per variant, one line per run (opaque for the first seed), and ns-2.35's three runs dashed. Dotted verticals: the times
+at which the stations start to move. With the positions as printed, other routes exist from the start, and nothing stops.
+Rearranged, the path over the leaving station is the only one until the other is in range. Between the shaded edges, computed from
+the movement and a range of 250 m, no path exists; silence beyond them is caused by the protocol and by TCP.
 """
 
 import csv
@@ -51,20 +51,20 @@ def _runs(out_dir: Path) -> list[dict]:
 
 
 def _draw_variant(axes: Axes, variant: str, runs: list[dict]) -> None:
-    look = style.look(variant)
+    mark = style.of_variant(variant)
     scenario = json.loads((runs[0]["dir"] / "scenario.json").read_text())
     _draw_ns2(axes, variant)
     for number, run in enumerate(runs):
         begin_s = _begin_s(run, scenario)
         values = [value / 1e3 for value in run["flow"]["acked_bps_by_second"]]
         axes.step([begin_s + second for second in range(len(values) + 1)], [*values, values[-1]], where="post",
-                  color=look.colour, linewidth=1.1, alpha=1 if number == 0 else 0.35,
+                  color=mark.colour, linewidth=1.1, alpha=1 if number == 0 else 0.35,
                   label="this testbed" if number == 0 else None)  # fmt: skip
     for begin_s, end_s in gaps(scenario):
         axes.axvspan(begin_s, end_s, color="#eeeeee", linewidth=0, zorder=0)
     for event_s in sorted({event["at"] for event in scenario["events"]}):
         axes.axvline(event_s, color=style.BLACK, linewidth=0.8, linestyle=":")
-    axes.set_title(look.name, loc="left")
+    axes.set_title(mark.name, loc="left")
     axes.set_ylabel("acknowledged (kbit/s)")
     axes.set_ylim(bottom=0)
     axes.set_xlim(0, scenario["flows"][0]["start"] + scenario["warmup"] + scenario["duration"])
@@ -83,7 +83,7 @@ def _draw_ns2(axes: Axes, variant: str) -> None:
 
 
 def _begin_s(run: dict, scenario: dict) -> float:
-    """The flow's first packet on the clock of the events: from events.csv, where both clocks stand side by side."""
+    """Time of the flow's first packet on the clock of the events: from events.csv, which has both clocks."""
     path = run["dir"] / "events.csv"
     if not path.exists():
         return float(scenario["flows"][0]["start"])
@@ -94,7 +94,7 @@ def _begin_s(run: dict, scenario: dict) -> float:
 
 
 def gaps(scenario: dict) -> list[tuple[float, float]]:
-    """When the flow's ends have no path, from the positions and the moves alone."""
+    """Times without a path between the flow's ends, from the positions and the moves alone."""
     names = [place["name"] or f"sta{number}" for number, place in enumerate(scenario["positions"], start=1)]
     start = {name: tuple(place["at"][:2]) for name, place in zip(names, scenario["positions"], strict=True)}
     moves = {event["move"]: event for event in scenario["events"] if "move" in event}

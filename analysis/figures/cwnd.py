@@ -1,7 +1,7 @@
-"""One TCP sender over time: congestion window and slow-start threshold (above), retransmission time-out and smoothed
-round-trip time (below), at every ACK that the kernel's tcp_probe saw and every timeout (tcp.csv).
+"""One TCP sender over time: congestion window and slow-start threshold (above), retransmission time-out and smoothed round-trip
+time (below), at every ACK that the kernel's tcp_probe recorded and every timeout (tcp.csv).
 
-Shaded: before and after the time that the metrics count. A threshold that was never set is not drawn.
+Shaded: before and after the measured window. A threshold that was never set is not drawn.
 """
 
 import json
@@ -19,7 +19,7 @@ from scenarios.traffic import kind_named
 
 
 def draw(out_dir: Path) -> list[Path]:
-    """A figure for each flow of a run directory; for a folder of runs, those of the first seed of each cell."""
+    """Draw a figure for each flow of a run directory; for a folder of runs, those of the first seed of each cell."""
     out_dir = Path(out_dir)
     if (out_dir / "run.json").exists():
         return _draw_run(out_dir)
@@ -62,13 +62,13 @@ def _draw_flow(run_dir: Path, name: str, flow: dict, rows: pl.DataFrame) -> list
 
 
 def _of_flow(rows: pl.DataFrame, flow: dict) -> pl.DataFrame:
-    """Those of the flow's sending socket, told by its ports (iperf3's control connection has others)."""
+    """The rows of the flow's sending socket, identified by its ports (iperf3's control connection has others)."""
     ports = (pl.col("sport") == flow["source_port"]) & (pl.col("dport") == flow["destination_port"])
     return rows.filter((pl.col("station") == flow["from"]) & ports & (pl.col("t_ns") >= flow["start_ns"])).sort("t_ns")
 
 
 def _steps(axes: Axes, flow: dict, held: Sequence[tuple[int, float]], colour: str, line: str, name: str) -> None:
-    """Each value from its time on."""
+    """Each value, from its time on."""
     axes.step([(t_ns - flow["start_ns"]) / 1e9 for t_ns, _ in held], [value for _, value in held], where="post", color=colour,
               linestyle=line, linewidth=1.0, label=name)  # fmt: skip
 

@@ -1,7 +1,7 @@
-"""The metric that the printed table shows against an experiment's first axis: the figure where an experiment names none.
+"""The default figure of an experiment: the metric of the printed table against the experiment's first axis.
 
-A line for each combination of the other axes and variants, with 95 % intervals where a point has several runs, ringed in black
-where one of them is suspect. An axis of words, or the variants where there is no axis, has its values side by side.
+A line for each combination of the other axes and variants, with 95 % intervals if a point has several runs, ringed in black if
+one of them is suspect. If the axis has words as values, or if there are only variants, the values are placed side by side.
 """
 
 import itertools
@@ -17,12 +17,12 @@ from analysis.tables import read_summary, shown_metric
 LABELS = {
     "acked_kbps": "acknowledged (kbit/s)", "delivered_kbps": "delivered (kbit/s)", "reaction_s": "time without deliveries (s)",
 }  # fmt: skip
-LOOKS = list(zip(
+MARKS = list(zip(
     (style.BLUE, style.VERMILION, style.GREEN, style.PURPLE, style.ORANGE, style.SKY, style.BLACK), "os^DvPX", strict=True,
 ))  # fmt: skip
 LINES = ("-", "--", ":", "-.")
-BESIDE = 6  # more entries than this stand in two columns
-SLANTED = 48  # characters of all words on the axis together, from which on they are slanted
+MAX_ONE_COLUMN = 6  # with more entries than this, the legend has two columns
+SLANTED = 48  # with more characters than this in all words of the axis, the words are slanted
 VARIANT = "variant"
 
 
@@ -41,8 +41,8 @@ def draw(out_dir: Path) -> list[Path]:
     places = _places(keys[0], cells)
     with style.page(out_dir, "general", 3.6) as (axes, written):
         lines = _lines(cells, keys, units)
-        looks = ((look, line) for line in itertools.cycle(LINES) for look in LOOKS)
-        for (name, rows), ((colour, marker), line) in zip(lines.items(), looks, strict=False):
+        line_styles = ((mark, line) for line in itertools.cycle(LINES) for mark in MARKS)
+        for (name, rows), ((colour, marker), line) in zip(lines.items(), line_styles, strict=False):
             points = sorted(((places[_plain(row[keys[0]])], row) for row in rows), key=lambda point: point[0])
             axes[0].errorbar([x for x, _ in points], [row["mean"] for _, row in points],
                              yerr=drawing.half_widths([row for _, row in points]), color=colour, marker=marker, linestyle=line,
@@ -54,7 +54,7 @@ def draw(out_dir: Path) -> list[Path]:
         axes[0].set_ylabel(LABELS.get(metric, metric))
         axes[0].set_ylim(bottom=0)
         if len(lines) > 1 or any(row["suspect"] for row in cells):
-            axes[0].figure.legend(loc="outside upper center", ncols=2 if len(lines) > BESIDE else 1)
+            axes[0].figure.legend(loc="outside upper center", ncols=2 if len(lines) > MAX_ONE_COLUMN else 1)
         axes[0].figure.supxlabel(drawing.origin(out_dir, summary, metric), fontsize=6.5, color=style.GREY)
     return written
 
@@ -66,7 +66,7 @@ def _keys(cells: list[dict[str, Any]]) -> list[str]:
 
 
 def _rank(described: dict[str, Any], key: str, value: Any) -> tuple[float, str]:
-    """Where the experiment has the value: numbers by size, words and variants in its order, others behind."""
+    """Position of the value in the experiment: numbers by size, words and variants in its order, others last."""
     if isinstance(value, float):
         return value, ""
     listed = described.get("variants", []) if key == VARIANT else described.get("axes", {}).get(key, [])
@@ -74,7 +74,7 @@ def _rank(described: dict[str, Any], key: str, value: Any) -> tuple[float, str]:
 
 
 def _places(key: str, cells: list[dict[str, Any]]) -> dict[Any, float]:
-    """Where each value of the axis is: numbers at themselves, words side by side."""
+    """Position of each value on the axis: numbers at their value, words side by side."""
     values = list(dict.fromkeys(_plain(row[key]) for row in cells))
     if all(isinstance(value, float) for value in values):
         return {value: value for value in values}
@@ -91,7 +91,7 @@ def _lines(cells: list[dict[str, Any]], keys: list[str], units: dict[str, str]) 
 def _named(key: str, value: Any, units: dict[str, str]) -> str:
     """`window 8 segments`; a variant by its display name."""
     if key == VARIANT:
-        return style.look(value).name
+        return style.of_variant(value).name
     unit = f" {units[key]}" if key in units else ""
     return f"{_words(key)} {_text(value)}{unit}"
 
@@ -101,7 +101,7 @@ def _label(axes: Axes, key: str, places: dict[Any, float], units: dict[str, str]
     if all(value == place for value, place in places.items()):
         drawing.label_ticks(axes.xaxis, sorted(places.values()))
         return
-    words = [style.look(value).name if key == VARIANT else _text(value) for value in places]
+    words = [style.of_variant(value).name if key == VARIANT else _text(value) for value in places]
     slanted = {"rotation": 20, "ha": "right"} if sum(map(len, words)) > SLANTED else {}
     axes.set_xticks(list(places.values()), words, **slanted)
     axes.set_xlim(-0.5, len(places) - 0.5)

@@ -1,9 +1,9 @@
 """Measured against expected throughput, after Holland and Vaidya (1999), figures 3, 4 and 11.
 
-From above: throughput in percent of the expected, mean over movement patterns with 95 % intervals, against speed; the same in
-kbit/s beside the expected (figure 3(a)); throughput of each pattern at the two highest speeds, in the order of the lower one's
-(figure 3(b)); then a panel for each speed with one point a pattern (figures 4 and 11): on the line TCP reaches what the movement
-allows.
+From the top: throughput in percent of the expected throughput against speed, mean over movement patterns with 95 % intervals; the
+same in kbit/s with the expected throughput (figure 3(a)); throughput of each pattern at the two highest speeds, sorted by the
+lower one's (figure 3(b)); then a panel for each speed with one point per pattern (figures 4 and 11): on the line, TCP reaches the
+expected throughput.
 """
 
 from pathlib import Path
@@ -39,7 +39,7 @@ def draw(out_dir: Path) -> list[Path]:
 
 
 def _draw_rates(axes: Axes, summary: list[dict[str, Any]], speeds: list[float]) -> None:
-    """Figure 3(a). What is expected is the movement's, and so the same for all variants."""
+    """Draw figure 3(a). The expected throughput follows from the movement, so it is the same for all variants."""
     expected = next(iter(drawing.series(summary, "expected_kbps", AXIS).values()), [])
     axes.plot([row[AXIS] for row in expected], [row["mean"] for row in expected], color=style.BLACK, linestyle="--",
               label="expected")  # fmt: skip
@@ -48,26 +48,26 @@ def _draw_rates(axes: Axes, summary: list[dict[str, Any]], speeds: list[float]) 
 
 def _draw_against_speed(axes: Axes, of_variants: dict[str, list[dict[str, Any]]], speeds: list[float], label: str) -> None:
     for position, (variant, rows) in enumerate(of_variants.items()):
-        look = style.look(variant, position)
+        mark = style.of_variant(variant, position)
         places = [row[AXIS] + 0.3 * (position - 0.5) for row in rows]
-        axes.errorbar(places, [row["mean"] for row in rows], yerr=drawing.half_widths(rows), color=look.colour,
-                      marker=look.marker, capsize=2.5, label=look.name)  # fmt: skip
+        axes.errorbar(places, [row["mean"] for row in rows], yerr=drawing.half_widths(rows), color=mark.colour,
+                      marker=mark.marker, capsize=2.5, label=mark.name)  # fmt: skip
     axes.set(xlabel="mean speed (m/s)", ylabel=label, ylim=(0, None))
     drawing.label_ticks(axes.xaxis, speeds)
     axes.legend(loc="lower left")
 
 
 def _draw_sorted(axes: Axes, variants: list[str], runs: list[dict[str, Any]], speeds: list[float]) -> None:
-    """Figure 3(b), of the first variant alone: dashed at the higher speed."""
+    """Draw figure 3(b), of the first variant only; dashed at the higher speed."""
     if not variants or not speeds:
         return
-    look = style.look(variants[0])
+    mark = style.of_variant(variants[0])
     of_first = [run for run in runs if (run["variant"] or "") == variants[0]]
     by_speed = {speed: {run["seed"]: run["acked_kbps"] for run in of_first if float(run[AXIS]) == speed} for speed in speeds}
     order = sorted(by_speed[speeds[0]], key=by_speed[speeds[0]].get)
     for speed, line in zip(speeds, ("-", "--"), strict=False):
-        axes.plot(range(1, len(order) + 1), [by_speed[speed].get(seed, float("nan")) for seed in order], color=look.colour,
-                  marker=look.marker, linestyle=line, label=f"{look.name}, {speed:g} m/s")  # fmt: skip
+        axes.plot(range(1, len(order) + 1), [by_speed[speed].get(seed, float("nan")) for seed in order], color=mark.colour,
+                  marker=mark.marker, linestyle=line, label=f"{mark.name}, {speed:g} m/s")  # fmt: skip
     axes.set(xlabel=f"pattern, by its throughput at {speeds[0]:g} m/s", ylabel="acknowledged (kbit/s)", ylim=(0, None))
     axes.legend(loc="upper left")
 
@@ -76,8 +76,8 @@ def _draw_patterns(axes: Axes, speed: float, variants: list[str], runs: list[dic
     most = max((run["expected_kbps"] for run in runs), default=1.0)
     axes.plot([0, most], [0, most], color=style.BLACK, linewidth=0.6)
     for position, variant in enumerate(variants):
-        look = style.look(variant, position)
+        mark = style.of_variant(variant, position)
         own = [run for run in runs if (run["variant"] or "") == variant]
-        axes.plot([run["expected_kbps"] for run in own], [run["acked_kbps"] for run in own], color=look.colour,
-                  marker=look.marker, linestyle="", alpha=0.8)  # fmt: skip
+        axes.plot([run["expected_kbps"] for run in own], [run["acked_kbps"] for run in own], color=mark.colour,
+                  marker=mark.marker, linestyle="", alpha=0.8)  # fmt: skip
     axes.set(title=f"{speed:g} m/s", ylabel="measured (kbit/s)", xlim=(0, None), ylim=(0, None))

@@ -1,8 +1,8 @@
 """TCP over DSR with and without replies from route caches, against mean speed, after Holland and Vaidya (1999), figure 7.
 
-Above: the mean over movement patterns with 95 % intervals; the patterns are the same for both and at all speeds. Below: without
-minus with cache replies, pattern by pattern (dots), and the mean difference with its 95 % interval by Student's t: where the
-interval leaves out zero, the switch matters.
+Above: the mean over movement patterns with 95 % intervals; the patterns are the same for both variants and at all speeds. Below:
+without minus with cache replies, per pattern (dots), and the mean difference with its 95 % interval by Student's t. If the
+interval does not include zero, the switch matters.
 """
 
 from pathlib import Path
@@ -19,5 +19,5 @@ def draw(out_dir: Path) -> list[Path]:
 
 
 def differences(out_dir: Path) -> dict[float, list[float]]:
-    """For each speed, what a pattern gains without replies from caches (kbit/s); patterns that both variants have."""
+    """For each speed, the gain of a pattern without replies from caches (kbit/s); patterns that both variants have."""
     return paired.differences(out_dir, WITH, [WITHOUT])[WITHOUT]

@@ -1,7 +1,8 @@
-"""TCP among other traffic over mean speed, after Holland and Vaidya (1999), figures 8, 9, 15, 16: throughput of all TCP flows.
+"""Throughput of all TCP flows together with other traffic, over mean speed, after Holland and Vaidya (1999), figures 8, 9, 15,
+16.
 
-A panel for each load (constant-rate packets a second, or connections); the means over movement patterns with 95 % intervals. The
-patterns are the same for all.
+A panel for each load (constant-rate packets per second, or connections); the means over movement patterns with 95 % intervals.
+The patterns are the same for all.
 """
 
 from pathlib import Path
@@ -31,10 +32,10 @@ def draw(out_dir: Path) -> list[Path]:
         in_order = sorted(by_load.items(), key=lambda pair: list(LOADS).index(pair[0]) if pair[0] in LOADS else len(LOADS))
         for panel, (load, kinds) in zip(axes, in_order, strict=False):
             for position, (kind, rows) in enumerate(kinds.items()):
-                look = style.look(kind, position)
+                mark = style.of_variant(kind, position)
                 places = [row[AXIS] + APART_MPS * (position - 0.5) for row in rows]
-                panel.errorbar(places, [row["mean"] for row in rows], yerr=drawing.half_widths(rows), color=look.colour,
-                               marker=look.marker, capsize=2.5, label=look.name)  # fmt: skip
+                panel.errorbar(places, [row["mean"] for row in rows], yerr=drawing.half_widths(rows), color=mark.colour,
+                               marker=mark.marker, capsize=2.5, label=mark.name)  # fmt: skip
             panel.set(title=LOADS.get(load, load), ylabel="kbit/s", ylim=(0, None))
         axes[0].legend()
         axes[-1].set_xlabel("mean speed (m/s)")

@@ -1,7 +1,7 @@
 """Every packet of a flow around its longest stall, after Holland and Vaidya (1999), figure 6.
 
-Sent, sent again, received, acknowledged, dropped (by whom and why), from 1.5 s before the last acknowledgement that said
-anything new to half a second after the next one, or at most 5 s on. Of several runs the one whose stall is the longest.
+Sent, retransmitted, received, acknowledged, dropped (with station and reason), from 1.5 s before the last ACK with a new
+acknowledgement to half a second after the next one, or at most 5 s later. Of several runs the one with the longest stall.
 """
 
 from pathlib import Path
@@ -25,7 +25,7 @@ def draw(out_dir: Path) -> list[Path]:
 
 
 def most_stalled(out_dir: Path) -> tuple[Story, Stall]:
-    """The run that counts whose first flow stood still for longest."""
+    """The run that counts whose first flow has the longest stall."""
     found = [(story, longest_stall(story)) for story in (read_story(run, run.flows[0]) for run in counted_runs(out_dir))]
     if not found:
         raise RunFileError(f"{out_dir}: no run that counts; run the experiment first (`manet run hv-fig6`)")

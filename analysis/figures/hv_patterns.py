@@ -1,7 +1,7 @@
 """TCP over AODV and DSR on the ten patterns that ns-2.35 ran, in percent of the expected throughput, against mean speed.
 
 Filled: this testbed, mean over the patterns with 95 % intervals, against its own static chains. Open: ns-2.35 on the same
-movements, against its own.
+movements, against its own static chains.
 """
 
 from pathlib import Path
@@ -20,23 +20,23 @@ def draw(out_dir: Path) -> list[Path]:
     """Draw from `out_dir`/summary.csv; returns the files written."""
     out_dir = Path(out_dir)
     summary = read_summary(out_dir)
-    ours = by_protocol([row for row in summary if row["metric"] == METRIC and row["mean"] is not None])
+    measured = by_protocol([row for row in summary if row["metric"] == METRIC and row["mean"] is not None])
     reference = load_reference("ns2", REFERENCE)
     assert reference is not None
-    theirs = by_protocol([dict(row) for row in reference.rows])
+    simulated = by_protocol([dict(row) for row in reference.rows])
     with style.page(out_dir, "hv_patterns", 3.2) as (axes, written):
         axes[0].axhline(100, color=style.BLACK, linewidth=0.6)
-        for protocol, rows in ours.items():
-            look = style.look(protocol)
+        for protocol, rows in measured.items():
+            mark = style.of_variant(protocol)
             axes[0].errorbar([speed for speed, _ in rows], [row["mean"] for _, row in rows],
-                             yerr=drawing.half_widths([row for _, row in rows]), color=look.colour, marker=look.marker,
-                             capsize=2.5, label=look.name)  # fmt: skip
-        for protocol in ours:
-            look = style.look(protocol)
-            rows = theirs.get(protocol, [])
+                             yerr=drawing.half_widths([row for _, row in rows]), color=mark.colour, marker=mark.marker,
+                             capsize=2.5, label=mark.name)  # fmt: skip
+        for protocol in measured:
+            mark = style.of_variant(protocol)
+            rows = simulated.get(protocol, [])
             shares = [100 * float(row["acked_kbps"]) / float(row["expected_kbps"]) for _, row in rows]
-            axes[0].plot([speed + 0.4 for speed, _ in rows], shares, color=look.colour, marker=look.marker, linestyle=":",
-                         markerfacecolor="white", label=f"{look.name}, ns-2.35")  # fmt: skip
+            axes[0].plot([speed + 0.4 for speed, _ in rows], shares, color=mark.colour, marker=mark.marker, linestyle=":",
+                         markerfacecolor="white", label=f"{mark.name}, ns-2.35")  # fmt: skip
         axes[0].set(xlabel="mean speed (m/s)", ylabel="% of the expected throughput", ylim=(0, None))
         axes[0].legend()
         axes[0].figure.supxlabel(drawing.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
@@ -44,7 +44,7 @@ def draw(out_dir: Path) -> list[Path]:
 
 
 def by_protocol(rows: list[dict[str, Any]]) -> dict[str, list[tuple[float, dict[str, Any]]]]:
-    """Of variants named `aodv-30`: for each protocol (speed, row), slowest first."""
+    """Groups rows of variants such as `aodv-30`: for each protocol (speed, row), slowest first."""
     found: dict[str, list[tuple[float, dict[str, Any]]]] = {}
     for row in rows:
         protocol, _, speed = (row["variant"] or "").rpartition("-")

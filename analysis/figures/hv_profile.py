@@ -1,8 +1,9 @@
 """One movement pattern at several speeds, after Holland and Vaidya (1999), figures 5 and 10.
 
-At the top hops of the shortest path between the flow's ends over the pattern, which is the same at every speed; ticks: the path
-changes. Below it, a panel for each speed: what TCP had acknowledged in each second; its time axis is as long as the pattern, so
-that one place is one moment of the movement in all panels. In brackets the mean and its percentage of the expected throughput.
+The top panel has the hops of the shortest path between the flow's ends over the pattern, which is the same at every speed; ticks:
+the path changes. Below it, a panel for each speed with the acknowledged throughput in each second. Its time axis is as long as
+the pattern, so that one position is the same moment of the movement in all panels. In brackets the mean and its percentage of the
+expected throughput.
 """
 
 import json
@@ -65,7 +66,7 @@ def _runs(out_dir: Path) -> list[Shown]:
 
 
 def _draw_hops(axes: Axes, one: Shown) -> None:
-    """The pattern as the fastest run saw it, from 0 to 1."""
+    """Draw the pattern of the fastest run, from 0 to 1."""
     begin_ns = one.run.traffic_ns
     profile = profile_of(one.run, one.run.flows[0], begin_ns, begin_ns + round(one.lasts_s * 1e9))
     if profile is None:

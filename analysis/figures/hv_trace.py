@@ -1,8 +1,9 @@
-"""What became of each packet while a connection stood still, after Holland and Vaidya (1999), table 1, which stands beside it.
+"""Events of each packet during a stall of a connection, side by side with Holland and Vaidya (1999), table 1.
 
-s: sent, r: received, D: dropped, with the node and the reason; of several runs the one whose stall is the longest, and of that
-what either end sent in it or had under way when it began. hv_trace.csv has all of it, in the columns of the published table.
-Reasons are this testbed's (formats/air.md, formats/routing.md); the published are ns-2's NRTE (no_route) and END (end_of_run).
+s: sent, r: received, D: dropped, with the node and the reason. The run is the one with the longest stall, the packets those that
+either end sent in the stall or had in flight when it began. hv_trace.csv has all of them, in the columns of the published table.
+Reasons are this testbed's (formats/air.md, formats/routing.md); the published ones are ns-2's NRTE (no_route) and END
+(end_of_run).
 """
 
 import csv
@@ -17,9 +18,9 @@ from analysis.story import Story, Transmission
 
 COLUMNS = ("event", "time_s", "node", "seq", "packet", "reason")
 PUBLISHED = "holland-vaidya_table1"
-ROWS = 34  # that the figure shows
+ROWS = 34  # shown in the figure
 LETTERS = {"send": "s", "recv": "r", "drop": "D"}
-EDGES = (0.0, 0.07, 0.27, 0.44, 0.58, 0.70)  # of the columns, as parts of a table
+EDGES = (0.0, 0.07, 0.27, 0.44, 0.58, 0.70)  # left edges of the columns, as fractions of a table's width
 
 
 def draw(out_dir: Path) -> list[Path]:
@@ -32,23 +33,24 @@ def draw(out_dir: Path) -> list[Path]:
         table.writeheader()
         table.writerows(rows)
     reference = load_reference("published", PUBLISHED)
-    theirs = [dict(row) for row in reference.rows] if reference else []
+    published = [dict(row) for row in reference.rows] if reference else []
     shown = rows[:ROWS]
-    lines = 2 + max(len(shown) + (len(rows) > ROWS), len(theirs))
+    lines = 2 + max(len(shown) + (len(rows) > ROWS), len(published))
     with style.page(out_dir, "hv_trace", 0.4 + 0.17 * lines, 7.4) as (axes, written):
         axes[0].set_axis_off()
         title = (
-            f"this testbed: {story.flow.source} to {story.flow.target}, no news from {stall.begin_s:.1f} to {stall.end_s:.1f} s"
+            f"this testbed: {story.flow.source} to {story.flow.target}, "
+            f"no new data from {stall.begin_s:.1f} to {stall.end_s:.1f} s"
         )
         _write(axes[0], 0.0, title, shown, lines)
         if len(rows) > ROWS:
             _cell(axes[0], 0.0, lines, 2 + ROWS, f"and {len(rows) - ROWS} more: hv_trace.csv")
-        _write(axes[0], 0.58, "Holland and Vaidya, table 1: 1 to 2", theirs, lines)
+        _write(axes[0], 0.58, "Holland and Vaidya, table 1: 1 to 2", published, lines)
     return written
 
 
 def trace(story: Story, stall: Stall) -> list[dict[str, str]]:
-    """Rows of the published table's form: each packet's sending and its end."""
+    """Rows in the form of the published table: the sending and the end of each packet."""
     rows = []
     for one in packets_during(story, stall):
         journey = one.journey
@@ -66,7 +68,7 @@ def _row(story: Story, event: str, t_ns: int, node: str, segment: int, packet: s
 
 
 def _write(axes, left: float, title: str, rows: list[dict[str, str]], lines: int) -> None:
-    """A table that begins at `left` of the page's width."""
+    """Write a table that begins at the fraction `left` of the page's width."""
     _cell(axes, left, lines, 0, title, weight="bold")
     width = 0.5
     for edge, column in zip(EDGES, ("", "time (s)", "node", "seq", "packet", "reason"), strict=True):
@@ -77,5 +79,5 @@ def _write(axes, left: float, title: str, rows: list[dict[str, str]], lines: int
             _cell(axes, left + width * edge, lines, number, LETTERS.get(row[column], row[column]), color=colour)
 
 
-def _cell(axes, left: float, lines: int, number: int, text: str, **look) -> None:
-    axes.text(left, 1 - (number + 0.5) / lines, text, transform=axes.transAxes, fontsize=7, va="center", **look)
+def _cell(axes, left: float, lines: int, number: int, text: str, **options) -> None:
+    axes.text(left, 1 - (number + 0.5) / lines, text, transform=axes.transAxes, fontsize=7, va="center", **options)

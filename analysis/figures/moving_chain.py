@@ -1,7 +1,8 @@
-"""What each routing protocol delivers over a chain whose relays walk away, and how long it has no route.
+"""Throughput of each routing protocol over a chain whose relays move away, and the time without a route.
 
 Above the throughput of the TCP flow, below the time in which none of the second flow's datagrams arrived (`silence_s`,
-formats/results.md). A dot a run, a bar at the mean; beside it the mean and how many runs. Suspect runs count, void ones do not.
+formats/results.md). A dot per run, a bar at the mean; to the right the mean and the number of runs. Suspect runs count, void ones
+do not.
 """
 
 from pathlib import Path
@@ -36,11 +37,11 @@ def _draw(axes: Axes, found: dict[str, list[float]], words: str) -> None:
     for place, (variant, values) in enumerate(found.items()):
         if not values:
             continue
-        colour, mean = style.look(variant, place).colour, fmean(values)
+        colour, mean = style.of_variant(variant, place).colour, fmean(values)
         axes.plot([mean] * 2, [place - 0.3, place + 0.3], color=style.BLACK, linewidth=1.4)
         axes.plot(values, [place] * len(values), color=colour, marker="o", markersize=3.5, linestyle="", alpha=0.8)
         text = f"{words.format(mean)}, n = {len(values)}"
         axes.annotate(text, (1.01, place), xycoords=("axes fraction", "data"), fontsize=7, va="center")
     axes.set_xlim(left=0)
     axes.set_ylim(len(found) - 0.5, -0.5)
-    axes.set_yticks(range(len(found)), [style.look(variant).name for variant in found])
+    axes.set_yticks(range(len(found)), [style.of_variant(variant).name for variant in found])

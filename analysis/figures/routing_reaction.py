@@ -1,8 +1,8 @@
-"""How long traffic stops when the relay in use dies and another path exists, by protocol, with and without link feedback.
+"""Time for which traffic stops when the relay in use fails and another path exists, by protocol, with and without link feedback.
 
-A dot a run; the box is the quartiles, the bar in it the median; at the right median, quartiles (of several runs) and the
-number of runs (and of those in which nothing ever arrived again). The printed table has the mean. Time from the last
-datagram delivered over the old relay to the first over the new one. The same numbers: reaction.csv beside the figure.
+A dot per run; the box is the quartiles, the bar in it the median; at the right median, quartiles (of several runs) and the number
+of runs (and of those in which no datagram arrived again). The printed table has the mean. Time from the last datagram delivered
+over the old relay to the first over the new one. The same numbers are in reaction.csv in the same folder.
 """
 
 import csv
@@ -34,14 +34,15 @@ def draw(out_dir: Path) -> list[Path]:
 
 
 def reactions(out_dir: Path) -> dict[str, list[float | None]]:
-    """The times of each variant's runs that count, in the order of the experiment; None for never again."""
+    """The times of each variant's runs that count, in the order of the experiment; None if no datagram arrived again."""
     runs = [run for run in collect_runs(out_dir, ()) if counts(run)]
     order = in_order(out_dir, (run["variant"] for run in runs))
     return {variant: [run["reaction_s"] for run in runs if run["variant"] == variant] for variant in order}
 
 
 def statistics(variant: str, values: list[float | None]) -> dict[str, object]:
-    """Never counts as longer than any time: the median is that of all runs, and infinite if most never came back."""
+    """None counts as longer than any time: the median is over all runs, and infinite if traffic did not recover in most of
+    them."""
     times = sorted(float("inf") if value is None else value for value in values)
     low, middle, high = (_quantile(times, share) for share in (0.25, 0.5, 0.75))
     never = sum(value is None for value in values)
@@ -50,7 +51,7 @@ def statistics(variant: str, values: list[float | None]) -> dict[str, object]:
 
 
 def _quantile(times: list[float], share: float) -> float:
-    """Linear between neighbours in rank (Hyndman and Fan's 7). Libraries give nan where one of weight 0 is infinite."""
+    """Linear between neighbours in rank (Hyndman and Fan's 7). Libraries return nan if one of weight 0 is infinite."""
     below, part = divmod(share * (len(times) - 1), 1)
     low, high = times[int(below)], times[math.ceil(below + part)]
     return low if low == high or part == 0 else low + part * (high - low)
@@ -69,7 +70,7 @@ def _draw(axes: Axes, found: dict[str, list[float | None]], rows: list[dict]) ->
     times = [value for values in found.values() for value in values if value is not None] or [1.0]
     low, high = 0.5 * min(times), 2 * max(times)
     for place, (variant, values) in enumerate(found.items()):
-        row, colour = rows[place], style.look(variant.removesuffix("-silence"), place).colour
+        row, colour = rows[place], style.of_variant(variant.removesuffix("-silence"), place).colour
         here = [value for value in values if value is not None]
         edges = [min(max(row[key], low), high) for key in ("quartile1_s", "quartile3_s", "median_s")]
         axes.barh(place, edges[1] - edges[0], left=edges[0], height=0.55, color="#eeeeee", edgecolor=style.GREY, linewidth=0.6)
@@ -91,7 +92,7 @@ def _draw(axes: Axes, found: dict[str, list[float | None]], rows: list[dict]) ->
 def _name(variant: str) -> str:
     protocol = variant.removesuffix("-silence")
     how = "no feedback" if variant.endswith("-silence") else "link feedback"
-    return f"{style.look(protocol).name}, {how}"
+    return f"{style.of_variant(protocol).name}, {how}"
 
 
 def _words(row: dict) -> str:

@@ -1,8 +1,8 @@
 """Throughput (kbit/s) by routing protocol, TCP and hops or nodes, in the form of the papers' tables.
 
-Coloured by the ratio to ns-2.35's figure, or where it has none to the published one; small below each: the ratio to the published
-figure. White is as the reference
-has it, blue is less, red more, to a factor of two; grey cells have no reference. A cell without any run that counts is empty.
+The colour is the ratio to ns-2.35's value, or without one to the published value; the small number below is the ratio to the
+published value. White is equal to the reference, blue is less, red more, up to a factor of two; grey cells have no reference. A
+cell without any run that counts is empty.
 """
 
 import math
@@ -17,10 +17,10 @@ from analysis.tables import read_summary
 
 AXES = ("routing", "tcp")  # of the experiment
 METRIC = "acked_kbps"
-COLUMNS = ("hops", "nodes", "variant")  # what a table's columns are: the first that the experiment has
+COLUMNS = ("hops", "nodes", "variant")  # columns of a table: the first of these axes that the experiment has
 ROUTING = ("dsdv", "olsr", "aodv", "aodv-ns2", "dsr", "dsr-ns2")
 TCPS = ("tahoe", "reno", "newreno", "sack", "vegas")
-FACTOR = 2.0  # the ratio at which the colour is full
+FACTOR = 2.0  # the ratio of the most saturated colour
 WITHOUT = "#eeeeee"
 
 
@@ -42,7 +42,7 @@ def draw(out_dir: Path) -> list[Path]:
 
 
 def _in_order(cells: list[dict[str, Any]], key: str, order: tuple[str, ...]) -> list[str]:
-    """The values that occur, the known ones first and in the papers' order."""
+    """The values that occur, first the known ones in the papers' order."""
     found = list(dict.fromkeys(str(row[key]) for row in cells))
     return sorted(found, key=lambda value: (order.index(value) if value in order else len(order), found.index(value)))
 

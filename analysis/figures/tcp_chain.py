@@ -1,8 +1,8 @@
-"""TCP throughput over a static chain against its length, one colour a TCP.
+"""TCP throughput over a static chain against its length, one colour per TCP.
 
 Filled markers: this testbed (Linux's stack with the algorithm as eBPF or its own; 95 % intervals where a point has several
-runs), ringed in black where a run is suspect. Open markers: ns-2.35's TCP of the same name (analysis/ns2/tcp_chain.csv says
-over which routes). Below: ours over ns-2's, with the band of 10 % that the testbed is held to at full size.
+runs), ringed in black where a run is suspect. Open markers: ns-2.35's TCP of the same name (analysis/ns2/tcp_chain.csv names
+the routes). Below: this testbed over ns-2.35, with the band of 10 % that the testbed is held to at full size.
 """
 
 from pathlib import Path
@@ -21,20 +21,20 @@ def draw(out_dir: Path) -> list[Path]:
     """Draw from `out_dir`/summary.csv; returns the files written."""
     out_dir = Path(out_dir)
     summary = read_summary(out_dir)
-    ours = drawing.series(summary, METRIC, "hops")
+    measured = drawing.series(summary, METRIC, "hops")
     with style.page(out_dir, "tcp_chain", 5.4, nrows=2, sharex=True, height_ratios=[3, 1.4]) as (axes, written):
-        entries = drawing.draw_beside_ns2(axes[0], ours, "hops")
+        entries = drawing.draw_with_ns2(axes[0], measured, "hops")
         axes[0].set_yscale("log")
         axes[0].set_ylabel("TCP throughput, acknowledged (kbit/s)")
         drawing.label_ticks(axes[0].yaxis, [100, 150, 200, 300, 400, 600, 800, 1000, 1500])
         low, high = axes[0].dataLim.intervaly
         axes[0].set_ylim(min(150, 0.9 * low), max(1500, 1.1 * high))
         axes[0].legend(entries.values(), entries.keys(), loc="upper right", handlelength=4, title_fontsize=7.5,
-                       title=f"filled: this testbed{drawing.meaning(ours)}; open: ns-2.35", alignment="left",
+                       title=f"filled: this testbed{drawing.meaning(measured)}; open: ns-2.35", alignment="left",
                        handler_map={tuple: HandlerTuple(ndivide=None)})  # fmt: skip
-        drawing.draw_ratios_to_ns2(axes[1], ours, "hops", BAND)
+        drawing.draw_ratios_to_ns2(axes[1], measured, "hops", BAND)
         axes[1].set_xlabel("hops")
-        hops = sorted({round(row["hops"]) for rows in ours.values() for row in rows}) or [1]
+        hops = sorted({round(row["hops"]) for rows in measured.values() for row in rows}) or [1]
         drawing.label_ticks(axes[1].xaxis, range(hops[0], hops[-1] + 1))
         axes[1].set_xlim(hops[0] - 0.3, hops[-1] + 0.3)
         axes[1].figure.supxlabel(drawing.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)

@@ -1,9 +1,9 @@
-"""All TCPs under one and the same outage (shaded): a relay has no power for a while.
+"""All TCPs during the same outage (shaded): a relay has no power for a while.
 
-A panel a TCP, of its run with the first seed: data as it left the source for the first time, again, or as a probe; what the
-source's TCP sent and its station's routing held (crosses); the ACKs that came back (line); notices of the broken route
-(ticks above). In brackets: data reached the target that long after the relay was there again. outage.csv has the numbers of every
-run: when each retransmission was sent (seconds after the outage began), their intervals, window and RTO before and after.
+One panel per TCP, of its run with the first seed: data that left the source for the first time, again, or as a probe; data that
+the source's TCP sent and its station's routing held (crosses); the ACKs that came back (line); notices of the broken route (ticks
+above). In brackets: time from the return of the relay to the first data at the target. outage.csv has the numbers of every run:
+the time of each retransmission (seconds after the outage began), the intervals between them, window and RTO before and after.
 """
 
 import csv
@@ -60,7 +60,7 @@ def draw(out_dir: Path) -> list[Path]:
 
 
 def _outages(out_dir: Path) -> list[tuple[str, int, Story, Outage]]:
-    """Of every complete run that is not put aside; in the experiment's order of variants, then of seeds."""
+    """Outages of every complete run that was not put aside; in the experiment's order of variants, then of seeds."""
     found = []
     for run_dir in find_runs(out_dir).runs:
         run = RunDirectory(run_dir)
@@ -102,12 +102,12 @@ def _draw_panel(axes: Axes, variant: str, story: Story, outage: Outage) -> None:
     axes.set_xlim(low, high)
     axes.set_ylim(-12, 40)
     resumed = "never" if outage.resumed_s is None else f"{outage.resumed_s:.2f} s"
-    axes.set_title(f"{style.look(variant).name} [{resumed}]", loc="left", fontsize=7.5, pad=2)
+    axes.set_title(f"{style.of_variant(variant).name} [{resumed}]", loc="left", fontsize=7.5, pad=2)
     axes.set_ylabel("segment", fontsize=7)
 
 
 def held_by_routing(story: Story, outage: Outage) -> dict[str, list[float]]:
-    """What TCP sent again or as a probe in the outage and the radio did not get then."""
+    """Packets that TCP retransmitted or sent as probes in the outage and that did not reach the radio then."""
     left = [story.seconds(one.journey.steps[0].t_ns) for one in story.data if one.journey.steps[0].kind == SENT]
     probes = [story.seconds(event.t_ns) for event in story.tcp_events if event.event == "probe"]
     found: dict[str, list[float]] = {AGAIN: [], PROBE: []}
@@ -121,8 +121,8 @@ def _near(at_s: float, times_s: list[float]) -> bool:
     return any(abs(one - at_s) <= MERGED_S for one in times_s)
 
 
-def _points(axes: Axes, places: list[tuple[float, float]], **look) -> None:
-    axes.plot(*zip(*places, strict=True) if places else ([], []), linestyle="", **look)
+def _points(axes: Axes, places: list[tuple[float, float]], **options) -> None:
+    axes.plot(*zip(*places, strict=True) if places else ([], []), linestyle="", **options)
 
 
 def _write_table(path: Path, found: list[tuple[str, int, Story, Outage]]) -> None:

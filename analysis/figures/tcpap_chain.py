@@ -1,8 +1,8 @@
-"""TCP-AP beside NewReno over a static chain against its length.
+"""TCP-AP and NewReno over a static chain against its length.
 
-From above: throughput (acknowledged); round trip time, mean (full) and 95th percentile (dashed); and how uneven the
-throughput is: the coefficient of variation (standard deviation over mean) of its one-second values within a run. Means over runs,
-95 % intervals where a point has several. A run in which nothing was acknowledged has no coefficient.
+From the top: throughput (acknowledged); round trip time, mean (solid) and 95th percentile (dashed); and the unevenness of the
+throughput: the coefficient of variation (standard deviation over mean) of its one-second values within a run. Means over runs, 95
+% intervals if a point has several. A run in which nothing was acknowledged has no coefficient.
 """
 
 import json
@@ -23,9 +23,9 @@ def draw(out_dir: Path) -> list[Path]:
     """Draw from `out_dir`/summary.csv and the runs below it; returns the files written."""
     out_dir = Path(out_dir)
     summary = read_summary(out_dir)
-    ours = drawing.series(summary, METRIC, "hops")
+    measured = drawing.series(summary, METRIC, "hops")
     with style.page(out_dir, "tcpap_chain", 6.6, nrows=3, sharex=True, height_ratios=[1.4, 1.2, 1]) as (axes, written):
-        _draw_lines(axes[0], ours, "-", named=True)
+        _draw_lines(axes[0], measured, "-", named=True)
         axes[0].set_ylabel("acknowledged (kbit/s)")
         axes[0].legend(loc="upper right")
         _draw_lines(axes[1], drawing.series(summary, "rtt_ms_mean", "hops"), "-")
@@ -35,7 +35,7 @@ def draw(out_dir: Path) -> list[Path]:
         axes[2].set_ylabel("variation from\nsecond to second")
         for one in axes:
             one.set_ylim(bottom=0)
-        hops = sorted({round(row["hops"]) for rows in ours.values() for row in rows}) or [1]
+        hops = sorted({round(row["hops"]) for rows in measured.values() for row in rows}) or [1]
         drawing.label_ticks(axes[2].xaxis, hops)
         axes[2].set_xlabel("hops")
         axes[2].figure.supxlabel(drawing.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
@@ -58,9 +58,9 @@ def unevenness(out_dir: Path) -> dict[str, list[dict[str, Any]]]:
     return series
 
 
-def _draw_lines(axes: Axes, ours: dict[str, list[dict[str, Any]]], line: str, named: bool = False) -> None:
-    for position, (variant, rows) in enumerate(ours.items()):
-        look = style.look(variant, position)
+def _draw_lines(axes: Axes, measured: dict[str, list[dict[str, Any]]], line: str, named: bool = False) -> None:
+    for position, (variant, rows) in enumerate(measured.items()):
+        mark = style.of_variant(variant, position)
         axes.errorbar([row["hops"] for row in rows], [row["mean"] for row in rows], yerr=drawing.half_widths(rows),
-                      color=look.colour, marker=look.marker, linestyle=line, markersize=3.5, capsize=2.5, elinewidth=0.9,
-                      label=look.name if named else None)  # fmt: skip
+                      color=mark.colour, marker=mark.marker, linestyle=line, markersize=3.5, capsize=2.5, elinewidth=0.9,
+                      label=mark.name if named else None)  # fmt: skip

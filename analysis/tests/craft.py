@@ -119,9 +119,9 @@ class Transfer:
         """Bytes start..start+payload-1 (0 is the first); None for a trip that ends in the air."""
         self._forward(t_ns, trip_ns, self.isn + 1 + start, payload)
 
-    def ack(self, t_ns: int, upto: int, trip_ns: int) -> None:
-        """The receiver acknowledges all bytes before `upto`."""
-        self._backward(t_ns, trip_ns, seq=5001, ack=self.isn + 1 + upto)
+    def ack(self, t_ns: int, end: int, trip_ns: int) -> None:
+        """The receiver acknowledges all bytes before `end`."""
+        self._backward(t_ns, trip_ns, seq=5001, ack=self.isn + 1 + end)
 
     def close(self, t_ns: int, total: int, trip_ns: int) -> None:
         """FIN after `total` bytes, and its ACK, which is one higher."""

@@ -48,9 +48,9 @@ class Chain:
         """Segment `number` from 1 of sta1's connection, as IP packet of a new identification unless it is given."""
         return self._packet(1, 3, PORTS, ISN + 1 + (number - 1) * SEGMENT, 5001, SEGMENT, identification)
 
-    def ack(self, upto: int) -> Frame:
-        """sta3 has everything up to segment `upto`."""
-        return self._packet(3, 1, PORTS[::-1], 5001, ISN + 1 + upto * SEGMENT, 0, None)
+    def ack(self, segment: int) -> Frame:
+        """sta3 has everything up to `segment`."""
+        return self._packet(3, 1, PORTS[::-1], 5001, ISN + 1 + segment * SEGMENT, 0, None)
 
     def _packet(self, source, target, ports, seq, ack, payload, identification) -> Frame:
         self._identification += 1

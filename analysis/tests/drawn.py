@@ -1,4 +1,4 @@
-"""What a figure shows, read from its axes as they stood when it was saved: the tests of figures compare it with their data.
+"""The content of a figure, read from its axes when it was saved: the tests of figures compare it with their data.
 
 A page that is empty, or has another series, fails such a test; the pixels of a picture would not tell.
 """
@@ -80,10 +80,10 @@ class Panel:
 
     def of(self, variant: str, filled: bool = True, line: str | None = None) -> Series:
         """The one series in a variant's colour and marker; open markers are a reference's."""
-        look = style.look(variant)
+        mark = style.of_variant(variant)
         (only,) = (
             one for one in self.series
-            if (one.colour, one.marker, one.filled) == (look.colour, look.marker, filled) and line in (None, one.line)
+            if (one.colour, one.marker, one.filled) == (mark.colour, mark.marker, filled) and line in (None, one.line)
         )  # fmt: skip
         return only
 
@@ -103,7 +103,7 @@ class Page:
 
 
 def pages(draw: Callable[..., Any], *arguments: Any, **options: Any) -> list[Page]:
-    """What `draw` saves; a figure that is saved as PNG and as PDF counts once."""
+    """The figures that `draw` saves; a figure that is saved as PNG and as PDF counts once."""
     found: list[Page] = []
     with _saved(lambda figure, picture: found.append(_page(figure)) if picture else None):
         draw(*arguments, **options)
@@ -111,7 +111,7 @@ def pages(draw: Callable[..., Any], *arguments: Any, **options: Any) -> list[Pag
 
 
 def page(draw: Callable[..., Any], *arguments: Any, **options: Any) -> Page:
-    """What `draw` saves, which is one figure."""
+    """The one figure that `draw` saves."""
     (only,) = pages(draw, *arguments, **options)
     return only
 

@@ -30,9 +30,9 @@ def crafted_transfer() -> Transfer:
         transfer.segment(at, number * SEGMENT, SEGMENT, None if number == 20 else TRIP_NS)
         if number == 20:
             continue
-        upto = 20 if 20 < number <= 23 else number + 1
+        end = 20 if 20 < number <= 23 else number + 1
         back_ns = {30: 80 * MS, 49: 60 * MS}.get(number, TRIP_NS)
-        transfer.ack(at + TRIP_NS, upto * SEGMENT, back_ns)
+        transfer.ack(at + TRIP_NS, end * SEGMENT, back_ns)
     transfer.segment(2390 * MS, 20 * SEGMENT, SEGMENT, TRIP_NS)
     transfer.ack(2410 * MS, 24 * SEGMENT, TRIP_NS)
     transfer.close(6200 * MS, 60 * SEGMENT, TRIP_NS)

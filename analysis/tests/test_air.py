@@ -53,7 +53,7 @@ def test_a_log_without_rows_is_silence(tmp_path):
 
 
 @pytest.mark.parametrize("content", ["", "t_ns,station\n1,sta1\n", HEADER + "\nnow,sta1,tx,rts,sta2,1,1,20,1,1,3,hidden,,\n"])
-def test_what_is_no_air_log_is_an_error_that_names_the_file(tmp_path, content):
+def test_a_file_in_another_format_is_an_error_that_names_it(tmp_path, content):
     path = tmp_path / "air.csv"
     path.write_text(content)
     with pytest.raises(RunFileError, match=str(path)):
@@ -83,7 +83,7 @@ def test_stations_are_listed_in_the_order_people_count(tmp_path):
     assert list(air_summary(read_air(path), 0, 10)["stations"]) == ["sta2", "sta9", "sta10"]
 
 
-def test_a_frame_that_only_one_witness_has_is_told_apart_by_its_size():
+def test_a_frame_missing_in_one_source_is_identified_by_its_size():
     log = _log([(100, 1500), (200, 40), (300, 1500)])
     missed = match_deliveries(log, _arrivals([(110, 1500), (310, 1500)]), "sta2", EPOCH_NS)
     assert (len(missed.matched), missed.only_air, missed.only_capture) == (2, 1, 0)

@@ -16,13 +16,13 @@ EPOCH_NS = T0_NS - 2000 * MS
 
 
 def block_seconds() -> list[int]:
-    """What 3.18 counts in each second: a block in the second in which its last byte came."""
+    """The counts of 3.18 in each second: a block in the second in which its last byte came."""
     ends_ms = [(50 + GAP_MS * (block * BLOCK_BYTES // SEGMENT) + 20) for block in range(1, SEGMENTS * SEGMENT // BLOCK_BYTES + 1)]
     return [BLOCK_BYTES * sum(1000 * second <= end < 1000 * (second + 1) for end in ends_ms) for second in range(SECONDS)]
 
 
 def report_of_3_18() -> dict:
-    """As `iperf3 --json --get-server-output` of Debian 13 writes it, without what nothing here looks at."""
+    """A report as `iperf3 --json --get-server-output` of Debian 13 writes it, without keys that these tests do not read."""
     ends = {"socket": 5, "local_host": "10.0.0.1", "local_port": 40000, "remote_host": "10.0.0.2", "remote_port": 5201}
     test_start = {
         "protocol": "TCP", "num_streams": 1, "blksize": BLOCK_BYTES, "omit": 0, "duration": SECONDS, "bytes": 0, "blocks": 0,
@@ -66,7 +66,7 @@ def slow_flow(tmp_path: Path) -> Path:
     return folder.write(tmp_path / "run", EPOCH_NS, seed=1)
 
 
-def test_the_goodput_of_a_slow_flow_is_what_arrived_not_the_blocks_that_were_full(slow_flow: Path) -> None:
+def test_the_goodput_of_a_slow_flow_counts_arrived_bytes_not_full_blocks(slow_flow: Path) -> None:
     assert sum(block_seconds()[3:]) * 8 / 12 == pytest.approx(349_525, abs=1)  # four blocks in 12 s: 18 % too many
     metrics = analyse_run(slow_flow)
     flow = metrics["flows"]["flow1"]

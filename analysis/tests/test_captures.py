@@ -1,4 +1,4 @@
-"""Reading captures: fields, clocks, byte orders, and files that are not what they should be."""
+"""Reading captures: fields, clocks, byte orders, and invalid files."""
 
 import shutil
 import struct
@@ -91,9 +91,9 @@ def test_tshark_reads_the_same(station):
     fields = ["ip.src", "ip.dst", "ip.len", "tcp.srcport", "tcp.seq_raw", "tcp.ack_raw", "tcp.len", "udp.srcport", "udp.length"]
     argv = ["tshark", "-n", "-r", str(path), "-T", "fields", *[word for field in fields for word in ("-e", field)]]
     lines = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines()
-    ours = read_capture(path)
-    assert len(lines) == len(ours) > 100
-    for line, row in zip(lines, ours.iter_rows(named=True), strict=True):
+    packets = read_capture(path)
+    assert len(lines) == len(packets) > 100
+    for line, row in zip(lines, packets.iter_rows(named=True), strict=True):
         expected = [row["source"], row["destination"], row["ip_bytes"]]
         if row["protocol"] == "tcp":
             expected += [row["source_port"], row["sequence"], row["acknowledgement"] or 0, row["payload_bytes"], "", ""]

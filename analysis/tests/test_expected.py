@@ -16,12 +16,12 @@ PATTERNS = Path(__file__).parents[2] / "mobility" / "patterns"
 HV = from_reference(load_reference("published", "holland-vaidya_fig1"))
 
 
-def test_two_that_are_always_neighbours_get_what_one_hop_gives():
+def test_permanent_neighbours_get_the_throughput_of_one_hop():
     """The paper's own example, two passengers of a car."""
     assert expected({1: 120.0}, HV) == 1463.0
 
 
-def test_two_that_never_meet_get_nothing():
+def test_stations_that_never_meet_get_nothing():
     assert expected({0: 120.0}, HV) == 0.0
 
 
@@ -44,7 +44,7 @@ def test_it_does_not_depend_on_the_speed():
     assert values[0] == pytest.approx(values[1], rel=1e-6)
 
 
-def test_the_ten_patterns_lie_where_the_reference_s_hops_put_them():
+def test_the_ten_patterns_have_the_hops_of_the_reference():
     """From the shares of hops.csv, which another computation gave; p09 and p06 are the best and the worst."""
     values = {}
     for path in sorted(PATTERNS.glob("p*.tcl")):

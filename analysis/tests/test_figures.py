@@ -1,4 +1,4 @@
-"""Every figure of analysis/figures draws what the data say, and says in its docstring what it shows."""
+"""Every figure of analysis/figures draws its data and has its caption as docstring."""
 
 import importlib
 import itertools
@@ -76,11 +76,11 @@ def test_a_figure_is_a_png_and_a_pdf(campaign):
     assert png.read_bytes().startswith(b"\x89PNG") and pdf.read_bytes().startswith(b"%PDF")
 
 
-def test_hv_fig1_draws_ours_ns2s_the_papers_and_the_peers(campaign):
+def test_hv_fig1_draws_measured_ns2_published_and_peer_values(campaign):
     top, ratios = panels(hv_fig1.draw, campaign)
     for variant, theirs in (("ns2", [1233.64, 619.19]), ("hv", [1435.78, 721.16])):
-        ours = top.of(variant)
-        assert (ours.points, ours.half_widths) == ([(1, 1265), (2, 645)], near([HALF, HALF])), "the void cell is left out"
+        measured = top.of(variant)
+        assert (measured.points, measured.half_widths) == ([(1, 1265), (2, 645)], near([HALF, HALF])), "the void cell is left out"
         assert top.of(variant, filled=False).points == [(1, theirs[0]), (2, theirs[1])]
         quotient = ratios.of(variant)
         assert quotient.y == near([1265 / theirs[0], 645 / theirs[1]])
@@ -98,7 +98,7 @@ def test_hv_fig1_draws_ours_ns2s_the_papers_and_the_peers(campaign):
     assert (top.ylabel, ratios.xlabel) == ("TCP throughput, acknowledged (kbit/s)", "hops")
 
 
-def test_hv_fig1_draws_what_there_is_after_a_campaign_of_void_runs(tmp_path):
+def test_hv_fig1_draws_the_references_after_a_campaign_of_void_runs(tmp_path):
     make_run(tmp_path, "ns2", 1, 1, 1.0, verdict="void")
     write_tables(collect(tmp_path, EXPERIMENT))
     top, ratios = panels(hv_fig1.draw, tmp_path)
@@ -106,7 +106,7 @@ def test_hv_fig1_draws_what_there_is_after_a_campaign_of_void_runs(tmp_path):
     assert len(next(one for one in top.series if one.marker == "x").points) == 10, "the paper's is there"
 
 
-def test_hv_fig1_says_what_to_do_first_when_there_are_no_tables(tmp_path):
+def test_hv_fig1_without_tables_names_the_first_command(tmp_path):
     with pytest.raises(RunFileError, match=r"summary\.csv: missing; make the tables first"):
         hv_fig1.draw(tmp_path)
 
@@ -142,13 +142,13 @@ def test_cwnd_falls_at_a_timeout(run_dir):
     assert window.points[-2:] == [(6.99, 1), (7.99, 1)]
 
 
-def test_cwnd_says_when_the_run_has_no_samples(run_dir):
+def test_cwnd_of_a_run_without_samples_is_an_error_with_the_remedy(run_dir):
     (run_dir / "tcp.csv").unlink()
     with pytest.raises(RunFileError, match=r"tcp\.csv: no TCP samples; .*manet doctor"):
         cwnd_figure.draw(run_dir)
 
 
-def test_routing_chain_draws_ours_beside_ns2(tmp_path):
+def test_routing_chain_draws_measured_and_ns2_values(tmp_path):
     for variant in ("aodv", "dsr", "olsr"):  # of OLSR ns-2.35 has nothing
         for hops in (1, 2, 3):
             make_run(tmp_path, variant, hops, 1, 1250.0 / hops, verdict="suspect" if hops == 3 else "valid")
@@ -165,7 +165,7 @@ def test_routing_chain_draws_ours_beside_ns2(tmp_path):
     assert [box.y for box in ratios.boxes] == [(0.85, 1.15)]
 
 
-def test_routing_reaction_draws_quartiles_and_counts_what_never_came_back(tmp_path):
+def test_routing_reaction_draws_quartiles_and_counts_runs_that_never_recovered(tmp_path):
     for variant, times in (("aodv", [0.1, 0.2, 0.3, 0.4, 0.5]), ("aodv-silence", [2.0, None, 3.0, None])):
         for seed, value in enumerate(times, start=1):
             make_run(tmp_path, variant, 2, seed, 1.0)
@@ -187,7 +187,7 @@ def test_routing_reaction_draws_quartiles_and_counts_what_never_came_back(tmp_pa
     assert (tmp_path / "reaction.csv").read_text().splitlines()[1] == "aodv,5,0,0.3000,0.2000,0.4000,0.1000,0.5000"
 
 
-def test_routing_reaction_has_a_median_where_one_of_three_runs_never_came_back():
+def test_routing_reaction_has_a_median_if_one_of_three_runs_never_recovered():
     row = routing_reaction.statistics("dsdv", [3.0, None, 2.0])
     assert (row["quartile1_s"], row["median_s"], row["quartile3_s"]) == (2.5, 3.0, float("inf"))
     assert routing_reaction.statistics("dsdv", [None, None])["median_s"] == float("inf")
@@ -228,23 +228,23 @@ def make_patterns(folder: Path, name: str, gains: dict[str, float]) -> None:
     write_tables(collect(folder, {"name": name, "axes": {"speed": [10]}}))
 
 
-def test_hv_elfn_sets_each_variant_beside_plain_reno(tmp_path):
+def test_hv_elfn_compares_each_variant_with_plain_reno(tmp_path):
     make_patterns(tmp_path, "hv-fig12", {"reno": 0.0, "elfn-2s": 50.0, "elfn-30s": -40.0})
     found = paired.differences(tmp_path, "reno", ["elfn-2s", "elfn-30s"])
     assert found == {"elfn-2s": {10: pytest.approx([50, 50])}, "elfn-30s": {10: pytest.approx([-40, -40])}}
     means, gains = panels(hv_elfn.draw, tmp_path)
     # 301 and 702 of plain Reno, whose third run is void; 351, 752 and 553, 40 less than 301, 702 and 503
-    assert [means.named[style.look(name).name].y for name in ("reno", "elfn-2s", "elfn-30s")] == [[501.5], [552], [462]]
+    assert [means.named[style.of_variant(name).name].y for name in ("reno", "elfn-2s", "elfn-30s")] == [[501.5], [552], [462]]
     # s = 401 / sqrt(2), n = 2: 12.7062 * 401 / 2
     assert means.named["Reno"].half_widths == [pytest.approx(12.7062 * 401 / 2, abs=0.01)]
     for name, gain in (("elfn-2s", 50), ("elfn-30s", -40)):
-        (dots,) = (one for one in gains.series if one.colour == style.look(name).colour and one.line == "None")
-        (mean,) = (one for one in gains.series if one.colour == style.look(name).colour and one.line == "-")
+        (dots,) = (one for one in gains.series if one.colour == style.of_variant(name).colour and one.line == "None")
+        (mean,) = (one for one in gains.series if one.colour == style.of_variant(name).colour and one.line == "-")
         assert (dots.y, mean.y, mean.half_widths) == ([gain] * 2, [gain], [0])
     assert (gains.xlabel, gains.ylabel, gains.xticks) == ("mean speed (m/s)", "minus plain Reno (kbit/s)", ["10"])
 
 
-def test_rt_tables_has_a_table_a_protocol_coloured_where_there_is_a_reference(tmp_path):
+def test_rt_tables_has_a_table_per_protocol_with_colours_for_cells_with_a_reference(tmp_path):
     axes = {"routing": ["aodv", "olsr"], "tcp": ["newreno", "vegas"], "hops": [1, 2]}
     for number, (routing, tcp, hops) in enumerate(itertools.product(*axes.values())):
         make_run(tmp_path, f"{routing}-{tcp}", hops, 1, 700.0 / hops + number)
@@ -254,7 +254,7 @@ def test_rt_tables_has_a_table_a_protocol_coloured_where_there_is_a_reference(tm
     write_tables(collect(tmp_path, {"name": "rt-static", "axes": axes, "ns2": "rt_static", "published": "rt_static"}))
     tables = {panel.title: panel for panel in panels(rt_tables.draw, tmp_path)}
     aodv, olsr = tables["AODV"], tables["OLSR"]
-    # above the number, below it ours over the published one (analysis/published/rt_static.csv: 752.62 and 378.20, 508.45 ...)
+    # above the number, below it its ratio to the published one (analysis/published/rt_static.csv: 752.62 and 378.20, 508.45 ...)
     assert aodv.texts[::2] == ["700", "351", "702", "353"] and olsr.texts[::2] == ["704", "355", "706", "357"]
     assert aodv.texts[1::2] == ["0.93", "0.93", "1.38", "1.38"]
     assert (aodv.xticks, aodv.yticks, aodv.xlabel) == (["1", "2"], ["newreno", "vegas"], "hops")
@@ -263,7 +263,7 @@ def test_rt_tables_has_a_table_a_protocol_coloured_where_there_is_a_reference(tm
     assert blue[2] > blue[0] and red[0] > red[2], "700 of ns-2's 747 is blue, 706 of the published 508 red"
 
 
-def test_be_per_draws_ours_ns2s_and_the_published_points(tmp_path):
+def test_be_per_draws_measured_ns2_and_published_points(tmp_path):
     for rate, value in (("0", 350.0), ("0.015", 300.0), ("0.2", 20.0)):
         make_run(tmp_path, f"frame-{rate}", 3, 1, value)
     for path in tmp_path.rglob("run.json"):
@@ -292,7 +292,7 @@ def expect(folder: Path, expected_kbps: float) -> None:
         path.write_text(json.dumps(document))
 
 
-def test_hv_fig3_holds_each_pattern_against_what_it_allows(tmp_path):
+def test_hv_fig3_compares_each_pattern_with_its_expected_throughput(tmp_path):
     make_patterns(tmp_path, "hv-fig3", {"reno": 0.0, "elfn-2s": 50.0})
     expect(tmp_path, 800.0)
     write_tables(collect(tmp_path, {"name": "hv-fig3", "axes": {"speed": [10]}}))
@@ -309,7 +309,7 @@ def test_hv_fig3_holds_each_pattern_against_what_it_allows(tmp_path):
     assert (percent.ylabel, patterns.title, patterns.xlabel) == ("% of the expected", "10 m/s", "expected (kbit/s)")
 
 
-def test_hv_patterns_draws_ours_beside_ns2s(tmp_path):
+def test_hv_patterns_draws_measured_and_ns2_values(tmp_path):
     for variant in ("aodv-10", "aodv-30", "dsr-30"):
         make_run(tmp_path, variant, 1, 1, 500.0)
     for path in tmp_path.rglob("run.json"):
@@ -357,7 +357,7 @@ RECOMPUTE = ROOT / "experiments" / "be-recompute.toml"
 
 
 def recompute(variant: str) -> dict:
-    """What scenario.json has of a variant."""
+    """The scenario.json of a variant."""
     raw = tomllib.loads(RECOMPUTE.read_text())
     changed = next(entry for entry in raw["variants"] if entry["name"] == variant).get("set", {})
     scenario = raw["scenario"] | changed
@@ -371,7 +371,7 @@ def test_be_recompute_knows_when_there_is_no_path():
     assert be_recompute.gaps(recompute("rearranged")) == [(pytest.approx(12.5, abs=0.2), pytest.approx(18.0, abs=0.1))]
 
 
-def test_be_recompute_draws_runs_beside_ns2(tmp_path):
+def test_be_recompute_draws_runs_and_ns2(tmp_path):
     for variant in ("as-printed", "rearranged"):
         make_run(tmp_path, variant, 3, 1, 400.0)
         folder = tmp_path / f"{variant}-hops3" / "seed-1"
@@ -387,9 +387,9 @@ def test_be_recompute_draws_runs_beside_ns2(tmp_path):
         (folder / "events.csv").write_text("t_s,at_s,event,station,detail\n14.0,10,move,sta4,to 599 599 at 30\n")
     printed, rearranged = panels(be_recompute.draw, tmp_path)
     assert (printed.title, rearranged.title) == ("positions as printed", "rearranged")
-    ours = rearranged.named["this testbed"]
-    assert (ours.x[0], ours.y[:9], ours.steps) == (5, [400] * 8 + [0], "steps-post")
-    assert len(ours.points) == 26, "25 seconds and the end of the last"
+    measured = rearranged.named["this testbed"]
+    assert (measured.x[0], measured.y[:9], measured.steps) == (5, [400] * 8 + [0], "steps-post")
+    assert len(measured.points) == 26, "25 seconds and the end of the last"
     for panel in (printed, rearranged):
         assert [len(one.points) for one in panel.series if one.line == "--"] == [200] * 3, "ns-2's three seeds"
         assert [one.x for one in panel.series if one.line == ":"] == [[10, 10]], "the station sets off"
@@ -398,14 +398,17 @@ def test_be_recompute_draws_runs_beside_ns2(tmp_path):
     assert be_recompute._begin_s(run, recompute("as-printed")) == 5  # model time 9, traffic from 4 on
 
 
-def test_be_recompute_says_what_to_do_first(tmp_path):
+def test_be_recompute_without_runs_names_the_first_command(tmp_path):
     with pytest.raises(RunFileError, match="run the experiment first"):
         be_recompute.draw(tmp_path)
 
 
 def test_variants_differ_in_colour_and_in_marker():
-    named = [style.look(variant) for variant in ("ns2", "hv", "hv-alt")] + [style.look("new", 0), style.look("newer", 1)]
-    assert len({look.colour for look in named}) == len({look.marker for look in named}) == 5
+    named = [style.of_variant(variant) for variant in ("ns2", "hv", "hv-alt")] + [
+        style.of_variant("new", 0),
+        style.of_variant("newer", 1),
+    ]
+    assert len({mark.colour for mark in named}) == len({mark.marker for mark in named}) == 5
 
 
 def test_hv_fig1_promises_intervals_only_for_several_runs(campaign, tmp_path_factory):
@@ -419,7 +422,7 @@ def test_hv_fig1_promises_intervals_only_for_several_runs(campaign, tmp_path_fac
     assert drawn.panels[0].of("ns2").half_widths is None
 
 
-def test_hv_fig1_says_of_which_runs_it_is_and_marks_the_suspect(tmp_path):
+def test_hv_fig1_states_its_runs_and_marks_the_suspect(tmp_path):
     make_run(tmp_path, "ns2", 1, 1, 1250.0)
     write_tables(collect(tmp_path, EXPERIMENT))
     assert "suspect" not in page(hv_fig1.draw, tmp_path).words

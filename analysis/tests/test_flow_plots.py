@@ -41,7 +41,7 @@ def story(tmp_path) -> Story:
     ("what", "labels"),
     [("window", ["segments"]), ("packets", ["segment"]), ("story", ["segments", "segment"])],
 )
-def test_a_figure_is_a_png_and_a_pdf_with_the_panels_asked_for(story, tmp_path, what, labels):
+def test_a_figure_is_a_png_and_a_pdf_with_the_requested_panels(story, tmp_path, what, labels):
     drawn = page(flow_plots.draw, story, what, tmp_path / "new" / "a.png")
     assert sorted(file.name for file in (tmp_path / "new").iterdir()) == ["a.pdf", "a.png"]
     assert [panel.ylabel for panel in drawn.panels] == labels
@@ -107,8 +107,8 @@ def test_stand_by_is_from_its_event_to_the_repair(story):
     assert end_s > 2.0, "one that never ended goes on to the last packet"
 
 
-def test_what_cannot_be_drawn_is_an_error(story, tmp_path):
-    with pytest.raises(RunFileError, match="give a name that ends so"):
+def test_a_figure_that_cannot_be_drawn_is_an_error(story, tmp_path):
+    with pytest.raises(RunFileError, match=r"give a name that ends in \.png"):
         flow_plots.draw(story, "window", tmp_path / "a.jpeg")
 
 

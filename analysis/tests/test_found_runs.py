@@ -37,8 +37,8 @@ def test_a_copy_is_no_second_seed(results: Path) -> None:
     shutil.copytree(results / "hops2" / "seed-1", results / "hops2" / "seed-2")
     found = find_runs(results)
     assert [run.name for run in found.runs] == ["seed-1"]
-    said = "is seed 1 by its run.json; a copy is no second seed: move it out of the results"
-    assert found.left_out == {"hops2/seed-2": said}
+    reason = "is seed 1 by its run.json; a copy is no second seed: move it out of the results"
+    assert found.left_out == {"hops2/seed-2": reason}
     assert len(collect_runs(results, ())) == 1
 
 
@@ -48,8 +48,8 @@ def test_a_copy_whose_seed_was_edited_is_known_by_its_manifest_and_without_one_b
     (copy / "run.json").write_text(record.replace('"seed": 1', '"seed": 2'))
     assert find_runs(results).left_out == {"hops2/seed-2": "run.json was changed"}
     (copy / "manifest.json").unlink()
-    said = "is a copy of hops2/seed-1, by the id in its run.json; move it out of the results"
-    assert find_runs(results).left_out == {"hops2/seed-2": said}
+    reason = "is a copy of hops2/seed-1, by the id in its run.json; move it out of the results"
+    assert find_runs(results).left_out == {"hops2/seed-2": reason}
 
 
 @pytest.mark.parametrize("name", ["seed-1-backup", "seed-01", "seed-", "seed-x", "copy of seed-1"])
@@ -80,14 +80,15 @@ def _edit(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "damage", "said"),
+    ("name", "damage", "reason"),
     [
         ("captures/sta1.pcap", _remove, "captures/sta1.pcap is missing"),
         ("captures/sta2.pcap", _cut, "captures/sta2.pcap has {cut} bytes instead of {size}"),
         ("air.csv", _edit, "air.csv was changed"),
         ("verdict.json", lambda path: path.write_text('{"verdict": "valid"}'), "verdict.json has 20 bytes instead of {size}"),
-        ("metrics.json", _edit, "metrics.json was changed; `manet report --again` measures it again"),
-        ("metrics.json", _cut, "metrics.json was changed; `manet report --again` measures it again"),
+        ("metrics.json", _edit, "metrics.json was changed; `manet report --again` recalculates it"),
+        ("metrics.json", _cut, "metrics.json was changed; `manet report --again` recalculates it"),
+        ("datagrams/flow2.csv", _edit, "datagrams/flow2.csv was changed; `manet report --again` recalculates it"),
         ("run.json", lambda path: path.write_text("{"), "run.json is no JSON object"),
         ("manifest.json", lambda path: path.write_text("{"), 'manifest.json is no "manet-manifest/1"'),
         (
@@ -97,7 +98,7 @@ def _edit(path: Path) -> None:
         ),
     ],
 )
-def test_what_was_changed_is_said_in_one_line_and_the_run_does_not_count(results: Path, name: str, damage, said: str) -> None:
+def test_changes_are_reported_in_one_line_and_the_run_does_not_count(results: Path, name: str, damage, reason: str) -> None:
     path = results / "hops2" / "seed-1" / name
     size = path.stat().st_size
     assert find_runs(results).left_out == {}  # and what was found then is not remembered
@@ -106,7 +107,7 @@ def test_what_was_changed_is_said_in_one_line_and_the_run_does_not_count(results
         os.utime(path, ns=(0, path.stat().st_mtime_ns + 10**9))  # later, however coarse the file system's clock is
     found = find_runs(results)
     assert found.runs == []
-    assert found.left_out["hops2/seed-1"].startswith(said.format(size=size, cut=size - 1))
+    assert found.left_out["hops2/seed-1"].startswith(reason.format(size=size, cut=size - 1))
     assert "\n" not in found.left_out["hops2/seed-1"]
 
 
@@ -114,13 +115,14 @@ def test_at_most_three_files_are_named(results: Path) -> None:
     for number in (1, 2, 3):
         (results / "hops2" / "seed-1" / "captures" / f"sta{number}.pcap").unlink()
     (results / "hops2" / "seed-1" / "air.csv").unlink()
-    said = find_runs(results).left_out["hops2/seed-1"]
-    assert said == "air.csv is missing; captures/sta1.pcap is missing; captures/sta2.pcap is missing; and 1 more"
+    reason = find_runs(results).left_out["hops2/seed-1"]
+    assert reason == "air.csv is missing; captures/sta1.pcap is missing; captures/sta2.pcap is missing; and 1 more"
 
 
-def test_what_may_be_made_again_is_no_difference(results: Path) -> None:
+def test_files_that_can_be_regenerated_are_not_a_difference(results: Path) -> None:
     run_dir = results / "hops2" / "seed-1"
     (run_dir / "metrics.json").unlink()
+    (run_dir / "datagrams" / "flow2.csv").unlink()
     (run_dir / "map.png").write_bytes(b"another picture")
     assert exclusion_reason(run_dir) is None
     analyse_run(run_dir)
@@ -141,7 +143,7 @@ def test_runs_put_aside_are_neither_found_nor_named(results: Path) -> None:
     assert (len(found.runs), found.left_out) == (1, {})
 
 
-def test_the_golden_manifest_is_what_is_written_and_read(tmp_path: Path) -> None:
+def test_the_golden_manifest_is_written_and_read(tmp_path: Path) -> None:
     run_dir = tmp_path / "seed-1"
     (run_dir / "captures").mkdir(parents=True)
     (run_dir / "run.json").write_text("{}\n")

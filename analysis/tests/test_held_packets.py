@@ -13,7 +13,7 @@ EXAMPLE = Path(__file__).parents[2] / "formats" / "examples" / "routing.held.pca
 SECOND_NS = 1_000_000_000
 
 
-def test_each_packet_is_there_as_it_came_and_as_it_went():
+def test_each_held_packet_is_recorded_on_arrival_and_departure():
     seen = list(read_held(EXAMPLE))
     epoch_ns = 1_700_000_000 * SECOND_NS
     assert [(one.passage, (one.t_ns - epoch_ns) / SECOND_NS) for one in seen] == [
@@ -30,7 +30,7 @@ def test_each_packet_is_there_as_it_came_and_as_it_went():
     )
 
 
-def test_a_last_block_that_a_killed_daemon_left_is_passed_over_and_no_file_holds_nothing(tmp_path):
+def test_an_unfinished_last_block_is_skipped_and_a_missing_file_is_empty(tmp_path):
     (tmp_path / "cut").write_bytes(EXAMPLE.read_bytes()[:-30])
     assert len(list(read_held(tmp_path / "cut"))) == 3
     assert list(read_held(tmp_path / "none")) == []

@@ -1,5 +1,6 @@
-"""The map of a snapshot: its picture, its text, and the snapshot of what has ended."""
+"""The map of a snapshot: its picture, its text, and the snapshot of a run or movement that has ended."""
 
+import itertools
 import json
 import math
 import random
@@ -17,7 +18,7 @@ from analysis.map_picture import CIRCLES, _circled, _name_offsets, _overlap, dra
 from analysis.reception import SENSED, range_m
 from analysis.rundir import RunDirectory
 from analysis.snapshot import FlowPath, Snapshot
-from analysis.tests.drawn import page, panels
+from analysis.tests.drawn import Panel, page, panels
 from mobility import trace
 
 RADIO = Path(__file__).resolve().parents[2] / "medium" / "radios" / "ns2-dsss-2m.toml"
@@ -37,6 +38,11 @@ def crowd(count: int, **more) -> Snapshot:
     return Snapshot("crowd", places, links, range_m=250.0, sense_m=550.0, area=(1500, 300), **more)
 
 
+def dots(panel: Panel) -> list[tuple[float, float]]:
+    """The places of the stations."""
+    return [one.points[0] for one in panel.series if one.marker == "o"]
+
+
 @pytest.mark.parametrize(
     "snapshot",
     [
@@ -52,12 +58,11 @@ def crowd(count: int, **more) -> Snapshot:
     ],
     ids=["chain", "fifty", "alone", "many flows"],
 )
-def test_a_picture_is_drawn_whole_and_nothing_is_left_beside_it(tmp_path, snapshot):
+def test_a_picture_is_written_atomically_without_leftovers(tmp_path, snapshot):
     file = tmp_path / "new" / "map.png"
     (panel,) = panels(draw, snapshot, file)
     assert min(matplotlib.image.imread(file).shape[:2]) > 300
-    dots = [one.points[0] for one in panel.series if one.marker == "o"]
-    assert dots == [(round(x, 4), round(y, 4)) for x, y in snapshot.places.values()]
+    assert dots(panel) == [(round(x, 4), round(y, 4)) for x, y in snapshot.places.values()]
     assert set(snapshot.places) <= set(panel.texts)
     assert [path.name for path in file.parent.iterdir()] == ["map.png"]
 
@@ -69,8 +74,8 @@ def test_the_picture_has_stations_links_ranges_wires_and_paths_at_their_places(t
     )
     drawn = page(draw, snapshot, tmp_path / "map.png")
     (panel,) = drawn.panels
-    dots = {one.points[0]: one.filled for one in panel.series if one.marker == "o"}
-    assert dots == {(0, 0): True, (200, 0): False, (400, 0): True}, "who is off is open"
+    filled = {one.points[0]: one.filled for one in panel.series if one.marker == "o"}
+    assert filled == {(0, 0): True, (200, 0): False, (400, 0): True}, "who is off is open"
     host = next(one.points[0] for one in panel.series if one.marker == "s")
     assert host[0] > 400 and host[1] == 0, "outwards of its gateway"
     lines = [(one.points, one.line) for one in panel.series if one.marker == "None"]
@@ -82,19 +87,19 @@ def test_the_picture_has_stations_links_ranges_wires_and_paths_at_their_places(t
     assert set(panel.texts) == {"sta1", "sta2", "sta3", "inet1"} and panel.title == "chain: 1.5 s"
     assert drawn.legend == [
         "flow1  sta1 \u2192 inet1: 3 hops, 80 kbit/s", "flow2  sta3 \u2192 sta1: sta3: sta2 does not hear it",
-        "1 links, 1 one way (dotted)", f"{snapshot.ranges}, dotted", "nobody hears", "a note",
+        "1 links, 1 one way (dotted)", f"{snapshot.ranges}, dotted", "switched off", "a note",
     ]  # fmt: skip
 
 
 def test_another_ending_and_a_folder_that_cannot_be_are_refused_in_one_line(tmp_path):
-    with pytest.raises(RunFileError, match=r"map\.pdf: a map is written as \.png"):
+    with pytest.raises(RunFileError, match=r"map\.pdf: a map is a \.png file"):
         draw(chain(), tmp_path / "map.pdf")
     (tmp_path / "file").write_text("")
     with pytest.raises(RunFileError, match=r"give another file"):
         draw(chain(), tmp_path / "file" / "map.png")
 
 
-def test_in_a_crowd_only_those_on_a_way_have_circles():
+def test_with_many_stations_only_those_on_a_path_have_circles():
     assert len(_circled(chain())) == 3
     assert _circled(crowd(50, paths=(FlowPath("flow1", "sta1", "sta9", ("sta1", "sta4")),))) == ["sta1", "sta4"]
     everywhere = tuple(FlowPath(f"flow{n}", f"sta{n}", "sta9", tuple(f"sta{i}" for i in range(n, 21))) for n in range(1, 4))
@@ -112,18 +117,18 @@ def test_names_do_not_hide_each_other_in_a_crowd():
     assert hidden <= 3
 
 
-def test_the_text_says_who_is_where_and_where_a_way_ends():
-    said = map_text.lines(chain(FlowPath("flow1", "sta1", "sta3", ("sta1", "sta2", "sta3"), rate="80 kbit/s"), BROKEN))
-    assert said[1] == "3 stations, 1 link, 1 one way"
-    assert said[3].split("|")[1].split() == ["1", "2", "3"]
-    assert said[-2] == "flow1  sta1 > sta2 > sta3   2 hops, 80 kbit/s"
-    assert said[-1] == "flow2  sta3 x sta2 (to sta1)   sta3: sta2 does not hear it"
+def test_the_text_has_positions_and_the_end_of_a_path():
+    drawn_lines = map_text.lines(chain(FlowPath("flow1", "sta1", "sta3", ("sta1", "sta2", "sta3"), rate="80 kbit/s"), BROKEN))
+    assert drawn_lines[1] == "3 stations, 1 link, 1 one way"
+    assert drawn_lines[3].split("|")[1].split() == ["1", "2", "3"]
+    assert drawn_lines[-2] == "flow1  sta1 > sta2 > sta3   2 hops, 80 kbit/s"
+    assert drawn_lines[-1] == "flow2  sta3 x sta2 (to sta1)   sta3: sta2 does not hear it"
 
 
 def test_the_text_of_many_in_one_place_has_a_mark_for_those_without_room():
-    said = map_text.lines(Snapshot("pile", {f"sta{n}": (0.0, 0.0) for n in range(1, 40)}))
-    assert "*" in "".join(said)
-    assert max(map(len, said)) < 100
+    drawn_lines = map_text.lines(Snapshot("pile", {f"sta{n}": (0.0, 0.0) for n in range(1, 40)}))
+    assert "*" in "".join(drawn_lines)
+    assert max(map(len, drawn_lines)) < 100
 
 
 def test_a_movement_file_has_a_moment():
@@ -161,10 +166,12 @@ def test_a_run_in_which_nothing_was_sent_shows_places_and_links(tmp_path):
         capture.write_bytes(capture.read_bytes()[:24])  # the header of an empty capture
     snapshot = past_snapshot.of_run(RunDirectory(folder), 3.0)
     assert len(snapshot.places) == 3 and ("sta1", "sta2") in snapshot.bidirectional
-    said = map_text.lines(snapshot)
-    assert said[0].endswith("two-flows: 3 s of the medium (no traffic)")
-    assert [line.split("   ")[-1] for line in said if line.startswith("flow")] == ["nothing sent"] * len(snapshot.paths)
-    draw(snapshot, tmp_path / "map.png")
+    drawn_lines = map_text.lines(snapshot)
+    assert drawn_lines[0].endswith("two-flows: 3 s of the medium (no traffic)")
+    assert [line.split("   ")[-1] for line in drawn_lines if line.startswith("flow")] == ["nothing sent"] * len(snapshot.paths)
+    (panel,) = panels(draw, snapshot, tmp_path / "map.png")
+    assert dots(panel) == [(0, 0), (200, 0), (400, 0)] and panel.arrows == []
+    assert [one.points for one in panel.series if one.marker == "None"] == [[(0, 0), (200, 0)], [(200, 0), (400, 0)]], "links"
 
 
 def test_without_a_time_the_map_is_of_the_middle_of_the_traffic(tmp_path):
@@ -177,7 +184,7 @@ def test_without_a_time_the_map_is_of_the_middle_of_the_traffic(tmp_path):
     assert "nothing sent yet" not in str(snapshot.paths)
 
 
-def test_the_middle_of_a_run_that_ended_early_is_that_of_what_there_is(tmp_path):
+def test_the_middle_of_a_run_that_ended_early_is_that_of_its_recorded_part(tmp_path):
     folder = placed(tmp_path)
     run = RunDirectory(folder)
     begin_s = (run.traffic_ns - run.epoch_ns) / 1e9
@@ -185,7 +192,7 @@ def test_the_middle_of_a_run_that_ended_early_is_that_of_what_there_is(tmp_path)
     assert past_snapshot.of_run(RunDirectory(folder)).title.endswith(": 1.5 s of the traffic, its middle")
 
 
-def test_a_run_of_a_script_has_no_flows_and_the_map_says_so(tmp_path):
+def test_the_map_of_a_run_of_a_script_states_that_it_has_no_flows(tmp_path):
     folder = placed(tmp_path)
     scenario = json.loads((folder / "scenario.json").read_text()) | {"flows": []}
     (folder / "scenario.json").write_text(json.dumps(scenario))
@@ -195,7 +202,7 @@ def test_a_run_of_a_script_has_no_flows_and_the_map_says_so(tmp_path):
     assert map_text.lines(snapshot)[0].endswith("1.5 s of the medium (no traffic)")
 
 
-def test_a_flow_that_sent_nothing_does_not_hide_what_another_sent(tmp_path):
+def test_a_silent_flow_does_not_hide_another_flow(tmp_path):
     folder = placed(tmp_path)
     wanted = past_snapshot.of_run(RunDirectory(folder), 1.5).paths[0]
     scenario = json.loads((folder / "scenario.json").read_text())
@@ -205,7 +212,7 @@ def test_a_flow_that_sent_nothing_does_not_hide_what_another_sent(tmp_path):
     assert paths[0] == wanted and paths[-1].summary == "nothing sent"
 
 
-def test_rows_that_were_still_to_come_at_the_end_of_a_run_were_never_gone(tmp_path):
+def test_rows_after_the_end_of_a_run_were_not_executed(tmp_path):
     folder = placed(tmp_path)
     run = RunDirectory(folder)
     begin_s = (run.traffic_ns - run.epoch_ns) / 1e9
@@ -220,13 +227,16 @@ def test_rows_that_were_still_to_come_at_the_end_of_a_run_were_never_gone(tmp_pa
         past_snapshot.of_run(run, -99.0)
 
 
-def test_a_run_that_has_ended_shows_the_way_of_its_last_packet(tmp_path):
+def test_a_run_that_has_ended_shows_the_path_of_its_last_packet(tmp_path):
     run = RunDirectory(placed(tmp_path))
     snapshot = past_snapshot.of_run(run, 1.5)
     assert set(snapshot.places) == {entry["name"] for entry in run.medium["stations"]}
     assert [flow_path.flow for flow_path in snapshot.paths] == [flow.name for flow in run.flows]
     assert all(flow_path.nodes[0] == flow_path.source for flow_path in snapshot.paths)
-    draw(snapshot, tmp_path / "map.png")
+    (panel,) = panels(draw, snapshot, tmp_path / "map.png")
+    assert dots(panel) == [(0, 0), (200, 0), (400, 0)]
+    hops = [hop for flow_path in snapshot.paths for hop in itertools.pairwise(flow_path.nodes)]
+    assert panel.arrows == [(snapshot.places[a], snapshot.places[b]) for a, b in hops] and hops
     assert "two-flows: 1.5 s of the traffic" in map_text.lines(snapshot)[0]
 
 

@@ -1,4 +1,4 @@
-"""One whole run directory to metrics.json: exact numbers, and what the checks say when a witness lies."""
+"""One whole run directory to metrics.json: exact numbers, and the checks when a witness is wrong."""
 
 import json
 import shutil
@@ -64,6 +64,34 @@ def test_datagram_flow_to_the_byte(run_dir):
     assert flow["latency_ms_mean"] == pytest.approx(mean)
     assert flow["jitter_ms"] == pytest.approx((sum((delay - mean) ** 2 for delay in delays) / 71) ** 0.5)
     assert flow["silence_s"] == 0  # what is lost leaves 0.1 s between two
+    assert flow["delivery"] == 72 / 80
+    # 10 to 13 ms 16 times each, 14 ms (k = 24, 34, ..., 94) 8 times: 0-based ranks 0.05 * 71 = 3.55, 35.5, 67.45 and 70.29
+    assert [flow[f"latency_ms_{name}"] for name in ("p5", "p50", "p95", "p99", "max")] == [10, 12, 14, 14, 14]
+
+
+def test_the_records_of_a_datagram_flow_agree_with_the_captures(run_dir):
+    """120 datagrams of 500 + 28 bytes, of which 12 were lost; 80 left in the window."""
+    flow = analyse_run(run_dir)["flows"]["flow2"]
+    records = pl.read_csv(run_dir / "datagrams" / "flow2.csv")
+    assert records.columns == ["number", "bytes", "written_ns", "sent_ns", "received_ns", "latency_ms", "lost", "in_window"]
+    assert records["number"].to_list() == list(range(120))
+    assert records["bytes"].unique().to_list() == [528]
+    assert records["sent_ns"].to_list() == records["written_ns"].to_list()  # crafted so
+    assert records.filter(pl.col("lost") == 1)["number"].to_list() == list(range(9, 120, 10))
+    assert records["latency_ms"].to_list() == [None if k % 10 == 9 else 10 + k % 5 for k in range(120)]
+    window = records.filter(pl.col("in_window") == 1)
+    assert (len(window), window["lost"].sum() / len(window)) == (flow["sent"], flow["loss"])
+    assert window["latency_ms"].mean() == pytest.approx(flow["latency_ms_mean"])
+    assert not (run_dir / "datagrams" / "flow1.csv").exists()
+
+
+def test_a_run_with_several_flows_of_a_kind_has_their_fairness(run_dir):
+    """The fixture has one flow of each kind; a second entry of the same datagrams has the same rate."""
+    assert "fairness" not in analyse_run(run_dir)
+    scenario = json.loads((run_dir / "scenario.json").read_text())
+    _lie(run_dir / "scenario.json", "flows", value=[*scenario["flows"], scenario["flows"][1]])
+    shutil.copy(run_dir / "traffic" / "flow2.json", run_dir / "traffic" / "flow3.json")
+    assert analyse_run(run_dir)["fairness"] == {"cbr": 1.0}
 
 
 class Reported(Bulk):
@@ -77,7 +105,7 @@ class Reported(Bulk):
         return {"pages": report["pages"]}
 
 
-def test_a_flow_without_a_connection_has_what_its_report_says(run_dir, monkeypatch):
+def test_a_flow_without_a_connection_has_the_figures_of_its_report(run_dir, monkeypatch):
     monkeypatch.setattr("analysis.rundir.kind_named", {"bulk": Reported(), "cbr": kind_named("cbr")}.get)
     _lie(run_dir / "traffic" / "flow1.json", "pages", value=17)
     _lie(run_dir / "traffic" / "flow1.json", "manet", value={"first_try_s": 1_700_000_000.5, "connected": True})
@@ -95,6 +123,19 @@ def test_a_flow_of_an_unknown_kind_is_named(run_dir):
     assert f'flow1 is "voice", this version knows {known}' in _failed(metrics)["scenario readable"]
 
 
+def test_a_flow_that_carried_nothing_is_a_remark(run_dir):
+    assert "remarks" not in analyse_run(run_dir)
+    tried = {"first_try_s": 1_700_000_000.5, "connected": False, "remark": "unable to connect to server: No route to host"}
+    _lie(run_dir / "traffic" / "flow1.json", "manet", value=tried)
+    _lie(run_dir / "traffic" / "flow2.json", "manet", value={"first_try_s": 1_700_000_000.5, "connected": False})
+    metrics = analyse_run(run_dir)
+    assert metrics["flows"]["flow1"]["acked_bps"] == metrics["flows"]["flow2"]["delivered_bps"] == 0
+    assert metrics["remarks"] == [
+        "flow1 from sta1 to sta2 never connected (unable to connect to server: No route to host); its rates are 0",
+        "flow2 from sta3 to sta2 sent no datagram; its rates are 0",
+    ]
+
+
 def test_silence_is_the_sum_of_the_long_gaps_to_both_ends_of_the_window():
     assert silence_s([0, 400_000_000, 1_200_000_000, 1_300_000_000, 2_000_000_000]) == pytest.approx(0.8 + 0.7)
 
@@ -110,7 +151,7 @@ def test_the_air_by_station(run_dir):
     assert air["stations"]["sta3"]["airtime_share"] == pytest.approx(sum(int(row[9]) for row in own) / 4.5e9)
 
 
-def test_all_witnesses_of_the_fixture_agree_and_the_file_says_what_is_returned(run_dir):
+def test_all_sources_of_the_fixture_agree_and_the_file_has_the_returned_value(run_dir):
     metrics = analyse_run(run_dir)
     assert _failed(metrics) == {}
     assert len(metrics["checks"]) == 12
@@ -144,14 +185,14 @@ def test_a_witness_that_disagrees_is_named(run_dir, file, keys, value, check):
     assert check in _failed(analyse_run(run_dir))
 
 
-def test_what_a_layer_kept_back_is_no_disagreement(run_dir):
+def test_retransmissions_kept_back_by_a_layer_are_no_disagreement(run_dir):
     """The kernel counts what the gate does not let out: in 1 s up to 4 tries. 1 was captured, 1 may be a SYN."""
     rows = (run_dir / "tcp.csv").read_text().splitlines()
     columns, sample = rows[0].split(","), rows[1].split(",")
     begin_ns = int(sample[0])
     for at_ns, event in ((begin_ns + 10**9, "stand-by"), (begin_ns + 2 * 10**9, "repair")):
-        said = dict(zip(columns, sample, strict=True)) | {"t_ns": str(at_ns), "event": event, "detail": "unreachable"}
-        rows.append(",".join(said[name] for name in columns))
+        row = dict(zip(columns, sample, strict=True)) | {"t_ns": str(at_ns), "event": event, "detail": "unreachable"}
+        rows.append(",".join(row[name] for name in columns))
     (run_dir / "tcp.csv").write_text("\n".join(rows) + "\n")
     for counted, agrees in ((6, True), (7, False)):
         _lie(run_dir / "traffic" / "flow1.json", "end", "sum_sent", "retransmits", value=counted)
@@ -167,7 +208,7 @@ def test_frames_missing_from_the_air_log_are_noticed(run_dir):
     assert "sta2 delivered_up" in failed["air-counters"]
 
 
-def test_where_nothing_arrived_nothing_differs_and_a_frame_on_one_side_alone_does():
+def test_without_arrivals_a_frame_in_one_source_alone_is_a_difference():
     nothing = pl.DataFrame(schema={"lag_ns": pl.Int64})
     assert air_capture("flow1", "sta2", Matching(nothing, 0, 0)).ok
     assert not air_capture("flow1", "sta2", Matching(nothing, 1, 0)).ok

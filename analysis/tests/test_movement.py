@@ -47,7 +47,7 @@ def test_the_expected_throughput_is_the_mean_of_the_curve_over_time(run):
     assert (found["mean_hops"], found["path_changes"]) == (pytest.approx(1.5, rel=1e-3), 2)
 
 
-def test_without_a_curve_the_hops_are_told_and_no_expectation(run):
+def test_without_a_curve_there_are_hops_and_no_expectation(run):
     (run.path.parent / "curve.json").unlink()
     assert set(movement_metrics(run, FLOW, at(5), at(65), 300e3)) == {"partitioned", "mean_hops", "path_changes"}
 
@@ -58,7 +58,7 @@ def test_a_flow_without_any_path_has_no_mean_of_hops(run):
     assert "percent_of_expected" not in found
 
 
-def test_where_stations_were_moved_by_events_the_trace_says_nothing(run):
+def test_after_moves_by_events_the_trace_gives_no_expectation(run):
     (run.path / "events.csv").write_text("t_s,at_s,event,station,detail\n5,5,power,sta3,off\n")
     assert profile_of(run, FLOW, at(5), at(65)) is None
 
@@ -88,7 +88,7 @@ def test_of_stations_moved_by_hand_the_log_of_the_medium_counts(run):
         ("5,5,move,sta3,to 0 0", "sta3 was moved at 5 s (events.csv), and there is no moved.csv"),
     ],
 )
-def test_what_the_places_do_not_decide_is_said_instead_of_a_number(run, row, why):
+def test_links_undetermined_by_positions_give_a_reason_instead_of_a_number(run, row, why):
     (run.path / "events.csv").write_text(f"t_s,at_s,event,station,detail\n{row}\n")
     assert movement_metrics(run, FLOW, at(5), at(65), 300e3) == {}
     check = expectation(run, FLOW)

@@ -36,10 +36,10 @@ def test_it_is_the_time_between_the_last_of_the_old_relay_and_the_first_of_the_n
     assert found.check.ok and "sta2 cut off at 10.0 s; 0.350 s" in found.check.detail
 
 
-def test_what_never_came_back_is_null_and_says_why(tmp_path):
+def test_a_flow_that_never_recovered_has_null_and_a_reason(tmp_path):
     found = reaction_s(run_with(tmp_path, [(9.9, "sta2", 512), (10.2, "sta2", 512)]), FLOW)
     assert (found.seconds, found.check.ok) == (None, False)
-    assert found.check.detail == "nobody delivered after sta2 was cut off"
+    assert found.check.detail == "no delivery after sta2 was cut off"
     found = reaction_s(run_with(tmp_path, [(10.2, "sta3", 512)]), FLOW)
     assert (found.seconds, found.check.detail) == (None, "sta2 delivered nothing before it was cut off")
 

@@ -1,4 +1,4 @@
-"""Ranges of the project's radios against what formats/radio.md and ns-2 say of them."""
+"""Ranges of the project's radios against formats/radio.md and ns-2."""
 
 import tomllib
 from pathlib import Path
@@ -34,11 +34,11 @@ def test_log_distance_falls_with_its_exponent():
 
 
 @pytest.mark.parametrize("model", [{"model": "shadowing", "sigma_db": 4}, {"model": "matrix", "matrix": []}])
-def test_where_pairs_differ_there_is_no_one_range(model):
+def test_models_with_different_pairs_have_no_single_range(model):
     assert range_m(radio("ns2-dsss-2m"), model) is None
 
 
-def test_a_disc_is_what_it_says_and_overrides_count():
+def test_a_disc_has_its_stated_ranges_and_overrides_count():
     assert range_m(radio("ns2-dsss-2m"), {"model": "disc", "range_m": 120, "sense_m": 200}) == 120
     document = {"radio": str(RADIOS / "ns2-dsss-2m.toml"), "radio_overrides": {"receive_threshold_w": 3.652e-10 * 16}}
     assert range_of(document) == pytest.approx(125, abs=0.1)

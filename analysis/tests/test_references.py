@@ -1,4 +1,4 @@
-"""Reference numbers: every table can be read, says where it is from, and answers for a cell."""
+"""Reference numbers: every table can be read, names its source, and has values for a cell."""
 
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def test_ns2_values_are_those_the_chain_is_held_to():
     assert ns2.value("acked_kbps", {"hops": 1, "variant": ""}) is None
 
 
-def test_a_protocol_set_as_ns2s_stands_beside_its_protocols_numbers():
+def test_a_protocol_with_ns2s_settings_has_its_protocols_numbers():
     table = load_reference("ns2", "be_chain")
     cell = {"nodes": 4, "tcp": "newreno"}
     assert table.value("acked_kbps", {**cell, "routing": "aodv-ns2"}) == table.value("acked_kbps", {**cell, "routing": "aodv"})

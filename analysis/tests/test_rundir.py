@@ -1,4 +1,4 @@
-"""Who has which address in a run directory, and where a flow of a wired host is on the air."""
+"""The addresses of a run directory, and the captures in which a flow of a wired host is on the air."""
 
 import json
 
@@ -39,5 +39,5 @@ def test_a_host_s_flow_leaves_the_air_at_its_gateway(run):
 
 def test_a_gateway_s_own_flow_to_its_host_is_in_the_capture_of_that_wire(run, monkeypatch):
     monkeypatch.setattr(run, "capture", lambda name: name)
-    asked = [("sta1", "host2", "sta1"), ("host2", "sta1", "sta1"), ("sta1", "host2", "host2"), ("sta1", "far", "sta1")]
-    assert [run.capture_of(flow(a, b), node) for a, b, node in asked] == ["sta1.eth1", "sta1.eth1", "host2", "sta1"]
+    cases = [("sta1", "host2", "sta1"), ("host2", "sta1", "sta1"), ("sta1", "host2", "host2"), ("sta1", "far", "sta1")]
+    assert [run.capture_of(flow(a, b), node) for a, b, node in cases] == ["sta1.eth1", "sta1.eth1", "host2", "sta1"]

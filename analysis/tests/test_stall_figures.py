@@ -43,13 +43,13 @@ def story_of(campaign: Path):
     return read_story(run, run.flows[0])
 
 
-def test_a_flow_stands_still_from_its_last_news_to_the_next(campaign):
+def test_a_stall_lasts_from_the_last_new_ack_to_the_next(campaign):
     stall = longest_stall(story_of(campaign))
     assert stall.begin_s == pytest.approx(0.95, abs=0.03)  # the first ACK is back
     assert stall.end_s == pytest.approx(6.05, abs=0.03)
 
 
-def test_what_was_under_way_when_a_stall_began_belongs_to_it(campaign):
+def test_packets_in_flight_at_the_begin_of_a_stall_belong_to_it(campaign):
     story = story_of(campaign)
     found = packets_during(story, longest_stall(story))
     assert [(one.segment, one.journey.received) for one in found][:3] == [(2, False), (2, False), (2, True)]
@@ -70,7 +70,7 @@ def test_hv_packets_draws_the_begin_of_the_longest_stall(campaign):
 
 def test_hv_trace_writes_the_columns_of_the_published_table(campaign):
     (panel,) = panels(hv_trace.draw, campaign)
-    assert panel.texts[0] == "this testbed: sta1 to sta3, no news from 0.9 to 6.0 s"
+    assert panel.texts[0] == "this testbed: sta1 to sta3, no new data from 0.9 to 6.0 s"
     assert panel.texts[1:19] == [
         "", "time (s)", "node", "seq", "packet", "reason",
         "s", "0.949", "sta1", "2", "tcp", "", "D", "0.957", "sta1", "2", "tcp", "retry-short",

@@ -1,4 +1,4 @@
-"""What a story says became of each packet, on crafted chains in which it is known."""
+"""The fate of each packet in a story, on crafted chains in which it is known."""
 
 import json
 
@@ -45,7 +45,7 @@ def test_a_segment_is_followed_over_every_hop_and_its_ack_back(chain, tmp_path):
     assert story.seconds(sent.acked_ns) == pytest.approx(0.050)  # sent at 30 ms, two hops
 
 
-def test_the_power_of_a_reception_is_told_where_the_air_log_has_it(chain, tmp_path):
+def test_the_power_of_a_reception_is_shown_if_the_air_log_has_it(chain, tmp_path):
     log = chain.write(tmp_path / "seed-1") / "air.csv"
     head, *rows = log.read_text().splitlines()
     log.write_text("\n".join([f"{head},power_dbm", *(f"{row},{'-64.25' if ',deliver,' in row else ''}" for row in rows)]) + "\n")
@@ -56,7 +56,7 @@ def test_the_power_of_a_reception_is_told_where_the_air_log_has_it(chain, tmp_pa
     assert not any("rts" in line and "dBm" in line for line in lines)
 
 
-def test_what_the_radio_gave_up_is_dropped_by_that_station_for_that_reason(chain, tmp_path):
+def test_a_packet_that_the_radio_gave_up_is_dropped_by_that_station_for_that_reason(chain, tmp_path):
     lost = chain.data(2)
     chain.travel(lost, 100, FORWARD[:2])
     chain.lose(lost, 110, 2, 3)
@@ -99,7 +99,7 @@ def test_a_packet_that_a_daemon_gave_up_after_the_radio_has_no_route(chain, tmp_
     ]
 
 
-def test_what_a_broken_link_returned_and_routing_sent_again_is_one_transmission(chain, tmp_path):
+def test_a_packet_returned_by_a_broken_link_and_resent_is_one_transmission(chain, tmp_path):
     packet = chain.data(2)
     chain.lose(packet, 100, 1, 2)
     chain.travel(packet, 300, FORWARD)
@@ -135,7 +135,7 @@ def test_a_probe_that_a_broken_link_returned_is_not_another_when_routing_sends_i
     assert sent.journey.received
 
 
-def test_what_the_sources_daemon_gave_up_unsent_counts_as_sent_and_dropped(chain, tmp_path):
+def test_a_packet_given_up_by_the_sources_daemon_counts_as_sent_and_dropped(chain, tmp_path):
     chain.lose(chain.data(2), 100, 1, 2)
     chain.give_up(110, 1, 2)  # the first one, which the radio returned
     chain.give_up(900, 1, 2)  # a retransmission that never came to the radio
@@ -144,7 +144,7 @@ def test_what_the_sources_daemon_gave_up_unsent_counts_as_sent_and_dropped(chain
     assert sent[1].end - sent[1].start == 1000
 
 
-def test_what_the_sources_routing_held_was_sent_when_tcp_sent_it(chain, tmp_path):
+def test_a_packet_held_at_the_source_was_sent_when_tcp_sent_it(chain, tmp_path):
     held, given_up = chain.data(2), chain.data(2)
     chain.take_over(100, held, 1)
     chain.take_over(700, given_up, 1)
@@ -157,7 +157,7 @@ def test_what_the_sources_routing_held_was_sent_when_tcp_sent_it(chain, tmp_path
     assert (second.kind, second.journey.fate, second.journey.captured) == (AGAIN, "no-route", False)
 
 
-def test_a_relays_routing_holds_a_packet_until_there_is_a_way(chain, tmp_path):
+def test_a_relays_routing_holds_a_packet_until_there_is_a_route(chain, tmp_path):
     packet = chain.data(2)
     at_ms = chain.travel(packet, 100, FORWARD[:2])
     chain.take_over(at_ms + 0.1, packet, 2)
@@ -166,7 +166,7 @@ def test_a_relays_routing_holds_a_packet_until_there_is_a_way(chain, tmp_path):
     assert kinds == ["sent", "arrived", "held", "forwarded", "received"]
 
 
-def test_the_capture_of_held_packets_says_how_long_a_daemon_had_a_segment(chain, tmp_path):
+def test_the_capture_of_held_packets_gives_the_time_that_a_daemon_held_a_segment(chain, tmp_path):
     """Without an event log: its own one at the source, at the relay what a broken link returned."""
     chain.folder.scenario["routing"] = {"protocol": "aodv"}
     packet = chain.data(2)
@@ -224,14 +224,14 @@ def test_a_repairing_daemons_host_unreachable_drops_nothing(chain, tmp_path):
     assert "gave up" not in kinds and "told" in kinds and sent.journey.received
 
 
-def test_routing_that_only_passes_a_packet_on_is_not_told(chain, tmp_path):
+def test_routing_that_only_forwards_a_packet_is_not_shown(chain, tmp_path):
     packet = chain.data(2)
     chain.take_over(99, packet, 1)
     chain.travel(packet, 100, FORWARD)
     assert of_segment(story_of(chain, tmp_path), 2)[0].journey.steps[0].kind == "sent"
 
 
-def test_what_routing_still_holds_at_the_end_is_said(chain, tmp_path):
+def test_packets_held_at_the_end_are_reported(chain, tmp_path):
     chain.take_over(100, chain.data(2), 1)
     assert fate_of(chain, tmp_path, 2) == ("held-at-end", "sta1")
 
@@ -249,7 +249,7 @@ def test_a_probe_that_routing_held_is_still_a_probe(chain, tmp_path):
     ]  # fmt: skip
 
 
-def test_a_kernels_icmp_error_says_why_a_relay_kept_a_packet(chain, tmp_path):
+def test_a_kernels_icmp_error_is_the_reason_of_a_drop_at_a_relay(chain, tmp_path):
     for number, error in ((2, TTL_EXCEEDED), (3, UNREACHABLE)):
         packet = chain.data(number)
         chain.travel(packet, 100 * number, FORWARD[:2])
@@ -259,14 +259,14 @@ def test_a_kernels_icmp_error_says_why_a_relay_kept_a_packet(chain, tmp_path):
     assert of_segment(story, 3)[0].journey.fate == "no-route"
 
 
-def test_a_daemons_word_that_it_holds_a_packet_drops_nothing(chain, tmp_path):
+def test_a_daemons_notice_held_is_not_a_drop(chain, tmp_path):
     packet = chain.data(2)
     at_ms = chain.travel(packet, 100, FORWARD[:2])
     chain.icmp(at_ms + 1, packet, 2, 253, 0)
     chain.travel(packet, 400, FORWARD[1:])
     story = story_of(chain, tmp_path)
     assert of_segment(story, 2)[0].journey.received
-    assert "is told: held" in "\n".join(story_text.table_lines(story, of_segment(story, 2)))
+    assert "receives: held" in "\n".join(story_text.table_lines(story, of_segment(story, 2)))
 
 
 def test_a_packet_that_vanished_at_a_relay_has_no_record_and_none_is_invented(chain, tmp_path):
@@ -274,7 +274,7 @@ def test_a_packet_that_vanished_at_a_relay_has_no_record_and_none_is_invented(ch
     assert fate_of(chain, tmp_path, 2) == ("no record", "sta2")
 
 
-def test_a_relay_that_asked_for_its_neighbour_in_vain_is_named(chain, tmp_path):
+def test_a_relay_with_a_failed_arp_resolution_is_named(chain, tmp_path):
     chain.travel(chain.data(2), 100, FORWARD[:2])
     chain.arp_request(111, 2)
     assert fate_of(chain, tmp_path, 2) == ("no-neighbour", "sta2")
@@ -297,7 +297,7 @@ def test_a_delivery_that_the_capture_lost_is_known_from_the_air(chain, tmp_path)
 @pytest.mark.parametrize(
     "wrap", [lambda frame: in_dsr(frame, dsr_source_route(2)), lambda frame: in_minimal(frame, 3)], ids=["dsr", "half tunnel"]
 )
-def test_what_routing_wrapped_is_followed_all_the_same(chain, tmp_path, wrap):
+def test_encapsulated_packets_are_followed(chain, tmp_path, wrap):
     packet = wrap(chain.data(2))
     chain.travel(packet, 100, FORWARD[:2])
     chain.lose(packet, 110, 2, 3)
@@ -329,7 +329,7 @@ def test_a_lost_ack_is_a_story_too(chain, tmp_path):
     assert any(line.startswith("dropped") and "sta3" in line and "ack 2" in line and "retry-short" in line for line in lines)
 
 
-def test_the_table_is_in_the_order_of_time_with_what_tcp_and_the_scenario_did(chain, tmp_path):
+def test_the_table_is_in_the_order_of_time_with_events_of_tcp_and_scenario(chain, tmp_path):
     lost = chain.data(2)
     chain.lose(lost, 100, 1, 2)
     chain.power(0.2, 2, False)
@@ -355,7 +355,7 @@ def test_the_summary_has_a_line_a_transmission_and_the_events_between(chain, tmp
     assert "dropped by sta1 0.108000: retry-short; 7 frames for it: 7 hidden" in lines[1]
 
 
-def test_the_json_says_the_same(chain, tmp_path):
+def test_the_json_has_the_transmissions_and_totals(chain, tmp_path):
     chain.lose(chain.data(2), 100, 1, 2)
     story = story_of(chain, tmp_path)
     answer = json.loads(json.dumps(story_text.as_json(story, of_segment(story, 2))))
@@ -396,7 +396,7 @@ def test_runs_from_before_the_events_have_a_story(chain, tmp_path):
 
 
 @pytest.mark.parametrize("number", [0, 2])
-def test_a_flow_that_is_not_there_is_an_error(chain, tmp_path, number):
+def test_a_missing_flow_is_an_error(chain, tmp_path, number):
     run = RunDirectory(chain.write(tmp_path / "seed-1"))
     with pytest.raises(RunFileError, match=f"no flow {number}; there is flow 1"):
         flow_named(run, number)
@@ -409,7 +409,7 @@ def test_the_run_of_a_script_has_no_story(tmp_path):
         flow_named(run, 1)
 
 
-def test_a_segment_that_is_not_there_is_an_error(chain, tmp_path):
+def test_a_missing_segment_is_an_error(chain, tmp_path):
     with pytest.raises(RunFileError, match=r"flow1 has no segment 7; there are 0 \(the SYN\) to 1"):
         of_segment(story_of(chain, tmp_path), 7)
 
@@ -430,7 +430,7 @@ def test_a_quote_that_is_too_short_names_no_segment(cut):
     assert quoted_segment(Chain().data(1).data[14:][:cut]) is None
 
 
-def test_a_hop_of_the_crafted_chain_takes_what_it_says(chain, tmp_path):
+def test_a_hop_of_the_crafted_chain_takes_its_stated_time(chain, tmp_path):
     story = story_of(chain, tmp_path)
     (sent,) = story.transmissions
     assert sent.journey.at_ns - sent.journey.sent_ns == 2 * HOP_MS * MS

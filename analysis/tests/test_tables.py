@@ -10,7 +10,7 @@ from rich.console import Console
 
 from analysis.errors import RunFileError
 from analysis.printed import flows_table, result_table
-from analysis.tables import FLOW_METRICS, collect, mean_and_interval, read_summary, write_tables
+from analysis.tables import FLOW_METRICS, collect, mean_and_interval, read_summary, shown_metric, write_tables
 
 EXPERIMENT = {"name": "hv-fig1", "axes": {"hops": [1, 2]}, "published": "holland-vaidya_fig1", "ns2": "chain_static"}
 
@@ -36,7 +36,7 @@ def _summary(out_dir: Path, metric: str = "acked_kbps") -> dict[tuple, dict]:
     return {(row["variant"], row["hops"]): row for row in read_summary(out_dir) if row["metric"] == metric}
 
 
-def test_mean_interval_and_references_stand_in_one_row(tmp_path):
+def test_mean_interval_and_references_are_in_one_row(tmp_path):
     for seed, value in enumerate((600.0, 620.0, 640.0), start=1):
         make_run(tmp_path, "ns2", 2, seed, value)
     write_tables(collect(tmp_path, EXPERIMENT))
@@ -67,7 +67,7 @@ def test_the_tables_say_under_which_profile_a_tcp_ran(tmp_path):
     assert [word for word in words.split() if word in ("profile", "period", "modern")] == ["profile", "modern", "period"]
 
 
-def test_a_profile_that_all_runs_share_stands_in_the_title(tmp_path):
+def test_a_profile_that_all_runs_share_is_in_the_title(tmp_path):
     make_run(tmp_path, "ns2", 1, 1, 1200.0)
     profiled(tmp_path, "ns2", "period")
     assert _printed(result_table(collect(tmp_path, EXPERIMENT))).splitlines()[0] == "hv-fig1: acked, kbit/s, profile period"
@@ -110,7 +110,7 @@ def test_a_cell_of_void_runs_keeps_its_row_without_a_mean(tmp_path):
     assert (row["mean"], row["ci95"], row["n"], row["void"]) == (None, None, 0, 1)
 
 
-def test_table_has_a_row_per_run_with_its_verdict_and_what_disagreed(tmp_path):
+def test_table_has_a_row_per_run_with_its_verdict_and_failed_checks(tmp_path):
     make_run(tmp_path, "ns2", 10, 1, 200.0, checks=[{"name": "flow1 air-capture", "ok": False, "detail": ""}])
     make_run(tmp_path, "ns2", 2, 1, 600.0, checks=[{"name": "air-counters", "ok": True, "detail": ""}])
     make_run(tmp_path, "hv", 2, 1, None, status="failed")
@@ -146,7 +146,7 @@ def test_a_single_run_has_no_interval():
     assert mean_and_interval([]) == {"mean": None, "ci95": None, "n": 0}
 
 
-def test_the_printed_table_has_ours_theirs_and_the_ratio(tmp_path):
+def test_the_printed_table_has_measured_and_reference_values_and_the_ratio(tmp_path):
     make_run(tmp_path, "ns2", 1, 1, 1246.0, checks=[{"name": "air-counters", "ok": False, "detail": ""}])
     make_run(tmp_path, "ns2", 2, 1, 600.0, verdict="void")
     console = Console(file=io.StringIO(), width=120)
@@ -195,7 +195,7 @@ def test_of_a_run_that_failed_no_agreement_is_claimed(tmp_path, acked_kbps):
     assert "2 runs; captures, iperf3, air log and counters agree in 1; 1 not complete" in text
 
 
-def test_several_flows_are_printed_each_and_the_title_says_which_is_flow_1(tmp_path):
+def test_each_of_several_flows_is_printed_and_the_title_identifies_flow_1(tmp_path):
     second = {"from": "sta3", "to": "sta1", "acked_bps": None, "delivered_bps": 50e3}
     make_run(tmp_path, "", 1, 1, 400.0, flows={"flow2": second})
     make_run(tmp_path, "", 1, 2, 420.0, flows={"flow2": second})
@@ -204,6 +204,12 @@ def test_several_flows_are_printed_each_and_the_title_says_which_is_flow_1(tmp_p
     rows = [line.replace("│", " ").split() for line in _printed(flows_table(collect(tmp_path, EXPERIMENT))).splitlines()]
     assert ["1", "flow2", "sta3", "to", "sta1", "delivered", "50"] in rows
     assert any(row[:2] == ["1", "flow1"] and row[-2:] == ["acked", "410"] for row in rows)
+
+
+def test_without_a_rate_the_table_shows_the_metric_of_a_report():
+    rows = [{"metric": "acked_kbps", "mean": None}, {"metric": "exit_status", "mean": 0.0}]
+    assert shown_metric(rows) == "exit_status"
+    assert shown_metric([*rows, {"metric": "delivered_kbps", "mean": 5.0}]) == "delivered_kbps"
 
 
 def test_a_single_flow_has_no_table_of_flows(tmp_path):

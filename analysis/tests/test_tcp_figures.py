@@ -22,17 +22,18 @@ NS2 = {  # analysis/ns2/tcp_chain.csv, over one hop, two and three; tahoe's and 
 }  # fmt: skip
 
 
-def test_tcp_chain_draws_ours_beside_ns2(tmp_path):
+def test_tcp_chain_draws_measured_and_ns2_values(tmp_path):
     for number, variant in enumerate(NS2):
         for hops in (1, 2, 3):
             make_run(tmp_path, variant, hops, 1, 1250.0 / hops + number)
     write_tables(collect(tmp_path, {"name": "tcp-chain", "axes": {"hops": [1, 2, 3]}, "ns2": "tcp_chain"}))
     top, ratios = panels(tcp_chain.draw, tmp_path)
-    for number, (variant, theirs) in enumerate(NS2.items()):
-        ours = [1250.0 / hops + number for hops in (1, 2, 3)]
-        assert (top.of(variant).x, top.of(variant).y) == ([1, 2, 3], pytest.approx(ours, abs=1e-2))
-        assert top.of(variant, filled=False).y == theirs
-        assert ratios.of(variant).y == pytest.approx([rate / other for rate, other in zip(ours, theirs, strict=False)], abs=1e-4)
+    for number, (variant, simulated) in enumerate(NS2.items()):
+        measured = [1250.0 / hops + number for hops in (1, 2, 3)]
+        assert (top.of(variant).x, top.of(variant).y) == ([1, 2, 3], pytest.approx(measured, abs=1e-2))
+        assert top.of(variant, filled=False).y == simulated
+        expected = [rate / other for rate, other in zip(measured, simulated, strict=False)]
+        assert ratios.of(variant).y == pytest.approx(expected, abs=1e-4)
     assert top.legend == ["NewReno", "Reno", "SACK", "Tahoe", "Vegas"]
     assert ([box.y for box in ratios.boxes], ratios.xticks) == ([(0.9, 1.1)], ["1", "2", "3"])
     rows = list(csv.DictReader((tmp_path / "summary.csv").open()))
@@ -73,7 +74,7 @@ def test_tcpap_chain_measures_how_uneven_the_throughput_is(tmp_path):
 
 
 def outage_run(folder: Path, variant: str, probing: bool) -> Path:
-    """sta2 is off from 1 s to 5 s; what sta1 sends again then dies on its radio, or is held and told by tcp.csv alone."""
+    """sta2 is off from 1 s to 5 s; what sta1 sends again then dies on its radio, or is held and recorded in tcp.csv alone."""
     chain = Chain()
     chain.travel(chain.data(1), 900, FORWARD)
     chain.travel(chain.ack(1), 930, BACKWARD)
@@ -107,7 +108,7 @@ def story_at(run_dir: Path) -> Story:
     return read_story(run, run.flows[0])
 
 
-def test_a_retransmission_counts_once_whether_seen_or_told(tmp_path):
+def test_a_retransmission_counts_once_whether_captured_or_reported(tmp_path):
     story = story_at(outage_run(tmp_path, "newreno", probing=False))
     assert [round(at_s, 3) for at_s in retransmissions_s(story, 1, 5)] == [1.5, 2.3]
     outage = outage_of(story)
@@ -167,6 +168,6 @@ def test_without_an_outage_or_a_run_there_is_one_line(tmp_path):
         outage_of(story_at(chain.write(tmp_path / "seed-1")))
 
 
-def test_a_tcp_that_never_goes_on_has_no_time_for_it():
+def test_a_tcp_that_never_resumes_has_no_resume_time():
     outage = Outage(1.0, 5.0, "sta2", [1.5, 2.5, 4.5], [], None, 8, None, 200.0, None)
     assert outage.resumed_s is None and outage.intervals_s == [1.0, 2.0]

@@ -10,11 +10,11 @@ def rows(*of: tuple[int, str, str]) -> pl.DataFrame:
 
 
 def test_reno_f_sends_from_the_second_timeout_in_a_row_to_the_next_segment_received():
-    told = rows(
+    samples = rows(
         (1, "algorithm", "reno-f(reno)"), (2, "", ""), (5, "timeout", "1"), (9, "", ""), (20, "timeout", "1"),
         (22, "timeout", "2"), (24, "timeout", "3"), (31, "", ""), (40, "timeout", "1"), (42, "timeout", "2"),
     )  # fmt: skip
-    assert fixed_rtos(told) == [(22, 31), (42, None)]
+    assert fixed_rtos(samples) == [(22, 31), (42, None)]
 
 
 def test_timeouts_of_other_tcps_are_the_kernels_own():
@@ -22,5 +22,5 @@ def test_timeouts_of_other_tcps_are_the_kernels_own():
 
 
 def test_a_stand_by_lasts_until_the_repair_or_is_open():
-    told = rows((3, "stand-by", "unreachable"), (4, "probe", "seq=1"), (7, "repair", "ack"), (9, "stand-by", "held"))
-    assert stand_bys(told) == [(3, 7), (9, None)]
+    samples = rows((3, "stand-by", "unreachable"), (4, "probe", "seq=1"), (7, "repair", "ack"), (9, "stand-by", "held"))
+    assert stand_bys(samples) == [(3, 7), (9, None)]

@@ -1,4 +1,4 @@
-"""What a transfer achieved, where every number can be worked out by hand."""
+"""The throughput of transfers of which every number can be calculated by hand."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Every example in real namespaces, without a terminal, and what a script's end leaves behind."""
+"""Every example in real namespaces, without a terminal, and the leftovers of a script's end."""
 
 import json
 import os
@@ -30,8 +30,8 @@ def run(argv: list[str], **options: object) -> subprocess.CompletedProcess:
     return subprocess.run(argv, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False, env=ENVIRONMENT, **options)
 
 
-def said(tmp_path: Path, name: str, *words: str, lines: str = "") -> str:
-    """What an example says; it ends well, on a busy host with a void network, and leaves a complete run."""
+def output_of(tmp_path: Path, name: str, *words: str, lines: str = "") -> str:
+    """The output of an example that succeeds, or is void on a loaded host, and leaves a complete run."""
     done = script(EXAMPLES / name, tmp_path / "out", *words, lines=lines)
     assert done.returncode == (1 if void(done) else 0), done.stdout + done.stderr
     assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "complete"
@@ -45,13 +45,13 @@ def void(done: subprocess.CompletedProcess) -> bool:
 
 def measured(host, tmp_path: Path, name: str, *words: str) -> str:
     """The same of an example that measures; void where the example itself found the host too busy for its figures."""
-    answers = said(tmp_path, name, *words)
+    answers = output_of(tmp_path, name, *words)
     if doubt := re.search(r"^\*\*\* ((too busy|void|suspect).*)", answers, re.MULTILINE):
         host.void(f"{name}: {doubt.group(1)}")
     return answers
 
 
-def mine(tmp_path: Path, text: str) -> Path:
+def written_script(tmp_path: Path, text: str) -> Path:
     path = tmp_path / "mine.py"
     path.write_text(text)
     return path
@@ -75,29 +75,29 @@ def two(station: str = "") -> str:
 
 
 def test_adhoc_without_a_protocol_reaches_neighbours_only(tmp_path):
-    asked = "sta1 ping -c1 -W1 -I sta1-wlan0 sta2\ndistance sta1 sta3\npy sta3.position\nexit\n"
-    answers = said(tmp_path, "adhoc.py", lines=asked)
+    commands = "sta1 ping -c1 -W1 -I sta1-wlan0 sta2\ndistance sta1 sta3\npy sta3.position\nexit\n"
+    answers = output_of(tmp_path, "adhoc.py", lines=commands)
     assert re.search(r"^sta1 -> sta2 X ?$", answers, re.MULTILINE), answers
     assert "1 received" in answers
     assert "The distance between sta1 and sta3 is 80.00 meters" in answers
     assert "(90.0, 10.0, 0.0)" in answers
 
 
-def test_adhoc_with_aodv_reaches_everybody(tmp_path):
-    answers = said(tmp_path, "adhoc.py", "aodv")
+def test_adhoc_with_aodv_reaches_all_stations(tmp_path):
+    answers = output_of(tmp_path, "adhoc.py", "aodv")
     assert "*** Results: 0% dropped (6/6 received)" in answers
     assert "this testbed's own AODV stands in" in answers or shutil.which("aodvd")
 
 
 @pytest.mark.slow
-def test_mesh_finds_the_way_to_the_far_corner(tmp_path):
-    answers = said(tmp_path, "mesh.py")
+def test_mesh_finds_a_route_to_the_far_corner(tmp_path):
+    answers = output_of(tmp_path, "mesh.py")
     assert re.search(r"has found the way after \d+ s", answers), answers
     assert re.search(r"10\.0\.0\.6 via 10\.0\.0\.\d", answers)
 
 
 def test_mobility_takes_two_stations_apart(tmp_path):
-    answers = said(tmp_path, "mobility.py")
+    answers = output_of(tmp_path, "mobility.py")
     apart = [(float(metres), how) for metres, how in re.findall(r"\*\*\* ([\d.]+) m apart: (\w+)", answers)]
     assert apart[0][1] == "within" and apart[-1][1] == "out", answers
     assert [metres for metres, _ in apart] == sorted(metres for metres, _ in apart)
@@ -106,8 +106,8 @@ def test_mobility_takes_two_stations_apart(tmp_path):
 
 
 @pytest.mark.parametrize("model", ["RandomWayPoint", "RandomDirection"])
-def test_models_move_everybody_at_their_speeds(tmp_path, model):
-    answers = said(tmp_path, "random_waypoint.py", model)
+def test_models_move_all_stations_at_their_speeds(tmp_path, model):
+    answers = output_of(tmp_path, "random_waypoint.py", model)
     places = [[tuple(map(int, place)) for place in re.findall(r"\((\d+), (\d+)\)", line)] for line in answers.splitlines()]
     first, last = [row for row in places if len(row) == 6][0::2]
     assert first != last
@@ -116,14 +116,14 @@ def test_models_move_everybody_at_their_speeds(tmp_path, model):
 
 @pytest.mark.slow
 def test_propagation_models_differ_in_reach(tmp_path):
-    answers = said(tmp_path, "propagation.py", "friis", "logDistance", "twoRayGround")
+    answers = output_of(tmp_path, "propagation.py", "friis", "logDistance", "twoRayGround")
     reached = dict(re.findall(r"^\*\*\* (\w+) .*: reached (.*)$", answers, re.MULTILINE))
     # 83 dB of loss: 138 m in free space; 51 m at exponent 2.5; 119 m over the ground from 1 m
     assert reached == {"friis": "[25, 50, 100, 130]", "logDistance": "[25, 50]", "twoRayGround": "[25, 50, 100]"}
 
 
-def test_replay_goes_where_the_file_says(tmp_path):
-    answers = said(tmp_path, "replay.py")
+def test_replay_follows_the_file(tmp_path):
+    answers = output_of(tmp_path, "replay.py")
     xs = [int(x) for x in re.findall(r"sta1 at \((\d+), 50\)", answers)]
     assert len(xs) == 4 and xs == sorted(xs) and 20 <= xs[0] < xs[-1] <= 138, answers
 
@@ -153,7 +153,7 @@ def test_one_changed_import_hands_a_script_over(tmp_path):
     """Started by whatever Python there is, which need not have this project's libraries."""
     text = (EXAMPLES / "adhoc.py").read_text().replace("from mn_wifi.cli import CLI", "from testbed.mn_wifi.cli import CLI")
     assert text.count("testbed.mn_wifi") == 1
-    path = mine(tmp_path, text)
+    path = written_script(tmp_path, text)
     python = shutil.which("python3", path="/usr/local/bin:/usr/bin:/bin")
     before = set((ROOT / "results" / "script").glob("*"))
     done = run([python, str(path)], stdin=subprocess.DEVNULL)
@@ -163,18 +163,18 @@ def test_one_changed_import_hands_a_script_over(tmp_path):
         shutil.rmtree(made)
 
 
-def test_what_is_refused_is_one_line_with_the_scripts_line(tmp_path):
+def test_a_refused_call_is_one_line_with_the_scripts_line(tmp_path):
     text = "from mn_wifi.net import Mininet_wifi\nnet = Mininet_wifi()\nap1 = net.addAccessPoint('ap1')\n"
-    done = script(mine(tmp_path, text), tmp_path / "out")
+    done = script(written_script(tmp_path, text), tmp_path / "out")
     assert done.returncode == 2
     assert re.search(r"^manet script: mine\.py: line 3: addAccessPoint: there are no access points", done.stderr, re.MULTILINE)
     assert "Traceback" not in done.stderr
-    done = script(mine(tmp_path, "import mn_wifi.telemetry\n"), tmp_path / "out2")
+    done = script(written_script(tmp_path, "import mn_wifi.telemetry\n"), tmp_path / "out2")
     assert "mine.py: line 1: mn_wifi.telemetry: is not supported" in done.stderr
 
 
 def test_a_script_that_fails_shows_its_own_trace_and_takes_its_network_down(tmp_path):
-    done = script(mine(tmp_path, two() + "print(1 / 0)\n"), tmp_path / "out")
+    done = script(written_script(tmp_path, two() + "print(1 / 0)\n"), tmp_path / "out")
     assert done.returncode == 1
     assert "ZeroDivisionError" in done.stderr and "testbed/" not in done.stderr
     assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "failed"
@@ -190,7 +190,7 @@ def test_a_void_network_is_no_result(tmp_path):
         "os.kill(medium, signal.SIGSTOP)\ntime.sleep(1)\nos.kill(medium, signal.SIGCONT)\ntime.sleep(0.5)\n"
         "print('it was', net.stop())\n"
     )
-    done = script(mine(tmp_path, body), tmp_path / "out")
+    done = script(written_script(tmp_path, body), tmp_path / "out")
     assert done.returncode == 1 and void(done), done.stdout + done.stderr
     assert re.search(r"^\*\*\* void \(.*\): run it again on a quieter machine; results in ", done.stdout, re.MULTILINE)
     assert "it was void\n" in done.stdout
@@ -205,7 +205,7 @@ def test_addresses_and_names_of_a_script_are_the_devices(tmp_path):
         "print(sta1.get_distance_to(sta2), sta1.cmd('ping -c1 -W1 192.168.7.2'))\n"
         "sys.exit(3)\n"
     )
-    done = script(mine(tmp_path, body), tmp_path / "out")
+    done = script(written_script(tmp_path, body), tmp_path / "out")
     assert done.returncode == 3, done.stdout + done.stderr
     assert "192.168.7.1/24" in done.stdout and "10.0.0.1" not in done.stdout
     assert re.findall(r"(\d) received", done.stdout) == ["1", "1", "0"], done.stdout
@@ -215,7 +215,7 @@ def test_addresses_and_names_of_a_script_are_the_devices(tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["ended", "killed"])
 def test_nothing_is_left_of_a_script_that_is_ended(tmp_path, number):
     argv = [sys.executable, "-P", "-m", "testbed", "script", "--out", str(tmp_path / "out")]
-    argv.append(str(mine(tmp_path, two() + "print('up', flush=True)\ntime.sleep(600)\n")))
+    argv.append(str(written_script(tmp_path, two() + "print('up', flush=True)\ntime.sleep(600)\n")))
     manet = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
     assert manet.stdout is not None
     assert any(line == "up\n" for line in manet.stdout)

@@ -1,8 +1,10 @@
-"""Lines of keys: checked against what tomllib reads, so that the locator cannot lose its way unnoticed."""
+"""Lines of keys, checked against the values that tomllib reads."""
 
 import tomllib
 
-from scenarios.toml_lines import line_of, locate
+import pytest
+
+from scenarios.toml_lines import Duplicate, duplicate, line_of, locate
 
 TEXT = '''# comment = "not a key"
 a = 1
@@ -45,7 +47,7 @@ def test_every_key_and_element_that_tomllib_reads_has_a_line():
     assert missing == []
 
 
-def test_lines_are_where_the_keys_stand():
+def test_lines_are_those_of_the_keys():
     lines = locate(TEXT)
     assert lines[("a",)] == 2
     assert lines[("quoted key",)] == 3
@@ -59,6 +61,45 @@ def test_lines_are_where_the_keys_stand():
     assert lines[("items", 1, "sub", "deep")] == 22
 
 
-def test_a_path_without_a_line_takes_that_of_what_is_around_it():
+def test_a_path_without_a_line_has_the_line_of_the_enclosing_key():
     assert line_of(locate(TEXT), ("items", 1, "nowhere")) == 19
     assert line_of(locate(TEXT), ("nowhere",)) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT,
+        "[a.b]\nx = 1\n[a]\ny = 2",
+        "a.b = 1\na.c = 2\n[d.e]\nx.y = 1\nx.z = 2\n[d]",
+        "[a]\nb.c = 1\n[a.b.d]\ne = 1",
+        "[[a]]\nb = 1\n[a.c]\nd = 1\n[[a]]\nb = 1\n[a.c]\nd = 1\n[[a.e]]\nf = 1\n[[a.e]]\nf = 1",
+        "a = [{ b = 1 }, { b = 1 }]\nc = { d = { b = 1 }, e = { b = 1 } }",
+    ],
+)
+def test_a_text_that_tomllib_reads_has_no_duplicate(text):
+    tomllib.loads(text)
+    assert duplicate(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "first", "line", "is_table"),
+    [
+        ("a = 1\nb = 2\na = 3", ("a",), 1, 3, False),
+        ("[t]\na.b = 1\na.b = 2", ("t", "a", "b"), 2, 3, False),
+        ("a = 1\na.b = 2", ("a",), 1, 2, False),
+        ("a = {}\na.b = 2", ("a",), 1, 2, False),
+        ("[a]\nb = { c = 1, c = 2 }", ("a", "b", "c"), 2, 2, False),
+        ("[[a]]\nb = 1\n[[a]]\nb = 1\nb = 2", ("a", 1, "b"), 4, 5, False),
+        ("[a]\n[b]\n[a]", ("a",), 1, 3, True),
+        ("a.b = 1\n[a]", ("a",), 1, 2, True),
+        ("[[a]]\n[a]", ("a",), 1, 2, True),
+        ("a = 1\n[a]", ("a",), 1, 2, False),
+        ("a = []\n[[a]]", ("a",), 1, 2, False),
+        ("a = 1\n[a.b]", ("a",), 1, 2, False),
+    ],
+)
+def test_the_first_duplicate_has_its_path_and_both_lines(text, path, first, line, is_table):
+    with pytest.raises(tomllib.TOMLDecodeError):
+        tomllib.loads(text)
+    assert duplicate(text) == Duplicate(path, first, line, is_table)

@@ -31,6 +31,7 @@ class Bulk(Kind[BulkKeys]):
     keys = BulkKeys
     transport = "tcp"
     measured = "tcp"
+    preamble_bytes = 37  # iperf3's cookie
     readiness = Listening("tcp")  # iperf3 prints nothing when it reports in JSON
 
     def receiver(self, plan: FlowPlan[BulkKeys]) -> Program:
@@ -50,7 +51,7 @@ class Bulk(Kind[BulkKeys]):
         return None if error is None else f'iperf3: "{error}"'
 
     def report(self, plan: FlowPlan[BulkKeys]) -> str | None:
-        """The client's report with the server's part, where the client has none."""
+        """The client's report, with the server's part if the client has none."""
         served = plan.noted("received")
         return with_servers_part(json.loads(plan.report.read_text()), json.loads(served.read_text()) if served.exists() else [])
 

@@ -10,7 +10,7 @@ from scenarios.models import STRICT, as_tuple
 from scenarios.refusal import validated
 from testbed.campaigns.expectations import Expected
 
-# other entries of a folder of results beside its cells, and of a cell beside its seeds
+# entries of a folder of results other than cells, and of a cell other than seeds
 RESERVED_NAMES = {"void", "experiment.json", "table.csv", "summary.csv"}
 FILE_ENDINGS = (".csv", ".json", ".png", ".pdf")
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
@@ -33,7 +33,7 @@ class Tables(BaseModel):
     figure: str | None = None
     published: str | None = None
     ns2: str | None = None
-    expected: bool = False  # whether throughput is held against what the movement lets one expect (testbed/curves)
+    expected: bool = False  # whether throughput is compared with the expected throughput of the movement (testbed/curves)
     scenario: dict[str, Any]
     flow_sets: dict[str, list[dict[str, Any]]] = Field(default_factory=dict)
     axes: dict[str, list[Any]] = Field(default_factory=dict)

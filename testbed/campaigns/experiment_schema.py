@@ -1,4 +1,6 @@
-"""The JSON Schema of an experiment file: its tables, with a scenario's keys where they may stand (`manet schema experiment`)."""
+"""The JSON Schema of an experiment file: its tables, with the keys of a scenario in each table that may have them (`manet
+schema experiment`).
+"""
 
 from typing import Any
 

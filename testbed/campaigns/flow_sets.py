@@ -1,6 +1,6 @@
 """Named sets of flows of an experiment: `flows = "NAME"`, and `{ set = "NAME", rate = 43200 }` in a list of flows.
 
-The second form is every flow of the set; keys beside `set` replace the flow's own.
+The second form is every flow of the set; keys next to `set` replace the flow's own.
 """
 
 from collections.abc import Mapping

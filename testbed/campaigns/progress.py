@@ -81,7 +81,7 @@ class Progress:
             self._say(f"        {work.name}: {reason}")
 
     def note(self, text: str) -> None:
-        """Print a line beside the progress."""
+        """Print a line without disturbing the progress line."""
         with self._lock:
             self._say(text)
 

@@ -1,6 +1,6 @@
 """The estimated time left of a campaign, from the length of each scenario, its progress and the number of parallel runs.
 
-The time of a run beside its traffic (processes, daemons, a guest's boot) and the speed of its traffic (with a virtual clock) are
+The time of a run outside its traffic (processes, daemons, a guest's boot) and the speed of its traffic (with a virtual clock) are
 defaults until a run has ended, and means of the finished runs from then on.
 """
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # importing it imports SciPy, which most verbs do not need
 
 FORMAT = "manet-answer/1"
 GENERAL = "general"  # analysis/figures/general.py
-NAMED_RUNS = 5  # at most so many runs that are not valid in the verdict
+NAMED_RUNS = 5  # at most so many runs that are not valid in the verdict, so many remarks
 
 
 class Report:
@@ -104,7 +104,7 @@ class Report:
         self.found = find_runs(self.directory)
 
     def verdicts(self) -> dict[str, int]:
-        """How many runs are valid, suspect, void, failed and interrupted."""
+        """The number of valid, suspect, void, failed and interrupted runs."""
         from analysis.tables import ENDINGS
 
         return {kind: self.endings[kind] for kind in ENDINGS}
@@ -145,6 +145,7 @@ class Report:
             "left_out": [{"run": name, "reason": reason} for name, reason in self.found.left_out.items()],
             "not_checked": self.found.not_checked,
             "put_aside": self.put_aside(),
+            "remarks": self.remarks(),
             "expect": [asdict(comparison) for comparison in self.comparisons],
             "runs": runs,
         }
@@ -176,11 +177,23 @@ class Report:
         capture = self.capture()
         if capture is not None:
             print(f"capture   {capture}")
-        for line in self.left_out_lines():
+        for line in [*self.remark_lines(), *self.left_out_lines()]:
             print(line)
         if self.missing:
             print(f"runs      {missing.line(self.directory, self.description, self.missing)}")
         print(f"verdict   {self.verdict_line()}")
+
+    def remarks(self) -> list[dict[str, str]]:
+        """The remarks of the runs: a flow that never connected, which no verdict names."""
+        rows = self.results.rows if self.results else []
+        return [{"run": row["run_dir"], "remark": remark} for row in rows for remark in row["remarks"]]
+
+    def remark_lines(self) -> list[str]:
+        """A line for each of the first remarks, and one for the others."""
+        remarks = self.remarks()
+        lines = [f"remark    {remark['run']}: {remark['remark']}" for remark in remarks[:NAMED_RUNS]]
+        more = len(remarks) - NAMED_RUNS
+        return lines + ([f"remark    and {more} more: `remarks` of each run's metrics.json"] if more > 0 else [])
 
     def left_out_lines(self) -> list[str]:
         """A line for each excluded run, and one for the runs without a manifest."""

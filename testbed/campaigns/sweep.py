@@ -23,7 +23,7 @@ MAX_CELLS = 10_000  # checking them takes a minute, running them days
 
 
 class Size(BaseModel):
-    """The keys of `[full]` and `[quick]` beside scenario keys."""
+    """The keys of `[full]` and `[quick]` that are not scenario keys."""
 
     model_config = STRICT
     seeds: Whole | None = Field(None, ge=1, le=10_000)
@@ -68,7 +68,7 @@ class Sweep:
 
     @classmethod
     def of(cls, declaration: Declaration, request: Request) -> "Sweep":
-        """What the request runs of the declaration; UsageError names the key or the argument that is wrong."""
+        """The sweep that the request selects from the declaration; UsageError names the invalid key or argument."""
         name = "quick" if request.quick else "full"
         table = getattr(declaration.tables, name)
         own = {key: value for key, value in table.items() if key in Size.model_fields}

@@ -22,7 +22,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
     parser.add_argument("--quick", action="store_true", help="the curves that its quick size needs")
     add_overrides(parser)
     parser.add_argument("--variant", metavar="NAME", action="append", default=[], help="only this variant; may be repeated")
-    parser.add_argument("--jobs", metavar="N", type=positive, help="runs side by side (default: what this machine can take)")
+    parser.add_argument("--jobs", metavar="N", type=positive, help="parallel runs (default: as many as this machine supports)")
 
 
 def run(options: argparse.Namespace) -> int:

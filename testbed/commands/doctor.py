@@ -46,4 +46,4 @@ def _sections(checks: list) -> list[tuple[str, list]]:
     """The machine, then the routing protocols."""
     protocols = [check for check in checks if check.name.startswith(ROUTING)]
     others = [check for check in checks if check not in protocols]
-    return [("", others), ("routing protocols beside static and none (routing = NAME in a scenario)", protocols)]
+    return [("", others), ("routing protocols other than static and none (routing = NAME in a scenario)", protocols)]

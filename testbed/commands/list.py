@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 EXAMPLES = """
   ./manet list                  all names, by section
   ./manet list experiments      the experiments, each with its question
-  ./manet list radios layouts   two sections
+  ./manet list radios traffic   two sections
   ./manet list --json           the same as JSON
 
-sections: experiments, scenarios, radios, layouts (topology), mobility,
+sections: experiments, scenarios, radios, topologies, mobility,
 propagation, traffic, routing, tcp
 """
 

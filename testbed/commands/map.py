@@ -18,7 +18,7 @@ EXAMPLES = """
                                     a movement file at 100 s
   ./manet map --every 1 --out /tmp/now.png
                                     the run under way, redrawn each second
-  ./manet map --way sta2 sta5       this path instead of the scenario's flows
+  ./manet map --path sta2 sta5       this path instead of the scenario's flows
 
 At the prompt of `manet cli`: map, map FILE.png 1, map off.
 The picture is explained in docs/map.md.
@@ -44,7 +44,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
         "--every", metavar="SECONDS", type=seconds, dest="every_s", help="run under way: redraw at this interval until Ctrl-C"
     )
     parser.add_argument(
-        "--way", metavar=("FROM", "TO"), nargs=2, action="append", default=[],
+        "--path", metavar=("FROM", "TO"), nargs=2, action="append", default=[],
         help="run under way: the path between two stations; may be repeated",
     )  # fmt: skip
     parser.add_argument(
@@ -59,14 +59,18 @@ def run(options: argparse.Namespace) -> int:
 
     path = _found(options.what) if options.what else None
     if options.range_m is not None and not (path is not None and path.is_file()):
-        raise UsageError(f"--range {options.range_m:g}: for a movement file only, a run has its radio's; leave --range out")
+        raise UsageError(
+            f"--range {options.range_m:g}: applies to movement files only, a run uses its radio's range; omit --range"
+        )
     network = None if path is not None and path.is_file() else live(path)
     if network is not None:
         if options.at_s is not None:
-            raise UsageError(f"--at {options.at_s:g}: {network.directory} is under way, and now is all there is; leave --at out")
+            raise UsageError(
+                f"--at {options.at_s:g}: {network.directory} is running, so only the present can be drawn; omit --at"
+            )
         return _now(network, options)
-    if options.every_s is not None or options.way:
-        raise UsageError(f"{path}: not under way; --every and --way need a run that is")
+    if options.every_s is not None or options.path:
+        raise UsageError(f"{path}: not under way; --every and --path need a run that is")
     assert path is not None
     return _show(_past(path, options), options.out or _default(path))
 
@@ -87,10 +91,10 @@ def _now(network: "Live", options: argparse.Namespace) -> int:
     from testbed.errors import UsageError
     from testbed.runs.live_map import Updater
 
-    pairs = [(a, b) for a, b in options.way]
+    pairs = [(a, b) for a, b in options.path]
     unknown = [name for pair in pairs for name in pair if name not in network.netns]
     if unknown:
-        raise UsageError(f"--way {unknown[0]}: there is no such station in {network.directory}")
+        raise UsageError(f"--path {unknown[0]}: there is no such station in {network.directory}")
     file = options.out or network.directory / "map.png"
     if options.every_s is None:
         return _show(network.snapshot(pairs), file)

@@ -127,5 +127,5 @@ def place_of(key: str, settings: Sequence[str], otherwise: str) -> str:
 
 def add_campaign(parser: argparse.ArgumentParser) -> None:
     """Add --jobs and --json."""
-    parser.add_argument("--jobs", metavar="N", type=positive, help="runs side by side (default: what this machine can take)")
+    parser.add_argument("--jobs", metavar="N", type=positive, help="parallel runs (default: as many as this machine supports)")
     parser.add_argument("--json", action="store_true", help="print the answer as one JSON object")

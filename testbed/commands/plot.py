@@ -28,7 +28,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
     parser.add_argument("--to", metavar="SECONDS", type=float, dest="end_s", help="end at this time")
     parser.add_argument(
         "--out", metavar="FILE.png", type=picture,
-        help="the picture; a PDF goes beside it (default: plot-flowN-WHAT.png in the run's folder)",
+        help="the picture; a PDF goes into the same folder (default: plot-flowN-WHAT.png in the run's folder)",
     )  # fmt: skip
 
 

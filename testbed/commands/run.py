@@ -158,11 +158,11 @@ def repeat(options: argparse.Namespace) -> int:
     progress = Progress()
     progress.expect([Work.of(directory.name, recorded.scenario)], jobs=1, starts=1)
 
-    def told(stage: str, fraction: float | None) -> None:
+    def show_stage(stage: str, fraction: float | None) -> None:
         progress.stage(directory.name, stage, fraction)
 
     try:
-        answer = run_again(recorded, directory, runner, told)
+        answer = run_again(recorded, directory, runner, show_stage)
         progress.finished(directory.name, answer["verdict"] if answer["status"] == "complete" else answer["status"])
     finally:
         progress.close()
@@ -185,6 +185,7 @@ def _again_lines(answer: dict[str, Any]) -> list[str]:
         f"{name:<9} delivered {kbps(flow['again_bps'])} kbit/s, in the record {kbps(flow['recorded_bps'])}"
         for name, flow in answer["flows"].items()
     ]
+    lines += [f"remark    {remark}" for remark in answer["remarks"]]
     lines.append("note      a seed does not repeat what the stations' kernels do; `manet replay` repeats what the medium did")
     verdict = doubt(Path(answer["directory"])) or answer["verdict"] or answer["status"]
     return [*lines, f"verdict   {verdict}", f"results   {answer['directory']}"]

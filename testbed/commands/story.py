@@ -28,7 +28,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
     parser.add_argument(
         "--from", metavar="SECONDS", type=float, dest="begin_s", help="every step of segments sent at or after this time"
     )
-    parser.add_argument("--to", metavar="SECONDS", type=float, dest="end_s", help="... and before this time")
+    parser.add_argument("--to", metavar="SECONDS", type=float, dest="end_s", help="and before this time, the end of the interval")
     parser.add_argument("--json", action="store_true", help="print one JSON object (docs/story.md)")
 
 
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
 
     windowed = options.begin_s is not None or options.end_s is not None
     if windowed and options.segment is not None:
-        raise UsageError("--segment and --from/--to are two ways of choosing; give one")
+        raise UsageError("--segment and --from/--to exclude each other; give one")
     run_dir = RunDirectory(ended(find_run(options.run)))
     why = doubt(run_dir.path)
     if why and not options.json:

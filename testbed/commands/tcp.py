@@ -18,7 +18,7 @@ FORMAT = "manet-tcp-names/1"
 LOAD_DEADLINE_S = 60.0
 OBJECT = ".o"
 EXAMPLES = """
-  ./manet tcp list                  all names: ours, layers, and the kernel's
+  ./manet tcp list                  all algorithms, layers, and the kernel's
   ./manet tcp show elfn             parameters: unit, default and range
   ./manet tcp show 'elfn(vegas, probe=500ms)'
                                     the meaning of that text
@@ -61,7 +61,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
     showing.add_argument("name", metavar="NAME|TEXT", help='such as elfn, or "elfn(vegas, probe=500ms)"')
     showing.add_argument("--json", action="store_true", help="print one JSON object")
     loading = add_action(actions, "load", "register one of our algorithms for every program of this machine")
-    loading.add_argument("name", metavar="NAME|FILE.o", help="an algorithm of ours, or an object file of your own")
+    loading.add_argument("name", metavar="NAME|FILE.o", help="an algorithm of this testbed, or an object file of your own")
     loading.add_argument("parameters", metavar="PARAMETER=VALUE", nargs="*", help="as `manet tcp show NAME` lists them")
     loading.add_argument("--name", metavar="NAME", dest="as_name", help="its name in the kernel (default: its own)")
     unloading = add_action(actions, "unload", "remove an algorithm that was loaded")
@@ -127,7 +127,7 @@ def entries() -> list[dict[str, Any]]:
     rows = [_entry(known, missing if parse(name).wants_struct_ops else None) for name, known in table().items()]
     for name in available():
         if name == "reno" or name in loaded:
-            continue  # newreno; ours
+            continue  # newreno; algorithms of this testbed
         of_scenario = KERNEL + name if name in table() else name
         summary = KERNEL_SUMMARIES.get(name, "the kernel's own")
         rows.append(
@@ -234,13 +234,15 @@ def _load(name: str, parameters: list[str], as_name: str | None) -> int:
         tcp = parse(f"{name}({', '.join(parameters)})")
         parameters = [f"{key}={value}" for key, value in tcp.parameters.items()]
     elif not name.endswith(OBJECT):
-        ours = ", ".join(name for name, known in table().items() if not (known.is_layer or known.kernel))
-        raise UsageError(f"{quoted(name)} is no algorithm of ours; use one of {ours}, or an object of your own (FILE{OBJECT})")
+        algorithms = ", ".join(name for name, known in table().items() if not (known.is_layer or known.kernel))
+        raise UsageError(
+            f"{quoted(name)} is not an algorithm of this testbed; use one of {algorithms}, or your own object (FILE{OBJECT})"
+        )
     return _loader("load", name, *parameters, *(["--name", as_name] if as_name else []))
 
 
 def _check_loadable(name: str) -> None:
-    """Raise UsageError for a name of the table that is no algorithm of ours."""
+    """Raise UsageError for a name of the table that is not an algorithm of this testbed."""
     from scenarios.tcp_names import table
     from testbed.errors import UsageError
 

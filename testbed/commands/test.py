@@ -4,8 +4,8 @@ The last line is `N passed, N failed, N skipped` over all runners. A runner that
 are listed with their reasons; so are tests that failed first and passed when rerun alone.
 
 pytest runs three times: tests without root use all cores; most tests with root wait for a real clock, so that a few more
-workers than cores run them; tests with the mark `alone` have the machine to themselves. Cargo's tests run beside the first
-two, at the lowest priority.
+workers than cores run them; tests with the mark `alone` have the machine to themselves. Cargo's tests run in parallel
+with the first two, at the lowest priority.
 """
 
 import argparse
@@ -94,8 +94,8 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         "                  [--with-guests | --guests [--kernel NAME] | --rust | --python]\n"
         "                  [pytest arguments]"
     )
-    parser.add_argument("--quick", action="store_true", help="leave out the tests marked slow")
-    parser.add_argument("--rootless", action="store_true", help="leave out the tests that need root")
+    parser.add_argument("--quick", action="store_true", help="skip the tests marked slow")
+    parser.add_argument("--rootless", action="store_true", help="skip the tests that need root")
     parser.add_argument("--interop", action="store_true", help="also the tests against third-party routing daemons")
     parser.add_argument("--rust", action="store_true", help="cargo's tests alone")
     parser.add_argument("--python", action="store_true", help="pytest's tests alone")
@@ -111,7 +111,7 @@ def run(options: argparse.Namespace) -> int:
     total = Counts()
     if not options.guests:
         total.add(run_here(options))
-    if options.guests or options.with_guests:  # last: nothing else is to run beside an emulated machine
+    if options.guests or options.with_guests:  # last: nothing else may run at the same time as an emulated machine
         total.add(run_guests(options.kernel, options.rest))
     report(total)
     return 1 if total.failed or not total.passed else 0
@@ -151,7 +151,7 @@ def run_phases(options: argparse.Namespace, rust: bool) -> Counts:
     pytest = Pytest(options.quick, options.interop)
     total = Counts()
     with ThreadPoolExecutor(1) as pool:
-        cargo = pool.submit(run_cargo, options.quick, beside=True) if rust else None
+        cargo = pool.submit(run_cargo, options.quick, in_background=True) if rust else None
         total.add(pytest.run("pytest, without root", marks="not root", workers=cores))
         if not options.rootless:
             total.add(pytest.run("pytest, with root", marks="root and not alone", workers=round(WAITING_TESTS_PER_CORE * cores)))
@@ -161,16 +161,16 @@ def run_phases(options: argparse.Namespace, rust: bool) -> Counts:
     return pytest.second_try(total)
 
 
-def run_cargo(quick: bool, *, beside: bool = False) -> Counts:
+def run_cargo(quick: bool, *, in_background: bool = False) -> Counts:
     """Run cargo's tests in release mode: setup.sh has built it, and the medium's long tests would take minutes in debug mode.
 
-    With `beside` they run at nice 19 and use only spare processor time.
+    With `in_background` they run at nice 19 and use only spare processor time.
     """
     command = ["cargo", "test", "--workspace", "--release", "--locked", "--no-fail-fast"]
-    if beside:
+    if in_background:
         command = ["nice", "-n", "19", *command]
     environment = {**os.environ, **({"PROPTEST_CASES": "32"} if quick else {})}
-    return _run("cargo test", command, count_cargo, environment, "cargo| " if beside else "")
+    return _run("cargo test", command, count_cargo, environment, "cargo| " if in_background else "")
 
 
 @dataclass

@@ -43,7 +43,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
     parser.add_argument("--convert", metavar="FILE", type=Path, help="write it as .csv, .tcl, .ns_movements or .movements")
     parser.add_argument(
         "--profile", metavar="FILE.png", type=picture, nargs="?", const=Path("profile.png"),
-        help="plot hops over time between the two stations; a PDF goes beside it (default: profile.png)",
+        help="plot hops over time between the two stations; a PDF goes into the same folder (default: profile.png)",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the answer as one JSON object")
 
@@ -159,7 +159,7 @@ def _answer(made: "Trace", links: "Links", profile: "Profile | None", range_m: f
 
 
 def _outages(profile: "Profile") -> list[dict[str, float | None]]:
-    """When the path breaks (None: it is missing from the start) and when it is back (None: it never is)."""
+    """Times at which the path breaks (None: there is none from the start) and at which it is restored (None: never)."""
     first_s, last_s = float(profile.times_s[0]), float(profile.times_s[-1])
     return [
         {"breaks_s": a if a > first_s else None, "back_s": b if b < last_s else None, "lasts_s": b - a}

@@ -142,7 +142,7 @@ class Archive:
             return text.decode()
         for needed, package in ((shutil.which("gpgv"), "gpgv"), (self.keyring.exists(), "debian-archive-keyring")):
             if not needed:
-                raise RunError(f"{package}: not installed, and packages are checked with it; ./setup.sh --guests brings it")
+                raise RunError(f"{package}: not installed, and packages are checked with it; ./setup.sh --guests installs it")
         command = ["gpgv", "--status-fd", "2", "--keyring", str(self.keyring), "--output", "-"]
         checked = subprocess.run(command, input=text, capture_output=True)
         if b"[GNUPG:] VALIDSIG" not in checked.stderr:

@@ -41,7 +41,7 @@ BOOT_DEADLINE_S = 600.0  # emulated: 8 s on an idle core, over 180 s for two gue
 VIRTUAL_BOOT_DEADLINE_S = 3600.0  # the run's results do not depend on the host's load; nor must its start
 KVM_DEADLINE_S = 30.0  # 3 s is usual
 # An emulated CPU's time advances by 1 ns an instruction while it computes, and with the host's clock while it waits: by its own
-# timers it is as fast as a host, however long that takes. With several CPUs QEMU would run them by turns.
+# timers it is as fast as a host, however long that takes. With several CPUs QEMU would run them in turn.
 COUNTED_CLOCK = ("-icount", "shift=0,sleep=on")
 SHOW_CONSOLE = "MANET_VM_CONSOLE" in os.environ  # for debugging: print the guest kernel's console
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -54,7 +54,7 @@ Output = Callable[[str, bytes], None]  # "out" or "err", and a piece of it
 
 @dataclass
 class Job:
-    """What runs in a guest: `command` in `folder`. What it writes is lost, except in the folders `shares` and in those of
+    """The command of a guest: `command` in `folder`. Its output files are lost, except in the folders `shares` and in those of
     `mapped_shares`, which the guest sees at another path (host's folder: guest's path)."""
 
     command: Sequence[str]
@@ -166,9 +166,9 @@ def require(
 ) -> None:
     """Raise UsageError for the first thing that this machine lacks. The paths replace its own in tests."""
     if shutil.which("qemu-system-x86_64", path=path) is None:
-        raise UsageError("qemu-system-x86_64: not found; ./setup.sh --guests brings QEMU")
+        raise UsageError("qemu-system-x86_64: not found; ./setup.sh --guests installs QEMU")
     if not virtme_run.exists():
-        raise UsageError(f"{virtme_run}: virtme-ng is not installed; ./setup.sh --guests brings it")
+        raise UsageError(f"{virtme_run}: virtme-ng is not installed; ./setup.sh --guests installs it")
     if machine.memory_mb < MIN_MEMORY_MB:
         raise UsageError(f"--memory {machine.memory_mb}M: too little, a guest needs at least {MIN_MEMORY_MB}M")
     if available_mb(meminfo) < machine.memory_mb:
@@ -247,9 +247,9 @@ def _with_own_init(argv: list[str], kernel: Unpacked, job: Job, script: Path, bu
             dropped = ("virtme.exec=", "init=", "earlyprintk=", *(("quiet", "loglevel=") if SHOW_CONSOLE else ()))
             parts = [part for part in next(words).split(" ") if not part.startswith(dropped)]
             mode = "shell" if interactive else "run"
-            ours = [f"manet.modules={kernel.folder}", f"manet.mode={mode}", f"manet.job={script}", f"init={busybox}"]
+            own = [f"manet.modules={kernel.folder}", f"manet.mode={mode}", f"manet.job={script}", f"init={busybox}"]
             # After -- come init's own arguments.
-            kept += [word, " ".join([*parts, *ours, "--", "sh", str(INIT), str(busybox), str(INIT)])]
+            kept += [word, " ".join([*parts, *own, "--", "sh", str(INIT), str(busybox), str(INIT)])]
         else:
             kept.append(word)
     kept += ["-device", "virtio-serial-pci,max_ports=8", "-device", "virtio-rng-pci"]
@@ -294,32 +294,32 @@ class _Guest:
     def __enter__(self) -> "_Guest":
         self.terminal = termios.tcgetattr(sys.stdin) if self.interactive else None
         pipes = {name: os.pipe() for name in PORTS if not (self.interactive and name == "console")}
-        theirs = {name: write for name, (_read, write) in pipes.items()}
+        write_ends = {name: write for name, (_read, write) in pipes.items()}
         self.ends: dict[str, BinaryIO] = {name: os.fdopen(read, "rb", buffering=0) for name, (read, _write) in pipes.items()}
-        argv = ["setpriv", "--pdeathsig", "KILL", *self.argv, *self._ports(theirs)]
+        argv = ["setpriv", "--pdeathsig", "KILL", *self.argv, *self._ports(write_ends)]
         try:
             self.qemu = subprocess.Popen(
-                argv, pass_fds=tuple(theirs.values()), start_new_session=not self.interactive,
+                argv, pass_fds=tuple(write_ends.values()), start_new_session=not self.interactive,
                 stdin=None if self.interactive else subprocess.DEVNULL,
-                stdout=None if self.interactive else theirs["console"], stderr=theirs.get("console"),
+                stdout=None if self.interactive else write_ends["console"], stderr=write_ends.get("console"),
             )  # fmt: skip
         except BaseException:
             self._close()
             raise
         finally:
-            for descriptor in theirs.values():
+            for descriptor in write_ends.values():
                 os.close(descriptor)
         return self
 
-    def _ports(self, theirs: dict[str, int]) -> list[str]:
+    def _ports(self, write_ends: dict[str, int]) -> list[str]:
         """Chardevs for the pipes and for the console, which is our terminal if a shell runs on it."""
         argv = []
         for name in ("out", "err", "status"):
-            argv += ["-chardev", f"file,id={name},path=/dev/fd/{theirs[name]}"]
+            argv += ["-chardev", f"file,id={name},path=/dev/fd/{write_ends[name]}"]
         if self.interactive:
             argv += ["-chardev", "stdio,id=console,signal=off"]
         else:
-            argv += ["-chardev", f"file,id=console,path=/dev/fd/{theirs['console']}"]
+            argv += ["-chardev", f"file,id=console,path=/dev/fd/{write_ends['console']}"]
         argv += ["-serial", "chardev:console"]
         for name in ("out", "err", "status"):
             argv += ["-device", f"virtserialport,chardev={name},name=manet.{name}"]

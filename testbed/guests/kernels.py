@@ -179,7 +179,7 @@ def _call(command: list[str], package: str) -> None:
     try:
         done = subprocess.run([shutil.which(command[0], path=search) or command[0], *command[1:]], capture_output=True, text=True)
     except FileNotFoundError:
-        raise UsageError(f"{command[0]}: not found; ./setup.sh --guests brings it (package {package})") from None
+        raise UsageError(f"{command[0]}: not found; ./setup.sh --guests installs it (package {package})") from None
     if done.returncode:
         lines = (done.stderr or "no output").strip().splitlines()
         raise RunError(f"{command[0]}: ended with status {done.returncode}: {lines[-1][:200]}")

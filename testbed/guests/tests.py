@@ -16,7 +16,7 @@ from testbed.programs import ROOT
 
 LIST = Path(__file__).with_name("tests.toml")
 AGAIN = "== failed tests, rerun alone =="
-# pytest's status 1: tests failed. What it remembers of them is in the guest's memory.
+# pytest's status 1: tests failed. Its cache of them is in the guest's memory.
 SCRIPT = """cd "$1"; shift
 again=$1; python=$2; shift 2
 "$python" -P -m pytest -p no:hypothesispytest -ra -o cache_dir=/tmp/guest-pytest "$@"
@@ -33,7 +33,7 @@ def selected_kernels(name: str | None) -> list[str]:
 
 
 def missing_requirement() -> str | None:
-    """Why this machine cannot run guests, in one line; None if it can."""
+    """Reason why this machine cannot run guests, in one line; None if it can."""
     try:
         guest.require(guest.Machine())
     except ManetError as problem:
@@ -51,7 +51,7 @@ def side_by_side(names: Sequence[str]) -> bool:
 
 
 def left_out(arguments: Sequence[str]) -> list[str]:
-    """What no guest can test, one line each; empty if `arguments` choose the tests."""
+    """Tests that no guest can run, one line each; empty if `arguments` choose the tests."""
     return [] if arguments else tomllib.loads(LIST.read_text())["left_out"]
 
 

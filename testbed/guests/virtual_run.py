@@ -1,4 +1,4 @@
-"""In a guest in virtual time: one run, of the scenario.json and run.json that stand in its directory (virtual_time.py).
+"""In a guest in virtual time: one run, of the scenario.json and run.json in its directory (virtual_time.py).
 
 A file system in memory covers the directory at the same path; its content is copied to `--out` after the run. Writing to the
 host's files during the run would take the host's time, on which a run in virtual time must not depend. For the same reason

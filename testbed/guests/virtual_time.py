@@ -154,7 +154,7 @@ def memory_mb(environment: Iterable[tuple[str, str]] | None = None) -> int:
 
 
 def max_guests() -> int:
-    """How many guests this machine has memory for."""
+    """The number of guests for which this machine has memory."""
     return guest.available_mb() // memory_mb()
 
 

@@ -1,4 +1,4 @@
-"""The congestion controls that this kernel can give a connection: built in, loadable as a module, and ours (struct_ops)."""
+"""The congestion controls that this kernel has: built in, loadable as a module, or from this testbed (struct_ops)."""
 
 import json
 import platform
@@ -19,7 +19,7 @@ STRUCT_OPS_REMEDY = (
 
 
 def available(listed: Path = AVAILABLE, modules: Path = MODULES, release: str | None = None) -> list[str]:
-    """Names of the kernel's congestion controls, sorted. Algorithms of ours that `manet tcp load` has registered are among them,
+    """Names of the kernel's congestion controls, sorted. Algorithms that `manet tcp load` has registered are among them,
     the private copies of other runs (`tahoe.1f3a`) are not."""
     names = {name for name in listed.read_text().split() if RUN_MARK not in name}
     folder = modules / (release or platform.release()) / "kernel" / "net" / "ipv4"
@@ -30,31 +30,31 @@ def available(listed: Path = AVAILABLE, modules: Path = MODULES, release: str | 
     return sorted(names)
 
 
-def require_algorithm(algorithm: str, place: str, ours: list[str], names: list[str] | None = None) -> None:
-    """Raise UsageError if the kernel lacks one of its own algorithms. `place` names the experiment or its file; `ours` are
+def require_algorithm(algorithm: str, place: str, own: list[str], names: list[str] | None = None) -> None:
+    """Raise UsageError if the kernel lacks one of its own algorithms. `place` names the experiment or its file; `own` are
     the names of kernel-tcp/names, for a suggestion."""
-    why = missing_algorithm(algorithm, ours, names)
+    why = missing_algorithm(algorithm, own, names)
     if why:
         raise UsageError(f'{place}: key "tcp": {why}')
 
 
-def missing_algorithm(algorithm: str, ours: list[str], names: list[str] | None = None, folder: Path = KERNEL_TCP) -> str:
-    """Why this kernel has no `algorithm` of its own, with the names that it has; empty if it has it."""
+def missing_algorithm(algorithm: str, own: list[str], names: list[str] | None = None, folder: Path = KERNEL_TCP) -> str:
+    """Reason why this kernel has no `algorithm` of its own, with the names that it has; empty if it has it."""
     names = available() if names is None else names
     if algorithm in names:
         return ""
-    if algorithm not in ours and (unnamed := missing_names_file(algorithm, folder)):
+    if algorithm not in own and (unnamed := missing_names_file(algorithm, folder)):
         return unnamed
-    close = did_you_mean(algorithm, [*ours, *names])
+    close = did_you_mean(algorithm, [*own, *names])
     meant = f" ({close})" if close else ""
-    if algorithm in ours:  # asked for as kernel-NAME
-        meant = f' of its own; tcp = "{algorithm}" is ours'
-    known = ", ".join([*ours, *(name for name in names if name not in ours)])
+    if algorithm in own:  # written kernel-NAME
+        meant = f' of its own; tcp = "{algorithm}" is this testbed\'s'
+    known = ", ".join([*own, *(name for name in names if name not in own)])
     return f'this kernel has no "{algorithm}"{meant}; use one of {known}'
 
 
 def missing_names_file(algorithm: str, folder: Path = KERNEL_TCP) -> str:
-    """Why an algorithm of kernel-tcp/algorithms has no name yet (its names file is missing); empty if that is not so."""
+    """Reason why an algorithm of kernel-tcp/algorithms has no name yet (its names file is missing); empty otherwise."""
     programs = {path.name.removesuffix(".bpf.c") for path in folder.glob("algorithms/*.bpf.c")}
     if algorithm not in programs or (folder / "names" / f"{algorithm}.toml").exists():
         return ""
@@ -63,7 +63,7 @@ def missing_names_file(algorithm: str, folder: Path = KERNEL_TCP) -> str:
 
 
 def missing_struct_ops(programs: Programs = BUILT) -> str:
-    """Why this kernel cannot load congestion control of ours, with the remedy; empty if it can."""
+    """Reason why this kernel cannot load this testbed's congestion control, with the remedy; empty if it can."""
     if not programs.kernel_tcp.exists():
         return f"{programs.kernel_tcp} is not built; run ./setup.sh"
     argv = [str(programs.kernel_tcp), "features", "--json"]
@@ -78,8 +78,8 @@ def missing_struct_ops(programs: Programs = BUILT) -> str:
 
 
 def require_struct_ops(tcp: str, place: str, programs: Programs = BUILT) -> None:
-    """Raise UsageError if this kernel cannot load a TCP of ours; `tcp` is its spelling, `place` names the experiment or its
-    file."""
+    """Raise UsageError if this kernel cannot load a TCP of this testbed; `tcp` is its spelling, `place` names the experiment
+    or its file."""
     why = missing_struct_ops(programs)
     if why:
         raise UsageError(f'{place}: key "tcp": "{tcp}": {why}')

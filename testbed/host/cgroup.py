@@ -19,7 +19,7 @@ CREATE_TRIES = 100
 
 
 def cgroup2_mount(mountinfo: Path = Path("/proc/self/mountinfo")) -> Path | None:
-    """Where cgroup version 2 is mounted (proc_pid_mountinfo(5): the type follows the separator `-`)."""
+    """The mount point of cgroup version 2 (proc_pid_mountinfo(5): the type follows the separator `-`)."""
     for line in mountinfo.read_text().splitlines():
         before, _, after = line.partition(" - ")
         if after.split(" ")[0] == "cgroup2":
@@ -28,7 +28,7 @@ def cgroup2_mount(mountinfo: Path = Path("/proc/self/mountinfo")) -> Path | None
 
 
 def require_mount() -> Path:
-    """Where cgroup version 2 is mounted. Raises UsageError if it is not."""
+    """The mount point of cgroup version 2. Raises UsageError if it is not mounted."""
     mount = cgroup2_mount()
     if mount is None:
         raise UsageError(f"no cgroup2 file system is mounted; mount one: {MOUNT_COMMAND}")
@@ -61,7 +61,7 @@ def enter(group: Path) -> None:
 
 
 def members(group: Path) -> list[int]:
-    """The process ids in the group; empty if the group is gone."""
+    """The process ids in the group; empty if the group does not exist."""
     try:
         return [int(pid) for pid in (group / "cgroup.procs").read_text().split()]
     except OSError:
@@ -69,7 +69,7 @@ def members(group: Path) -> list[int]:
 
 
 def remove(group: Path) -> bool:
-    """Remove the group once it is empty, and the parent if this was the last; True if it is gone."""
+    """Remove the group once it is empty, and the parent if this was the last; True if it no longer exists."""
     deadline = time.monotonic() + EMPTY_DEADLINE_S
     while True:
         try:

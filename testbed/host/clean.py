@@ -1,4 +1,4 @@
-"""`manet clean`: remove what a killed `manet`, or a crash, left behind. Safe to run twice, and while experiments run.
+"""`manet clean`: remove the leftovers of a killed `manet` or of a crash. Safe to run twice, and while experiments run.
 
 The state files in /run/manet (testbed.host.state) identify what belongs to the testbed, never a name: a process is ended only if
 its pid and its start time are those recorded, or if it is in the cgroup recorded for a run whose owner is gone. A run whose owner

@@ -19,14 +19,14 @@ from testbed.host import cgroup, mininet_wifi, modules, protocols
 from testbed.host.requirements import BTF, TOOLS, TUN
 from testbed.programs import BUILT, Programs
 
-# programs for analysis and development, beside those that a run needs
+# programs for analysis and development, in addition to those that a run needs
 MORE_TOOLS = {"tshark": "tshark", "bpftool": "bpftool", "ns": "ns2"}
 HWSIM = "mac80211_hwsim"
 ROUTING = "routing "  # prefix of the names of routing protocols' checks
 LATENESS_SAMPLES = 300
 SLEEP_S = 0.001
 # CPU that a real-time run of ten stations with one flow takes in all its processes, as a share of one core: 0.116
-# alone, 0.089 beside seven others, on two cores at 2 Mbit/s (`make bench`). The rest of the machine is left idle, so
+# alone, 0.089 in parallel with seven others, on two cores at 2 Mbit/s (`make bench`). The rest of the machine is left idle, so
 # that timers come in time.
 CORE_SHARE_PER_RUN = 0.12
 BUSY_SHARE = 0.7
@@ -160,7 +160,7 @@ def _routing(protocol: str, programs: Programs, path: str | None) -> Check:
 
 
 def timer_lateness_us(samples: int = LATENESS_SAMPLES) -> list[float]:
-    """How late `samples` sleeps of 1 ms end, in microseconds, sorted."""
+    """Lateness of `samples` sleeps of 1 ms, in microseconds, sorted."""
     late = []
     for _ in range(samples):
         due = time.monotonic_ns() + round(SLEEP_S * 1e9)

@@ -1,6 +1,6 @@
 """Mininet-WiFi on this machine: `net = "mininet-wifi"` takes its stations if the user has installed it.
 
-It is in no package registry and never required. It may need another Python than ours, with other library versions:
+It is in no package registry and is optional. It may need another Python than this testbed, with other library versions:
 MANET_MININET_WIFI names that Python, which runs only as a separate process (testbed/stages/mininet_wifi.py).
 """
 

@@ -24,7 +24,7 @@ STOP_DEADLINE_S = 10.0  # from the polite signal to SIGKILL
 
 
 def exit_text(status: int) -> str:
-    """How a process ended, by its `returncode`: `ended with status 1`, `was killed by SIGKILL`."""
+    """The end of a process as text, by its `returncode`: `ended with status 1`, `was killed by SIGKILL`."""
     return f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
 
 
@@ -157,10 +157,10 @@ class Processes:
             self._forget(child)
 
     def check(self) -> None:
-        """Raise for a child that ended though it should not have, or for a check that fails.
+        """Raise for a child that ended unexpectedly, or for a check that fails.
 
-        When one process ends, others that lean on it may end too, even before it is seen to have ended (the
-        medium's devices vanish first). Children are started in the order of their dependence: the oldest is the cause.
+        When one process ends, others that depend on it may end too, even before its own end is detected (the medium's devices
+        vanish first). Children are started in the order of their dependence: the oldest is the cause.
         """
         for check in self.checks:  # first: a full disk is the cause of the failures that follow
             check()

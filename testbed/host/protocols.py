@@ -7,7 +7,7 @@ itself needs none of the third-party daemons: set-up builds our own, users insta
 import shutil
 from dataclasses import dataclass
 
-from scenarios.routing import OUR_DAEMONS
+from scenarios.routing import OWN_DAEMONS
 from testbed.errors import UsageError
 from testbed.host import modules
 from testbed.programs import BUILT, Programs
@@ -18,7 +18,7 @@ AODV_UU = "https://github.com/ramonfontes/aodv-uu"
 
 @dataclass(frozen=True)
 class ThirdParty:
-    """What a third-party protocol needs: programs, a kernel module, and the remedy if they are missing."""
+    """Requirements of a third-party protocol: programs, a kernel module, and the remedy if they are missing."""
 
     programs: tuple[str, ...]
     remedy: str
@@ -49,12 +49,12 @@ THIRD_PARTY = {
 
 def protocols() -> list[str]:
     """The protocols that need a program or a kernel module, by name."""
-    return [*OUR_DAEMONS, *THIRD_PARTY]
+    return [*OWN_DAEMONS, *THIRD_PARTY]
 
 
 def program_path(protocol: str, *, programs: Programs = BUILT, path: str | None = None) -> str:
     """The path of the protocol's program; empty if it is not installed. `path` replaces PATH."""
-    if protocol in OUR_DAEMONS:
+    if protocol in OWN_DAEMONS:
         daemon = programs.daemon(protocol)
         return str(daemon) if daemon.exists() else ""
     return shutil.which(THIRD_PARTY[protocol].programs[0], path=path) or ""
@@ -62,7 +62,7 @@ def program_path(protocol: str, *, programs: Programs = BUILT, path: str | None 
 
 def missing_requirement(protocol: str, *, programs: Programs = BUILT, path: str | None = None) -> tuple[str, str] | None:
     """(What is missing for the protocol, the remedy), or None if this machine can run it. `path` replaces PATH."""
-    if protocol in OUR_DAEMONS:
+    if protocol in OWN_DAEMONS:
         daemon = programs.daemon(protocol)
         return None if daemon.exists() else (f"{daemon}: not built", "run ./setup.sh")
     third_party = THIRD_PARTY.get(protocol)
@@ -76,7 +76,7 @@ def missing_requirement(protocol: str, *, programs: Programs = BUILT, path: str 
 
 def version_command(protocol: str, programs: Programs = BUILT) -> list[str] | None:
     """The command that prints the version of the protocol's program; None for a protocol without a program."""
-    if protocol in OUR_DAEMONS:
+    if protocol in OWN_DAEMONS:
         return [str(programs.daemon(protocol)), "--version"]
     return [THIRD_PARTY[protocol].programs[0], THIRD_PARTY[protocol].version] if protocol in THIRD_PARTY else None
 

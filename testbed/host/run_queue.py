@@ -1,4 +1,4 @@
-"""How long a run's programs were ready to run but waited for a processor: /proc/PID/task/TID/schedstat.
+"""Time for which a run's programs were ready to run but waited for a processor: /proc/PID/task/TID/schedstat.
 
 The file has three numbers a task (the kernel's Documentation/scheduler/sched-stats.rst): nanoseconds on a processor, nanoseconds
 waiting for one, and the number of time slices. They only rise, and the kernel keeps them anyway. A kernel without scheduler
@@ -15,7 +15,7 @@ IGNORED_PROGRAMS = frozenset({"manet-medium", "manet-tcp", "tcpdump", "bash"})
 
 
 class WaitTime(NamedTuple):
-    """How long one task or many waited for a processor (ns), and in how many time slices (turns)."""
+    """Time for which one or several tasks waited for a processor (ns), and number of time slices (turns)."""
 
     ns: int = 0
     turns: int = 0

@@ -61,7 +61,7 @@ class RunState:
             raise UsageError(f"{STATE_FOLDER}: {problem.strerror}; the testbed needs root and a writable /run") from None
 
     def remove(self) -> None:
-        """Delete the state file; not an error if it is gone."""
+        """Delete the state file; a missing file is not an error."""
         self.path.unlink(missing_ok=True)
 
     @classmethod

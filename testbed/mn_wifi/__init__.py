@@ -38,11 +38,11 @@ class OurModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
         """Import our module of this name. Raises UsageError for one that is not supported."""
-        ours = __name__ + spec.name.removeprefix(NAME)
+        replacement = __name__ + spec.name.removeprefix(NAME)
         try:
-            module = importlib.import_module(ours)
+            module = importlib.import_module(replacement)
         except ModuleNotFoundError as problem:
-            if problem.name is None or not ours.startswith(problem.name):
+            if problem.name is None or not replacement.startswith(problem.name):
                 raise
             there = ", ".join(f"{NAME}.{name}" for name in sorted(_public()))
             raise UsageError(f"{spec.name}: is not supported; what ad hoc scripts need is in {there}") from None

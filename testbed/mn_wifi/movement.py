@@ -17,7 +17,7 @@ from testbed.errors import UsageError
 from testbed.mn_wifi.arguments import choice, number, point
 
 Place = tuple[float, float, float]
-HORIZON_S = 3600.0  # a model's movement lasts this long; then stations stand
+HORIZON_S = 3600.0  # duration of a model's movement; afterwards stations rest
 UNKNOWN_MODEL = "is not supported (additional models: scenario={'mobility': 'group' or 'manhattan', 'speed': ..., 'area': [...]})"
 
 

@@ -157,7 +157,7 @@ class Mininet_wifi:
         self._timeline.reverse = bool(options.get("reverse", False))
 
     def mobility(self, station: Station, word: str, **given: object) -> None:
-        """Where a station is at a `time` (s): `word` is 'start' or 'stop'; before build()."""
+        """The position of a station at a `time` (s): `word` is 'start' or 'stop'; before build()."""
         self._declaring("mobility")
         options = settings.MOBILITY.check(given, self.notes)
         self._timeline.of(str(station)).set_end(word, options.get("time", 0), options.get("position"))
@@ -268,7 +268,7 @@ class Mininet_wifi:
         return radio
 
     def _place(self, station: Station) -> Place:
-        """Where the station stands at the start, in metres."""
+        """The position of the station at the start, in metres."""
         course = self._timeline.courses.get(station.name)
         replayed_first = getattr(station, "p", None)
         if replayed_first:

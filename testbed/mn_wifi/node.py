@@ -39,7 +39,7 @@ def _remedy(name: str, known: Iterable[str]) -> str:
 
 
 class Node:
-    """The common part of stations and hosts. A script may set attributes of its own, as in Mininet-WiFi."""
+    """The common part of stations and hosts. A script may set other attributes, as in Mininet-WiFi."""
 
     def __init__(self, net: "Mininet_wifi", name: str, params: dict[str, Any]) -> None:
         self.net, self.name, self.params = net, name, params

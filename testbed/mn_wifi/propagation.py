@@ -1,4 +1,4 @@
-"""Mininet-WiFi's propagation models and ours (formats/medium.md)."""
+"""Mininet-WiFi's propagation models as models of the medium (formats/medium.md)."""
 
 from scenarios import owned
 from testbed.errors import UsageError

@@ -1,6 +1,6 @@
-"""`proto` of addLink: Mininet-WiFi's names of routing protocols and ours."""
+"""`proto` of addLink: Mininet-WiFi's names of routing protocols, and the names in scenarios."""
 
-from scenarios.routing import OUR_DAEMONS
+from scenarios.routing import OWN_DAEMONS
 from testbed.errors import UsageError
 from testbed.host.protocols import missing_requirement
 from testbed.programs import BUILT, Programs
@@ -13,7 +13,7 @@ MININET_WIFI_PROTOCOLS = {
     "batmand": ("batmand", None),
     "batman_adv": ("batman-adv", None),
 }
-OURS = (*OUR_DAEMONS, "static")
+OURS = (*OWN_DAEMONS, "static")
 REFUSED = {"olsrd2": "OLSR version 2 (RFC 7181) is not supported; proto='olsrd' is version 1"}
 
 

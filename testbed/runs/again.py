@@ -53,11 +53,12 @@ def run_again(recorded: Recorded, directory: Path, runner: Callable[..., RunResu
         "error": ended.error,
         "differences": recorded.differences() + _movement(recorded.directory, directory),
         "flows": _side_by_side(recorded, metrics),
+        "remarks": metrics.get("remarks", []),
     }
 
 
 def _side_by_side(recorded: Recorded, metrics: dict[str, Any]) -> dict[str, dict[str, float | None]]:
-    """What each flow delivered, then and now, in bit/s."""
+    """The rates that each flow delivered in both runs, in bit/s."""
     path = recorded.directory / "metrics.json"
     before = json.loads(path.read_text()).get("flows", {}) if path.exists() else {}
     return {

@@ -19,7 +19,7 @@ TUN_DEVICE = "manet0"  # gets the packets without a route, where our own daemons
 
 @dataclass(frozen=True)
 class NextHop:
-    """Where a node sends a packet: `address` of the next hop and `device`, or the whole remaining `path`; or the `problem`."""
+    """Next hop of a node for a packet: `address` and `device`, or the whole remaining `path`; or the `problem`."""
 
     address: str = ""
     device: str = ""

@@ -155,8 +155,8 @@ def _interrupts_deferred() -> Iterator[None]:
     handler only records the signal until the keeper has started.
     """
     noted: list[int] = []
-    ours = (signal.SIGINT, signal.SIGHUP) if threading.current_thread() is threading.main_thread() else ()
-    handlers = {n: signal.signal(n, lambda number, _: noted.append(number)) for n in ours if callable(signal.getsignal(n))}
+    handled = (signal.SIGINT, signal.SIGHUP) if threading.current_thread() is threading.main_thread() else ()
+    handlers = {n: signal.signal(n, lambda number, _: noted.append(number)) for n in handled if callable(signal.getsignal(n))}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
     try:
         yield

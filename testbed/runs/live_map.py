@@ -56,7 +56,7 @@ class Live:
         heard = frozenset((link["from"], link["to"]) for link in links if link["range"])
         strong = {end for link in links if link["power_dbm"] is not None for end in (link["from"], link["to"])}
         off = frozenset(places) - strong if len(places) > 1 else frozenset()
-        flows = [Flow(f"way{number}", *pair, "") for number, pair in enumerate(pairs, start=1)] or run.flows
+        flows = [Flow(f"path{number}", *pair, "") for number, pair in enumerate(pairs, start=1)] or run.flows
         return Snapshot(
             title=f"{self.title or self.directory.name}: {_time(run, model_ns)}",
             places={name: (place[0], place[1]) for name, place in places.items()},

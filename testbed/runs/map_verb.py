@@ -68,7 +68,7 @@ class MapVerb:
             raise UsageError(f"there is no station {unknown[0]}; `nodes` lists them")
         pairs = list(zip(words[::2], words[1::2], strict=False))
         if len(words) % 2 or any(a == b for a, b in pairs):
-            raise UsageError(f"usage: {USAGE}        (two different stations for each way)")
+            raise UsageError(f"usage: {USAGE}        (two different stations for each path)")
         return file, every_s, pairs
 
 

@@ -1,4 +1,4 @@
-"""The circumstances of a run, so that it can be repeated and compared: versions, kernel, commit, host, sysctls."""
+"""The environment of a run, so that it can be repeated and compared: versions, kernel, commit, host, sysctls."""
 
 import os
 import platform

@@ -1,20 +1,21 @@
 """Checks before anything is started: by the medium (radio profile and its overrides, propagation, trace), by our routing daemons
-(their options), and of the kernel (the flows' TCPs).
+(their options), of the kernel (the flows' TCPs), and of the programs that flows name.
 
 `check` is for one run; a campaign checks all of its cells before the first run starts."""
 
 import json
 import resource
+import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from scenarios.routing import OUR_DAEMONS
+from scenarios.routing import OWN_DAEMONS
 from scenarios.scenario import Scenario
 from scenarios.tcp import Tcp
 from scenarios.tcp_names import table
-from testbed.errors import UsageError
+from testbed.errors import UsageError, shortened
 from testbed.host.algorithms import require_algorithm, require_struct_ops
 from testbed.host.mininet_wifi import require_net
 from testbed.host.protocols import require_protocol
@@ -67,6 +68,7 @@ def check_programs(scenarios: Mapping[str, Scenario], seed: int, programs: Progr
     parts of scenarios are checked once."""
     checked: set[object] = set()
     for name, scenario in scenarios.items():
+        check_own_programs(scenario, name)
         for key_of, check_part in ((_of_medium, check_medium), (_of_routing, check_routing)):
             key = key_of(scenario, seed)
             if key not in checked:
@@ -146,9 +148,19 @@ def check_tcps(tcps: Iterable[Tcp], place: str, programs: Programs = BUILT) -> N
     for algorithm in dict.fromkeys(tcp.kernel_algorithm for tcp in distinct):
         if algorithm is not None:
             require_algorithm(algorithm, place, list(table()))
-    ours = next((tcp for tcp in distinct if tcp.wants_struct_ops), None)
-    if ours is not None:
-        require_struct_ops(ours.spelled, place, programs)
+    loaded = next((tcp for tcp in distinct if tcp.wants_struct_ops), None)
+    if loaded is not None:
+        require_struct_ops(loaded.spelled, place, programs)
+
+
+def check_own_programs(scenario: Scenario, name: str = "scenario") -> None:
+    """UsageError, which names the key, if a program that a flow names is neither a path of a program nor in PATH."""
+    for index, flow in enumerate(scenario.flows):
+        for key, program in flow.kind.own_programs(flow.own_keys()).items():
+            if shutil.which(program) is None:
+                known = "no program at this path" if "/" in program else "not in PATH"
+                text = f'key "flows.{index}.{key}": "{shortened(program)}" is {known}; install it, or write its full path'
+                raise UsageError(f"{name}: {text}")
 
 
 def check_medium(scenario: Scenario, seed: int, programs: Programs, name: str = "scenario") -> None:
@@ -167,7 +179,7 @@ def check_medium(scenario: Scenario, seed: int, programs: Programs, name: str = 
 def check_routing(scenario: Scenario, seed: int, programs: Programs, name: str = "scenario") -> None:
     """UsageError with the daemon's message, if the protocol has our own daemon and it would refuse its options."""
     protocol = scenario.routing.protocol
-    if protocol not in OUR_DAEMONS:
+    if protocol not in OWN_DAEMONS:
         return
     with tempfile.TemporaryDirectory(prefix="manet-check-") as folder:
         site = Site(scenario, seed, Path(folder), cgroup=Path("/"), programs=programs)

@@ -30,6 +30,7 @@ from mininet.util import quietRun
 
 from mobility.trace import is_inside, outside
 from scenarios.scenario import Scenario
+from testbed.columns import folded, rows
 from testbed.errors import ManetError, RunError, UsageError
 from testbed.programs import BUILT, ROOT, Programs
 from testbed.runs.isolation import Report
@@ -47,6 +48,12 @@ from testbed.stages.station import NamespaceHost, Station
 READY = 1.0  # the fraction that the run reports when its prompt is about to open
 UDP_RATE = "1M"
 NOT_HERE = ("dpctl", "link", "switch")  # Mininet's, for networks of switches
+HELP = """
+A line that begins with a station is a command on it: sta1 ping -c 3 sta2
+Names of stations behind it become addresses. A program that draws the screen
+needs noecho: noecho sta1 vi FILE
+"""
+MAX_NAMED = 8  # stations in a line
 
 
 def open_prompt(scenario: Scenario, *, seed: int = 1, directory: Path | None = None, programs: Programs = BUILT) -> RunResult:
@@ -106,9 +113,25 @@ def _serve(site: Site, report: Report) -> None:
         here = Path.cwd()
         shown = site.directory.relative_to(here) if site.directory.is_relative_to(here) else site.directory
         report.send(stage=f"results in {shown}")
+        if line := unheard(network, site.scenario):
+            report.send(stage=line)
         ready = f"{len(network.stations)} stations ready; try `sta1 ping -c 3 sta2`, `links`, `help`, `exit`"
         report.send(stage=ready, fraction=READY)
         _give_terminal(network, protocol)
+
+
+def unheard(network: Network, scenario: Scenario) -> str | None:
+    """The stations that no other receives, in one line; None without any, and of a scenario whose stations move by themselves."""
+    heard = {source for source, _target in network.medium.links()}
+    names = [station.name for station in network.stations if station.name not in heard]
+    if not names or scenario.mobility.moving or len(network.stations) == 1:
+        return None
+    if len(names) == len(network.stations):
+        return f"no station reaches another; `map` shows places and ranges, `move {names[0]} X Y` moves a station"
+    more = [f"{len(names) - MAX_NAMED} more"] if len(names) > MAX_NAMED else []
+    *others, last = names[:MAX_NAMED] + more
+    who = f"{', '.join(others)} and {last} reach" if others else f"{last} reaches"
+    return f"{who} no other station; `map` shows places and ranges, `move {names[0]} X Y` moves a station"
 
 
 def _give_terminal(network: Network, protocol: Protocol) -> None:
@@ -315,6 +338,19 @@ class Prompt(CLI):
             say(f"usage: {usage}        (two different ones)")
             return None
         return [self.network.net[name] for name in names] if all([self._is_node(name) for name in names]) else None
+
+    def do_help(self, line: str) -> None:
+        "List the commands, or describe one.\nUsage: help [command]"
+        if line.strip():
+            super().do_help(line)
+            return
+        known = {name.removeprefix("do_") for name in self.get_names() if name.startswith("do_")}
+        classes = type(self).__mro__[: type(self).__mro__.index(CLI)]
+        ours = {name.removeprefix("do_") for owner in classes for name in vars(owner)} & known
+        about = {name: (getattr(self, f"do_{name}").__doc__ or "").partition("\n")[0] for name in sorted(ours)}
+        say("\n".join(["Commands of this testbed; `help COMMAND` says how each is written:", *rows(about.items())]))
+        say(folded(f"Mininet's own: {', '.join(sorted(known - about.keys() - {'EOF'}))}"))
+        say(HELP.strip())
 
     def get_names(self) -> list[str]:
         """The verbs that `help` and the tab key offer."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from analysis.rundir import find_run
-from scenarios.routing import OUR_DAEMONS
+from scenarios.routing import OWN_DAEMONS
 from testbed.errors import RunError, UsageError
 from testbed.host.state import RunState
 from testbed.runs.under_way import namespaces_of, sockets_of, under_way
@@ -61,7 +61,7 @@ def known_routes(directory: Path | None = None, station: str | None = None) -> R
 def _stations(directory: Path, station: str | None) -> list[str]:
     """The requested stations. Raises UsageError for a routing protocol without status."""
     protocol, stations = _protocol(directory), _all_stations(directory)
-    if protocol not in (*OUR_DAEMONS, KERNEL_PROTOCOL):
+    if protocol not in (*OWN_DAEMONS, KERNEL_PROTOCOL):
         raise UsageError(f'{directory}: routing "{protocol}" runs none of our daemons; the kernel\'s tables are in its routes/')
     if station is not None and station not in stations:
         raise UsageError(f'there is no station "{station}" in {directory}; there are {", ".join(stations)}')

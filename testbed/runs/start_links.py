@@ -1,4 +1,4 @@
-"""Who hears whom where the stations begin, asked of the medium before a run: each sends one broadcast, in virtual time."""
+"""Links between the initial positions, computed by the medium before a run: each station sends one broadcast, in virtual time."""
 
 import csv
 import json

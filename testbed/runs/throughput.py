@@ -15,7 +15,7 @@ from testbed.stages.station import NamespaceHost
 
 SECONDS = 5
 MAX_SECONDS = 3600
-PORT = 5199  # beside those of the flows (5201 on), and of a server that the user started
+PORT = 5199  # not a port of the flows (5201 on), or of a server that the user started
 LISTENS_WITHIN_S = 10.0
 CONNECT_DEADLINE_S = 10  # three retransmissions of a SYN
 END_GRACE_S = 15.0  # for the last segments and iperf3's exchange of results over a slow path
@@ -24,8 +24,7 @@ REMEDY = "`links` and `routes` show whether there is a path"
 
 @dataclass(frozen=True)
 class Throughput:
-    """What arrived at the server, and what the client had sent, in bit/s; of UDP also what was offered and the share that was
-    lost."""
+    """Received and sent rate, bit/s; for UDP also the offered rate and the lost share."""
 
     server_bps: float
     client_bps: float

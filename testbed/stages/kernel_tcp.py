@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from scenarios.routing import OUR_DAEMONS
+from scenarios.routing import OWN_DAEMONS
 from scenarios.scenario import Scenario
 from scenarios.tcp import KERNEL, Tcp
 from testbed.errors import UsageError
@@ -95,9 +95,10 @@ def station_entry(scenario: Scenario, host: NamespaceHost, hops: Mapping[str, in
     entry = {"name": host.name, "netns": str(host.netns), "settings": effective_settings(scenario)}
     ending = [(i, flow) for i, flow in enumerate(scenario.flows) if flow.has_tcp and host.name in (flow.source, flow.target)]
     ports = {str(FIRST_PORT + i): effective_settings(scenario, scenario.tcp_of(flow)) for i, flow in ending if flow.tcp}
-    has_daemon = scenario.routing.protocol in OUR_DAEMONS and host.name in scenario.station_names()
-    # without flows in the scenario any station may be the end of a connection
-    used = [scenario.tcp_of(flow) for _, flow in ending] if scenario.flows else scenario.tcps()
+    has_daemon = scenario.routing.protocol in OWN_DAEMONS and host.name in scenario.station_names()
+    # without flows in the scenario, or with one of any program, any station may be the end of a connection
+    known = bool(scenario.flows) and all(flow.kind.transport for flow in scenario.flows)
+    used = [scenario.tcp_of(flow) for _, flow in ending] if known else scenario.tcps()
     if has_daemon and any(tcp.wants_struct_ops for tcp in used):
         entry["status"] = str(status_socket(host.name))
     if hops and any(tcp.asks_for_hops for tcp in scenario.tcps()):

@@ -1,8 +1,9 @@
 """Makes the stations of a run with Mininet-WiFi's own classes, and keeps them until it is ended.
 
-Started by mininet_wifi.py with the Python that has Mininet-WiFi, which may differ from ours: nothing of this project is imported.
-Its one argument is a JSON file (`builder_config` there); it prints `ready` and the pid of each station's shell, and ends by a
-signal. Mininet-WiFi's `net.stop()` is never called: it ends all processes named like its daemons and unloads the module.
+mininet_wifi.py starts it with the Python that has Mininet-WiFi, which may differ from the Python of this testbed. So it imports
+nothing of this project. Its one argument is a JSON file (`builder_config` there). It prints `ready` and the pid of each station's
+shell, and a signal ends it. Mininet-WiFi's `net.stop()` is never called: it ends all processes named like its daemons and unloads
+the module.
 """
 
 import ctypes

@@ -4,15 +4,17 @@ Receivers start first and must be ready; each sender starts at its flow's time. 
 flows with a late start compete during all of their measured time.
 """
 
+import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from analysis.files import write_atomic
 from scenarios.flows import Flow
-from scenarios.traffic.shared.kind import FlowPlan, Kind
+from scenarios.traffic.shared.kind import After, FlowPlan, Kind, Listening, Printed, Readiness
 from testbed.errors import RunError
 from testbed.host.processes import Child, Processes
 from testbed.stages.site import Site
@@ -34,12 +36,18 @@ class RunningFlow:
     source: NamespaceHost
     target: NamespaceHost
     receiver: Child | None = None
+    receiver_started: float = 0.0  # monotonic
     sender: Child | None = None
 
     @property
     def kind(self) -> Kind[Any]:
         """The traffic kind."""
         return self.flow.kind
+
+    @property
+    def readiness(self) -> Readiness:
+        """The condition for a ready receiver."""
+        return self.kind.readiness_of(self.plan.keys)
 
     @property
     def name(self) -> str:
@@ -80,6 +88,7 @@ def _plan(site: Site, net: StationNet) -> list[RunningFlow]:
                 target=net[flow.target].IP(),
                 port=FIRST_PORT + index,
                 seconds=length_s - flow.start,
+                seed=site.seed,
                 report=folder / f"{name}.json",
                 log=site.log,
             ),
@@ -92,8 +101,11 @@ def _plan(site: Site, net: StationNet) -> list[RunningFlow]:
 
 
 def _start_receiver(flow: RunningFlow, children: Processes) -> None:
-    """Start the receiver, which must not end by itself: its counts would be lost."""
+    """Start the receiver, if the flow has one. It must not end by itself: its counts would be lost."""
     program = flow.kind.receiver(flow.plan)
+    if program is None:
+        return
+    flow.receiver_started = time.monotonic()
     flow.receiver = children.start(
         f"{flow.name}-receiver", program.argv, netns=flow.target.netns, remedy=REMEDY, explain=program.explain
     )
@@ -101,26 +113,37 @@ def _start_receiver(flow: RunningFlow, children: Processes) -> None:
 
 def _wait_until_ready(flows: list[RunningFlow], children: Processes) -> None:
     deadline = time.monotonic() + READY_DEADLINE_S
-    waiting = list(flows)
+    waiting = [flow for flow in flows if flow.receiver is not None]
     while waiting := [flow for flow in waiting if not _ready(flow)]:
         children.check()
-        if time.monotonic() > deadline:
-            raise RunError(
-                f"{waiting[0].name}: its receiver does not listen after {READY_DEADLINE_S:g} s; the host is overloaded"
-            )
+        for flow in waiting:
+            readiness = flow.readiness
+            if not isinstance(readiness, After) and time.monotonic() > deadline:
+                text = f"{flow.name}: its receiver {readiness.missing} after {READY_DEADLINE_S:g} s; {readiness.remedy}"
+                raise RunError(text)
         time.sleep(0.005)
+    children.check()
 
 
 def _ready(flow: RunningFlow) -> bool:
-    """Whether the receiver listens, by the namespace's table of sockets (proc(5))."""
     assert flow.receiver is not None
-    transport, port = flow.kind.readiness.transport, f":{flow.plan.port:04X}"
-    try:
-        lines = Path(f"/proc/{flow.receiver.pid}/net/{transport}").read_text().splitlines()[1:]
-    except OSError:
-        return False
-    rows = [line.split() for line in lines]
-    return any(row[1].endswith(port) and (transport == "udp" or row[3] == LISTEN) for row in rows)
+    match flow.readiness:
+        case Listening(transport, port):
+            transports = ("tcp", "udp") if transport is None else (transport,)
+            return any(_listens(flow.receiver.pid, each, port or flow.plan.port) for each in transports)
+        case Printed(pattern):
+            return re.search(pattern, flow.receiver.printed(), re.MULTILINE) is not None
+        case After(seconds):
+            return time.monotonic() - flow.receiver_started >= seconds
+
+
+def _listens(pid: int, transport: str, port: int) -> bool:
+    """Whether the namespace of the process has such a socket, by its tables of sockets (proc(5))."""
+    rows: list[list[str]] = []
+    for table in (transport, f"{transport}6"):
+        with suppress(OSError):  # without IPv6 there is no second one
+            rows += [line.split() for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]]
+    return any(row[1].endswith(f":{port:04X}") and (transport == "udp" or row[3] == LISTEN) for row in rows)
 
 
 def _send(
@@ -150,8 +173,7 @@ def _send(
 
 
 def _start_sender(flow: RunningFlow, children: Processes) -> None:
-    assert flow.receiver is not None
-    program = flow.kind.sender(flow.plan, flow.receiver.pid)
+    program = flow.kind.sender(flow.plan, flow.receiver.pid if flow.receiver is not None else 0)
     flow.sender = children.start(
         f"{flow.name}-sender", program.argv, netns=flow.source.netns, remedy=REMEDY, may_end=True, explain=program.explain
     )

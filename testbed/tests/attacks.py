@@ -53,7 +53,7 @@ SYNTAX = [
     scenario("empty file", "", "file.toml", 'a "chain" needs "hops"'),
     scenario("no value", "hops =\n", "file.toml: line 1: not TOML", "toml.io"),
     scenario("no key", "= 3\n", "line 1: not TOML"),
-    scenario("twice the same key", "hops = 1\nhops = 2\n", "file.toml", "not TOML"),
+    scenario("twice the same key", "hops = 1\nhops = 2\n", 'file.toml: line 2: key "hops": stands twice'),
     scenario("a string without its end", 'hops = "1\n', "line 1: not TOML"),
     scenario("a table without its end", "[scenario\nhops = 1\n", "line 1: not TOML"),
     scenario("JSON", '{"hops": 1}\n', "line 1: not TOML"),
@@ -73,7 +73,7 @@ SYNTAX = [
 
 KEYS = [
     scenario("unknown key", "hopps = 3\n", 'key "hopps": unknown key; did you mean "hops"?'),
-    scenario("a key beside [scenario]", CHAIN.replace("[", "x = 1\n[", 1), 'key "x": unknown key beside [scenario]'),
+    scenario("a key outside [scenario]", CHAIN.replace("[", "x = 1\n[", 1), 'key "x": unknown key outside [scenario]'),
     scenario("a word for a number", 'hops = "many"\n', 'key "hops": "many" is of the wrong type; give a whole number'),
     scenario("true for a number", "hops = true\n", 'key "hops": true is of the wrong type'),
     scenario("half a hop", "hops = 1.5\n", 'key "hops": 1.5 is of the wrong type; give a whole number'),
@@ -155,7 +155,9 @@ RADIO_AND_TCP = [
     settings("a radio that is a number", "radio=7", words=('--set: key "radio": 7 is of the wrong type',)),
     settings("an unknown radio key", "radio_overrides.cw_minn=3", words=('unknown key; did you mean "cw_min"?',)),
     settings(
-        "a radio key that is a list", "radio_overrides.cw_min=[1]", words=('key "radio_overrides.cw_min": this is of the wrong',)
+        "a radio key that is a list",
+        "radio_overrides.cw_min=[1]",
+        words=('key "radio_overrides.cw_min": the list [1] is of the wrong',),
     ),
     settings("tcp without a name", "tcp=", words=('--set: key "tcp"',)),
     settings("an unknown tcp", "tcp=tahooe", words=('key "tcp": this kernel has no "tahooe"', 'did you mean "tahoe"?')),
@@ -243,7 +245,7 @@ EXPERIMENTS = [
     experiment(
         "an expectation of nan", f"{CHAIN}[[expect.checks]]\nwithin_percent = nan\n", 'key "expect.checks.0.within_percent"'
     ),
-    experiment("no scenario", "", "file.toml: the table [scenario] is missing; add it"),
+    experiment("no scenario", "", "file.toml: line 1: the table [scenario] is missing; add it"),
     experiment("seeds of a size", f"{CHAIN}[full]\nseeds = 0\n", 'key "full.seeds": 0 is out of range'),
 ]
 

@@ -1,4 +1,4 @@
-"""Helpers for tests that run scenarios: a run in a thread or in a separate process, and what it leaves behind."""
+"""Helpers for tests that run scenarios: a run in a thread or in a separate process, and its leftovers."""
 
 import csv
 import json
@@ -24,16 +24,17 @@ STAGES = ["stations", "medium", "routing", "kernel-tcp", "captures", "traffic", 
 DEADLINE_S = 60.0
 
 
-def missing_for_runs() -> str:
-    """Why this machine cannot run scenarios; empty if it can."""
+def skip_unless(require: Callable[..., None], *arguments: object, **options: object) -> pytest.MarkDecorator:
+    """Skips tests if `require` raises an error, with the error as the reason."""
+    reason = ""
     try:
-        require_for_runs(programs=BUILT)
+        require(*arguments, **options)
     except Exception as problem:
-        return str(problem)
-    return ""
+        reason = str(problem)
+    return pytest.mark.skipif(reason != "", reason=reason)
 
 
-needs_runs = pytest.mark.skipif(missing_for_runs() != "", reason=missing_for_runs())
+needs_runs = skip_unless(require_for_runs, programs=BUILT)
 
 
 def chain(**keys: object) -> Scenario:

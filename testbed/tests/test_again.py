@@ -1,4 +1,4 @@
-"""A recorded run again: what is taken from the record, what is said of the differences; the air from its log of inputs."""
+"""A rerun of a recorded run: the values taken from the record, the reported differences, and the air from its log of inputs."""
 
 import json
 import subprocess
@@ -61,7 +61,7 @@ def test_a_run_is_repeated_with_the_scenario_seed_and_profile_of_its_record(reco
     assert len(answer["differences"]) == 1 and answer["differences"][0].startswith("trace.csv: ")
 
 
-def test_what_is_another_now_is_named_a_line_each(record) -> None:
+def test_differences_are_named_one_per_line(record) -> None:
     assert Recorded.read(record()).differences() == []
 
 
@@ -80,7 +80,7 @@ def test_of_a_run_in_virtual_time_the_host_s_kernel_is_compared(record) -> None:
     assert Recorded.read(record(kernel="6.12-guest", clock=clock)).differences() == []
 
 
-def test_the_new_directory_is_none_of_the_experiment_and_never_an_old_one(record, tmp_path: Path) -> None:
+def test_the_new_directory_is_outside_the_experiment_and_new(record, tmp_path: Path) -> None:
     recorded = Recorded.read(record())
     first = again.new_directory(tmp_path, recorded)
     assert first == tmp_path / "again" / "hv-fig1-hv-hops3-seed-7"
@@ -96,7 +96,7 @@ def test_a_session_of_the_prompt_is_no_run_to_repeat(record) -> None:
 @pytest.mark.parametrize("option", [["--set", "hops=2"], ["--quick"], ["--seeds", "3"], ["--profile", "period"], ["--resume"]])
 def test_a_repetition_takes_no_other_settings(record, capsys, option: list[str]) -> None:
     assert main(["run", str(record()), *option]) == 2
-    assert f"{option[0]}: " in (said := capsys.readouterr().err) and said.count("\n") == 1
+    assert f"{option[0]}: " in (error := capsys.readouterr().err) and error.count("\n") == 1
 
 
 def test_the_verb_runs_it_again_and_tells_how_it_ended(record, tmp_path: Path, monkeypatch, capsys) -> None:
@@ -104,14 +104,14 @@ def test_the_verb_runs_it_again_and_tells_how_it_ended(record, tmp_path: Path, m
 
     monkeypatch.setattr(verb, "runner_for", lambda _scenarios, _seeds, _options, _name: Runner())
     assert main(["run", str(record()), "--out", str(tmp_path / "again")]) == 1
-    output, said = capsys.readouterr()
+    output, error = capsys.readouterr()
     assert "verdict   failed" in output and f"results   {tmp_path / 'again'}" in output
-    assert said.splitlines() == ["[1/1] again: failed", "manet run: no medium; run ./setup.sh"]
+    assert error.splitlines() == ["[1/1] again: failed", "manet run: no medium; run ./setup.sh"]
 
 
 def test_a_folder_without_a_run_is_named_with_the_remedy(tmp_path: Path, capsys) -> None:
     assert main(["run", str(tmp_path)]) in (1, 2)
-    assert str(tmp_path) in (said := capsys.readouterr().err) and said.count("\n") == 1
+    assert str(tmp_path) in (error := capsys.readouterr().err) and error.count("\n") == 1
 
 
 # --- replay -----------------------------------------------------------------------------------------------------------
@@ -162,9 +162,9 @@ def test_the_air_log_of_a_replay_is_equal_or_the_line_is_shown(with_inputs: Path
     assert (answer["equal"], answer["lines"], answer["line"], answer["replayed"]) == (False, 4, 5, lines[4].rstrip("\n"))
 
 
-def test_without_a_log_of_inputs_the_way_to_get_one_is_said(record, capsys) -> None:
+def test_without_a_log_of_inputs_the_error_has_the_remedy(record, capsys) -> None:
     assert main(["replay", str(record())]) == 2
-    assert "input_log = true" in (said := capsys.readouterr().err) and said.count("\n") == 1
+    assert "input_log = true" in (error := capsys.readouterr().err) and error.count("\n") == 1
 
 
 @built

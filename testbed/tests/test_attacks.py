@@ -13,7 +13,7 @@ MAX_ERROR_LENGTH = 1200
 
 @pytest.fixture(autouse=True)
 def nothing_starts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """As on a machine that lacks nothing; an input that is accepted fails the test instead of being run."""
+    """A machine with all requirements; an input that is accepted fails the test instead of being run."""
 
     def accepted(*_arguments: object, **_options: object) -> None:
         raise AssertionError("this input was accepted")
@@ -43,14 +43,14 @@ def test_bad_input_is_one_line_that_names_it(attack: Attack, tmp_path: Path, cap
         status = manet.main(command)
     except SystemExit as ended:
         status = ended.code
-    said = capsys.readouterr()
-    assert status == attack.status, said.err
-    assert said.err.count("\n") == 1, said.err
-    assert said.err.startswith("manet") and said.err.rstrip("\n").isprintable()
-    assert len(said.err) <= MAX_ERROR_LENGTH
+    printed = capsys.readouterr()
+    assert status == attack.status, printed.err
+    assert printed.err.count("\n") == 1, printed.err
+    assert printed.err.startswith("manet") and printed.err.rstrip("\n").isprintable()
+    assert len(printed.err) <= MAX_ERROR_LENGTH
     for words in attack.words:
-        assert words in said.err
-    assert said.out == ""
+        assert words in printed.err
+    assert printed.out == ""
     assert sorted(tmp_path.rglob("*")) == before
 
 

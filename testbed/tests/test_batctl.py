@@ -1,4 +1,4 @@
-"""What batctl says, in the words of our daemons' status; on made-up answers of the form that batctl 2023.0 gives."""
+"""The output of batctl in the form of our own daemons' status, on made-up answers as batctl 2023.0 gives them."""
 
 import pytest
 
@@ -16,7 +16,7 @@ ORIGINATORS = [
 STATISTICS = "\ttx: 12\n\ttx_bytes: 18000\n\trx: 0\n\tforward: 7\n\ttt_request_tx: 3\n\tmgmt_tx: 44\n"
 
 
-def test_ways_are_by_address_the_best_first_and_without_hops():
+def test_routes_are_by_address_the_best_first_and_without_hops():
     found = batctl.routes_of(ORIGINATORS)
     assert [(route["destination"], route["via"], route["state"]) for route in found] == [
         ("10.0.0.2", "10.0.0.2", "best"),
@@ -42,18 +42,18 @@ def test_no_radio_and_no_wire_has_the_address_of_a_bat0():
     assert mac_of_bat0(1) not in (mac_address(1), wire_mac(1, 1))
 
 
-def test_what_is_shown_is_a_line_a_way_and_a_neighbour():
+def test_each_route_and_each_neighbour_is_one_line():
     known = {
         "protocol": "batman-adv", "address": "10.0.0.1", "routes": batctl.routes_of(ORIGINATORS),
         "neighbours": batctl.neighbours_of([{"neigh_address": mac_address(2), "last_seen_msecs": 1500}]),
         "counters": batctl.counters_of(STATISTICS),
     }  # fmt: skip
-    said = "\n".join(" ".join(line.split()) for line in status.lines("sta1", known))
-    assert said.startswith("sta1: batman-adv, 10.0.0.1\n")
-    assert "10.0.0.4 via 10.0.0.2 quality 210/255 best heard 0.2 s ago" in said
-    assert "10.0.0.2 via 10.0.0.2 9000 kbit/s best heard 0.0 s ago" in said
-    assert "10.0.0.2 neighbour heard heard 1.5 s ago" in said
-    assert "counters: forward 7, mgmt-tx 44, tx 12" in said
+    printed = "\n".join(" ".join(line.split()) for line in status.lines("sta1", known))
+    assert printed.startswith("sta1: batman-adv, 10.0.0.1\n")
+    assert "10.0.0.4 via 10.0.0.2 quality 210/255 best heard 0.2 s ago" in printed
+    assert "10.0.0.2 via 10.0.0.2 9000 kbit/s best heard 0.0 s ago" in printed
+    assert "10.0.0.2 neighbour heard heard 1.5 s ago" in printed
+    assert "counters: forward 7, mgmt-tx 44, tx 12" in printed
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.root,
     pytest.mark.slow,
     needs_runs,
-    pytest.mark.skipif(MISSING is not None, reason=f"batman-adv: {MISSING and MISSING[0]}; ./manet test --guests brings kernels"),
+    pytest.mark.skipif(MISSING is not None, reason=f"batman-adv: {MISSING and MISSING[0]}; ./manet test --guests boots kernels"),
 ]
 
 QUICK = {"protocol": "batman-adv", "originator_interval": 0.2}
@@ -29,9 +29,9 @@ def until_answered(station: str, target: str) -> str:
     return f"{station} for i in $(seq 60) ; do ping -n -c 1 -W 1 {target} && break ; done"
 
 
-def best(said: str, target: str) -> list[str]:
+def best(printed: str, target: str) -> list[str]:
     """Over whom the best ways to the target lead, in the order in which stations were asked."""
-    return re.findall(rf"^ +{re.escape(target)} +via ([0-9.]+) .* best", said, re.MULTILINE)
+    return re.findall(rf"^ +{re.escape(target)} +via ([0-9.]+) .* best", printed, re.MULTILINE)
 
 
 @pytest.mark.parametrize("algorithm", ["BATMAN_IV", "BATMAN_V"])
@@ -39,13 +39,13 @@ def test_the_ends_of_three_hops_answer_and_a_relay_that_walks_away_is_replaced(t
     places = [[0, 0], [200, 0], [400, 0], [600, 0], [200, FAR_AWAY_M]]
     routing = QUICK | {"algorithm": algorithm}
     scenario = Scenario.model_validate({"topology": "positions", "positions": places, "routing": routing})
-    said = prompt(
+    printed = prompt(
         scenario, tmp_path / "cli", until_answered("sta1", "sta4"), "routes sta1", "routes sta2", "move sta5 200 100",
         until_answered("sta1", "sta5"), f"move sta2 200 {FAR_AWAY_M}", until_answered("sta1", "sta4"), "routes sta1",
         "routes sta5", "exit",
     )  # fmt: skip
-    assert said.count("1 packets transmitted, 1 received") == 3, said
-    assert best(said, "10.0.0.4") == ["10.0.0.2", "10.0.0.3", "10.0.0.5", "10.0.0.3"], said
+    assert printed.count("1 packets transmitted, 1 received") == 3, printed
+    assert best(printed, "10.0.0.4") == ["10.0.0.2", "10.0.0.3", "10.0.0.5", "10.0.0.3"], printed
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_full_segments_go_in_one_frame_and_the_analysis_sees_them(run: Path) -> 
     assert captured(run, "sta1", "ether proto 0x4305 and ether[14] = 0x41") == []  # BATADV_UNICAST_FRAG
 
 
-def test_what_it_knows_is_kept_and_shown_as_our_daemons_routes_are(run: Path) -> None:
+def test_its_routes_are_kept_and_shown_like_those_of_our_daemons(run: Path) -> None:
     known = known_routes(run, "sta1")
     assert (known.when, list(known.stations)) == ("end", ["sta1"])
     status = known.stations["sta1"]

@@ -32,15 +32,15 @@ print(json.dumps(answer)); sys.exit(1 if "error" in answer else 0)
 
 @pytest.fixture
 def bulk(tmp_path):
-    """Status, report, and the seconds that each test was to last; `told` is how often a new server was asked for."""
+    """Status, report, and the seconds that each test was to last; `server_requests` counts the requests for a new server."""
 
     def run(answers: list[dict], seconds: float) -> tuple[int, dict, list[int]]:
         (tmp_path / "answers.json").write_text(json.dumps(answers))
         (tmp_path / "iperf.py").write_text(STAND_IN)
         command = [sys.executable, tmp_path / "iperf.py", tmp_path / "answers.json", tmp_path / "calls"]
         argv = [sys.executable, CLIENT, "--seconds", seconds, "--report", tmp_path / "report.json", "--receiver", os.getpid()]
-        run.told = 0
-        usual = signal.signal(signal.SIGHUP, lambda *_: setattr(run, "told", run.told + 1))
+        run.server_requests = 0
+        usual = signal.signal(signal.SIGHUP, lambda *_: setattr(run, "server_requests", run.server_requests + 1))
         try:
             status = subprocess.run([str(word) for word in [*argv, "--", *command]], timeout=60).returncode
         finally:
@@ -51,11 +51,11 @@ def bulk(tmp_path):
     return run
 
 
-def test_a_flow_whose_ends_meet_late_sends_for_the_time_that_is_left(bulk):
+def test_a_flow_that_connects_late_sends_for_the_remaining_time(bulk):
     status, report, lengths = bulk([UNREACHED, UNREACHED, UNREACHED, {"end": {}}], 30)
     assert (status, report["manet"]["tries"], report["manet"]["connected"]) == (0, 4, True)
     assert lengths[0] == 30 and lengths[-1] < 30
-    assert "error" not in report and bulk.told == 0
+    assert "error" not in report and bulk.server_requests == 0
 
 
 def test_ends_that_never_meet_carry_nothing_and_fail_nothing(bulk):
@@ -67,18 +67,18 @@ def test_ends_that_never_meet_carry_nothing_and_fail_nothing(bulk):
 
 def test_a_test_that_did_not_begin_to_send_is_begun_again_with_a_new_server(bulk):
     status, report, lengths = bulk([NOT_BEGUN, {"end": WHOLE}], 10)
-    assert (status, report["manet"]["tries"], report["manet"]["connected"], bulk.told) == (0, 2, True, 1)
+    assert (status, report["manet"]["tries"], report["manet"]["connected"], bulk.server_requests) == (0, 2, True, 1)
     assert len(lengths) == 2 and "error" not in report
 
 
-def test_what_is_lost_after_the_flow_has_sent_to_its_end_is_a_remark(bulk):
+def test_losses_after_the_end_of_sending_are_a_remark(bulk):
     status, report, lengths = bulk([{"error": "unable to receive results", "end": WHOLE}], 10)
     assert (status, report["manet"]["remark"], len(lengths)) == (0, "unable to receive results", 1)
     assert report["manet"]["connected"] and "error" not in report
 
 
-def test_a_client_that_sent_and_then_wrote_no_report_is_told_of_by_its_server(tmp_path):
-    """As after a partition at the end of half an hour on a busy machine: both reports of HV's pattern 1 at 2 m/s."""
+def test_a_client_without_a_report_gets_the_report_of_its_server(tmp_path):
+    """A partition at the end of half an hour on a loaded host: both reports of HV's pattern 1 at 2 m/s."""
     start = {
         "cookie": "c",
         "connected": [
@@ -117,7 +117,7 @@ def test_a_flow_that_ended_while_it_sent_is_an_error_and_not_tried_again(bulk):
 
 @pytest.mark.parametrize("after_s", [0, 1])
 def test_a_client_that_was_killed_is_an_error_and_not_begun_again(tmp_path, after_s):
-    """What it had sent is lost: a second test of what is left of the time would be reported as the whole."""
+    """Its data are lost: a second test of the remaining time would be reported as the whole."""
     sends = f"open('/dev/null', 'wb', 0).write(bytes(99999)); time.sleep({after_s})"
     dies = f"import os, sys, time; open(sys.argv[1], 'a').write('x'); {sends}; os.kill(os.getpid(), 9)"
     with subprocess.Popen(["sleep", "60"]) as receiver:
@@ -138,7 +138,7 @@ def test_a_flow_that_a_signal_ended_near_its_end_is_an_error_too(bulk, who):
     assert (status, report["error"], len(lengths)) == (0, ended["error"], 1)
 
 
-def test_a_receiver_whose_server_was_killed_ends_and_says_so(tmp_path):
+def test_a_receiver_with_a_killed_server_ends_with_a_message(tmp_path):
     argv = [sys.executable, SERVER, "--report", tmp_path / "served.json", "--"]
     argv += [sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"]
     done = subprocess.run([str(word) for word in argv], capture_output=True, text=True, timeout=60)
@@ -148,7 +148,7 @@ def test_a_receiver_whose_server_was_killed_ends_and_says_so(tmp_path):
 @pytest.mark.root
 @pytest.mark.slow
 @needs_runs
-def test_a_flow_that_is_partitioned_to_its_end_completes_with_what_had_arrived(tmp_path):
+def test_a_flow_partitioned_to_its_end_completes_with_the_delivered_data(tmp_path):
     """The control connection cannot say goodbye either, for longer than anybody waits."""
     cut = {"at": 3, "link": ["sta1", "sta2"], "error_rate": 1.0}
     result = run_scenario(chain(duration=6, events=[cut]), 1, tmp_path / "run", programs=BUILT)

@@ -89,13 +89,13 @@ def test_every_cell_is_run_at_one_seed_before_the_next(campaign):
     }  # fmt: skip
 
 
-def test_no_more_runs_are_side_by_side_than_asked(campaign):
+def test_no_more_runs_are_parallel_than_requested(campaign):
     runs = FakeRuns(hold_s=0.05)
     campaign(runs, jobs=2).run(resume=False)
     assert runs.most_at_once == 2
 
 
-def test_the_pace_is_the_mediums_time_over_the_hosts_without_what_was_kept(campaign):
+def test_the_pace_is_model_time_over_host_time_without_kept_runs(campaign):
     first = campaign(FakeRuns(), jobs=4)
     first.run(resume=False)
     assert first.pace.emulated_s == 12  # four runs of three seconds
@@ -104,7 +104,7 @@ def test_the_pace_is_the_mediums_time_over_the_hosts_without_what_was_kept(campa
     assert again.pace.emulated_s == 0
 
 
-def test_a_void_run_is_put_aside_and_done_over_alone(campaign):
+def test_a_void_run_is_put_aside_and_rerun_alone(campaign):
     runs = FakeRuns({("hops1", 1): [Ended(verdict="void")]})
     outcomes = campaign(runs, jobs=2).run(resume=False)
     assert runs.calls.count(("hops1", 1)) == 2
@@ -116,15 +116,15 @@ def test_a_void_run_is_put_aside_and_done_over_alone(campaign):
 def test_the_repetition_of_a_void_run_counts_as_soon_as_it_is_void(campaign):
     runs = FakeRuns({("hops1", 1): [Ended(verdict="void")]})
     campaign(runs, jobs=1).run(resume=False)
-    said = [line for line in campaign.log.getvalue().splitlines() if line.startswith("[")]
-    assert said[0].startswith("[1/5] hops1 seed 1: void, about ")
-    assert said[-1] == "[5/5] hops1 seed 1: valid"
+    printed = [line for line in campaign.log.getvalue().splitlines() if line.startswith("[")]
+    assert printed[0].startswith("[1/5] hops1 seed 1: void, about ")
+    assert printed[-1] == "[5/5] hops1 seed 1: valid"
     # the repetition is still to come when all four have ended: 35 s of the scenario, and what starting and stopping takes
-    assert said[3].startswith("[4/5] hops2 seed 2: valid, about ") and not said[3].endswith("about 0 s left")
+    assert printed[3].startswith("[4/5] hops2 seed 2: valid, about ") and not printed[3].endswith("about 0 s left")
 
 
 @pytest.mark.parametrize("voids", [1, 2])
-def test_where_the_first_two_runs_are_void_half_as_many_go_on(campaign, voids):
+def test_after_two_void_first_runs_the_number_of_parallel_runs_is_halved(campaign, voids):
     plan = {(f"hops{hops}", 1): [Ended(verdict="void")] for hops in range(1, voids + 1)}
     runs, beside = FakeRuns(plan, hold_s=0.1), []
 
@@ -138,7 +138,7 @@ def test_where_the_first_two_runs_are_void_half_as_many_go_on(campaign, voids):
     assert not halved or set(beside[3:]) == {0}
 
 
-def test_a_run_whose_host_was_late_is_done_over_like_a_void_one(campaign):
+def test_a_run_with_a_late_host_is_rerun_like_a_void_one(campaign):
     runs = FakeRuns({("hops1", 1): [Ended("failed", None, "the network was ready too late", host_late=True)]})
     outcomes = campaign(runs, "hops=[1]", jobs=1).run(resume=False)
     assert [(o.status, o.voids) for o in outcomes] == [("complete", 1), ("complete", 0)]
@@ -183,7 +183,7 @@ def test_a_failed_run_does_not_stop_the_others(campaign):
     assert outcomes[0].text() == "failed: sta2: its shell was killed; run it again"
 
 
-def test_when_nothing_but_failures_comes_the_campaign_gives_up(campaign):
+def test_after_failures_only_the_campaign_gives_up(campaign):
     failed = Ended("failed", None, "medium: cannot open the TAP")
     runs = FakeRuns({(cell, seed): [failed] for cell in ("hops1", "hops2") for seed in (1, 2)})
     with pytest.raises(RunError, match="the first 3 runs failed, the last with: medium: cannot open the TAP"):
@@ -216,7 +216,7 @@ def test_the_same_folder_twice_is_refused_with_the_remedy(campaign):
     )
 
 
-def test_resume_does_only_what_is_missing_or_changed(campaign):
+def test_resume_runs_only_missing_or_changed_runs(campaign):
     campaign(FakeRuns({("hops2", 1): [Ended("failed", None, "killed")]})).run(resume=False)
     again = FakeRuns()
     outcomes = campaign(again).run(resume=True)

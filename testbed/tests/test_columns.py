@@ -52,14 +52,14 @@ def test_a_folded_line_keeps_its_indent(narrow):
     "words",
     [
         ["list"],
-        ["list", "experiments", "scenarios", "radios", "layouts", "mobility", "propagation", "traffic", "routing", "tcp"],
+        ["list", "experiments", "scenarios", "radios", "topologies", "mobility", "propagation", "traffic", "routing", "tcp"],
         ["tcp", "list"],
         ["trace", str(ROOT / "mobility/patterns/p06.tcl"), "--hops", "sta1", "sta2"],
         ["curve", "show", "hv-fig3"],
     ],
     ids=lambda words: " ".join(words[:2]),
 )
-def test_what_a_verb_prints_fits_80_columns(words, narrow, capsys, monkeypatch):
+def test_the_output_of_a_verb_fits_80_columns(words, narrow, capsys, monkeypatch):
     monkeypatch.setattr(tcp, "_loaded", lambda: [{"name": "mine", "algorithm": "vegas", "parameters": {"alpha": 2.5}}])
     monkeypatch.chdir(ROOT)
     assert manet.main(words) == 0

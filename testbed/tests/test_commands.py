@@ -101,6 +101,7 @@ def test_wrong_usage_is_one_line_and_status_2(arguments, wanted, capsys):
     ("arguments", "wanted"),
     [
         (["run", "nowhere"], "manet run: nowhere: there is no experiment or file of this name; there are"),
+        (["run", "chain5.toml"], 'manet run: chain5.toml: there is no such file; did you mean "chain5"?\n'),
         (["run", "hv-fig99"], 'manet run: hv-fig99: there is no experiment or file of this name; did you mean "hv-fig'),
         (
             ["run", "no/such/x.toml"],
@@ -127,15 +128,18 @@ def test_wrong_usage_is_one_line_and_status_2(arguments, wanted, capsys):
             ["map", "nosuch"],
             "manet map: nosuch: there is no such folder or file; name a run's folder, results/NAME/CELL/seed-N, or",
         ),
-        (["map", "--range", "330"], "manet map: --range 330: for a movement file only, a run has its radio's; leave --range out"),
+        (
+            ["map", "--range", "330"],
+            "manet map: --range 330: applies to movement files only, a run uses its radio's range; omit --range",
+        ),
         (
             ["map", str(ROOT / "analysis" / "tests" / "fixtures" / "two-flows"), "--range", "9"],
-            "manet map: --range 9: for a movement file only",
+            "manet map: --range 9: applies to movement files only",
         ),
         (["report", "/nowhere"], "manet report: /nowhere: holds no experiment.json; give a folder that `manet run` has made"),
     ],
 )
-def test_a_wrong_question_is_one_line_and_status_2_before_anything_starts(arguments, wanted, capsys):
+def test_an_invalid_request_is_one_line_and_status_2_before_anything_starts(arguments, wanted, capsys):
     assert manet.main(arguments) == 2
     error = capsys.readouterr().err
     assert error.startswith(wanted)
@@ -163,7 +167,7 @@ def test_help_of_the_prompt_names_power(capsys):
         assert "power" in capsys.readouterr().out
 
 
-def test_help_needs_no_library_beside_pythons_own():
+def test_help_needs_only_the_standard_library():
     code = "import sys; from testbed.__main__ import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
     code += "heavy = {'pydantic', 'polars', 'rich', 'numpy', 'mininet'} & set(sys.modules); assert not heavy, heavy"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
@@ -212,7 +216,7 @@ def test_skipped_tests_are_listed_with_their_reason_and_failed_ones_too():
     assert counts == Counts(0, 1, 1, ["[1] t/test_x.py:3: needs root"], ["FAILED t/test_y.py::test_z - assert 1 == 2"])
 
 
-def test_what_passes_alone_counts_as_passed_and_is_named():
+def test_a_test_that_passes_alone_counts_as_passed_and_is_named():
     first = count_pytest(["FAILED a.py::x - late", "FAILED a.py::y - wrong", "=== 2 failed, 7 passed, 1 skipped in 9.0s ==="])
     second = count_pytest(["FAILED a.py::y - wrong again", "=== 1 failed, 1 passed, 8 deselected in 1.0s ==="])
     counts = tried_again(first, second)
@@ -221,7 +225,7 @@ def test_what_passes_alone_counts_as_passed_and_is_named():
     assert counts.failures == ["FAILED a.py::y - wrong again"]
 
 
-def test_a_second_try_leaves_cargos_failures_and_counts_what_is_skipped_as_skipped():
+def test_a_second_try_keeps_cargos_failures_and_counts_skipped_tests():
     first = count_pytest(["FAILED a.py::x - void", "=== 1 failed, 7 passed in 9.0s ==="])
     first.add(Counts(3, 1, 0, failures=["c::broken"]))
     second = count_pytest(["SKIPPED [1] a.py:3: void twice", "=== 1 skipped in 1.0s ==="])
@@ -254,7 +258,7 @@ class Runners:
         return found
 
 
-def test_everything_runs_in_phases_and_what_failed_once_more_alone(monkeypatch, capsys):
+def test_all_tests_run_in_phases_and_failed_ones_once_more_alone(monkeypatch, capsys):
     runners = Runners(monkeypatch, failing="a.py::x")
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
     assert manet.main(["test"]) == 0
@@ -302,11 +306,11 @@ def test_a_congestion_control_the_kernel_lacks_is_refused():
     assert str(caught.value) == 'x.toml: key "tcp": this kernel has no "westwood"; use one of elfn, tahoe, cubic, reno'
     with pytest.raises(UsageError, match=r'this kernel has no "tahooe" \(did you mean "tahoe"\?\); use one of'):
         require_algorithm("tahooe", "x.toml", ["elfn", "tahoe"], ["cubic", "reno"])
-    with pytest.raises(UsageError, match='this kernel has no "tahoe" of its own; tcp = "tahoe" is ours; use one of'):
+    with pytest.raises(UsageError, match='this kernel has no "tahoe" of its own; tcp = "tahoe" is this testbed\'s; use one of'):
         require_algorithm("tahoe", "x.toml", ["elfn", "tahoe"], ["cubic", "reno"])
 
 
-def test_an_algorithm_without_a_names_file_is_told_from_one_that_is_not_there(tmp_path):
+def test_an_algorithm_without_a_names_file_differs_from_a_missing_one(tmp_path):
     for folder in ("algorithms", "names"):
         (tmp_path / "kernel-tcp" / folder).mkdir(parents=True)
     (tmp_path / "kernel-tcp/algorithms/nox.bpf.c").write_text("")
@@ -319,14 +323,14 @@ def test_an_algorithm_without_a_names_file_is_told_from_one_that_is_not_there(tm
     assert missing_algorithm("nox", ["tahoe"], ["nox"], tmp_path / "kernel-tcp") == ""  # loaded for the machine
 
 
-def test_a_kernel_that_takes_no_bpf_congestion_control_is_told_apart(tmp_path):
+def test_a_kernel_without_bpf_congestion_control_has_its_own_error(tmp_path):
     loader = tmp_path / "manet-tcp"
     loader.write_text('#!/bin/sh\necho \'{"struct_ops": false, "kernel": "5.4.0"}\'\n')
     loader.chmod(0o755)
     with pytest.raises(UsageError) as caught:
         check_tcps([parse("cubic"), parse("elfn")], "x.toml", Programs(kernel_tcp=loader))
-    said = str(caught.value)
-    assert said.startswith('x.toml: key "tcp": "elfn(newreno)": this kernel (5.4.0) takes no BPF congestion control; use Linux')
+    error = str(caught.value)
+    assert error.startswith('x.toml: key "tcp": "elfn(newreno)": this kernel (5.4.0) takes no BPF congestion control; use Linux')
     check_tcps([parse("cubic"), parse("newreno")], "x.toml", Programs(kernel_tcp=loader))
     loader.unlink()
     with pytest.raises(UsageError, match=r'"tahoe": .*manet-tcp is not built; run ./setup.sh'):

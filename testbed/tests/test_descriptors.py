@@ -1,4 +1,4 @@
-"""Open files: how many a run may have, what its children get, what is said when the stations do not fit."""
+"""Open files: the limit of a run, that of its children, and the error for too many stations."""
 
 import resource
 import time

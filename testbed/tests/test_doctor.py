@@ -32,7 +32,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Check]:
         ("mnexec", "apt-get install mininet"),
     ],
 )
-def test_what_is_missing_has_a_remedy(bare: dict[str, Check], name: str, remedy: str) -> None:
+def test_each_missing_requirement_has_a_remedy(bare: dict[str, Check], name: str, remedy: str) -> None:
     assert not bare[name].ok and bare[name].needed
     assert remedy in bare[name].remedy
 
@@ -48,7 +48,7 @@ def test_what_is_missing_has_a_remedy(bare: dict[str, Check], name: str, remedy:
         ("batman-adv", "batctl: not found", "CONFIG_BATMAN_ADV"),
     ],
 )
-def test_each_routing_protocol_says_why_it_is_not_usable_and_how_to_get_it(
+def test_each_unusable_routing_protocol_has_a_reason_and_a_remedy(
     bare: dict[str, Check], name: str, detail: str, remedy: str
 ) -> None:
     check = bare[f"routing {name}"]

@@ -1,4 +1,4 @@
-"""Events of a scenario: what they ask of the medium, and that a run carries them out at their times."""
+"""Events of a scenario: their requests to the medium, and their times in a run."""
 
 import csv
 from pathlib import Path
@@ -17,15 +17,15 @@ LATE_S = 0.5  # how late a thread may be on a loaded host
 
 
 class FakeMedium:
-    """Remembers what it was asked and answers from a log of the air."""
+    """Keeps its requests and answers from a log of the air."""
 
     def __init__(self, rows: list[str] = (), model_s: float = 10.0, **status: object) -> None:
         self.status = status
-        self.asked: list[tuple[str, dict]] = []
+        self.requests: list[tuple[str, dict]] = []
         self.rows, self.model_ns = list(rows), round(model_s * 1e9)
 
     def ask(self, op: str, **arguments: object) -> dict:
-        self.asked.append((op, arguments))
+        self.requests.append((op, arguments))
         return {"header": HEADER, "rows": self.rows} if op == "air" else {"model_ns": self.model_ns, **self.status}
 
 
@@ -34,7 +34,7 @@ def deliver(t_s: float, station: str, peer: str, size: int = 500, frame: str = "
 
 
 @pytest.mark.parametrize(
-    ("event", "asked", "told"),
+    ("event", "requests", "recorded"),
     [
         ({"power": "sta3", "on": False}, [("power", {"station": "sta3", "on": False})], ("sta3", "off")),
         (
@@ -54,10 +54,10 @@ def deliver(t_s: float, station: str, peer: str, size: int = 500, frame: str = "
     ],
     ids=["power", "link", "move", "jump"],
 )
-def test_an_event_is_what_the_medium_is_asked(event: dict, asked: list, told: tuple) -> None:
+def test_an_event_is_the_request_to_the_medium(event: dict, requests: list, recorded: tuple) -> None:
     medium = FakeMedium()
-    assert carry_out(medium, Event.model_validate({"at": 1, **event})) == told
-    assert medium.asked == asked
+    assert carry_out(medium, Event.model_validate({"at": 1, **event})) == recorded
+    assert medium.requests == requests
 
 
 def test_the_relay_in_use_is_the_one_that_took_most_of_late() -> None:
@@ -128,7 +128,7 @@ def test_an_event_that_cannot_be_carried_out_ends_the_run_in_one_line(tmp_path: 
 
 @pytest.mark.root
 @needs_runs
-def test_a_network_that_is_ready_too_late_for_its_traffic_says_so(tmp_path: Path) -> None:
+def test_a_network_that_is_ready_too_late_for_its_traffic_is_reported(tmp_path: Path) -> None:
     result = Background(chain(traffic_at=0), tmp_path / "run").result()
     assert result.status == "failed"
     assert result.error is not None and "after traffic_at = 0 s; give a later one" in result.error

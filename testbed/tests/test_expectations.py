@@ -39,7 +39,7 @@ def test_without_anything_to_compare_it_neither_passes_nor_fails():
     assert result.detail == "no cell has both a result and a number from ns2"
 
 
-def test_what_is_expected_of_the_papers_tcp_is_not_asked_of_todays():
+def test_expectations_of_the_papers_tcp_do_not_apply_to_a_modern_one():
     (result,) = compare([EXPECT], [row(1, 2000, 1000)], ["hops"], {"ns2": "modern"})
     assert result.ok is None
     assert result.detail == 'nothing was run with profile "period", for which this is expected'
@@ -60,7 +60,7 @@ def test_at_quick_size_the_wider_bound_counts_and_is_the_one_printed():
     assert EXPECT.of_size(quick=True) == EXPECT
 
 
-def test_at_quick_size_the_interval_of_one_run_is_said():
+def test_at_quick_size_the_interval_of_one_run_is_printed():
     expectation = EXPECT.model_copy(update={"quick_run_percent": 3.6})
     summary = [row(1, 1050, 1000)]
     (quick,) = compare([expectation.of_size(quick=True)], summary, ["hops"], PERIOD)

@@ -91,7 +91,7 @@ def test_tcps_with_parameters_make_cells_with_plain_names(experiment):
     assert [cell.name for cell in one.cells] == ["tcpelfn_newreno_probe_100ms"]
 
 
-def test_values_that_read_alike_as_file_names_make_different_cells(experiment):
+def test_values_with_similar_file_names_make_different_cells(experiment):
     cells = experiment(AROUND.replace("elfn(probe = 30s, reno-f)", "a-b").replace('newreno"', 'a_b"')).cells
     assert len({cell.name for cell in cells}) == 3
     assert all(cell.name.startswith("tcpa_b_") for cell in (cells[0], cells[2]))
@@ -99,11 +99,11 @@ def test_values_that_read_alike_as_file_names_make_different_cells(experiment):
 
 
 def test_a_tcp_is_not_an_axis_value_twice_under_two_spellings(experiment):
-    said = message(experiment, AROUND.replace("elfn(probe = 30s, reno-f)", "elfn(probe=2000ms)"))
-    assert said == 'e.toml: line 5: key "axes.tcp": elfn(newreno, probe=2s) is listed twice; remove one'
+    error = message(experiment, AROUND.replace("elfn(probe = 30s, reno-f)", "elfn(probe=2000ms)"))
+    assert error == 'e.toml: line 5: key "axes.tcp": elfn(newreno, probe=2s) is listed twice; remove one'
 
 
-def test_what_is_wrong_with_a_tcp_is_said_with_its_place_in_the_axis(experiment):
+def test_an_invalid_tcp_is_reported_with_its_place_in_the_axis(experiment):
     assert message(experiment, AROUND) == (
         'e.toml: line 5: key "axes.tcp.2": "reno-f" comes after a parameter; write the inner TCP of "elfn" first'
     )
@@ -133,6 +133,9 @@ def test_set_narrows_an_axis_and_overrides_variants(experiment):
          "give each its own name"),
         ("hops = [1, 2, 3]", "hops = []", 'e.toml: line 8: key "axes.hops": has no values; give at least one'),
         ("hops = [1, 2, 3]", "hops = [1, 1]", 'e.toml: line 8: key "axes.hops": 1 is listed twice; remove one'),
+        ("hops = [1, 2, 3]", "hopps = [1, 2]", 'e.toml: line 8: key "axes.hopps": unknown key; did you mean "hops"?'),
+        ('question = "?"\n', "", 'e.toml: line 1: key "question": is missing; add it'),
+        ("within_percent = 7", "", 'e.toml: line 22: key "expect.checks.0.within_percent": is missing; add it'),
         ('question = "?"', 'qestion = "?"', 'e.toml: line 2: key "qestion": unknown key; did you mean "question"?'),
         ("seeds = 5", "seeds = 0", 'e.toml: line 16: key "full.seeds": 0 is out of range; give at least 1'),
         ('variants = ["near"]', 'variants = ["nah"]',
@@ -169,7 +172,7 @@ def test_an_axis_by_set_is_checked_like_one_of_the_file(experiment):
         ('ns2 = "../peers/wmediumd"', 'key "ns2": no such table "../peers/wmediumd" in analysis/ns2; there are {ns2}'),
     ],
 )
-def test_a_figure_or_table_that_is_not_there_is_refused_before_anything_starts(experiment, line, wanted):
+def test_a_missing_figure_or_table_is_refused_before_anything_starts(experiment, line, wanted):
     there = {kind: ", ".join(known_references(kind)) for kind in ("published", "ns2")} | {"figures": ", ".join(figures())}
     assert "hv_fig1" in there["figures"] and "chain_static" in there["ns2"]
     assert message(experiment, TEXT.replace("[scenario]", f"{line}\n[scenario]")) == f"e.toml: line 3: {wanted.format(**there)}"

@@ -1,4 +1,4 @@
-"""Experiments based on others (`base`) and named sets of flows: what is joined, and which file and line an error names."""
+"""Experiments based on others (`base`) and named sets of flows: the joined result, and the file and line of an error."""
 
 from pathlib import Path
 
@@ -44,7 +44,7 @@ def experiment(tmp_path, monkeypatch):
     return from_files
 
 
-def test_a_file_says_what_differs_from_its_base(experiment):
+def test_a_file_contains_the_differences_from_its_base(experiment):
     own = experiment('base = "base.toml"\nquestion = "own?"\n[scenario]\nwindow = 4\n[quick]\nseeds = 3\n', quick=True)
     assert (own.name, own.question, own.source, own.seeds) == ("own", "own?", "a paper", 3)
     assert [cell.name for cell in own.cells] == ["a-spacing100", "a-spacing200", "b-spacing100", "b-spacing200"]
@@ -68,7 +68,7 @@ def test_a_base_may_have_a_base_and_a_scenario_file_may_have_one(experiment, tmp
     assert load_scenario(Path("own.toml")) == scenario
 
 
-def test_an_error_names_the_file_and_line_where_the_key_stands(experiment):
+def test_an_error_names_the_file_and_line_of_the_key(experiment):
     own = 'base = "base.toml"\n[scenario]\nmss = 5000\n'
     assert message(experiment, own).startswith('own.toml: line 3: key "mss": 5000 is out of range')
     wrong = BASE.replace("window = 8", "window = 0")
@@ -96,7 +96,16 @@ def test_a_movement_file_is_relative_to_the_file_that_names_it(experiment):
         (
             'question = "?"\nbase = "bse.toml"',
             BASE,
-            'own.toml: line 2: key "base": there is no file "bse.toml"; give its path, relative to this file',
+            'own.toml: line 2: key "base": there is no file "bse.toml"; did you mean "base.toml"?',
+        ),
+        ('base = "base"', BASE, 'own.toml: line 1: key "base": there is no file "base"; did you mean "base.toml"?'),
+        ('base = "bas"', BASE, 'own.toml: line 1: key "base": there is no file "bas"; did you mean "base.toml"?'),
+        ('base = "/own"', BASE, 'own.toml: line 1: key "base": there is no file "/own"; give its path, relative to this file'),
+        ('base = ""', BASE, 'own.toml: line 1: key "base": there is no file ""; give its path, relative to this file'),
+        (
+            '[scenario]\nwindow = 4\nbase = "base.toml"',
+            BASE,
+            'own.toml: line 3: key "base": unknown key here; it stands at the top of a file, before all tables',
         ),
         (
             'base = "base.toml"',
@@ -149,7 +158,7 @@ def _flows(cell):
     return [(flow.source, flow.target, flow.start, flow.rate) for flow in cell.scenario.flows]
 
 
-def test_a_flow_set_stands_for_its_flows_with_the_keys_beside_it(experiment):
+def test_a_flow_set_means_its_flows_with_the_keys_next_to_it(experiment):
     pair, fast = experiment(SETS).cells
     assert _flows(pair) == [("sta1", "sta2", 0, None), ("sta2", "sta3", 1, None)]
     assert _flows(fast) == [
@@ -179,7 +188,7 @@ def test_flow_sets_are_named_by_axes_sizes_and_set_too(experiment):
          'there is no station "sta9"; the stations are sta1 to sta3'),
     ],
 )  # fmt: skip
-def test_what_is_wrong_with_a_flow_is_said_with_the_place_of_its_set(experiment, old, new, wanted):
+def test_an_invalid_flow_is_reported_with_the_place_of_its_set(experiment, old, new, wanted):
     assert SETS.count(old) == 1
     assert message(experiment, SETS.replace(old, new)) == wanted
 

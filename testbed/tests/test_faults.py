@@ -1,4 +1,4 @@
-"""What goes wrong in a run: each fault gives one line with the remedy, tears all down, and keeps what was captured."""
+"""Faults in a run: each gives one line with the remedy, tears all down, and keeps the captures."""
 
 import os
 import pty
@@ -87,7 +87,7 @@ AODV = {"routing": "aodv"}
     ],
     ids=["client", "its-keeper", "server", "receiver", "cbr-sender", "cbr-receiver", "routing-daemon"],
 )
-def test_what_is_killed_in_mid_flow_is_never_a_result(tmp_path: Path, victim: str, keys: dict, words: list[str]) -> None:
+def test_a_run_killed_during_its_flow_is_never_a_result(tmp_path: Path, victim: str, keys: dict, words: list[str]) -> None:
     """At once: the rest of the flow's 20 s is not waited for. Nothing is begun again and measured as if it were the whole."""
     run = Background(chain(**LONG, **keys), tmp_path / "run").at("traffic", 0.2)
     os.kill(process_of(tmp_path / "run", victim), signal.SIGKILL)
@@ -117,7 +117,7 @@ def test_ctrl_c_at_any_stage_interrupts_the_run_in_order(tmp_path: Path, stage: 
     assert_ended_cleanly(tmp_path / "run", "interrupted", "interrupted")
 
 
-def test_a_run_whose_manet_is_killed_takes_itself_down_and_its_cgroup_and_state_file_away(tmp_path: Path) -> None:
+def test_a_run_of_a_killed_manet_ends_and_removes_its_cgroup_and_state_file(tmp_path: Path) -> None:
     directory = tmp_path / "run"
     process = driven(chain(**LONG), directory)
     until_stage(process, "traffic", 0.05)
@@ -220,7 +220,7 @@ def test_a_full_disk_is_refused_before_anything_starts(small_disk: Path) -> None
         ({"radio_overrides": {"rts_treshold": 1}}, "rts_treshold"),
     ],
 )
-def test_what_the_medium_would_refuse_is_refused_before_anything_starts(tmp_path: Path, keys: dict, words: str) -> None:
+def test_a_scenario_that_the_medium_refuses_is_refused_before_anything_starts(tmp_path: Path, keys: dict, words: str) -> None:
     with pytest.raises(UsageError, match=words) as caught:
         run_scenario(chain(**keys), 1, tmp_path / "run")
     assert "\n" not in str(caught.value)

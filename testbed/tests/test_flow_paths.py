@@ -35,7 +35,7 @@ def test_a_path_is_followed_to_its_target():
         ({"sta2": NextHop("10.0.0.4", "bat0")}, None, ("sta1", "sta2"), "sta2: enters bat0; its path beyond is not visible", ""),
     ],
 )
-def test_a_path_that_breaks_says_where_and_why(change, deaf, nodes, stop, towards):
+def test_a_broken_path_has_the_place_and_the_reason(change, deaf, nodes, stop, towards):
     found = path_of(CHAIN | change, deaf)
     assert (found.nodes, found.stop, found.towards) == (nodes, stop, towards)
 
@@ -46,7 +46,7 @@ def test_a_source_route_is_the_whole_path():
 
 
 @pytest.mark.parametrize(
-    ("said", "target", "found"),
+    ("output", "target", "found"),
     [
         ('[{"dst":"10.0.0.4","gateway":"10.0.0.2","dev":"wlan0"}]', "10.0.0.4", NextHop("10.0.0.2", "wlan0")),
         ('[{"dst":"10.0.0.2","dev":"wlan0"}]', "10.0.0.2", NextHop("10.0.0.2", "wlan0")),
@@ -57,5 +57,5 @@ def test_a_source_route_is_the_whole_path():
     ],
     ids=["gateway", "neighbour", "unreachable", "source route", "a route without a path", "held"],
 )
-def test_what_a_kernel_and_a_daemon_say_is_a_next_hop(said, target, found):
-    assert parse_next_hop(said, STATUS, target) == found
+def test_answers_of_kernel_and_daemon_are_next_hops(output, target, found):
+    assert parse_next_hop(output, STATUS, target) == found

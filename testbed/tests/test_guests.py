@@ -1,4 +1,4 @@
-"""`manet vm` and `manet test --guests`: what can be seen without booting, and one boot where QEMU and a kernel are at hand."""
+"""`manet vm` and `manet test --guests`: tests without a boot, and one boot if QEMU and a kernel are installed."""
 
 import os
 import signal
@@ -35,7 +35,7 @@ def machine(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "memory_mb", "said"),
+    ("change", "memory_mb", "message"),
     [
         ({"path": "/nowhere"}, 800, "qemu-system-x86_64: not found; ./setup.sh --guests"),
         ({"virtme_run": Path("/nowhere")}, 800, "/nowhere: virtme-ng is not installed; ./setup.sh --guests"),
@@ -43,9 +43,9 @@ def machine(tmp_path):
         ({}, 4096, "--memory 4096M: this machine has only 1000M available"),
     ],
 )
-def test_what_the_machine_lacks_is_one_line_with_the_remedy(machine, change, memory_mb, said):
+def test_a_missing_requirement_is_one_line_with_the_remedy(machine, change, memory_mb, message):
     guest.require(guest.Machine(800), **machine)
-    with pytest.raises(UsageError, match=said.replace(".", r"\.")) as problem:
+    with pytest.raises(UsageError, match=message.replace(".", r"\.")) as problem:
         guest.require(guest.Machine(memory_mb), **(machine | change))
     assert "\n" not in str(problem.value)
 
@@ -56,7 +56,7 @@ def test_memory_is_given_as_for_qemu(text, size):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--memory", "much", "--", "doctor"], '"much" is not a size such as 1024M or 2G'),
         (["--kernel", "5.0", "--", "doctor"], "--kernel 5.0: not known; there are 6.1, 6.12"),
@@ -64,14 +64,14 @@ def test_memory_is_given_as_for_qemu(text, size):
         (["--bogus", "--", "doctor"], "unrecognized arguments: --bogus"),
     ],
 )
-def test_wrong_usage_is_one_line_and_status_2(capsys, arguments, said):
+def test_wrong_usage_is_one_line_and_status_2(capsys, arguments, message):
     try:
         status = main(["vm", *arguments])
     except SystemExit as end:
         status = end.code
     err = capsys.readouterr().err
     assert status == 2
-    assert said in err and err.count("\n") == 1
+    assert message in err and err.count("\n") == 1
 
 
 def test_a_job_is_quoted_for_the_shell():
@@ -131,7 +131,7 @@ def test_a_test_that_passes_when_run_again_alone_has_passed():
     assert counts.reasons == ["[1] a.py:1: not in a guest: late"]
 
 
-def test_a_test_that_is_skipped_when_run_again_says_why():
+def test_a_test_skipped_at_its_rerun_has_the_reason():
     text = SUMMARY + tests.AGAIN + "\nSKIPPED [1] a.py:9: probes late by 80 ms\n=== 1 skipped in 2.00s ===\n"
     counts = test_verb.count_guest(text.splitlines())
     assert counts.line() == "5 passed, 0 failed, 2 skipped"
@@ -150,14 +150,14 @@ def test_a_guest_that_falls_while_it_tries_again_leaves_the_first_result():
     assert counts.line() == "5 passed, 1 failed, 1 skipped"
 
 
-def test_without_qemu_the_guests_are_skipped_and_it_is_said(capsys, monkeypatch):
+def test_without_qemu_the_guests_are_skipped_with_a_message(capsys, monkeypatch):
     monkeypatch.setattr(tests, "missing_requirement", lambda: "qemu-system-x86_64: not found")
     counts = test_verb.run_guests(None, [])
     assert counts.skipped == 1
     assert counts.reasons == ["all tests in guests (6.1, 6.12): qemu-system-x86_64: not found"]
 
 
-def test_guests_run_side_by_side_where_there_are_cpus_and_memory_for_all(monkeypatch):
+def test_guests_run_in_parallel_if_there_are_cpus_and_memory_for_all(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
     monkeypatch.setattr(guest, "require", lambda machine: None)
     assert tests.side_by_side(["6.1", "6.12"])
@@ -172,11 +172,11 @@ def test_guests_run_side_by_side_where_there_are_cpus_and_memory_for_all(monkeyp
     assert not tests.side_by_side(["6.1", "6.12"])
 
 
-def test_the_results_of_guests_side_by_side_are_told_apart(capsys, monkeypatch):
+def test_the_results_of_parallel_guests_are_kept_separate(capsys, monkeypatch):
     monkeypatch.setattr(tests, "missing_requirement", lambda: None)
     monkeypatch.setattr(tests, "side_by_side", lambda names: True)
-    said = "import sys; print('SKIPPED [1] a.py:1: ' + sys.argv[1]); print('== 2 passed, 1 skipped in 1.00s ==')"
-    monkeypatch.setattr(tests, "command", lambda name, arguments: [sys.executable, "-c", said, name])
+    program = "import sys; print('SKIPPED [1] a.py:1: ' + sys.argv[1]); print('== 2 passed, 1 skipped in 1.00s ==')"
+    monkeypatch.setattr(tests, "command", lambda name, arguments: [sys.executable, "-c", program, name])
     monkeypatch.setattr(tests, "left_out", lambda arguments: ["chains: void"])
     counts = test_verb.run_guests(None, [])
     assert counts.line() == "4 passed, 0 failed, 3 skipped"

@@ -75,7 +75,7 @@ class Server(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         content = (self.server.root / self.path.lstrip("/")).read_bytes()
         start = int(self.headers.get("Range", "bytes=0-").removeprefix("bytes=").rstrip("-"))
-        self.server.asked.append((self.path, start))
+        self.server.requests.append((self.path, start))
         self.send_response(206 if start else 200)
         self.send_header("Content-Length", str(len(content) - start))
         self.end_headers()
@@ -91,7 +91,7 @@ class Server(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def server(archive_folder):
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server) as server:
-        server.root, server.asked, server.breaks_after = archive_folder, [], 0
+        server.root, server.requests, server.breaks_after = archive_folder, [], 0
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         server.base = f"http://127.0.0.1:{server.server_address[1]}"
@@ -114,17 +114,17 @@ def test_a_meta_package_leads_to_the_kernel_it_depends_on_which_is_unpacked_into
     assert sorted(path.name for path in cache.folder.iterdir()) == ["6.1.json", got.folder.name, "lock"]
 
 
-def test_what_is_cached_needs_no_network(cache, tmp_path):
+def test_cached_kernels_need_no_network(cache, tmp_path):
     got = cache.get(KERNEL)
     assert cache_of(tmp_path, "http://127.0.0.1:1/none").get(KERNEL) == got
 
 
-def test_without_network_and_with_nothing_cached_the_error_says_what_to_do(tmp_path):
+def test_without_network_and_cache_the_error_has_the_remedy(tmp_path):
     with pytest.raises(RunError, match=r"http://127\.0\.0\.1:1/none/dists/bookworm/InRelease: not reached .*DEBIAN_MIRROR"):
         cache_of(tmp_path, "http://127.0.0.1:1/none").get(KERNEL)
 
 
-def test_a_broken_download_is_removed_and_said(cache, archive_folder):
+def test_a_broken_download_is_removed_and_reported(cache, archive_folder):
     publish(archive_folder, sha256="ab" * 32)
     with pytest.raises(RunError, match=r"broken download: its SHA-256 is .* index says abababab"):
         cache.get(KERNEL)
@@ -144,10 +144,10 @@ def test_an_unsigned_release_is_refused(tmp_path, archive_folder):
         Archive(archive_folder.as_uri()).find("bookworm", "linux-image-amd64")
 
 
-def test_a_download_that_breaks_off_is_taken_up_where_it_broke(tmp_path, server, no_depmod):
+def test_an_interrupted_download_is_continued(tmp_path, server, no_depmod):
     server.breaks_after = 20_000
     assert cache_of(tmp_path, server.base).get(KERNEL).release == RELEASE
-    assert [start for path, start in server.asked if path.endswith(".deb")] == [0, 20_000]
+    assert [start for path, start in server.requests if path.endswith(".deb")] == [0, 20_000]
 
 
 def test_a_download_that_was_killed_is_taken_up_by_the_next_call(tmp_path, server, no_depmod):
@@ -157,11 +157,11 @@ def test_a_download_that_was_killed_is_taken_up_by_the_next_call(tmp_path, serve
     part.write_bytes((server.root / DEB).read_bytes()[:30_000])
     (cache.folder / "unpacking.killed").mkdir()
     assert cache.get(KERNEL).release == RELEASE
-    assert [start for path, start in server.asked if path.endswith(".deb")] == [30_000]
+    assert [start for path, start in server.requests if path.endswith(".deb")] == [30_000]
     assert not part.exists() and not (cache.folder / "unpacking.killed").exists()
 
 
-def test_a_half_written_entry_counts_as_not_there(cache):
+def test_a_half_written_entry_counts_as_missing(cache):
     got = cache.get(KERNEL)
     (cache.folder / "6.1.json").write_text('{"folder": ')
     assert cache.cached(KERNEL) is None
@@ -187,7 +187,7 @@ def test_the_mirror_is_apts_own(tmp_path, monkeypatch):
     assert mirror(tmp_path) == "http://given.example/debian"
 
 
-def test_a_full_disk_is_said_before_anything_is_fetched(cache, monkeypatch):
+def test_a_full_disk_is_reported_before_anything_is_fetched(cache, monkeypatch):
     monkeypatch.setattr(kernels.shutil, "disk_usage", lambda _folder: type("Usage", (), {"free": 5_000_000})())
     with pytest.raises(RunError, match="only 5 MB are free"):
         cache.get(KERNEL)

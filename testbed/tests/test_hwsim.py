@@ -14,26 +14,17 @@ from pathlib import Path
 import pytest
 
 from analysis.metrics import analyse_run
-from testbed.errors import UsageError
 from testbed.host.namespace import within
 from testbed.host.radios import require_radios
 from testbed.programs import BUILT
 from testbed.runs.run import RunResult, run_scenario
-from testbed.tests.running import Background, chain, needs_runs, process_of, prompt
+from testbed.tests.running import Background, chain, needs_runs, process_of, prompt, skip_unless
 
 GENERIC, CONTROLLER, GET_FAMILY, DEL_RADIO, RADIO_NAME, FAMILY_NAME = 16, 16, 3, 5, 17, 2
 REQUEST, ACK = 1, 4
 
 
-def why_no_hwsim() -> str:
-    try:
-        require_radios("hwsim")
-    except UsageError as problem:
-        return str(problem)
-    return ""
-
-
-needs_hwsim = pytest.mark.skipif(why_no_hwsim() != "", reason=why_no_hwsim())
+needs_hwsim = skip_unless(require_radios, "hwsim")
 pytestmark = [pytest.mark.root, pytest.mark.slow]
 
 
@@ -78,7 +69,7 @@ def remove_radio(name: str) -> None:
 
 @needs_runs
 @needs_hwsim
-def test_two_hops_carry_what_two_hops_of_taps_carry(tmp_path):
+def test_two_hops_carry_as_much_as_two_hops_of_taps(tmp_path):
     keys = {"hops": 2, "warmup": 1, "duration": 8, "window": 8}
     tap = measured(run_scenario(chain(**keys), 1, tmp_path / "tap", programs=BUILT))
     hwsim = measured(run(tmp_path / "hwsim", **keys))
@@ -87,7 +78,7 @@ def test_two_hops_carry_what_two_hops_of_taps_carry(tmp_path):
 
 @needs_runs
 @needs_hwsim
-def test_a_mesh_finds_its_way_over_a_relay_by_itself(tmp_path):
+def test_a_mesh_finds_a_path_over_a_relay_by_itself(tmp_path):
     """802.11s: two stations out of each other's range, with no routing but the kernel's own."""
     keys = {"hops": 2, "routing": "none", "hwsim": {"mode": "mesh"}, "warmup": 2, "duration": 4, "traffic_at": 15}
     assert measured(run(tmp_path / "run", **keys)) > 300
@@ -102,7 +93,7 @@ def test_stations_outside_a_bss_need_no_beacon(tmp_path):
 
 @needs_runs
 @needs_hwsim
-def test_the_kernels_rate_control_climbs_where_the_radio_is_near(tmp_path):
+def test_the_kernels_rate_control_selects_higher_rates_for_near_radios(tmp_path):
     """30 m apart, 11 Mbit/s are there for an 802.11b station that begins at its lowest rate."""
     keys = {"radio": "dot11b-11m", "spacing": 30, "warmup": 1, "duration": 4, "window": 32}
     assert measured(run(tmp_path / "run", hwsim={"rates": "kernel"}, **keys)) > 2500
@@ -114,11 +105,11 @@ def test_the_kernels_statistics_are_those_of_the_air(tmp_path):
     """Two stations hidden from each other ask the one between them: mac80211 counts as many retries as the air log has, and hwsim
     drops no frame."""
     pings = "ping -q -f -c 200 -s 1000 sta2"
-    said = prompt(
+    printed = prompt(
         chain(stations="hwsim", hops=2), tmp_path / "run", f"sta3 {pings} > /dev/null &", f"sta1 {pings}",
         "sta1 ethtool -S wlan0", "exit",
     )  # fmt: skip
-    counted = {name: int(value) for name, value in re.findall(r"^ +(\w+): (\d+)$", said, re.MULTILINE)}
+    counted = {name: int(value) for name, value in re.findall(r"^ +(\w+): (\d+)$", printed, re.MULTILINE)}
     assert (counted["d_tx_dropped"], counted["d_tx_failed"]) == (0, 0)
     with (tmp_path / "run" / "air.csv").open() as file:
         sent = [row for row in csv.DictReader(file) if (row["station"], row["event"]) == ("sta1", "tx")]
@@ -141,7 +132,7 @@ def test_radios_go_with_the_medium_and_the_run_fails(tmp_path):
 
 @needs_runs
 @needs_hwsim
-def test_a_radio_removed_in_mid_run_is_told_of(tmp_path):
+def test_a_radio_removed_during_the_run_is_reported(tmp_path):
     background = Background(chain(stations="hwsim", duration=6), tmp_path / "run").at("traffic", 0.01)
     station = process_of(tmp_path / "run", "mininet:sta2")
     (radio,) = [name for name in radios() if name.endswith("-2")]

@@ -32,7 +32,7 @@ def test_every_entry_has_a_name_and_a_line(section):
 def test_names_are_those_that_scenarios_take():
     names = {section.name: {entry.name for entry in section.entries()} for section in catalogue.SECTIONS}
     assert names["experiments"] == {path.stem for path in (ROOT / "experiments").glob("*.toml")}
-    assert names["layouts"] == set(LAYOUT_KEYS) == set(LAYOUTS)
+    assert names["topologies"] == set(LAYOUT_KEYS) == set(LAYOUTS)
     assert names["routing"] == set(PROTOCOLS)
     assert names["mobility"] >= {*MODELS, "static", "file"}
     assert {"bulk", "cbr"} <= names["traffic"]
@@ -40,7 +40,7 @@ def test_names_are_those_that_scenarios_take():
 
 
 def test_lines_come_from_the_definitions(capsys):
-    text = printed(capsys, "experiments", "scenarios", "radios", "layouts", "routing")
+    text = printed(capsys, "experiments", "scenarios", "radios", "topologies", "routing")
     question = tomllib.loads((ROOT / "experiments/hv-fig1.toml").read_text())["question"]
     assert f"  hv-fig1           {question}\n" in text
     assert "  dot11a-54m        " not in text  # each section has its own column

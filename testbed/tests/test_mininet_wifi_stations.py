@@ -20,7 +20,18 @@ from testbed.programs import BUILT
 from testbed.runs.run import RunResult, run_scenario
 from testbed.stages.mininet_wifi import builder_config, exclusive
 from testbed.stages.site import Site
-from testbed.tests.running import Background, Traces, chain, driven, needs_runs, nothing_left, process_of, until_stage, wait_until
+from testbed.tests.running import (
+    Background,
+    Traces,
+    chain,
+    driven,
+    needs_runs,
+    nothing_left,
+    process_of,
+    skip_unless,
+    until_stage,
+    wait_until,
+)
 from testbed.tests.test_hwsim import measured, needs_hwsim, radios
 
 GONE_WITHIN_S = 30.0
@@ -28,15 +39,7 @@ BUILD_S = 600.0  # of an emulated machine beside others
 OURS_KBPS = 630  # two hops of TAPs, 625 of hwsim radios of our making (docs/hwsim.md); with wmediumd 889
 
 
-def missing_mininet_wifi() -> str:
-    try:
-        require_net("mininet-wifi")
-    except UsageError as problem:
-        return str(problem)
-    return ""
-
-
-needs_mininet_wifi = pytest.mark.skipif(missing_mininet_wifi() != "", reason=missing_mininet_wifi())
+needs_mininet_wifi = skip_unless(require_net, "mininet-wifi")
 THEIRS = {"net": "mininet-wifi", "stations": "hwsim"}
 
 
@@ -74,7 +77,7 @@ def test_a_python_without_it_is_named_with_the_remedy(python):
     assert str(caught.value) == f'net "mininet-wifi": {path}: no module mn_wifi; {mininet_wifi.REMEDY}'
 
 
-def test_a_python_that_is_not_there_is_named(monkeypatch):
+def test_a_missing_python_is_named(monkeypatch):
     monkeypatch.setenv(mininet_wifi.VARIABLE, "/absent/python")
     with pytest.raises(UsageError, match=r'^net "mininet-wifi": /absent/python: not found; install it'):
         require_net("mininet-wifi")
@@ -87,22 +90,22 @@ def test_programs_of_its_that_are_missing_are_named(python, monkeypatch, tmp_pat
         require_net("mininet-wifi")
 
 
-def test_our_own_stations_ask_for_nothing(monkeypatch):
+def test_our_own_stations_have_no_requirements(monkeypatch):
     monkeypatch.setenv(mininet_wifi.VARIABLE, "/absent/python")
     require_net("manet")
 
 
-def test_its_classes_are_asked_for_the_scenarios_stations(tmp_path):
-    def asked(**keys: object) -> dict:
+def test_its_classes_make_the_scenarios_stations(tmp_path):
+    def network_config(**keys: object) -> dict:
         return builder_config(Site(chain(**THEIRS, **keys), 1, tmp_path, cgroup=tmp_path))
 
-    config = asked()
+    config = network_config()
     assert config["stations"][1] == {
         "name": "sta2", "mac": "02:00:00:00:00:02", "ip": "10.0.0.2/8", "position": [200.0, 0.0, 0.0],
     }  # fmt: skip
     assert (config["interface"], config["bitrates"]) == ("wlan0", "legacy-2.4 2")
-    assert asked(radio="dot11b-11m", radio_overrides={"data_rate_bps": 5_500_000})["bitrates"] == "legacy-2.4 5.5"
-    assert asked(radio="dot11g-54m", hwsim={"rates": "kernel"})["bitrates"] == "legacy-2.4 6 9 12 18 24 36 48 54"
+    assert network_config(radio="dot11b-11m", radio_overrides={"data_rate_bps": 5_500_000})["bitrates"] == "legacy-2.4 5.5"
+    assert network_config(radio="dot11g-54m", hwsim={"rates": "kernel"})["bitrates"] == "legacy-2.4 6 9 12 18 24 36 48 54"
 
 
 def test_a_second_run_does_not_take_the_firsts_radios(tmp_path, monkeypatch):
@@ -119,7 +122,7 @@ def test_a_second_run_does_not_take_the_firsts_radios(tmp_path, monkeypatch):
 @needs_runs
 @needs_hwsim
 @needs_mininet_wifi
-def test_two_hops_carry_what_two_hops_of_ours_carry(tmp_path):
+def test_two_hops_carry_as_much_as_two_hops_of_our_stations(tmp_path):
     result = run(tmp_path / "run", hops=2, warmup=1, duration=8, window=8)
     assert 0.9 < measured(result) / OURS_KBPS < 1.1
     config = json.loads((tmp_path / "run" / "medium.json").read_text())
@@ -150,7 +153,7 @@ def test_a_run_fails_with_its_medium_or_its_stations_and_leaves_nothing(tmp_path
 @needs_runs
 @needs_hwsim
 @needs_mininet_wifi
-def test_clean_takes_away_what_a_killed_manet_left(tmp_path):
+def test_clean_removes_leftovers_of_a_killed_manet(tmp_path):
     manet = driven(chain(**THEIRS, duration=600), tmp_path / "run")
     until_stage(manet, "traffic")
     traces = Traces.of(tmp_path / "run")

@@ -1,4 +1,4 @@
-"""Mininet-WiFi's API before a network is up: what a script says becomes a scenario and a movement, or one line of error."""
+"""Mininet-WiFi's API before a network is up: a script becomes a scenario and a movement, or one line of error."""
 
 import inspect
 import math
@@ -28,7 +28,7 @@ from testbed.stages.station import NamespaceHost
 
 @pytest.fixture(autouse=True)
 def in_a_script(tmp_path, monkeypatch):
-    """As `manet script` has it: a session, without a network."""
+    """The session of `manet script`, without a network."""
     monkeypatch.setattr(session, "_current_session", [])
     return session.begin(session.Session(Path("mine.py"), tmp_path, seed=1))
 
@@ -66,7 +66,7 @@ def test_stations_and_links_become_a_scenario():
     assert scenario.flows == (), "what is sent is the script's own"
 
 
-def test_a_range_is_where_reception_ends():
+def test_a_range_is_the_limit_of_reception():
     for model in ({"model": "log-distance", "exponent": 4.0}, {"model": "free-space"}, {"model": "two-ray"}):
         radio = Radio("g", 5, range_m=80.0)
         made = radio.overrides("dot11g-54m", model)
@@ -98,7 +98,7 @@ def test_one_wire_for_a_host():
     assert (wire.station, wire.host, wire.rate, wire.delay, wire.queue) == ("sta2", "h1", 10e6, 0.005, 20)
 
 
-def test_unknown_arguments_are_named_with_what_is_allowed():
+def test_unknown_arguments_are_named_with_the_allowed_ones():
     net = net_of("0,0", "50,0")
     refused(lambda: net.addStation("sta3", positon="1,1"), "addStation", '"positon"', 'did you mean "position"?')
     refused(lambda: net.addLink("sta1", cls=adhoc, zzz=1), "addLink", '"zzz"', "channel, mode, proto, ssid, txpower")
@@ -116,13 +116,13 @@ def test_unknown_arguments_are_named_with_what_is_allowed():
         ({"error_prob": 0.1}, ("error_prob", "error_rate")),
     ],
 )
-def test_what_cannot_be_meant_is_refused_with_the_remedy(given, words):
+def test_an_invalid_argument_is_refused_with_the_remedy(given, words):
     net = Mininet_wifi()
     net.addStation("sta1", position="0,0")
     refused(lambda: net.addLink("sta1", cls=adhoc, **given), *words)
 
 
-def test_what_belongs_to_other_networks_is_refused():
+def test_calls_of_other_networks_are_refused():
     net = net_of("0,0", "50,0")
     for call in ("addAccessPoint", "addController", "addSwitch", "addNAT", "telemetry", "plotEnergyMonitor"):
         refused(lambda call=call: getattr(net, call), call)
@@ -146,18 +146,18 @@ def test_mesh_is_for_the_kernels_radios(in_a_script):
     refused(net.scenario, "cls='mesh' of sta1", "one kind")
 
 
-def test_what_has_no_effect_is_said_once(capsys):
+def test_an_argument_without_effect_is_noted_once(capsys):
     from mininet.log import lg
 
     lg.handlers[0].setStream(__import__("sys").stdout)
     net = Mininet_wifi()
     for number in (1, 2):
         net.addStation(f"sta{number}", position=f"{number},0", mac=f"00:00:00:00:00:0{number}")
-    said = capsys.readouterr().out
-    assert said.count("*** note: addStation: mac=") == 1
+    printed = capsys.readouterr().out
+    assert printed.count("*** note: addStation: mac=") == 1
 
 
-def test_stations_that_disagree_are_told():
+def test_stations_that_disagree_are_reported():
     net = Mininet_wifi()
     a, b = net.addStation("sta1", position="0,0", range=10), net.addStation("sta2", position="5,0", range=20)
     net.addLink(a, cls=adhoc, proto="aodv")
@@ -189,7 +189,7 @@ def test_addresses_that_a_daemon_would_not_know_are_refused():
     refused(net.check_addresses, "sta1", "10.0.0.2/8", "10.0.0.1")
 
 
-def test_a_node_says_that_its_network_is_not_up():
+def test_a_call_before_the_network_is_up_is_an_error():
     station = net_of("0,0", "50,0").stations[0]
     refused(lambda: station.cmd("ls"), "sta1.cmd", "net.build()")
     assert not hasattr(station, "cmd")
@@ -225,7 +225,7 @@ def test_straight_lines_are_walked_at_one_speed_from_start_to_stop():
     assert net.scenario().positions()[0].x_m == 10  # it stands at its start from the outset
 
 
-def test_a_way_by_several_places_has_one_speed():
+def test_a_path_over_several_places_has_one_speed():
     net = net_of("0,0", "50,0")
     one = net.stations[0]
     one.coord = ["0,0,0", "30,0,0", "30,10,0"]
@@ -249,7 +249,7 @@ def test_models_keep_to_their_area_and_speeds_and_are_seeded(model):
         assert all(2 <= leg.speed_mps <= 4 for leg in draw[0] if math.isfinite(leg.speed_mps) and leg.speed_mps)
 
 
-def test_two_stations_of_a_model_do_not_move_alike():
+def test_two_stations_of_a_model_move_differently():
     legs = [Model("RandomWalk").legs(number, "sta", (50, 50, 0), Bounds()) for number in (1, 2)]
     assert [leg.to for leg in legs[0]] != [leg.to for leg in legs[1]]
 
@@ -279,7 +279,7 @@ def test_pauses_that_no_model_here_has_are_refused():
     refused(lambda: Model("RandomWayPoint", min_wt=1, max_wt=5).pause(), "min_wt", "uniform from 0")
 
 
-def test_before_build_a_call_that_comes_too_early_is_told_from_one_that_is_not_here():
+def test_before_build_an_early_call_differs_from_an_unsupported_one():
     sta = net_of("0,0", "50,0").stations[0]
     for early in ("cmd", "popen", "pid", "intfs", "sendCmd", "defaultIntf"):
         refused(lambda early=early: getattr(sta, early), f"sta1.{early}", "move the line below net.build()")
@@ -288,7 +288,7 @@ def test_before_build_a_call_that_comes_too_early_is_told_from_one_that_is_not_h
     assert not hasattr(sta, "nothing_of_the_kind")
 
 
-def test_what_a_running_host_has_beside_its_class_is_known():
+def test_attributes_set_by_the_constructor_are_known():
     """By Mininet's source, which nothing here need run for: `self.NAME = ` of Node and of our own class."""
     source = inspect.getsource(MininetNode.__init__) + inspect.getsource(NamespaceHost._start)
     given = {name for line in re.findall(r"((?:self\.\w+,?\s*)+)\)?\s*=", source) for name in re.findall(r"self\.(\w+)", line)}
@@ -296,7 +296,7 @@ def test_what_a_running_host_has_beside_its_class_is_known():
     assert {name for name in given if not name.startswith("_")} - own <= set(ATTRIBUTES_OF_HOSTS)
 
 
-def test_after_build_what_would_have_no_effect_is_refused():
+def test_after_build_a_call_without_effect_is_refused():
     net = net_of("0,0", "50,0")
     net.standing = object()
     calls = {
@@ -367,11 +367,11 @@ def test_a_scenario_is_no_script(tmp_path, capsys):
     path = tmp_path / "chain3.toml"
     path.write_text("hops = 3\n")
     assert main(["script", str(path)]) == 2
-    said = capsys.readouterr().err
-    assert f"{path}: is a scenario, no script; ./manet run {path} measures it, ./manet cli {path} is a prompt on it\n" in said
+    printed = capsys.readouterr().err
+    assert f"{path}: is a scenario, no script; ./manet run {path} measures it, ./manet cli {path} is a prompt on it\n" in printed
 
 
-def test_a_script_that_makes_no_network_is_told_so():
+def test_a_script_without_a_network_is_reported():
     made_none = "x.py: the script made no network (it called no net.build()); see examples/adhoc.py"
     assert launch._script_exit(None, Path("x.py"), built=False) == (0, made_none)
     assert launch._script_exit(None, Path("x.py"), built=True) == (0, None)

@@ -1,4 +1,4 @@
-"""Kernel modules that a run needs: loaded if they are not, and one line with the remedy where they cannot be."""
+"""Kernel modules that a run needs: loaded on demand, or one line with the remedy."""
 
 import pytest
 
@@ -25,20 +25,20 @@ def test_one_that_is_not_is_loaded(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("status", "said"),
+    ("status", "message"),
     [
         (1, 'routing "batman-adv": modprobe batman_adv: ERROR: could not insert; as root, on a kernel that has it: ./manet vm'),
         (None, 'routing "batman-adv": modprobe: not found; apt-get install kmod, or load batman_adv by hand'),
     ],
 )
-def test_one_that_cannot_be_is_refused_in_one_line(tmp_path, status, said):
+def test_one_that_cannot_be_is_refused_in_one_line(tmp_path, status, message):
     path = "/nowhere" if status is None else modprobe(tmp_path, status, "modprobe: ERROR: could not insert")
     with pytest.raises(UsageError) as problem:
         modules.load("batman_adv", 'routing "batman-adv"', path=path, loaded=tmp_path)
-    assert said in str(problem.value) and "\n" not in str(problem.value)
+    assert message in str(problem.value) and "\n" not in str(problem.value)
 
 
-def test_a_kernel_without_hwsim_is_told_of_the_guest(tmp_path, monkeypatch):
+def test_without_hwsim_the_error_names_the_guest(tmp_path, monkeypatch):
     monkeypatch.setattr(modules, "is_loaded", lambda *_args: False)
     monkeypatch.setenv("PATH", modprobe(tmp_path, 1, "modprobe: FATAL: Module mac80211_hwsim not found"))
     with pytest.raises(UsageError) as problem:
@@ -52,9 +52,9 @@ def test_a_kernel_without_hwsim_is_told_of_the_guest(tmp_path, monkeypatch):
 
 
 def test_a_run_that_needs_a_module_loads_it_before_anything_starts(monkeypatch):
-    asked = []
+    loaded = []
     monkeypatch.setattr(protocols, "missing_requirement", lambda *_args, **_options: None)
-    monkeypatch.setattr(modules, "load", lambda name, for_what: asked.append((name, for_what)))
+    monkeypatch.setattr(modules, "load", lambda name, for_what: loaded.append((name, for_what)))
     for protocol in ("batman-adv", "aodv", "static", "aodv-uu"):  # kaodv must not be there before the radios are
         protocols.require_protocol(protocol)
-    assert asked == [("batman_adv", 'routing "batman-adv"')]
+    assert loaded == [("batman_adv", 'routing "batman-adv"')]

@@ -1,4 +1,4 @@
-"""What is asked for all cells of an experiment before the first run starts: of the medium, the routing daemons, the kernel, and
+"""The checks of all cells of an experiment before the first run: by the medium, the routing daemons, the kernel, and
 whether static routes have a path for each flow."""
 
 from collections import Counter
@@ -38,7 +38,7 @@ def refused(monkeypatch, tmp_path, capsys):
 
 @pytest.fixture
 def question_count(monkeypatch):
-    """How often each program is asked."""
+    """The number of calls of each program."""
     count, ask = Counter(), questions.refusal
 
     def counted(program, *question):
@@ -68,7 +68,7 @@ def test_a_cell_that_its_daemon_refuses_is_named(question_count):
         preflight.check_programs({"e, cell a": good, "e, cell b": wrong}, 1, BUILT)
 
 
-def test_equal_questions_are_asked_once(question_count):
+def test_equal_queries_are_made_once(question_count):
     cells = {f"{tcp} {window}": of(routing="aodv", tcp=tcp, window=window) for tcp in ("newreno", "vegas") for window in (4, 8)}
     preflight.check_programs(cells | {"other": of(routing="dsdv", mtu=1400)}, 1, BUILT)
     assert question_count == {"manet-medium": 1, "manet-aodv": 1, "manet-dsdv": 1}
@@ -83,7 +83,7 @@ def test_equal_questions_are_asked_once(question_count):
         {"area": [900, 900], "mobility": "random-walk", "speed": 3}, {"links": [{"from": "sta1", "error_rate": 0.1}]},
     ],
 )  # fmt: skip
-def test_what_the_medium_reads_makes_another_question(question_count, change):
+def test_a_different_input_of_the_medium_is_another_query(question_count, change):
     preflight.check_programs({"a": of(), "b": of(**change)}, 1, BUILT)
     assert question_count["manet-medium"] == 2
 
@@ -109,14 +109,14 @@ def test_a_path_leads_over_the_gateway_to_a_wired_host():
     preflight.check_paths({"x": scenario.model_copy(update={"flows": scenario.flows[:1]})}, [1], BUILT)
 
 
-def test_the_losses_of_a_matrix_are_asked_of_the_medium():
+def test_the_losses_of_a_matrix_are_queried_from_the_medium():
     near, far = ([{"from": "sta1", "to": "sta2", "loss_db": loss_db}] for loss_db in (60, 200))
     preflight.check_paths({"x": of(hops=1, propagation={"model": "matrix", "matrix": near})}, [1], BUILT)
     with pytest.raises(UsageError, match=r'there is no path from sta1 to sta2 .*\(key "propagation.matrix"\)'):
         preflight.check_paths({"x": of(hops=1, propagation={"model": "matrix", "matrix": far})}, [1], BUILT)
 
 
-def test_links_that_depend_on_the_seed_are_asked_for_where_there_is_one_seed():
+def test_links_that_depend_on_the_seed_are_queried_for_a_single_seed():
     drawn = Scenario.model_validate({"topology": "random", "nodes": 2, "area": [50_000, 50_000]})
     with pytest.raises(UsageError, match=r'\(key "area"\)'):
         preflight.check_paths({"x": drawn}, [3], BUILT)

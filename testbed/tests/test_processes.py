@@ -1,4 +1,4 @@
-"""Children of a run: what is said of one that ended though it should not have."""
+"""Children of a run: the error for one that ended too early."""
 
 import pytest
 

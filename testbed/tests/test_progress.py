@@ -1,4 +1,4 @@
-"""What long work says, on a terminal and elsewhere."""
+"""The progress of long work, on a terminal and elsewhere."""
 
 import io
 
@@ -35,7 +35,7 @@ def made(count, *, jobs=1, starts=8, stream=None, traffic_s=30.0, **work):
 
 
 def pass_through(progress, clock, *names, start_s=4.0, traffic_s=30.0, stop_s=3.0):
-    """These runs side by side from their beginning to their end, of which nobody has been told yet."""
+    """These runs in parallel, from their beginning to their end, before any of them is reported."""
     for name in names:
         progress.stage(name, "starts")
     clock.now_s += start_s
@@ -73,7 +73,7 @@ def test_on_a_terminal_a_line_is_rewritten_and_wiped_at_the_end():
     assert stream.getvalue().endswith("\r\x1b[K")
 
 
-def test_quiet_says_nothing():
+def test_quiet_prints_nothing():
     stream = io.StringIO()
     progress = Progress(stream, quiet=True)
     progress.expect([Work("a", 0.0, 1.0)], 1, 1)
@@ -89,8 +89,8 @@ def test_before_the_first_run_the_time_left_is_that_of_the_scenarios_over_the_jo
         assert made(4, jobs=jobs)[0].seconds_left() == pytest.approx(in_turn * whole_s)
 
 
-def test_runs_that_end_together_do_not_count_for_those_that_are_still_to_be_told_of():
-    """Eight side by side take 37 s; when the first is told of, seven are about to end: that is no pace of 37 s a run."""
+def test_runs_that_end_together_do_not_distort_the_estimate():
+    """Eight parallel runs take 37 s. When the first is reported, seven are about to end, so the pace is not 37 s per run."""
     progress, clock = made(8, jobs=8)
     pass_through(progress, clock, *"12345678")
     progress.finished("1", "valid")
@@ -104,7 +104,7 @@ def test_runs_that_have_ended_correct_the_guess_of_starting_and_stopping():
     assert progress.seconds_left() == pytest.approx(2 * 60)
 
 
-def test_what_starts_in_turn_is_counted_in_turn():
+def test_runs_that_start_in_turn_are_counted_in_turn():
     """Ten runs all at once, one start at a time: the tenth begins when nine have started."""
     start_s = DEFAULT_COSTS[False].start_s
     one, ten = (made(count, jobs=10, starts=1)[0].seconds_left() for count in (1, 10))

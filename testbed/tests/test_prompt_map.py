@@ -8,6 +8,7 @@ from pathlib import Path
 import matplotlib.image
 import pytest
 
+from analysis.tests.drawn import panels
 from mobility import trace
 from testbed import __main__ as manet
 from testbed.tests.running import Background, chain, needs_runs, nothing_left, prompt
@@ -32,7 +33,7 @@ def test_a_movement_is_replayed_and_the_log_of_places_stays_true(tmp_path: Path)
     lines += ["replay off", f"replay {tmp_path}/no.csv", "map off", "map sta1", "map", "exit"]
     answers = prompt(chain(hops=2), tmp_path / "run", *lines)
     assert "flow1  sta1 > sta2 > sta3   2 hops" in answers
-    assert "way1   sta1 > sta2 x sta3   sta2: sta3 does not hear it" in answers
+    assert "path1  sta1 > sta2 x sta3   sta2: sta3 does not hear it" in answers
     assert "3 stations, 5 rows until 2 s" in answers
     assert "no.csv: cannot be read" in answers
     assert re.search(r"now\.png stays as it is, drawn [1-9]\d* times\n", answers), answers
@@ -50,23 +51,27 @@ def test_a_movement_is_replayed_and_the_log_of_places_stays_true(tmp_path: Path)
     assert nothing_left(tmp_path / "run")
 
 
-def test_a_network_that_nobody_touched_has_no_log_of_moves_and_a_map(tmp_path: Path, capsys) -> None:
+def test_an_unchanged_network_has_a_map_and_no_log_of_moves(tmp_path: Path, capsys) -> None:
     assert "status complete None" in prompt(chain(), tmp_path / "run", "links", "exit")
     assert not (tmp_path / "run" / "moved.csv").exists()
     assert manet.main(["map", str(tmp_path / "run")]) == 0
-    said = capsys.readouterr().out
-    assert "run: 0 s of the medium (no traffic)\n2 stations, 1 link" in said and "   nothing sent\n" in said
+    printed = capsys.readouterr().out
+    assert "run: 0 s of the medium (no traffic)\n2 stations, 1 link" in printed and "   nothing sent\n" in printed
 
 
-def test_a_run_that_was_started_elsewhere_is_drawn_and_so_is_what_it_was(tmp_path: Path, capsys) -> None:
+def test_a_run_started_elsewhere_is_drawn_during_and_after_it(tmp_path: Path, capsys) -> None:
     directory = tmp_path / "run"
     run = Background(chain(hops=2, duration=14, routing="aodv"), directory).at("traffic", 0.3)
-    assert manet.main(["map", str(directory), "--out", str(tmp_path / "live.png")]) == 0
+    (panel,) = panels(manet.main, ["map", str(directory), "--out", str(tmp_path / "live.png")])
     live = capsys.readouterr().out
     assert manet.main(["map", str(tmp_path), "--out", str(tmp_path / "parent.png")]) == 0  # the folder with this one run
     parent = capsys.readouterr().out
+    assert manet.main(["map", str(directory), "--path", "sta3", "sta1", "--out", str(tmp_path / "back.png")]) == 0
+    assert "path1  sta3 > sta2 > sta1   2 hops" in capsys.readouterr().out
+    assert manet.main(["map", str(directory), "--path", "sta3", "sta9"]) == 2
+    assert "--path sta9: there is no such station in" in capsys.readouterr().err
     assert manet.main(["map", str(directory), "--at", "1"]) == 2
-    assert "is under way, and now is all there is" in capsys.readouterr().err
+    assert "is running, so only the present can be drawn" in capsys.readouterr().err
     assert run.result().status == "complete"
     assert "flow1  sta1 > sta2 > sta3   2 hops" in live, live
     assert re.search(r"run: \d+\.\d s of the traffic\n3 stations, 2 links, range 250 m, sensed 550 m", live)
@@ -75,7 +80,9 @@ def test_a_run_that_was_started_elsewhere_is_drawn_and_so_is_what_it_was(tmp_pat
     assert manet.main(["map", str(directory), "--at", "4"]) == 0
     past = capsys.readouterr().out
     assert re.search(r"flow1  sta1 > sta2 > sta3   2 hops, [1-9]\d+ kbit/s acknowledged", past), past
-    assert (tmp_path / "live.png").stat().st_size > 5000 and (directory / "map.png").exists()
+    places = [one.points[0] for one in panel.series if one.marker == "o"]
+    assert [x for x, _ in places] == [0, 200, 400] and panel.arrows == [(places[0], places[1]), (places[1], places[2])]
+    assert (tmp_path / "live.png").exists() and (directory / "map.png").exists()
     assert manet.main(["map", str(directory), "--every", "1"]) == 2
     assert "not under way" in capsys.readouterr().err
     assert manet.main(["map", str(directory), "--at", "1000"]) == 1

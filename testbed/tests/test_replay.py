@@ -1,4 +1,4 @@
-"""A movement file given to a running medium: what is refused before, and in which rows it goes; without a network."""
+"""A movement file given to a running medium: invalid files, and the rows in which it is sent; without a network."""
 
 from pathlib import Path
 
@@ -19,18 +19,18 @@ class Medium:
     """Answers like the medium's control socket, at 10 s of model time; refuses the first `late` rows as too late."""
 
     def __init__(self, late: int = 0) -> None:
-        self.asked: list[tuple[str, dict]] = []
+        self.requests: list[tuple[str, dict]] = []
         self.late = late
 
     def ask(self, op: str, **arguments) -> dict:
-        self.asked.append((op, arguments))
+        self.requests.append((op, arguments))
         if op == "follow" and self.late:
             self.late -= 1
             raise RunError("medium, follow: a leg of sta1 begins at 9 s, and it is 10 s; send legs ahead of their time")
         return {"ok": True, "model_ns": 10_000_000_000}
 
     def rows(self) -> list[dict]:
-        return [row for op, arguments in self.asked if op == "follow" for row in arguments["legs"]]
+        return [row for op, arguments in self.requests if op == "follow" for row in arguments["legs"]]
 
 
 def written(folder: Path, text: str, name: str = "walk.csv") -> Path:
@@ -38,11 +38,11 @@ def written(folder: Path, text: str, name: str = "walk.csv") -> Path:
     return folder / name
 
 
-def test_what_was_to_come_ends_where_the_file_begins_and_its_rows_are_sent_ahead(tmp_path):
+def test_earlier_movement_ends_at_the_begin_of_the_file_whose_rows_are_sent_ahead(tmp_path):
     medium = Medium()
     playing = replay.play(medium, replay.movement(written(tmp_path, WALK), SCENE))
     begin_ns = 10_300_000_000
-    assert medium.asked[1] == ("halt", {"at_ns": begin_ns})
+    assert medium.requests[1] == ("halt", {"at_ns": begin_ns})
     assert [(row["at_ns"] - begin_ns, row["station"], row.get("speed_mps")) for row in medium.rows()] == [
         (0, "sta1", None), (0, "sta2", None), (2_000_000_000, "sta2", 5.0), (4_000_000_000, "sta1", None),
         (5_000_000_000, "sta2", 0.0),
@@ -55,16 +55,16 @@ def test_a_long_movement_goes_in_lines_that_the_medium_takes(tmp_path):
     medium = Medium()
     replay.play(medium, replay.movement(written(tmp_path, HEAD + "0,sta1,0,0,0,0\n" + rows), SCENE))
     assert len(medium.rows()) == 1000
-    assert max(len(str(arguments)) for _, arguments in medium.asked) < 60_000
+    assert max(len(str(arguments)) for _, arguments in medium.requests) < 60_000
 
 
-def test_a_host_that_is_late_tries_further_ahead_and_at_last_says_so(tmp_path):
+def test_a_late_host_sends_further_ahead_and_at_last_reports_it(tmp_path):
     made = replay.movement(written(tmp_path, WALK), SCENE)
     assert replay.play(Medium(late=1), made).begin_ns == 11_000_000_000
     late = Medium(late=9)
     with pytest.raises(RunError, match="stations stand still; try again"):
         replay.play(late, made)
-    assert late.asked[-1] == ("halt", {})
+    assert late.requests[-1] == ("halt", {})
 
 
 def test_the_pace_can_be_another(tmp_path):
@@ -96,20 +96,20 @@ def test_the_pace_can_be_another(tmp_path):
     ],
     ids=["unknown", "outside", "outside, ns-2", "outside, BonnMotion", "too many", "no mean", "format"],
 )
-def test_a_file_that_cannot_be_played_is_told_with_its_line_before_anybody_moves(tmp_path, text, name, options, error):
+def test_an_invalid_file_is_reported_with_its_line_before_any_station_moves(tmp_path, text, name, options, error):
     with pytest.raises(UsageError, match=error):
         replay.movement(written(tmp_path, text, name), SCENE, **options)
 
 
-def test_the_verb_says_what_is_played_and_stops_it(tmp_path):
-    medium, said = Medium(), []
-    verb = ReplayVerb(medium, SCENE, said.append)
+def test_the_verb_names_the_file_being_played_and_stops_it(tmp_path):
+    medium, printed = Medium(), []
+    verb = ReplayVerb(medium, SCENE, printed.append)
     verb("")
     verb(str(written(tmp_path, WALK)))
     verb("off")
-    assert said[0].startswith("no movement file is being replayed; usage: replay FILE")
-    assert said[1].endswith("2 stations, 5 rows until 5 s, begins in 0.3 s; 1 stations are not in it and stand still")
-    assert "all stations stop" in said[2] and medium.asked[-1] == ("halt", {})
+    assert printed[0].startswith("no movement file is being replayed; usage: replay FILE")
+    assert printed[1].endswith("2 stations, 5 rows until 5 s, begins in 0.3 s; 1 stations are not in it and stand still")
+    assert "all stations stop" in printed[2] and medium.requests[-1] == ("halt", {})
     for line in ("x.csv pace=2", "x.csv speed=0", "x.csv speed=nan", "x.csv speed=1 factor=2", "x.csv fast"):
         with pytest.raises(UsageError, match="usage: replay FILE"):
             verb(line)
@@ -129,8 +129,8 @@ def test_a_wrong_map_line_is_a_line_of_help(tmp_path, line, error):
 
 
 def test_without_a_map_there_is_none_to_stop(tmp_path):
-    said = []
-    verb = MapVerb(None, set(), tmp_path / "map.png", said.append)
+    printed = []
+    verb = MapVerb(None, set(), tmp_path / "map.png", printed.append)
     verb("off")
     verb.end()
-    assert said == ["no map is kept up to date; `map FILE.png 1` does"]
+    assert printed == ["no map is kept up to date; `map FILE.png 1` does"]

@@ -1,4 +1,4 @@
-"""What is made of the runs in a folder: tables, answer for programs, verdict, errors."""
+"""The report on the runs in a folder: tables, answer for programs, verdict, errors."""
 
 import errno
 import json
@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from analysis import manifest, tables
+from analysis.tests.drawn import panels
 from testbed import __main__ as manet
 from testbed.campaigns.report import Report
 from testbed.errors import UsageError
@@ -68,6 +69,29 @@ def test_people_get_the_table_the_files_and_the_verdict(results, capsys):
     assert f"capture   {results / 'all' / 'seed-1' / 'captures' / 'sta1.pcap'}" in lines
 
 
+def test_a_flow_that_never_connected_is_a_remark_and_no_verdict(results, capsys):
+    report = results / "all" / "seed-1" / "traffic" / "flow1.json"
+    content = json.loads(report.read_text())
+    report.write_text(json.dumps(content | {"manet": {"first_try_s": 1_700_000_000.5, "connected": False}}))
+    manifest.write(report.parents[1])
+    assert manet.main(["report", str(results), "--again"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    remark = "flow1 from sta1 to sta2 never connected; its rates are 0"
+    assert lines[-2] == f"remark    all/seed-1: {remark}"
+    assert lines[-1].startswith("verdict   valid (1 valid")
+    assert manet.main(["report", str(results), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["remarks"] == [{"run": "all/seed-1", "remark": remark}]
+
+
+def test_remarks_beyond_the_first_are_counted(results):
+    report = Report(results)
+    report.make()
+    assert report.results is not None and report.remarks() == []
+    report.results.rows[0]["remarks"] = [f"flow{number} never connected" for number in range(1, 9)]
+    assert len(report.remark_lines()) == 6
+    assert report.remark_lines()[-1] == "remark    and 3 more: `remarks` of each run's metrics.json"
+
+
 def rewritten(results: Path, **keys: object) -> None:
     path = results / "experiment.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | keys))
@@ -83,7 +107,7 @@ def test_a_figure_that_the_axes_do_not_fit_is_one_line_below_the_table(results, 
     assert [line[: len(wanted)] for line in lines if line.startswith("figure")] == [wanted]
 
 
-def test_what_a_figure_cannot_be_drawn_of_is_one_line(results, capsys):
+def test_results_without_a_figure_give_one_line(results, capsys):
     rewritten(results, figure="tcp_outage")
     assert manet.main(["report", str(results), "--json"]) == 1
     answer = json.loads(capsys.readouterr().out)
@@ -94,12 +118,15 @@ def test_an_experiment_without_a_figure_gets_the_general_one(results):
     shutil.copytree(FIXTURE, results / "other" / "seed-1")
     for cell, hops in (("all", 1), ("other", 2)):
         path = results / cell / "seed-1" / "run.json"
-        path.write_text(json.dumps(json.loads(path.read_text()) | {"axes": {"hops": hops}, "status": "complete"}))
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"cell": cell, "axes": {"hops": hops}, "status": "complete"}))
         (path.parent / "verdict.json").write_text('{"format": "manet-verdict/1", "verdict": "valid"}')
     rewritten(results, axes={"hops": [1, 2]}, cells=[{"name": name, "variant": "", "axes": {}} for name in ("all", "other")])
     report = Report(results)
-    report.make()
+    (panel,) = panels(report.make)
     assert [path.name for path in report.figures] == ["general.png", "general.pdf"]
+    metrics = json.loads((results / "all" / "seed-1" / "metrics.json").read_text())
+    kbps = metrics["flows"]["flow1"]["acked_bps"] / 1e3
+    assert [one.points for one in panel.series] == [[(1, pytest.approx(kbps)), (2, pytest.approx(kbps))]], "of the same run"
 
 
 def test_a_single_cell_has_no_figure(results):
@@ -108,7 +135,7 @@ def test_a_single_cell_has_no_figure(results):
     assert (report.figures, report.no_figure) == ([], None)
 
 
-def test_metrics_are_kept_unless_asked_for_again(results):
+def test_metrics_are_kept_unless_recalculation_is_requested(results):
     Report(results).make()
     metrics = results / "all" / "seed-1" / "metrics.json"
     metrics.write_text(metrics.read_text().replace("\n", "\n\n"))
@@ -137,7 +164,7 @@ def test_the_verdict_is_that_of_the_worst_run(results, counts, wanted):
     assert report.verdict_line().startswith(wanted)
 
 
-def test_a_void_run_that_was_done_over_is_told_of(results, capsys):
+def test_a_void_run_that_was_rerun_is_reported(results, capsys):
     assert manet.main(["report", str(results)]) == 0
     assert "; 1 void or incomplete before, rerun (kept in <cell>/void)" in capsys.readouterr().out.splitlines()[-1]
     assert Report(results).as_json([])["put_aside"] == 1
@@ -171,14 +198,14 @@ def test_a_run_that_was_changed_is_left_out_and_named(results, capsys):
     assert answer["left_out"][0] == {"run": "all/seed-1", "reason": "captures/sta1.pcap is missing"}
 
 
-def test_a_metric_that_was_edited_is_noticed_and_measured_again_when_asked(results, capsys):
+def test_an_edited_metric_is_noticed_and_recalculated_on_request(results, capsys):
     metrics = _as_left(results) / "metrics.json"
     measured = metrics.read_text()
     metrics.write_text(measured.replace('"acked_bps": 78000.0', '"acked_bps": 98000.0'))
     assert metrics.read_text() != measured
     assert manet.main(["report", str(results)]) == 1
-    said = "left out  all/seed-1: metrics.json was changed; `manet report --again` measures it again"
-    assert said in capsys.readouterr().out.splitlines()
+    message = "left out  all/seed-1: metrics.json was changed; `manet report --again` recalculates it"
+    assert message in capsys.readouterr().out.splitlines()
     assert manet.main(["report", str(results), "--again"]) == 0
     assert metrics.read_text() == measured
 
@@ -191,14 +218,14 @@ def test_runs_without_a_manifest_are_named_once(results, capsys):
     ]
 
 
-def test_on_a_full_disk_what_was_there_stays_and_the_way_on_is_said(results, capsys, monkeypatch):
+def test_on_a_full_disk_existing_results_stay_and_the_next_command_is_printed(results, capsys, monkeypatch):
     run = _as_left(results)
     before = {path: path.read_bytes() for path in results.rglob("*") if path.is_file()}
     monkeypatch.setattr("analysis.files.os.fsync", _no_space)
     assert manet.main(["report", str(results), "--again"]) == 1
-    remedy = f"free space elsewhere on this disk (no result must be deleted), then ./manet report {results}"
-    said = f"{run}/metrics.json: disk full; {remedy}"
-    assert capsys.readouterr().err == f"manet report: {said}\n"
+    remedy = f"free space on this disk (results need not be deleted), then ./manet report {results}"
+    message = f"{run}/metrics.json: disk full; {remedy}"
+    assert capsys.readouterr().err == f"manet report: {message}\n"
     assert {path: path.read_bytes() for path in results.rglob("*") if path.is_file()} == before
 
 
@@ -234,7 +261,7 @@ def test_the_verdict_names_at_most_five_runs_that_are_not_valid(results):
     assert report.verdict_line().endswith("all/seed-4 void, all/seed-5 void, and 2 more]")
 
 
-def test_runs_of_the_experiment_that_are_not_there_are_named_with_the_way_on(results, capsys):
+def test_missing_runs_of_the_experiment_are_named_with_the_next_command(results, capsys):
     """Two cells of four seeds: one has a whole run, a failed and an interrupted one, the other none."""
     for seed, status in ((2, "failed"), (3, "interrupted")):
         run = results / "all" / f"seed-{seed}" / "run.json"
@@ -281,10 +308,10 @@ def test_the_command_that_completes_older_results_is_the_plain_one(results, caps
 
 
 def test_of_the_only_run_that_is_suspect_the_reasons_are_printed(results, capsys):
-    """As after `manet run` of a single scenario."""
+    """The folder after `manet run` of a single scenario."""
     verdict = {"format": "manet-verdict/1", "verdict": "suspect", "reasons": ["8.20 % of releases were more than 5000 us late"]}
     verdict |= {"lateness": {"max_us": 109_300.0}}
     (results / "all" / "seed-1" / "verdict.json").write_text(json.dumps(verdict))
     assert manet.main(["report", str(results)]) == 0
-    said = "): 8.20 % of releases were more than 5000 us late; captures up to 109 ms behind the air [all/seed-1 suspect]"
-    assert capsys.readouterr().out.splitlines()[-1].endswith(said)
+    message = "): 8.20 % of releases were more than 5000 us late; captures up to 109 ms behind the air [all/seed-1 suspect]"
+    assert capsys.readouterr().out.splitlines()[-1].endswith(message)

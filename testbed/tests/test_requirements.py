@@ -1,4 +1,4 @@
-"""A machine that cannot run scenarios is told so before anything is started."""
+"""A machine that cannot run scenarios gets an error before anything is started."""
 
 from pathlib import Path
 
@@ -38,7 +38,9 @@ def test_a_complete_machine_is_accepted(machine: dict) -> None:
         ("bin/mnexec", "apt-get install mininet"),
     ],
 )
-def test_what_is_missing_is_named_with_the_way_to_get_it(machine: dict, tmp_path: Path, missing: str, words: str) -> None:
+def test_a_missing_program_is_named_with_the_command_that_installs_it(
+    machine: dict, tmp_path: Path, missing: str, words: str
+) -> None:
     (tmp_path / missing).unlink()
     with pytest.raises(UsageError) as caught:
         require_for_runs(**machine)
@@ -47,6 +49,6 @@ def test_what_is_missing_is_named_with_the_way_to_get_it(machine: dict, tmp_path
     assert "\n" not in str(caught.value)
 
 
-def test_another_user_than_root_is_told_so(machine: dict) -> None:
+def test_a_user_other_than_root_gets_a_message(machine: dict) -> None:
     with pytest.raises(UsageError, match="not root"):
         require_for_runs(**{**machine, "user": 1000})

@@ -29,7 +29,7 @@ def test_a_link_that_works_one_way_is_no_link() -> None:
     assert next_hops(["a", "b"], [("a", "b")]) == {"a": {}, "b": {}}
 
 
-def test_who_cannot_be_reached_has_no_route() -> None:
+def test_an_unreachable_station_has_no_route() -> None:
     assert "c" not in next_hops(["a", "b", "c"], both_ways(("a", "b")))["a"]
 
 

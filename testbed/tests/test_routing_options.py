@@ -5,14 +5,14 @@ import subprocess
 
 import pytest
 
-from scenarios.routing import OUR_DAEMONS, PROTOCOLS
+from scenarios.routing import OWN_DAEMONS, PROTOCOLS
 from scenarios.scenario import Scenario
 from testbed.errors import UsageError
 from testbed.programs import BUILT, ROOT
 from testbed.runs.preflight import check_routing
 from testbed.tests.refusals import message
 
-QUOTED = ", ".join(f'"{name}"' for name in OUR_DAEMONS)
+QUOTED = ", ".join(f'"{name}"' for name in OWN_DAEMONS)
 MOVING = {"nodes": 50, "topology": "random", "area": [1500, 300], "mobility": "random-waypoint", "speed": 5}
 
 
@@ -40,17 +40,17 @@ def test_every_protocol_writes_all_its_defaults_and_reads_them_back(load, name):
         assert set(written) == set(PROTOCOLS[name].model_fields) and None not in written.values()
 
 
-@pytest.mark.parametrize("name", OUR_DAEMONS)
+@pytest.mark.parametrize("name", OWN_DAEMONS)
 def test_the_options_of_our_daemons_are_those_the_daemon_prints(name):
     daemon = BUILT.daemon(name)
     if not daemon.exists():
         pytest.skip(f"{daemon} is not built: its options are NOT compared; run ./setup.sh")
-    theirs = json.loads(subprocess.run([daemon, "options"], capture_output=True, check=True).stdout)
-    ours = Scenario.model_validate({"hops": 1, "routing": name}).routing.options()
-    assert set(ours) == set(theirs)
-    derived = {key for key, value in theirs.items() if value is None}  # by the daemon from others, as here
-    assert {key: value for key, value in ours.items() if key not in derived} == {
-        key: value for key, value in theirs.items() if key not in derived
+    daemon_options = json.loads(subprocess.run([daemon, "options"], capture_output=True, check=True).stdout)
+    scenario_options = Scenario.model_validate({"hops": 1, "routing": name}).routing.options()
+    assert set(scenario_options) == set(daemon_options)
+    derived = {key for key, value in daemon_options.items() if value is None}  # by the daemon from others, as here
+    assert {key: value for key, value in scenario_options.items() if key not in derived} == {
+        key: value for key, value in daemon_options.items() if key not in derived
     }
     assert name == "aodv" or not derived
 
@@ -119,7 +119,7 @@ ERRORS = {
     ),
     "no protocol": (
         'hops = 2\nrouting = { link = "hello" }',
-        f'x.toml: line 2: key "routing": names no protocol; add protocol = one of static, none, {", ".join(OUR_DAEMONS)}, '
+        f'x.toml: line 2: key "routing": names no protocol; add protocol = one of static, none, {", ".join(OWN_DAEMONS)}, '
         "babeld, batmand, olsrd, aodv-uu, batman-adv",
     ),
     "misspelt option": (
@@ -171,7 +171,7 @@ def test_a_wrong_option_is_one_line_with_the_remedy(load, case):
     assert message(load, text) == wanted
 
 
-def test_an_option_without_its_protocol_is_refused_where_it_was_given(load):
+def test_an_option_without_its_protocol_is_refused_with_its_place(load):
     wanted = '--set: key "routing": names no protocol; add protocol = one of static, none, aodv'
     assert message(load, "hops = 2", "routing.link=hello").startswith(wanted)
 
@@ -193,12 +193,12 @@ def test_routing_may_be_an_axis_or_a_variant(tmp_path):
 
 def test_the_contract_names_every_option_of_our_daemons():
     contract = (ROOT / "formats" / "routing.md").read_text()
-    for name in OUR_DAEMONS:
+    for name in OWN_DAEMONS:
         options = Scenario.model_validate({"hops": 1, "routing": name}).routing.options()
         assert [key for key in options if f"`{key}`" not in contract] == []
 
 
-def test_what_only_the_daemon_can_judge_is_refused_before_anything_starts():
+def test_options_that_only_the_daemon_can_check_are_refused_before_anything_starts():
     scenario = Scenario.model_validate({"hops": 1, "routing": "dsr"})
     check_routing(scenario, 1, BUILT)
     wrong = scenario.routing.model_copy(update={"max_hops": 0})  # past the checks of here

@@ -1,4 +1,4 @@
-"""Parts of the routing stage that need no run: paths through tables, configurations of third-party daemons, what is printed."""
+"""Parts of the routing stage that need no run: paths through tables, configurations of third-party daemons, output."""
 
 import json
 import subprocess
@@ -50,7 +50,7 @@ def network(tmp_path) -> Network:
     return Network(Site(scenario, 1, tmp_path, cgroup=tmp_path), net, None, Processes(tmp_path))
 
 
-def test_both_ends_of_every_flow_must_reach_each_other_and_each_pair_is_asked_once(network):
+def test_both_ends_of_every_flow_must_reach_each_other_and_each_pair_is_checked_once(network):
     assert pairs_of_flows(network) == [("sta1", "host1"), ("host1", "sta1")]
 
 
@@ -64,7 +64,7 @@ def test_both_ends_of_every_flow_must_reach_each_other_and_each_pair_is_asked_on
         ({"sta1": "10.0.0.99", "sta2": None, "sta3": None, "host1": None}, ["sta1", "host1"]),  # nobody's address
     ],
 )
-def test_a_path_is_walked_hop_by_hop_to_where_it_ends(network, hops, missing):
+def test_a_path_is_followed_hop_by_hop_to_its_end(network, hops, missing):
     back = {"host1": "192.168.1.1", "sta3": "10.0.0.2", "sta2": "10.0.0.1"}
 
     def hop(host, to):
@@ -97,7 +97,7 @@ unreachable default table 67 proto static
     assert lines_to_change(shown, " quickack 1") == ["route change 10.0.0.2 via 10.0.0.2 dev wlan0 proto babel onlink quickack 1"]
 
 
-def test_olsrd_is_told_rfc_3626_and_a_gateways_wires(network):
+def test_olsrd_is_configured_for_rfc_3626_and_a_gateways_wires(network):
     lines = olsrd.config(network, network.stations[2])
     assert {"LinkQualityLevel 0", "TcRedundancy 2", "UseHysteresis no"} <= set(lines)
     assert "Hna4 { 192.168.1.0 255.255.255.252 }" in lines
@@ -170,9 +170,9 @@ def test_a_dead_daemon_does_not_hide_the_others(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(routes, "_require_sockets", lambda _: tmp_path)
     monkeypatch.setattr(routes, "ask", ask)
     assert manet.main(["routes"]) == 1
-    said = capsys.readouterr()
-    assert said.err == "manet routes: sta1: Connection refused\n"
-    assert said.out.startswith("sta2: aodv")
+    printed = capsys.readouterr()
+    assert printed.err == "manet routes: sta1: Connection refused\n"
+    assert printed.out.startswith("sta2: aodv")
 
 
 def test_of_several_runs_under_way_one_must_be_named(monkeypatch):
@@ -182,9 +182,9 @@ def test_of_several_runs_under_way_one_must_be_named(monkeypatch):
         routes.known_routes()
 
 
-def test_interoperation_is_tested_only_when_asked_for():
+def test_interoperation_is_tested_only_on_request():
     argv = [manet.sys.executable, "-P", "-m", "pytest", "-q", "--collect-only", "tests/interop"]
-    for asked, words in (({}, "deselected"), ({"MANET_INTEROP": "1"}, "tests collected")):
-        environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": ".", **asked}
-        said = subprocess.run(argv, capture_output=True, text=True, check=False, env=environment, cwd=ROOT)
-        assert words in said.stdout.splitlines()[-1]
+    for interop, words in (({}, "deselected"), ({"MANET_INTEROP": "1"}, "tests collected")):
+        environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": ".", **interop}
+        printed = subprocess.run(argv, capture_output=True, text=True, check=False, env=environment, cwd=ROOT)
+        assert words in printed.stdout.splitlines()[-1]

@@ -1,4 +1,4 @@
-"""Each routing protocol that this machine has, carrying TCP over a real chain; gateways, status, and how a run says no."""
+"""Each routing protocol that this machine has, carrying TCP over a real chain; gateways, status, and the errors of a run."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from analysis.metrics import analyse_run
-from scenarios.routing import OUR_DAEMONS
+from scenarios.routing import OWN_DAEMONS
 from testbed.errors import UsageError
 from testbed.host.protocols import missing_requirement, protocols
 from testbed.runs.routes import known_routes
@@ -44,7 +44,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def test_our_own_daemons_are_all_built() -> None:
-    assert [name for name in OUR_DAEMONS if name not in HERE] == []
+    assert [name for name in OWN_DAEMONS if name not in HERE] == []
 
 
 @pytest.mark.skipif(bool(ABSENT), reason=f"not installed: {', '.join(ABSENT)} (`manet doctor` says how to get them)")
@@ -69,7 +69,7 @@ def test_the_routes_of_others_daemons_are_given_acks_at_once(runs: dict[str, Pat
     assert len(to_the_end) == 1 and "quickack 1" in to_the_end[0]
 
 
-@pytest.mark.parametrize("name", OUR_DAEMONS)
+@pytest.mark.parametrize("name", OWN_DAEMONS)
 def test_configuration_notes_and_status_are_kept_of_each_station(runs: dict[str, Path], name: str) -> None:
     folder = runs[name] / "routing"
     logs = 3 if name != "dsr" else 0  # its event log would be as large as a capture
@@ -105,7 +105,7 @@ def test_a_station_reaches_a_wired_host_through_aodvs_half_tunnel(tmp_path: Path
     assert len(captured(result.directory, "sta1", "tcp and src host 192.168.1.2 and dst host 10.0.0.1")) > 100
 
 
-def test_the_traffic_waits_no_longer_than_settle_and_says_who_cannot_reach_whom(tmp_path: Path) -> None:
+def test_the_traffic_waits_no_longer_than_settle_and_names_unreachable_pairs(tmp_path: Path) -> None:
     apart = chain(hops=1, spacing=2000, routing={"protocol": "olsr", "settle": 1})
     result = Background(apart, tmp_path / "apart").result()
     assert result.status == "failed"
@@ -117,7 +117,7 @@ def test_the_traffic_waits_no_longer_than_settle_and_says_who_cannot_reach_whom(
         known_routes(tmp_path / "apart")
 
 
-def test_routes_of_a_run_under_way_are_asked_of_its_daemons(tmp_path: Path) -> None:
+def test_routes_of_a_run_under_way_come_from_its_daemons(tmp_path: Path) -> None:
     run = Background(two_hops("aodv"), tmp_path / "now").at("traffic", 0.5)
     known = known_routes(tmp_path / "now")
     assert (known.when, list(known.stations)) == ("now", ["sta1", "sta2", "sta3"])
@@ -129,13 +129,13 @@ def test_routes_of_a_run_under_way_are_asked_of_its_daemons(tmp_path: Path) -> N
 
 
 def test_the_prompt_shows_the_kernels_routes_and_the_daemons(tmp_path: Path) -> None:
-    said = prompt(two_hops("aodv"), tmp_path / "cli", "sta1 ping -n -c 2 -W 3 sta3", "routes sta1", "exit")
-    assert "2 packets transmitted, 2 received" in said
-    assert "10.0.0.3 via 10.0.0.2 dev wlan0" in said
-    assert "sta1: aodv, 10.0.0.1, sequence number" in said and "counters: " in said
+    printed = prompt(two_hops("aodv"), tmp_path / "cli", "sta1 ping -n -c 2 -W 3 sta3", "routes sta1", "exit")
+    assert "2 packets transmitted, 2 received" in printed
+    assert "10.0.0.3 via 10.0.0.2 dev wlan0" in printed
+    assert "sta1: aodv, 10.0.0.1, sequence number" in printed and "counters: " in printed
 
 
-def test_a_run_without_daemons_of_ours_has_no_status_to_show(tmp_path: Path) -> None:
+def test_a_run_with_third_party_daemons_has_no_status_to_show(tmp_path: Path) -> None:
     result = Background(chain(), tmp_path / "static").result()
     assert result.status == "complete", result.error
     with pytest.raises(UsageError, match=r'routing "static" runs none of our daemons; the kernel\'s tables are in its routes/'):

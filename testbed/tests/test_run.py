@@ -52,7 +52,7 @@ def test_the_directory_explains_itself(two_hops: Path) -> None:
 
 
 def test_the_epoch_joins_the_air_log_to_the_captures(two_hops: Path) -> None:
-    """What sta1 sends is captured microseconds before the medium takes it; a loaded host makes some of it later, not all."""
+    """Packets of sta1 are captured microseconds before the medium takes them; on a loaded host some are later, not all."""
     epoch_s = run_json(two_hops)["epoch_ns"] / 1e9
     with (two_hops / "air.csv").open() as file:
         taken = [row for row in csv.DictReader(file) if (row["station"], row["event"]) == ("sta1", "enqueue")]
@@ -83,7 +83,7 @@ def test_without_delayed_acks_every_segment_is_acknowledged(two_hops: Path) -> N
     assert acks / data > 0.95
 
 
-def test_delayed_acks_static_arp_and_the_arp_queue_are_as_asked_for(tmp_path: Path) -> None:
+def test_delayed_acks_static_arp_and_the_arp_queue_are_as_configured(tmp_path: Path) -> None:
     result = run_scenario(chain(delayed_ack=True, arp="static", unres_qlen=5), 1, tmp_path / "run")
     assert result.status == "complete", result.error
     assert run_json(tmp_path / "run")["sysctls"]["sta2"]["net.ipv4.neigh.wlan0.unres_qlen"] == "5"
@@ -179,7 +179,7 @@ def test_the_prompt_ends_with_its_input(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_without_routing_neighbours_are_reached_and_the_arp_queue_is_as_long_as_asked(tmp_path: Path) -> None:
+def test_without_routing_neighbours_are_reached_and_the_arp_queue_is_as_configured(tmp_path: Path) -> None:
     # The kernel turns the setting into memory (neigh_proc: unres_qlen full frames' worth), of which a ping takes some more.
     burst = "sta1 ping -n -c 9 -l 9 -s 1400 -W 1 sta2"
     shortened = prompt(

@@ -1,4 +1,4 @@
-"""Scenarios: what a good one gives, and every error as the one line the user sees."""
+"""Scenarios: the result of a valid one, and every error as the one line that the user sees."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from scenarios.definition import load_scenario
 from scenarios.overrides import parse_value
-from scenarios.routing import OUR_DAEMONS
+from scenarios.routing import OWN_DAEMONS
 from scenarios.scenario import SACK_OF_PROFILE, Scenario
 from scenarios.tcp import parse
 from testbed.errors import UsageError
@@ -17,7 +17,7 @@ from testbed.stages import kernel_tcp
 from testbed.stages.kernel_tcp import period_notes, profile, sysctls
 from testbed.tests.refusals import message
 
-QUOTED = ", ".join(f'"{name}"' for name in OUR_DAEMONS)
+QUOTED = ", ".join(f'"{name}"' for name in OWN_DAEMONS)
 EXAMPLES = Path(__file__).parents[2] / "formats" / "examples"
 
 
@@ -35,7 +35,7 @@ def test_a_chain_gets_a_bulk_flow_from_end_to_end(load):
     assert scenario.positions()[3].x_m == 600
 
 
-def test_nodes_may_stand_for_hops(load):
+def test_nodes_may_replace_hops(load):
     assert load("nodes = 4").positions() == load("hops = 3").positions()
 
 
@@ -59,7 +59,7 @@ def test_a_whole_number_may_be_written_as_a_float_of_integral_value(load):
     assert scenario == load(text.replace("2.0", "2").replace("1e2", "100").replace("3e0", "3").replace("4.0", "4"), "window=10")
 
 
-def test_the_scenario_may_stand_in_a_table_of_its_own(load):
+def test_the_scenario_may_be_in_a_table(load):
     assert load("[scenario]\nhops = 2") == load("hops = 2")
 
 
@@ -99,17 +99,17 @@ def test_a_flow_may_have_a_tcp_of_its_own(load):
     assert load("hops = 2", "flows=[{from='sta1',to='sta2',tcp='vegas'}]").tcp_of_flows()["flow1"].spelled == "vegas"
 
 
-def test_a_wrong_tcp_is_said_with_its_key(load):
+def test_an_invalid_tcp_is_reported_with_its_key(load):
     assert message(load, 'hops = 1\ntcp = "elfn(prob=2s)"') == (
         'x.toml: line 2: key "tcp": "elfn" has no parameter "prob"; did you mean "probe"?'
     )
     assert message(load, TWO_FLOWS.format("", 'tcp = "elfn(probe=2)"')) == (
         'x.toml: line 9: key "flows.1.tcp": probe of elfn: 2 has no unit; write 2s or 2ms (units: s, ms, us, min)'
     )
-    assert message(load, "hops = 1", "tcp=[1]") == '--set: key "tcp": this is of the wrong type; give text in quotes'
+    assert message(load, "hops = 1", "tcp=[1]") == '--set: key "tcp": the list [1] is of the wrong type; give text in quotes'
     cbr = 'traffic = "cbr"\nrate = 1e5\nbytes = 100\ntcp = "newreno"'
     assert message(load, TWO_FLOWS.format(cbr, "")) == (
-        'x.toml: line 8: key "flows.0.tcp": a "cbr" flow has no TCP; remove it, or set traffic = "bulk"'
+        'x.toml: line 8: key "flows.0.tcp": a "cbr" flow has no TCP; remove it, or set traffic = "bulk" or "transfer"'
     )
 
 
@@ -159,23 +159,23 @@ def test_atcp_has_ecn_at_both_ends(load):
     ],
 )
 def test_tcpap_without_the_length_of_the_path_is_refused(load, keys, who):
-    said = message(load, f'hops = 2\ntcp = "tcpap"\n{keys}')
-    assert f'"tcpap" paces by the length of the path, which {who} does not tell; write it, as tcpap(hops=4), or take' in said
+    error = message(load, f'hops = 2\ntcp = "tcpap"\n{keys}')
+    assert f'"tcpap" paces by the length of the path, which {who} does not tell; write it, as tcpap(hops=4), or take' in error
     load(f'hops = 2\ntcp = "tcpap(hops=2)"\n{keys}')
 
 
-@pytest.mark.parametrize("routing", ["static", "none", *OUR_DAEMONS])
-def test_tcpap_is_taken_where_the_length_of_the_path_is_known(load, routing):
+@pytest.mark.parametrize("routing", ["static", "none", *OWN_DAEMONS])
+def test_tcpap_is_accepted_if_the_length_of_the_path_is_known(load, routing):
     load(f'hops = 2\ntcp = "elfn(tcpap)"\nrouting = "{routing}"')
 
 
-def test_what_is_said_of_sack_and_the_profiles_is_true():
+def test_sack_of_each_profile_is_that_of_its_file():
     period, modern = (profile(name).get("sysctl", {}) for name in ("period", "modern"))
     assert {"period": bool(period["net.ipv4.tcp_sack"]), "modern": True} == SACK_OF_PROFILE
     assert "net.ipv4.tcp_sack" not in modern  # Linux's own, which is on
 
 
-def test_the_daemons_are_asked_for_notices_where_a_tcp_wants_them(load):
+def test_the_daemons_send_notices_if_a_tcp_needs_them(load):
     assert [load("hops = 1", f"tcp={tcp}").tcp_wants_notices for tcp in ("elfn", "tcpf", "tcpbus(sack)")] == [False, True, True]
     assert load(TWO_FLOWS.format("", "tcp = 'tcpf'")).tcp_wants_notices
 
@@ -223,11 +223,11 @@ def test_sizes_have_ranges_and_a_unit(load):
     ],
 )
 def test_a_modern_algorithm_under_the_papers_profile_is_noted(load, keys, note):
-    said = period_notes([load(keys if "hops" in keys else f"hops = 1\n{keys}")])
-    assert [(note in line, "--set profile=modern" in line) for line in said] == ([(True, True)] if note else [])
+    notes = period_notes([load(keys if "hops" in keys else f"hops = 1\n{keys}")])
+    assert [(note in line, "--set profile=modern" in line) for line in notes] == ([(True, True)] if note else [])
 
 
-def test_a_network_may_be_without_flows_and_says_so(load):
+def test_a_network_without_flows_is_accepted_with_a_note(load):
     scenario = load("hops = 1\nflows = []")
     assert (scenario.flows, scenario.tcp_of_flows(), scenario.traffic_seconds()) == ((), {}, 35)
     assert Scenario.from_json(scenario.to_json()) == scenario
@@ -277,7 +277,7 @@ ERRORS = {
         'topology = "positions"\npositions = []',
         'x.toml: line 2: key "positions": 0 stations are outside 1 to 1000; give another number of stations',
     ),
-    "one station": ("nodes = 1", "x.toml: a single station has no peer; give at least two stations"),
+    "one station": ("nodes = 1", "x.toml: line 1: a single station has no peer; give at least two stations"),
     "too many stations": ("hops = 5000", 'x.toml: line 1: key "hops": 5000 is out of range; give at most 999'),
     "a station named twice": (
         'topology = "positions"\npositions = [\n  [0, 0],\n  { name = "sta1", at = [1, 2] },\n]',
@@ -367,7 +367,75 @@ ERRORS = {
         "hops = 2\nnodes = 7",
         'x.toml: line 2: key "nodes": 7 nodes contradict 2 hops; remove one of the two keys',
     ),
-    "a missing key": ('topology = "grid"\nrows = 3', 'x.toml: topology "grid" needs "columns"; add it'),
+    "a missing key": ('topology = "grid"\nrows = 3', 'x.toml: line 1: topology "grid" needs "columns"; add it'),
+    "a missing key of a table": (
+        "# a chain\n\n[scenario]\nspacing = 100",
+        'x.toml: line 3: a "chain" needs "hops"; add hops = 5',
+    ),
+    "a missing key of a flow": (
+        'hops = 2\n\n[[flows]]\nfrom = "sta1"',
+        'x.toml: line 3: key "flows.0.to": is missing; add it',
+    ),
+    "a list for a number": (
+        "hops = [2, 3]",
+        'x.toml: line 1: key "hops": the list [2, 3] is of the wrong type; give a whole number',
+    ),
+    "a list for one of several names": (
+        'hops = 2\nprofile = ["period"]',
+        'x.toml: line 2: key "profile": the list ["period"] is of the wrong type; give one of "period", "modern"',
+    ),
+    "a table for a time": (
+        "hops = 2\nduration = { s = 3 }",
+        'x.toml: line 2: key "duration": a table is of the wrong type; give a number in s (time)',
+    ),
+    "a date for a number": (
+        "hops = 2002-01-02",
+        'x.toml: line 1: key "hops": the date 2002-01-02 is of the wrong type; give a whole number',
+    ),
+    "a number for a list": (
+        "hops = 2\narea = 500",
+        'x.toml: line 2: key "area": 500 is of the wrong type; give a list of numbers in m (distance)',
+    ),
+    "a list for a name or a table": (
+        'hops = 2\nrouting = ["aodv"]',
+        'x.toml: line 2: key "routing": the list ["aodv"] is of the wrong type; give a name in quotes or a table',
+    ),
+    "a number for the scenario": (
+        "scenario = 5",
+        "x.toml: line 1: scenario = 5 is of the wrong type; write a table [scenario]",
+    ),
+    "a key that stands twice": (
+        "hops = 2\nspacing = 100\nhops = 3",
+        'x.toml: line 3: key "hops": stands twice, first in line 1; remove one of the two',
+    ),
+    "a key that stands twice in a table": (
+        "# two hops\n[scenario]\nhops = 2\narea = [\n 900,\n 100,\n]\narea = [\n 500,\n 100,\n]",
+        'x.toml: line 8: key "area": stands twice, first in line 4; remove one of the two',
+    ),
+    "a key that stands twice in an inline table": (
+        'hops = 2\nrouting = { protocol = "aodv", protocol = "dsr" }',
+        'x.toml: line 2: key "routing.protocol": stands twice, first in line 2; remove one of the two',
+    ),
+    "a table that stands twice": (
+        "[scenario]\nhops = 2\n[scenario]\nspacing = 100",
+        "x.toml: line 3: the table [scenario] stands twice, first in line 1; make one table of both",
+    ),
+    "a key that is also a table": (
+        'hops = 2\nrouting = "aodv"\n[routing]\nlink = "hello"',
+        'x.toml: line 3: key "routing": stands twice, first in line 2; remove one of the two',
+    ),
+    "an unclosed parenthesis in a TCP": (
+        'hops = 2\ntcp = "elfn(newreno, probe=2s"',
+        'x.toml: line 2: key "tcp": a parenthesis is not closed in "elfn(newreno, probe=2s"; add ")"',
+    ),
+    "a base in the table": (
+        '[scenario]\nbase = "y.toml"\nhops = 2',
+        'x.toml: line 2: key "base": unknown key here; it stands at the top of a file, before all tables',
+    ),
+    "a base that is misspelt": (
+        'bsae = "y.toml"\n[scenario]\nhops = 2',
+        'x.toml: line 1: key "bsae": unknown key outside [scenario]; did you mean "base"?',
+    ),
     "a propagation key of another model": (
         'hops = 2\npropagation = { model = "two-ray", exponent = 3 }',
         'x.toml: line 2: key "propagation.exponent": the model "two-ray" has no "exponent"; remove it',
@@ -425,6 +493,14 @@ ERRORS = {
         'hops = 2\nevents = [{at=1, move="sta1", to="sta2"}]',
         'x.toml: line 2: key "events.0.to": a "move" goes to a place; give to = [x, y], in metres',
     ),
+    "a move to a number": (
+        'hops = 2\nevents = [{at=1, move="sta1", to=5}]',
+        'x.toml: line 2: key "events.0.to": 5 is of the wrong type; give text in quotes or a list of numbers in m (distance)',
+    ),
+    "a move to a list with text": (
+        'hops = 2\nevents = [{at=1, move="sta1", to=[1, "x"]}]',
+        'x.toml: line 2: key "events.0.to.1": "x" is not a distance; give a number in m, or text with one of m, km, cm',
+    ),
     "a move out of the world": (
         'hops = 2\nevents = [{at=1, move="sta1", to=[-1, 0]}]',
         'x.toml: line 2: key "events.0.to": a coordinate is outside 0 to 100000 m; give a place within',
@@ -435,11 +511,11 @@ ERRORS = {
     ),
     "a random layout without an area": (
         'topology = "random"\nnodes = 5',
-        'x.toml: topology "random" needs "area"; add area = [1500, 300]',
+        'x.toml: line 1: topology "random" needs "area"; add area = [1500, 300]',
     ),
     "random waypoint without a speed": (
         'hops = 2\nmobility = "random-waypoint"\narea = [500, 500]',
-        'x.toml: mobility "random-waypoint" needs "speed"; add speed = 10',
+        'x.toml: line 1: mobility "random-waypoint" needs "speed"; add speed = 10',
     ),
     "a pause without a model": (
         "hops = 2\npause = 3",
@@ -490,7 +566,7 @@ def test_an_error_in_set_names_set(load):
     assert message(load, "hops = 2", "foo=1").startswith('--set: key "foo": unknown key; the keys here are topology, hops')
 
 
-def test_set_into_flows_that_are_not_written_down_says_what_the_default_is(load):
+def test_set_into_implicit_flows_names_the_default(load):
     wanted = (
         '--set flows.0.to=sta2: the scenario has no key "flows"; by default there is one, sta1 to the last station '
         '(of a cross: one along each arm); write --set \'flows=[{from="sta1", to="sta2"}]\''
@@ -502,12 +578,12 @@ def test_set_into_flows_that_are_not_written_down_says_what_the_default_is(load)
     load("hops = 2", 'flows=[{from="sta1", to="sta2"}]')
 
 
-def test_an_error_in_the_file_and_in_set_names_a_flow_alike(load):
-    said = [
+def test_errors_in_the_file_and_in_set_name_a_flow_equally(load):
+    errors = [
         message(load, 'hops = 2\nflows = [{from = "sta1", to = "zzz"}]'),
         message(load, "hops = 2", 'flows=[{from="sta1", to="zzz"}]'),
     ]
-    assert all('key "flows.0.to": there is no station "zzz"' in text for text in said)
+    assert all('key "flows.0.to": there is no station "zzz"' in text for text in errors)
 
 
 def test_an_error_in_set_counts_from_0_as_set_does(load):
@@ -584,7 +660,7 @@ def test_no_value_of_set_is_beyond_reading(text):
     parse_value(text)
 
 
-def test_a_least_rto_above_what_a_socket_takes_is_a_sysctl():
+def test_a_minimum_rto_above_the_limit_of_a_socket_is_a_sysctl():
     small, large = Scenario(hops=1, rto_min=0.2), Scenario(hops=1, rto_min=1)
     assert kernel_tcp.effective_settings(small)["rto_min_us"] == 200_000
     assert kernel_tcp.sysctls(small).get(kernel_tcp.RTO_MIN_SYSCTL) == profile("period")["sysctl"].get(kernel_tcp.RTO_MIN_SYSCTL)

@@ -1,4 +1,4 @@
-"""The key `mobility`: models and files with their options, what reaches the trace, and errors as the one line the user sees."""
+"""The key `mobility`: models and files with their options, the trace, and errors as the one line that the user sees."""
 
 import hashlib
 import inspect
@@ -56,7 +56,7 @@ def test_every_model_moves_the_stations_from_the_traffic_on(load, name, tmp_path
     assert trace_of(scenario, 1).legs != trace_of(scenario, 2).legs
 
 
-def test_speed_and_pause_beside_mobility_are_the_model_s_written_short(load):
+def test_speed_and_pause_are_short_forms_of_the_model_s_options(load):
     short = load(FIELD + 'mobility = "random-waypoint"\nspeed = 5\npause = 1')
     table = load(FIELD + 'mobility = { model = "random-waypoint", speed = 5, pause = "1000 ms" }')
     assert short == table
@@ -68,7 +68,7 @@ def test_options_can_be_set_from_the_command_line(load):
     assert (scenario.mobility.spread, scenario.mobility.start, scenario.mobility.speed) == (0, "steady", 5)
 
 
-def test_a_schedule_moves_whom_it_names(load):
+def test_a_schedule_moves_the_stations_that_it_names(load):
     moves = '[{ at = 5, station = "sta1", to = [0, 90], speed = "36 km/h" }, { at = 9, station = "sta2", to = [1, 1] }]'
     scenario = load(f'hops = 2\nduration = 9\nmobility = {{ model = "schedule", moves = {moves} }}')
     made = trace_of(scenario, 1)
@@ -92,7 +92,7 @@ def test_a_pattern_of_files_is_replayed_seed_by_seed_at_its_speed(load, speed):
         trace_of(scenario, 11)
 
 
-def test_a_file_of_ours_is_copied_byte_for_byte(load, tmp_path):
+def test_a_file_in_our_format_is_copied_byte_for_byte(load, tmp_path):
     text = "# manet-trace/1\n# by hand\ntime_s,station,x_m,y_m,z_m,speed_mps\n0,sta1,1,0,0,0\n"
     (tmp_path / "walk.csv").write_text(text)
     scenario = load('hops = 2\nmobility = "walk.csv"')
@@ -109,7 +109,7 @@ def test_a_file_s_nodes_are_the_stations_in_their_order(load, tmp_path):
     assert made.position("gw", 5) == (6, 2, 0)
 
 
-def test_a_file_that_set_names_counts_from_where_the_user_stands_first(tmp_path, monkeypatch):
+def test_a_file_in_set_is_relative_to_the_current_folder_first(tmp_path, monkeypatch):
     """A shell completes it so; what stands in the file goes by the file."""
     here = tmp_path / "here"
     here.mkdir()
@@ -141,8 +141,11 @@ WALK = "# manet-trace/1\n# end_s: 40\ntime_s,station,x_m,y_m,z_m,speed_mps\n0,st
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        (FIELD + 'mobility = "group"', 'x.toml: mobility "group" needs "speed"; add speed = 10'),
-        ('hops = 2\nmobility = "manhattan"\nspeed = 3', 'x.toml: mobility "manhattan" needs "area"; add area = [1500, 300]'),
+        (FIELD + 'mobility = "group"', 'x.toml: line 1: mobility "group" needs "speed"; add speed = 10'),
+        (
+            'hops = 2\nmobility = "manhattan"\nspeed = 3',
+            'x.toml: line 1: mobility "manhattan" needs "area"; add area = [1500, 300]',
+        ),
         (
             FIELD + 'speed = 3\nmobility = { model = "random-waypoint", spred = 0.2 }',
             'x.toml: line 6: key "mobility.spred": unknown key; did you mean "spread"?',
@@ -174,6 +177,11 @@ WALK = "# manet-trace/1\n# end_s: 40\ntime_s,station,x_m,y_m,z_m,speed_mps\n0,st
             FIELD + 'speed = 2\nmobility = { model = "group", radius = 300 }',
             'x.toml: line 6: key "mobility": group: members up to 320 m from the centre do not fit into 1500 x 300 m; '
             "lower radius or wander, or enlarge the area",
+        ),
+        (
+            FIELD + 'speed = 2\nmobility = { model = "random-waypoint", legs = "timed" }',
+            'x.toml: line 6: key "mobility": random-waypoint: a timed leg may lead beyond its point and out of the area; '
+            'give edges = "wrap", or legs = "to-point"',
         ),
         (
             FIELD + 'speed = 2\nmobility = { model = "random-waypoint", spread = 1, start = "steady" }',

@@ -11,7 +11,7 @@ from scenarios import owned
 from scenarios.definition import load_scenario
 from scenarios.json_schema import of_scenario
 from scenarios.propagation import TABLES
-from scenarios.routing import OUR_DAEMONS
+from scenarios.routing import OWN_DAEMONS
 from testbed.__main__ import main
 from testbed.campaigns.experiment import load as load_experiment
 from testbed.campaigns.experiment_schema import of_experiment
@@ -23,7 +23,7 @@ EXPERIMENT = jsonschema.Draft202012Validator(of_experiment())
 FOLDER = ROOT / "experiments"
 EXPERIMENTS = sorted(FOLDER.glob("*.toml"))
 SCENARIOS = [*sorted(FOLDER.glob("scenarios/*.toml")), ROOT / "formats" / "examples" / "scenario.toml"]
-PRINTED_BY = {"medium": ["medium", "medium"], "radio": ["medium", "radio"], **{name: [name] for name in OUR_DAEMONS}}
+PRINTED_BY = {"medium": ["medium", "medium"], "radio": ["medium", "radio"], **{name: [name] for name in OWN_DAEMONS}}
 
 # Each is refused by the schema and by `load_scenario`.
 WRONG = {
@@ -82,6 +82,12 @@ WRONG = {
     "a movement's unknown option": 'hops = 2\nmobility = { model = "random-walk", speeed = 5 }',
     "a share above 1": 'hops = 2\nmobility = { model = "gauss-markov", memory = 1.1 }',
     "a flow without an end": 'hops = 2\nflows = [{ from = "sta1" }]',
+    "a transfer of nothing": 'hops = 1\nflows = [{ from = "sta1", to = "sta2", traffic = "transfer", size = 0 }]',
+    "a command as text": 'hops = 1\nflows = [{ from = "sta1", to = "sta2", traffic = "command", command = "ping" }]',
+    "a port of more than two bytes": 'hops = 1\nflows = [{ from = "sta1", to = "sta2", traffic = "command", '
+    'command = ["true"], server = ["nc"], ready_port = 65536 }]',
+    "a negative variance": 'hops = 2\nflows = [{ from = "sta1", to = "sta2", traffic = "vbr", variance = -1 }]',
+    "an unknown preset": 'hops = 2\nflows = [{ from = "sta1", to = "sta2", traffic = "vbr", preset = "video" }]',
     "an event without time": 'hops = 2\nevents = [{ power = "sta1", on = false }]',
     "unknown mode": 'hops = 2\nstations = "hwsim"\nhwsim = { mode = "ap" }',
     "a key beside the table": "seeds = 2\n[scenario]\nhops = 2",
@@ -96,7 +102,12 @@ ONLY_THE_PROGRAM = {
     "the limits of a quantity in text": 'hops = 2\nduration = "1 us"',
     "the text of a TCP is a language of its own": 'hops = 2\ntcp = "vegas(alpa=2)"',
     "whether a movement's file is there": 'hops = 2\nmobility = "nowhere.csv"',
+    "a variance that no distribution has": 'hops = 2\nflows = [{ from = "sta1", to = "sta2", traffic = "vbr", variance = 1e6 }]',
+    "whether a file of sizes is there": "hops = 2\n"
+    'flows = [{ from = "sta1", to = "sta2", traffic = "vbr", interval = 1, sizes = "x" }]',
     "the keys that a kind of event or flow needs": 'hops = 2\nflows = [{ from = "sta1", to = "sta2", traffic = "cbr" }]',
+    "the fields of a command's words": 'hops = 1\nflows = [{ from = "sta1", to = "sta2", traffic = "command", '
+    'command = ["ping", "{targt}"] }]',
 }
 
 
@@ -130,7 +141,7 @@ def test_a_wrong_scenario_is_refused_by_schema_and_program(tmp_path, case):
 
 
 @pytest.mark.parametrize("case", ONLY_THE_PROGRAM)
-def test_what_no_schema_can_refuse_is_refused_by_the_program(tmp_path, case):
+def test_errors_beyond_the_schema_are_refused_by_the_program(tmp_path, case):
     path = tmp_path / "x.toml"
     path.write_text(ONLY_THE_PROGRAM[case])
     assert SCENARIO.is_valid(tomllib.loads(ONLY_THE_PROGRAM[case])), "move it to WRONG"
@@ -150,14 +161,14 @@ def test_what_no_schema_can_refuse_is_refused_by_the_program(tmp_path, case):
         'topology = "random"\nnodes = 4\narea = [500, 500]\nmobility = { model = "random-walk", speed = "36 km/h" }',
     ],
 )  # fmt: skip
-def test_what_is_right_is_right_by_schema_and_program(tmp_path, text):
+def test_a_valid_scenario_is_accepted_by_schema_and_program(tmp_path, text):
     path = tmp_path / "x.toml"
     path.write_text(text)
     SCENARIO.validate(tomllib.loads(text))
     load_scenario(path)
 
 
-def test_the_command_prints_what_an_editor_needs(capsys):
+def test_the_command_prints_the_schema_for_editors(capsys):
     assert main(["schema"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed == of_scenario()
@@ -171,7 +182,7 @@ def test_the_command_prints_what_an_editor_needs(capsys):
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in owned.FOLDER.glob("*.json")))
-def test_the_generated_files_are_what_the_programs_print(name):
+def test_the_generated_files_equal_the_output_of_the_programs(name):
     program, *of = PRINTED_BY[name]
     path = BUILT.medium if program == "medium" else BUILT.daemon(program)
     if not path.exists():
@@ -190,3 +201,21 @@ def test_the_contract_names_every_propagation_model_and_its_keys():
     names = {name for model, table in TABLES.items() for name in (model, *table["properties"])} - {"model"}
     assert len(names) > 10
     assert [name for name in sorted(names) if f"`{name}`" not in row] == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("verdict", {"late_ms": 5}),
+        ("verdict", {"late_us": -1}),
+        ("verdict", {"void_late_share": 1.1}),
+        ("verdict", {"suspect_stall_ms": "150"}),
+        ("outputs", {"air": "air.csv"}),
+        ("outputs", {"air_log": 1}),
+    ],
+)
+def test_thresholds_and_outputs_of_the_medium_have_types_and_limits(key, value):
+    example = json.loads((ROOT / "formats" / "examples" / "medium.json").read_text())
+    schema = jsonschema.Draft202012Validator(owned.schema("medium"))
+    schema.validate(example | {"verdict": {"late_us": 7, "void_late_share": 1}})
+    assert not schema.is_valid(example | {key: value})

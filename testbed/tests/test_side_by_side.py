@@ -1,4 +1,4 @@
-"""How many runs are side by side where nobody says."""
+"""The default number of parallel runs."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def thirty(**routing):
     return Scenario(topology="random", nodes=30, area=(1500, 300), routing={"protocol": "dsr", **routing})
 
 
-def test_sixteen_runs_of_thirty_stations_fit_on_two_cores_and_eight_where_all_learn_from_what_they_overhear():
+def test_sixteen_runs_of_thirty_stations_fit_on_two_cores_and_eight_with_overhearing():
     assert side_by_side.default_jobs([thirty(learn_from_data=False)]) == 16
     assert side_by_side.default_jobs([thirty()]) == 8
 

@@ -14,7 +14,7 @@ FLOWS = [{"from": "sta1", "to": "sta3"}, {"from": "sta1", "to": "sta3", "traffic
 
 
 @pytest.mark.parametrize("routing", ["static", "aodv"])
-def test_segments_routes_and_interfaces_have_the_sizes_asked_for(tmp_path: Path, routing: str) -> None:
+def test_segments_routes_and_interfaces_have_the_configured_sizes(tmp_path: Path, routing: str) -> None:
     scenario = chain(hops=2, routing=routing, mtu=1200, mss=900, flows=FLOWS)
     result = Background(scenario, tmp_path / "run").result()
     assert result.status == "complete", result.error

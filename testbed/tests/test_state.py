@@ -1,4 +1,4 @@
-"""What the testbed remembers of its runs, and that `clean` touches nothing else."""
+"""The testbed's record of its runs, and `clean`, which touches nothing else."""
 
 import json
 import os
@@ -43,14 +43,14 @@ def test_a_process_is_known_by_pid_and_start_time(sleeper: subprocess.Popen) -> 
     assert not process.alive()
 
 
-def test_a_process_whose_name_looks_like_a_stat_line_is_read_rightly(tmp_path: Path) -> None:
+def test_a_process_named_like_a_stat_line_is_read_correctly(tmp_path: Path) -> None:
     program = tmp_path / "x) R 1 1 (y"
     program.symlink_to("/bin/sleep")
     child = subprocess.Popen([str(program), "30"])
     try:
         process = Process.of(child.pid)
-        ours = Process.of(os.getpid())
-        assert process is not None and ours is not None and process.start >= ours.start
+        this_process = Process.of(os.getpid())
+        assert process is not None and this_process is not None and process.start >= this_process.start
     finally:
         child.kill()
         child.wait()
@@ -140,7 +140,7 @@ def test_broken_state_files_are_removed_once_they_are_old(folder: Path, monkeypa
 
 
 @root_only
-def test_runs_that_start_and_end_beside_each_other_do_not_take_the_parent_group_away(folder: Path) -> None:
+def test_parallel_runs_do_not_remove_the_parent_group(folder: Path) -> None:
     problems: list[Exception] = []
 
     def start_and_end(name: str) -> None:
@@ -172,7 +172,7 @@ def test_run_json_is_valid_json_at_every_moment_and_shrinks_at_the_end(tmp_path:
     assert path.stat().st_size < 400
 
 
-def test_the_cgroup2_mount_is_found_beside_version_1(tmp_path: Path) -> None:
+def test_the_cgroup2_mount_is_found_if_version_1_is_mounted_too(tmp_path: Path) -> None:
     mountinfo = tmp_path / "mountinfo"
     mountinfo.write_text(
         "30 23 0:26 / /sys/fs/cgroup/cpu rw,relatime shared:9 - cgroup cgroup rw,cpu\n"

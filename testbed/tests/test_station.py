@@ -55,15 +55,15 @@ def test_acting_in_a_namespace_does_not_move_this_process(net: StationNet) -> No
     assert Path("/proc/thread-self/ns/net").readlink() == here
 
 
-def test_a_namespace_that_is_gone_is_an_error_with_the_reason() -> None:
+def test_a_missing_namespace_is_an_error_with_the_reason() -> None:
     with pytest.raises(RunError, match="has ended"):
         namespace.within("/proc/0/ns/net", lambda: None)
 
 
 @pytest.mark.parametrize("end", ["exit 3", "kill -KILL $$"])
 def test_a_shell_that_ends_is_replaced_in_the_same_namespace(net: StationNet, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
-    told: list[str] = []
-    monkeypatch.setattr("testbed.stages.station.output", told.append)
+    printed: list[str] = []
+    monkeypatch.setattr("testbed.stages.station.output", printed.append)
     station = net["sta1"]
     space = station.netns.readlink()
     station.cmd("ip tuntap add dev there mode tap")
@@ -72,7 +72,7 @@ def test_a_shell_that_ends_is_replaced_in_the_same_namespace(net: StationNet, mo
     assert station.netns.readlink() == space == Path(f"/proc/{station.pid}/ns/net").readlink()
     assert station.popen("ls /sys/class/net", text=True).communicate()[0].split() == ["lo", "there"]
     how = "ended with status 3" if end.startswith("exit") else "was killed by SIGKILL"
-    assert told == [f"*** sta1: its shell {how}; it has a new one\n"]
+    assert printed == [f"*** sta1: its shell {how}; it has a new one\n"]
 
 
 def test_a_shell_killed_between_two_commands_is_replaced_before_the_next(net: StationNet) -> None:
@@ -97,7 +97,7 @@ def test_programs_that_colour_their_output_on_a_terminal_do_not_in_a_station(net
     assert net["sta1"].cmd(f"{tmp_path}/ip").strip() == "lo"
 
 
-def test_popen_takes_what_mininet_s_does(net: StationNet, tmp_path: Path) -> None:
+def test_popen_takes_the_arguments_of_mininet(net: StationNet, tmp_path: Path) -> None:
     station = net["sta1"]
     ways = [(("echo a b",), {}), ((["echo", "a", "b"],), {}), (("echo", "a", "b"), {}), (("x=a; echo $x b",), {"shell": True})]
     assert [station.popen(*words, text=True, **more).communicate()[0] for words, more in ways] == ["a b\n"] * 4
@@ -113,7 +113,7 @@ with stations_up(["sta1"]) as net:
 """
 
 
-def test_popen_finds_below_a_chroot_what_is_there_alone(tmp_path: Path) -> None:
+def test_popen_finds_programs_that_exist_only_below_a_chroot(tmp_path: Path) -> None:
     """mnexec -a enters the mount namespace alone, whose root is that of the machine."""
     root = tmp_path / "root"
     root.mkdir()
@@ -127,7 +127,7 @@ def test_popen_finds_below_a_chroot_what_is_there_alone(tmp_path: Path) -> None:
     assert "ran by cmd" in done.stdout, done.stdout + done.stderr
 
 
-def test_a_shell_that_cannot_start_is_told_of_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shell_that_cannot_start_is_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("testbed.stages.station.NamespaceHost._start", started_as(["false"]))
     began = time.monotonic()
     with pytest.raises(RunError, match="sta1: mnexec could not make a namespace"), stations_up(["sta1"]):

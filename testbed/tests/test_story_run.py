@@ -31,15 +31,15 @@ def run_dir(tmp_path_factory):
     return directory
 
 
-def told(capsys, *arguments: str) -> dict:
+def story_of(capsys, *arguments: str) -> dict:
     assert manet.main(["story", *arguments, "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 
 
 @pytest.mark.root
 @needs_runs
-def test_every_transmission_is_received_or_dropped_by_somebody_for_a_reason(run_dir, capsys):
-    for found in told(capsys, str(run_dir))["totals"].values():
+def test_every_transmission_is_received_or_dropped_at_a_station_for_a_reason(run_dir, capsys):
+    for found in story_of(capsys, str(run_dir))["totals"].values():
         dropped = sum(count for nodes in found["dropped"].values() for count in nodes.values())
         assert found["no_record"] == 0
         assert found["sent"] == found["received"] + dropped > 20
@@ -49,7 +49,7 @@ def test_every_transmission_is_received_or_dropped_by_somebody_for_a_reason(run_
 @needs_runs
 def test_the_drops_are_those_of_the_air_log(run_dir, capsys):
     """With static routes nobody but the radios drops anything, and each drop of a full data packet is a story's end."""
-    answer = told(capsys, str(run_dir))
+    answer = story_of(capsys, str(run_dir))
     dropped, acks_dropped = (answer["totals"][kind]["dropped"] for kind in ("data", "acks"))
     assert {"retry-long", "retry-short"} <= {*dropped, *acks_dropped}, "frames lost to errors, and a relay that was not there"
     ends = Counter((sent["fate"], sent["node"]) for sent in answer["transmissions"] if not sent["label"])
@@ -61,7 +61,7 @@ def test_the_drops_are_those_of_the_air_log(run_dir, capsys):
 @pytest.mark.root
 @needs_runs
 def test_a_dropped_segment_shows_the_attempts_that_failed(run_dir, capsys):
-    answer = told(capsys, str(run_dir))
+    answer = story_of(capsys, str(run_dir))
     lost = next(sent for sent in answer["transmissions"] if sent["fate"] == "retry-short")
     assert manet.main(["story", str(run_dir), "--segment", str(lost["segment"])]) == 0
     table = capsys.readouterr().out
@@ -117,7 +117,7 @@ def test_a_run_that_is_not_valid_is_headed_by_its_verdict_and_the_reason(verb, r
     first = capsys.readouterr().out.splitlines()[0]
     assert first == wanted if wanted else first.startswith(("flow1, ", "written "))
     if verb == "story":
-        assert told(capsys, str(directory))["doubt"] == wanted
+        assert story_of(capsys, str(directory))["doubt"] == wanted
 
 
 @pytest.mark.parametrize("verb", ["story", "plot"])
@@ -129,8 +129,8 @@ def test_a_capture_that_was_deleted_is_called_so(verb, tmp_path, capsys):
     capture = directory / "captures" / "sta1.pcap"
     capture.unlink()
     assert manet.main([verb, str(directory)]) == 1
-    said = capsys.readouterr().err
-    assert f"{capture}: was deleted after the run; put it back, or run it again: manet run " in said
+    error = capsys.readouterr().err
+    assert f"{capture}: was deleted after the run; put it back, or run it again: manet run " in error
     (directory / "manifest.json").unlink()
     assert manet.main([verb, str(directory)]) == 1
     assert "did tcpdump start?" in capsys.readouterr().err
@@ -155,10 +155,10 @@ def test_times_without_anything_of_the_flow_are_one_line(verb, times, tmp_path, 
     [
         (["nowhere"], "manet story: nowhere: no such folder; name the directory of a run"),
         (["/proc/self/fdinfo"], "manet story: /proc/self/fdinfo: no run in it (no run.json)"),
-        ([".", "--segment", "1", "--from", "2"], "manet story: --segment and --from/--to are two ways of choosing; give one"),
+        ([".", "--segment", "1", "--from", "2"], "manet story: --segment and --from/--to exclude each other; give one"),
     ],
 )
-def test_what_cannot_be_told_is_one_line(arguments, wanted, capsys):
+def test_a_story_that_cannot_be_made_is_one_line(arguments, wanted, capsys):
     assert manet.main(["story", *arguments]) in (1, 2)
     error = capsys.readouterr().err
     assert error.startswith(wanted) and error.count("\n") == 1

@@ -1,4 +1,4 @@
-"""The TCP of a flow as text: what it means, its canonical spelling, and what is said of text that means nothing."""
+"""The TCP of a flow as text: its meaning, its canonical spelling, and the error for text without a meaning."""
 
 import json
 import random
@@ -36,7 +36,7 @@ def test_every_name_of_the_papers_is_in_the_table():
 
 
 @pytest.mark.parametrize("name", table())
-def test_a_name_has_what_a_reader_asks_for(name):
+def test_a_name_has_the_attributes_of_its_file(name):
     known = table()[name]
     assert known.summary and known.source
     assert all(parameter.text for parameter in known.parameters.values())
@@ -62,12 +62,12 @@ def quotient(text):
 def test_a_program_has_the_parameters_that_its_names_file_says(name):
     text = (ALGORITHMS / f"{name}.bpf.c").read_text()
     program = {found[0]: tuple(map(quotient, found[1:])) for found in TUNABLE.findall(text)}
-    named = {p.key: tuple(map(Fraction, (p.default, p.least, p.most))) for p in table()[name].parameters.values()}
+    named = {p.key: tuple(map(Fraction, (p.default, p.min, p.max))) for p in table()[name].parameters.values()}
     assert program == named
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "error"),
     [
         ('kind = "layr"\nsummary = "s"', 'key "kind": "layr" is not known; use one of algorithm, layer'),
         ('kind = "algorithm"', 'key "summary": is missing'),
@@ -78,20 +78,20 @@ def test_a_program_has_the_parameters_that_its_names_file_says(name):
         ('kind = "algorithm"\nsummary = "s"\n[parameters.p]\ntype = "tim"', 'key "parameters.p.type": must be one of'),
         ("kind =", "cannot be read as TOML"),
         (
-            'kind = "algorithm"\nsummary = "s"\n[parameters.p]\ntype = "time"\ntext = "t"\ndefault = 2\nleast = "0s"\nmost="9s"',
+            'kind = "algorithm"\nsummary = "s"\n[parameters.p]\ntype = "time"\ntext = "t"\ndefault = 2\nmin = "0s"\nmax="9s"',
             'key "parameters.p.default": a time is text with its unit, as "2s"',
         ),
         (
-            'kind = "algorithm"\nsummary = "s"\n[parameters.p]\ntype = "number"\ntext = "t"\ndefault = 2\nleast = 0\nmost = 1',
-            'key "parameters.p.default": is not between least and most',
+            'kind = "algorithm"\nsummary = "s"\n[parameters.p]\ntype = "number"\ntext = "t"\ndefault = 2\nmin = 0\nmax = 1',
+            'key "parameters.p.default": is not between min and max',
         ),
     ],
 )
-def test_a_names_file_that_is_wrong_is_said_with_its_key(tmp_path, text, said):
+def test_an_invalid_names_file_is_reported_with_its_key(tmp_path, text, error):
     (tmp_path / "x.toml").write_text(text)
     with pytest.raises(UsageError) as caught:
         table(tmp_path)
-    assert str(caught.value).startswith(f"{tmp_path}/x.toml: ") and said in str(caught.value)
+    assert str(caught.value).startswith(f"{tmp_path}/x.toml: ") and error in str(caught.value)
 
 
 # --- what a text means ------------------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ def test_a_text_is_resolved_for_the_loader(text, settings, sack):
         ("reno-f(cubic)", "reno-f(cubic)"),
     ],
 )
-def test_the_canonical_spelling_keeps_what_was_given(text, spelled):
+def test_the_canonical_spelling_keeps_the_given_parameters(text, spelled):
     if spelled is None:
         assert "comes after a parameter" in problem(text)
     else:
@@ -162,7 +162,7 @@ def test_the_kernels_own_need_no_struct_ops():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "error"),
     [
         ("", 'the text is empty; write for example "newreno" or "elfn(newreno, probe=2s)"'),
         ("Tahoe", '"Tahoe" is no name of a TCP; did you mean "tahoe"?'),
@@ -179,26 +179,29 @@ def test_the_kernels_own_need_no_struct_ops():
         ("vegas(alpha=1s)", 'alpha of vegas: 1 has the unit "s"; give a number without unit, 0 to 64 (segments)'),
         ("vegas(alpha=5)", '"vegas": alpha=5 is above beta=3; lower alpha, or raise beta'),
         ("tcpap(hops=1.5)", "hops of tcpap: 1.5 is not whole; give a whole number from 0 to 64 (hops)"),
-        ("cubic(beta=2)", '"cubic" is not ours and takes no parameters; write the name alone'),
-        ("tahooe(x=2)", '"tahooe" is not ours and takes no parameters; did you mean "tahoe"?'),
+        ("cubic(beta=2)", '"cubic" is not an algorithm of this testbed and takes no parameters; write the name alone'),
+        ("tahooe(x=2)", '"tahooe" is not an algorithm of this testbed and takes no parameters; did you mean "tahoe"?'),
         ("newreno(elfn)", '"newreno" is an algorithm and has no inner TCP, but "elfn" is inside; remove it'),
         ("vegas(2)",
          '"vegas" is an algorithm and has no inner TCP, but "2" is inside; remove it, or name a parameter (alpha, beta, gamma)'),
-        ("elfm(newreno)", '"elfm" is not ours and has no inner TCP, but "newreno" is inside; did you mean "elfn"?'),
+        ("elfm(newreno)", '"elfm" is not a layer and has no inner TCP, but "newreno" is inside; did you mean "elfn"?'),
         ("veno(newreno)", '"veno" is an algorithm and has no inner TCP, but "newreno" is inside; remove it'),
         ("elfn(newreno, cubic)", '"elfn" has one inner TCP, but "cubic" is a second one; a parameter is written name=value'),
         ("elfn(probe=2s, newreno)", '"newreno" comes after a parameter; write the inner TCP of "elfn" first'),
         ("elfn(elfn(newreno))", '"elfn" is inside itself; remove one'),
         ("elfn(tcpf(newreno))", 'both "elfn" and "tcpf" act on route failures; take one of them'),
-        ("elfn(newreno", "the text ends where ',' or ')' is expected, inside \"elfn(\"; close the parenthesis"),
+        ("elfn(newreno", 'a parenthesis is not closed in "elfn(newreno"; add ")"'),
+        ("vegas(", 'a parenthesis is not closed in "vegas("; add ")"'),
+        ("elfn(vegas(alpha=", '2 parentheses are not closed in "elfn(vegas(alpha="; add "))"'),
+        ("elfn(vegas(alpha=2)beta)", "\"beta\" follows where ',' or ')' is expected, inside \"elfn(\"; correct it"),
         ("elfn(newreno))", '")" is unexpected after "elfn(...)"; remove it'),
         ("newreno)", '")" is unexpected after "newreno"; remove it'),
         ("tcp=newreno", '"=" is unexpected after "tcp"; a TCP is written like "newreno" or "elfn(newreno, probe=2s)"'),
         ("x" * (MAX_LENGTH + 1), f"is longer than {MAX_LENGTH} characters; shorten it"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_and_what_is_allowed(text, said):
-    assert problem(text) == said
+def test_an_invalid_text_is_reported_with_the_allowed_values(text, error):
+    assert problem(text) == error
 
 
 # --- for every text ---------------------------------------------------------------------------------------------------
@@ -214,8 +217,8 @@ _WORDS = st.one_of(
 def test_no_text_raises_anything_else(text):
     try:
         tcp = parse(text)
-    except TcpError as said:
-        assert "\n" not in str(said)
+    except TcpError as error:
+        assert "\n" not in str(error)
     else:
         assert parse(tcp.spelled) == tcp
 
@@ -242,8 +245,8 @@ def value_of(draw, parameter):
     if parameter.type == "choice":
         return draw.choice(parameter.choices)
     if parameter.type == "number":
-        return f"{draw.uniform(float(parameter.least), float(parameter.most)):.3f}"
-    value = draw.randint(int(parameter.least), int(parameter.most))
+        return f"{draw.uniform(float(parameter.min), float(parameter.max)):.3f}"
+    value = draw.randint(int(parameter.min), int(parameter.max))
     return f"{value} us" if parameter.type == "time" else str(value)
 
 
@@ -252,8 +255,8 @@ def test_the_spelling_of_a_tcp_reads_back_as_the_same(seed):
     text = random_tcp(random.Random(seed))
     try:
         tcp = parse(text)
-    except TcpError as said:
-        assert "is above" in str(said), f"seed {seed}: {text}: {said}"
+    except TcpError as error:
+        assert "is above" in str(error), f"seed {seed}: {text}: {error}"
         return
     assert parse(tcp.spelled) == tcp and parse(tcp.spelled).spelled == tcp.spelled, f"seed {seed}: {text}"
     assert parse(tcp.in_full).settings() == tcp.settings(), f"seed {seed}: {text}"
@@ -270,7 +273,7 @@ def test_a_time_reads_back_from_its_spelling(us):
 
 
 def refusal(tmp_path, settings):
-    """What the loader says of these settings, for a station and a cgroup that do not exist."""
+    """The loader's error for these settings, for a station and a cgroup that do not exist."""
     station = {"name": "sta1", "netns": str(tmp_path / "nowhere"), "settings": settings}
     path = tmp_path / "settings.json"
     path.write_text(json.dumps({"format": "manet-tcp-settings/1", "cgroup": str(tmp_path / "nowhere"), "stations": [station]}))
@@ -280,12 +283,13 @@ def refusal(tmp_path, settings):
 
 @pytest.mark.skipif(not BUILT.kernel_tcp.exists(), reason="kernel-tcp is not built")
 @pytest.mark.parametrize("name", [name for name, known in table().items() if known.is_layer])
-def test_the_loader_takes_what_the_table_allows_and_no_more(name, tmp_path):
+def test_the_loader_accepts_exactly_the_values_of_the_table(name, tmp_path):
     known = table()[name].parameters
     assert "nowhere" in refusal(tmp_path, parse(name).settings())
     for parameter in (parameter for parameter in known.values() if parameter.type != "choice"):
-        for value, taken in ((parameter.least, True), (parameter.most, True), (parameter.most + 1, False)):
+        for value, taken in ((parameter.min, True), (parameter.max, True), (parameter.max + 1, False)):
             settings = parse(name).settings()
             settings["layers"][0]["parameters"][parameter.key] = int(value)
-            said = refusal(tmp_path, settings)
-            assert ("nowhere" if taken else parameter.key) in said and ("nowhere" in said) == taken, (parameter.name, value, said)
+            error = refusal(tmp_path, settings)
+            case = (parameter.name, value, error)
+            assert ("nowhere" if taken else parameter.key) in error and ("nowhere" in error) == taken, case

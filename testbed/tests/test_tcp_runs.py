@@ -1,4 +1,4 @@
-"""Flows with TCPs of their own in a real run: what the kernel says of their sockets, and what the run's files say."""
+"""Flows with TCPs of their own in a real run: the kernel's view of their sockets, and the run's files."""
 
 import csv
 import json
@@ -53,7 +53,7 @@ def test_without_tcps_of_their_own_flows_need_no_ports():
     ("tcp", "routing", "asking"),
     [("elfn", "aodv", ["sta1", "sta3"]), ("tcpap", "dsr", ["sta1", "sta3"]), ("newreno", "aodv", []), ("elfn", "static", [])],
 )
-def test_the_daemons_socket_is_given_where_a_flow_ends_whose_tcp_may_ask(tcp, routing, asking):
+def test_the_daemons_socket_is_given_at_the_ends_of_flows_that_may_query_it(tcp, routing, asking):
     scenario = scenario_of({"from": "sta1", "to": "sta3"}, tcp=tcp, routing=routing)
     sockets = {name: entry(scenario, name).get("status") for name in scenario.station_names()}
     assert [name for name, socket in sockets.items() if socket] == asking
@@ -108,7 +108,7 @@ def test_each_flow_of_a_run_has_its_own_congestion_control(tmp_path):
 
 @pytest.mark.root
 @needs_runs
-def test_sack_is_asked_for_where_the_flows_of_a_station_want_it(tmp_path):
+def test_sack_is_set_on_stations_whose_flows_need_it(tmp_path):
     flows = [{"from": "sta1", "to": "sta2", "tcp": "sack"}, {"from": "sta3", "to": "sta4"}]
     result = Background(chain(hops=3, flows=flows, spacing=300, propagation="free-space"), tmp_path / "run").result()
     assert result.status == "complete"
@@ -123,8 +123,8 @@ def test_sack_is_asked_for_where_the_flows_of_a_station_want_it(tmp_path):
 @pytest.mark.root
 @needs_runs
 def test_an_iperf_at_the_prompt_has_the_scenarios_tcp(tmp_path):
-    said = prompt(chain(tcp="sack"), tmp_path / "cli", "sta1 sysctl net.ipv4.tcp_sack", "exit")
-    assert "net.ipv4.tcp_sack = 1" in said and "status complete" in said
+    printed = prompt(chain(tcp="sack"), tmp_path / "cli", "sta1 sysctl net.ipv4.tcp_sack", "exit")
+    assert "net.ipv4.tcp_sack = 1" in printed and "status complete" in printed
 
 
 @pytest.mark.root

@@ -1,4 +1,4 @@
-"""`manet trace`: what it says of a movement, what it writes, and its errors."""
+"""`manet trace`: the description of a movement, its files, and its errors."""
 
 import json
 import os
@@ -6,45 +6,48 @@ from pathlib import Path
 
 import pytest
 
-from mobility import files
+from analysis.tests.drawn import panels
+from mobility import connectivity, files
 from testbed import __main__ as manet
 from testbed.programs import ROOT
 
 P06 = str(ROOT / "mobility" / "patterns" / "p06.tcl")
 
 
-def asked(capsys, *arguments: str) -> str:
+def output_of(capsys, *arguments: str) -> str:
     assert manet.main(["trace", *arguments]) == 0
     return capsys.readouterr().out
 
 
-def refused(capsys, *arguments: str) -> str:
+def error_of(capsys, *arguments: str) -> str:
     assert manet.main(["trace", *arguments]) == 2
     return capsys.readouterr().err.strip()
 
 
 def test_a_pattern_s_numbers_are_those_of_the_reference(capsys):
     """Shares of mobility/patterns/hops.csv."""
-    answer = json.loads(asked(capsys, P06, "--hops", "sta1", "sta2", "--json"))
+    answer = json.loads(output_of(capsys, P06, "--hops", "sta1", "sta2", "--json"))
     assert (answer["stations"], answer["end_s"], answer["stated_mean_mps"]) == (30, 3600, 1)
     assert answer["path"]["shares"]["0"] == pytest.approx(0.2343, abs=5e-4)
     assert answer["path"]["shares"]["1"] == pytest.approx(0.3142, abs=5e-4)
     assert 0.9 <= answer["speeds_mps"]["least"] < answer["speeds_mps"]["most"] <= 1.1
 
 
-def test_the_text_says_the_same_in_words(capsys):
-    text = asked(capsys, P06, "--hops", "sta1", "sta2")
+def test_the_text_has_the_same_numbers(capsys):
+    text = output_of(capsys, P06, "--hops", "sta1", "sta2")
     assert "p06.tcl: 30 stations, 3600 s" in text
     assert "sta1 to sta2     no path 23.4 % of the time, in 5 outages of at most 389 s; 2.81 hops while there is one" in text
 
 
 def test_a_wider_range_has_shorter_paths(capsys):
-    near, far = (json.loads(asked(capsys, P06, "--range", metres, "--json"))["path"]["mean_hops"] for metres in ("250", "500"))
+    near, far = (
+        json.loads(output_of(capsys, P06, "--range", metres, "--json"))["path"]["mean_hops"] for metres in ("250", "500")
+    )
     assert far < near
 
 
 def test_a_model_stands_for_a_scenario_that_set_can_change(capsys):
-    answer = json.loads(asked(capsys, "manhattan", "--set", "speed=4", "--set", "nodes=5", "--set", "duration=60", "--json"))
+    answer = json.loads(output_of(capsys, "manhattan", "--set", "speed=4", "--set", "nodes=5", "--set", "duration=60", "--json"))
     assert (answer["stations"], answer["begin_s"], answer["end_s"]) == (5, 10, 70)
     assert 3.6 <= answer["speeds_mps"]["least"] <= answer["speeds_mps"]["most"] <= 4.4
 
@@ -52,7 +55,7 @@ def test_a_model_stands_for_a_scenario_that_set_can_change(capsys):
 def test_seeds_differ_and_a_scenario_s_first_flow_gives_the_ends(capsys, tmp_path):
     scenario = 'hops = 3\narea = [900, 300]\nmobility = "random-walk"\nspeed = 9\nflows = [{ from = "sta2", to = "sta4" }]\n'
     (tmp_path / "x.toml").write_text(scenario)
-    answers = [json.loads(asked(capsys, str(tmp_path / "x.toml"), "--seed", seed, "--json")) for seed in ("1", "2")]
+    answers = [json.loads(output_of(capsys, str(tmp_path / "x.toml"), "--seed", seed, "--json")) for seed in ("1", "2")]
     assert answers[0]["path"]["ends"] == ["sta2", "sta4"]
     assert answers[0]["area_m"] != answers[1]["area_m"]
 
@@ -60,21 +63,25 @@ def test_seeds_differ_and_a_scenario_s_first_flow_gives_the_ends(capsys, tmp_pat
 @pytest.mark.parametrize("ending", [".csv", ".ns_movements", ".movements"])
 def test_a_movement_is_written_in_another_form(capsys, tmp_path, ending):
     out = tmp_path / f"p06{ending}"
-    assert str(out) in asked(capsys, P06, "--convert", str(out))
+    assert str(out) in output_of(capsys, P06, "--convert", str(out))
     once, again = files.read(Path(P06)), files.read(out)
     assert again.end_s == 3600
     assert again.position("sta30", 1234.5) == pytest.approx(once.position("sta30", 1234.5), abs=1e-4)
 
 
-def test_a_profile_is_drawn_where_it_is_asked_for(capsys, tmp_path):
-    asked(capsys, P06, "--profile", str(tmp_path / "figures" / "p06.png"))
+def test_a_profile_is_drawn_on_request(tmp_path):
+    (panel,) = panels(manet.main, ["trace", P06, "--hops", "sta1", "sta2", "--profile", str(tmp_path / "figures" / "p06.png")])
+    profile = connectivity.links(files.read(Path(P06))).hops("sta1", "sta2")
+    steps = [(round(begin_s, 4), round(end_s, 4), hops) for begin_s, end_s, hops in profile.steps() if hops]
+    assert [(one.x[0], one.x[1], one.y[0]) for one in panel.series if one.y[0] == one.y[1]] == steps
+    assert panel.ylabel == "hops sta1 to sta2"
     assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == ["p06.pdf", "p06.png"]
 
 
-def test_a_picture_without_a_name_stands_beside_the_user_and_is_told_of_as_map_and_plot_do(capsys, tmp_path, monkeypatch):
+def test_a_picture_without_a_name_goes_into_the_current_folder_and_is_printed(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    told = asked(capsys, P06, "--profile").splitlines()
-    assert told[-2:] == ["written   profile.png", "written   profile.pdf"]
+    lines = output_of(capsys, P06, "--profile").splitlines()
+    assert lines[-2:] == ["written   profile.png", "written   profile.pdf"]
     assert manet.main(["map", P06]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "written   map.png"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["map.png", "profile.pdf", "profile.png"]
@@ -82,7 +89,7 @@ def test_a_picture_without_a_name_stands_beside_the_user_and_is_told_of_as_map_a
 
 @pytest.mark.parametrize("arguments", [["map", P06, "--out"], ["plot", ".", "--out"], ["trace", P06, "--profile"]])
 @pytest.mark.parametrize("name", ["there.pdf", "there", "."])
-def test_a_name_that_is_no_picture_s_is_refused_alike(capsys, arguments, name):
+def test_a_name_without_a_picture_suffix_is_refused(capsys, arguments, name):
     with pytest.raises(SystemExit):
         manet.main([*arguments, name])
     assert f'"{name}" is not the name of a picture; give one that ends in .png' in capsys.readouterr().err
@@ -92,21 +99,21 @@ HEAD = "# manet-trace/1\ntime_s,station,x_m,y_m,z_m,speed_mps\n"
 APART = f"{HEAD}0,sta1,0,0,0,0\n0,sta2,200,0,0,0\n10,sta2,300,0,0,10\n30,sta2,200,0,0,10\n50,sta2,900,0,0,inf\n"
 
 
-def test_it_is_said_when_the_path_between_two_stations_breaks_and_comes_back(capsys, tmp_path):
+def test_times_of_broken_and_restored_paths_are_printed(capsys, tmp_path):
     """sta2 leaves the 250 m at 15 s (200 m + 5 s of 10 m/s), is back at 35 s, and jumps away at 50 s."""
     (tmp_path / "x.csv").write_text(APART.replace("time_s", "# end_s: 60\ntime_s", 1))
-    text = asked(capsys, str(tmp_path / "x.csv"), "--hops", "sta1", "sta2")
+    text = output_of(capsys, str(tmp_path / "x.csv"), "--hops", "sta1", "sta2")
     assert [line.strip() for line in text.splitlines()[-3:]] == [
         "outages          2, the longest 20 s",
         "breaks at 15.000 s, back at 35.000 s (20 s)",
         "breaks at 50.000 s, not back by the end (10 s)",
     ]
-    path = json.loads(asked(capsys, str(tmp_path / "x.csv"), "--hops", "sta1", "sta2", "--json"))["path"]
+    path = json.loads(output_of(capsys, str(tmp_path / "x.csv"), "--hops", "sta1", "sta2", "--json"))["path"]
     times = [tuple(outage.values()) for outage in path["outages"]]
     assert times == [pytest.approx((15, 35, 20)), (50, None, 10)]
     assert path["longest_partition_s"] == pytest.approx(20)
-    assert "\n  outages " not in asked(capsys, str(tmp_path / "x.csv"))
-    near = asked(capsys, str(tmp_path / "x.csv"), "--hops", "sta1", "sta2", "--range", "1000")
+    assert "\n  outages " not in output_of(capsys, str(tmp_path / "x.csv"))
+    near = output_of(capsys, str(tmp_path / "x.csv"), "--hops", "sta1", "sta2", "--range", "1000")
     assert "none: the path never breaks" in near
 
 
@@ -122,31 +129,31 @@ def run_folder(tmp_path):
 
 def test_a_run_s_movement_ends_with_the_run(capsys, run_folder, tmp_path):
     for what in (run_folder, run_folder / "moved.csv"):
-        answer = json.loads(asked(capsys, str(what), "--json"))
+        answer = json.loads(output_of(capsys, str(what), "--json"))
         assert (answer["end_s"], answer["speeds_mps"]["most"], answer["remark"]) == (8, 1, None)
-    asked(capsys, str(run_folder), "--convert", str(tmp_path / "gone.csv"))
+    output_of(capsys, str(run_folder), "--convert", str(tmp_path / "gone.csv"))
     assert "3600" not in (tmp_path / "gone.csv").read_text()
 
 
-def test_the_plan_of_a_run_whose_stations_were_moved_points_to_where_they_were(capsys, run_folder):
-    text = asked(capsys, str(run_folder / "trace.csv"))
+def test_the_trace_of_a_run_with_manual_moves_points_to_the_actual_movement(capsys, run_folder):
+    text = output_of(capsys, str(run_folder / "trace.csv"))
     assert "2 stations, 8 s" in text
-    assert f"stations were moved otherwise in this run; where they really were: {run_folder / 'moved.csv'}" in text
+    assert f"stations were moved by hand in this run; their actual positions are in {run_folder / 'moved.csv'}" in text
 
 
 @pytest.mark.parametrize("name", ["pipe.csv", "pipe.tcl", "pipe.toml", "zero.csv", "zero.movements.gz"])
-def test_what_may_never_begin_or_end_is_refused(capsys, tmp_path, name):
+def test_files_that_may_block_or_never_end_are_refused(capsys, tmp_path, name):
     if name.startswith("pipe"):
         os.mkfifo(tmp_path / name)
     else:
         (tmp_path / name).symlink_to("/dev/zero")
-    assert refused(capsys, str(tmp_path / name)).endswith(f"{name}: is not a regular file; give the path of a movement file")
+    assert error_of(capsys, str(tmp_path / name)).endswith(f"{name}: is not a regular file; give the path of a movement file")
 
 
 def test_a_file_beyond_any_movement_is_refused_by_its_size(capsys, tmp_path):
     with (tmp_path / "x.csv").open("wb") as file:
         file.truncate(1 << 40)
-    assert "has 1048576 MiB, of at most 256; give a shorter movement" in refused(capsys, str(tmp_path / "x.csv"))
+    assert "has 1048576 MiB, of at most 256; give a shorter movement" in error_of(capsys, str(tmp_path / "x.csv"))
 
 
 @pytest.mark.parametrize(
@@ -165,5 +172,5 @@ def test_a_file_beyond_any_movement_is_refused_by_its_size(capsys, tmp_path):
     ],
 )
 def test_an_error_is_one_line_with_the_remedy(capsys, arguments, wanted):
-    error = refused(capsys, *arguments)
+    error = error_of(capsys, *arguments)
     assert wanted in error and "\n" not in error

@@ -22,7 +22,7 @@ def test_summary_is_mean_and_sample_deviation():
     assert ns2.summarise(rows, n=2) == ns2.Summary(2.0, 1.0, 3)
 
 
-def test_a_row_that_is_not_there_is_an_error_with_the_remedy():
+def test_a_missing_row_is_an_error_with_the_remedy():
     with pytest.raises(UsageError, match="--rerun-ns2"):
         ns2.summarise(ns2.read("ns2_saturation"), senders=3, rts="on")
 

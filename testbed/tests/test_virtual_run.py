@@ -1,4 +1,4 @@
-"""The half of a run in virtual time that is in the guest: its results reach the host's disk, or the run says they did not."""
+"""The half of a run in virtual time that is in the guest: its results reach the host's disk, or the run fails with the reason."""
 
 import errno
 import os
@@ -19,7 +19,7 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
     return directory, out
 
 
-def test_results_are_copied_to_where_they_last(folders):
+def test_results_are_copied_to_the_output_folder(folders):
     directory, out = folders
     assert virtual_run._copy_results(directory, out) is None
     assert {path.name: path.read_text() for path in out.rglob("*") if path.is_file()} == {
@@ -27,7 +27,7 @@ def test_results_are_copied_to_where_they_last(folders):
     }  # fmt: skip
 
 
-def test_what_the_hosts_disk_does_not_take_is_told_in_one_line(folders, monkeypatch):
+def test_a_full_disk_of_the_host_is_reported_in_one_line(folders, monkeypatch):
     """A 9p mount with a cache takes all that is written; that there is no room is known when it is synced."""
     directory, out = folders
     synced: list[int] = []
@@ -44,5 +44,5 @@ def test_what_the_hosts_disk_does_not_take_is_told_in_one_line(folders, monkeypa
         "free space on it, or give another folder with --out"
     )
     room = 1  # run.json, which has its space
-    said = virtual_run._copy_results(directory, out)
-    assert "No space left on device, 3 files)" in said and "\n" not in said
+    error = virtual_run._copy_results(directory, out)
+    assert "No space left on device, 3 files)" in error and "\n" not in error

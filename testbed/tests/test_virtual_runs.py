@@ -1,4 +1,4 @@
-"""Real runs with `clock = "virtual"`: one seed on an idle and on a loaded host, where QEMU and a kernel can be had."""
+"""Real runs with `clock = "virtual"`: one seed on an idle and on a loaded host, if QEMU and a kernel are installed."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""`clock = "virtual"`: what is asked of QEMU and heard from a guest, and how a run ends that does not end by itself."""
+"""`clock = "virtual"`: the arguments of QEMU, the messages of a guest, and the end of a run that does not end by itself."""
 
 import json
 import struct
@@ -48,7 +48,7 @@ def test_a_guests_clock_goes_by_instructions_and_timers_alone():
     assert words[words.index("-seed") + 1] == "7"
 
 
-def test_devices_take_what_they_are_given_at_once_in_virtual_time():
+def test_devices_accept_writes_at_once_in_virtual_time():
     given = ["qemu", "-device", "virtio-9p-pci,fsdev=a", "-device", "i6300esb", "-append", "quiet", "-device", "virtio-rng-pci"]
     made = guest._without_ioeventfd(given)
     assert made == [
@@ -63,13 +63,13 @@ def test_the_runs_folder_is_elsewhere_in_the_guest(tmp_path):
     assert f"    mount_share 1 {virtual_time.OUT}\n" in job.script(interactive=False)
 
 
-def test_the_record_says_what_clock_the_run_had_and_how_fast_it_went(guests, tmp_path):
-    told = []
+def test_the_record_has_the_clock_and_the_speed_of_the_run(guests, tmp_path):
+    stages = []
     ended = guests(lambda output: say(output, *SAID, {"ended": ENDED})).run(
-        SCENARIO, 1, tmp_path / "run", progress=lambda *what: told.append(what)
+        SCENARIO, 1, tmp_path / "run", progress=lambda *what: stages.append(what)
     )
     assert (ended.status, ended.error, ended.host_late) == ("complete", None, False)
-    assert told == [("begin", None), ("traffic", 0.0), ("traffic", 0.5), ("stop", None)]
+    assert stages == [("begin", None), ("traffic", 0.0), ("traffic", 0.5), ("stop", None)]
     record = json.loads((tmp_path / "run" / "run.json").read_text())
     clock = record["clock"]
     assert (clock["kind"], clock["instruction_ns"]) == ("virtual", 1)
@@ -79,7 +79,7 @@ def test_the_record_says_what_clock_the_run_had_and_how_fast_it_went(guests, tmp
     assert json.loads((tmp_path / "run" / "scenario.json").read_text())["clock"] == "virtual"
 
 
-def test_a_run_in_real_time_says_so(tmp_path):
+def test_a_run_in_real_time_is_recorded_as_such(tmp_path):
     from testbed.runs.run import prepare
 
     prepare(Scenario(hops=1), 1, tmp_path, {})
@@ -97,7 +97,7 @@ def test_a_guest_that_falls_is_a_failed_run(guests, tmp_path):
     assert record["clock"]["kind"] == "virtual"
 
 
-def test_a_run_that_says_nothing_of_its_end_has_failed_with_its_last_words(guests, tmp_path):
+def test_a_run_without_a_final_report_failed_with_its_last_output(guests, tmp_path):
     def ends(output):
         output("err", b"Traceback\nMemoryError\n")
         return 1
@@ -107,7 +107,7 @@ def test_a_run_that_says_nothing_of_its_end_has_failed_with_its_last_words(guest
     assert (tmp_path / "run" / "log" / "guest.log").read_text().startswith("Traceback")
 
 
-def test_an_interrupted_run_is_none_of_the_guests_any_more(guests, tmp_path):
+def test_an_interrupted_run_in_a_guest_is_reported_as_interrupted(guests, tmp_path):
     def cancelled(output):
         raise guest.Cancelled
 
@@ -115,7 +115,7 @@ def test_an_interrupted_run_is_none_of_the_guests_any_more(guests, tmp_path):
     assert (ended.status, ended.error) == ("interrupted", virtual_time.INTERRUPTED)
 
 
-def test_what_the_guest_lacks_is_refused_in_its_words(guests, tmp_path):
+def test_a_requirement_missing_in_the_guest_is_refused_with_its_message(guests, tmp_path):
     with pytest.raises(UsageError, match="tcp_vegas: not there"):
         guests(lambda output: say(output, {"refused": "tcp_vegas: not there"}) or 2).run(SCENARIO, 1, tmp_path / "run")
 
@@ -125,7 +125,7 @@ def test_the_memory_of_guests_is_the_machines_own_affair(text, size_mb):
     assert virtual_time.memory_mb({virtual_time.MEMORY: text}.items()) == size_mb
 
 
-def test_a_size_that_is_none_is_refused_by_name():
+def test_an_invalid_size_is_refused_by_name():
     with pytest.raises(UsageError, match='MANET_GUEST_MEMORY: "much" is not a size'):
         virtual_time.memory_mb({virtual_time.MEMORY: "much"}.items())
 
@@ -149,7 +149,7 @@ def test_as_many_guests_as_there_are_cores_and_memory_for(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["run", "chain5", "--kernel", "6.12"], "--kernel 6.12: no run is in a guest; add --clock virtual"),
         (["run", "chain5", "--clock", "virtual", "--kernel", "5.0"], "--kernel 5.0: not known; there are"),
@@ -157,7 +157,7 @@ def test_as_many_guests_as_there_are_cores_and_memory_for(monkeypatch):
         (["cli", "chain5", "--set", "clock=virtual"], 'chain5: clock = "virtual" has no prompt'),
     ],
 )
-def test_a_clock_or_kernel_that_cannot_be_is_one_line(monkeypatch, capsys, tmp_path, arguments, said):
+def test_a_clock_or_kernel_that_cannot_be_is_one_line(monkeypatch, capsys, tmp_path, arguments, message):
     monkeypatch.setattr(guest, "require", lambda machine: None)
     monkeypatch.setattr("testbed.host.requirements.require_for_runs", lambda: None)
     out = ["--out", str(tmp_path / "out")]
@@ -167,4 +167,4 @@ def test_a_clock_or_kernel_that_cannot_be_is_one_line(monkeypatch, capsys, tmp_p
         status = end.code
     err = capsys.readouterr().err
     assert status == 2
-    assert said in err and err.count("\n") == 1
+    assert message in err and err.count("\n") == 1

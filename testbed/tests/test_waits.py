@@ -40,7 +40,7 @@ def test_few_turns_of_long_waits_weigh_as_much_time_as_many_of_short_ones() -> N
     assert found.judgement()[0] == "suspect"
 
 
-def test_one_hiccup_among_programs_that_hardly_run_is_none() -> None:
+def test_a_single_delay_of_idle_programs_is_not_starvation() -> None:
     assert seen(*[(30, 1)] * 10).judgement()[0] == "valid"
     assert seen(*[(200, 1)] * 10).judgement()[0] == "void"
 
@@ -50,7 +50,7 @@ def test_a_kernel_that_does_not_tell_is_not_judged() -> None:
     assert WaitSummary().judgement() == ("valid", [])
 
 
-def test_starvation_now_is_told_before_the_run_has_ended() -> None:
+def test_starvation_is_reported_during_the_run() -> None:
     waits = Waits(Path("/"), queue=FakeQueue())
     assert waits.starved() is None
     waits.summary = seen(*[(0.3 * 700, 700)] * 90, (1000, 20))
@@ -69,7 +69,7 @@ class FakeQueue:
         return self.looks.pop(0)
 
 
-def test_windows_count_from_the_traffic_on_and_those_who_come_later_count_in_full() -> None:
+def test_windows_count_from_the_traffic_on_and_later_programs_count_in_full() -> None:
     queue = FakeQueue(
         {1: WaitTime(900, 9)},  # before the traffic
         {1: WaitTime(1000, 10), 2: WaitTime(50, 5)},
@@ -112,7 +112,7 @@ def test_the_kernel_tells_of_this_process(tmp_path: Path) -> None:
     assert sum((after[task] - before[task]).ns for task in after) > 0.1e9
 
 
-def test_the_worse_of_the_mediums_judgement_and_that_of_the_programs_stands(tmp_path: Path) -> None:
+def test_the_verdict_is_the_worse_of_the_mediums_and_the_programs(tmp_path: Path) -> None:
     path = tmp_path / "verdict.json"
 
     def judged(medium: str, *windows: tuple[float, int]) -> dict:

@@ -20,10 +20,10 @@ ARGUMENTS = "run hv-fig1 --variant ns2 --set hops=[1,2] --set warmup=1 --set dur
 
 def answered(*arguments: str) -> tuple[int, dict]:
     """Status and answer of a `manet run --json`."""
-    said = io.StringIO()
-    with redirect_stdout(said):
+    printed = io.StringIO()
+    with redirect_stdout(printed):
         status = manet.main([*ARGUMENTS.split(), *arguments])
-    return status, json.loads(said.getvalue())
+    return status, json.loads(printed.getvalue())
 
 
 class Ended(NamedTuple):
@@ -69,7 +69,7 @@ def test_one_and_two_hops_are_within_7_percent_of_ns2(ended: Ended) -> None:
         assert float(cell["mean"]) == pytest.approx(float(cell["ns2"]), rel=0.07), cell
 
 
-def test_the_same_folder_is_refused_and_resume_keeps_what_is_there(ended: Ended, capsys: pytest.CaptureFixture) -> None:
+def test_the_same_folder_is_refused_and_resume_keeps_existing_runs(ended: Ended, capsys: pytest.CaptureFixture) -> None:
     folder, _, first, _ = ended
     assert manet.main([*ARGUMENTS.split(), "--out", str(folder)]) == 2
     assert "holds results already" in capsys.readouterr().err

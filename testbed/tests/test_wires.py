@@ -123,7 +123,7 @@ def test_the_modern_profile_is_linux_as_shipped(slow_wire: Path) -> None:
     assert float(data[9].split()[0]) - float(data[0].split()[0]) < 0.3  # ten at once; one takes 61 ms on this wire
 
 
-def test_ipv6_is_on_the_air_when_asked_for_and_static_arp_keeps_arp_off(slow_wire: Path) -> None:
+def test_ipv6_is_on_the_air_if_enabled_and_static_arp_keeps_arp_off(slow_wire: Path) -> None:
     assert ipv6_frames(slow_wire)
     assert [captured(slow_wire, name, "arp") for name in ("sta1", "sta2", "sta2.eth0", "host1")] == [[]] * 4
 
@@ -156,7 +156,7 @@ def test_the_prompt_reaches_hosts_and_a_ping_has_the_wires_delay(tmp_path: Path)
     assert "status complete None" in answers
 
 
-def test_a_host_on_two_wires_goes_on_over_the_second_when_the_first_gateway_dies(tmp_path: Path) -> None:
+def test_a_host_on_two_wires_continues_over_the_second_if_the_first_gateway_fails(tmp_path: Path) -> None:
     wires = [{"station": "sta2", "host": "host1"}, {"station": "sta3", "host": "host1", "delay": 0.03}]
     scenario = chain(hops=2, spacing=100, wires=wires)  # all hear all
     ping = "ping -n -c 2 -i 0.2 -W 2"

@@ -1,7 +1,7 @@
 """The references of the medium and the tolerances.
 
 closed-form  one saturated sender, every radio profile, RTS on and off: within 1 %; at two lower rates, whose ACK is slower, 0.2 %
-bianchi      n saturated senders: within 5 %. The medium is set to what the model assumes: all in range of one another
+bianchi      n saturated senders: within 5 %. The medium is configured to the model's assumptions: all in range of one another
              with equal power, no capture, and for the model of 2000 no retry limit that is ever reached.
              `retry-limit` is the same with the profile's own limits against Wu et al., counters freezing.
 ns2          saturation, unequal powers, hidden terminals, capture, UDP chain: within 5 % of ns-2.35's mean, or within three
@@ -9,7 +9,7 @@ ns2          saturation, unequal powers, hidden terminals, capture, UDP chain: w
 
 Durations of the models: a success ends with DIFS; a collision ends, for those who hear it, with EIFS instead. In
 ns-2's MAC (rule `eifs_as_nav`) EIFS is a NAV, after which DIFS is waited as well. With RTS only RTS frames
-collide. The models give all stations one Tc; the parties to a collision wait for CTS or ACK timeout instead, DIFS beside it.
+collide. The models give all stations one Tc; the parties to a collision wait for CTS or ACK timeout instead, parallel to DIFS.
 With ns-2's rules that is over before the EIFS they wait for as well; with the standard's the start delay in the timeout is
 set so that it takes as long as EIFS.
 """
@@ -77,9 +77,9 @@ def evaluate(chosen: Sequence[Case], progress: Callable[[int, int], None]) -> li
 
 
 def _compare(case: Case, results: Sequence[Result]) -> Check:
-    ours = fmean(case.metric(result) for result in results)
-    error = (ours - case.reference) / case.reference
-    return Check(case.name, ours, case.reference, case.source, case.tolerance, abs(error) <= case.tolerance, case.unit, error)
+    measured = fmean(case.metric(result) for result in results)
+    error = (measured - case.reference) / case.reference
+    return Check(case.name, measured, case.reference, case.source, case.tolerance, abs(error) <= case.tolerance, case.unit, error)
 
 
 def _total(result: Result) -> float:
@@ -154,7 +154,7 @@ def _bianchi_pair(profile: str, rts: str, senders: int) -> list[Case]:
 def _same_wait_for_all(constants: radio.Radio) -> dict[str, int]:
     """Overrides by which the timeout takes as long as EIFS: SIFS + slot + start delay = SIFS + DIFS + ACK.
 
-    The DIFS of a party to a collision runs beside its timeout: when that is over, slots count at once.
+    The DIFS of a station in a collision runs in parallel with its timeout: when the timeout is over, slots count at once.
     """
     if constants.eifs_as_nav:
         return {}

@@ -16,6 +16,7 @@ from testbed.columns import hanging, terminal_width
 from testbed.errors import UsageError
 from testbed.validate import checks, ns2
 
+PROGRESS_LINES = 20  # where standard error is no terminal
 TABLE_COLUMNS = 160  # the width that the table needs; a narrower terminal gets two lines for each check
 
 
@@ -52,8 +53,10 @@ def print_checks(done: list[checks.Check]) -> None:
         _print_table(done)
         return
     for check in done:
-        ours, reference = _figures(check)
-        text = f"{ours}, reference {reference} {check.unit}: {check.error:+.1%}, allowed {check.tolerance:.1%}; {check.source}"
+        measured, reference = _figures(check)
+        text = (
+            f"{measured}, reference {reference} {check.unit}: {check.error:+.1%}, allowed {check.tolerance:.1%}; {check.source}"
+        )
         print(f"{check.name}\n{hanging(f'  {_outcome(check):6}  ', text)}")
 
 
@@ -68,8 +71,8 @@ def _outcome(check: checks.Check) -> str:
 
 def _print_table(done: list[checks.Check]) -> None:
     table = Table(box=None, pad_edge=False)
-    for heading in ("check", "ours", "reference", "unit", "error", "allowed", "", "source"):
-        table.add_column(heading, justify="right" if heading in {"ours", "reference", "error", "allowed"} else "left")
+    for heading in ("check", "measured", "reference", "unit", "error", "allowed", "", "source"):
+        table.add_column(heading, justify="right" if heading in {"measured", "reference", "error", "allowed"} else "left")
     for check in done:
         table.add_row(
             check.name,
@@ -86,9 +89,18 @@ def _print_table(done: list[checks.Check]) -> None:
 
 @contextmanager
 def _progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar with the time left on a terminal, nothing elsewhere; gives progress(done, total)."""
+    """A bar with the time left on a terminal, elsewhere lines; on standard error. Gives progress(done, total)."""
     console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda done, total: _print_progress(what, done, total)
+        return
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _print_progress(what: str, done: int, total: int) -> None:
+    """The first of the runs, and each of PROGRESS_LINES equal parts of them."""
+    if done == 1 or done * PROGRESS_LINES // total > (done - 1) * PROGRESS_LINES // total:
+        print(f"manet validate: {what}: {done} of {total}", file=sys.stderr, flush=True)

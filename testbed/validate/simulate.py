@@ -37,7 +37,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Result:
-    """What one run delivered after the warm-up: kbit/s of each flow, and the counters of each station."""
+    """The result of one run after the warm-up: kbit/s of each flow, and the counters of each station."""
 
     flows_kbps: list[float]
     stations: dict[str, dict[str, int]]

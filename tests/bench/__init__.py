@@ -1,6 +1,6 @@
 """How fast and how punctual the testbed is on this machine: `make bench`.
 
-Nothing here passes or fails, since the figures are as much the machine's as ours; the aims stand beside them.
+Nothing here passes or fails, since the figures depend on the machine as much as on the code; the aims stand beside them.
 One file for each question, each with `measure() -> Table`.
 """
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Table:
-    """What one question gave: `aim` is what the project wants on two cores."""
+    """The answer to one question; `aim` is the project's aim on two cores."""
 
     title: str
     columns: list[str]

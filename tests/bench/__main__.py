@@ -30,15 +30,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("questions", nargs="*", metavar="QUESTION", help=f"one of {', '.join(QUESTIONS)}; default: all")
     parser.add_argument("--json", action="store_true", help="for programs: a list of tables")
-    asked = parser.parse_args()
-    for name in asked.questions:
+    options = parser.parse_args()
+    for name in options.questions:
         if name not in QUESTIONS:
             parser.error(f'"{name}" is no question; use {", ".join(QUESTIONS)}')
-    console = Console(stderr=asked.json, width=None if sys.stdout.isatty() else 120)
+    console = Console(stderr=options.json, width=None if sys.stdout.isatty() else 120)
     console.print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.2f}, Linux {platform.release()}")
     tables = []
     try:
-        for name in asked.questions or QUESTIONS:
+        for name in options.questions or QUESTIONS:
             tables.append(QUESTIONS[name]())
             _draw(console, tables[-1])
     except ManetError as problem:
@@ -46,7 +46,7 @@ def main() -> int:
         return problem.exit_status
     except KeyboardInterrupt:
         return 130
-    if asked.json:
+    if options.json:
         print(json.dumps([asdict(table) for table in tables], indent=1))
     return 0
 

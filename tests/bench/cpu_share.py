@@ -1,4 +1,4 @@
-"""What a real-time run of 30 stations with one TCP flow takes of the processors.
+"""The CPU share of a real-time run of 30 stations with one TCP flow.
 
 `medium` is the daemon's own count (verdict.json); `all` is every process of the run, from its start to its end, as
 the kernel counts them for the parent that waited for them, packets' processing in their context included.

@@ -1,4 +1,4 @@
-"""What lateness and stalls of the medium do to TCP throughput: the measurement behind the verdict's thresholds (docs/verdict.md).
+"""The effect of lateness and stalls of the medium on TCP throughput, behind the verdict's thresholds (docs/verdict.md).
 
     PYTHONPATH=. .venv/bin/python -P -m tests.bench.injection [REPETITIONS [SCENARIO [INJECTION ...]]]
 

@@ -1,4 +1,4 @@
-"""What ./manet adds to the Python it starts, when everything is up to date: the median of twenty calls.
+"""The time that ./manet adds to the Python it starts, when everything is up to date: the median of twenty calls.
 
 The launcher runs with a stand-in for .venv/bin/python (true), so that only its own work is timed.
 """

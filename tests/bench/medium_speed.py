@@ -37,7 +37,7 @@ def measure() -> Table:
 
 
 def _simulate(radio: str, simulated_s: float) -> tuple[dict, float]:
-    """What `sim` printed, and the processor time it took."""
+    """The output of `sim`, and its processor time."""
     with bench_folder() as folder:
         config = folder / "medium.json"
         config.write_text(json.dumps(_configuration(radio, simulated_s)))

@@ -1,4 +1,4 @@
-"""What a hundred routing daemons cost that have nothing to do: a real run of a chain, each station with its daemon.
+"""The cost of a hundred idle routing daemons: a real run of a chain, each station with its daemon.
 
 For the length of the measurement nobody sends anything but the daemons. `start`: from the first daemon to the last
 `ready`, devices set. `CPU`: of all daemons together, as a share of one core. `RSS` is what a daemon has in memory, `PSS`
@@ -86,7 +86,7 @@ def _cost(folder: Path, at_traffic: threading.Event) -> _Cost:
 
 def _daemons(folder: Path) -> list[Path]:
     """Their folders in /proc: they are the processes of this run with a configuration in its `routing/`."""
-    ours = str(folder.resolve() / "routing").encode()
+    config_prefix = str(folder.resolve() / "routing").encode()
     found = []
     for process in Path("/proc").iterdir():
         if process.name.isdigit():
@@ -95,7 +95,7 @@ def _daemons(folder: Path) -> list[Path]:
             except OSError:
                 # it has ended
                 continue
-            if b"/manet-" in words[0] and len(words) > 2 and words[1] == b"run" and words[2].startswith(ours):
+            if b"/manet-" in words[0] and len(words) > 2 and words[1] == b"run" and words[2].startswith(config_prefix):
                 found.append(process)
     return found
 

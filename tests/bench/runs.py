@@ -41,7 +41,7 @@ class TimedRun:
 def timed_run(
     scenario: Scenario, directory: Path, seed: int = 1, *, entered: Callable[[str], None] = lambda _stage: None
 ) -> TimedRun:
-    """`entered` is told of each stage, once, when it is entered."""
+    """Calls `entered` with each stage, once, when the run enters it."""
     began = time.monotonic()
     stages: dict[str, float] = {}
 

@@ -1,4 +1,4 @@
-"""What a host without time for its stations' programs does to throughput: the measurement behind the thresholds of
+"""The effect of a host without time for its stations' programs on throughput: the measurement behind the thresholds of
 testbed/runs/waits.py (docs/verdict.md).
 
     PYTHONPATH=. .venv/bin/python -P -m tests.bench.starving [SECONDS [LOOPS:NICE ...]]

@@ -1,4 +1,4 @@
-"""What a congestion control of ours costs: CPU per ACK over loopback at full speed, against the kernel's own reno.
+"""The cost of our own congestion controls: CPU per ACK over loopback at full speed, against the kernel's own reno.
 
 One process on one core sends to itself in a network namespace: segments of 1460 bytes that no layer joins, an ACK for
 each, a window of 64 segments. What is counted is the process's CPU time, the packets' processing in its context
@@ -61,8 +61,8 @@ def main() -> None:
             names[label] = name
         loaded = {row["name"]: row for row in json.loads(_loader("list", "--json"))["loaded"]}
         of_programs = {label: _programs_ns(name) for label, name in names.items()}
-        asked = {f"{REFERENCE} (kernel)": REFERENCE, **names}
-        bouts = [{label: _bout(name) for label, name in asked.items()} for _ in range(ROUNDS)]
+        measured = {f"{REFERENCE} (kernel)": REFERENCE, **names}
+        bouts = [{label: _bout(name) for label, name in measured.items()} for _ in range(ROUNDS)]
     finally:
         for name in names.values():
             _loader("unload", name)
@@ -71,7 +71,7 @@ def main() -> None:
 
 
 def _programs_ns(name: str) -> float:
-    """Over the ACKs of one bout, which the kernel is told to count for."""
+    """Over the ACKs of one bout, for which the kernel counts run times."""
     before = _run_times_ns(name)
     subprocess.run(["sysctl", "-qw", "kernel.bpf_stats_enabled=1"], check=True)
     try:
@@ -84,8 +84,8 @@ def _programs_ns(name: str) -> float:
 def _run_times_ns(name: str) -> int:
     total = 0
     for pin in Path(f"/sys/fs/bpf/manet-tcp/{name}").glob("program-*"):
-        told = subprocess.run(["bpftool", "-j", "prog", "show", "pinned", pin], check=True, capture_output=True, text=True)
-        total += json.loads(told.stdout).get("run_time_ns", 0)
+        shown = subprocess.run(["bpftool", "-j", "prog", "show", "pinned", pin], check=True, capture_output=True, text=True)
+        total += json.loads(shown.stdout).get("run_time_ns", 0)
     return total
 
 

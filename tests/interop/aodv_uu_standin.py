@@ -28,8 +28,8 @@ HEADER, BODY = struct.Struct("=IHHII"), struct.Struct("=Bxxx4s4s4sBxxxiq")
 ADD, DELETE, REQUEST, NOT_FOUND, USED, SEND_RERR, CONFIG = 101, 102, 104, 106, 107, 108, 109
 INBOUND, OUTBOUND = 1, 2
 ENCAPSULATE = 1
-HELD, REPORT_EVERY_S, RETRY_S = 64, 0.1, 0.02
-NOBODY = bytes(4)
+MAX_HELD, REPORT_EVERY_S, RETRY_S = 64, 0.1, 0.02
+UNSPECIFIED = bytes(4)
 
 
 @dataclass
@@ -71,7 +71,7 @@ class StandIn:
     # --- the daemon ---
 
     def tell(self, kind: int, what: int, source: bytes, destination: bytes) -> None:
-        body = BODY.pack(what, source, destination, NOBODY, 0, self.index, 0)
+        body = BODY.pack(what, source, destination, UNSPECIFIED, 0, self.index, 0)
         self.daemon.send(HEADER.pack(HEADER.size + BODY.size, kind, 0, 0, 0) + body)
 
     def on_daemon(self) -> None:
@@ -94,7 +94,7 @@ class StandIn:
             # the kernel's route comes a moment after this message
             self.later += [(time.monotonic() + RETRY_S, packet) for packet in self.held.pop(destination, [])]
         elif kind == DELETE:
-            if self.next_hops.pop(destination, (NOBODY, False))[1]:
+            if self.next_hops.pop(destination, (UNSPECIFIED, False))[1]:
                 route("delete", socket.inet_ntoa(destination))
         else:
             for packet in self.held.pop(destination, [])[:1]:
@@ -114,8 +114,8 @@ class StandIn:
         elif source == self.own:
             waiting = self.held.setdefault(destination, [])
             if not waiting:
-                self.tell(REQUEST, 0, NOBODY, destination)
-            if len(waiting) < HELD:
+                self.tell(REQUEST, 0, UNSPECIFIED, destination)
+            if len(waiting) < MAX_HELD:
                 waiting.append(packet)
         elif source[0] == self.own[0]:
             self.tell(SEND_RERR, INBOUND, source, destination)
@@ -204,11 +204,11 @@ def open_tun(address: str) -> int:
 def main() -> None:
     interface, address, shim, *aodvd = sys.argv[1:]
     Path(f"/proc/sys/net/ipv4/conf/{interface}/rp_filter").write_text("0")
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    standin = StandIn(interface, socket.inet_aton(address), ours, open_tun(address))
-    environment = {**os.environ, "LD_PRELOAD": shim, "AODV_UU_SOCKET": str(theirs.fileno())}
-    daemon = subprocess.Popen(aodvd, env=environment, pass_fds=[theirs.fileno()])
-    theirs.close()
+    near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    standin = StandIn(interface, socket.inet_aton(address), near, open_tun(address))
+    environment = {**os.environ, "LD_PRELOAD": shim, "AODV_UU_SOCKET": str(far.fileno())}
+    daemon = subprocess.Popen(aodvd, env=environment, pass_fds=[far.fileno()])
+    far.close()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         standin.run()

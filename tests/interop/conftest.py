@@ -26,7 +26,7 @@ def unusable() -> str | None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     here = [item for item in items if item.path.is_relative_to(HERE)]
     if os.environ.get("MANET_INTEROP") != "1":
-        # nobody asked; which is not the same as asked for and skipped
+        # deselected, not skipped: skipped tests are those that were requested and cannot run
         items[:] = [item for item in items if item not in here]
         return config.hook.pytest_deselected(items=here)
     reason = unusable()

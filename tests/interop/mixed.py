@@ -8,13 +8,14 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from routing.host.tests.harness import Namespace, request, wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 # setup.sh builds the programs there; another folder for those who build elsewhere
@@ -23,6 +24,9 @@ MEDIUM = PROGRAMS / "manet-medium"
 RADIO = ROOT / "medium" / "radios" / "ns2-dsss-2m.toml"
 INTERFACE = "wlan0"
 SPACING_M = 200.0
+FAR_M = 5000.0
+# what tshark finds wrong with a frame
+ERRORS = "_ws.malformed || _ws.expert.severity == error || udp.checksum.status == bad"
 READY_S = 30.0
 NETWORK_BITS = 8
 
@@ -35,21 +39,11 @@ def mac(number: int) -> str:
     return f"02:00:00:00:00:{number:02x}"
 
 
-def wait_for(what: str, condition: Callable[[], object], within_s: float) -> float:
-    """How long it took until `condition` held, in seconds."""
+def seconds_until(what: str, condition: Callable[[], object], within_s: float) -> float:
+    """Polls `condition` until it is true and returns the time that took. `what` names it in the failure."""
     start = time.monotonic()
-    while not condition():
-        assert time.monotonic() - start < within_s, f"{what}: not within {within_s} s"
-        time.sleep(0.1)
+    wait_for(what, condition, within_s, every_s=0.1)
     return time.monotonic() - start
-
-
-def converse(path: Path, request: dict) -> dict:
-    with socket.socket(socket.AF_UNIX) as s:
-        s.settimeout(READY_S)
-        s.connect(str(path))
-        s.sendall(json.dumps(request).encode() + b"\n")
-        return json.loads(s.makefile().readline())
 
 
 @dataclass
@@ -85,32 +79,14 @@ class Program:
             return self.process.wait()
 
 
-class Station:
-    """A namespace; station `number` of the medium, from 1."""
+class Station(Namespace):
+    """Station `number` of the medium, from 1."""
 
     def __init__(self, number: int, folder: Path) -> None:
         self.number, self.name, self.folder = number, f"sta{number}", folder
-        self.holder = subprocess.Popen(["unshare", "--net", "sleep", "infinity"])
-        ours = Path("/proc/self/ns/net").readlink()
-        wait_for("a namespace", lambda: self.netns.readlink() != ours and self._comm() == "sleep", READY_S)
-        # by which a station's own stack hears of what is unreachable
+        super().__init__()
+        # the station's own stack receives ICMP unreachables over it
         self.sh("ip", "link", "set", "lo", "up")
-        self.sh("sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1")
-
-    def _comm(self) -> str:
-        return Path(f"/proc/{self.holder.pid}/comm").read_text().strip()
-
-    @property
-    def netns(self) -> Path:
-        return Path(f"/proc/{self.holder.pid}/ns/net")
-
-    def inside(self, *command: object) -> list[str]:
-        return ["nsenter", f"--net={self.netns}", *map(str, command)]
-
-    def sh(self, *command: object, check: bool = True) -> str:
-        done = subprocess.run(self.inside(*command), capture_output=True, text=True, timeout=120, check=False)
-        assert not check or done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
-        return done.stdout
 
     def start(self, *command: object, name: str) -> Program:
         return Program(self.inside(*command), self.folder / f"{name}-{self.name}.log")
@@ -118,10 +94,6 @@ class Station:
     def ping(self, to: str, count: int = 20, interval_s: float = 0.25) -> "Pings":
         """`count` echo requests of 56 bytes; the first may wait for ARP or a route."""
         return Pings.read(self.sh("ping", "-n", "-c", count, "-i", interval_s, "-W", 2, to, check=False))
-
-    def stop(self) -> None:
-        self.holder.kill()
-        self.holder.wait()
 
 
 @dataclass
@@ -142,7 +114,12 @@ class Pings:
         return f"{self.answered} of {self.sent} answered, average {self.average_ms} ms, TTL {self.ttl}"
 
 
-class Ours:
+def assert_answered(pings: Pings, ttl: int) -> None:
+    # a broadcast's collision may cost one
+    assert pings.answered >= pings.sent - 1 and pings.ttl == ttl, str(pings)
+
+
+class OwnDaemon:
     """One of our daemons on a station (formats/routing.md)."""
 
     def __init__(self, station: Station, protocol: str, options: dict, **node: object) -> None:
@@ -180,7 +157,7 @@ class Ours:
         return self.program
 
     def status(self) -> dict:
-        return converse(self.status_path, {"op": "status"})
+        return request(self.status_path, "status")
 
     def routes(self) -> dict[str, str]:
         """Next hops as the kernel has them."""
@@ -207,10 +184,10 @@ class Ns3:
 class Chain:
     """Stations 1 to n in a row. `kinds` starts each one's daemon: (station) -> object with `routes` and `program`."""
 
-    def __init__(self, folder: Path, kinds: Iterable[Callable[[Station], Ours | Ns3]]) -> None:
+    def __init__(self, folder: Path, kinds: Iterable[Callable[[Station], OwnDaemon | Ns3]]) -> None:
         self.folder = folder
         self.ends = ExitStack()
-        self.peers: list[Ours | Ns3] = []
+        self.peers: list[OwnDaemon | Ns3] = []
         try:
             kinds = list(kinds)
             self.stations = [self._station(number) for number in range(1, len(kinds) + 1)]
@@ -257,12 +234,22 @@ class Chain:
         self.medium.wait_ready()
 
     def ask(self, op: str, **arguments: object) -> dict:
-        """A word on the medium's control socket (formats/sockets.md)."""
-        answer = converse(self.folder / "medium.sock", {"op": op, **arguments})
+        """The answer of the medium's control socket, which accepts the request (formats/sockets.md)."""
+        answer = request(self.folder / "medium.sock", op, **arguments)
         assert answer["ok"], answer
         return answer
 
-    def peer(self, number: int) -> Ours | Ns3:
+    def move(self, number: int, away: bool) -> None:
+        """Moves the station out of range of all others, or back to its place."""
+        self.ask("move", station=f"sta{number}", position=[SPACING_M * (number - 1), FAR_M * number if away else 0.0, 0.0])
+
+    def captured(self, show: str, *options: str) -> int:
+        """The number of frames in the capture that tshark shows with this filter."""
+        command = ["tshark", "-r", str(self.folder / "air.pcapng"), "-Y", show, "-T", "fields", "-e", "frame.number"]
+        command += [*options, "-o", "udp.check_checksum:TRUE"]
+        return len(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines())
+
+    def peer(self, number: int) -> OwnDaemon | Ns3:
         return self.peers[number - 1]
 
     def knows(self, number: int) -> bool:
@@ -272,3 +259,10 @@ class Chain:
 
     def all_know(self) -> bool:
         return all(self.knows(number) for number in range(1, len(self.peers) + 1))
+
+
+@contextmanager
+def chains(folder: Path, kinds: dict[str, Callable[[Station], OwnDaemon | Ns3]]) -> Iterator[Callable[..., Chain]]:
+    """Yields a function that starts a chain. Its arguments name `kinds`, or further functions given by keyword."""
+    with ExitStack() as ends:
+        yield lambda *names, **more: ends.enter_context(Chain(folder, [(kinds | more)[name] for name in names]))

@@ -3,7 +3,7 @@
 AODV-UU is in no package registry, and its kernel module builds for no kernel of these years: MANET_AODV_UU names a daemon
 that the user has built, and aodv_uu_standin.py with aodv_uu_shim.c does the module's part.
 
-AODV-UU knows of a broken link by hellos alone, so ours say hello here.
+AODV-UU knows of a broken link by hellos alone, so our own daemons send hellos here.
 """
 
 import json
@@ -13,24 +13,38 @@ import shutil
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from tests.interop.mixed import INTERFACE, NETWORK_BITS, PROGRAMS, READY_S, SPACING_M, Chain, Ours, Pings, Station, ip, wait_for
+from routing.host.tests.harness import wait_for
+from tests.interop.mixed import (
+    ERRORS,
+    INTERFACE,
+    NETWORK_BITS,
+    PROGRAMS,
+    READY_S,
+    Chain,
+    OwnDaemon,
+    Station,
+    assert_answered,
+    ip,
+    seconds_until,
+)
 
 AODV_UU = os.environ.get("MANET_AODV_UU", "")
 HERE = Path(__file__).resolve().parent
-# who hears whom is known after a hello or two of a second each
+# a station knows its neighbours after a hello or two, one a second
 GREETED_S = 10.0
 # AODV-UU: 2 hellos of a second missed; then the error
 LOST_S = 10.0
 # RFC 3561: 2.8 s for the whole network, doubled twice, after a ring or two
 GIVEN_UP_S = 40.0
-FAR_M = 5000.0
 STYLES = ("rfc", "uu")
 HOST, AT_HOST = "192.168.9.2", ["192.168.9.0", 30]
 UPLOAD = 200_000
+UPLOAD_DEADLINE_S = 120.0
 RECEIVE = """import socket
 server = socket.create_server(("", 9))
 print("ready", flush=True)
@@ -77,20 +91,20 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def chain(tmp_path: Path, shim: Path):
-    """`chain("ours", "uu", style="rfc")`; a kind with "+" is a gateway: a wire leads from it to `chain.host`."""
+    """`chain("own", "uu", style="rfc")`; a kind with "+" is a gateway: a wire leads from it to `chain.host`."""
     if not (PROGRAMS / "manet-aodv").exists():
         pytest.skip("manet-aodv is not built (./setup.sh)")
-    chains: list[Chain] = []
+    ends = ExitStack()
 
     def make(*names: str, style: str = "rfc", **options) -> Chain:
         options = {"link": "hello", "style": style, **options}
 
-        def ours(station: Station) -> Ours:
-            return Ours(station, "aodv", options)
+        def own(station: Station) -> OwnDaemon:
+            return OwnDaemon(station, "aodv", options)
 
-        def our_gateway(station: Station) -> Ours:
+        def own_gateway(station: Station) -> OwnDaemon:
             wire(station)
-            return Ours(station, "aodv", options, wires=[AT_HOST])
+            return OwnDaemon(station, "aodv", options, wires=[AT_HOST])
 
         def uu_gateway(station: Station) -> Uu:
             wire(station)
@@ -98,27 +112,22 @@ def chain(tmp_path: Path, shim: Path):
 
         def wire(station: Station) -> None:
             host = Station(100, tmp_path)
-            hosts.append(host)
+            ends.callback(host.stop)
             make.host = host
-            station.sh("ip", "link", "add", "eth1", "type", "veth", "peer", "name", "eth0", "netns", host.holder.pid)
+            station.sh("ip", "link", "add", "eth1", "type", "veth", "peer", "name", "eth0", "netns", host.process.pid)
             station.sh("ip", "address", "add", "192.168.9.1/30", "dev", "eth1")
             station.sh("ip", "link", "set", "eth1", "up")
-            # the daemons see to the radio's
+            # the daemons set that of the radio
             station.sh("sysctl", "-qw", "net.ipv4.conf.eth1.forwarding=1")
             host.sh("ip", "address", "add", f"{HOST}/30", "dev", "eth0")
             host.sh("ip", "link", "set", "eth0", "up")
             host.sh("ip", "route", "add", "default", "via", "192.168.9.1")
 
-        kinds = {"ours": ours, "ours+": our_gateway, "uu": lambda station: Uu(station, shim), "uu+": uu_gateway}
-        chains.append(Chain(tmp_path, [kinds[name] for name in names]))
-        return chains[-1]
+        kinds = {"own": own, "own+": own_gateway, "uu": lambda station: Uu(station, shim), "uu+": uu_gateway}
+        return ends.enter_context(Chain(tmp_path, [kinds[name] for name in names]))
 
-    hosts: list[Station] = []
-    yield make
-    for made in chains:
-        made.__exit__()
-    for host in hosts:
-        host.stop()
+    with ends:
+        yield make
 
 
 def note(what: str) -> None:
@@ -126,13 +135,8 @@ def note(what: str) -> None:
     print(f"interop: aodv-uu: {what}")
 
 
-def move(mixed: Chain, number: int, away: bool) -> None:
-    """Out of everybody's range, or back to its place."""
-    mixed.ask("move", station=f"sta{number}", position=[SPACING_M * (number - 1), FAR_M * number if away else 0.0, 0.0])
-
-
 def greeted(mixed: Chain) -> None:
-    """Every UU has its neighbours in the kernel; ours wait for data."""
+    """Every UU has its neighbours in the kernel; our own daemons wait for data."""
 
     def all_heard() -> bool:
         count = len(mixed.peers)
@@ -143,20 +147,15 @@ def greeted(mixed: Chain) -> None:
                 return False
         return True
 
-    note(f"hellos of AODV-UU known to their neighbours after {wait_for('hellos', all_heard, GREETED_S):.1f} s")
+    note(f"hellos of AODV-UU known to their neighbours after {seconds_until('hellos', all_heard, GREETED_S):.1f} s")
 
 
-def counters(peer: Ours) -> dict[str, int]:
+def counters(peer: OwnDaemon) -> dict[str, int]:
     return peer.status()["counters"]
 
 
-def assert_answered(pings: Pings, ttl: int) -> None:
-    # a broadcast's collision may cost one
-    assert pings.answered >= pings.sent - 1 and pings.ttl == ttl, str(pings)
-
-
 @pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize("kinds", ["ours uu ours uu", "uu ours ours uu"])
+@pytest.mark.parametrize("kinds", ["own uu own uu", "uu own own uu"])
 def test_a_mixed_chain_discovers_and_forwards_both_ways(chain, kinds, style):
     mixed = chain(*kinds.split(), style=style)
     greeted(mixed)
@@ -171,51 +170,51 @@ def test_a_mixed_chain_discovers_and_forwards_both_ways(chain, kinds, style):
 
 
 @pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize("kinds", ["ours uu ours uu", "uu ours uu ours"])
-def test_a_cut_is_told_by_a_route_error_of_either_kind_to_either_kind(chain, kinds, style):
+@pytest.mark.parametrize("kinds", ["own uu own uu", "uu own uu own"])
+def test_a_cut_is_reported_by_a_route_error_of_either_kind_to_either_kind(chain, kinds, style):
     mixed = chain(*kinds.split(), style=style)
     greeted(mixed)
     assert_answered(mixed.stations[0].ping(ip(4), 8), 62)
     sending = mixed.stations[0].start("ping", "-n", "-i", 0.25, ip(4), name="ping")
     try:
         time.sleep(1.0)
-        move(mixed, 4, away=True)
-        lost_s = wait_for("1 gives up 4", lambda: ip(4) not in mixed.peer(1).routes(), LOST_S)
+        mixed.move(4, away=True)
+        lost_s = seconds_until("1 gives up 4", lambda: ip(4) not in mixed.peer(1).routes(), LOST_S)
         note(f"{kinds}, {style}: 4 leaves: 1 gives it up after {lost_s:.1f} s")
-        # who looks for it in vain is told so, after the last try
-        told_s = wait_for("ping hears of it", lambda: "Unreachable" in sending.text(), GIVEN_UP_S)
-        note(f"{kinds}, {style}: ping is told that 4 is unreachable after {told_s:.1f} s more")
-        move(mixed, 4, away=False)
-        back_s = wait_for("4 answers", lambda: mixed.stations[0].ping(ip(4), 2).answered == 2, 30.0)
+        # after the last try of the discovery, the source gets an ICMP unreachable
+        unreachable_s = seconds_until("ping prints the ICMP unreachable", lambda: "Unreachable" in sending.text(), GIVEN_UP_S)
+        note(f"{kinds}, {style}: ping gets an ICMP unreachable after {unreachable_s:.1f} s more")
+        mixed.move(4, away=False)
+        back_s = seconds_until("4 answers", lambda: mixed.stations[0].ping(ip(4), 2).answered == 2, 30.0)
         note(f"{kinds}, {style}: 4 returns: answers 1 after {back_s:.1f} s")
     finally:
         sending.stop()
     for peer in mixed.peers:
-        if isinstance(peer, Ours) and peer.station.number < 4:
+        if isinstance(peer, OwnDaemon) and peer.station.number < 4:
             assert counters(peer)["rerr-sent" if peer.station.number == 3 else "rerr-received"] >= 1
 
 
-def test_hellos_keep_a_link_and_their_end_ends_it(chain):
-    mixed = chain("uu", "ours", "uu", style="uu")
+def test_hellos_keep_a_link_and_their_absence_ends_it(chain):
+    mixed = chain("uu", "own", "uu", style="uu")
     greeted(mixed)
-    wait_for("AODV-UU hears ours", lambda: all(ip(2) in mixed.peer(n).routes() for n in (1, 3)), GREETED_S)
-    ours = mixed.peer(2)
-    states = {n["address"]: n["state"] for n in ours.status()["neighbours"]}
+    wait_for("AODV-UU hears our own", lambda: all(ip(2) in mixed.peer(n).routes() for n in (1, 3)), GREETED_S)
+    own = mixed.peer(2)
+    states = {n["address"]: n["state"] for n in own.status()["neighbours"]}
     assert states == {ip(1): "hello", ip(3): "hello"}
     time.sleep(5.0)
     assert ip(2) in mixed.peer(1).routes() and ip(2) in mixed.peer(3).routes()
     mixed.peer(3).program.stop()
 
     def gave_up() -> bool:
-        return ip(3) not in {n["address"] for n in ours.status()["neighbours"] if n["state"] == "hello"}
+        return ip(3) not in {n["address"] for n in own.status()["neighbours"] if n["state"] == "hello"}
 
-    silent_s = wait_for("ours gives up 3", gave_up, LOST_S)
-    ours.program.stop()
-    ended_s = wait_for("AODV-UU gives up ours", lambda: ip(2) not in mixed.peer(1).routes(), LOST_S)
-    note(f"AODV-UU killed: ours drops it after {silent_s:.1f} s; ours ends: AODV-UU drops it after {ended_s:.1f} s")
+    silent_s = seconds_until("our own gives up 3", gave_up, LOST_S)
+    own.program.stop()
+    ended_s = seconds_until("AODV-UU gives up our own", lambda: ip(2) not in mixed.peer(1).routes(), LOST_S)
+    note(f"AODV-UU killed: our own drops it after {silent_s:.1f} s; our own ends: AODV-UU drops it after {ended_s:.1f} s")
 
 
-@pytest.mark.parametrize("kinds", ["ours uu uu+", "uu ours ours+", "ours ours uu+", "uu uu ours+"])
+@pytest.mark.parametrize("kinds", ["own uu uu+", "uu own own+", "own own uu+", "uu uu own+"])
 def test_a_gateway_of_either_kind_serves_either_kind(chain, kinds):
     mixed = chain(*kinds.split())
     greeted(mixed)
@@ -224,40 +223,35 @@ def test_a_gateway_of_either_kind_serves_either_kind(chain, kinds):
     assert_answered(pings, 62)
     receiver = chain.host.start(sys.executable, "-c", RECEIVE, name="receiver").wait_ready()
     start = time.monotonic()
-    mixed.stations[0].sh(sys.executable, "-c", SEND)
+    mixed.stations[0].sh(sys.executable, "-c", SEND, timeout_s=UPLOAD_DEADLINE_S)
     note(f"{kinds}: an upload of {UPLOAD} bytes by TCP took {time.monotonic() - start:.1f} s")
     assert receiver.process.wait(READY_S) == 0 and receiver.text().split() == ["ready", str(UPLOAD)]
-    if isinstance(mixed.peer(1), Ours):
+    if isinstance(mixed.peer(1), OwnDaemon):
         assert counters(mixed.peer(1))["tunnelled"] >= 19
         gateways = [r["via"] for r in mixed.peer(1).status()["routes"] if r["destination"] == HOST]
         assert gateways == [ip(3)]
-    if isinstance(mixed.peer(3), Ours):
-        told = counters(mixed.peer(3))
-        assert told["rrep-gateway"] >= 1 and told["decapsulated"] >= 19
+    if isinstance(mixed.peer(3), OwnDaemon):
+        counted = counters(mixed.peer(3))
+        assert counted["rrep-gateway"] >= 1 and counted["decapsulated"] >= 19
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
-def test_tshark_reads_what_both_say_without_complaint(chain):
-    mixed = chain("ours", "uu", "ours", "uu")
+def test_tshark_finds_no_error_in_the_messages_of_both(chain):
+    mixed = chain("own", "uu", "own", "uu")
     greeted(mixed)
     assert_answered(mixed.stations[0].ping(ip(4), 8), 62)
-    move(mixed, 4, away=True)
+    mixed.move(4, away=True)
     time.sleep(4.0)
     mixed.medium.stop()
 
-    def frames(show: str) -> int:
-        command = ["tshark", "-r", str(mixed.folder / "air.pcapng"), "-Y", show, "-T", "fields", "-e", "frame.number"]
-        command += ["-o", "udp.check_checksum:TRUE"]
-        return len(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines())
-
-    seen = {(n, kind): frames(f"ip.src == {ip(n)} && aodv.type == {kind}") for n in (1, 2, 3, 4) for kind in (1, 2)}
+    seen = {(n, kind): mixed.captured(f"ip.src == {ip(n)} && aodv.type == {kind}") for n in (1, 2, 3, 4) for kind in (1, 2)}
     note(f"requests and replies on the air, by station and type: {seen}")
     # 3 has heard 4's hellos and answers for it
     assert seen[1, 1] and seen[2, 1] and all(seen[n, 2] for n in (1, 2, 3, 4))
-    assert frames("_ws.malformed || _ws.expert.severity == error || udp.checksum.status == bad") == 0
+    assert mixed.captured(ERRORS) == 0
 
 
-def test_the_daemon_is_the_version_that_the_figures_are_of():
-    told = subprocess.run([AODV_UU, "-V"], capture_output=True, encoding="latin-1", timeout=10, check=False).stdout
-    note(" ".join(re.findall(r"AODV-UU v\S+ \S+", told)))
-    assert "AODV-UU v0.9" in told
+def test_the_daemon_has_the_version_of_the_figures():
+    version = subprocess.run([AODV_UU, "-V"], capture_output=True, encoding="latin-1", timeout=10, check=False).stdout
+    note(" ".join(re.findall(r"AODV-UU v\S+ \S+", version)))
+    assert "AODV-UU v0.9" in version

@@ -38,7 +38,7 @@ from = "sta1"
 to = "sta2"
 """
 START_DEADLINE_S = 120.0
-LONGEST_S = 86_400.0  # of a scenario
+MAX_DURATION_S = 86_400.0  # of a scenario
 RUN = Path("all/seed-1")  # of a scenario's folder of results
 
 
@@ -52,11 +52,11 @@ def main() -> int:
     parser.add_argument("--tcp", default="elfn(newreno, probe=2s)", metavar="TCP", help="default: %(default)s")
     parser.add_argument("--out", type=Path, default=Path("results/soak"), metavar="DIR", help="default: %(default)s")
     parser.add_argument("--judge", type=Path, metavar="DIR", help="judge the samples of a soak that has ended")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     try:
-        folder = (asked.judge or asked.out).resolve()
-        status = 0 if asked.judge else soak(asked, folder)
-        return judged(folder, asked.warm_up) or status
+        folder = (options.judge or options.out).resolve()
+        status = 0 if options.judge else soak(options, folder)
+        return judged(folder, options.warm_up) or status
     except (RunError, UsageError) as problem:
         print(f"soak: {problem}", file=sys.stderr)
         return problem.exit_status
@@ -65,35 +65,35 @@ def main() -> int:
         return 1
 
 
-def duration_of(asked: argparse.Namespace) -> float:
+def duration_of(options: argparse.Namespace) -> float:
     """The seconds of traffic that were asked for, if enough of them are left to be judged; a UsageError with the least."""
-    if not asked.every > 0:
-        raise UsageError(f"--every {asked.every:g}: give seconds above 0")
-    least_s = flat.least_duration_s(asked.every, asked.warm_up)
+    if not options.every > 0:
+        raise UsageError(f"--every {options.every:g}: give seconds above 0")
+    min_s = flat.min_duration_s(options.every, options.warm_up)
     try:
-        seconds = float(asked.duration)
+        seconds = float(options.duration)
     except ValueError:
         seconds = math.nan
-    if not least_s <= seconds <= LONGEST_S:
-        text = f"{flat.LEAST_SAMPLES} samples are judged, one every {asked.every:g} s, after the warm-up; make soak SOAK_S=900"
-        raise UsageError(f'--duration "{asked.duration}": give seconds from {least_s:g} to {LONGEST_S:g} ({text})')
+    if not min_s <= seconds <= MAX_DURATION_S:
+        text = f"{flat.MIN_SAMPLES} samples are judged, one every {options.every:g} s, after the warm-up; make soak SOAK_S=900"
+        raise UsageError(f'--duration "{options.duration}": give seconds from {min_s:g} to {MAX_DURATION_S:g} ({text})')
     return seconds
 
 
-def soak(asked: argparse.Namespace, folder: Path) -> int:
+def soak(options: argparse.Namespace, folder: Path) -> int:
     """Do the run and write samples.csv beside it; `manet run`'s status."""
-    asked.duration = duration_of(asked)
+    options.duration = duration_of(options)
     if (folder / "samples.csv").exists():
         raise UsageError(f"{folder}: holds a soak already; remove it, or give another folder with --out")
     folder.mkdir(parents=True, exist_ok=True)
     scenario = folder / "soak.toml"
-    scenario.write_text(SCENARIO.format(**vars(asked)))
+    scenario.write_text(SCENARIO.format(**vars(options)))
     results = folder / "run"
     argv = [sys.executable, "-P", "-m", "testbed", "run", str(scenario), "--jobs", "1", "--out", str(results)]
     with (folder / "manet.log").open("w") as log:
         manet = subprocess.Popen(argv, cwd=ROOT, stdout=log, stderr=log, env={**os.environ, "PYTHONPATH": str(ROOT)})
         try:
-            sample(manet, results / RUN, folder / "samples.csv", asked.every)
+            sample(manet, results / RUN, folder / "samples.csv", options.every)
             return manet.wait()
         finally:
             if manet.poll() is None:

@@ -1,4 +1,4 @@
-"""Whether what was sampled grew: a least-squares line through each class's readings after the warm-up.
+"""Growth of the sampled measures: a least-squares line through each class's readings after the warm-up.
 
 Why a line, and why these bounds. A leak grows with time, so it is the slope that tells it from a heap that has found its size. Of
 thirty daemons each grows by some forty KiB until it has seen its fullest queue and longest tables, which takes twenty minutes at
@@ -21,11 +21,11 @@ from statistics import fmean
 
 import numpy
 
-HOUR_S, LEAST_SPAN_S = 3600.0, 1800.0  # from this span on the rise is an hour's
+HOUR_S, MIN_SPAN_S = 3600.0, 1800.0  # from this span on the rise is an hour's
 WARM_UP = 1 / 3  # of the run
-LEAST_KIB = 100.0
+MIN_KIB = 100.0
 SHARE = 0.01
-LEAST_COUNT = 0.5
+MIN_COUNT = 0.5
 MEMORY = {"rss_kib": 1.0, "anon_kib": 1.0, "bpf_bytes": 1024.0}  # measure: its units in a KiB
 # what is shown only, and why
 SHOWN = {
@@ -33,7 +33,7 @@ SHOWN = {
     ("iperf3", "anon_kib"): "its report",
     ("disk", "disk_bytes"): "captures and logs",
 }
-LEAST_SAMPLES = 5
+MIN_SAMPLES = 5
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class Trend:
     of: str
     measure: str
     mean: float
-    least: float
-    most: float
+    lowest: float
+    highest: float
     rise: float
     bound: float | None
 
@@ -53,17 +53,17 @@ class Trend:
         return self.bound is None or self.rise <= self.bound
 
     def line(self) -> str:
-        said = f"bound {self.bound:g}" if self.bound is not None else f"not judged: {SHOWN[self.of, self.measure]}"
+        bound = f"bound {self.bound:g}" if self.bound is not None else f"not judged: {SHOWN[self.of, self.measure]}"
         return (
-            f"{self.of:14} {self.measure:12} mean {self.mean:.1f}, {self.least:g} to {self.most:g}, "
-            f"rise {self.rise:+.1f}, {said}: {'flat' if self.flat else 'GROWS'}"
+            f"{self.of:14} {self.measure:12} mean {self.mean:.1f}, {self.lowest:g} to {self.highest:g}, "
+            f"rise {self.rise:+.1f}, {bound}: {'flat' if self.flat else 'GROWS'}"
         )
 
 
-def least_duration_s(every_s: float, warm_up_s: float | None) -> float:
+def min_duration_s(every_s: float, warm_up_s: float | None) -> float:
     """The shortest traffic that can be judged: enough samples after the warm-up (None: its share of the run), and room for
     one more, since a sample may fall on either edge."""
-    judged_s = (LEAST_SAMPLES + 1) * every_s
+    judged_s = (MIN_SAMPLES + 1) * every_s
     return round(judged_s / (1 - WARM_UP), 3) if warm_up_s is None else warm_up_s + judged_s
 
 
@@ -74,8 +74,8 @@ def trends(samples: Path, begin_s: float, end_s: float) -> list[Trend]:
         for row in csv.DictReader(lines):
             if begin_s <= float(row["t_s"]) <= end_s:
                 series[row["of"], row["measure"]].append((float(row["t_s"]), float(row["value"])))
-    if not series or max(map(len, series.values())) < LEAST_SAMPLES:
-        raise ValueError(f"{samples}: fewer than {LEAST_SAMPLES} samples from {begin_s:g} to {end_s:g} s; let it run longer")
+    if not series or max(map(len, series.values())) < MIN_SAMPLES:
+        raise ValueError(f"{samples}: fewer than {MIN_SAMPLES} samples from {begin_s:g} to {end_s:g} s; let it run longer")
     sizes = {of: fmean(value for _, value in points) for (of, measure), points in series.items() if measure == "rss_kib"}
     return [trend(*key, points, sizes.get(key[0])) for key, points in series.items()]
 
@@ -87,12 +87,12 @@ def trend(of: str, measure: str, points: list[tuple[float, float]], rss_kib: flo
     mean = float(values.mean())
     bound = None if (of, measure) in SHOWN else bound_of(measure, rss_kib or mean)
     span_s = times[-1] - times[0]
-    rise = float(slope * (HOUR_S if span_s >= LEAST_SPAN_S else span_s))
+    rise = float(slope * (HOUR_S if span_s >= MIN_SPAN_S else span_s))
     return Trend(of, measure, mean, float(values.min()), float(values.max()), rise, bound)
 
 
 def bound_of(measure: str, size: float) -> float:
     """The most that a line may rise by in an hour or less, in the measure's unit, which is the size's too."""
     if measure in MEMORY:
-        return max(SHARE * size, LEAST_KIB * MEMORY[measure])
-    return LEAST_COUNT
+        return max(SHARE * size, MIN_KIB * MEMORY[measure])
+    return MIN_COUNT

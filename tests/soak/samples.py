@@ -1,4 +1,4 @@
-"""What the processes of one run hold at an instant, from /proc (proc(5)) and its folder: lines of samples.csv.
+"""Memory, descriptors and more of the processes of one run, from /proc (proc(5)) and its folder: lines of samples.csv.
 
 `t_s,of,measure,value`: t_s in seconds since the first sample; `of` a class of processes, summed over them: `manet` (the command
 and its process inside the run), `manet-medium`, `manet-tcp`, a routing daemon's name, `tcpdump`, `bash` (the stations' shells),

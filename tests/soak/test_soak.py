@@ -11,7 +11,7 @@ import pytest
 from testbed.programs import ROOT
 from testbed.tests.running import needs_runs
 from tests.soak import __main__ as soak
-from tests.soak.flat import least_duration_s, trends
+from tests.soak.flat import min_duration_s, trends
 
 HOUR = range(0, 3601, 60)
 
@@ -37,7 +37,7 @@ def test_a_heap_that_is_extended_by_some_pages_late_is_no_leak(grown):
     assert not grown("rss_kib", lambda t: 5000 + (40 if t > 2400 else 0))
 
 
-def test_what_grows_in_the_warm_up_is_not_judged(grown):
+def test_growth_in_the_warm_up_is_not_judged(grown):
     assert not grown("rss_kib", lambda t: 5000 + min(t, 1200) * 10)
 
 
@@ -46,7 +46,7 @@ def test_a_descriptor_every_quarter_of_an_hour_is_a_leak_and_a_socket_that_comes
     assert not grown("sockets", lambda t: 490 + (t // 60) % 2)
 
 
-def test_what_iperf3_keeps_for_its_report_is_shown_only(grown):
+def test_the_memory_of_iperf3_is_shown_and_not_judged(grown):
     assert not grown("rss_kib", lambda t: 4000 + t, "iperf3")
     assert grown("descriptors", lambda t: 15 + t // 900, "iperf3")
 
@@ -77,7 +77,7 @@ def test_a_soak_that_cannot_be_judged_is_refused_before_it_starts(tmp_path, monk
 
 def test_the_least_duration_has_enough_samples_wherever_they_fall(tmp_path):
     for warm_up_s, begin_s in ((None, 180), (60.0, 60)):
-        end_s = least_duration_s(60, warm_up_s)
+        end_s = min_duration_s(60, warm_up_s)
         for first_s in (0, 1, 59.9):
             lines = "".join(f"{t},manet,threads,1\n" for t in numpy.arange(first_s, end_s + 60, 60))
             (tmp_path / "samples.csv").write_text("t_s,of,measure,value\n" + lines)
@@ -88,10 +88,15 @@ def test_the_least_duration_has_enough_samples_wherever_they_fall(tmp_path):
 @needs_runs
 @pytest.mark.slow
 def test_a_short_soak_runs_samples_and_judges(tmp_path):
-    asked = ["--duration", "8", "--every", "0.5", "--stations", "5", "--out", str(tmp_path / "soak")]
+    options = ["--duration", "8", "--every", "0.5", "--stations", "5", "--out", str(tmp_path / "soak")]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     answer = subprocess.run(
-        [sys.executable, "-P", "-m", "tests.soak", *asked], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=150
+        [sys.executable, "-P", "-m", "tests.soak", *options],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=150,
     )
     # whether seconds are flat is chance: that every class was seen and judged, and the run complete, is not
     for name in ("manet", "manet-medium", "manet-tcp", "manet-aodv", "tcpdump", "iperf3", "kernel", "disk"):

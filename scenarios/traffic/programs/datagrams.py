@@ -3,7 +3,8 @@
 iperf3's UDP test talks TCP over the same radio before and after; this one puts nothing on the air but its datagrams. Train k (of
 one datagram: a constant bit rate) leaves at start + k * every, computed from the start each time, so that a late one delays no
 other. The payload begins with the sending time (CLOCK_REALTIME, ns, u64) and the counter (u32), little-endian: 12 bytes, by which
-the analysis identifies a datagram (analysis/datagrams.py). `bytes` is the IP packet: payload + 28.
+the analysis identifies a datagram (analysis/datagrams.py). `bytes` is the IP packet: payload + 28; `sizes` names a file with the
+size of each IP packet, one in a line, the first again after the last.
 """
 
 import argparse
@@ -24,12 +25,13 @@ def send(options: argparse.Namespace) -> dict[str, object]:
     connect() needs a route too, so it is tried with each datagram until there is one (formats/results.md, `refused`).
     """
     payload_bytes = options.bytes - HEADERS_BYTES
+    payloads = [size - HEADERS_BYTES for size in sizes_in(options.sizes)] if options.sizes else [payload_bytes]
     padding = bytes(max(0, payload_bytes - STAMP.size))
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sock.bind((options.source, 0))
     connected = False
     trains = max(1, int(options.seconds / options.every))
-    sent = refused = 0
+    sent = sent_bytes = refused = 0
     start, first_try_s = time.monotonic(), time.time()
     for count in range(trains * options.packets):
         wait_s = start + count // options.packets * options.every - time.monotonic()
@@ -39,12 +41,21 @@ def send(options: argparse.Namespace) -> dict[str, object]:
             if not connected:
                 sock.connect((options.to, options.port))
                 connected = True
-            sock.send((STAMP.pack(time.time_ns(), count) + padding)[:payload_bytes])
+            size = payloads[count % len(payloads)]
+            sock.send((STAMP.pack(time.time_ns(), count) + padding)[:size])
             sent += 1
+            sent_bytes += size
         except OSError:
             refused += 1
     port = sock.getsockname()[1]
-    return {"sent": sent, "refused": refused, "payload_bytes": payload_bytes, "port": port, "first_try_s": first_try_s}
+    counts = {"sent": sent, "sent_bytes": sent_bytes, "refused": refused, "payload_bytes": payload_bytes}
+    return {**counts, "port": port, "first_try_s": first_try_s}
+
+
+def sizes_in(path: str) -> list[int]:
+    """The sizes of a file, one in a line."""
+    with open(path) as lines:  # noqa: PTH123 (as below)
+        return [int(line) for line in lines]
 
 
 def receive(options: argparse.Namespace) -> dict[str, object]:
@@ -89,7 +100,8 @@ def main() -> None:
     sender.add_argument("--to", required=True)
     sender.add_argument("--every", type=float, required=True, help="seconds from train to train")
     sender.add_argument("--packets", type=int, required=True, help="of each train, back to back")
-    sender.add_argument("--bytes", type=int, required=True, help="of the IP packet")
+    sender.add_argument("--bytes", type=int, required=True, help="of the IP packet; with --sizes of the largest")
+    sender.add_argument("--sizes", help="file with the size of each IP packet")
     sender.add_argument("--seconds", type=float, required=True)
     options = parser.parse_args()
     counts = send(options) if options.verb == "send" else receive(options)

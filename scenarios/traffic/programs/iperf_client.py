@@ -1,7 +1,7 @@
 """iperf3's client, until its flow's time is up: `iperf_client.py --seconds S --report FILE --receiver PID -- iperf3 ...`.
 
-Standard library only. iperf3 needs a control connection beside the flow, over the same radio and with the same TCP. Between
-stations that move either may be lost, stalled, or stand by for half a minute. The flow must not hang on it:
+Standard library only. iperf3 needs a control connection in addition to the flow, over the same radio and with the same TCP.
+Between stations that move, either may be lost, stalled, or stand by for half a minute. The flow must not hang on it:
 
 - Before the flow has sent anything (no route at connect(), control connection lost or silent for SETUP_S): the test is restarted
   with what is left of its time, as a user would, on a new server (SIGHUP to iperf_server.py). Ends that never meet do not fail.

@@ -2,7 +2,9 @@
 
 import json
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,7 +22,11 @@ class Train:
 
     every_s: float
     packets: int
-    packet_bytes: int  # of the IP packet
+    packet_bytes: int  # of the IP packet; of the largest if a kind has `sizes`
+
+    def datagrams_in(self, seconds: float) -> int:
+        """The number of datagrams of a flow that sends for so long."""
+        return max(1, int(seconds / self.every_s)) * self.packets
 
 
 class DatagramKind(Kind[Keys]):
@@ -35,6 +41,10 @@ class DatagramKind(Kind[Keys]):
     def train(self, keys: Keys) -> Train:
         """The stream that a flow with these keys sends."""
 
+    def sizes(self, plan: FlowPlan[Keys]) -> Iterator[int] | None:
+        """The sizes of a flow's IP packets in their order, without end; None if all have the size of `train`."""
+        return None
+
     def receiver(self, plan: FlowPlan[Keys]) -> Program:
         """`datagrams.py receive` on the flow's port."""
         own = ["--source", plan.target, "--port", plan.port, "--out", plan.noted("received")]
@@ -45,6 +55,11 @@ class DatagramKind(Kind[Keys]):
         train = self.train(plan.keys)
         ends = ["--source", plan.source, "--to", plan.target, "--port", plan.port]
         stream = ["--every", train.every_s, "--packets", train.packets, "--bytes", train.packet_bytes]
+        sizes = self.sizes(plan)
+        if sizes is not None:
+            series = plan.log / f"{plan.name}-sizes.txt"
+            series.write_text("".join(f"{size}\n" for size in islice(sizes, train.datagrams_in(plan.seconds))))
+            stream += ["--sizes", series]
         own = ["--seconds", plan.seconds, "--out", plan.noted("sent")]
         return Program(python_program(DATAGRAMS, "send", *ends, *stream, *own))
 
@@ -61,7 +76,7 @@ class DatagramKind(Kind[Keys]):
                 "test_start": {"protocol": "UDP", "blksize": sent["payload_bytes"], "duration": plan.seconds},
             },
             "end": {
-                "sum_sent": {"packets": sent["sent"], "bytes": sent["sent"] * sent["payload_bytes"], "refused": sent["refused"]},
+                "sum_sent": {"packets": sent["sent"], "bytes": sent["sent_bytes"], "refused": sent["refused"]},
                 "sum_received": {
                     "packets": received["received"],
                     "bytes": received["received_bytes"],

@@ -7,9 +7,10 @@ from pydantic import Field
 from scenarios.quantities import BitsPerSecond, Whole
 
 IP_UDP_BYTES = 28  # headers: IPv4 without options, UDP
+MAX_PACKET_BYTES = 1500
 
 Rate = Annotated[BitsPerSecond, Field(ge=1, le=1e10, examples=[100_000])]
 """bit/s of IP packets."""
 
-PacketBytes = Annotated[Whole, Field(ge=IP_UDP_BYTES + 1, le=1500, examples=[512])]
+PacketBytes = Annotated[Whole, Field(ge=IP_UDP_BYTES + 1, le=MAX_PACKET_BYTES, examples=[512])]
 """Of the IP packet: the headers and at least one byte of data; at most the scenario's `mtu`, which is checked with it."""

@@ -27,6 +27,8 @@ MEASURED: dict[str, dict[str, str]] = {
     "datagrams": {
         "delivered_bps": "bit/s", "goodput_bps": "bit/s", "iperf3_bps": "bit/s", "air_bps": "bit/s", "sent": "datagrams",
         "loss": "1", "latency_ms_mean": "ms", "latency_ms_p95": "ms", "jitter_ms": "ms", "reaction_s": "s", "silence_s": "s",
+        "delivery": "1", "latency_ms_p5": "ms", "latency_ms_p50": "ms", "latency_ms_p99": "ms", "latency_ms_max": "ms",
+        "jitter_rfc3550_ms": "ms", "jitter_rfc3550_ms_mean": "ms",
     },
 }  # fmt: skip
 
@@ -41,6 +43,7 @@ class FlowPlan(Generic[Keys]):
     target: str
     port: int  # the receiver's; no other flow of the run has it
     seconds: float  # how long it sends
+    seed: int  # of the run; with the name it seeds the flow's random stream
     report: Path  # traffic/<flow>.json of the run
     log: Path  # the run's folder for what the programs note
 
@@ -59,27 +62,56 @@ class Program:
 
 @dataclass(frozen=True)
 class Listening:
-    """Ready when the receiver's namespace has a socket of this transport on the flow's port (TCP: in state LISTEN)."""
+    """Ready when the receiver's namespace has a socket of this transport on the port (TCP: in state LISTEN)."""
 
-    transport: Literal["tcp", "udp"]
+    transport: Literal["tcp", "udp"] | None  # None: either
+    port: int | None = None  # None: the flow's
+    remedy: str = "the host is overloaded"
+
+    @property
+    def missing(self) -> str:
+        """The description of a receiver that is not ready."""
+        return "does not listen" + (f" on port {self.port}" if self.port else "")
 
 
-# The condition for a ready receiver, for which the stage waits before any flow starts. A line of output or a time would be
-# another class here, with a case in testbed/stages/traffic.py.
-Readiness = Listening
+@dataclass(frozen=True)
+class Printed:
+    """Ready when the regular expression is found in the receiver's output; `^` and `$` match at each line."""
+
+    pattern: str
+    remedy: str
+
+    @property
+    def missing(self) -> str:
+        """The description of a receiver that is not ready."""
+        return f'has printed no "{self.pattern}"'
+
+
+@dataclass(frozen=True)
+class After:
+    """Ready so many seconds after the receiver's start."""
+
+    seconds: float
+
+
+# The condition for a ready receiver, for which the stage waits before any flow starts. Each class has a case in
+# testbed/stages/traffic.py.
+Readiness = Listening | Printed | After
 
 
 class Kind(ABC, Generic[Keys]):
-    """The meaning of `traffic = "<name>"`. `keys`: the model of a flow's keys beside `from`, `to`, `traffic` and `start`; an
+    """The meaning of `traffic = "<name>"`. `keys`: the model of a flow's keys other than `from`, `to`, `traffic` and `start`; an
     error names the first of a required key's `examples`."""
 
     keys: type[Keys]
     transport: Literal["tcp", "udp"] | None  # of its connection from source to target; None: no connection is known
     # How captures are read (analysis/measures.py); datagrams begin with the stamp of programs/datagrams.py. None: not at all.
     measured: Literal["tcp", "datagrams"] | None
-    readiness: Readiness
+    readiness: Readiness  # of every flow; `readiness_of` if it depends on a flow's keys
+    preamble_bytes: int = 0  # with which the sender opens a TCP connection, and which are no payload of the flow
     drain_s: float = 0.0  # for packets in the stations' queues after the end of the last sender
-    own_metrics: Mapping[str, str] = {}  # beside MEASURED, from the report: name -> unit
+    path_keys: tuple[str, ...] = ()  # keys that hold the path of a file, relative to the scenario's file
+    own_metrics: Mapping[str, str] = {}  # in addition to MEASURED, from the report: name -> unit
 
     @property
     def has_tcp(self) -> bool:
@@ -91,13 +123,22 @@ class Kind(ABC, Generic[Keys]):
         """Name and unit of each metric of a flow, in the order of metrics.json."""
         return {**(MEASURED[self.measured] if self.measured else {}), **self.own_metrics}
 
+    def readiness_of(self, keys: Keys) -> Readiness:
+        """The condition for a ready receiver of a flow with these keys."""
+        return self.readiness
+
+    def own_programs(self, keys: Keys) -> Mapping[str, str]:
+        """Programs that the user names for a flow with these keys, by key: checked before anything starts."""
+        return {}
+
     @abstractmethod
-    def receiver(self, plan: FlowPlan[Keys]) -> Program:
-        """At the target, before any flow starts; it runs until SIGTERM."""
+    def receiver(self, plan: FlowPlan[Keys]) -> Program | None:
+        """At the target, before any flow starts; it runs until SIGTERM. None for a flow without one."""
 
     @abstractmethod
     def sender(self, plan: FlowPlan[Keys], receiver_pid: int) -> Program:
-        """At the source, at the flow's start; it ends by itself, with status 0, `plan.seconds` later."""
+        """At the source, at the flow's start; it ends by itself, with status 0, `plan.seconds` later. `receiver_pid`: 0 without
+        a receiver."""
 
     def error(self, plan: FlowPlan[Keys]) -> str | None:
         """The error in the report of an ended flow, as a message; it fails the run. None without one."""
@@ -110,6 +151,20 @@ class Kind(ABC, Generic[Keys]):
     @abstractmethod
     def from_report(self, report: Report) -> dict[str, Any]:
         """Metrics that the report alone has: `iperf3_bps`, and `own_metrics`."""
+
+    def remark(self, report: Report) -> str | None:
+        """An outcome that is no failure and that the figures alone do not show, as words after the flow's name; None without
+        one."""
+        return None
+
+    def largest_packet(self, keys: Keys) -> tuple[str, int] | None:
+        """The key that sets the size of the largest IP packet, and this size in bytes; None if no key does."""
+        size: int | None = getattr(keys, "bytes", None)
+        return None if size is None else ("bytes", size)
+
+    def check_file(self, key: str, path: Path, mtu: int) -> None:
+        """Check the existing file of one of `path_keys` before anything starts; UsageError for a wrong one."""
+        return
 
     def offered_bps(self, keys: Mapping[str, Any]) -> float | None:
         """The rate that a flow with these keys offers, whatever arrives; None for one that sends as fast as it may."""

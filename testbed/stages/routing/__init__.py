@@ -1,4 +1,4 @@
-"""Routing protocols, one file each: `routing/<name>.py` implements `routing = "<name>"` of a scenario; `shared/ours.py` starts
+"""Routing protocols, one file each: `routing/<name>.py` implements `routing = "<name>"` of a scenario; `shared/own.py` starts
 our own daemons.
 
 A file offers one context manager, `running(network)`: on entry it starts the protocol on every station and
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from scenarios.routing import OUR_DAEMONS
+from scenarios.routing import OWN_DAEMONS
 from testbed.errors import UsageError
 from testbed.host.processes import Processes
 from testbed.stages.medium import Medium
@@ -65,7 +65,7 @@ class Protocol:
 def names() -> list[str]:
     """The names of the protocols, as in scenarios."""
     own_files = (module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__) if not module.ispkg)
-    return sorted([*own_files, *OUR_DAEMONS])
+    return sorted([*own_files, *OWN_DAEMONS])
 
 
 def running(network: Network) -> AbstractContextManager[Protocol]:
@@ -73,5 +73,5 @@ def running(network: Network) -> AbstractContextManager[Protocol]:
     name = network.site.scenario.routing.protocol
     if name not in names():
         raise UsageError(f'routing "{name}" is not known; use one of {", ".join(names())}')
-    module = "shared.ours" if name in OUR_DAEMONS else name.replace("-", "_")
+    module = "shared.own" if name in OWN_DAEMONS else name.replace("-", "_")
     return importlib.import_module(f"{__name__}.{module}").running(network)

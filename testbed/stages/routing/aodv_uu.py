@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from testbed.errors import RunError
 from testbed.stages import iproute
 from testbed.stages.routing import Network, Protocol
-from testbed.stages.routing.shared.foreign import daemons_running
+from testbed.stages.routing.shared.third_party import daemons_running
 from testbed.stages.station import Station
 from topologies.addresses import INTERFACE
 

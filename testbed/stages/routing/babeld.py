@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from testbed.host import namespace
 from testbed.stages.routing import Network, Protocol
-from testbed.stages.routing.shared.foreign import Settling, daemons_running
+from testbed.stages.routing.shared.third_party import Settling, daemons_running
 from testbed.stages.site import SOCKETS
 from testbed.stages.station import Station
 from topologies.addresses import INTERFACE

@@ -21,7 +21,7 @@ from testbed.host import namespace
 from testbed.stages import batctl, iproute, kernel_tcp
 from testbed.stages.batctl import DEVICE
 from testbed.stages.routing import Network, Protocol, Say
-from testbed.stages.routing.shared.ours import set_devices
+from testbed.stages.routing.shared.own import set_devices
 from testbed.stages.routing.shared.settle import pairs_of_flows, patience_s
 from testbed.stages.station import Station
 from topologies.addresses import INTERFACE, NETWORK, PREFIX_BITS, wire_network

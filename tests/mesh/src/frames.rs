@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_comes_back_out_of_its_frame() {
+    fn a_datagram_is_read_back_from_its_frame() {
         let packet = udp(header(ipv4::protocol::UDP), 654, b"abc");
         let mut frame = ethernet([2; 6], [4; 6], &packet);
         frame.extend([0; 9]); // padding

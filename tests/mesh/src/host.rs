@@ -131,7 +131,7 @@ impl<P: Protocol> Host<P> {
         }
     }
 
-    /// When a report of use is to be planned, if one is.
+    /// Time at which to plan a report of use; `None`: no report is due.
     pub fn plan_report(&mut self, now: Instant) -> Option<Instant> {
         let needed = !self.used.is_empty() && !self.report_planned;
         self.report_planned |= needed;

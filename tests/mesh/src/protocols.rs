@@ -16,7 +16,7 @@ pub trait Visitor {
     fn visit<P: Protocol>(self, mesh: Mesh<P>) -> Self::Out;
 }
 
-/// Why there is no such mesh: one line.
+/// Reason why a mesh cannot be created: one line.
 #[derive(Debug)]
 pub enum Unusable {
     /// There is no protocol of this name.

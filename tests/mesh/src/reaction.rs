@@ -86,5 +86,5 @@ impl Visitor for Break {
 /// If packets were not delivered by a relay before the break.
 pub fn run(name: &str, feedback: bool, seed: u64, hops: usize) -> Reaction {
     let (scenario, options) = protocols::with_link(name, feedback, &scenario(seed, hops));
-    protocols::with(name, scenario, &options, Break).expect("a protocol of ours takes its own options")
+    protocols::with(name, scenario, &options, Break).expect("our own protocol takes its own options")
 }

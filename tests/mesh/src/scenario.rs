@@ -61,7 +61,7 @@ pub struct Scenario {
     pub feedback: bool,
 }
 
-/// How the nodes of a random scenario move.
+/// Movement of the nodes of a random scenario.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Waypoints {
     /// Extent in x and y from (0, 0), m.
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn all_rest_at_the_same_time_and_go_on_afterwards() {
+    fn all_rest_at_the_same_time_and_move_again_afterwards() {
         let s = Scenario::waypoints(1, Duration::from_secs(200), 20, HOW);
         for node in 0..20 {
             let path = trajectory(&s, node);

@@ -7,7 +7,7 @@ use manet_routing::Counters;
 use std::collections::BTreeMap;
 
 /// Number of loops that are kept in full; the rest is only counted.
-const LOOPS_KEPT: usize = 20;
+const MAX_LOOPS: usize = 20;
 /// Time without a change of a link, or a link reported broken, after which OLSR's routes must be correct. Old state expires after
 /// NEIGHB_HOLD_TIME, 6 s, and TOP_HOLD_TIME, 15 s; new state is announced by then, and once more in case it was lost
 pub const CONVERGED: Duration = Duration::from_secs(26);
@@ -98,11 +98,11 @@ impl Seen {
         self.loop_count += 1;
         if found.quiet >= CONVERGED {
             self.late_loop_count += 1;
-            if self.late_loops.len() < LOOPS_KEPT {
+            if self.late_loops.len() < MAX_LOOPS {
                 self.late_loops.push(found.clone());
             }
         }
-        if self.loops.len() < LOOPS_KEPT {
+        if self.loops.len() < MAX_LOOPS {
             self.loops.push(found);
         }
     }

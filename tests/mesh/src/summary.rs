@@ -45,7 +45,7 @@ pub fn of<P: Protocol>(mesh: Mesh<P>) -> Summary {
 /// Runs `scenario` with the protocol `name`.
 pub fn run(name: &str, feedback: bool, scenario: &Scenario) -> Summary {
     let (scenario, options) = protocols::with_link(name, feedback, scenario);
-    protocols::with(name, scenario, &options, Run).expect("a protocol of ours takes its own options")
+    protocols::with(name, scenario, &options, Run).expect("our own protocol takes its own options")
 }
 
 /// Column names of [`table`].

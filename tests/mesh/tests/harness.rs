@@ -106,7 +106,7 @@ struct Flooding {
 }
 
 impl Flooding {
-    fn flood(&mut self, mut bytes: Bytes, ours: bool) {
+    fn flood(&mut self, mut bytes: Bytes, own: bool) {
         let Some(packet) = ipv4::Packet::parse(&bytes) else { return };
         if !self.seen.insert((packet.source(), packet.identification())) {
             return;
@@ -114,7 +114,7 @@ impl Flooding {
         if packet.destination() == self.node.address {
             return self.outputs.push_back(Output::Deliver { bytes });
         }
-        if !ours {
+        if !own {
             bytes.0[8] -= 1;
             ipv4::repair(&mut bytes.0);
         }
@@ -168,7 +168,7 @@ fn chain(nodes: usize) -> Scenario {
 }
 
 #[test]
-fn a_chain_routes_forwards_and_tells_of_use() {
+fn a_chain_routes_forwards_and_reports_use() {
     let mut mesh = Mesh::<Naive>::new(chain(4), ());
     mesh.run();
     let seen = &mesh.seen;
@@ -199,7 +199,7 @@ fn counting_to_infinity_is_seen_as_loops_and_expired_packets() {
     mesh.jump(3, AWAY);
     mesh.run();
     let seen = &mesh.seen;
-    assert!(seen.loop_count > 0, "2 loses 3 and believes what 1 had from it");
+    assert!(seen.loop_count > 0, "2 loses 3 and takes the route that 1 had learnt from 2");
     assert!(seen.loops.iter().all(|l| l.destination == 3 && l.at > s(25)), "{:?}", seen.loops);
     assert_eq!(seen.loops[0].nodes.len(), 2);
     assert!(seen.events.get("ttl-expired") > 0, "{:?}", seen.events);

@@ -113,8 +113,7 @@ fn routes_are_right_and_without_loops_soon_after_the_last_change() {
     let run = |name: &&str| {
         let start = summary::run(name, true, &standing).seen.links.convergences.first().copied();
         let (scenario, options) = protocols::with_link(name, true, &scenario);
-        let rested =
-            protocols::with(name, scenario, &options, Rests).expect("a protocol of ours takes its own options");
+        let rested = protocols::with(name, scenario, &options, Rests).expect("our own protocol takes its own options");
         (start, rested)
     };
     let results: Vec<(Option<Duration>, Rested)> = snapshot::in_parallel(&["olsr", "dsdv"], run);

@@ -1,0 +1,96 @@
+"""A TCP transfer of `size` bytes: its completion time, and whether it finished within the flow's time.
+
+The programs are our own (programs/transfer.py), not iperf3 with `--bytes`: iperf3 opens a control connection over the same path
+first, so its test starts later than the flow; its client measures until it has handed over the last byte, not until the receiver
+has read it; and a test that it cannot finish has no exact count of received bytes. Here the flow is one connection and nothing
+else. Both ends take times from CLOCK_MONOTONIC, which all stations share.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from scenarios.models import STRICT
+from scenarios.quantities import Bytes
+from scenarios.traffic.shared.kind import FlowPlan, Kind, Listening, Program, Report, python_program, received_bps
+
+PROGRAM = Path(__file__).with_name("programs") / "transfer.py"
+NS_PER_S = 1_000_000_000
+
+
+class TransferKeys(BaseModel):
+    """`size` bytes of payload."""
+
+    model_config = STRICT
+    size: Bytes = Field(ge=1, le=10_000_000_000, examples=[1_000_000])
+
+
+class Transfer(Kind[TransferKeys]):
+    """See the head of this file."""
+
+    keys = TransferKeys
+    transport = "tcp"
+    measured = "tcp"
+    readiness = Listening("tcp")
+    drain_s = 2.0  # an unfinished transfer ends with packets on their way, which the receiver counts
+    own_metrics = {"completion_s": "s", "finished": "1", "transferred_bytes": "bytes"}  # noqa: RUF012
+
+    def receiver(self, plan: FlowPlan[TransferKeys]) -> Program:
+        """`transfer.py receive` on the flow's port."""
+        own = ["--source", plan.target, "--port", plan.port, "--size", plan.keys.size, "--out", plan.noted("received")]
+        return Program(python_program(PROGRAM, "receive", *own))
+
+    def sender(self, plan: FlowPlan[TransferKeys], receiver_pid: int) -> Program:
+        """`transfer.py send`, which lasts for the flow's time even if the transfer finishes earlier."""
+        ends = ["--source", plan.source, "--to", plan.target, "--port", plan.port, "--receiver", receiver_pid]
+        own = ["--size", plan.keys.size, "--seconds", plan.seconds, "--out", plan.noted("sent")]
+        return Program(python_program(PROGRAM, "send", *ends, *own))
+
+    def report(self, plan: FlowPlan[TransferKeys]) -> str:
+        """A report in iperf3's format, from the counts of both programs, with `outcome`."""
+        sent = json.loads(plan.noted("sent").read_text())
+        received = json.loads(plan.noted("received").read_text()).get(str(sent["port"]), {})
+        last_ns, in_time = received.get("last_ns"), received.get("bytes_in_time", 0)
+        passed_s = (last_ns - sent["began_ns"]) / NS_PER_S if last_ns is not None else 0.0
+        finished = in_time == plan.keys.size
+        ends = {"local_host": plan.source, "local_port": sent["port"], "remote_host": plan.target, "remote_port": plan.port}
+        tried = {key: sent[key] for key in ("tries", "first_try_s", "connected", "remark")}
+        content = {
+            "format": "manet-transfer/1",
+            "manet": tried,
+            "start": {
+                "connected": [ends] if sent["connected"] else [],
+                "test_start": {"protocol": "TCP", "blksize": 0, "duration": plan.seconds},
+            },
+            "end": {
+                "sum_sent": {"bytes": sent["bytes"], "retransmits": sent["retransmissions"]},
+                "sum_received": {"bytes": received.get("bytes", 0), "seconds": passed_s},
+            },
+            "outcome": {
+                "size": plan.keys.size,
+                "seconds": plan.seconds,
+                "completion_s": passed_s if finished else None,
+                "finished": finished,
+                "transferred_bytes": in_time,
+            },
+        }
+        return json.dumps(content, indent=1) + "\n"
+
+    def from_report(self, report: Report) -> dict[str, Any]:
+        """`iperf3_bps` (bit/s) and the metrics of the transfer."""
+        outcome = report.get("outcome", {})
+        return {"iperf3_bps": received_bps(report), **{name: outcome.get(name) for name in self.own_metrics}}
+
+    def remark(self, report: Report) -> str | None:
+        """Of an unfinished transfer that had begun."""
+        outcome = report.get("outcome", {})
+        if not report.get("manet", {}).get("connected") or outcome.get("finished") is not False:
+            return None
+        lost = f" ({report['manet']['remark']})" if report["manet"].get("remark") else ""
+        carried = f"{outcome['transferred_bytes']} of {outcome['size']} bytes"
+        return f"did not finish: {carried} in {outcome['seconds']:g} s{lost}"
+
+
+KIND = Transfer()

@@ -1,0 +1,307 @@
+"""The traffic kind `command`: its words, the readiness of its server, and the end of its programs."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from analysis.metrics import analyse_run
+from scenarios.definition import load_scenario
+from scenarios.errors import UsageError
+from scenarios.flows import Flow
+from scenarios.scenario import Scenario
+from scenarios.traffic import kind_named
+from scenarios.traffic.shared.kind import After, FlowPlan, Listening, Printed, Readiness
+from testbed.errors import RunError
+from testbed.host.processes import Processes
+from testbed.programs import BUILT
+from testbed.runs import preflight
+from testbed.runs.run import run_scenario
+from testbed.stages import traffic
+from testbed.tests.running import Background, chain, needs_runs, nothing_left, process_of, run_json, wait_until
+
+ENDS = {"from": "sta1", "to": "sta2", "traffic": "command"}
+PYTHON = sys.executable
+KIND = kind_named("command")
+
+
+def flow(**keys: object) -> dict:
+    return {**ENDS, "command": ["true"], **keys}
+
+
+def plan(folder: Path, seconds: float = 7.0, **keys: object) -> FlowPlan:
+    own = Flow.model_validate(flow(**keys)).own_keys()
+    ends = {"source": "10.0.0.1", "target": "10.0.0.2", "port": 5201}
+    return FlowPlan("flow1", own, **ends, seconds=seconds, seed=1, report=folder / "flow1.json", log=folder)
+
+
+# --- keys -----------------------------------------------------------------------------------------
+
+
+def test_fields_are_filled_in(tmp_path: Path) -> None:
+    words = ["x", "-c", "{target}", "{source}:{port}", "{seconds}", "{{a}}"]
+    argv = KIND.sender(plan(tmp_path, command=words), 0).argv
+    assert argv[-6:] == ["x", "-c", "10.0.0.2", "10.0.0.1:5201", "7", "{a}"]
+    assert KIND.sender(plan(tmp_path, seconds=2.5, command=["x", "{seconds}"]), 0).argv[-1] == "2.5"
+    assert KIND.receiver(plan(tmp_path)) is None
+    assert KIND.receiver(plan(tmp_path, server=["y", "{port}"])).argv[-2:] == ["y", "5201"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"command": ["x", "{targt}"]}, ["flows.0.command.1", "{targt}", "{target}", "{{ and }}"]),
+        ({"server": ["x", "{port:d}"]}, ["flows.0.server.1", "unknown field"]),
+        ({"command": ["x", "{"]}, ["flows.0.command.1", "{{ and }}"]),
+        ({"command": []}, ["flows.0.command", "first word"]),
+        ({"command": ["{target}"]}, ["flows.0.command", "first word"]),
+        ({"command": "ping sta2"}, ["flows.0.command", "a list"]),
+        ({"server": ["x"], "ready_line": "("}, ["flows.0.ready_line", "regular expression"]),
+        ({"server": ["x"], "ready_port": 65536}, ["flows.0.ready_port", "65535"]),
+        ({"ready_port": 80}, ["flows.0.ready_port", '"server"']),
+        ({"server": ["x"], "ready_port": 80, "ready_after": 1}, ["flows.0.ready_after", '"ready_port"', "remove one"]),
+        ({"tcp": "vegas"}, ["flows.0.tcp", "has no TCP"]),
+    ],
+)
+def test_wrong_keys_are_refused_by_name(tmp_path: Path, keys: dict, words: list[str]) -> None:
+    path = tmp_path / "x.toml"
+    entries = ", ".join(f"{key} = {json.dumps(value)}" for key, value in flow(**keys).items())
+    path.write_text(f"hops = 1\nflows = [{{ {entries} }}]\n")
+    with pytest.raises(UsageError) as problem:
+        load_scenario(path)
+    assert all(word in str(problem.value) for word in words), str(problem.value)
+
+
+def test_a_missing_command_is_shown_with_an_example() -> None:
+    with pytest.raises(ValueError, match=r'add command = \["ping", "-c", "10", "\{target\}"\]'):
+        Flow.model_validate(ENDS)
+
+
+def test_the_scenario_s_json_gives_the_same_scenario() -> None:
+    scenario = chain(flows=[flow(server=["nc", "-lk", "{port}"], ready_port=0)])
+    assert Scenario.from_json(scenario.to_json()) == scenario
+
+
+@pytest.mark.parametrize("word", ["manet-no-such-program", "/no/such/program"])
+@pytest.mark.parametrize("key", ["command", "server"])
+def test_a_program_that_does_not_exist_is_refused(key: str, word: str) -> None:
+    with pytest.raises(UsageError, match=f'key "flows.1.{key}": "{word}" is .*; install it, or write its full path'):
+        preflight.check_own_programs(chain(flows=[flow(), flow(**{key: [word]})]))
+
+
+def test_a_program_in_path_or_with_its_path_is_accepted() -> None:
+    preflight.check_own_programs(chain(flows=[flow(server=[PYTHON]), {"from": "sta1", "to": "sta2"}]))
+
+
+# --- readiness ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator:
+    """Wait for a receiver, a line of Python, by the stage's own function; returns its duration, s."""
+    monkeypatch.setattr(traffic, "READY_DEADLINE_S", 1.5)
+    with Processes(tmp_path / "log") as children:
+
+        def wait(line: str, readiness: Readiness, port: int = 5201) -> float:
+            kind = SimpleNamespace(readiness_of=lambda _keys: readiness)
+            running = traffic.RunningFlow(
+                SimpleNamespace(name="flow1", keys=None, port=port), SimpleNamespace(kind=kind), None, None
+            )
+            running.receiver = children.start("flow1-receiver", [PYTHON, "-c", line], remedy="look")
+            running.receiver_started = time.monotonic()
+            traffic._wait_until_ready([running], children)
+            return time.monotonic() - running.receiver_started
+
+        yield wait
+
+
+def test_the_keys_give_the_condition(tmp_path: Path) -> None:
+    def of(**keys: object) -> Readiness:
+        return KIND.readiness_of(plan(tmp_path, server=["x"], **keys).keys)
+
+    assert isinstance(of(ready_port=80), Listening) and of(ready_port=80).port == 80
+    assert of(ready_port=0).port is None
+    assert isinstance(of(ready_line="up"), Printed)
+    assert (of(ready_after=3), of()) == (After(3.0), After(0.0))
+
+
+@pytest.mark.parametrize(
+    ("family", "kind"),
+    [("AF_INET", "SOCK_STREAM"), ("AF_INET", "SOCK_DGRAM"), ("AF_INET6", "SOCK_STREAM")],
+)
+def test_a_server_that_listens_is_ready(waiting, family: str, kind: str) -> None:
+    if family == "AF_INET6" and not Path("/proc/net/tcp6").exists():
+        pytest.skip("no IPv6 here")
+    with socket.socket(getattr(socket, family), getattr(socket, kind)) as probe:
+        probe.bind(("", 0))
+        port = probe.getsockname()[1]
+    listen = "s.listen();" if kind == "SOCK_STREAM" else ""
+    line = (
+        f"import socket, time; s = socket.socket(socket.{family}, socket.{kind}); s.bind(('', {port})); {listen} time.sleep(60)"
+    )
+    waiting(line, Listening(None, port))
+
+
+def test_a_server_is_ready_by_its_output_or_after_its_time(waiting) -> None:
+    waiting("import time; print('a\\nup 7', flush=True); time.sleep(60)", Printed(r"^up \d$", "look"))
+    assert waiting("import time; time.sleep(60)", After(2.0)) >= 2.0  # beyond the deadline of the others
+
+
+@pytest.mark.parametrize(
+    ("readiness", "words"),
+    [
+        (Listening(None, 9, "correct ready_port"), "its receiver does not listen on port 9 after 1.5 s; correct ready_port"),
+        (Listening("tcp"), "its receiver does not listen after 1.5 s; the host is overloaded"),
+        (Printed("up", "correct ready_line"), 'its receiver has printed no "up" after 1.5 s; correct ready_line'),
+    ],
+)
+def test_a_server_that_is_never_ready_fails_the_run(waiting, readiness: Readiness, words: str) -> None:
+    with pytest.raises(RunError) as problem:
+        waiting("import time; time.sleep(60)", readiness, port=9)
+    assert str(problem.value) == f"flow1: {words}"
+
+
+@pytest.mark.parametrize("readiness", [After(60.0), Printed("up", "look")])
+def test_a_server_that_ends_before_it_is_ready_fails_the_run(waiting, readiness: Readiness) -> None:
+    with pytest.raises(RunError, match=r'flow1-receiver: .* ended with status 3: "no device"; look'):
+        waiting("import sys; print('no device'); sys.exit(3)", readiness)
+
+
+# --- the program that starts the command ----------------------------------------------------------
+
+
+def ran(folder: Path, seconds: float, *words: str) -> dict:
+    done = subprocess.run(KIND.sender(plan(folder, seconds=seconds, command=list(words)), 0).argv, timeout=60)
+    assert done.returncode == 0
+    return json.loads((folder / "flow1.json").read_text())
+
+
+def test_a_command_that_ends_early_has_its_status(tmp_path: Path) -> None:
+    began = time.monotonic()
+    report = ran(tmp_path, 0.8, "sh", "-c", "exit 3")
+    assert time.monotonic() - began >= 0.8  # the flow's time is the same
+    assert (report["exit_status"], report["ended_by_run"], report["argv"]) == (3, False, ["sh", "-c", "exit 3"])
+    assert KIND.from_report(report) == {"exit_status": 3, "ended_by_run": False}
+    assert KIND.remark(report) == f"ended with status 3: sh, after {report['seconds']:.1f} s"
+    killed = ran(tmp_path, 0.5, "sh", "-c", "kill -9 $$")
+    assert (killed["exit_status"], KIND.remark(killed).startswith("was killed by signal 9: sh")) == (-9, True)
+    assert KIND.remark(ran(tmp_path, 0.1, "true")) is None
+
+
+def test_a_command_that_is_running_at_the_end_is_ended(tmp_path: Path) -> None:
+    report = ran(tmp_path, 0.5, "sleep", "60")
+    assert (report["exit_status"], report["ended_by_run"], report["seconds"] >= 0.5) == (None, True, True)
+    assert KIND.remark(report) is None
+
+
+def test_processes_that_a_command_leaves_are_ended(tmp_path: Path) -> None:
+    ran(tmp_path, 0.5, "sh", "-c", f"sleep 60 & echo $! >{tmp_path}/pid")
+    pid = int((tmp_path / "pid").read_text())
+    wait_until(lambda: not Path(f"/proc/{pid}").exists() or " Z " in Path(f"/proc/{pid}/stat").read_text(), "it has ended")
+
+
+@pytest.mark.slow
+def test_a_command_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
+    assert ran(tmp_path, 0.5, "sh", "-c", "trap '' TERM; while :; do sleep 0.2; done")["ended_by_run"]
+
+
+def test_a_server_that_ends_by_itself_is_an_error(tmp_path: Path) -> None:
+    argv = KIND.receiver(plan(tmp_path, server=["sh", "-c", "echo busy; exit 4"])).argv
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "busy\n", "the server, sh, ended with status 4\n")
+
+
+def test_a_server_ends_at_sigterm(tmp_path: Path) -> None:
+    with subprocess.Popen(KIND.receiver(plan(tmp_path, server=["sleep", "60"])).argv) as server:
+        children = Path(f"/proc/{server.pid}/task/{server.pid}/children")
+        wait_until(lambda: children.read_text().split(), "it has started")
+        pid = int(children.read_text().split()[0])
+        wait_until(lambda: Path(f"/proc/{pid}/comm").read_text() == "sleep\n", "it runs")
+        server.terminate()
+    assert not Path(f"/proc/{pid}").exists()
+
+
+# --- runs -----------------------------------------------------------------------------------------
+
+SERVE = (
+    "import socket; s = socket.create_server(('', {port})); print('up', flush=True)\nwhile True: s.accept()[0].sendall(b'hello')"
+)
+ASK = "import socket; print(socket.create_connection(('{target}', {port}), 5).recv(9).decode())"
+
+
+@pytest.mark.root
+@needs_runs
+def test_commands_of_every_readiness_in_a_run(tmp_path: Path) -> None:
+    client, server = [PYTHON, "-c", ASK], [PYTHON, "-c", SERVE]
+    ready = [{"ready_port": 0}, {"ready_line": "^up$"}, {"ready_after": 1}]
+    flows = [flow(command=client, server=server, **condition) for condition in ready]
+    flows += [flow(command=["sh", "-c", "exit 3"]), flow(command=["sleep", "60"])]
+    result = run_scenario(chain(flows=flows), 1, tmp_path / "run", programs=BUILT)
+    assert (result.status, result.error) == ("complete", None)
+    metrics = analyse_run(tmp_path / "run")
+    assert [check for check in metrics["checks"] if not check["ok"]] == []
+    ends = [(each["exit_status"], each["ended_by_run"]) for each in metrics["flows"].values()]
+    assert ends == [(0, False), (0, False), (0, False), (3, False), (None, True)]
+    assert [remark.split(", after")[0] for remark in metrics["remarks"]] == ["flow4 from sta1 to sta2 ended with status 3: sh"]
+    assert "hello" in (tmp_path / "run" / "log" / "flow1-sender.log").read_text()
+    assert "up" in (tmp_path / "run" / "log" / "flow1-receiver.log").read_text()
+    assert nothing_left(tmp_path / "run")
+
+
+@pytest.mark.root
+@needs_runs
+@pytest.mark.parametrize(
+    ("victim", "words"),
+    [
+        ("server", ["flow1-receiver", "the server, sleep, was killed by SIGKILL"]),
+        ("command.py serve", ["flow1-receiver", "SIGKILL"]),
+        ("command.py run", ["flow1-sender", "SIGKILL"]),
+    ],
+    ids=["server", "its-keeper", "the-command-s-keeper"],
+)
+def test_a_killed_process_fails_the_run_and_leaves_nothing(tmp_path: Path, victim: str, words: list[str]) -> None:
+    flows = [flow(command=["sleep", "70"], server=["sleep", "71"])]
+    run = Background(chain(duration=20, flows=flows), tmp_path / "run").at("traffic", 0.1)
+    pid = program_of(tmp_path / "run", "command.py serve") if victim == "server" else process_of(tmp_path / "run", victim)
+    os.kill(pid, signal.SIGKILL)
+    result = run.result()
+    assert result.status == "failed"
+    assert all(word in result.error for word in words), result.error
+    assert run_json(tmp_path / "run")["error"] == result.error
+    assert nothing_left(tmp_path / "run")
+
+
+def program_of(directory: Path, word: str) -> int:
+    """The pid of the program that the keeper with `word` in its command line has started."""
+    keeper = process_of(directory, word)
+    return int(Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()[0])
+
+
+@pytest.mark.root
+@needs_runs
+def test_a_killed_command_is_a_result(tmp_path: Path) -> None:
+    run = Background(chain(duration=4, flows=[flow(command=["sleep", "70"])]), tmp_path / "run").at("traffic", 0.1)
+    os.kill(program_of(tmp_path / "run", "command.py run"), signal.SIGKILL)
+    assert run.result().status == "complete"
+    metrics = analyse_run(tmp_path / "run")
+    assert metrics["flows"]["flow1"]["exit_status"] == -9
+    assert "was killed by signal 9: sleep" in metrics["remarks"][0]
+
+
+@pytest.mark.root
+@pytest.mark.slow
+@needs_runs
+def test_a_server_that_is_never_ready_fails_its_run(tmp_path: Path) -> None:
+    flows = [flow(server=["sleep", "71"], ready_port=0)]
+    result = run_scenario(chain(flows=flows), 1, tmp_path / "run", programs=BUILT)
+    assert result.status == "failed"
+    assert "flow1: its receiver does not listen after 20 s; correct server or ready_port" in result.error
+    assert nothing_left(tmp_path / "run")
