@@ -45,6 +45,7 @@ MAX_COPY_BYTES = 1500  # COPY_BYTES of kernel-tcp/layers/layers.h: an IP packet 
 MAX_HWSIM_QUEUE: int = owned.schema("medium")["hwsim_queue_packets"]
 MODEL_TRAFFIC_AT_S = 10.0  # default time from the medium's start to that of traffic and movement
 DEFAULT_SPACING_M = 200.0
+MIN_DURATION_S = 0.1  # of a measurement
 # SACK of a TCP that does not set it: tcp_sack of profiles/period.toml; Linux's own default (ip-sysctl.rst).
 SACK_OF_PROFILE = {"period": False, "modern": True}
 HOST_NAME = re.compile(r"[a-z][a-z0-9-]{0,9}")  # as a station's
@@ -159,7 +160,7 @@ class Scenario(BaseModel):
     traffic: KindOfDefaultFlows = DEFAULT_KIND
     flows: Annotated[tuple[Flow, ...], BeforeValidator(as_tuple)] = ()
     warmup: Seconds = Field(5.0, ge=0, le=86_400)
-    duration: Seconds = Field(30.0, ge=0.1, le=86_400)
+    duration: Seconds = Field(30.0, ge=MIN_DURATION_S, le=86_400)
     traffic_at: Seconds | None = Field(None, ge=0, le=3600)
     events: Annotated[tuple[Event, ...], BeforeValidator(as_tuple)] = Field((), max_length=10_000)
     clock: Literal["real", "virtual"] = "real"
@@ -229,6 +230,10 @@ class Scenario(BaseModel):
     def traffic_seconds(self) -> float:
         """From the start of the traffic to its end: the last flow's start, the warm-up and the measurement."""
         return max((flow.start for flow in self.flows), default=0.0) + self.warmup + self.duration
+
+    def seconds_of(self, flow: Flow) -> float:
+        """How long a flow sends."""
+        return (self.traffic_seconds() if flow.stop is None else flow.stop) - flow.start
 
     def tcp_of(self, flow: Flow) -> Tcp:
         """The TCP of a flow: its own, else the scenario's."""
@@ -449,6 +454,15 @@ class Scenario(BaseModel):
     def _check_times(self) -> None:
         if self.rto_min is not None and self.rto_max is not None and self.rto_min > self.rto_max:
             raise KeyProblem(("rto_min",), f"{self.rto_min:g} s is above rto_max = {self.rto_max:g} s; lower it")
+        for index, flow in enumerate(self.flows):
+            if flow.stop is None:
+                continue
+            if flow.stop > self.traffic_seconds():
+                text = f"{flow.stop:g} s is after the end of the traffic at {self.traffic_seconds():g} s; remove it"
+                raise KeyProblem(("flows", index, "stop"), text)
+            if self.seconds_of(flow) < self.warmup + MIN_DURATION_S:
+                text = f"{flow.stop:g} s leaves nothing to measure after start = {flow.start:g} s and warmup = {self.warmup:g} s"
+                raise KeyProblem(("flows", index, "stop"), f"{text}; give a later time")
 
     def _check_sizes(self) -> None:
         """No packet of the scenario may be fragmented, and no segment be smaller than `mss`."""

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError, model_validator
 from scenarios import flows, traffic
 from scenarios.flows import Flow
 from scenarios.models import STRICT, KeyProblem
+from scenarios.scenario import Scenario
 from scenarios.traffic.bulk import with_servers_part
 from scenarios.traffic.shared.datagrams import Train
 from scenarios.traffic.shared.kind import FlowPlan
@@ -152,3 +153,25 @@ def test_keys_of_other_kinds_are_not_written(monkeypatch: pytest.MonkeyPatch) ->
     assert list(written) == ["from", "to", "traffic", "start", "rate", "bytes", "tcp"]
     monkeypatch.setattr(flows, "ALWAYS_WRITTEN", ())
     assert "rate" not in Flow.model_validate({"from": "sta1", "to": "sta2"}).model_dump()
+
+
+def test_a_flow_ends_at_its_stop_or_with_the_traffic() -> None:
+    """start 5, warmup 2 and duration 10: the traffic lasts 17 s."""
+    flows = [{"from": "sta1", "to": "sta2", "stop": 8}, {"from": "sta2", "to": "sta1", "start": 5}]
+    scenario = Scenario.model_validate({"topology": "chain", "hops": 1, "flows": flows, "warmup": 2, "duration": 10})
+    assert [scenario.seconds_of(flow) for flow in scenario.flows] == [8, 12]
+    assert Scenario.from_json(scenario.to_json()) == scenario
+
+
+@pytest.mark.parametrize(
+    ("stop", "message"),
+    [
+        (3, "3 s is not after start = 3 s; give a later time"),
+        (99, "99 s is after the end of the traffic at 15 s; remove it"),
+        (5, "5 s leaves nothing to measure after start = 3 s and warmup = 2 s; give a later time"),
+    ],
+)
+def test_a_stop_outside_the_measurement_is_refused(stop: float, message: str) -> None:
+    flow = {"from": "sta1", "to": "sta2", "start": 3, "stop": stop}
+    with pytest.raises(ValidationError, match=re.escape(message)):
+        Scenario.model_validate({"topology": "chain", "hops": 1, "flows": [flow], "warmup": 2, "duration": 10})
