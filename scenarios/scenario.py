@@ -427,20 +427,19 @@ class Scenario(BaseModel):
 
     def _check_hops(self) -> None:
         """TCP-AP needs the length of the path; without it, it would be NewReno."""
-        hosts, protocol = set(self.host_names()), self.routing.protocol
+        protocol = self.routing.protocol
         by_the_kernel = self.stations == "hwsim" and self.hwsim.mode == "mesh"
         for index, flow in enumerate(self.flows):
             if not flow.has_tcp or not self.tcp_of(flow).asks_for_hops:
                 continue
             if self.routing.KNOWS_HOPS and not by_the_kernel:
                 continue
-            if protocol in OWN_DAEMONS and flow.source not in hosts:
+            if protocol in OWN_DAEMONS:
                 continue
-            who = f'the wired host "{flow.source}"' if protocol in OWN_DAEMONS else f'routing = "{protocol}"'
-            who = "the kernel's mesh" if by_the_kernel else who
+            who = "the kernel's mesh" if by_the_kernel else f'routing = "{protocol}"'
             text = f'"{self.tcp_of(flow).name}" paces by the length of the path, which {who} does not tell; write it, as '
             text += (
-                "tcpap(hops=4), or take static, " + ", ".join(OWN_DAEMONS[:-1]) + f" or {OWN_DAEMONS[-1]} and a station as source"
+                "tcpap(hops=4), or take static, " + ", ".join(OWN_DAEMONS[:-1]) + f" or {OWN_DAEMONS[-1]}"
             )
             raise KeyProblem(("flows", index, "tcp") if flow.tcp else ("tcp",), text)
 

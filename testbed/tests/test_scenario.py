@@ -152,10 +152,6 @@ def test_atcp_has_ecn_at_both_ends(load):
         ('routing = "babeld"', 'routing = "babeld"'),
         ('routing = "batman-adv"', 'routing = "batman-adv"'),
         ('routing = "none"\nstations = "hwsim"\nhwsim.mode = "mesh"', "the kernel's mesh"),
-        (
-            'routing = "aodv"\nflows = [{ from = "h1", to = "sta1" }]\nwires = [{ station = "sta3", host = "h1" }]',
-            'the wired host "h1"',
-        ),
     ],
 )
 def test_tcpap_without_the_length_of_the_path_is_refused(load, keys, who):
