@@ -16,7 +16,7 @@ from analysis.connections import Connection
 from analysis.datagrams import FOLDER, datagram_metrics, datagrams_of, write_records
 from analysis.iperf import IperfReport
 from analysis.reaction import reaction_s
-from analysis.routing_notes import segments_given_up
+from analysis.routing_notes import segments_given_up, too_big
 from analysis.rundir import Flow, RunDirectory
 from analysis.throughput import Staircase, initial_sequence, receiver_view, round_trip_times_ns, sender_view
 
@@ -44,7 +44,7 @@ def measure_tcp(
     found.append(checks.acked_delivered(flow.name, sender, receiver, begin_ns, end_ns))
     if report:
         found.append(checks.iperf_delivered(flow.name, report, sender, receiver, flow.kind.preamble_bytes))
-        unsent = segments_given_up(run.path, flow.source, connection)
+        unsent = segments_given_up(run.path, flow.source, connection) + too_big(run.path, flow.source)
         found.append(checks.iperf_retransmissions(flow.name, report, sender, unsent, _layers_part(run, flow, connection, end_ns)))
     window_s = (end_ns - begin_ns) / 1e9
     inside = sender.segments.within(begin_ns, end_ns)

@@ -18,6 +18,7 @@ from analysis.files import write_atomic
 from analysis.iperf import IperfReport
 from analysis.measures import MEASURES, NS_PER_S
 from analysis.movement import expectation, movement_metrics
+from analysis.route_history import route_metrics
 from analysis.rundir import Flow, RunDirectory
 
 FORMAT = "manet-metrics/1"
@@ -85,6 +86,7 @@ def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check], remarks: li
             found.append(checks.window_covered(flow.name, report, (end_ns - connected_ns) / 1e9))
             entry |= flow.kind.from_report(report.content)
         entry |= movement_metrics(run, flow, begin_ns, end_ns, entry.get("acked_bps"))
+        entry |= route_metrics(run, flow, begin_ns, end_ns)
         entry["air_bps"] = _air_rate(run, flow, connection, begin_ns, end_ns, found)
     except AnalysisError as problem:
         found.append(Check(f"{flow.name} readable", False, str(problem)))

@@ -52,6 +52,8 @@ FLOW_METRICS = {
     "partitioned": ("1", "partitioned", 1),
     "mean_hops": ("hops", "mean_hops", 1),
     "path_changes": ("changes", "path_changes", 1),
+    "hop_changes": ("changes", "hop_changes", 1),
+    "route_changes": ("changes", "route_changes", 1),
 }
 SUM_METRICS = {
     "total_acked_kbps": ("kbit/s", "acked_bps", 1e3),
@@ -100,7 +102,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Results:
-    """The runs of a folder of results. `rows` are those of table.csv, each with the `flows` of its metrics.json and whether its
+    """The runs of a folder of results. `rows` are those of table.csv, each with the `flows` of its metrics.json (`flow_metrics`) and whether its
     host was late; `summary` are those of summary.csv."""
 
     directory: Path
@@ -253,7 +255,7 @@ def _run_row(run_dir: Path, out_dir: Path, axes: tuple[str, ...]) -> dict[str, A
     row |= {name: metrics.get("fairness", {}).get(kind) for name, (_, kind, _) in FAIRNESS.items()}
     row["checks"] = (";".join(failed) or "ok") if metrics else "no metrics"
     row["run_dir"] = str(run_dir.relative_to(out_dir))
-    row["flows"] = flows
+    row["flow_metrics"] = flows
     row["remarks"] = metrics.get("remarks", [])
     return row
 
