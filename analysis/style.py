@@ -73,7 +73,7 @@ VARIANTS = {
     "newreno": VariantStyle("NewReno", VERMILION, "s"),
     "sack": VariantStyle("SACK", GREEN, "^"),
     "vegas": VariantStyle("Vegas", BLUE, "o"),
-    "tcpap": VariantStyle("TCP-AP", BLUE, "o"),
+    "tcpap": VariantStyle("TCP-AP", GREEN, "D"),
     "reno-f": VariantStyle("Reno-F", ORANGE, "P"),
     "tcpf": VariantStyle("TCP-F", SKY, "X"),
     "atcp": VariantStyle("ATCP", PURPLE, "D"),
