@@ -6,6 +6,7 @@
 
 mod data;
 pub mod entry;
+pub mod gateway;
 pub mod machine;
 pub mod neighbours;
 pub mod options;
