@@ -49,6 +49,8 @@ class Protocol(BaseModel):
     model_config = STRICT
     OURS: ClassVar[frozenset[str]] = frozenset({"protocol", "events", "settle"})
     TO_WIRES: ClassVar[bool] = True  # whether stations may reach a wired host over the air
+    NEAREST_GATEWAY: ClassVar[bool] = False  # whether a station sends to every wired host over the nearest gateway
+    TELLS_HOPS_TO_WIRES: ClassVar[bool] = True  # whether its daemon has a host route, with hops, to a wired host
     KNOWS_HOPS: ClassVar[bool] = False  # whether the lengths of paths are known without one of our own daemons
     settle_s: ClassVar[tuple[float, float] | None] = None
     protocol: str
@@ -57,6 +59,11 @@ class Protocol(BaseModel):
     def headers_bytes(self) -> int:
         """The maximum that the protocol adds to the headers of a data packet on the air, bytes."""
         return 0
+
+    @property
+    def has_gateways(self) -> bool:
+        """Whether a station with wires is a gateway for the others, as far as the option `gateway` decides it."""
+        return bool(getattr(self, "gateway", True))
 
     def options(self) -> dict[str, Any]:
         """The protocol's options in its daemon's format."""
@@ -123,13 +130,15 @@ class DsdvRules(OwnDaemon):
     """DSDV (Perkins and Bhagwat 1994) by manet-dsdv: distance vectors, with ns-2's timers. A route travels one hop with each
     triggered update, or one hop a period if that is lost."""
 
-    TO_WIRES = False
+    NEAREST_GATEWAY = True
+    TELLS_HOPS_TO_WIRES = False
     settle_s = (30.0, 16.0)
 
 
 class OlsrRules(OwnDaemon):
     """OLSR (RFC 3626) by manet-olsr: link states. The constants are those of section 18."""
 
+    TELLS_HOPS_TO_WIRES = False
     settle_s = (30.0, 5.0)
 
     def options(self) -> dict[str, Any]:
@@ -192,6 +201,7 @@ DAEMONS: dict[str, Daemon] = {
 }
 OWN_DAEMONS = tuple(DAEMONS)
 MIN_MTU: int = owned.schema(OWN_DAEMONS[0])["min_mtu_bytes"]  # of a radio; the host around each protocol checks it
+TELL_HOPS_TO_WIRES = tuple(protocol for protocol, daemon in DAEMONS.items() if daemon.rules.TELLS_HOPS_TO_WIRES)
 TO_WIRES = tuple(protocol for protocol, daemon in DAEMONS.items() if daemon.rules.TO_WIRES)
 
 

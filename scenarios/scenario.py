@@ -22,7 +22,7 @@ from scenarios.models import STRICT, KeyProblem, as_tuple
 from scenarios.movement import Mobility, Still, completed, refuse_misfit
 from scenarios.propagation import MatrixEntry, Propagation, as_propagation
 from scenarios.quantities import BitsPerSecond, Bytes, Metres, MetresPerSecond, Seconds, Whole
-from scenarios.routing import MIN_MTU, OWN_DAEMONS, TO_WIRES, Routing, Static
+from scenarios.routing import MIN_MTU, OWN_DAEMONS, TELL_HOPS_TO_WIRES, TO_WIRES, Routing, Static
 from scenarios.tcp import Tcp, TcpText
 from scenarios.traffic import DEFAULT_KIND
 from topologies.addresses import MAX_WIRES
@@ -187,6 +187,7 @@ class Scenario(BaseModel):
         self._check_options("SACK", lambda tcp: self._wants_sack(tcp.sack))
         self._check_options("ECN", lambda tcp: tcp.ecn)
         self._check_routing()
+        self._check_gateways()
         self._check_hops()
         object.__setattr__(self, "routing", self.routing.for_stations(len(self.station_names()), not self.mobility.moving))
         if self.traffic_at is None and self.mobility.with_traffic:
@@ -419,6 +420,24 @@ class Scenario(BaseModel):
                 *others, last = (f'"{name}"' for name in ("static", *TO_WIRES))
                 text += f"take {', '.join(others)} or {last}, or end the flow at the gateway"
                 raise KeyProblem(("flows", index), text)
+            if wired and len(ends) > 1 and not self.routing.has_gateways:
+                text = f"no station reaches {', '.join(sorted(wired))} over the air; "
+                text += f"leave it out, or end flow{index + 1} at the gateway"
+                raise KeyProblem(("routing", "gateway"), text)
+
+    def _check_gateways(self) -> None:
+        """A station's default route leads to the nearest gateway, which must reach every wired host."""
+        if not (self.routing.NEAREST_GATEWAY and self.routing.has_gateways):
+            return
+        behind: dict[str, set[str]] = {}
+        for wire in self.wires:
+            behind.setdefault(wire.station, set()).add(wire.host)
+        for index, wire in enumerate(self.wires):
+            for other, hosts in behind.items():
+                if wire.host not in hosts:
+                    text = f'{other} has no wire to it, and "{self.routing.protocol}" sends to every host over the nearest '
+                    text += f'gateway; add a wire from {other} to "{wire.host}", or take "static" or "olsr"'
+                    raise KeyProblem(("wires", index, "host"), text)
 
     def _check_hops(self) -> None:
         """TCP-AP needs the length of the path; without it, it would be NewReno."""
@@ -429,14 +448,15 @@ class Scenario(BaseModel):
                 continue
             if self.routing.KNOWS_HOPS and not by_the_kernel:
                 continue
-            if protocol in OWN_DAEMONS and flow.source not in hosts:
+            told = self.routing.TELLS_HOPS_TO_WIRES or flow.target not in hosts
+            if protocol in OWN_DAEMONS and flow.source not in hosts and told:
                 continue
-            who = f'the wired host "{flow.source}"' if protocol in OWN_DAEMONS else f'routing = "{protocol}"'
+            telling = OWN_DAEMONS if flow.target not in hosts else TELL_HOPS_TO_WIRES
+            unknown = protocol in OWN_DAEMONS and flow.source in hosts
+            who = f'the wired host "{flow.source}"' if unknown else f'routing = "{protocol}"'
             who = "the kernel's mesh" if by_the_kernel else who
             text = f'"{self.tcp_of(flow).name}" paces by the length of the path, which {who} does not tell; write it, as '
-            text += (
-                "tcpap(hops=4), or take static, " + ", ".join(OWN_DAEMONS[:-1]) + f" or {OWN_DAEMONS[-1]} and a station as source"
-            )
+            text += f"tcpap(hops=4), or take static, {', '.join(telling[:-1])} or {telling[-1]} and a station as source"
             raise KeyProblem(("flows", index, "tcp") if flow.tcp else ("tcp",), text)
 
     def _no_such(self, name: str, hosts: bool = False) -> str:

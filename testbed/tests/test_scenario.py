@@ -156,6 +156,10 @@ def test_atcp_has_ecn_at_both_ends(load):
             'routing = "aodv"\nflows = [{ from = "h1", to = "sta1" }]\nwires = [{ station = "sta3", host = "h1" }]',
             'the wired host "h1"',
         ),
+        (
+            'routing = "dsdv"\nflows = [{ from = "sta1", to = "h1" }]\nwires = [{ station = "sta3", host = "h1" }]',
+            'routing = "dsdv"',
+        ),
     ],
 )
 def test_tcpap_without_the_length_of_the_path_is_refused(load, keys, who):
