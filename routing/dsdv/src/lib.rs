@@ -7,6 +7,7 @@
 mod data;
 pub mod entry;
 pub mod gateway;
+mod internet;
 pub mod machine;
 pub mod neighbours;
 pub mod options;

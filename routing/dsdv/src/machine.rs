@@ -5,7 +5,7 @@
 //! the differences.
 
 use crate::entry::Entry;
-use crate::gateway::{behind, Chosen, INTERNET};
+use crate::gateway::Chosen;
 use crate::neighbours::Neighbours;
 use crate::options::{Link, Options};
 use crate::sequence::Sequence;
@@ -273,7 +273,7 @@ impl Dsdv {
         }
     }
 
-    fn route_status(&self, now: Instant, destination: Ipv4Addr, entry: &Entry) -> RouteStatus {
+    pub(crate) fn route_status(&self, now: Instant, destination: Ipv4Addr, entry: &Entry) -> RouteStatus {
         let neighbour = self.neighbours.get(entry.via).filter(|_| entry.is_usable());
         RouteStatus {
             destination,
@@ -286,13 +286,6 @@ impl Dsdv {
             precursors: Vec::new(),
             path: Vec::new(),
         }
-    }
-
-    /// The default route, with the state of the chosen gateway's entry.
-    fn default_route(&self, now: Instant) -> Option<RouteStatus> {
-        let alias = behind(&self.node, self.chosen?.gateway)?;
-        let route = self.route_status(now, INTERNET, self.table.get(alias)?);
-        Some(RouteStatus { prefix: 0, ..route })
     }
 
     fn neighbour_status(&self, now: Instant) -> Vec<NeighbourStatus> {

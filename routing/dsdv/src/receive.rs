@@ -69,7 +69,7 @@ impl Dsdv {
 
     /// Whether entries for this destination begin here: our address, or the network behind us.
     fn is_own(&self, destination: Ipv4Addr) -> bool {
-        destination == self.node.address || self.is_gateway() && self.gateway_of(destination) == Some(self.node.address)
+        destination == self.node.address || self.own_wires() == Some(destination)
     }
 
     /// Handles another node's entry about us: a newer sequence number is advertised at once.

@@ -1,7 +1,6 @@
 //! Our own updates: their times and contents.
 
 use crate::entry::INFINITE;
-use crate::gateway::behind;
 use crate::machine::{Dsdv, Timer};
 use crate::wire::{self, Advert};
 use manet_engine::{Duration, Instant};
@@ -74,9 +73,8 @@ impl Dsdv {
 
     /// Our own entry and, of a gateway, that of the network behind it.
     fn own_entries(&self) -> Vec<Advert> {
-        let alias = self.is_gateway().then(|| behind(&self.node, self.node.address)).flatten();
         let own = |destination| Advert { destination, hops: 1, sequence: self.sequence };
-        std::iter::once(self.node.address).chain(alias).map(own).collect()
+        std::iter::once(self.node.address).chain(self.own_wires()).map(own).collect()
     }
 
     /// Each datagram begins with our own entries, so that each receiver of any of them has a route to us.

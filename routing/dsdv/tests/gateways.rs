@@ -39,9 +39,10 @@ impl One {
     /// Updates up to `s`.
     fn updates(&mut self, s: f64) -> Vec<Vec<Advert>> {
         let mut out = Vec::new();
-        self.0.run_until(at(s), &mut |_, o| match o {
-            Output::Control { bytes, .. } => out.push(wire::parse(&bytes).unwrap()),
-            _ => {}
+        self.0.run_until(at(s), &mut |_, o| {
+            if let Output::Control { bytes, .. } = o {
+                out.push(wire::parse(&bytes).unwrap());
+            }
         });
         out
     }
