@@ -119,9 +119,9 @@ def iperf_retransmissions(
     """The kernel's count lies between the retransmissions captured until the end of the test and all captured retransmissions.
 
     `unsent`: segments that the sender's routing daemon gave up because it had no route, or that were too big for its tunnel; the
-    radio may never have had them. One more is allowed for a retransmitted SYN, which the kernel counts and the segments do not include, and one less for a segment
-    retransmitted while iperf3 made the report. `layers`: the kernel does not count probes of layers, but counts the
-    retransmissions that they kept back.
+    radio may never have had them. One more is allowed for a retransmitted SYN, which the kernel counts and the segments do not
+    include, and one less for a segment retransmitted while iperf3 made the report. `layers`: the kernel does not count probes of
+    layers, but counts the retransmissions that they kept back.
     """
     layers = layers or LayersPart()
     if report.retransmissions is None and report.remark:

@@ -16,7 +16,9 @@ from analysis.files import atomic_file
 from analysis.tables import METRICS, collect_runs, counts, mean_and_interval
 
 VARIANT = "variant"
-COLUMNS = ("where", "compared", "with", "metric", "unit", "seeds", "mean", "mean_with", "difference", "ci95", "percent", "outcome")
+COLUMNS = (
+    "where", "compared", "with", "metric", "unit", "seeds", "mean", "mean_with", "difference", "ci95", "percent", "outcome",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -102,8 +102,8 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Results:
-    """The runs of a folder of results. `rows` are those of table.csv, each with the `flows` of its metrics.json (`flow_metrics`) and whether its
-    host was late; `summary` are those of summary.csv."""
+    """The runs of a folder of results. `rows` are those of table.csv, each with the `flows` of its metrics.json (`flow_metrics`)
+    and whether its host was late; `summary` are those of summary.csv."""
 
     directory: Path
     experiment: Experiment

@@ -49,6 +49,7 @@ class Protocol(BaseModel):
     model_config = STRICT
     OURS: ClassVar[frozenset[str]] = frozenset({"protocol", "events", "settle"})
     TO_WIRES: ClassVar[bool] = True  # whether stations may reach a wired host over the air
+    NEAREST_GATEWAY: ClassVar[bool] = False  # whether a station sends to every wired host over the nearest gateway
     KNOWS_HOPS: ClassVar[bool] = False  # whether the lengths of paths are known without one of our own daemons
     settle_s: ClassVar[tuple[float, float] | None] = None
     protocol: str
@@ -57,6 +58,11 @@ class Protocol(BaseModel):
     def headers_bytes(self) -> int:
         """The maximum that the protocol adds to the headers of a data packet on the air, bytes."""
         return 0
+
+    @property
+    def has_gateways(self) -> bool:
+        """Whether a station with wires is a gateway for the others, as far as the option `gateway` decides it."""
+        return bool(getattr(self, "gateway", True))
 
     def options(self) -> dict[str, Any]:
         """The protocol's options in its daemon's format."""
@@ -123,7 +129,7 @@ class DsdvRules(OwnDaemon):
     """DSDV (Perkins and Bhagwat 1994) by manet-dsdv: distance vectors, with ns-2's timers. A route travels one hop with each
     triggered update, or one hop a period if that is lost."""
 
-    TO_WIRES = False
+    NEAREST_GATEWAY = True
     settle_s = (30.0, 16.0)
 
 

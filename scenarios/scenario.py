@@ -188,6 +188,7 @@ class Scenario(BaseModel):
         self._check_options("SACK", lambda tcp: self._wants_sack(tcp.sack))
         self._check_options("ECN", lambda tcp: tcp.ecn)
         self._check_routing()
+        self._check_gateways()
         self._check_hops()
         object.__setattr__(self, "routing", self.routing.for_stations(len(self.station_names()), not self.mobility.moving))
         if self.traffic_at is None and self.mobility.with_traffic:
@@ -424,6 +425,24 @@ class Scenario(BaseModel):
                 *others, last = (f'"{name}"' for name in ("static", *TO_WIRES))
                 text += f"take {', '.join(others)} or {last}, or end the flow at the gateway"
                 raise KeyProblem(("flows", index), text)
+            if wired and len(ends) > 1 and not self.routing.has_gateways:
+                text = f"no station reaches {', '.join(sorted(wired))} over the air; "
+                text += f"leave it out, or end flow{index + 1} at the gateway"
+                raise KeyProblem(("routing", "gateway"), text)
+
+    def _check_gateways(self) -> None:
+        """A station's default route leads to the nearest gateway, which must reach every wired host."""
+        if not (self.routing.NEAREST_GATEWAY and self.routing.has_gateways):
+            return
+        behind: dict[str, set[str]] = {}
+        for wire in self.wires:
+            behind.setdefault(wire.station, set()).add(wire.host)
+        for index, wire in enumerate(self.wires):
+            for other, hosts in behind.items():
+                if wire.host not in hosts:
+                    text = f'{other} has no wire to it, and "{self.routing.protocol}" sends to every host over the nearest '
+                    text += f'gateway; add a wire from {other} to "{wire.host}", or take "static" or "olsr"'
+                    raise KeyProblem(("wires", index, "host"), text)
 
     def _check_hops(self) -> None:
         """TCP-AP needs the length of the path; without it, it would be NewReno."""
@@ -438,9 +457,7 @@ class Scenario(BaseModel):
                 continue
             who = "the kernel's mesh" if by_the_kernel else f'routing = "{protocol}"'
             text = f'"{self.tcp_of(flow).name}" paces by the length of the path, which {who} does not tell; write it, as '
-            text += (
-                "tcpap(hops=4), or take static, " + ", ".join(OWN_DAEMONS[:-1]) + f" or {OWN_DAEMONS[-1]}"
-            )
+            text += "tcpap(hops=4), or take static, " + ", ".join(OWN_DAEMONS[:-1]) + f" or {OWN_DAEMONS[-1]}"
             raise KeyProblem(("flows", index, "tcp") if flow.tcp else ("tcp",), text)
 
     def _no_such(self, name: str, hosts: bool = False) -> str:

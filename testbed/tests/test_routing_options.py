@@ -12,6 +12,7 @@ from testbed.programs import BUILT, ROOT
 from testbed.runs.preflight import check_routing
 from testbed.tests.refusals import message
 
+WIRED = 'flows = [{ from = "sta1", to = "h1" }]\n[[wires]]\nstation = "sta3"\nhost = "h1"'
 QUOTED = ", ".join(f'"{name}"' for name in OWN_DAEMONS)
 MOVING = {"nodes": 50, "topology": "random", "area": [1500, 300], "mobility": "random-waypoint", "speed": 5}
 
@@ -157,12 +158,27 @@ ERRORS = {
         'x.toml: line 2: key "routing.hna.0": "10.0.0.1/8" is no network (10.0.0.1/8 has host bits set); '
         'write for example "192.168.1.0/30"',
     ),
-    "no way to a wired host": (
-        'hops = 2\nrouting = "dsdv"\nwires = [{ station = "sta3", host = "h1" }]\nflows = [{ from = "sta1", to = "h1" }]',
-        'x.toml: line 4: key "flows.0": "dsdv" routes over the air to stations only, not to h1; '
-        'take "static", "aodv", "olsr" or "dsr", or end the flow at the gateway',
+    "gateways switched off": (
+        f'hops = 2\nrouting = {{ protocol = "dsdv", gateway = false }}\n{WIRED}',
+        'x.toml: line 2: key "routing.gateway": no station reaches h1 over the air; leave it out, or end flow1 at the gateway',
+    ),
+    "gateways to different hosts": (
+        f'hops = 2\nrouting = "dsdv"\n{WIRED}\n[[wires]]\nstation = "sta1"\nhost = "h2"',
+        'x.toml: line 6: key "wires.0.host": sta1 has no wire to it, and "dsdv" sends to every host over the nearest gateway; '
+        'add a wire from sta1 to "h1", or take "static" or "olsr"',
     ),
 }
+
+
+def test_a_protocol_without_gateways_is_refused_for_a_flow_to_a_wired_host(load, monkeypatch):
+    monkeypatch.setattr(PROTOCOLS["dsr"], "TO_WIRES", False)
+    wanted = 'key "flows.0": "dsr" routes over the air to stations only, not to h1; take "static", "aodv"'
+    assert wanted in message(load, f'hops = 2\nrouting = "dsr"\n{WIRED}')
+
+
+def test_gateways_to_the_same_hosts_and_flows_that_end_at_the_gateway_are_accepted(load):
+    load(f'hops = 2\nrouting = "dsdv"\n{WIRED}\n[[wires]]\nstation = "sta1"\nhost = "h1"')
+    load(f'hops = 2\nrouting = {{ protocol = "dsdv", gateway = false }}\n{WIRED.replace("sta1", "sta3")}')
 
 
 @pytest.mark.parametrize("case", ERRORS)
