@@ -28,14 +28,15 @@ from scenarios.traffic import DEFAULT_KIND
 from topologies.addresses import MAX_WIRES
 from topologies.layouts import MAX_COORDINATE_M, MAX_STATIONS, cross_ends
 
-# The layout keys of each topology; any other of them is an error.
+# The layout keys of each topology; any other of them is an error. OPTIONAL need not be given.
 LAYOUT_KEYS = {
     "chain": {"hops", "nodes", "spacing"},
     "grid": {"rows", "columns", "spacing"},
     "cross": {"hops", "spacing"},
-    "random": {"nodes"},
+    "random": {"nodes", "positions"},
     "positions": {"positions"},
 }
+OPTIONAL = {("random", "positions"), *((topology, "spacing") for topology in LAYOUT_KEYS)}
 MAX_INTERFACE_NAME = 15  # IFNAMSIZ of linux/if.h, without its end
 MAX_MTU: int = owned.schema("medium")["max_mtu_bytes"]  # of a radio
 IPV6_MTU = 1280  # the minimum MTU for IPv6
@@ -211,10 +212,16 @@ class Scenario(BaseModel):
             case "cross":
                 return topologies.cross(self.hops or 0, spacing_m)
             case "random":
-                return topologies.random_uniform(self.nodes or 0, self.area or (0.0, 0.0), seed)
+                drawn = topologies.random_uniform(self.nodes or 0, self.area or (0.0, 0.0), seed)
             case _:
-                places = self.places or ()
-                return topologies.explicit([place.at for place in places], [place.name for place in places])
+                drawn = []
+        places = self.places or ()
+        points = [*((one.x_m, one.y_m, one.z_m) for one in drawn), *(place.at for place in places)]
+        return topologies.explicit(points, [*(None for _ in drawn), *(place.name for place in places)])
+
+    def still_stations(self) -> list[str]:
+        """Stations that a mobility model does not move: those with a position of their own among random ones."""
+        return self.station_names()[self.nodes or 0 :] if self.topology == "random" else []
 
     def station_names(self) -> list[str]:
         """The stations, in the order of their numbers."""
@@ -358,7 +365,7 @@ class Scenario(BaseModel):
                 text = f"{self.nodes} nodes contradict {self.hops} hops; remove one of the two keys"
                 raise KeyProblem(("nodes",), text)
             return
-        for key in sorted(LAYOUT_KEYS[self.topology] - given - {"spacing"}):
+        for key in sorted(key for key in LAYOUT_KEYS[self.topology] - given if (self.topology, key) not in OPTIONAL):
             raise KeyProblem((), f'topology "{self.topology}" needs "{key}"; add it')
         if self.topology == "random" and self.area is None:
             raise KeyProblem((), 'topology "random" needs "area"; add area = [1500, 300]')
@@ -509,6 +516,6 @@ def _scaled(seconds: float | None, per_second: int) -> int | None:
 
 def _blame(topology: str, problem: str) -> str:
     """The key that causes a layout's error."""
-    if topology == "positions":
+    if topology in ("positions", "random"):
         return "positions"
     return "spacing" if " m, outside " in problem else ("rows" if topology == "grid" else "hops")
