@@ -52,6 +52,7 @@ command ethtool ethtool
 command iperf3 iperf3
 command tcpdump tcpdump
 command tshark tshark
+command nginx nginx
 '
 # The additional requirements of --guests.
 readonly GUEST_REQUIREMENTS='
