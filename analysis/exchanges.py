@@ -34,6 +34,16 @@ class Carried:
     received: ReceiverView
     requests: ReceiverView
 
+    @property
+    def reply_bytes(self) -> int:
+        """Delivered to the client."""
+        return self.received.delivered.total
+
+    @property
+    def request_bytes(self) -> int:
+        """Delivered to the server."""
+        return self.requests.delivered.total
+
 
 def measure_exchanges(run: RunDirectory, flow: Flow, begin_ns: int, end_ns: int, found: list[Check]) -> dict[str, Any]:
     """Rate and segments of all connections between two instants (CLOCK_REALTIME, ns); adds to the checks `found`."""
@@ -97,8 +107,8 @@ def connections_of(run: RunDirectory, flow: Flow) -> list[Carried]:
 
 
 def log_agrees(flow: str, events: Sequence[Event], log: Sequence[Event]) -> Check:
-    """No tolerance in counts and bytes. The server ends a request when the kernel has its last byte: after the client has sent the
-    request (by its clock of whole ms), and before the client has the last byte."""
+    """No tolerance in counts and bytes. The server ends a request when the kernel has its last byte: after the client has sent
+    the request (by its clock of whole ms), and before the client has the last byte."""
     attempts = {_key(event): event for event in sessions.of(events, "issue")}
     served: dict[tuple[str, int], list[Event]] = {}
     for entry in log:
@@ -124,8 +134,8 @@ def _difference(event: Event, entry: Event) -> str | None:
     if entry["complete"] != "OK":
         return "not complete at the server"
     if not event["sent_unix_s"] - LOG_TICK_S <= entry["ended_unix_s"] <= event["last_unix_s"]:
-        times = f"sent at {event['sent_unix_s']:.6f}, ended at {entry['ended_unix_s']:.3f}, received at {event['last_unix_s']:.6f}"
-        return f"out of order: {times}"
+        times = f"sent at {event['sent_unix_s']:.6f}, ended at {entry['ended_unix_s']:.3f}"
+        return f"out of order: {times}, received at {event['last_unix_s']:.6f}"
     return None
 
 
@@ -147,12 +157,13 @@ def captures_agree(flow: str, events: Sequence[Event], carried: Sequence[Carried
         seen = by_port.get(port)
         if seen is None:
             wrong.append(f"connection {port}: not captured")
-        elif read > seen.received.delivered.total or (whole and read != seen.received.delivered.total):
-            wrong.append(f"connection {port}: {read} bytes read by the client, {seen.received.delivered.total} captured there")
-        elif whole and asked != seen.requests.delivered.total:
-            wrong.append(f"connection {port}: {asked} bytes of requests sent, {seen.requests.delivered.total} captured at the server")
-    total = sum(each.received.delivered.total for each in carried)
-    return Check(f"{flow} requests-captured", not wrong, _summary(wrong, f"{len(attempts)} connections agree, {total} bytes captured"))
+        elif read > seen.reply_bytes or (whole and read != seen.reply_bytes):
+            wrong.append(f"connection {port}: {read} bytes read by the client, {seen.reply_bytes} captured there")
+        elif whole and asked != seen.request_bytes:
+            wrong.append(f"connection {port}: {asked} bytes of requests sent, {seen.request_bytes} captured at the server")
+    total = sum(each.reply_bytes for each in carried)
+    agreement = f"{len(attempts)} connections agree, {total} bytes captured"
+    return Check(f"{flow} requests-captured", not wrong, _summary(wrong, agreement))
 
 
 def _summary(wrong: Sequence[str], agreement: str) -> str:

@@ -19,7 +19,7 @@ from analysis.iperf import IperfReport
 from analysis.measures import MEASURES, MEASURES_OF_MANY, NS_PER_S
 from analysis.movement import expectation, movement_metrics
 from analysis.rundir import Flow, RunDirectory
-from scenarios.traffic import kinds
+from scenarios.traffic import kind_named
 
 FORMAT = "manet-metrics/1"
 LATE_S = 2.0
@@ -156,12 +156,10 @@ def _of_many(run: RunDirectory, flow: Flow, report: IperfReport | None, found: l
 
 def _of_kinds(flows: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """The metrics over all flows of a kind, of the kinds that have them."""
-    found = {}
-    for name, kind in kinds().items():
-        entries = [entry for entry in flows.values() if entry["traffic"] == name]
-        if kind.run_metrics and entries:
-            found[name] = kind.of_run(entries)
-    return found
+    by_kind: dict[str, list[dict[str, Any]]] = {}
+    for entry in flows.values():
+        by_kind.setdefault(entry["traffic"], []).append(entry)
+    return {name: kind_named(name).of_run(entries) for name, entries in by_kind.items() if kind_named(name).run_metrics}
 
 
 def _first_try_ns(report: IperfReport) -> int | None:

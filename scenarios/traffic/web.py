@@ -1,8 +1,8 @@
 """Sessions of a web client with a real web server: request-reply cycles and think times drawn from published distributions.
 
-The server is nginx; its configuration and objects are made for the session (programs/web_server.py). The client is our own program
-(programs/web_client.py): it notes each request with its connection and times. Clients of others were weighed: curl and wrk have no
-think times and no series of objects, browsers need a display, a certificate and more than a core.
+The server is nginx; its configuration and objects are made for the session (programs/web_server.py). The client is our own
+program (programs/web_client.py), because of two needs: the same series of objects and think times in each variant of a run, and a
+record of each request with its connection and times.
 
 The data flow from `to` to `from`: `tcp` is that of both ends' sockets on the flow's port, so also nginx's.
 """
@@ -36,8 +36,8 @@ def _known(name: str) -> str:
 
 
 class WebKeys(BaseModel):
-    """`distributions`: a name of data/web.toml, or the path of a file. `cycles`: of the session, default that of the distributions.
-    `scale`: of the sizes of replies."""
+    """`distributions`: a name of data/web.toml, or the path of a file. `cycles`: of the session, default that of the
+    distributions. `scale`: of the sizes of replies."""
 
     model_config = STRICT
     distributions: Annotated[str, AfterValidator(_known)] = DEFAULT_DISTRIBUTIONS
@@ -123,7 +123,8 @@ class Web(Kind[WebKeys]):
         if not report.get("manet", {}).get("connected") or session.get("finished") is not False:
             return None
         lost = f" ({report['manet']['remark']})" if report["manet"].get("remark") else ""
-        return f"did not finish: {session['cycles_finished']} of {session['cycles_planned']} cycles in {session['seconds']:g} s{lost}"
+        done = f"{session['cycles_finished']} of {session['cycles_planned']} cycles"
+        return f"did not finish: {done} in {session['seconds']:g} s{lost}"
 
 
 KIND = Web()

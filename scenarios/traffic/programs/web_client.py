@@ -5,8 +5,9 @@ at once: HTTP/1.0 with a connection for each object, HTTP/1.1 with connections t
 connection cannot be opened, is lost, or ends before the last byte is issued again AGAIN_AFTER_S later on a new connection, until
 the session's time is up. A slow connection is never given up.
 
-The record has a JSON object for each event, written at once: `begin`, `issue` and `request` (one attempt of a request), `cycle`
-(ended), `think` (ended), `end`. Times are seconds since `begin` by CLOCK_MONOTONIC; `..._unix_s` are CLOCK_REALTIME, as in captures.
+The record has a JSON object for each event, written at once: `begin`, `issue` and `request` (begin and end of one attempt),
+`cycle` (ended), `think` (ended), `end`. Times are seconds since `begin` by CLOCK_MONOTONIC; `..._unix_s` are CLOCK_REALTIME,
+as in captures.
 """
 
 import argparse
@@ -260,10 +261,8 @@ class Session:
     def _note(self, attempt: dict[str, Any], connection: Connection | None) -> None:
         """Record the attempt; an idle connection's last reply does not count."""
         seen = connection.input if connection is not None and attempt["sent_s"] is not None else None
-        received = {"first_s": None, "last_s": None, "last_unix_s": None, "reply_bytes": 0}
-        if seen is not None:
-            received = {"first_s": seen.first_s, "last_s": seen.last_s, "last_unix_s": seen.last_unix_s, "reply_bytes": seen.bytes}
-        self.record.write("request", **attempt, **received)
+        received = {name: getattr(seen, name, None) for name in ("first_s", "last_s", "last_unix_s")}
+        self.record.write("request", **attempt, **received, reply_bytes=seen.bytes if seen is not None else 0)
 
     def _release(self, connection: Connection) -> None:
         if self.http == "1.0":

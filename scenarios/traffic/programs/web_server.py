@@ -14,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from typing import NoReturn
 
 PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
@@ -68,26 +69,24 @@ http {{
 
 def prepare(options: argparse.Namespace) -> None:
     """Make the folder of nginx, its configuration and the objects of the exchanges."""
-    objects = os.path.join(options.folder, "objects")
-    os.makedirs(objects)
-    os.makedirs(os.path.join(options.folder, "temp"))
-    with open(options.exchanges) as file:
-        cycles = json.load(file)["cycles"]
+    objects = options.folder / "objects"
+    objects.mkdir(parents=True)
+    (options.folder / "temp").mkdir()
+    cycles = json.loads(options.exchanges.read_text())["cycles"]
     for size in {one["body_bytes"] for cycle in cycles for one in cycle["objects"]}:
-        with open(os.path.join(objects, str(size)), "wb") as file:
+        with (objects / str(size)).open("wb") as file:
             file.truncate(size)
     logged = "{" + ",".join(f'"{key}":{value}' for key, value in LOGGED.items()) + "}"
     # nginx as root would otherwise look for the user `nobody`, and give it its folders
     user = "user root root;\n" if os.geteuid() == 0 else ""
     text = CONFIGURATION.format(source=options.source, port=options.port, for_ever=FOR_EVER_S, logged=logged, user=user)
-    with open(os.path.join(options.folder, "nginx.conf"), "w") as file:
-        file.write(text)
+    (options.folder / "nginx.conf").write_text(text)
 
 
 def serve(options: argparse.Namespace) -> NoReturn:
     """Run nginx until SIGTERM; SystemExit with a message if it ends by itself."""
-    folder = os.path.abspath(options.folder)
-    argv = [options.nginx, "-p", folder + "/", "-c", os.path.join(folder, "nginx.conf"), "-e", "stderr"]
+    folder = options.folder.resolve()
+    argv = [options.nginx, "-p", f"{folder}/", "-c", folder / "nginx.conf", "-e", "stderr"]
     libc = ctypes.CDLL(None, use_errno=True)
     try:
         nginx = subprocess.Popen(argv, cwd=folder, preexec_fn=lambda: libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL))
@@ -103,7 +102,7 @@ def serve(options: argparse.Namespace) -> NoReturn:
             nginx.kill()
         status = nginx.wait()
         for name in ("objects", "temp"):
-            shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
+            shutil.rmtree(folder / name, ignore_errors=True)
     ended = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
     raise SystemExit(f"nginx {ended}")
 
@@ -118,8 +117,8 @@ def main() -> None:
     parser.add_argument("--nginx", required=True, help="the program")
     parser.add_argument("--source", required=True, help="own address")
     parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--exchanges", required=True, help="file with the objects")
-    parser.add_argument("--folder", required=True, help="new folder for nginx")
+    parser.add_argument("--exchanges", type=Path, required=True, help="file with the objects")
+    parser.add_argument("--folder", type=Path, required=True, help="new folder for nginx")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, _stop)
     prepare(options)

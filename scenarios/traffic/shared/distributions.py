@@ -1,12 +1,13 @@
 """A distribution of a data file: one value, an empirical distribution function, or a log-normal distribution; and its draws.
 
-An empirical distribution function is drawn from by inversion: the value at a uniform share, with linear interpolation between its
-points (`whole`: the first point's value with at least this share). A log-normal distribution has the mean and variance given before
-`min` and `max` cut it.
+An empirical distribution function is drawn from by inversion: the value at a uniform share, with linear interpolation between
+its points (`whole`: the first point's value with at least this share). A log-normal distribution has the mean and variance given
+before `min` and `max` cut it.
 """
 
 import math
 from bisect import bisect_left
+from itertools import pairwise
 from random import Random
 from typing import Annotated, Self
 
@@ -57,12 +58,13 @@ class Distribution(BaseModel):
             return
         if not points:
             raise KeyProblem(("cdf",), "has no points; give pairs of value and share, as [[10, 0.5], [20, 1.0]]")
-        for number, ((low, before), (high, share)) in enumerate(zip(points, points[1:], strict=False), start=2):
+        for number, ((low, before), (high, share)) in enumerate(pairwise(points), start=2):
             if high < low or share < before:
                 text = f"does not rise at point {number}: [{high:g}, {share:g}] follows [{low:g}, {before:g}]; correct it"
                 raise KeyProblem(("cdf",), text)
         if not 0 <= points[0][1] <= 1 or points[-1][1] != 1:
-            raise KeyProblem(("cdf",), f"goes from a share of {points[0][1]:g} to {points[-1][1]:g}; shares are 0 to 1, the last is 1")
+            text = f"goes from a share of {points[0][1]:g} to {points[-1][1]:g}; shares are 0 to 1, the last is 1"
+            raise KeyProblem(("cdf",), text)
 
     def draw(self, rng: Random) -> float:
         """The next value of the stream. Each draw takes one number of it."""

@@ -1,8 +1,8 @@
 """The exchanges of a web session: its distributions, by name or from a file, and the series drawn from them before the start.
 
-A session is a series of request-reply cycles with think times between them. In a cycle the client requests one object and, when it
-has it, the others of the page. The series depends on the run's seed and the flow's name alone. Each variable has a random stream of
-its own: a session of more cycles begins with those of a shorter one, and another scale changes sizes only.
+A session is a series of request-reply cycles with think times between them. In a cycle the client requests one object and, when
+it has it, the others of the page. The series depends on the run's seed and the flow's name alone. Each variable has a random
+stream of its own: a session of more cycles begins with those of a shorter one, and another scale changes sizes only.
 """
 
 import json
@@ -26,8 +26,8 @@ MAX_REPLIES = 10_000  # of a cycle
 MAX_REPLY_BYTES = 1_000_000_000
 MIN_REQUEST_BYTES = 64  # the shortest request that the client writes, for any object (programs/web_client.py pads longer ones)
 MAX_REQUEST_BYTES = 8000  # nginx takes a header line of 8 KiB
-# Header of nginx's reply under programs/web_server.py's configuration, in bytes without the digits of Content-Length, by version of
-# HTTP ("Connection: close" or "keep-alive"): a reply of fewer bytes has an empty body. test_web.py measures it.
+# Header of nginx's reply under programs/web_server.py's configuration, in bytes without the digits of Content-Length, by version
+# of HTTP ("Connection: close" or "keep-alive"): a reply of fewer bytes has an empty body. test_web.py measures it.
 REPLY_HEADER_BYTES = {"1.0": 194, "1.1": 199}
 
 
@@ -97,20 +97,16 @@ def _checked(content: Mapping[str, Any], place: str) -> Distributions:
 
 def drawn(distributions: Distributions, cycles: int, scale: float, stream: str) -> dict[str, Any]:
     """The exchanges of a session, as its file has them (formats/results.md); `stream` seeds the random streams."""
-    counts, requests, replies, thoughts = (Random(f"{variable} {stream}") for variable in ("counts", "requests", "replies", "think"))
+    counts, requests, replies, thoughts = (Random(f"{name} {stream}") for name in ("counts", "requests", "replies", "think"))
     series = []
     for cycle in range(cycles):
         number = min(max(1, round(distributions.replies.draw(counts))), MAX_REPLIES)
         objects = []
         for index in range(number):
+            asked = min(max(MIN_REQUEST_BYTES, round(distributions.request_bytes.draw(requests))), MAX_REQUEST_BYTES)
             size = min(max(0, round(distributions.reply_bytes.draw(replies) * scale)), MAX_REPLY_BYTES)
-            objects.append(
-                {
-                    "id": f"{cycle + 1}.{index + 1}",
-                    "request_bytes": min(max(MIN_REQUEST_BYTES, round(distributions.request_bytes.draw(requests))), MAX_REQUEST_BYTES),
-                    "body_bytes": body_bytes(size, distributions.http),
-                }
-            )
+            body = body_bytes(size, distributions.http)
+            objects.append({"id": f"{cycle + 1}.{index + 1}", "request_bytes": asked, "body_bytes": body})
         series.append({"objects": objects, "think_s": round(distributions.think_s.draw(thoughts), 6)})
     return {"format": FORMAT, "http": distributions.http, "connections": distributions.connections, "cycles": series}
 

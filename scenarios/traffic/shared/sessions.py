@@ -1,10 +1,11 @@
-"""The outcome of a web session, from the client's record (programs/web_client.py), counted as by T. D. Dyer and R. V. Boppana ("On
-routing web and multimedia traffic in mobile ad hoc networks", Performance metrics).
+"""The outcome of a web session, from the client's record (programs/web_client.py), counted as by T. D. Dyer and R. V. Boppana
+("On routing web and multimedia traffic in mobile ad hoc networks", Performance metrics).
 
 Service time: time in request-reply cycles. A finished session: from its start to the last byte of its last cycle, without think
-times; any other: the time of the traffic without think times. Response time of a cycle: from issuing its request to the first byte
-of its reply. It includes opening the connection and any retry: in the paper's simulator the request is the first packet, and
-waits for a route where here the SYN does. Throughput: bytes delivered to the client, of unfinished cycles too, over the service time.
+times; any other: the time of the traffic without think times. Response time of a cycle: from issuing its request to the first
+byte of its reply. It includes opening the connection and any retry: in the paper's simulator the request is the first packet, and
+waits for a route where here the SYN does. Throughput: bytes delivered to the client, of unfinished cycles too, over the service
+time.
 """
 
 import json
@@ -14,9 +15,9 @@ from statistics import fmean
 from typing import Any
 
 METRICS = {
-    "finished": "1", "service_s": "s", "response_s_mean": "s", "response_s_p50": "s", "response_s_p95": "s", "response_s_max": "s",
-    "first_byte_s_mean": "s", "throughput_bps": "bit/s", "session_bytes": "bytes", "cycles_finished": "cycles",
-    "cycles_planned": "cycles", "cycles_answered": "cycles", "requests_finished": "requests", "retries": "requests",
+    "finished": "1", "service_s": "s", "response_s_mean": "s", "response_s_p50": "s", "response_s_p95": "s",
+    "response_s_max": "s", "first_byte_s_mean": "s", "throughput_bps": "bit/s", "session_bytes": "bytes",
+    "cycles_finished": "cycles", "cycles_planned": "cycles", "cycles_answered": "cycles", "requests_finished": "requests", "retries": "requests",
 }  # fmt: skip
 OF_RUN = {
     "service_s": "s", "throughput_bps": "bit/s", "response_s": "s", "finished_sessions": "sessions", "sessions": "sessions",
