@@ -17,7 +17,8 @@ from typing import Any
 METRICS = {
     "finished": "1", "service_s": "s", "response_s_mean": "s", "response_s_p50": "s", "response_s_p95": "s",
     "response_s_max": "s", "first_byte_s_mean": "s", "throughput_bps": "bit/s", "session_bytes": "bytes",
-    "cycles_finished": "cycles", "cycles_planned": "cycles", "cycles_answered": "cycles", "requests_finished": "requests", "retries": "requests",
+    "cycles_finished": "cycles", "cycles_planned": "cycles", "cycles_answered": "cycles",
+    "requests_finished": "requests", "retries": "requests",
 }  # fmt: skip
 OF_RUN = {
     "service_s": "s", "throughput_bps": "bit/s", "response_s": "s", "finished_sessions": "sessions", "sessions": "sessions",
