@@ -9,6 +9,7 @@ import math
 from bisect import bisect_left
 from itertools import pairwise
 from random import Random
+from statistics import NormalDist
 from typing import Annotated, Self
 
 from pydantic import BaseModel, BeforeValidator, Field, model_validator
@@ -16,6 +17,7 @@ from pydantic import BaseModel, BeforeValidator, Field, model_validator
 from scenarios.models import STRICT, KeyProblem, as_tuple
 
 Number = Annotated[float, Field(ge=-1e12, le=1e12)]
+SMALLEST_SHARE = 2.0**-54  # half the step of random(), whose 0 would be -infinity
 Point = tuple[Number, Number]
 
 
@@ -68,17 +70,17 @@ class Distribution(BaseModel):
 
     def draw(self, rng: Random) -> float:
         """The next value of the stream. Each draw takes one number of it."""
-        uniform = rng.random()
-        return self._cut(self._at(uniform, rng))
+        return self._cut(self._at(rng.random()))
 
-    def _at(self, share: float, rng: Random) -> float:
+    def _at(self, share: float) -> float:
         if self.value is not None:
             return self.value
         if self.cdf is not None:
             return _inverse(self.cdf, share, self.whole)
         assert self.mean is not None and self.variance is not None
         square = math.log1p(self.variance / self.mean**2)
-        return rng.lognormvariate(math.log(self.mean) - square / 2, math.sqrt(square))
+        normal = NormalDist().inv_cdf(max(share, SMALLEST_SHARE))
+        return math.exp(math.log(self.mean) - square / 2 + math.sqrt(square) * normal)
 
     def _cut(self, value: float) -> float:
         if self.min is not None:

@@ -106,7 +106,7 @@ class Kind(ABC, Generic[Keys]):
 
     keys: type[Keys]
     transport: Literal["tcp", "udp"] | None  # of its connection from source to target; None: no connection is known
-    # How captures are read (analysis/measures.py). datagrams begin with the stamp of programs/datagrams.py; exchanges are requests
+    # How captures are read (analysis/measures.py). Datagrams begin with the stamp of programs/datagrams.py. Exchanges are requests
     # on any number of connections, with the record of programs/web_client.py. None: not at all.
     measured: Literal["tcp", "datagrams", "exchanges"] | None
     readiness: Readiness  # of every flow; `readiness_of` if it depends on a flow's keys
