@@ -106,8 +106,8 @@ class Kind(ABC, Generic[Keys]):
 
     keys: type[Keys]
     transport: Literal["tcp", "udp"] | None  # of its connection from source to target; None: no connection is known
-    # How captures are read (analysis/measures.py). Datagrams begin with the stamp of programs/datagrams.py. Exchanges: requests on
-    # any number of connections, with the record of programs/web_client.py. None: not at all.
+    # How captures are read (analysis/measures.py). Datagrams begin with the stamp of programs/datagrams.py. Exchanges: requests
+    # on any number of connections, with the record of programs/web_client.py. None: not at all.
     measured: Literal["tcp", "datagrams", "exchanges"] | None
     readiness: Readiness  # of every flow; `readiness_of` if it depends on a flow's keys
     preamble_bytes: int = 0  # with which the sender opens a TCP connection, and which are no payload of the flow
