@@ -1,10 +1,8 @@
-"""Requests and replies of a flow on any number of connections: its rates from captures, and three cross-checks.
+"""Requests and replies of a flow on any number of connections: its rates from captures, and two cross-checks.
 
 The client's record (programs/web_client.py), the server's access log and the captures at both ends are independent of each other.
 Each request that the client calls finished must be in all three, with the same bytes. A disagreement is a failed check that names
 the request or the connection.
-
-Not supported: a session that uses a client's port twice, as one of over 14,000 connections may; its check fails.
 """
 
 import json
@@ -12,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import polars as pl
+
 from analysis.checks import Check
-from analysis.connections import find_connections
+from analysis.connections import Connection, find_connections, is_syn
 from analysis.errors import RunFileError
 from analysis.rundir import Flow, RunDirectory
 from analysis.throughput import ReceiverView, SenderView, initial_sequence, receiver_view, sender_view
@@ -31,6 +31,7 @@ class Carried:
     """One connection: from the server to the client, as both ends' captures have it, and the requests at the server."""
 
     port: int  # the client's
+    begin_ns: int  # of its SYN at the client
     sent: SenderView
     received: ReceiverView
     requests: ReceiverView
@@ -82,29 +83,44 @@ def server_log(run: RunDirectory, flow: Flow) -> list[dict[str, Any]]:
 
 
 def connections_of(run: RunDirectory, flow: Flow) -> list[Carried]:
-    """The flow's connections in the captures, by the client's port in ascending order."""
-    at_client, at_server = run.capture_of(flow, flow.source), run.capture_of(flow, flow.target)
-    port = run.report(flow).connection
-    if port is None:
+    """The flow's connections in the captures, by the client's port and their beginning."""
+    known = run.report(flow).connection
+    if known is None:
         return []
+    port = known.destination_port
+    of_port = (pl.col("protocol") == "tcp") & ((pl.col("source_port") == port) | (pl.col("destination_port") == port))
+    at_client, at_server = (run.capture_of(flow, end).filter(of_port) for end in (flow.source, flow.target))
     found = find_connections(at_client, "tcp", run.address(flow.source), run.address(flow.target))
-    own = sorted((each for each in found if each.destination_port == port.destination_port), key=lambda each: each.source_port)
-    views = []
-    for to_server in own:
-        to_client = to_server.reversed()
-        isn = initial_sequence(to_client, at_server, at_client)
-        own_isn = initial_sequence(to_server, at_client, at_server)
-        if isn is None or own_isn is None:  # a SYN that was never answered
+    own = sorted((each for each in found if each.destination_port == port), key=lambda each: each.source_port)
+    return [carried for to_server in own for carried in _carried(to_server, at_client, at_server)]
+
+
+def _carried(to_server: Connection, at_client: pl.DataFrame, at_server: pl.DataFrame) -> list[Carried]:
+    """The connections with these ports, in their order: the client's kernel may use a port again."""
+    to_client, views = to_server.reversed(), []
+    at_its_server = dict(_uses(at_server, to_server))
+    for sequence, (begin_ns, packets) in _uses(at_client, to_server):
+        if sequence not in at_its_server:  # the SYN never arrived
             continue
-        views.append(
-            Carried(
-                to_server.source_port,
-                sender_view(at_server, to_client, isn),
-                receiver_view(at_client, to_client, isn),
-                receiver_view(at_server, to_server, own_isn),
-            )
-        )
+        others = at_its_server[sequence][1]
+        isn = initial_sequence(to_client, others, packets)
+        if isn is None:  # the SYN was never answered
+            continue
+        sent, received = sender_view(others, to_client, isn), receiver_view(packets, to_client, isn)
+        views.append(Carried(to_server.source_port, begin_ns, sent, received, receiver_view(others, to_server, sequence)))
     return views
+
+
+def _uses(packets: pl.DataFrame, to_server: Connection) -> list[tuple[int, tuple[int, pl.DataFrame]]]:
+    """The uses of a pair of ports: the sequence number of each SYN, its time, and the packets up to the next other SYN."""
+    both = pl.concat([to_server.forward(packets), to_server.backward(packets)]).sort("t_ns", maintain_order=True)
+    syns = to_server.forward(packets).filter(is_syn(to_server.forward(packets)))
+    begins = syns.unique(subset="sequence", keep="first", maintain_order=True).select("sequence", "t_ns").rows()
+    ends = [begin for _, begin in begins[1:]] + [int(both["t_ns"].max() or 0) + 1]
+    return [
+        (sequence, (begin, both.filter(pl.col("t_ns").is_between(begin, end, closed="left"))))
+        for (sequence, begin), end in zip(begins, ends, strict=False)
+    ]
 
 
 def log_agrees(flow: str, events: Sequence[Event], log: Sequence[Event]) -> Check:
@@ -143,25 +159,34 @@ def _difference(event: Event, entry: Event) -> str | None:
 def captures_agree(flow: str, events: Sequence[Event], carried: Sequence[Carried]) -> Check:
     """On each connection the client has read no byte that its capture lacks. Where all its requests finished, captures and record
     have the same bytes: of the replies at the client, of the requests at the server."""
-    by_port = {each.port: each for each in carried}
-    attempts: dict[int, list[Event]] = {}
+    attempts: dict[tuple[int, int], list[Event]] = {}
     for event in sessions.of(events, "request"):
         if event["connection"] is not None:
-            attempts.setdefault(event["connection"], []).append(event)
+            attempts.setdefault((event["connection"], _begin_ns(event, carried)), []).append(event)
+    by_begin = {(each.port, each.begin_ns): each for each in carried}
     wrong = []
-    for port, made in attempts.items():
+    for (port, begin_ns), made in attempts.items():
         read, asked = sum(event["reply_bytes"] for event in made), sum(event["request_bytes"] for event in made)
         whole = all(event["error"] is None for event in made)
-        seen = by_port.get(port)
+        seen = by_begin.get((port, begin_ns))
+        name = f"connection {port} of request {made[0]['id']}"
         if seen is None:
-            wrong.append(f"connection {port}: not captured")
+            wrong.append(f"{name}: not captured")
         elif read > seen.reply_bytes or (whole and read != seen.reply_bytes):
-            wrong.append(f"connection {port}: {read} bytes read by the client, {seen.reply_bytes} captured there")
+            wrong.append(f"{name}: {read} bytes read by the client, {seen.reply_bytes} captured there")
         elif whole and asked != seen.request_bytes:
-            wrong.append(f"connection {port}: {asked} bytes of requests sent, {seen.request_bytes} captured at the server")
+            wrong.append(f"{name}: {asked} bytes of requests sent, {seen.request_bytes} captured at the server")
     total = sum(each.reply_bytes for each in carried)
     agreement = f"{len(attempts)} connections agree, {total} bytes captured"
     return Check(f"{flow} requests-captured", not wrong, _summary(wrong, agreement))
+
+
+def _begin_ns(event: Event, carried: Sequence[Carried]) -> int:
+    """The beginning of the connection that an attempt used: the last one on its port before it sent; 0 without one."""
+    if event["sent_unix_s"] is None:
+        return 0
+    sent_ns = event["sent_unix_s"] * NS_PER_S
+    return max((each.begin_ns for each in carried if each.port == event["connection"] and each.begin_ns <= sent_ns), default=0)
 
 
 def _summary(wrong: Sequence[str], agreement: str) -> str:
