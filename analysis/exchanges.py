@@ -161,7 +161,7 @@ def captures_agree(flow: str, events: Sequence[Event], carried: Sequence[Carried
     have the same bytes: of the replies at the client, of the requests at the server."""
     attempts: dict[tuple[int, int], list[Event]] = {}
     for event in sessions.of(events, "request"):
-        if event["connection"] is not None:
+        if event["sent_unix_s"] is not None:  # otherwise the time was up before it was sent
             attempts.setdefault((event["connection"], _begin_ns(event, carried)), []).append(event)
     by_begin = {(each.port, each.begin_ns): each for each in carried}
     wrong = []
@@ -183,8 +183,6 @@ def captures_agree(flow: str, events: Sequence[Event], carried: Sequence[Carried
 
 def _begin_ns(event: Event, carried: Sequence[Carried]) -> int:
     """The beginning of the connection that an attempt used: the last one on its port before it sent; 0 without one."""
-    if event["sent_unix_s"] is None:
-        return 0
     sent_ns = event["sent_unix_s"] * NS_PER_S
     return max((each.begin_ns for each in carried if each.port == event["connection"] and each.begin_ns <= sent_ns), default=0)
 
