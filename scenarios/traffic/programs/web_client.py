@@ -273,11 +273,14 @@ class Session:
 
 
 def request_text(one: dict[str, Any], number: int, version: str, host: str) -> bytes:
-    """A request of `request_bytes` bytes; of more, if its line and header need them."""
-    line = f"GET /{one['body_bytes']}?id={one['id']}&try={number} HTTP/{version}\r\n"
-    head = line + (f"Host: {host}\r\n" if version == "1.1" else "")
-    room = one["request_bytes"] - len(head) - 2 - len(PAD) - 2
-    return (head + (f"{PAD}{'x' * room}\r\n" if room >= 0 else "") + "\r\n").encode()
+    """A request of `request_bytes` bytes; of more, if its line and header need them. It is filled up by a header, or by empty
+    arguments (`&`) if there is no room for one."""
+    line, end = f"GET /{one['body_bytes']}?id={one['id']}&try={number}", f" HTTP/{version}\r\n"
+    end += f"Host: {host}\r\n" if version == "1.1" else ""
+    room = one["request_bytes"] - len(line) - len(end) - len("\r\n")
+    pad = room - len(PAD) - len("\r\n")
+    filled = f"{line}{end}{PAD}{'x' * pad}\r\n" if pad >= 0 else f"{line}{'&' * max(0, room)}{end}"
+    return f"{filled}\r\n".encode()
 
 
 def _stop(_number: int, _frame: object) -> NoReturn:

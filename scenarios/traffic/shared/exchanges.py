@@ -24,7 +24,7 @@ FORMAT = "manet-exchanges/1"
 MAX_CYCLES = 100_000
 MAX_REPLIES = 10_000  # of a cycle
 MAX_REPLY_BYTES = 1_000_000_000
-MIN_REQUEST_BYTES = 64  # the shortest request that the client writes, for any object (programs/web_client.py pads longer ones)
+MIN_REQUEST_BYTES = 64  # room for the line that names an object, and HTTP/1.1's Host (programs/web_client.py)
 MAX_REQUEST_BYTES = 8000  # nginx takes a header line of 8 KiB
 # Header of nginx's reply under programs/web_server.py's configuration, in bytes without the digits of Content-Length, by version
 # of HTTP ("Connection: close" or "keep-alive"): a reply of fewer bytes has an empty body. test_web.py measures it.
