@@ -52,6 +52,7 @@ command ethtool ethtool
 command iperf3 iperf3
 command tcpdump tcpdump
 command tshark tshark
+command nginx nginx
 '
 # The additional requirements of --guests.
 readonly GUEST_REQUIREMENTS='
@@ -255,14 +256,29 @@ install_packages() {
     fi
     compgen -G '/var/lib/apt/lists/*_Packages*' >/dev/null || apt 'reading package lists' update
     touch .build/installing
+    [[ " $packages " != *" nginx "* ]] || keep_nginx_off
     # An outdated list names files that the mirror no longer has. Only then update it.
     apt "installing $(wc -w <<<"$packages") Debian packages" install "${list[@]}" ||
         { apt 'reading package lists' update && apt 'installing Debian packages, second try' install "${list[@]}"; } ||
         fail "apt-get install failed: $(cause_of apt-install)"
     rm .build/installing
+    [[ -z $nginx_kept_off ]] || leave_nginx_off
     lines=$(missing_packages)
     [[ -z $lines ]] || fail "still missing after apt-get install: ${lines//$'\n'/, }; see .build/log/apt-install.log"
 }
+
+# Debian's package starts nginx as a service on port 80, at once and at each boot. Runs need the program alone. The mask is in /run:
+# an interrupted setup leaves it until the next boot at most.
+keep_nginx_off() {
+    if [[ -d /run/systemd/system ]] && systemctl mask --runtime --quiet nginx.service 2>/dev/null; then nginx_kept_off=yes; fi
+}
+
+leave_nginx_off() {
+    systemctl unmask --runtime --quiet nginx.service 2>/dev/null || true
+    systemctl disable --quiet nginx.service 2>/dev/null || true
+    say "the service nginx is disabled: runs start nginx themselves ('systemctl enable --now nginx' enables it)"
+}
+nginx_kept_off= # yes: the service is masked while its package is installed
 
 # One apt-get call: waits while another process has the lock, repairs an interrupted dpkg. apt TITLE update|install ...
 apt() {

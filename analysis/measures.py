@@ -14,6 +14,7 @@ from analysis import checks, tcp_samples
 from analysis.checks import Check
 from analysis.connections import Connection
 from analysis.datagrams import FOLDER, datagram_metrics, datagrams_of, write_records
+from analysis.exchanges import measure_exchanges
 from analysis.iperf import IperfReport
 from analysis.reaction import reaction_s
 from analysis.routing_notes import segments_given_up, too_big
@@ -119,3 +120,5 @@ MEASURES = {
     ),
     "datagrams": Measure(measure_datagrams, lambda _warmup_s, duration_s: {"sent": 0, "silence_s": duration_s}),
 }  # fmt: skip
+# of flows with any number of connections: by run, flow and window
+MEASURES_OF_MANY = {"exchanges": measure_exchanges}

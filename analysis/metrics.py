@@ -16,10 +16,11 @@ from analysis.errors import AnalysisError
 from analysis.fairness import fairness
 from analysis.files import write_atomic
 from analysis.iperf import IperfReport
-from analysis.measures import MEASURES, NS_PER_S
+from analysis.measures import MEASURES, MEASURES_OF_MANY, NS_PER_S
 from analysis.movement import expectation, movement_metrics
 from analysis.route_history import route_metrics
 from analysis.rundir import Flow, RunDirectory
+from scenarios.traffic import kind_named
 
 FORMAT = "manet-metrics/1"
 LATE_S = 2.0
@@ -34,6 +35,8 @@ def analyse_run(run_dir: Path) -> dict[str, Any]:
     metrics: dict[str, Any] = {"format": FORMAT, "flows": flows, "air": _air(run, flows, found)}
     if shares := fairness(flows):
         metrics["fairness"] = shares
+    if of_kinds := _of_kinds(flows):
+        metrics["kinds"] = of_kinds
     metrics["checks"] = [check.as_dict() for check in found]
     if remarks:
         metrics["remarks"] = remarks
@@ -67,6 +70,8 @@ def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check], remarks: li
             return entry | _nothing_carried(run, flow, report)
         if flow.protocol is None:
             return entry | _reported(run, flow, report)
+        if flow.kind.measured in MEASURES_OF_MANY:
+            return entry | _of_many(run, flow, report, found)
         connection = run.connection(flow)
         connected_ns = connection.start_ns(run.capture_of(flow, flow.source)) if connection else None
         if connected_ns is None and report is not None and _never_on_the_air(flow, report):
@@ -131,7 +136,7 @@ def _nothing_carried(run: RunDirectory, flow: Flow, report: IperfReport) -> dict
     entry |= {name: from_report[name] for name in flow.kind.own_metrics}
     rates = {rate: 0.0 for rate in flow.kind.metrics if rate.endswith("_bps")}
     entry |= rates
-    if flow.kind.measured is not None:
+    if flow.kind.measured in MEASURES:
         entry |= MEASURES[flow.kind.measured].of_nothing(begin_s, end_s - begin_s)
     if start_ns is None:
         return entry
@@ -145,6 +150,24 @@ def _reported(run: RunDirectory, flow: Flow, report: IperfReport | None) -> dict
         return {}
     entry = {"start_ns": _first_try_ns(report), "window_s": list(_window_s(run, flow))}
     return entry | flow.kind.from_report(report.content)
+
+
+def _of_many(run: RunDirectory, flow: Flow, report: IperfReport | None, found: list[Check]) -> dict[str, Any]:
+    """For a flow with any number of connections, whose report has the time of its start."""
+    entry = _reported(run, flow, report)
+    if report is None or report.connection is None or entry["start_ns"] is None:
+        return entry
+    begin_ns, end_ns = (entry["start_ns"] + round(edge * NS_PER_S) for edge in entry["window_s"])
+    entry |= {"source_port": report.connection.source_port, "destination_port": report.connection.destination_port}
+    return entry | MEASURES_OF_MANY[flow.kind.measured](run, flow, begin_ns, end_ns, found)
+
+
+def _of_kinds(flows: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The metrics over all flows of a kind, of the kinds that have them."""
+    by_kind: dict[str, list[dict[str, Any]]] = {}
+    for entry in flows.values():
+        by_kind.setdefault(entry["traffic"], []).append(entry)
+    return {name: kind_named(name).of_run(entries) for name, entries in by_kind.items() if kind_named(name).run_metrics}
 
 
 def _first_try_ns(report: IperfReport) -> int | None:

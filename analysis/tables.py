@@ -70,7 +70,11 @@ def own_metrics(kinds: Iterable[Kind[Any]]) -> dict[str, tuple[str, str, float]]
 SOME_METRICS = {"silence_s": ("s", "silence_s", 1)} | own_metrics(kinds().values())
 # Jain's index of the flows of each kind (analysis/fairness.py) -> (unit, kind, divisor)
 FAIRNESS = {f"jain_{name}": ("1", name, 1) for name in kind_names()}
-METRICS = FLOW_METRICS | SUM_METRICS | SOME_METRICS | FAIRNESS
+# metrics over all flows of a kind (`kinds` of metrics.json) -> (unit, (kind, metric), divisor)
+OF_KINDS = {
+    f"{name}_{metric}": (unit, (name, metric), 1) for name, kind in kinds().items() for metric, unit in kind.run_metrics.items()
+}
+METRICS = FLOW_METRICS | SUM_METRICS | SOME_METRICS | FAIRNESS | OF_KINDS
 ENDINGS = ("valid", "suspect", "void", "failed", "interrupted")  # of runs, in the words of `ending`
 # The metric of the printed table and the general figure: the first that any run has. Flows of datagrams have no ACKs,
 # flows without a known connection only the metrics of their reports.
@@ -253,6 +257,7 @@ def _run_row(run_dir: Path, out_dir: Path, axes: tuple[str, ...]) -> dict[str, A
     for name, (_, entry, divisor) in SOME_METRICS.items():
         row[name] = next((flow[entry] / divisor for flow in flows.values() if flow.get(entry) is not None), None)
     row |= {name: metrics.get("fairness", {}).get(kind) for name, (_, kind, _) in FAIRNESS.items()}
+    row |= {name: metrics.get("kinds", {}).get(kind, {}).get(entry) for name, (_, (kind, entry), _) in OF_KINDS.items()}
     row["checks"] = (";".join(failed) or "ok") if metrics else "no metrics"
     row["run_dir"] = str(run_dir.relative_to(out_dir))
     row["flow_metrics"] = flows

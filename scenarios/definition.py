@@ -56,7 +56,7 @@ def _with_files(flow: Flow, index: int, mtu: int, keys: Keys) -> Flow:
     by_set = any(key.split(".")[0] == "flows" for key in keys.after_set)
     for key in flow.kind.path_keys:
         given = getattr(flow, key)
-        if given is None:
+        if given is None or not flow.kind.names_file(key, given):
             continue
         base = keys.folder_of("flows", index, key)
         paths = [(folder / given).resolve() for folder in ([Path(), base] if by_set else [base])]

@@ -14,6 +14,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from scenarios.traffic import kinds
 from testbed.errors import UsageError
 from testbed.host import cgroup, mininet_wifi, modules, protocols
 from testbed.host.requirements import BTF, TOOLS, TUN
@@ -59,6 +60,8 @@ def doctor(
         _medium(programs),
     ]
     checks += [_tool(tool, package, path, needed=True) for tool, package in TOOLS.items()]
+    of_kinds = {tool: package for kind in kinds().values() for tool, package in kind.programs.items()}
+    checks += [_tool(tool, package, path, needed=True) for tool, package in of_kinds.items()]
     checks += [_tool(tool, package, path, needed=False) for tool, package in MORE_TOOLS.items()]
     checks += [_wireless(os.uname().release), _mininet(), _mininet_wifi(path)]
     checks += [_routing(protocol, programs, path) for protocol in protocols.protocols()]

@@ -154,8 +154,13 @@ def check_tcps(tcps: Iterable[Tcp], place: str, programs: Programs = BUILT) -> N
 
 
 def check_own_programs(scenario: Scenario, name: str = "scenario") -> None:
-    """UsageError, which names the key, if a program that a flow names is neither a path of a program nor in PATH."""
+    """UsageError, which names the key, if a program that a flow names is neither a path of a program nor in PATH, or its kind's
+    program is missing."""
     for index, flow in enumerate(scenario.flows):
+        for program, package in flow.kind.programs.items():
+            if shutil.which(program) is None:
+                text = f'key "flows.{index}.traffic": "{flow.traffic}" needs {program}, not found; apt-get install {package}'
+                raise UsageError(f"{name}: {text}")
         for key, program in flow.kind.own_programs(flow.own_keys()).items():
             if shutil.which(program) is None:
                 known = "no program at this path" if "/" in program else "not in PATH"

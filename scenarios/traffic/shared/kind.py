@@ -6,7 +6,7 @@ A kind starts and measures nothing. It provides values: models of keys, command 
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
@@ -30,6 +30,7 @@ MEASURED: dict[str, dict[str, str]] = {
         "delivery": "1", "latency_ms_p5": "ms", "latency_ms_p50": "ms", "latency_ms_p99": "ms", "latency_ms_max": "ms",
         "jitter_rfc3550_ms": "ms", "jitter_rfc3550_ms_mean": "ms",
     },
+    "exchanges": {"goodput_bps": "bit/s", "segments": "segments", "retransmissions": "segments"},
 }  # fmt: skip
 
 
@@ -105,13 +106,16 @@ class Kind(ABC, Generic[Keys]):
 
     keys: type[Keys]
     transport: Literal["tcp", "udp"] | None  # of its connection from source to target; None: no connection is known
-    # How captures are read (analysis/measures.py); datagrams begin with the stamp of programs/datagrams.py. None: not at all.
-    measured: Literal["tcp", "datagrams"] | None
+    # How captures are read (analysis/measures.py). Datagrams begin with the stamp of programs/datagrams.py. Exchanges: requests
+    # on any number of connections, with the record of programs/web_client.py. None: not at all.
+    measured: Literal["tcp", "datagrams", "exchanges"] | None
     readiness: Readiness  # of every flow; `readiness_of` if it depends on a flow's keys
     preamble_bytes: int = 0  # with which the sender opens a TCP connection, and which are no payload of the flow
     drain_s: float = 0.0  # for packets in the stations' queues after the end of the last sender
     path_keys: tuple[str, ...] = ()  # keys that hold the path of a file, relative to the scenario's file
+    programs: Mapping[str, str] = {}  # that a flow starts and setup.sh installs: name -> Debian package
     own_metrics: Mapping[str, str] = {}  # in addition to MEASURED, from the report: name -> unit
+    run_metrics: Mapping[str, str] = {}  # over all flows of the kind in a run (`of_run`): name -> unit
 
     @property
     def has_tcp(self) -> bool:
@@ -161,6 +165,14 @@ class Kind(ABC, Generic[Keys]):
         """The key that sets the size of the largest IP packet, and this size in bytes; None if no key does."""
         size: int | None = getattr(keys, "bytes", None)
         return None if size is None else ("bytes", size)
+
+    def of_run(self, entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """The `run_metrics`, from the entries of the kind's flows in metrics.json."""
+        return {}
+
+    def names_file(self, key: str, value: str) -> bool:
+        """Whether this value of one of `path_keys` is a path."""
+        return True
 
     def check_file(self, key: str, path: Path, mtu: int) -> None:
         """Check the existing file of one of `path_keys` before anything starts; UsageError for a wrong one."""

@@ -1,0 +1,129 @@
+"""A web server, as a program: nginx on one address and port, with the objects of a session. Standard library only.
+
+`web_server.py` writes the configuration into `--folder`, makes a sparse file for each size of a body, and runs `--nginx` until
+SIGTERM. nginx is one process in the foreground and writes nowhere else; its access log has a JSON object for each request. The
+files of the objects are removed at the end. nginx that ends earlier is an error.
+"""
+
+import argparse
+import ctypes
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
+GRACE_S = 5.0  # less than testbed/host/processes.py gives this program
+FOR_EVER_S = 100_000  # nginx closes no connection of a session: idle, slow or without a path, it lasts as long as the flow
+LOGGED = {
+    "id": '"$arg_id"',
+    "try": '"$arg_try"',
+    "client_port": "$remote_port",
+    "connection_requests": "$connection_requests",
+    "request_bytes": "$request_length",
+    "status": "$status",
+    "body_bytes": "$body_bytes_sent",
+    "sent_bytes": "$bytes_sent",
+    "complete": '"$request_completion"',
+    "ended_unix_s": "$msec",
+    "seconds": "$request_time",
+}
+CONFIGURATION = """\
+daemon off;
+master_process off;
+worker_processes 1;
+{user}pid nginx.pid;
+error_log stderr error;
+events {{ worker_connections 1024; }}
+http {{
+    log_format exchanges escape=json '{logged}';
+    access_log access.log exchanges;
+    client_body_temp_path temp/body;
+    proxy_temp_path temp/proxy;
+    fastcgi_temp_path temp/fastcgi;
+    uwsgi_temp_path temp/uwsgi;
+    scgi_temp_path temp/scgi;
+    default_type application/octet-stream;
+    etag off;
+    max_ranges 0;
+    server_tokens off;
+    sendfile on;
+    tcp_nopush on;
+    keepalive_timeout {for_ever}s;
+    keepalive_time {for_ever}s;
+    keepalive_requests 1000000000;
+    client_header_timeout {for_ever}s;
+    send_timeout {for_ever}s;
+    server {{
+        listen {source}:{port};
+        root objects;
+    }}
+}}
+"""
+
+
+def prepare(options: argparse.Namespace) -> None:
+    """Make the folder of nginx, its configuration and the objects of the exchanges."""
+    objects = options.folder / "objects"
+    objects.mkdir(parents=True)
+    (options.folder / "temp").mkdir()
+    cycles = json.loads(options.exchanges.read_text())["cycles"]
+    for size in {one["body_bytes"] for cycle in cycles for one in cycle["objects"]}:
+        with (objects / str(size)).open("wb") as file:
+            file.truncate(size)
+    logged = "{" + ",".join(f'"{key}":{value}' for key, value in LOGGED.items()) + "}"
+    # nginx as root would otherwise look for the user `nobody`, and give it its folders
+    user = "user root root;\n" if os.geteuid() == 0 else ""
+    text = CONFIGURATION.format(source=options.source, port=options.port, for_ever=FOR_EVER_S, logged=logged, user=user)
+    (options.folder / "nginx.conf").write_text(text)
+
+
+def serve(options: argparse.Namespace) -> NoReturn:
+    """Run nginx until SIGTERM; SystemExit with a message if it ends by itself."""
+    folder = options.folder.resolve()
+    argv = [options.nginx, "-p", f"{folder}/", "-c", folder / "nginx.conf", "-e", "stderr"]
+    libc = ctypes.CDLL(None, use_errno=True)
+    try:
+        nginx = subprocess.Popen(argv, cwd=folder, preexec_fn=lambda: libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL))
+    except OSError as problem:
+        raise SystemExit(f"{options.nginx}: {problem.strerror}") from None
+    pidfd = os.pidfd_open(nginx.pid)
+    try:
+        select.select([pidfd], [], [])
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # this is under way
+        nginx.terminate()
+        if not select.select([pidfd], [], [], GRACE_S)[0]:
+            nginx.kill()
+        status = nginx.wait()
+        for name in ("objects", "temp"):
+            shutil.rmtree(folder / name, ignore_errors=True)
+    ended = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+    raise SystemExit(f"nginx {ended}")
+
+
+def _stop(_number: int, _frame: object) -> NoReturn:
+    sys.exit(128 + signal.SIGTERM)
+
+
+def main() -> None:
+    """Serve as the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--nginx", required=True, help="the program")
+    parser.add_argument("--source", required=True, help="own address")
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--exchanges", type=Path, required=True, help="file with the objects")
+    parser.add_argument("--folder", type=Path, required=True, help="new folder for nginx")
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, _stop)
+    prepare(options)
+    serve(options)
+
+
+if __name__ == "__main__":
+    main()

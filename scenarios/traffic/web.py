@@ -1,0 +1,138 @@
+"""Sessions of a web client with a real web server: request-reply cycles and think times drawn from published distributions.
+
+The server is nginx; its configuration and objects are made for the session (programs/web_server.py). The client is our own
+program (programs/web_client.py), because of two needs: the same series of objects and think times in each variant of a run, and a
+record of each request with its connection and times.
+
+The data flow from `to` to `from`: `tcp` is that of both ends' sockets on the flow's port, so also nginx's.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, Field
+
+from scenarios.errors import did_you_mean, shortened
+from scenarios.models import STRICT
+from scenarios.quantities import Whole
+from scenarios.traffic.shared import sessions
+from scenarios.traffic.shared.exchanges import MAX_CYCLES, distributions_of, drawn, is_path, presets, written
+from scenarios.traffic.shared.kind import FlowPlan, Kind, Listening, Program, Report, python_program
+
+CLIENT = Path(__file__).with_name("programs") / "web_client.py"
+SERVER = Path(__file__).with_name("programs") / "web_server.py"
+NGINX = "nginx"
+DEFAULT_DISTRIBUTIONS = "1995"
+
+
+def _known(name: str) -> str:
+    if not is_path(name) and name not in presets():
+        listed = ", ".join(f'"{each}"' for each in presets())
+        hint = did_you_mean(name, presets()) or f"use one of {listed}, or the path of a file (./NAME.toml)"
+        raise ValueError(f'"{shortened(name)}" is not known; {hint}')
+    return name
+
+
+class WebKeys(BaseModel):
+    """`distributions`: a name of data/web.toml, or the path of a file. `cycles`: of the session, default that of the
+    distributions. `scale`: of the sizes of replies."""
+
+    model_config = STRICT
+    distributions: Annotated[str, AfterValidator(_known)] = DEFAULT_DISTRIBUTIONS
+    cycles: Annotated[Whole, Field(ge=1, le=MAX_CYCLES)] | None = None
+    scale: Annotated[float, Field(gt=0, le=1000)] = 1.0
+
+
+class Web(Kind[WebKeys]):
+    """See the head of this file."""
+
+    keys = WebKeys
+    transport = "tcp"
+    measured = "exchanges"
+    readiness = Listening("tcp")
+    drain_s = 2.0  # an unfinished session ends with packets on their way
+    path_keys = ("distributions",)
+    programs = {NGINX: "nginx"}  # noqa: RUF012
+    own_metrics = sessions.METRICS
+    run_metrics = sessions.OF_RUN
+
+    def names_file(self, key: str, value: str) -> bool:
+        """A name of data/web.toml is no path."""
+        return is_path(value)
+
+    def check_file(self, key: str, path: Path, mtu: int) -> None:
+        """The distributions of the file."""
+        distributions_of(str(path))
+
+    def receiver(self, plan: FlowPlan[WebKeys]) -> Program:
+        """`web_server.py` with the objects of the exchanges, which are drawn here."""
+        distributions = distributions_of(plan.keys.distributions)
+        cycles = plan.keys.cycles or distributions.cycles
+        written(drawn(distributions, cycles, plan.keys.scale, f"{plan.seed} {plan.name}"), _exchanges(plan))
+        own = ["--nginx", NGINX, "--source", plan.target, "--port", plan.port]
+        return Program(python_program(SERVER, *own, "--exchanges", _exchanges(plan), "--folder", plan.log / f"{plan.name}-nginx"))
+
+    def sender(self, plan: FlowPlan[WebKeys], receiver_pid: int) -> Program:
+        """`web_client.py` with the exchanges, which lasts for the flow's time even if the session finishes earlier."""
+        ends = ["--source", plan.source, "--to", plan.target, "--port", plan.port]
+        own = ["--exchanges", _exchanges(plan), "--seconds", plan.seconds, "--out", _record(plan)]
+        return Program(python_program(CLIENT, *ends, *own))
+
+    def report(self, plan: FlowPlan[WebKeys]) -> str:
+        """The session's outcome, with the connection that carried most."""
+        events = sessions.read_record(_record(plan))
+        planned = len(json.loads(_exchanges(plan).read_text())["cycles"])
+        requests = sessions.of(events, "request")
+        opened = [event for event in requests if event["connection"] is not None]
+        carried: dict[int, int] = {}
+        for event in opened:
+            carried[event["connection"]] = carried.get(event["connection"], 0) + event["reply_bytes"]
+        largest = max(carried, key=lambda port: carried[port], default=None)
+        ends = {"local_host": plan.source, "local_port": largest, "remote_host": plan.target, "remote_port": plan.port}
+        errors = [event["error"] for event in requests if event["error"] not in (None, "unfinished")]
+        tried = {
+            "tries": len(requests),
+            "first_try_s": events[0]["began_unix_s"],
+            "connected": bool(opened),
+            "remark": errors[-1] if errors else None,
+        }
+        content = {
+            "format": "manet-web/1",
+            "manet": tried,
+            "start": {
+                "connected": [ends] if opened else [],
+                "test_start": {"protocol": "TCP", "blksize": 0, "duration": plan.seconds},
+            },
+            "session": {"seconds": plan.seconds, **sessions.outcome(events, planned, plan.seconds)},
+        }
+        return json.dumps(content, indent=1) + "\n"
+
+    def from_report(self, report: Report) -> dict[str, Any]:
+        """The metrics of the session."""
+        return {name: report.get("session", {}).get(name) for name in self.own_metrics}
+
+    def of_run(self, entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Means and sums over the sessions."""
+        return sessions.of_run(entries)
+
+    def remark(self, report: Report) -> str | None:
+        """Of an unfinished session that had begun."""
+        session = report.get("session", {})
+        if not report.get("manet", {}).get("connected") or session.get("finished") is not False:
+            return None
+        lost = f" ({report['manet']['remark']})" if report["manet"].get("remark") else ""
+        done = f"{session['cycles_finished']} of {session['cycles_planned']} cycles"
+        return f"did not finish: {done} in {session['seconds']:g} s{lost}"
+
+
+KIND = Web()
+
+
+def _exchanges(plan: FlowPlan[WebKeys]) -> Path:
+    return plan.report.with_name(f"{plan.name}-exchanges.json")
+
+
+def _record(plan: FlowPlan[WebKeys]) -> Path:
+    return plan.report.with_name(f"{plan.name}-requests.jsonl")
