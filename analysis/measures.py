@@ -59,7 +59,7 @@ def measure_tcp(
         "routing_resends": sender.routing_resends,
         "rtt_ms_mean": float(rtt_ms.mean()) if rtt_ms.size else None,
         "rtt_ms_p95": float(np.quantile(rtt_ms, 0.95)) if rtt_ms.size else None,
-        "acked_bps_by_second": _by_second(sender.acked, begin_ns - round(run.scenario["warmup"] * NS_PER_S), end_ns),
+        "acked_bps_by_second": _by_second(sender.acked, begin_ns - round(run.window_s(flow)[0] * NS_PER_S), end_ns),
     }
 
 

@@ -80,7 +80,7 @@ def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check], remarks: li
         start_ns = _start_ns(report, connected_ns)
         if start_ns is None or connected_ns is None:
             raise AnalysisError(f"{run.path / 'captures' / flow.source}.pcap: no packet of {flow.name}; did it start?")
-        window_s = _window_s(run, flow)
+        window_s = run.window_s(flow)
         begin_ns, end_ns = (start_ns + round(limit_s * NS_PER_S) for limit_s in window_s)
         entry |= {"source_port": connection.source_port, "destination_port": connection.destination_port}
         entry |= {"start_ns": start_ns, "window_s": list(window_s)}
@@ -96,14 +96,6 @@ def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check], remarks: li
     except AnalysisError as problem:
         found.append(Check(f"{flow.name} readable", False, str(problem)))
     return entry
-
-
-def _window_s(run: RunDirectory, flow: Flow) -> tuple[float, float]:
-    """Begin and end of the measurement, in seconds from the flow's first packet. A flow with `stop` may end earlier."""
-    warmup_s, duration_s = run.scenario["warmup"], run.scenario["duration"]
-    keys = run.flow_keys(flow)
-    sent_s = keys["stop"] - keys["start"] if keys.get("stop") is not None else warmup_s + duration_s
-    return warmup_s, min(warmup_s + duration_s, sent_s)
 
 
 def _start_ns(report: IperfReport | None, connected_ns: int | None) -> int | None:
@@ -129,7 +121,7 @@ def _remark(flow: Flow, report: IperfReport) -> str:
 
 def _nothing_carried(run: RunDirectory, flow: Flow, report: IperfReport) -> dict[str, Any]:
     """For a flow without a path for its whole duration: no connection or datagram, hence zeros, and nothing to check."""
-    begin_s, end_s = window_s = _window_s(run, flow)
+    begin_s, end_s = window_s = run.window_s(flow)
     entry: dict[str, Any] = {"window_s": list(window_s)}
     entry["start_ns"] = start_ns = _first_try_ns(report)
     from_report = flow.kind.from_report(report.content)
@@ -148,7 +140,7 @@ def _reported(run: RunDirectory, flow: Flow, report: IperfReport | None) -> dict
     """For a flow whose kind has no connection: only its report has figures."""
     if report is None:
         return {}
-    entry = {"start_ns": _first_try_ns(report), "window_s": list(_window_s(run, flow))}
+    entry = {"start_ns": _first_try_ns(report), "window_s": list(run.window_s(flow))}
     return entry | flow.kind.from_report(report.content)
 
 

@@ -37,6 +37,7 @@ class _Ends(BaseModel):
     traffic: KindName = kinds.DEFAULT_KIND
     start: Seconds = Field(0.0, ge=0, le=86_400)
     stop: Seconds | None = Field(None, gt=0, le=172_800)
+    warmup: Seconds | None = Field(None, ge=0, le=86_400)
 
 
 def _optional(field: FieldInfo) -> Any:
@@ -55,8 +56,8 @@ else:
 
 class Flow(_WithKeys):
     """One flow of traffic from a station or host to another. `start` and `stop` count from the start of the traffic; without
-    `stop` it ends with the traffic. It also has the keys of every kind (`rate`, `bytes`, ...), None for keys that its own kind
-    does not have."""
+    `stop` it ends with the traffic. `warmup`: None is the scenario's. It also has the keys of every kind (`rate`, `bytes`, ...),
+    None for keys that its own kind does not have."""
 
     tcp: TcpText | None = None  # None: the scenario's
 
@@ -92,7 +93,7 @@ class Flow(_WithKeys):
     @model_serializer(mode="wrap")
     def _without_keys_of_other_kinds(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         others = set(kinds.keys_of_kinds()) - set(self.kind.keys.model_fields) - set(ALWAYS_WRITTEN)
-        others |= {"stop"} if self.stop is None else set()
+        others |= {key for key in ("stop", "warmup") if getattr(self, key) is None}
         return {key: value for key, value in handler(self).items() if key not in others}
 
     @property

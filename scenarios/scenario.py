@@ -236,8 +236,12 @@ class Scenario(BaseModel):
         return [f"flow{index}" for index in range(1, len(self.flows) + 1)]
 
     def traffic_seconds(self) -> float:
-        """From the start of the traffic to its end: the last flow's start, the warm-up and the measurement."""
-        return max((flow.start for flow in self.flows), default=0.0) + self.warmup + self.duration
+        """From the start of the traffic to its end: that of the last measurement."""
+        return max((flow.start + self.warmup_of(flow) for flow in self.flows), default=self.warmup) + self.duration
+
+    def warmup_of(self, flow: Flow) -> float:
+        """How long a flow sends before it is measured."""
+        return self.warmup if flow.warmup is None else flow.warmup
 
     def seconds_of(self, flow: Flow) -> float:
         """How long a flow sends."""
@@ -483,8 +487,9 @@ class Scenario(BaseModel):
             if flow.stop > self.traffic_seconds():
                 text = f"{flow.stop:g} s is after the end of the traffic at {self.traffic_seconds():g} s; remove it"
                 raise KeyProblem(("flows", index, "stop"), text)
-            if self.seconds_of(flow) < self.warmup + MIN_DURATION_S:
-                text = f"{flow.stop:g} s leaves nothing to measure after start = {flow.start:g} s and warmup = {self.warmup:g} s"
+            if self.seconds_of(flow) < self.warmup_of(flow) + MIN_DURATION_S:
+                text = f"{flow.stop:g} s leaves nothing to measure after start = {flow.start:g} s and "
+                text += f"warmup = {self.warmup_of(flow):g} s"
                 raise KeyProblem(("flows", index, "stop"), f"{text}; give a later time")
 
     def _check_sizes(self) -> None:

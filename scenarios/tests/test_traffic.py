@@ -163,6 +163,14 @@ def test_a_flow_ends_at_its_stop_or_with_the_traffic() -> None:
     assert Scenario.from_json(scenario.to_json()) == scenario
 
 
+def test_a_warmup_of_a_flow_replaces_the_scenario_s() -> None:
+    """Background traffic warms up for 100 s, a session starts then: both are measured for the same 20 s."""
+    flows = [{"from": "sta1", "to": "sta2", "warmup": 100}, {"from": "sta2", "to": "sta1", "start": 100}]
+    scenario = Scenario.model_validate({"topology": "chain", "hops": 1, "flows": flows, "warmup": 0, "duration": 20})
+    assert (scenario.traffic_seconds(), [scenario.seconds_of(flow) for flow in scenario.flows]) == (120, [120, 20])
+    assert Scenario.from_json(scenario.to_json()) == scenario
+
+
 @pytest.mark.parametrize(
     ("stop", "message"),
     [
