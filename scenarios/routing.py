@@ -121,8 +121,9 @@ class AodvRules(OwnDaemon):
 
     @property
     def headers_bytes(self) -> int:
-        """The header of a half tunnel to a gateway, bytes."""
-        return MINIMAL_HEADER_BYTES
+        """The header of a half tunnel to a gateway, bytes; default routes have none."""
+        given: Any = self
+        return MINIMAL_HEADER_BYTES if given.internet == "tunnel" else 0
 
 
 class DsdvRules(OwnDaemon):

@@ -92,6 +92,7 @@ class Wire(BaseModel):
     rate: Annotated[BitsPerSecond, owned.number("medium", "wires.rate_bps")] = 100e6
     delay: Annotated[Seconds, owned.number("medium", "wires.delay_us", per=1e6)] = 0.002
     queue: Annotated[Whole, owned.number("medium", "wires.queue_packets")] = owned.default("medium", "wires.queue_packets")
+    internet: bool = False  # whether the host leads to the real network, by NAT; needs --allow-internet
 
     @model_validator(mode="after")
     def _named(self) -> Self:
@@ -424,6 +425,16 @@ class Scenario(BaseModel):
                 text = f'"{wire.host}" has a wire to {wire.station} already; take one out, or give this host another name'
                 raise KeyProblem(("wires", index, "host"), text)
             ends.add((wire.station, wire.host))
+        self._check_internet()
+
+    def _check_internet(self) -> None:
+        for index, wire in enumerate(self.wires):
+            if wire.internet and self.clock == "virtual":
+                text = 'the guests of clock = "virtual" have no network; set clock = "real", or leave it out'
+                raise KeyProblem(("wires", index, "internet"), text)
+            if wire.internet != self.wires[0].internet:
+                text = "one gateway would lead to the real network and another not, and stations do not tell them apart; "
+                raise KeyProblem(("wires", index, "internet"), text + "set it for every wire, or for none")
 
     def _check_routing(self) -> None:
         """Refuse flows that the protocol can never carry; the run itself searches for paths."""
@@ -470,6 +481,11 @@ class Scenario(BaseModel):
             text = f'"{self.tcp_of(flow).name}" paces by the length of the path, which {who} does not tell; write it, as '
             text += "tcpap(hops=4), or take static, " + ", ".join(OWN_DAEMONS[:-1]) + f" or {OWN_DAEMONS[-1]}"
             raise KeyProblem(("flows", index, "tcp") if flow.tcp else ("tcp",), text)
+
+    @property
+    def reaches_internet(self) -> bool:
+        """Whether hosts lead to the real network."""
+        return any(wire.internet for wire in self.wires)
 
     def _no_such(self, name: str, hosts: bool = False) -> str:
         """The error for an unknown station or host."""

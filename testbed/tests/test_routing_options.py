@@ -92,6 +92,12 @@ def test_movement_begins_after_the_wait_for_routes():
     assert Scenario.model_validate({**MOVING, "routing": {"protocol": "olsr", "settle": 20}}).traffic_at == 30
 
 
+def test_aodv_adds_a_tunnel_header_unless_it_uses_default_routes():
+    assert Scenario.model_validate({"hops": 1, "routing": "aodv"}).routing.headers_bytes == 12
+    by_default_route = {"protocol": "aodv", "internet": "default-route"}
+    assert Scenario.model_validate({"hops": 1, "routing": by_default_route}).routing.headers_bytes == 0
+
+
 def test_dsr_adds_its_longest_route_to_every_header():
     # 4 fixed, 4 of the option, 4 an address, 4 of an acknowledgement request (RFC 4728, 6)
     assert Scenario.model_validate({"hops": 1, "routing": "dsr"}).routing.headers_bytes == 4 + 4 + 4 * 15 + 4
