@@ -137,7 +137,9 @@ mod tests {
             [None, Some(Kind::Partial), Some(Kind::Partial), Some(Kind::Full)]
         );
         let mut meter = meter();
-        [Response::Low, Response::Medium, Response::None].map(|r| meter.expected(r));
+        for response in [Response::Low, Response::Medium, Response::None] {
+            meter.expected(response);
+        }
         assert_eq!((meter.value(), meter.due()), (13.0, None));
         meter.expected(Response::High);
         assert_eq!((meter.value(), meter.due()), (33.0, Some(Kind::Partial)));
