@@ -22,7 +22,12 @@ impl Adv {
         };
         self.receive_sender(now, from, before, message.sender);
         match message.body {
-            Body::Update { adverts, .. } => self.receive_update(now, from, &adverts),
+            Body::Update { restarted, adverts, .. } => {
+                if restarted {
+                    self.restarted(now, from);
+                }
+                self.receive_update(now, from, &adverts);
+            }
             Body::Init(init) => self.receive_init(now, from, init),
             Body::Alert { receiver, destination, sequence, hops } => {
                 self.receive_alert(now, Offer { via: from, destination, sequence, hops, receiver });
@@ -34,8 +39,7 @@ impl Adv {
     /// Handles the sender's own number: a decrease shows that it restarted and has forgotten its routes.
     fn receive_sender(&mut self, now: Instant, from: Ipv4Addr, before: Option<Sequence>, own: Sequence) {
         if before.is_some_and(|n| n.newer_than(own)) {
-            self.counters.count("neighbour-restarted");
-            self.lose_routes(now, from);
+            self.restarted(now, from);
         }
         let forgotten = |n: Sequence| n.newer_than(own);
         if let Some(entry) = self.table.get_mut(from).filter(|e| e.sequence.is_some_and(forgotten)) {
@@ -43,6 +47,11 @@ impl Adv {
             entry.changed = true;
             self.meter.demand();
         }
+    }
+
+    fn restarted(&mut self, now: Instant, neighbour: Ipv4Addr) {
+        self.counters.count("neighbour-restarted");
+        self.lose_routes(now, neighbour);
     }
 
     /// Offers a route to the table. True: it is used.
@@ -110,8 +119,13 @@ impl Adv {
 
     fn receive_route(&mut self, now: Instant, from: Ipv4Addr, advert: &Advert) {
         let Advert { destination, sequence, hops, receiver, response, next_hop, .. } = *advert;
-        self.learn(now, Offer { via: from, destination, sequence, hops, receiver });
         let us = self.node.address;
+        if next_hop == us {
+            // after a restart this node does not know that the neighbour's route leads over it
+            self.counters.count("over-us");
+        } else {
+            self.learn(now, Offer { via: from, destination, sequence, hops, receiver });
+        }
         let interval = self.options.init_interval;
         let Some(entry) = self.table.get_mut(destination) else { return };
         if entry.is_usable() && entry.via == from && entry.sequence.is_some_and(|n| n.newer_than(sequence)) {

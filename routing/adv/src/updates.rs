@@ -30,9 +30,10 @@ impl Adv {
         let kind = if self.full_wanted { Kind::Full } else { due.unwrap_or(Kind::Partial) };
         let active = self.receiver || self.table.iter().any(|(_, e)| e.receiver && e.is_usable() && e.handled > 0);
         self.sequence = self.sequence.next();
+        let restarted = self.node.restarted && self.last_update_at.is_none();
         let adverts = self.adverts(now, kind);
         self.counters.count(if kind == Kind::Full { "full-sent" } else { "partial-sent" });
-        self.send_adverts(now, kind == Kind::Full, &adverts);
+        self.send_adverts(now, kind == Kind::Full, restarted, &adverts);
         self.meter.sent(now, kind, active);
         self.last_update_at = Some(now);
         self.full_wanted = false;
@@ -66,13 +67,13 @@ impl Adv {
     }
 
     /// Each datagram begins with our own entry, so that each receiver of any of them has a route to us.
-    fn send_adverts(&mut self, now: Instant, full: bool, adverts: &[Advert]) {
+    fn send_adverts(&mut self, now: Instant, full: bool, restarted: bool, adverts: &[Advert]) {
         let room = wire::entries_per_datagram(self.node.mtu) - 1;
         for part in adverts.chunks(room).chain(adverts.is_empty().then_some(adverts)) {
             let adverts = [&[self.own_advert(0)], part].concat();
             self.counters.count("datagrams-sent");
             self.counters.add("entries-sent", adverts.len() as u64);
-            self.broadcast(now, Body::Update { full, adverts });
+            self.broadcast(now, Body::Update { full, restarted, adverts });
         }
     }
 
@@ -89,13 +90,16 @@ impl Adv {
     pub(crate) fn send_hello(&mut self, now: Instant) {
         self.counters.count("hello-sent");
         let adverts = vec![self.own_advert(0)];
-        self.broadcast(now, Body::Update { full: false, adverts });
+        self.broadcast(now, Body::Update { full: false, restarted: false, adverts });
     }
 
     /// Sends a last entry about this node, without a route.
     pub(crate) fn stop(&mut self) {
         let adverts = vec![self.own_advert(INFINITE)];
-        let bytes = wire::Message { sender: self.sequence, body: Body::Update { full: false, adverts } }.emit().into();
+        let bytes =
+            wire::Message { sender: self.sequence, body: Body::Update { full: false, restarted: false, adverts } }
+                .emit()
+                .into();
         self.out.push_back(Output::Control { to: manet_routing::BROADCAST, ttl: 1, bytes });
         self.timers = Default::default();
         self.stopped = true;

@@ -10,7 +10,7 @@
 //! |                   Sender's Sequence Number                    |
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //!
-//! Update (1); flag 1: full. Entries follow up to the end:
+//! Update (1); flags 1: full, 2: the sender has restarted and knows no routes. Entries follow up to the end:
 //! |                          Destination                          |
 //! |                           Next Hop                            |
 //! |                        Sequence Number                        |
@@ -56,6 +56,7 @@ const ALERT: u8 = 3;
 const END: u8 = 4;
 const NON_RECEIVER: u8 = 5;
 const FULL: u8 = 1;
+const RESTARTED: u8 = 2;
 const DESTINATION_ONLY: u8 = 1;
 const WANTED_KNOWN: u8 = 2;
 const RECEIVER: u8 = 1;
@@ -106,6 +107,8 @@ pub enum Body {
     Update {
         /// Whether all receivers are listed.
         full: bool,
+        /// Whether the sender has forgotten its routes.
+        restarted: bool,
         /// The first is the sender itself.
         adverts: Vec<Advert>,
     },
@@ -183,9 +186,15 @@ impl Message {
         let (header, rest) = bytes.split_at(HEADER_LEN);
         let [kind, flags, hops, wanted_hops] = [header[0], header[1], header[2], header[3]];
         let body = match (kind, rest.len()) {
-            (UPDATE, len) if len % ENTRY_LEN == 0 && len > 0 && flags & !FULL == 0 && (hops, wanted_hops) == (0, 0) => {
+            (UPDATE, len)
+                if len % ENTRY_LEN == 0
+                    && len > 0
+                    && flags & !(FULL | RESTARTED) == 0
+                    && (hops, wanted_hops) == (0, 0) =>
+            {
                 let adverts: Option<Vec<Advert>> = rest.chunks_exact(ENTRY_LEN).map(Advert::read).collect();
-                Body::Update { full: flags & FULL != 0, adverts: adverts.ok_or(Malformed)? }
+                let (full, restarted) = (flags & FULL != 0, flags & RESTARTED != 0);
+                Body::Update { full, restarted, adverts: adverts.ok_or(Malformed)? }
             }
             (INIT, 20) if flags & !(DESTINATION_ONLY | WANTED_KNOWN) == 0 => {
                 let known = flags & WANTED_KNOWN != 0;
@@ -219,7 +228,10 @@ impl Message {
     /// The payload of the datagram.
     pub fn emit(&self) -> Vec<u8> {
         let (head, words): ([u8; 4], Vec<u32>) = match &self.body {
-            Body::Update { full, .. } => ([UPDATE, u8::from(*full), 0, 0], Vec::new()),
+            Body::Update { full, restarted, .. } => {
+                let flags = u8::from(*full) | if *restarted { RESTARTED } else { 0 };
+                ([UPDATE, flags, 0, 0], Vec::new())
+            }
             Body::Init(init) => {
                 let (number, wanted_hops) = init.known.map_or((0, 0), |(number, hops)| (number.0, hops));
                 let flags = u8::from(init.destination_only) | if init.known.is_some() { WANTED_KNOWN } else { 0 };
@@ -316,7 +328,7 @@ mod tests {
         [
             (
                 "01010000 00000006 0a000001 0a000001 00000006 0a000001 0000 0a000004 0a000002 00000009 0a000001 ff07",
-                Body::Update { full: true, adverts: vec![own, broken] },
+                Body::Update { full: true, restarted: false, adverts: vec![own, broken] },
             ),
             ("02030203 00000006 0a000001 00000006 01020304 0a000004 00000008", Body::Init(init)),
             ("03000100 00000006 0a000004 0000000a", alert(true)),
@@ -374,7 +386,7 @@ mod tests {
     proptest! {
         #[test]
         fn parse_inverts_emit(
-            sender in any::<u32>(), full in any::<bool>(), raw in proptest::collection::vec(any::<(u32, u32, u32, u32, u8, bool, u8)>(), 1..80),
+            sender in any::<u32>(), full in any::<bool>(), restarted in any::<bool>(), raw in proptest::collection::vec(any::<(u32, u32, u32, u32, u8, bool, u8)>(), 1..80),
             init in any::<(u32, u32, u8, u32, u32, Option<(u32, u8)>, bool)>(),
         ) {
             let advert = |r: &(u32, u32, u32, u32, u8, bool, u8)| Advert {
@@ -385,7 +397,7 @@ mod tests {
                 source: init.0.into(), sequence: Sequence(init.1), hops: init.2, id: init.3, wanted: init.4.into(),
                 known: init.5.map(|(n, h)| (Sequence(n), h)), destination_only: init.6,
             };
-            for body in [Body::Update { full, adverts: raw.iter().map(advert).collect() }, Body::Init(init)] {
+            for body in [Body::Update { full, restarted, adverts: raw.iter().map(advert).collect() }, Body::Init(init)] {
                 let message = Message { sender: Sequence(sender), body };
                 prop_assert_eq!(Message::parse(&message.emit()), Ok(message));
             }
