@@ -291,7 +291,7 @@ impl Adv {
                     return;
                 }
                 for bytes in self.held.take(destination) {
-                    self.counters.count("held-sent");
+                    self.counters.count("held-released");
                     let notice = self.notices.released(&bytes).map(|kind| Notices::output(kind, &bytes));
                     self.out.push_back(Output::Send { bytes });
                     self.out.extend(notice);
