@@ -1,6 +1,7 @@
 //! Floods: init-connection, receiver-alert, end-connection, non-receiver-alert.
 
 use crate::machine::Adv;
+use crate::pending::Flood;
 use crate::table::MAX_HOPS;
 use crate::wire::{Body, Init, Message};
 use manet_engine::{Duration, Instant};
@@ -12,14 +13,6 @@ const PER_SECOND: usize = 50;
 const NEIGHBOURS_ONLY: u8 = 1;
 /// Value of the note `discovery`: the flood crosses the whole network.
 const WHOLE_NETWORK: u64 = 255;
-
-/// A flooded message that waits for its jitter. Hop counts and numbers are filled in when it is sent.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Flood {
-    Init(Init),
-    Alert { destination: Ipv4Addr, receiver: bool },
-    End { source: Ipv4Addr, id: u32, destination: Ipv4Addr },
-}
 
 impl Adv {
     /// Sends a message to all neighbours.

@@ -13,6 +13,7 @@ pub mod machine;
 pub mod meter;
 pub mod neighbours;
 pub mod options;
+mod pending;
 mod receive;
 pub mod sequence;
 mod status;

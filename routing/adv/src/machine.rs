@@ -3,10 +3,10 @@
 
 use crate::connections::Connections;
 use crate::duplicates::Duplicates;
-use crate::flood::Flood;
 use crate::meter::Meter;
 use crate::neighbours::Neighbours;
 use crate::options::{Link, Options};
+use crate::pending::Flood;
 use crate::sequence::Sequence;
 use crate::table::Table;
 use crate::wire;

@@ -1,7 +1,7 @@
 //! Handling of neighbours' messages.
 
-use crate::flood::Flood;
 use crate::machine::Adv;
+use crate::pending::Flood;
 use crate::sequence::Sequence;
 use crate::table::{Offer, Received};
 use crate::wire::{Advert, Body, Init, Message, Response};

@@ -412,7 +412,9 @@ def test_a_route_of_the_machine_leads_into_the_tun_with_its_own_mtu(chain):
 
 
 # the radio's MTU, and that of the TUN device: DSR adds at most 8 + 4 * 15 + 4 bytes (15 hops)
-@pytest.mark.parametrize(("protocol", "into_tun"), [("aodv", 1400), ("dsdv", 1400), ("olsr", 1400), ("adv", 1400), ("dsr", 1400 - 72)])
+@pytest.mark.parametrize(
+    ("protocol", "into_tun"), [("aodv", 1400), ("dsdv", 1400), ("olsr", 1400), ("adv", 1400), ("dsr", 1400 - 72)]
+)
 def test_every_route_has_its_mtu(chain, protocol, into_tun):
     first, last = chain(2)
     options = {"period": 1} if protocol == "dsdv" else {}
