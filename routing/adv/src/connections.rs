@@ -17,7 +17,7 @@ pub struct Connection {
     pub used_at: Instant,
     /// Whether this node sends data to the peer.
     pub outgoing: bool,
-    /// Whether this node has flooded an init-connection.
+    /// Whether the peer is advertised as a receiver, as after an init-connection: a broken route may return by updates.
     pub opened: bool,
     /// Time of the next init-connection.
     pub flood_at: Option<Instant>,

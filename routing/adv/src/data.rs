@@ -122,8 +122,10 @@ impl Adv {
         }
         if flow.source == self.node.address {
             if let Some(connection) = self.connections.used(now, flow.destination, true) {
-                if !known_receiver {
-                    // a route without a connection is not maintained
+                if known_receiver {
+                    connection.opened = true;
+                } else {
+                    // nobody advertises a route to a node that is no receiver
                     connection.flood_at = Some(connection.flood_at.unwrap_or(now));
                 }
             }
