@@ -40,6 +40,7 @@ VARIANTS = {
     "aodv-ns2": VariantStyle("AODV, ns-2's waits", ORANGE, "P"),
     "dsdv": VariantStyle("DSDV", BLUE, "s"),
     "dsdv-feedback": VariantStyle("DSDV, link feedback", SKY, "X"),
+    "adv": VariantStyle("ADV", SKY, "D"),
     "dsr": VariantStyle("DSR", GREEN, "^"),
     "dsr-ns2": VariantStyle("DSR as ns-2's", GREY, "p"),
     "olsr": VariantStyle("OLSR", PURPLE, "D"),

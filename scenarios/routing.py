@@ -134,6 +134,12 @@ class DsdvRules(OwnDaemon):
     settle_s = (30.0, 16.0)
 
 
+class AdvRules(OwnDaemon):
+    """ADV (Boppana and Konduru 2001) by manet-adv: distance vectors for active receivers only, updated as traffic demands."""
+
+    TO_WIRES = False
+
+
 class OlsrRules(OwnDaemon):
     """OLSR (RFC 3626) by manet-olsr: link states. The constants are those of section 18."""
 
@@ -195,6 +201,7 @@ DAEMONS: dict[str, Daemon] = {
     "aodv": Daemon(AodvRules),
     "dsdv": Daemon(DsdvRules),
     "olsr": Daemon(OlsrRules),
+    "adv": Daemon(AdvRules),
     "dsr": Daemon(DsrRules, events=False),  # every packet passes the daemon: its log is as large as a capture
 }
 OWN_DAEMONS = tuple(DAEMONS)
@@ -275,8 +282,9 @@ class BatmanAdv(Protocol):
         return 10 + 14
 
 
-# Names for a table of options: the constants and rules of ns-2.35, which the papers ran (docs/routing.md has what each changes).
-AS_NS2: dict[str, dict[str, Any]] = {
+# Names for a table of options. Those with "ns2": the constants and rules of ns-2.35, which the papers ran (docs/routing.md has
+# what each changes). ADV's: seconds that TCP packets and all others wait for a route (Boppana and Konduru).
+PRESETS: dict[str, dict[str, Any]] = {
     "aodv-ns2": {
         "protocol": "aodv",
         "node_traversal_time": 0.01,
@@ -287,6 +295,8 @@ AS_NS2: dict[str, dict[str, Any]] = {
         "requeue": False,
     },
     "dsr-ns2": {"protocol": "dsr", "learn_from_data": False, "request_period": 2},
+    "adv-30-30": {"protocol": "adv", "buffer_tcp": 30, "buffer_udp": 30},
+    "adv-30-1": {"protocol": "adv", "buffer_tcp": 30, "buffer_udp": 1},
 }
 PROTOCOLS: dict[str, type[Protocol]] = {
     "static": Static,
@@ -301,7 +311,7 @@ PROTOCOLS: dict[str, type[Protocol]] = {
 
 
 def _as_table(value: object) -> object:
-    return AS_NS2.get(value, {"protocol": value}) if isinstance(value, str) else value
+    return PRESETS.get(value, {"protocol": value}) if isinstance(value, str) else value
 
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from scenarios.routing import OWN_DAEMONS, PROTOCOLS
+from scenarios.routing import OWN_DAEMONS, PRESETS, PROTOCOLS
 from scenarios.scenario import Scenario
 from testbed.errors import UsageError
 from testbed.programs import BUILT, ROOT
@@ -14,6 +14,7 @@ from testbed.tests.refusals import message
 
 WIRED = 'flows = [{ from = "sta1", to = "h1" }]\n[[wires]]\nstation = "sta3"\nhost = "h1"'
 QUOTED = ", ".join(f'"{name}"' for name in OWN_DAEMONS)
+PRESET_NAMES = ", ".join(f'"{name}"' for name in PRESETS)
 MOVING = {"nodes": 50, "topology": "random", "area": [1500, 300], "mobility": "random-waypoint", "speed": 5}
 
 
@@ -22,6 +23,12 @@ def test_a_name_is_short_for_a_table_and_set_reaches_into_either(load):
     assert by_name == load('hops = 2\nrouting = { protocol = "aodv", link = "hello" }')
     assert by_name == load("hops = 2", "routing=aodv", "routing.link=hello")
     assert by_name == load('hops = 2\n[routing]\nprotocol = "aodv"', "routing.link=hello")
+
+
+def test_advs_two_variants_differ_in_the_wait_of_udp(load):
+    thirty, one = [load(f'hops = 2\nrouting = "adv-30-{udp}"').routing for udp in (30, 1)]
+    assert [(routing.protocol, routing.buffer_tcp) for routing in (thirty, one)] == [("adv", 30), ("adv", 30)]
+    assert (thirty.buffer_udp, one.buffer_udp) == (30, 1)
 
 
 def test_a_name_for_ns2s_constants_is_a_table_that_set_reaches_into(load):
@@ -113,12 +120,12 @@ ERRORS = {
     "unknown protocol": (
         'hops = 2\nrouting = "aodw"',
         f'x.toml: line 2: key "routing": "aodw" is not known; use one of "static", "none", {QUOTED}, '
-        '"babeld", "batmand", "olsrd", "aodv-uu", "batman-adv", "aodv-ns2", "dsr-ns2" (did you mean "aodv"?)',
+        f'"babeld", "batmand", "olsrd", "aodv-uu", "batman-adv", {PRESET_NAMES} (did you mean "aodv"?)',
     ),
     "unknown name of a table": (
         'hops = 2\nrouting = "aodv-ns3"',
         f'x.toml: line 2: key "routing": "aodv-ns3" is not known; use one of "static", "none", {QUOTED}, '
-        '"babeld", "batmand", "olsrd", "aodv-uu", "batman-adv", "aodv-ns2", "dsr-ns2" (did you mean "aodv-ns2"?)',
+        f'"babeld", "batmand", "olsrd", "aodv-uu", "batman-adv", {PRESET_NAMES} (did you mean "aodv-ns2"?)',
     ),
     "a table's name for a protocol": (
         'hops = 2\nrouting = { protocol = "aodv-ns2", link = "hello" }',
