@@ -155,6 +155,18 @@ def test_keys_of_other_kinds_are_not_written(monkeypatch: pytest.MonkeyPatch) ->
     assert "rate" not in Flow.model_validate({"from": "sta1", "to": "sta2"}).model_dump()
 
 
+def test_streams_of_a_kind_are_joined_by_their_datagrams() -> None:
+    """100 and 300 sent, 50 and 300 arrived: 350 of 400; latencies (50 * 10 + 300 * 20) / 350."""
+    one = {"sent": 100, "delivery": 0.5, "delivered_bps": 1e3, "latency_ms_mean": 10.0, "jitter_ms": 1.0}
+    two = {"sent": 300, "delivery": 1.0, "delivered_bps": 6e3, "latency_ms_mean": 20.0, "jitter_ms": None}
+    silent = {"sent": 0, "delivery": None, "delivered_bps": 0.0, "latency_ms_mean": None, "jitter_ms": None}
+    cbr = traffic.kind_named("cbr")
+    found = cbr.of_run([one, two, silent])
+    assert found == pytest.approx({"delivery": 0.875, "delivered_bps": 7e3, "latency_ms": 6500 / 350, "jitter_ms": 50 / 350})
+    assert cbr.of_run([one, {"sent": None}]) == dict.fromkeys(found)
+    assert cbr.of_run([silent]) == {"delivery": None, "delivered_bps": 0, "latency_ms": None, "jitter_ms": None}
+
+
 def test_a_flow_ends_at_its_stop_or_with_the_traffic() -> None:
     """start 5, warmup 2 and duration 10: the traffic lasts 17 s."""
     flows = [{"from": "sta1", "to": "sta2", "stop": 8}, {"from": "sta2", "to": "sta1", "start": 5}]
