@@ -237,8 +237,10 @@ class Scenario(BaseModel):
         return [f"flow{index}" for index in range(1, len(self.flows) + 1)]
 
     def traffic_seconds(self) -> float:
-        """From the start of the traffic to its end: that of the last measurement."""
-        return max((flow.start + self.warmup_of(flow) for flow in self.flows), default=self.warmup) + self.duration
+        """From the start of the traffic to its end: that of the last measurement, or `stop` if that is earlier."""
+        ends = (flow.start + self.warmup_of(flow) + self.duration for flow in self.flows)
+        stops = (math.inf if flow.stop is None else flow.stop for flow in self.flows)
+        return max(map(min, ends, stops), default=self.warmup + self.duration)
 
     def warmup_of(self, flow: Flow) -> float:
         """How long a flow sends before it is measured."""

@@ -59,32 +59,37 @@ def sizes_in(path: str) -> list[int]:
 
 
 def receive(options: argparse.Namespace) -> dict[str, object]:
-    """Count received datagrams, each once, until SIGTERM."""
+    """Count received datagrams, each once, until SIGTERM, and those that have arrived by then. `until_s`: UNIX times of the
+    signal and of the last look: a routing protocol may deliver held datagrams even later."""
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
     sock.bind((options.source, options.port))
     seen: set[bytes] = set()
     received_bytes, first, last, duplicates = 0, None, None, 0
+    ended_s: list[float] = []
 
     def stop(_number: int, _frame: object) -> None:
-        raise KeyboardInterrupt
+        ended_s.append(time.time())
+        sock.setblocking(False)  # recv() then ends when nothing is left
 
     signal.signal(signal.SIGTERM, stop)
     print("listening", flush=True)
-    try:
-        while True:
+    while True:
+        try:
             payload = sock.recv(65536)
-            stamp = payload[: STAMP.size]
-            if len(stamp) == STAMP.size and stamp in seen:
-                duplicates += 1
-                continue
-            seen.add(stamp)
-            received_bytes += len(payload)
-            last = time.monotonic()
-            first = last if first is None else first
-    except KeyboardInterrupt:
-        seconds = (last - first) if first is not None and last is not None else 0.0
-        return {"received": len(seen), "received_bytes": received_bytes, "seconds": seconds, "duplicates": duplicates}
+        except BlockingIOError:
+            break
+        stamp = payload[: STAMP.size]
+        if len(stamp) == STAMP.size and stamp in seen:
+            duplicates += 1
+            continue
+        seen.add(stamp)
+        received_bytes += len(payload)
+        last = time.monotonic()
+        first = last if first is None else first
+    seconds = (last - first) if first is not None and last is not None else 0.0
+    counts = {"received": len(seen), "received_bytes": received_bytes, "seconds": seconds, "duplicates": duplicates}
+    return {**counts, "until_s": [ended_s[0], time.time()]}
 
 
 def main() -> None:

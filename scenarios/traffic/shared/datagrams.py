@@ -86,6 +86,7 @@ class DatagramKind(Kind[Keys]):
                     "bytes": received["received_bytes"],
                     "seconds": received["seconds"],
                     "duplicates": received["duplicates"],
+                    "until_s": received["until_s"],
                 },
             },
         }
