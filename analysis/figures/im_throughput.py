@@ -62,6 +62,6 @@ def _draw_panel(axes: Axes, cells: list[dict[str, Any]], tcps: list[str], varian
                       marker=mark.marker, linestyle="", capsize=2.5, elinewidth=0.9, label=mark.name)  # fmt: skip
         drawing.ring_suspects(axes, [(x, row["mean"]) for x, row in zip(places, rows, strict=True) if row["suspect"]])
         printed = [(x + 0.05, row["published"]) for x, row in zip(places, rows, strict=True) if row["published"] is not None]
-        name = "published" if position == len(tcps) - 1 else None
+        name = "published" if printed and position == len(tcps) - 1 else None
         axes.plot([x for x, _ in printed], [value for _, value in printed], color=style.BLACK, linestyle="",
                   marker=style.PUBLISHED.marker, markersize=4, label=name)  # fmt: skip
