@@ -118,10 +118,10 @@ def iperf_retransmissions(
 ) -> Check:
     """The kernel's count lies between the retransmissions captured until the end of the test and all captured retransmissions.
 
-    `unsent`: segments that the sender's routing daemon gave up because it had no route; the radio may never have had them. One
-    more is allowed for a retransmitted SYN, which the kernel counts and the segments do not include, and one less for a segment
-    retransmitted while iperf3 made the report. `layers`: the kernel does not count probes of layers, but counts the
-    retransmissions that they kept back.
+    `unsent`: segments that the sender's routing daemon gave up because it had no route, or that were too big for its tunnel; the
+    radio may never have had them. One more is allowed for a retransmitted SYN, which the kernel counts and the segments do not
+    include, and one less for a segment retransmitted while iperf3 made the report. `layers`: the kernel does not count probes of
+    layers, but counts the retransmissions that they kept back.
     """
     layers = layers or LayersPart()
     if report.retransmissions is None and report.remark:
@@ -134,7 +134,7 @@ def iperf_retransmissions(
     least, most = until_end - layers.probes - 1, len(repeated) + unsent + layers.kept_back + 1
     ok = least <= report.retransmissions <= most
     detail = f"iperf3 {report.retransmissions}; captured {until_end} until the test ended, {len(repeated)} in all"
-    detail += f"; {unsent} given up without a route" if unsent else ""
+    detail += f"; {unsent} given up by the routing daemon" if unsent else ""
     detail += f"; {layers.probes} probes, up to {layers.kept_back} kept back in stand-by" if layers.stand_bys_s else ""
     return Check(f"{flow} iperf3-retransmissions", ok, detail)
 

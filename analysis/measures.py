@@ -17,7 +17,7 @@ from analysis.datagrams import FOLDER, datagram_metrics, datagrams_of, write_rec
 from analysis.exchanges import measure_exchanges
 from analysis.iperf import IperfReport
 from analysis.reaction import reaction_s
-from analysis.routing_notes import segments_given_up
+from analysis.routing_notes import segments_given_up, too_big
 from analysis.rundir import Flow, RunDirectory
 from analysis.throughput import Staircase, initial_sequence, receiver_view, round_trip_times_ns, sender_view
 
@@ -45,7 +45,7 @@ def measure_tcp(
     found.append(checks.acked_delivered(flow.name, sender, receiver, begin_ns, end_ns))
     if report:
         found.append(checks.iperf_delivered(flow.name, report, sender, receiver, flow.kind.preamble_bytes))
-        unsent = segments_given_up(run.path, flow.source, connection)
+        unsent = segments_given_up(run.path, flow.source, connection) + too_big(run.path, flow.source)
         found.append(checks.iperf_retransmissions(flow.name, report, sender, unsent, _layers_part(run, flow, connection, end_ns)))
     window_s = (end_ns - begin_ns) / 1e9
     inside = sender.segments.within(begin_ns, end_ns)
@@ -59,7 +59,7 @@ def measure_tcp(
         "routing_resends": sender.routing_resends,
         "rtt_ms_mean": float(rtt_ms.mean()) if rtt_ms.size else None,
         "rtt_ms_p95": float(np.quantile(rtt_ms, 0.95)) if rtt_ms.size else None,
-        "acked_bps_by_second": _by_second(sender.acked, begin_ns - round(run.scenario["warmup"] * NS_PER_S), end_ns),
+        "acked_bps_by_second": _by_second(sender.acked, begin_ns - round(run.window_s(flow)[0] * NS_PER_S), end_ns),
     }
 
 

@@ -18,6 +18,7 @@ from analysis.files import write_atomic
 from analysis.iperf import IperfReport
 from analysis.measures import MEASURES, MEASURES_OF_MANY, NS_PER_S
 from analysis.movement import expectation, movement_metrics
+from analysis.route_history import route_metrics
 from analysis.rundir import Flow, RunDirectory
 from scenarios.traffic import kind_named
 
@@ -79,11 +80,10 @@ def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check], remarks: li
         start_ns = _start_ns(report, connected_ns)
         if start_ns is None or connected_ns is None:
             raise AnalysisError(f"{run.path / 'captures' / flow.source}.pcap: no packet of {flow.name}; did it start?")
-        warmup_s, duration_s = run.scenario["warmup"], run.scenario["duration"]
-        begin_ns = start_ns + round(warmup_s * 1e9)
-        end_ns = begin_ns + round(duration_s * 1e9)
+        window_s = run.window_s(flow)
+        begin_ns, end_ns = (start_ns + round(limit_s * NS_PER_S) for limit_s in window_s)
         entry |= {"source_port": connection.source_port, "destination_port": connection.destination_port}
-        entry |= {"start_ns": start_ns, "window_s": [warmup_s, warmup_s + duration_s]}
+        entry |= {"start_ns": start_ns, "window_s": list(window_s)}
         if flow.kind.measured is not None:
             measure = MEASURES[flow.kind.measured].of_flow
             entry |= measure(run, flow, connection, report, begin_ns, end_ns, found)
@@ -91,6 +91,7 @@ def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check], remarks: li
             found.append(checks.window_covered(flow.name, report, (end_ns - connected_ns) / 1e9))
             entry |= flow.kind.from_report(report.content)
         entry |= movement_metrics(run, flow, begin_ns, end_ns, entry.get("acked_bps"))
+        entry |= route_metrics(run, flow, begin_ns, end_ns)
         entry["air_bps"] = _air_rate(run, flow, connection, begin_ns, end_ns, found)
     except AnalysisError as problem:
         found.append(Check(f"{flow.name} readable", False, str(problem)))
@@ -120,27 +121,26 @@ def _remark(flow: Flow, report: IperfReport) -> str:
 
 def _nothing_carried(run: RunDirectory, flow: Flow, report: IperfReport) -> dict[str, Any]:
     """For a flow without a path for its whole duration: no connection or datagram, hence zeros, and nothing to check."""
-    warmup_s, duration_s = run.scenario["warmup"], run.scenario["duration"]
-    entry: dict[str, Any] = {"window_s": [warmup_s, warmup_s + duration_s]}
+    begin_s, end_s = window_s = run.window_s(flow)
+    entry: dict[str, Any] = {"window_s": list(window_s)}
     entry["start_ns"] = start_ns = _first_try_ns(report)
     from_report = flow.kind.from_report(report.content)
     entry |= {name: from_report[name] for name in flow.kind.own_metrics}
     rates = {rate: 0.0 for rate in flow.kind.metrics if rate.endswith("_bps")}
     entry |= rates
     if flow.kind.measured in MEASURES:
-        entry |= MEASURES[flow.kind.measured].of_nothing(warmup_s, duration_s)
+        entry |= MEASURES[flow.kind.measured].of_nothing(begin_s, end_s - begin_s)
     if start_ns is None:
         return entry
-    begin_ns = start_ns + round(warmup_s * NS_PER_S)
-    return entry | movement_metrics(run, flow, begin_ns, begin_ns + round(duration_s * NS_PER_S), rates.get("acked_bps"))
+    begin_ns, end_ns = (start_ns + round(limit_s * NS_PER_S) for limit_s in window_s)
+    return entry | movement_metrics(run, flow, begin_ns, end_ns, rates.get("acked_bps"))
 
 
 def _reported(run: RunDirectory, flow: Flow, report: IperfReport | None) -> dict[str, Any]:
     """For a flow whose kind has no connection: only its report has figures."""
     if report is None:
         return {}
-    warmup_s, duration_s = run.scenario["warmup"], run.scenario["duration"]
-    entry = {"start_ns": _first_try_ns(report), "window_s": [warmup_s, warmup_s + duration_s]}
+    entry = {"start_ns": _first_try_ns(report), "window_s": list(run.window_s(flow))}
     return entry | flow.kind.from_report(report.content)
 
 

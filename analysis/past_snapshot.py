@@ -89,8 +89,7 @@ def _middle_s(run: RunDirectory) -> float:
     if run.begun_ns is None:
         return 0.0
     begin_s = max((flow.start_s for flow in run.flows), default=0.0)
-    planned_s = begin_s + run.scenario.get("warmup", 0.0) + run.scenario.get("duration", 0.0)
-    end_s = min(planned_s, _first_s(run) + _length_s(run))
+    end_s = min(run.traffic_s, _first_s(run) + _length_s(run))
     return max(0.0, _inwards((min(begin_s, end_s) + end_s) / 2))
 
 

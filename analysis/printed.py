@@ -25,7 +25,7 @@ def result_table(results: Results) -> Group:
     cells = _row_of_each_cell(results.summary, description.axes, metric)
     with_variants = any(row["variant"] for row in cells)
     unit = METRICS[metric][0]
-    flow = ", flow 1" if metric not in OF_KINDS and any(len(run["flows"]) > 1 for run in runs) else ""
+    flow = ", flow 1" if metric not in OF_KINDS and any(len(run["flow_metrics"]) > 1 for run in runs) else ""
     title = f"{description.name}: {metric.rpartition('_')[0] or metric}, {unit}{flow}"
     profiles = {row["profile"] for row in cells if row["profile"]} if "profile" not in description.axes else set()
     title += f", profile {next(iter(profiles))}" if len(profiles) == 1 else ""
@@ -49,14 +49,14 @@ def result_table(results: Results) -> Group:
 def flows_table(results: Results) -> Table | None:
     """A row for each flow of each cell with its mean rate over the runs that count. None if no run has several flows."""
     axes, runs = results.experiment.axes, results.rows
-    if all(len(run["flows"]) < 2 for run in runs):
+    if all(len(run["flow_metrics"]) < 2 for run in runs):
         return None
     rows: dict[tuple[str, ...], list[float]] = {}
     with_variants = any(run["variant"] for run in runs)
     for run in runs:
         if not counts(run):
             continue
-        for name, flow in run["flows"].items():
+        for name, flow in run["flow_metrics"].items():
             kind = "acked" if flow.get("acked_bps") is not None else "delivered"
             ends = f"{flow.get('from', '')} to {flow.get('to', '')}"
             values = rows.setdefault((*_names(run, axes, with_variants), name, ends, kind), [])

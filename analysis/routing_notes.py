@@ -21,6 +21,16 @@ def segments_given_up(run_dir: Path, station: str, connection: Connection) -> in
     return len(given_up(run_dir, station, connection))
 
 
+def too_big(run_dir: Path, station: str) -> int:
+    """Number of packets that the station's own daemon refused because they did not fit into its tunnel to the gateway (all
+    flows together). TCP sends them again in smaller segments. 0 for other daemons."""
+    path = run_dir / "routing" / f"{station}.status.json"
+    if not path.exists():
+        return 0
+    count: int = json.loads(path.read_text()).get("end", {}).get("counters", {}).get("too-big", 0)
+    return count
+
+
 def given_up(run_dir: Path, station: str, connection: Connection) -> list[dict]:
     """Notes of the connection's packets that this station's daemon gave up, in order; `t_ns` is model time."""
     ports = [connection.source_port, connection.destination_port]
@@ -31,9 +41,14 @@ def given_up(run_dir: Path, station: str, connection: Connection) -> list[dict]:
     ]
 
 
+def notes_path(run_dir: Path, station: str) -> Path:
+    """The notes of a station's daemon."""
+    return run_dir / "routing" / f"{station}.jsonl"
+
+
 def read_notes(run_dir: Path, station: str) -> list[dict]:
     """All notes of a station's daemon; none for third-party daemons."""
-    return [json.loads(line) for line in _lines(run_dir / "routing" / f"{station}.jsonl")]
+    return [json.loads(line) for line in _lines(notes_path(run_dir, station))]
 
 
 def received_from_kernel(run_dir: Path, station: str, connection: Connection) -> pl.DataFrame:

@@ -189,6 +189,20 @@ class RunDirectory:
         keys: dict[str, Any] = self.scenario["flows"][int(flow.name.removeprefix("flow")) - 1]
         return keys
 
+    def window_s(self, flow: "Flow") -> tuple[float, float]:
+        """Begin and end of a flow's measurement, in seconds from its first packet. A flow with `stop` may end earlier."""
+        keys = self.flow_keys(flow)
+        warmup_s, end_s = keys.get("warmup"), self.scenario["duration"]
+        warmup_s = self.scenario["warmup"] if warmup_s is None else warmup_s
+        sent_s = keys["stop"] - keys["start"] if keys.get("stop") is not None else warmup_s + end_s
+        return warmup_s, min(warmup_s + end_s, sent_s)
+
+    @property
+    def traffic_s(self) -> float:
+        """Length of the traffic as planned: to the end of the last measurement."""
+        ends = (flow.start_s + self.window_s(flow)[1] for flow in self.flows)
+        return max(ends, default=self.scenario.get("warmup", 0.0) + self.scenario.get("duration", 0.0))
+
     @cached_property
     def wires(self) -> list[Wire]:
         """The wires in the order of their numbers."""

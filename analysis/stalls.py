@@ -4,7 +4,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from analysis.errors import RunFileError
-from analysis.rundir import RunDirectory
 from analysis.story import Acknowledgement, Story, Transmission
 
 
@@ -22,7 +21,7 @@ class Stall(NamedTuple):
 
 def longest_stall(story: Story) -> Stall:
     """The longest stall after the flow's first packet; the first of several equal ones."""
-    marks = [begin_s(story), *_new_acks_s(story), traffic_end_s(story.run)]
+    marks = [begin_s(story), *_new_acks_s(story), story.run.traffic_s]
     return max((Stall(*pair) for pair in pairwise(marks)), key=lambda stall: stall.lasts_s)
 
 
@@ -33,15 +32,10 @@ def begin_s(story: Story) -> float:
     return min(story.seconds(sent.journey.sent_ns) for sent in story.transmissions)
 
 
-def traffic_end_s(run: RunDirectory) -> float:
-    """End of the traffic, seconds from its start."""
-    return run.scenario["warmup"] + run.scenario["duration"] + max(flow["start"] for flow in run.scenario["flows"])
-
-
 def _new_acks_s(story: Story) -> list[float]:
     """Arrival times of ACKs that acknowledge more than all before, s."""
     highest, found = -1, []
-    end_s = traffic_end_s(story.run)
+    end_s = story.run.traffic_s
     for ack in sorted(story.acknowledgements, key=lambda ack: ack.journey.at_ns):
         at_s = story.seconds(ack.journey.at_ns)
         if ack.journey.received and ack.next_byte > highest and at_s < end_s:

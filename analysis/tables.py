@@ -52,6 +52,8 @@ FLOW_METRICS = {
     "partitioned": ("1", "partitioned", 1),
     "mean_hops": ("hops", "mean_hops", 1),
     "path_changes": ("changes", "path_changes", 1),
+    "hop_changes": ("changes", "hop_changes", 1),
+    "route_changes": ("changes", "route_changes", 1),
 }
 SUM_METRICS = {
     "total_acked_kbps": ("kbit/s", "acked_bps", 1e3),
@@ -104,8 +106,8 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Results:
-    """The runs of a folder of results. `rows` are those of table.csv, each with the `flows` of its metrics.json and whether its
-    host was late; `summary` are those of summary.csv."""
+    """The runs of a folder of results. `rows` are those of table.csv, each with the `flows` of its metrics.json (`flow_metrics`)
+    and whether its host was late; `summary` are those of summary.csv."""
 
     directory: Path
     experiment: Experiment
@@ -258,7 +260,7 @@ def _run_row(run_dir: Path, out_dir: Path, axes: tuple[str, ...]) -> dict[str, A
     row |= {name: metrics.get("kinds", {}).get(kind, {}).get(entry) for name, (_, (kind, entry), _) in OF_KINDS.items()}
     row["checks"] = (";".join(failed) or "ok") if metrics else "no metrics"
     row["run_dir"] = str(run_dir.relative_to(out_dir))
-    row["flows"] = flows
+    row["flow_metrics"] = flows
     row["remarks"] = metrics.get("remarks", [])
     return row
 

@@ -7,6 +7,10 @@
  * writes the hops of each destination into the map of algorithms/hops_map.h. It tries a
  * missing daemon again every second. Routes to networks (a prefix below 32) are
  * ignored. For static routes the settings have the hops (`hops`).
+ *
+ * A path to a wired host is a hop longer than the one to the nearest of its gateways
+ * (`gateways` in the settings). A wired host has the paths of its gateway's daemon
+ * (`gateway_status`), a hop longer each.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -31,6 +35,7 @@ static const char requests[] = "{\"op\":\"status\"}\n{\"op\":\"follow\"}\n";
 
 struct source {
 	const struct station *station;
+	json_t *distances;	/* of gateways and their hosts, from the daemon */
 	int fd;			/* -1: not connected */
 	size_t used;
 	char *line;		/* the next line, as far as received */
@@ -59,13 +64,51 @@ static int set(const struct hops *hops, const struct station *station,
 	return 0;
 }
 
+/* Hops between the sender and the station whose daemon reports. */
+static int wires_before(const struct source *source)
+{
+	return source->station->gateway_status[0] != 0;
+}
+
+static json_int_t reported(const struct source *source, const char *address)
+{
+	return json_integer_value(json_object_get(source->distances, address));
+}
+
+/* The distance to a wired host: over its nearest gateway, or, of a daemon that reports
+ * no gateways, as for an Internet address that it routes itself. 0: no path. */
+static __u32 distance_to_host(const struct source *source, const char *host,
+			      json_t *gateways)
+{
+	json_int_t nearest = 0;
+	json_t *gateway;
+	size_t index;
+
+	json_array_foreach(gateways, index, gateway) {
+		json_int_t one = reported(source, json_string_value(gateway));
+
+		if (one && (!nearest || one < nearest))
+			nearest = one;
+	}
+	if (!nearest)
+		nearest = reported(source, host);
+	return nearest ? nearest + 1 + wires_before(source) : 0;
+}
+
 static void set_distance(const struct hops *hops, const struct source *source,
 			 json_t *destination, json_t *prefix, __u32 distance)
 {
-	const char *text = json_string_value(destination);
+	const char *text = json_string_value(destination), *host;
+	json_t *gateways;
 
-	if (text && (!json_is_integer(prefix) || json_integer_value(prefix) == 32))
-		set(hops, source->station, text, distance);
+	if (!text || (json_is_integer(prefix) && json_integer_value(prefix) != 32))
+		return;
+	json_object_set_new(source->distances, text, json_integer(distance));
+	if (!json_object_get(source->station->gateways, text))
+		set(hops, source->station, text,
+		    distance ? distance + wires_before(source) : 0);
+	json_object_foreach(source->station->gateways, host, gateways)
+		set(hops, source->station, host, distance_to_host(source, host, gateways));
 }
 
 /* Sets the hops of all stations from the settings; false if there are none. */
@@ -124,7 +167,8 @@ static void watch(struct hops *hops, struct source *source)
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s",
-		 source->station->status);
+		 wires_before(source) ? source->station->gateway_status :
+					source->station->status);
 	if (fd < 0)
 		return;
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) ||
@@ -228,12 +272,14 @@ struct hops *hops_new(const struct run_settings *settings, int map)
 	for (size_t i = 0; i < settings->station_count; i++) {
 		struct source *source = &hops->sources[hops->count];
 
-		if (!settings->stations[i].status[0])
+		if (!settings->stations[i].status[0] &&
+		    !settings->stations[i].gateway_status[0])
 			continue;
 		source->station = &settings->stations[i];
 		source->fd = -1;
 		source->line = malloc(LINE_BYTES);
-		hops->count += source->line != NULL;
+		source->distances = json_object();
+		hops->count += source->line && source->distances;
 	}
 	if (!set_known(hops, settings) && !hops->count)
 		warn_if_unknown(settings);
@@ -249,6 +295,7 @@ void hops_free(struct hops *hops)
 		if (hops->sources[i].fd >= 0)
 			close(hops->sources[i].fd);
 		free(hops->sources[i].line);
+		json_decref(hops->sources[i].distances);
 	}
 	close(hops->epoll);
 	free(hops);

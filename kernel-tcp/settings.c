@@ -241,12 +241,44 @@ static int load_hops(const char *path, const char *where, json_t *hops,
 	return 0;
 }
 
+/* By the address of a wired host, the addresses of its gateways (hops.c). */
+static int load_gateways(const char *path, const char *where, json_t *gateways,
+			 struct station *station)
+{
+	const char *host;
+	json_t *list, *gateway;
+	__u8 bytes[4];
+	size_t index;
+
+	if (is_null(gateways))
+		return 0;
+	if (!json_is_object(gateways))
+		return complain("%s: %s: \"gateways\" must be an object", path, where);
+	json_object_foreach(gateways, host, list) {
+		if (inet_pton(AF_INET, host, bytes) != 1)
+			return complain("%s: %s: \"gateways\": \"%s\" is no IPv4 address",
+					path, where, host);
+		if (!json_is_array(list))
+			return complain("%s: %s: \"gateways\" of %s must be a list of IPv4 addresses",
+					path, where, host);
+		json_array_foreach(list, index, gateway)
+			if (!json_is_string(gateway) ||
+			    inet_pton(AF_INET, json_string_value(gateway), bytes) != 1)
+				return complain("%s: %s: \"gateways\" of %s must be a list of IPv4 addresses",
+						path, where, host);
+	}
+	station->gateways = gateways;
+	return 0;
+}
+
 static int load_station(const char *path, json_t *object, size_t index,
 			struct run_settings *run)
 {
 	static const char *const known[] = { "name", "netns", "settings", "ports",
-					     "status", "hops", NULL };
+					     "status", "hops", "gateways",
+					     "gateway_status", NULL };
 	json_t *status = json_object_get(object, "status");
+	json_t *gateway_status = json_object_get(object, "gateway_status");
 	struct station *station = &run->stations[index];
 	char where[STATION_NAME_BYTES + 16];
 	json_t *settings;
@@ -273,7 +305,12 @@ static int load_station(const char *path, json_t *object, size_t index,
 	    copy_string(path, where, "status", status, station->status,
 			sizeof(station->status)))
 		return -1;
-	if (load_hops(path, where, json_object_get(object, "hops"), station))
+	if (load_hops(path, where, json_object_get(object, "hops"), station) ||
+	    load_gateways(path, where, json_object_get(object, "gateways"), station))
+		return -1;
+	if (!is_null(gateway_status) &&
+	    copy_string(path, where, "gateway_status", gateway_status,
+			station->gateway_status, sizeof(station->gateway_status)))
 		return -1;
 	settings = json_object_get(object, "settings");
 	if (!is_null(settings) &&

@@ -29,7 +29,9 @@ struct station {
 	char netns[PATH_MAX];
 	__u64 netns_cookie;
 	char status[108];		/* the routing daemon's socket; "" = none */
-	json_t *hops;			/* by destination, for static routes; NULL = none */
+	json_t *hops;			/* by destination, those that never change; NULL = none */
+	json_t *gateways;		/* of wired hosts, by the host's address; NULL = none */
+	char gateway_status[108];	/* a wired host's: the socket of its gateway's daemon */
 	struct connections own;
 	size_t port_count;
 	struct connections *ports;

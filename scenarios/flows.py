@@ -36,6 +36,8 @@ class _Ends(BaseModel):
     target: str = Field(alias="to")
     traffic: KindName = kinds.DEFAULT_KIND
     start: Seconds = Field(0.0, ge=0, le=86_400)
+    stop: Seconds | None = Field(None, gt=0, le=172_800)
+    warmup: Seconds | None = Field(None, ge=0, le=86_400)
 
 
 def _optional(field: FieldInfo) -> Any:
@@ -53,8 +55,9 @@ else:
 
 
 class Flow(_WithKeys):
-    """One flow of traffic from a station or host to another. `start` counts from the start of the traffic. It also has the
-    keys of every kind (`rate`, `bytes`, ...), None for keys that its own kind does not have."""
+    """One flow of traffic from a station or host to another. `start` and `stop` count from the start of the traffic; without
+    `stop` it ends with the traffic. `warmup`: None is the scenario's. It also has the keys of every kind (`rate`, `bytes`, ...),
+    None for keys that its own kind does not have."""
 
     tcp: TcpText | None = None  # None: the scenario's
 
@@ -62,6 +65,8 @@ class Flow(_WithKeys):
     def _complete(self) -> Self:
         if self.source == self.target:
             raise KeyProblem(("to",), f'"{self.target}" is also "from"; name another station')
+        if self.stop is not None and self.stop <= self.start:
+            raise KeyProblem(("stop",), f"{self.stop:g} s is not after start = {self.start:g} s; give a later time")
         own = self.kind.keys.model_fields
         for key, field in own.items():
             if field.is_required() and getattr(self, key) is None:
@@ -88,6 +93,7 @@ class Flow(_WithKeys):
     @model_serializer(mode="wrap")
     def _without_keys_of_other_kinds(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         others = set(kinds.keys_of_kinds()) - set(self.kind.keys.model_fields) - set(ALWAYS_WRITTEN)
+        others |= {key for key in ("stop", "warmup") if getattr(self, key) is None}
         return {key: value for key, value in handler(self).items() if key not in others}
 
     @property

@@ -11,7 +11,7 @@ from typing import Any
 from scenarios import owned, propagation
 from scenarios.movement import MOVEMENTS
 from scenarios.quantities import NAMES, UNITS, text_pattern
-from scenarios.routing import AS_NS2, PROTOCOLS
+from scenarios.routing import PRESETS, PROTOCOLS
 from scenarios.scenario import Scenario
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -46,7 +46,7 @@ def scenario_keys() -> tuple[Json, Json]:
     properties["propagation"] = _short(properties["propagation"], {"enum": list(propagation.TABLES)}, tables)
     properties["propagation"]["default"] = propagation.Model.FIRST
     routing, mobility = properties["routing"], properties["mobility"]
-    properties["routing"] = _short(routing, {"enum": [*PROTOCOLS, *AS_NS2]}, routing["oneOf"])
+    properties["routing"] = _short(routing, {"enum": [*PROTOCOLS, *PRESETS]}, routing["oneOf"])
     properties["mobility"] = _short(mobility, {"type": "string", "examples": list(MOVEMENTS)}, mobility["oneOf"])
     place = properties["positions"]
     place["items"] = {"anyOf": [place["items"], definitions["Place"]["properties"]["at"]]}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from scenarios.errors import UsageError, shortened
-from scenarios.routing import AS_NS2
+from scenarios.routing import PRESETS
 from scenarios.toml_lines import Path as KeyPath
 
 SHORT_FOR = {"propagation": "model", "routing": "protocol", "mobility": "model"}  # propagation = "name": { model = "name" }
@@ -56,7 +56,7 @@ class Change:
             return [*raw[:index], self._within(raw[index], rest), *raw[index + 1 :]]
         if not isinstance(raw, dict):
             if isinstance(raw, str) and inside in SHORT_FOR:
-                raw = dict(AS_NS2.get(raw, {SHORT_FOR[inside]: raw}))
+                raw = dict(PRESETS.get(raw, {SHORT_FOR[inside]: raw}))
             else:
                 raise UsageError(f'{self.name}: there is no table to hold "{first}"; set the whole key instead')
         if first.isdigit() and inside and not raw:

@@ -14,7 +14,7 @@ from scenarios.key_models import TAGGED, classes_by_name, keys_at, unit_at
 from scenarios.models import KeyProblem
 from scenarios.overrides import SHORT_FOR
 from scenarios.quantities import NAMES
-from scenarios.routing import AS_NS2
+from scenarios.routing import PRESETS
 from scenarios.toml_file import BASE
 from scenarios.toml_lines import Path as KeyPath
 
@@ -119,7 +119,7 @@ def _not_a_choice(given: object, ctx: dict[str, Any]) -> str:
 
 def _not_a_tag(key: str, ctx: dict[str, Any]) -> str:
     """`routing` accepts protocols and names of option tables; such a name is not valid as the table's own `protocol`."""
-    tables = list(AS_NS2) if key == "routing" else []
+    tables = list(PRESETS) if key == "routing" else []
     if ctx["tag"] in tables:
         return f'"{ctx["tag"]}" stands for a whole table; write routing = "{ctx["tag"]}"'
     return _not_a_choice(ctx["tag"], {"expected": ", ".join([ctx["expected_tags"], *(f"'{name}'" for name in tables)])})

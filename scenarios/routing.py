@@ -49,6 +49,7 @@ class Protocol(BaseModel):
     model_config = STRICT
     OURS: ClassVar[frozenset[str]] = frozenset({"protocol", "events", "settle"})
     TO_WIRES: ClassVar[bool] = True  # whether stations may reach a wired host over the air
+    NEAREST_GATEWAY: ClassVar[bool] = False  # whether a station sends to every wired host over the nearest gateway
     KNOWS_HOPS: ClassVar[bool] = False  # whether the lengths of paths are known without one of our own daemons
     settle_s: ClassVar[tuple[float, float] | None] = None
     protocol: str
@@ -57,6 +58,11 @@ class Protocol(BaseModel):
     def headers_bytes(self) -> int:
         """The maximum that the protocol adds to the headers of a data packet on the air, bytes."""
         return 0
+
+    @property
+    def has_gateways(self) -> bool:
+        """Whether a station with wires is a gateway for the others, as far as the option `gateway` decides it."""
+        return bool(getattr(self, "gateway", True))
 
     def options(self) -> dict[str, Any]:
         """The protocol's options in its daemon's format."""
@@ -115,16 +121,23 @@ class AodvRules(OwnDaemon):
 
     @property
     def headers_bytes(self) -> int:
-        """The header of a half tunnel to a gateway, bytes."""
-        return MINIMAL_HEADER_BYTES
+        """The header of a half tunnel to a gateway, bytes; default routes have none."""
+        given: Any = self
+        return MINIMAL_HEADER_BYTES if given.internet == "tunnel" else 0
 
 
 class DsdvRules(OwnDaemon):
     """DSDV (Perkins and Bhagwat 1994) by manet-dsdv: distance vectors, with ns-2's timers. A route travels one hop with each
     triggered update, or one hop a period if that is lost."""
 
-    TO_WIRES = False
+    NEAREST_GATEWAY = True
     settle_s = (30.0, 16.0)
+
+
+class AdvRules(OwnDaemon):
+    """ADV (Boppana and Konduru 2001) by manet-adv: distance vectors for active receivers only, updated as traffic demands."""
+
+    TO_WIRES = False
 
 
 class OlsrRules(OwnDaemon):
@@ -188,6 +201,7 @@ DAEMONS: dict[str, Daemon] = {
     "aodv": Daemon(AodvRules),
     "dsdv": Daemon(DsdvRules),
     "olsr": Daemon(OlsrRules),
+    "adv": Daemon(AdvRules),
     "dsr": Daemon(DsrRules, events=False),  # every packet passes the daemon: its log is as large as a capture
 }
 OWN_DAEMONS = tuple(DAEMONS)
@@ -268,8 +282,9 @@ class BatmanAdv(Protocol):
         return 10 + 14
 
 
-# Names for a table of options: the constants and rules of ns-2.35, which the papers ran (docs/routing.md has what each changes).
-AS_NS2: dict[str, dict[str, Any]] = {
+# Names for a table of options. Those with "ns2": the constants and rules of ns-2.35, which the papers ran (docs/routing.md has
+# what each changes). ADV's: seconds that TCP packets and all others wait for a route (Boppana and Konduru).
+PRESETS: dict[str, dict[str, Any]] = {
     "aodv-ns2": {
         "protocol": "aodv",
         "node_traversal_time": 0.01,
@@ -280,6 +295,8 @@ AS_NS2: dict[str, dict[str, Any]] = {
         "requeue": False,
     },
     "dsr-ns2": {"protocol": "dsr", "learn_from_data": False, "request_period": 2},
+    "adv-30-30": {"protocol": "adv", "buffer_tcp": 30, "buffer_udp": 30},
+    "adv-30-1": {"protocol": "adv", "buffer_tcp": 30, "buffer_udp": 1},
 }
 PROTOCOLS: dict[str, type[Protocol]] = {
     "static": Static,
@@ -294,7 +311,7 @@ PROTOCOLS: dict[str, type[Protocol]] = {
 
 
 def _as_table(value: object) -> object:
-    return AS_NS2.get(value, {"protocol": value}) if isinstance(value, str) else value
+    return PRESETS.get(value, {"protocol": value}) if isinstance(value, str) else value
 
 
 if TYPE_CHECKING:

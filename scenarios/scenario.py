@@ -28,14 +28,15 @@ from scenarios.traffic import DEFAULT_KIND
 from topologies.addresses import MAX_WIRES
 from topologies.layouts import MAX_COORDINATE_M, MAX_STATIONS, cross_ends
 
-# The layout keys of each topology; any other of them is an error.
+# The layout keys of each topology; any other of them is an error. OPTIONAL need not be given.
 LAYOUT_KEYS = {
     "chain": {"hops", "nodes", "spacing"},
     "grid": {"rows", "columns", "spacing"},
     "cross": {"hops", "spacing"},
-    "random": {"nodes"},
+    "random": {"nodes", "positions"},
     "positions": {"positions"},
 }
+OPTIONAL = {("random", "positions"), *((topology, "spacing") for topology in LAYOUT_KEYS)}
 MAX_INTERFACE_NAME = 15  # IFNAMSIZ of linux/if.h, without its end
 MAX_MTU: int = owned.schema("medium")["max_mtu_bytes"]  # of a radio
 IPV6_MTU = 1280  # the minimum MTU for IPv6
@@ -45,6 +46,7 @@ MAX_COPY_BYTES = 1500  # COPY_BYTES of kernel-tcp/layers/layers.h: an IP packet 
 MAX_HWSIM_QUEUE: int = owned.schema("medium")["hwsim_queue_packets"]
 MODEL_TRAFFIC_AT_S = 10.0  # default time from the medium's start to that of traffic and movement
 DEFAULT_SPACING_M = 200.0
+MIN_DURATION_S = 0.1  # of a measurement
 # SACK of a TCP that does not set it: tcp_sack of profiles/period.toml; Linux's own default (ip-sysctl.rst).
 SACK_OF_PROFILE = {"period": False, "modern": True}
 HOST_NAME = re.compile(r"[a-z][a-z0-9-]{0,9}")  # as a station's
@@ -90,6 +92,7 @@ class Wire(BaseModel):
     rate: Annotated[BitsPerSecond, owned.number("medium", "wires.rate_bps")] = 100e6
     delay: Annotated[Seconds, owned.number("medium", "wires.delay_us", per=1e6)] = 0.002
     queue: Annotated[Whole, owned.number("medium", "wires.queue_packets")] = owned.default("medium", "wires.queue_packets")
+    internet: bool = False  # whether the host leads to the real network, by NAT; needs --allow-internet
 
     @model_validator(mode="after")
     def _named(self) -> Self:
@@ -159,7 +162,7 @@ class Scenario(BaseModel):
     traffic: KindOfDefaultFlows = DEFAULT_KIND
     flows: Annotated[tuple[Flow, ...], BeforeValidator(as_tuple)] = ()
     warmup: Seconds = Field(5.0, ge=0, le=86_400)
-    duration: Seconds = Field(30.0, ge=0.1, le=86_400)
+    duration: Seconds = Field(30.0, ge=MIN_DURATION_S, le=86_400)
     traffic_at: Seconds | None = Field(None, ge=0, le=3600)
     events: Annotated[tuple[Event, ...], BeforeValidator(as_tuple)] = Field((), max_length=10_000)
     clock: Literal["real", "virtual"] = "real"
@@ -187,6 +190,7 @@ class Scenario(BaseModel):
         self._check_options("SACK", lambda tcp: self._wants_sack(tcp.sack))
         self._check_options("ECN", lambda tcp: tcp.ecn)
         self._check_routing()
+        self._check_gateways()
         self._check_hops()
         object.__setattr__(self, "routing", self.routing.for_stations(len(self.station_names()), not self.mobility.moving))
         if self.traffic_at is None and self.mobility.with_traffic:
@@ -209,10 +213,16 @@ class Scenario(BaseModel):
             case "cross":
                 return topologies.cross(self.hops or 0, spacing_m)
             case "random":
-                return topologies.random_uniform(self.nodes or 0, self.area or (0.0, 0.0), seed)
+                drawn = topologies.random_uniform(self.nodes or 0, self.area or (0.0, 0.0), seed)
             case _:
-                places = self.places or ()
-                return topologies.explicit([place.at for place in places], [place.name for place in places])
+                drawn = []
+        places = self.places or ()
+        points = [*((one.x_m, one.y_m, one.z_m) for one in drawn), *(place.at for place in places)]
+        return topologies.explicit(points, [*(None for _ in drawn), *(place.name for place in places)])
+
+    def still_stations(self) -> list[str]:
+        """Stations that a mobility model does not move: those with a position of their own among random ones."""
+        return self.station_names()[self.nodes or 0 :] if self.topology == "random" else []
 
     def station_names(self) -> list[str]:
         """The stations, in the order of their numbers."""
@@ -227,8 +237,16 @@ class Scenario(BaseModel):
         return [f"flow{index}" for index in range(1, len(self.flows) + 1)]
 
     def traffic_seconds(self) -> float:
-        """From the start of the traffic to its end: the last flow's start, the warm-up and the measurement."""
-        return max((flow.start for flow in self.flows), default=0.0) + self.warmup + self.duration
+        """From the start of the traffic to its end: that of the last measurement."""
+        return max((flow.start + self.warmup_of(flow) for flow in self.flows), default=self.warmup) + self.duration
+
+    def warmup_of(self, flow: Flow) -> float:
+        """How long a flow sends before it is measured."""
+        return self.warmup if flow.warmup is None else flow.warmup
+
+    def seconds_of(self, flow: Flow) -> float:
+        """How long a flow sends."""
+        return (self.traffic_seconds() if flow.stop is None else flow.stop) - flow.start
 
     def tcp_of(self, flow: Flow) -> Tcp:
         """The TCP of a flow: its own, else the scenario's."""
@@ -352,7 +370,7 @@ class Scenario(BaseModel):
                 text = f"{self.nodes} nodes contradict {self.hops} hops; remove one of the two keys"
                 raise KeyProblem(("nodes",), text)
             return
-        for key in sorted(LAYOUT_KEYS[self.topology] - given - {"spacing"}):
+        for key in sorted(key for key in LAYOUT_KEYS[self.topology] - given if (self.topology, key) not in OPTIONAL):
             raise KeyProblem((), f'topology "{self.topology}" needs "{key}"; add it')
         if self.topology == "random" and self.area is None:
             raise KeyProblem((), 'topology "random" needs "area"; add area = [1500, 300]')
@@ -407,6 +425,16 @@ class Scenario(BaseModel):
                 text = f'"{wire.host}" has a wire to {wire.station} already; take one out, or give this host another name'
                 raise KeyProblem(("wires", index, "host"), text)
             ends.add((wire.station, wire.host))
+        self._check_internet()
+
+    def _check_internet(self) -> None:
+        for index, wire in enumerate(self.wires):
+            if wire.internet and self.clock == "virtual":
+                text = 'the guests of clock = "virtual" have no network; set clock = "real", or leave it out'
+                raise KeyProblem(("wires", index, "internet"), text)
+            if wire.internet != self.wires[0].internet:
+                text = "one gateway would lead to the real network and another not, and stations do not tell them apart; "
+                raise KeyProblem(("wires", index, "internet"), text + "set it for every wire, or for none")
 
     def _check_routing(self) -> None:
         """Refuse flows that the protocol can never carry; the run itself searches for paths."""
@@ -419,25 +447,45 @@ class Scenario(BaseModel):
                 *others, last = (f'"{name}"' for name in ("static", *TO_WIRES))
                 text += f"take {', '.join(others)} or {last}, or end the flow at the gateway"
                 raise KeyProblem(("flows", index), text)
+            if wired and len(ends) > 1 and not self.routing.has_gateways:
+                text = f"no station reaches {', '.join(sorted(wired))} over the air; "
+                text += f"leave it out, or end flow{index + 1} at the gateway"
+                raise KeyProblem(("routing", "gateway"), text)
+
+    def _check_gateways(self) -> None:
+        """A station's default route leads to the nearest gateway, which must reach every wired host."""
+        if not (self.routing.NEAREST_GATEWAY and self.routing.has_gateways):
+            return
+        behind: dict[str, set[str]] = {}
+        for wire in self.wires:
+            behind.setdefault(wire.station, set()).add(wire.host)
+        for index, wire in enumerate(self.wires):
+            for other, hosts in behind.items():
+                if wire.host not in hosts:
+                    text = f'{other} has no wire to it, and "{self.routing.protocol}" sends to every host over the nearest '
+                    text += f'gateway; add a wire from {other} to "{wire.host}", or take "static" or "olsr"'
+                    raise KeyProblem(("wires", index, "host"), text)
 
     def _check_hops(self) -> None:
         """TCP-AP needs the length of the path; without it, it would be NewReno."""
-        hosts, protocol = set(self.host_names()), self.routing.protocol
+        protocol = self.routing.protocol
         by_the_kernel = self.stations == "hwsim" and self.hwsim.mode == "mesh"
         for index, flow in enumerate(self.flows):
             if not flow.has_tcp or not self.tcp_of(flow).asks_for_hops:
                 continue
             if self.routing.KNOWS_HOPS and not by_the_kernel:
                 continue
-            if protocol in OWN_DAEMONS and flow.source not in hosts:
+            if protocol in OWN_DAEMONS:
                 continue
-            who = f'the wired host "{flow.source}"' if protocol in OWN_DAEMONS else f'routing = "{protocol}"'
-            who = "the kernel's mesh" if by_the_kernel else who
+            who = "the kernel's mesh" if by_the_kernel else f'routing = "{protocol}"'
             text = f'"{self.tcp_of(flow).name}" paces by the length of the path, which {who} does not tell; write it, as '
-            text += (
-                "tcpap(hops=4), or take static, " + ", ".join(OWN_DAEMONS[:-1]) + f" or {OWN_DAEMONS[-1]} and a station as source"
-            )
+            text += "tcpap(hops=4), or take static, " + ", ".join(OWN_DAEMONS[:-1]) + f" or {OWN_DAEMONS[-1]}"
             raise KeyProblem(("flows", index, "tcp") if flow.tcp else ("tcp",), text)
+
+    @property
+    def reaches_internet(self) -> bool:
+        """Whether hosts lead to the real network."""
+        return any(wire.internet for wire in self.wires)
 
     def _no_such(self, name: str, hosts: bool = False) -> str:
         """The error for an unknown station or host."""
@@ -449,6 +497,16 @@ class Scenario(BaseModel):
     def _check_times(self) -> None:
         if self.rto_min is not None and self.rto_max is not None and self.rto_min > self.rto_max:
             raise KeyProblem(("rto_min",), f"{self.rto_min:g} s is above rto_max = {self.rto_max:g} s; lower it")
+        for index, flow in enumerate(self.flows):
+            if flow.stop is None:
+                continue
+            if flow.stop > self.traffic_seconds():
+                text = f"{flow.stop:g} s is after the end of the traffic at {self.traffic_seconds():g} s; remove it"
+                raise KeyProblem(("flows", index, "stop"), text)
+            if self.seconds_of(flow) < self.warmup_of(flow) + MIN_DURATION_S:
+                text = f"{flow.stop:g} s leaves nothing to measure after start = {flow.start:g} s and "
+                text += f"warmup = {self.warmup_of(flow):g} s"
+                raise KeyProblem(("flows", index, "stop"), f"{text}; give a later time")
 
     def _check_sizes(self) -> None:
         """No packet of the scenario may be fragmented, and no segment be smaller than `mss`."""
@@ -479,6 +537,6 @@ def _scaled(seconds: float | None, per_second: int) -> int | None:
 
 def _blame(topology: str, problem: str) -> str:
     """The key that causes a layout's error."""
-    if topology == "positions":
+    if topology in ("positions", "random"):
         return "positions"
     return "spacing" if " m, outside " in problem else ("rows" if topology == "grid" else "hops")

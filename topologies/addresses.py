@@ -13,6 +13,8 @@ LAST_NUMBER = 0xFFFF
 WIRE_PREFIX_BITS = 30
 HOST_INTERFACE = "eth0"
 MAX_WIRES = 250
+WIRES_NETWORK = "192.168.0.0/16"
+EVERYTHING = "0.0.0.0/0"
 GATEWAY_END, HOST_END = 1, 2  # the station's end of a wire and the plain host's
 
 

@@ -3,7 +3,7 @@
 import json
 
 from analysis.connections import Connection
-from analysis.routing_notes import segments_given_up
+from analysis.routing_notes import segments_given_up, too_big
 
 CONNECTION = Connection("tcp", "10.0.0.1", 40000, "10.0.0.2", 5201)
 
@@ -19,3 +19,11 @@ def test_only_this_connection_s_segments_of_this_station_count(tmp_path):
 
 def test_without_a_daemon_there_are_none(tmp_path):
     assert segments_given_up(tmp_path, "sta1", CONNECTION) == 0
+    assert too_big(tmp_path, "sta1") == 0
+
+
+def test_packets_too_big_for_the_tunnel_are_in_the_status_at_the_end(tmp_path):
+    (tmp_path / "routing").mkdir()
+    status = {"start": {"counters": {}}, "end": {"counters": {"tunnelled": 800, "too-big": 8}}}
+    (tmp_path / "routing" / "sta1.status.json").write_text(json.dumps(status))
+    assert too_big(tmp_path, "sta1") == 8

@@ -150,6 +150,7 @@ class Lab:
     ports: dict | None = None  # of station `a`: settings by port
     status: str | None = None  # the socket of its routing daemon
     hops: dict[str, int] | None = None  # by destination, for static routes
+    over_wires: dict | None = None  # `gateways` or `gateway_status`
     relay: subprocess.Popen | None = None
     processes: list[subprocess.Popen] = field(default_factory=list)
 
@@ -179,6 +180,7 @@ class Lab:
             document["stations"][0]["status"] = self.status
         if self.hops:
             document["stations"][0]["hops"] = self.hops
+        document["stations"][0] |= self.over_wires or {}
         document["stations"] = [station for station in document["stations"] if station["name"] in stations]
         path = self.folder / "tcp-settings.json"
         path.write_text(json.dumps(document))

@@ -171,12 +171,12 @@ def test_tcpap_does_not_pace_while_the_hops_are_not_known(slow_lab):
 class Daemon:
     """The status socket of a routing daemon: answers `status` with its routes, then sends notes."""
 
-    def __init__(self, path: Path, hops: int) -> None:
+    def __init__(self, path: Path, hops: int, about: str = "10.9.0.2") -> None:
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(str(path))
         self.listener.listen()
         self.client: socket.socket | None = None
-        self.hops = hops
+        self.hops, self.about = hops, about
         threading.Thread(target=self._serve, daemon=True).start()
 
     def _serve(self) -> None:
@@ -185,7 +185,7 @@ class Daemon:
         assert json.loads(lines.readline()) == {"op": "status"}
         routes = [
             {"destination": "0.0.0.0", "prefix": 0, "hops": 1},
-            {"destination": "10.9.0.2", "prefix": 32, "via": "10.9.0.2", "hops": self.hops},
+            {"destination": self.about, "prefix": 32, "via": "10.9.0.2", "hops": self.hops},
         ]
         client.sendall(json.dumps({"ok": True, "routes": routes}).encode() + b"\n")
         assert json.loads(lines.readline()) == {"op": "follow"}
@@ -194,16 +194,22 @@ class Daemon:
 
     def note(self, **note: object) -> None:
         assert self.client is not None
-        self.client.sendall(json.dumps({"t_ns": 1, "about": "10.9.0.2", "prefix": 32, **note}).encode() + b"\n")
+        self.client.sendall(json.dumps({"t_ns": 1, "about": self.about, "prefix": 32, **note}).encode() + b"\n")
 
 
-def test_tcpap_takes_the_hops_from_the_routing_daemon(tmp_path, cgroup_root):
-    """Four hops at first, one from the middle of the connection on: by the formulas the intervals are then far shorter."""
+@pytest.mark.parametrize(
+    ("end", "about", "wires"), [("station", "10.9.0.2", 0), ("station-to-host", "10.9.0.77", 1), ("host", "10.9.0.2", 1)]
+)
+def test_tcpap_takes_the_hops_from_the_routing_daemon(tmp_path, cgroup_root, end, about, wires):
+    """Four hops at first, one or two from the middle of the connection on: by the formulas the intervals are then far shorter.
+    The wire behind a gateway, 10.9.0.77 or the host's own, is one of the hops."""
     settings = {"algorithm": "tcpap", "window_segments": 8, "delayed_ack": False}
     relay = ["--rate-bps", "2e6", "--delay-ms", "20"]
     with stations(tmp_path, cgroup_root, relay, quickack=True) as lab:
-        lab.status = str(tmp_path / "daemon.sock")
-        daemon = Daemon(tmp_path / "daemon.sock", HOPS)
+        sock = str(tmp_path / "daemon.sock")
+        lab.status = None if end == "host" else sock
+        lab.over_wires = {"station-to-host": {"gateways": {"10.9.0.2": [about]}}, "host": {"gateway_status": sock}}.get(end)
+        daemon = Daemon(Path(sock), HOPS - wires, about)
         with lab.manet_tcp(both=settings), lab.capture(lab.a) as packets:
             wait_for(lambda: daemon.client, "the daemon to be asked")
             server = lab.serve()
@@ -220,7 +226,7 @@ def test_tcpap_takes_the_hops_from_the_routing_daemon(tmp_path, cgroup_root):
     times = [packet.time for packet in packets if packet.payload]
     first = statistics.median(later - earlier for earlier, later in itertools.pairwise(times[20:60]))
     second = statistics.median(later - earlier for earlier, later in itertools.pairwise(times[90:]))
-    print(f"median interval {first * 1000:.1f} ms over {HOPS} hops, {second * 1000:.1f} ms over one")
+    print(f"median interval {first * 1000:.1f} ms over {HOPS} hops, {second * 1000:.1f} ms over {1 + wires}")
     assert first > 0.030  # 35 ms on the empty path, less the lateness of the capture
     assert second < first * 0.75
 

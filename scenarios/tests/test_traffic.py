@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError, model_validator
 from scenarios import flows, traffic
 from scenarios.flows import Flow
 from scenarios.models import STRICT, KeyProblem
+from scenarios.scenario import Scenario
 from scenarios.traffic.bulk import with_servers_part
 from scenarios.traffic.shared.datagrams import Train
 from scenarios.traffic.shared.kind import FlowPlan
@@ -152,3 +153,45 @@ def test_keys_of_other_kinds_are_not_written(monkeypatch: pytest.MonkeyPatch) ->
     assert list(written) == ["from", "to", "traffic", "start", "rate", "bytes", "tcp"]
     monkeypatch.setattr(flows, "ALWAYS_WRITTEN", ())
     assert "rate" not in Flow.model_validate({"from": "sta1", "to": "sta2"}).model_dump()
+
+
+def test_streams_of_a_kind_are_joined_by_their_datagrams() -> None:
+    """100 and 300 sent, 50 and 300 arrived: 350 of 400; latencies (50 * 10 + 300 * 20) / 350."""
+    one = {"sent": 100, "delivery": 0.5, "delivered_bps": 1e3, "latency_ms_mean": 10.0, "jitter_ms": 1.0}
+    two = {"sent": 300, "delivery": 1.0, "delivered_bps": 6e3, "latency_ms_mean": 20.0, "jitter_ms": None}
+    silent = {"sent": 0, "delivery": None, "delivered_bps": 0.0, "latency_ms_mean": None, "jitter_ms": None}
+    cbr = traffic.kind_named("cbr")
+    found = cbr.of_run([one, two, silent])
+    assert found == pytest.approx({"delivery": 0.875, "delivered_bps": 7e3, "latency_ms": 6500 / 350, "jitter_ms": 50 / 350})
+    assert cbr.of_run([one, {"sent": None}]) == dict.fromkeys(found)
+    assert cbr.of_run([silent]) == {"delivery": None, "delivered_bps": 0, "latency_ms": None, "jitter_ms": None}
+
+
+def test_a_flow_ends_at_its_stop_or_with_the_traffic() -> None:
+    """start 5, warmup 2 and duration 10: the traffic lasts 17 s."""
+    flows = [{"from": "sta1", "to": "sta2", "stop": 8}, {"from": "sta2", "to": "sta1", "start": 5}]
+    scenario = Scenario.model_validate({"topology": "chain", "hops": 1, "flows": flows, "warmup": 2, "duration": 10})
+    assert [scenario.seconds_of(flow) for flow in scenario.flows] == [8, 12]
+    assert Scenario.from_json(scenario.to_json()) == scenario
+
+
+def test_a_warmup_of_a_flow_replaces_the_scenario_s() -> None:
+    """Background traffic warms up for 100 s, a session starts then: both are measured for the same 20 s."""
+    flows = [{"from": "sta1", "to": "sta2", "warmup": 100}, {"from": "sta2", "to": "sta1", "start": 100}]
+    scenario = Scenario.model_validate({"topology": "chain", "hops": 1, "flows": flows, "warmup": 0, "duration": 20})
+    assert (scenario.traffic_seconds(), [scenario.seconds_of(flow) for flow in scenario.flows]) == (120, [120, 20])
+    assert Scenario.from_json(scenario.to_json()) == scenario
+
+
+@pytest.mark.parametrize(
+    ("stop", "message"),
+    [
+        (3, "3 s is not after start = 3 s; give a later time"),
+        (99, "99 s is after the end of the traffic at 15 s; remove it"),
+        (5, "5 s leaves nothing to measure after start = 3 s and warmup = 2 s; give a later time"),
+    ],
+)
+def test_a_stop_outside_the_measurement_is_refused(stop: float, message: str) -> None:
+    flow = {"from": "sta1", "to": "sta2", "start": 3, "stop": stop}
+    with pytest.raises(ValidationError, match=re.escape(message)):
+        Scenario.model_validate({"topology": "chain", "hops": 1, "flows": [flow], "warmup": 2, "duration": 10})

@@ -2,7 +2,7 @@
 
 import argparse
 
-from testbed.commands.options import add_overrides, add_verb, folder, overrides, place_of, positive
+from testbed.commands.options import add_internet, add_overrides, add_verb, folder, overrides, place_of, positive
 
 EXAMPLES = """
   ./manet cli                                      five hops in a line
@@ -23,6 +23,7 @@ def add(verbs: argparse._SubParsersAction) -> None:
     )
     parser.add_argument("--out", metavar="DIR", type=folder, help="folder for captures and air log (default: results/cli/TIME)")
     add_overrides(parser)
+    add_internet(parser)
     parser.add_argument("--variant", metavar="NAME", action="append", default=[], help="this variant of an experiment")
     parser.add_argument("--seed", metavar="N", type=positive, default=1, help="seed of the medium (default: 1)")
 
@@ -43,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
             f'{options.experiment}: clock = "virtual" has no prompt: its time does not wait for a user; --set clock=real'
         )
     check_tcps(scenario.tcps(), place_of("tcp", options.overrides, options.experiment))
-    ended = open_prompt(scenario, seed=options.seed, directory=options.out)
+    ended = open_prompt(scenario, seed=options.seed, directory=options.out, allow_internet=options.allow_internet)
     if ended.status == "failed":
         raise RunError(ended.error or f"{ended.directory}: failed; see log/ there")
     if ended.status == "interrupted":

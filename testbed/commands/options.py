@@ -113,6 +113,14 @@ def add_clock(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kernel", metavar="NAME", help='kernel of those guests, one of "manet vm list" (default: 6.12)')
 
 
+def add_internet(parser: argparse.ArgumentParser) -> None:
+    """Add --allow-internet."""
+    parser.add_argument(
+        "--allow-internet", action="store_true",
+        help="let hosts of wires with `internet = true` reach this machine's networks (docs/internet.md)",
+    )  # fmt: skip
+
+
 def overrides(options: argparse.Namespace) -> tuple[str, ...]:
     """All KEY=VALUE settings of the command line, those of --profile and --clock included."""
     short = {"profile": options.profile, "clock": getattr(options, "clock", None)}

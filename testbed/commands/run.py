@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.commands.options import (
     add_campaign,
     add_clock,
+    add_internet,
     add_overrides,
     add_verb,
     folder,
@@ -48,6 +49,7 @@ def add(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser.add_argument("--out", metavar="DIR", type=folder, help="folder of results (default: results/NAME[-quick])")
     add_overrides(parser)
     add_clock(parser)
+    add_internet(parser)
     parser.add_argument("--variant", metavar="NAME", action="append", default=[], help="only this variant; may be repeated")
     parser.add_argument("--seeds", metavar="N", type=positive, help="seeds 1 to N instead of the experiment's number")
     parser.add_argument("--resume", action="store_true", help="keep complete runs of the same scenario in the folder")
@@ -128,6 +130,7 @@ def resume_command(experiment: "Experiment", directory: Path, options: argparse.
     words = ["./manet", "run", given.get("experiment", experiment.name), *(["--quick"] if experiment.quick else [])]
     lists = {"--set": given.get("overrides", ()), "--variant": given.get("variant", ())}
     words += [word for option, values in lists.items() for value in values for word in (option, value)]
+    words += ["--allow-internet"] if given.get("allow_internet") else []
     singles = {f"--{name}": given.get(name) for name in ("seeds", "profile", "clock", "kernel")}
     words += [str(word) for option, value in singles.items() if value is not None for word in (option, value)]
     return shlex.join([*words, "--out", str(directory), "--resume"])
@@ -201,6 +204,8 @@ def runner_for(
 ) -> Callable[..., Any]:
     """What carries out each run by its scenario's clock. UsageError, which names the scenario as it is called in `scenarios`, for
     what this machine lacks for one of the runs or a program would refuse."""
+    from functools import partial
+
     from testbed.errors import UsageError
     from testbed.guests.virtual_time import Guests
     from testbed.host.requirements import require_for_runs
@@ -212,8 +217,9 @@ def runner_for(
     by_clock: dict[str, Callable[..., Any]] = {}
     if real := [scenario for scenario in scenarios.values() if scenario.clock == "real"]:
         require_for_runs()
-        preflight.check_machine(real, BUILT, place_of("tcp", settings, name))
-        by_clock["real"] = run_scenario
+        allowed = getattr(options, "allow_internet", False)
+        preflight.check_machine(real, BUILT, place_of("tcp", settings, name), allow_internet=allowed)
+        by_clock["real"] = partial(run_scenario, allow_internet=allowed)
     if len(real) < len(scenarios):
         by_clock["virtual"] = Guests(kernel, say=lambda text: print(f"manet run: {text}", file=sys.stderr, flush=True)).run
     elif kernel is not None:

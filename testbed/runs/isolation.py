@@ -44,8 +44,18 @@ UNSHARE = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child=SIGKI
 class Isolated:
     """The parent's handle on one isolated run of `module.inside(arguments)`; a `with` block that leaves nothing running."""
 
-    def __init__(self, run_id: str, directory: Path, module: str, arguments: dict, *, terminal: bool = False) -> None:
+    def __init__(
+        self,
+        run_id: str,
+        directory: Path,
+        module: str,
+        arguments: dict,
+        *,
+        terminal: bool = False,
+        reach_outside: bool = False,
+    ) -> None:
         self.run_id, self.directory, self.module, self.arguments, self.terminal = run_id, directory, module, arguments, terminal
+        self.reach_outside = reach_outside
         self._lifeline: int | None = None
 
     def __enter__(self) -> Self:
@@ -100,7 +110,12 @@ class Isolated:
             str(report_write),
         ]
         inner += ["--cgroup", str(self.cgroup), "--state", self.state.path.name]
-        inner += ["--module", self.module, "--arguments", json.dumps(self.arguments)]
+        passed = [lifeline_read, report_write]
+        arguments = dict(self.arguments)
+        if self.reach_outside:
+            passed.append(os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC))
+            arguments["outside"] = passed[-1]
+        inner += ["--module", self.module, "--arguments", json.dumps(arguments)]
         (self.directory / "log").mkdir(parents=True, exist_ok=True)
         log = None if self.terminal else (self.directory / "log" / "run.log").open("ab")
         try:
@@ -110,15 +125,15 @@ class Isolated:
                     stdin=None if self.terminal else subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
-                    pass_fds=(lifeline_read, report_write),
+                    pass_fds=passed,
                     start_new_session=not self.terminal,
                     env={**os.environ, "PYTHONPATH": str(ROOT)},
                 )
         except FileNotFoundError:
             raise UsageError("unshare: not found; apt-get install util-linux") from None
         finally:
-            os.close(lifeline_read)
-            os.close(report_write)
+            for descriptor in passed:
+                os.close(descriptor)
             if log is not None:
                 log.close()
         self.state.keeper = Process.of(self._keeper.pid)
@@ -232,7 +247,8 @@ def _kill_remaining() -> None:
 def _child_main(options: argparse.Namespace) -> int:
     cgroup.enter(options.cgroup)
     descriptors.raise_limit()
-    for descriptor in (options.lifeline, options.report):
+    outside = options.arguments.get("outside")
+    for descriptor in (options.lifeline, options.report, *(() if outside is None else (outside,))):
         os.set_inheritable(descriptor, False)  # children must not keep the pipes open
     # SIGINT stays ignored until the module handles it: `manet` has it too, and lets go
     signal.signal(signal.SIGHUP, signal.SIG_DFL)

@@ -20,6 +20,7 @@ from testbed.host.algorithms import require_algorithm, require_struct_ops
 from testbed.host.mininet_wifi import require_net
 from testbed.host.protocols import require_protocol
 from testbed.host.radios import require_radios
+from testbed.host.uplink import require_uplink
 from testbed.programs import BUILT, Programs
 from testbed.runs import start_links
 from testbed.runs.questions import refusal
@@ -41,17 +42,20 @@ FILES_PER_FLOW = 4  # pidfds of sender and receiver, their files
 PLACED_BY = {"chain": "spacing", "grid": "spacing", "cross": "spacing", "random": "area", "positions": "positions"}
 
 
-def check(scenario: Scenario, seed: int, programs: Programs, place: str = "scenario") -> None:
+def check(scenario: Scenario, seed: int, programs: Programs, place: str = "scenario", *, allow_internet: bool = False) -> None:
     """UsageError for the first thing that the scenario needs and this machine lacks, or that a program would refuse; `place` (an
     experiment, a script) is named where a TCP is."""
-    check_machine([scenario], programs, place)
+    check_machine([scenario], programs, place, allow_internet=allow_internet)
     check_programs({"scenario": scenario}, seed, programs)
 
 
-def check_machine(scenarios: Sequence[Scenario], programs: Programs, place: str) -> None:
-    """UsageError for the first thing that a run of one of the scenarios needs and this machine lacks."""
+def check_machine(scenarios: Sequence[Scenario], programs: Programs, place: str, *, allow_internet: bool = False) -> None:
+    """UsageError for the first thing that a run of one of the scenarios needs and this machine lacks, or the user did not
+    allow."""
     for scenario in scenarios:
         check_open_files(scenario)
+    if any(scenario.reaches_internet for scenario in scenarios):
+        require_uplink(allowed=allow_internet)
     for protocol in sorted({scenario.routing.protocol for scenario in scenarios}):
         require_protocol(protocol, programs=programs)
     check_tcps((tcp for scenario in scenarios for tcp in scenario.tcps()), place, programs)

@@ -56,17 +56,27 @@ needs noecho: noecho sta1 vi FILE
 MAX_NAMED = 8  # stations in a line
 
 
-def open_prompt(scenario: Scenario, *, seed: int = 1, directory: Path | None = None, programs: Programs = BUILT) -> RunResult:
+def open_prompt(
+    scenario: Scenario,
+    *,
+    seed: int = 1,
+    directory: Path | None = None,
+    programs: Programs = BUILT,
+    allow_internet: bool = False,
+) -> RunResult:
     """Start the scenario, without its traffic, and give the terminal to the prompt until `exit`.
 
-    Captures and the air log are kept in `directory` (default: results/cli/<time>).
+    Captures and the air log are kept in `directory` (default: results/cli/<time>). `allow_internet`: as of run_scenario.
     """
-    require(scenario, seed, programs)
+    require(scenario, seed, programs, allow_internet=allow_internet)
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
     directory = (directory or ROOT / "results" / "cli" / stamp).resolve()
     with claimed(directory), _interrupts_restored():
         prepare(scenario, seed, directory, {"experiment": "cli"})
-        outcome = isolated_run("testbed.runs.prompt", seed, directory, _say, programs=programs, terminal=True)
+        reach = scenario.reaches_internet
+        outcome = isolated_run(
+            "testbed.runs.prompt", seed, directory, _say, programs=programs, terminal=True, reach_outside=reach
+        )
         return conclude(directory, outcome)
 
 

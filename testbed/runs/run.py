@@ -63,26 +63,29 @@ def run_scenario(
     progress: Progress = lambda _stage, _fraction: None,
     cancel: threading.Event | None = None,
     programs: Programs = BUILT,
+    allow_internet: bool = False,
     **record: object,
 ) -> RunResult:
     """Run `scenario` into `directory`; blocks until everything is torn down. Safe from several threads at once.
 
-    `record` is written into run.json as it is (experiment, cell, variant, axes). A directory that holds a run is refused
-    (UsageError); a run that fails is a result. KeyboardInterrupt ends the run in order and is raised again; `cancel`
-    does the same for a call in another thread, which then returns with status "interrupted".
+    A scenario whose hosts reach the real network is refused unless `allow_internet`. `record` is written into run.json as it is
+    (experiment, cell, variant, axes). A directory that holds a run is refused (UsageError); a run that fails is a result.
+    KeyboardInterrupt ends the run in order and is raised again; `cancel` does the same for a call in another thread, which then
+    returns with status "interrupted".
     """
-    require(scenario, seed, programs)
+    require(scenario, seed, programs, allow_internet=allow_internet)
     directory = directory.resolve()
     with claimed(directory):
         prepare(scenario, seed, directory, record)
-        outcome = isolated_run("testbed.runs.run", seed, directory, progress, cancel, programs=programs)
+        reach = scenario.reaches_internet
+        outcome = isolated_run("testbed.runs.run", seed, directory, progress, cancel, programs=programs, reach_outside=reach)
         return conclude(directory, outcome)
 
 
-def require(scenario: Scenario, seed: int, programs: Programs = BUILT) -> None:
+def require(scenario: Scenario, seed: int, programs: Programs = BUILT, *, allow_internet: bool = False) -> None:
     """UsageError for the first requirement that this machine lacks, or the first setting that a program would refuse."""
     require_for_runs(programs=programs)
-    preflight.check(scenario, seed, programs)
+    preflight.check(scenario, seed, programs, allow_internet=allow_internet)
 
 
 @contextmanager
@@ -120,13 +123,15 @@ def isolated_run(
     *,
     programs: Programs = BUILT,
     terminal: bool = False,
+    reach_outside: bool = False,
     **more: object,
 ) -> dict:
     """Run `module.inside` in its own namespaces and return the outcome that it reported, empty if it was killed; `more` is added
-    to its arguments."""
+    to its arguments. `reach_outside`: it may enter this process's network namespace."""
     arguments = {"seed": seed, "directory": str(directory), "programs": programs.as_arguments(), **more}
     outcome: dict = {}
-    with Isolated(new_run_id(directory), directory, module, arguments, terminal=terminal) as isolated:
+    run_id = new_run_id(directory)
+    with Isolated(run_id, directory, module, arguments, terminal=terminal, reach_outside=reach_outside) as isolated:
         with _cancelling(isolated, cancel):
             for message in isolated.reports():
                 if "stage" in message:
@@ -267,7 +272,15 @@ def site_of(arguments: dict) -> Site:
     """The run that the arguments of the isolated process describe."""
     directory = Path(arguments["directory"])
     scenario = Scenario.from_json((directory / "scenario.json").read_text())
-    return Site(scenario, arguments["seed"], directory, own_cgroup(), Programs.from_arguments(arguments["programs"]))
+    outside = arguments.get("outside")
+    return Site(
+        scenario,
+        arguments["seed"],
+        directory,
+        own_cgroup(),
+        Programs.from_arguments(arguments["programs"]),
+        None if outside is None else Path(f"/proc/{os.getpid()}/fd/{outside}"),
+    )
 
 
 def _stages(site: Site, report: Report) -> None:

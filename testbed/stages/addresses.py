@@ -15,8 +15,10 @@ from topologies.addresses import (
     GATEWAY_END,
     HOST_END,
     INTERFACE,
+    NETWORK,
     PREFIX_BITS,
     WIRE_PREFIX_BITS,
+    WIRES_NETWORK,
     wire_ip,
     wire_mac,
     wire_network,
@@ -63,7 +65,14 @@ def _assign_wire(site: Site, wire: WiredLink, lines: dict[NamespaceHost, list[st
     place = int(wire.host_interface.removeprefix("eth"))
     # of several wires the first with a carrier has the default route
     behind = f" metric {place}" if place else ""
-    lines[wire.host].append(f"route add default via {wire_ip(wire.number, GATEWAY_END)}{behind}{metric}")
+    gateway = f"via {wire_ip(wire.number, GATEWAY_END)}{behind}{metric}"
+    if not wire.settings.internet:
+        lines[wire.host].append(f"route add default {gateway}")
+        return
+    # the host's default route leads to the real network (testbed/stages/uplink.py)
+    lines[wire.host] += [f"route add {network} {gateway}" for network in (f"{NETWORK}/{PREFIX_BITS}", WIRES_NETWORK)]
+    to_host = f"via {wire_ip(wire.number, HOST_END)} dev {wire.interface} metric {OTHER_WIRE_METRIC}{metric}"
+    lines[wire.gateway].append(f"route append default {to_host}")
 
 
 def _join_wires(net: StationNet, lines: dict[NamespaceHost, list[str]], metric: str) -> None:

@@ -7,7 +7,7 @@ of a flow with its own TCP are identified by the flow's port (testbed/stages/tra
 
 import json
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from testbed.host import namespace
 from testbed.host.processes import Child, Processes
 from testbed.programs import ROOT
 from testbed.stages.site import Site
-from testbed.stages.station import NamespaceHost, StationNet
+from testbed.stages.station import NamespaceHost, StationNet, WiredLink
 from testbed.stages.status import status_socket
 from testbed.stages.traffic import FIRST_PORT
 
@@ -88,10 +88,12 @@ def ack_metric(scenario: Scenario) -> str:
     return " quickack 1" if effective_settings(scenario).get("delayed_ack") is False else ""
 
 
-def station_entry(scenario: Scenario, host: NamespaceHost, hops: Mapping[str, int] | None = None) -> dict:
+def station_entry(
+    scenario: Scenario, host: NamespaceHost, hops: Mapping[str, int] | None = None, wires: Sequence[WiredLink] = ()
+) -> dict:
     """A station's or host's element of `stations` in tcp-settings.json. `status` is set at the ends of flows whose TCP may
     query the routing daemon (a layer, or one of our own algorithms); `hops`, known for routes that never change, if a TCP needs
-    them."""
+    them. `wires`: all of the network."""
     entry = {"name": host.name, "netns": str(host.netns), "settings": effective_settings(scenario)}
     ending = [(i, flow) for i, flow in enumerate(scenario.flows) if flow.has_tcp and host.name in (flow.source, flow.target)]
     ports = {str(FIRST_PORT + i): effective_settings(scenario, scenario.tcp_of(flow)) for i, flow in ending if flow.tcp}
@@ -101,9 +103,24 @@ def station_entry(scenario: Scenario, host: NamespaceHost, hops: Mapping[str, in
     used = [scenario.tcp_of(flow) for _, flow in ending] if known else scenario.tcps()
     if has_daemon and any(tcp.wants_struct_ops for tcp in used):
         entry["status"] = str(status_socket(host.name))
-    if hops and any(tcp.asks_for_hops for tcp in scenario.tcps()):
-        entry["hops"] = dict(hops)
+    if any(tcp.asks_for_hops for tcp in scenario.tcps()):
+        over_wires = _paths_over_wires(host, wires) if scenario.routing.protocol in OWN_DAEMONS else {}
+        entry |= over_wires | ({"hops": dict(hops)} if hops else {})
     return entry | ({"ports": ports} if ports else {})
+
+
+def _paths_over_wires(host: NamespaceHost, wires: Sequence[WiredLink]) -> dict:
+    """The entry's keys for paths that the daemons report up to the gateways only."""
+    own = [wire for wire in wires if wire.host is host]
+    if own:  # a host on several wires prefers the first
+        gateway = own[0].gateway
+        return {"gateway_status": str(status_socket(gateway.name)), "hops": {gateway.IP(): 1}}
+    gateways: dict[str, list[str]] = {}
+    for wire in wires:
+        gateways[wire.host.IP()] = [other.gateway.IP() for other in wires if other.host is wire.host]
+    near = {wire.host.IP(): 1 for wire in wires if wire.gateway is host}
+    beyond = {address: listed for address, listed in gateways.items() if address not in near}
+    return ({"hops": near} if near else {}) | ({"gateways": beyond} if beyond else {})
 
 
 @contextmanager
@@ -116,7 +133,7 @@ def kernel_tcp_running(
         "format": "manet-tcp-settings/1",
         "cgroup": str(site.cgroup),
         "samples": "tcp.csv",
-        "stations": [station_entry(site.scenario, host, hops.get(host.name)) for host in net.hosts],
+        "stations": [station_entry(site.scenario, host, hops.get(host.name), net.wires) for host in net.hosts],
     }
     path = site.directory / "tcp-settings.json"
     path.write_text(json.dumps(settings, indent=1) + "\n")

@@ -42,7 +42,9 @@ def trace_of(scenario: Scenario, seed: int) -> Trace:
         end_s = begin_s + scenario.traffic_seconds() + AFTER_TRAFFIC_S
         model = MODELS[movement.model]
         area = scenario.area or (0.0, 0.0)
-        legs = model(places, area, begin_s=begin_s, end_s=end_s, seed=seed, **movement.parameters())
-        return Trace(movement.model, legs, end_s)
+        still = set(scenario.still_stations()) if movement.NEEDS_AREA else set()  # a schedule lists who moves
+        moved = [place for place in places if place[0] not in still]
+        legs = model(moved, area, begin_s=begin_s, end_s=end_s, seed=seed, **movement.parameters())
+        return Trace(movement.model, [*legs, *trace.place(place for place in places if place[0] in still)], end_s)
     except TraceError as problem:
         raise UsageError(str(problem)) from None

@@ -12,6 +12,7 @@ from testbed.stages.mininet_wifi import stations_of_mininet_wifi
 from testbed.stages.routing import Network, Protocol
 from testbed.stages.site import Site
 from testbed.stages.station import host_sysctls, stations_up
+from testbed.stages.uplink import uplinks_up
 
 STATUS_FORMAT = "manet-routing-status/1"
 SHELL_REMEDY = "somebody else ended it; what was captured is kept; run it again"
@@ -35,6 +36,7 @@ def network_up(
         say("medium")
         medium = stages.enter_context(medium_running(site, net, children))
         addresses.assign(site, net)
+        stages.enter_context(uplinks_up(site, net))
         say("routing")
         network = Network(site, net, medium, children)
         yield network, stages.enter_context(routing.running(network))

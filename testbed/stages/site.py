@@ -21,6 +21,7 @@ class Site:
     directory: Path
     cgroup: Path
     programs: Programs = BUILT
+    outside: Path | None = None  # the network namespace of `manet`, if wired hosts may reach it
 
     @property
     def log(self) -> Path:

@@ -78,7 +78,6 @@ def run_flows(
 
 def _plan(site: Site, net: StationNet) -> list[RunningFlow]:
     scenario, folder = site.scenario, site.folder("traffic")
-    length_s = scenario.traffic_seconds()
     return [
         RunningFlow(
             plan=FlowPlan(
@@ -87,7 +86,7 @@ def _plan(site: Site, net: StationNet) -> list[RunningFlow]:
                 source=net[flow.source].IP(),
                 target=net[flow.target].IP(),
                 port=FIRST_PORT + index,
-                seconds=length_s - flow.start,
+                seconds=scenario.seconds_of(flow),
                 seed=site.seed,
                 report=folder / f"{name}.json",
                 log=site.log,

@@ -5,14 +5,16 @@ import subprocess
 
 import pytest
 
-from scenarios.routing import OWN_DAEMONS, PROTOCOLS
+from scenarios.routing import OWN_DAEMONS, PRESETS, PROTOCOLS
 from scenarios.scenario import Scenario
 from testbed.errors import UsageError
 from testbed.programs import BUILT, ROOT
 from testbed.runs.preflight import check_routing
 from testbed.tests.refusals import message
 
+WIRED = 'flows = [{ from = "sta1", to = "h1" }]\n[[wires]]\nstation = "sta3"\nhost = "h1"'
 QUOTED = ", ".join(f'"{name}"' for name in OWN_DAEMONS)
+PRESET_NAMES = ", ".join(f'"{name}"' for name in PRESETS)
 MOVING = {"nodes": 50, "topology": "random", "area": [1500, 300], "mobility": "random-waypoint", "speed": 5}
 
 
@@ -21,6 +23,12 @@ def test_a_name_is_short_for_a_table_and_set_reaches_into_either(load):
     assert by_name == load('hops = 2\nrouting = { protocol = "aodv", link = "hello" }')
     assert by_name == load("hops = 2", "routing=aodv", "routing.link=hello")
     assert by_name == load('hops = 2\n[routing]\nprotocol = "aodv"', "routing.link=hello")
+
+
+def test_advs_two_variants_differ_in_the_wait_of_udp(load):
+    thirty, one = [load(f'hops = 2\nrouting = "adv-30-{udp}"').routing for udp in (30, 1)]
+    assert [(routing.protocol, routing.buffer_tcp) for routing in (thirty, one)] == [("adv", 30), ("adv", 30)]
+    assert (thirty.buffer_udp, one.buffer_udp) == (30, 1)
 
 
 def test_a_name_for_ns2s_constants_is_a_table_that_set_reaches_into(load):
@@ -91,6 +99,12 @@ def test_movement_begins_after_the_wait_for_routes():
     assert Scenario.model_validate({**MOVING, "routing": {"protocol": "olsr", "settle": 20}}).traffic_at == 30
 
 
+def test_aodv_adds_a_tunnel_header_unless_it_uses_default_routes():
+    assert Scenario.model_validate({"hops": 1, "routing": "aodv"}).routing.headers_bytes == 12
+    by_default_route = {"protocol": "aodv", "internet": "default-route"}
+    assert Scenario.model_validate({"hops": 1, "routing": by_default_route}).routing.headers_bytes == 0
+
+
 def test_dsr_adds_its_longest_route_to_every_header():
     # 4 fixed, 4 of the option, 4 an address, 4 of an acknowledgement request (RFC 4728, 6)
     assert Scenario.model_validate({"hops": 1, "routing": "dsr"}).routing.headers_bytes == 4 + 4 + 4 * 15 + 4
@@ -106,12 +120,12 @@ ERRORS = {
     "unknown protocol": (
         'hops = 2\nrouting = "aodw"',
         f'x.toml: line 2: key "routing": "aodw" is not known; use one of "static", "none", {QUOTED}, '
-        '"babeld", "batmand", "olsrd", "aodv-uu", "batman-adv", "aodv-ns2", "dsr-ns2" (did you mean "aodv"?)',
+        f'"babeld", "batmand", "olsrd", "aodv-uu", "batman-adv", {PRESET_NAMES} (did you mean "aodv"?)',
     ),
     "unknown name of a table": (
         'hops = 2\nrouting = "aodv-ns3"',
         f'x.toml: line 2: key "routing": "aodv-ns3" is not known; use one of "static", "none", {QUOTED}, '
-        '"babeld", "batmand", "olsrd", "aodv-uu", "batman-adv", "aodv-ns2", "dsr-ns2" (did you mean "aodv-ns2"?)',
+        f'"babeld", "batmand", "olsrd", "aodv-uu", "batman-adv", {PRESET_NAMES} (did you mean "aodv-ns2"?)',
     ),
     "a table's name for a protocol": (
         'hops = 2\nrouting = { protocol = "aodv-ns2", link = "hello" }',
@@ -157,12 +171,27 @@ ERRORS = {
         'x.toml: line 2: key "routing.hna.0": "10.0.0.1/8" is no network (10.0.0.1/8 has host bits set); '
         'write for example "192.168.1.0/30"',
     ),
-    "no way to a wired host": (
-        'hops = 2\nrouting = "dsdv"\nwires = [{ station = "sta3", host = "h1" }]\nflows = [{ from = "sta1", to = "h1" }]',
-        'x.toml: line 4: key "flows.0": "dsdv" routes over the air to stations only, not to h1; '
-        'take "static", "aodv", "olsr" or "dsr", or end the flow at the gateway',
+    "gateways switched off": (
+        f'hops = 2\nrouting = {{ protocol = "dsdv", gateway = false }}\n{WIRED}',
+        'x.toml: line 2: key "routing.gateway": no station reaches h1 over the air; leave it out, or end flow1 at the gateway',
+    ),
+    "gateways to different hosts": (
+        f'hops = 2\nrouting = "dsdv"\n{WIRED}\n[[wires]]\nstation = "sta1"\nhost = "h2"',
+        'x.toml: line 6: key "wires.0.host": sta1 has no wire to it, and "dsdv" sends to every host over the nearest gateway; '
+        'add a wire from sta1 to "h1", or take "static" or "olsr"',
     ),
 }
+
+
+def test_a_protocol_without_gateways_is_refused_for_a_flow_to_a_wired_host(load, monkeypatch):
+    monkeypatch.setattr(PROTOCOLS["dsr"], "TO_WIRES", False)
+    wanted = 'key "flows.0": "dsr" routes over the air to stations only, not to h1; take "static", "aodv"'
+    assert wanted in message(load, f'hops = 2\nrouting = "dsr"\n{WIRED}')
+
+
+def test_gateways_to_the_same_hosts_and_flows_that_end_at_the_gateway_are_accepted(load):
+    load(f'hops = 2\nrouting = "dsdv"\n{WIRED}\n[[wires]]\nstation = "sta1"\nhost = "h1"')
+    load(f'hops = 2\nrouting = {{ protocol = "dsdv", gateway = false }}\n{WIRED.replace("sta1", "sta3")}')
 
 
 @pytest.mark.parametrize("case", ERRORS)

@@ -219,3 +219,16 @@ def test_an_error_names_the_key_or_the_file_and_the_remedy(load, tmp_path, text,
     (tmp_path / "out.movements").write_text("0 1 1\n0 9 9 40 1501 0\n")
     (tmp_path / "bad.tcl").write_text("# a script\n$node_(0) set X_ x\n")
     assert wanted in message(load, text)
+
+
+def test_a_station_with_its_own_position_in_a_random_field_stays_there(load, tmp_path):
+    """As a gateway: it comes after the random stations, whose places and movement it does not change."""
+    keys = 'mobility = { model = "random-waypoint", speed = 10 }\n'
+    field, with_gateway = load(FIELD + keys), load(FIELD + 'positions = [{ name = "gw", at = [400, 200] }]\n' + keys)
+    assert with_gateway.positions(3) == [*field.positions(3), ("gw", 400, 200, 0)]
+    assert [leg for leg in trace_of(with_gateway, 3).legs if leg.station != "gw"] == trace_of(field, 3).legs
+    assert trace_of(with_gateway, 3).position("gw", 25) == (400, 200, 0)
+
+
+def test_a_wrong_name_among_random_stations_is_told_by_its_key(load):
+    assert 'key "positions": "GW" is no station name' in message(load, FIELD + 'positions = [{ name = "GW", at = [4, 2] }]')

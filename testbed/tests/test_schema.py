@@ -73,6 +73,7 @@ WRONG = {
     "more willing than always": 'hops = 2\nrouting = { protocol = "olsr", willingness = 8 }',
     "more coverage than a byte": 'hops = 2\nrouting = { protocol = "olsr", mpr_coverage = 256 }',
     "a route longer than 60 hops": 'hops = 2\nrouting = { protocol = "dsr", max_hops = 61 }',
+    "a wait of no time": 'hops = 2\nrouting = { protocol = "adv", buffer_udp = 0 }',
     "unknown link": 'hops = 2\nrouting = { protocol = "dsr", link = "hello" }',
     "a day and more": 'hops = 2\nrouting = { protocol = "olsr", hna_hold = 86401 }',
     "unknown profile": 'hops = 2\nprofile = "future"',

@@ -6,6 +6,7 @@ import re
 import subprocess
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -66,6 +67,21 @@ def test_routes_that_never_change_tell_the_hops_to_a_tcp_that_asks(tcp, given):
     scenario = scenario_of({"from": "sta1", "to": "sta3"}, tcp=tcp, routing="static")
     hops = {"10.0.0.2": 1, "10.0.0.3": 2}
     assert station_entry(scenario, Host("sta1"), hops).get("hops") == (hops if given else None)
+
+
+def test_tcpap_over_a_wire_has_the_gateways_and_their_daemon():
+    """Two gateways of h1: sta1 is sent over the nearer one; h1 sends over its first wire."""
+    gateways = [SimpleNamespace(name=f"sta{i}", IP=lambda i=i: f"10.0.0.{i}") for i in (2, 3)]
+    host = SimpleNamespace(name="h1", netns=Path("/proc/1/ns/net"), IP=lambda: "192.168.1.2")
+    wires = [SimpleNamespace(gateway=gateway, host=host) for gateway in gateways]
+    scenario = scenario_of(
+        {"from": "sta1", "to": "h1"}, {"from": "h1", "to": "sta1"}, tcp="tcpap", routing="aodv",
+        wires=[{"station": name, "host": "h1"} for name in ("sta2", "sta3")],
+    )  # fmt: skip
+    assert station_entry(scenario, Host("sta1"), wires=wires)["gateways"] == {"192.168.1.2": ["10.0.0.2", "10.0.0.3"]}
+    of_host = station_entry(scenario, host, wires=wires)
+    assert of_host["gateway_status"].endswith("/routing/sta2.sock")
+    assert of_host["hops"] == {"10.0.0.2": 1}
 
 
 def test_a_wired_host_has_no_daemon_to_ask():

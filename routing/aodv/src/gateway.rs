@@ -5,6 +5,9 @@
 //! A destination keeps its gateway as long as a route to the gateway exists: an unnecessary change would break
 //! connections through address translation. When the gateway is lost, the nearest other gateway that replied for the
 //! destination replaces it; without one a new discovery starts.
+//!
+//! With `internet = "default-route"` no packet is encapsulated: the source and each node on the path discover a gateway for
+//! the destination and route it over the next hop to that gateway.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
@@ -45,6 +48,14 @@ impl Internet {
             entry.answered.pop_front();
         }
         forgotten
+    }
+
+    /// Removes the gateway in use from those that replied for `destination`, and returns it.
+    pub fn refuse(&mut self, destination: Ipv4Addr) -> Option<Ipv4Addr> {
+        let entry = self.destinations.get_mut(&destination)?;
+        let gateway = entry.chosen.take()?;
+        entry.answered.retain(|g| *g != gateway);
+        Some(gateway)
     }
 
     fn forget(&mut self, destination: Ipv4Addr) -> bool {

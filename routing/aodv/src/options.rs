@@ -38,6 +38,16 @@ choices! {
     }
 }
 
+choices! {
+    /// Forwarding of packets for the Internet (Nordstrom, Gunningberg and Tschudin, MC2R 8(4), 2004, compare both).
+    pub enum Internet {
+        /// The source encapsulates them to its gateway (half tunnel).
+        Tunnel = "tunnel",
+        /// Each node forwards them to its own gateway, which it discovers if it has none.
+        DefaultRoute = "default-route",
+    }
+}
+
 keys! {
     /// Options of the daemon; formats/routing.md has units and ranges.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -113,6 +123,8 @@ keys! {
         pub held_seconds: Duration = Duration::from_secs(30) => above(0.0);
         /// Whether a node with wires answers requests for Internet addresses.
         pub gateway: bool = true;
+        /// Forwarding of packets for the Internet: in a tunnel to the source's gateway, or by a route of each node to its own.
+        pub internet: Internet = Internet::Tunnel;
         /// Destination address of control packets for all neighbours.
         pub broadcast: Broadcast = Broadcast::Limited;
     }
@@ -183,6 +195,10 @@ impl Options {
     /// Whether AODV-UU's behaviour was chosen.
     pub fn uu(&self) -> bool {
         self.style == Style::Uu
+    }
+    /// Whether each node forwards packets for the Internet to a gateway of its own.
+    pub fn default_routes(&self) -> bool {
+        self.internet == Internet::DefaultRoute
     }
     /// Whether hellos detect broken links.
     pub fn hellos(&self) -> bool {

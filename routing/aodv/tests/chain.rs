@@ -325,6 +325,90 @@ fn when_the_gateway_fails_during_a_flow_the_other_replaces_it() {
     assert_eq!(notes(&air, 1, "gateway"), [(3, 1), (3, 0), (6, 1)]);
 }
 
+fn default_routes() -> Options {
+    Options { internet: manet_aodv::options::Internet::DefaultRoute, ..Options::default() }
+}
+
+/// 1 - 2 - 3 - 4 (gateway).
+fn three_hops() -> Air {
+    let mut air = Air::new(4, &default_routes(), &[4]);
+    (1..4).for_each(|n| air.link(n, n + 1));
+    air
+}
+
+#[test]
+fn with_default_routes_each_node_on_the_path_discovers_a_gateway_and_no_packet_is_tunnelled() {
+    let mut air = three_hops();
+    let mut sent = air.packet(ip(1), INTERNET, 5, 100);
+    air.input(1, manet_routing::Input::Packet { bytes: sent.clone().into() });
+    air.run_until(at(3000));
+    let (_, got) = air.stations[4].wired[0].clone();
+    // 2, 3 and the gateway each decrement the TTL
+    sent[8] -= 3;
+    ipv4::repair(&mut sent);
+    assert_eq!(got, sent);
+    for n in 1..=3 {
+        assert_eq!(notes(&air, n, "gateway"), [(4, 1)], "the cascade of discoveries reaches {n}");
+        let route = air.stations[n].routes.lookup(INTERNET).unwrap();
+        assert_eq!((route.device, route.mtu, route.via), (manet_routing::Device::Radio, None, ip(n + 1)));
+    }
+    air.data_from_wire(4, ip(1), 6);
+    air.run_until(at(3010));
+    assert_eq!((air.tags(1), air.counter(4, "rreq-sent"), air.counter(1, "tunnelled")), (vec![6], 0, 0));
+}
+
+#[test]
+fn default_routes_live_by_use_and_end_without_it() {
+    let mut air = three_hops();
+    air.data(1, INTERNET, 0);
+    air.run_until(at(3000));
+    let requests = |air: &Air| (1..=3).map(|n| air.counter(n, "rreq-sent")).sum::<u64>();
+    let before = requests(&air);
+    // thrice ACTIVE_ROUTE_TIMEOUT
+    for i in 1..=30u64 {
+        air.data(1, INTERNET, i as u8);
+        air.run_until(at(3000 + 1000 * i));
+    }
+    assert_eq!((air.stations[4].wired.len(), requests(&air)), (31, before));
+    air.run_until(at(33_000 + 10_001));
+    assert!((1..=3).all(|n| !air.has_route(n, INTERNET)));
+}
+
+#[test]
+fn with_default_routes_the_other_gateway_replaces_one_that_fails() {
+    let mut air = Air::new(6, &default_routes(), &[3, 6]);
+    [(1, 2), (2, 3), (1, 4), (4, 5), (5, 6)].iter().for_each(|(a, b)| air.link(*a, *b));
+    for i in 0..200u64 {
+        if i == 100 {
+            air.kill(3);
+        }
+        air.data(1, INTERNET, i as u8);
+        air.run_until(at(50 * (i + 1)));
+    }
+    let last = |n: usize| {
+        let (_, bytes) = air.stations[n].wired.last().unwrap();
+        ipv4::Packet::parse(bytes).unwrap().payload()[0]
+    };
+    assert_eq!((last(3), last(6)), (99, 199));
+    // a detection, an error to 1, two discoveries: less than 2 s of packets
+    assert!(air.stations[6].wired.len() >= 60, "{} packets", air.stations[6].wired.len());
+    assert_eq!(notes(&air, 1, "gateway"), [(3, 1), (3, 0), (6, 1)]);
+}
+
+#[test]
+fn with_default_routes_the_loss_of_the_only_gateway_is_reported_to_the_source() {
+    let mut air = three_hops();
+    air.data(1, INTERNET, 0);
+    air.run_until(at(3000));
+    air.kill(4);
+    air.data(1, INTERNET, 1);
+    air.run_until(at(30_000));
+    assert!((1..=3).all(|n| !air.has_route(n, INTERNET)));
+    // 3 searched for another gateway and gave the packet up; 1 has searched for none since
+    assert_eq!(air.stations[3].unreachable.len(), 1);
+    assert_eq!(notes(&air, 1, "gateway"), [(4, 1), (4, 0)]);
+}
+
 #[test]
 fn without_gateways_the_internet_is_unreachable() {
     let mut air = Air::chain(3, &Options::default());
@@ -381,11 +465,11 @@ fn with_hellos_a_neighbour_that_fails_before_its_first_hello_is_detected() {
     assert!(!air.has_route(1, ip(2)));
 }
 
-/// Links of 12 nodes come and go, data flows to four of them; the channel asserts that no loop ever forms. Returns the
-/// delivered packets.
-fn random_links(seed: u64, seconds: u64, options: &Options, lossy: bool) -> usize {
+/// Links of 12 nodes come and go, data flows to four of them, or to the Internet if there are gateways; the channel asserts
+/// that no loop ever forms. Returns the delivered packets.
+fn random_links(seed: u64, seconds: u64, options: &Options, lossy: bool, gateways: &[usize]) -> usize {
     let mut rng = Stream::new(seed, 0, random::Purpose::Mobility);
-    let mut air = Air::new(12, options, &[]);
+    let mut air = Air::new(12, options, gateways);
     air.rng = lossy.then(|| Stream::new(seed, 1, random::Purpose::Error));
     for second in 0..seconds {
         for _ in 0..3 {
@@ -398,19 +482,30 @@ fn random_links(seed: u64, seconds: u64, options: &Options, lossy: bool) -> usiz
         for k in 0..10 {
             let (a, b) = (1 + rng.below(12) as usize, 1 + rng.below(4) as usize);
             if a != b {
-                air.data(a, ip(b), 1);
+                air.data(a, if gateways.is_empty() { ip(b) } else { INTERNET }, 1);
             }
             air.run_until(at(second * 1000 + k * 100));
         }
     }
-    (1..=12).map(|n| air.stations[n].delivered.len()).sum()
+    (1..=12).map(|n| air.stations[n].delivered.len() + air.stations[n].wired.len()).sum()
+}
+
+#[test]
+fn default_routes_to_one_gateway_never_form_a_loop_and_two_gateways_share_the_packets() {
+    // with two the routes of neighbours may point at each other (README.md)
+    for (seed, gateways, lossy) in
+        [(21, &[12][..], false), (22, &[12], true), (23, &[1, 12], false), (24, &[1, 12], true)]
+    {
+        let delivered = random_links(seed, 150, &default_routes(), lossy, gateways);
+        assert!(delivered > 100, "{seed}: {delivered} delivered");
+    }
 }
 
 #[test]
 fn random_links_never_form_a_loop() {
     let hello = r#"{"link":"hello","hello_while_active":false}"#;
     for (seed, json) in (1..).zip(["{}", r#"{"style":"uu"}"#, hello, r#"{"destination_only":true}"#]) {
-        let delivered = random_links(seed, 150, &options(json), false);
+        let delivered = random_links(seed, 150, &options(json), false, &[]);
         assert!(delivered > 250, "{json}: {delivered} delivered");
     }
 }
@@ -418,7 +513,7 @@ fn random_links_never_form_a_loop() {
 #[test]
 fn lost_and_reordered_frames_never_form_a_loop() {
     for (seed, json) in (11..).zip(["{}", r#"{"style":"uu"}"#]) {
-        let delivered = random_links(seed, 150, &options(json), true);
+        let delivered = random_links(seed, 150, &options(json), true, &[]);
         assert!(delivered > 100, "{json}: {delivered} delivered");
     }
 }

@@ -1,5 +1,6 @@
 //! Data packets for which the kernel has no route, or which the radio returned.
 
+use crate::gateway::INTERNET;
 use crate::machine::Dsdv;
 use manet_engine::Instant;
 use manet_routing::packet::ipv4;
@@ -15,14 +16,17 @@ impl Dsdv {
         if destination.is_broadcast() || destination.is_multicast() || destination.is_unspecified() {
             return self.counters.count("not-unicast");
         }
-        if self.table.next_hop(destination).is_some() {
+        let outside = self.is_outside(destination);
+        let found = if outside { self.chosen.is_some() } else { self.table.next_hop(destination).is_some() };
+        if found {
             self.counters.count("sent-again");
             self.out.push_back(Output::Send { bytes });
-        } else if !self.is_station(destination) {
+        } else if outside && self.is_gateway() || !outside && !self.is_station(destination) {
+            // a gateway's kernel should have routes over its wires
             self.counters.count("outside");
             self.out.push_back(Output::Unreachable { bytes });
         } else if source == self.node.address || self.notices.concerns(&bytes) {
-            self.hold(now, destination, bytes);
+            self.hold(now, if outside { INTERNET } else { destination }, bytes);
         } else {
             self.give_up("no-route", bytes);
         }

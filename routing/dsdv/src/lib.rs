@@ -6,6 +6,8 @@
 
 mod data;
 pub mod entry;
+pub mod gateway;
+mod internet;
 pub mod machine;
 pub mod neighbours;
 pub mod options;

@@ -4,6 +4,8 @@
 //! It follows ns-2.35's DSDV agent with `use_mac_`, and SIGCOMM 1994 for features that the agent omits; the README lists
 //! the differences.
 
+use crate::entry::Entry;
+use crate::gateway::Chosen;
 use crate::neighbours::Neighbours;
 use crate::options::{Link, Options};
 use crate::sequence::Sequence;
@@ -53,6 +55,8 @@ pub struct Dsdv {
     pub(crate) notices: Notices,
     /// Next hops that we set in the kernel's table.
     pub(crate) kernel: BTreeMap<Ipv4Addr, Ipv4Addr>,
+    /// The gateway of our default route.
+    pub(crate) chosen: Option<Chosen>,
     /// Our own sequence number.
     pub(crate) sequence: Sequence,
     pub(crate) last_update_at: Option<Instant>,
@@ -72,8 +76,10 @@ impl Protocol for Dsdv {
 
     fn new(node: Node, options: Options) -> Result<Self, OptionError> {
         options.check()?;
-        if wire::entries_per_datagram(node.mtu) < 2 {
-            return Err(format!("node.mtu: {} holds no update of two entries; at least 52", node.mtu).into());
+        let least = if options.gateway && !node.wires.is_empty() { 3 } else { 2 };
+        if wire::entries_per_datagram(node.mtu) < least {
+            let bytes = wire::HEADERS_LEN + least * wire::ENTRY_LEN;
+            return Err(format!("node.mtu: {} holds no update of {least} entries; at least {bytes}", node.mtu).into());
         }
         let settling = Settling {
             first: options.settling,
@@ -88,6 +94,7 @@ impl Protocol for Dsdv {
             held: Held::new(options.held_packets, options.held_per_destination, options.held_seconds),
             notices: Notices::new(&node, options.held_packets.min(options.held_per_destination)),
             kernel: BTreeMap::new(),
+            chosen: None,
             sequence: Sequence(0),
             last_update_at: None,
             full_wanted: false,
@@ -110,16 +117,25 @@ impl Protocol for Dsdv {
     }
 
     fn status(&self, now: Instant) -> Status {
+        let stations = self.table.iter().filter(|(d, _)| self.gateway_of(*d).is_none());
+        let mut details = serde_json::json!({
+            "next_full_s": self.timers.get(Timer::Full).map(|at| at.since(now).as_secs_f64()),
+            "next_triggered_s": self.timers.get(Timer::Trigger).map(|at| at.since(now).as_secs_f64()),
+        });
+        if let Some(gateways) = self.gateway_status(now) {
+            details["gateways"] = gateways;
+        }
         Status {
             sequence: Some(self.sequence.0),
-            routes: self.table.iter().map(|(d, _)| self.route_status(now, d)).collect(),
+            routes: self
+                .default_route(now)
+                .into_iter()
+                .chain(stations.map(|(d, e)| self.route_status(now, d, e)))
+                .collect(),
             neighbours: self.neighbour_status(now),
             held: self.held.len(),
             counters: self.counters.clone(),
-            details: serde_json::json!({
-                "next_full_s": self.timers.get(Timer::Full).map(|at| at.since(now).as_secs_f64()),
-                "next_triggered_s": self.timers.get(Timer::Trigger).map(|at| at.since(now).as_secs_f64()),
-            }),
+            details,
         }
     }
 }
@@ -225,21 +241,16 @@ impl Dsdv {
 
     /// Updates the kernel's route from the table; sends the held packets if there is one.
     pub(crate) fn follow(&mut self, destination: Ipv4Addr) {
+        if self.gateway_of(destination).is_some() {
+            return self.follow_gateways();
+        }
         let usable = self.table.get(destination).filter(|e| e.is_usable());
         match usable.map(|e| (e.via, e.hops)) {
             Some((via, hops)) => {
                 if self.kernel.insert(destination, via) != Some(via) {
                     self.out.push_back(Output::SetRoute(Route::host(destination, via, hops)));
                 }
-                if self.held.is_empty() {
-                    return;
-                }
-                for bytes in self.held.take(destination) {
-                    self.counters.count("held-sent");
-                    let notice = self.notices.released(&bytes).map(|kind| Notices::output(kind, &bytes));
-                    self.out.push_back(Output::Send { bytes });
-                    self.out.extend(notice);
-                }
+                self.release(destination);
             }
             None => {
                 if self.kernel.remove(&destination).is_some() {
@@ -249,8 +260,20 @@ impl Dsdv {
         }
     }
 
-    fn route_status(&self, now: Instant, destination: Ipv4Addr) -> RouteStatus {
-        let entry = self.table.get(destination).expect("asked for entries of the table only");
+    /// Sends the packets that waited for `destination`.
+    pub(crate) fn release(&mut self, destination: Ipv4Addr) {
+        if self.held.is_empty() {
+            return;
+        }
+        for bytes in self.held.take(destination) {
+            self.counters.count("held-sent");
+            let notice = self.notices.released(&bytes).map(|kind| Notices::output(kind, &bytes));
+            self.out.push_back(Output::Send { bytes });
+            self.out.extend(notice);
+        }
+    }
+
+    pub(crate) fn route_status(&self, now: Instant, destination: Ipv4Addr, entry: &Entry) -> RouteStatus {
         let neighbour = self.neighbours.get(entry.via).filter(|_| entry.is_usable());
         RouteStatus {
             destination,

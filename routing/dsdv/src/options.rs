@@ -55,6 +55,8 @@ keys! {
         pub held_seconds: Duration = Duration::from_secs(30) => above(0.0);
         /// Whether updates of a neighbour are used only when it is known to receive this node's.
         pub bidirectional_check: bool = false;
+        /// Whether a node with wires advertises the network behind them.
+        pub gateway: bool = true;
     }
 }
 

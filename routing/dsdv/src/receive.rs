@@ -36,7 +36,7 @@ impl Dsdv {
             self.receive_sender_entry(now, from, before, own);
         }
         for advert in &adverts {
-            if advert.destination == self.node.address {
+            if self.is_own(advert.destination) {
                 self.receive_own_entry(now, advert.sequence);
             } else if confirmed {
                 self.receive_entry(now, from, advert);
@@ -67,6 +67,11 @@ impl Dsdv {
         }
     }
 
+    /// Whether entries for this destination begin here: our address, or the network behind us.
+    fn is_own(&self, destination: Ipv4Addr) -> bool {
+        destination == self.node.address || self.own_wires() == Some(destination)
+    }
+
     /// Handles another node's entry about us: a newer sequence number is advertised at once.
     fn receive_own_entry(&mut self, now: Instant, sequence: Sequence) {
         let newer = sequence.newer_than(self.sequence);
@@ -83,12 +88,16 @@ impl Dsdv {
 
     fn receive_entry(&mut self, now: Instant, from: Ipv4Addr, advert: &Advert) {
         let Advert { destination, hops, sequence } = *advert;
-        if !self.is_station(destination) {
+        if !self.is_station(destination) && self.gateway_of(destination).is_none_or(|g| g == self.node.address) {
             return self.counters.count("bad-destination");
         }
         let hops = match u8::try_from(hops) {
             _ if sequence.is_broken() => INFINITE,
-            Ok(hops @ 1..INFINITE) if hops == 1 || destination != from => hops,
+            Ok(hops @ 1..INFINITE)
+                if hops == 1 || destination != from && self.gateway_of(destination) != Some(from) =>
+            {
+                hops
+            }
             _ => return self.counters.count("bad-hops"),
         };
         match self.table.receive(now, from, destination, hops, sequence) {

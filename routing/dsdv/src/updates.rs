@@ -49,7 +49,7 @@ impl Dsdv {
 
     pub(crate) fn send(&mut self, now: Instant) {
         let news = self.table.news(now);
-        let known = self.table.len() + 1;
+        let known = self.table.len() + self.own_entries().len();
         let much = news > FEW && news as f64 > self.options.full_dump_share * known as f64;
         let full = self.full_wanted || much;
         if !full && news == 0 && !self.greeting_wanted {
@@ -71,16 +71,22 @@ impl Dsdv {
         (self.full_wanted, self.greeting_wanted) = (false, false);
     }
 
-    /// Each datagram begins with our own entry, so that each receiver of any of them has a route to us.
+    /// Our own entry and, of a gateway, that of the network behind it.
+    fn own_entries(&self) -> Vec<Advert> {
+        let own = |destination| Advert { destination, hops: 1, sequence: self.sequence };
+        std::iter::once(self.node.address).chain(self.own_wires()).map(own).collect()
+    }
+
+    /// Each datagram begins with our own entries, so that each receiver of any of them has a route to us.
     fn broadcast(&mut self, adverts: &[Advert]) {
-        let us = Advert { destination: self.node.address, hops: 1, sequence: self.sequence };
-        let room = wire::entries_per_datagram(self.node.mtu) - 1;
+        let own = self.own_entries();
+        let room = wire::entries_per_datagram(self.node.mtu) - own.len();
         // an empty table is advertised as well: it announces this node
         let parts = adverts.chunks(room).chain(adverts.is_empty().then_some(adverts));
         for part in parts {
-            let bytes = wire::emit(&[&[us], part].concat()).into();
+            let bytes = wire::emit(&[&own, part].concat()).into();
             self.counters.count("datagrams-sent");
-            self.counters.add("entries-sent", part.len() as u64 + 1);
+            self.counters.add("entries-sent", (part.len() + own.len()) as u64);
             self.out.push_back(Output::Control { to: BROADCAST, ttl: NEIGHBOURS_ONLY, bytes });
         }
     }

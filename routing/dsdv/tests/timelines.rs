@@ -293,10 +293,10 @@ fn a_forwarded_packet_without_a_route_is_unreachable() {
 }
 
 #[test]
-fn packets_to_other_networks_and_malformed_ones_do_not_wait() {
+fn packets_to_no_host_and_malformed_ones_do_not_wait() {
     let mut one = One::usual();
-    let outside = packet(ip(US), "192.0.2.1".parse().unwrap());
-    assert_eq!(one.input(3.0, Input::Packet { bytes: outside.clone() }), [Output::Unreachable { bytes: outside }]);
+    let name = packet(ip(US), "0.0.0.9".parse().unwrap());
+    assert_eq!(one.input(3.0, Input::Packet { bytes: name.clone() }), [Output::Unreachable { bytes: name }]);
     assert_eq!(one.input(3.0, Input::Packet { bytes: packet(ip(US), BROADCAST) }), []);
     assert_eq!(one.input(3.0, Input::Packet { bytes: vec![0x45, 0].into() }), []);
     assert_eq!((one.count("outside"), one.count("not-unicast"), one.count("malformed-packet")), (1, 1, 1));
@@ -333,8 +333,10 @@ fn an_update_longer_than_the_mtu_is_split_and_each_part_has_its_senders_entry() 
 #[test]
 fn a_radio_too_small_for_an_update_is_refused() {
     assert!(Dsdv::new(Node { mtu: 51, ..node(US, 1) }, Options::with_feedback()).err().unwrap().0.contains("node.mtu"));
-    // 28 + 2 x 12
+    // 28 + 2 x 12, with wires 28 + 3 x 12
     assert!(Dsdv::new(Node { mtu: 52, ..node(US, 1) }, Options::with_feedback()).is_ok());
+    assert!(Dsdv::new(Node { mtu: 63, ..air::gateway(US, 1) }, Options::with_feedback()).is_err());
+    assert!(Dsdv::new(Node { mtu: 64, ..air::gateway(US, 1) }, Options::with_feedback()).is_ok());
 }
 
 #[test]

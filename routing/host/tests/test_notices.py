@@ -70,6 +70,7 @@ SLOW_REPAIR = {"node_traversal_time": 1.0, "expanding_ring": False}
         ("aodv", SLOW_REPAIR),
         ("dsdv", {"link": "feedback", "period": 2}),
         ("olsr", {"link": "feedback", "hello_interval": 0.5, "tc_interval": 1}),
+        ("adv", {}),
         ("dsr", {}),
     ],
 )
@@ -102,6 +103,7 @@ def test_a_source_gets_notices_of_held_and_of_restored_packets(chain, ask_medium
         ("aodv", QUICK),
         ("dsdv", {"link": "feedback", "period": 2, "held_seconds": 1}),
         ("olsr", {"link": "feedback", "hello_interval": 0.5, "tc_interval": 1}),
+        ("adv", {"buffer_udp": 1, "broken_lifetime": 0.5}),
         ("dsr", {"send_buffer_timeout": 1}),
     ],
 )

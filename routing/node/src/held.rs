@@ -75,7 +75,12 @@ impl Held {
 
     /// Adds a packet. Returns the packet dropped to make room (the new packet itself if the buffer has size 0).
     pub fn hold(&mut self, now: Instant, destination: Ipv4Addr, bytes: Bytes) -> Option<Bytes> {
-        let waiting = Waiting { since: now, until: now + self.max_age, destination, bytes };
+        self.hold_for(now, self.max_age, destination, bytes)
+    }
+
+    /// As [`Self::hold`], with an age limit of this packet's own.
+    pub fn hold_for(&mut self, now: Instant, max_age: Duration, destination: Ipv4Addr, bytes: Bytes) -> Option<Bytes> {
+        let waiting = Waiting { since: now, until: now + max_age, destination, bytes };
         self.enter(Passage::Held, &waiting);
         self.waiting.push_back(waiting);
         let oldest = if self.count(destination) > self.packets_per_destination {
@@ -121,9 +126,9 @@ impl Held {
         std::mem::take(&mut self.waiting).into_iter().partition(which)
     }
 
-    /// Expiry of the oldest packet; call [`Self::expire`] then.
+    /// The earliest expiry of a packet; call [`Self::expire`] then.
     pub fn next_timeout(&self) -> Option<Instant> {
-        self.waiting.front().map(|w| w.until)
+        self.waiting.iter().map(|w| w.until).min()
     }
 
     /// Packets that wait for `destination`.
@@ -195,6 +200,16 @@ mod tests {
         assert!(held.expire(at(29)).is_empty());
         assert_eq!(held.expire(at(30)), [packet(1)]);
         assert_eq!(held.len(), 1);
+    }
+
+    #[test]
+    fn a_packet_with_an_own_age_limit_expires_before_older_ones() {
+        let mut held = Held::new(10, 10, Duration::from_secs(30));
+        held.hold(at(0), A, packet(1));
+        held.hold_for(at(5), Duration::from_secs(1), A, packet(2));
+        assert_eq!(held.next_timeout(), Some(at(6)));
+        assert_eq!(held.expire(at(6)), [packet(2)]);
+        assert_eq!(held.next_timeout(), Some(at(30)));
     }
 
     #[test]

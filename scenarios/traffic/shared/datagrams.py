@@ -2,7 +2,7 @@
 
 import json
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -14,6 +14,9 @@ from scenarios.traffic.shared.kind import FlowPlan, Kind, Listening, Program, Re
 
 DATAGRAMS = Path(__file__).parents[1] / "programs" / "datagrams.py"
 Keys = TypeVar("Keys", bound=BaseModel)
+# Over all flows of the kind in a run: the share of all datagrams that arrived, the sum of the rates, the mean latency of all that
+# arrived, and the mean of the flows' jitters, each weighted by the datagrams that arrived.
+OF_RUN = {"delivery": "1", "delivered_bps": "bit/s", "latency_ms": "ms", "jitter_ms": "ms"}
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,7 @@ class DatagramKind(Kind[Keys]):
     measured = "datagrams"
     readiness = Listening("udp")
     drain_s = 2.0
+    run_metrics = OF_RUN
 
     @abstractmethod
     def train(self, keys: Keys) -> Train:
@@ -86,6 +90,20 @@ class DatagramKind(Kind[Keys]):
             },
         }
         return json.dumps(content, indent=1) + "\n"
+
+    def of_run(self, entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """The metrics of OF_RUN; None for those that one flow's missing metrics prevent."""
+        if any(entry.get("sent") is None or entry.get("delivered_bps") is None for entry in entries):
+            return dict.fromkeys(OF_RUN)
+        sent = sum(entry["sent"] for entry in entries)
+        arrived = [(entry, entry["sent"] * entry["delivery"]) for entry in entries if entry.get("delivery")]
+        total = sum(count for _, count in arrived)
+        return {
+            "delivery": total / sent if sent else None,
+            "delivered_bps": sum(entry["delivered_bps"] for entry in entries),
+            "latency_ms": sum(entry["latency_ms_mean"] * count for entry, count in arrived) / total if total else None,
+            "jitter_ms": sum((entry["jitter_ms"] or 0.0) * count for entry, count in arrived) / total if total else None,
+        }
 
     def from_report(self, report: Report) -> dict[str, Any]:
         """`iperf3_bps`, bit/s."""

@@ -19,7 +19,7 @@ from testbed.host.processes import Processes
 from testbed.stages.medium import Medium
 from testbed.stages.site import Site
 from testbed.stages.station import Station, StationNet
-from topologies.addresses import wire_network
+from topologies.addresses import EVERYTHING, wire_network
 
 Say = Callable[..., None]
 
@@ -39,9 +39,11 @@ class Network:
         return self.net.stations
 
     def wires_of(self, station: Station) -> list[str]:
-        """The networks that a gateway reaches by wire: those of all wires of its hosts. Empty for other stations."""
+        """The networks that a gateway reaches by wire: those of all wires of its hosts, and every address if one of them leads to
+        the real network. Empty for other stations."""
         hosts = {wire.host for wire in self.net.wires if wire.gateway is station}
-        return [wire_network(wire.number) for wire in self.net.wires if wire.host in hosts]
+        internet = any(wire.gateway is station and wire.settings.internet for wire in self.net.wires)
+        return [wire_network(wire.number) for wire in self.net.wires if wire.host in hosts] + [EVERYTHING] * internet
 
 
 class Protocol:

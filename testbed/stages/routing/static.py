@@ -14,7 +14,7 @@ from testbed.stages import iproute
 from testbed.stages.kernel_tcp import ack_metric
 from testbed.stages.routing import Network, Protocol, Say
 from testbed.stages.station import Station, WiredLink
-from topologies.addresses import HOST_END, INTERFACE, wire_ip, wire_network
+from topologies.addresses import EVERYTHING, HOST_END, INTERFACE, wire_ip, wire_network
 
 
 class StaticRoutes(Protocol):
@@ -39,7 +39,10 @@ def running(network: Network) -> Iterator[Protocol]:
     metric = ack_metric(network.site.scenario)
     lines = {
         station: [_route(address, target, hop, metric) for target, hop in hops[station.name].items()]
-        + [_wire_route(address, wire, hops[station.name], metric) for wire in _reached(network, station, hops)]
+        + [
+            _wire_route(address, destination, wire, hops[station.name], metric)
+            for destination, wire in _wired_destinations(_reached(network, station, hops), network.wires_of(station))
+        ]
         for station in network.stations
     }
     iproute.batches(lines, "routes", network.site.log)
@@ -143,6 +146,13 @@ def _reached(network: Network, station: Station, hops: dict[str, dict[str, str]]
     return [wire for wire in network.net.wires if wire.gateway.name in hops[station.name] and wire.host not in own]
 
 
-def _wire_route(address: dict[str, str], wire: WiredLink, hops: dict[str, str], metric: str) -> str:
+def _wired_destinations(reached: list[WiredLink], own: list[str]) -> list[tuple[str, WiredLink]]:
+    """The networks behind wires, each with its wire: one for each wire, and every address over the first that leads to the real
+    network, unless the station has such a wire itself."""
+    internet = [(EVERYTHING, wire) for wire in reached if wire.settings.internet and EVERYTHING not in own]
+    return [(wire_network(wire.number), wire) for wire in reached] + internet[:1]
+
+
+def _wire_route(address: dict[str, str], destination: str, wire: WiredLink, hops: dict[str, str], metric: str) -> str:
     hop = address[hops[wire.gateway.name]]
-    return f"route add {wire_network(wire.number)} via {hop} dev {INTERFACE} onlink{metric}"
+    return f"route add {destination} via {hop} dev {INTERFACE} onlink{metric}"

@@ -22,7 +22,12 @@ impl Aodv {
             return self.transmit(now, bytes);
         }
         let own = self.is_own(source);
-        if !self.node.in_network(destination) && own {
+        if self.seeks_gateway(destination, own) {
+            // as above: with default routes the kernel should have forwarded the packet
+            let installed = self.options.default_routes() && self.internet.chosen(destination).is_some();
+            if installed && !self.returned.may_retry(&packet) {
+                return self.give_up("packet-returned", bytes);
+            }
             self.send_to_internet(now, destination, bytes);
         } else if own || self.in_repair(destination) || self.held_with_notice(&bytes, destination) {
             self.hold(now, destination, bytes);
@@ -47,7 +52,7 @@ impl Aodv {
     }
 
     /// Reports a missing route for a packet of another station to the nodes on its path (6.11 ii).
-    fn no_route(&mut self, now: Instant, source: Ipv4Addr, destination: Ipv4Addr) {
+    pub(super) fn no_route(&mut self, now: Instant, source: Ipv4Addr, destination: Ipv4Addr) {
         let entry = self.table.get(destination);
         let error = vec![(destination, entry.map_or(0, |e| e.error_sequence()))];
         if self.is_silent(now) {

@@ -32,7 +32,7 @@ impl Aodv {
             self.request_route(now, destination, discovery);
         } else {
             self.counters.count("searches-full");
-            self.discovery_failed(destination);
+            self.discovery_failed(now, destination);
         }
     }
 
@@ -56,7 +56,7 @@ impl Aodv {
             }
             None => {
                 self.discoveries.remove(destination);
-                self.discovery_failed(destination);
+                self.discovery_failed(now, destination);
                 self.hold_down(now, destination);
             }
         }
@@ -106,8 +106,13 @@ impl Aodv {
     }
 
     /// The discovery failed: drops the packets that waited for it (6.3).
-    fn discovery_failed(&mut self, destination: Ipv4Addr) {
+    fn discovery_failed(&mut self, now: Instant, destination: Ipv4Addr) {
         let packets = self.held.give_up(destination, |_| true);
+        let source = |bytes: &Bytes| ipv4::Packet::parse(bytes).map(|p| p.source());
+        let others = packets.iter().filter_map(source).find(|source| !self.is_own(*source));
+        if let Some(source) = others.filter(|_| self.seeks_gateway(destination, false)) {
+            self.no_route(now, source, destination);
+        }
         self.note("no-route", destination, packets.len() as u64);
         packets.iter().for_each(|bytes| self.notices.dropped(bytes));
         packets.into_iter().for_each(|bytes| self.give_up("no-route", bytes));

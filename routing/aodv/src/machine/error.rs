@@ -23,6 +23,7 @@ impl Aodv {
         self.counters.count("rerr-received");
         let mut broken = Vec::new();
         for (destination, reported) in &rerr.unreachable {
+            self.internet_lost(from, *destination);
             let Some(entry) = self.table.valid(*destination).filter(|e| e.next_hop == from) else { continue };
             // AODV-UU sends 0 for an unknown number. With an older number than the route's, the error is stale
             let reported = Some(*reported).filter(|s| *s != 0);

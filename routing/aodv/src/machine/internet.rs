@@ -1,23 +1,44 @@
-//! Both ends of the half tunnel: the source, which encapsulates packets to its gateway, and the gateway.
+//! Packets for the Internet: the half tunnel of a source to its gateway, its end at the gateway, and the routes of each node
+//! to a gateway that may take the tunnel's place (`internet = "default-route"`).
 
 use super::Aodv;
 use crate::wire::minimal;
 use manet_engine::Instant;
 use manet_routing::packet::{icmp, ipv4};
-use manet_routing::{Bytes, Device, Output, Route};
+use manet_routing::{Bytes, Device, Notices, Output, Route};
 use std::net::Ipv4Addr;
 
 impl Aodv {
-    /// Sends a packet of this node to an address outside the network.
+    /// Whether this node finds a gateway for a packet: for its own, and with default routes for every one.
+    pub(super) fn seeks_gateway(&self, destination: Ipv4Addr, own: bool) -> bool {
+        !self.node.in_network(destination) && (own || self.options.default_routes())
+    }
+
+    /// The station that packets for `destination` are routed to: with default routes the gateway of an Internet destination.
+    pub(super) fn routed_to(&self, destination: Ipv4Addr) -> Ipv4Addr {
+        let gateway = self.internet.chosen(destination).filter(|_| self.options.default_routes());
+        gateway.unwrap_or(destination)
+    }
+
+    /// Sends a packet to an address outside the network.
     pub(super) fn send_to_internet(&mut self, now: Instant, destination: Ipv4Addr, bytes: Bytes) {
         if self.is_gateway() {
             // the kernel should have a route over our wires
             return self.give_up("packet-outside", bytes);
         }
         match self.gateway_for(destination) {
-            Some(gateway) => self.tunnel(now, gateway, bytes),
+            Some(gateway) => self.send_over(now, gateway, bytes),
             None => self.hold(now, destination, bytes),
         }
+    }
+
+    fn send_over(&mut self, now: Instant, gateway: Ipv4Addr, bytes: Bytes) {
+        if !self.options.default_routes() {
+            return self.tunnel(now, gateway, bytes);
+        }
+        let Some(packet) = ipv4::Packet::parse(&bytes) else { return self.counters.count("packet-malformed") };
+        self.used(now, packet.source(), packet.destination());
+        self.out.push_back(Output::Send { bytes });
     }
 
     /// The destination's gateway; chooses another if it is lost.
@@ -33,9 +54,13 @@ impl Aodv {
         Some(gateway)
     }
 
-    /// Routes every packet for the destination to the machine; the MTU leaves room for the tunnel header.
+    /// Routes packets for the destination over the next hop to the gateway. With the tunnel they go to the machine, and the
+    /// MTU leaves room for the tunnel header.
     fn set_internet_route(&mut self, destination: Ipv4Addr, gateway: Ipv4Addr) {
-        let hops = self.table.get(gateway).map_or(0, |e| e.hops);
+        let (hops, next_hop) = self.table.get(gateway).map_or((0, gateway), |e| (e.hops, e.next_hop));
+        if self.options.default_routes() {
+            return self.out.push_back(Output::SetRoute(Route::host(destination, next_hop, hops)));
+        }
         let mtu = Some(self.node.mtu.saturating_sub(minimal::LEN as u16));
         let route = Route { destination, prefix: 32, via: gateway, hops, device: Device::Machine, mtu };
         self.out.push_back(Output::SetRoute(route));
@@ -56,7 +81,33 @@ impl Aodv {
         let Some(gateway) = self.gateway_for(destination) else { return };
         self.discoveries.remove(destination);
         for bytes in self.held.take(destination) {
-            self.tunnel(now, gateway, bytes);
+            let notice = self.notices.released(&bytes).map(|kind| Notices::output(kind, &bytes));
+            self.send_over(now, gateway, bytes);
+            self.out.extend(notice);
+        }
+    }
+
+    /// The route to `gateway` has another next hop or length: the routes to its Internet destinations follow.
+    pub(super) fn follow_gateway(&mut self, gateway: Ipv4Addr) {
+        if self.options.default_routes() {
+            for destination in self.internet.through(gateway) {
+                self.set_internet_route(destination, gateway);
+            }
+        }
+    }
+
+    /// Handles an error of the next hop about an Internet destination: it found no gateway for packets that we sent it.
+    pub(super) fn internet_lost(&mut self, from: Ipv4Addr, destination: Ipv4Addr) {
+        let gateway = self.routed_to(destination);
+        let is_over = self.table.valid(gateway).is_some_and(|e| e.next_hop == from);
+        if self.node.in_network(destination) || !is_over {
+            return;
+        }
+        self.counters.count("gateway-lost");
+        self.internet.refuse(destination);
+        self.note("gateway", gateway, 0);
+        if self.gateway_for(destination).is_none() {
+            self.out.push_back(Output::ClearRoute { destination, prefix: 32 });
         }
     }
 

@@ -50,6 +50,7 @@ impl Aodv {
             }
         }
         self.neighbours.hello.remove(neighbour);
+        let failed = failed.map(|(source, destination)| (source, self.routed_to(destination)));
         self.add_source_side(neighbour, failed, &mut broken);
         if !affected.is_empty() {
             self.note("link-broken", neighbour, cause);
@@ -76,7 +77,11 @@ impl Aodv {
         let (own, destination) = (self.is_own(packet.source()), packet.destination());
         let tunnelled = packet.protocol() == ipv4::protocol::MINIMAL && packet.source() == self.node.address;
         let noticed = self.notices.concerns(&bytes);
-        let waits = own || noticed || self.in_repair(destination) || self.table.valid(destination).is_some();
+        let waits = own
+            || noticed
+            || self.seeks_gateway(destination, own)
+            || self.in_repair(destination)
+            || self.table.valid(destination).is_some();
         let retry = waits && (noticed || self.options.requeue) && self.returned.may_retry(&packet);
         // the gateway may have changed, so the inner packet is routed again
         if let Some(inner) = tunnelled.then(|| minimal::decapsulate(&packet).ok()).flatten() {
@@ -94,7 +99,7 @@ impl Aodv {
         } else if self.table.valid(destination).is_some() {
             self.counters.count("requeued");
             self.transmit(now, bytes);
-        } else if own && !self.node.in_network(destination) {
+        } else if self.seeks_gateway(destination, own) {
             self.counters.count("requeued");
             self.send_to_internet(now, destination, bytes);
         } else {

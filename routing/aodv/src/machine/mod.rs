@@ -283,6 +283,9 @@ impl Aodv {
                     self.install(destination);
                 }
             }
+            if before.is_some_and(|before| before != (offer.next_hop, offer.hops)) {
+                self.follow_gateway(destination);
+            }
             self.route_found(now, destination);
         }
         change
@@ -324,7 +327,7 @@ impl Aodv {
     /// Prolongs the routes in both directions that data used (6.2). With hellos only routes over a monitored neighbour are
     /// prolonged: our own packets would keep a dead route without end (AODV-UU is similar).
     fn used(&mut self, now: Instant, source: Ipv4Addr, destination: Ipv4Addr) {
-        for end in [source, destination] {
+        for end in [source, destination].map(|end| self.routed_to(end)) {
             let Some(next_hop) = self.table.valid(end).map(|e| e.next_hop) else { continue };
             let watched = !self.options.hellos() || self.neighbours.hello.contains(next_hop);
             let lifetime = if watched { self.timing.active_route } else { Duration::ZERO };

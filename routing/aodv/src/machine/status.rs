@@ -38,7 +38,7 @@ impl Aodv {
         let internet = self.internet.iter().map(|(destination, gateway)| RouteStatus {
             destination,
             prefix: 32,
-            via: gateway,
+            via: self.table.get(gateway).filter(|_| self.options.default_routes()).map_or(gateway, |e| e.next_hop),
             hops: self.table.get(gateway).map_or(0, |e| e.hops.into()),
             state: "internet",
             sequence: None,

@@ -309,18 +309,26 @@ impl Air {
         self.unicast(n, to, header.packet(&udp), Some((payload, ttl)));
     }
 
-    /// Follows the kernels' routes to each destination from each station.
+    /// Follows the kernels' routes to each destination from each station, and to the Internet if there is one gateway.
     fn assert_no_loop(&self) {
+        let gateways: Vec<usize> = (1..self.stations.len()).filter(|n| self.stations[*n].gateway).collect();
         for destination in 1..self.stations.len() {
-            for start in 1..self.stations.len() {
-                let (mut here, mut steps) = (start, 0);
-                while let Some(route) = self.stations[here].routes.lookup(ip(destination)) {
-                    here = usize::from(route.via.octets()[3]);
-                    steps += 1;
-                    assert!(steps <= self.stations.len(), "at {:?}: a loop to {destination}", self.now);
-                    if here == destination {
-                        break;
-                    }
+            self.assert_no_loop_to(destination, ip(destination));
+        }
+        if let [gateway] = gateways[..] {
+            self.assert_no_loop_to(gateway, INTERNET);
+        }
+    }
+
+    fn assert_no_loop_to(&self, end: usize, address: Ipv4Addr) {
+        for start in (1..self.stations.len()).filter(|start| *start != end) {
+            let (mut here, mut steps) = (start, 0);
+            while let Some(route) = self.stations[here].routes.lookup(address) {
+                here = usize::from(route.via.octets()[3]);
+                steps += 1;
+                assert!(steps <= self.stations.len(), "at {:?}: a loop to {address}", self.now);
+                if here == end {
+                    break;
                 }
             }
         }

@@ -32,6 +32,14 @@ pub fn node(i: usize, seed: u64) -> Node {
     }
 }
 
+/// As [`node`], with a wire.
+pub fn gateway(i: usize, seed: u64) -> Node {
+    Node { wires: vec![(Ipv4Addr::new(192, 168, 1, 0), 30)], ..node(i, seed) }
+}
+
+/// The host at the other end of the wires.
+pub const HOST: Ipv4Addr = Ipv4Addr::new(192, 168, 1, 2);
+
 /// An IPv4 packet without payload.
 pub fn packet(source: Ipv4Addr, destination: Ipv4Addr) -> Bytes {
     let header = manet_routing::packet::ipv4::Repr {
@@ -55,6 +63,7 @@ pub struct Air {
     /// All outputs except control packets.
     pub log: Vec<(Instant, usize, Output)>,
     pub updates_sent: usize,
+    gateways: BTreeSet<usize>,
     seed: u64,
     options: Options,
     rng: Stream,
@@ -63,9 +72,16 @@ pub struct Air {
 
 impl Air {
     pub fn new(nodes: usize, options: &Options, seed: u64) -> Self {
-        let machines = (0..nodes).map(|i| Dsdv::new(node(i, seed), options.clone()).unwrap()).collect();
+        Self::with_gateways(nodes, &[], options, seed)
+    }
+
+    pub fn with_gateways(nodes: usize, gateways: &[usize], options: &Options, seed: u64) -> Self {
+        let gateways = BTreeSet::from_iter(gateways.iter().copied());
+        let of = |i| if gateways.contains(&i) { gateway(i, seed) } else { node(i, seed) };
+        let machines = (0..nodes).map(|i| Dsdv::new(of(i), options.clone()).unwrap()).collect();
         Self {
             machines,
+            gateways,
             routes: vec![Routes::default(); nodes],
             links: BTreeSet::new(),
             loss: 0.0,
@@ -96,7 +112,8 @@ impl Air {
 
     /// Replaces the daemon of `i` by a new one, started now; `crashed`: the old one left its routes behind.
     pub fn restart(&mut self, i: usize, crashed: bool) {
-        self.machines[i] = Dsdv::new(Node { restarted: crashed, ..node(i, self.seed) }, self.options.clone()).unwrap();
+        let node = if self.gateways.contains(&i) { gateway(i, self.seed) } else { node(i, self.seed) };
+        self.machines[i] = Dsdv::new(Node { restarted: crashed, ..node }, self.options.clone()).unwrap();
         self.routes[i] = Routes::default();
     }
 
@@ -163,10 +180,19 @@ impl Air {
 
     /// The nodes on the path from `from` to `to`, as far as routes and links lead. `None`: a loop.
     pub fn path(&self, from: usize, to: usize) -> Option<Vec<usize>> {
+        self.trace(from, ip(to), |here| here == to)
+    }
+
+    /// The nodes on the path from `from` to a gateway, as [`Self::path`].
+    pub fn path_out(&self, from: usize) -> Option<Vec<usize>> {
+        self.trace(from, HOST, |here| self.gateways.contains(&here))
+    }
+
+    fn trace(&self, from: usize, destination: Ipv4Addr, end: impl Fn(usize) -> bool) -> Option<Vec<usize>> {
         let mut path = vec![from];
         let mut here = from;
-        while here != to {
-            let Some(route) = self.routes[here].lookup(ip(to)) else { return Some(path) };
+        while !end(here) {
+            let Some(route) = self.routes[here].lookup(destination) else { return Some(path) };
             here = (u32::from(route.via) - u32::from(ip(0))) as usize;
             if path.contains(&here) {
                 return None;
@@ -179,6 +205,13 @@ impl Air {
     pub fn reaches(&self, from: usize, to: usize) -> bool {
         let linked = |path: &[usize]| path.windows(2).all(|w| self.links.contains(&(w[0], w[1])));
         self.path(from, to).is_some_and(|p| p.last() == Some(&to) && linked(&p))
+    }
+
+    /// The gateway that packets of `from` reach.
+    pub fn gateway_of(&self, from: usize) -> Option<usize> {
+        let path = self.path_out(from)?;
+        let linked = path.windows(2).all(|w| self.links.contains(&(w[0], w[1])));
+        path.last().copied().filter(|last| linked && self.gateways.contains(last))
     }
 
     pub fn all_reach_all(&self) -> bool {
@@ -199,6 +232,14 @@ impl Air {
                     self.seed
                 );
             }
+        }
+    }
+
+    /// # Panics
+    /// If the default routes form a loop.
+    pub fn assert_no_default_loop(&self) {
+        for from in 0..self.machines.len() {
+            assert!(self.path_out(from).is_some(), "{:?}: a loop from {from}, seed {}", self.now, self.seed);
         }
     }
 }

@@ -1,0 +1,66 @@
+"""Hops to the gateway over time under each TCP, after the internet-manet paper, table 2 and figure 8.
+
+A panel for each TCP: a line for each run (opaque for the first seed), as the routing daemon of the flow's source reported its
+route; gaps are times without a route. Crosses are the rows of the paper's table 2 (Vegas). The title has the mean number of
+changes of the hop count, and of the route, in the measured time, with 95 % intervals.
+"""
+
+from pathlib import Path
+
+from matplotlib.axes import Axes
+
+from analysis import drawing, style
+from analysis.pairs import pairs, write_pairs
+from analysis.references import load_reference
+from analysis.route_history import route_history
+from analysis.rundir import RunDirectory
+from analysis.tables import collect_runs, counts, mean_and_interval, read_summary
+
+AXES = ("flows", "tcp")  # of the experiment
+METRIC = "hop_changes"
+BASE = "newreno"
+NS_PER_S = 1e9
+
+
+def draw(out_dir: Path) -> list[Path]:
+    """Draw from the runs below `out_dir`; returns the files written."""
+    out_dir = Path(out_dir)
+    rows = [row for row in collect_runs(out_dir, AXES) if counts(row)]
+    tcps = [str(tcp) for tcp in drawing.description(out_dir).get("axes", {}).get("tcp", [])]
+    tcps = [tcp for tcp in tcps if any(row["tcp"] == tcp for row in rows)] or sorted({str(row["tcp"]) for row in rows})
+    height_in = 0.9 + 1.3 * max(1, len(tcps))
+    with style.page(out_dir, "im_routes", height_in, nrows=max(1, len(tcps)), sharex=True, sharey=True) as (axes, written):
+        for panel, tcp in zip(axes, tcps, strict=False):
+            _draw_panel(panel, tcp, out_dir, [row for row in rows if row["tcp"] == tcp])
+        axes[-1].set_xlabel("time since the start of the walk (s)")
+        axes[-1].figure.supxlabel(drawing.origin(out_dir, read_summary(out_dir), METRIC), fontsize=6.5, color=style.GREY)
+    found = pairs(out_dir, AXES, "tcp", BASE, (METRIC, "route_changes", "acked_kbps"))
+    return [*written, write_pairs(out_dir / "pairs.csv", found)]
+
+
+def _draw_panel(axes: Axes, tcp: str, out_dir: Path, rows: list[dict]) -> None:
+    mark = style.of_variant(tcp.partition("(")[0])
+    end_s = 0.0
+    for number, row in enumerate(rows):
+        run = RunDirectory(out_dir / row["run_dir"])
+        end_s = run.traffic_s
+        begin_ns = run.traffic_ns - run.epoch_ns
+        taken = route_history(run, run.flows[0]) or []
+        times = [(route.t_ns - begin_ns) / NS_PER_S for route in taken]
+        hops = [float("nan") if route.hops is None else route.hops for route in taken]
+        axes.step([*times, end_s], [*hops, *hops[-1:]], where="post", color=mark.colour, linewidth=1.0,
+                  alpha=1.0 if number == 0 else 0.35)  # fmt: skip
+    printed = load_reference("published", "internet-manet_hops_vegas")
+    if printed is not None:
+        points = [(float(row["time_s"]), float(row["hops"])) for row in printed.rows if float(row["time_s"]) <= end_s]
+        axes.plot(*zip(*points, strict=True), color=style.BLACK, marker=style.PUBLISHED.marker, linestyle="", markersize=4)
+    changes = (_mean(rows, METRIC), _mean(rows, "route_changes"))
+    axes.set_title(f"{mark.name}: {changes[0]} changes of the hop count, {changes[1]} of the route", fontsize=8)
+    axes.set(ylabel="hops", ylim=(0.5, 3.5), yticks=(1, 2, 3))
+
+
+def _mean(rows: list[dict], metric: str) -> str:
+    spread = mean_and_interval([row[metric] for row in rows])
+    if spread["mean"] is None:
+        return "no"
+    return f"{spread['mean']:.1f}" + ("" if spread["ci95"] is None else f" ±{spread['ci95']:.1f}")

@@ -1,0 +1,67 @@
+"""Aggregate throughput of uploads from an ad hoc network to the Internet, by pattern of flows and TCP, after the internet-manet
+paper, figures 3, 7 and 9 to 12.
+
+A panel for each pattern of flows; within it the networks or uplinks (variants) side by side, and the TCPs in each. Means over
+seeds of the sum of all flows' acknowledged throughput, each flow over its own time, with 95 % intervals; crosses are the numbers
+that the paper prints. `pairs.csv` beside it has the differences of the TCPs, and of the variants, seed by seed.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from analysis import drawing, style
+from analysis.pairs import pairs, write_pairs
+from analysis.tables import read_summary
+
+AXES = ("flows", "tcp")  # of the experiment
+METRIC = "total_acked_kbps"
+COMPARED = (METRIC, "acked_kbps", "retransmissions", "rtt_ms_mean", "hop_changes", "route_changes")
+BASE = "newreno"
+BESIDE = 0.18  # between the TCPs of a variant
+
+
+def draw(out_dir: Path) -> list[Path]:
+    """Draw from `out_dir`/summary.csv and the runs below it; returns the files written."""
+    out_dir = Path(out_dir)
+    summary = read_summary(out_dir)
+    cells = [row for row in summary if row["metric"] == METRIC]
+    patterns = _listed(out_dir, "flows", cells)
+    tcps = _listed(out_dir, "tcp", cells)
+    variants = drawing.in_order(out_dir, (row["variant"] or "" for row in cells))
+    height_in = 1.0 + 1.35 * len(patterns)
+    with style.page(out_dir, "im_throughput", height_in, nrows=len(patterns), sharex=True, sharey=True) as (axes, written):
+        for panel, pattern in zip(axes, patterns, strict=True):
+            _draw_panel(panel, [row for row in cells if row["flows"] == pattern], tcps, variants)
+            panel.set(title=pattern.replace("-", " "), ylabel="kbit/s")
+        axes[0].set_ylim(bottom=0)
+        axes[-1].set_xticks(range(len(variants)), [style.of_variant(variant).name for variant in variants])
+        axes[-1].set_xlim(-0.5, len(variants) - 0.5)
+        axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(tcps) + 1)
+        axes[-1].figure.supxlabel(drawing.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
+    found = pairs(out_dir, AXES, "tcp", BASE, COMPARED)
+    for number, base in enumerate(variants[:-1]):
+        found += pairs(out_dir, AXES, "variant", base, (METRIC,), variants[number + 1 :])
+    return [*written, write_pairs(out_dir / "pairs.csv", found)]
+
+
+def _listed(out_dir: Path, key: str, cells: list[dict[str, Any]]) -> list[str]:
+    """The values of an axis in the experiment's order."""
+    named = drawing.description(out_dir).get("axes", {}).get(key, [])
+    there = list(dict.fromkeys(str(row[key]) for row in cells))
+    return [*(value for value in named if value in there), *(value for value in there if value not in named)]
+
+
+def _draw_panel(axes: Axes, cells: list[dict[str, Any]], tcps: list[str], variants: list[str]) -> None:
+    for position, tcp in enumerate(tcps):
+        mark = style.of_variant(tcp.partition("(")[0], position)
+        rows = [row for row in cells if row["tcp"] == tcp and row["mean"] is not None]
+        places = [variants.index(row["variant"] or "") + BESIDE * (position - (len(tcps) - 1) / 2) for row in rows]
+        axes.errorbar(places, [row["mean"] for row in rows], yerr=drawing.half_widths(rows), color=mark.colour,
+                      marker=mark.marker, linestyle="", capsize=2.5, elinewidth=0.9, label=mark.name)  # fmt: skip
+        drawing.ring_suspects(axes, [(x, row["mean"]) for x, row in zip(places, rows, strict=True) if row["suspect"]])
+        printed = [(x + 0.05, row["published"]) for x, row in zip(places, rows, strict=True) if row["published"] is not None]
+        name = "published" if position == len(tcps) - 1 else None
+        axes.plot([x for x, _ in printed], [value for _, value in printed], color=style.BLACK, linestyle="",
+                  marker=style.PUBLISHED.marker, markersize=4, label=name)  # fmt: skip
