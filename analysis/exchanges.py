@@ -55,8 +55,10 @@ def measure_exchanges(run: RunDirectory, flow: Flow, begin_ns: int, end_ns: int,
     found.append(captures_agree(flow.name, events, carried))
     window_s = (end_ns - begin_ns) / NS_PER_S
     inside = [(each.sent.segments, each.sent.segments.within(begin_ns, end_ns)) for each in carried]
+    delivered_bps = sum(each.received.delivered.rise(begin_ns, end_ns) for each in carried) * 8 / window_s
     return {
-        "goodput_bps": sum(each.received.delivered.rise(begin_ns, end_ns) for each in carried) * 8 / window_s,
+        "delivered_bps": delivered_bps,
+        "goodput_bps": delivered_bps,
         "segments": sum(int(mask.sum()) for _, mask in inside),
         "retransmissions": sum(int((mask & segments.repeated).sum()) for segments, mask in inside),
     }

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from analysis.style import variant_name
-from analysis.tables import ENDINGS, METRICS, Results, cell_of, counts, ending, shown_metric
+from analysis.tables import ENDINGS, METRICS, OF_KINDS, Results, cell_of, counts, ending, shown_metric
 
 HEADINGS = ("ours", "±95 %", "paper", "ours/\npaper", "ns-2.35", "ours/\nns-2")
 FLOW_ROWS = 24  # metrics.json has the others
@@ -25,7 +25,7 @@ def result_table(results: Results) -> Group:
     cells = _row_of_each_cell(results.summary, description.axes, metric)
     with_variants = any(row["variant"] for row in cells)
     unit = METRICS[metric][0]
-    flow = ", flow 1" if any(len(run["flow_metrics"]) > 1 for run in runs) else ""
+    flow = ", flow 1" if metric not in OF_KINDS and any(len(run["flow_metrics"]) > 1 for run in runs) else ""
     title = f"{description.name}: {metric.rpartition('_')[0] or metric}, {unit}{flow}"
     profiles = {row["profile"] for row in cells if row["profile"]} if "profile" not in description.axes else set()
     title += f", profile {next(iter(profiles))}" if len(profiles) == 1 else ""

@@ -78,7 +78,7 @@ METRICS = FLOW_METRICS | SUM_METRICS | SOME_METRICS | FAIRNESS | OF_KINDS
 ENDINGS = ("valid", "suspect", "void", "failed", "interrupted")  # of runs, in the words of `ending`
 # The metric of the printed table and the general figure: the first that any run has. Flows of datagrams have no ACKs,
 # flows without a known connection only the metrics of their reports.
-SHOWN = ("acked_kbps", "reaction_s", "delivered_kbps", *own_metrics(kinds().values()))
+SHOWN = ("acked_kbps", "reaction_s", *OF_KINDS, "delivered_kbps", *own_metrics(kinds().values()))
 
 
 @dataclass(frozen=True)

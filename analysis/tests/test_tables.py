@@ -49,6 +49,23 @@ def test_mean_interval_and_references_are_in_one_row(tmp_path):
     assert (row["valid"], row["suspect"], row["void"]) == (3, 0, 0)
 
 
+def test_figures_over_all_flows_of_a_kind_have_columns(tmp_path):
+    """Service times of 10 and 14 s in two runs, and one session of the second finished; without ACKs they are shown."""
+    for seed, service_s in ((1, 10.0), (2, 14.0)):
+        make_run(tmp_path, "ns2", 2, seed, 0.0)
+        path = tmp_path / "ns2-hops2" / f"seed-{seed}" / "metrics.json"
+        metrics = json.loads(path.read_text())
+        metrics["flows"]["flow1"]["acked_bps"] = None
+        metrics["kinds"] = {"web": {"service_s": service_s, "throughput_bps": None, "finished_sessions": seed - 1, "sessions": 2}}
+        path.write_text(json.dumps(metrics))
+    write_tables(collect(tmp_path, EXPERIMENT))
+    row = _summary(tmp_path, "web_service_s")["ns2", 2.0]
+    assert (row["mean"], row["n"], row["unit"]) == (12.0, 2, "s")
+    assert _summary(tmp_path, "web_finished_sessions")["ns2", 2.0]["mean"] == 0.5
+    assert _summary(tmp_path, "web_throughput_bps") == {}
+    assert shown_metric(read_summary(tmp_path)) == "web_service_s"
+
+
 def profiled(out_dir: Path, variant: str, profile: str) -> None:
     for path in out_dir.glob(f"{variant}-*/seed-*/scenario.json"):
         path.write_text(json.dumps(json.loads(path.read_text()) | {"profile": profile}))

@@ -110,7 +110,7 @@ def test_an_invalid_tcp_is_reported_with_its_key(load):
     assert message(load, "hops = 1", "tcp=[1]") == '--set: key "tcp": the list [1] is of the wrong type; give text in quotes'
     cbr = 'traffic = "cbr"\nrate = 1e5\nbytes = 100\ntcp = "newreno"'
     assert message(load, TWO_FLOWS.format(cbr, "")) == (
-        'x.toml: line 8: key "flows.0.tcp": a "cbr" flow has no TCP; remove it, or set traffic = "bulk" or "transfer"'
+        'x.toml: line 8: key "flows.0.tcp": a "cbr" flow has no TCP; remove it, or set traffic = "bulk" or "transfer" or "web"'
     )
 
 

@@ -350,7 +350,7 @@ def test_the_exchanges_of_a_seed_are_those_of_every_variant(tmp_path: Path) -> N
         result = run_scenario(chain(**{"flows": [ENDS], "duration": 1, **keys}), 1, tmp_path / name, programs=BUILT)
         assert (result.status, result.error) == ("complete", None)
     series = [(tmp_path / name / "traffic" / "flow1-exchanges.json").read_bytes() for name in ("a", "b")]
-    assert series[0] == series[1] and len(json.loads(series[0])["cycles"]) == 12
+    assert series[0] == series[1] and len(json.loads(series[0])["cycles"]) == 14
 
 
 @needs_nginx

@@ -190,9 +190,12 @@ class Session:
 
     def _fetch_all(self, number: int, waiting: list[dict[str, Any]], failures: list[BaseException]) -> None:
         try:
-            while waiting and not failures:
-                with contextlib.suppress(IndexError):  # another thread took the last one
-                    self._fetch(number, waiting.pop())
+            while not failures:
+                try:
+                    one = waiting.pop()
+                except IndexError:  # another thread took the last one
+                    return
+                self._fetch(number, one)
         except BaseException as problem:
             failures.append(problem)
 

@@ -1,8 +1,11 @@
 """A web server, as a program: nginx on one address and port, with the objects of a session. Standard library only.
 
 `web_server.py` writes the configuration into `--folder`, makes a sparse file for each size of a body, and runs `--nginx` until
-SIGTERM. nginx is one process in the foreground and writes nowhere else; its access log has a JSON object for each request. The
-files of the objects are removed at the end. nginx that ends earlier is an error.
+SIGTERM. nginx is one process in the foreground and writes nowhere else; its access log has a JSON object for each request. nginx
+that ends earlier is an error.
+
+As root the objects are in a file system in memory that these two processes alone see: a long session has thousands of sizes, and
+on a loaded disk a new file took 5 ms. Otherwise they are in `--folder`. They are gone at the end.
 """
 
 import argparse
@@ -18,6 +21,9 @@ from pathlib import Path
 from typing import NoReturn
 
 PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
+CLONE_NEWNS = 0x20000  # <linux/sched.h>
+MS_REC, MS_PRIVATE, MNT_DETACH = 0x4000, 0x40000, 2  # <linux/mount.h>, <sys/mount.h>
+LIBC = ctypes.CDLL(None, use_errno=True)
 GRACE_S = 5.0  # less than testbed/host/processes.py gives this program
 FOR_EVER_S = 100_000  # nginx closes no connection of a session: idle, slow or without a path, it lasts as long as the flow
 LOGGED = {
@@ -71,6 +77,7 @@ def prepare(options: argparse.Namespace) -> None:
     """Make the folder of nginx, its configuration and the objects of the exchanges."""
     objects = options.folder / "objects"
     objects.mkdir(parents=True)
+    in_memory(objects)
     (options.folder / "temp").mkdir()
     cycles = json.loads(options.exchanges.read_text())["cycles"]
     for size in {one["body_bytes"] for cycle in cycles for one in cycle["objects"]}:
@@ -83,13 +90,19 @@ def prepare(options: argparse.Namespace) -> None:
     (options.folder / "nginx.conf").write_text(text)
 
 
+def in_memory(folder: Path) -> None:
+    """Mount a file system in memory there, seen by this process and its children only, if this is allowed."""
+    private = LIBC.unshare(CLONE_NEWNS) == 0 and LIBC.mount(None, b"/", None, MS_REC | MS_PRIVATE, None) == 0
+    if private:
+        LIBC.mount(b"objects", os.fsencode(folder), b"tmpfs", 0, b"mode=755")
+
+
 def serve(options: argparse.Namespace) -> NoReturn:
     """Run nginx until SIGTERM; SystemExit with a message if it ends by itself."""
     folder = options.folder.resolve()
     argv = [options.nginx, "-p", f"{folder}/", "-c", folder / "nginx.conf", "-e", "stderr"]
-    libc = ctypes.CDLL(None, use_errno=True)
     try:
-        nginx = subprocess.Popen(argv, cwd=folder, preexec_fn=lambda: libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL))
+        nginx = subprocess.Popen(argv, cwd=folder, preexec_fn=lambda: LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL))
     except OSError as problem:
         raise SystemExit(f"{options.nginx}: {problem.strerror}") from None
     pidfd = os.pidfd_open(nginx.pid)
@@ -101,6 +114,7 @@ def serve(options: argparse.Namespace) -> NoReturn:
         if not select.select([pidfd], [], [], GRACE_S)[0]:
             nginx.kill()
         status = nginx.wait()
+        LIBC.umount2(os.fsencode(folder / "objects"), MNT_DETACH)
         for name in ("objects", "temp"):
             shutil.rmtree(folder / name, ignore_errors=True)
     ended = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"

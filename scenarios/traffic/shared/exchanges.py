@@ -38,7 +38,7 @@ class Distributions(BaseModel):
     source: str = ""
     http: Literal["1.0", "1.1"] = "1.1"
     connections: Whole = Field(6, ge=1, le=100)
-    cycles: Whole = Field(12, ge=1, le=MAX_CYCLES)
+    cycles: Whole = Field(14, ge=1, le=MAX_CYCLES)
     request_bytes: Distribution
     replies: Distribution
     reply_bytes: Distribution

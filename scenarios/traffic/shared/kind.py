@@ -30,7 +30,7 @@ MEASURED: dict[str, dict[str, str]] = {
         "delivery": "1", "latency_ms_p5": "ms", "latency_ms_p50": "ms", "latency_ms_p99": "ms", "latency_ms_max": "ms",
         "jitter_rfc3550_ms": "ms", "jitter_rfc3550_ms_mean": "ms",
     },
-    "exchanges": {"goodput_bps": "bit/s", "segments": "segments", "retransmissions": "segments"},
+    "exchanges": {"delivered_bps": "bit/s", "goodput_bps": "bit/s", "segments": "segments", "retransmissions": "segments"},
 }  # fmt: skip
 
 
