@@ -17,6 +17,7 @@ KINDS: dict[str, tuple[set[str], set[str]]] = {
     "link": ({"error_rate"}, set()),
     "move": ({"to"}, {"speed"}),
     "cut": ({"from", "to"}, set()),
+    "wire": ({"stalled"}, set()),
 }
 
 
@@ -34,6 +35,8 @@ class Event(BaseModel):
     speed: MetresPerSecond | None = Field(None, gt=0, le=1000)
     cut: Literal["next-hop"] | None = None
     source: str | None = Field(None, alias="from")
+    wire: Annotated[tuple[str, str] | None, BeforeValidator(as_tuple)] = None
+    stalled: bool | None = None
 
     @property
     def kind(self) -> str:
@@ -86,8 +89,10 @@ def check_events(
     hosts: Collection[str],
     length_s: float,
     area: tuple[float, float] | None = None,
+    wires: Collection[frozenset[str]] = (),
 ) -> None:
-    """Check events against the scenario's stations, links and length of traffic; KeyProblem for the first error."""
+    """Check events against the scenario's stations, wires (pairs of ends) and length of traffic; KeyProblem for the first
+    error."""
     for index, event in enumerate(events):
         if event.move and area is not None and isinstance(event.to, tuple) and not is_inside(event.to, area):
             text = f"{event.move} would go to {outside(event.to, area)}; correct the place, or give a larger area"
@@ -95,6 +100,9 @@ def check_events(
         if event.at > length_s:
             text = f"{event.at:g} s is after the end of the traffic at {length_s:g} s; give an earlier time"
             raise KeyProblem(("events", index, "at"), text)
+        if event.wire is not None and frozenset(event.wire) not in wires:
+            text = f'there is no wire between "{event.wire[0]}" and "{event.wire[1]}"; name a station and a host of [[wires]]'
+            raise KeyProblem(("events", index, "wire"), text)
         for path, name in event.stations():
             if name in hosts and not (event.cut and path == ("to",)):  # the path to a host leads over a gateway
                 text = f'"{name}" is a wired host, which has no radio; name a station'

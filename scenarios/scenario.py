@@ -197,7 +197,8 @@ class Scenario(BaseModel):
             object.__setattr__(self, "traffic_at", MODEL_TRAFFIC_AT_S + (getattr(self.routing, "settle", None) or 0.0))
         self._check_times()
         self._check_sizes()
-        check_events(self.events, self.station_names(), self.host_names(), self.traffic_seconds(), self.area)
+        ends = {frozenset((wire.station, wire.host)) for wire in self.wires}
+        check_events(self.events, self.station_names(), self.host_names(), self.traffic_seconds(), self.area, ends)
         return self
 
     # --- queries -------------------------------------------------------------------------------

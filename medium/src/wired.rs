@@ -2,7 +2,8 @@
 //!
 //! A frame counts as the TAP carries it (14-byte header and payload; no preamble, FCS or gap), the queue holds the frames
 //! that wait behind the one being sent, and a frame arrives `delay` after its last bit was sent. This is ns-2's duplex link.
-//! A link with a station that is switched off carries nothing: frames queued or in flight are lost.
+//! A link with a station that is switched off carries nothing: frames queued or in flight are lost. A stalled link sends
+//! nothing, as an uplink whose modem retrains: its frames wait in the queues, and its carrier stays.
 //! Not modelled: errors, autonegotiation, pause frames.
 
 use manet_engine::{Duration, Instant, Machine};
@@ -69,6 +70,7 @@ struct Direction {
     sending: Option<(Instant, Vec<u8>)>,
     in_flight: VecDeque<(Instant, Vec<u8>)>,
     up: bool,
+    stalled: bool,
     counters: Counters,
 }
 
@@ -82,7 +84,7 @@ impl Direction {
     fn accept(&mut self, now: Instant, frame: Vec<u8>) {
         if !self.up {
             self.counters.off += 1;
-        } else if self.sending.is_none() {
+        } else if self.sending.is_none() && !self.stalled {
             self.send(now, frame);
         } else if self.queue.len() < self.settings.queue_packets {
             self.queue.push_back(frame);
@@ -95,6 +97,19 @@ impl Direction {
         let airtime = Duration::of_bits(frame.len() as u64 * 8, self.settings.rate_bps);
         // even an empty frame takes a nanosecond, or the deadline would remain
         self.sending = Some((now + airtime.max(Duration::from_nanos(1)), frame));
+    }
+
+    /// A frame that was being sent is sent anew after the stall.
+    fn stall(&mut self, now: Instant, stalled: bool) {
+        if let Some((_, frame)) = self.sending.take_if(|_| stalled) {
+            self.queue.push_front(frame);
+        }
+        self.stalled = stalled;
+        if self.sending.is_none() && !stalled {
+            if let Some(next) = self.queue.pop_front() {
+                self.send(now, next);
+            }
+        }
     }
 
     fn advance(&mut self, now: Instant, out: &mut VecDeque<Arrived>) {
@@ -131,6 +146,7 @@ impl Wires {
             sending: None,
             in_flight: VecDeque::new(),
             up: true,
+            stalled: false,
             counters: Counters::default(),
         };
         let ends = links.iter().flat_map(|l| [*l, *l]).enumerate();
@@ -150,6 +166,14 @@ impl Wires {
                 direction.in_flight.clear();
                 direction.sending = None;
             }
+        }
+    }
+
+    /// Stalls both directions of the link of `end`, or lets them go on.
+    pub fn set_stalled(&mut self, now: Instant, end: EndId, stalled: bool) {
+        self.handle_timeout(now);
+        for end in [end, end.other()] {
+            self.directions[usize::from(end.0)].stall(now, stalled);
         }
     }
 
@@ -235,6 +259,30 @@ mod tests {
         line.run_until(at(40_000), &mut sink);
         assert_eq!(heard, [60, 70], "the other link is not touched, and this one works again");
         assert_eq!(line.machine().counters(EndId(0)), Counters { delivered: 0, queue_full: 0, off: 3 });
+    }
+
+    #[test]
+    fn the_frames_of_a_stalled_link_wait_and_those_beyond_its_queue_are_dropped() {
+        let mut line = line();
+        let mut heard = Vec::new();
+        let mut sink = |at: Instant, a: Arrived| heard.push((at.as_nanos() / 1000, a.frame.len()));
+        let at = |us: u64| Instant::from_nanos(us * 1000);
+        let frame = |bytes| Sent { end: EndId(0), frame: vec![0; bytes] };
+        // 1000 us each: at 1500 us the first is in flight and arrives, the second is half sent and waits with the third; the
+        // fourth and fifth find the queue of two full
+        for bytes in [125, 125, 125] {
+            line.input(at(0), frame(bytes), &mut sink);
+        }
+        line.run_until(at(1500), &mut sink);
+        line.machine_mut().set_stalled(at(1500), EndId(1), true);
+        for bytes in [60, 61] {
+            line.input(at(2000), frame(bytes), &mut sink);
+        }
+        line.run_until(at(10_000), &mut sink);
+        line.machine_mut().set_stalled(at(10_000), EndId(0), false);
+        line.run_until(at(20_000), &mut sink);
+        assert_eq!(heard, [(3000, 125), (13_000, 125), (14_000, 125)]);
+        assert_eq!(line.machine().counters(EndId(0)), Counters { delivered: 3, queue_full: 2, off: 0 });
     }
 
     #[test]

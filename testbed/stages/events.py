@@ -113,6 +113,10 @@ def carry_out(control: MediumControl, event: Event, starved: Starved = lambda: N
             for ends in ((one, other), (other, one)):
                 control.ask("link", **dict(zip(("from", "to"), ends, strict=True)), error_rate=event.error_rate)
             return f"{one} {other}", f"error_rate {event.error_rate:g}"
+        case "wire":
+            one, other = event.wire or ("", "")
+            control.ask("wire", **{"from": one, "to": other}, stalled=event.stalled)
+            return f"{one} {other}", "stalled" if event.stalled else "goes on"
         case "move":
             to = [float(value) for value in event.to or ()]
             speed = {} if event.speed is None else {"speed_mps": event.speed}

@@ -6,7 +6,7 @@ use crate::setup::Setup;
 use crate::world::{Input, LoggedWorld, World};
 use manet_engine::real_time::RealTime;
 use manet_engine::Instant;
-use manet_medium::config::{ERROR_RATE, MAX_COORDINATE_M};
+use manet_medium::config::{WireConfig, ERROR_RATE, MAX_COORDINATE_M};
 use manet_medium::message::{self, StationId};
 use manet_medium::phy::dbm;
 use manet_medium::record::AirRecord;
@@ -72,6 +72,15 @@ pub enum Request {
         /// Whether it has power.
         on: bool,
     },
+    /// Stalls a wire, or lets it go on.
+    Wire {
+        /// Name of one end.
+        from: String,
+        /// Name of the other end.
+        to: String,
+        /// Whether it sends nothing.
+        stalled: bool,
+    },
     /// Positions of all stations now.
     Positions {},
     /// Ends the run.
@@ -109,6 +118,8 @@ pub enum RequestError {
     ErrorRate(f64),
     /// No station has this name.
     NoStation(String),
+    /// No wire has these ends.
+    NoWire(String, String),
     /// A leg begins before the present model time.
     PastLeg {
         /// Name of the station.
@@ -131,6 +142,7 @@ impl fmt::Display for RequestError {
             Self::Speed(v) => write!(f, "speed_mps: {v} is below 0; leave it out for a jump"),
             Self::ErrorRate(rate) => write!(f, "error_rate: {rate} {}", ERROR_RATE.missed()),
             Self::NoStation(name) => write!(f, "there is no station `{name}`"),
+            Self::NoWire(from, to) => write!(f, "there is no wire between `{from}` and `{to}`"),
             Self::PastLeg { station, at, now } => write!(
                 f,
                 "a leg of {station} begins at {:.3} s, and it is {:.3} s; send legs ahead of their time",
@@ -240,6 +252,11 @@ impl Responder<'_> {
                 outlet.set_carriers(world(driver));
                 json!({})
             }
+            Request::Wire { from, to, stalled } => {
+                let end = self.wire(&from, &to)?;
+                driver.input(Input::Stall { end, stalled }, outlet);
+                json!({})
+            }
             Request::Positions {} => {
                 let (machine, now) = (world(driver), driver.clock().now());
                 let place = |(i, name)| (name, json!(machine.medium.position(StationId(i), now)));
@@ -247,6 +264,13 @@ impl Responder<'_> {
             }
             Request::Stop {} => json!({}),
         })
+    }
+
+    /// The first end of the wire between these two.
+    fn wire(&self, from: &str, to: &str) -> Result<EndId, RequestError> {
+        let joins = |w: &WireConfig| (w.a.name == from && w.b.name == to) || (w.a.name == to && w.b.name == from);
+        let wire = self.setup.loaded.config.wires.iter().position(joins);
+        wire.map(|i| EndId(2 * i as u16)).ok_or_else(|| RequestError::NoWire(from.to_owned(), to.to_owned()))
     }
 
     /// Refuses all legs if one is wrong: a part of a movement is another movement.

@@ -60,6 +60,13 @@ pub enum Input {
     Air(message::Input),
     /// To the wires.
     Wire(Sent),
+    /// Stalls a wire, or lets it go on.
+    Stall {
+        /// One of its ends.
+        end: EndId,
+        /// Whether it sends nothing.
+        stalled: bool,
+    },
 }
 
 /// An output of the air or of the wires.
@@ -91,6 +98,7 @@ impl Machine for World {
                 }
             }
             Input::Wire(input) => self.wires.handle(now, input),
+            Input::Stall { end, stalled } => self.wires.set_stalled(now, end, stalled),
         }
     }
     fn handle_timeout(&mut self, now: Instant) {
