@@ -92,7 +92,7 @@ class Wire(BaseModel):
     rate: Annotated[BitsPerSecond, owned.number("medium", "wires.rate_bps")] = 100e6
     delay: Annotated[Seconds, owned.number("medium", "wires.delay_us", per=1e6)] = 0.002
     queue: Annotated[Whole, owned.number("medium", "wires.queue_packets")] = owned.default("medium", "wires.queue_packets")
-    internet: bool = False  # whether the host leads to the real network, by NAT; needs --allow-internet
+    nat: bool = False  # whether the host leads to the real network, by NAT; needs --allow-internet
 
     @model_validator(mode="after")
     def _named(self) -> Self:
@@ -432,12 +432,12 @@ class Scenario(BaseModel):
 
     def _check_internet(self) -> None:
         for index, wire in enumerate(self.wires):
-            if wire.internet and self.clock == "virtual":
+            if wire.nat and self.clock == "virtual":
                 text = 'the guests of clock = "virtual" have no network; set clock = "real", or leave it out'
-                raise KeyProblem(("wires", index, "internet"), text)
-            if wire.internet != self.wires[0].internet:
+                raise KeyProblem(("wires", index, "nat"), text)
+            if wire.nat != self.wires[0].nat:
                 text = "one gateway would lead to the real network and another not, and stations do not tell them apart; "
-                raise KeyProblem(("wires", index, "internet"), text + "set it for every wire, or for none")
+                raise KeyProblem(("wires", index, "nat"), text + "set it for every wire, or for none")
 
     def _check_routing(self) -> None:
         """Refuse flows that the protocol can never carry; the run itself searches for paths."""
@@ -488,7 +488,7 @@ class Scenario(BaseModel):
     @property
     def reaches_internet(self) -> bool:
         """Whether hosts lead to the real network."""
-        return any(wire.internet for wire in self.wires)
+        return any(wire.nat for wire in self.wires)
 
     def _no_such(self, name: str, hosts: bool = False) -> str:
         """The error for an unknown station or host."""

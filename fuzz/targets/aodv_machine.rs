@@ -3,7 +3,7 @@
 //! First byte: options. Then inputs: kind, delay in ms (2 bytes), an address byte, a length, that many bytes.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
-use manet_aodv::options::{Link, Options, Style};
+use manet_aodv::options::{Internet, Link, Options, Style};
 use manet_aodv::{table, Aodv};
 use manet_engine::{Duration, Instant, Machine};
 use manet_routing::packet::ipv4;
@@ -18,6 +18,7 @@ fn machine(bits: u8) -> Aodv {
         style: if on(1) { Style::Uu } else { Style::Rfc },
         link: if on(2) { Link::Hello } else { Link::Feedback },
         unidirectional: on(4),
+        internet: if on(4) { Internet::DefaultRoute } else { Internet::Tunnel },
         hello_while_active: Some(on(8)),
         local_repair: Some(!on(16)),
         held_packets: 8,

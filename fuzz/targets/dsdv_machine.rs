@@ -13,13 +13,13 @@ fn station(number: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, number)
 }
 
-fn node() -> Node {
+fn node(gateway: bool) -> Node {
     Node {
         number: 1,
         address: station(1),
         network: (station(0), 8),
         mac: [2, 0, 0, 0, 0, 1],
-        wires: Vec::new(),
+        wires: if gateway { vec![(Ipv4Addr::new(192, 168, 1, 0), 30)] } else { Vec::new() },
         mtu: 576,
         seed: 1,
         feedback: true,
@@ -43,7 +43,7 @@ fuzz_target!(|data: &[u8]| {
     let Some((first, mut rest)) = data.split_first() else { return };
     let options =
         Options { bidirectional_check: first & 1 != 0, trigger_on_fresh: first & 2 != 0, ..Options::default() };
-    let mut line = Timeline::new(Dsdv::new(node(), options).unwrap());
+    let mut line = Timeline::new(Dsdv::new(node(first & 4 != 0), options).unwrap());
     let mut kernel = Routes::default();
     while let [what, who, high, low, len, more @ ..] = rest {
         let (bytes, after) = more.split_at(usize::from(*len).min(more.len()));
@@ -61,5 +61,8 @@ fuzz_target!(|data: &[u8]| {
     }
     let status = line.machine().status(line.now());
     assert_eq!(status.routes.iter().filter(|r| r.state != "broken").count(), kernel.len());
-    assert!(status.routes.len() <= MAX_DESTINATIONS && status.neighbours.len() <= MAX_NEIGHBOURS && status.held <= 64);
+    // one more is the default route
+    assert!(
+        status.routes.len() <= MAX_DESTINATIONS + 1 && status.neighbours.len() <= MAX_NEIGHBOURS && status.held <= 64
+    );
 });

@@ -117,7 +117,7 @@ def add_internet(parser: argparse.ArgumentParser) -> None:
     """Add --allow-internet."""
     parser.add_argument(
         "--allow-internet", action="store_true",
-        help="let hosts of wires with `internet = true` reach this machine's networks (docs/internet.md)",
+        help="let hosts of wires with `nat = true` reach this machine's networks (docs/internet.md)",
     )  # fmt: skip
 
 

@@ -66,7 +66,7 @@ def _assign_wire(site: Site, wire: WiredLink, lines: dict[NamespaceHost, list[st
     # of several wires the first with a carrier has the default route
     behind = f" metric {place}" if place else ""
     gateway = f"via {wire_ip(wire.number, GATEWAY_END)}{behind}{metric}"
-    if not wire.settings.internet:
+    if not wire.settings.nat:
         lines[wire.host].append(f"route add default {gateway}")
         return
     # the host's default route leads to the real network (testbed/stages/uplink.py)

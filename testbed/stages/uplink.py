@@ -1,4 +1,4 @@
-"""Uplinks: hosts of wires with `internet = true` reach the network of the machine, by NAT (docs/internet.md).
+"""Uplinks: hosts of wires with `nat = true` reach the network of the machine, by NAT (docs/internet.md).
 
     station's gateway ==wire== host [uplink] ==veth== [manet-nat<k>] the namespace of `manet` -- its networks
 
@@ -31,9 +31,9 @@ MACHINE, HOST = 1, 2
 @contextmanager
 def uplinks_up(site: Site, net: StationNet) -> Iterator[None]:
     """One uplink for each such host, until the block ends."""
-    hosts = list(dict.fromkeys(wire.host for wire in net.wires if wire.settings.internet))
+    hosts = list(dict.fromkeys(wire.host for wire in net.wires if wire.settings.nat))
     if hosts and site.outside is None:
-        raise RunError("wires.internet: this command has no way to the real network; use ./manet run or ./manet cli")
+        raise RunError("wires.nat: this command has no way to the real network; use ./manet run or ./manet cli")
     with ExitStack() as stages:
         for host in hosts:
             stages.enter_context(_uplink(site, host, site.outside))

@@ -1,4 +1,4 @@
-"""`internet = true` of a wire: refused without permission, NAT to another network, nothing left behind.
+"""`nat = true` of a wire: refused without permission, NAT to another network, nothing left behind.
 
 The "Internet" of these tests is a namespace behind another one, in which `manet` runs; no packet reaches this machine's networks.
 """
@@ -27,7 +27,7 @@ from testbed.tests.refusals import message
 from testbed.tests.running import chain, needs_runs, nothing_left, state_of, until_stage, wait_until
 
 SERVER = "203.0.113.2"  # RFC 5737
-WIRE = {"station": "sta3", "host": "host1", "internet": True}
+WIRE = {"station": "sta3", "host": "host1", "nat": True}
 PROMPT = """
 import sys
 from pathlib import Path
@@ -50,7 +50,7 @@ print(run_scenario(Scenario.from_json(sys.argv[1]), 1, Path(sys.argv[2]), progre
 def test_without_permission_a_run_is_refused_in_one_line(tmp_path: Path) -> None:
     scenario = chain(hops=2, wires=[WIRE])
     for start in (lambda: run_scenario(scenario, 1, tmp_path / "run"), lambda: open_prompt(scenario, directory=tmp_path / "run")):
-        with pytest.raises(UsageError, match=r"^wires\.internet: .*add --allow-internet if that is wanted"):
+        with pytest.raises(UsageError, match=r"^wires\.nat: .*add --allow-internet if that is wanted"):
             start()
     assert not (tmp_path / "run").exists()
 
@@ -59,7 +59,7 @@ def test_without_permission_a_run_is_refused_in_one_line(tmp_path: Path) -> None
 @needs_runs
 def test_the_command_line_refuses_it_before_anything_starts(tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
-    path.write_text('hops = 2\n[[wires]]\nstation = "sta3"\nhost = "host1"\ninternet = true\n')
+    path.write_text('hops = 2\n[[wires]]\nstation = "sta3"\nhost = "host1"\nnat = true\n')
     done = subprocess.run(
         [sys.executable, "-P", "-m", "testbed", "run", str(path), "--out", str(tmp_path / "out")],
         capture_output=True,
@@ -81,10 +81,10 @@ def test_a_machine_that_does_not_forward_is_refused(tmp_path: Path, monkeypatch:
 
 
 def test_a_guest_has_no_network_and_gateways_agree(load) -> None:
-    one = '[[wires]]\nstation = "sta3"\nhost = "h1"\ninternet = true\n'
-    assert 'key "wires.0.internet": the guests of clock = "virtual"' in message(load, f'hops = 2\nclock = "virtual"\n{one}')
+    one = '[[wires]]\nstation = "sta3"\nhost = "h1"\nnat = true\n'
+    assert 'key "wires.0.nat": the guests of clock = "virtual"' in message(load, f'hops = 2\nclock = "virtual"\n{one}')
     both = message(load, f'hops = 2\n{one}[[wires]]\nstation = "sta1"\nhost = "h1"\n')
-    assert 'key "wires.1.internet": ' in both and "set it for every wire, or for none" in both
+    assert 'key "wires.1.nat": ' in both and "set it for every wire, or for none" in both
 
 
 @dataclass(frozen=True)

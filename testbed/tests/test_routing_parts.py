@@ -45,7 +45,8 @@ def network(tmp_path) -> Network:
     )
     stations = [Host(name=f"sta{n}", ip=f"10.0.0.{n}", number=n) for n in (1, 2, 3)]
     host = Host(name="host1", ip="192.168.1.2", number=0)
-    wire = SimpleNamespace(number=1, gateway=stations[2], interface="eth0", host=host, host_interface="eth0")
+    ends = {"gateway": stations[2], "interface": "eth0", "host": host, "host_interface": "eth0"}
+    wire = SimpleNamespace(number=1, settings=scenario.wires[0], **ends)
     net = Net(stations=stations, hosts=[*stations, host], wires=[wire])
     return Network(Site(scenario, 1, tmp_path, cgroup=tmp_path), net, None, Processes(tmp_path))
 

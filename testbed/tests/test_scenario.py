@@ -537,7 +537,7 @@ ERRORS = {
     ),
     "an unknown key of a wire": (
         'hops = 2\n[[wires]]\nstation = "sta3"\nhost = "h"\nlatency = 1',
-        'x.toml: line 5: key "wires.0.latency": unknown key; the keys here are station, host, rate, delay, queue',
+        'x.toml: line 5: key "wires.0.latency": unknown key; the keys here are station, host, rate, delay, queue, nat',
     ),
     "a flow to neither station nor host": (
         'hops = 2\nwires = [{station="sta3",host="h"}]\nflows = [{from="sta1",to="x"}]',

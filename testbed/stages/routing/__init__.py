@@ -42,7 +42,7 @@ class Network:
         """The networks that a gateway reaches by wire: those of all wires of its hosts, and every address if one of them leads to
         the real network. Empty for other stations."""
         hosts = {wire.host for wire in self.net.wires if wire.gateway is station}
-        internet = any(wire.gateway is station and wire.settings.internet for wire in self.net.wires)
+        internet = any(wire.gateway is station and wire.settings.nat for wire in self.net.wires)
         return [wire_network(wire.number) for wire in self.net.wires if wire.host in hosts] + [EVERYTHING] * internet
 
 

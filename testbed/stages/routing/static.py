@@ -149,7 +149,7 @@ def _reached(network: Network, station: Station, hops: dict[str, dict[str, str]]
 def _wired_destinations(reached: list[WiredLink], own: list[str]) -> list[tuple[str, WiredLink]]:
     """The networks behind wires, each with its wire: one for each wire, and every address over the first that leads to the real
     network, unless the station has such a wire itself."""
-    internet = [(EVERYTHING, wire) for wire in reached if wire.settings.internet and EVERYTHING not in own]
+    internet = [(EVERYTHING, wire) for wire in reached if wire.settings.nat and EVERYTHING not in own]
     return [(wire_network(wire.number), wire) for wire in reached] + internet[:1]
 
 
