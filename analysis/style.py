@@ -41,6 +41,7 @@ VARIANTS = {
     "dsdv": VariantStyle("DSDV", BLUE, "s"),
     "dsdv-feedback": VariantStyle("DSDV, link feedback", SKY, "X"),
     "adv": VariantStyle("ADV", SKY, "D"),
+    "adv-silence": VariantStyle("ADV, by silence alone", SKY, "P"),
     "dsr": VariantStyle("DSR", GREEN, "^"),
     "dsr-ns2": VariantStyle("DSR as ns-2's", GREY, "p"),
     "olsr": VariantStyle("OLSR", PURPLE, "D"),

@@ -21,8 +21,8 @@ import pytest
 from routing.host.tests.conftest import DAEMONS, RoutingDaemon, Station
 from testbed.host import namespace
 
-PROTOCOLS = ("aodv", "dsdv", "olsr", "dsr")
-PORTS = {"aodv": 654, "dsdv": 269, "olsr": 698}
+PROTOCOLS = ("aodv", "dsdv", "olsr", "dsr", "adv")
+PORTS = {"aodv": 654, "dsdv": 269, "olsr": 698, "adv": 9524}
 UDP, DSR = 17, 48
 ETH_P_IP = 0x0800
 # the bound of idle daemons (routing/host/tests/test_idle.py) holds under attack too
@@ -40,7 +40,7 @@ ANSWER_BYTES = 512
 OLSR_ENTRIES = sum(OLSR_TABLES.values()) + 3 * OLSR_ROUTES
 OLSR_STATUS_ENTRIES = sum(OLSR_TABLES.values()) + OLSR_ROUTES
 MAX_OLSR_KB = MAX_KB + (OLSR_ENTRIES * ENTRY_BYTES + OLSR_STATUS_ENTRIES * ANSWER_BYTES) // 1024
-MAX_ROUTES = {"aodv": 1024, "dsdv": 1024, "dsr": 4096, "olsr": OLSR_ROUTES}
+MAX_ROUTES = {"adv": 1024, "aodv": 1024, "dsdv": 1024, "dsr": 4096, "olsr": OLSR_ROUTES}
 FLOOD, PER_SECOND, BATCH = 100_000, 10_000, 100
 ROUNDS = 150
 BROADCAST = "255.255.255.255"
@@ -250,6 +250,55 @@ def dsdv_mix(attacker: Attacker, n: int) -> Iterator[list[bytes]]:
     yield packet(entry(OTHER, 2, 2))
 
 
+def adv_message(kind: int, body: bytes, *, number: int = 2, flags: int = 0, hops: int = 0) -> bytes:
+    """routing/adv/src/wire.rs."""
+    return struct.pack("!BBBBI", kind, flags, hops, 0, number & 0xFFFF_FFFF) + body
+
+
+def adv_init(n: int, source: str, wanted: str, *, hops: int = 1) -> bytes:
+    return adv_message(2, packed(source) + struct.pack("!II", 2, n) + packed(wanted) + bytes(4), hops=hops)
+
+
+def adv_mix(attacker: Attacker, n: int) -> Iterator[list[bytes]]:
+    high, receiver, restarted = 6, 1, 2
+
+    def entry(destination: str, hops: int, number: int, *, signer: str | None = None, via: str | None = None) -> bytes:
+        numbers = struct.pack("!I", number & 0xFFFF_FFFF) + packed(signer or destination)
+        return packed(destination) + packed(via or LIAR) + numbers + bytes([hops, high | receiver])
+
+    def update(*entries: bytes, source: str = LIAR, number: int = 2, flags: int = 0) -> list[bytes]:
+        message = adv_message(1, entry(source, 0, number) + b"".join(entries), number=number, flags=flags)
+        return attacker.udp("adv", source, message)
+
+    def packet(message: bytes, source: str = LIAR, **more) -> list[bytes]:
+        return attacker.udp("adv", source, message, **more)
+
+    alert = adv_message(3, packed(OTHER) + struct.pack("!I", 2), hops=1)
+    for message in (adv_init(n, OTHER, forged(1)), alert, adv_message(4, packed(OTHER) + bytes(4) + packed(VICTIM))):
+        yield packet(message[: n % len(message)])
+    yield packet(bytes([n % 256]) + bytes(35))
+    yield packet(adv_message(1, entry(LIAR, 0, 2) * 1000))
+    # neighbours, and receivers that the victim asks for; a new number of the victim; a route over the victim
+    yield update(source=forged(n))
+    yield update(*(entry(forged(1000 * n + k), 2, 2) for k in range(80)), source=OTHER)
+    yield update(entry(VICTIM, 255, 1001 + 2 * n, signer=LIAR), entry(OTHER, 1, 2000, via=VICTIM))
+    yield update(entry(OTHER, 2, 2 * n), entry(OTHER, 2, 2 * n), entry(OTHER, 0, 2 * n), entry(OTHER, 254, 2 * n))
+    # older than before: of the route over this neighbour, and of the neighbour itself
+    yield update(entry(OTHER, 1, 2 * n - 2), number=100 - n % 2)
+    yield update(entry(BROADCAST, 1, 2), entry("224.0.0.1", 1, 2), entry("0.0.0.0", 1, 2), entry("127.0.0.1", 1, 2))
+    yield update(source=VICTIM)
+    yield update(source="192.168.7.7")
+    yield update(number=0xFFFF_FF00 + 2 * n, flags=restarted)
+    yield packet(adv_message(1, entry(LIAR, 255, 2)))
+    for source, wanted in ((VICTIM, forged(3)), (OTHER, VICTIM), (BROADCAST, forged(3)), (forged(5 * n), forged(5 * n + 1))):
+        yield packet(adv_init(n, source, wanted))
+    yield packet(adv_init(100_000, OTHER, forged(5)))
+    for k in range(10):
+        yield packet(adv_init(10 * n + k, forged(k), VICTIM, hops=3))
+    yield packet(adv_message(3 + 2 * (n % 2), packed(VICTIM) + struct.pack("!I", 0xFFFF_FFFF)), to=VICTIM)
+    yield packet(adv_message(4, packed(forged(n)) + struct.pack("!I", n) + packed(VICTIM)))
+
+
 def olsr_packet(n: int, *messages: bytes) -> bytes:
     """RFC 3626, section 3.3."""
     return struct.pack("!HH", 4 + sum(map(len, messages)), n & 0xFFFF) + b"".join(messages)
@@ -344,8 +393,11 @@ def dsr_mix(attacker: Attacker, n: int) -> Iterator[list[bytes]]:
     yield attacker.udp("aodv", LIAR, bytes(9), to=OTHER)
 
 
-MIXES = {"aodv": aodv_mix, "dsdv": dsdv_mix, "olsr": olsr_mix, "dsr": dsr_mix}
+MIXES = {"adv": adv_mix, "aodv": aodv_mix, "dsdv": dsdv_mix, "olsr": olsr_mix, "dsr": dsr_mix}
 REASONS = {
+    "adv": "malformed foreign-source own-number-learnt requests-heard bad-destination bad-hops neighbours-full not-nearer "
+    "older-number over-us next-hop-forgot neighbour-restarted own-flood duplicate table-full flood-limited farewells "
+    "host-truncated",
     "aodv": "malformed-address malformed-count malformed-extension malformed-truncated malformed-type rreq-own rreq-hops "
     "rreq-duplicate rrep-own host-truncated",
     "dsdv": "malformed foreign-source own-number-learnt bad-destination bad-hops neighbours-full not-nearer older-number "

@@ -30,7 +30,7 @@ pub struct Entry {
     pub changed: bool,
     /// Whether a neighbour waits for a newer route than this one: the next update passes the request on.
     pub relay: bool,
-    /// Whether a neighbour asked for a route that this node could not give: a newer one is advertised at once.
+    /// Whether a neighbour waits for a route that this node could not give: the next one is advertised at once.
     pub asked: bool,
     /// Time of the last request that was passed on.
     pub relayed_at: Option<Instant>,
@@ -114,6 +114,8 @@ impl Entry {
     pub fn advertised(&mut self) {
         self.changed = false;
         self.relay = false;
+        // the neighbours that have lost their routes over this node wait for the next one
+        self.asked |= !self.is_usable();
         self.handled /= 2;
     }
 

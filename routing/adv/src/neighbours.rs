@@ -19,6 +19,10 @@ pub struct Neighbour {
     pub sequence: Sequence,
 }
 
+/// [`MAX_NEIGHBOURS`] is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full;
+
 /// The heard neighbours.
 #[derive(Clone, Debug)]
 pub struct Neighbours {
@@ -32,12 +36,12 @@ impl Neighbours {
         Self { all: BTreeMap::new(), silence }
     }
 
-    /// Records a message. Returns the neighbour's number before, if it was known. `Err`: [`MAX_NEIGHBOURS`] is reached.
-    pub fn heard(&mut self, now: Instant, address: Ipv4Addr, sequence: Sequence) -> Result<Option<Sequence>, ()> {
+    /// Records a message. Returns the neighbour's number before, if it was known.
+    pub fn heard(&mut self, now: Instant, address: Ipv4Addr, sequence: Sequence) -> Result<Option<Sequence>, Full> {
         if self.all.len() >= MAX_NEIGHBOURS && !self.all.contains_key(&address) {
             self.all.retain(|_, n| n.heard_at + STALE > now);
             if self.all.len() >= MAX_NEIGHBOURS {
-                return Err(());
+                return Err(Full);
             }
         }
         Ok(self.all.insert(address, Neighbour { heard_at: now, sequence }).map(|n| n.sequence))
