@@ -1,4 +1,4 @@
-//! The machines of the four daemons, by name.
+//! The machines of the daemons, by name.
 
 use crate::{Mesh, Scenario};
 use manet_routing::Protocol;
@@ -6,7 +6,7 @@ use serde_json::{json, Value};
 use std::fmt;
 
 /// Names of the protocols.
-pub const NAMES: [&str; 4] = ["aodv", "dsdv", "olsr", "dsr"];
+pub const NAMES: [&str; 5] = ["aodv", "dsdv", "olsr", "dsr", "tora"];
 
 /// An operation on a mesh of any protocol.
 pub trait Visitor {
@@ -45,6 +45,7 @@ pub fn with<V: Visitor>(name: &str, scenario: Scenario, options: &Value, visitor
         manet_dsdv::Dsdv::NAME => visit::<manet_dsdv::Dsdv, V>(scenario, options, visitor),
         manet_olsr::Olsr::NAME => visit::<manet_olsr::Olsr, V>(scenario, options, visitor),
         manet_dsr::Dsr::NAME => visit::<manet_dsr::Dsr, V>(scenario, options, visitor),
+        manet_tora::Tora::NAME => visit::<manet_tora::Tora, V>(scenario, options, visitor),
         _ => Err(Unusable::Protocol(name.to_owned())),
     }
 }
