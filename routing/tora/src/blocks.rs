@@ -9,6 +9,9 @@ use std::net::Ipv4Addr;
 /// Blocks from the oldest without all its acknowledgements on; further messages wait. Receivers accept 64 blocks ahead.
 const WINDOW: u16 = 32;
 
+/// Doublings of the timeout of a block.
+const MAX_DOUBLINGS: u32 = 5;
+
 /// A block that neighbours have not acknowledged.
 #[derive(Clone, Debug)]
 pub struct Outstanding {
@@ -98,7 +101,7 @@ impl Blocks {
         self.outstanding.retain(|b| !b.waiting.is_empty());
     }
 
-    /// A block that is due at `now`; it is due again after `timeout`. `Err`: the neighbours that did not acknowledge it after
+    /// A block that is due at `now`; it is due again after twice the time. `Err`: the neighbours that did not acknowledge it after
     /// `limit` retransmissions.
     pub fn due(&mut self, now: Instant, timeout: Duration, limit: u32) -> Option<Result<Outstanding, Vec<Ipv4Addr>>> {
         let block = self.outstanding.iter_mut().find(|b| b.at <= now)?;
@@ -106,7 +109,8 @@ impl Blocks {
             return Some(Err(block.waiting.iter().copied().collect()));
         }
         block.retransmissions += 1;
-        block.at = now + timeout;
+        // exponential backoff: the channel may be congested
+        block.at = now + timeout * (1 << block.retransmissions.min(MAX_DOUBLINGS));
         Some(Ok(block.clone()))
     }
 
@@ -164,7 +168,8 @@ mod tests {
         assert!(blocks.due(at(499), TIMEOUT, 1).is_none());
         assert!(blocks.acknowledge(ip(2), 0) && !blocks.acknowledge(ip(2), 0) && !blocks.acknowledge(ip(3), 1));
         assert_eq!(blocks.due(at(500), TIMEOUT, 1).unwrap().unwrap().waiting, [ip(3)].into());
-        assert_eq!(blocks.due(at(1000), TIMEOUT, 1).unwrap().unwrap_err(), [ip(3)]);
+        assert!(blocks.due(at(1499), TIMEOUT, 1).is_none());
+        assert_eq!(blocks.due(at(1500), TIMEOUT, 1).unwrap().unwrap_err(), [ip(3)]);
         blocks.lost(ip(3));
         assert_eq!((blocks.outstanding(), blocks.next_timeout()), (0, None));
     }

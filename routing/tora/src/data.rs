@@ -69,8 +69,7 @@ impl Tora {
 
     /// Handles a packet of the radio's queue: it is sent over another route if there is one.
     pub(crate) fn returned(&mut self, now: Instant, bytes: Bytes) {
-        let ours = ipv4::Packet::parse(&bytes).is_some_and(|p| is_control(&p));
-        if !ours {
+        if !is_control(&bytes) {
             self.counters.count("returned");
             self.route(now, bytes);
         }
@@ -92,7 +91,8 @@ impl Tora {
 }
 
 /// Whether the packet is one of TORA's own: it is repeated as a block, not as a packet.
-fn is_control(packet: &ipv4::Packet) -> bool {
+pub(crate) fn is_control(bytes: &[u8]) -> bool {
+    let Some(packet) = ipv4::Packet::parse(bytes) else { return false };
     let port = packet.payload().get(2..4).map(|p| u16::from_be_bytes([p[0], p[1]]));
     packet.protocol() == ipv4::protocol::UDP && port == Some(crate::wire::PORT)
 }

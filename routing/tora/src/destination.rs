@@ -55,6 +55,8 @@ pub struct Destination {
     pub height: Option<Height>,
     /// HN: the heights of neighbours with a link, without those that are null.
     pub heights: BTreeMap<Ipv4Addr, Height>,
+    /// Heights of neighbours whose link is suspended: known, and not used.
+    pub parked: BTreeMap<Ipv4Addr, Height>,
     /// The route-required flag, with the time at which it was set.
     pub required: Option<Instant>,
     /// Time of the last UPD.
@@ -74,7 +76,7 @@ impl Destination {
 
     /// Whether nothing is stored that a later event needs.
     pub fn is_blank(&self) -> bool {
-        self.height.is_none() && self.heights.is_empty() && self.required.is_none()
+        self.height.is_none() && self.heights.is_empty() && self.parked.is_empty() && self.required.is_none()
     }
 
     /// A packet needs a route, or a request has had no answer.
@@ -111,6 +113,13 @@ impl Destination {
 
     /// UPD (4.1, 4.2) of the neighbour `from`; `None`: it has become null.
     pub fn update(&mut self, here: Here, from: Ipv4Addr, height: Option<Height>) -> Reply {
+        if self.parked.contains_key(&from) {
+            match height {
+                Some(height) => self.parked.insert(from, height),
+                None => self.parked.remove(&from),
+            };
+            return Reply::Nothing;
+        }
         let Some(height) = height else {
             self.heights.remove(&from);
             return if self.is_stuck() { self.fail(here) } else { Reply::Nothing };
@@ -133,8 +142,10 @@ impl Destination {
         if self.height.is_some_and(|h| h.level == level) {
             self.height = None;
             self.heights.retain(|neighbour, _| *neighbour == keep);
+            self.parked.retain(|neighbour, _| *neighbour == keep);
             return Reply::Clear(level);
         }
+        self.parked.retain(|neighbour, h| *neighbour == keep || (*neighbour != from && h.level != level));
         self.heights.retain(|neighbour, h| *neighbour == keep || (*neighbour != from && h.level != level));
         if self.is_stuck() {
             return self.fail(here);
@@ -147,6 +158,14 @@ impl Destination {
         if destination {
             self.heights.insert(neighbour, Height::zero(neighbour));
         }
+        self.resume(here, neighbour)
+    }
+
+    /// The suspended link to `neighbour` is used again.
+    pub fn resume(&mut self, here: Here, neighbour: Ipv4Addr) -> Reply {
+        if let Some(height) = self.parked.remove(&neighbour) {
+            self.heights.insert(neighbour, height);
+        }
         if self.required.is_none() {
             return Reply::Nothing;
         }
@@ -156,9 +175,18 @@ impl Destination {
         Reply::Query
     }
 
+    /// The link to `neighbour` is not used until it is heard again: as if it went down, but its height is not forgotten.
+    pub fn suspend(&mut self, here: Here, neighbour: Ipv4Addr) -> Reply {
+        let height = self.heights.remove(&neighbour);
+        let reply = self.link_down(here, neighbour);
+        self.parked.extend(height.map(|height| (neighbour, height)));
+        reply
+    }
+
     /// The link to `neighbour` went down.
     pub fn link_down(&mut self, here: Here, neighbour: Ipv4Addr) -> Reply {
         self.heights.remove(&neighbour);
+        self.parked.remove(&neighbour);
         if self.is_stuck() {
             return self.fail(here);
         }
@@ -209,6 +237,7 @@ impl Destination {
             self.case = Some(Case::Partition);
             self.height = None;
             self.heights.clear();
+            self.parked.clear();
             return Reply::Clear(highest);
         }
         self.case = Some(Case::Generate);
@@ -301,6 +330,20 @@ mod tests {
         assert_eq!(destination.link_down(here(10), ip(3)), Reply::Update);
         assert_eq!(destination.height, None);
         assert!(destination.is_blank());
+    }
+
+    #[test]
+    fn a_suspended_neighbour_is_not_used_until_it_is_heard_and_its_height_is_kept() {
+        let mut destination = routed();
+        assert_eq!(destination.suspend(here(9), ip(2)), Reply::Update);
+        assert_eq!(destination.next_hop(), Some(ip(3)));
+        assert_eq!(destination.update(here(10), ip(2), Some(height(0, 0, false, 1, 2))), Reply::Nothing);
+        assert_eq!(destination.resume(here(11), ip(2)), Reply::Nothing);
+        assert_eq!(destination.next_hop(), Some(ip(2)));
+        destination.suspend(here(12), ip(2));
+        destination.link_down(here(12), ip(2));
+        assert_eq!(destination.resume(here(13), ip(2)), Reply::Nothing);
+        assert_eq!(destination.next_hop(), Some(ip(3)));
     }
 
     #[test]

@@ -1,16 +1,20 @@
 //! Links that come up and go down, and their effect on the heights.
 
+use crate::data::is_control;
+use crate::destination::{Destination, Here, Reply};
 use crate::machine::{Timer, Tora};
 use crate::neighbours::Change;
 use crate::options::Link;
 use crate::wire::{Body, Heard};
-use manet_engine::Instant;
+use manet_engine::{Duration, Instant};
 use manet_routing::{Bytes, Output};
 use std::net::Ipv4Addr;
 
 /// Causes of a note `link-broken` (formats/routing.md).
 const BY_RADIO: u64 = 1;
 const BY_SILENCE: u64 = 2;
+/// Maximum rounds of greetings in a beacon interval, so that many links that come and go do not fill the channel with them.
+const GREETINGS: u64 = 4;
 
 impl Tora {
     /// The neighbour lists us as `us`, in a beacon or as receiver of a block.
@@ -28,24 +32,26 @@ impl Tora {
     fn changed(&mut self, now: Instant, neighbour: Ipv4Addr, change: Change) {
         match change {
             Change::Nothing => {}
-            Change::Waiting => self.greet_soon(now),
+            Change::Waiting => self.greet(now, neighbour),
             Change::Up => {
-                self.greet_soon(now);
+                self.greet(now, neighbour);
                 self.link_up(now, neighbour);
             }
             Change::Down => {
                 self.counters.count("links-reset");
-                self.greet_soon(now);
+                self.greet(now, neighbour);
                 self.link_down(now, neighbour, BY_SILENCE);
             }
         }
     }
 
-    /// A beacon follows soon, but not at once: other nodes may answer the same packet.
-    pub(crate) fn greet_soon(&mut self, now: Instant) {
+    /// The neighbour is told our numbers soon, but not at once: other nodes may answer the same packet.
+    pub(crate) fn greet(&mut self, now: Instant, neighbour: Ipv4Addr) {
+        self.greet.insert(neighbour);
         if self.timers.get(Timer::Greet).is_none() {
             let delay = self.between(self.options.high_priority_max, self.options.low_priority_min);
-            self.timers.set(Timer::Greet, now + delay);
+            let interval = Duration::from_nanos(self.options.beacon_interval.as_nanos() / GREETINGS);
+            self.timers.set(Timer::Greet, (now + delay).max(self.greeted_at + interval));
         }
     }
 
@@ -82,10 +88,20 @@ impl Tora {
         self.blocks.lost(neighbour);
         self.acks.retain(|ack| ack.address != neighbour);
         self.out.push_back(Output::note("link-broken", neighbour, cause));
-        let known: Vec<Ipv4Addr> = self.destinations.keys().copied().collect();
-        for destination in known {
-            self.apply(now, destination, |state, here| state.link_down(here, neighbour));
+        self.for_all_destinations(now, |state, here| state.link_down(here, neighbour));
+    }
+
+    /// A packet of the neighbour arrived: a suspended link is used again.
+    pub(crate) fn resume(&mut self, now: Instant, neighbour: Ipv4Addr) {
+        if self.neighbours.resume(neighbour) {
+            self.counters.count("links-resumed");
+            self.for_all_destinations(now, |state, here| state.resume(here, neighbour));
         }
+    }
+
+    fn for_all_destinations(&mut self, now: Instant, rule: impl Fn(&mut Destination, Here) -> Reply) {
+        let known: Vec<Ipv4Addr> = self.destinations.keys().copied().collect();
+        known.into_iter().for_each(|destination| self.apply(now, destination, &rule));
     }
 
     pub(crate) fn silence(&mut self, now: Instant) {
@@ -109,9 +125,14 @@ impl Tora {
         if !self.node.feedback || self.options.link == Link::Hello {
             return self.counters.count("feedback-ignored");
         }
+        if is_control(&bytes) {
+            // the block is repeated and its acknowledgements are counted, so that contention alone breaks no link
+            return self.counters.count("control-lost");
+        }
         self.counters.count("links-failed");
-        if self.neighbours.forget(neighbour) {
-            self.link_down(now, neighbour, BY_RADIO);
+        if self.neighbours.suspend(neighbour) {
+            self.out.push_back(Output::note("link-broken", neighbour, BY_RADIO));
+            self.for_all_destinations(now, |state, here| state.suspend(here, neighbour));
             self.out.push_back(Output::Purge { neighbour });
         }
         if !bytes.is_empty() {

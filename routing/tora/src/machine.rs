@@ -12,7 +12,7 @@ use manet_engine::timers::{TimerName, Timers};
 use manet_engine::{Duration, Instant, Machine, Stream};
 use manet_routing::status::{NeighbourStatus, RouteStatus};
 use manet_routing::{Carrier, Counters, Held, Input, Node, Notices, OptionError, Output, Protocol, Route, Status};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 
 /// Maximum number of destinations. It limits the effect of forged messages.
@@ -26,7 +26,7 @@ pub(crate) enum Timer {
     Silence,
     /// The beacon is due.
     Beacon,
-    /// New or changed neighbours are told our numbers, by a beacon in between.
+    /// New or changed neighbours are told our numbers, before the next beacon.
     Greet,
     /// Waiting messages are sent.
     Urgent,
@@ -78,6 +78,10 @@ pub struct Tora {
     pub(crate) kernel: BTreeMap<Ipv4Addr, Ipv4Addr>,
     pub(crate) held: Held,
     pub(crate) notices: Notices,
+    /// Neighbours that have to be told our numbers.
+    pub(crate) greet: BTreeSet<Ipv4Addr>,
+    /// Time of the last greetings.
+    pub(crate) greeted_at: Instant,
     pub(crate) stopped: bool,
     pub(crate) counters: Counters,
     pub(crate) out: VecDeque<Output>,
@@ -106,6 +110,8 @@ impl Protocol for Tora {
             kernel: BTreeMap::new(),
             held: Held::new(options.held_packets, options.held_per_destination, options.held_seconds),
             notices: Notices::new(&node, options.held_packets.min(options.held_per_destination)),
+            greet: BTreeSet::new(),
+            greeted_at: Instant::ZERO,
             stopped: false,
             counters: Counters::default(),
             out: VecDeque::new(),
@@ -174,7 +180,7 @@ impl Machine for Tora {
             match timer {
                 Timer::Silence => self.silence(now),
                 Timer::Beacon => self.beacon(now),
-                Timer::Greet => self.send(now, true),
+                Timer::Greet => self.greetings(now),
                 Timer::Urgent | Timer::Acks => self.send(now, false),
                 Timer::Retransmit => self.retransmit(now),
                 Timer::Request => self.requests_due(now),

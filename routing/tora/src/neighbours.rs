@@ -36,6 +36,8 @@ pub struct Up {
     pub since: Instant,
     /// Sequence number of our first block for it.
     pub first: u16,
+    /// Whether the radio failed to reach it, and no packet of it has arrived since.
+    pub suspended: bool,
     /// The next of its blocks; `None` before the first.
     expected: Option<u16>,
     /// Blocks that arrived before it.
@@ -117,7 +119,7 @@ impl Neighbours {
                 Change::Down
             }
             (None, true) => {
-                neighbour.up = Some(Up { since: now, first: sequence, expected: None, ahead: BTreeMap::new() });
+                neighbour.up = Some(Up { since: now, first: sequence, suspended: false, expected: None, ahead: BTreeMap::new() });
                 Change::Up
             }
             (None, false) => Change::Waiting,
@@ -133,6 +135,18 @@ impl Neighbours {
         neighbour.number = next(&mut self.number);
         neighbour.echo = 0;
         Change::Down
+    }
+
+    /// Suspends the link to `address` until it is heard. True: it was up and in use.
+    pub fn suspend(&mut self, address: Ipv4Addr) -> bool {
+        let up = self.all.get_mut(&address).and_then(|n| n.up.as_mut());
+        up.is_some_and(|up| !std::mem::replace(&mut up.suspended, true))
+    }
+
+    /// Uses a suspended link again. True: it was suspended.
+    pub fn resume(&mut self, address: Ipv4Addr) -> bool {
+        let up = self.all.get_mut(&address).and_then(|n| n.up.as_mut());
+        up.is_some_and(|up| std::mem::replace(&mut up.suspended, false))
     }
 
     /// Removes a neighbour. True: its link was up.
@@ -206,7 +220,12 @@ impl Neighbours {
 
     /// The list of a beacon.
     pub fn list(&self) -> Vec<Heard> {
-        self.iter().map(|(address, n)| Heard { address, number: n.number, echo: n.echo }).collect()
+        self.all.keys().filter_map(|address| self.entry(*address)).collect()
+    }
+
+    /// The line of a beacon about one neighbour.
+    pub fn entry(&self, address: Ipv4Addr) -> Option<Heard> {
+        self.get(address).map(|n| Heard { address, number: n.number, echo: n.echo })
     }
 }
 

@@ -50,7 +50,7 @@ keys! {
         #[serde(with = "manet_routing::seconds")]
         pub request_hold: Duration = Duration::from_secs(10) => from(0.1);
         /// Whether a node announces its heights when a link comes up. False: a neighbour learns them by a query.
-        pub announce_heights: bool = true;
+        pub announce_heights: bool = false;
         /// Detection of broken links: also reports of the radio, or silence and missing acknowledgements only.
         pub link: Link = Link::Hello;
         /// Whether packets of other stations wait for a route, too. False: they are unreachable.

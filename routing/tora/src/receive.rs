@@ -18,8 +18,8 @@ impl Tora {
         let Ok(packet) = Packet::parse(bytes) else { return self.counters.count("malformed") };
         match self.neighbours.heard(now, from) {
             None => return self.counters.count("neighbours-full"),
-            Some(true) => self.greet_soon(now),
-            Some(false) => {}
+            Some(true) => self.greet(now, from),
+            Some(false) => self.resume(now, from),
         }
         self.counters.count("packets-received");
         if let Some(heard) = &packet.hello {

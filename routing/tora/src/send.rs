@@ -9,12 +9,29 @@ use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
 const NEIGHBOURS_ONLY: u8 = 1;
+/// Neighbours that are greeted each for itself, by frames that the radio repeats; more share a beacon.
+const MAX_GREETED: usize = 2;
 
 impl Tora {
     pub(crate) fn beacon(&mut self, now: Instant) {
         let jitter = self.between(Default::default(), self.options.beacon_jitter);
         self.timers.set(Timer::Beacon, now + self.options.beacon_interval + jitter);
         self.send(now, true);
+    }
+
+    /// Tells our numbers to one neighbour by unicast, to several by a beacon.
+    pub(crate) fn greetings(&mut self, now: Instant) {
+        self.greeted_at = now;
+        let greet = std::mem::take(&mut self.greet);
+        if greet.len() > MAX_GREETED {
+            return self.send(now, true);
+        }
+        for neighbour in greet {
+            if let Some(us) = self.neighbours.entry(neighbour) {
+                self.counters.count("greetings-sent");
+                self.transmit(neighbour, Packet { hello: Some(vec![us]), ..Packet::default() });
+            }
+        }
     }
 
     /// Sends all that waits, with a list of the heard nodes if `beacon`.
@@ -28,6 +45,7 @@ impl Tora {
         }
         if beacon {
             self.timers.stop(Timer::Greet);
+            self.greet.clear();
             self.counters.count("beacons-sent");
             let hello = Some(self.neighbours.list());
             self.transmit(BROADCAST, Packet { hello, ..Packet::default() });
@@ -39,10 +57,7 @@ impl Tora {
             self.transmit_block(BROADCAST, &block);
         }
         if !self.acks.is_empty() {
-            // acknowledgements for one neighbour are repeated by the radio if they are lost
-            let first = self.acks[0].address;
-            let single = self.acks.iter().all(|ack| ack.address == first);
-            self.transmit(if single { first } else { BROADCAST }, Packet::default());
+            self.transmit(BROADCAST, Packet::default());
         }
     }
 
