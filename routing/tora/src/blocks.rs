@@ -85,12 +85,21 @@ impl Blocks {
         self.outstanding.back()
     }
 
-    /// The acknowledgement of block `sequence` by `from`. False: it was not waited for.
-    pub fn acknowledge(&mut self, from: Ipv4Addr, sequence: u16) -> bool {
-        let block = self.outstanding.iter_mut().find(|b| b.sequence == sequence);
-        let waited = block.is_some_and(|b| b.waiting.remove(&from));
+    /// The acknowledgement of block `sequence` by `from`. Returns the destinations of the block; `None`: it was not waited for.
+    pub fn acknowledge(&mut self, from: Ipv4Addr, sequence: u16) -> Option<Vec<Ipv4Addr>> {
+        let block =
+            self.outstanding.iter_mut().find(|b| b.sequence == sequence).filter(|b| b.waiting.contains(&from))?;
+        block.waiting.remove(&from);
+        let destinations = block.messages.iter().map(|m| m.destination).collect();
         self.outstanding.retain(|b| !b.waiting.is_empty());
-        waited
+        Some(destinations)
+    }
+
+    /// Whether `neighbour` has not acknowledged the last UPD about `destination`.
+    pub fn awaits(&self, neighbour: Ipv4Addr, destination: Ipv4Addr) -> bool {
+        let update = |m: &Message| m.destination == destination && matches!(m.body, Body::Update(_));
+        let outstanding = |b: &Outstanding| b.waiting.contains(&neighbour) && b.messages.iter().any(update);
+        self.queue.iter().any(update) || self.outstanding.iter().any(outstanding)
     }
 
     /// The link to `neighbour` is down: no block waits for it.
@@ -166,12 +175,23 @@ mod tests {
         blocks.push(message(9, Body::Query));
         assert_eq!(blocks.next_block(at(0), TIMEOUT, 10, [ip(2), ip(3)].into()).unwrap().sequence, 0);
         assert!(blocks.due(at(499), TIMEOUT, 1).is_none());
-        assert!(blocks.acknowledge(ip(2), 0) && !blocks.acknowledge(ip(2), 0) && !blocks.acknowledge(ip(3), 1));
+        assert_eq!(blocks.acknowledge(ip(2), 0), Some(vec![ip(9)]));
+        assert_eq!((blocks.acknowledge(ip(2), 0), blocks.acknowledge(ip(3), 1)), (None, None));
         assert_eq!(blocks.due(at(500), TIMEOUT, 1).unwrap().unwrap().waiting, [ip(3)].into());
         assert!(blocks.due(at(1499), TIMEOUT, 1).is_none());
         assert_eq!(blocks.due(at(1500), TIMEOUT, 1).unwrap().unwrap_err(), [ip(3)]);
         blocks.lost(ip(3));
         assert_eq!((blocks.outstanding(), blocks.next_timeout()), (0, None));
+    }
+
+    #[test]
+    fn an_update_is_awaited_from_the_queue_to_the_acknowledgement() {
+        let mut blocks = Blocks::default();
+        blocks.push(message(9, Body::Update(None)));
+        assert!(blocks.awaits(ip(2), ip(9)) && !blocks.awaits(ip(2), ip(8)));
+        blocks.next_block(at(0), TIMEOUT, 10, [ip(2), ip(3)].into());
+        blocks.acknowledge(ip(2), 0);
+        assert!(blocks.awaits(ip(3), ip(9)) && !blocks.awaits(ip(2), ip(9)));
     }
 
     #[test]

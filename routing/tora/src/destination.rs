@@ -59,10 +59,10 @@ pub struct Destination {
     pub parked: BTreeMap<Ipv4Addr, Height>,
     /// The route-required flag, with the time at which it was set.
     pub required: Option<Instant>,
+    /// Whether the last change raised the height: neighbours may use this node until they know.
+    pub raised: bool,
     /// Time of the last UPD.
     pub updated_at: Option<Instant>,
-    /// Time of the last QRY.
-    pub queried_at: Option<Instant>,
     /// The last case of maintenance, until it is taken for the counters.
     pub case: Option<Case>,
 }
@@ -70,7 +70,12 @@ pub struct Destination {
 impl Destination {
     /// The lowest downstream neighbour.
     pub fn next_hop(&self) -> Option<Ipv4Addr> {
-        let lowest = self.heights.values().min()?;
+        self.next_hop_of(|_| true)
+    }
+
+    /// The lowest downstream neighbour of those that `may` forward packets.
+    pub fn next_hop_of(&self, may: impl Fn(Ipv4Addr) -> bool) -> Option<Ipv4Addr> {
+        let lowest = self.heights.values().filter(|h| may(h.id)).min()?;
         (*lowest < self.height?).then_some(lowest.id)
     }
 
@@ -250,6 +255,7 @@ impl Destination {
     }
 
     fn set(&mut self, here: Here, height: Height) -> Reply {
+        self.raised = self.height.is_some_and(|old| old < height);
         self.height = Some(height);
         self.updated_at = Some(here.now);
         Reply::Update

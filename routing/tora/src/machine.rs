@@ -70,6 +70,8 @@ pub struct Tora {
     pub(crate) acks: Vec<Ack>,
     /// Stations to which a route was required here or by a neighbour.
     pub(crate) destinations: BTreeMap<Ipv4Addr, Destination>,
+    /// Times of the queries of the last [`Options::query_interval`].
+    queried: BTreeMap<Ipv4Addr, Instant>,
     /// When the delayed query for a destination is due.
     pub(crate) queries: BTreeMap<Ipv4Addr, Instant>,
     /// Time of the last UPD about this node itself.
@@ -105,6 +107,7 @@ impl Protocol for Tora {
             blocks: Blocks::default(),
             acks: Vec::new(),
             destinations: BTreeMap::new(),
+            queried: BTreeMap::new(),
             queries: BTreeMap::new(),
             own_updated_at: None,
             kernel: BTreeMap::new(),
@@ -256,19 +259,22 @@ impl Tora {
 
     /// Plans a QRY, [`Options::query_interval`] after the last one.
     fn plan_query(&mut self, now: Instant, destination: Ipv4Addr) {
-        let last = self.destinations.get(&destination).and_then(|d| d.queried_at);
-        let at = last.map_or(now, |last| now.max(last + self.options.query_interval));
-        if at > now {
-            self.queries.insert(destination, at);
-            return;
+        let interval = self.options.query_interval;
+        self.queried.retain(|_, at| *at + interval > now);
+        match self.queried.get(&destination) {
+            Some(last) => {
+                self.queries.insert(destination, *last + interval);
+            }
+            None => self.query(now, destination),
         }
-        self.query(now, destination);
     }
 
     fn query(&mut self, now: Instant, destination: Ipv4Addr) {
         self.queries.remove(&destination);
-        let Some(state) = self.destinations.get_mut(&destination).filter(|d| d.required.is_some()) else { return };
-        state.queried_at = Some(now);
+        if self.destinations.get(&destination).is_none_or(|d| d.required.is_none()) {
+            return;
+        }
+        self.queried.insert(destination, now);
         self.say(destination, Body::Query);
         if self.held.count(destination) > 0 {
             self.out.push_back(Output::note("discovery", destination, u64::from(u8::MAX)));
@@ -312,9 +318,11 @@ impl Tora {
     }
 
     /// Updates the kernel's route from the heights; sends the held packets if there is one, asks for one if there is none.
-    fn follow(&mut self, now: Instant, destination: Ipv4Addr) {
+    pub(crate) fn follow(&mut self, now: Instant, destination: Ipv4Addr) {
         let Some(state) = self.destinations.get(&destination) else { return };
-        match (state.next_hop(), state.height) {
+        let careful = state.raised && self.options.await_acknowledgement;
+        let next = state.next_hop_of(|neighbour| !(careful && self.blocks.awaits(neighbour, destination)));
+        match (next, state.height) {
             (Some(via), Some(height)) => {
                 let hops = if via == destination { 1 } else { u8::try_from(height.delta).unwrap_or(0).max(2) };
                 if self.kernel.insert(destination, via) != Some(via) {
@@ -323,7 +331,7 @@ impl Tora {
                 self.release(destination, via);
             }
             _ => {
-                let required = state.required.is_some();
+                let required = state.required.is_some() || state.height.is_some();
                 if self.kernel.remove(&destination).is_some() {
                     self.out.push_back(Output::ClearRoute { destination, prefix: 32 });
                 }

@@ -119,7 +119,8 @@ impl Neighbours {
                 Change::Down
             }
             (None, true) => {
-                neighbour.up = Some(Up { since: now, first: sequence, suspended: false, expected: None, ahead: BTreeMap::new() });
+                neighbour.up =
+                    Some(Up { since: now, first: sequence, suspended: false, expected: None, ahead: BTreeMap::new() });
                 Change::Up
             }
             (None, false) => Change::Waiting,

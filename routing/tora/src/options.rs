@@ -51,6 +51,9 @@ keys! {
         pub request_hold: Duration = Duration::from_secs(10) => from(0.1);
         /// Whether a node announces its heights when a link comes up. False: a neighbour learns them by a query.
         pub announce_heights: bool = false;
+        /// Whether a node whose height rose sends packets only to neighbours that have acknowledged the new height: others may send
+        /// them back.
+        pub await_acknowledgement: bool = true;
         /// Detection of broken links: also reports of the radio, or silence and missing acknowledgements only.
         pub link: Link = Link::Hello;
         /// Whether packets of other stations wait for a route, too. False: they are unreachable.

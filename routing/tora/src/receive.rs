@@ -28,19 +28,24 @@ impl Tora {
                 None => self.unlisted(now, from),
             }
         }
-        packet.acks.iter().for_each(|ack| self.receive_ack(from, *ack));
+        packet.acks.iter().for_each(|ack| self.receive_ack(now, from, *ack));
         if let Some(block) = packet.block {
             self.receive_block(now, from, &block);
         }
     }
 
-    fn receive_ack(&mut self, from: Ipv4Addr, ack: Ack) {
-        let number = self.neighbours.get(from).map(|n| n.number);
+    fn receive_ack(&mut self, now: Instant, from: Ipv4Addr, ack: Ack) {
         if ack.address != self.node.address {
             return;
         }
-        let waited = number == Some(ack.number) && self.blocks.acknowledge(from, ack.sequence);
-        self.counters.count(if waited { "acks-received" } else { "acks-unexpected" });
+        let number = self.neighbours.get(from).map(|n| n.number);
+        let acknowledged = if number == Some(ack.number) { self.blocks.acknowledge(from, ack.sequence) } else { None };
+        self.counters.count(if acknowledged.is_some() { "acks-received" } else { "acks-unexpected" });
+        for destination in acknowledged.into_iter().flatten() {
+            if self.destinations.get(&destination).is_some_and(|d| d.raised) {
+                self.follow(now, destination);
+            }
+        }
     }
 
     fn receive_block(&mut self, now: Instant, from: Ipv4Addr, block: &Block) {
