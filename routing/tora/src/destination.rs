@@ -142,16 +142,17 @@ impl Destination {
         Reply::Nothing
     }
 
-    /// CLR (4.3) of the neighbour `from` about the reflected level of (tau, oid). `keep`: the destination, if it is a neighbour.
-    pub fn clear(&mut self, here: Here, from: Ipv4Addr, level: Level, keep: Ipv4Addr) -> Reply {
+    /// CLR (4.3) of the neighbour `from` about the reflected level of (tau, oid).
+    pub fn clear(&mut self, here: Here, from: Ipv4Addr, level: Level) -> Reply {
         if self.height.is_some_and(|h| h.level == level) {
             self.height = None;
-            self.heights.retain(|neighbour, _| *neighbour == keep);
-            self.parked.retain(|neighbour, _| *neighbour == keep);
+            self.heights.retain(|_, h| is_destination(h));
+            self.parked.retain(|_, h| is_destination(h));
             return Reply::Clear(level);
         }
-        self.parked.retain(|neighbour, h| *neighbour == keep || (*neighbour != from && h.level != level));
-        self.heights.retain(|neighbour, h| *neighbour == keep || (*neighbour != from && h.level != level));
+        let stays = |neighbour: Ipv4Addr, h: &Height| is_destination(h) || (neighbour != from && h.level != level);
+        self.heights.retain(|neighbour, h| stays(*neighbour, h));
+        self.parked.retain(|neighbour, h| stays(*neighbour, h));
         if self.is_stuck() {
             return self.fail(here);
         }
@@ -242,7 +243,7 @@ impl Destination {
             self.case = Some(Case::Partition);
             self.height = None;
             self.heights.clear();
-            self.parked.clear();
+            self.parked.retain(|_, h| is_destination(h));
             return Reply::Clear(highest);
         }
         self.case = Some(Case::Generate);
@@ -260,6 +261,11 @@ impl Destination {
         self.updated_at = Some(here.now);
         Reply::Update
     }
+}
+
+/// Whether the height is that of the destination itself, which no message changes.
+fn is_destination(height: &Height) -> bool {
+    *height == Height::zero(height.id)
 }
 
 #[cfg(test)]
@@ -400,8 +406,8 @@ mod tests {
         let level = Level { tau: 8, oid: ip(7), reflected: true };
         let mut destination = Destination { height: Some(height(8, 7, true, 0, 1)), ..Destination::default() };
         destination.update(here(1), ip(2), Some(height(8, 7, true, -1, 2)));
-        assert_eq!(destination.clear(here(2), ip(2), level, ip(9)), Reply::Clear(level));
-        assert_eq!(destination.clear(here(2), ip(2), level, ip(9)), Reply::Nothing);
+        assert_eq!(destination.clear(here(2), ip(2), level), Reply::Clear(level));
+        assert_eq!(destination.clear(here(2), ip(2), level), Reply::Nothing);
         assert!(destination.is_blank());
     }
 
@@ -409,9 +415,9 @@ mod tests {
     fn a_clear_of_another_level_erases_the_neighbours_and_may_be_a_failure() {
         let level = Level { tau: 8, oid: ip(7), reflected: true };
         let mut destination = routed();
-        assert_eq!(destination.clear(here(4), ip(3), level, ip(9)), Reply::Nothing);
+        assert_eq!(destination.clear(here(4), ip(3), level), Reply::Nothing);
         destination.update(here(5), ip(3), Some(height(0, 0, false, 4, 3)));
-        assert_eq!(destination.clear(here(9), ip(2), level, ip(9)), Reply::Update);
+        assert_eq!(destination.clear(here(9), ip(2), level), Reply::Update);
         assert_eq!(destination.height, Some(height(9_000_000_000, 1, false, 0, 1)));
     }
 

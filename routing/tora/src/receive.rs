@@ -28,10 +28,11 @@ impl Tora {
                 None => self.unlisted(now, from),
             }
         }
-        packet.acks.iter().for_each(|ack| self.receive_ack(now, from, *ack));
         if let Some(block) = packet.block {
             self.receive_block(now, from, &block);
         }
+        // after the block: an answer to our height comes with its acknowledgement
+        packet.acks.iter().for_each(|ack| self.receive_ack(now, from, *ack));
     }
 
     fn receive_ack(&mut self, now: Instant, from: Ipv4Addr, ack: Ack) {
@@ -129,7 +130,7 @@ impl Tora {
             return self.counters.count("bad-height");
         }
         if self.destinations.contains_key(&destination) {
-            self.apply(now, destination, |state, here| state.clear(here, from, level, destination));
+            self.apply(now, destination, |state, here| state.clear(here, from, level));
         }
     }
 }
