@@ -374,15 +374,27 @@ def tora_number(attacker: Attacker) -> int:
                 attacker.number = int.from_bytes(udp[entry + 4 : entry + 6], "big")
 
 
+def tora_link(attacker: Attacker, own: int) -> None:
+    """Tells the victim the number `own` for the adjacency, and waits for the victim's new number."""
+    before, heard = tora_number(attacker), packed(VICTIM) + struct.pack("!HH", own, 0)
+    deadline = time.monotonic() + 10
+    while tora_number(attacker) == before:
+        assert time.monotonic() < deadline, "the victim does not list the attacker"
+        attacker.send(attacker.udp("tora", LIAR, tora_packet(heard=heard), ttl=1))
+        time.sleep(0.1)
+
+
 def tora_mix(attacker: Attacker, n: int) -> Iterator[list[bytes]]:
-    own = 7 + n // 50  # the attacker's number for the adjacency; another one resets the link
+    own = 7 + n // 200  # the attacker's number for the adjacency; another one resets the link
+    if n % 200 == 0:
+        tora_link(attacker, own)
 
     def packet(source: str = LIAR, **more) -> list[bytes]:
         return attacker.udp("tora", source, tora_packet(**more), ttl=1)
 
     def block(sequence: int, *messages: bytes, to: str = VICTIM, echo: int | None = None) -> bytes:
         echo = tora_number(attacker) if echo is None else echo
-        response = packed(to) + struct.pack("!HHH", own, echo, n // 50 * 50 * 3)
+        response = packed(to) + struct.pack("!HHH", own, echo, 3 * (n // 200 * 200))
         return struct.pack("!HHH", sequence & 0xFFFF, 1, len(messages)) + response + b"".join(messages)
 
     def query(destination: str) -> bytes:
@@ -432,8 +444,8 @@ REASONS = {
     "duplicate stale-tc aliases-full networks-full host-truncated",
     "dsr": "truncated bad-length bad-route fragment flow-state nested no-source-route own-source reply-elsewhere request-loop "
     "request-own request-returned request-seen too-long unknown-option",
-    "tora": "malformed foreign-source bad-destination bad-height about-this-node neighbours-full destinations-full acks-unexpected "
-    "blocks-known blocks-refused blocks-for-others links-reset host-truncated",
+    "tora": "malformed foreign-source bad-destination bad-height about-this-node neighbours-full destinations-full "
+    "acks-unexpected blocks-known blocks-refused blocks-for-others links-reset host-truncated",
 }
 
 
