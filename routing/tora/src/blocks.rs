@@ -128,6 +128,11 @@ impl Blocks {
         self.outstanding.iter().map(|b| b.at).min()
     }
 
+    /// Number of messages that wait for a block.
+    pub fn queued(&self) -> usize {
+        self.queue.len()
+    }
+
     /// Number of blocks without all their acknowledgements.
     pub fn outstanding(&self) -> usize {
         self.outstanding.len()

@@ -153,7 +153,7 @@ impl Protocol for Tora {
             neighbours: self.neighbour_status(now),
             held: self.held.len(),
             counters: self.counters.clone(),
-            details: serde_json::json!({"destinations": destinations, "outstanding": self.blocks.outstanding()}),
+            details: serde_json::json!({"destinations": destinations, "outstanding": self.blocks.outstanding(), "queued": self.blocks.queued()}),
         }
     }
 }
