@@ -46,6 +46,7 @@ VARIANTS = {
     "olsr-feedback": VariantStyle("OLSR, link feedback", PURPLE, "P"),
     "olsr-silence": VariantStyle("OLSR, by hellos alone", BLUE, "P"),
     "tora": VariantStyle("TORA", SKY, "h"),
+    "tora-silence": VariantStyle("TORA, by beacons alone", BLUE, "P"),
     "tora-feedback": VariantStyle("TORA, link feedback", ORANGE, "X"),
     "batman-adv": VariantStyle("batman-adv", GREEN, "^"),
     "batman-adv-fast": VariantStyle("batman-adv, 5 messages a second", SKY, "X"),
