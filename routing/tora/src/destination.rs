@@ -2,7 +2,8 @@
 //! maintenance, erasure by CLR. Each event changes the heights and returns the message that follows from it.
 //!
 //! Departures: a node that becomes null without a CLR says so in an UPD without height, so that no neighbour keeps its old one;
-//! a CLR also erases the height of its sender.
+//! a CLR also erases the height of its sender, and keeps those of other levels, which it erases in the draft: their nodes would
+//! not tell them again.
 
 use crate::height::{Height, Level};
 use manet_engine::Instant;
@@ -144,15 +145,11 @@ impl Destination {
 
     /// CLR (4.3) of the neighbour `from` about the reflected level of (tau, oid).
     pub fn clear(&mut self, here: Here, from: Ipv4Addr, level: Level) -> Reply {
+        self.erase(level, Some(from));
         if self.height.is_some_and(|h| h.level == level) {
             self.height = None;
-            self.heights.retain(|_, h| is_destination(h));
-            self.parked.retain(|_, h| is_destination(h));
             return Reply::Clear(level);
         }
-        let stays = |neighbour: Ipv4Addr, h: &Height| is_destination(h) || (neighbour != from && h.level != level);
-        self.heights.retain(|neighbour, h| stays(*neighbour, h));
-        self.parked.retain(|neighbour, h| stays(*neighbour, h));
         if self.is_stuck() {
             return self.fail(here);
         }
@@ -199,6 +196,14 @@ impl Destination {
         Reply::Nothing
     }
 
+    /// Forgets the heights of a level, and that of the sender of a CLR.
+    fn erase(&mut self, level: Level, from: Option<Ipv4Addr>) {
+        let stays =
+            |neighbour: Ipv4Addr, h: &Height| is_destination(h) || (from != Some(neighbour) && h.level != level);
+        self.heights.retain(|neighbour, h| stays(*neighbour, h));
+        self.parked.retain(|neighbour, h| stays(*neighbour, h));
+    }
+
     /// Takes the height directly above the lowest neighbour whose level is not reflected. False: there is none.
     fn adopt(&mut self, here: Here) -> bool {
         let lowest = self.heights.values().filter(|h| !h.level.reflected).min();
@@ -242,8 +247,7 @@ impl Destination {
         if highest.oid == here.id {
             self.case = Some(Case::Partition);
             self.height = None;
-            self.heights.clear();
-            self.parked.retain(|_, h| is_destination(h));
+            self.erase(highest, None);
             return Reply::Clear(highest);
         }
         self.case = Some(Case::Generate);
@@ -409,6 +413,23 @@ mod tests {
         assert_eq!(destination.clear(here(2), ip(2), level), Reply::Clear(level));
         assert_eq!(destination.clear(here(2), ip(2), level), Reply::Nothing);
         assert!(destination.is_blank());
+    }
+
+    #[test]
+    fn a_partition_keeps_the_heights_of_suspended_links_and_of_other_levels() {
+        let mut destination = routed();
+        destination.suspend(here(9), ip(2));
+        let reflected = height(9_000_000_000, 1, true, 0, 3);
+        assert_eq!(destination.update(here(10), ip(3), Some(reflected)), Reply::Clear(reflected.level));
+        assert_eq!(destination.require(here(11)), Reply::Query);
+        assert_eq!(destination.resume(here(12), ip(2)), Reply::Update);
+        assert_eq!(destination.next_hop(), Some(ip(2)));
+        let mut other = Destination { height: Some(height(8, 7, true, 0, 1)), ..Destination::default() };
+        other.update(here(1), ip(2), Some(height(8, 7, true, -1, 2)));
+        other.update(here(1), ip(3), Some(height(4, 7, false, -1, 3)));
+        assert!(matches!(other.clear(here(2), ip(2), height(8, 7, true, 0, 1).level), Reply::Clear(_)));
+        assert_eq!(other.require(here(3)), Reply::Update);
+        assert_eq!(other.next_hop(), Some(ip(3)));
     }
 
     #[test]

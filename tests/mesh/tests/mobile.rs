@@ -137,7 +137,8 @@ impl Visitor for Unexplained {
 #[cfg_attr(debug_assertions, ignore = "minutes without optimisation: cargo test --release")]
 fn toras_loops_end_when_the_heights_are_acknowledged() {
     let how = Waypoints { go_and_rest_s: Some(ROUND_S), ..HOW };
-    let (scenario, options) = protocols::with_link("tora", true, &mobile(how));
+    let scenario = Scenario { length: Duration::from_secs(300), ..mobile(how) };
+    let (scenario, options) = protocols::with_link("tora", true, &scenario);
     let seen = protocols::with("tora", scenario, &options, Unexplained::default()).expect("its own options");
     let share = |loops: usize| loops as f64 / f64::from(seen.seconds);
     println!(
