@@ -7,6 +7,7 @@
 
 use crate::height::{Height, Level};
 use manet_engine::Instant;
+use std::collections::btree_map::Entry;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
@@ -119,11 +120,13 @@ impl Destination {
 
     /// UPD (4.1, 4.2) of the neighbour `from`; `None`: it has become null.
     pub fn update(&mut self, here: Here, from: Ipv4Addr, height: Option<Height>) -> Reply {
-        if self.parked.contains_key(&from) {
+        if let Entry::Occupied(mut parked) = self.parked.entry(from) {
             match height {
-                Some(height) => self.parked.insert(from, height),
-                None => self.parked.remove(&from),
-            };
+                Some(height) => *parked.get_mut() = height,
+                None => {
+                    parked.remove();
+                }
+            }
             return Reply::Nothing;
         }
         let Some(height) = height else {
