@@ -4,7 +4,7 @@
 
 Each hears its neighbours; the outer two reach each other over the middle one if a routing protocol runs:
     ./manet script examples/adhoc.py            # none
-    ./manet script examples/adhoc.py aodv       # also: olsrd, babel, batmand, batman_adv, dsr, dsdv, adv
+    ./manet script examples/adhoc.py aodv       # also: olsrd, babel, batmand, batman_adv, dsr, dsdv, adv, tora
 """
 
 import sys

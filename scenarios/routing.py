@@ -177,6 +177,13 @@ class DsrRules(OwnDaemon):
         return int(4 + 4 + 4 * given.max_hops + 4)
 
 
+class ToraRules(OwnDaemon):
+    """TORA (draft-ietf-manet-tora-spec-04) by manet-tora: directed acyclic graphs on demand, over beacons and acknowledgements as
+    IMEP's."""
+
+    TO_WIRES = False
+
+
 class Daemon(NamedTuple):
     """One of our own daemons: its rules in addition to its options, and whether its event logs are kept by default."""
 
@@ -202,6 +209,7 @@ DAEMONS: dict[str, Daemon] = {
     "dsdv": Daemon(DsdvRules),
     "olsr": Daemon(OlsrRules),
     "adv": Daemon(AdvRules),
+    "tora": Daemon(ToraRules),
     "dsr": Daemon(DsrRules, events=False),  # every packet passes the daemon: its log is as large as a capture
 }
 OWN_DAEMONS = tuple(DAEMONS)

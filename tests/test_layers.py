@@ -82,7 +82,7 @@ def test_the_lists_of_this_file_are_complete():
     assert len(PYTHON) > 20
     assert Path("medium/Cargo.toml") in CRATES and Path("medium/daemon/Cargo.toml") in CRATES
     assert CRATE_FOLDERS["manet-medium"] == "medium" and CRATE_FOLDERS["manet-mesh"] == "tests"
-    assert {"aodv", "dsdv", "olsr", "dsr", "adv"} <= set(PROTOCOL_CRATES)
+    assert {"aodv", "dsdv", "olsr", "dsr", "adv", "tora"} <= set(PROTOCOL_CRATES)
     assert {CRATE_FOLDERS[f"manet-{name}"] for name in ("routing", "routing-host", *PROTOCOL_CRATES)} == {"routing"}
 
 

@@ -140,7 +140,7 @@ def test_no_check_of_a_program_states_a_limit_beside_the_declarations(path):
 
 def test_the_checks_of_the_programs_are_found():
     with_checks = {path for path in DECLARING if checks_of((ROOT / path).read_text())}
-    assert {f"routing/{name}/src/options.rs" for name in ("aodv", "dsdv", "olsr", "dsr", "adv")} <= with_checks
+    assert {f"routing/{name}/src/options.rs" for name in ("aodv", "dsdv", "olsr", "dsr", "adv", "tora")} <= with_checks
     assert {"medium/src/config/loaded.rs", "medium/src/phy/radio.rs"} <= with_checks
 
 

@@ -21,8 +21,8 @@ import pytest
 from routing.host.tests.conftest import DAEMONS, RoutingDaemon, Station
 from testbed.host import namespace
 
-PROTOCOLS = ("aodv", "dsdv", "olsr", "dsr", "adv")
-PORTS = {"aodv": 654, "dsdv": 269, "olsr": 698, "adv": 9524}
+PROTOCOLS = ("aodv", "dsdv", "olsr", "dsr", "adv", "tora")
+PORTS = {"aodv": 654, "dsdv": 269, "olsr": 698, "adv": 9524, "tora": 6698}
 UDP, DSR = 17, 48
 ETH_P_IP = 0x0800
 # the bound of idle daemons (routing/host/tests/test_idle.py) holds under attack too
@@ -40,7 +40,7 @@ ANSWER_BYTES = 512
 OLSR_ENTRIES = sum(OLSR_TABLES.values()) + 3 * OLSR_ROUTES
 OLSR_STATUS_ENTRIES = sum(OLSR_TABLES.values()) + OLSR_ROUTES
 MAX_OLSR_KB = MAX_KB + (OLSR_ENTRIES * ENTRY_BYTES + OLSR_STATUS_ENTRIES * ANSWER_BYTES) // 1024
-MAX_ROUTES = {"adv": 1024, "aodv": 1024, "dsdv": 1024, "dsr": 4096, "olsr": OLSR_ROUTES}
+MAX_ROUTES = {"adv": 1024, "aodv": 1024, "dsdv": 1024, "dsr": 4096, "olsr": OLSR_ROUTES, "tora": 1024}
 FLOOD, PER_SECOND, BATCH = 100_000, 10_000, 100
 ROUNDS = 150
 BROADCAST = "255.255.255.255"
@@ -76,6 +76,12 @@ class Attacker:
         self.socket = namespace.within(friend.netns, lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW))
         self.socket.bind(("wlan0", 0))
         self.sent = 0
+        # TORA: the attacker overhears the number that the victim gives it
+        self.number = 0
+        kind = socket.htons(ETH_P_IP)
+        self.listener = namespace.within(friend.netns, lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, kind))
+        self.listener.bind(("wlan0", 0))
+        self.listener.setblocking(False)
 
     def send(self, frames: Iterable[bytes]) -> None:
         for frame in frames:
@@ -393,7 +399,91 @@ def dsr_mix(attacker: Attacker, n: int) -> Iterator[list[bytes]]:
     yield attacker.udp("aodv", LIAR, bytes(9), to=OTHER)
 
 
-MIXES = {"adv": adv_mix, "aodv": aodv_mix, "dsdv": dsdv_mix, "olsr": olsr_mix, "dsr": dsr_mix}
+def tora_packet(*, acks: bytes = b"", heard: bytes | None = None, block: bytes = b"") -> bytes:
+    """routing/tora/src/wire.rs; `heard` and `acks` are entries of 8 bytes."""
+    parts = struct.pack("!H", len(acks) // 8) + acks if acks else b""
+    parts += struct.pack("!H", len(heard) // 8) + heard if heard is not None else b""
+    kinds = (0x80 if acks else 0) | (0x40 if heard is not None else 0) | (0x20 if block else 0)
+    return struct.pack("!BBH", 1, kinds, 4 + len(parts + block)) + parts + block
+
+
+def tora_number(attacker: Attacker) -> int:
+    """The victim's number for its adjacency with the attacker, from its last beacon that was overheard; 0: none yet."""
+    while True:
+        try:
+            frame = attacker.listener.recv(2048)
+        except BlockingIOError:
+            return attacker.number
+        udp = frame[34:]
+        if frame[23] != UDP or udp[:2] != struct.pack("!H", PORTS["tora"]) or not udp[9] & 0x40:
+            continue
+        at = 12 + (2 + 8 * int.from_bytes(udp[12:14], "big") if udp[9] & 0x80 else 0)
+        for entry in range(at + 2, at + 2 + 8 * int.from_bytes(udp[at : at + 2], "big"), 8):
+            if udp[entry : entry + 4] == packed(LIAR):
+                attacker.number = int.from_bytes(udp[entry + 4 : entry + 6], "big")
+
+
+def tora_link(attacker: Attacker, own: int) -> None:
+    """Tells the victim the number `own` for the adjacency, and waits for the victim's new number."""
+    before, heard = tora_number(attacker), packed(VICTIM) + struct.pack("!HH", own, 0)
+    deadline = time.monotonic() + 10
+    while tora_number(attacker) == before:
+        assert time.monotonic() < deadline, "the victim does not list the attacker"
+        attacker.send(attacker.udp("tora", LIAR, tora_packet(heard=heard), ttl=1))
+        time.sleep(0.1)
+
+
+def tora_mix(attacker: Attacker, n: int) -> Iterator[list[bytes]]:
+    own = 7 + n // 200  # the attacker's number for the adjacency; another one resets the link
+    if n % 200 == 0:
+        tora_link(attacker, own)
+
+    def packet(source: str = LIAR, **more) -> list[bytes]:
+        return attacker.udp("tora", source, tora_packet(**more), ttl=1)
+
+    def block(sequence: int, *messages: bytes, to: str = VICTIM, echo: int | None = None) -> bytes:
+        echo = tora_number(attacker) if echo is None else echo
+        response = packed(to) + struct.pack("!HHH", own, echo, 3 * (n // 200 * 200))
+        return struct.pack("!HHH", sequence & 0xFFFF, 1, len(messages)) + response + b"".join(messages)
+
+    def query(destination: str) -> bytes:
+        return b"\x01\x01\0\0" + packed(destination)
+
+    def update(destination: str, owner: str = LIAR, delta: int = 1, tau: int = 0) -> bytes:
+        return (
+            b"\x01\x02\0\0"
+            + packed(destination)
+            + struct.pack("!Q", tau)
+            + packed(owner)
+            + struct.pack("!i", delta)
+            + packed(owner)
+        )
+
+    def clear(destination: str, tau: int = 0) -> bytes:
+        return b"\x01\x03\0\0" + packed(destination) + struct.pack("!Q", tau) + packed(LIAR)
+
+    us = packed(VICTIM) + struct.pack("!HH", own, tora_number(attacker))
+    yield packet(heard=us)
+    yield attacker.udp("tora", LIAR, tora_packet(block=block(0, query(OTHER)))[: n % 30])
+    yield attacker.udp("tora", LIAR, tora_packet(heard=us)[:3] + bytes([n % 256]) + bytes(30))
+    yield packet(heard=us * 3000)
+    yield packet(source=VICTIM, heard=us)
+    yield packet(source="192.168.7.7", heard=us)
+    yield packet(source=forged(n), heard=us)
+    yield packet(acks=packed(VICTIM) + struct.pack("!HH", tora_number(attacker), n) + packed(OTHER) + bytes(4))
+    # a link that is up: heights of many stations, of others, of the victim, of no station; extreme ones
+    yield packet(block=block(3 * n, *(update(forged(1000 * n + k), tau=n) for k in range(45))))
+    wrong = [update(OTHER, owner=OTHER), update(VICTIM), update(BROADCAST), clear(VICTIM), clear(LIAR), query("8.8.8.8")]
+    yield packet(block=block(3 * n + 1, *wrong, update(forged(1), delta=-(2**31), tau=2**64 - 1), clear(forged(1), n)))
+    yield packet(block=block(3 * n + 2, *(query(forged(2000 * n + k)) for k in range(150))))
+    # replayed, far ahead, for another node, over a link that is not up
+    yield packet(block=block(3 * n + 2, query(forged(2))))
+    yield packet(block=block(3 * n + 9000, query(forged(3))))
+    yield packet(block=block(3 * n, query(forged(4)), to=OTHER))
+    yield packet(source=forged(5), block=block(n, query(forged(6)), echo=1))
+
+
+MIXES = {"aodv": aodv_mix, "dsdv": dsdv_mix, "olsr": olsr_mix, "dsr": dsr_mix, "adv": adv_mix, "tora": tora_mix}
 REASONS = {
     "adv": "malformed foreign-source own-number-learnt requests-heard bad-destination bad-hops neighbours-full not-nearer "
     "older-number over-us next-hop-forgot neighbour-restarted own-flood duplicate table-full flood-limited farewells "
@@ -406,6 +496,8 @@ REASONS = {
     "duplicate stale-tc aliases-full networks-full host-truncated",
     "dsr": "truncated bad-length bad-route fragment flow-state nested no-source-route own-source reply-elsewhere request-loop "
     "request-own request-returned request-seen too-long unknown-option",
+    "tora": "malformed foreign-source bad-destination bad-height about-this-node neighbours-full destinations-full "
+    "acks-unexpected blocks-known blocks-refused blocks-for-others links-reset host-truncated",
 }
 
 

@@ -18,7 +18,7 @@ from analysis.tables import read_summary
 AXES = ("routing", "tcp")  # of the experiment
 METRIC = "acked_kbps"
 COLUMNS = ("hops", "nodes", "variant")  # columns of a table: the first of these axes that the experiment has
-ROUTING = ("dsdv", "olsr", "aodv", "aodv-ns2", "dsr", "dsr-ns2")
+ROUTING = ("dsdv", "olsr", "aodv", "aodv-ns2", "dsr", "dsr-ns2", "tora")
 TCPS = ("tahoe", "reno", "newreno", "sack", "vegas")
 FACTOR = 2.0  # the ratio of the most saturated colour
 WITHOUT = "#eeeeee"

@@ -7,6 +7,7 @@ import pytest
 
 from analysis.metrics import analyse_run
 from scenarios.routing import OWN_DAEMONS
+from scenarios.scenario import Scenario
 from testbed.errors import UsageError
 from testbed.host.protocols import missing_requirement, protocols
 from testbed.runs.routes import known_routes
@@ -90,6 +91,23 @@ def test_with_dsr_the_radio_carries_source_routes_and_no_arp(runs: dict[str, Pat
     assert full > 100
     assert captured(runs["dsr"], "sta1", "ip proto 48 and ip[2:2] > 1440") == []
     assert captured(runs["dsr"], "sta1", "arp or ip proto 6") == []
+
+
+def test_tora_sends_tcp_over_the_other_relay_when_the_one_in_use_is_cut(tmp_path: Path) -> None:
+    diamond = [[0, 150], [200, 290], [200, 10], [400, 150]]  # m; 244 m to each relay, 280 m between them
+    keys = {"topology": "positions", "positions": diamond, "warmup": 0.5, "duration": 9}
+    cut = {"at": 3, "cut": "next-hop", "from": "sta1", "to": "sta4"}
+    routing = {"protocol": "tora", "link": "feedback"}
+    scenario = Scenario.model_validate({**keys, "routing": routing, "events": [cut], "tcp": "newreno", "window": 8})
+    result = Background(scenario, tmp_path / "cut").result()
+    assert result.status == "complete", result.error
+    metrics = analyse_run(result.directory)
+    assert [check for check in metrics["checks"] if not check["ok"]] == []
+    # two hops carry 620 kbit/s; the break, TCP's timer included, costs less than half of the time
+    assert metrics["flows"]["flow1"]["acked_bps"] > 300e3
+    notes = [json.loads(line) for line in (result.directory / "routing" / "sta1.jsonl").read_text().splitlines()]
+    relays = [note["via"] for note in notes if note["event"] == "route" and note["about"] == "10.0.0.4"]
+    assert {"10.0.0.2", "10.0.0.3"} == set(relays) and relays[0] != relays[-1]
 
 
 def test_a_station_reaches_a_wired_host_through_aodvs_half_tunnel(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ CASES: dict[str, dict] = {
     "dsr": {"protocol": "dsr"},
     "dsdv": {"protocol": "dsdv", "settle": 0.0},
     "olsr": {"protocol": "olsr", "settle": 0.0},
+    "tora": {"protocol": "tora"},
 }
 
 

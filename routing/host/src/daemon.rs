@@ -17,7 +17,7 @@ use crate::tun::Received;
 use crate::udp::Udp;
 use crate::usage::Usage;
 use manet_engine::event_log::Logged;
-use manet_engine::real_time::RealTime;
+use manet_engine::real_time::{Clock, RealTime};
 use manet_engine::Duration;
 use manet_routing::packet::ipv4;
 use manet_routing::{Bytes, Carrier, Counters, Held, Input, Output, Protocol};
@@ -74,9 +74,11 @@ pub fn run<P: Protocol>(loaded: Loaded<P>) -> Result<()> {
     let kernel = Kernel::take_over(&config, P::CARRIER, P::tun_mtu(&config.node, &options))?;
     config.node.restarted |= kernel.restarted;
     let restarted = config.node.restarted;
-    let log = config.events.as_deref().map(|path| event_log(path, restarted)).transpose()?;
+    let started = Started { restarted, clock_ns: Clock::starting_now().epoch_ns() };
+    let log = config.events.as_deref().map(|path| event_log(path, &started)).transpose()?;
     let deliveries = P::wants_deliveries(&options);
     let mut machine = P::new(config.node.clone(), options)?;
+    machine.synchronise(started.clock_ns);
     if config.held.is_some() {
         machine.held().into_iter().for_each(Held::keep_journal);
     }
@@ -383,11 +385,11 @@ fn is_unicast(a: Ipv4Addr) -> bool {
     !(a.is_multicast() || a.is_broadcast())
 }
 
-fn event_log(path: &Path, restarted: bool) -> Result<BufWriter<File>> {
+fn event_log(path: &Path, started: &Started) -> Result<BufWriter<File>> {
     let mut file = append_to("events", path)?;
     let fail = |e: std::io::Error| HostError(format!("key \"events\": {}: {e}", path.display()));
     // the last line of a killed daemon may lack its end; readers skip the empty line
-    let start = json!({"at": 0, "started": Started { restarted }});
+    let start = json!({"at": 0, "started": started});
     let before = if file.metadata().map_err(fail)?.len() > 0 { "\n" } else { "" };
     file.write_all(format!("{before}{start}\n").as_bytes()).map_err(fail)?;
     Ok(BufWriter::new(file))

@@ -1,6 +1,6 @@
 //! `manet-P replay`: plays a run's inputs in virtual time and prints the same outputs at the same instants, as JSON lines.
 //!
-//! A log holds one or more runs; each begins with a line `{"at":0,"started":{"restarted":false}}`. The last line of a
+//! A log holds one or more runs; each begins with a line `{"at":0,"started":{"restarted":false,"clock_ns":..}}`. The last line of a
 //! killed run may be cut and is ignored.
 
 use crate::config::Loaded;
@@ -17,6 +17,9 @@ use std::path::Path;
 pub struct Started {
     /// Whether the predecessor was killed.
     pub restarted: bool,
+    /// The time at instant 0 on the clock that the nodes share, ns.
+    #[serde(default)]
+    pub clock_ns: u64,
 }
 
 #[derive(Deserialize)]
@@ -40,14 +43,14 @@ pub fn run<P: Protocol>(loaded: &Loaded<P>, log: &Path) -> Result<()> {
 
 /// Plays all runs in `log` and passes each output to `put`. Fails with the line of a malformed log.
 pub fn play<P: Protocol>(loaded: &Loaded<P>, log: impl BufRead, put: &mut impl FnMut(Instant, Output)) -> Result<()> {
-    let mut timeline = fresh(loaded, loaded.config.node.restarted)?;
+    let mut timeline = fresh(loaded, &Started { restarted: loaded.config.node.restarted, clock_ns: 0 })?;
     let mut cut: Option<HostError> = None;
     for (i, line) in log.lines().enumerate() {
         let line = line.map_err(|e| HostError(format!("line {}: {e}", i + 1)))?;
         match serde_json::from_str(&line) {
             Ok(Line::Started { started }) => {
                 cut = None;
-                timeline = fresh(loaded, started.restarted)?;
+                timeline = fresh(loaded, &started)?;
             }
             Ok(Line::Input { at, input }) => {
                 if let Some(cut) = cut {
@@ -64,8 +67,10 @@ pub fn play<P: Protocol>(loaded: &Loaded<P>, log: impl BufRead, put: &mut impl F
     Ok(())
 }
 
-fn fresh<P: Protocol>(loaded: &Loaded<P>, restarted: bool) -> Result<Timeline<P>> {
+fn fresh<P: Protocol>(loaded: &Loaded<P>, started: &Started) -> Result<Timeline<P>> {
     let mut node = loaded.config.node.clone();
-    node.restarted = restarted;
-    Ok(Timeline::new(P::new(node, loaded.options.clone())?))
+    node.restarted = started.restarted;
+    let mut machine = P::new(node, loaded.options.clone())?;
+    machine.synchronise(started.clock_ns);
+    Ok(Timeline::new(machine))
 }

@@ -78,7 +78,7 @@ def test_a_regular_end_restores_the_kernel_state(chain):
     first.sh("ip", "address", "add", f"{first.address}/8", "dev", "wlan0")
     first.sh("ip", "route", "add", "172.16.0.0/12", "via", last.address, "dev", "wlan0")
     before = first.kernel_state()
-    for protocol in ("aodv", "dsdv", "olsr", "dsr", "adv"):
+    for protocol in ("aodv", "dsdv", "olsr", "dsr", "adv", "tora"):
         daemon = first.start(protocol)
         assert "10.0.0.0/8 dev wlan0" not in first.sh("ip", "route"), protocol
         assert first.path("sock.before").exists() and first.kernel_state() != before
@@ -226,7 +226,7 @@ def test_notes_count_from_the_epoch(chain):
     assert 5.0 < first.notes("started")[0]["t_ns"] / 1e9 < 8.0
 
 
-@pytest.mark.parametrize("protocol", ["aodv", "dsdv", "olsr", "dsr", "adv"])
+@pytest.mark.parametrize("protocol", ["aodv", "dsdv", "olsr", "dsr", "adv", "tora"])
 def test_the_event_log_replays_the_same_outputs_at_the_same_instants(chain, ask_medium, protocol):
     stations = first, _, last = chain(3, protocol=protocol, options={"period": 2} if protocol == "dsdv" else {})
     first.pings_answered(last.address, 20)
@@ -413,7 +413,8 @@ def test_a_route_of_the_machine_leads_into_the_tun_with_its_own_mtu(chain):
 
 # the radio's MTU, and that of the TUN device: DSR adds at most 8 + 4 * 15 + 4 bytes (15 hops)
 @pytest.mark.parametrize(
-    ("protocol", "into_tun"), [("aodv", 1400), ("dsdv", 1400), ("olsr", 1400), ("adv", 1400), ("dsr", 1400 - 72)]
+    ("protocol", "into_tun"),
+    [("aodv", 1400), ("dsdv", 1400), ("olsr", 1400), ("adv", 1400), ("dsr", 1400 - 72), ("tora", 1400)],
 )
 def test_every_route_has_its_mtu(chain, protocol, into_tun):
     first, last = chain(2)

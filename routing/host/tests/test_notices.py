@@ -72,6 +72,7 @@ SLOW_REPAIR = {"node_traversal_time": 1.0, "expanding_ring": False}
         ("olsr", {"link": "feedback", "hello_interval": 0.5, "tc_interval": 1}),
         ("adv", {}),
         ("dsr", {}),
+        ("tora", {"link": "feedback"}),
     ],
 )
 def test_a_source_gets_notices_of_held_and_of_restored_packets(chain, ask_medium, protocol, options):
@@ -105,6 +106,7 @@ def test_a_source_gets_notices_of_held_and_of_restored_packets(chain, ask_medium
         ("olsr", {"link": "feedback", "hello_interval": 0.5, "tc_interval": 1}),
         ("adv", {"buffer_udp": 1, "broken_lifetime": 0.5}),
         ("dsr", {"send_buffer_timeout": 1}),
+        ("tora", {"link": "feedback", "held_seconds": 1}),
     ],
 )
 def test_a_follower_of_the_sources_daemon_gets_lost_and_restored_routes(chain, ask_medium, protocol, options):

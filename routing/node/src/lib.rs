@@ -7,7 +7,7 @@
 //! - `tests/mesh`: many machines joined by the medium library, in virtual time;
 //! - tests that play inputs and compare outputs.
 //!
-//! Design A (AODV, DSDV, OLSR, ADV): the kernel forwards by its own table; a packet without a route falls into a TUN
+//! Design A (AODV, DSDV, OLSR, ADV, TORA): the kernel forwards by its own table; a packet without a route falls into a TUN
 //! device and reaches the machine as [`Input::Packet`]. Design B (DSR): every packet passes the machine, as
 //! [`Input::Packet`] from the own stack and as [`Input::Frame`] from the air.
 //!

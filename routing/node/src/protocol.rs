@@ -94,6 +94,10 @@ pub trait Protocol: Machine<Input = Input, Output = Output> + Sized {
     /// Fails if the protocol refuses an option or the node. Deadlines count from instant 0: the first may be armed here.
     fn new(node: Node, options: Self::Options) -> Result<Self, OptionError>;
 
+    /// The time at instant 0 on the clock that the nodes share (CLOCK_REALTIME), ns. Called before the first input; 0 where time is
+    /// virtual. For protocols that compare times of different nodes (TORA).
+    fn synchronise(&mut self, _clock_ns: u64) {}
+
     /// The MTU of the TUN device in bytes: the radio's, less what the protocol adds to each packet (DSR's source route).
     fn tun_mtu(node: &Node, _options: &Self::Options) -> u16 {
         node.mtu

@@ -6,7 +6,7 @@ use serde_json::{json, Value};
 use std::fmt;
 
 /// Names of the protocols.
-pub const NAMES: [&str; 5] = ["aodv", "dsdv", "olsr", "dsr", "adv"];
+pub const NAMES: [&str; 6] = ["aodv", "dsdv", "olsr", "dsr", "adv", "tora"];
 
 /// An operation on a mesh of any protocol.
 pub trait Visitor {
@@ -46,6 +46,7 @@ pub fn with<V: Visitor>(name: &str, scenario: Scenario, options: &Value, visitor
         manet_olsr::Olsr::NAME => visit::<manet_olsr::Olsr, V>(scenario, options, visitor),
         manet_adv::Adv::NAME => visit::<manet_adv::Adv, V>(scenario, options, visitor),
         manet_dsr::Dsr::NAME => visit::<manet_dsr::Dsr, V>(scenario, options, visitor),
+        manet_tora::Tora::NAME => visit::<manet_tora::Tora, V>(scenario, options, visitor),
         _ => Err(Unusable::Protocol(name.to_owned())),
     }
 }

@@ -53,8 +53,9 @@ fn fifty_mobile_nodes_have_no_loops() {
     }
     for r in &runs {
         let (what, link) = (r.protocol, r.link());
-        if what == "olsr" {
-            // nodes calculate routes from different knowledge while an update is under way
+        if matches!(what, "olsr" | "tora") {
+            // OLSR: nodes calculate routes from different knowledge while an update is under way. TORA: a node whose height
+            // rose is used by neighbours until they have its update
             assert_eq!(r.seen.late_loop_count, 0, "{what}, {link}: {}", describe(&r.seen.late_loops));
         } else {
             assert_eq!(r.seen.loop_count, 0, "{what}, {link}: {}", describe(&r.seen.loops));
@@ -95,6 +96,58 @@ impl Visitor for Rests {
         }
         Rested { run: summary::of(mesh), at_rest, convergences }
     }
+}
+
+/// TORA: the loops of each second, those of them in which no node waits for the acknowledgement of a height, and those that
+/// were there a second before as well.
+#[derive(Default)]
+struct Unexplained {
+    seconds: u32,
+    loops: usize,
+    acknowledged: usize,
+    lasting: usize,
+}
+
+impl Visitor for Unexplained {
+    type Out = Self;
+    fn visit<P: Protocol>(mut self, mut mesh: Mesh<P>) -> Self {
+        let mut before = Vec::new();
+        let end = mesh.scenario().length.as_secs_f64() as u64;
+        for second in 1..end {
+            mesh.run_until(Instant::ZERO + Duration::from_secs(second));
+            let mut loops = mesh.loops_now();
+            loops.iter_mut().for_each(|(_, ring)| ring.sort());
+            loops.sort();
+            loops.dedup();
+            let waits = |node: &usize| {
+                let details = mesh.machine(*node).status(mesh.now()).details;
+                details["outstanding"] != 0 || details["queued"] != 0
+            };
+            self.seconds += 1;
+            self.loops += loops.len();
+            self.acknowledged += loops.iter().filter(|(_, ring)| !ring.iter().any(waits)).count();
+            self.lasting += loops.iter().filter(|ring| before.contains(*ring)).count();
+            before = loops;
+        }
+        self
+    }
+}
+
+#[test]
+#[cfg_attr(debug_assertions, ignore = "minutes without optimisation: cargo test --release")]
+fn toras_loops_end_when_the_heights_are_acknowledged() {
+    let how = Waypoints { go_and_rest_s: Some(ROUND_S), ..HOW };
+    let scenario = Scenario { length: Duration::from_secs(300), ..mobile(how) };
+    let (scenario, options) = protocols::with_link("tora", true, &scenario);
+    let seen = protocols::with("tora", scenario, &options, Unexplained::default()).expect("its own options");
+    let share = |loops: usize| loops as f64 / f64::from(seen.seconds);
+    println!(
+        "tora: {:.3} loops in the mean, {:.3} without an outstanding block, {:.3} for more than a second",
+        share(seen.loops),
+        share(seen.acknowledged),
+        share(seen.lasting)
+    );
+    assert!(seen.loops > 0 && share(seen.acknowledged) < 0.05 && share(seen.lasting) < 0.5);
 }
 
 const RESTS: &str = "\

@@ -35,7 +35,7 @@ fn on_demand_protocols_with_feedback_change_over_at_once() {
     snapshot::check("reaction", &format!("{LEGEND}\n{}", snapshot::table(&header, &rows)));
     for (c, r) in cases.iter().zip(&results) {
         let loops: u64 = r.iter().map(|r| r.loops).sum();
-        assert!(loops == 0 || c.name == "olsr", "{} over {} hops: {loops} loops", c.name, c.hops);
+        assert!(loops == 0 || matches!(c.name, "olsr" | "tora"), "{} over {} hops: {loops} loops", c.name, c.hops);
         let median = summary::quantile(&interruptions(r), 0.5);
         if c.feedback && matches!(c.name, "aodv" | "dsr") {
             assert!(median.is_some_and(|m| m < CLAIM), "{} over {} hops: {median:?}", c.name, c.hops);

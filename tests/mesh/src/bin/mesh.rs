@@ -23,7 +23,7 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &[String]) -> Result<(), String> {
-    let (name, rest) = arguments.split_first().ok_or("which protocol? one of aodv, dsdv, olsr, dsr, adv")?;
+    let (name, rest) = arguments.split_first().ok_or("which protocol? one of aodv, dsdv, olsr, dsr, adv, tora")?;
     let get = |key: &str| rest.chunks(2).find(|c| c[0] == key).and_then(|c| c.get(1)).map(String::as_str);
     const KEYS: [&str; 12] = [
         "--nodes",
