@@ -9,9 +9,11 @@ import re
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from analysis.metrics import analyse_run
 from scenarios.scenario import Scenario
+from testbed.stages.events import read_events
 from testbed.tests.running import (
     Background,
     Traces,
@@ -184,3 +186,31 @@ def test_a_host_on_two_wires_continues_over_the_second_if_the_first_gateway_fail
     assert [ms > 60 for ms in fastest_ms] == [False, True, True, False]
     assert len(captured(tmp_path / "run", "host1.eth1", "icmp")) == 8
     assert len(captured(tmp_path / "run", "sta3.eth0", "icmp and host 192.168.1.2")) == 4
+
+
+def test_a_flow_outlasts_a_stalled_uplink_and_its_packets_wait_in_the_queue(tmp_path: Path) -> None:
+    """Stalled from 2 to 4 s: nothing arrives at the host in between, and nothing is lost but what the queue cannot hold."""
+    events = [
+        {"at": 2, "wire": ["sta2", "host1"], "stalled": True},
+        {"at": 4, "wire": ["host1", "sta2"], "stalled": False},
+    ]
+    wire, flow = {"station": "sta2", "host": "host1", "queue": 50}, {"from": "sta1", "to": "host1"}
+    run = tmp_path / "run"
+    result = Background(chain(hops=1, wires=[wire], flows=[flow], warmup=0, duration=8, events=events), run).result()
+    assert (result.status, result.error) == ("complete", None)
+    begun, ended = (float(row["t_s"]) for row in read_events(run))
+    metrics = analyse_run(run)
+    assert [check for check in metrics["checks"] if not check["ok"]] == []
+    by_second = metrics["flows"]["flow1"]["acked_bps_by_second"]
+    assert by_second[0] > 5e5 and by_second[6] > 5e5
+    epoch_s = run_json(run)["epoch_ns"] / 1e9
+    times = [float(line.split()[0]) - epoch_s for line in captured(run, "host1", "tcp and dst host 192.168.1.2", "-tt")]
+    assert not [at for at in times if begun + 0.1 < at < ended]  # what was on the wire arrives 2 ms later
+    counted = json.loads((run / "counters.json").read_text())["wires"]
+    assert [wire["off"] for wire in counted] == [0, 0]
+
+
+def test_an_event_of_a_wire_that_does_not_exist_is_refused() -> None:
+    event = {"at": 2, "wire": ["sta1", "host1"], "stalled": True}
+    with pytest.raises(ValidationError, match='there is no wire between "sta1" and "host1"; name a station and a host'):
+        chain(hops=1, wires=[{"station": "sta2", "host": "host1"}], events=[event])
