@@ -12,8 +12,8 @@ EXAMPLES = """
   ./manet routes results/chain5              a folder with one run is enough
   ./manet routes results/chain5/all/seed-1 sta1 --json
 
-Works with routing = "aodv", "dsdv", "olsr", "dsr", "adv", "tora" and "batman-adv". For
-other protocols the run keeps the kernel's tables in routes/.
+Works with routing = "aodv", "dsdv", "olsr", "dsr", "adv", "tora" and
+"batman-adv". For other protocols the run keeps the kernel's tables in routes/.
 """
 
 

@@ -37,7 +37,7 @@ class FakeRuns:
         self.at_once = self.most_at_once = 0
         self.lock = threading.Lock()
 
-    def __call__(self, scenario, seed, directory, *, progress, cancel, experiment, cell, variant, axes):
+    def __call__(self, scenario, seed, directory, *, progress, cancel, experiment, cell, variant, axes, allow_internet=False):
         with self.lock:
             self.calls.append((cell, seed))
             self.at_once += 1

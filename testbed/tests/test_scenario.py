@@ -455,7 +455,7 @@ ERRORS = {
     ),
     "an event that is none": (
         "hops = 2\nevents = [{at=1}]",
-        'x.toml: line 2: key "events.0": has no kind of event; add one of power, link, move, cut',
+        'x.toml: line 2: key "events.0": has no kind of event; add one of power, link, move, cut, wire',
     ),
     "an event that is two": (
         'hops = 2\n[[events]]\nat = 1\npower = "sta1"\non = true\nmove = "sta1"\nto = [1, 2]',

@@ -13,7 +13,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::net::Ipv4Addr;
 
-const MTU: u16 = 576;
+const MTU: u16 = manet_routing::MIN_MTU;
 
 fn station(number: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, number)
