@@ -1,5 +1,6 @@
 """Every figure of analysis/figures draws its data and has its caption as docstring."""
 
+import csv
 import importlib
 import itertools
 import json
@@ -20,10 +21,13 @@ from analysis.figures import (
     hv_fig7,
     hv_load,
     hv_patterns,
+    im_routes,
+    im_throughput,
     moving_chain,
     routing_chain,
     routing_reaction,
     rt_tables,
+    wm_comparison,
 )
 from analysis.figures import cwnd as cwnd_figure
 from analysis.metrics import analyse_run
@@ -435,3 +439,72 @@ def test_hv_fig1_states_its_runs_and_marks_the_suspect(tmp_path):
     assert "hv-fig1 quick: 1 run of 12 s per point (seed 1); 1 valid, 1 suspect" in drawn.words
     assert "with a suspect run" in drawn.panels[0].legend
     assert [panel.rings for panel in drawn.panels] == [[(2, 630)], [(2, near(630 / 619.19))]]
+
+
+def make_upload(out_dir: Path, flows: str, tcp: str, seed: int, acked_kbps: float, variant: str = "fast") -> None:
+    """A run of an experiment with the axes `flows` and `tcp`, made up."""
+    make_run(out_dir, variant, 1, seed, acked_kbps)
+    made = out_dir / f"{variant}-hops1" / f"seed-{seed}"
+    place = out_dir / f"{variant}-flows{flows}-tcp{tcp}" / f"seed-{seed}"
+    shutil.move(made, place)
+    run = json.loads((place / "run.json").read_text())
+    (place / "run.json").write_text(json.dumps(run | {"axes": {"flows": flows, "tcp": tcp}}))
+
+
+UPLOADS = {"name": "im-chain5", "axes": {"flows": ["one-upload"], "tcp": ["newreno", "tcpap"]}, "variants": ["fast", "slow"]}
+
+
+def test_im_throughput_draws_the_tcps_of_each_uplink_and_their_differences(tmp_path):
+    for variant, factor in (("fast", 1.0), ("slow", 0.5)):
+        for seed in (1, 2):
+            make_upload(tmp_path, "one-upload", "newreno", seed, 600.0 + 10 * seed, variant)
+            make_upload(tmp_path, "one-upload", "tcpap", seed, (400.0 + 10 * seed) * factor, variant)
+    (tmp_path / "experiment.json").write_text(json.dumps(UPLOADS))
+    write_tables(collect(tmp_path, UPLOADS))
+    (panel,) = panels(im_throughput.draw, tmp_path)
+    drawn = {series.label: [y for _, y in series.points] for series in panel.series if series.label}
+    assert drawn == {"NewReno": [615, 615], "TCP-AP": near([415, 207.5])}
+    rows = list(csv.DictReader((tmp_path / "pairs.csv").open()))
+    total = {(row["where"], row["compared"]): float(row["difference"]) for row in rows if row["metric"] == "total_acked_kbps"}
+    assert total["one-upload fast", "tcpap"] == -200
+    assert total["one-upload tcpap", "slow"] == -207.5
+
+
+def test_wm_comparison_draws_each_metric_that_the_runs_have(tmp_path):
+    for variant, service_s in (("aodv-ns2", 30.0), ("adv-30-30", 20.0)):
+        for seed in (1, 2):
+            make_upload(tmp_path, "sessions", "reno", seed, 100.0, variant)
+            path = tmp_path / f"{variant}-flowssessions-tcpreno" / f"seed-{seed}" / "metrics.json"
+            kinds = {"web": {"service_s": service_s + seed}, "vbr": {"delivery": 0.5}}
+            path.write_text(json.dumps(json.loads(path.read_text()) | {"kinds": kinds}))
+    described = {"name": "wm", "axes": {"flows": ["sessions"], "tcp": ["reno"]}, "variants": ["aodv-ns2", "adv-30-30"]}
+    (tmp_path / "experiment.json").write_text(json.dumps(described))
+    write_tables(collect(tmp_path, described))
+    service, delivery = panels(wm_comparison.draw, tmp_path)
+    assert [(x > 0.5, y) for series in service.series for x, y in sorted(series.points)] == [(False, 31.5), (True, 21.5)]
+    assert [y for series in delivery.series for _, y in series.points] == [0.5, 0.5]
+    (row,) = (row for row in csv.DictReader((tmp_path / "pairs.csv").open()) if row["metric"] == "web_service_s")
+    assert (row["compared"], row["with"], row["difference"]) == ("adv-30-30", "aodv-ns2", "-10")
+
+
+def test_im_routes_draws_the_hops_as_the_daemon_reported_them(tmp_path):
+    make_upload(tmp_path, "one-upload", "newreno", 1, 600.0)
+    run = tmp_path / "fast-flowsone-upload-tcpnewreno" / "seed-1"
+    more = {"format": "manet-run/1", "epoch_ns": 0, "traffic_ns": 30_000_000_000}
+    (run / "run.json").write_text(json.dumps(json.loads((run / "run.json").read_text()) | more))
+    flow = {"from": "sta1", "to": "sta2", "start": 20}
+    (run / "scenario.json").write_text(json.dumps({"flows": [flow], "warmup": 0, "duration": 80}))
+    stations = [{"name": f"sta{n}", "mac": f"02:00:00:00:00:0{n}"} for n in (1, 2)]
+    (run / "medium.json").write_text(json.dumps({"format": "manet-medium/1", "stations": stations}))
+    (run / "routing").mkdir()
+    notes = [("route", 50.3, 2, "10.0.0.9"), ("lost", 60.0, 0, None), ("route", 61.0, 1, "10.0.0.2")]
+    lines = [{"t_ns": at * 1e9, "event": event, "about": "10.0.0.2", "value": hops, "via": via} for event, at, hops, via in notes]
+    (run / "routing" / "sta1.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    described = {"name": "im-routes", "axes": {"flows": ["one-upload"], "tcp": ["newreno"]}}
+    (tmp_path / "experiment.json").write_text(json.dumps(described))
+    write_tables(collect(tmp_path, described))
+    (panel,) = panels(im_routes.draw, tmp_path)
+    steps = next(series for series in panel.series if series.steps == "post" or len(series.points) >= 3)
+    hops = [point for point in steps.points if point[1] == point[1]]
+    assert [y for _, y in hops] == [2, 1, 1]
+    assert [x for x, _ in hops] == near([20.3, 31, 100])

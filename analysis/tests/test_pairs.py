@@ -1,0 +1,72 @@
+"""Differences between cells, seed by seed."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from analysis.pairs import pairs, write_pairs
+from analysis.tests.test_tables import make_run
+
+# Student's t for two degrees of freedom at 97.5 % times s / sqrt(3)
+T_OF_THREE = 4.302653 / 3**0.5
+
+
+@pytest.fixture
+def out_dir(tmp_path: Path) -> Path:
+    """Three seeds of two variants at one hop: the differences are 10, 20 and 30; seed 4 counts in one of them only."""
+    for seed, base, more in ((1, 100.0, 110.0), (2, 300.0, 320.0), (3, 200.0, 230.0)):
+        make_run(tmp_path, "old", 1, seed, base)
+        make_run(tmp_path, "new", 1, seed, more)
+    make_run(tmp_path, "old", 1, 4, 100.0)
+    make_run(tmp_path, "new", 1, 4, 900.0, verdict="void")
+    return tmp_path
+
+
+def test_effects_of_a_seed_cancel_in_the_difference(out_dir: Path) -> None:
+    (pair,) = pairs(out_dir, ("hops",), "variant", "old", ["acked_kbps"])
+    assert (pair.where, pair.compared, pair.base, pair.seeds) == ("1", "new", "old", 3)
+    assert (pair.mean, pair.mean_base, pair.difference) == (220, 200, 20)
+    assert pair.ci95 == pytest.approx(T_OF_THREE * 10, rel=1e-5)  # 24.8 around 20
+    assert (pair.outcome, pair.percent) == ("undecided", 10)
+
+
+def test_a_difference_beyond_its_interval_is_decided(tmp_path: Path) -> None:
+    for seed in (1, 2, 3):
+        make_run(tmp_path, "old", 1, seed, 100.0 * seed)
+        make_run(tmp_path, "new", 1, seed, 100.0 * seed - 50 - seed)
+    (pair,) = pairs(tmp_path, ("hops",), "variant", "old", ["acked_kbps"])
+    assert (pair.difference, pair.outcome) == (-52, "less")
+    assert pair.ci95 == pytest.approx(T_OF_THREE, rel=1e-5)
+
+
+def test_other_keys_must_be_equal_and_one_seed_decides_nothing(tmp_path: Path) -> None:
+    for hops, kbps in ((1, 600.0), (2, 300.0)):
+        make_run(tmp_path, "old", hops, 1, kbps)
+    make_run(tmp_path, "new", 2, 1, 400.0)
+    found = pairs(tmp_path, ("hops",), "hops", "1", ["acked_kbps"])
+    assert [(pair.where, pair.compared, pair.difference, pair.ci95, pair.outcome) for pair in found] == [
+        ("old", "2", -300, None, "undecided")
+    ]
+    assert pairs(tmp_path, ("hops",), "variant", "old", ["acked_kbps"], compared=["other"]) == []
+
+
+def test_pairs_csv_has_a_row_for_each_with_its_unit(out_dir: Path) -> None:
+    path = write_pairs(out_dir / "pairs.csv", pairs(out_dir, ("hops",), "variant", "old", ["acked_kbps"]))
+    (row,) = csv.DictReader(path.open())
+    assert (row["compared"], row["with"], row["unit"], row["difference"], row["outcome"]) == (
+        "new", "old", "kbit/s", "20", "undecided",
+    )  # fmt: skip
+
+
+def test_a_flow_of_an_axis_named_flows_does_not_hide_the_axis(tmp_path: Path) -> None:
+    """The runs' own `flows` once replaced the axis in the table."""
+    for value in ("one", "two"):
+        folder = tmp_path / f"flows{value}" / "seed-1"
+        folder.mkdir(parents=True)
+        (folder / "run.json").write_text(json.dumps({"axes": {"flows": value}, "seed": 1, "status": "complete"}))
+        (folder / "verdict.json").write_text('{"verdict": "valid"}')
+        (folder / "metrics.json").write_text(json.dumps({"flows": {"flow1": {"acked_bps": 1e5 if value == "one" else 3e5}}}))
+    (pair,) = pairs(tmp_path, ("flows",), "flows", "one", ["acked_kbps"])
+    assert (pair.compared, pair.difference) == ("two", 200)
