@@ -29,10 +29,12 @@ def description(out_dir: Path) -> dict[str, Any]:
     return json.loads(path.read_text()) if path.exists() else {}
 
 
-def in_order(out_dir: Path, variants: Iterable[str]) -> list[str]:
-    """Each of `variants` once: first those of the experiment in its order, then others by name."""
-    named = description(out_dir).get("variants", [])
-    there = set(variants)
+def in_order(out_dir: Path, values: Iterable[str], axis: str | None = None) -> list[str]:
+    """Each of `values`, of an axis or without one of the variants, once: first those of the experiment in its order, then others
+    by name."""
+    described = description(out_dir)
+    named = described.get("variants", []) if axis is None else described.get("axes", {}).get(axis, [])
+    there = set(values)
     return [*(name for name in named if name in there), *sorted(there - set(named))]
 
 

@@ -26,8 +26,7 @@ def draw(out_dir: Path) -> list[Path]:
     """Draw from the runs below `out_dir`; returns the files written."""
     out_dir = Path(out_dir)
     rows = [row for row in collect_runs(out_dir, AXES) if counts(row)]
-    tcps = [str(tcp) for tcp in drawing.description(out_dir).get("axes", {}).get("tcp", [])]
-    tcps = [tcp for tcp in tcps if any(row["tcp"] == tcp for row in rows)] or sorted({str(row["tcp"]) for row in rows})
+    tcps = drawing.in_order(out_dir, (str(row["tcp"]) for row in rows), "tcp")
     height_in = 0.9 + 1.3 * max(1, len(tcps))
     with style.page(out_dir, "im_routes", height_in, nrows=max(1, len(tcps)), sharex=True, sharey=True) as (axes, written):
         for panel, tcp in zip(axes, tcps, strict=False):

@@ -27,8 +27,7 @@ def draw(out_dir: Path) -> list[Path]:
     out_dir = Path(out_dir)
     summary = read_summary(out_dir)
     cells = [row for row in summary if row["metric"] == METRIC]
-    patterns = _listed(out_dir, "flows", cells)
-    tcps = _listed(out_dir, "tcp", cells)
+    patterns, tcps = (drawing.in_order(out_dir, (str(row[axis]) for row in cells), axis) for axis in AXES)
     variants = drawing.in_order(out_dir, (row["variant"] or "" for row in cells))
     height_in = 1.0 + 1.35 * len(patterns)
     with style.page(out_dir, "im_throughput", height_in, nrows=len(patterns), sharex=True, sharey=True) as (axes, written):
@@ -44,13 +43,6 @@ def draw(out_dir: Path) -> list[Path]:
     for number, base in enumerate(variants[:-1]):
         found += pairs(out_dir, AXES, "variant", base, (METRIC,), variants[number + 1 :])
     return [*written, write_pairs(out_dir / "pairs.csv", found)]
-
-
-def _listed(out_dir: Path, key: str, cells: list[dict[str, Any]]) -> list[str]:
-    """The values of an axis in the experiment's order."""
-    named = drawing.description(out_dir).get("axes", {}).get(key, [])
-    there = list(dict.fromkeys(str(row[key]) for row in cells))
-    return [*(value for value in named if value in there), *(value for value in there if value not in named)]
 
 
 def _draw_panel(axes: Axes, cells: list[dict[str, Any]], tcps: list[str], variants: list[str]) -> None:
