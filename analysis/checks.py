@@ -142,8 +142,8 @@ def iperf_retransmissions(
 
 
 def iperf_datagrams(flow: str, report: IperfReport, receiver: pl.DataFrame, connection: Connection) -> Check:
-    """The receiver reads each datagram once until it ends. No tolerance but for those that arrive within EDGE_S of its end. A
-    lower count means that its socket dropped some."""
+    """The receiver counts each datagram once, until it ends. The counts must be equal, except for datagrams that arrive within
+    EDGE_S of its end. A lower count means that its socket dropped some."""
     stamped = connection.forward(receiver).filter(pl.col("payload_bytes") >= STAMP_BYTES)
     arrived = stamped.sort("t_ns").unique(subset="stamp", keep="first")
     ended_s, looked_s = report.content.get("end", {}).get("sum_received", {}).get("until_s") or (math.inf, math.inf)

@@ -471,7 +471,7 @@ def tora_mix(attacker: Attacker, n: int) -> Iterator[list[bytes]]:
     yield packet(source="192.168.7.7", heard=us)
     yield packet(source=forged(n), heard=us)
     yield packet(acks=packed(VICTIM) + struct.pack("!HH", tora_number(attacker), n) + packed(OTHER) + bytes(4))
-    # a link that is up: heights of many stations, of others, of the victim, of no station; extreme ones
+    # on an established link: heights for many stations, for the victim and for unknown addresses, and extreme values
     yield packet(block=block(3 * n, *(update(forged(1000 * n + k), tau=n) for k in range(45))))
     wrong = [update(OTHER, owner=OTHER), update(VICTIM), update(BROADCAST), clear(VICTIM), clear(LIAR), query("8.8.8.8")]
     yield packet(block=block(3 * n + 1, *wrong, update(forged(1), delta=-(2**31), tau=2**64 - 1), clear(forged(1), n)))

@@ -232,7 +232,7 @@ impl Adv {
         if destination != self.node.address {
             return self.flood(now, Flood::End { source, id, destination });
         }
-        // packets of ours may still wait for a route to it
+        // this node's own packets may still wait for a route to it
         if self.held.count(source) == 0 && self.connections.end(source) {
             self.counters.count("connection-ended");
             self.check_receiver(now);

@@ -97,7 +97,7 @@ impl Table {
             return Received::Refused("older-number");
         }
         let newer = entry.sequence != Some(sequence);
-        // what a destination says of itself counts; of others, an equal number cannot switch the flag off
+        // the destination's own entry sets the flag; with an equal number, other nodes cannot clear it
         let flag = if newer || hops == 0 { receiver } else { entry.receiver || receiver };
         let flag_changed = std::mem::replace(&mut entry.receiver, flag) != flag;
         let nearer = if entry.is_usable() { hops + 1 < entry.hops } else { hops < entry.fewest_hops };
