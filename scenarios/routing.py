@@ -297,6 +297,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "protocol": "aodv",
         "node_traversal_time": 0.01,
         "net_diameter": 12,
+        "path_discovery_time": 6,  # BCAST_ID_SAVE and REV_ROUTE_LIFE
         "rreq_retries": 3,
         "hold_down": 10,
         "local_repair": False,

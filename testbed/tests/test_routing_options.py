@@ -32,7 +32,8 @@ def test_advs_two_variants_differ_in_the_wait_of_udp(load):
 
 
 def test_a_name_for_ns2s_constants_is_a_table_that_set_reaches_into(load):
-    assert load('hops = 2\nrouting = "aodv-ns2"').routing.net_diameter == 12
+    aodv = load('hops = 2\nrouting = "aodv-ns2"').routing
+    assert (aodv.net_diameter, aodv.path_discovery_time) == (12, 6)
     changed = load("hops = 2", "routing=dsr-ns2", "routing.request_period=4").routing
     assert (changed.learn_from_data, changed.request_period) == (False, 4)
 

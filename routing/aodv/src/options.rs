@@ -60,6 +60,10 @@ keys! {
         /// ACTIVE_ROUTE_TIMEOUT; by default 10 s with feedback, 3 s with hellos.
         #[serde(with = "optional_seconds")]
         pub active_route_timeout: Option<Duration> = None => above(0.0).derived(&ACTIVE_ROUTE_TIMEOUT);
+        /// PATH_DISCOVERY_TIME: time that a request is remembered and a route to its originator lasts at least; by default 4 *
+        /// node_traversal_time * net_diameter. A copy that arrives later is taken for a new request and flooded again.
+        #[serde(with = "optional_seconds")]
+        pub path_discovery_time: Option<Duration> = None => above(0.0).derived(&PATH_DISCOVERY_TIME);
         /// MY_ROUTE_TIMEOUT; by default derived from other times.
         #[serde(with = "optional_seconds")]
         pub my_route_timeout: Option<Duration> = None => above(0.0).derived(&MY_ROUTE_TIMEOUT);
@@ -132,8 +136,9 @@ keys! {
 
 const ACTIVE_ROUTE_TIMEOUT: Formula = By("link", &[("feedback", Number(10.0)), ("hello", Number(3.0))]);
 const TWICE_ACTIVE: Formula = Product(&[Number(2.0), Key("active_route_timeout")]);
-/// 2 * PATH_DISCOVERY_TIME, which is 2 * NET_TRAVERSAL_TIME, which is 2 * NODE_TRAVERSAL_TIME * NET_DIAMETER.
-const TWICE_PATH_DISCOVERY: Formula = Product(&[Number(8.0), Key("node_traversal_time"), Key("net_diameter")]);
+/// 2 * NET_TRAVERSAL_TIME, which is 2 * NODE_TRAVERSAL_TIME * NET_DIAMETER.
+const PATH_DISCOVERY_TIME: Formula = Product(&[Number(4.0), Key("node_traversal_time"), Key("net_diameter")]);
+const TWICE_PATH_DISCOVERY: Formula = Product(&[Number(2.0), Key("path_discovery_time")]);
 /// "should be set to at least 2 * PATH_DISCOVERY_TIME" in the RFC's text; AODV-UU has the formula only.
 const MY_ROUTE_TIMEOUT: Formula =
     By("style", &[("rfc", Max(&[TWICE_ACTIVE, TWICE_PATH_DISCOVERY])), ("uu", TWICE_ACTIVE)]);
@@ -148,6 +153,8 @@ pub struct Derived {
     pub active_route_timeout: f64,
     /// MY_ROUTE_TIMEOUT, in seconds.
     pub my_route_timeout: f64,
+    /// PATH_DISCOVERY_TIME, in seconds.
+    pub path_discovery_time: f64,
     /// NEXT_HOP_WAIT, in seconds.
     pub next_hop_wait: f64,
     /// TTL_START, in hops.
@@ -220,7 +227,6 @@ impl Options {
     pub fn timing(&self, derived: &Derived) -> Timing {
         let active_route = Duration::from_secs_f64(derived.active_route_timeout);
         let net_traversal = self.node_traversal_time * 2 * u64::from(self.net_diameter);
-        let path_discovery = net_traversal * 2;
         let hello_loss = self.hello_interval * u64::from(self.allowed_hello_loss);
         let uu_jitter = Duration::from_millis(if self.uu() { 50 } else { 0 });
         Timing {
@@ -231,7 +237,7 @@ impl Options {
             hello_jitter: uu_jitter,
             node_traversal: self.node_traversal_time,
             net_traversal,
-            path_discovery,
+            path_discovery: Duration::from_secs_f64(derived.path_discovery_time),
             next_hop_wait: Duration::from_secs_f64(derived.next_hop_wait),
             blacklist: net_traversal * u64::from(self.rreq_retries.max(1)),
             // K = 5; AODV-UU keeps 15 s with link-layer feedback too
@@ -290,6 +296,16 @@ mod tests {
         let of = |diameter: u8| timing(&format!(r#"{{"net_diameter":{diameter}}}"#)).max_repair_ttl;
         // 0.3 x 1, 3, 4, 10, 20, 255 = 0.3, 0.9, 1.2, 3, 6, 76.5
         assert_eq!([1, 3, 4, 10, 20, 255].map(of), [0, 0, 1, 3, 6, 76]);
+    }
+
+    #[test]
+    fn requests_are_remembered_for_the_given_time_with_short_waits_too() {
+        let short = r#""node_traversal_time":0.01,"net_diameter":12"#;
+        let remembered = |more: &str| timing(&format!("{{{short}{more}}}")).path_discovery;
+        assert_eq!(remembered(""), Duration::from_millis(480));
+        assert_eq!(remembered(r#","path_discovery_time":6"#), Duration::from_secs(6));
+        // MY_ROUTE_TIMEOUT is at least twice as long
+        assert_eq!(timing(r#"{"path_discovery_time":30}"#).my_route, Duration::from_secs(60));
     }
 
     #[test]
