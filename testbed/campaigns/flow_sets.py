@@ -1,6 +1,6 @@
 """Named sets of flows of an experiment: `flows = "NAME"`, and `{ set = "NAME", rate = 43200 }` in a list of flows.
 
-The second form is every flow of the set; keys next to `set` replace the flow's own.
+The second form is every flow of the set; keys next to `set` replace the flow's own. A set may have such entries too.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ def with_flows(change: Change, declaration: Declaration) -> Change:
         return change
     place = change.place
     if isinstance(change.value, str):
-        flows, parts = _flows_of({SET: change.value}, place, declaration, named=place)
+        flows, parts = _flows_of({SET: change.value}, place, declaration, place)
         return replace(change, value=flows, parts=_numbered(parts))
     if not isinstance(change.value, list):
         return change
@@ -31,7 +31,7 @@ def with_flows(change: Change, declaration: Declaration) -> Change:
     for index, entry in enumerate(change.value):
         at = None if place is None else (*place, index)
         if isinstance(entry, dict) and SET in entry:
-            more, of_more = _flows_of(entry, at, declaration, named=None if at is None else (*at, SET))
+            more, of_more = _flows_of(entry, at, declaration, None if at is None else (*at, SET))
             flows, parts = flows + more, parts + of_more
         else:
             flows, parts = [*flows, entry], [*parts, {} if at is None else {(): at}]
@@ -42,9 +42,9 @@ Parts = list[dict[KeyPath, KeyPath]]  # of each flow: the paths of its keys, in 
 
 
 def _flows_of(
-    entry: Mapping[str, Any], place: KeyPath | None, declaration: Declaration, named: KeyPath | None
+    entry: Mapping[str, Any], place: KeyPath | None, declaration: Declaration, named: KeyPath | None, outer: tuple[str, ...] = ()
 ) -> tuple[list[dict[str, Any]], Parts]:
-    """The flows of the set that `entry` names; `named` is the key path of the name."""
+    """The flows of the set that `entry` names; `named` is the key path of the name, `outer` the sets that `entry` is in."""
     sets, name = declaration.tables.flow_sets, entry[SET]
     if not isinstance(name, str) or name not in sets:
         close = did_you_mean(str(name), sets)
@@ -53,12 +53,16 @@ def _flows_of(
         if named is None:
             raise UsageError(f'--set: key "{dotted((KEY,))}": {text}')
         raise declaration.document.refusal(named, text)
+    if name in outer and named is not None:
+        raise declaration.document.refusal(named, f'the flow set "{name}" contains itself: {" > ".join((*outer, name))}')
+    flows, parts = [], []
+    for index, flow in enumerate(sets[name]):
+        at = ("flow_sets", name, index)
+        more, of_more = _flows_of(flow, at, declaration, (*at, SET), (*outer, name)) if SET in flow else ([flow], [{(): at}])
+        flows, parts = flows + more, parts + of_more
     own = {key: value for key, value in entry.items() if key != SET}
-    flows = [{**flow, **own} for flow in sets[name]]
-    if place is None:
-        return flows, [{} for _ in flows]
-    own_places = {(key,): (*place, key) for key in own}
-    return flows, [{(): ("flow_sets", name, index)} | own_places for index in range(len(flows))]
+    own_places = {} if place is None else {(key,): (*place, key) for key in own}
+    return [{**flow, **own} for flow in flows], [of_flow | own_places for of_flow in parts]
 
 
 def _numbered(parts: Parts) -> dict[KeyPath, KeyPath]:

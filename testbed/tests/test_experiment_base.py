@@ -175,6 +175,31 @@ def test_flow_sets_are_named_by_axes_sizes_and_set_too(experiment):
     assert experiment(SETS, "flows.1.to=sta1").cells[0].scenario.flows[1].target == "sta1"
 
 
+NESTED = SETS.replace("streams = [", 'both = [{ set = "pair", start = 2 }, { set = "streams" }]\nstreams = [')
+
+
+def test_a_flow_set_may_contain_sets_with_keys_next_to_them(experiment):
+    assert _flows(experiment(NESTED, "flows=both").cells[0]) == [
+        ("sta1", "sta2", 2, None), ("sta2", "sta3", 2, None), ("sta3", "sta1", 0, 1000),
+    ]  # fmt: skip
+    again = experiment(NESTED.replace('{ set = "streams", rate = 5000 }', '{ set = "both", start = 4 }')).cells[1]
+    assert [start for _, _, start, _ in _flows(again)] == [0, 4, 4, 4, 3, 3]
+
+
+@pytest.mark.parametrize(
+    ("inner", "wanted"),
+    [
+        ('{ set = "both" }', 'the flow set "both" contains itself: both > both'),
+        ('{ set = "twice" }]\ntwice = [{ set = "both" }', 'the flow set "both" contains itself: both > twice > both'),
+        ('{ set = "stream" }', 'there is no flow set "stream"; did you mean "streams"?'),
+    ],
+)
+def test_an_invalid_set_inside_of_a_set_is_reported_with_its_place(experiment, inner, wanted):
+    text = NESTED.replace('{ set = "streams" }]', inner + "]").replace('flows = "pair"', 'flows = "both"')
+    assert message(experiment, text).endswith(wanted)
+    assert "key \"flow_sets." in message(experiment, text)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "wanted"),
     [
