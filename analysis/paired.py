@@ -11,23 +11,16 @@ from pathlib import Path
 from matplotlib.axes import Axes
 
 from analysis import drawing, style
-from analysis.tables import collect_runs, counts, mean_and_interval, read_summary
+from analysis.pairs import VARIANT, Pair, pairs
+from analysis.tables import read_summary
 
 METRIC = "acked_kbps"
 AXIS = "speed"
 
 
-def differences(out_dir: Path, base: str, variants: Sequence[str], axis: str = AXIS) -> dict[str, dict[float, list[float]]]:
-    """For each variant and value on the axis: variant minus `base` (kbit/s), one number for each seed that both have."""
-    found: dict[tuple[str, float, int], float] = {}
-    for run in collect_runs(out_dir, (axis,)):
-        if counts(run) and run[METRIC] is not None:
-            found[run["variant"] or "", float(run[axis]), run["seed"]] = run[METRIC]
-    answer: dict[str, dict[float, list[float]]] = {variant: {} for variant in variants}
-    for (variant, place, seed), value in sorted(found.items()):
-        if variant in answer and (base, place, seed) in found:
-            answer[variant].setdefault(place, []).append(value - found[base, place, seed])
-    return answer
+def gains(out_dir: Path, base: str, variants: Sequence[str]) -> list[Pair]:
+    """Each variant minus `base` (kbit/s) at each speed, by seed."""
+    return pairs(out_dir, (AXIS,), VARIANT, base, (METRIC,), variants)
 
 
 def draw(out_dir: Path, name: str, base: str, against: str, height_in: float = 4.6) -> list[Path]:
@@ -41,7 +34,7 @@ def draw(out_dir: Path, name: str, base: str, against: str, height_in: float = 4
     with style.page(out_dir, name, height_in, nrows=2, sharex=True, height_ratios=[1.4, 1]) as (axes, written):
         _draw_means(axes[0], measured)
         others = [variant for variant in measured if variant != base]
-        _draw_differences(axes[1], differences(out_dir, base, others), list(measured))
+        _draw_differences(axes[1], gains(out_dir, base, others), list(measured))
         axes[1].set_ylabel(against)
         axes[1].set_xlabel("mean speed (m/s)")
         speeds = sorted({row[AXIS] for rows in measured.values() for row in rows})
@@ -75,15 +68,13 @@ def _draw_means(axes: Axes, measured: dict[str, list[dict]]) -> None:
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
 
 
-def _draw_differences(axes: Axes, found: dict[str, dict[float, list[float]]], order: Iterable[str]) -> None:
+def _draw_differences(axes: Axes, found: Iterable[Pair], order: Iterable[str]) -> None:
     axes.axhline(0, color=style.BLACK, linewidth=0.6)
     listed = list(order)
-    for variant, by_place in found.items():
-        position = listed.index(variant)
-        mark = style.of_variant(variant, position)
-        for place, values in by_place.items():
-            at = place + _aside(position, len(listed))
-            axes.plot([at] * len(values), values, color=mark.colour, marker="o", markersize=2.5, linestyle="", alpha=0.45)
-            mean = mean_and_interval(list(values))
-            axes.errorbar([at + 0.1], [mean["mean"]], yerr=None if mean["ci95"] is None else [mean["ci95"]],
-                          color=mark.colour, marker=mark.marker, markeredgecolor=style.BLACK, capsize=3)  # fmt: skip
+    for pair in found:
+        position = listed.index(pair.compared)
+        mark = style.of_variant(pair.compared, position)
+        at = float(pair.where) + _aside(position, len(listed))  # the only other key is the axis
+        axes.plot([at] * pair.seeds, pair.by_seed, color=mark.colour, marker="o", markersize=2.5, linestyle="", alpha=0.45)
+        axes.errorbar([at + 0.1], [pair.difference], yerr=None if pair.ci95 is None else [pair.ci95],
+                      color=mark.colour, marker=mark.marker, markeredgecolor=style.BLACK, capsize=3)  # fmt: skip

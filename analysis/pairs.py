@@ -23,17 +23,27 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Pair:
-    """`compared` minus `base` in a cell with the other keys `where`; `difference` and `ci95` are None for too few seeds."""
+    """`compared` minus `base` in a cell with the other keys `where`: `by_seed`, in the order of the seeds that count in both, and
+    their mean `difference`. `ci95` is None for a single seed."""
 
     where: str
     compared: str
     base: str
     metric: str
-    seeds: int
     mean: float
     mean_base: float
-    difference: float
+    by_seed: tuple[float, ...]
     ci95: float | None
+
+    @property
+    def seeds(self) -> int:
+        """Number of seeds that count in both cells."""
+        return len(self.by_seed)
+
+    @property
+    def difference(self) -> float:
+        """Mean over the seeds."""
+        return fmean(self.by_seed)
 
     @property
     def outcome(self) -> str:
@@ -82,9 +92,9 @@ def _pair(
     ]
     if not both:
         return None
-    spread = mean_and_interval([one - other for one, other in both])
+    by_seed = tuple(one - other for one, other in both)
     means = (fmean(one for one, _ in both), fmean(other for _, other in both))
-    return Pair(where, value, base, metric, len(both), *means, means[0] - means[1], spread["ci95"])
+    return Pair(where, value, base, metric, *means, by_seed, mean_and_interval(list(by_seed))["ci95"])
 
 
 def write_pairs(path: Path, found: Iterable[Pair]) -> Path:

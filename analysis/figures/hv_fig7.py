@@ -10,14 +10,9 @@ from pathlib import Path
 from analysis import paired
 
 AXES = ("speed",)  # of the experiment
-WITH, WITHOUT = "cache-replies", "no-cache-replies"
+WITH = "cache-replies"
 
 
 def draw(out_dir: Path) -> list[Path]:
     """Draw from `out_dir`/summary.csv and the runs below it; returns the files written."""
     return paired.draw(Path(out_dir), "hv_fig7", WITH, "without minus with (kbit/s)")
-
-
-def differences(out_dir: Path) -> dict[float, list[float]]:
-    """For each speed, the gain of a pattern without replies from caches (kbit/s); patterns that both variants have."""
-    return paired.differences(out_dir, WITH, [WITHOUT])[WITHOUT]

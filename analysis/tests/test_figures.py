@@ -234,8 +234,10 @@ def make_patterns(folder: Path, name: str, gains: dict[str, float]) -> None:
 
 def test_hv_elfn_compares_each_variant_with_plain_reno(tmp_path):
     make_patterns(tmp_path, "hv-fig12", {"reno": 0.0, "elfn-2s": 50.0, "elfn-30s": -40.0})
-    found = paired.differences(tmp_path, "reno", ["elfn-2s", "elfn-30s"])
-    assert found == {"elfn-2s": {10: pytest.approx([50, 50])}, "elfn-30s": {10: pytest.approx([-40, -40])}}
+    found = paired.gains(tmp_path, "reno", ["elfn-2s", "elfn-30s"])
+    assert {(pair.compared, pair.where): pair.by_seed for pair in found} == {
+        ("elfn-2s", "10"): pytest.approx((50, 50)), ("elfn-30s", "10"): pytest.approx((-40, -40)),
+    }  # fmt: skip
     means, gains = panels(hv_elfn.draw, tmp_path)
     # 301 and 702 of plain Reno, whose third run is void; 351, 752 and 553, 40 less than 301, 702 and 503
     assert [means.named[style.of_variant(name).name].y for name in ("reno", "elfn-2s", "elfn-30s")] == [[501.5], [552], [462]]
@@ -350,7 +352,7 @@ def test_hv_load_keeps_the_points_of_a_single_speed_off_its_edges(tmp_path):
 
 def test_hv_fig7_pairs_the_patterns(tmp_path):
     make_patterns(tmp_path, "hv-fig7", {"cache-replies": 0.0, "no-cache-replies": 50.0})
-    assert hv_fig7.differences(tmp_path) == {10: pytest.approx([50, 50])}
+    assert [pair.by_seed for pair in paired.gains(tmp_path, "cache-replies", ["no-cache-replies"])] == [pytest.approx((50, 50))]
     means, gains = panels(hv_fig7.draw, tmp_path)
     assert (means.of("cache-replies").y, means.of("no-cache-replies").y) == ([501.5], [552])
     (dots,) = (one for one in gains.series if one.line == "None")
