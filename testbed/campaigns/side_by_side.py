@@ -1,7 +1,8 @@
 """The default of `--jobs`: the number of parallel runs that this machine can run with valid verdicts.
 
-The cost of a run depends on its frames and stations. On two loaded cores thirty moving stations with DSR and one flow at 2 Mbit/s
-took 0.05 of a core, and 0.15 with daemons that process all overheard frames (and a medium that woke more often). The constants
+The cost of a run depends on its frames, stations and flows. On two loaded cores thirty moving stations with DSR and one flow at 2 Mbit/s
+took 0.05 of a core, and 0.15 with daemons that process all overheard frames (and a medium that woke more often). Eight runs of fifty
+moving stations with twenty flows each (ten web sessions, ten streams) used 1.4 cores, starts and stops included. The constants
 leave room for start and stop. Runs may use SHARE of the cores; above that lateness becomes visible.
 A run in virtual time is a guest, whose one CPU uses a core and is never late: one per core. Inside a guest, whose emulated CPUs
 are ten to twenty times slower, at most one run per CPU.
@@ -18,6 +19,7 @@ SHARE = 0.6
 MAX_JOBS = 64
 RUN_CORES = 0.044  # a saturated channel at REFERENCE_BPS
 STATION_CORES = 0.001
+FLOW_CORES = 0.003  # programs and packets of each flow after the first
 LISTENING_CORES = 0.0025  # added for a DSR daemon that processes all overheard frames (routing/dsr/src/dull.rs)
 REFERENCE_BPS = 2e6
 RADIOS = ROOT / "medium" / "radios"
@@ -37,7 +39,8 @@ def cost_cores(scenario: Scenario) -> float:
     # Preambles and contention do not scale with the rate: the frame rate grows more slowly than the bit rate.
     run = RUN_CORES * max(1.0, (rate_bps / REFERENCE_BPS) ** 0.75)
     listens = getattr(scenario.routing, "learn_from_data", False)
-    return run + (STATION_CORES + listens * LISTENING_CORES) * len(scenario.station_names())
+    flows = FLOW_CORES * max(0, len(scenario.flows) - 1)
+    return run + flows + (STATION_CORES + listens * LISTENING_CORES) * len(scenario.station_names())
 
 
 def default_jobs(scenarios: Iterable[Scenario], max_guests: int = MAX_JOBS) -> int:

@@ -20,6 +20,13 @@ def test_sixteen_runs_of_thirty_stations_fit_on_two_cores_and_eight_with_overhea
     assert side_by_side.default_jobs([thirty()]) == 8
 
 
+def test_seven_runs_of_fifty_stations_with_twenty_flows_fit_on_two_cores():
+    field = {"topology": "random", "nodes": 50, "area": (1000, 1000), "routing": "aodv-ns2"}
+    flows = [{"from": f"sta{n}", "to": f"sta{n + 20}", "traffic": "cbr", "bytes": 540, "rate": 10547} for n in range(1, 21)]
+    assert side_by_side.default_jobs([Scenario(**field, flows=flows)]) == 7
+    assert side_by_side.default_jobs([Scenario(**field)]) > 7
+
+
 def test_a_guest_runs_no_more_at_once_than_it_has_processors(monkeypatch):
     monkeypatch.setenv("MANET_GUEST", "6.12")
     assert side_by_side.default_jobs([Scenario(hops=5)]) == 2
