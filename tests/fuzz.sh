@@ -7,7 +7,14 @@ set -eu
 cd "$(dirname "$0")/../fuzz"
 seconds=${1:?usage: tests/fuzz.sh SECONDS [TARGET ...]}
 shift
-targets=${*:-$(sed -n 's/^path = "targets\/\(.*\)\.rs"$/\1/p' Cargo.toml)}
+all=$(sed -n 's/^path = "targets\/\(.*\)\.rs"$/\1/p' Cargo.toml)
+targets=${*:-$all}
+for target in $targets; do
+    echo "$all" | grep -qx -- "$target" || {
+        echo "fuzz: there is no target $target; the targets are" $all >&2
+        exit 2
+    }
+done
 
 # the flags of `cargo fuzz build --sanitizer none`
 RUSTFLAGS="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
