@@ -15,11 +15,12 @@ from analysis.pairs import pairs, write_pairs
 from analysis.tables import read_summary
 
 AXES = ("tcp",)  # of the experiment
+FINISHED = "web_finished_sessions"
 METRICS = {
     "web_service_s": ("service time of a session (s)", 1),
     "web_throughput_bps": ("throughput of sessions (kbit/s)", 1e-3),
     "web_response_s": ("response time (s)", 1),
-    "web_finished_sessions": ("finished sessions", 1),
+    FINISHED: ("finished sessions", 1),
     "vbr_delivery": ("video: delivered share", 1),
     "vbr_latency_ms": ("video: latency (ms)", 1),
     "vbr_jitter_ms": ("video: jitter (ms)", 1),
@@ -46,7 +47,7 @@ def draw(out_dir: Path) -> list[Path]:
         for panel, metric in zip(axes, shown, strict=False):
             _draw_panel(panel, [row for row in cells if row["metric"] == metric], lines, variants, METRICS[metric][1])
             panel.set_title(METRICS[metric][0], fontsize=8)
-            panel.set_ylim(bottom=0)
+            panel.set_ylim(bottom=0, top=max(1, panel.get_ylim()[1]) if metric == FINISHED else None)
         axes[-1].set_xticks(range(len(variants)), [style.of_variant(variant).name for variant in variants])
         axes[-1].set_xlim(-0.5, max(0.5, len(variants) - 0.5))
         axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
