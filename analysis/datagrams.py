@@ -1,8 +1,10 @@
 """Metrics of a UDP flow: delivered rate, loss, distribution of the latency, jitter; and the record of each datagram.
 
-The receiver's capture recognises a datagram by the first bytes of its payload, in which the generator writes the sending time and
-a counter. Both captures use the same clock (one host), so the one-way delay needs no synchronisation. There are two jitters: the
-standard deviation of the delay, as in the studies of multimedia traffic, and the interarrival jitter of RFC 3550, 6.4.1.
+A datagram counts from the instant at which the application wrote it: what the source's routing daemon holds, or drops for want of
+a route, was offered. The generator writes that instant and a counter into the first bytes of the payload; a datagram that is in
+no capture was written by the generator's schedule. Generator and captures use the same clock (one host), so the one-way delay
+needs no synchronisation. There are two jitters: the standard deviation of the delay, as in the studies of multimedia traffic, and
+the interarrival jitter of RFC 3550, 6.4.1.
 """
 
 from collections.abc import Sequence
@@ -25,11 +27,20 @@ FOLDER = "datagrams"  # of a run, with the records of each flow
 
 
 @dataclass(frozen=True)
-class DatagramMetrics:
-    """Metrics of one window. The delays are of datagrams sent in the window; None if none arrived."""
+class Schedule:
+    """The generator's: datagram k of `count` is written at `first_ns` + k * `interval_s` (CLOCK_REALTIME)."""
 
-    sent: int
-    received: int  # of those sent in the window, at any time of arrival
+    first_ns: int
+    interval_s: float
+    count: int
+
+
+@dataclass(frozen=True)
+class DatagramMetrics:
+    """Metrics of one window. The delays are of datagrams written in the window; None if none arrived."""
+
+    sent: int  # written by the application, whether they left the station or not
+    received: int  # of those written in the window, at any time of arrival
     delivered_bytes: int  # payload that arrived in the window
     latency_ms: dict[str, float | None]  # mean, QUANTILES and max
     jitter_ms: float | None
@@ -48,22 +59,42 @@ class DatagramMetrics:
         return self.received / self.sent if self.sent else None
 
 
-def datagrams_of(sender: pl.DataFrame, receiver: pl.DataFrame, connection: Connection) -> pl.DataFrame:
-    """The datagrams of a flow that left its source, in this order: `stamp`, `bytes` of the IP packet, `sent_ns`, `received_ns`
-    (null: lost). Datagrams shorter than a stamp (iperf3's greeting) are not data."""
+def datagrams_of(
+    sender: pl.DataFrame, receiver: pl.DataFrame, connection: Connection, schedule: Schedule | None = None
+) -> pl.DataFrame:
+    """The datagrams of a flow in the order of writing: `number`, `bytes` of the IP packet, `written_ns`, `sent_ns` (null: it never
+    left the source), `received_ns` (null: lost). Without a schedule, only those in the sender's capture. Datagrams shorter than a
+    stamp (iperf3's greeting) are not data."""
     left, arrived = _datagrams(sender, connection), _datagrams(receiver, connection)
-    return left.select("stamp", pl.col("payload_bytes") + IP_UDP_BYTES, pl.col("t_ns").alias("sent_ns")).join(
+    both = left.select("stamp", pl.col("payload_bytes") + IP_UDP_BYTES, pl.col("t_ns").alias("sent_ns")).join(
         arrived.select("stamp", pl.col("t_ns").alias("received_ns")), on="stamp", how="left", maintain_order="left"
-    ).rename({"payload_bytes": "bytes"})  # fmt: skip
+    )  # fmt: skip
+    stamps = [STAMP.unpack(stamp) for stamp in both["stamp"]]
+    captured = both.select(
+        pl.Series("number", [number for _, number in stamps], dtype=pl.Int64),
+        pl.col("payload_bytes").cast(pl.Int64).alias("bytes"),
+        pl.Series("written_ns", [t_ns for t_ns, _ in stamps], dtype=pl.Int64),
+        pl.col("sent_ns").cast(pl.Int64),
+        pl.col("received_ns").cast(pl.Int64),
+    )
+    if schedule is None:
+        return captured
+    seen = set(captured["number"])
+    unseen = [number for number in range(schedule.count) if number not in seen]
+    times_ns = [schedule.first_ns + round(number * schedule.interval_s * 1e9) for number in unseen]
+    never_left = pl.DataFrame({"number": unseen, "written_ns": times_ns}, schema={"number": pl.Int64, "written_ns": pl.Int64})
+    return pl.concat([captured, never_left], how="diagonal").sort("number")
 
 
 def datagram_metrics(
-    sender: pl.DataFrame, receiver: pl.DataFrame, connection: Connection, begin_ns: int, end_ns: int
+    datagrams: pl.DataFrame, receiver: pl.DataFrame, connection: Connection, begin_ns: int, end_ns: int
 ) -> DatagramMetrics:
-    """The metrics of the window from the datagrams of both captures."""
+    """The metrics of the window from the `datagrams` (datagrams_of) and the capture at the receiver."""
     arrivals = _datagrams(receiver, connection).filter(pl.col("t_ns").is_between(begin_ns, end_ns, closed="left"))
-    sent = datagrams_of(sender, receiver, connection).filter(pl.col("sent_ns").is_between(begin_ns, end_ns, closed="left"))
-    received = sent.drop_nulls("received_ns").with_columns(((pl.col("received_ns") - pl.col("sent_ns")) / 1e6).alias("delay_ms"))
+    sent = datagrams.filter(pl.col("written_ns").is_between(begin_ns, end_ns, closed="left"))
+    received = sent.drop_nulls("received_ns").with_columns(
+        ((pl.col("received_ns") - pl.col("written_ns")) / 1e6).alias("delay_ms")
+    )
     delays_ms = received["delay_ms"]
     jitters_ms = interarrival_jitters_ms(received.sort("received_ns", maintain_order=True)["delay_ms"].to_list())
     quantiles = {name: delays_ms.quantile(share, interpolation="linear") for name, share in QUANTILES.items()}
@@ -91,16 +122,15 @@ def interarrival_jitters_ms(delays_ms: Sequence[float]) -> list[float]:
 
 def write_records(path: Path, datagrams: pl.DataFrame, begin_ns: int, end_ns: int) -> None:
     """The file of a flow's datagrams, one in each row (formats/results.md)."""
-    stamps = [STAMP.unpack(stamp) for stamp in datagrams["stamp"]]
     rows = datagrams.select(
-        pl.Series("number", [number for _, number in stamps], dtype=pl.Int64),
+        "number",
         "bytes",
-        pl.Series("written_ns", [t_ns for t_ns, _ in stamps], dtype=pl.Int64),
+        "written_ns",
         "sent_ns",
         "received_ns",
-        ((pl.col("received_ns") - pl.col("sent_ns")) / 1e6).alias("latency_ms"),
+        ((pl.col("received_ns") - pl.col("written_ns")) / 1e6).alias("latency_ms"),
         pl.col("received_ns").is_null().cast(pl.Int8).alias("lost"),
-        pl.col("sent_ns").is_between(begin_ns, end_ns, closed="left").cast(pl.Int8).alias("in_window"),
+        pl.col("written_ns").is_between(begin_ns, end_ns, closed="left").cast(pl.Int8).alias("in_window"),
     )
     path.parent.mkdir(exist_ok=True)
     with atomic_file(path) as file:

@@ -13,7 +13,7 @@ import numpy as np
 from analysis import checks, tcp_samples
 from analysis.checks import Check
 from analysis.connections import Connection
-from analysis.datagrams import FOLDER, datagram_metrics, datagrams_of, write_records
+from analysis.datagrams import FOLDER, Schedule, datagram_metrics, datagrams_of, write_records
 from analysis.exchanges import measure_exchanges
 from analysis.iperf import IperfReport
 from analysis.reaction import reaction_s
@@ -26,11 +26,10 @@ NS_PER_S = 1_000_000_000
 
 @dataclass(frozen=True)
 class Measure:
-    """`of_flow`: the metrics of a flow with packets. `of_nothing`: the metrics other than rates that are known without packets,
-    from the seconds of the flow's warm-up and window."""
+    """`of_flow`: the metrics of a flow with packets. `of_nothing`: the metrics other than rates that are known without packets."""
 
     of_flow: Callable[..., dict[str, Any]]
-    of_nothing: Callable[[float, float], dict[str, Any]]
+    of_nothing: Callable[[RunDirectory, Flow, IperfReport], dict[str, Any]]
 
 
 def measure_tcp(
@@ -70,8 +69,8 @@ def measure_datagrams(
     """Rate, loss, delays and silences between two instants (CLOCK_REALTIME, ns); adds to the checks `found`, and writes the
     record of each datagram."""
     at_sender, at_receiver = run.capture_of(flow, flow.source), run.capture_of(flow, flow.target)
-    measured = datagram_metrics(at_sender, at_receiver, connection, begin_ns, end_ns)
-    datagrams = datagrams_of(at_sender, at_receiver, connection)
+    datagrams = datagrams_of(at_sender, at_receiver, connection, schedule_of(run, flow, report))
+    measured = datagram_metrics(datagrams, at_receiver, connection, begin_ns, end_ns)
     write_records(run.path / FOLDER / f"{flow.name}.csv", datagrams, begin_ns, end_ns)
     if report:
         found.append(checks.iperf_datagrams(flow.name, report, at_receiver, connection))
@@ -94,6 +93,25 @@ def measure_datagrams(
     }
 
 
+def schedule_of(run: RunDirectory, flow: Flow, report: IperfReport | None) -> Schedule | None:
+    """When the flow's datagrams were written; None if its generator has not reported."""
+    counts = report.content.get("end", {}).get("sum_sent", {}) if report else {}
+    if report is None or report.first_try_s is None or "refused" not in counts:
+        return None
+    interval_s = flow.kind.interval_s(run.flow_keys(flow))
+    return Schedule(round(report.first_try_s * NS_PER_S), interval_s, counts["packets"] + counts["refused"])
+
+
+def datagrams_of_nothing(run: RunDirectory, flow: Flow, report: IperfReport) -> dict[str, Any]:
+    """For a flow of which no datagram left its station: what was written in the window is lost."""
+    begin_s, end_s = run.window_s(flow)
+    schedule = schedule_of(run, flow, report)
+    written_s = [number * schedule.interval_s for number in range(schedule.count)] if schedule else []
+    sent = sum(begin_s <= at_s < end_s for at_s in written_s)
+    shares = {"delivery": 0.0, "loss": 1.0} if sent else {}
+    return {"sent": sent, "silence_s": end_s - begin_s, **shares}
+
+
 def _layers_part(run: RunDirectory, flow: Flow, connection: Connection, end_ns: int) -> checks.LayersPart:
     """Actions of the connection's layers recorded in tcp.csv; a stand-by that never ended lasts to the window's end."""
     if not (run.path / "tcp.csv").exists():
@@ -114,11 +132,11 @@ def _by_second(acked: Staircase, start_ns: int, end_ns: int) -> list[int]:
 MEASURES = {
     "tcp": Measure(
         measure_tcp,
-        lambda warmup_s, duration_s: {
-            "acked_bps_by_second": [0] * int(warmup_s + duration_s), "segments": 0, "retransmissions": 0,
+        lambda run, flow, _report: {
+            "acked_bps_by_second": [0] * int(run.window_s(flow)[1]), "segments": 0, "retransmissions": 0,
         },
     ),
-    "datagrams": Measure(measure_datagrams, lambda _warmup_s, duration_s: {"sent": 0, "silence_s": duration_s}),
+    "datagrams": Measure(measure_datagrams, datagrams_of_nothing),
 }  # fmt: skip
 # of flows with any number of connections: by run, flow and window
 MEASURES_OF_MANY = {"exchanges": measure_exchanges}

@@ -77,7 +77,7 @@ def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check], remarks: li
         if connected_ns is None and report is not None and _never_on_the_air(flow, report):
             remarks.append(_remark(flow, report))
             return entry | _nothing_carried(run, flow, report)
-        start_ns = _start_ns(report, connected_ns)
+        start_ns = _start_ns(flow, report, connected_ns)
         if start_ns is None or connected_ns is None:
             raise AnalysisError(f"{run.path / 'captures' / flow.source}.pcap: no packet of {flow.name}; did it start?")
         window_s = run.window_s(flow)
@@ -98,13 +98,13 @@ def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check], remarks: li
     return entry
 
 
-def _start_ns(report: IperfReport | None, connected_ns: int | None) -> int | None:
+def _start_ns(flow: Flow, report: IperfReport | None, connected_ns: int | None) -> int | None:
     """Time of the flow's first packet. If the ends were apart at first (for more than LATE_S, longer than any handshake), time of
-    its first try."""
+    its first try; for datagrams always, since they are written on time whether they can leave or not."""
     if connected_ns is None or report is None or report.first_try_s is None:
         return connected_ns
     first_ns = round(report.first_try_s * NS_PER_S)
-    return first_ns if connected_ns - first_ns > LATE_S * NS_PER_S else connected_ns
+    return first_ns if flow.kind.measured == "datagrams" or connected_ns - first_ns > LATE_S * NS_PER_S else connected_ns
 
 
 def _never_on_the_air(flow: Flow, report: IperfReport) -> bool:
@@ -114,14 +114,14 @@ def _never_on_the_air(flow: Flow, report: IperfReport) -> bool:
 
 def _remark(flow: Flow, report: IperfReport) -> str:
     """Of a flow that carried nothing: one line, since a verdict does not say so (docs/verdict.md)."""
-    happened = "sent no datagram" if flow.protocol == "udp" else "never connected"
+    happened = "sent no datagram over its radio" if flow.protocol == "udp" else "never connected"
     reason = f" ({report.remark})" if report.remark else ""
     return f"{flow.name} from {flow.source} to {flow.target} {happened}{reason}; its rates are 0"
 
 
 def _nothing_carried(run: RunDirectory, flow: Flow, report: IperfReport) -> dict[str, Any]:
     """For a flow without a path for its whole duration: no connection or datagram, hence zeros, and nothing to check."""
-    begin_s, end_s = window_s = run.window_s(flow)
+    window_s = run.window_s(flow)
     entry: dict[str, Any] = {"window_s": list(window_s)}
     entry["start_ns"] = start_ns = _first_try_ns(report)
     from_report = flow.kind.from_report(report.content)
@@ -129,7 +129,7 @@ def _nothing_carried(run: RunDirectory, flow: Flow, report: IperfReport) -> dict
     rates = {rate: 0.0 for rate in flow.kind.metrics if rate.endswith("_bps")}
     entry |= rates
     if flow.kind.measured in MEASURES:
-        entry |= MEASURES[flow.kind.measured].of_nothing(begin_s, end_s - begin_s)
+        entry |= MEASURES[flow.kind.measured].of_nothing(run, flow, report)
     if start_ns is None:
         return entry
     begin_ns, end_ns = (start_ns + round(limit_s * NS_PER_S) for limit_s in window_s)

@@ -132,7 +132,7 @@ def test_a_flow_that_carried_nothing_is_a_remark(run_dir):
     assert metrics["flows"]["flow1"]["acked_bps"] == metrics["flows"]["flow2"]["delivered_bps"] == 0
     assert metrics["remarks"] == [
         "flow1 from sta1 to sta2 never connected (unable to connect to server: No route to host); its rates are 0",
-        "flow2 from sta3 to sta2 sent no datagram; its rates are 0",
+        "flow2 from sta3 to sta2 sent no datagram over its radio; its rates are 0",
     ]
 
 

@@ -27,6 +27,10 @@ class Cbr(DatagramKind[CbrKeys]):
         """Trains of one datagram."""
         return Train(every_s=keys.bytes * 8 / keys.rate, packets=1, packet_bytes=keys.bytes)
 
+    def interval_s(self, keys: Mapping[str, Any]) -> float:
+        """`bytes` at `rate`."""
+        return float(keys["bytes"] * 8 / keys["rate"])
+
     def offered_bps(self, keys: Mapping[str, Any]) -> float | None:
         """The key `rate`, bit/s."""
         return float(keys["rate"]) if keys.get("rate") else None

@@ -111,6 +111,10 @@ class Vbr(DatagramKind[VbrKeys]):
         largest = max(sizes_in(Path(keys.sizes))) if keys.sizes is not None else keys.distribution[3]
         return Train(every_s=keys.interval, packets=1, packet_bytes=largest)
 
+    def interval_s(self, keys: Mapping[str, Any]) -> float:
+        """The key `interval`."""
+        return float(keys["interval"])
+
     def sizes(self, plan: FlowPlan[VbrKeys]) -> Iterator[int]:
         """The sizes in the file, repeated without end, or those drawn for the run's seed."""
         if plan.keys.sizes is not None:

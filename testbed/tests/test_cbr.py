@@ -101,6 +101,7 @@ def test_a_stream_without_a_route_carries_nothing_and_fails_nothing(tmp_path: Pa
     assert [check for check in metrics["checks"] if not check["ok"]] == []
     carried, nothing = metrics["flows"]["flow1"], metrics["flows"]["flow2"]
     assert carried["delivered_bps"] > 80_000 or routing != "none"  # OLSR is not through with its own before the flow is
-    assert (nothing["delivered_bps"], nothing["goodput_bps"], nothing["sent"]) == (0.0, 0.0, 0)
+    assert (nothing["delivered_bps"], nothing["goodput_bps"], nothing["delivery"], nothing["loss"]) == (0.0, 0.0, 0.0, 1.0)
+    assert nothing["sent"] == carried["sent"] > 0
     assert nothing["silence_s"] == 2.0
     assert run_json(tmp_path / "run")["status"] == "complete"

@@ -14,7 +14,7 @@ from scenarios.traffic.shared.kind import FlowPlan, Kind, Listening, Program, Re
 
 DATAGRAMS = Path(__file__).parents[1] / "programs" / "datagrams.py"
 Keys = TypeVar("Keys", bound=BaseModel)
-# Over all flows of the kind in a run: the share of all datagrams that arrived, the sum of the rates, the mean latency of all that
+# Over all flows of the kind in a run: the share of all written datagrams that arrived, the sum of the rates, the mean latency of all that
 # arrived, and the mean of the flows' jitters, each weighted by the datagrams that arrived.
 OF_RUN = {"delivery": "1", "delivered_bps": "bit/s", "latency_ms": "ms", "jitter_ms": "ms"}
 
@@ -44,6 +44,10 @@ class DatagramKind(Kind[Keys]):
     @abstractmethod
     def train(self, keys: Keys) -> Train:
         """The stream that a flow with these keys sends."""
+
+    @abstractmethod
+    def interval_s(self, keys: Mapping[str, Any]) -> float:
+        """Seconds from one datagram to the next, by a flow's keys in scenario.json."""
 
     def sizes(self, plan: FlowPlan[Keys]) -> Iterator[int] | None:
         """The sizes of a flow's IP packets in their order, without end; None if all have the size of `train`."""
