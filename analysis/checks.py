@@ -122,7 +122,8 @@ def iperf_retransmissions(
 
     `unsent`: segments that the sender's routing daemon gave up because it had no route, or that were too big for its tunnel; the
     radio may never have had them. One more is allowed for a retransmitted SYN, which the kernel counts and the segments do not
-    include, and one less for a segment retransmitted while iperf3 made the report. `layers`: the kernel does not count probes of
+    include, and one less for a segment retransmitted while iperf3 made the report. Segments that left their daemon after later ones
+    may be no retransmissions (`Segments.late`). `layers`: the kernel does not count probes of
     layers, but counts the retransmissions that they kept back.
     """
     layers = layers or LayersPart()
@@ -133,9 +134,11 @@ def iperf_retransmissions(
     repeated = sender.segments.t_ns[sender.segments.repeated]
     first_ns = int(sender.segments.t_ns[0]) if sender.segments.t_ns.size else 0
     until_end = int((repeated < first_ns + round(report.test_s * 1e9)).sum())
-    least, most = until_end - layers.probes - 1, len(repeated) + unsent + layers.kept_back + 1
+    late = sender.segments.late
+    least, most = until_end - late - layers.probes - 1, len(repeated) + unsent + layers.kept_back + 1
     ok = least <= report.retransmissions <= most
     detail = f"iperf3 {report.retransmissions}; captured {until_end} until the test ended, {len(repeated)} in all"
+    detail += f"; {late} of them held until later ones had left" if late else ""
     detail += f"; {unsent} given up by the routing daemon" if unsent else ""
     detail += f"; {layers.probes} probes, up to {layers.kept_back} kept back in stand-by" if layers.stand_bys_s else ""
     return Check(f"{flow} iperf3-retransmissions", ok, detail)

@@ -49,6 +49,13 @@ class Segments:
     end: np.ndarray
     repeated: np.ndarray  # it begins below the highest byte sent before: a retransmission
 
+    @property
+    def late(self) -> int:
+        """Number of `repeated` segments of which no byte was captured before: a routing daemon held them, and later ones left first;
+        or it gave up their first copy."""
+        places = np.flatnonzero(self.repeated)
+        return sum(not np.any((self.start[:at] < self.end[at]) & (self.end[:at] > self.start[at])) for at in places)
+
     def within(self, begin_ns: int, end_ns: int) -> np.ndarray:
         """A mask (bool, one per segment) of those captured in [begin_ns, end_ns)."""
         return (self.t_ns >= begin_ns) & (self.t_ns < end_ns)

@@ -102,6 +102,17 @@ def test_segments_cut_differently_when_repeated_count_once(tmp_path):
     assert round_trip_times_ns(sender, T0_NS, T0_NS + LONG_NS).size == 0
 
 
+def test_a_segment_that_left_after_later_ones_is_told_from_a_repeated_one(tmp_path):
+    """The second hundred bytes wait in a routing daemon until the third have left; the first hundred are sent twice."""
+    transfer = Transfer(1, 2, 77)
+    transfer.open(-100 * MS, TRIP)
+    for at_ms, first in ((0, 0), (1, 200), (2, 100), (300, 0)):
+        transfer.segment(at_ms * MS, first, 100, None)
+    sender, _ = _views(tmp_path, transfer)
+    assert sender.segments.repeated.tolist() == [False, False, True, True]
+    assert sender.segments.late == 1
+
+
 def test_packets_lost_by_the_sender_s_capture_are_counted_and_do_not_change_the_throughput(tmp_path):
     transfer = _steady(10)
     transfer.at_source = [frame for frame in transfer.at_source if frame.t_ns != 60 * MS or frame.ip_bytes == 40]

@@ -82,7 +82,9 @@ def with_servers_part(report: dict[str, Any], servers: list[dict[str, Any]]) -> 
     seconds = report["start"]["test_start"]["duration"]
     for server in servers:
         if server["start"]["cookie"] == report["start"]["cookie"]:
-            read = sum(interval["sum"]["bytes"] for interval in server["intervals"] if interval["sum"]["start"] < seconds)
+            # a server that is told of the client's end lists its last interval twice
+            sums = {interval["sum"]["start"]: interval["sum"]["bytes"] for interval in server["intervals"]}
+            read = sum(bytes_read for start, bytes_read in sums.items() if start < seconds)
             report["server_output_json"] = server
             report["end"]["sum_received"] = {"bytes": read, "seconds": seconds}
     return json.dumps(report) if "server_output_json" in report else None
