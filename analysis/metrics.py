@@ -15,6 +15,7 @@ from analysis.connections import Connection
 from analysis.errors import AnalysisError
 from analysis.fairness import fairness
 from analysis.files import write_atomic
+from analysis.gateways import gateways_remark
 from analysis.iperf import IperfReport
 from analysis.measures import MEASURES, MEASURES_OF_MANY, NS_PER_S
 from analysis.movement import expectation, movement_metrics
@@ -70,6 +71,7 @@ def _analyse_flow(run: RunDirectory, flow: Flow, found: list[Check], remarks: li
             return entry | _nothing_carried(run, flow, report)
         if flow.protocol is None:
             return entry | _reported(run, flow, report)
+        remarks += _gateways(run, flow, found)
         if flow.kind.measured in MEASURES_OF_MANY:
             return entry | _of_many(run, flow, report, found)
         connection = run.connection(flow)
@@ -117,6 +119,16 @@ def _remark(flow: Flow, report: IperfReport) -> str:
     happened = "sent no datagram over its radio" if flow.protocol == "udp" else "never connected"
     reason = f" ({report.remark})" if report.remark else ""
     return f"{flow.name} from {flow.source} to {flow.target} {happened}{reason}; its rates are 0"
+
+
+def _gateways(run: RunDirectory, flow: Flow, found: list[Check]) -> list[str]:
+    """The remark on the gateways of a flow that had a choice. Without a capture it fails alone: the rates need no wire."""
+    try:
+        remark = gateways_remark(run, flow)
+    except AnalysisError as problem:
+        found.append(Check(f"{flow.name} gateways", False, str(problem)))
+        return []
+    return [remark] if remark is not None else []
 
 
 def _nothing_carried(run: RunDirectory, flow: Flow, report: IperfReport) -> dict[str, Any]:
@@ -180,22 +192,22 @@ def _report(run: RunDirectory, flow: Flow, found: list[Check]) -> IperfReport | 
 def _air_rate(
     run: RunDirectory, flow: Flow, connection: Connection, begin_ns: int, end_ns: int, found: list[Check]
 ) -> float | None:
-    """Payload that the medium delivered to the flow's destination, or to the gateway before it.
+    """Payload that the medium delivered to the flow's destination, or to the gateways before it.
 
     Null if the log does not match the capture, and for a flow between a gateway and its wired hosts.
     """
+    stations = run.last_stations(flow)
     try:
-        station = run.last_station(flow)
-        if station is None:
-            return None
-        matching = _match(run, station, begin_ns, end_ns)
+        matchings = [_match(run, station, begin_ns, end_ns) for station in stations]
     except AnalysisError as problem:
         found.append(Check(f"{flow.name} air-capture", False, str(problem)))
         return None
-    found.append(checks.air_capture(flow.name, station, matching))
-    rows = connection.forward(matching.matched)
-    payload = (rows["air_bytes"] - (rows["ip_bytes"] - rows["payload_bytes"])).sum()
-    return payload * 8 / ((end_ns - begin_ns) / 1e9)
+    payload = 0
+    for station, matching in zip(stations, matchings, strict=True):
+        found.append(checks.air_capture(flow.name, station, matching))
+        rows = connection.forward(matching.matched)
+        payload += (rows["air_bytes"] - (rows["ip_bytes"] - rows["payload_bytes"])).sum()
+    return payload * 8 / ((end_ns - begin_ns) / 1e9) if stations else None
 
 
 def _match(run: RunDirectory, station: str, begin_ns: int, end_ns: int) -> Matching:

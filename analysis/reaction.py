@@ -1,8 +1,9 @@
 """Time for which a cut of the path stopped a flow (`cut` events, formats/scenario.md).
 
-It lasts from the last datagram that reached the target over the relay in use, before the relay was switched off, to the first
-that reaches it over another. It is read from the air log, in which a delivery names the last relay for all routing protocols. A
-frame counts if it is at least as long as the flow's datagrams: unicast messages of protocols are shorter.
+It lasts from the last datagram that left the air over the relay in use, before the relay was switched off, to the first that does
+so over another. It is read from the air log, in which a delivery names the last relay for all routing protocols. Datagrams leave
+the air at the target, or at the gateways of a wired one, of which the relay itself may be one. A frame counts if it is at least
+as long as the flow's datagrams: unicast messages of protocols are shorter.
 """
 
 from dataclasses import dataclass
@@ -32,11 +33,12 @@ def reaction_s(run: RunDirectory, flow: Flow) -> Reaction | None:
     arrived = run.air.filter(
         (pl.col("event") == "deliver")
         & (pl.col("frame") == "data")
-        & (pl.col("station") == flow.target)
+        & pl.col("station").is_in(run.last_stations(flow))
         & (pl.col("bytes") >= size)
     )
-    before = arrived.filter((pl.col("peer") == relay) & (pl.col("t_ns") <= cut_ns))["t_ns"].max()
-    after = arrived.filter((pl.col("peer") != relay) & (pl.col("t_ns") > cut_ns))["t_ns"].min()
+    over_relay = (pl.col("peer") == relay) | (pl.col("station") == relay)
+    before = arrived.filter(over_relay & (pl.col("t_ns") <= cut_ns))["t_ns"].max()
+    after = arrived.filter(~over_relay & (pl.col("t_ns") > cut_ns))["t_ns"].min()
     if before is None:
         return Reaction(None, Check(name, False, f"{relay} delivered nothing before it was cut off"))
     if after is None:

@@ -285,14 +285,15 @@ class RunDirectory:
         path = self.path / "routing" / f"{station}.status.json"
         return path.exists() and json.loads(path.read_text()).get("end", {}).get("held", 0) > 0
 
-    def last_station(self, flow: Flow) -> str | None:
-        """The station at which the flow's packets leave the air: its target, or the gateway of a wired one. None if the flow is
-        never on the air, or may leave it at several gateways."""
-        gateways = {wire.host: wire.station for wire in self.wires}
-        if sum(wire.host == flow.target for wire in self.wires) > 1:
-            return None
-        first, last = (gateways.get(node, node) for node in (flow.source, flow.target))
-        return None if first == last else last
+    def gateways_of(self, node: str) -> list[str]:
+        """The stations at the other ends of a wired host's wires; the node itself if it is a station."""
+        return [wire.station for wire in self.wires if wire.host == node] or [node]
+
+    def last_stations(self, flow: Flow) -> list[str]:
+        """The stations at which the flow's packets may leave the air: its target, or the gateways of a wired one. Empty if the
+        flow is never on the air."""
+        first, last = self.gateways_of(flow.source), self.gateways_of(flow.target)
+        return [] if set(first) & set(last) else last
 
     def _json(self, name: str, expected_format: str | None = None) -> dict[str, Any]:
         path = self.path / name

@@ -38,9 +38,19 @@ def test_the_route_of_a_flow_to_a_wired_host_is_that_to_the_chosen_gateway(run: 
         (31, "gateway", "10.0.0.3", 1, None), (40, "lost", "10.0.0.3", 0, None),
         (50, "route", "10.0.0.7", 2, "10.0.0.9"),  # another destination
     )  # fmt: skip
-    history = [Taken(10, 3, "10.0.0.9"), Taken(30, 1, "10.0.0.3"), Taken(40, None, None)]
+    history = [Taken(10, 3, "10.0.0.9", "10.0.0.2"), Taken(30, 1, "10.0.0.3", "10.0.0.3"), Taken(40, None, None, None)]
     assert route_history(run, UP) == history
     assert route_history(run, Flow("flow1", "host1", "sta1", "bulk")) == history
+
+
+def test_another_gateway_at_the_same_distance_over_the_same_neighbour_is_another_route(run: RunDirectory) -> None:
+    write(
+        run, "sta1",
+        (10, "route", "10.0.0.2", 2, "10.0.0.9"), (10, "gateway", "10.0.0.2", 1, None), (11, "route", "10.0.0.3", 2, "10.0.0.9"),
+        (30, "lost", "10.0.0.2", 0, None), (30, "gateway", "10.0.0.2", 0, None), (30, "gateway", "10.0.0.3", 1, None),
+    )  # fmt: skip
+    assert route_history(run, UP) == [Taken(10, 2, "10.0.0.9", "10.0.0.2"), Taken(30, 2, "10.0.0.9", "10.0.0.3")]
+    assert route_metrics(run, UP, EPOCH_NS + 15, EPOCH_NS + 50) == {"hop_changes": 0, "route_changes": 1}
 
 
 def test_changes_count_from_the_first_route_on_and_in_the_window_only(run: RunDirectory) -> None:

@@ -34,7 +34,14 @@ def test_a_station_s_address_follows_from_its_number_and_a_host_s_from_its_wire(
 
 def test_a_host_s_flow_leaves_the_air_at_its_gateway(run):
     ends = [("far", "sta1"), ("far", "host2"), ("host1", "far"), ("sta1", "host1"), ("host1", "host2")]
-    assert [run.last_station(flow(*pair)) for pair in ends] == ["sta1", "sta1", "far", None, None]
+    assert [run.last_stations(flow(*pair)) for pair in ends] == [["sta1"], ["sta1"], ["far"], [], []]
+
+
+def test_a_flow_to_a_host_on_two_wires_may_leave_the_air_at_either_gateway(run):
+    wires = [*SCENARIO["wires"], {"station": "far", "host": "host1"}]
+    (run.path / "scenario.json").write_text(json.dumps({"wires": wires}))
+    ends = [("sta2", "host1"), ("host1", "sta2"), ("far", "host1"), ("host1", "sta1")]
+    assert [run.last_stations(flow(*pair)) for pair in ends] == [["sta1", "far"], ["sta2"], [], []]
 
 
 def test_a_gateway_s_own_flow_to_its_host_is_in_the_capture_of_that_wire(run, monkeypatch):

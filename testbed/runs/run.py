@@ -31,7 +31,7 @@ from testbed.runs import metadata, preflight
 from testbed.runs.ids import new_id, new_run_id, own_cgroup
 from testbed.runs.isolation import Isolated, Report
 from testbed.runs.record import RunRecord
-from testbed.runs.verdict import add_programs, verdict_of
+from testbed.runs.verdict import TrafficStart, add_programs, verdict_of
 from testbed.runs.waits import Waits
 from testbed.stages.medium import INPUT_LOG
 from testbed.stages.site import Site
@@ -296,6 +296,8 @@ def _stages(site: Site, report: Report) -> None:
 
     record = RunRecord.open(site.directory / "run.json")
     waits = Waits(site.cgroup)
+    traffic_at_s = site.scenario.traffic_at
+    begun: TrafficStart | None = None
     with ExitStack() as stages:
         children = stages.enter_context(Processes(site.log))
         children.checks.append(lambda: check_space(site.directory))
@@ -318,7 +320,11 @@ def _stages(site: Site, report: Report) -> None:
         with events_running(site, children, waits.starved) as events:
 
             def begin(start_s: float) -> None:
-                record.update(traffic_ns=time.time_ns() - round((time.monotonic() - start_s) * 1e9) - epoch_ns)
+                nonlocal begun
+                traffic_ns = time.time_ns() - round((time.monotonic() - start_s) * 1e9) - epoch_ns
+                record.update(traffic_ns=traffic_ns)
+                if traffic_at_s is not None:
+                    begun = TrafficStart(traffic_ns / 1e9 - traffic_at_s, len(network.net.hosts))
                 events.begin(start_s)
                 waits.begin()
 
@@ -330,7 +336,7 @@ def _stages(site: Site, report: Report) -> None:
             waits.end()
         write_routes(network, protocol, "end")
         say("stop")
-    add_programs(site.directory, waits.summary)
+    add_programs(site.directory, waits.summary, begun)
     record.update(capture_drops=captures.dropped())
 
 

@@ -1,6 +1,7 @@
 """The judgement of a real-time run: verdict.json (formats/air.md), the medium's, and of the stations' programs added to it."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.files import write_atomic
@@ -8,6 +9,40 @@ from testbed.runs.waits import WaitSummary
 
 BETTER_FIRST = ("valid", "suspect", "void")
 VOID_REMEDY = "run it again on a quieter machine"
+
+# Per station and wired host: between `traffic_at` and the first packet a run asks each for its routes and settings and starts the
+# receivers, 15 to 40 ms each on a machine that keeps up (docs/verdict.md).
+SUSPECT_LATE_S = 0.1
+VOID_LATE_S = 0.5
+
+
+@dataclass(frozen=True)
+class TrafficStart:
+    """The start of the traffic, `late_s` seconds after the scenario's `traffic_at`, in a run of so many stations and hosts."""
+
+    late_s: float
+    nodes: int
+
+    @property
+    def bounds_s(self) -> tuple[float, float]:
+        """The latest start in seconds that is not suspect, and the latest that is not void."""
+        return SUSPECT_LATE_S * self.nodes, VOID_LATE_S * self.nodes
+
+    def judgement(self) -> tuple[str, list[str]]:
+        """`valid`, `suspect` or `void`, as in the medium's verdict, and the reasons."""
+        suspect_s, void_s = self.bounds_s
+        if self.late_s <= suspect_s:
+            return "valid", []
+        reason = (
+            f"the traffic began {self.late_s:.2f} s after traffic_at (allowed {suspect_s:.1f} s), so the movement was ahead: "
+            "fewer runs side by side, or nothing else on this machine"
+        )
+        return ("void" if self.late_s > void_s else "suspect"), [reason]
+
+    def report(self) -> dict:
+        """`traffic_start` of verdict.json (formats/air.md)."""
+        suspect_s, void_s = (round(bound_s, 3) for bound_s in self.bounds_s)
+        return {"late_s": round(self.late_s, 3), "thresholds": {"suspect_s": suspect_s, "void_s": void_s}}
 
 
 def verdict_of(directory: Path) -> str | None:
@@ -26,12 +61,17 @@ def reasons_of(directory: Path) -> list[str]:
         return []
 
 
-def add_programs(directory: Path, summary: WaitSummary) -> None:
-    """Add the judgement of the stations' programs to the medium's verdict.json; the worse of the two becomes the verdict."""
+def add_programs(directory: Path, summary: WaitSummary, start: TrafficStart | None = None) -> None:
+    """Add the judgement of the stations' programs to the medium's verdict.json; the worst of all becomes the verdict. `start` is
+    None without `traffic_at`."""
     path = directory / "verdict.json"
     verdict = json.loads(path.read_text())
-    judged, reasons = summary.judgement()
     verdict["programs"] = summary.report()
-    verdict["verdict"] = max(verdict["verdict"], judged, key=BETTER_FIRST.index)
-    verdict["reasons"] += reasons
+    judgements = [summary.judgement()]
+    if start is not None:
+        verdict["traffic_start"] = start.report()
+        judgements.append(start.judgement())
+    for judged, reasons in judgements:
+        verdict["verdict"] = max(verdict["verdict"], judged, key=BETTER_FIRST.index)
+        verdict["reasons"] += reasons
     write_atomic(path, json.dumps(verdict, indent=2, sort_keys=True) + "\n")  # on a full disk the medium's stays

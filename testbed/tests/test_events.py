@@ -1,6 +1,7 @@
 """Events of a scenario: their requests to the medium, and their times in a run."""
 
 import csv
+import json
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,8 @@ def test_a_run_carries_its_events_out_on_time(tmp_path: Path) -> None:
     run = tmp_path / "run"
     result = Background(scenario, run).result()
     assert result.status == "complete", result.error
+    judged, record = (json.loads((run / name).read_text()) for name in ("verdict.json", "run.json"))
+    assert judged["traffic_start"]["late_s"] == pytest.approx(record["traffic_ns"] / 1e9 - 4, abs=0.001)
     done = read_events(run)
     # static routes take the relay of the lowest number
     assert [(row["at_s"], row["event"], row["station"]) for row in done] == [

@@ -10,6 +10,7 @@ import pytest
 
 from testbed.host.run_queue import RunQueue, WaitTime
 from testbed.runs import verdict, waits
+from testbed.runs.verdict import TrafficStart
 from testbed.runs.waits import Waits, WaitSummary
 
 
@@ -130,5 +131,24 @@ def test_the_verdict_is_the_worse_of_the_mediums_and_the_programs(tmp_path: Path
     assert [entry.name for entry in tmp_path.iterdir()] == ["verdict.json"]
 
 
+@pytest.mark.parametrize(
+    ("late_s", "judged"), [(0.0, "valid"), (0.7, "valid"), (0.72, "suspect"), (3.5, "suspect"), (3.6, "void")]
+)
+def test_traffic_that_begins_late_against_the_movement_is_judged_by_the_number_of_stations(late_s: float, judged: str) -> None:
+    assert TrafficStart(late_s, nodes=7).judgement()[0] == judged
+    assert TrafficStart(late_s, nodes=50).judgement() == ("valid", [])
+
+
+def test_a_late_start_of_the_traffic_is_in_the_verdict_with_its_reason(tmp_path: Path) -> None:
+    path = tmp_path / "verdict.json"
+    path.write_text(json.dumps({"verdict": "valid", "reasons": []}))
+    verdict.add_programs(tmp_path, seen((1, 10)), TrafficStart(1.012, nodes=7))
+    judged = json.loads(path.read_text())
+    assert judged["verdict"] == "suspect"
+    assert judged["reasons"][0].startswith("the traffic began 1.01 s after traffic_at (allowed 0.7 s)")
+    assert judged["traffic_start"] == {"late_s": 1.012, "thresholds": {"suspect_s": 0.7, "void_s": 3.5}}
+
+
 def test_the_thresholds_are_in_order() -> None:
     assert 0 < waits.SUSPECT_SHARE < waits.VOID_SHARE <= 1
+    assert 0 < verdict.SUSPECT_LATE_S < verdict.VOID_LATE_S
