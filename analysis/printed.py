@@ -24,8 +24,7 @@ FLOW_ROWS = 24  # metrics.json has the others
 
 
 def result_table(results: Results) -> Group:
-    """For each traffic kind a title and a row per cell; then the results of the cross-checks (with their own width, as a table may
-    be narrow)."""
+    """For each traffic kind a title and a row per cell; then the results of the cross-checks (a table may be narrower)."""
     parts = [part for kind in kinds_in(results) for part in _kind_table(results, kind)]
     return Group(*parts, Text(_caption(results.rows), style="dim"))
 
