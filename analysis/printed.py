@@ -52,7 +52,7 @@ def _kind_table(results: Results, kind: str) -> list[Text | Table]:
     for number, row in enumerate(cells):
         texts = [texts[number] for _, texts in columns]
         table.add_row(*_names(row, axes, with_variants), *texts, _endings(endings[cell_of(row, description.axes)]))
-    title = f"{description.name}: {', '.join(one.label for one in shown)}"
+    title = f"{description.name}: {'; '.join(one.label for one in shown)}"
     title += _unit(shown[0]) if len(shown) == 1 else f" ({kind}{', all flows' if _over_all(results, kind, shown) else ''})"
     title += f", profile {next(iter(profiles))}" if len(profiles) == 1 else ""
     return [Text(title, style="italic"), table]
@@ -90,7 +90,8 @@ def _columns(shown: Shown, rows: list[dict[str, Any]], alone: bool) -> list[tupl
 
 
 def flows_table(results: Results) -> Table | None:
-    """A row for each flow of each cell with its mean rate over the runs that count. None if no run has several flows."""
+    """A row for each flow of each cell with its mean rate over the runs that count. None if no run has several flows, or
+    none a rate."""
     axes, runs = results.experiment.axes, results.rows
     if all(len(run["flow_metrics"]) < 2 for run in runs):
         return None
@@ -100,10 +101,14 @@ def flows_table(results: Results) -> Table | None:
         if not counts(run):
             continue
         for name, flow in run["flow_metrics"].items():
+            if flow.get("acked_bps") is None and "delivered_bps" not in flow:
+                continue  # such as a command's, which has no rate
             kind = "acked" if flow.get("acked_bps") is not None else "delivered"
             ends = f"{flow.get('from', '')} to {flow.get('to', '')}"
             values = rows.setdefault((*_names(run, axes, with_variants), name, ends, kind), [])
             values += [flow[f"{kind}_bps"] / 1e3] if flow.get(f"{kind}_bps") is not None else []
+    if not rows:
+        return None
     more = f"and {len(rows) - FLOW_ROWS} more: metrics.json of each run" if len(rows) > FLOW_ROWS else None
     table = Table(title="every flow, kbit/s", caption=more)
     _add_names(table, axes, with_variants)

@@ -253,27 +253,27 @@ def test_a_cbr_flow_prints_its_delivery_in_percent_latency_and_jitter(tmp_path):
     flow = {"traffic": "cbr", "delivered_bps": 1e5}
     make_traffic(tmp_path, "", {"flow1": flow}, {"cbr": {"delivery": 0.915, "latency_ms": 12.34, "jitter_ms": 4.0}})
     words = words_of(tmp_path)
-    assert words.startswith("e: delivered, latency, jitter (cbr)")
+    assert words.startswith("e: delivered; latency; jitter (cbr)")
     assert "delivered, % latency, ms jitter, ms" in words and "1 91.5 12.3 4 1 valid" in words
 
 
 def test_a_transfer_prints_its_completion_time_and_that_it_finished(tmp_path):
     make_traffic(tmp_path, "", {"flow1": {"traffic": "transfer", "acked_bps": 1.3e5, "completion_s": 7.62, "finished": True}})
     words = words_of(tmp_path)
-    assert words.startswith("e: completion time, finished (transfer)") and "1 7.62 100 1 valid" in words
+    assert words.startswith("e: completion time; finished (transfer)") and "1 7.62 100 1 valid" in words
 
 
 def test_web_sessions_print_times_throughput_and_how_many_of_all_finished(tmp_path):
     figures = {"service_s": 0.695, "response_s": 0.05, "throughput_bps": 123e3, "finished_sessions": 1, "sessions": 2}
     make_traffic(tmp_path, "", {name: {"traffic": "web"} for name in ("flow1", "flow2")}, {"web": figures})
     words = words_of(tmp_path)
-    assert words.startswith("e: service time, response time, throughput, finished (web, all flows)")
+    assert words.startswith("e: service time; response time; throughput; finished (web, all flows)")
     assert "1 0.695 0.05 123 1 of 2 1 valid" in words
 
 
 @pytest.mark.parametrize(
     ("flow", "title", "value"),
-    [({"exit_status": 3, "ended_by_run": False}, "exit status, ended by the run (command)", "1 3 0 1 valid"),
+    [({"exit_status": 3, "ended_by_run": False}, "exit status; ended by the run (command)", "1 3 0 1 valid"),
      ({"exit_status": None, "ended_by_run": True}, "ended by the run, % of runs", "1 100 1 valid")],
 )  # fmt: skip
 def test_a_command_prints_its_exit_status_or_that_the_run_ended_it(tmp_path, flow, title, value):
@@ -290,14 +290,14 @@ def test_several_tcp_flows_print_their_sum_with_its_published_value(tmp_path):
     axes = {"flows": "one-upload", "tcp": "newreno"}
     run.write_text(json.dumps(json.loads(run.read_text()) | {"axes": axes}))
     words = words_of(tmp_path, axes={"flows": ["one-upload"], "tcp": ["newreno"]}, published="im_chain5")
-    assert "sum of the flows' acknowledged throughput" in words and "0 536 536 1.00 1 valid" in words
+    assert "sum of the flows, each over its own time (bulk)" in words and "0 536 536 1.00 1 valid" in words
 
 
 def test_each_traffic_kind_has_a_table_over_the_cells_that_have_it(tmp_path):
     make_traffic(tmp_path, "a", {"flow1": {"traffic": "bulk", "acked_bps": 4e5}})
     make_traffic(tmp_path, "b", {"flow1": {"traffic": "command", "exit_status": 0, "ended_by_run": False}})
     make_run(tmp_path, "c", 1, 1, None, status="failed")
-    bulk, command = words_of(tmp_path).split("exit status, ended by the run (command)")
+    bulk, command = words_of(tmp_path).split("exit status; ended by the run (command)")
     assert "1 a 400" in bulk and "1 b" not in bulk and "1 c 1 failed" in bulk
     assert "1 b 0 0" in command and "1 a" not in command and "1 c" not in command
 
@@ -310,5 +310,15 @@ def test_an_experiment_prints_the_metrics_that_it_names_before_those_of_its_traf
         metrics["flows"]["flow1"]["hop_changes"] = changes
         path.write_text(json.dumps(metrics))
     words = words_of(tmp_path, shown=["hop_changes"])
-    assert words.startswith("e: hop changes, acknowledged throughput (bulk)")
+    assert words.startswith("e: hop changes; acknowledged throughput (bulk)")
     assert "1 3 ±12.7 400 ±0 2 valid" in words  # 12.71 * sqrt(2) / sqrt(2)
+
+
+def test_a_flow_without_a_rate_has_no_row_among_the_flows(tmp_path):
+    command = {"traffic": "command", "exit_status": 0, "ended_by_run": False}
+    make_traffic(tmp_path, "", {"flow1": {"traffic": "bulk", "acked_bps": 4e5}, "flow2": command})
+    text = _printed(flows_table(collect(tmp_path, EXPERIMENT)))
+    assert "flow1" in text and "flow2" not in text
+    make_traffic(tmp_path, "b", {"flow1": command, "flow2": command})
+    (tmp_path / "-hops1" / "seed-1" / "metrics.json").unlink()
+    assert flows_table(collect(tmp_path, EXPERIMENT)) is None

@@ -35,7 +35,7 @@ class Bulk(Kind[BulkKeys]):
     readiness = Listening("tcp")  # iperf3 prints nothing when it reports in JSON
     shown = (
         Shown("acked_kbps", "acknowledged throughput", "kbit/s"),
-        Shown("total_acked_kbps", "sum of the flows' acknowledged throughput", "kbit/s"),
+        Shown("total_acked_kbps", "sum of the flows, each over its own time", "kbit/s"),
     )
 
     def receiver(self, plan: FlowPlan[BulkKeys]) -> Program:
