@@ -13,6 +13,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from analysis import drawing, style
+from analysis.figures.general import SLANTED
 from analysis.pairs import pairs, write_pairs
 from analysis.rundir import RunDirectory
 from analysis.tables import collect_runs, read_summary
@@ -39,7 +40,9 @@ def draw(out_dir: Path) -> list[Path]:
             panel.set(title=pattern.replace("-", " ") + (", each flow over its own time" if pattern in partly else ""))
         axes[0].figure.supylabel("sum of the flows (kbit/s)", fontsize=8)
         axes[0].set_ylim(bottom=0)
-        axes[-1].set_xticks(range(len(variants)), [style.of_variant(variant).name for variant in variants])
+        names = [style.of_variant(variant).name for variant in variants]
+        slanted = {"rotation": 20, "ha": "right"} if sum(map(len, names)) > SLANTED else {}
+        axes[-1].set_xticks(range(len(variants)), names, **slanted)
         axes[-1].set_xlim(-0.5, len(variants) - 0.5)
         axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(tcps) + 1)
         axes[-1].figure.supxlabel(drawing.origin(out_dir, summary, METRIC), fontsize=6.5, color=style.GREY)
